@@ -31,8 +31,8 @@ import (
 const Path = "/device"
 
 const (
-	life  = 10 * time.Minute
-	pause = 5 * time.Second // between two polls
+	life  = 10 * time.Minute // of the device code and the user code
+	pause = 5 * time.Second  // the minimum time between two polls
 	// letters are the letters of user codes. They form no words and are not mistaken for each other (RFC 8628 section
 	// 6.1). Eight of them make 2.5e10 codes.
 	letters  = "BCDFGHJKLMNPQRSTVWXZ"
@@ -65,8 +65,8 @@ type Authorization struct {
 	Interval   int64  `json:"interval"`   // seconds
 }
 
-// asked is the stored form of a device's request: the scope and the resources.
-type asked struct {
+// storedRequest is the stored form of a device's request: the scope and the resources.
+type storedRequest struct {
 	Scope     []string `json:"scope,omitempty"`
 	Resources []string `json:"resources,omitempty"` // ids
 }
@@ -81,7 +81,7 @@ func (s *Devices) Begin(
 	if err != nil {
 		return Authorization{}, err
 	}
-	a := asked{Scope: words}
+	a := storedRequest{Scope: words}
 	for _, resource := range targets {
 		a.Resources = append(a.Resources, resource.ID)
 	}
@@ -157,6 +157,7 @@ type Waiting struct {
 	Request *authorize.Request // what the device asks for
 }
 
+// errCode returns the error for an unknown user code.
 func errCode() error {
 	return apierror.New(http.StatusUnprocessableEntity, "unknown_code",
 		"no device waits with this code; compare it with what the device shows")
@@ -165,13 +166,13 @@ func errCode() error {
 // Find returns the request with the user code that a user has entered. The error has status 422 if there is no such
 // request, and 429 if the user has entered too many wrong codes.
 func (s *Devices) Find(ctx context.Context, session *login.Session, text string) (*Waiting, error) {
-	code, now, tries := parseCode(text), s.Now(), wrongCodes.Of(session.User.ID)
+	code, now, wrongTries := parseCode(text), s.Now(), wrongCodes.Of(session.User.ID)
 	var wait time.Duration
 	var client, request string
 	err := s.Write(store.Hastily(store.ReadCommitted(ctx)), func(c store.Conn) error {
 		client, request = "", ""
 		var q store.Questions
-		tries.Ask(&q, now, &wait)
+		wrongTries.Ask(&q, now, &wait)
 		q.Row(func(r store.Row) error {
 			if err := r.Scan(&client, &request); !errors.Is(err, sql.ErrNoRows) {
 				return err
@@ -181,7 +182,7 @@ func (s *Devices) Find(ctx context.Context, session *login.Session, text string)
 		if err := c.Ask(&q); err != nil || wait > 0 || client == "" {
 			return err
 		}
-		return tries.GiveBackLater(c)
+		return wrongTries.GiveBackLater(c)
 	})
 	switch {
 	case err != nil:
@@ -197,6 +198,7 @@ func (s *Devices) Find(ctx context.Context, session *login.Session, text string)
 	return s.waiting(ctx, code, client, request)
 }
 
+// waitingRow is the statement that finds a request about which the user has not decided.
 const waitingRow = "SELECT client_id, asked FROM authserver_devices WHERE user_code = ? AND status = 'pending' AND expires_at > ?"
 
 // find returns the request with a user code, without counting wrong codes.
@@ -215,7 +217,7 @@ func (s *Devices) find(ctx context.Context, text string) (*Waiting, error) {
 // waiting returns a device's request from its user code, its client and its stored form (JSON). If the client may no
 // longer request the scope, waiting returns an error.
 func (s *Devices) waiting(ctx context.Context, code, client, request string) (*Waiting, error) {
-	var a asked
+	var a storedRequest
 	if err := json.Unmarshal([]byte(request), &a); err != nil {
 		return nil, err
 	}
@@ -229,13 +231,14 @@ func (s *Devices) waiting(ctx context.Context, code, client, request string) (*W
 		return nil, errCode()
 	}
 	if err == nil && s.Authorize.Within(w.Request, w.Client) != nil {
-		err = errCode() // it may no longer ask for that
+		err = errCode() // the client may no longer request the scope
 	}
 	return w, err
 }
 
-// Decide records the user's decision. If allow is set, it grants the device the approved scopes of its request.
-// Otherwise it denies the request.
+// Decide records the decision of the user of a session about the request with a user code. If allow is set, it grants
+// the device the approved scopes of its request. Otherwise it denies the request. The address is the client address of
+// the browser.
 func (s *Devices) Decide(
 	ctx context.Context, code string, session *login.Session, allow bool, approved []string, address string,
 ) error {
@@ -278,27 +281,27 @@ func EndUser(c store.Conn, user string) error {
 // the tokens.
 func (s *Devices) Poll(
 	ctx context.Context, client *clients.Client, deviceCode string,
-) (g tokens.Grant, spend func(c store.Conn) error, err error) {
-	var refusal error
+) (g tokens.Grant, useUp func(c store.Conn) error, err error) {
+	var refusal error // returned after the transaction was committed
 	digest := secret.Hash(deviceCode)
 	err = s.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
 		refusal = nil
 		var owner, status, user, granted string
-		var polled, wait, expires int64
+		var polledAt, minPause, expiresAt int64
 		now := s.Micros()
 		err := c.Row("SELECT client_id, status, user_id, granted, polled_at, pause, expires_at FROM authserver_devices WHERE digest = ?"+c.Lock(), digest).
-			Scan(&owner, &status, &user, &granted, &polled, &wait, &expires)
+			Scan(&owner, &status, &user, &granted, &polledAt, &minPause, &expiresAt)
 		switch {
 		case errors.Is(err, sql.ErrNoRows) || err == nil && owner != client.ID:
 			refusal = errDevice()
 			return nil
 		case err != nil:
 			return err
-		case expires <= now:
+		case expiresAt <= now:
 			refusal = kernel.Refuse(Expired, "the device code has expired")
 			return nil
 		case status == "denied":
-			refusal = kernel.Refuse(kernel.AccessDenied, "the person has denied the request")
+			refusal = kernel.Refuse(kernel.AccessDenied, "the user has denied the request")
 		case status == "allowed":
 			g = tokens.Grant{}
 			if err := json.Unmarshal([]byte(granted), &g); err != nil {
@@ -306,13 +309,13 @@ func (s *Devices) Poll(
 			}
 			g.Client, g.User = client.ID, user
 			return nil
-		case now-polled < wait:
-			refusal = kernel.Refuse(SlowDown, "wait five seconds more between two requests")
+		case now-polledAt < minPause:
+			refusal = kernel.Refuse(SlowDown, "the device polls too often; wait five seconds longer between two requests")
 			_, err = c.Exec("UPDATE authserver_devices SET polled_at = ?, pause = ? WHERE digest = ?",
-				now, wait+pause.Microseconds(), digest)
+				now, minPause+pause.Microseconds(), digest)
 			return err
 		default:
-			refusal = kernel.Refuse(Pending, "nobody has decided yet")
+			refusal = kernel.Refuse(Pending, "the user has not decided about the request yet")
 			_, err = c.Exec("UPDATE authserver_devices SET polled_at = ? WHERE digest = ?", now, digest)
 			return err
 		}

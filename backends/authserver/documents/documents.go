@@ -58,7 +58,7 @@ type Documents struct {
 	*kernel.Server
 	options Options
 	client  *http.Client
-	places  chan struct{}
+	slots   chan struct{} // has an element for each running fetch
 	hosts   *ratelimit.Limiter
 }
 
@@ -73,7 +73,7 @@ func New(s *kernel.Server, o Options) *Documents {
 	client := outbound.NewClient(o.Networks, o.Timeout)
 	client.Transport = s.Follow(client.Transport)
 	return &Documents{
-		Server: s, options: o, client: client, places: make(chan struct{}, maxFetches),
+		Server: s, options: o, client: client, slots: make(chan struct{}, maxFetches),
 		hosts: ratelimit.New(ratelimit.PerSecond(hostPerSecond, hostBurst), s.Now),
 	}
 }
@@ -111,14 +111,15 @@ func (d *Documents) fetch(ctx context.Context, id string, allow func(host string
 		return nil, err
 	}
 	select {
-	case d.places <- struct{}{}:
-		defer func() { <-d.places }()
+	case d.slots <- struct{}{}:
+		defer func() { <-d.slots }()
 	default:
 		return nil, kernel.Refuse(kernel.Unavailable,
-			"too many documents of clients are fetched at the moment, try again shortly")
+			"the server is fetching too many client metadata documents; try again shortly")
 	}
 	if !allow(strings.ToLower(u.Hostname())) {
-		return nil, kernel.Refuse(kernel.Unavailable, "documents of this host are fetched too often, try again shortly")
+		return nil, kernel.Refuse(kernel.Unavailable,
+			"the server has fetched too many client metadata documents from this host; try again shortly")
 	}
 	began, outcome := time.Now(), "ok"
 	found, err := d.get(ctx, id)
@@ -142,7 +143,7 @@ func refuse(format string, args ...any) error {
 // parse parses a client_id. It returns an error if the client_id cannot be the URL of a document.
 func (d *Documents) parse(id string) (*url.URL, error) {
 	if len(id) > maxURL || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c >= 0x7f || c == '\\' }) {
-		return nil, refuse("client_id must be a URL of at most %d characters of ASCII", maxURL)
+		return nil, refuse("client_id must be a URL of at most %d ASCII characters", maxURL)
 	}
 	_, rest, _ := strings.Cut(id, "://")
 	authority, _, _ := strings.Cut(rest, "/")
@@ -154,14 +155,15 @@ func (d *Documents) parse(id string) (*url.URL, error) {
 		return nil, refuse("client_id must begin with https://")
 	case strings.Contains(id, "#"):
 		return nil, refuse("client_id must not have a fragment")
-	case !goodPort(authority):
+	case !validPort(authority):
 		return nil, refuse("client_id must have a port from 1 to 65535, or none")
 	case u.Path == "" || u.Path == "/":
 		return nil, refuse("client_id must have a path")
 	}
+	// The segments are checked before and after the percent-encoding is decoded.
 	segments := append(strings.Split(u.EscapedPath()[1:], "/"), strings.Split(u.Path[1:], "/")...)
 	if slices.ContainsFunc(segments, func(s string) bool { return s == "" || s == "." || s == ".." }) {
-		return nil, refuse("the path of client_id must not have empty segments, nor those of dots")
+		return nil, refuse("the path of client_id must not have empty segments, and no segments \".\" and \"..\"")
 	}
 	return u, nil
 }
@@ -172,7 +174,8 @@ func outsideHost(c rune) bool {
 	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]", c)
 }
 
-func goodPort(authority string) bool {
+// validPort reports whether an authority has a port from 1 to 65535, or none.
+func validPort(authority string) bool {
 	_, port, ok := strings.Cut(authority[strings.LastIndexByte(authority, ']')+1:], ":")
 	if !ok {
 		return true
@@ -188,22 +191,22 @@ func (d *Documents) get(ctx context.Context, id string) (*Document, error) {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	r.Header.Set("Accept", "application/json")
-	answer, err := d.client.Do(r)
+	response, err := d.client.Do(r)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	defer answer.Body.Close()
-	media, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type"))
+	defer response.Body.Close()
+	media, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	switch {
-	case answer.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("%w: status %d", ErrUnavailable, answer.StatusCode)
+	case response.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("%w: status %d", ErrUnavailable, response.StatusCode)
 	case err != nil || media != "application/json" && (!strings.HasPrefix(media, "application/") ||
 		!strings.HasSuffix(media, "+json")):
-		return nil, fmt.Errorf("%w: it is not JSON", ErrUnavailable)
-	case answer.ContentLength > maxDocument:
+		return nil, fmt.Errorf("%w: its media type is not JSON", ErrUnavailable)
+	case response.ContentLength > maxDocument:
 		return nil, fmt.Errorf("%w: it is too large", ErrUnavailable)
 	}
-	text, err := io.ReadAll(io.LimitReader(answer.Body, maxDocument+1))
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxDocument+1))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
@@ -211,15 +214,15 @@ func (d *Documents) get(ctx context.Context, id string) (*Document, error) {
 		return nil, fmt.Errorf("%w: it is too large", ErrUnavailable)
 	}
 	now := d.Now()
-	return &Document{text, now.Add(d.fresh(answer.Header, now))}, check(text, id)
+	return &Document{text, now.Add(d.fresh(response.Header, now))}, check(text, id)
 }
 
 // check returns an error if a text is not the document with the URL id. The error reveals nothing of the text.
 func check(text []byte, id string) error {
 	var members map[string]json.RawMessage
-	var named string
-	if json.Unmarshal(text, &members) != nil || json.Unmarshal(members["client_id"], &named) != nil || named != id {
-		return fmt.Errorf("%w: it is not that of the URL", ErrUnavailable)
+	var clientID string
+	if json.Unmarshal(text, &members) != nil || json.Unmarshal(members["client_id"], &clientID) != nil || clientID != id {
+		return fmt.Errorf("%w: it must be JSON whose client_id is the URL of the document", ErrUnavailable)
 	}
 	for _, member := range []string{"client_secret", "client_secret_expires_at"} {
 		if _, ok := members[member]; ok {
@@ -232,7 +235,7 @@ func check(text []byte, id string) error {
 // fresh returns how long a response is fresh (RFC 9111 section 4.2), between minFresh and the TTL. Without freshness
 // headers it is the TTL. Zero means that the response must not be stored.
 func (d *Documents) fresh(h http.Header, now time.Time) time.Duration {
-	lifetime, ok := time.Duration(0), false
+	lifetime, ok := time.Duration(0), false // ok is true if the headers set the lifetime
 	for directive := range strings.SplitSeq(strings.Join(h.Values("Cache-Control"), ","), ",") {
 		name, value, _ := strings.Cut(strings.ToLower(strings.TrimSpace(directive)), "=")
 		switch name {
@@ -251,10 +254,11 @@ func (d *Documents) fresh(h http.Header, now time.Time) time.Duration {
 	if text := h.Get("Expires"); !ok && text != "" {
 		ok = true
 		if date, err := http.ParseTime(text); err == nil {
-			if sent, err := http.ParseTime(h.Get("Date")); err == nil {
-				now = sent
+			sentAt := now
+			if headerDate, err := http.ParseTime(h.Get("Date")); err == nil {
+				sentAt = headerDate
 			}
-			lifetime = date.Sub(now)
+			lifetime = date.Sub(sentAt)
 		}
 	}
 	if !ok {

@@ -65,16 +65,18 @@ func NewMaster(current, old string) (*Master, error) {
 	return m, nil
 }
 
+// parse parses a master key. The error does not contain the text.
 func parse(text string) (k masterKey, err error) {
 	k.secret, err = hex.DecodeString(text)
 	if err != nil || len(k.secret) != 32 {
-		return masterKey{}, errors.New("a master key must have 64 hex digits") // without the digits
+		return masterKey{}, errors.New("a master key must have 64 hex digits")
 	}
 	sum := sha256.Sum256(k.secret)
 	copy(k.id[:], sum[:])
 	return k, nil
 }
 
+// aead returns the cipher for a place, with a key that is derived from the master key.
 func (k *masterKey) aead(place []byte) (cipher.AEAD, error) {
 	return keyring.AEAD(k.secret, []byte(label), string(place))
 }

@@ -27,7 +27,7 @@ const headSize = 7
 
 // keyOf returns the key of the sealed texts that begin with head, as in Missing.Key.
 func keyOf(head string) string {
-	if head+":" == transitTag {
+	if head+":" == transitTag { // the tag is one character longer than head
 		return KeyManagement
 	}
 	// The last character also encodes bits of the nonce.
@@ -41,6 +41,7 @@ func keyOf(head string) string {
 // holder is an Encryptor that knows its keys. Any other Encryptor is assumed to have all keys.
 type holder interface{ holds(key string) bool }
 
+// holds reports whether an encryptor has a key, as in Missing.Key.
 func holds(e Encryptor, key string) bool {
 	if e == nil {
 		return false
@@ -68,24 +69,24 @@ func (c chain) holds(key string) bool {
 // key ids and does not open the texts. If e is nil, all keys are missing.
 func FindMissing(ctx context.Context, k *kernel.Server, e Encryptor, columns []Column) (list []Missing, err error) {
 	for _, c := range columns {
-		rows := make(map[string]int)
+		counts := make(map[string]int)
 		query := fmt.Sprintf("SELECT substr(%s, 1, %d) AS head, count(*) FROM %s WHERE %s <> '' GROUP BY head ORDER BY head",
 			c.Column, headSize, c.Table, c.Column)
 		var keys []string // in the order of the rows
 		err := k.Read(ctx, func(conn store.Conn) error {
-			clear(rows)
+			clear(counts)
 			keys = nil
-			return conn.All(query, nil, func(r store.Row) error {
+			return conn.All(query, nil, func(row store.Row) error {
 				var head string
 				var n int
-				if err := r.Scan(&head, &n); err != nil {
+				if err := row.Scan(&head, &n); err != nil {
 					return err
 				}
 				key := keyOf(head)
-				if _, known := rows[key]; !known {
+				if _, known := counts[key]; !known {
 					keys = append(keys, key)
 				}
-				rows[key] += n
+				counts[key] += n
 				return nil
 			})
 		})
@@ -94,7 +95,7 @@ func FindMissing(ctx context.Context, k *kernel.Server, e Encryptor, columns []C
 		}
 		for _, key := range keys {
 			if !holds(e, key) {
-				list = append(list, Missing{c.Table, key, rows[key]})
+				list = append(list, Missing{c.Table, key, counts[key]})
 			}
 		}
 	}

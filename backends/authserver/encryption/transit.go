@@ -62,6 +62,7 @@ func (t *Transit) Refresh(ctx context.Context) error {
 	return err
 }
 
+// setNewest records the key version of a ciphertext if it is newer than all versions seen before.
 func (t *Transit) setNewest(text string) {
 	for version := int64(transit.CipherVersion(text)); ; {
 		newest := t.newest.Load()

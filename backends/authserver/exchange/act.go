@@ -26,9 +26,9 @@ const (
 	maxNested = 64
 )
 
-// delegated returns the actor of the new token. It returns nil if the exchange is an impersonation.
-func (r *Request) delegated() *actor {
-	if r.self && r.actor == nil {
+// newActor returns the actor of the new token. It returns nil if the exchange is an impersonation.
+func (r *Request) newActor() *actor {
+	if r.self && r.actor == nil { // impersonation
 		return nil
 	}
 	a := &actor{Subject: r.Client.ID, Client: r.Client.ID, Type: "service"}
@@ -41,13 +41,13 @@ func (r *Request) delegated() *actor {
 	return a
 }
 
-// chain sets the claims act and agent_chain.
-func (x *Exchange) chain(ctx context.Context, r *Request) (err error) {
+// setActors sets the claims act and agent_chain.
+func (x *Exchange) setActors(ctx context.Context, r *Request) (err error) {
 	r.act = r.subject.Act
-	if a := r.delegated(); a != nil {
+	if a := r.newActor(); a != nil {
 		// The actors of the actor token come before those of the subject token.
 		if a.Act = r.act; r.actor != nil && len(r.actor.Act) > 0 {
-			if a.Act, err = inside(r.actor.Act, r.act); err != nil {
+			if a.Act, err = appendActors(r.actor.Act, r.act); err != nil {
 				return err
 			}
 		}
@@ -58,7 +58,7 @@ func (x *Exchange) chain(ctx context.Context, r *Request) (err error) {
 	if depth(r.act) > x.options.Depth {
 		return errTooDeep
 	}
-	r.actChain, err = x.agents(ctx, r.act)
+	r.agentChain, err = x.agents(ctx, r.act)
 	return err
 }
 
@@ -68,9 +68,9 @@ var errTooDeep = kernel.Refuse(kernel.InvalidRequest, "delegation chain too deep
 // IsTooDeep reports whether an exchange was refused because the chain of actors would be too long.
 func IsTooDeep(err error) bool { return errors.Is(err, errTooDeep) }
 
-// inside returns the chain of actors outer, with the chain inner appended to its innermost actor. Other members are
-// unchanged.
-func inside(outer, inner json.RawMessage) (json.RawMessage, error) {
+// appendActors returns the chain of actors outer, with the chain inner appended to its innermost actor. Other members
+// are unchanged.
+func appendActors(outer, inner json.RawMessage) (json.RawMessage, error) {
 	if len(inner) == 0 {
 		return outer, nil
 	}
@@ -78,14 +78,14 @@ func inside(outer, inner json.RawMessage) (json.RawMessage, error) {
 	if err := json.Unmarshal(outer, &members); err != nil {
 		return nil, err
 	}
-	rest := inner
+	nested := inner
 	if len(members["act"]) > 0 {
 		var err error
-		if rest, err = inside(members["act"], inner); err != nil {
+		if nested, err = appendActors(members["act"], inner); err != nil {
 			return nil, err
 		}
 	}
-	members["act"] = rest
+	members["act"] = nested
 	return json.Marshal(members)
 }
 
@@ -101,6 +101,7 @@ func actors(act json.RawMessage) (list []actor) {
 	return list
 }
 
+// depth returns the number of actors in a chain.
 func depth(act json.RawMessage) int { return len(actors(act)) }
 
 // agents returns the claim agent_chain: the clients in a chain that are registered here, oldest first.

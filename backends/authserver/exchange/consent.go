@@ -14,23 +14,23 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 )
 
-// granted checks the user's consents for each target. They must belong to the client at which the user signed in,
-// however many clients have exchanged the token since. The check does not apply to a client that exchanges its own
-// token, if that is permitted; see Options.Self.
-func (x *Exchange) granted(ctx context.Context, r *Request) error {
-	if r.person == "" || r.self && x.options.Self {
+// checkConsents checks that the user has consented to the scope at each target, and sets the ids of the consents. They
+// must belong to the client at which the user signed in, however many clients have exchanged the token since. The check
+// does not apply to a client that exchanges its own token, if that is permitted; see Options.Self.
+func (x *Exchange) checkConsents(ctx context.Context, r *Request) error {
+	if r.user == "" || r.self && x.options.Self {
 		return nil
 	}
 	needs := make([]consent.Need, len(r.targets))
 	for i, t := range r.targets {
 		needs[i] = consent.Need{Resource: t.ID, Scope: intersect(r.scope, t.Names())}
 	}
-	found, err := x.consents(ctx, r)
+	consents, err := x.consents(ctx, r)
 	if err != nil {
 		return err
 	}
 	for i, need := range needs {
-		ids, err := x.covered(found, r.targets[i], need.Scope)
+		ids, err := x.checkCovered(consents, r.targets[i], need.Scope)
 		if err != nil {
 			return err
 		}
@@ -43,50 +43,52 @@ func (x *Exchange) granted(ctx context.Context, r *Request) error {
 func (x *Exchange) consents(ctx context.Context, r *Request) ([]consent.Grant, error) {
 	root, err := x.options.Clients.Find(ctx, r.subject.Root())
 	if errors.Is(err, clients.ErrUnknown) || err == nil && !root.Active() {
-		return nil, kernel.Refuse(kernel.InvalidGrant, "the client at which the person signed in is not active any more")
+		return nil, kernel.Refuse(kernel.InvalidGrant, "the client at which the user signed in was deleted or suspended")
 	}
 	if err != nil {
 		return nil, err
 	}
-	return x.options.Consents.Between(ctx, r.person, root)
+	return x.options.Consents.Between(ctx, r.user, root)
 }
 
-// covered returns the id of the consent, among those found, that covers a scope of a resource. If no consent covers it,
-// the error is a *kernel.ConsentError.
-func (x *Exchange) covered(found []consent.Grant, t *resources.Resource, scope []string) (id string, err error) {
-	index := slices.IndexFunc(found, func(g consent.Grant) bool { return g.Resource == t.ID })
+// checkCovered returns the id of the consent, among those found, that covers a scope of a resource. If no consent
+// covers it, the error is a *kernel.ConsentError.
+func (x *Exchange) checkCovered(consents []consent.Grant, t *resources.Resource, scope []string) (id string, err error) {
+	index := slices.IndexFunc(consents, func(g consent.Grant) bool { return g.Resource == t.ID })
 	if index < 0 {
-		return "", x.lacking(kernel.ConsentMissing, t, scope)
+		return "", x.consentError(kernel.ConsentMissing, t, scope)
 	}
 	missing := slices.DeleteFunc(slices.Clone(scope),
-		func(word string) bool { return slices.Contains(found[index].Scope, word) })
+		func(word string) bool { return slices.Contains(consents[index].Scope, word) })
 	if len(missing) > 0 {
-		return "", x.lacking(kernel.ScopeInsufficient, t, missing)
+		return "", x.consentError(kernel.ScopeInsufficient, t, missing)
 	}
-	return found[index].ID, nil
+	return consents[index].ID, nil
 }
 
-func (x *Exchange) lacking(cause string, t *resources.Resource, missing []string) error {
+// consentError returns the error for scopes of a resource to which the user has not consented. The cause is one of
+// those of kernel.ConsentError.
+func (x *Exchange) consentError(cause string, t *resources.Resource, missing []string) error {
 	ask := url.Values{"resource": {t.Slug}, "scope": {strings.Join(missing, " ")}}
 	return kernel.RequireConsent(cause, x.Issuer+authorizePath+"?"+ask.Encode(),
-		"the person has not granted this for the resource %s; send them to consent_url", t.Slug)
+		"the user has not granted the requested scopes for the resource %s; send the user to consent_url", t.Slug)
 }
 
 // authorizePath is the path of the authorization endpoint.
 const authorizePath = "/oauth/authorize"
 
-// upstream exchanges the token for a token of a broker provider, from the user's connection. The scope is limited to
-// the user's consents to the client.
-func (x *Exchange) upstream(ctx context.Context, r *Request) (answer tokens.Answer, err error) {
+// exchangeUpstream exchanges the token for a token of a broker provider, from the user's connection. The scope is
+// limited to the user's consents to the client.
+func (x *Exchange) exchangeUpstream(ctx context.Context, r *Request) (answer tokens.Answer, err error) {
 	target := r.targets[0]
 	switch {
 	case x.options.Upstream == nil:
 		return answer, kernel.Refuse(kernel.InvalidTarget, "the resource %s has no provider here", target.Slug)
 	case r.actor != nil:
-		return answer, kernel.Refuse(kernel.InvalidRequest, "a broker resource takes no actor_token")
-	case r.person == "":
+		return answer, kernel.Refuse(kernel.InvalidRequest, "actor_token is not supported for a broker resource")
+	case r.user == "":
 		return answer, kernel.Refuse(kernel.InvalidGrant,
-			"the subject_token is not about a person, who alone can have a connection")
+			"the subject of the subject_token must be a user, since only users can connect to the provider of a broker resource")
 	}
 	scope, err := resources.ParseScope(r.Scope)
 	if err != nil {
@@ -97,23 +99,23 @@ func (x *Exchange) upstream(ctx context.Context, r *Request) (answer tokens.Answ
 			return answer, kernel.Refuse(kernel.InvalidScope, "the resource %s does not declare the scope %s", target.Slug, word)
 		}
 	}
-	found, err := x.consents(ctx, r)
+	consents, err := x.consents(ctx, r)
 	if err != nil {
 		return answer, err
 	}
-	if len(scope) == 0 {
-		if index := slices.IndexFunc(found, func(g consent.Grant) bool { return g.Resource == target.ID }); index >= 0 {
-			scope = intersect(found[index].Scope, target.Names())
+	if len(scope) == 0 { // the request names no scope: use all that the user has granted
+		if index := slices.IndexFunc(consents, func(g consent.Grant) bool { return g.Resource == target.ID }); index >= 0 {
+			scope = intersect(consents[index].Scope, target.Names())
 		}
 	}
-	if _, err := x.covered(found, target, scope); err != nil {
+	if _, err := x.checkCovered(consents, target, scope); err != nil {
 		return answer, err
 	}
 	if len(scope) == 0 {
-		return answer, kernel.Refuse(kernel.InvalidScope, "the person has granted nothing that the resource %s declares",
-			target.Slug)
+		return answer, kernel.Refuse(kernel.InvalidScope,
+			"the user has granted none of the scopes that the resource %s declares", target.Slug)
 	}
-	if answer, err = x.options.Upstream.Exchange(ctx, r.person, target, scope); err != nil {
+	if answer, err = x.options.Upstream.Exchange(ctx, r.user, target, scope); err != nil {
 		return answer, err
 	}
 	answer.Scope, answer.IssuedType = strings.Join(scope, " "), AccessToken

@@ -80,19 +80,23 @@ func New(s *kernel.Server, o Options) *Exchange {
 
 // Request is a request for an exchange (RFC 8693 section 2.1).
 type Request struct {
-	Client                    *clients.Client // the authenticated client
-	Subject, SubjectType      string
-	Actor, ActorType          string
-	RequestedType             string
-	Resources                 []string // URIs or slugs, of the parameters resource and audience
-	Scope                     string
-	JKT                       string // the key of the DPoP proof; empty if there was none
-	subject, actor            *tokens.Claims
-	targets                   []*resources.Resource
-	self                      bool
-	person                    string // the user of the subject token; empty if it is not about a user
-	scope, consents, actChain []string
-	act                       []byte
+	Client               *clients.Client // the authenticated client
+	Subject, SubjectType string
+	Actor, ActorType     string
+	RequestedType        string
+	Resources            []string // URIs or slugs, of the parameters resource and audience
+	Scope                string
+	JKT                  string // the thumbprint of the key in the DPoP proof; empty if there was none
+
+	// The methods of Exchange set the other fields, in the order in which it calls them.
+	subject, actor *tokens.Claims        // of the tokens; actor is nil without an actor token
+	self           bool                  // the subject token was issued to this client
+	user           string                // the id of the subject token's user; empty if the subject is not a user
+	targets        []*resources.Resource // the resources of the new token
+	scope          []string              // of the new token
+	consents       []string              // the ids of the consents, in the order of targets
+	act            []byte                // the claim act; empty for an impersonation
+	agentChain     []string              // the claim agent_chain
 }
 
 // Result is the issued token, with details for the audit feed.
@@ -101,45 +105,45 @@ type Result struct {
 	Kind    string
 	Subject string // the claim sub
 	JTI     string // of the new token; empty for a token of an upstream provider
-	Parent  string
-	Depth   int
+	Parent  string // the claim jti of the subject token
+	Depth   int    // the number of actors in the claim act
 }
 
 // Exchange exchanges a token. If it returns an error, it has changed nothing.
-func (x *Exchange) Exchange(ctx context.Context, r Request) (done Result, err error) {
-	if err := x.parameters(&r); err != nil {
-		return done, err
+func (x *Exchange) Exchange(ctx context.Context, r Request) (result Result, err error) {
+	if err := x.checkParameters(&r); err != nil {
+		return result, err
 	}
-	for _, check := range [...]func(context.Context, *Request) error{x.tokens, x.target, x.permitted} {
+	for _, check := range [...]func(context.Context, *Request) error{x.verifyTokens, x.setTargets, x.checkPermitted} {
 		if err := check(ctx, &r); err != nil {
-			return done, err
+			return result, err
 		}
 	}
-	done.Subject, done.Parent = r.subject.Subject, r.subject.ID
+	result.Subject, result.Parent = r.subject.Subject, r.subject.ID
 	if r.brokered() {
-		done.Kind = Brokered
-		done.Answer, err = x.upstream(ctx, &r)
-		return done, err
+		result.Kind = Brokered
+		result.Answer, err = x.exchangeUpstream(ctx, &r)
+		return result, err
 	}
-	for _, check := range [...]func(context.Context, *Request) error{x.narrow, x.granted, x.chain} {
+	for _, check := range [...]func(context.Context, *Request) error{x.setScope, x.checkConsents, x.setActors} {
 		if err := check(ctx, &r); err != nil {
-			return done, err
+			return result, err
 		}
 	}
-	done.Kind, done.Depth = Delegation, depth(r.act)
-	if r.delegated() == nil {
-		done.Kind = Impersonation
+	result.Kind, result.Depth = Delegation, depth(r.act)
+	if r.newActor() == nil {
+		result.Kind = Impersonation
 	}
-	done.Answer, done.JTI, err = x.options.Tokens.Exchange(ctx, tokens.Order{
+	result.Answer, result.JTI, err = x.options.Tokens.Exchange(ctx, tokens.Order{
 		Client: r.Client, Subject: r.subject.Subject, Scope: r.scope, Resources: r.targets, JKT: r.JKT, Act: r.act,
-		Chain: r.actChain, Life: x.options.Life,
+		Chain: r.agentChain, Life: x.options.Life,
 	}, r.subject, r.consents)
-	done.IssuedType = AccessToken
-	return done, err
+	result.IssuedType = AccessToken
+	return result, err
 }
 
-// parameters checks the parameters of a request, except for the tokens in them.
-func (x *Exchange) parameters(r *Request) error {
+// checkParameters checks the parameters of a request, except for the tokens in them.
+func (x *Exchange) checkParameters(r *Request) error {
 	refuse := func(format string, args ...any) error {
 		return kernel.Refuse(kernel.InvalidRequest, format, args...)
 	}
@@ -148,64 +152,66 @@ func (x *Exchange) parameters(r *Request) error {
 		return kernel.Refuse(kernel.UnauthorizedClient, "a public client must not use the grant %s", clients.GrantExchange)
 	case r.Subject == "":
 		return refuse("subject_token is required")
-	case !known(r.SubjectType):
+	case !supported(r.SubjectType):
 		return refuse("subject_token_type must be %s or %s", AccessToken, JWT)
 	case r.Actor == "" && r.ActorType != "":
-		return refuse("actor_token_type is for an actor_token, which is missing")
-	case r.Actor != "" && !known(r.ActorType):
+		return refuse("actor_token_type must not be sent without actor_token")
+	case r.Actor != "" && !supported(r.ActorType):
 		return refuse("actor_token_type must be %s or %s", AccessToken, JWT)
-	case r.RequestedType != "" && !known(r.RequestedType):
+	case r.RequestedType != "" && !supported(r.RequestedType):
 		return refuse("requested_token_type must be %s or %s", AccessToken, JWT)
 	}
 	return nil
 }
 
-func known(kind string) bool { return kind == AccessToken || kind == JWT }
+// supported reports whether this server supports a token type.
+func supported(kind string) bool { return kind == AccessToken || kind == JWT }
 
-// tokens verifies the tokens of a request, and checks that the request has a proof of the keys to which they are bound.
-func (x *Exchange) tokens(ctx context.Context, r *Request) (err error) {
-	if r.subject, err = x.live(ctx, "subject_token", r.Subject); err != nil {
+// verifyTokens verifies the tokens of a request, and checks that the request has a proof of the keys to which they are
+// bound.
+func (x *Exchange) verifyTokens(ctx context.Context, r *Request) (err error) {
+	if r.subject, err = x.verifyToken(ctx, "subject_token", r.Subject); err != nil {
 		return err
 	}
-	r.person = r.subject.User()
+	r.user = r.subject.User()
 	r.self = r.subject.Client == r.Client.ID
 	if r.Actor != "" {
-		if r.actor, err = x.live(ctx, "actor_token", r.Actor); err != nil {
+		if r.actor, err = x.verifyToken(ctx, "actor_token", r.Actor); err != nil {
 			return err
 		}
 		if r.actor.Client != r.Client.ID {
 			return kernel.Refuse(kernel.InvalidGrant, "the actor_token was issued to another client")
 		}
 		if jkt := r.actor.Confirm.JKT; jkt != "" && jkt != r.JKT {
-			return kernel.Refuse(invalidProof, "the actor_token is bound to a key, of which there is no proof")
+			return kernel.Refuse(invalidProof, "the actor_token is bound to a key: a DPoP proof of that key is required")
 		}
 	}
 	if jkt := r.subject.Confirm.JKT; jkt != "" && jkt != r.JKT {
-		return kernel.Refuse(invalidProof, "the subject_token is bound to a key, of which there is no proof")
+		return kernel.Refuse(invalidProof, "the subject_token is bound to a key: a DPoP proof of that key is required")
 	}
 	return nil
 }
 
-// live returns the claims of a token in the request. The error is invalid_grant if the token is invalid, or if its
-// subject is a user of an identity provider who has no account here. The error message contains name, the name of the
-// request parameter.
-func (x *Exchange) live(ctx context.Context, name, text string) (*tokens.Claims, error) {
+// verifyToken returns the claims of a token in the request. The error is invalid_grant if the token is invalid, or if
+// its subject is a user of an identity provider who has no account here. The error message contains name, the name of
+// the request parameter.
+func (x *Exchange) verifyToken(ctx context.Context, name, text string) (*tokens.Claims, error) {
 	c, _, ok, err := x.options.Tokens.Live(ctx, text)
 	switch {
 	case err != nil:
 		return nil, err
 	case !ok:
-		return nil, kernel.Refuse(kernel.InvalidGrant, "the %s is not an access token of this server that is good now", name)
+		return nil, kernel.Refuse(kernel.InvalidGrant, "the %s is not a valid access token of this server", name)
 	case c.Foreign():
 		// Only the policies for assertions decide about the access of such a user.
-		return nil, kernel.Refuse(kernel.InvalidGrant, "the %s is about somebody whom only their identity provider knows",
-			name)
+		return nil, kernel.Refuse(kernel.InvalidGrant,
+			"the subject of the %s is a user of an external identity provider and has no account at this server", name)
 	}
 	return c, nil
 }
 
-// target sets the resources of the new token: those that the request names, or else those of the subject token.
-func (x *Exchange) target(ctx context.Context, r *Request) (err error) {
+// setTargets sets the resources of the new token: those that the request names, or else those of the subject token.
+func (x *Exchange) setTargets(ctx context.Context, r *Request) (err error) {
 	names := r.Resources
 	if len(names) == 0 {
 		names = slices.DeleteFunc(slices.Clone([]string(r.subject.Audience)),
@@ -215,7 +221,7 @@ func (x *Exchange) target(ctx context.Context, r *Request) (err error) {
 		return err
 	}
 	if len(r.targets) > 1 && r.brokered() {
-		return kernel.Refuse(kernel.InvalidTarget, "a broker resource must be named alone")
+		return kernel.Refuse(kernel.InvalidTarget, "a broker resource must be the only resource of the request")
 	}
 	return nil
 }
@@ -227,39 +233,41 @@ func (r *Request) brokered() bool {
 		slices.ContainsFunc(r.targets, func(t *resources.Resource) bool { return t.Kind == resources.Broker })
 }
 
-// permitted checks that the client may exchange the subject token. A client may exchange its own token. It may exchange
-// another client's token if the policy of the resource permits that.
-func (x *Exchange) permitted(_ context.Context, r *Request) error {
+// checkPermitted checks that the client may exchange the subject token. A client may exchange its own token. It may
+// exchange another client's token if the policy of the resource permits that.
+func (x *Exchange) checkPermitted(_ context.Context, r *Request) error {
 	if len(r.Resources) == 0 {
 		switch {
 		case !r.self:
 			return kernel.Refuse(kernel.AccessDenied,
-				"the token of another client is exchanged for a resource, and none is named")
+				"resource or audience is required to exchange the token of another client")
 		case !x.options.Self:
 			return kernel.Refuse(kernel.AccessDenied,
-				"a resource must be named: this server does not let clients exchange their own tokens without one")
+				"resource or audience is required: this server does not let clients exchange their own tokens without it")
 		}
 		return nil
 	}
 	for _, t := range r.targets {
 		allowed := t.Policy.Exchange.AllowedClientIDs
-		switch {
-		case slices.Contains(allowed, r.Client.ID), r.self && len(allowed) == 0,
-			!r.self && slices.Contains(t.Policy.Runtime.ClientIDs, r.Client.ID):
-		default:
-			return kernel.Refuse(kernel.AccessDenied, "the resource %s does not let this client exchange tokens for it", t.Slug)
+		permitted := slices.Contains(allowed, r.Client.ID) || r.self && len(allowed) == 0 ||
+			!r.self && slices.Contains(t.Policy.Runtime.ClientIDs, r.Client.ID)
+		if !permitted {
+			return kernel.Refuse(kernel.AccessDenied, "the policy of the resource %s does not allow this client to exchange tokens",
+				t.Slug)
 		}
 	}
 	return nil
 }
 
-// narrow sets the scope of the new token: the requested scopes that the subject token has and that the targets declare.
-func (x *Exchange) narrow(_ context.Context, r *Request) error {
+// setScope sets the scope of the new token: the requested scopes that the subject token has and that the targets
+// declare.
+func (x *Exchange) setScope(_ context.Context, r *Request) error {
 	subjectScope := strings.Fields(r.subject.Scope)
 	requested, err := resources.ParseScope(r.Scope)
 	if err != nil {
 		return err
 	}
+	// Without a requested resource, the new token may have each scope of the subject token.
 	declared := func(word string) bool {
 		return len(r.Resources) == 0 ||
 			slices.ContainsFunc(r.targets, func(t *resources.Resource) bool { return slices.Contains(t.Names(), word) })
@@ -276,13 +284,13 @@ func (x *Exchange) narrow(_ context.Context, r *Request) error {
 		case !slices.Contains(subjectScope, word):
 			return kernel.Refuse(kernel.InvalidScope, "the subject_token does not have the scope %s", word)
 		case !declared(word):
-			return kernel.Refuse(kernel.InvalidScope, "no resource of the request declares the scope %s", word)
+			return kernel.Refuse(kernel.InvalidScope, "none of the requested resources declares the scope %s", word)
 		}
 		r.scope = append(r.scope, word)
 	}
 	if len(r.scope) == 0 {
 		return kernel.Refuse(kernel.InvalidScope,
-			"nothing of the scope of the subject_token is declared by a resource of the request")
+			"the resources of the request declare none of the scopes of the subject_token")
 	}
 	return nil
 }

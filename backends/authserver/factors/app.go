@@ -69,7 +69,7 @@ func (f *Factors) draft(secret string, begun time.Time, u *users.User, browser s
 // Draft returns the draft from the signed text of a form. The error has status 400 if the text belongs to another user
 // or browser, or is too old.
 func (f *Factors) Draft(signed string, u *users.User, browser string) (*Draft, error) {
-	secret, begun, err := f.open(signed, u, browser)
+	secret, begun, err := f.openDraft(signed, u, browser)
 	if err != nil {
 		return nil, err
 	}
@@ -79,11 +79,13 @@ func (f *Factors) Draft(signed string, u *users.User, browser string) (*Draft, e
 var errOldForm = apierror.New(http.StatusBadRequest, "bad_request",
 	"This form is out of date. Go back to the page that shows your apps and passkeys, and begin there.")
 
-func (f *Factors) open(signed string, u *users.User, browser string) (secret string, begun time.Time, err error) {
+// openDraft returns the secret and the start of the setup from the signed text of a form; see Draft.
+func (f *Factors) openDraft(signed string, u *users.User, browser string) (secret string, begun time.Time, err error) {
 	payload, ok := f.Signer("app").Open(signed, browser, u.ID)
 	begunText, secret, _ := strings.Cut(string(payload), " ")
 	micros, err := strconv.ParseInt(begunText, 10, 64)
-	if begun = time.UnixMicro(micros); !ok || err != nil || f.Now().Sub(begun) >= lasts {
+	begun = time.UnixMicro(micros)
+	if !ok || err != nil || f.Now().Sub(begun) >= timeLimit {
 		return "", begun, errOldForm
 	}
 	return secret, begun, nil
@@ -97,7 +99,7 @@ func (f *Factors) AddApp(
 	if f.encryptor == nil {
 		return nil, errNoApps
 	}
-	secret, _, err := f.open(signed, u, browser)
+	secret, _, err := f.openDraft(signed, u, browser)
 	if err != nil {
 		return nil, err
 	}
@@ -119,12 +121,13 @@ func (f *Factors) AddApp(
 	return f.add(ctx, u.ID, factor, "")
 }
 
-// stepOf returns the time step of a code. Only steps after last, the step of the last accepted code, are valid, so that
-// a code cannot be used twice.
+// stepOf returns the time step (RFC 6238) of a code, the number of periods since 1970. The result ok is false if the
+// code is not valid now. Only steps after last, the step of the last accepted code, are valid, so that a code cannot be
+// used twice.
 func stepOf(secret, code string, now time.Time, last int64) (step int64, ok bool) {
-	present := now.Unix() / codePeriod
-	for s := present - codeSkew; s <= present+codeSkew; s++ {
-		expected, err := hotp.GenerateCode(secret, uint64(s)) //nolint:gosec // the time is behind 1970
+	currentStep := now.Unix() / codePeriod
+	for s := currentStep - codeSkew; s <= currentStep+codeSkew; s++ {
+		expected, err := hotp.GenerateCode(secret, uint64(s)) //nolint:gosec // not negative after 1970
 		if err == nil && subtle.ConstantTimeCompare([]byte(expected), []byte(code)) == 1 && s > last {
 			step, ok = s, true
 		}
@@ -132,9 +135,9 @@ func stepOf(secret, code string, now time.Time, last int64) (step int64, ok bool
 	return step, ok
 }
 
-// code checks the current code of a user's app and marks it as used. It returns ErrWrong if the code belongs to no app
-// of the user.
-func (f *Factors) code(ctx context.Context, user, code string) error {
+// checkCode checks the current code of a user's app and marks it as used. It returns ErrWrong if the code belongs to no
+// app of the user.
+func (f *Factors) checkCode(ctx context.Context, user, code string) error {
 	list, err := f.Of(ctx, user)
 	if err != nil {
 		return err
@@ -154,7 +157,7 @@ func (f *Factors) code(ctx context.Context, user, code string) error {
 		if !ok {
 			continue
 		}
-		used, err := f.use(ctx, "UPDATE authserver_factors SET step = ?, used_at = ? WHERE id = ? AND step < ?",
+		used, err := f.useUp(ctx, "UPDATE authserver_factors SET step = ?, used_at = ? WHERE id = ? AND step < ?",
 			step, f.Micros(), factor.ID, step)
 		if err != nil || used {
 			return err
@@ -163,8 +166,8 @@ func (f *Factors) code(ctx context.Context, user, code string) error {
 	return ErrWrong
 }
 
-// use runs a statement that uses up a single-use value. It reports whether the value existed.
-func (f *Factors) use(ctx context.Context, statement string, args ...any) (used bool, err error) {
+// useUp runs a statement that uses up a single-use value. It reports whether the value existed.
+func (f *Factors) useUp(ctx context.Context, statement string, args ...any) (used bool, err error) {
 	err = f.Write(ctx, func(c store.Conn) error {
 		n, err := c.Exec(statement, args...)
 		used = n > 0
@@ -201,8 +204,8 @@ type QR struct {
 	Path string
 }
 
-// quiet is the width of the light margin around a QR code (ISO/IEC 18004 section 9.1).
-const quiet = 4
+// qrMargin is the width of the light margin around a QR code (ISO/IEC 18004 section 9.1).
+const qrMargin = 4
 
 // newQR returns the QR code of a text.
 func newQR(content string) (QR, error) {
@@ -215,11 +218,11 @@ func newQR(content string) (QR, error) {
 	for y := range size {
 		for x := range size {
 			if r, _, _, _ := code.At(x, y).RGBA(); r == 0 {
-				fmt.Fprintf(&path, "M%d %dh1v1h-1z", x+quiet, y+quiet)
+				fmt.Fprintf(&path, "M%d %dh1v1h-1z", x+qrMargin, y+qrMargin)
 			}
 		}
 	}
-	return QR{size + 2*quiet, path.String()}, nil
+	return QR{size + 2*qrMargin, path.String()}, nil
 }
 
 // appURL returns the URL in the QR code, which apps read. Spaces are escaped as %20, since some apps do not accept a

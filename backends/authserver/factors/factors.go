@@ -38,7 +38,7 @@ const (
 	ByPassword = "pwd"
 	ByCode     = "otp" // a code of an app, or a recovery code
 	ByKey      = "pop" // a passkey
-	ByTwo      = "mfa"
+	ByTwo      = "mfa" // two factors
 )
 
 const (
@@ -47,7 +47,7 @@ const (
 	// maxName is the maximum length of a factor's name, in characters.
 	maxName = 60
 	// lasts is the maximum time for setting up or using an app or a passkey.
-	lasts = 10 * time.Minute
+	timeLimit = 10 * time.Minute
 )
 
 // guesses limits the wrong codes for a user, from all addresses together, since a code has only six digits.
@@ -59,16 +59,16 @@ type Factor struct {
 	// CreatedAt and UsedAt are in microseconds since 1970. UsedAt is zero for a factor that was never used.
 	CreatedAt, UsedAt int64
 
-	secret     string
-	step       int64
-	credential string
+	secret     string // of an app: the encrypted secret
+	step       int64  // of an app: the time step of the last accepted code
+	credential string // of a passkey: the webauthn.Credential as JSON
 }
 
 // Factors manages the second factors of all users.
 type Factors struct {
 	*kernel.Server
 	encryptor encryption.Encryptor
-	party     *webauthn.WebAuthn // nil if browsers do not support passkeys for the address of the server
+	party     *webauthn.WebAuthn // the relying party; nil if browsers do not support passkeys for this server's address
 	name      string
 	alone     bool // passkeys sign in without a password
 }
@@ -111,8 +111,8 @@ func New(s *kernel.Server, o Options) (*Factors, error) {
 			UserVerification: protocol.VerificationDiscouraged,
 		},
 		Timeouts: webauthn.TimeoutsConfig{
-			Login:        webauthn.TimeoutConfig{Timeout: lasts},
-			Registration: webauthn.TimeoutConfig{Timeout: lasts},
+			Login:        webauthn.TimeoutConfig{Timeout: timeLimit},
+			Registration: webauthn.TimeoutConfig{Timeout: timeLimit},
 		},
 	})
 	return f, err
@@ -175,24 +175,24 @@ var (
 	errTaken = apierror.New(http.StatusConflict, "conflict", "this passkey is there already")
 )
 
-// add stores a factor of a user. The handle is the user handle of a passkey, or empty. If the factor is the user's
-// first, add returns new recovery codes.
+// add stores a factor of a user. The handle is the credential ID of a passkey in base64url, or empty for an app. If the
+// factor is the user's first, add returns new recovery codes.
 func (f *Factors) add(ctx context.Context, user string, factor *Factor, handle string) (codes []string, err error) {
 	if factor.Name, err = factorName(factor.Name); err != nil {
 		return nil, err
 	}
 	err = f.Write(ctx, func(c store.Conn) error {
 		codes = nil
-		var locked string
 		// Lock the user, so that factors are added one at a time.
-		if err := c.Row("SELECT id FROM authserver_users WHERE id = ?"+c.Lock(), user).Scan(&locked); err != nil {
-			return err
-		}
-		present, err := factorsIn(c, user)
+		err := c.Row("SELECT id FROM authserver_users WHERE id = ?"+c.Lock(), user).Scan(new(string))
 		if err != nil {
 			return err
 		}
-		if len(present) >= maxFactors {
+		existing, err := factorsIn(c, user)
+		if err != nil {
+			return err
+		}
+		if len(existing) >= maxFactors {
 			return errMany
 		}
 		_, err = c.Exec(
@@ -210,8 +210,8 @@ func (f *Factors) add(ctx context.Context, user string, factor *Factor, handle s
 		if store.IsUniqueViolation(err) {
 			return errTaken
 		}
-		if err == nil && len(present) == 0 {
-			codes, err = renew(c, user)
+		if err == nil && len(existing) == 0 {
+			codes, err = replaceRecoveryCodes(c, user)
 		}
 		return err
 	})
@@ -289,6 +289,7 @@ func (f *Factors) Reset(ctx context.Context, user, actor string) (n int64, err e
 	return n, err
 }
 
+// note records an event about a user's factors in the audit feed. The kind is that of a factor, or empty.
 func (f *Factors) note(ctx context.Context, action, actor, user, kind string) {
 	e := kernel.Event{Action: action, Actor: actor, Detail: []string{"user", user}}
 	if kind != "" {
@@ -311,7 +312,7 @@ type Proof struct{ Code, Assertion, Challenge string }
 // Check checks a user's proof in a browser, and returns the authentication method (amr). The error is ErrWrong if the
 // proof is not accepted, and an *apierror.Error with status 429 after too many wrong proofs.
 func (f *Factors) Check(ctx context.Context, u *users.User, browser string, p Proof) (method string, err error) {
-	count := guesses.Of(u.ID)
+	count := guesses.Of(u.ID) // each proof counts as wrong until it was accepted
 	var wait time.Duration
 	err = f.Write(ctx, func(c store.Conn) (err error) {
 		wait, err = count.Try(c, f.Now())
@@ -337,15 +338,16 @@ func (f *Factors) Check(ctx context.Context, u *users.User, browser string, p Pr
 	return method, f.Write(ctx, count.Forget)
 }
 
+// check implements Check without the limit of wrong proofs.
 func (f *Factors) check(ctx context.Context, u *users.User, browser string, p Proof) (method string, err error) {
 	if p.Assertion != "" {
-		return ByKey, f.assert(ctx, u, browser, p)
+		return ByKey, f.checkAssertion(ctx, u, browser, p)
 	}
 	digits := compact(p.Code)
 	if len(digits) == codeDigits {
-		return ByCode, f.code(ctx, u.ID, digits)
+		return ByCode, f.checkCode(ctx, u.ID, digits)
 	}
-	return ByCode, f.recover(ctx, u.ID, digits)
+	return ByCode, f.useRecoveryCode(ctx, u.ID, digits)
 }
 
 // Jobs returns the background jobs.

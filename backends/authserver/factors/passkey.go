@@ -29,22 +29,22 @@ type Challenge struct {
 	Signed string
 }
 
-// asked is the content of Challenge.Signed.
-type asked struct {
-	Begun   int64                `json:"begun"`
+// challengeState is the content of Challenge.Signed.
+type challengeState struct {
+	Begun   int64                `json:"begun"` // microseconds since 1970
 	Session webauthn.SessionData `json:"session"`
 }
 
-// holder implements webauthn.User.
-type holder struct {
+// passkeyUser implements webauthn.User.
+type passkeyUser struct {
 	*users.User
 	credentials []webauthn.Credential
 }
 
-func (h *holder) WebAuthnID() []byte                         { return userHandle(h.ID) }
-func (h *holder) WebAuthnName() string                       { return h.Email }
-func (h *holder) WebAuthnCredentials() []webauthn.Credential { return h.credentials }
-func (h *holder) WebAuthnDisplayName() string {
+func (h *passkeyUser) WebAuthnID() []byte                         { return userHandle(h.ID) }
+func (h *passkeyUser) WebAuthnName() string                       { return h.Email }
+func (h *passkeyUser) WebAuthnCredentials() []webauthn.Credential { return h.credentials }
+func (h *passkeyUser) WebAuthnDisplayName() string {
 	if h.Name != "" {
 		return h.Name
 	}
@@ -52,12 +52,12 @@ func (h *holder) WebAuthnDisplayName() string {
 }
 
 // holder returns a user with the user's passkeys, and the factors of these passkeys in the same order.
-func (f *Factors) holder(ctx context.Context, u *users.User) (*holder, []*Factor, error) {
+func (f *Factors) holder(ctx context.Context, u *users.User) (*passkeyUser, []*Factor, error) {
 	list, err := f.Of(ctx, u.ID)
 	if err != nil {
 		return nil, nil, err
 	}
-	h := &holder{User: u}
+	h := &passkeyUser{User: u}
 	var keys []*Factor
 	for _, factor := range list {
 		if factor.Kind != Passkey {
@@ -77,12 +77,13 @@ var errNoPasskeys = apierror.New(http.StatusServiceUnavailable, "temporarily_una
 
 // The labels of the signed texts.
 const (
-	making = "passkey-new"
-	using  = "passkey"
+	creationLabel = "passkey-new"
+	useLabel      = "passkey"
 )
 
-// sign returns a challenge. It consists of the options for the browser and the signed state of the ceremony, which the
-// form sends back. The label separates the kinds of challenges.
+// sign returns a challenge. It consists of the options for the browser and the signed state of the ceremony (the
+// creation or use of a passkey), which the form sends back. The label separates the kinds of challenges. The user is
+// the id of the user, or "" if any user may answer.
 func (f *Factors) sign(
 	label string, options any, session *webauthn.SessionData, user, browser string,
 ) (*Challenge, error) {
@@ -90,31 +91,31 @@ func (f *Factors) sign(
 	if err != nil {
 		return nil, err
 	}
-	state, err := json.Marshal(asked{f.Micros(), *session})
+	state, err := json.Marshal(challengeState{f.Micros(), *session})
 	if err != nil {
 		return nil, err
 	}
 	return &Challenge{string(raw), f.Signer(label).Sign(state, browser, user)}, nil
 }
 
-// openSigned verifies the signed state that sign returned, and returns the state. A state expires, and can be used only
-// once on all nodes.
+// openSigned verifies the signed state that sign returned, and returns the state. The error is errOldForm if the state
+// is older than life or was used before, on any node.
 func (f *Factors) openSigned(
 	ctx context.Context, label, signed, user, browser string, life time.Duration,
 ) (*webauthn.SessionData, error) {
 	raw, ok := f.Signer(label).Open(signed, browser, user)
-	var a asked
-	if !ok || json.Unmarshal(raw, &a) != nil || f.Now().Sub(time.UnixMicro(a.Begun)) >= life {
+	var state challengeState
+	if !ok || json.Unmarshal(raw, &state) != nil || f.Now().Sub(time.UnixMicro(state.Begun)) >= life {
 		return nil, errOldForm
 	}
-	first, err := f.Counters.SetNX(ctx, "authserver:passkey:"+a.Session.Challenge, life)
+	first, err := f.Counters.SetNX(ctx, "authserver:passkey:"+state.Session.Challenge, life)
 	if err != nil {
 		return nil, apierror.Unavailable("the server", err)
 	}
 	if !first {
 		return nil, errOldForm
 	}
-	return &a.Session, nil
+	return &state.Session, nil
 }
 
 // NewPasskey returns the challenge for creating a passkey of a user in a browser.
@@ -134,7 +135,7 @@ func (f *Factors) NewPasskey(ctx context.Context, u *users.User, browser string)
 	if err != nil {
 		return nil, fmt.Errorf("asking for a passkey: %w", err)
 	}
-	return f.sign(making, options.Response, session, u.ID, browser)
+	return f.sign(creationLabel, options.Response, session, u.ID, browser)
 }
 
 // AddPasskey stores a passkey that a browser has created, under the name label. If it is the user's first factor,
@@ -145,14 +146,14 @@ func (f *Factors) AddPasskey(
 	if f.party == nil {
 		return nil, errNoPasskeys
 	}
-	session, err := f.openSigned(ctx, making, signed, u.ID, browser, lasts)
+	session, err := f.openSigned(ctx, creationLabel, signed, u.ID, browser, timeLimit)
 	if err != nil {
 		return nil, err
 	}
 	var credential *webauthn.Credential
 	parsed, err := parse(response, protocol.ParseCredentialCreationResponseBytes)
 	if err == nil {
-		credential, err = f.party.CreateCredential(&holder{User: u}, *session, parsed)
+		credential, err = f.party.CreateCredential(&passkeyUser{User: u}, *session, parsed)
 	}
 	if err != nil {
 		return nil, &apierror.Error{
@@ -172,12 +173,13 @@ func (f *Factors) AddPasskey(
 // an error instead.
 func parse[T any](response string, read func([]byte) (T, error)) (parsed T, err error) {
 	if len(response) > maxAnswer {
-		return parsed, errors.New("it is too long")
+		return parsed, errors.New("the browser's response is too long")
 	}
 	return read([]byte(response))
 }
 
-// Ask returns a challenge for the passkeys of a user, or nil for a user without passkeys.
+// Ask returns a challenge for the passkeys of a user. It returns nil for a user without passkeys, and if this server
+// does not support passkeys.
 func (f *Factors) Ask(ctx context.Context, u *users.User, browser string) (*Challenge, error) {
 	if f.party == nil {
 		return nil, nil //nolint:nilnil // see above
@@ -190,15 +192,15 @@ func (f *Factors) Ask(ctx context.Context, u *users.User, browser string) (*Chal
 	if err != nil {
 		return nil, fmt.Errorf("asking for a passkey: %w", err)
 	}
-	return f.sign(using, options.Response, session, u.ID, browser)
+	return f.sign(useLabel, options.Response, session, u.ID, browser)
 }
 
-// assert checks a browser's response for a passkey of a user.
-func (f *Factors) assert(ctx context.Context, u *users.User, browser string, p Proof) error {
+// checkAssertion checks a browser's response for a passkey of a user.
+func (f *Factors) checkAssertion(ctx context.Context, u *users.User, browser string, p Proof) error {
 	if f.party == nil {
 		return errNoPasskeys
 	}
-	session, err := f.openSigned(ctx, using, p.Challenge, u.ID, browser, lasts)
+	session, err := f.openSigned(ctx, useLabel, p.Challenge, u.ID, browser, timeLimit)
 	if err != nil {
 		return err
 	}
@@ -219,7 +221,7 @@ func (f *Factors) assert(ctx context.Context, u *users.User, browser string, p P
 
 // storeUsed stores the new state of a passkey that was used. The error is ErrCopied if the signature counter has gone
 // back, and ErrWrong if the passkey was removed or used in the meantime.
-func (f *Factors) storeUsed(ctx context.Context, h *holder, keys []*Factor, used *webauthn.Credential) error {
+func (f *Factors) storeUsed(ctx context.Context, h *passkeyUser, keys []*Factor, used *webauthn.Credential) error {
 	if used.Authenticator.CloneWarning { // the authenticator may have been cloned (section 6.1.1)
 		return ErrCopied
 	}
@@ -231,7 +233,8 @@ func (f *Factors) storeUsed(ctx context.Context, h *holder, keys []*Factor, used
 		if string(h.credentials[i].ID) != string(used.ID) {
 			continue
 		}
-		stored, err := f.use(ctx, "UPDATE authserver_factors SET credential = ?, used_at = ? WHERE id = ? AND credential = ?",
+		// The old credential is used up: of two concurrent uses, only one is accepted.
+		stored, err := f.useUp(ctx, "UPDATE authserver_factors SET credential = ?, used_at = ? WHERE id = ? AND credential = ?",
 			string(raw), f.Micros(), keys[i].ID, keys[i].credential)
 		if err != nil || stored {
 			return err
@@ -240,4 +243,4 @@ func (f *Factors) storeUsed(ctx context.Context, h *holder, keys []*Factor, used
 	return ErrWrong
 }
 
-var _ webauthn.User = (*holder)(nil)
+var _ webauthn.User = (*passkeyUser)(nil)

@@ -21,10 +21,10 @@ import (
 
 const (
 	// alone is the label of signed texts for sign-ins with a passkey alone.
-	alone = "passkey-alone"
+	aloneLabel = "passkey-alone"
 	// aloneLasts is how long a challenge of the sign-in page can be answered. The page may be open in a tab long before
 	// the user signs in.
-	aloneLasts = time.Hour
+	aloneLife = time.Hour
 	// maxHandle is the maximum length of a user handle, in bytes (Web Authentication Level 3, section 5.4.3).
 	maxHandle = 64
 )
@@ -68,7 +68,7 @@ func (f *Factors) AskAnyone(browser string) (*Challenge, error) {
 	if err != nil {
 		return nil, fmt.Errorf("asking for a passkey: %w", err)
 	}
-	return f.sign(alone, options.Response, session, "", browser)
+	return f.sign(aloneLabel, options.Response, session, "", browser)
 }
 
 // Claim is a browser's response for a passkey that is to sign in alone. It proves nothing before Prove has checked it.
@@ -120,7 +120,7 @@ func (f *Factors) Prove(ctx context.Context, claim *Claim, browser, challenge st
 	if claim.User == nil {
 		return ErrWrong
 	}
-	session, err := f.openSigned(ctx, alone, challenge, "", browser, aloneLasts)
+	session, err := f.openSigned(ctx, aloneLabel, challenge, "", browser, aloneLife)
 	if errors.Is(err, errOldForm) {
 		return errOldPage
 	}
@@ -131,8 +131,8 @@ func (f *Factors) Prove(ctx context.Context, claim *Claim, browser, challenge st
 	if err != nil {
 		return err
 	}
-	used, err := f.party.ValidateDiscoverableLogin(func([]byte, []byte) (webauthn.User, error) { return h, nil }, *session,
-		claim.parsed)
+	owner := func(_, _ []byte) (webauthn.User, error) { return h, nil } // Claim has found the owner
+	used, err := f.party.ValidateDiscoverableLogin(owner, *session, claim.parsed)
 	if err != nil {
 		return ErrWrong
 	}

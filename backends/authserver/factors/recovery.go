@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// recoveryCodes is the number of recovery codes of a user, and recoveryLong the number of characters of a code. A
+	// recoveryCodes is the number of recovery codes of a user, and recoverySize the number of characters of a code. A
 	// code has 80 random bits, so that its digest needs no slow hash.
 	recoveryCodes = 10
-	recoveryLong  = 16
+	recoverySize  = 16 // characters
 )
 
 func recoveryDigest(code string) string {
@@ -22,13 +22,13 @@ func recoveryDigest(code string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// renew replaces the recovery codes of a user in a transaction and returns the new ones.
-func renew(c store.Conn, user string) (codes []string, err error) {
+// replaceRecoveryCodes replaces the recovery codes of a user in a transaction and returns the new ones.
+func replaceRecoveryCodes(c store.Conn, user string) (codes []string, err error) {
 	if _, err := c.Exec("DELETE FROM authserver_recovery WHERE user_id = ?", user); err != nil {
 		return nil, err
 	}
 	for range recoveryCodes {
-		code := rand.Text()[:recoveryLong]
+		code := rand.Text()[:recoverySize]
 		if _, err := c.Exec("INSERT INTO authserver_recovery (user_id, digest) VALUES (?, ?)",
 			user, recoveryDigest(code)); err != nil {
 			return nil, err
@@ -48,7 +48,7 @@ func (f *Factors) Renew(ctx context.Context, user string) (codes []string, err e
 		if len(list) == 0 {
 			return errNone
 		}
-		codes, err = renew(c, user)
+		codes, err = replaceRecoveryCodes(c, user)
 		return err
 	})
 	if err != nil {
@@ -66,12 +66,12 @@ func (f *Factors) Left(ctx context.Context, user string) (n int64, err error) {
 	return n, err
 }
 
-// recover marks a recovery code as used. It returns ErrWrong if the user has no such code.
-func (f *Factors) recover(ctx context.Context, user, code string) error {
-	if len(code) != recoveryLong {
+// useRecoveryCode marks a recovery code as used. It returns ErrWrong if the user has no such code.
+func (f *Factors) useRecoveryCode(ctx context.Context, user, code string) error {
+	if len(code) != recoverySize {
 		return ErrWrong
 	}
-	used, err := f.use(ctx, "DELETE FROM authserver_recovery WHERE user_id = ? AND digest = ?", user, recoveryDigest(code))
+	used, err := f.useUp(ctx, "DELETE FROM authserver_recovery WHERE user_id = ? AND digest = ?", user, recoveryDigest(code))
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ const (
 type Batch[T any] struct {
 	write  func(ctx context.Context, rows []T) error
 	onLost func(rows []T, err error)
-	wake   chan struct{} // buffers one signal
+	wake   chan struct{} // tells Run that rows are queued; buffers one signal
 
 	mu   sync.Mutex
 	rows []T
@@ -34,7 +34,7 @@ func NewBatch[T any](write func(ctx context.Context, rows []T) error, onLost fun
 	return &Batch[T]{write: write, onLost: onLost, wake: make(chan struct{}, 1)}
 }
 
-// Add queues a row. It returns false if too many rows are waiting; it does not block.
+// Add queues a row and reports whether it did so. It returns false if too many rows are waiting; it never blocks.
 func (b *Batch[T]) Add(row T) bool {
 	b.mu.Lock()
 	full := len(b.rows) >= maxBatch
@@ -46,7 +46,7 @@ func (b *Batch[T]) Add(row T) bool {
 	if first || full {
 		select {
 		case b.wake <- struct{}{}:
-		default:
+		default: // Run has not received the previous signal yet
 		}
 	}
 	return !full
@@ -62,16 +62,16 @@ func (b *Batch[T]) Flush(ctx context.Context) error {
 	rows := b.rows
 	b.rows = nil
 	b.mu.Unlock()
-	var failed error
+	var lastErr error
 	for len(rows) > 0 {
-		part := rows[:min(batchRows, len(rows))]
-		rows = rows[len(part):]
-		if err := b.write(ctx, part); err != nil {
-			failed = err
-			b.onLost(part, err)
+		chunk := rows[:min(batchRows, len(rows))]
+		rows = rows[len(chunk):]
+		if err := b.write(ctx, chunk); err != nil {
+			lastErr = err
+			b.onLost(chunk, err)
 		}
 	}
-	return failed
+	return lastErr
 }
 
 // Run writes queued rows until the context is done, and then the rows still in the queue.
@@ -80,13 +80,13 @@ func (b *Batch[T]) Run(ctx context.Context) {
 		select {
 		case <-b.wake:
 		case <-ctx.Done():
-			_ = b.Flush(ctx) // onLost has been called
+			_ = b.Flush(ctx) // Flush reports its errors to onLost
 			return
 		}
 		select {
 		case <-time.After(batchPause):
 		case <-ctx.Done():
 		}
-		_ = b.Flush(ctx) // onLost has been called
+		_ = b.Flush(ctx)
 	}
 }

@@ -49,18 +49,18 @@ func (s *Server) Change(ctx context.Context, topic, key string, fn func(c Conn) 
 // Tell calls the watchers of a topic on this node with a key.
 func (s *Server) Tell(topic, key string) {
 	s.watching.Lock()
-	heard := s.watches[topic]
+	callbacks := s.watches[topic]
 	s.watching.Unlock()
-	for _, f := range heard {
+	for _, f := range callbacks {
 		f(key)
 	}
 }
 
-// Closing registers a function that Close calls.
-func (s *Server) Closing(end func()) {
+// Closing registers a function for Close to call.
+func (s *Server) Closing(onClose func()) {
 	s.watching.Lock()
 	defer s.watching.Unlock()
-	s.stops = append(s.stops, end)
+	s.stops = append(s.stops, onClose)
 }
 
 // Close stops all watches and calls the functions registered with Closing.

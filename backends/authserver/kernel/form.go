@@ -48,12 +48,12 @@ func (f Form) All(name string) []string {
 	return all
 }
 
-// ReadBody reads the body of a request, of at most MaxBody bytes. Parameters in the URL are ignored. ReadBody returns
-// 400 invalid_request if the media type of the body is not media, and 413 if the body is too large.
+// ReadBody returns the body of a request, of at most MaxBody bytes. The parameter media is the required media type of
+// the body. ReadBody returns 400 invalid_request if the body has another media type, and 413 if it is too large.
 func ReadBody(w http.ResponseWriter, r *http.Request, media string) ([]byte, error) {
-	kind := r.Header.Get("Content-Type")
-	if kind != media {
-		if parsed, _, err := mime.ParseMediaType(kind); err != nil || parsed != media {
+	contentType := r.Header.Get("Content-Type")
+	if contentType != media {
+		if parsed, _, err := mime.ParseMediaType(contentType); err != nil || parsed != media {
 			return nil, Refuse(InvalidRequest, "the body must be %s", media)
 		}
 	}
@@ -62,8 +62,8 @@ func ReadBody(w http.ResponseWriter, r *http.Request, media string) ([]byte, err
 	}
 	var text []byte
 	var err error
-	paced := inbound.Default.Body(w, r)
-	if n := r.ContentLength; n >= 0 && n <= smallBody { // it arrives with the header, or nearly so
+	paced := inbound.Default.Body(w, r) // fails if the body arrives too slowly
+	if n := r.ContentLength; n >= 0 && n <= smallBody {
 		text = make([]byte, n)
 		_, err = io.ReadFull(paced, text)
 	} else {
@@ -77,7 +77,7 @@ func ReadBody(w http.ResponseWriter, r *http.Request, media string) ([]byte, err
 	case errors.As(err, &large):
 		return nil, tooLarge()
 	case err != nil:
-		return nil, Refuse(InvalidRequest, "the body could not be read whole")
+		return nil, Refuse(InvalidRequest, "the request body is incomplete")
 	}
 	return text, nil
 }
@@ -89,8 +89,8 @@ func tooLarge() error {
 	return apierror.New(http.StatusRequestEntityTooLarge, InvalidRequest, "the body is larger than 64 KiB")
 }
 
-// ReadForm reads a form from the body of a request. It refuses a parameter that occurs more than once unless its name
-// is in repeatable.
+// ReadForm reads a form from the body of a request. Parameters in the URL are ignored. ReadForm refuses a parameter
+// that occurs more than once unless its name is in repeatable.
 func ReadForm(w http.ResponseWriter, r *http.Request, repeatable ...string) (Form, error) {
 	text, err := ReadBody(w, r, "application/x-www-form-urlencoded")
 	if err != nil {
@@ -110,11 +110,11 @@ func ParseForm(text string, repeatable ...string) (Form, error) {
 		name, ok := unescape(name)
 		value, okValue := unescape(value)
 		if !ok || !okValue {
-			return nil, Refuse(InvalidRequest, "the form is not encoded as it must be")
+			return nil, Refuse(InvalidRequest, "the form is not valid application/x-www-form-urlencoded text in UTF-8")
 		}
 		for i := range f {
 			if f[i].Name == name && !slices.Contains(repeatable, name) {
-				return nil, Refuse(InvalidRequest, "a parameter is there more than once")
+				return nil, Refuse(InvalidRequest, "a parameter occurs more than once")
 			}
 		}
 		if len(f) == maxFields {

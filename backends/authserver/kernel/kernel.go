@@ -110,6 +110,7 @@ func (s *Server) ReadBriefly(ctx context.Context, fn func(c store.Conn) error) e
 	return s.read(ctx, s.DB.ReadBriefly, fn)
 }
 
+// read runs fn with one of the functions of store.DB for reading, within a span if requests are traced.
 func (s *Server) read(
 	ctx context.Context, read func(ctx context.Context, fn func(c store.Conn) error) error, fn func(c store.Conn) error,
 ) error {
@@ -117,7 +118,7 @@ func (s *Server) read(
 	if s.Tracer == nil {
 		return read(ctx, fn)
 	}
-	return s.followed(ctx, "db read", func(ctx context.Context) error { return read(ctx, fn) })
+	return s.traced(ctx, "db read", func(ctx context.Context) error { return read(ctx, fn) })
 }
 
 // Write runs fn in a transaction. Once Write returns nil, the changes are durable.
@@ -126,7 +127,7 @@ func (s *Server) Write(ctx context.Context, fn func(c store.Conn) error) error {
 	if s.Tracer == nil {
 		return s.DB.Write(ctx, fn)
 	}
-	return s.followed(ctx, "db write", func(ctx context.Context) error { return s.DB.Write(ctx, fn) })
+	return s.traced(ctx, "db write", func(ctx context.Context) error { return s.DB.Write(ctx, fn) })
 }
 
 // TraceID returns the trace id of a request, or "" for a request without a trace.

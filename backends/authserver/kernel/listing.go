@@ -83,13 +83,13 @@ func (l Listing) Page(p Page) (statement string, args []any) {
 		orderBy = l.IndexPrefix + order + ", " + orderBy
 	}
 	switch {
-	case p.After == Place{}:
+	case p.After == Place{}: // the first page
 	case l.At == "":
 		where, args = append(where, l.ID+" "+comparison+" ?"), append(args, p.After.At)
 	default:
 		where, args = append(where, "("+l.At+", "+l.ID+") "+comparison+" (?, ?)"), append(args, p.After.At, p.After.ID)
 	}
-	statement = "SELECT " + l.Columns + " FROM " + l.Table + condition(where) + " ORDER BY " + orderBy + " LIMIT ?"
+	statement = "SELECT " + l.Columns + " FROM " + l.Table + whereClause(where) + " ORDER BY " + orderBy + " LIMIT ?"
 	args = append(args, p.Limit)
 	if p.Offset > 0 {
 		statement, args = statement+" OFFSET ?", append(args, p.Offset)
@@ -97,17 +97,18 @@ func (l Listing) Page(p Page) (statement string, args []any) {
 	return statement, args
 }
 
-// Count returns the SQL statement that counts the rows of all pages, up to limit.
+// Count returns the SQL statement that counts the rows of all pages, and its arguments. The counting stops at limit.
 func (l Listing) Count(limit int) (statement string, args []any) {
-	return "SELECT count(*) FROM (SELECT 1 FROM " + l.Table + condition(l.Where) + " LIMIT ?) AS found",
+	return "SELECT count(*) FROM (SELECT 1 FROM " + l.Table + whereClause(l.Where) + " LIMIT ?) AS found",
 		append(slices.Clip(l.Args), limit)
 }
 
-func condition(where []string) string {
-	if len(where) == 0 {
+// whereClause returns the WHERE clause of a statement for conditions that must all be true.
+func whereClause(conditions []string) string {
+	if len(conditions) == 0 {
 		return ""
 	}
-	return " WHERE " + strings.Join(where, " AND ")
+	return " WHERE " + strings.Join(conditions, " AND ")
 }
 
 // CountRows returns the number of rows of all pages, but at most limit.
@@ -131,7 +132,7 @@ func Rows[T any](
 	})
 }
 
-// CountRows counts the rows of the query that find returns, on all pages and up to limit.
+// CountRows returns the number of rows, on all pages, of the query that find returns, but at most limit.
 func CountRows(ctx context.Context, s *Server, find func(c Conn) (Listing, error), limit int) (int, error) {
 	return Read(ctx, s, func(c Conn) (int, error) {
 		l, err := find(c)

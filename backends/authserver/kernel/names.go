@@ -7,16 +7,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Names returns the value of a column for each id that exists in a table. The names of the table and column must be
-// constants, never text from a request.
+// Names returns, by id, the value of a column for each of the ids that exists in a table. The names of the table and
+// column must be constants, never text from a request.
 func Names(c Conn, table, column string, ids []string) (map[string]string, error) {
 	names := make(map[string]string)
-	for part := range slices.Chunk(ids, namesPart) {
-		args := make([]any, len(part))
-		for i, id := range part {
+	for chunk := range slices.Chunk(ids, maxIDs) {
+		args := make([]any, len(chunk))
+		for i, id := range chunk {
 			args[i] = id
 		}
-		err := c.All("SELECT id, "+column+" FROM "+table+" WHERE id IN (?"+strings.Repeat(", ?", len(part)-1)+")",
+		err := c.All("SELECT id, "+column+" FROM "+table+" WHERE id IN (?"+strings.Repeat(", ?", len(chunk)-1)+")",
 			args, func(r store.Row) error {
 				var id, name string
 				err := r.Scan(&id, &name)
@@ -30,5 +30,5 @@ func Names(c Conn, table, column string, ids []string) (map[string]string, error
 	return names, nil
 }
 
-// namesPart is the maximum number of ids in one statement.
-const namesPart = 500
+// maxIDs is the maximum number of ids in one statement.
+const maxIDs = 500

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
@@ -37,7 +38,7 @@ func WriteError(w http.ResponseWriter, err error) {
 	switch {
 	case ok:
 	case Down(err):
-		e = Refuse(Unavailable, "the server cannot answer right now, try again shortly")
+		e = Refuse(Unavailable, "the server is temporarily unavailable; try again shortly")
 	default:
 		e = Refuse(ServerError, "internal error")
 	}
@@ -45,13 +46,14 @@ func WriteError(w http.ResponseWriter, err error) {
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")
 	if e.RetryAfter > 0 {
-		h.Set("Retry-After", strconv.FormatInt(int64((e.RetryAfter+999_999_999).Seconds()), 10))
+		wholeSeconds := (e.RetryAfter + time.Second - 1) / time.Second // rounded up
+		h.Set("Retry-After", strconv.FormatInt(int64(wholeSeconds), 10))
 	}
 	w.WriteHeader(e.Status)
 	body := ErrorBody(e)
-	if lacks, ok := errors.AsType[*ConsentError](err); ok {
-		body = jsontext.AppendQuoted(append(body[:len(body)-1], `,"cause":`...), lacks.Cause)
-		body = append(jsontext.AppendQuoted(append(body, `,"consent_url":`...), lacks.URL), '}')
+	if consent, ok := errors.AsType[*ConsentError](err); ok {
+		body = jsontext.AppendQuoted(append(body[:len(body)-1], `,"cause":`...), consent.Cause)
+		body = append(jsontext.AppendQuoted(append(body, `,"consent_url":`...), consent.URL), '}')
 	}
 	_, _ = w.Write(body) // an error means that the client is gone
 }
@@ -75,7 +77,8 @@ func ErrorBody(e *apierror.Error) []byte {
 	return append(body, '}')
 }
 
-// oauthCode returns the OAuth error code of an error.
+// oauthCode returns the OAuth error code of an error: its own code or, if that is not a code of OAuth, the code for its
+// status.
 func oauthCode(e *apierror.Error) string {
 	switch e.Code {
 	case "", "overloaded", "rate_limit_exceeded", "request_too_large", "method_not_allowed", "no_such_route",

@@ -2,10 +2,10 @@ package kernel
 
 import "strings"
 
-// Containing returns a pattern for LIKE ... ESCAPE '!' that matches every value containing the text. Compare the
-// pattern with lower(column). Databases differ in how they convert letters beyond ASCII to lower case.
+// Containing returns a pattern that matches every value containing the text, in any letter case. It is meant for
+// lower(column) LIKE ? ESCAPE '!'. Beyond ASCII, databases differ in how they convert letters to lower case.
 func Containing(text string) string {
-	return "%" + likes.Replace(strings.ToLower(text)) + "%"
+	return "%" + likeEscaper.Replace(strings.ToLower(text)) + "%"
 }
 
-var likes = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
+var likeEscaper = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")

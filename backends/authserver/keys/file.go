@@ -22,7 +22,7 @@ type Files struct{ Folder string }
 
 const (
 	pemType = "PRIVATE KEY"
-	maxFile = 64 << 10
+	maxFile = 64 << 10 // bytes
 )
 
 // Load implements Store.
@@ -54,22 +54,21 @@ func (f Files) Load(context.Context) ([]Stored, error) {
 // stored returns the key of a file. The file is read later, by Open.
 func (f Files) stored(name string) (s Stored, err error) {
 	path := filepath.Join(f.Folder, name)
-	info, err := os.Stat(path)
+	stat, err := os.Stat(path)
 	if err != nil {
 		return s, err
 	}
-	if !osfile.Private(info) {
+	if !osfile.Private(stat) {
 		return s, fmt.Errorf("the key can be read by others; run: chmod 600 %s", path)
 	}
-	if info.Size() > maxFile {
-		return s, errors.New("this is larger than a key")
+	if stat.Size() > maxFile {
+		return s, errors.New("the file is larger than 64 KiB and cannot be a signing key; remove it from the folder")
 	}
-	s = Stored{Name: name + " " + info.ModTime().String(), CreatedAt: info.ModTime(), Open: func(context.Context) ([]byte,
-		error,
-	) {
-		return readPEM(path)
-	}}
-	if parts := strings.SplitN(name, "-", 3); len(parts) == 3 {
+	s = Stored{
+		Name: name + " " + stat.ModTime().String(), CreatedAt: stat.ModTime(),
+		Open: func(context.Context) ([]byte, error) { return readPEM(path) },
+	}
+	if parts := strings.SplitN(name, "-", 3); len(parts) == 3 { // the algorithm, the creation time, and the kid
 		if created, err := strconv.ParseInt(parts[1], 10, 64); err == nil {
 			s.CreatedAt = time.UnixMicro(created)
 		}
@@ -85,7 +84,7 @@ func readPEM(path string) ([]byte, error) {
 	}
 	block, _ := pem.Decode(text)
 	if block == nil || block.Type != pemType {
-		return nil, fmt.Errorf("%s: this is not a private key in PEM (PKCS #8)", path)
+		return nil, fmt.Errorf("%s: the file must contain a PEM block of the type %s (PKCS #8)", path, pemType)
 	}
 	return block.Bytes, nil
 }
@@ -105,23 +104,23 @@ func (f Files) Make(ctx context.Context, algorithm string, created time.Time, fi
 	if err := os.MkdirAll(f.Folder, 0o700); err != nil {
 		return err
 	}
-	aside, err := os.CreateTemp(f.Folder, ".key-*") // 0600
+	temp, err := os.CreateTemp(f.Folder, ".key-*") // 0600
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(aside.Name()) }() // fails once the file has been renamed
-	err = pem.Encode(aside, &pem.Block{Type: pemType, Bytes: pkcs8})
+	defer func() { _ = os.Remove(temp.Name()) }() // fails once the file has been renamed
+	err = pem.Encode(temp, &pem.Block{Type: pemType, Bytes: pkcs8})
 	if err == nil {
-		err = aside.Sync()
+		err = temp.Sync()
 	}
-	if closing := aside.Close(); err == nil {
-		err = closing
+	if closeErr := temp.Close(); err == nil {
+		err = closeErr
 	}
 	if err != nil {
 		return err
 	}
 	name := algorithm + "-" + strconv.FormatInt(created.UnixMicro(), 10) + "-" + kid + ".pem"
-	if err := os.Rename(aside.Name(), filepath.Join(f.Folder, name)); err != nil {
+	if err := os.Rename(temp.Name(), filepath.Join(f.Folder, name)); err != nil {
 		return err
 	}
 	_ = osfile.SyncFolder(f.Folder) // some file systems cannot do it
@@ -142,7 +141,7 @@ func (f Files) has(ctx context.Context, algorithm string) (bool, error) {
 	return false, nil
 }
 
-// Remove implements Store.
+// Remove implements Store. A kid without a file is not an error.
 func (f Files) Remove(_ context.Context, kid string) error {
 	entries, err := os.ReadDir(f.Folder)
 	if err != nil {

@@ -36,13 +36,17 @@ var typeNames = [types]string{"at+jwt", "JWT", "logout+jwt"}
 type key struct {
 	Info
 	jwt.Signer
-	public  any
-	verify  func(sum, signature []byte) bool
-	jwk     []byte        // the public key
-	headers [types]string // the first segments of the tokens that it signs
+	public  any                              // *ecdsa.PublicKey or *rsa.PublicKey
+	verify  func(sum, signature []byte) bool // see verifier
+	jwk     []byte                           // the public key as JSON
+	headers [types]string                    // the first segments of the tokens that it signs
 }
 
-const rsaBits = 2048
+const (
+	rsaBits = 2048
+	// kidSize is the length of a key id, which is a SHA-256 thumbprint in base64url.
+	kidSize = 43
+)
 
 // generate returns a new private key in PKCS #8 form, and its key id.
 func generate(algorithm string) (pkcs8 []byte, kid string, err error) {
@@ -53,10 +57,10 @@ func generate(algorithm string) (pkcs8 []byte, kid string, err error) {
 	case RS256:
 		private, err = rsa.GenerateKey(rand.Reader, rsaBits)
 	default:
-		err = fmt.Errorf("there is no algorithm %q", algorithm)
+		err = fmt.Errorf("unknown algorithm %q", algorithm)
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("making a signing key: %w", err)
+		return nil, "", fmt.Errorf("creating a signing key: %w", err)
 	}
 	if kid, err = jwks.Thumbprint(private.Public()); err != nil {
 		return nil, "", err
@@ -65,7 +69,7 @@ func generate(algorithm string) (pkcs8 []byte, kid string, err error) {
 	return pkcs8, kid, err
 }
 
-// parse returns the signing key for a key of a Store.
+// parse returns the signing key for a key of a Store. It leaves the fields of Info empty that depend on other keys.
 func parse(ctx context.Context, s Stored) (k *key, err error) {
 	k = &key{Info: Info{CreatedAt: s.CreatedAt}}
 	if s.Sign != nil {
@@ -78,8 +82,9 @@ func parse(ctx context.Context, s Stored) (k *key, err error) {
 		return nil, fmt.Errorf("reading a signing key: %w", err)
 	}
 	k.verify = verifier(k.public)
-	if k.Info.ID, k.Info.Algorithm = k.KeyID, k.Signer.Algorithm; s.Algorithm != "" && s.Algorithm != k.Info.Algorithm {
-		return nil, fmt.Errorf("a signing key of %s is stored as one of %s", k.Info.Algorithm, s.Algorithm)
+	k.Info.ID, k.Info.Algorithm = k.KeyID, k.Signer.Algorithm
+	if s.Algorithm != "" && s.Algorithm != k.Info.Algorithm {
+		return nil, fmt.Errorf("a signing key for %s is stored as a key for %s", k.Info.Algorithm, s.Algorithm)
 	}
 	if k.jwk, err = jwks.Marshal(k.ID, k.Info.Algorithm, k.public); err != nil {
 		return nil, err
@@ -98,10 +103,10 @@ func open(ctx context.Context, s Stored) (public any, signer jwt.Signer, err err
 	}
 	private, err := x509.ParsePKCS8PrivateKey(pkcs8)
 	if err != nil {
-		return nil, signer, errors.New("it is not PKCS #8")
+		return nil, signer, errors.New("the private key is not in PKCS #8 form")
 	}
 	if signer, err = jwt.NewSigner(private); err == nil {
-		public = private.(crypto.Signer).Public() // true of EC and RSA keys
+		public = private.(crypto.Signer).Public() // NewSigner accepts only EC and RSA keys, which implement crypto.Signer
 	}
 	return public, signer, err
 }
@@ -109,19 +114,17 @@ func open(ctx context.Context, s Stored) (public any, signer jwt.Signer, err err
 // remote returns a signer for a key whose private part only its store can use.
 func remote(s Stored) (jwt.Signer, error) {
 	kid, err := jwks.Thumbprint(s.Public)
-	return jwt.Signer{Algorithm: s.Algorithm, KeyID: kid, Signature: func(ctx context.Context, input []byte) ([]byte,
-		error,
-	) {
+	sign := func(ctx context.Context, input []byte) ([]byte, error) {
 		sum := sha256.Sum256(input)
 		return s.Sign(ctx, sum[:])
-	}}, err
+	}
+	return jwt.Signer{Algorithm: s.Algorithm, KeyID: kid, Signature: sign}, err
 }
-
-func encode(raw []byte) string { return base64.RawURLEncoding.EncodeToString(raw) }
 
 // header returns the encoded header, which is the first segment of a token.
 func header(algorithm string, typ Type, kid string) string {
-	return encode([]byte(`{"alg":"` + algorithm + `","typ":"` + typeNames[typ] + `","kid":"` + kid + `"}`))
+	text := `{"alg":"` + algorithm + `","typ":"` + typeNames[typ] + `","kid":"` + kid + `"}`
+	return base64.RawURLEncoding.EncodeToString([]byte(text))
 }
 
 // isHeader reports whether the first segment of a token is a header of the given type as the function header writes it,
@@ -132,8 +135,8 @@ func isHeader(segment string, typ Type) bool {
 		return false
 	}
 	for _, algorithm := range [...]string{ES256, RS256} {
-		rest, ok := strings.CutPrefix(string(raw), `{"alg":"`+algorithm+`","typ":"`+typeNames[typ]+`","kid":"`)
-		if ok && len(rest) == 43+len(`"}`) {
+		kid, ok := strings.CutPrefix(string(raw), `{"alg":"`+algorithm+`","typ":"`+typeNames[typ]+`","kid":"`)
+		if kid, closed := strings.CutSuffix(kid, `"}`); ok && closed && len(kid) == kidSize {
 			return true
 		}
 	}
@@ -142,19 +145,19 @@ func isHeader(segment string, typ Type) bool {
 
 // sign returns a token of a type with the given claims.
 func (k *key) sign(ctx context.Context, typ Type, claims []byte) (string, error) {
-	head := k.headers[typ]
-	size := len(head) + 1 + base64.RawURLEncoding.EncodedLen(len(claims))
-	out := make([]byte, 0, size+1+base64.RawURLEncoding.EncodedLen(rsaBits/8))
-	out = append(append(out, head...), '.')
-	out = base64.RawURLEncoding.AppendEncode(out, claims)
-	signature, err := k.Signature(ctx, out)
+	header := k.headers[typ]
+	inputSize := len(header) + 1 + base64.RawURLEncoding.EncodedLen(len(claims))
+	token := make([]byte, 0, inputSize+1+base64.RawURLEncoding.EncodedLen(rsaBits/8))
+	token = append(append(token, header...), '.')
+	token = base64.RawURLEncoding.AppendEncode(token, claims)
+	signature, err := k.Signature(ctx, token)
 	if err != nil {
 		return "", fmt.Errorf("signing: %w", err)
 	}
-	return string(base64.RawURLEncoding.AppendEncode(append(out, '.'), signature)), nil
+	return string(base64.RawURLEncoding.AppendEncode(append(token, '.'), signature)), nil
 }
 
-// verifier returns a function that verifies the signatures of a public key.
+// verifier returns a function that reports whether a signature of a SHA-256 digest is valid for a public key.
 func verifier(public any) func(sum, signature []byte) bool {
 	switch public := public.(type) {
 	case *ecdsa.PublicKey:

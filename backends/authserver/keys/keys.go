@@ -8,6 +8,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -64,9 +66,11 @@ type Info struct {
 	ID        string
 	Algorithm string
 	CreatedAt time.Time
-	// RotatedAt is when the next key of the same algorithm was created. It is zero if the key is still active. Until is
-	// when a rotated key stops verifying. It is zero if the store decides that.
-	RotatedAt, Until time.Time
+	// RotatedAt is when the next key of the same algorithm was created. It is zero if the key is still active.
+	RotatedAt time.Time
+	// Until is when a rotated key stops verifying. It is zero for an active key, and if the store decides when to
+	// remove the key.
+	Until time.Time
 	// Signs is set for the key that signs new tokens.
 	Signs bool
 }
@@ -77,24 +81,24 @@ type Keys struct {
 	options Options
 	set     atomic.Pointer[set]
 
-	mu     sync.Mutex      // held while the keys are read or a key is made
-	read   map[string]*key // by the names in the store
-	looked time.Time       // when the keys were last read because of an unknown kid
-	failed error           // the error of the first attempt to read the keys, or nil
-	tried  time.Time       // when that failed
+	mu         sync.Mutex      // held while the keys are read or a key is created
+	parsed     map[string]*key // by the names in the store
+	rereadAt   time.Time       // when the keys were last read because of an unknown kid
+	firstErr   error           // the error of the first attempt to read the keys, or nil
+	firstErrAt time.Time       // when that failed
 }
 
 // set is the immutable set of keys that are valid at a moment.
 type set struct {
-	all      []*key // the youngest first
-	signer   *key
+	all      []*key          // newest first
+	signer   *key            // signs new tokens
 	byHeader map[string]*key // by the first segment of a token
 	jwks     []byte
-	until    time.Time // when one of them becomes too old; zero if none does
+	until    time.Time // when the first of them stops verifying; zero if none does
 }
 
 // ErrToken means that this server did not sign a token.
-var ErrToken = errors.New("the token is not of this server")
+var ErrToken = errors.New("this server did not sign the token")
 
 const topic = "keys"
 
@@ -120,11 +124,11 @@ func (ks *Keys) Reload(ctx context.Context) error {
 	return ks.reload(ctx)
 }
 
-// reload reads the keys and makes them the current set.
+// reload implements Reload. The caller must hold ks.mu.
 func (ks *Keys) reload(ctx context.Context) error {
 	next, err := ks.load(ctx)
 	if err == nil && next.signer == nil {
-		if err = ks.make(ctx, true); err == nil {
+		if err = ks.create(ctx, true); err == nil {
 			next, err = ks.load(ctx)
 		}
 	}
@@ -132,44 +136,43 @@ func (ks *Keys) reload(ctx context.Context) error {
 		return fmt.Errorf("reading the signing keys: %w", unavailable(err))
 	}
 	if next.signer == nil {
-		return errors.New("there is no signing key")
+		return fmt.Errorf("there is no signing key for the algorithm %s", ks.options.Algorithm)
 	}
 	ks.set.Store(next)
 	return nil
 }
 
-// load reads the keys of the store and returns them as a new set. If the store has no key of the algorithm, load
-// creates the first.
+// load reads the keys of the store and returns them as a new set, whose signer is nil if the store has no key of the
+// algorithm. The caller must hold ks.mu.
 func (ks *Keys) load(ctx context.Context) (*set, error) {
 	stored, err := ks.options.Store.Load(ctx)
 	if err != nil {
 		return nil, err
 	}
-	read := make(map[string]*key, len(stored))
+	parsed := make(map[string]*key, len(stored))
 	for _, s := range stored {
-		k := ks.read[s.Name]
+		k := ks.parsed[s.Name]
 		if k == nil {
 			if k, err = parse(ctx, s); err != nil {
 				return nil, err
 			}
 		}
-		read[s.Name] = k
+		parsed[s.Name] = k
 	}
-	ks.read = read
-	return newSet(ks.copies(), ks.options.Algorithm, ks.Now(), ks.options.Retain), nil
+	ks.parsed = parsed
+	return newSet(copies(maps.Values(ks.parsed)), ks.options.Algorithm, ks.Now(), ks.options.Retain), nil
 }
 
-// copies returns copies of the keys in the current set, for a new set.
-func (ks *Keys) copies() []*key {
-	all := make([]*key, 0, len(ks.read))
-	for _, k := range ks.read {
-		all = append(all, new(*k))
+// copies returns copies of keys for newSet, which modifies them. Other goroutines may be reading the originals.
+func copies(keys iter.Seq[*key]) (list []*key) {
+	for k := range keys {
+		list = append(list, new(*k))
 	}
-	return all
+	return list
 }
 
 // newSet returns the set of those keys that still sign or verify. The newest key of the algorithm signs. A rotated key
-// verifies for the duration retain.
+// verifies for the duration retain. newSet sorts the slice all, and sets the fields of Info that depend on other keys.
 func newSet(all []*key, algorithm string, now time.Time, retain time.Duration) *set {
 	slices.SortFunc(all, func(a, b *key) int {
 		if order := b.CreatedAt.Compare(a.CreatedAt); order != 0 {
@@ -178,10 +181,10 @@ func newSet(all []*key, algorithm string, now time.Time, retain time.Duration) *
 		return strings.Compare(a.ID, b.ID)
 	})
 	s := &set{byHeader: make(map[string]*key)}
-	younger := make(map[string]*key)
+	newerOf := make(map[string]*key) // by algorithm, the previous key, which is newer
 	for _, k := range all {
-		if next := younger[k.Info.Algorithm]; next != nil {
-			k.RotatedAt = next.CreatedAt
+		if newer := newerOf[k.Info.Algorithm]; newer != nil {
+			k.RotatedAt = newer.CreatedAt
 			retiredAt := k.RotatedAt.Add(retain)
 			if retain < unlimited {
 				k.Until = retiredAt
@@ -196,7 +199,7 @@ func newSet(all []*key, algorithm string, now time.Time, retain time.Duration) *
 			s.signer = k
 			k.Signs = true
 		}
-		younger[k.Info.Algorithm] = k
+		newerOf[k.Info.Algorithm] = k
 		s.all = append(s.all, k)
 		for _, header := range k.headers {
 			s.byHeader[header] = k
@@ -225,11 +228,7 @@ func (ks *Keys) current(ctx context.Context) (*set, error) {
 	if s.until.IsZero() || ks.Now().Before(s.until) {
 		return s, nil
 	}
-	all := make([]*key, len(s.all))
-	for i, k := range s.all {
-		all[i] = new(*k)
-	}
-	next := newSet(all, ks.options.Algorithm, ks.Now(), ks.options.Retain)
+	next := newSet(copies(slices.Values(s.all)), ks.options.Algorithm, ks.Now(), ks.options.Retain)
 	ks.set.CompareAndSwap(s, next)
 	return next, nil
 }
@@ -242,20 +241,20 @@ func (ks *Keys) loadFirst(ctx context.Context) (*set, error) {
 	if s := ks.set.Load(); s != nil {
 		return s, nil
 	}
-	if ks.failed != nil && ks.recent(ks.tried) {
-		return nil, ks.failed
+	if ks.firstErr != nil && ks.recent(ks.firstErrAt) {
+		return nil, ks.firstErr
 	}
 	err := ks.reload(ctx)
 	if err != nil && ctx.Err() == nil {
-		ks.failed, ks.tried = err, ks.Now()
+		ks.firstErr, ks.firstErrAt = err, ks.Now()
 	}
 	return ks.set.Load(), err
 }
 
-// recent reports whether the time began is less than a second ago.
-func (ks *Keys) recent(began time.Time) bool {
+// recent reports whether the time t is less than a second ago. A future time is not recent: the clock was set back.
+func (ks *Keys) recent(t time.Time) bool {
 	now := ks.Now()
-	return !began.IsZero() && now.Sub(began) < time.Second && !now.Before(began)
+	return !t.IsZero() && now.Sub(t) < time.Second && !now.Before(t)
 }
 
 // Rotate creates a new key, which signs from now on. Other nodes that share the store use it within five seconds. The
@@ -263,10 +262,10 @@ func (ks *Keys) recent(began time.Time) bool {
 func (ks *Keys) Rotate(ctx context.Context, actor string) (Info, error) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
-	if err := ks.reload(ctx); err != nil { // another node may have made a newer key
+	if err := ks.reload(ctx); err != nil { // another node may have created a newer key
 		return Info{}, err
 	}
-	if err := ks.make(ctx, false); err != nil {
+	if err := ks.create(ctx, false); err != nil {
 		return Info{}, fmt.Errorf("rotating the signing key: %w", unavailable(err))
 	}
 	rotated := Info{Algorithm: ks.options.Algorithm}
@@ -280,7 +279,9 @@ func (ks *Keys) Rotate(ctx context.Context, actor string) (Info, error) {
 	return rotated, err
 }
 
-func (ks *Keys) make(ctx context.Context, first bool) error {
+// create creates a key that is newer than the current signer. If first is set and the store already has a key of the
+// algorithm, create does nothing.
+func (ks *Keys) create(ctx context.Context, first bool) error {
 	now := ks.Now().Truncate(time.Microsecond)
 	if s := ks.set.Load(); s != nil && s.signer != nil && !now.After(s.signer.CreatedAt) {
 		now = s.signer.CreatedAt.Add(time.Microsecond) // the newest key signs, even if the clock was set back
@@ -305,17 +306,17 @@ func (ks *Keys) Health() error {
 	return nil
 }
 
-// Sweep removes keys that stopped verifying at least a day ago from the store. It returns their number.
+// Sweep removes from the store all keys that stopped verifying at least a day ago. It returns their number.
 func (ks *Keys) Sweep(ctx context.Context) (n int, err error) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
 	if _, err := ks.load(ctx); err != nil {
 		return 0, err
 	}
-	all := ks.copies()
-	keep := newSet(all, ks.options.Algorithm, ks.Now(), ks.options.Retain+24*time.Hour)
+	all := copies(maps.Values(ks.parsed))
+	retained := newSet(all, ks.options.Algorithm, ks.Now(), ks.options.Retain+24*time.Hour)
 	for _, k := range all {
-		if slices.Contains(keep.all, k) {
+		if slices.Contains(retained.all, k) {
 			continue
 		}
 		if err := ks.options.Store.Remove(ctx, k.ID); err != nil {
@@ -383,12 +384,12 @@ func (ks *Keys) Verify(ctx context.Context, typ Type, text string) (claims []byt
 	if !ok {
 		return nil, ErrToken
 	}
-	mac, err := base64.RawURLEncoding.Strict().DecodeString(signature)
-	if err != nil || base64.RawURLEncoding.EncodedLen(len(mac)) != len(signature) { // the decoder skips line breaks
+	decoded, err := base64.RawURLEncoding.Strict().DecodeString(signature)
+	if err != nil || base64.RawURLEncoding.EncodedLen(len(decoded)) != len(signature) { // the decoder skips line breaks
 		return nil, ErrToken
 	}
 	sum := sha256.Sum256([]byte(text[:len(header)+1+len(payload)]))
-	if !k.verify(sum[:], mac) {
+	if !k.verify(sum[:], decoded) {
 		return nil, ErrToken
 	}
 	claims, err = base64.RawURLEncoding.Strict().DecodeString(payload)
@@ -402,9 +403,9 @@ func (ks *Keys) Verify(ctx context.Context, typ Type, text string) (claims []byt
 func (ks *Keys) reread(ctx context.Context) (*set, error) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
-	if !ks.recent(ks.looked) {
+	if !ks.recent(ks.rereadAt) {
 		err := ks.reload(ctx)
-		ks.looked = ks.Now() // set after reloading, since others have waited for it
+		ks.rereadAt = ks.Now() // set after reloading, since others have waited for it
 		if err != nil {
 			return nil, err
 		}

@@ -29,13 +29,13 @@ type Transit struct {
 	// Algorithm is the algorithm that the key must support.
 	Algorithm string
 
-	mu       sync.Mutex
-	loaded   time.Time // when the versions were last loaded
-	unloaded error     // the error of the last attempt to load them
-	unsigned error     // the error of the last attempt to sign
-	failures int       // consecutive failures to sign
-	attempt  time.Time // the last attempt while signing fails
-	written  string    // what the database contains, as far as is known
+	mu           sync.Mutex
+	loaded       time.Time // when the versions were last loaded
+	loadErr      error     // the error of the last attempt to load them
+	signErr      error     // the error of the last attempt to sign
+	signFailures int       // consecutive failures to sign
+	attempt      time.Time // the last attempt while signing fails
+	writtenText  string    // the text that remember last wrote to the database, or ""
 }
 
 const (
@@ -79,21 +79,22 @@ func (t *Transit) Load(ctx context.Context) ([]Stored, error) {
 	}
 	if ctx.Err() == nil {
 		t.mu.Lock()
-		if t.unloaded = err; err == nil {
+		if t.loadErr = err; err == nil {
 			t.loaded = t.Now()
 		}
 		t.mu.Unlock()
 	}
 	if errors.Is(err, transit.ErrUnavailable) {
-		if known, found := t.remembered(ctx); found {
-			return t.stored(known), nil
+		if fromDatabase, found := t.remembered(ctx); found {
+			return t.stored(fromDatabase), nil
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
 	if algorithm := algorithmOf(info.Type); algorithm != t.Algorithm {
-		return nil, fmt.Errorf("the key %s is of the type %s, and signing.algorithm is %s: give signing.kms_transit.key_name the name of another key", t.Name, info.Type, t.Algorithm)
+		return nil, fmt.Errorf("the key %s has the type %s, which does not fit signing.algorithm %s: set signing.kms_transit.key_name to a key of another type",
+			t.Name, info.Type, t.Algorithm)
 	}
 	t.remember(ctx, info)
 	list := t.stored(info)
@@ -116,10 +117,10 @@ func (t *Transit) stored(info transit.Info) []Stored {
 }
 
 // errPaused is the error for signatures that are not attempted, because the last attempts failed.
-var errPaused = fmt.Errorf("%w: it has failed to sign a moment ago", transit.ErrUnavailable)
+var errPaused = fmt.Errorf("%w: it failed to sign less than a second ago", transit.ErrUnavailable)
 
 // errForged is the error for a signature of the server that does not verify. Such a signature is never used.
-var errForged = fmt.Errorf("%w: what it has signed is not signed by the key", transit.ErrUnavailable)
+var errForged = fmt.Errorf("%w: its signature does not match the public key", transit.ErrUnavailable)
 
 // sign asks the key management server to sign a digest with a version of the key, and verifies the signature. It counts
 // consecutive failures. After too many it makes no request for a while and returns errPaused.
@@ -134,14 +135,14 @@ func (t *Transit) sign(
 		signature, err = nil, errForged
 	}
 	if ctx.Err() != nil {
-		return signature, err // the caller has gone, which says nothing about the server
+		return signature, err // the caller has canceled the request, so that err says nothing about the server
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.unsigned = err; err == nil {
-		t.failures = 0
+	if t.signErr = err; err == nil {
+		t.signFailures = 0
 	} else {
-		t.failures++
+		t.signFailures++
 	}
 	return signature, err
 }
@@ -151,7 +152,7 @@ func (t *Transit) sign(
 func (t *Transit) mayTry() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.failures < maxFailures {
+	if t.signFailures < maxFailures {
 		return true
 	}
 	now := t.Now()
@@ -162,16 +163,16 @@ func (t *Transit) mayTry() bool {
 	return true
 }
 
-// probed is the digest whose signature is requested to check the server. No token has this digest.
-var probed = sha256.Sum256([]byte("tollgate authserver"))
+// probeDigest is the digest whose signature is requested to check the server. No token has this digest.
+var probeDigest = sha256.Sum256([]byte("tollgate authserver"))
 
 // probe attempts a signature if the last attempts failed, so that recovery is noticed without a token request.
 func (t *Transit) probe(ctx context.Context, list []Stored) {
 	t.mu.Lock()
-	failing := t.unsigned != nil
+	failing := t.signErr != nil
 	t.mu.Unlock()
 	if failing && len(list) > 0 {
-		_, _ = list[len(list)-1].Sign(ctx, probed[:]) // which records the result
+		_, _ = list[len(list)-1].Sign(ctx, probeDigest[:]) // Sign records the result
 	}
 }
 
@@ -179,14 +180,14 @@ func (t *Transit) probe(ctx context.Context, list []Stored) {
 func (t *Transit) health() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return errors.Join(t.unloaded, t.unsigned)
+	return errors.Join(t.loadErr, t.signErr)
 }
 
-// due reports whether to load the versions now.
+// due reports whether to load the versions now: after a failure, or if they were loaded too long ago.
 func (t *Transit) due() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.unloaded != nil || t.unsigned != nil || t.Now().Sub(t.loaded) >= refreshEvery || t.Now().Before(t.loaded)
+	return t.loadErr != nil || t.signErr != nil || t.Now().Sub(t.loaded) >= refreshEvery || t.Now().Before(t.loaded)
 }
 
 // Make implements Store. The server sets the creation time.
@@ -210,14 +211,14 @@ func (t *Transit) Make(ctx context.Context, algorithm string, _ time.Time, first
 // Remove implements Store. It does nothing: the server's setting min_decryption_version retires old versions.
 func (*Transit) Remove(context.Context, string) error { return nil }
 
-// known is the JSON form in which the key's versions are stored in the database.
-type known struct {
-	Type     string         `json:"type"`
-	Latest   int            `json:"latest"`
-	Versions []knownVersion `json:"versions"`
+// storedVersions is the JSON form in which the key's versions are stored in the database.
+type storedVersions struct {
+	Type     string          `json:"type"`
+	Latest   int             `json:"latest"`
+	Versions []storedVersion `json:"versions"`
 }
 
-type knownVersion struct {
+type storedVersion struct {
 	Number    int    `json:"number"`
 	Public    []byte `json:"public"` // PKIX
 	CreatedAt int64  `json:"created_at"`
@@ -226,21 +227,21 @@ type knownVersion struct {
 // remember stores the key's versions if they have changed. It ignores errors: the stored versions are only needed after
 // the next start.
 func (t *Transit) remember(ctx context.Context, info transit.Info) {
-	k := known{Type: info.Type, Latest: info.Latest}
+	list := storedVersions{Type: info.Type, Latest: info.Latest}
 	for _, v := range info.Versions {
 		public, err := x509.MarshalPKIXPublicKey(v.Public)
 		if err != nil {
 			return
 		}
-		k.Versions = append(k.Versions, knownVersion{v.Number, public, v.CreatedAt.UnixMicro()})
+		list.Versions = append(list.Versions, storedVersion{v.Number, public, v.CreatedAt.UnixMicro()})
 	}
-	raw, err := json.Marshal(k)
+	raw, err := json.Marshal(list)
 	if err != nil {
 		return
 	}
 	text := t.Signer("kms keys").Sign(raw, t.Name)
 	t.mu.Lock()
-	unchanged := t.written == text
+	unchanged := t.writtenText == text
 	t.mu.Unlock()
 	if unchanged || t.DB.Ready() != nil {
 		return
@@ -251,7 +252,7 @@ func (t *Transit) remember(ctx context.Context, info transit.Info) {
 	})
 	if err == nil {
 		t.mu.Lock()
-		t.written = text
+		t.writtenText = text
 		t.mu.Unlock()
 	}
 }
@@ -268,12 +269,12 @@ func (t *Transit) remembered(ctx context.Context) (info transit.Info, found bool
 		return err
 	})
 	raw, ok := t.Signer("kms keys").Open(text, t.Name)
-	var k known
-	if err != nil || !ok || json.Unmarshal(raw, &k) != nil {
+	var list storedVersions
+	if err != nil || !ok || json.Unmarshal(raw, &list) != nil {
 		return info, false
 	}
-	info.Type, info.Latest = k.Type, k.Latest
-	for _, v := range k.Versions {
+	info.Type, info.Latest = list.Type, list.Latest
+	for _, v := range list.Versions {
 		public, err := x509.ParsePKIXPublicKey(v.Public)
 		if err != nil {
 			return info, false

@@ -122,7 +122,9 @@ func errCredentials() error {
 // Attempts is the name of the metric that counts sign-ins by outcome.
 const Attempts = "login_attempts_total"
 
-func (l *Login) locked(wait time.Duration) error {
+// lockedOut counts a sign-in that was refused because of a lockout, and returns the error. wait is the remaining time
+// of the lockout.
+func (l *Login) lockedOut(wait time.Duration) error {
 	l.Count(Attempts, "locked_out")
 	return &apierror.Error{
 		Status: http.StatusTooManyRequests, Code: "locked_out", RetryAfter: wait,
@@ -133,36 +135,43 @@ func (l *Login) locked(wait time.Duration) error {
 // Attempt is an attempt to sign in.
 type Attempt struct {
 	Email, Password string
-	// Address is the client's address. Former is the browser's current session cookie; a successful sign-in ends that
-	// session. Browser is the secret to which the browser's forms are bound.
-	Address, Former, Browser string
+	// Address is the client's address.
+	Address string
+	// Former is the browser's current session cookie, or empty. A successful sign-in ends that session.
+	Former string
+	// Browser is the secret to which the browser's forms are bound.
+	Browser string
 }
 
-// SignIn checks the password, begins a session and returns its cookie. For a user with second factors it returns no
-// cookie but the text waiting, for the form that asks for a second factor; see Login.Waiting. A refusal has status 422,
-// or 429 during a lockout.
+// SignIn checks the password of a user. For a user without second factors it begins a session and returns its cookie.
+// For a user with second factors it returns no cookie, but the text waiting for the form that asks for a second factor;
+// see Login.Waiting. A refusal has status 422, or 429 during a lockout.
 func (l *Login) SignIn(ctx context.Context, a Attempt) (cookie, waiting string, err error) {
 	key := l.key(a.Email, a.Address)
 	if wait := l.Lockout.Locked(key); wait > 0 {
-		return "", "", l.locked(wait)
+		return "", "", l.lockedOut(wait)
 	}
-	err = users.ErrCredentials
-	var u *users.User
-	if len(a.Email) <= lockout.MaxIdentity {
-		u, err = l.users.Verify(ctx, a.Email, a.Password)
+	if len(a.Email) > lockout.MaxIdentity { // the key depends only on a part of such an address
+		return "", "", l.failed(ctx, key, a.Email, a.Address)
 	}
-	if err == nil {
-		if waiting, err = l.waitingText(ctx, u, a.Browser, ""); waiting != "" {
-			// The key was locked in the meantime: an attacker must not learn which guess was right.
-			if wait := l.Lockout.Locked(key); wait > 0 {
-				return "", "", l.locked(wait)
-			}
-			return "", waiting, nil // earlier failures still count, since this may be somebody who guesses codes
+	u, err := l.users.Verify(ctx, a.Email, a.Password)
+	if errors.Is(err, users.ErrCredentials) {
+		return "", "", l.failed(ctx, key, a.Email, a.Address)
+	}
+	if err != nil {
+		return "", "", err
+	}
+	if waiting, err = l.waitingText(ctx, u, a.Browser, ""); err != nil {
+		return "", "", err
+	}
+	if waiting != "" {
+		// If concurrent attempts have locked the key, an attacker must not learn which guess was right.
+		if wait := l.Lockout.Locked(key); wait > 0 {
+			return "", "", l.lockedOut(wait)
 		}
+		return "", waiting, nil // earlier failures still count: the client may go on to guess codes
 	}
-	if err == nil {
-		cookie, err = l.begin(ctx, u, a.Former, l.Now(), factors.ByPassword)
-	}
+	cookie, err = l.begin(ctx, u, a.Former, l.Now(), factors.ByPassword)
 	if errors.Is(err, users.ErrCredentials) {
 		return "", "", l.failed(ctx, key, a.Email, a.Address)
 	}
@@ -183,7 +192,7 @@ func (l *Login) recordSignIn(
 	ctx context.Context, key lockout.Key, u *users.User, cookie, address string, detail ...string,
 ) error {
 	if wait := l.Lockout.Succeed(key); wait > 0 {
-		return errors.Join(l.locked(wait), l.end(ctx, cookie))
+		return errors.Join(l.lockedOut(wait), l.end(ctx, cookie))
 	}
 	l.Count(Attempts, "success")
 	l.Audit(ctx, kernel.Event{Action: "user.login", Actor: u.ID, Address: address, Detail: detail})
@@ -200,10 +209,11 @@ func (l *Login) Enter(
 	if now := l.Now(); authTime.IsZero() || authTime.After(now) {
 		authTime = now
 	}
-	if u.Active() {
-		cookie, err = l.begin(ctx, u, former, authTime)
+	if !u.Active() {
+		return "", users.ErrDisabled
 	}
-	if !u.Active() || errors.Is(err, users.ErrCredentials) {
+	cookie, err = l.begin(ctx, u, former, authTime)
+	if errors.Is(err, users.ErrCredentials) { // the user was changed in the meantime
 		return "", users.ErrDisabled
 	}
 	if err != nil {
@@ -228,7 +238,7 @@ func (l *Login) failed(ctx context.Context, key lockout.Key, email, address stri
 func (l *Login) refuse(ctx context.Context, key lockout.Key, address string, refusal error, detail ...string) error {
 	wait, locks := l.Lockout.Fail(key)
 	if wait > 0 {
-		return l.locked(wait)
+		return l.lockedOut(wait)
 	}
 	l.Count(Attempts, "failure")
 	e := kernel.Event{Action: "user.login_failed", Address: address, Detail: detail}
@@ -236,7 +246,7 @@ func (l *Login) refuse(ctx context.Context, key lockout.Key, address string, ref
 	if locks {
 		l.Count("lockout_engaged_total", "")
 		e.Action = "auth.locked_out"
-		if l.Lockout.AddressLocked(key) { // it does not matter which identity was tried last
+		if l.Lockout.AddressLocked(key) { // without the last identity, since many were tried from the address
 			e.Detail = []string{"reason", "spraying"}
 		}
 		l.Audit(ctx, e)
@@ -251,31 +261,32 @@ func (l *Login) begin(
 	ctx context.Context, u *users.User, former string, authTime time.Time, methods ...string,
 ) (cookie string, err error) {
 	now := l.Now()
-	var text string
+	var sessionSecret string
 	err = l.Write(ctx, func(c store.Conn) error {
-		still, err := users.In(c, u.ID)
-		if users.IsNone(err) || err == nil && (!still.Active() || still.UpdatedAt != u.UpdatedAt) {
+		current, err := users.In(c, u.ID)
+		changed := err == nil && (!current.Active() || current.UpdatedAt != u.UpdatedAt)
+		if changed || users.IsNone(err) {
 			return users.ErrCredentials
 		}
 		if err != nil {
 			return err
 		}
-		if text, err = l.sessions.Begin(c, u.ID, now); err != nil {
+		if sessionSecret, err = l.sessions.Begin(c, u.ID, now); err != nil {
 			return err
 		}
 		if old, ok := l.open(former); ok {
-			if err := l.replace(c, u.ID, old.text, text); err != nil {
+			if err := l.replace(c, u.ID, old.secret, sessionSecret); err != nil {
 				return err
 			}
 		}
 		_, err = c.Exec("UPDATE authserver_sessions SET confirmed_at = ?, methods = ?, address = ?, agent = ? WHERE secret_hash = ?",
-			authTime.UnixMicro(), strings.Join(methods, " "), kernel.AddressOf(ctx), agent(ctx), secret.Hash(text))
+			authTime.UnixMicro(), strings.Join(methods, " "), kernel.AddressOf(ctx), agent(ctx), secret.Hash(sessionSecret))
 		return err
 	})
 	if err != nil {
 		return "", err
 	}
-	payload := binary.BigEndian.AppendUint64([]byte(text), uint64(now.UnixMicro()))
+	payload := binary.BigEndian.AppendUint64([]byte(sessionSecret), uint64(now.UnixMicro()))
 	return l.Signer("session").Sign(append(payload, u.ID...)), nil
 }
 
@@ -291,25 +302,28 @@ func (l *Login) replace(c store.Conn, user, old, begun string) error {
 	return l.sessions.End(c, old)
 }
 
-// opened is the content of a session cookie: the session's secret, the user's id, and the start of the session. The id
-// and the start are used while the database does not answer.
-type opened struct {
-	text, user string
-	begun      time.Time
+// cookieContent is the content of a session cookie: the session's secret, the user's id, and the start of the session.
+// The id and the start are used while the database does not answer.
+type cookieContent struct {
+	secret, user string
+	begun        time.Time
 }
 
-const textSize = 43
+// secretSize is the length of a session's secret in a cookie, in bytes.
+const secretSize = 43
 
-func (l *Login) open(cookie string) (o opened, ok bool) {
+// open returns the content of a session cookie. The result ok is false if this server did not sign the cookie.
+func (l *Login) open(cookie string) (o cookieContent, ok bool) {
 	raw, ok := l.Signer("session").Open(cookie)
-	if !ok || len(raw) <= textSize+8 {
+	if !ok || len(raw) <= secretSize+8 {
 		return o, false
 	}
-	begun := int64(binary.BigEndian.Uint64(raw[textSize:])) //nolint:gosec // written by begin
-	return opened{string(raw[:textSize]), string(raw[textSize+8:]), time.UnixMicro(begun)}, true
+	begun := int64(binary.BigEndian.Uint64(raw[secretSize:])) //nolint:gosec // written by begin
+	return cookieContent{string(raw[:secretSize]), string(raw[secretSize+8:]), time.UnixMicro(begun)}, true
 }
 
-// Resume returns the session of a cookie, or nil if the cookie belongs to no valid session.
+// Resume returns the session of a cookie, or nil if the cookie belongs to no valid session. While the database does not
+// answer, the result depends on Options.FailClosed.
 func (l *Login) Resume(ctx context.Context, cookie string) *Session {
 	o, ok := l.open(cookie)
 	now := l.Now()
@@ -319,13 +333,13 @@ func (l *Login) Resume(ctx context.Context, cookie string) *Session {
 	var s *Session
 	err := l.ReadBriefly(ctx, func(c store.Conn) error {
 		var methods string
-		found, err := l.sessions.Find(c, o.text, now, &methods)
+		found, err := l.sessions.Find(c, o.secret, now, &methods)
 		if err != nil {
 			return err
 		}
 		u, err := users.In(c, found.User)
 		if err != nil || !u.Active() {
-			return err
+			return err // s stays nil
 		}
 		s = &Session{found.ID, u, found.ConfirmedAt, strings.Fields(methods)}
 		return nil
@@ -363,10 +377,11 @@ func (l *Login) EndSessions(ctx context.Context, user string) error {
 	return nil
 }
 
+// end ends the session of a cookie. A cookie without a session is not an error.
 func (l *Login) end(ctx context.Context, cookie string) error {
 	o, ok := l.open(cookie)
 	if !ok {
 		return nil
 	}
-	return l.Write(ctx, func(c store.Conn) error { return l.sessions.End(c, o.text) })
+	return l.Write(ctx, func(c store.Conn) error { return l.sessions.End(c, o.secret) })
 }

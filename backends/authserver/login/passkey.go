@@ -35,7 +35,7 @@ func (l *Login) ByPasskey(ctx context.Context, response, challenge string, a Att
 	}
 	key := l.key(identity, a.Address)
 	if wait := l.Lockout.Locked(key); wait > 0 {
-		return "", l.locked(wait)
+		return "", l.lockedOut(wait)
 	}
 	err = l.options.Factors.Prove(ctx, claim, a.Browser, challenge)
 	if err == nil {

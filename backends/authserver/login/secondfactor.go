@@ -15,28 +15,28 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// secondLasts is the time in which a user must prove the second factor after the password.
-const secondLasts = 10 * time.Minute
+// secondLife is the time in which a user must prove the second factor after the password.
+const secondLife = 10 * time.Minute
 
 // Waiting is a user who has entered the right password and must still prove a second factor.
 type Waiting struct {
 	User  *users.User
-	Kinds factors.Kinds
+	Kinds factors.Kinds // of the second factors that the user has
 	// Upstream is the slug of the provider at which the user has signed in. It is empty if the user entered a password.
 	Upstream string
 }
 
-// passed is the content of the signed text in the form that asks for a second factor.
-type passed struct {
-	User    string `json:"user"`
-	Changed int64  `json:"changed"` // User.UpdatedAt, to notice a change of the user
-	At      int64  `json:"at"`
+// firstStep is the content of the signed text in the form that asks for a second factor.
+type firstStep struct {
+	User    string `json:"user"`    // the id
+	Changed int64  `json:"changed"` // users.User.UpdatedAt, to notice a change of the user
+	At      int64  `json:"at"`      // when the text was signed, in microseconds since 1970
 	// Upstream is Waiting.Upstream.
 	Upstream string `json:"upstream,omitempty"`
 }
 
 // waitingText returns the signed text for the form that asks for a second factor, or "" for a user without second
-// factors. The upstream is that of Waiting.
+// factors. The browser is Attempt.Browser, and the upstream is Waiting.Upstream.
 func (l *Login) waitingText(ctx context.Context, u *users.User, browser, upstream string) (waiting string, err error) {
 	if l.options.Factors == nil {
 		return "", nil
@@ -45,10 +45,11 @@ func (l *Login) waitingText(ctx context.Context, u *users.User, browser, upstrea
 	if err != nil || len(list) == 0 {
 		return "", err
 	}
-	raw, err := json.Marshal(passed{u.ID, u.UpdatedAt, l.Micros(), upstream})
+	raw, err := json.Marshal(firstStep{u.ID, u.UpdatedAt, l.Micros(), upstream})
 	return l.Signer("second").Sign(raw, browser), err
 }
 
+// errWaited is the error for a form that asked for a second factor and is no longer valid.
 var errWaited = apierror.New(http.StatusUnprocessableEntity, "invalid_credentials",
 	"This took too long, or your account has changed meanwhile. Sign in once more.")
 
@@ -57,8 +58,8 @@ var errWaited = apierror.New(http.StatusUnprocessableEntity, "invalid_credential
 // changed.
 func (l *Login) Waiting(ctx context.Context, waiting, browser string) (*Waiting, error) {
 	raw, ok := l.Signer("second").Open(waiting, browser)
-	var p passed
-	if !ok || json.Unmarshal(raw, &p) != nil || l.Now().Sub(time.UnixMicro(p.At)) >= secondLasts ||
+	var p firstStep
+	if !ok || json.Unmarshal(raw, &p) != nil || l.Now().Sub(time.UnixMicro(p.At)) >= secondLife ||
 		l.options.Factors == nil {
 		return nil, errWaited
 	}
@@ -98,10 +99,11 @@ func (l *Login) Second(ctx context.Context, w *Waiting, proof factors.Proof, a A
 	return cookie, l.recordSignIn(ctx, l.key(w.User.Email, a.Address), w.User, cookie, a.Address)
 }
 
-// Proved records that the user of a session has proved a second factor that was just set up. It does not change a
-// session that began with a passkey alone.
+// Proved records that the user of a session has proved a second factor that was just set up, with the authentication
+// method (amr) method. It changes only sessions that began with a password: a passkey alone already counts as two
+// factors.
 func (l *Login) Proved(ctx context.Context, s *Session, method string) error {
-	if !slices.Contains(s.Methods, factors.ByPassword) { // a passkey has proved two already
+	if !slices.Contains(s.Methods, factors.ByPassword) {
 		return nil
 	}
 	return l.Write(ctx, func(c store.Conn) error {
@@ -111,10 +113,12 @@ func (l *Login) Proved(ctx context.Context, s *Session, method string) error {
 	})
 }
 
-// fresh is how long after signing in users may change their passwords and second factors.
-const fresh = 15 * time.Minute
+// freshFor is how long after signing in users may change their passwords and second factors.
+const freshFor = 15 * time.Minute
 
-// Fresh reports whether the user of a session has signed in recently, and with a second factor if the user has any.
-func (l *Login) Fresh(s *Session, k factors.Kinds) bool {
-	return l.Now().Sub(s.AuthTime) < fresh && (s.HasSecondFactor() || !k.Any())
+// Fresh reports whether the user of a session signed in less than freshFor ago and, if the user has second factors,
+// also proved one of them. The kinds are those of the user's second factors.
+func (l *Login) Fresh(s *Session, kinds factors.Kinds) bool {
+	signedInRecently := l.Now().Sub(s.AuthTime) < freshFor
+	return signedInRecently && (s.HasSecondFactor() || !kinds.Any())
 }

@@ -17,8 +17,8 @@ const maxAgent = 300
 
 // agent returns the User-Agent of a request in the stored form.
 func agent(ctx context.Context) string {
-	agent := text.Storable(kernel.AgentOf(ctx))
-	return text.Short(strings.Join(strings.Fields(agent), " "), maxAgent)
+	header := text.Storable(kernel.AgentOf(ctx))
+	return text.Short(strings.Join(strings.Fields(header), " "), maxAgent)
 }
 
 // Browser is a session in the list shown to its user.
@@ -47,26 +47,35 @@ func (l *Login) Browsers(ctx context.Context, user string) (list []Browser, err 
 
 // EndBrowser ends a session of a user. An unknown id is not an error, since the session may have ended in the meantime.
 func (l *Login) EndBrowser(ctx context.Context, user string, id int64) error {
-	return l.endBrowsers(ctx, user, "id = ?", id)
+	return l.endBrowsers(ctx, user, func(c store.Conn) (int64, error) {
+		return c.Exec("DELETE FROM authserver_sessions WHERE user_id = ? AND id = ?", user, id)
+	})
 }
 
 // EndOtherBrowsers ends all sessions of a user except the session with the id kept.
 func (l *Login) EndOtherBrowsers(ctx context.Context, user string, kept int64) error {
-	return l.endBrowsers(ctx, user, "id <> ?", kept)
+	return l.endBrowsers(ctx, user, func(c store.Conn) (int64, error) { return deleteOthers(c, user, kept) })
 }
 
 // EndOthers does what EndOtherBrowsers does, within a transaction of the caller. The caller records the reason in the
 // audit feed.
 func (l *Login) EndOthers(c store.Conn, user string, kept int64) error {
-	_, err := c.Exec("DELETE FROM authserver_sessions WHERE user_id = ? AND id <> ?", user, kept)
+	_, err := deleteOthers(c, user, kept)
 	return err
 }
 
-// endBrowsers ends the sessions of a user that match an SQL condition, whose last argument is id.
-func (l *Login) endBrowsers(ctx context.Context, user, condition string, id int64) error {
+// deleteOthers deletes all sessions of a user except the session with the id kept, and returns the number of deleted
+// sessions.
+func deleteOthers(c store.Conn, user string, kept int64) (deleted int64, err error) {
+	return c.Exec("DELETE FROM authserver_sessions WHERE user_id = ? AND id <> ?", user, kept)
+}
+
+// endBrowsers calls remove in a transaction. The function remove deletes sessions of a user and returns their number.
+// If it deleted any, endBrowsers records in the audit feed that the user ended them.
+func (l *Login) endBrowsers(ctx context.Context, user string, remove func(c store.Conn) (int64, error)) error {
 	var n int64
 	err := l.Write(ctx, func(c store.Conn) (err error) {
-		n, err = c.Exec("DELETE FROM authserver_sessions WHERE user_id = ? AND "+condition, user, id)
+		n, err = remove(c)
 		return err
 	})
 	if err == nil && n > 0 {
@@ -77,12 +86,12 @@ func (l *Login) endBrowsers(ctx context.Context, user, condition string, id int6
 
 // Confirm checks the password of a signed-in user. The lockout for sign-ins applies. A wrong password is an error with
 // status 422, or 429 after too many failures.
-func (l *Login) Confirm(ctx context.Context, u *users.User, pass, address string) error {
+func (l *Login) Confirm(ctx context.Context, u *users.User, password, address string) error {
 	key := l.key(u.Email, address)
 	if wait := l.Lockout.Locked(key); wait > 0 {
-		return l.locked(wait)
+		return l.lockedOut(wait)
 	}
-	found, err := l.users.Verify(ctx, u.Email, pass)
+	found, err := l.users.Verify(ctx, u.Email, password)
 	if err == nil && found.ID != u.ID {
 		err = users.ErrCredentials
 	}

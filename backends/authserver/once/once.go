@@ -14,22 +14,24 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Marks is a counters.Store that stores marks as rows of the database, which all nodes see. It forwards all other calls
-// to the wrapped store.
+// Marks is a counters.Store that stores marks, the records of used values, as rows of the database. All nodes see them.
+// Marks forwards all calls but SetNX to the wrapped store.
 type Marks struct {
 	counters.Store
 	server *kernel.Server
 }
 
-// New returns a counters.Store for a server whose own counters exist only in the memory of this process.
+// New returns a counters.Store for a server whose own counters exist only in the memory of this process. It wraps these
+// counters.
 func New(s *kernel.Server) *Marks { return &Marks{s.Counters, s} }
 
-// SetNX implements counters.Store. The mark expires by the caller's clock, not by the database's clock: the caller
-// checks the expiry of the marked value by that clock too, and a second clock might remove the mark while the value is
-// still accepted.
+// SetNX implements counters.Store. The mark expires by this server's clock, not by the database's clock: callers check
+// the expiry of the marked value by this server's clock too, and by another clock the mark might expire while the value
+// is still accepted.
 func (m *Marks) SetNX(ctx context.Context, key string, ttl time.Duration) (first bool, err error) {
 	digest, now := sha256.Sum256([]byte(key)), m.server.Now()
 	var q store.Questions
+	// The statement returns a row unless there is a mark that has not expired.
 	q.Row(func(r store.Row) error {
 		err := r.Scan(&first)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -37,23 +39,24 @@ func (m *Marks) SetNX(ctx context.Context, key string, ttl time.Duration) (first
 		}
 		return err
 	}, `INSERT INTO authserver_once AS old (digest, expires_at) VALUES (?, ?)
-		ON CONFLICT (digest) DO UPDATE SET expires_at = excluded.expires_at WHERE old.expires_at <= ? RETURNING 1`, digest[:], now.Add(ttl).UnixMicro(), now.UnixMicro())
+		ON CONFLICT (digest) DO UPDATE SET expires_at = excluded.expires_at WHERE old.expires_at <= ? RETURNING 1`,
+		digest[:], now.Add(ttl).UnixMicro(), now.UnixMicro())
 	err = m.server.Write(store.Hastily(store.ReadCommitted(ctx)), func(c store.Conn) error { return c.Ask(&q) })
 	return first && err == nil, err
 }
 
 const (
-	// slow is the maximum time by which another node's clock may be behind the clock of the node that removes the
-	// marks.
-	slow = 10 * time.Minute
+	// maxClockLag is the maximum time by which another node's clock may be behind the clock of the node that removes
+	// the marks.
+	maxClockLag = 10 * time.Minute
 	// batch is the number of marks that are removed at a time.
 	batch = 1000
 )
 
-// Sweep removes expired marks, and returns their number.
+// Sweep removes the marks that have expired on all nodes, and returns their number.
 func (m *Marks) Sweep(ctx context.Context) (int, error) {
 	n, err := m.server.DB.Purge(ctx, batch,
 		"DELETE FROM authserver_once WHERE digest IN (SELECT digest FROM authserver_once WHERE expires_at <= ? LIMIT ?)",
-		m.server.Now().Add(-slow).UnixMicro())
+		m.server.Now().Add(-maxClockLag).UnixMicro())
 	return int(n), err
 }

@@ -34,11 +34,11 @@ const LogoutTimeout = 10 * time.Second
 
 const (
 	logoutEvent   = "http://schemas.openid.net/event/backchannel-logout"
-	logoutLife    = 2 * time.Minute  // of a logout token
-	logoutLease   = 30 * time.Second // longer than an attempt can take
-	logoutEvery   = 2 * time.Second
-	maxLogouts    = 200 // in one run
-	logoutsAtOnce = 8
+	logoutLife    = 2 * time.Minute  // the life of a logout token
+	logoutLease   = 30 * time.Second // how long a node reserves a notification; longer than an attempt can take
+	logoutEvery   = 2 * time.Second  // the interval between two runs
+	maxLogouts    = 200              // the maximum number of notifications in one run
+	logoutsAtOnce = 8                // the maximum number of concurrent requests
 	// maxAttempts is the maximum number of times that a logout token is sent to a client that does not answer. With the
 	// pauses of jobs.Backoff, that takes about a day.
 	maxAttempts = 30
@@ -94,15 +94,15 @@ func (s *OpenID) TellLogouts(ctx context.Context) (int, error) {
 	var accepted atomic.Int64
 	var mu sync.Mutex
 	var errs []error
-	places := make(chan struct{}, logoutsAtOnce)
+	slots := make(chan struct{}, logoutsAtOnce)
 	var running sync.WaitGroup
 	for _, id := range ids {
 		if ctx.Err() != nil {
 			break
 		}
-		places <- struct{}{}
+		slots <- struct{}{}
 		running.Go(func() {
-			defer func() { <-places }()
+			defer func() { <-slots }()
 			done, err := s.sendLogout(ctx, id)
 			if done {
 				accepted.Add(1)
@@ -118,16 +118,18 @@ func (s *OpenID) TellLogouts(ctx context.Context) (int, error) {
 	return int(accepted.Load()), errors.Join(errs...)
 }
 
-// ended is an ended session of which a client must be notified.
-type ended struct {
-	id, began, attempts int64
-	client, user, sid   string
+// notification is an ended session of which a client must be notified.
+type notification struct {
+	id                int64 // of the row
+	began             int64 // when the session began, in microseconds since 1970
+	attempts          int64 // including the current attempt
+	client, user, sid string
 }
 
 // sendLogout sends a logout token for one session to one client. The result done reports whether the client has
 // accepted the token.
 func (s *OpenID) sendLogout(ctx context.Context, id int64) (done bool, err error) {
-	e := ended{id: id}
+	e := notification{id: id}
 	now := s.Now()
 	err = s.Write(ctx, func(c store.Conn) error {
 		return c.Row(`UPDATE authserver_session_clients SET leased_until = ?, attempts = attempts + 1
@@ -141,39 +143,39 @@ func (s *OpenID) sendLogout(ctx context.Context, id int64) (done bool, err error
 	if err != nil {
 		return false, err
 	}
-	settle, cancel := jobs.Settling(ctx)
+	settleCtx, cancel := jobs.Settling(ctx)
 	defer cancel()
 	client, err := s.Clients.Find(ctx, e.client)
 	switch {
 	case errors.Is(err, clients.ErrUnknown), err == nil && client.Metadata.BackchannelLogout == "":
-		return false, s.forget(settle, e)
+		return false, s.forget(settleCtx, e)
 	case err != nil:
 		return false, err
 	case e.attempts == 1 && s.SessionLife > 0 && now.Sub(time.UnixMicro(e.began)) >= s.SessionLife:
 		// The session has expired, which is not a logout: the client's own session may last longer.
-		return false, s.forget(settle, e)
+		return false, s.forget(settleCtx, e)
 	}
 	err = s.post(ctx, client.Metadata.BackchannelLogout, e)
 	if err == nil {
 		s.Audit(ctx, kernel.Event{Action: "client.logout_told", Actor: e.user, Client: e.client})
-		return true, s.forget(settle, e)
+		return true, s.forget(settleCtx, e)
 	}
 	final := errors.Is(err, errRefused) || e.attempts >= maxAttempts
-	s.Logger().Warn("a client was not told of a logout", zap.String("client", e.client), zap.Bool("again",
-		!final), zap.Error(err))
+	s.Logger().Warn("a client could not be notified of a logout", zap.String("client", e.client),
+		zap.Bool("again", !final), zap.Error(err))
 	if final {
 		s.Audit(ctx, kernel.Event{
 			Action: "client.logout_failed", Actor: e.user, Client: e.client,
 			Detail: []string{"reason", err.Error()},
 		})
-		return false, s.forget(settle, e)
+		return false, s.forget(settleCtx, e)
 	}
-	return false, s.postpone(settle, e)
+	return false, s.postpone(settleCtx, e)
 }
 
 // postpone schedules the next attempt for a session, and delays all other notifications of the client a little.
 // Otherwise a client that does not answer would occupy the workers.
-func (s *OpenID) postpone(ctx context.Context, e ended) error {
+func (s *OpenID) postpone(ctx context.Context, e notification) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		now := s.Now()
 		_, err := c.Exec("UPDATE authserver_session_clients SET leased_until = 0, due_at = ? WHERE id = ?",
@@ -187,7 +189,8 @@ func (s *OpenID) postpone(ctx context.Context, e ended) error {
 	})
 }
 
-func (s *OpenID) forget(ctx context.Context, e ended) error {
+// forget deletes a notification.
+func (s *OpenID) forget(ctx context.Context, e notification) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		_, err := c.Exec("DELETE FROM authserver_session_clients WHERE id = ?", e.id)
 		return err
@@ -195,10 +198,10 @@ func (s *OpenID) forget(ctx context.Context, e ended) error {
 }
 
 // errRefused means that the client has refused a logout token for good, so that sending it again would not help.
-var errRefused = errors.New("the client refuses")
+var errRefused = errors.New("the client rejected the logout token")
 
 // post sends a logout token to a client (section 2.5).
-func (s *OpenID) post(ctx context.Context, to string, e ended) error {
+func (s *OpenID) post(ctx context.Context, to string, e notification) error {
 	token, err := s.logoutToken(ctx, e)
 	if err != nil {
 		return err
@@ -221,9 +224,9 @@ func (s *OpenID) post(ctx context.Context, to string, e ended) error {
 	case status >= 200 && status <= 299:
 		return nil
 	case status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status >= 500:
-		return fmt.Errorf("it answered %d", status)
+		return fmt.Errorf("the client responded with status %d", status)
 	default:
-		return fmt.Errorf("%w: it answered %d", errRefused, status)
+		return fmt.Errorf("%w: status %d", errRefused, status)
 	}
 }
 
@@ -240,7 +243,7 @@ type logoutClaims struct {
 }
 
 // logoutToken returns the signed logout token for a session.
-func (s *OpenID) logoutToken(ctx context.Context, e ended) (string, error) {
+func (s *OpenID) logoutToken(ctx context.Context, e notification) (string, error) {
 	now := s.Now()
 	raw, err := json.Marshal(logoutClaims{
 		Issuer: s.Issuer, Subject: e.user, Audience: e.client, IssuedAt: now.Unix(), Expires: now.Add(logoutLife).Unix(),

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	maxState = 2048
-	maxHint  = 16 << 10
+	maxState = 2048     // bytes
+	maxHint  = 16 << 10 // bytes
 )
 
 // Logout is a client's request to sign a user out (RP-Initiated Logout 1.0).
@@ -38,17 +38,18 @@ func (s *OpenID) ParseLogout(ctx context.Context, values url.Values) (*Logout, e
 			return nil, refuse("the request has the parameter " + name + " twice")
 		}
 	}
-	id, l := values.Get("client_id"), new(Logout)
+	l := new(Logout)
+	id := values.Get("client_id")
 	if hint := values.Get("id_token_hint"); hint != "" {
-		c, err := s.hinted(ctx, hint)
+		idToken, err := s.hinted(ctx, hint)
 		if err != nil {
 			return nil, err
 		}
-		if c != nil {
-			if id != "" && id != c.Audience {
+		if idToken != nil {
+			if id != "" && id != idToken.Audience {
 				return nil, refuse("the ID token of the request is one of another application")
 			}
-			id, l.Subject = c.Audience, c.Subject
+			id, l.Subject = idToken.Audience, idToken.Subject
 		}
 	}
 	to := values.Get("post_logout_redirect_uri")
@@ -72,15 +73,16 @@ func (s *OpenID) ParseLogout(ctx context.Context, values url.Values) (*Logout, e
 	if !slices.ContainsFunc(client.Metadata.Logout, func(uri string) bool { return clients.SameRedirect(uri, to) }) {
 		return nil, refuse("the post_logout_redirect_uri of the request is not one that the application has registered")
 	}
-	if l.To = to; values.Has("state") {
+	l.To = to
+	if values.Has("state") {
 		if len(values.Get("state")) > maxState {
 			return nil, refuse("state is too long")
 		}
-		glue := "?"
+		separator := "?"
 		if strings.Contains(to, "?") {
-			glue = "&"
+			separator = "&"
 		}
-		l.To += glue + "state=" + url.QueryEscape(values.Get("state"))
+		l.To += separator + "state=" + url.QueryEscape(values.Get("state"))
 	}
 	return l, nil
 }
@@ -114,6 +116,7 @@ func (s *OpenID) Hinted(ctx context.Context, token string) (subject, client stri
 	return c.Subject, c.Audience, nil
 }
 
+// refuse returns invalid_request with a message that the page shows to the user.
 func refuse(message string) error {
 	return apierror.New(http.StatusBadRequest, kernel.InvalidRequest, "%s", message)
 }

@@ -145,7 +145,7 @@ type idClaims struct {
 	Person
 	Issuer   string `json:"iss"`
 	Audience string `json:"aud"`
-	Party    string `json:"azp"`
+	Party    string `json:"azp"` // the authorized party, which is the client
 	Expires  int64  `json:"exp"`
 	IssuedAt int64  `json:"iat"`
 	AuthTime int64  `json:"auth_time,omitempty"`
@@ -153,8 +153,8 @@ type idClaims struct {
 	// Methods is the claim amr (OpenID Connect Core 1.0 section 2), with the values of RFC 8176.
 	Methods []string `json:"amr,omitempty"`
 	Nonce   string   `json:"nonce,omitempty"`
-	Session string   `json:"sid,omitempty"` // see OpenID.recordSession
-	Token   string   `json:"at_hash,omitempty"`
+	Session string   `json:"sid,omitempty"`     // see OpenID.recordSession
+	Token   string   `json:"at_hash,omitempty"` // see accessTokenHash
 }
 
 // IDToken returns the ID token for an access token (OpenID Connect Core section 3.1.3.6).

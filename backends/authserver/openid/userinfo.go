@@ -30,8 +30,9 @@ const bareChallenge = `Bearer realm="authserver"`
 func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
-	challenge := func(status int, code, description, more string) error {
-		h.Set("WWW-Authenticate", bareChallenge+`, error="`+code+`", error_description="`+description+`"`+more)
+	// challenge sets WWW-Authenticate and returns an error. The parameters are further ones of the challenge.
+	challenge := func(status int, code, description, parameters string) error {
+		h.Set("WWW-Authenticate", bareChallenge+`, error="`+code+`", error_description="`+description+`"`+parameters)
 		return apierror.New(status, code, "%s", description)
 	}
 	s.Proofs.Greet(w, r)
@@ -51,9 +52,9 @@ func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	// A bound token is not accepted as a bearer token.
-	if !ok || tokenClaims.User() == "" || !bound && tokenClaims.Confirm.JKT != "" {
-		return challenge(http.StatusUnauthorized, "invalid_token", "the access token is not good here", "")
+	boundAsBearer := !bound && tokenClaims != nil && tokenClaims.Confirm.JKT != ""
+	if !ok || tokenClaims.User() == "" || boundAsBearer {
+		return challenge(http.StatusUnauthorized, "invalid_token", "the access token is not valid for the UserInfo endpoint", "")
 	}
 	if bound {
 		if err := s.checkProof(w, r, token, tokenClaims.Confirm.JKT); err != nil {
@@ -62,12 +63,12 @@ func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 	}
 	scope := strings.Fields(tokenClaims.Scope)
 	if !slices.Contains(scope, "openid") {
-		return challenge(http.StatusForbidden, "insufficient_scope", "the access token has not the scope openid",
+		return challenge(http.StatusForbidden, "insufficient_scope", "the access token does not have the scope openid",
 			`, scope="openid"`)
 	}
 	u, err := s.Users.Find(r.Context(), tokenClaims.User())
 	if users.IsNone(err) || err == nil && !u.Active() {
-		return challenge(http.StatusUnauthorized, "invalid_token", "the access token is not good here", "")
+		return challenge(http.StatusUnauthorized, "invalid_token", "the user of the access token is not active", "")
 	}
 	if err != nil {
 		return err
@@ -111,13 +112,13 @@ func presentedToken(w http.ResponseWriter, r *http.Request) (token string, bound
 		return "", false, kernel.Refuse(kernel.InvalidRequest, "there is more than one Authorization header")
 	}
 	if len(headers) == 1 {
-		scheme, rest, _ := strings.Cut(headers[0], " ")
+		scheme, credentials, _ := strings.Cut(headers[0], " ")
 		if bound = strings.EqualFold(scheme, dpop.Header); bound || strings.EqualFold(scheme, "Bearer") {
-			token = strings.TrimSpace(rest)
+			token = strings.TrimSpace(credentials)
 		}
 	}
-	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if r.Method != http.MethodPost || err != nil || kind != "application/x-www-form-urlencoded" {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if r.Method != http.MethodPost || err != nil || media != "application/x-www-form-urlencoded" {
 		return token, bound, nil
 	}
 	form, err := kernel.ReadForm(w, r, "access_token")

@@ -21,8 +21,8 @@ const (
 // Options are the settings of Proofs.
 type Options struct {
 	Lifetime     time.Duration // the maximum difference between now and the time of a proof
-	NonceLife    time.Duration
-	RequireNonce bool
+	NonceLife    time.Duration // how long a nonce of this server is accepted
+	RequireNonce bool          // refuse proofs without a nonce of this server
 }
 
 // Proofs checks proofs. A nil Proofs means that DPoP is disabled and proofs are ignored.
@@ -53,7 +53,7 @@ func (p *Proofs) Key(w http.ResponseWriter, r *http.Request, path, token string)
 	if invalid, ok := errors.AsType[*dpop.Error](err); ok {
 		p.Count("dpop_proofs_rejected_total", invalid.Reason)
 		if invalid == dpop.ErrNonce {
-			p.renew(w)
+			p.sendNonce(w)
 			return "", kernel.Refuse(UseNonce, "%s", invalid.Text)
 		}
 		return "", kernel.Refuse(Invalid, "%s", invalid.Text)
@@ -62,21 +62,22 @@ func (p *Proofs) Key(w http.ResponseWriter, r *http.Request, path, token string)
 		return "", err
 	}
 	if proof.Renew {
-		p.renew(w)
+		p.sendNonce(w)
 	}
 	p.Count("dpop_proofs_validated_total", "")
 	return proof.Thumbprint, nil
 }
 
-// Greet adds a nonce to the response if nonces are required and the request has a proof. It does so for successful and
-// refused requests.
+// Greet adds a nonce, which the client must use in its next proof, to the response if nonces are required and the
+// request has a proof. Endpoints call it before they check the request, so that refused requests get a nonce too.
 func (p *Proofs) Greet(w http.ResponseWriter, r *http.Request) {
 	if p != nil && p.verifier.RequireNonce && Sent(r) && w.Header().Get(dpop.NonceHeader) == "" {
-		p.renew(w)
+		p.sendNonce(w)
 	}
 }
 
-func (p *Proofs) renew(w http.ResponseWriter) {
+// sendNonce sets a new nonce in the header of the response.
+func (p *Proofs) sendNonce(w http.ResponseWriter) {
 	w.Header().Set(dpop.NonceHeader, p.verifier.Nonces.New(p.Now()))
 }
 

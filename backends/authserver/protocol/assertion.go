@@ -25,9 +25,9 @@ func (p *Protocol) assertion(
 	case text == "":
 		err = kernel.Refuse(kernel.InvalidRequest, "assertion is required")
 	}
-	var done xaa.Result
+	var result xaa.Result
 	if err == nil {
-		done, err = p.Enterprise.Redeem(r.Context(),
+		result, err = p.Enterprise.Redeem(r.Context(),
 			xaa.Request{Client: c, Assertion: text, Scope: form.Get("scope"), Resources: form.All("resource"), JKT: jkt})
 	}
 	if err != nil {
@@ -39,8 +39,8 @@ func (p *Protocol) assertion(
 		return answer, err
 	}
 	p.Audit(r.Context(), kernel.Event{
-		Action: "jwt_bearer.issued", Actor: done.Subject, Client: c.ID, Address: p.Address(r),
-		Detail: []string{"idp", done.IdP, "scope", done.Answer.Scope},
+		Action: "jwt_bearer.issued", Actor: result.Subject, Client: c.ID, Address: p.Address(r),
+		Detail: []string{"idp", result.IdP, "scope", result.Answer.Scope},
 	})
-	return done.Answer, nil
+	return result.Answer, nil
 }

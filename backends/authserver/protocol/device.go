@@ -41,7 +41,8 @@ func (p *Protocol) authorizeDevice(w http.ResponseWriter, r *http.Request) error
 	return write(w, http.StatusOK, text)
 }
 
-// device serves the device_code grant: the device polls until the user has decided (RFC 8628 section 3.4).
+// device serves the device_code grant: the device polls until the user has decided (RFC 8628 section 3.4). The jkt is
+// the thumbprint of the key in the DPoP proof, or "" without a proof.
 func (p *Protocol) device(
 	r *http.Request, c *clients.Client, form kernel.Form, jkt string,
 ) (answer tokens.Answer, err error) {
@@ -49,9 +50,9 @@ func (p *Protocol) device(
 	if code == "" {
 		return answer, kernel.Refuse(kernel.InvalidRequest, "device_code is required")
 	}
-	g, spend, err := p.Devices.Poll(r.Context(), c, code)
+	g, useUp, err := p.Devices.Poll(r.Context(), c, code)
 	if err != nil {
 		return answer, err
 	}
-	return p.Tokens.Start(r.Context(), c, g, clients.GrantDevice, jkt, p.Address(r), spend)
+	return p.Tokens.Start(r.Context(), c, g, clients.GrantDevice, jkt, p.Address(r), useUp)
 }

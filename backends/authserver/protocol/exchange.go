@@ -16,7 +16,7 @@ import (
 func (p *Protocol) exchange(
 	r *http.Request, c *clients.Client, form kernel.Form, jkt string,
 ) (answer tokens.Answer, err error) {
-	done, err := p.Exchange.Exchange(r.Context(), exchange.Request{
+	result, err := p.Exchange.Exchange(r.Context(), exchange.Request{
 		Client: c, Subject: form.Get("subject_token"), SubjectType: form.Get("subject_token_type"),
 		Actor: form.Get("actor_token"), ActorType: form.Get("actor_token_type"),
 		RequestedType: form.Get("requested_token_type"), Resources: slices.Concat(form.All("resource"), form.All("audience")),
@@ -30,16 +30,16 @@ func (p *Protocol) exchange(
 		p.deniedToken(r, c, "token.exchange_denied", "token_exchange_denied_total", reason, err)
 		return answer, err
 	}
-	p.Count("token_exchange_total", done.Kind)
+	p.Count("token_exchange_total", result.Kind)
 	e := kernel.Event{
-		Action: "token.exchanged", Actor: done.Subject, Client: c.ID, Address: p.Address(r),
-		Detail: []string{"kind", done.Kind, "scope", done.Scope, "parent", done.Parent},
+		Action: "token.exchanged", Actor: result.Subject, Client: c.ID, Address: p.Address(r),
+		Detail: []string{"kind", result.Kind, "scope", result.Scope, "parent", result.Parent},
 	}
-	if done.Kind == exchange.Brokered {
+	if result.Kind == exchange.Brokered {
 		e.Action = "upstream.token.issued"
 	} else {
-		e.Detail = append(e.Detail, "jti", done.JTI, "depth", strconv.Itoa(done.Depth))
+		e.Detail = append(e.Detail, "jti", result.JTI, "depth", strconv.Itoa(result.Depth))
 	}
 	p.Audit(r.Context(), e)
-	return done.Answer, nil
+	return result.Answer, nil
 }

@@ -39,7 +39,7 @@ func publish(w http.ResponseWriter, text []byte) error {
 const proofAlgorithms = "dpop_signing_alg_values_supported"
 
 // document returns the authorization server metadata (RFC 8414 section 2) or the OpenID discovery document, depending
-// on the path. The latter has the same members and those that only OpenID clients need.
+// on the path. The OpenID discovery document has additional members, which only OpenID clients need.
 func (p *Protocol) document(ctx context.Context, path string) ([]byte, error) {
 	all, err := p.Catalog.All(ctx)
 	if err != nil {
@@ -72,7 +72,7 @@ func (p *Protocol) document(ctx context.Context, path string) ([]byte, error) {
 		"grant_types_supported":                 p.Grants,
 		"token_endpoint_auth_methods_supported": methods,
 		"token_endpoint_auth_signing_alg_values_supported":         clients.AssertionAlgorithms,
-		"introspection_endpoint_auth_methods_supported":            methods[1:],
+		"introspection_endpoint_auth_methods_supported":            methods[1:], // not MethodNone
 		"introspection_endpoint_auth_signing_alg_values_supported": clients.AssertionAlgorithms,
 		"revocation_endpoint_auth_methods_supported":               methods,
 		"revocation_endpoint_auth_signing_alg_values_supported":    clients.AssertionAlgorithms,
@@ -106,7 +106,7 @@ func (p *Protocol) document(ctx context.Context, path string) ([]byte, error) {
 	if path == openIDPath {
 		document["subject_types_supported"] = []string{"public"}
 	}
-	if path == openIDPath || p.OpenID != nil { // strict clients look for it in both documents
+	if path == openIDPath || p.OpenID != nil { // strict clients expect this member in both documents
 		document["id_token_signing_alg_values_supported"] = []string{p.Algorithm}
 	}
 	if p.OpenID != nil {
@@ -116,7 +116,7 @@ func (p *Protocol) document(ctx context.Context, path string) ([]byte, error) {
 		slices.Sort(scopes)
 		scopes = slices.Compact(scopes)
 	}
-	delete(document, "scopes_supported")
+	delete(document, "scopes_supported") // the copied member has only the scopes of OpenID
 	if len(scopes) > 0 {
 		document["scopes_supported"] = scopes
 	}
@@ -144,27 +144,28 @@ func (p *Protocol) jwks(w http.ResponseWriter, r *http.Request) error {
 	for i, c := range agents {
 		list[i] = agent{c.ID, c.AgentText}
 	}
-	members, err := json.Marshal(list)
+	agentsJSON, err := json.Marshal(list)
 	if err != nil {
 		return err
 	}
-	out := append(slices.Clone(text[:len(text)-1]), `,"agents":`...)
-	return publish(w, append(append(out, members...), '}'))
+	withoutBrace := text[:len(text)-1]
+	out := append(slices.Clone(withoutBrace), `,"agents":`...)
+	return publish(w, append(append(out, agentsJSON...), '}'))
 }
 
-// maxAgents is the maximum number of agents in the key set.
+// maxAgents is the maximum number of agents in the response with the JWK set.
 const maxAgents = 1000
 
 // protectedResource serves the metadata of a resource (RFC 9728 section 2).
 func (p *Protocol) protectedResource(w http.ResponseWriter, r *http.Request) error {
 	ref := r.PathValue("ref")
-	unknown := apierror.New(http.StatusNotFound, "not_found", "there is no such resource")
+	notFound := apierror.New(http.StatusNotFound, "not_found", "there is no such resource")
 	if ref == "" || !utf8.ValidString(ref) {
-		return unknown
+		return notFound
 	}
 	resource, err := p.Catalog.ByRef(r.Context(), ref)
 	if errors.Is(err, resources.ErrUnknown) {
-		return unknown
+		return notFound
 	}
 	if err != nil {
 		return err

@@ -41,7 +41,7 @@ type Options struct {
 	Origins []string
 	// Documents allows a client to use the URL of its metadata document as its client_id.
 	Documents bool
-	// Agents adds the list of agents to the key set.
+	// Agents adds the list of agents, which are clients that act for users on their own, to the JWK set.
 	Agents bool
 	// OpenID holds the metadata members of the OpenID layer. It may be nil.
 	OpenID map[string]any
@@ -140,7 +140,7 @@ func (p *Protocol) Share(routes []kernel.Route) []kernel.Route {
 	}
 	for i := range routes {
 		routes[i].Serve = p.shared(routes[i].Serve)
-		routes[i].Refused = func(h http.Header, r *http.Request) { p.allow(h, r) }
+		routes[i].Refused = func(h http.Header, r *http.Request) { _ = p.setCORS(h, r) }
 	}
 	seen := map[string]bool{}
 	for _, route := range slices.Clone(routes) {
@@ -157,12 +157,14 @@ func (p *Protocol) shared(
 	serve func(w http.ResponseWriter, r *http.Request) error,
 ) func(w http.ResponseWriter, r *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		p.allow(w.Header(), r)
+		_ = p.setCORS(w.Header(), r)
 		return serve(w, r)
 	}
 }
 
-func (p *Protocol) allow(h http.Header, r *http.Request) bool {
+// setCORS adds the CORS headers that let the web page that sent a request read the response. It reports whether it did
+// so, which requires that the origin of the page is one of Options.Origins.
+func (p *Protocol) setCORS(h http.Header, r *http.Request) bool {
 	h.Add("Vary", "Origin")
 	origin := r.Header.Get("Origin")
 	if origin == "" || !slices.Contains(p.Origins, origin) {
@@ -173,8 +175,9 @@ func (p *Protocol) allow(h http.Header, r *http.Request) bool {
 	return true
 }
 
+// preflight answers the CORS preflight request of a browser.
 func (p *Protocol) preflight(w http.ResponseWriter, r *http.Request) error {
-	if p.allow(w.Header(), r) {
+	if p.setCORS(w.Header(), r) {
 		w.Header().Set("Access-Control-Allow-Methods", "GET, POST, PUT, DELETE")
 		w.Header().Set("Access-Control-Allow-Headers", "Authorization, Content-Type, DPoP, MCP-Protocol-Version")
 		w.Header().Set("Access-Control-Max-Age", "600")
@@ -219,8 +222,8 @@ func (p *Protocol) client(w http.ResponseWriter, r *http.Request, form kernel.Fo
 // refused records in the log and the audit feed why a client was not authenticated.
 func (p *Protocol) refused(r *http.Request, e *clients.RefusedError) {
 	client := strings.ToValidUTF8(e.Client, "\uFFFD")
-	client = client[:min(len(client), maxNamed)]
-	client = strings.ReplaceAll(strings.ToValidUTF8(client, ""), "\x00", "\uFFFD") // PostgreSQL cannot store NUL
+	client = strings.ToValidUTF8(client[:min(len(client), maxNamed)], "") // without half a character at the end
+	client = strings.ReplaceAll(client, "\x00", "\uFFFD")                 // PostgreSQL cannot store NUL
 	p.Logger().Warn("a client was refused", zap.String("client_id", client),
 		zap.String("method", e.Method), zap.String("reason", e.Reason),
 		zap.String("path", r.URL.Path), zap.String("address", p.Address(r)))
@@ -230,8 +233,8 @@ func (p *Protocol) refused(r *http.Request, e *clients.RefusedError) {
 // maxNamed is the maximum number of bytes of an unauthenticated client_id in the audit feed.
 const maxNamed = 512
 
-// denied counts a refused client and records the reason in the audit feed. The detail is a list of alternating names
-// and values.
+// denied counts a request that was refused because of its client, and records the reason in the audit feed. The client
+// is its client_id. The detail is a list of alternating names and values.
 func (p *Protocol) denied(r *http.Request, client, reason string, detail ...string) {
 	p.Count("auth_denied_total", reason)
 	p.Audit(r.Context(), kernel.Event{

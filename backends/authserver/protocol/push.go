@@ -33,14 +33,14 @@ func (p *Protocol) push(w http.ResponseWriter, r *http.Request) error {
 	values := make(url.Values, len(form))
 	for _, field := range form {
 		switch field.Name {
-		case "client_secret", "client_assertion", "client_assertion_type":
+		case "client_secret", "client_assertion", "client_assertion_type": // must not be stored
 		default:
 			values.Add(field.Name, field.Value)
 		}
 	}
 	if jkt != "" { // equivalent to dpop_jkt (RFC 9449 section 10.1)
 		if requested := values.Get("dpop_jkt"); requested != "" && requested != jkt {
-			return kernel.Refuse(proofs.Invalid, "dpop_jkt is not the key of the proof")
+			return kernel.Refuse(proofs.Invalid, "dpop_jkt must be the thumbprint of the key in the DPoP proof")
 		}
 		values.Set("dpop_jkt", jkt)
 	}

@@ -58,7 +58,7 @@ func (p *Protocol) grant(w http.ResponseWriter, r *http.Request) (answer tokens.
 	case grant == "":
 		return answer, kernel.Refuse(kernel.InvalidRequest, "grant_type is required")
 	case !slices.Contains(p.Grants, grant):
-		return answer, kernel.Refuse(kernel.UnsupportedGrantType, "this server does not have that grant")
+		return answer, kernel.Refuse(kernel.UnsupportedGrantType, "this server does not support the requested grant_type")
 	case !c.May(grant):
 		p.denied(r, c.ID, kernel.UnauthorizedClient)
 		return answer, kernel.Refuse(kernel.UnauthorizedClient, "the client is not registered for the grant %s", grant)
@@ -84,7 +84,7 @@ func (p *Protocol) grant(w http.ResponseWriter, r *http.Request) (answer tokens.
 	case clients.GrantExchange:
 		return p.exchange(r, c, form, jkt)
 	}
-	return answer, kernel.Refuse(kernel.UnsupportedGrantType, "this server does not have that grant")
+	return answer, kernel.Refuse(kernel.UnsupportedGrantType, "this server does not support the requested grant_type")
 }
 
 // proof returns the thumbprint of the key to which the tokens of a request are bound. Without a DPoP proof the tokens
@@ -92,7 +92,7 @@ func (p *Protocol) grant(w http.ResponseWriter, r *http.Request) (answer tokens.
 func (p *Protocol) proof(w http.ResponseWriter, r *http.Request, c *clients.Client) (jkt string, err error) {
 	jkt, err = p.Proofs.Key(w, r, TokenPath, "")
 	if err == nil && jkt == "" && c.Metadata.DPoP { // RFC 9449 section 5.2
-		err = kernel.Refuse(proofs.Invalid, "the client is registered with dpop_bound_access_tokens: a proof is required")
+		err = kernel.Refuse(proofs.Invalid, "the client is registered with dpop_bound_access_tokens: a DPoP proof is required")
 	}
 	if e, ok := apierror.From(err); ok && e.Code == proofs.Invalid {
 		p.denied(r, c.ID, proofs.Invalid)
@@ -100,7 +100,7 @@ func (p *Protocol) proof(w http.ResponseWriter, r *http.Request, c *clients.Clie
 	return jkt, err
 }
 
-// code serves the authorization_code grant (RFC 6749 section 4.1.3).
+// code serves the authorization_code grant (RFC 6749 section 4.1.3). The jkt is the result of proof, as in all grants.
 func (p *Protocol) code(
 	r *http.Request, c *clients.Client, form kernel.Form, jkt string,
 ) (answer tokens.Answer, err error) {
@@ -136,7 +136,7 @@ func (p *Protocol) clientCredentials(
 	}
 	if len(c.Scope) == 0 {
 		return answer, kernel.Refuse(kernel.InvalidScope,
-			"the client has no registered scope, which the grant client_credentials needs: an administrator must give it one")
+			"the grant client_credentials requires a registered scope, but the client has none: an administrator must add one")
 	}
 	targets, err := p.Catalog.Resolve(r.Context(), form.All("resource"))
 	if err != nil {
@@ -163,31 +163,29 @@ func (p *Protocol) clientCredentials(
 func (p *Protocol) clientCredentialsScope(
 	r *http.Request, c *clients.Client, targets []*resources.Resource, requested string,
 ) ([]string, error) {
-	words, err := resources.ParseScope(requested)
+	scopes, err := resources.ParseScope(requested)
 	if err != nil {
 		return nil, err
 	}
-	if len(words) > 0 {
-		if err := resources.Within(words, c.Scope); err != nil || len(targets) == 0 {
-			return words, err
+	if len(scopes) > 0 {
+		if err := resources.Within(scopes, c.Scope); err != nil || len(targets) == 0 {
+			return scopes, err
 		}
-		return words, p.Catalog.Declared(r.Context(), targets, words)
+		return scopes, p.Catalog.Declared(r.Context(), targets, scopes)
 	}
 	if len(targets) == 0 {
 		return c.Scope, nil
 	}
-	for _, word := range c.Scope {
-		if slices.ContainsFunc(
-			targets,
-			func(resource *resources.Resource) bool { return slices.Contains(resource.Names(), word) },
-		) {
-			words = append(words, word)
+	for _, scope := range c.Scope {
+		declares := func(resource *resources.Resource) bool { return slices.Contains(resource.Names(), scope) }
+		if slices.ContainsFunc(targets, declares) {
+			scopes = append(scopes, scope)
 		}
 	}
-	if len(words) == 0 {
-		return nil, kernel.Refuse(kernel.InvalidScope, "the resource declares nothing of the client's registered scope")
+	if len(scopes) == 0 {
+		return nil, kernel.Refuse(kernel.InvalidScope, "the requested resources declare none of the client's registered scopes")
 	}
-	return words, nil
+	return scopes, nil
 }
 
 // deniedToken counts a refused token request in the metric called name, and records it in the audit feed as an event
@@ -233,7 +231,7 @@ func (p *Protocol) introspect(w http.ResponseWriter, r *http.Request) error {
 	}
 	answer, err := p.Tokens.Introspect(r.Context(), c, token, p.Address(r))
 	if err != nil {
-		return errors.Join(kernel.Refuse(kernel.Unavailable, "the server cannot tell right now, try again shortly"), err)
+		return errors.Join(kernel.Refuse(kernel.Unavailable, "the token cannot be checked right now; try again shortly"), err)
 	}
 	active := "true"
 	if answer == nil {

@@ -33,7 +33,7 @@ const (
 // snapshot holds the resources at one moment. It is immutable.
 type snapshot struct {
 	all    []*Resource          // ordered by slug
-	byName map[string]*Resource // by id, slug, URI, and URI with a path; of equal names the first kind wins
+	byName map[string]*Resource // by id, slug, URI, and URI with the path "/" instead of none
 	scopes []string             // of all mint resources, sorted
 }
 
@@ -54,6 +54,7 @@ func (cat *Catalog) read(ctx context.Context, _ string) (*snapshot, error) {
 		return nil, err
 	}
 	s := &snapshot{all: all, byName: make(map[string]*Resource, 3*len(all))}
+	// If one resource has an id, slug or URI equal to that of another, the later kind of name in this list wins.
 	for _, name := range [...]func(r *Resource) string{
 		func(r *Resource) string { return kernel.WithRootPath(r.URI) }, func(r *Resource) string { return r.URI },
 		func(r *Resource) string { return r.Slug }, func(r *Resource) string { return r.ID },
@@ -82,11 +83,12 @@ func (s *snapshot) find(name string) *Resource {
 	return s.byName[kernel.WithRootPath(name)]
 }
 
-func (cat *Catalog) now(ctx context.Context) (*snapshot, error) { return cat.list.Get(ctx, "") }
+// snapshot returns the current resources.
+func (cat *Catalog) snapshot(ctx context.Context) (*snapshot, error) { return cat.list.Get(ctx, "") }
 
 // All returns all resources, ordered by slug. The caller must not modify them.
 func (cat *Catalog) All(ctx context.Context) ([]*Resource, error) {
-	s, err := cat.now(ctx)
+	s, err := cat.snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +97,7 @@ func (cat *Catalog) All(ctx context.Context) ([]*Resource, error) {
 
 // Scopes returns the scopes of all mint resources, sorted and without duplicates.
 func (cat *Catalog) Scopes(ctx context.Context) ([]string, error) {
-	s, err := cat.now(ctx)
+	s, err := cat.snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +106,7 @@ func (cat *Catalog) Scopes(ctx context.Context) ([]string, error) {
 
 // Find returns the resource whose id, slug or URI is name. If there is no such resource, the error is ErrUnknown.
 func (cat *Catalog) Find(ctx context.Context, name string) (*Resource, error) {
-	s, err := cat.now(ctx)
+	s, err := cat.snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -124,17 +126,17 @@ func (cat *Catalog) Resolve(ctx context.Context, names []string) ([]*Resource, e
 		return nil, nil
 	}
 	if len(names) > maxNamed {
-		return nil, kernel.Refuse(kernel.InvalidTarget, "more than %d resources are named", maxNamed)
+		return nil, kernel.Refuse(kernel.InvalidTarget, "the request has more than %d resources", maxNamed)
 	}
-	s, err := cat.now(ctx)
+	s, err := cat.snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
 	found := make([]*Resource, 0, len(names))
 	for _, name := range names {
 		r := s.find(name)
-		if r == nil || name == r.ID && name != r.Slug {
-			return nil, kernel.Refuse(kernel.InvalidTarget, "there is no such resource here")
+		if r == nil || name == r.ID && name != r.Slug { // find also accepts ids, which requests must not use
+			return nil, kernel.Refuse(kernel.InvalidTarget, "a requested resource does not exist at this server")
 		}
 		if !slices.Contains(found, r) {
 			found = append(found, r)
@@ -146,7 +148,7 @@ func (cat *Catalog) Resolve(ctx context.Context, names []string) ([]*Resource, e
 // ByRef returns the resource of a protected resource metadata document (RFC 9728). The ref is the resource's slug, or
 // the path of its URI without the leading slash.
 func (cat *Catalog) ByRef(ctx context.Context, ref string) (*Resource, error) {
-	s, err := cat.now(ctx)
+	s, err := cat.snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -24,8 +24,8 @@ import (
 
 // The kinds of resources.
 const (
-	Mint   = "mint"   // this server makes the tokens
-	Broker = "broker" // an upstream provider makes the tokens, and this server hands them on
+	Mint   = "mint"   // this server issues the tokens
+	Broker = "broker" // an upstream provider issues the tokens, and this server passes them on to clients
 )
 
 // Resource is a row of authserver_resources.
@@ -92,7 +92,7 @@ func (r *Resource) Names() []string {
 // The errors of methods that change rows.
 var (
 	ErrUnknown = errors.New("there is no such resource")
-	ErrExists  = errors.New("a resource with this slug or uri is there already")
+	ErrExists  = errors.New("a resource with this slug or uri already exists")
 )
 
 var slug = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
@@ -128,25 +128,25 @@ func (r *Resource) Check() error {
 		}
 	}
 	if len([]rune(r.DisplayName)) > maxName || strings.ContainsFunc(r.DisplayName, unicode.IsControl) {
-		return refuse("display_name", "must have at most 255 characters and none of control")
+		return refuse("display_name", "must have at most 255 characters and no control characters")
 	}
 	if len(r.Scopes) > maxScopes {
-		return refuse("scopes", "must be at most 1000")
+		return refuse("scopes", "must have at most 1000 entries")
 	}
 	for i, s := range r.Scopes {
 		if !Word(s.Name) || s.Name == OfflineAccess {
-			return refuse(fmt.Sprintf("scopes[%d].name",
-				i), "must be a scope token of RFC 6749 section 3.3, other than offline_access")
+			return refuse(fmt.Sprintf("scopes[%d].name", i),
+				"must be a scope token of RFC 6749 section 3.3, other than offline_access")
 		}
 		if slices.ContainsFunc(r.Scopes[:i], func(other Scope) bool { return other.Name == s.Name }) {
-			return refuse(fmt.Sprintf("scopes[%d].name", i), "is there twice")
+			return refuse(fmt.Sprintf("scopes[%d].name", i), "occurs more than once")
 		}
 		if r.Kind == Mint && len(s.Upstream) > 0 {
-			return refuse(fmt.Sprintf("scopes[%d].upstream", i), "is for broker resources alone")
+			return refuse(fmt.Sprintf("scopes[%d].upstream", i), "is allowed only for broker resources")
 		}
 	}
 	if r.Kind != Mint && len(r.Claims) > 0 {
-		return refuse("claim_rules", "are for mint resources alone, whose tokens are made here")
+		return refuse("claim_rules", "are allowed only for mint resources, whose tokens this server issues")
 	}
 	return claims.Check(r.Claims, true)
 }
@@ -179,7 +179,7 @@ func (cat *Catalog) Create(ctx context.Context, r *Resource) error {
 	r.ID = kernel.NewID()
 	now := cat.Now().Truncate(time.Microsecond)
 	r.CreatedAt, r.UpdatedAt = now, now
-	return exists(cat.Change(ctx, topic, "", func(c store.Conn) error {
+	return asErrExists(cat.Change(ctx, topic, "", func(c store.Conn) error {
 		if err := kernel.CheckRoom(c, "authserver_resources", maxResources); err != nil {
 			return err
 		}
@@ -200,15 +200,15 @@ func (r *Resource) checkUnique(c store.Conn) error {
 	if r.URI == "" {
 		return nil
 	}
-	rooted := kernel.WithRootPath(r.URI)
-	bare := rooted
-	scheme, rest, _ := strings.Cut(rooted, "://")
+	withSlash := kernel.WithRootPath(r.URI)
+	withoutSlash := withSlash // unless the path is "/"
+	scheme, rest, _ := strings.Cut(withSlash, "://")
 	if authority, query, _ := strings.Cut(rest, "/"); query == "" || query[0] == '?' {
-		bare = scheme + "://" + authority + query
+		withoutSlash = scheme + "://" + authority + query
 	}
 	var count int
 	err := c.Row("SELECT 1 FROM authserver_resources WHERE uri IN (?, ?) AND id <> ? LIMIT 1",
-		rooted, bare, r.ID).Scan(&count)
+		withSlash, withoutSlash, r.ID).Scan(&count)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -236,7 +236,8 @@ func (r *Resource) values(now time.Time) []any {
 	}
 }
 
-func exists(err error) error {
+// asErrExists returns ErrExists if err is the violation of a unique index, and otherwise err.
+func asErrExists(err error) error {
 	if store.IsUniqueViolation(err) {
 		return ErrExists
 	}
@@ -248,7 +249,7 @@ func exists(err error) error {
 func (cat *Catalog) Edit(
 	ctx context.Context, idOrSlug string, edit func(r *Resource) error,
 ) (edited *Resource, err error) {
-	err = exists(cat.Change(ctx, topic, "", func(c store.Conn) error {
+	err = asErrExists(cat.Change(ctx, topic, "", func(c store.Conn) error {
 		r, err := readIn(c, idOrSlug)
 		if err != nil {
 			return err

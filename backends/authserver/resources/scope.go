@@ -66,17 +66,17 @@ func (cat *Catalog) Scope(
 	if err != nil {
 		return nil, err
 	}
-	declared, err := cat.declared(ctx, targets)
+	declared, err := cat.declaredBy(ctx, targets)
 	if err != nil {
 		return nil, err
 	}
 	if len(words) == 0 {
 		if cat.options.RequireScope {
-			return nil, kernel.Refuse(kernel.InvalidScope, "the request must say its scope")
+			return nil, kernel.Refuse(kernel.InvalidScope, "scope is required")
 		}
 		return Cut(declared, ceiling), nil
 	}
-	if err := cat.check(words, declared); err != nil {
+	if err := cat.checkDeclared(words, declared); err != nil {
 		return nil, err
 	}
 	return words, Within(words, ceiling)
@@ -85,25 +85,26 @@ func (cat *Catalog) Scope(
 // Declared returns invalid_scope if a scope is not declared by any of the target resources. Without targets, any
 // resource may declare it.
 func (cat *Catalog) Declared(ctx context.Context, targets []*Resource, words []string) error {
-	declared, err := cat.declared(ctx, targets)
+	declared, err := cat.declaredBy(ctx, targets)
 	if err != nil {
 		return err
 	}
-	return cat.check(words, declared)
+	return cat.checkDeclared(words, declared)
 }
 
-func (cat *Catalog) check(words, declared []string) error {
-	for _, word := range words {
-		if !slices.Contains(declared, word) && !slices.Contains(cat.options.Own, word) {
-			return kernel.Refuse(kernel.InvalidScope, "no resource of the request declares the scope %s", word)
+// checkDeclared returns invalid_scope if a scope is neither declared nor one of this server's own scopes.
+func (cat *Catalog) checkDeclared(scopes, declared []string) error {
+	for _, scope := range scopes {
+		if !slices.Contains(declared, scope) && !slices.Contains(cat.options.Own, scope) {
+			return kernel.Refuse(kernel.InvalidScope, "none of the requested resources declares the scope %s", scope)
 		}
 	}
 	return nil
 }
 
-// declared returns the scopes that the target resources declare. Without targets, it returns those of all mint
+// declaredBy returns the scopes that the target resources declare. Without targets, it returns those of all mint
 // resources.
-func (cat *Catalog) declared(ctx context.Context, targets []*Resource) ([]string, error) {
+func (cat *Catalog) declaredBy(ctx context.Context, targets []*Resource) ([]string, error) {
 	if len(targets) == 0 {
 		return cat.Scopes(ctx)
 	}
@@ -121,7 +122,8 @@ func (cat *Catalog) declared(ctx context.Context, targets []*Resource) ([]string
 	return names, nil
 }
 
-// Within returns invalid_scope if a scope is not in a client's ceiling. An empty ceiling means no limit.
+// Within returns invalid_scope if a scope is not in the ceiling, the maximum scope of a client. An empty ceiling means
+// no limit.
 func Within(words, ceiling []string) error {
 	if len(ceiling) == 0 {
 		return nil
@@ -134,7 +136,7 @@ func Within(words, ceiling []string) error {
 	return nil
 }
 
-// Cut returns the scopes that are in a client's ceiling. An empty ceiling means no limit.
+// Cut returns the scopes that are in the ceiling, the maximum scope of a client. An empty ceiling means no limit.
 func Cut(words, ceiling []string) []string {
 	if len(ceiling) == 0 {
 		return words

@@ -28,9 +28,9 @@ type identity struct {
 	User            string
 	Issuer, Subject string
 	Username        string
-	Groups          []string
-	CreatedAt       int64
-	UsedAt          int64
+	Groups          []string // the groups that the user has from the provider
+	CreatedAt       int64    // this and UsedAt are in microseconds since 1970
+	UsedAt          int64    // the last sign-in; zero if there was none
 }
 
 const columns = "id, user_id, issuer, subject, username, user_groups, created_at, used_at"
@@ -60,9 +60,9 @@ func rowsOf(c store.Conn, user string) ([]*identity, error) {
 }
 
 // insert links a user with an account at a provider. The parameter called is the user's name there.
-func (s *Upstreams) insert(c store.Conn, user, issuer, subject, called string) (*identity, error) {
+func (s *Upstreams) insert(c store.Conn, user, issuer, subject, name string) (*identity, error) {
 	i := &identity{
-		User: user, Issuer: issuer, Subject: subject, Username: username(called), CreatedAt: s.Micros(),
+		User: user, Issuer: issuer, Subject: subject, Username: username(name), CreatedAt: s.Micros(),
 	}
 	err := c.Row("INSERT INTO authserver_identities (user_id, issuer, subject, username, created_at)"+
 		" VALUES (?, ?, ?, ?, ?) RETURNING id",
@@ -143,7 +143,7 @@ var (
 // Link connects a user with an account at a provider. The caller must have verified that the user has signed in to
 // both. If they are already connected, Link does nothing. The error has status 409 if the account is connected with
 // another user, or if the user has too many connected accounts.
-func (s *Upstreams) Link(ctx context.Context, user string, provider *Upstream, subject, called string) error {
+func (s *Upstreams) Link(ctx context.Context, user string, provider *Upstream, subject, name string) error {
 	if !people.Identifies(provider.Issuer(), subject) {
 		return errSubject
 	}
@@ -177,7 +177,7 @@ func (s *Upstreams) Link(ctx context.Context, user string, provider *Upstream, s
 			return errMany
 		}
 		created = true
-		_, err = s.insert(c, user, provider.Issuer(), subject, called)
+		_, err = s.insert(c, user, provider.Issuer(), subject, name)
 		return err
 	})
 	if store.IsUniqueViolation(err) { // by somebody else at the same time
@@ -192,8 +192,8 @@ func (s *Upstreams) Link(ctx context.Context, user string, provider *Upstream, s
 // Unlink disconnects an account from a user and removes the user's groups that came from the account. It also calls the
 // function then in the same transaction. The error has status 409 if the user could no longer sign in, and 404 if the
 // connection does not exist.
-func (s *Upstreams) Unlink(ctx context.Context, user string, id int64, then func(c store.Conn) error) error {
-	return s.unlink(ctx, user, id, user, s.checkOtherWay, then)
+func (s *Upstreams) Unlink(ctx context.Context, user string, id int64, alsoDo func(c store.Conn) error) error {
+	return s.unlink(ctx, user, id, user, s.checkOtherWay, alsoDo)
 }
 
 // Remove is like Unlink for an operator. It may remove the user's last way to sign in, and it ends all sessions and
@@ -206,27 +206,27 @@ func (s *Upstreams) Remove(ctx context.Context, user string, id int64, actor str
 // unlink implements Unlink and Remove. It calls check with the row before its removal, and then after it, in the same
 // transaction. The audit event names the actor.
 func (s *Upstreams) unlink(ctx context.Context, user string, id int64, actor string,
-	check func(c store.Conn, gone *identity) error, then func(c store.Conn) error,
+	check func(c store.Conn, gone *identity) error, alsoDo func(c store.Conn) error,
 ) error {
-	var gone *identity
+	var removed *identity
 	err := s.Write(ctx, func(c store.Conn) (err error) {
 		if err := lock(c, user); err != nil {
 			return err
 		}
-		gone, err = scan(c.Row("SELECT "+columns+" FROM authserver_identities WHERE id = ? AND user_id = ?", id, user))
+		removed, err = scan(c.Row("SELECT "+columns+" FROM authserver_identities WHERE id = ? AND user_id = ?", id, user))
 		if err != nil {
 			return kernel.IfNoRows(err, errNone)
 		}
-		if err := check(c, gone); err != nil {
+		if err := check(c, removed); err != nil {
 			return err
 		}
-		if _, err := c.Exec("DELETE FROM authserver_identities WHERE id = ?", gone.ID); err != nil {
+		if _, err := c.Exec("DELETE FROM authserver_identities WHERE id = ?", removed.ID); err != nil {
 			return err
 		}
-		if err := users.Leave(c, user, gone.Issuer, gone.Subject); err != nil {
+		if err := users.Leave(c, user, removed.Issuer, removed.Subject); err != nil {
 			return err
 		}
-		others, err := groupsOfOthers(c, gone)
+		others, err := groupsOfOthers(c, removed)
 		if err != nil {
 			return err
 		}
@@ -234,16 +234,16 @@ func (s *Upstreams) unlink(ctx context.Context, user string, id int64, actor str
 		if err != nil {
 			return err
 		}
-		if err := s.Users.SwapGroups(c, u, gone.Groups, others); err != nil {
+		if err := s.Users.SwapGroups(c, u, removed.Groups, others); err != nil {
 			return err
 		}
-		return then(c)
+		return alsoDo(c)
 	})
 	if err != nil {
 		return err
 	}
-	slug := gone.Issuer
-	if provider := s.At(gone.Issuer); provider != nil {
+	slug := removed.Issuer
+	if provider := s.At(removed.Issuer); provider != nil {
 		slug = provider.Slug
 	}
 	s.Users.Note(ctx, "user.upstream_unlinked", actor, user, "upstream", slug)
@@ -268,8 +268,8 @@ func (s *Upstreams) checkOtherWay(c store.Conn, removed *identity) error {
 			return nil
 		}
 	}
-	for _, way := range s.Ways {
-		if possible, err := way(c, removed.User); err != nil || possible {
+	for _, canSignIn := range s.Ways { // ways without a provider
+		if possible, err := canSignIn(c, removed.User); err != nil || possible {
 			return err
 		}
 	}
@@ -285,9 +285,10 @@ type Use struct {
 	LastAt time.Time
 }
 
-// Used returns the use of the providers, by issuer.
+// Used returns how much each provider is used, by the provider's issuer. Providers without users are omitted. The
+// result also has issuers that are no longer configured.
 func (s *Upstreams) Used(ctx context.Context) (map[string]Use, error) {
-	used := make(map[string]Use)
+	uses := make(map[string]Use)
 	err := s.Read(ctx, func(c store.Conn) error {
 		type row struct {
 			issuer      string
@@ -299,14 +300,14 @@ func (s *Upstreams) Used(ctx context.Context) (map[string]Use, error) {
 			"SELECT issuer, count(*), max(used_at) FROM authserver_identities GROUP BY issuer UNION ALL"+
 				" SELECT issuer, count(*), 0 FROM authserver_users WHERE subject <> '' GROUP BY issuer")
 		for _, row := range list {
-			use := used[row.issuer]
-			use.Users = max(use.Users, row.users)
+			use := uses[row.issuer]
+			use.Users = max(use.Users, row.users) // a user who has connected an account may be in both tables
 			if row.last > 0 {
 				use.LastAt = time.UnixMicro(row.last)
 			}
-			used[row.issuer] = use
+			uses[row.issuer] = use
 		}
 		return err
 	})
-	return used, err
+	return uses, err
 }

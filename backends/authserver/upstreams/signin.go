@@ -69,7 +69,7 @@ func (s *Upstreams) rules(provider *Upstream, p *oidclogin.Person, created *bool
 				return nil, &people.RefusedError{Reason: OtherDomain}
 			}
 			_, _, err := users.HolderOf(c, key)
-			return &people.Holder[*identity]{Barred: true}, err
+			return &people.Holder[*identity]{Barred: true}, err // never connected without the consent of the user
 		},
 	}
 	if provider.Registers {
@@ -109,9 +109,9 @@ func (s *Upstreams) update(c store.Conn, row *identity, p *oidclogin.Person) (*u
 const maxUsername = 200
 
 func username(claim string) string {
-	called := text.Short(text.Storable(text.Normal(claim)), maxUsername)
-	if !text.IsLine(called) {
+	name := text.Short(text.Storable(text.Normal(claim)), maxUsername)
+	if !text.IsLine(name) {
 		return ""
 	}
-	return called
+	return name
 }

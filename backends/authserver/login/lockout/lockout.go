@@ -38,8 +38,8 @@ type Options struct {
 
 // The messages for Warn.
 const (
-	Evicting = "the lockout tracks as many identities as it may, and forgets failures of others for each new one"
-	Refusing = "the lockout tracks as many identities as it may, and all of them are locked: new ones are not counted"
+	Evicting = "the lockout tracks the maximum number of identities: each new one replaces the oldest that is not locked"
+	Refusing = "the lockout tracks the maximum number of identities and all are locked: failures of others are not counted"
 )
 
 // Lockout counts failed sign-ins. It is safe for concurrent use. Each call takes constant time, however many identities
@@ -52,7 +52,7 @@ type Lockout struct {
 	mu        sync.Mutex
 	table                   // of identities, each at one address
 	addresses table         // of addresses, which count the different identities that failed
-	warnedAt  time.Duration // zero if there was no warning yet
+	warnedAt  time.Duration // since begun; zero if there was no warning yet
 }
 
 // Key identifies a pair of an identity and a source address, and also the address alone. It contains only hashes.
@@ -77,8 +77,8 @@ func (l *Lockout) Of(identity, address string) Key {
 	text = append(append(text, 0), address...) // no address contains NUL
 	identityHash := sha256.Sum256(text)
 	// The hashed text has no NUL, so that the hash differs from the hash of any identity.
-	all := sha256.Sum256(append(append(text[:0], l.salt[:]...), address...))
-	return Key{hash(identityHash[:16]), hash(all[:16])}
+	addressHash := sha256.Sum256(append(append(text[:0], l.salt[:]...), address...))
+	return Key{hash(identityHash[:16]), hash(addressHash[:16])}
 }
 
 // Locked returns the time for which a key is still locked, because of its identity or its address. It returns zero for
@@ -99,8 +99,10 @@ func (l *Lockout) AddressLocked(k Key) bool {
 	return l.addresses.locked(k.address, l.now()) > 0
 }
 
+// now returns the current time as the duration since the lockout began.
 func (l *Lockout) now() time.Duration { return l.o.Now().Sub(l.begun) }
 
+// locked implements Locked. The caller must hold l.mu.
 func (l *Lockout) locked(k Key, now time.Duration) time.Duration {
 	return max(l.table.locked(k.identity, now), l.addresses.locked(k.address, now))
 }
@@ -122,22 +124,25 @@ func (l *Lockout) Fail(k Key) (wait time.Duration, locks bool) {
 	if !ok {
 		return 0, false
 	}
-	locks = l.spray(index, k.address, now)
+	locks = l.countIdentity(index, k.address, now)
 	if l.count(&l.table, index, l.o.Max, now) {
 		locks = true
 	}
 	return 0, locks
 }
 
-// spray adds an identity to those that failed from an address in the current window, unless it was already added. It
-// reports whether the address is now locked.
-func (l *Lockout) spray(identity uint32, address hash, now time.Duration) (locks bool) {
+// countIdentity adds an identity to those that failed from an address in the current window, unless it was already
+// added. It reports whether that locks the address. The identity is an index in the table of identities.
+func (l *Lockout) countIdentity(identity uint32, address hash, now time.Duration) (locks bool) {
 	if l.o.Spray == 0 {
 		return false
 	}
 	index, ok := l.index(&l.addresses, address, now)
+	if !ok {
+		return false
+	}
 	window := l.addresses.entries[index].ends
-	if !ok || l.entries[identity].window == window {
+	if l.entries[identity].window == window { // already added
 		return false
 	}
 	l.entries[identity].window = window
@@ -147,10 +152,10 @@ func (l *Lockout) spray(identity uint32, address hash, now time.Duration) (locks
 // index returns the index of the entry for a hash, and adds an entry if necessary. It returns false if the table is
 // full.
 func (l *Lockout) index(t *table, h hash, now time.Duration) (index uint32, ok bool) {
-	if index, ok = t.places[h]; ok && t.entries[index].ends > now {
+	if index, ok = t.indexes[h]; ok && t.entries[index].ends > now {
 		return index, true
 	}
-	if ok {
+	if ok { // its window or lock has ended
 		t.drop(index)
 	}
 	return l.add(t, h, now)
@@ -182,12 +187,12 @@ func (l *Lockout) Succeed(k Key) (wait time.Duration) {
 	if wait := l.locked(k, now); wait > 0 {
 		return wait
 	}
-	index, ok := l.places[k.identity]
+	index, ok := l.indexes[k.identity]
 	if !ok {
 		return 0
 	}
-	if counter, ok := l.addresses.places[k.address]; ok && l.addresses.entries[counter].ends == l.entries[index].window {
-		l.addresses.entries[counter].failures-- // this identity no longer counts as one that fails there
+	if addressIndex, ok := l.addresses.indexes[k.address]; ok && l.addresses.entries[addressIndex].ends == l.entries[index].window {
+		l.addresses.entries[addressIndex].failures-- // this identity no longer counts as one that fails there
 	}
 	l.drop(index)
 	return 0
@@ -205,13 +210,13 @@ func (l *Lockout) Sweep() (ended int) {
 func (l *Lockout) Tracked() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.places)
+	return len(l.indexes)
 }
 
 // add adds an entry for a hash and returns its index. If the table is full, it first evicts the oldest entry that is
 // not locked. It returns false if all entries are locked.
 func (l *Lockout) add(t *table, h hash, now time.Duration) (index uint32, ok bool) {
-	if len(t.places) >= l.o.Bound && !t.expire(locked, now) && !t.expire(counted, now) {
+	if len(t.indexes) >= l.o.Bound && !t.expire(locked, now) && !t.expire(counted, now) {
 		oldest := t.entries[counted].next
 		if oldest == counted {
 			l.warn(Refusing, now)
@@ -223,9 +228,10 @@ func (l *Lockout) add(t *table, h hash, now time.Duration) (index uint32, ok boo
 	return t.add(h, now+l.o.Window), true
 }
 
+// warn calls Options.Warn unless the last warning is too recent.
 func (l *Lockout) warn(message string, now time.Duration) {
 	if l.warnedAt == 0 || now-l.warnedAt >= warnEvery {
-		l.warnedAt = max(now, 1)
+		l.warnedAt = max(now, 1) // zero would mean that there was no warning
 		l.o.Warn(message)
 	}
 }

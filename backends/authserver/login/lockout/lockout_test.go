@@ -185,8 +185,8 @@ func TestSpray(t *testing.T) {
 
 	f.after(time.Hour)
 	f.Sweep()
-	if f.Tracked() != 0 || len(f.addresses.places) != 0 {
-		t.Errorf("%d identities and %d addresses are tracked", f.Tracked(), len(f.addresses.places))
+	if f.Tracked() != 0 || len(f.addresses.indexes) != 0 {
+		t.Errorf("%d identities and %d addresses are tracked", f.Tracked(), len(f.addresses.indexes))
 	}
 	off := fix(t, rules)
 	for name := range 50 {
@@ -373,8 +373,9 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// TestMaximumIdentities checks that the rules hold with as many identities as the default of rate_limit.max_tracked_identities, and
-// that an identity takes little memory. It does not run in parallel, since it measures memory.
+// TestMaximumIdentities checks that the rules hold with as many identities as the default of
+// rate_limit.max_tracked_identities, and that an identity takes little memory. It does not run in parallel, since it
+// measures memory.
 func TestMaximumIdentities(t *testing.T) { //nolint:paralleltest // see above
 	const bound, half = 250_000, 125_000
 	var before, after runtime.MemStats
@@ -428,7 +429,7 @@ func TestMaximumIdentities(t *testing.T) { //nolint:paralleltest // see above
 		}
 	}
 	engaged := 0
-	for _, at := range f.places {
+	for _, at := range f.indexes {
 		if f.entries[at].locked {
 			engaged++
 		}

@@ -7,9 +7,9 @@ type hash [16]byte
 
 // table holds the entries of identities, or those of addresses. Before its first use, clear must be called.
 type table struct {
-	places  map[hash]uint32 // indexes of entries
+	indexes map[hash]uint32 // indexes of entries
 	entries []entry         // the first two are the list heads
-	free    uint32          // the first unused entry, which are linked by next; 0 if there is none
+	free    uint32          // the first entry of the list of unused entries, linked by next; 0 if there is none
 }
 
 // entry is a tracked identity or address. Each entry is in one list. All entries of a list last equally long, so that a
@@ -20,8 +20,8 @@ type entry struct {
 	// window is set if this identity was counted as one that failed from its address: it is the end of the address's
 	// window at that time. Otherwise it is 0.
 	window     time.Duration
-	prev, next uint32
-	failures   uint32
+	prev, next uint32 // the neighbours in the list
+	failures   uint32 // for an address: the number of different identities that failed
 	locked     bool
 }
 
@@ -34,14 +34,14 @@ const (
 
 // clear empties the table and releases its memory.
 func (t *table) clear() {
-	t.places = make(map[hash]uint32)
+	t.indexes = make(map[hash]uint32)
 	t.entries = []entry{counted: {prev: counted, next: counted}, locked: {prev: locked, next: locked}}
 	t.free = 0
 }
 
 // locked returns the time for which the entry of a hash is still locked, or zero.
 func (t *table) locked(h hash, now time.Duration) time.Duration {
-	if index, ok := t.places[h]; ok && t.entries[index].locked {
+	if index, ok := t.indexes[h]; ok && t.entries[index].locked {
 		return max(0, t.entries[index].ends-now)
 	}
 	return 0
@@ -54,7 +54,7 @@ func (t *table) sweep(now time.Duration) (ended int) {
 			ended++
 		}
 	}
-	if len(t.places) == 0 {
+	if len(t.indexes) == 0 {
 		t.clear()
 	}
 	return ended
@@ -80,14 +80,14 @@ func (t *table) add(h hash, ends time.Duration) (index uint32) {
 	}
 	t.entries[index] = entry{key: h, ends: ends}
 	t.link(index, counted)
-	t.places[h] = index
+	t.indexes[h] = index
 	return index
 }
 
 // drop removes an entry.
 func (t *table) drop(index uint32) {
 	t.unlink(index)
-	delete(t.places, t.entries[index].key)
+	delete(t.indexes, t.entries[index].key)
 	t.entries[index] = entry{next: t.free}
 	t.free = index
 }
@@ -99,6 +99,7 @@ func (t *table) link(index, list uint32) {
 	t.entries[last].next, t.entries[list].prev = index, index
 }
 
+// unlink removes an entry from its list.
 func (t *table) unlink(index uint32) {
 	prev, next := t.entries[index].prev, t.entries[index].next
 	t.entries[prev].next, t.entries[next].prev = next, prev
