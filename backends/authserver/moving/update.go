@@ -33,7 +33,7 @@ func (u *User) has(field string) bool { return u.Fields == nil || slices.Contain
 // existing returns the user of this server to whom a record refers, or nil. With Options.Update, that user may have
 // another mail address here.
 func (t *Target) existing(ctx context.Context, u *User, o Options) (*users.User, error) {
-	found, err := t.Users.FindEmail(ctx, u.Email)
+	found, err := t.Users.FindByEmail(ctx, u.Email)
 	if err == nil {
 		if u.ID != "" && u.ID != found.ID {
 			return nil, users.Invalid("email", "there is another user with this mail address, whose id is "+found.ID)
