@@ -103,7 +103,7 @@ func newLabOn(t *testing.T, db *store.DB, s settings) *lab {
 	}
 	l.users = authserver.OfflineUsers(k)
 	l.users.Passwords = authtest.Quick
-	if l.ann, err = l.users.FindEmail(t.Context(), "ann@example.com"); users.IsNone(err) {
+	if l.ann, err = l.users.FindByEmail(t.Context(), "ann@example.com"); users.IsNone(err) {
 		l.ann, err = l.users.Create(t.Context(), users.New{Email: "ann@example.com", Name: "Ann", Password: "correct horse"}, "")
 	}
 	if err != nil {

@@ -180,7 +180,7 @@ func TestProviders(t *testing.T) {
 			s.who() != "bob@example.com" {
 			t.Errorf("leads to %q, %q is signed in", to, s.who())
 		}
-		bob, err := s.users.FindEmail(t.Context(), "bob@example.com")
+		bob, err := s.users.FindByEmail(t.Context(), "bob@example.com")
 		if err != nil || bob.Name != "Bob Stone" || bob.Provider != users.Upstream || !bob.EmailVerified ||
 			fmt.Sprint(bob.Groups) != "[staff]" {
 			t.Fatalf("%+v, error %v", bob, err)
@@ -326,7 +326,7 @@ func TestProviderAttacks(t *testing.T) {
 	}
 
 	// A disabled user cannot sign in.
-	bob, err := s.users.FindEmail(t.Context(), "bob@example.com")
+	bob, err := s.users.FindByEmail(t.Context(), "bob@example.com")
 	if err == nil {
 		_, err = s.users.Disable(t.Context(), bob.ID, "")
 	}
@@ -656,7 +656,7 @@ func TestUpstreamsForOperator(t *testing.T) {
 	}
 
 	// It also lists a user's accounts at providers. The operator may remove even the only way to sign in.
-	bob, err := s.users.FindEmail(t.Context(), "bob@example.com")
+	bob, err := s.users.FindByEmail(t.Context(), "bob@example.com")
 	if err != nil {
 		t.Fatal(err)
 	}

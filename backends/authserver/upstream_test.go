@@ -92,7 +92,7 @@ func TestUpstream(t *testing.T) {
 		if status, to := f.back(f.at.Visit(to)); status != http.StatusFound || to != "/device?user_code=X" {
 			t.Errorf("%d %q", status, to)
 		}
-		bob, err := f.users.FindEmail(t.Context(), "bob@example.com")
+		bob, err := f.users.FindByEmail(t.Context(), "bob@example.com")
 		if err != nil || bob.Name != "Bob Stone" || bob.Provider != users.Upstream || !bob.EmailVerified || fmt.Sprint(bob.Groups) != "[staff ops]" {
 			t.Fatalf("%+v, error %v", bob, err)
 		}

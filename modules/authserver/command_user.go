@@ -160,7 +160,7 @@ func userPasswordCommand(o *options) *cobra.Command {
 	}
 	generate := cmd.Flags().Bool("generate", false, "Generate a password and print it once")
 	cmd.RunE = o.runUsers(func(s *session, p *userStore, cmd *cobra.Command, args []string) error {
-		u, err := p.FindEmail(s.Ctx, args[0])
+		u, err := p.FindByEmail(s.Ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -182,7 +182,7 @@ func userResetCommand(o *options) *cobra.Command {
 		Use: "reset-factors <email>", Args: cobra.ExactArgs(1),
 		Short: "Takes away a user's passkeys, authenticator apps and recovery codes",
 		RunE: o.runUsers(func(s *session, p *userStore, _ *cobra.Command, args []string) error {
-			u, err := p.FindEmail(s.Ctx, args[0])
+			u, err := p.FindByEmail(s.Ctx, args[0])
 			if err != nil {
 				return err
 			}
@@ -206,7 +206,7 @@ func userStatusCommand(o *options, name, short string, set func(p *userStore, ct
 	return &cobra.Command{
 		Use: name + " <email>", Args: cobra.ExactArgs(1), Short: short,
 		RunE: o.runUsers(func(s *session, p *userStore, _ *cobra.Command, args []string) error {
-			u, err := p.FindEmail(s.Ctx, args[0])
+			u, err := p.FindByEmail(s.Ctx, args[0])
 			if err != nil {
 				return err
 			}

@@ -20,7 +20,7 @@ var csvColumns = []string{
 	"email", "id", "name", "email_verified", "password_hash", "groups", "roles", "totp", "disabled",
 }
 
-// CSV reads users from comma-separated values (RFC 4180). The first line names the columns. The column email is
+// CSV is the Reader of users as comma-separated values (RFC 4180). The first line names the columns. The column email is
 // required; the others are optional:
 //   - id: the sub of tokens
 //   - name
@@ -28,7 +28,7 @@ var csvColumns = []string{
 //   - password_hash: see password.Known
 //   - groups and roles: separated by semicolons
 //   - totp: the secret of an authenticator app in base32
-//   - attributes. followed by the name of an attribute: its values, separated by semicolons
+//   - the prefix attributes. with the name of an attribute: its values, separated by semicolons
 func CSV(file io.Reader, each func(Record) error) error {
 	limited := &io.LimitedReader{R: file}
 	r := csv.NewReader(limited)
@@ -36,25 +36,25 @@ func CSV(file io.Reader, each func(Record) error) error {
 	read := func() ([]string, error) {
 		limited.N = maxRecord
 		cells, err := r.Read()
-		if limited.N == 0 { // a truncated line looks like the end of the file
-			err = fmt.Errorf("a line has more than %d bytes; a quotation mark may be missing", maxRecord)
+		if limited.N == 0 { // the line was truncated, which looks like the end of the file
+			err = fmt.Errorf("a line has more than %d bytes; perhaps a closing quotation mark is missing", maxRecord)
 		}
 		return cells, err
 	}
-	head, err := read()
+	header, err := read()
 	if err != nil {
-		return fmt.Errorf("the first line, which names the columns: %w", err)
+		return fmt.Errorf("reading the first line, which names the columns: %w", err)
 	}
-	names := slices.Clone(head)
+	names := slices.Clone(header)
 	for i, name := range names {
 		names[i] = strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))
 		if !slices.Contains(csvColumns, names[i]) && !strings.HasPrefix(names[i], csvAttribute) {
-			return fmt.Errorf("there is no column %q; there are: %s, and attributes. with the name of one", names[i],
-				strings.Join(csvColumns, ", "))
+			return fmt.Errorf("the column %q is unknown; permitted columns: %s, and attributes.<name of an attribute>",
+				names[i], strings.Join(csvColumns, ", "))
 		}
 	}
 	if !slices.Contains(names, "email") {
-		return errors.New("there is no column email")
+		return errors.New("the column email is missing")
 	}
 	for line := 1; ; {
 		cells, err := read()

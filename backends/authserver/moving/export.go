@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 )
 
-// exported is a line of an export file: a client or a user.
+// exported is a line of an export file: a client, a user, or a group with roles. One of the fields is set.
 type exported struct {
 	Client *exportedClient `json:"client,omitempty"`
 	User   *exportedUser   `json:"user,omitempty"`
@@ -117,7 +117,7 @@ func (t *Target) Export(ctx context.Context, w io.Writer) (n Exported, err error
 			if err != nil {
 				return err
 			}
-			if len(list) > 0 { // only passkeys: the password alone would sign the user in
+			if len(list) > 0 { // only passkeys; without them, the password alone would be enough to sign in
 				hash = ""
 				n.WithoutPassword++
 			}
@@ -131,9 +131,11 @@ func (t *Target) Export(ctx context.Context, w io.Writer) (n Exported, err error
 			return fmt.Errorf("user %s: %w", u.ID, err)
 		}
 		var deleteAt *time.Time
-		if deletion, err := t.Users.DeletionOf(ctx, u.ID); err != nil {
+		deletion, err := t.Users.DeletionOf(ctx, u.ID)
+		if err != nil {
 			return fmt.Errorf("user %s: %w", u.ID, err)
-		} else if !deletion.IsZero() {
+		}
+		if !deletion.IsZero() {
 			deleteAt = new(deletion.UTC())
 		}
 		return lines.Encode(exported{User: &exportedUser{
@@ -145,14 +147,16 @@ func (t *Target) Export(ctx context.Context, w io.Writer) (n Exported, err error
 	return n, err
 }
 
-// Tollgate reads a file that Export has written.
+// Tollgate is the Reader of files that Export has written.
 func Tollgate(file io.Reader, each func(Record) error) error {
 	d := json.NewDecoder(file)
 	for i := 1; ; i++ {
 		var raw json.RawMessage
-		if err := d.Decode(&raw); errors.Is(err, io.EOF) {
+		err := d.Decode(&raw)
+		if errors.Is(err, io.EOF) {
 			return nil
-		} else if err != nil {
+		}
+		if err != nil {
 			return fmt.Errorf("line %d: %w", i, err)
 		}
 		if len(raw) > maxRecord {
@@ -165,9 +169,9 @@ func Tollgate(file io.Reader, each func(Record) error) error {
 }
 
 // exportedRecord returns the record for the i-th line of an export.
-func exportedRecord(i int, raw json.RawMessage) Record {
+func exportedRecord(number int, raw json.RawMessage) Record {
 	var line exported
-	r := Record{Where: fmt.Sprintf("line %d", i)}
+	r := Record{Where: fmt.Sprintf("line %d", number)}
 	switch err := json.Unmarshal(raw, &line); {
 	case err != nil:
 		r.Refused = err.Error()
@@ -196,7 +200,7 @@ func exportedRecord(i int, raw json.RawMessage) Record {
 		r.Where += " group " + line.Group.Name
 		r.Group = &users.GroupRoles{Group: line.Group.Name, Roles: line.Group.Roles}
 	default:
-		r.Refused = "it has neither a client, a user nor a group"
+		r.Refused = "the line contains neither a client, a user nor a group"
 	}
 	return r
 }

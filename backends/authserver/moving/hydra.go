@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 )
 
-// Hydra reads clients of Ory Hydra. The file is the response of GET /admin/clients, the output of hydra list clients
+// Hydra is the Reader of clients of Ory Hydra. The file is the response of GET /admin/clients, the output of hydra list clients
 // --format json, or the rows of Hydra's table as one JSON object per line. The rows contain the hashes of the secrets:
 //
 //	psql -At -c 'SELECT row_to_json(c) FROM hydra_client c'
@@ -21,10 +21,10 @@ func Hydra(file io.Reader, each func(Record) error) error {
 	if err != nil {
 		return err
 	}
-	read := func(i int, raw json.RawMessage) error { return each(hydraRecord(i, raw)) }
+	readClient := func(i int, raw json.RawMessage) error { return each(hydraRecord(i, raw)) }
 	d := json.NewDecoder(buffered)
 	if first == '[' {
-		return elements(d, read)
+		return readArray(d, readClient)
 	}
 	for i := 0; ; i++ {
 		var raw json.RawMessage
@@ -38,7 +38,7 @@ func Hydra(file io.Reader, each func(Record) error) error {
 		}
 		if err := json.Unmarshal(raw, &page); err == nil && page.Items != nil {
 			for i, item := range page.Items {
-				if err := read(i, item); err != nil {
+				if err := readClient(i, item); err != nil {
 					return err
 				}
 			}
@@ -47,7 +47,7 @@ func Hydra(file io.Reader, each func(Record) error) error {
 		if len(raw) > maxRecord {
 			return fmt.Errorf("entry %d has more than %d bytes", i, maxRecord)
 		}
-		if err := read(i, raw); err != nil {
+		if err := readClient(i, raw); err != nil {
 			return err
 		}
 	}
@@ -124,10 +124,11 @@ func hydraRecord(i int, raw json.RawMessage) Record {
 	}
 	for _, grant := range c.Grants {
 		if grant == "implicit" || grant == "password" {
-			r.Notes = append(r.Notes, "left out the grant "+grant+", which OAuth 2.1 has no more")
+			r.Notes = append(r.Notes, "left out the grant "+grant+", which OAuth 2.1 has removed")
 			continue
 		}
-		if client.Grants = append(client.Grants, grant); grant == clients.GrantCode {
+		client.Grants = append(client.Grants, grant)
+		if grant == clients.GrantCode {
 			client.Responses = []string{"code"}
 		}
 	}
@@ -138,14 +139,15 @@ func hydraRecord(i int, raw json.RawMessage) Record {
 	if text := string(c.JWKS); text != "" && text != "null" && text != "{}" && c.JWKSURI == "" {
 		client.Metadata.JWKS = c.JWKS
 	}
-	switch needs := client.AuthMethod == clients.MethodBasic || client.AuthMethod == clients.MethodPost; {
+	switch needsSecret := client.AuthMethod == clients.MethodBasic || client.AuthMethod == clients.MethodPost; {
 	case id == "":
 		r.Refused = "it has no client_id"
-	case needs && c.Secret == "":
-		r.Refused = "its secret is not in the file: Hydra's API does not tell it, rows of the table hydra_client have its hash"
-	case needs && strings.HasPrefix(c.Secret, "$"):
+	case needsSecret && c.Secret == "":
+		r.Refused = "its secret is not in the file: Hydra's API does not return it; export the rows of the table" +
+			" hydra_client, which contain its hash"
+	case needsSecret && strings.HasPrefix(c.Secret, "$"):
 		client.Hash = c.Secret
-	case needs:
+	case needsSecret:
 		client.Secret = c.Secret
 	}
 	if r.Refused == "" {

@@ -9,9 +9,10 @@ import (
 // maxRecord is the maximum size of an entry in a file, in bytes.
 const maxRecord = 1 << 20
 
-// elements calls each for the elements of an array. The opening bracket of the array must be the next token.
-func elements(d *json.Decoder, each func(i int, raw json.RawMessage) error) error {
-	if err := delimiter(d, '['); err != nil {
+// readArray calls each with the index and the JSON text of every element of an array. The opening bracket of the array
+// must be the next token.
+func readArray(d *json.Decoder, each func(i int, raw json.RawMessage) error) error {
+	if err := expectDelimiter(d, '['); err != nil {
 		return err
 	}
 	for i := 0; d.More(); i++ {
@@ -26,43 +27,44 @@ func elements(d *json.Decoder, each func(i int, raw json.RawMessage) error) erro
 			return err
 		}
 	}
-	return delimiter(d, ']')
+	return expectDelimiter(d, ']')
 }
 
-func delimiter(d *json.Decoder, delim json.Delim) error {
+// expectDelimiter reads the next token, and returns an error if it is not the given bracket or brace.
+func expectDelimiter(d *json.Decoder, delim json.Delim) error {
 	token, err := d.Token()
 	if err == nil && token != delim {
-		err = fmt.Errorf("at byte %d there is no %v", d.InputOffset(), delim)
+		err = fmt.Errorf("expected %v before byte %d", delim, d.InputOffset())
 	}
 	return err
 }
 
-// members reads a JSON object from file. For a member whose name is a key of parts, it calls the function under that
-// key, which must read the value. It skips all other members.
-func members(file io.Reader, parts map[string]func(d *json.Decoder) error) error {
+// readTopLevel reads a JSON object from file. For a member whose name is a key of readers, it calls the function under
+// that key, which must read the value. It skips all other members.
+func readTopLevel(file io.Reader, readers map[string]func(d *json.Decoder) error) error {
 	d := json.NewDecoder(file)
-	if err := delimiter(d, '{'); err != nil {
-		return fmt.Errorf("this is not a JSON object: %w", err)
+	if err := expectDelimiter(d, '{'); err != nil {
+		return fmt.Errorf("the file is not a JSON object: %w", err)
 	}
-	return rest(d, func(name string) error {
-		if read := parts[name]; read != nil {
+	return readMembers(d, func(name string) error {
+		if read := readers[name]; read != nil {
 			return read(d)
 		}
-		return skip(d)
+		return skipValue(d)
 	})
 }
 
-// object calls each with the name of every member of an object. The function must read the value of the member. The
+// readObject calls each with the name of every member of an object. The function must read the value of the member. The
 // next token must be the opening brace of the object.
-func object(d *json.Decoder, each func(name string) error) error {
-	if err := delimiter(d, '{'); err != nil {
+func readObject(d *json.Decoder, each func(name string) error) error {
+	if err := expectDelimiter(d, '{'); err != nil {
 		return err
 	}
-	return rest(d, each)
+	return readMembers(d, each)
 }
 
-// rest is like object, for an object whose opening brace has already been read.
-func rest(d *json.Decoder, each func(name string) error) error {
+// readMembers is like object, for an object whose opening brace has already been read.
+func readMembers(d *json.Decoder, each func(name string) error) error {
 	for d.More() {
 		token, err := d.Token()
 		if err != nil {
@@ -73,11 +75,11 @@ func rest(d *json.Decoder, each func(name string) error) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return delimiter(d, '}')
+	return expectDelimiter(d, '}')
 }
 
-// skip reads the next value without storing it.
-func skip(d *json.Decoder) error {
+// skipValue reads the next value without storing it.
+func skipValue(d *json.Decoder) error {
 	depth := 0
 	for {
 		token, err := d.Token()

@@ -18,13 +18,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/password"
 )
 
-// keycloakOwn are the built-in clients of a realm.
-var keycloakOwn = []string{
+// keycloakBuiltInClients are the built-in clients of a realm.
+var keycloakBuiltInClients = []string{
 	"account", "account-console", "admin-cli", "broker", "realm-management",
 	"security-admin-console",
 }
 
-// Keycloak reads the export of a realm (kc.sh export, or the realm's partial export with secrets): the arrays
+// Keycloak is the Reader of the export of a realm (kc.sh export, or the realm's partial export with secrets): the arrays
 // "clients", "groups" and "users" of one object. Other files of an export, such as realm-users-0.json, contain only the
 // array "users".
 //
@@ -34,15 +34,16 @@ func Keycloak(file io.Reader, each func(Record) error) error {
 	realm := newKeycloakRealm()
 	if seeker, ok := file.(io.Seeker); ok {
 		if start, err := seeker.Seek(0, io.SeekCurrent); err == nil { // not a pipe
-			_ = members(file, realm.parts()) // an error is found again below, after the records before it
+			// An error is ignored here, since it occurs again below, after the records before it.
+			_ = readTopLevel(file, realm.memberReaders())
 			if _, err := seeker.Seek(start, io.SeekStart); err != nil {
 				return err
 			}
 		}
 	}
-	parts := realm.parts()
-	parts["clients"] = func(d *json.Decoder) error {
-		return elements(d, func(i int, raw json.RawMessage) error {
+	readers := realm.memberReaders()
+	readers["clients"] = func(d *json.Decoder) error {
+		return readArray(d, func(i int, raw json.RawMessage) error {
 			var c keycloakClient
 			if err := json.Unmarshal(raw, &c); err != nil {
 				return each(Record{Where: fmt.Sprintf("clients[%d]", i), Refused: err.Error()})
@@ -52,11 +53,11 @@ func Keycloak(file io.Reader, each func(Record) error) error {
 			return each(r)
 		})
 	}
-	parts["groups"] = func(d *json.Decoder) error {
-		return elements(d, func(_ int, raw json.RawMessage) error { return realm.groups(raw, each) })
+	readers["groups"] = func(d *json.Decoder) error {
+		return readArray(d, func(_ int, raw json.RawMessage) error { return realm.readGroup(raw, each) })
 	}
-	parts["users"] = func(d *json.Decoder) error {
-		return elements(d, func(i int, raw json.RawMessage) error {
+	readers["users"] = func(d *json.Decoder) error {
+		return readArray(d, func(i int, raw json.RawMessage) error {
 			var u keycloakUser
 			if err := json.Unmarshal(raw, &u); err != nil {
 				return each(Record{Where: fmt.Sprintf("users[%d]", i), Refused: err.Error()})
@@ -66,7 +67,7 @@ func Keycloak(file io.Reader, each func(Record) error) error {
 			return each(r)
 		})
 	}
-	return members(file, parts)
+	return readTopLevel(file, readers)
 }
 
 // keycloakClient is Keycloak's ClientRepresentation.
@@ -90,24 +91,25 @@ type keycloakClient struct {
 	Mappers       []keycloakMapper  `json:"protocolMappers"`
 }
 
+// record returns the record for the client, without Record.Where.
 func (c *keycloakClient) record() (r Record) {
 	switch {
-	case slices.Contains(keycloakOwn, c.ID) || strings.HasSuffix(c.ID, "-realm"):
-		r.Skip = "it came with Keycloak"
+	case slices.Contains(keycloakBuiltInClients, c.ID) || strings.HasSuffix(c.ID, "-realm"):
+		r.Skip = "it is a built-in client of Keycloak"
 	case c.Protocol != "" && c.Protocol != "openid-connect":
 		r.Skip = "its protocol is " + c.Protocol
 	case c.BearerOnly:
-		r.Skip = "it is a resource server, which needs no client here"
+		r.Skip = "it is a resource server, which does not need a client"
 	case c.Enabled != nil && !*c.Enabled:
 		r.Skip = "it is disabled"
 	case c.ID == "":
 		r.Refused = "it has no clientId"
 	case c.Secret == "" && !c.Public && c.Authenticator != "client-jwt":
-		r.Refused = "its secret is not in the file: export the realm by kc.sh export, which has it"
+		r.Refused = "its secret is not in the file: export the realm with kc.sh export, which includes secrets"
 	case strings.HasPrefix(c.Secret, "**"):
-		r.Refused = "its secret is masked: export the realm by kc.sh export, which has it"
+		r.Refused = "its secret is masked in the file: export the realm with kc.sh export, which includes secrets"
 	case c.Authenticator != "" && c.Authenticator != "client-secret" && c.Authenticator != "client-jwt" && !c.Public:
-		r.Refused = "it authenticates by " + c.Authenticator + ", which there is not here"
+		r.Refused = "its client authentication " + c.Authenticator + " is not supported"
 	}
 	if r.Skip+r.Refused != "" {
 		return r
@@ -140,7 +142,7 @@ func (c *keycloakClient) record() (r Record) {
 		}
 		if strings.Contains(uri, "*") {
 			r.Notes = append(r.Notes, "left out the redirect URI "+strconv.Quote(uri)+
-				": patterns are not taken here, name each address")
+				": patterns are not supported; list each URI")
 			continue
 		}
 		client.Redirects = append(client.Redirects, uri)
@@ -158,13 +160,13 @@ func (c *keycloakClient) record() (r Record) {
 	return r
 }
 
-// notes returns the features of the client in Keycloak that this server does not have.
+// notes returns notes about the features of the client in Keycloak that this server does not have.
 func (c *keycloakClient) notes() (notes []string) {
 	if c.Direct {
-		notes = append(notes, "left out the password grant, which OAuth 2.1 has no more")
+		notes = append(notes, "left out the password grant, which OAuth 2.1 has removed")
 	}
 	if c.Implicit {
-		notes = append(notes, "left out the implicit grant, which OAuth 2.1 has no more")
+		notes = append(notes, "left out the implicit grant, which OAuth 2.1 has removed")
 	}
 	return notes
 }
@@ -187,9 +189,9 @@ type keycloakUser struct {
 	Links       []keycloakLink       `json:"federatedIdentities"`
 }
 
-// keycloakKey is the type of a security key that is used after the password. Such a key is bound to the host and cannot
+// keycloakSecurityKey is the type of a security key that is used after the password. Such a key is bound to the host and cannot
 // be imported.
-const keycloakKey = "webauthn"
+const keycloakSecurityKey = "webauthn"
 
 // keycloakCredential is Keycloak's CredentialRepresentation. The fields SecretData and CredentialData contain JSON.
 type keycloakCredential struct {
@@ -198,6 +200,7 @@ type keycloakCredential struct {
 	Data   string `json:"credentialData"`
 }
 
+// record returns the record for the user, without Record.Where.
 func (u *keycloakUser) record(realm *keycloakRealm) (r Record) {
 	email := u.Email
 	if email == "" && strings.Contains(u.Username, "@") {
@@ -207,7 +210,7 @@ func (u *keycloakUser) record(realm *keycloakRealm) (r Record) {
 	case u.Service != "":
 		return Record{Skip: "it is the service account of " + u.Service}
 	case email == "":
-		return Record{Refused: "the user has no mail address, by which people sign in here"}
+		return Record{Refused: "the user has no mail address, which is needed to sign in"}
 	}
 	user := new(User)
 	user.New = users.New{
@@ -219,7 +222,7 @@ func (u *keycloakUser) record(realm *keycloakRealm) (r Record) {
 	}
 	var incomplete bool
 	if user.Given.Roles, incomplete = realm.rolesOf(u.Roles, u.ClientRoles); incomplete {
-		r.Notes = append(r.Notes, "took the roles as they are: which roles they consist of is not before them in the file")
+		r.Notes = append(r.Notes, noteIncompleteRoles)
 	}
 	for _, name := range slices.Sorted(maps.Keys(u.Attributes)) {
 		if fault := claims.AttributeFault(name, u.Attributes[name]); fault != "" {
@@ -234,40 +237,42 @@ func (u *keycloakUser) record(realm *keycloakRealm) (r Record) {
 	for _, link := range u.Links {
 		issuer := realm.issuers[link.Provider]
 		if issuer == "" || link.Subject == "" {
-			r.Notes = append(r.Notes, "left out the link to "+link.Provider+": the user signs in there once more")
+			r.Notes = append(r.Notes, "left out the link to "+link.Provider+
+				": its issuer or subject is not in the file; the user must connect the account again")
 			continue
 		}
 		user.Links = append(user.Links, upstreams.Link{Issuer: issuer, Subject: link.Subject, Username: link.Username})
 	}
-	key := false
+	hasSecurityKey := false
 	for _, c := range u.Credentials {
-		key = key || c.Type == keycloakKey
+		hasSecurityKey = hasSecurityKey || c.Type == keycloakSecurityKey
 		switch c.Type {
 		case "password":
 			hash, err := c.password()
 			if err != nil {
-				return Record{Refused: "the password: " + err.Error()}
+				return Record{Refused: "the password cannot be imported: " + err.Error()}
 			}
 			user.Hash = hash
 		case "otp":
 			secret, err := c.otp()
 			if err != nil {
-				return Record{Refused: "the authenticator app: " + err.Error()}
+				return Record{Refused: "the authenticator app cannot be imported: " + err.Error()}
 			}
 			user.Apps = append(user.Apps, secret)
 		default:
 			r.Notes = append(r.Notes, "left out a credential of the type "+c.Type)
 		}
 	}
-	if key && len(user.Apps) == 0 && user.Hash != "" {
+	if hasSecurityKey && len(user.Apps) == 0 && user.Hash != "" {
 		user.Hash = ""
-		r.Notes = append(r.Notes, "left out the password, which would sign in without the security key: the user chooses another one by mail")
+		r.Notes = append(r.Notes, "left out the password, since the user could sign in with it without the security key,"+
+			" which cannot be imported; the user must choose a new password by mail")
 	}
 	r.User = user
 	return r
 }
 
-// password returns the stored form of a password credential.
+// password returns the hash of a password credential in a form that password.Known accepts.
 func (c *keycloakCredential) password() (string, error) {
 	var secret struct {
 		Value string `json:"value"`
@@ -278,7 +283,7 @@ func (c *keycloakCredential) password() (string, error) {
 		Algorithm  string              `json:"algorithm"`
 		More       map[string][]string `json:"additionalParameters"`
 	}
-	if err := unmarshalBoth(c, &secret, &data); err != nil {
+	if err := c.unmarshal(&secret, &data); err != nil {
 		return "", err
 	}
 	sum, err := base64.StdEncoding.DecodeString(secret.Value)
@@ -296,7 +301,7 @@ func (c *keycloakCredential) password() (string, error) {
 	case "pbkdf2-sha256", "pbkdf2-sha512":
 		hash = password.PBKDF2(strings.TrimPrefix(data.Algorithm, "pbkdf2-"), data.Iterations, salt, sum)
 	case "argon2":
-		number := func(name string) int {
+		number := func(name string) int { // returns -1 for an invalid number
 			if len(data.More[name]) != 1 {
 				return -1
 			}
@@ -313,10 +318,11 @@ func (c *keycloakCredential) password() (string, error) {
 		}
 		hash = password.Argon2id(password.Params{Memory: uint32(memory), Passes: uint32(data.Iterations), Lanes: uint8(lanes)}, salt, sum) //nolint:gosec // bounded above
 	default:
-		return "", fmt.Errorf("it is hashed by %s, which is not known here", strconv.Quote(data.Algorithm))
+		return "", fmt.Errorf("its hash algorithm %s is not supported", strconv.Quote(data.Algorithm))
 	}
 	if !password.Known(hash) {
-		return "", fmt.Errorf("%d iterations of %s, with %d bytes of salt and %d of hash, are weaker or cost more than is taken here", data.Iterations, data.Algorithm, len(salt), len(sum))
+		return "", fmt.Errorf("its hash is too weak or too costly to check: %s with %d iterations, %d bytes of salt and"+
+			" %d bytes of hash", data.Algorithm, data.Iterations, len(salt), len(sum))
 	}
 	return hash, nil
 }
@@ -333,20 +339,21 @@ func (c *keycloakCredential) otp() (string, error) {
 		Algorithm string `json:"algorithm"`
 		Encoding  string `json:"secretEncoding"`
 	}{"totp", 6, 30, "HmacSHA1", ""}
-	if err := unmarshalBoth(c, &secret, &data); err != nil {
+	if err := c.unmarshal(&secret, &data); err != nil {
 		return "", err
 	}
 	if data.Type != "totp" || data.Digits != 6 || data.Period != 30 || data.Algorithm != "HmacSHA1" {
-		return "", fmt.Errorf("%d digits of %s by %s every %d seconds are not taken here, but six of HmacSHA1 every 30",
-			data.Digits, data.Type, data.Algorithm, data.Period)
+		return "", fmt.Errorf("only totp with 6 digits, HmacSHA1 and a period of 30 s is supported, not %s with %d digits,"+
+			" %s and a period of %d s", data.Type, data.Digits, data.Algorithm, data.Period)
 	}
-	if data.Encoding == "BASE32" {
+	if data.Encoding == "BASE32" { // otherwise the value is the secret as text
 		return secret.Value, nil
 	}
 	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString([]byte(secret.Value)), nil
 }
 
-func unmarshalBoth(c *keycloakCredential, secret, data any) error {
+// unmarshal parses secretData and credentialData into secret and data.
+func (c *keycloakCredential) unmarshal(secret, data any) error {
 	if err := json.Unmarshal([]byte(c.Secret), secret); err != nil {
 		return fmt.Errorf("secretData: %w", err)
 	}

@@ -2,6 +2,7 @@ package moving
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -21,8 +22,8 @@ type keycloakGroup struct {
 // keycloakDepth is the maximum depth of nested groups.
 const keycloakDepth = 20
 
-// groups reads a group of a realm and its subgroups. It passes the records of the groups that have roles to each.
-func (k *keycloakRealm) groups(raw json.RawMessage, each func(Record) error) error {
+// readGroup reads a group of a realm and its subgroups. It passes the records of the groups that have roles to each.
+func (k *keycloakRealm) readGroup(raw json.RawMessage, each func(Record) error) error {
 	var g keycloakGroup
 	if err := json.Unmarshal(raw, &g); err != nil {
 		return each(Record{Where: "groups", Refused: err.Error()})
@@ -35,7 +36,9 @@ func (k *keycloakRealm) groups(raw json.RawMessage, each func(Record) error) err
 func (g *keycloakGroup) records(realm *keycloakRealm, depth int, each func(Record) error) error {
 	group := "group " + g.Path
 	if depth == 0 {
-		return each(Record{Where: group, Refused: "it lies too deep in other groups"})
+		return each(Record{
+			Where: group, Refused: fmt.Sprintf("groups are nested more than %d levels deep", keycloakDepth),
+		})
 	}
 	if roles, incomplete := realm.rolesOf(g.Roles, g.ClientRoles); len(roles) > 0 {
 		r := Record{
@@ -43,7 +46,7 @@ func (g *keycloakGroup) records(realm *keycloakRealm, depth int, each func(Recor
 			Group: &users.GroupRoles{Group: strings.TrimPrefix(g.Path, "/"), Roles: roles},
 		}
 		if incomplete {
-			r.Notes = []string{"took the roles as they are: which roles they consist of is not before them in the file"}
+			r.Notes = []string{noteIncompleteRoles}
 		}
 		if err := each(r); err != nil {
 			return err
@@ -73,7 +76,7 @@ func (c *keycloakClient) claims() (rules []claims.Rule, notes []string) {
 		}
 		rules = append(rules, rule)
 	}
-	if slices.Contains(c.Scopes, "roles") { // where applications of Keycloak look for them
+	if slices.Contains(c.Scopes, "roles") { // Keycloak's scope roles adds these claims
 		token := []string{claims.AccessToken}
 		add("the claim realm_access.roles", claims.Rule{Claim: "realm_access.roles", From: claims.Roles, In: token})
 		add("the claim resource_access", claims.Rule{
@@ -84,7 +87,7 @@ func (c *keycloakClient) claims() (rules []claims.Rule, notes []string) {
 	for _, m := range c.Mappers {
 		rule := m.rule()
 		if rule == nil {
-			notes = append(notes, "left out the mapper "+m.Name+" of the kind "+m.Kind)
+			notes = append(notes, "left out the mapper "+m.Name+": the kind "+m.Kind+" is not supported")
 			continue
 		}
 		add("the mapper "+m.Name, *rule)
@@ -95,7 +98,7 @@ func (c *keycloakClient) claims() (rules []claims.Rule, notes []string) {
 // rule returns the claim rule for a mapper, or nil for a mapper without an equivalent here.
 func (m *keycloakMapper) rule() *claims.Rule {
 	r := &claims.Rule{Claim: m.Config["claim.name"]}
-	if strings.Contains(r.Claim, "://") { // a URL, whose points lead nowhere
+	if strings.Contains(r.Claim, "://") { // the dots of a URL do not separate the names of nested objects
 		r.Claim = strings.ReplaceAll(r.Claim, `\.`, ".")
 	}
 	switch m.Kind {
@@ -112,21 +115,22 @@ func (m *keycloakMapper) rule() *claims.Rule {
 	case "oidc-usermodel-realm-role-mapper":
 		r.From = claims.Roles
 	case "oidc-usermodel-client-role-mapper":
-		if r.From = claims.Roles; m.Config["usermodel.clientRoleMapping.clientId"] != "" {
-			r.Prefix, r.Strip = m.Config["usermodel.clientRoleMapping.clientId"]+":", true
+		r.From = claims.Roles
+		if client := m.Config["usermodel.clientRoleMapping.clientId"]; client != "" {
+			r.Prefix, r.Strip = client+":", true
 		}
 	case "oidc-group-membership-mapper":
 		r.From = claims.Groups
 	default:
 		return nil
 	}
-	for _, place := range []struct{ key, place string }{
+	for _, target := range []struct{ key, name string }{
 		{"access.token.claim", claims.AccessToken},
 		{"id.token.claim", claims.IDToken},
 		{"userinfo.token.claim", claims.UserInfo},
 	} {
-		if m.Config[place.key] == "true" {
-			r.In = append(r.In, place.place)
+		if m.Config[target.key] == "true" {
+			r.In = append(r.In, target.name)
 		}
 	}
 	if len(r.In) == 0 {

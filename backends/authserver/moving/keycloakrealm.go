@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// keycloakOwnRoles are built-in roles of a realm that every user has. Another built-in role is default-roles-<name of
+// keycloakBuiltInRoles are built-in roles of a realm that every user has. Another built-in role is default-roles-<name of
 // the realm>, whose composites are the roles that every user has.
-var keycloakOwnRoles = []string{"offline_access", "uma_authorization"}
+var keycloakBuiltInRoles = []string{"offline_access", "uma_authorization"}
 
 const (
 	// maxKeycloakRoles is the maximum number of composite roles in a realm, and of the roles that a composite role
@@ -21,10 +21,10 @@ const (
 
 // keycloakRealm holds the parts of a realm to which its users refer: roles and identity providers.
 type keycloakRealm struct {
-	// composites maps each composite role to the roles that it includes. The field known is set once they have been
+	// composites maps each composite role to the roles that it includes. The field rolesRead is set once they have been
 	// read.
 	composites map[keycloakRole][]keycloakRole
-	known      bool
+	rolesRead  bool
 	// issuers are the issuers of the realm's OpenID providers, by alias.
 	issuers map[string]string
 }
@@ -35,9 +35,9 @@ type keycloakRole struct{ client, name string }
 // isBuiltIn reports whether the role is built into Keycloak.
 func (r keycloakRole) isBuiltIn() bool {
 	if r.client != "" {
-		return slices.Contains(keycloakOwn, r.client)
+		return slices.Contains(keycloakBuiltInClients, r.client)
 	}
-	return slices.Contains(keycloakOwnRoles, r.name) || strings.HasPrefix(r.name, "default-roles-")
+	return slices.Contains(keycloakBuiltInRoles, r.name) || strings.HasPrefix(r.name, "default-roles-")
 }
 
 // keycloakLink is Keycloak's FederatedIdentityRepresentation.
@@ -47,35 +47,40 @@ type keycloakLink struct {
 	Username string `json:"userName"`
 }
 
+// noteIncompleteRoles is the note about an entry for which rolesOf returned incomplete.
+const noteIncompleteRoles = "imported the roles without the roles that composite roles include:" +
+	" the member roles of the realm must come before its groups and users in the file"
+
+// newKeycloakRealm returns a realm without roles and providers.
 func newKeycloakRealm() *keycloakRealm {
 	return &keycloakRealm{composites: make(map[keycloakRole][]keycloakRole), issuers: make(map[string]string)}
 }
 
-// parts returns the functions that read the members of a realm; see members.
-func (k *keycloakRealm) parts() map[string]func(d *json.Decoder) error {
+// memberReaders returns the functions that read the members roles and identityProviders of a realm; see readTopLevel.
+func (k *keycloakRealm) memberReaders() map[string]func(d *json.Decoder) error {
 	return map[string]func(d *json.Decoder) error{
 		"roles":             k.readRoles,
-		"identityProviders": func(d *json.Decoder) error { return elements(d, k.provider) },
+		"identityProviders": func(d *json.Decoder) error { return readArray(d, k.readProvider) },
 	}
 }
 
 // readRoles reads Keycloak's RolesRepresentation: {"realm": [role], "client": {client: [role]}}.
 func (k *keycloakRealm) readRoles(d *json.Decoder) error {
-	k.known = true
-	return object(d, func(name string) error {
+	k.rolesRead = true
+	return readObject(d, func(name string) error {
 		switch name {
 		case "realm":
-			return elements(d, k.role(""))
+			return readArray(d, k.roleReader(""))
 		case "client":
-			return object(d, func(client string) error { return elements(d, k.role(client)) })
+			return readObject(d, func(client string) error { return readArray(d, k.roleReader(client)) })
 		}
-		return skip(d)
+		return skipValue(d)
 	})
 }
 
-// role returns a function that reads a RoleRepresentation of a client, or of the realm if client is empty. A role that
-// does not parse has no composites.
-func (k *keycloakRealm) role(client string) func(i int, raw json.RawMessage) error {
+// roleReader returns a function that reads a RoleRepresentation of a client, or of the realm if client is empty, and
+// stores which roles it includes. It ignores a role that does not parse.
+func (k *keycloakRealm) roleReader(client string) func(i int, raw json.RawMessage) error {
 	return func(_ int, raw json.RawMessage) error {
 		var r struct {
 			Name       string `json:"name"`
@@ -87,7 +92,7 @@ func (k *keycloakRealm) role(client string) func(i int, raw json.RawMessage) err
 		if json.Unmarshal(raw, &r) != nil {
 			return nil
 		}
-		list := keycloakList(r.Composites.Realm, r.Composites.Client)
+		list := keycloakRoles(r.Composites.Realm, r.Composites.Client)
 		if len(list) == 0 {
 			return nil
 		}
@@ -99,14 +104,14 @@ func (k *keycloakRealm) role(client string) func(i int, raw json.RawMessage) err
 	}
 }
 
-// provider reads an IdentityProviderRepresentation.
-func (k *keycloakRealm) provider(_ int, raw json.RawMessage) error {
+// readProvider reads an IdentityProviderRepresentation.
+func (k *keycloakRealm) readProvider(_ int, raw json.RawMessage) error {
 	var p struct {
 		Alias  string            `json:"alias"`
 		Config map[string]string `json:"config"`
 	}
 	if json.Unmarshal(raw, &p) != nil || p.Alias == "" || p.Config["issuer"] == "" {
-		return nil // it is no OpenID provider
+		return nil // not an OpenID provider
 	}
 	if len(k.issuers) >= maxKeycloakProviders {
 		return fmt.Errorf("there are more than %d identity providers", maxKeycloakProviders)
@@ -115,12 +120,12 @@ func (k *keycloakRealm) provider(_ int, raw json.RawMessage) error {
 	return nil
 }
 
-// keycloakList returns roles of the realm and of clients as one list.
-func keycloakList(realm []string, ofClients map[string][]string) (list []keycloakRole) {
-	for _, name := range realm {
+// keycloakRoles returns roles of the realm, and roles of clients by client_id, as one list.
+func keycloakRoles(realmRoles []string, clientRoles map[string][]string) (list []keycloakRole) {
+	for _, name := range realmRoles {
 		list = append(list, keycloakRole{"", name})
 	}
-	for client, names := range ofClients {
+	for client, names := range clientRoles {
 		for _, name := range names {
 			list = append(list, keycloakRole{client, name})
 		}
@@ -129,15 +134,15 @@ func keycloakList(realm []string, ofClients map[string][]string) (list []keycloa
 }
 
 // rolesOf returns the names of roles and of all roles that they include, without built-in roles. The name of a client's
-// role begins with the id of the client and a colon. The result incomplete is set if there are roles whose composites
-// are not known.
-func (k *keycloakRealm) rolesOf(realm []string, ofClients map[string][]string) (roles []string, incomplete bool) {
-	pending := keycloakList(realm, ofClients)
+// role begins with the id of the client and a colon. The result incomplete is set if there are roles but the composite
+// roles of the realm have not been read yet.
+func (k *keycloakRealm) rolesOf(realmRoles []string, clientRoles map[string][]string) (roles []string, incomplete bool) {
+	pending := keycloakRoles(realmRoles, clientRoles)
 	seen := make(map[keycloakRole]bool, len(pending))
 	for len(pending) > 0 && len(seen) < maxKeycloakRoles {
 		role := pending[len(pending)-1]
 		pending = pending[:len(pending)-1]
-		if seen[role] { // also where roles consist of each other
+		if seen[role] { // roles may also include each other
 			continue
 		}
 		seen[role] = true
@@ -151,5 +156,5 @@ func (k *keycloakRealm) rolesOf(realm []string, ofClients map[string][]string) (
 		}
 	}
 	slices.Sort(roles)
-	return slices.Compact(roles), len(roles) > 0 && !k.known
+	return slices.Compact(roles), len(roles) > 0 && !k.rolesRead
 }

@@ -33,7 +33,7 @@ type Record struct {
 	Skip string
 	// Refused is the reason, found by the reader, why the entry cannot be imported.
 	Refused string
-	// Notes describe the parts of the entry that are not imported.
+	// Notes are sentences for the operator about the parts of the entry that are not imported.
 	Notes []string
 }
 
@@ -71,20 +71,20 @@ func Readers() map[string]Reader {
 
 // The outcomes of a record.
 const (
-	Taken   = "taken"
-	There   = "there"   // it exists already and is left as it is
+	Taken   = "taken"   // it was imported
+	There   = "there"   // it exists already and was not changed
 	Updated = "updated" // it existed already and was changed; see Options.Update
 	Skipped = "skipped" // see Record.Skip
-	Refused = "refused"
+	Refused = "refused" // it cannot be imported; see Line.Why
 )
 
 // Line is the result of one record.
 type Line struct {
 	Where   string `json:"where"`
 	Kind    string `json:"kind,omitempty"` // client, user or group
-	ID      string `json:"id,omitempty"`
-	Outcome string `json:"outcome"`
-	Why     string `json:"why,omitempty"`
+	ID      string `json:"id,omitempty"`   // the client_id, the id of the user or the name of the group
+	Outcome string `json:"outcome"`        // one of the constants above
+	Why     string `json:"why,omitempty"`  // the reason, if the outcome is Skipped or Refused
 	// Changed are the names of the changed fields, if the outcome is Updated.
 	Changed []string `json:"changed,omitempty"`
 	Notes   []string `json:"notes,omitempty"`
@@ -141,13 +141,13 @@ func (t *Target) storeRecord(ctx context.Context, r *Record, o Options) (line Li
 		return line, nil
 	case r.Client != nil:
 		line.Kind, line.ID = "client", r.Client.ID
-		line.Outcome, err = t.client(ctx, r.Client, o, &line)
+		line.Outcome, err = t.storeClient(ctx, r.Client, o, &line)
 	case r.Group != nil:
 		line.Kind, line.ID = "group", r.Group.Group
-		line.Outcome, err = t.group(ctx, r.Group, o, &line)
+		line.Outcome, err = t.storeGroup(ctx, r.Group, o, &line)
 	default:
 		line.Kind, line.ID = "user", r.User.ID
-		line.Outcome, err = t.user(ctx, r.User, o, &line)
+		line.Outcome, err = t.storeUser(ctx, r.User, o, &line)
 	}
 	if e, refused := apierror.From(err); refused && e.Status < 500 {
 		line.Outcome, line.Why = Refused, e.Message
@@ -156,8 +156,8 @@ func (t *Target) storeRecord(ctx context.Context, r *Record, o Options) (line Li
 	return line, err
 }
 
-// client stores a client and returns the outcome. It may add notes to the line.
-func (t *Target) client(ctx context.Context, c *Client, o Options, line *Line) (outcome string, err error) {
+// storeClient stores a client and returns the outcome. It may add notes to the line.
+func (t *Target) storeClient(ctx context.Context, c *Client, o Options, line *Line) (outcome string, err error) {
 	client, err := t.Clients.Client(&c.Registration, cmp.Or(c.Source, clients.Admin))
 	if err == nil {
 		client.Scope, err = resources.ParseScope(c.Scope)
@@ -172,7 +172,7 @@ func (t *Target) client(ctx context.Context, c *Client, o Options, line *Line) (
 	switch {
 	case err == nil && o.Update:
 		line.Changed, err = t.Clients.UpdateGiven(ctx, client, c.Given, o.Secrets, o.DryRun)
-		return t.updated(ctx, line, err, kernel.Event{Action: "client.updated", Actor: o.By, Client: c.ID}, o)
+		return t.updateOutcome(ctx, line, err, kernel.Event{Action: "client.updated", Actor: o.By, Client: c.ID}, o)
 	case err == nil:
 		return There, nil
 	}
@@ -183,7 +183,7 @@ func (t *Target) client(ctx context.Context, c *Client, o Options, line *Line) (
 		return Taken, nil
 	}
 	_, err = t.Clients.CreateGiven(ctx, client, c.Given)
-	if store.IsUniqueViolation(err) { // stored by somebody else in the meantime
+	if store.IsUniqueViolation(err) { // another process has stored the client in the meantime
 		return There, nil
 	}
 	if err == nil {
@@ -192,9 +192,9 @@ func (t *Target) client(ctx context.Context, c *Client, o Options, line *Line) (
 	return Taken, err
 }
 
-// updated returns the outcome of an update that ended with the error err: Updated if line.Changed has fields, and
-// otherwise There. It records the event e if the change was stored.
-func (t *Target) updated(ctx context.Context, line *Line, err error, e kernel.Event, o Options) (string, error) {
+// updateOutcome returns the outcome of an update that returned err: Updated if line.Changed has fields, and otherwise
+// There. It records the event e in the audit feed if the change was stored.
+func (t *Target) updateOutcome(ctx context.Context, line *Line, err error, e kernel.Event, o Options) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
@@ -207,9 +207,9 @@ func (t *Target) updated(ctx context.Context, line *Line, err error, e kernel.Ev
 	return Updated, nil
 }
 
-// group sets the roles of a group and returns the outcome. If the group already has roles, it changes them only with
+// storeGroup sets the roles of a group and returns the outcome. If the group already has roles, it changes them only with
 // Options.Update.
-func (t *Target) group(ctx context.Context, g *users.GroupRoles, o Options, line *Line) (outcome string, err error) {
+func (t *Target) storeGroup(ctx context.Context, g *users.GroupRoles, o Options, line *Line) (outcome string, err error) {
 	if err := g.Check(); err != nil {
 		return "", err
 	}
@@ -230,26 +230,27 @@ func (t *Target) group(ctx context.Context, g *users.GroupRoles, o Options, line
 	return outcome, t.Users.SetGroupRoles(ctx, *g, o.By)
 }
 
-// user stores a user with the user's factors and status in one transaction, and returns the outcome. An interruption
+// storeUser stores a user with the user's factors and status in one transaction, and returns the outcome. An interruption
 // therefore never leaves a user who can sign in with fewer factors than before.
-func (t *Target) user(ctx context.Context, u *User, o Options, line *Line) (outcome string, err error) {
+func (t *Target) storeUser(ctx context.Context, u *User, o Options, line *Line) (outcome string, err error) {
 	if err := u.check(t.Users); err != nil {
 		return "", err
 	}
-	found, err := t.existing(ctx, u, o)
+	found, err := t.findExisting(ctx, u, o)
 	if err != nil {
 		return "", err
 	}
 	if found != nil {
-		if line.ID = found.ID; !o.Update {
+		line.ID = found.ID
+		if !o.Update {
 			return There, nil
 		}
-		line.Changed, err = t.update(ctx, found, u, o, line)
-		return t.updated(ctx, line, err, kernel.Event{
+		line.Changed, err = t.updateUser(ctx, found, u, o, line)
+		return t.updateOutcome(ctx, line, err, kernel.Event{
 			Action: "user.updated", Actor: o.By, Detail: []string{"user", found.ID},
 		}, o)
 	}
-	apps, err := t.apps(ctx, u.Apps)
+	apps, err := t.importApps(ctx, u.Apps)
 	if err != nil {
 		return "", err
 	}
@@ -259,7 +260,7 @@ func (t *Target) user(ctx context.Context, u *User, o Options, line *Line) (outc
 			return "", err
 		}
 		if linked != "" {
-			return "", users.Invalid("identities", "the account at "+l.Issuer+" is connected with the user "+linked)
+			return "", linkedElsewhere(l, linked)
 		}
 	}
 	if o.DryRun {
@@ -267,8 +268,8 @@ func (t *Target) user(ctx context.Context, u *User, o Options, line *Line) (outc
 	}
 	n := u.New
 	n.Also = func(c store.Conn, id string) error {
-		for _, app := range apps {
-			if err := app(c, id); err != nil {
+		for _, storeApp := range apps {
+			if err := storeApp(c, id); err != nil {
 				return err
 			}
 		}

@@ -205,7 +205,7 @@ users[4] eve: refused`
 		if got := outcomes(g.applies(moving.Keycloak, file, true)); got != want {
 			t.Errorf("a dry run:\n%s\nwant\n%s", got, want)
 		}
-		if _, err := g.Users.FindEmail(t.Context(), "ann@example.com"); !users.IsNone(err) {
+		if _, err := g.Users.FindByEmail(t.Context(), "ann@example.com"); !users.IsNone(err) {
 			t.Errorf("a dry run has stored a user, error %v", err)
 		}
 		lines := g.applies(moving.Keycloak, file, false)
@@ -424,7 +424,7 @@ func TestAppsNeedEncryption(t *testing.T) {
 			t.Errorf("%+v", l)
 		}
 	}
-	if _, err := g.Users.FindEmail(t.Context(), "a@example.com"); !users.IsNone(err) {
+	if _, err := g.Users.FindByEmail(t.Context(), "a@example.com"); !users.IsNone(err) {
 		t.Errorf("a user was imported without their app, error %v", err)
 	}
 }

@@ -27,41 +27,47 @@ func (u *User) check(all *users.Users) error {
 	return nil
 }
 
-// has reports whether the file contains a field of the user.
-func (u *User) has(field string) bool { return u.Fields == nil || slices.Contains(u.Fields, field) }
+// hasField reports whether the file contains a field of the user, named as in csvColumns.
+func (u *User) hasField(field string) bool {
+	return u.Fields == nil || slices.Contains(u.Fields, field)
+}
 
-// existing returns the user of this server to whom a record refers, or nil. With Options.Update, that user may have
+// findExisting returns the user of this server to whom a record refers, or nil. With Options.Update, that user may have
 // another mail address here.
-func (t *Target) existing(ctx context.Context, u *User, o Options) (*users.User, error) {
-	found, err := t.Users.FindEmail(ctx, u.Email)
+func (t *Target) findExisting(ctx context.Context, u *User, o Options) (*users.User, error) {
+	found, err := t.Users.FindByEmail(ctx, u.Email)
 	if err == nil {
 		if u.ID != "" && u.ID != found.ID {
-			return nil, users.Invalid("email", "there is another user with this mail address, whose id is "+found.ID)
+			return nil, users.Invalid("email", "another user, whose id is "+found.ID+", has this mail address")
 		}
 		return found, nil
 	}
 	if !users.IsNone(err) || u.ID == "" {
-		return nil, ignoreNone(err)
+		return nil, ignoreNotFound(err)
 	}
 	found, err = t.Users.Find(ctx, u.ID)
 	if err == nil && !o.Update {
-		return nil, users.Invalid("id", "there is another user with this id")
+		return nil, users.Invalid("id", "another user has this id")
 	}
 	if err != nil {
-		return nil, ignoreNone(err)
+		return nil, ignoreNotFound(err)
 	}
 	return found, nil
 }
 
-func ignoreNone(err error) error {
+// ignoreNotFound returns nil if err means that the user does not exist, and otherwise err.
+func ignoreNotFound(err error) error {
 	if users.IsNone(err) {
 		return nil
 	}
 	return err
 }
 
-// apps returns functions that store authenticator apps for a user.
-func (t *Target) apps(ctx context.Context, secrets []string) (apps []func(c store.Conn, user string) error, err error) {
+// importApps returns a function for each secret that stores it as an authenticator app of a user, given by its id. The
+// error has status 422 if a secret is invalid.
+func (t *Target) importApps(
+	ctx context.Context, secrets []string,
+) (apps []func(c store.Conn, user string) error, err error) {
 	for _, secret := range secrets {
 		app, err := t.Factors.ImportApp(ctx, "Authenticator app", secret)
 		if err != nil {
@@ -72,207 +78,224 @@ func (t *Target) apps(ctx context.Context, secrets []string) (apps []func(c stor
 	return apps, nil
 }
 
-// update changes the user found to the data of the record u, and returns the names of the changed fields. An
+// updateUser changes the stored user to the data of the record u, and returns the names of the changed fields. An
 // interruption may leave some fields unchanged; the next run changes them. With Options.DryRun it stores nothing.
-func (t *Target) update(
-	ctx context.Context, found *users.User, u *User, o Options, line *Line,
+func (t *Target) updateUser(
+	ctx context.Context, stored *users.User, u *User, o Options, line *Line,
 ) (changed []string, err error) {
-	if found.Provider != users.Local {
-		line.Notes = append(line.Notes, "left as it is: the user signs in at another provider, which tells of them")
+	if stored.Provider != users.Local {
+		line.Notes = append(line.Notes,
+			"the user was not changed, since the data of users who sign in at another provider comes from that provider")
 		return nil, nil
 	}
-	ch, given, err := t.difference(ctx, found, u, &changed)
+	change, newFacts, changed, err := t.difference(ctx, stored, u)
 	if err != nil {
 		return nil, err
 	}
-	facts := len(changed)
-	status := u.has("disabled") && found.Status != users.Pending && u.Disabled == found.Active()
-	if status {
+	dataChanged := len(changed) > 0
+	statusChanged := u.hasField("disabled") && stored.Status != users.Pending && u.Disabled == stored.Active()
+	if statusChanged {
 		changed = append(changed, "disabled")
 	}
-	links, err := t.newLinks(ctx, found.ID, u)
+	links, err := t.newLinks(ctx, stored.ID, u)
 	if err != nil {
 		return nil, err
 	}
 	if len(links) > 0 {
 		changed = append(changed, "identities")
 	}
-	secrets, err := t.secrets(ctx, found.ID, u, o, &changed)
+	storeApps, secretFields, err := t.secretChanges(ctx, stored.ID, u, o)
+	changed = append(changed, secretFields...)
 	if err != nil || len(changed) == 0 || o.DryRun {
 		return changed, err
 	}
-	if facts > 0 {
-		if _, err := t.Users.Update(ctx, found.ID, ch, o.By); err != nil {
+	if dataChanged {
+		if _, err := t.Users.Update(ctx, stored.ID, change, o.By); err != nil {
 			return nil, err
 		}
-		if given.roles != nil || given.attributes != nil {
-			if _, _, err := t.Users.Regroup(ctx, found.ID, nil, given.roles, given.attributes, o.By); err != nil {
+		if newFacts.roles != nil || newFacts.attributes != nil {
+			_, _, err := t.Users.Regroup(ctx, stored.ID, nil, newFacts.roles, newFacts.attributes, o.By)
+			if err != nil {
 				return nil, err
 			}
 		}
 	}
-	if len(links) > 0 || secrets != nil {
+	if len(links) > 0 || storeApps != nil {
 		err := t.Users.Write(ctx, func(c store.Conn) error {
-			if err := t.Upstreams.PutLinks(c, found.ID, links); err != nil || secrets == nil {
+			if err := t.Upstreams.PutLinks(c, stored.ID, links); err != nil || storeApps == nil {
 				return err
 			}
-			return secrets(c)
+			return storeApps(c)
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	if hash := u.Hash; slices.Contains(changed, "password") {
-		if err := t.Users.SetHash(ctx, found.ID, hash, o.By); err != nil {
+	if slices.Contains(changed, "password") {
+		if err := t.Users.SetHash(ctx, stored.ID, u.Hash, o.By); err != nil {
 			return nil, err
 		}
 	}
 	switch {
-	case status && u.Disabled:
-		_, err = t.Users.Disable(ctx, found.ID, o.By)
-	case status:
-		_, err = t.Users.Enable(ctx, found.ID, o.By)
+	case statusChanged && u.Disabled:
+		_, err = t.Users.Disable(ctx, stored.ID, o.By)
+	case statusChanged:
+		_, err = t.Users.Enable(ctx, stored.ID, o.By)
 	}
 	return changed, err
 }
 
-// facts are the new roles and attributes of a user. A nil field means that the current values are kept.
-type facts struct {
+// factChanges are the new roles and attributes of a user. A nil field means that the current values are kept.
+type factChanges struct {
 	roles      *[]string
 	attributes *map[string][]string
 }
 
-// difference returns the changes that give the user found the data of the record u, and appends the names of the
-// changed fields to changed. If the record has no name, the user's name is kept.
+// difference compares the stored user with the record u. It returns the changes for Users.Update and for Users.Regroup
+// that give the user the data of the record, and the names of the changed fields. It ignores fields that the file does
+// not contain. If the record has no name or no role, the stored one is kept.
 func (t *Target) difference(
-	ctx context.Context, found *users.User, u *User, changed *[]string,
-) (ch users.Change, newFacts facts, err error) {
-	differs := func(field string, changes bool) bool {
-		if changes = changes && u.has(field); changes {
-			*changed = append(*changed, field)
+	ctx context.Context, stored *users.User, u *User,
+) (change users.Change, newFacts factChanges, changed []string, err error) {
+	// mustChange reports whether a field is to be changed: it differs and the file contains it. It records the name.
+	mustChange := func(field string, differs bool) bool {
+		if !differs || !u.hasField(field) {
+			return false
 		}
-		return changes
+		changed = append(changed, field)
+		return true
 	}
 	email, err := users.Address(u.Email)
 	if err != nil {
-		return ch, newFacts, err
+		return change, newFacts, nil, err
 	}
-	if differs("email", email != found.Email) {
-		ch.Email = &email
-		if u.has("email_verified") { // otherwise the new address is not confirmed
-			ch.EmailVerified = &u.EmailVerified
+	if mustChange("email", email != stored.Email) {
+		change.Email = &email
+		if u.hasField("email_verified") { // otherwise Update marks the new address as unverified
+			change.EmailVerified = &u.EmailVerified
 		}
 	}
-	if differs("email_verified", u.EmailVerified != found.EmailVerified) {
-		ch.EmailVerified = &u.EmailVerified
+	if mustChange("email_verified", u.EmailVerified != stored.EmailVerified) {
+		change.EmailVerified = &u.EmailVerified
 	}
-	if differs("name", u.Name != "" && u.Name != found.Name) {
-		ch.Name = &u.Name
+	if mustChange("name", u.Name != "" && u.Name != stored.Name) {
+		change.Name = &u.Name
 	}
-	if differs("role", u.Role != "" && u.Role != found.Role) {
-		ch.Role = &u.Role
+	if mustChange("role", u.Role != "" && u.Role != stored.Role) {
+		change.Role = &u.Role
 	}
-	if differs("groups", !sameWords(u.Groups, found.Groups)) {
-		ch.Groups = &u.Groups
+	if mustChange("groups", !sameWords(u.Groups, stored.Groups)) {
+		change.Groups = &u.Groups
 	}
-	current, err := t.Users.Given(ctx, found.ID)
+	storedFacts, err := t.Users.Given(ctx, stored.ID)
 	if err != nil {
-		return ch, newFacts, err
+		return change, newFacts, nil, err
 	}
-	if differs("roles", !sameWords(u.Given.Roles, current.Roles)) {
+	if mustChange("roles", !sameWords(u.Given.Roles, storedFacts.Roles)) {
 		newFacts.roles = &u.Given.Roles
 	}
-	attributes := u.attributes(current.Attributes)
-	if !maps.EqualFunc(attributes, current.Attributes, slices.Equal) {
-		*changed = append(*changed, "attributes")
+	attributes := u.mergedAttributes(storedFacts.Attributes)
+	if !maps.EqualFunc(attributes, storedFacts.Attributes, slices.Equal) {
+		changed = append(changed, "attributes")
 		newFacts.attributes = &attributes
 	}
-	return ch, newFacts, nil
+	return change, newFacts, changed, nil
 }
 
-// attributes returns the new attributes of a user: those of the file, and the current attributes for which the file has
-// no column.
-func (u *User) attributes(present map[string][]string) map[string][]string {
-	if u.Fields == nil {
+// mergedAttributes returns the new attributes of a user: those of the file, and the stored attributes for which the file
+// has no column.
+func (u *User) mergedAttributes(stored map[string][]string) map[string][]string {
+	if u.Fields == nil { // the file contains all attributes
 		return u.Given.Attributes
 	}
-	merged := maps.Clone(present)
+	merged := maps.Clone(stored)
 	for _, field := range u.Fields {
 		name, ok := strings.CutPrefix(field, csvAttribute)
 		if !ok {
 			continue
 		}
-		if values := u.Given.Attributes[name]; len(values) == 0 {
+		values := u.Given.Attributes[name]
+		if len(values) == 0 { // an empty cell
 			delete(merged, name)
-		} else {
-			if merged == nil {
-				merged = make(map[string][]string)
-			}
-			merged[name] = values
+			continue
 		}
+		if merged == nil {
+			merged = make(map[string][]string)
+		}
+		merged[name] = values
 	}
 	return merged
 }
 
-// newLinks returns the accounts in a record with which the user is not connected yet.
-func (t *Target) newLinks(ctx context.Context, user string, u *User) (fresh []upstreams.Link, err error) {
+// newLinks returns the accounts at providers in a record with which the user is not connected yet. The error has status
+// 422 if one of them is connected with another user.
+func (t *Target) newLinks(ctx context.Context, user string, u *User) (added []upstreams.Link, err error) {
 	for _, l := range u.Links {
 		linked, err := t.Upstreams.LinkedTo(ctx, l)
 		switch {
 		case err != nil:
-			return fresh, err
+			return added, err
 		case linked == "":
-			fresh = append(fresh, l)
+			added = append(added, l)
 		case linked != user:
-			return fresh, users.Invalid("identities", "the account at "+l.Issuer+" is connected with the user "+linked)
+			return added, linkedElsewhere(l, linked)
 		}
 	}
-	return fresh, nil
+	return added, nil
 }
 
-// secrets returns a function that stores the authenticator apps that the user does not have yet, or nil, and appends
-// the names of changed fields to changed. Without Options.Secrets it does nothing.
-func (t *Target) secrets(
-	ctx context.Context, user string, u *User, o Options, changed *[]string,
-) (func(c store.Conn) error, error) {
+// linkedElsewhere returns the error for an account at a provider that is connected with another user, given by its id.
+func linkedElsewhere(l upstreams.Link, user string) error {
+	return users.Invalid("identities", "the account at "+l.Issuer+" is already connected with the user "+user)
+}
+
+// secretChanges compares the password and the authenticator apps of the user with an id with the record u. It returns
+// the names of the fields that differ, and a function that stores the apps that the user does not have yet; storeApps is
+// nil if there are none. Without Options.Secrets nothing is compared.
+func (t *Target) secretChanges(
+	ctx context.Context, user string, u *User, o Options,
+) (storeApps func(c store.Conn) error, changed []string, err error) {
 	if !o.Secrets {
-		return nil, nil //nolint:nilnil // see above
+		return nil, nil, nil
 	}
 	if u.Hash != "" {
-		stored, err := t.Users.Hash(ctx, user)
+		storedHash, err := t.Users.Hash(ctx, user)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if stored != u.Hash {
-			*changed = append(*changed, "password")
+		if storedHash != u.Hash {
+			changed = append(changed, "password")
 		}
 	}
 	if len(u.Apps) == 0 {
-		return nil, nil //nolint:nilnil // see above
+		return nil, changed, nil
 	}
-	stored, err := t.Factors.AppSecrets(ctx, user)
+	storedSecrets, err := t.Factors.AppSecrets(ctx, user)
 	if err != nil {
-		return nil, err
+		return nil, changed, err
 	}
-	apps, err := t.apps(ctx, slices.DeleteFunc(slices.Clone(u.Apps), func(secret string) bool {
-		return slices.ContainsFunc(stored, func(app string) bool { return plainApp(app) == plainApp(secret) })
-	}))
+	newSecrets := slices.DeleteFunc(slices.Clone(u.Apps), func(secret string) bool {
+		return slices.ContainsFunc(storedSecrets, func(stored string) bool {
+			return normalizedSecret(stored) == normalizedSecret(secret)
+		})
+	})
+	apps, err := t.importApps(ctx, newSecrets)
 	if err != nil || len(apps) == 0 {
-		return nil, err
+		return nil, changed, err
 	}
-	*changed = append(*changed, "totp")
-	return func(c store.Conn) error {
-		for _, app := range apps {
-			if err := app(c, user); err != nil {
+	storeApps = func(c store.Conn) error {
+		for _, storeApp := range apps {
+			if err := storeApp(c, user); err != nil {
 				return err
 			}
 		}
 		return nil
-	}, nil
+	}
+	return storeApps, append(changed, "totp"), nil
 }
 
-// plainApp returns the secret of an authenticator app in the stored form.
-func plainApp(secret string) string {
+// normalizedSecret returns the secret of an authenticator app in the form in which secrets are stored and compared.
+func normalizedSecret(secret string) string {
 	return strings.TrimRight(strings.ToUpper(strings.ReplaceAll(secret, " ", "")), "=")
 }
 

@@ -164,7 +164,7 @@ func TestCompositeRoles(t *testing.T) {
 	g := newTarget(t, authtest.SQLite(t))
 	want := []string{"boss", "clerk", "customer", "manager", "shop:owner", "shop:seller"}
 	lines := g.applies(moving.Keycloak, "{"+people+", "+roles+"}", false) // roles may follow the users in the file
-	ann, err := g.Users.FindEmail(t.Context(), "ann@example.com")
+	ann, err := g.Users.FindByEmail(t.Context(), "ann@example.com")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestLinksAreTaken(t *testing.T) {
 		if l := lines["users[1] bob@example.com"]; l.Outcome != moving.Refused || !strings.Contains(l.Why, "https://idp.example") {
 			t.Errorf("%+v", l)
 		}
-		ann, err := from.Users.FindEmail(ctx, "ann@example.com")
+		ann, err := from.Users.FindByEmail(ctx, "ann@example.com")
 		if err != nil {
 			t.Fatal(err)
 		}

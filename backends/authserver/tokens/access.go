@@ -24,6 +24,7 @@ func (a *Audience) UnmarshalJSON(text []byte) error {
 	return (*resources.Words)(a).UnmarshalJSON(text)
 }
 
+// append appends the audience to out as JSON.
 func (a Audience) append(out []byte) []byte {
 	if len(a) == 1 {
 		return jsontext.AppendQuoted(out, a[0])
@@ -31,6 +32,7 @@ func (a Audience) append(out []byte) []byte {
 	return appendList(out, a)
 }
 
+// appendList appends a list to out as a JSON array of strings.
 func appendList(out []byte, list []string) []byte {
 	out = append(out, '[')
 	for i, text := range list {
@@ -42,7 +44,7 @@ func appendList(out []byte, list []string) []byte {
 	return append(out, ']')
 }
 
-// Claims are the claims of an access token.
+// Claims are the claims of an access token (RFC 9068 section 2.2) and the private claims of this server.
 type Claims struct {
 	Issuer   string   `json:"iss"`
 	Subject  string   `json:"sub"`
@@ -55,9 +57,9 @@ type Claims struct {
 	AuthTime int64    `json:"auth_time"` // zero if no user signed in
 	ACR      string   `json:"acr"`       // see ClassOf; empty if unknown
 	Confirm  struct {
-		JKT string `json:"jkt"`
+		JKT string `json:"jkt"` // the thumbprint of the key that the token is bound to (RFC 9449); empty for a bearer token
 	} `json:"cnf"`
-	Act json.RawMessage `json:"act"`
+	Act json.RawMessage `json:"act"` // the client that acts for the subject (RFC 8693 section 4.1)
 	// RestsOn lists the ids that the token depends on: if one of them is revoked, the token ends too. They are the jtis
 	// of the tokens that it was exchanged from, and the consents for that exchange.
 	RestsOn []string `json:"rests_on"`
@@ -66,16 +68,16 @@ type Claims struct {
 	Consented string `json:"consent_client_id"`
 	// Machine is set if the subject is a client and another client obtained the token by exchange.
 	Machine bool     `json:"sub_client"`
-	Agent   string   `json:"agent_id"`
-	Chain   []string `json:"agent_chain"`
+	Agent   string   `json:"agent_id"`    // the client_id, if the client is registered as an agent
+	Chain   []string `json:"agent_chain"` // the clients that took part in the token exchanges, oldest first
 
-	custom []byte // the claims that rules have made, as JSON members that begin with a comma
+	custom []byte // the claims that claim rules added, as JSON members, each with a comma before it
 }
 
-// Family returns the id of the token family, or "" for a token without a family.
+// Family returns the id of the token family, or "" for a token without a family. See newJTI.
 func (c *Claims) Family() string {
-	family, _, ok := strings.Cut(c.ID, ".")
-	if !ok {
+	family, _, found := strings.Cut(c.ID, ".")
+	if !found {
 		return ""
 	}
 	return family
@@ -126,11 +128,11 @@ func (c *Claims) append(out []byte) []byte {
 	if c.Machine {
 		out = append(out, `,"sub_client":true`...)
 	}
-	return append(c.appendMore(out), '}')
+	return append(c.appendRareClaims(out), '}')
 }
 
-// appendMore appends the optional claims that most tokens do not have.
-func (c *Claims) appendMore(out []byte) []byte {
+// appendRareClaims appends the claims of bound tokens and of agents, which most tokens do not have.
+func (c *Claims) appendRareClaims(out []byte) []byte {
 	if c.Confirm.JKT != "" {
 		out = append(jsontext.AppendQuoted(append(out, `,"cnf":{"jkt":`...), c.Confirm.JKT), '}')
 	}
@@ -146,13 +148,13 @@ func (c *Claims) appendMore(out []byte) []byte {
 	return out
 }
 
-// Answer is a successful response of the token endpoint.
+// Answer is a successful response of the token endpoint. Empty members are left out.
 type Answer struct {
 	AccessToken string
-	JKT         string        // if set, the token is of the type DPoP
+	JKT         string        // if set, token_type is DPoP, and otherwise Bearer
 	ExpiresIn   time.Duration // zero if unknown
 	Scope       string
-	Refresh     string
+	Refresh     string // refresh_token
 	IDToken     string
 	IssuedType  string // issued_token_type of a token exchange
 }
@@ -185,32 +187,32 @@ type Order struct {
 	// Subject is the id of the user, or the client_id of a client that acts for itself.
 	Subject   string
 	Scope     []string
-	Resources []*resources.Resource
-	Family    string // empty if the token belongs to no family
-	AuthTime  time.Time
-	ACR       string // the claim acr; may be empty
-	JKT       string
-	Act       json.RawMessage // the claim act; may be empty
-	Chain     []string        // the claim agent_chain; may be empty
+	Resources []*resources.Resource // the audience; if it is empty, the audience is the issuer
+	Family    string                // empty if the token belongs to no family
+	AuthTime  time.Time             // zero if no user signed in
+	ACR       string                // the claim acr; may be empty
+	JKT       string                // the thumbprint of the key that the token is bound to; empty for a bearer token
+	Act       json.RawMessage       // the claim act; may be empty
+	Chain     []string              // the claim agent_chain; may be empty
 	Life      time.Duration
 
-	parent        string // the jti of the token that was exchanged
-	consentClient string // the client at which the user of that token signed in
-	restsOn       []string
-	machine       bool // the subject is a client
+	// The fields below are set only for a token exchange.
+	parent        string   // the jti of the token that was exchanged
+	consentClient string   // the client at which the user of that token signed in
+	restsOn       []string // the claim rests_on
+	machine       bool     // the subject is a client
 }
 
-// make signs an access token. The caller must store the returned Issuance, which records it.
-func (t *Tokens) make(ctx context.Context, o Order) (Answer, Issuance, error) {
+// signAccessToken signs an access token. The caller must pass the returned Issuance, which records the token, to
+// queueIssuance.
+func (t *Tokens) signAccessToken(ctx context.Context, o Order) (Answer, Issuance, error) {
 	now := t.Now()
 	c := Claims{
 		Issuer: t.Issuer, Subject: o.Subject, Expires: now.Add(o.Life).Unix(), IssuedAt: now.Unix(),
-		ID:     newJTI(o.Family, now),
-		Client: o.Client.ID, Scope: strings.Join(o.Scope, " "),
+		ID: newJTI(o.Family, now), Client: o.Client.ID, Scope: strings.Join(o.Scope, " "), ACR: o.ACR,
+		Act: o.Act, Chain: o.Chain, RestsOn: o.restsOn, Machine: o.machine && o.Subject != o.Client.ID,
 	}
-	c.ACR = o.ACR
-	c.Confirm.JKT, c.Act, c.Chain, c.RestsOn, c.Machine = o.JKT, o.Act, o.Chain, o.restsOn,
-		o.machine && o.Subject != o.Client.ID
+	c.Confirm.JKT = o.JKT
 	if !o.machine && o.consentClient != o.Client.ID {
 		c.Consented = o.consentClient
 	}
@@ -230,32 +232,35 @@ func (t *Tokens) make(ctx context.Context, o Order) (Answer, Issuance, error) {
 	if c.Audience == nil {
 		c.Audience = Audience{t.Issuer}
 	}
-	custom, err := t.custom(ctx, &c, o)
+	custom, err := t.customClaims(ctx, &c, o)
 	if err != nil {
 		return Answer{}, Issuance{}, fmt.Errorf("making the claims of an access token: %w", err)
 	}
-	signed, err := t.options.Keys.Sign(ctx, keys.AccessToken, custom.Append(c.append(make([]byte, 0, 512))))
+	payload := custom.Append(c.append(make([]byte, 0, 512)))
+	signed, err := t.options.Keys.Sign(ctx, keys.AccessToken, payload)
 	if err != nil {
 		return Answer{}, Issuance{}, fmt.Errorf("signing an access token: %w", err)
 	}
 	issued := Issuance{
-		JTI: c.ID, Family: o.Family, User: person(&c), Client: c.Client, Resource: strings.Join(ids, " "), Scope: c.Scope,
-		Kind: resources.Mint,
-		JKT:  o.JKT, Agent: c.Agent, Chain: strings.Join(o.Chain, " "), Parent: o.parent, ConsentClient: o.consentClient,
+		JTI: c.ID, Family: o.Family, User: issuanceUser(&c), Client: c.Client,
+		Resource: strings.Join(ids, " "), Scope: c.Scope,
+		Kind: resources.Mint, Parent: o.parent, ConsentClient: o.consentClient,
+		JKT: o.JKT, Agent: c.Agent, Chain: strings.Join(o.Chain, " "),
 		IssuedAt: now, ExpiresAt: time.Unix(c.Expires, 0),
 	}
 	return Answer{AccessToken: signed, JKT: o.JKT, ExpiresIn: o.Life, Scope: c.Scope}, issued, nil
 }
 
-// person returns the subject of an issuance if it is a user, including a foreign one, and otherwise "".
-func person(c *Claims) string {
+// issuanceUser returns the subject of a token if it is a user, including a foreign one (see Claims.Foreign), and
+// otherwise "".
+func issuanceUser(c *Claims) string {
 	if c.Foreign() {
 		return c.Subject
 	}
 	return c.User()
 }
 
-// newJTI returns a new id of an access token. It begins with the id of the family, unless that is empty.
+// newJTI returns a new id of an access token. If family is not empty, the id begins with the family and a dot.
 func newJTI(family string, now time.Time) string {
 	id := kernel.NewIDAt(now)
 	if family == "" {
@@ -265,11 +270,11 @@ func newJTI(family string, now time.Time) string {
 }
 
 // Machine issues an access token to a client that acts for itself, by the client credentials grant (RFC 6749 section
-// 4.4).
+// 4.4). If jkt is not empty, the token is bound to the key with that thumbprint.
 func (t *Tokens) Machine(
 	ctx context.Context, c *clients.Client, scope []string, targets []*resources.Resource, jkt string,
 ) (Answer, error) {
-	answer, issued, err := t.make(ctx, Order{
+	answer, issued, err := t.signAccessToken(ctx, Order{
 		Client: c, Subject: c.ID, Scope: scope, Resources: targets, JKT: jkt,
 		Life: t.options.ClientLife,
 	})
@@ -277,27 +282,28 @@ func (t *Tokens) Machine(
 		return answer, err
 	}
 	t.Count("tokens_issued_total", clients.GrantClient)
-	t.note(ctx, issued)
+	t.queueIssuance(ctx, issued)
 	return answer, nil
 }
 
 // Assert issues an access token for another server's assertion (RFC 7523 section 2.1). It calls spend to use up the
 // assertion, and returns the error of spend instead of a token.
 func (t *Tokens) Assert(ctx context.Context, o Order, spend func() error) (Answer, error) {
-	answer, issued, err := t.make(ctx, o)
-	if err == nil {
-		err = spend()
-	}
+	answer, issued, err := t.signAccessToken(ctx, o)
 	if err != nil {
 		return Answer{}, err
 	}
+	if err := spend(); err != nil {
+		return Answer{}, err
+	}
 	t.Count("tokens_issued_total", clients.GrantJWT)
-	t.note(ctx, issued)
+	t.queueIssuance(ctx, issued)
 	return answer, nil
 }
 
-// verify checks the signature of a token and the claims that cannot become invalid before it expires. It returns the
-// claims, their approximate size in bytes and the expiry. The results are cached.
+// verify checks the signature, the issuer and the expiry of a token. It does not check what can change before the
+// expiry, such as whether the token is revoked, since t.verified caches its results. It returns the claims, their
+// approximate size in bytes and the expiry.
 func (t *Tokens) verify(ctx context.Context, text string) (*Claims, int64, time.Time, error) {
 	raw, err := t.options.Keys.Verify(ctx, keys.AccessToken, text)
 	if err != nil {
@@ -307,17 +313,18 @@ func (t *Tokens) verify(ctx context.Context, text string) (*Claims, int64, time.
 	if err := json.Unmarshal(raw, c); err != nil || c.Issuer != t.Issuer {
 		return nil, 0, time.Time{}, keys.ErrToken
 	}
-	until := time.Unix(c.Expires, 0)
-	if !t.Now().Before(until) {
+	expiry := time.Unix(c.Expires, 0)
+	if !t.Now().Before(expiry) {
 		return nil, 0, time.Time{}, keys.ErrToken
 	}
 	c.custom = c.customMembers(raw)
-	return c, int64(len(raw)+len(c.custom)) + 400, until, nil
+	const structSize = 400 // the approximate size of Claims without the texts
+	return c, int64(len(raw)+len(c.custom)) + structSize, expiry, nil
 }
 
 // Live returns the claims and the user of a valid access token: issued by this server, neither expired nor revoked, of
-// an active client and an active user. For any other token, ok is false. An error means that the database does not
-// answer.
+// an active client and an active user. If the subject is a client or a foreign user, u is the zero User. For any other
+// token, ok is false. An error means that the database does not answer.
 func (t *Tokens) Live(ctx context.Context, text string) (c *Claims, u User, ok bool, err error) {
 	c, err = t.verified.Verify(ctx, text)
 	if err != nil {
@@ -342,12 +349,14 @@ func (t *Tokens) Live(ctx context.Context, text string) (c *Claims, u User, ok b
 	return c, u, true, nil
 }
 
-// activeClients reports whether the client of a token is active. If the subject is a client, that must be active too.
+// activeClients reports whether the client of a token is active. If the subject is another client, that must be active
+// too.
 func (t *Tokens) activeClients(ctx context.Context, c *Claims) (bool, error) {
-	for i, id := range [...]string{c.Client, c.Subject} {
-		if i > 0 && !c.Machine {
-			break
-		}
+	ids := []string{c.Client}
+	if c.Machine {
+		ids = append(ids, c.Subject)
+	}
+	for _, id := range ids {
 		if client, err := t.options.Clients.Find(ctx, id); err != nil || !client.Active() {
 			return false, ignoreUnknown(err)
 		}
@@ -355,7 +364,8 @@ func (t *Tokens) activeClients(ctx context.Context, c *Claims) (bool, error) {
 	return true, nil
 }
 
-// appendIntrospection appends the introspection response of an active token (RFC 7662 section 2.2).
+// appendIntrospection appends the introspection response of an active token (RFC 7662 section 2.2). The username may be
+// empty.
 func (c *Claims) appendIntrospection(out []byte, username string) []byte {
 	out = append(out, `{"active":true`...)
 	if c.Scope != "" {
@@ -379,14 +389,14 @@ func (c *Claims) appendIntrospection(out []byte, username string) []byte {
 	if c.ACR != "" {
 		out = jsontext.AppendQuoted(append(out, `,"acr":`...), c.ACR)
 	}
-	out = c.appendMore(out)
+	out = c.appendRareClaims(out)
 	if username != "" {
 		out = jsontext.AppendQuoted(append(out, `,"username":`...), username)
 	}
 	return append(append(out, c.custom...), '}')
 }
 
-// appendRefresh appends the introspection response of a refresh token. Only the token's client may see it.
+// appendRefresh appends the introspection response of an active refresh token. The expiry is in seconds since 1970.
 func appendRefresh(out []byte, client, scope string, expires int64) []byte {
 	out = jsontext.AppendQuoted(append(out, `{"active":true,"client_id":`...), client)
 	if scope != "" {

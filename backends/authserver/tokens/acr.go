@@ -2,8 +2,8 @@ package tokens
 
 import "slices"
 
-// The authentication context classes (acr, OpenID Connect Core section 2) of this server. They state the number of
-// factors that the user proved at sign-in.
+// The authentication context classes (acr, OpenID Connect Core section 2) of this server. A class is the number of
+// factors with which the user signed in.
 const (
 	OneFactor  = "1"
 	TwoFactors = "2"

@@ -38,7 +38,7 @@ type Grant struct {
 	// Challenge is the PKCE code_challenge, with the method S256.
 	Challenge string `json:"challenge,omitempty"`
 	Nonce     string `json:"nonce,omitempty"`
-	// AuthTime is when the user signed in.
+	// AuthTime is the time at which the user signed in.
 	AuthTime time.Time `json:"auth_time"`
 	// Methods are the authentication methods of the sign-in (amr, RFC 8176). It is empty if they are unknown.
 	Methods []string `json:"amr,omitempty"`
@@ -48,7 +48,7 @@ type Grant struct {
 	// Session is the id of the login session in which the user authorized the client, or zero.
 	Session int64 `json:"session,omitempty"`
 
-	// Key is the key of the MAC in the refresh tokens of the family.
+	// Key is the key of the MAC in the refresh tokens of the family. It is empty before the code is redeemed.
 	Key []byte `json:"key,omitempty"`
 }
 
@@ -85,25 +85,25 @@ func digest(text string) string {
 type Redemption struct {
 	Client      *clients.Client // the authenticated client
 	Code        string
-	RedirectURI string // empty if it was not sent
-	Verifier    string // code_verifier
-	Resources   []string
+	RedirectURI string   // empty if it was not sent
+	Verifier    string   // code_verifier
+	Resources   []string // the values of the parameter resource (RFC 8707); may be empty
 	// JKT is the thumbprint of the key in the request's DPoP proof (RFC 9449), or "" without a proof.
 	JKT     string
-	Address string
+	Address string // the IP address of the request, for the audit feed
 }
 
 // code is a row of authserver_codes.
 type code struct {
 	Grant
 	digest   string
-	family   string
-	failures int
-	spent    bool
+	family   string // the id of the token family that the code starts
+	failures int    // how often a wrong code verifier was sent
+	spent    bool   // the code has been redeemed
 	expires  time.Time
 }
 
-// findCode returns the stored code with a digest.
+// findCode returns the stored code with a digest. For an unknown code, the error is the one for the client.
 func (t *Tokens) findCode(ctx context.Context, digest string) (*code, error) {
 	k := &code{digest: digest}
 	var granted string
@@ -119,7 +119,10 @@ func (t *Tokens) findCode(ctx context.Context, digest string) (*code, error) {
 	return k, json.Unmarshal([]byte(granted), &k.Grant)
 }
 
-func refuseCode(text string) error { return kernel.Refuse(kernel.InvalidGrant, "%s", text) }
+// refuseCode returns the error invalid_grant with a description.
+func refuseCode(description string) error {
+	return kernel.Refuse(kernel.InvalidGrant, "%s", description)
+}
 
 // Redeem exchanges a code for tokens (RFC 6749 section 4.1.3, RFC 7636 section 4.6). Exactly one of several concurrent
 // attempts succeeds. A later attempt with the right code verifier revokes the issued tokens.
@@ -132,7 +135,7 @@ func (t *Tokens) Redeem(ctx context.Context, r Redemption) (Answer, error) {
 		return Answer{}, err
 	}
 	if k.spent {
-		return Answer{}, t.reusedCode(ctx, k, r)
+		return Answer{}, t.revokeReusedCode(ctx, k, r)
 	}
 	if !t.Now().Before(k.expires) {
 		return Answer{}, refuseCode("the authorization code has expired")
@@ -144,7 +147,7 @@ func (t *Tokens) Redeem(ctx context.Context, r Redemption) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	if err := t.activeUser(ctx, k.User); err != nil {
+	if err := t.requireActiveUser(ctx, k.User); err != nil {
 		return Answer{}, err
 	}
 	return t.spend(ctx, k, r, targets)
@@ -157,11 +160,11 @@ func (t *Tokens) checkCode(ctx context.Context, k *code, r Redemption) error {
 	case k.Client != r.Client.ID:
 		return refuseCode("the authorization code was issued to another client")
 	case k.RedirectGiven && r.RedirectURI == "":
-		return refuseCode("redirect_uri is required, as the authorization request had it")
+		return refuseCode("redirect_uri is required, since the authorization request contained it")
 	case r.RedirectURI != "" && !clients.SameRedirect(r.RedirectURI, k.RedirectURI):
-		return refuseCode("redirect_uri is not that of the authorization request")
+		return refuseCode("redirect_uri differs from the redirect_uri of the authorization request")
 	case k.failures >= codeFailures:
-		return errBurnt
+		return errTooManyFailures
 	case r.Verifier == "":
 		return refuseCode("code_verifier is required")
 	}
@@ -175,10 +178,11 @@ func (t *Tokens) checkCode(ctx context.Context, k *code, r Redemption) error {
 	if err != nil {
 		return err
 	}
-	return refuseCode("code_verifier does not fit the code_challenge")
+	return refuseCode("code_verifier does not match the code_challenge of the authorization request")
 }
 
-// verifierFits reports whether a code verifier matches an S256 challenge (RFC 7636 section 4.6).
+// verifierFits reports whether a code verifier is well-formed (RFC 7636 section 4.1) and matches an S256 challenge
+// (section 4.6).
 func verifierFits(verifier, challenge string) bool {
 	if len(verifier) < 43 || len(verifier) > 128 {
 		return false
@@ -193,9 +197,9 @@ func verifierFits(verifier, challenge string) bool {
 	return subtle.ConstantTimeCompare([]byte(digest(verifier)), []byte(challenge)) == 1
 }
 
-// reusedCode handles a code that was redeemed before: it revokes the tokens that were issued for it and returns the
-// error for the client.
-func (t *Tokens) reusedCode(ctx context.Context, k *code, r Redemption) error {
+// revokeReusedCode handles a code that was redeemed before: it revokes the tokens that were issued for it and returns
+// the error for the client.
+func (t *Tokens) revokeReusedCode(ctx context.Context, k *code, r Redemption) error {
 	if _, err := t.revokeFamily(ctx, k.family, "code_reuse"); err != nil {
 		return err
 	}
@@ -204,20 +208,21 @@ func (t *Tokens) reusedCode(ctx context.Context, k *code, r Redemption) error {
 		Action: "code.reuse_detected", Actor: k.User, Client: k.Client, Address: r.Address,
 		Detail: []string{"family", k.family},
 	})
-	return refuseCode("the authorization code was redeemed before; what was issued for it has been revoked")
+	return refuseCode("the authorization code was redeemed before; the tokens that were issued for it have been revoked")
 }
 
-// targets returns the resources of a token. If the request names resources, each of them must be among the granted
-// ones. If it names no resource, all granted ones are returned.
-func (t *Tokens) targets(ctx context.Context, granted, named []string) ([]*resources.Resource, error) {
-	if len(named) > 0 {
-		targets, err := t.options.Catalog.Resolve(ctx, named)
+// targets returns the resources that a token is for. The ids granted are those of the grant, and requested are the
+// values of the parameter resource (RFC 8707), each of which must name a granted resource. If requested is empty,
+// targets returns all granted resources.
+func (t *Tokens) targets(ctx context.Context, granted, requested []string) ([]*resources.Resource, error) {
+	if len(requested) > 0 {
+		targets, err := t.options.Catalog.Resolve(ctx, requested)
 		if err != nil {
 			return nil, err
 		}
 		for _, r := range targets {
 			if !slices.Contains(granted, r.ID) {
-				return nil, kernel.Refuse(kernel.InvalidTarget, "the resource was not granted")
+				return nil, kernel.Refuse(kernel.InvalidTarget, "the user did not grant access to the requested resource")
 			}
 		}
 		return targets, nil
@@ -226,7 +231,7 @@ func (t *Tokens) targets(ctx context.Context, granted, named []string) ([]*resou
 	for _, id := range granted {
 		r, err := t.options.Catalog.Find(ctx, id)
 		if errors.Is(err, resources.ErrUnknown) {
-			return nil, kernel.Refuse(kernel.InvalidGrant, "a resource that was granted is no longer there")
+			return nil, kernel.Refuse(kernel.InvalidGrant, "a granted resource has been deleted")
 		}
 		if err != nil {
 			return nil, err
@@ -236,7 +241,8 @@ func (t *Tokens) targets(ctx context.Context, granted, named []string) ([]*resou
 	return targets, nil
 }
 
-func (t *Tokens) activeUser(ctx context.Context, id string) error {
+// requireActiveUser returns an error for the client if the user is not active.
+func (t *Tokens) requireActiveUser(ctx context.Context, id string) error {
 	u, err := t.users.Get(ctx, id)
 	if err != nil {
 		return err
@@ -250,14 +256,15 @@ func (t *Tokens) activeUser(ctx context.Context, id string) error {
 func refuseInactive() error { return refuseCode("the user is not active") }
 
 var (
-	errSpent     = errors.New("the code is spent")
-	errBurnt     = refuseCode("the authorization code was burnt by wrong verifiers")
-	errWithdrawn = kernel.Refuse(kernel.InvalidGrant, "the consent was withdrawn")
+	errSpent           = errors.New("the authorization code was redeemed by a concurrent request")
+	errTooManyFailures = refuseCode("the authorization code is invalid after too many wrong values of code_verifier")
+	errWithdrawn       = kernel.Refuse(kernel.InvalidGrant, "the user has withdrawn the consent")
 )
 
-// spend marks a code as spent and stores its token family, in one transaction.
+// spend marks a code as spent and stores its token family, in one transaction, and returns the first tokens. If a
+// concurrent request has spent the code, it revokes the family; see revokeReusedCode.
 func (t *Tokens) spend(ctx context.Context, k *code, r Redemption, targets []*resources.Resource) (Answer, error) {
-	answer, f, issued, err := t.begin(ctx, r.Client, k.family, k.Grant, targets, r.JKT)
+	answer, f, issued, err := t.startFamily(ctx, r.Client, k.family, k.Grant, targets, r.JKT)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -265,18 +272,18 @@ func (t *Tokens) spend(ctx context.Context, k *code, r Redemption, targets []*re
 		n, err := c.Exec("UPDATE authserver_codes SET spent_at = ? WHERE digest = ? AND spent_at = 0 AND failures < ?",
 			t.Micros(), k.digest, codeFailures)
 		if err == nil && n == 0 {
-			err = whyNot(c, k.digest)
+			err = spendFailure(c, k.digest)
 		}
 		if err != nil {
 			return err
 		}
-		if err := checkConsents(c, k.Consents); err != nil {
+		if err := requireConsents(c, k.Consents); err != nil {
 			return err
 		}
 		return f.insert(c)
 	})
 	if errors.Is(err, errSpent) {
-		return Answer{}, t.reusedCode(ctx, k, r)
+		return Answer{}, t.revokeReusedCode(ctx, k, r)
 	}
 	if err != nil {
 		return Answer{}, err
@@ -286,28 +293,29 @@ func (t *Tokens) spend(ctx context.Context, k *code, r Redemption, targets []*re
 		Action: "token.issued", Actor: k.User, Client: k.Client, Address: r.Address,
 		Detail: []string{"grant", clients.GrantCode, "jti", issued.JTI, "scope", answer.Scope},
 	})
-	t.note(ctx, issued)
+	t.queueIssuance(ctx, issued)
 	return answer, nil
 }
 
-// whyNot returns the reason why a code cannot be spent, within the transaction that failed to spend it. Other
-// connections might not see the reason yet, since the write that spent the code may be part of the same group commit.
-func whyNot(c store.Conn, digest string) error {
+// spendFailure returns the reason why a code cannot be spent: errSpent or errTooManyFailures. c must be the transaction
+// that failed to spend it. Other connections might not see the reason yet, since the write that spent the code may be
+// part of the same group commit.
+func spendFailure(c store.Conn, digest string) error {
 	var spent int64
 	err := c.Row("SELECT spent_at FROM authserver_codes WHERE digest = ?", digest).Scan(&spent)
 	switch {
 	case errors.Is(err, sql.ErrNoRows) || err == nil && spent == 0:
-		return errBurnt
+		return errTooManyFailures
 	case err == nil:
 		return errSpent
 	}
 	return err
 }
 
-// Start issues the first tokens for the grant g, which needs no code. The grantType is used for the metric and the
-// audit event. If jkt is not empty, the tokens are bound to the key with that thumbprint. Start calls spend in the
-// transaction that stores the token family. If spend returns an error, no tokens are issued, and Start returns that
-// error.
+// Start issues the first tokens for a grant without an authorization code, such as that of a device. The grantType is
+// used for the metric and the audit event. If jkt is not empty, the tokens are bound to the key with that thumbprint.
+// The address is that of the request, for the audit event. Start calls spend in the transaction that stores the token
+// family. If spend returns an error, no tokens are issued, and Start returns that error.
 func (t *Tokens) Start(
 	ctx context.Context, c *clients.Client, g Grant, grantType, jkt, address string, spend func(c store.Conn) error,
 ) (Answer, error) {
@@ -315,13 +323,15 @@ func (t *Tokens) Start(
 	if err != nil {
 		return Answer{}, err
 	}
-	if u, err := t.options.User(ctx, g.User); err != nil { // not from the cache, since nothing has checked the user before
+	u, err := t.options.User(ctx, g.User) // not from the cache, since nothing has checked the user before
+	if err != nil {
 		return Answer{}, err
-	} else if !u.Active {
+	}
+	if !u.Active {
 		return Answer{}, refuseInactive()
 	}
 	g.Client = c.ID
-	answer, f, issued, err := t.begin(ctx, c, kernel.NewIDAt(t.Now()), g, targets, jkt)
+	answer, f, issued, err := t.startFamily(ctx, c, kernel.NewIDAt(t.Now()), g, targets, jkt)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -329,7 +339,7 @@ func (t *Tokens) Start(
 		if err := spend(conn); err != nil {
 			return err
 		}
-		if err := checkConsents(conn, g.Consents); err != nil {
+		if err := requireConsents(conn, g.Consents); err != nil {
 			return err
 		}
 		return f.insert(conn)
@@ -342,15 +352,16 @@ func (t *Tokens) Start(
 		Action: "token.issued", Actor: g.User, Client: g.Client, Address: address,
 		Detail: []string{"grant", grantType, "jti", issued.JTI, "scope", answer.Scope},
 	})
-	t.note(ctx, issued)
+	t.queueIssuance(ctx, issued)
 	return answer, nil
 }
 
-// checkConsents returns errWithdrawn if a consent that a grant depends on was revoked.
-func checkConsents(c store.Conn, consents []string) error {
+// requireConsents returns errWithdrawn if a consent that a grant depends on was revoked. The consents cannot be revoked
+// before the end of the transaction.
+func requireConsents(c store.Conn, consents []string) error {
 	for _, id := range consents {
-		var count int
-		err := c.Row("SELECT 1 FROM authserver_consents WHERE id = ?"+c.Keep(), id).Scan(&count)
+		var one int
+		err := c.Row("SELECT 1 FROM authserver_consents WHERE id = ?"+c.Keep(), id).Scan(&one)
 		if err != nil {
 			return kernel.IfNoRows(err, errWithdrawn)
 		}
@@ -358,23 +369,24 @@ func checkConsents(c store.Conn, consents []string) error {
 	return nil
 }
 
-// begin creates a token family and its first tokens. The caller stores the family.
-func (t *Tokens) begin(
+// startFamily creates a token family with the given id and its first tokens. The caller stores the family.
+func (t *Tokens) startFamily(
 	ctx context.Context, c *clients.Client, id string, g Grant, targets []*resources.Resource, jkt string,
 ) (Answer, *family, Issuance, error) {
-	answer, issued, err := t.make(ctx, Order{
+	answer, issued, err := t.signAccessToken(ctx, Order{
 		Client: c, Subject: g.User, Scope: g.Scope, Resources: targets, Family: id, AuthTime: g.AuthTime,
 		ACR: ClassOf(g.Methods), JKT: jkt, Life: t.options.AccessLife,
 	})
 	if err != nil {
 		return answer, nil, issued, err
 	}
-	if g.JKT = ""; c.Public() {
-		g.JKT = jkt // RFC 9449 section 5
+	g.JKT = ""
+	if c.Public() { // only the refresh tokens of public clients are bound to a key (RFC 9449 section 5)
+		g.JKT = jkt
 	}
 	f := newFamily(id, g, t.Now())
 	if c.May(clients.GrantRefresh) {
-		answer.Refresh = f.first()
+		answer.Refresh = f.newFirstToken()
 		f.expires = f.created.Add(t.options.RefreshLife)
 	} else {
 		f.expires = f.created.Add(t.options.LongestLife)
@@ -383,9 +395,9 @@ func (t *Tokens) begin(
 	return answer, f, issued, err
 }
 
-// addIDToken adds an ID token to the response if the scope contains openid.
+// addIDToken adds an ID token to the response if its scope contains openid.
 func (t *Tokens) addIDToken(ctx context.Context, g Grant, answer *Answer) (err error) {
-	g.Scope = strings.Fields(answer.Scope) // a refresh may be for less than was granted
+	g.Scope = strings.Fields(answer.Scope) // a refresh may request less than the granted scope
 	if t.options.IDToken == nil || !slices.Contains(g.Scope, "openid") {
 		return nil
 	}

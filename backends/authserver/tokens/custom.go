@@ -11,9 +11,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/claims"
 )
 
-// custom returns the claims that claim rules of the client and of the resources add to a user's access token. For a
-// token of a client, and if no rule applies, it returns nil and does not read the database.
-func (t *Tokens) custom(ctx context.Context, c *Claims, o Order) (*claims.Members, error) {
+// customClaims returns the claims that claim rules of the client and of the resources add to a user's access token. If
+// the subject is a client, or if no rule applies, it returns nil and does not read the database.
+func (t *Tokens) customClaims(ctx context.Context, c *Claims, o Order) (*claims.Members, error) {
 	user := c.User()
 	if user == "" || t.options.Facts == nil {
 		return nil, nil //nolint:nilnil // see above
@@ -31,7 +31,7 @@ func (t *Tokens) custom(ctx context.Context, c *Claims, o Order) (*claims.Member
 	}
 	members := claims.Make(rules, facts)
 	if len(members.Omitted) > 0 {
-		t.Logger().Warn("claims were left out, since the token would be too large",
+		t.Logger().Warn("custom claims were left out of an access token, since it would be too large",
 			zap.String("client_id", c.Client), zap.String("user", user), zap.Strings("claims", members.Omitted))
 	}
 	return members, nil
@@ -41,15 +41,15 @@ func (t *Tokens) custom(ctx context.Context, c *Claims, o Order) (*claims.Member
 // token: first those that append writes for c, and then the added ones. The result consists of JSON members and begins
 // with a comma. It is nil if no claims were added.
 func (c *Claims) customMembers(raw []byte) []byte {
-	known := c.append(make([]byte, 0, len(raw)))
-	n := len(known) - 1 // without the bracket at the end
-	if len(raw) <= len(known) || !bytes.HasPrefix(raw, known[:n]) || raw[n] != ',' {
+	standard := c.append(make([]byte, 0, len(raw)))
+	n := len(standard) - 1 // without the closing brace
+	if len(raw) <= len(standard) || !bytes.HasPrefix(raw, standard[:n]) || raw[n] != ',' {
 		return nil
 	}
 	return bytes.Clone(raw[n : len(raw)-1])
 }
 
-// Custom returns the claims that claim rules added, or nil without such claims.
+// Custom returns the claims that claim rules added, or nil if there are none.
 func (c *Claims) Custom() (custom map[string]any, err error) {
 	if len(c.custom) == 0 {
 		return nil, nil //nolint:nilnil // see above

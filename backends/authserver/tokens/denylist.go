@@ -13,10 +13,11 @@ import (
 
 const (
 	deniedTopic = "denied"
-	// deniedAge is the maximum time until this node knows an id that another node denied.
+	// deniedAge is the maximum age of the list in memory: the time after which this node knows an id that another node
+	// has denied, even if no notification arrives.
 	deniedAge = kernel.CacheAge
-	// deniedOverlap is the period before its previous read that sync reads once more. A row may become visible later
-	// than its time suggests, if its node commits slowly or its clock is behind.
+	// deniedOverlap is how far before the latest known row sync begins to read. A row may become visible later than its
+	// time suggests, if its node commits slowly or its clock is behind.
 	deniedOverlap = time.Minute
 )
 
@@ -24,16 +25,18 @@ const (
 type denied struct {
 	kernel *kernel.Server
 
-	mu     sync.RWMutex
-	until  map[string]int64 // when the revoked token would have expired anyway
-	synced time.Time        // zero if a notification may have been missed
+	mu sync.RWMutex
+	// expires holds, for each denied id, when the revoked token would have expired anyway, in microseconds since 1970.
+	expires map[string]int64
+	// synced is when the table was last read. It is zero if a notification may have been missed since.
+	synced time.Time
 
-	syncing sync.Mutex
-	last    int64 // the time of the latest row that was read
+	syncing   sync.Mutex // held while sync reads the table
+	latestRow int64      // the column at of the latest row that was read, in microseconds since 1970
 }
 
 func newDenied(s *kernel.Server) *denied {
-	return &denied{kernel: s, until: make(map[string]int64)}
+	return &denied{kernel: s, expires: make(map[string]int64)}
 }
 
 // requireSync makes the next lookup read the table, since notifications of other nodes may have been missed.
@@ -43,20 +46,27 @@ func (d *denied) requireSync() {
 	d.synced = time.Time{}
 }
 
-// heard handles a notification of another node. The text is an id and its expiry, separated by a space.
-func (d *denied) heard(text string) {
-	id, expires, ok := strings.Cut(text, " ")
-	until, err := strconv.ParseInt(expires, 10, 64)
-	if !ok || err != nil {
+// receive handles a notification of another node: an id and its expiry in microseconds since 1970, separated by a
+// space. After any other text, the next lookup reads the table.
+func (d *denied) receive(notification string) {
+	id, number, found := strings.Cut(notification, " ")
+	expiry, err := strconv.ParseInt(number, 10, 64)
+	if !found || err != nil {
 		d.requireSync()
 		return
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.until[id] = until
+	d.add(id, expiry)
 }
 
-// has reports whether one of the ids is denied. An error means that the database does not answer.
+// add denies an id on this node until its expiry, in microseconds since 1970.
+func (d *denied) add(id string, expiry int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.expires[id] = expiry
+}
+
+// has reports whether one of the ids is denied; empty ids are ignored. An error means that the database does not
+// answer.
 func (d *denied) has(ctx context.Context, ids ...string) (bool, error) {
 	if err := d.kernel.DB.Ready(); err != nil {
 		return false, err
@@ -65,7 +75,7 @@ func (d *denied) has(ctx context.Context, ids ...string) (bool, error) {
 	d.mu.RLock()
 	age := now.Sub(d.synced)
 	d.mu.RUnlock()
-	if age >= deniedAge || age < 0 {
+	if age >= deniedAge || age < 0 { // the age is negative after the clock was set back
 		if err := d.sync(ctx, now); err != nil {
 			return false, err
 		}
@@ -73,7 +83,7 @@ func (d *denied) has(ctx context.Context, ids ...string) (bool, error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	for _, id := range ids {
-		if _, ok := d.until[id]; ok && id != "" {
+		if _, ok := d.expires[id]; ok && id != "" {
 			return true, nil
 		}
 	}
@@ -92,14 +102,14 @@ func (d *denied) sync(ctx context.Context, since time.Time) error {
 	}
 	now := d.kernel.Now()
 	type row struct {
-		id             string
-		created, until int64
+		id              string
+		created, expiry int64
 	}
 	var rows []row
 	err := d.kernel.Read(ctx, func(c store.Conn) (err error) {
 		rows, err = store.List(c, func(r store.Row) (found row, err error) {
-			return found, r.Scan(&found.id, &found.created, &found.until)
-		}, "SELECT id, at, expires_at FROM authserver_denied WHERE at > ?", d.last-deniedOverlap.Microseconds())
+			return found, r.Scan(&found.id, &found.created, &found.expiry)
+		}, "SELECT id, at, expires_at FROM authserver_denied WHERE at > ?", d.latestRow-deniedOverlap.Microseconds())
 		return err
 	})
 	if err != nil {
@@ -108,8 +118,9 @@ func (d *denied) sync(ctx context.Context, since time.Time) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, r := range rows {
-		d.until[r.id] = r.until
-		d.last = max(d.last, min(r.created, now.UnixMicro())) // a clock that is ahead must not hide the rows of other nodes
+		d.expires[r.id] = r.expiry
+		// The time of the row is limited to now: a node whose clock is ahead must not hide the rows of other nodes.
+		d.latestRow = max(d.latestRow, min(r.created, now.UnixMicro()))
 	}
 	d.synced = now
 	return nil
@@ -135,9 +146,9 @@ func (d *denied) deny(c store.Conn, until time.Time, ids ...string) error {
 func (d *denied) sweep(ctx context.Context) (int64, error) {
 	now := d.kernel.Micros()
 	d.mu.Lock()
-	for id, until := range d.until {
-		if until <= now {
-			delete(d.until, id)
+	for id, expiry := range d.expires {
+		if expiry <= now {
+			delete(d.expires, id)
 		}
 	}
 	d.mu.Unlock()

@@ -10,12 +10,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// maxRests is the maximum length of rests_on. It limits how many tokens and consents a token depends on, and thereby
-// how often it may be exchanged in a row.
-const maxRests = 32
+// maxRestsOn is the maximum length of rests_on. It limits how many tokens and consents a token depends on, and thereby
+// how often a token, the token issued for it, and so on may be exchanged.
+const maxRestsOn = 32
 
-// Exchange issues an access token in exchange for the token from (RFC 8693), and returns the response and the jti of
-// the new token. The new token belongs to the same family as the old one and does not expire later.
+// Exchange issues an access token in exchange for the token with the claims from (RFC 8693), and returns the response
+// and the jti of the new token. The new token belongs to the same family as the old one and does not expire later. The
+// consents are the ids of those that the exchange depends on.
 //
 // The claim rests_on of the new token lists the old token, the entries of the old token's rests_on, and the consents.
 // Every node can therefore check the ancestors of a token against the denied ids, even before the row of its issuance
@@ -27,13 +28,13 @@ func (t *Tokens) Exchange(ctx context.Context, o Order, from *Claims, consents [
 			o.restsOn = append(o.restsOn, id)
 		}
 	}
-	if len(o.restsOn) > maxRests {
+	if len(o.restsOn) > maxRestsOn {
 		return Answer{}, "", kernel.Refuse(kernel.InvalidRequest,
-			"the token has been exchanged too often; begin with one that was not")
+			"the subject token is the result of too many exchanges in a row; exchange an earlier token instead")
 	}
 	remaining := time.Unix(from.Expires, 0).Sub(t.Now()).Truncate(time.Second)
 	if remaining <= 0 {
-		return Answer{}, "", kernel.Refuse(kernel.InvalidGrant, "the token that came ends just now")
+		return Answer{}, "", kernel.Refuse(kernel.InvalidGrant, "the subject token is about to expire")
 	}
 	o.Life = min(o.Life, remaining)
 	o.Family, o.parent, o.consentClient = from.Family(), from.ID, from.Root()
@@ -41,17 +42,17 @@ func (t *Tokens) Exchange(ctx context.Context, o Order, from *Claims, consents [
 	if from.AuthTime != 0 {
 		o.AuthTime, o.ACR = time.Unix(from.AuthTime, 0), from.ACR
 	}
-	answer, issued, err := t.make(ctx, o)
+	answer, issued, err := t.signAccessToken(ctx, o)
 	if err != nil {
 		return answer, "", err
 	}
 	t.Count("tokens_issued_total", clients.GrantExchange)
-	t.note(ctx, issued)
+	t.queueIssuance(ctx, issued)
 	return answer, issued.JTI, nil
 }
 
-// revokeDerived marks as revoked the issuances that match a condition, and all issuances of tokens that were exchanged
-// from them, directly or indirectly.
+// revokeDerived marks as revoked the issuances that match a condition in SQL with the arguments args, and all issuances
+// of tokens that were exchanged from them, directly or indirectly.
 func (t *Tokens) revokeDerived(c store.Conn, condition string, args ...any) error {
 	_, err := c.Exec("WITH RECURSIVE ended (jti) AS (SELECT jti FROM authserver_issuances WHERE "+condition+
 		" UNION SELECT i.jti FROM authserver_issuances i JOIN ended e ON i.parent_jti = e.jti AND i.parent_jti <> '')"+

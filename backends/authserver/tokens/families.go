@@ -18,10 +18,10 @@ import (
 )
 
 // A refresh token consists of the id of its family, followed by base64url of 32 random bytes and their 16-byte MAC
-// under the family's key. Only digests of the valid tokens and of the previous one are stored. The MAC therefore proves
-// that an older token was issued for the family.
+// under the family's key. Only digests of the valid and the recently used tokens are stored. The MAC proves that an older
+// token was issued for the family.
 const (
-	idLength     = 26
+	idLength     = 26 // the number of characters of a family's id
 	secretBytes  = 32
 	macBytes     = 16
 	refreshBytes = secretBytes + macBytes
@@ -31,14 +31,15 @@ const (
 type family struct {
 	Grant
 	id         string
-	generation int64
-	rotation   rotation
-	rotated    time.Time
+	generation int64     // the number of refreshes so far
+	rotation   rotation  // digests of the refresh tokens
+	rotated    time.Time // the time of the last refresh
 	created    time.Time
 	expires    time.Time
 	revoked    bool
 }
 
+// newFamily returns a family with a new key. It has no refresh token yet; see newFirstToken.
 func newFamily(id string, g Grant, now time.Time) *family {
 	f := &family{Grant: g, id: id, created: now, rotated: now}
 	f.Key = make([]byte, secretBytes)
@@ -47,34 +48,35 @@ func newFamily(id string, g Grant, now time.Time) *family {
 	return f
 }
 
-// first creates the family's first refresh token.
-func (f *family) first() string {
-	text := f.next()
+// newFirstToken creates the family's first refresh token.
+func (f *family) newFirstToken() string {
+	text := f.newToken()
 	f.rotation = rotation{present: []present{{sum: digest(text)}}}
 	return text
 }
 
-// next creates a new refresh token of the family.
-func (f *family) next() string {
+// newToken creates a new refresh token of the family.
+func (f *family) newToken() string {
 	raw := make([]byte, secretBytes, refreshBytes)
 	_, _ = rand.Read(raw) // never fails
 	return f.id + base64.RawURLEncoding.EncodeToString(append(raw, f.mac(raw)...))
 }
 
+// mac returns the MAC of the random bytes of a refresh token under the family's key.
 func (f *family) mac(random []byte) []byte {
 	h := hmac.New(sha256.New, f.Key)
 	h.Write(random)
 	return h.Sum(nil)[:macBytes]
 }
 
-// issued reports whether a refresh token, given by the bytes after the family's id, was issued for the family. The
-// token may be invalid by now.
-func (f *family) issued(raw []byte) bool {
+// hasIssued reports whether a refresh token was issued for the family. The argument raw is the result of splitRefresh.
+// The token may be invalid by now.
+func (f *family) hasIssued(raw []byte) bool {
 	return len(f.Key) > 0 && hmac.Equal(raw[secretBytes:], f.mac(raw[:secretBytes]))
 }
 
-// splitRefresh splits a refresh token into the id of its family and the bytes that follow. It returns false for a text
-// of another form.
+// splitRefresh splits a refresh token into the id of its family and the decoded bytes that follow. It returns false for
+// a text of another form, such as an access token.
 func splitRefresh(text string) (id string, raw []byte, ok bool) {
 	if len(text) != idLength+base64.RawURLEncoding.EncodedLen(refreshBytes) {
 		return "", nil, false
@@ -85,13 +87,14 @@ func splitRefresh(text string) (id string, raw []byte, ok bool) {
 	}
 	id = text[:idLength]
 	for i := range idLength {
-		if b := id[i]; (b < 'A' || b > 'Z') && (b < '2' || b > '7') {
+		if b := id[i]; (b < 'A' || b > 'Z') && (b < '2' || b > '7') { // not base32
 			return "", nil, false
 		}
 	}
 	return id, raw, true
 }
 
+// insert stores a new family.
 func (f *family) insert(c store.Conn) error {
 	granted, err := json.Marshal(f.Grant)
 	if err != nil {
@@ -105,6 +108,7 @@ func (f *family) insert(c store.Conn) error {
 
 const familyColumns = "id, client_id, user_id, granted, generation, present, previous, graces, rotated_at, created_at, expires_at, revoked_at"
 
+// scanFamily returns the family in a row with the columns familyColumns.
 func scanFamily(r store.Row) (*family, error) {
 	f := new(family)
 	var granted, present, previous string
@@ -120,8 +124,9 @@ func scanFamily(r store.Row) (*family, error) {
 	return f, json.Unmarshal([]byte(granted), &f.Grant)
 }
 
-var errNoFamily = errors.New("there is no such family")
+var errNoFamily = errors.New("the token family does not exist")
 
+// findFamily returns the family with an id, or errNoFamily.
 func (t *Tokens) findFamily(ctx context.Context, id string) (f *family, err error) {
 	err = t.ReadBriefly(ctx, func(c store.Conn) error {
 		f, err = scanFamily(c.Row("SELECT "+familyColumns+" FROM authserver_families WHERE id = ?", id))
@@ -135,16 +140,16 @@ func (f *family) alive(now time.Time) bool { return !f.revoked && now.Before(f.e
 
 // Renewal is a token request with a refresh token.
 type Renewal struct {
-	Client    *clients.Client
+	Client    *clients.Client // the authenticated client
 	Token     string
-	Scope     string // empty for the granted scope
-	Resources []string
-	JKT       string
-	Address   string
+	Scope     string   // empty for the granted scope
+	Resources []string // the values of the parameter resource (RFC 8707); may be empty
+	JKT       string   // the thumbprint of the key in the request's DPoP proof (RFC 9449), or "" without a proof
+	Address   string   // the IP address of the request, for the audit feed
 }
 
 // errStale means that a concurrent request changed the family.
-var errStale = errors.New("the family has changed meanwhile")
+var errStale = errors.New("a concurrent request has changed the token family")
 
 // Refresh exchanges a refresh token for a new refresh token and an access token (RFC 6749 section 6). Exactly one of
 // several concurrent attempts with the same token succeeds. A later attempt revokes the family, unless it comes within
@@ -162,6 +167,7 @@ func (t *Tokens) Refresh(ctx context.Context, r Renewal) (Answer, error) {
 	}
 }
 
+// refuseRefresh returns the error for a refresh token that is, for example, "unknown" or "expired".
 func refuseRefresh(state string) error {
 	return kernel.Refuse(kernel.InvalidGrant, "the refresh token is %s", state)
 }
@@ -175,10 +181,10 @@ func (t *Tokens) refresh(ctx context.Context, r Renewal, id string, raw []byte) 
 		return Answer{}, refuseRefresh("unknown")
 	case err != nil:
 		return Answer{}, err
-	case !f.issued(raw):
+	case !f.hasIssued(raw):
 		return Answer{}, refuseRefresh("unknown")
 	case f.Client != r.Client.ID:
-		return Answer{}, refuseRefresh("of another client")
+		return Answer{}, refuseRefresh("issued to another client")
 	case f.revoked:
 		return Answer{}, refuseRefresh("revoked")
 	case !f.alive(t.Now()):
@@ -186,26 +192,26 @@ func (t *Tokens) refresh(ctx context.Context, r Renewal, id string, raw []byte) 
 	}
 	sum := digest(r.Token)
 	if !f.rotation.has(sum) && !f.rotation.graceful(sum, t.Now(), t.options.Grace) {
-		return Answer{}, t.reusedRefresh(ctx, f, r)
+		return Answer{}, t.revokeReusedFamily(ctx, f, r)
 	}
 	scope, targets, err := t.narrow(ctx, f, r)
 	if err != nil {
 		return Answer{}, err
 	}
-	answer, issued, err := t.make(ctx, Order{
+	answer, issued, err := t.signAccessToken(ctx, Order{
 		Client: r.Client, Subject: f.User, Scope: scope, Resources: targets, Family: f.id, AuthTime: f.AuthTime,
 		ACR: ClassOf(f.Methods), JKT: r.JKT, Life: t.options.AccessLife,
 	})
 	if err != nil {
 		return Answer{}, err
 	}
-	answer.Refresh = f.next()
-	f.Nonce = "" // only for the first ID token (OpenID Connect Core section 12.2)
+	answer.Refresh = f.newToken()
+	f.Nonce = "" // only the first ID token has a nonce (OpenID Connect Core section 12.2)
 	if err := t.addIDToken(ctx, f.Grant, &answer); err != nil {
 		return Answer{}, err
 	}
 	if f.JKT == "" && r.Client.Public() {
-		f.JKT = r.JKT // RFC 9449 section 5: the next one is bound to the key of this proof
+		f.JKT = r.JKT // the next refresh token is bound to the key of this proof (RFC 9449 section 5)
 	}
 	if err := t.rotate(ctx, f, sum, digest(answer.Refresh)); err != nil {
 		return Answer{}, err
@@ -215,14 +221,14 @@ func (t *Tokens) refresh(ctx context.Context, r Renewal, id string, raw []byte) 
 		Action: "token.refreshed", Actor: f.User, Client: f.Client, Address: r.Address,
 		Detail: []string{"family", f.id, "jti", issued.JTI},
 	})
-	t.note(ctx, issued)
+	t.queueIssuance(ctx, issued)
 	return answer, nil
 }
 
-// narrow returns the scope and the resources of a refresh. It makes all checks that can fail, so that a refused request
-// does not use up the token.
+// narrow returns the scope and the resources of a refresh, which the request may limit to a part of the granted ones.
+// It makes all checks that can fail, so that a refused request does not use up the token.
 func (t *Tokens) narrow(ctx context.Context, f *family, r Renewal) ([]string, []*resources.Resource, error) {
-	if err := t.activeUser(ctx, f.User); err != nil {
+	if err := t.requireActiveUser(ctx, f.User); err != nil {
 		return nil, nil, err
 	}
 	if !r.Client.May(clients.GrantRefresh) {
@@ -240,11 +246,13 @@ func (t *Tokens) narrow(ctx context.Context, f *family, r Renewal) ([]string, []
 			return nil, nil, kernel.Refuse(kernel.InvalidScope, "the scope %s was not granted", word)
 		}
 	}
+	// The scope for which the client is registered may have been reduced since the grant.
 	scope, ceiling := requested, t.options.Clients.Ceiling(r.Client)
 	if len(requested) == 0 {
-		if scope = resources.Cut(f.Scope, ceiling); len(scope) == 0 && len(f.Scope) > 0 {
+		scope = resources.Cut(f.Scope, ceiling)
+		if len(scope) == 0 && len(f.Scope) > 0 {
 			return nil, nil, kernel.Refuse(kernel.InvalidScope,
-				"the client is registered for nothing of what was granted any more")
+				"the client is no longer registered for any of the granted scopes")
 		}
 	} else if err := resources.Within(requested, ceiling); err != nil {
 		return nil, nil, err
@@ -253,12 +261,12 @@ func (t *Tokens) narrow(ctx context.Context, f *family, r Renewal) ([]string, []
 	return scope, targets, err
 }
 
-// rotate stores that the refresh token used is spent, and that the token next replaces it. It returns errStale if the
-// family has changed. A refresh writes nothing else.
+// rotate stores that the refresh token used is spent, and that the token next replaces it; both are given as digests.
+// It returns errStale if the family has changed. A refresh writes nothing else in this transaction.
 func (t *Tokens) rotate(ctx context.Context, f *family, used, next string) error {
 	now := t.Now()
-	to := f.rotation.replace(used, next, now, t.options.Grace)
-	present, previous := to.columns()
+	rotation := f.rotation.replace(used, next, now, t.options.Grace)
+	present, previous := rotation.columns()
 	granted, err := json.Marshal(f.Grant)
 	if err != nil {
 		return err
@@ -274,9 +282,9 @@ func (t *Tokens) rotate(ctx context.Context, f *family, used, next string) error
 	})
 }
 
-// reusedRefresh revokes a family in which a refresh token was used twice, since the token may have been stolen (RFC
-// 9700 section 4.14.2). It returns the error for the client.
-func (t *Tokens) reusedRefresh(ctx context.Context, f *family, r Renewal) error {
+// revokeReusedFamily revokes a family in which a refresh token was used twice, since the token may have been stolen
+// (RFC 9700 section 4.14.2). It returns the error for the client.
+func (t *Tokens) revokeReusedFamily(ctx context.Context, f *family, r Renewal) error {
 	revoked, err := t.revokeFamily(ctx, f.id, "reuse")
 	if err != nil {
 		return err
@@ -288,5 +296,5 @@ func (t *Tokens) reusedRefresh(ctx context.Context, f *family, r Renewal) error 
 			Detail: []string{"family", f.id, "reason", "reuse"},
 		})
 	}
-	return refuseRefresh("one that was used before; all tokens of its family have been revoked")
+	return refuseRefresh("already used; all tokens that descend from the same sign-in have been revoked")
 }

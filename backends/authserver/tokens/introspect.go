@@ -11,9 +11,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 )
 
-// lookedEvery is the minimum time between two audit events for the same client and token. Many clients introspect a
-// token at each request.
-const lookedEvery = time.Minute
+// auditInterval is the minimum time between two audit events of introspections of a token by the same client. Many
+// clients introspect a token at each request.
+const auditInterval = time.Minute
 
 // Introspect returns the introspection response for a token (RFC 7662 section 2.2). The response is nil if the token is
 // not active or the client may not see it.
@@ -38,36 +38,38 @@ func (t *Tokens) Introspect(ctx context.Context, client *clients.Client, text, a
 	return claims.appendIntrospection(make([]byte, 0, 600), user.Email), nil
 }
 
-// auditIntrospection records in the audit feed that a client has introspected a token. The kind names the type of the
-// id: a jti or a family.
+// auditIntrospection records in the audit feed that a client has introspected a token, at most once per auditInterval.
+// The kind is "jti" if id is that of an access token, and "family" if id is that of a refresh token's family.
 func (t *Tokens) auditIntrospection(
 	ctx context.Context, action string, client *clients.Client, address, kind, id string,
 ) {
-	if t.looks.Allow(client.ID + " " + id) {
+	if t.auditLimit.Allow(client.ID + " " + id) {
 		t.Audit(ctx, kernel.Event{
 			Action: action, Actor: client.ID, Client: client.ID, Address: address, Detail: []string{kind, id},
 		})
 	}
 }
 
-// isRuntimeClient reports whether a client serves one of the token's resources: the policy of the resource lists the
-// client among its runtime clients.
+// isRuntimeClient reports whether the policy of one of the resources in a token's audience lists the client among its
+// runtime clients, which serve the resource.
 func (t *Tokens) isRuntimeClient(ctx context.Context, client *clients.Client, audience Audience) (bool, error) {
 	all, err := t.options.Catalog.All(ctx)
 	if err != nil {
 		return false, err
 	}
 	for _, r := range all {
-		named := r.URI != "" && slices.ContainsFunc(audience, func(name string) bool { return kernel.SameURI(name, r.URI) })
-		if named && slices.Contains(r.Policy.Runtime.ClientIDs, client.ID) {
+		inAudience := r.URI != "" &&
+			slices.ContainsFunc(audience, func(uri string) bool { return kernel.SameURI(uri, r.URI) })
+		if inAudience && slices.Contains(r.Policy.Runtime.ClientIDs, client.ID) {
 			return true, nil
 		}
 	}
 	return false, nil
 }
 
-// introspectRefresh returns the introspection response for a refresh token, or nil if the client may not see it. The
-// token consists of the id of its family and the bytes raw, and has the digest sum.
+// introspectRefresh returns the introspection response for a refresh token. The response is nil if the token is not
+// active or belongs to another client. The arguments id and raw are the results of splitRefresh, and sum is the digest
+// of the token.
 func (t *Tokens) introspectRefresh(
 	ctx context.Context, client *clients.Client, id string, raw []byte, sum, address string,
 ) ([]byte, error) {
@@ -78,7 +80,7 @@ func (t *Tokens) introspectRefresh(
 	if err != nil {
 		return nil, err
 	}
-	if !f.issued(raw) || !f.alive(t.Now()) || !f.rotation.has(sum) {
+	if !f.hasIssued(raw) || !f.alive(t.Now()) || !f.rotation.has(sum) {
 		return nil, nil
 	}
 	if f.Client != client.ID {

@@ -13,19 +13,19 @@ import (
 
 // Issuance is the stored record of an issued access token.
 type Issuance struct {
-	ID            int64
-	JTI           string
-	Family        string
-	User          string
-	Client        string
-	ConsentClient string
+	ID            int64  // the number of the row, in the order in which rows were stored
+	JTI           string // the claim jti
+	Family        string // the id of the token family; may be empty
+	User          string // the user who is the subject; empty if the subject is a client
+	Client        string // the client_id
+	ConsentClient string // the client at which the user signed in, if the token was obtained by exchange
 	Resource      string // ids, separated by spaces
 	Scope         string
-	Kind          string
-	Parent        string
-	JKT           string
-	Agent         string
-	Chain         string
+	Kind          string // the kind of the resource, such as resources.Mint
+	Parent        string // the jti of the token that was exchanged for this one; may be empty
+	JKT           string // the thumbprint of the key that the token is bound to; may be empty
+	Agent         string // the claim agent_id
+	Chain         string // the claim agent_chain, separated by spaces
 	IssuedAt      time.Time
 	ExpiresAt     time.Time
 	RevokedAt     time.Time // zero if not revoked
@@ -33,68 +33,70 @@ type Issuance struct {
 
 const (
 	issuanceColumns = "jti, family, user_id, client_id, consent_client_id, resource_id, scope, kind, parent_jti, jkt, agent_id, agent_chain, issued_at, expires_at"
-	issuanceCount   = 14
+	// issuanceCount is the number of columns in issuanceColumns.
+	issuanceCount = 14
 	// issuanceRows is the number of rows inserted by one statement.
 	issuanceRows = 50
 )
 
 // note queues an issuance to be stored soon. It blocks while too many are queued. It returns no error: even without its
 // row the token is valid and can be revoked, and the code or refresh token has already been spent.
-func (t *Tokens) note(ctx context.Context, i Issuance) {
+func (t *Tokens) queueIssuance(ctx context.Context, i Issuance) {
 	for !t.issuances.Add(i) {
-		_ = t.issuances.Flush(ctx) // lost has been called
+		_ = t.issuances.Flush(ctx) // after an error, lostIssuances has been called
 	}
 }
 
 // storeIssuances writes issuances to the database in one transaction.
 func (t *Tokens) storeIssuances(ctx context.Context, rows []Issuance) error {
 	return t.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
-		for part := rows; len(part) > 0; {
+		for remaining := rows; len(remaining) > 0; {
 			n := issuanceRows
-			if len(part) < n {
-				n = 1
+			if len(remaining) < n {
+				n = 1 // so that there are only two different statements
 			}
-			if err := insertIssuances(c, part[:n]); err != nil {
+			if err := insertIssuances(c, remaining[:n]); err != nil {
 				return err
 			}
-			part = part[n:]
+			remaining = remaining[n:]
 		}
 		return nil
 	})
 }
 
-// insertIssuances inserts the rows of issuances.
+// insertIssuances inserts issuances with one statement.
 func insertIssuances(c store.Conn, rows []Issuance) error {
-	const places = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+	const placeholders = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 	args := make([]any, 0, len(rows)*issuanceCount)
 	for i := range rows {
 		r := &rows[i]
 		args = append(args, r.JTI, r.Family, r.User, r.Client, r.ConsentClient, r.Resource, r.Scope, r.Kind, r.Parent, r.JKT,
 			r.Agent, r.Chain, r.IssuedAt.UnixMicro(), r.ExpiresAt.UnixMicro())
 	}
-	_, err := c.Exec("INSERT INTO authserver_issuances ("+issuanceColumns+") VALUES "+places+strings.Repeat(","+
-		places, len(rows)-1), args...)
+	_, err := c.Exec("INSERT INTO authserver_issuances ("+issuanceColumns+") VALUES "+
+		placeholders+strings.Repeat(","+placeholders, len(rows)-1), args...)
 	return err
 }
 
+// lostIssuances logs issuances that could not be stored.
 func (t *Tokens) lostIssuances(rows []Issuance, err error) {
 	for i := range rows {
-		t.Logger().Error("an issuance could not be written down", zap.String("jti", rows[i].JTI), zap.String("client",
-			rows[i].Client), zap.Error(err))
+		t.Logger().Error("the record of an issued access token could not be stored",
+			zap.String("jti", rows[i].JTI), zap.String("client", rows[i].Client), zap.Error(err))
 	}
 }
 
-// IssuanceFilter selects issuances.
+// IssuanceFilter selects issuances. Zero fields select all of them.
 type IssuanceFilter struct {
-	User, Client, JTI, Resource string
-	Since                       time.Time
+	User, Client, JTI string
+	Resource          string    // the id of a resource
+	Since             time.Time // the earliest time of issuance
 	// Live selects only issuances whose tokens are neither expired nor revoked.
 	Live bool
 	ID   int64
 }
 
-// Listing returns the query of the filter. An issuance is expired if its expiry is before now, in microseconds since
-// 1970.
+// Listing returns the query of the filter. The time now, in microseconds since 1970, is used for Live.
 func (f IssuanceFilter) Listing(now int64) kernel.Listing {
 	l := kernel.Listing{Columns: "id, " + issuanceColumns + ", revoked_at", Table: "authserver_issuances", ID: "id"}
 	if f.ID != 0 {
@@ -110,7 +112,7 @@ func (f IssuanceFilter) Listing(now int64) kernel.Listing {
 		l.And("jti = ?", f.JTI)
 	}
 	if f.Resource != "" {
-		l.And("' ' || resource_id || ' ' LIKE ?", "% "+escapeLike(f.Resource)+" %")
+		l.And("' ' || resource_id || ' ' LIKE ?", "% "+withoutWildcards(f.Resource)+" %")
 	}
 	if !f.Since.IsZero() {
 		l.And("issued_at >= ?", f.Since.UnixMicro())
@@ -134,17 +136,17 @@ func (t *Tokens) TotalIssuances(ctx context.Context, f IssuanceFilter, limit int
 	return kernel.CountRows(ctx, t.Server, f.Listing(t.Micros()).Find, limit)
 }
 
-// Place returns the position of an issuance in a list.
+// Place returns the position of an issuance in a list, for paging.
 func (i Issuance) Place() kernel.Place { return kernel.Place{At: i.ID} }
 
-// escapeLike removes the wildcards of LIKE, which no id contains.
-func escapeLike(text string) string { return strings.NewReplacer("%", "", "_", "").Replace(text) }
+// withoutWildcards removes the wildcards of LIKE from an id. The ids of resources contain none.
+func withoutWildcards(text string) string { return strings.NewReplacer("%", "", "_", "").Replace(text) }
 
+// scanIssuance returns the issuance in a row with the columns of IssuanceFilter.Listing.
 func scanIssuance(r store.Row) (i Issuance, err error) {
 	var issued, expires, revoked int64
 	err = r.Scan(&i.ID, &i.JTI, &i.Family, &i.User, &i.Client, &i.ConsentClient, &i.Resource, &i.Scope, &i.Kind, &i.Parent,
-		&i.JKT, &i.Agent, &i.Chain,
-		&issued, &expires, &revoked)
+		&i.JKT, &i.Agent, &i.Chain, &issued, &expires, &revoked)
 	i.IssuedAt, i.ExpiresAt = time.UnixMicro(issued), time.UnixMicro(expires)
 	if revoked != 0 {
 		i.RevokedAt = time.UnixMicro(revoked)

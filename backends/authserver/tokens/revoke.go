@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
@@ -14,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// ignoreUnknown returns nil if err means that a token is invalid or its client unknown, and otherwise err.
+// ignoreUnknown returns nil if err means that a token is invalid or that its client does not exist, and otherwise err.
 func ignoreUnknown(err error) error {
 	if errors.Is(err, keys.ErrToken) || errors.Is(err, jwt.ErrLong) || errors.Is(err, clients.ErrUnknown) {
 		return nil
@@ -22,8 +21,8 @@ func ignoreUnknown(err error) error {
 	return err
 }
 
-// revokeFamily revokes a family and all its tokens, and stores the reason. It returns false if the family does not
-// exist or was already revoked.
+// revokeFamily revokes a family and all its tokens. The reason is stored and is a label of the metric. revokeFamily
+// returns false if the family does not exist or was already revoked.
 func (t *Tokens) revokeFamily(ctx context.Context, id, reason string) (revoked bool, err error) {
 	if err := t.Flush(ctx); err != nil {
 		return false, err
@@ -35,7 +34,7 @@ func (t *Tokens) revokeFamily(ctx context.Context, id, reason string) (revoked b
 		if revoked = n > 0; err != nil {
 			return err
 		}
-		return t.end(c, until, id)
+		return t.denyFamilies(c, until, id)
 	})
 	t.denyHere(until, id)
 	if revoked && err == nil {
@@ -44,13 +43,14 @@ func (t *Tokens) revokeFamily(ctx context.Context, id, reason string) (revoked b
 	return revoked, err
 }
 
-// end denies the access tokens of families until the given time and marks their issuances as revoked.
-func (t *Tokens) end(c store.Conn, until time.Time, families ...string) error {
+// denyFamilies denies the access tokens of families until the given time and marks their issuances as revoked. After
+// the commit the caller must call denyHere with the families.
+func (t *Tokens) denyFamilies(c store.Conn, until time.Time, families ...string) error {
 	if err := t.denied.deny(c, until, families...); err != nil {
 		return err
 	}
 	for _, id := range families {
-		from, to := id+".", id+"/" // '/' is the character after '.'; see newJTI
+		from, to := id+".", id+"/" // the jtis that begin with id and a dot (see newJTI), since '/' follows '.' in ASCII
 		if _, err := c.Exec("UPDATE authserver_issuances SET revoked_at = ? WHERE jti >= ? AND jti < ? AND revoked_at = 0",
 			t.Micros(), from, to); err != nil {
 			return err
@@ -63,7 +63,7 @@ func (t *Tokens) end(c store.Conn, until time.Time, families ...string) error {
 // returned an error, since the transaction may have been committed nevertheless.
 func (t *Tokens) denyHere(until time.Time, ids ...string) {
 	for _, id := range ids {
-		t.denied.heard(id + " " + strconv.FormatInt(until.UnixMicro(), 10))
+		t.denied.add(id, until.UnixMicro())
 	}
 }
 
@@ -97,7 +97,7 @@ func (t *Tokens) Revoke(ctx context.Context, client *clients.Client, text, addre
 		return ignoreUnknown(err)
 	}
 	if claims.Client != client.ID {
-		t.denyRevocation(ctx, client, claims.Client, address)
+		t.auditDeniedRevocation(ctx, client, claims.Client, address)
 		return nil
 	}
 	if err := t.RevokeToken(ctx, claims.ID, time.Unix(claims.Expires, 0), "client"); err != nil {
@@ -110,19 +110,20 @@ func (t *Tokens) Revoke(ctx context.Context, client *clients.Client, text, addre
 	return nil
 }
 
-// revokeRefresh revokes the family of a refresh token at the request of the token's client.
+// revokeRefresh implements Revoke for a refresh token, given by the results id and raw of splitRefresh. It revokes the
+// token's family.
 func (t *Tokens) revokeRefresh(
 	ctx context.Context, client *clients.Client, id string, raw []byte, address string,
 ) error {
 	f, err := t.findFamily(ctx, id)
-	if errors.Is(err, errNoFamily) || err == nil && !f.issued(raw) {
+	if errors.Is(err, errNoFamily) || err == nil && !f.hasIssued(raw) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	if f.Client != client.ID {
-		t.denyRevocation(ctx, client, f.Client, address)
+		t.auditDeniedRevocation(ctx, client, f.Client, address)
 		return nil
 	}
 	revoked, err := t.revokeFamily(ctx, id, "client")
@@ -136,17 +137,19 @@ func (t *Tokens) revokeRefresh(
 	return nil
 }
 
-func (t *Tokens) denyRevocation(ctx context.Context, client *clients.Client, owner, address string) {
+// auditDeniedRevocation records in the audit feed that a client tried to revoke a token of the client owner.
+func (t *Tokens) auditDeniedRevocation(ctx context.Context, client *clients.Client, owner, address string) {
 	t.Audit(ctx, kernel.Event{
 		Action: "token.revoke_denied", Actor: client.ID, Client: client.ID, Address: address,
 		Detail: []string{"of", owner},
 	})
 }
 
-// revokeFamilies revokes the families that match a condition and for which fits returns true, and stores the reason. It
-// denies their access tokens until the given time, and returns the ids of the families. A nil fits means all of them.
+// revokeFamilies revokes the families that match a condition in SQL with the arguments args, and stores the reason. If
+// selects is not nil, only families for which it returns true are revoked. revokeFamilies denies their access tokens
+// until the given time, and returns the ids of the families. After the commit the caller must call denyHere with them.
 func (t *Tokens) revokeFamilies(
-	c store.Conn, until time.Time, reason, condition string, args []any, fits func(f *family) bool,
+	c store.Conn, until time.Time, reason, condition string, args []any, selects func(f *family) bool,
 ) (ids []string, err error) {
 	families, err := store.List(c, scanFamily, "SELECT "+familyColumns+" FROM authserver_families WHERE "+
 		condition+" AND revoked_at = 0 AND expires_at > ?"+c.Lock(), append(args, t.Micros())...)
@@ -154,7 +157,7 @@ func (t *Tokens) revokeFamilies(
 		return nil, err
 	}
 	for _, f := range families {
-		if fits != nil && !fits(f) {
+		if selects != nil && !selects(f) {
 			continue
 		}
 		if _, err := c.Exec("UPDATE authserver_families SET revoked_at = ?, reason = ? WHERE id = ?",
@@ -163,7 +166,7 @@ func (t *Tokens) revokeFamilies(
 		}
 		ids = append(ids, f.id)
 	}
-	return ids, t.end(c, until, ids...)
+	return ids, t.denyFamilies(c, until, ids...)
 }
 
 // EndUser revokes all tokens of a user, in a transaction of the caller. Before the transaction the caller must call
@@ -175,6 +178,7 @@ func (t *Tokens) EndUser(c store.Conn, user string) error {
 	return err
 }
 
+// countRevoked adds n revocations to the metric.
 func (t *Tokens) countRevoked(reason string, n int) {
 	for range n {
 		t.Count("tokens_revoked_total", reason)
@@ -191,14 +195,15 @@ func (t *Tokens) endUser(c store.Conn, user string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	jtis, err := t.endAlone(c, until, "user_id", user)
+	jtis, err := t.revokeStandalone(c, until, "user_id", user)
 	return append(ids, jtis...), err
 }
 
-// endAlone denies those access tokens of a user or client that do not end when its families are revoked: tokens without
-// a family, and tokens obtained by exchange. The column and id select the user or client. It returns the ids of these
-// tokens, and marks them and all tokens exchanged from them as revoked.
-func (t *Tokens) endAlone(c store.Conn, until time.Time, column, id string) ([]string, error) {
+// revokeStandalone denies those access tokens of a user or client that do not end when its families are revoked: tokens
+// without a family, and tokens obtained by exchange. The column is user_id or client_id, and id its value.
+// revokeStandalone marks these tokens and all tokens exchanged from them as revoked, and returns the jtis of these
+// tokens, with which the caller must call denyHere after the commit.
+func (t *Tokens) revokeStandalone(c store.Conn, until time.Time, column, id string) ([]string, error) {
 	jtis, err := store.List(c, func(r store.Row) (jti string, err error) { return jti, r.Scan(&jti) },
 		"SELECT jti FROM authserver_issuances WHERE "+
 			column+" = ? AND (family = '' OR parent_jti <> '') AND revoked_at = 0 AND expires_at > ?", id, t.Micros())
@@ -223,7 +228,7 @@ func (t *Tokens) RevokeClient(ctx context.Context, client string) (n int, err er
 		if ids, err = t.revokeFamilies(c, until, "client_revoked", "client_id = ?", []any{client}, nil); err != nil {
 			return err
 		}
-		jtis, err := t.endAlone(c, until, "client_id", client)
+		jtis, err := t.revokeStandalone(c, until, "client_id", client)
 		ids = append(ids, jtis...)
 		return err
 	})
@@ -246,7 +251,8 @@ func (t *Tokens) ClientsOf(ctx context.Context, user string) ([]string, error) {
 	})
 }
 
-// RevokeUserClient revokes a client's token families for a user, and its unused codes.
+// RevokeUserClient revokes the token families that a client has for a user, and deletes its unused authorization codes
+// for the user.
 func (t *Tokens) RevokeUserClient(ctx context.Context, user, client string) error {
 	until := t.Now().Add(t.options.LongestLife)
 	var ids []string
@@ -265,8 +271,9 @@ func (t *Tokens) RevokeUserClient(ctx context.Context, user, client string) erro
 	return err
 }
 
-// EndConsent revokes the tokens of a client for a user that depend on a consent for a resource, in a transaction of the
-// caller. After the commit the caller must pass the returned families to Ended.
+// EndConsent revokes the tokens of a client for a user that depend on a consent, in a transaction of the caller. All
+// arguments are ids; the consent is for the resource. After the commit the caller must pass the returned families to
+// Ended.
 func (t *Tokens) EndConsent(c store.Conn, user, client, resource, consent string) (families []string, err error) {
 	until := t.Now().Add(t.options.LongestLife)
 	families, err = t.revokeFamilies(c, until, "consent", "user_id = ? AND client_id = ?",
@@ -280,10 +287,11 @@ func (t *Tokens) EndConsent(c store.Conn, user, client, resource, consent string
 		return nil, err
 	}
 	return families, t.revokeDerived(c, "user_id = ? AND consent_client_id = ? AND ' ' || resource_id || ' ' LIKE ?",
-		user, client, "% "+escapeLike(resource)+" %")
+		user, client, "% "+withoutWildcards(resource)+" %")
 }
 
-// Ended denies on this node at once the tokens that EndConsent revoked. The families are the result of EndConsent.
+// Ended makes this node reject the tokens that EndConsent revoked, from now on. The families are the result of
+// EndConsent.
 func (t *Tokens) Ended(consent string, families []string) {
 	until := t.Now().Add(t.options.LongestLife)
 	t.denyHere(until, consent)
@@ -301,8 +309,8 @@ func (t *Tokens) LiveOfUser(ctx context.Context, user string) (int64, error) {
 	return t.live(ctx, "user_id", user)
 }
 
-// live returns the number of access tokens and families that are neither expired nor revoked and have the value id in a
-// column.
+// live returns the number of access tokens and families that are neither expired nor revoked and whose column, user_id
+// or client_id, is id. Families without a refresh token are not counted.
 func (t *Tokens) live(ctx context.Context, column, id string) (n int64, err error) {
 	if err := t.Flush(ctx); err != nil {
 		return 0, err
@@ -318,12 +326,13 @@ func (t *Tokens) live(ctx context.Context, column, id string) (n int64, err erro
 }
 
 const (
+	// sweepRows is the number of rows that one statement deletes.
 	sweepRows = 1000
 	// issuanceMemory is how long an issuance is stored after its token has expired.
 	issuanceMemory = 24 * time.Hour
 )
 
-// Sweep removes expired rows, and returns their number.
+// Sweep deletes rows that expired long enough ago, and returns their number.
 func (t *Tokens) Sweep(ctx context.Context) (int, error) {
 	now := t.Now()
 	var total int64
@@ -339,10 +348,14 @@ func (t *Tokens) Sweep(ctx context.Context) (int, error) {
 			"DELETE FROM authserver_families WHERE id IN (SELECT id FROM authserver_families WHERE expires_at <= ? LIMIT ?)",
 			now.Add(-t.options.LongestLife),
 		},
-		{"DELETE FROM authserver_issuances WHERE id IN (SELECT id FROM authserver_issuances WHERE expires_at <= ? ORDER BY id LIMIT ?)", now.Add(-issuanceMemory)},
+		{
+			"DELETE FROM authserver_issuances WHERE id IN (SELECT id FROM authserver_issuances WHERE expires_at <= ? ORDER BY id LIMIT ?)",
+			now.Add(-issuanceMemory),
+		},
 	} {
 		n, err := t.DB.Purge(ctx, sweepRows, s.statement, s.before.UnixMicro())
-		if total += n; err != nil {
+		total += n
+		if err != nil {
 			return int(total), err
 		}
 	}

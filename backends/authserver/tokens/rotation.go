@@ -24,13 +24,13 @@ type rotation struct {
 
 // present is a valid refresh token.
 type present struct {
-	sum    string
-	before string // the token that it replaced, while that may be used again; else empty
+	sum      string // the digest of the token
+	replaces string // the digest of the token that it replaced, while that may be used again; otherwise empty
 }
 
 // used is a refresh token that was replaced by another.
 type used struct {
-	sum    string
+	sum    string // the digest of the token
 	usedAt time.Time
 	graces int // how often it was accepted again
 }
@@ -61,8 +61,8 @@ func parseRotation(presentText, previousText string, usedAt time.Time, graces in
 func (r *rotation) columns() (present, previous string) {
 	tokens := make([]string, 0, len(r.present))
 	for _, p := range r.present {
-		if p.before != "" {
-			p.sum += ":" + p.before
+		if p.replaces != "" {
+			p.sum += ":" + p.replaces
 		}
 		tokens = append(tokens, p.sum)
 	}
@@ -73,7 +73,7 @@ func (r *rotation) columns() (present, previous string) {
 	return strings.Join(tokens, " "), strings.Join(used, " ")
 }
 
-// has reports whether the refresh token with the digest sum is valid.
+// has reports whether the refresh token with the digest sum is valid and has not been used.
 func (r *rotation) has(sum string) bool {
 	return slices.ContainsFunc(r.present, func(p present) bool { return p.sum == sum })
 }
@@ -89,34 +89,37 @@ func (r *rotation) graceful(sum string, now time.Time, grace time.Duration) bool
 // replace returns a copy of the rotation in which the token next has replaced the token sum; both are given as digests.
 // The token sum must be valid or graceful. Without a grace period the copy has no used tokens: the columns then hold
 // only the digest next, which every version of this server can read.
-func (r *rotation) replace(sum, next string, now time.Time, grace time.Duration) (to rotation) {
-	entry, before := used{sum: sum, usedAt: now}, ""
+func (r *rotation) replace(sum, next string, now time.Time, grace time.Duration) (result rotation) {
+	predecessor := "" // the token that sum replaced; its replacement was received, so it is not accepted again
 	for _, p := range r.present {
 		if p.sum == sum {
-			before = p.before // its replacement is being used now
-			continue
+			predecessor = p.replaces
+		} else {
+			result.present = append(result.present, p)
 		}
-		to.present = append(to.present, p)
 	}
+	newlyUsed := used{sum: sum, usedAt: now}
 	for _, u := range r.used {
 		switch {
-		case u.sum == sum:
-			entry = used{sum, u.usedAt, u.graces + 1}
-		case u.sum != before && now.Sub(u.usedAt) <= grace:
-			to.used = append(to.used, u)
+		case u.sum == sum: // accepted again within the grace period
+			newlyUsed = used{sum, u.usedAt, u.graces + 1}
+		case u.sum != predecessor && now.Sub(u.usedAt) <= grace:
+			result.used = append(result.used, u)
 		}
 	}
-	if to.used = append(to.used, entry); grace <= 0 {
-		to.used = nil
+	if grace > 0 {
+		result.used = append(result.used, newlyUsed)
+	} else {
+		result.used = nil
 	}
-	to.present = append(to.present, present{sum: next, before: sum})
-	if len(to.present) > maxPresent {
-		to.present = to.present[len(to.present)-maxPresent:]
+	result.present = append(result.present, present{sum: next, replaces: sum})
+	if len(result.present) > maxPresent {
+		result.present = result.present[len(result.present)-maxPresent:]
 	}
-	for i, p := range to.present { // a link to a token that cannot be used again is not needed
-		if !slices.ContainsFunc(to.used, func(u used) bool { return u.sum == p.before }) {
-			to.present[i].before = ""
+	for i, p := range result.present { // a link to a token that cannot be used again is not needed
+		if !slices.ContainsFunc(result.used, func(u used) bool { return u.sum == p.replaces }) {
+			result.present[i].replaces = ""
 		}
 	}
-	return to
+	return result
 }

@@ -1,12 +1,13 @@
 // Package tokens issues and revokes tokens: authorization codes, access tokens (RFC 9068) and families of refresh
 // tokens (RFC 9700 section 4.14). It keeps the list of denied tokens, which were revoked before they expire.
 //
-// A family is all tokens that descend from one authorization. The jti of an access token begins with the id of its
-// family. A single row therefore denies a whole family, and neither a refresh nor an introspection needs to read a list
-// of tokens.
+// A family consists of all tokens that descend from one authorization. The jti of an access token begins with the id of
+// its family. A single row therefore denies a whole family, and neither a refresh nor an introspection needs to read a
+// list of tokens. An issuance is the stored record of an issued access token.
 package tokens
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -25,14 +26,15 @@ type Options struct {
 	Clients *clients.Clients
 	Catalog *resources.Catalog
 	Keys    *keys.Keys
-	// User returns the user who is a token's subject. Required.
+	// User returns the user with an id. If there is no such user, it returns a User that is not active, and no error.
+	// Required.
 	User func(ctx context.Context, id string) (User, error)
 	// IDToken returns the ID token for an access token whose scope contains openid. Default: responses contain no ID
 	// token.
 	IDToken func(ctx context.Context, g Grant, accessToken string) (string, error)
 
-	// Facts returns the facts about a user from which claim rules of clients and resources make claims. Default: there
-	// are no such claims.
+	// Facts returns the facts about a user from which claim rules of clients and resources make claims. Default: access
+	// tokens contain no such claims.
 	Facts func(ctx context.Context, user string) (*claims.Facts, error)
 
 	// CodeLife is how long an authorization code is valid. Default: 60 s. At most 10 min.
@@ -61,30 +63,25 @@ type User struct {
 // Tokens issues, checks and revokes tokens.
 type Tokens struct {
 	*kernel.Server
-	options   Options
-	users     *kernel.Cache[User]
-	denied    *denied
-	issuances *kernel.Batch[Issuance]
-	verified  *jwt.Cache[*Claims]
-	looks     *ratelimit.Limiter // bounds the audit events of introspections
+	options    Options
+	users      *kernel.Cache[User] // by id
+	denied     *denied
+	issuances  *kernel.Batch[Issuance] // waiting to be stored
+	verified   *jwt.Cache[*Claims]     // caches the results of verify
+	auditLimit *ratelimit.Limiter      // limits the audit events of introspections
 }
 
 // New returns Tokens. Close must be called to release its cache.
 func New(s *kernel.Server, o Options) *Tokens {
-	byDefault := func(d *time.Duration, value time.Duration) {
-		if *d == 0 {
-			*d = value
-		}
-	}
-	byDefault(&o.CodeLife, time.Minute)
-	byDefault(&o.AccessLife, 15*time.Minute)
-	byDefault(&o.RefreshLife, 7*24*time.Hour)
-	byDefault(&o.ClientLife, time.Hour)
+	o.CodeLife = cmp.Or(o.CodeLife, time.Minute)
+	o.AccessLife = cmp.Or(o.AccessLife, 15*time.Minute)
+	o.RefreshLife = cmp.Or(o.RefreshLife, 7*24*time.Hour)
+	o.ClientLife = cmp.Or(o.ClientLife, time.Hour)
 	o.LongestLife = max(o.LongestLife, o.AccessLife, o.ClientLife)
 	t := &Tokens{Server: s, options: o}
 	t.users = kernel.NewCache(20_000, s.Now, o.User)
 	t.denied = newDenied(s)
-	t.looks = ratelimit.New(ratelimit.Every(1, lookedEvery), s.Now)
+	t.auditLimit = ratelimit.New(ratelimit.Every(1, auditInterval), s.Now)
 	t.issuances = kernel.NewBatch(t.storeIssuances, t.lostIssuances)
 	var err error
 	if t.verified, err = jwt.NewCache(s.Now, t.verify); err != nil {
@@ -92,9 +89,9 @@ func New(s *kernel.Server, o Options) *Tokens {
 	}
 	s.Watch(users.Topic, func(id string) {
 		t.users.Drop(id)
-		t.denied.requireSync()
+		t.denied.requireSync() // see EndUser
 	})
-	s.Watch(deniedTopic, t.denied.heard)
+	s.Watch(deniedTopic, t.denied.receive)
 	return t
 }
 
@@ -104,5 +101,5 @@ func (t *Tokens) Run(ctx context.Context) { t.issuances.Run(ctx) }
 // Close releases the cache of verified tokens.
 func (t *Tokens) Close() { t.verified.Close() }
 
-// Flush writes the queued issuances.
+// Flush stores the queued issuances.
 func (t *Tokens) Flush(ctx context.Context) error { return t.issuances.Flush(ctx) }

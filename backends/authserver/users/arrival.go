@@ -8,13 +8,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// SwapGroups removes the groups in less from a user and adds those in more, up to the maximum number of groups. c must
-// be a transaction.
-func (s *Users) SwapGroups(c store.Conn, u *User, less, more []string) error {
+// SwapGroups removes groups from a user and adds others, up to the maximum number of groups. A group that is both
+// removed and added stays. SwapGroups stores the result and changes u. c must be a transaction; after the commit the
+// caller must call Note.
+func (s *Users) SwapGroups(c store.Conn, u *User, remove, add []string) error {
 	groups := slices.DeleteFunc(slices.Clone(u.Groups), func(group string) bool {
-		return slices.Contains(less, group) && !slices.Contains(more, group)
+		return slices.Contains(remove, group) && !slices.Contains(add, group)
 	})
-	for _, group := range storable(more) {
+	for _, group := range storable(add) {
 		if !slices.Contains(groups, group) && len(groups) < maxGroup {
 			groups = append(groups, group)
 		}
@@ -22,7 +23,7 @@ func (s *Users) SwapGroups(c store.Conn, u *User, less, more []string) error {
 	if slices.Equal(groups, u.Groups) {
 		return nil
 	}
-	raw, err := json.Marshal(append([]string{}, groups...))
+	raw, err := json.Marshal(append([]string{}, groups...)) // [] even if groups is nil
 	if err != nil {
 		return err
 	}
@@ -35,28 +36,27 @@ func (s *Users) SwapGroups(c store.Conn, u *User, less, more []string) error {
 }
 
 // Note adds an event about the user with an id to the audit feed, and makes this node drop the user from its caches.
-// The event names the actor.
+// The event names the actor. The detail consists of names and values, alternately.
 func (s *Users) Note(ctx context.Context, action, actor, id string, detail ...string) {
 	s.Tell(Topic, id)
 	s.note(ctx, action, actor, id, detail...)
 }
 
-// EndAll ends all sessions and tokens of a user. c must be a transaction.
-func (s *Users) EndAll(c store.Conn, id string) error { return s.end(c, id) }
-
-// HasPassword reports whether a user has a password.
-func HasPassword(c store.Conn, id string) (result bool, err error) {
-	err = c.Row("SELECT password <> '' FROM authserver_users WHERE id = ?", id).Scan(&result)
-	return result, err
+// HasPassword reports whether a user has a password. If the user does not exist, the error is sql.ErrNoRows.
+func HasPassword(c store.Conn, id string) (hasPassword bool, err error) {
+	err = c.Row("SELECT password <> '' FROM authserver_users WHERE id = ?", id).Scan(&hasPassword)
+	return hasPassword, err
 }
 
-// IsOf reports whether a user is linked with a person of an issuer in the section oidc.
+// IsOf reports whether a user is linked with a person at the issuer, the provider of the section oidc. If the user does
+// not exist, the error is sql.ErrNoRows.
 func IsOf(c store.Conn, id, issuer string) (linked bool, err error) {
 	err = c.Row("SELECT subject <> '' AND issuer = ? FROM authserver_users WHERE id = ?", issuer, id).Scan(&linked)
 	return linked, err
 }
 
-// Leave removes the link between a user and the person who has this issuer and subject in the section oidc.
+// Leave removes the link between a user and the person with this issuer and subject at the provider of the section
+// oidc. It does nothing if they are not linked.
 func Leave(c store.Conn, id, issuer, subject string) error {
 	_, err := c.Exec("UPDATE authserver_users SET issuer = '', subject = '' WHERE id = ? AND issuer = ? AND subject = ?",
 		id, issuer, subject)

@@ -33,12 +33,12 @@ func (g *Given) Check() error {
 // Given returns the roles and attributes of a user, which may be empty.
 func (s *Users) Given(ctx context.Context, id string) (Given, error) {
 	return kernel.Read(ctx, s.Server, func(c store.Conn) (Given, error) {
-		return givenTo(c, id)
+		return givenIn(c, id)
 	})
 }
 
-// givenTo returns the roles and attributes of the user with an id, within a transaction.
-func givenTo(c store.Conn, id string) (g Given, err error) {
+// givenIn returns the roles and attributes of the user with an id, read with the connection c.
+func givenIn(c store.Conn, id string) (g Given, err error) {
 	var roles, attributes string
 	err = c.Row("SELECT roles, attributes FROM authserver_user_facts WHERE user_id = ?",
 		text.Storable(id)).Scan(&roles, &attributes)
@@ -48,9 +48,9 @@ func givenTo(c store.Conn, id string) (g Given, err error) {
 	return g, errors.Join(json.Unmarshal([]byte(roles), &g.Roles), json.Unmarshal([]byte(attributes), &g.Attributes))
 }
 
-// Regroup replaces the groups, roles and attributes of a user. Nil values are left unchanged. Tokens contain the new
-// values from the next refresh on. The audit event names the actor. If the user does not exist, IsNone reports true for
-// the error. An invalid value is an error with status 422.
+// Regroup replaces the groups, roles and attributes of a user, and returns the user with the new values. Nil arguments
+// leave the stored values unchanged. Tokens contain the new values from the next refresh on. The audit event names the
+// actor. If the user does not exist, IsNone reports true for the error. If a value is invalid, the error has status 422.
 func (s *Users) Regroup(
 	ctx context.Context, id string, groups, roles *[]string, attributes *map[string][]string, actor string,
 ) (*User, Given, error) {
@@ -60,12 +60,12 @@ func (s *Users) Regroup(
 		var locked string
 		// The lock prevents concurrent changes of the same user.
 		if err := c.Row("SELECT id FROM authserver_users WHERE id = ?"+c.Lock(), text.Storable(id)).Scan(&locked); err != nil {
-			return kernel.IfNoRows(err, errNone())
+			return kernel.IfNoRows(err, errNoUser())
 		}
 		if u, err = In(c, id); err != nil {
 			return err
 		}
-		if g, err = givenTo(c, id); err != nil {
+		if g, err = givenIn(c, id); err != nil {
 			return err
 		}
 		set(&u.Groups, groups)
@@ -95,7 +95,7 @@ func (s *Users) Regroup(
 	return u, g, nil
 }
 
-// Put stores the roles and attributes of a user. The user must have been created in the same transaction, and Check
+// Put stores the roles and attributes of a new user. The user must have been created in the same transaction, and Check
 // must have succeeded.
 func (g *Given) Put(c store.Conn, id string) error {
 	if len(g.Roles)+len(g.Attributes) == 0 {
@@ -135,18 +135,21 @@ func (s *Users) Facts(ctx context.Context, id string) (*claims.Facts, error) {
 		if err != nil {
 			return err
 		}
-		g, err := givenTo(c, id)
+		g, err := givenIn(c, id)
 		if err != nil {
 			return err
 		}
 		f.Groups, f.Attributes, f.Roles = u.Groups, g.Attributes, g.Roles
-		more, err := rolesOf(c, withAncestors(u.Groups))
-		for _, role := range more {
+		groupRoles, err := rolesOf(c, withAncestors(u.Groups))
+		if err != nil {
+			return err
+		}
+		for _, role := range groupRoles {
 			if !slices.Contains(f.Roles, role) {
 				f.Roles = append(f.Roles, role)
 			}
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -155,13 +158,12 @@ func (s *Users) Facts(ctx context.Context, id string) (*claims.Facts, error) {
 	return f, nil
 }
 
-// withAncestors returns the groups and the groups that contain them. The name of a group begins with the name of the
-// group that contains it and a slash.
+// withAncestors returns the groups and the groups that contain them: "a/b/c" is contained in "a/b", and that in "a".
 func withAncestors(groups []string) (all []string) {
 	for _, group := range groups {
 		for end := len(group); end > 0; end = strings.LastIndexByte(group[:end], '/') {
-			if !slices.Contains(all, group[:end]) {
-				all = append(all, group[:end])
+			if ancestor := group[:end]; !slices.Contains(all, ancestor) {
+				all = append(all, ancestor)
 			}
 		}
 	}

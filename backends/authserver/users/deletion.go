@@ -13,7 +13,7 @@ import (
 // PlanDeletion schedules the deletion of a user's account for the given time, at the user's request. It ends all
 // sessions and tokens of the user at once.
 func (s *Users) PlanDeletion(ctx context.Context, id string, when time.Time) error {
-	err := s.setDeletion(ctx, id, when.UnixMicro(), s.end)
+	err := s.setDeletion(ctx, id, when.UnixMicro(), s.EndAll)
 	if err == nil {
 		s.note(ctx, "user.deletion_planned", id, id)
 	}
@@ -29,8 +29,9 @@ func (s *Users) CancelDeletion(ctx context.Context, id string) error {
 	return err
 }
 
-// setDeletion sets when a user's account is to be deleted. If when is nil, the account is not deleted. Unless then is
-// nil, setDeletion calls it in the same transaction.
+// setDeletion sets when a user's account is to be deleted, as int64 in microseconds since 1970. If when is nil, the
+// account is not deleted. Unless then is nil, setDeletion calls it in the same transaction. If the user does not exist,
+// IsNone reports true for the error.
 func (s *Users) setDeletion(ctx context.Context, id string, when any, then func(c store.Conn, id string) error) error {
 	return s.changeAndEnd(ctx, id, func(c store.Conn) error {
 		n, err := c.Exec("UPDATE authserver_users SET delete_at = ? WHERE id = ?", when, id)
@@ -38,7 +39,7 @@ func (s *Users) setDeletion(ctx context.Context, id string, when any, then func(
 			return err
 		}
 		if n == 0 {
-			return errNone()
+			return errNoUser()
 		}
 		if then == nil {
 			return nil
@@ -47,7 +48,8 @@ func (s *Users) setDeletion(ctx context.Context, id string, when any, then func(
 	})
 }
 
-// DeletionOf returns when a user's account is to be deleted, or the zero time if no deletion is planned.
+// DeletionOf returns when a user's account is to be deleted, or the zero time if no deletion is planned. If the user
+// does not exist, the error is sql.ErrNoRows.
 func (s *Users) DeletionOf(ctx context.Context, id string) (when time.Time, err error) {
 	var micros sql.NullInt64
 	err = s.Read(ctx, func(c store.Conn) error {
@@ -59,7 +61,7 @@ func (s *Users) DeletionOf(ctx context.Context, id string) (when time.Time, err 
 	return when, err
 }
 
-// maxDeletions is the maximum number of accounts that one run deletes.
+// maxDeletions is the maximum number of accounts that one call of SweepDeleted deletes.
 const maxDeletions = 1000
 
 // SweepDeleted deletes the accounts that are due for deletion and returns their number. It keeps an account whose
@@ -77,7 +79,7 @@ func (s *Users) SweepDeleted(ctx context.Context) (n int, err error) {
 		err := s.remove(ctx, id, id, func(c store.Conn) error {
 			err := c.Row("SELECT id FROM authserver_users WHERE id = ? AND delete_at <= ?", id, now).Scan(new(string))
 			if errors.Is(err, sql.ErrNoRows) {
-				err = errNone()
+				err = errNoUser()
 			}
 			return err
 		})

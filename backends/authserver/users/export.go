@@ -16,23 +16,23 @@ func (s *Users) Each(ctx context.Context, fn func(u *User, hash string) error) e
 		user *User
 		hash string
 	}
-	for after := ""; ; {
-		var list []row
+	for lastID := ""; ; {
+		var rows []row
 		err := s.Read(ctx, func(c store.Conn) (err error) {
-			list, err = store.List(c, func(r store.Row) (found row, err error) {
+			rows, err = store.List(c, func(r store.Row) (found row, err error) {
 				found.user, err = scan(r, &found.hash)
 				return found, err
-			}, "SELECT "+columns+", password FROM authserver_users WHERE id > ? ORDER BY id LIMIT ?", after, eachRows)
+			}, "SELECT "+columns+", password FROM authserver_users WHERE id > ? ORDER BY id LIMIT ?", lastID, eachRows)
 			return err
 		})
-		if err != nil || len(list) == 0 {
+		if err != nil || len(rows) == 0 {
 			return err
 		}
-		for _, row := range list {
+		for _, row := range rows {
 			if err := fn(row.user, row.hash); err != nil {
 				return err
 			}
 		}
-		after = list[len(list)-1].user.ID
+		lastID = rows[len(rows)-1].user.ID
 	}
 }

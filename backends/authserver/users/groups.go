@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// maxGroupRoles is the maximum number of groups with roles.
+// maxGroupRoles is the maximum number of groups that have roles.
 const maxGroupRoles = 1000
 
 // GroupRoles are the roles that a group gives to its members.
@@ -22,7 +22,7 @@ type GroupRoles struct {
 	Roles []string
 }
 
-// GroupRoles returns the groups that have roles, by name.
+// GroupRoles returns the groups that have roles, ordered by name.
 func (s *Users) GroupRoles(ctx context.Context) ([]GroupRoles, error) {
 	return kernel.Read(ctx, s.Server, func(c store.Conn) ([]GroupRoles, error) {
 		return store.List(c, scanGroup, "SELECT group_name, roles FROM authserver_group_roles"+
@@ -37,6 +37,7 @@ func (s *Users) RolesOfGroup(ctx context.Context, group string) ([]string, error
 	})
 }
 
+// scanGroup returns the group in a row with the columns group_name and roles.
 func scanGroup(r store.Row) (g GroupRoles, err error) {
 	var roles string
 	if err = r.Scan(&g.Group, &roles); err != nil {
@@ -79,7 +80,7 @@ func (s *Users) SetGroupRoles(ctx context.Context, g GroupRoles, actor string) e
 		}
 		if count >= maxGroupRoles {
 			return apierror.New(http.StatusConflict, "conflict",
-				"%d groups have roles already; take those of another group away first", maxGroupRoles)
+				"%d groups have roles already, which is the maximum; remove the roles of another group first", maxGroupRoles)
 		}
 		_, err := c.Exec("INSERT INTO authserver_group_roles (group_name, roles) VALUES (?, ?) ON CONFLICT (group_name)"+
 			" DO UPDATE SET roles = excluded.roles", g.Group, string(roles))
@@ -96,17 +97,17 @@ func (s *Users) SetGroupRoles(ctx context.Context, g GroupRoles, actor string) e
 
 // rolesOf returns the roles of groups, each once.
 func rolesOf(c store.Conn, groups []string) (roles []string, err error) {
-	for part := range slices.Chunk(groups, 200) {
-		args := make([]any, len(part))
-		for i, group := range part {
+	for chunk := range slices.Chunk(groups, 200) { // to limit the number of parameters of a statement
+		args := make([]any, len(chunk))
+		for i, group := range chunk {
 			args[i] = group
 		}
-		list, err := store.List(c, scanGroup, "SELECT group_name, roles FROM authserver_group_roles WHERE group_name IN (?"+
-			strings.Repeat(", ?", len(part)-1)+") ORDER BY group_name", args...)
+		found, err := store.List(c, scanGroup, "SELECT group_name, roles FROM authserver_group_roles WHERE group_name IN (?"+
+			strings.Repeat(", ?", len(chunk)-1)+") ORDER BY group_name", args...)
 		if err != nil {
 			return nil, err
 		}
-		for _, g := range list {
+		for _, g := range found {
 			for _, role := range g.Roles {
 				if !slices.Contains(roles, role) {
 					roles = append(roles, role)

@@ -30,9 +30,9 @@ func (s *Users) rules() password.Rules {
 // distinguish these cases.
 var ErrCredentials = errors.New("the mail address or the password is wrong")
 
-// hash checks a new password against the rules and the list of leaked passwords, and returns its hash. If the password
-// is not allowed, the error is that of Invalid.
-func (s *Users) hash(ctx context.Context, pass, email, name string) (string, error) {
+// hashNew checks a new password against the rules and the list of leaked passwords, and returns its hash. The password
+// must differ from the user's mail address and name. If it is not allowed, the error is that of Invalid.
+func (s *Users) hashNew(ctx context.Context, pass, email, name string) (string, error) {
 	rules := s.rules()
 	switch err := rules.Check(pass, email, name); {
 	case errors.Is(err, password.ErrShort):
@@ -47,7 +47,8 @@ func (s *Users) hash(ctx context.Context, pass, email, name string) (string, err
 		return "", err
 	}
 	if leaked {
-		return "", Invalid("password", "this password has been leaked somewhere, so that others try it; choose another one")
+		return "", Invalid("password",
+			"this password is in a list of leaked passwords, which attackers try; choose another one")
 	}
 	return s.Passwords.Hash(ctx, pass)
 }
@@ -57,61 +58,62 @@ func (s *Users) hash(ctx context.Context, pass, email, name string) (string, err
 // the password.
 func (s *Users) Verify(ctx context.Context, email, pass string) (*User, error) {
 	var u *User
-	var stored string
+	var storedHash string
 	err := s.Read(ctx, func(c store.Conn) (err error) {
 		u, err = scan(c.Row("SELECT "+columns+", password FROM authserver_users WHERE email_key = ?", mailaddress.Key(email)),
-			&stored)
+			&storedHash)
 		if IsNone(err) {
-			u, stored, err = nil, "", nil
+			u, storedHash, err = nil, "", nil
 		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if s.rules().Long(pass) { // no stored hash can match it, but it takes the same time
-		pass, stored = "", ""
+	if s.rules().Long(pass) { // no password is that long; a hash is computed nevertheless, so that it takes the same time
+		pass, storedHash = "", ""
 	}
-	matches, err := s.Passwords.Verify(ctx, stored, pass)
+	matches, err := s.Passwords.Verify(ctx, storedHash, pass)
 	if err != nil {
 		return nil, err
 	}
 	if !matches || u == nil || !u.Active() {
 		return nil, ErrCredentials
 	}
-	if s.Passwords.Stale(stored) {
-		if err := s.renew(ctx, u.ID, stored, pass); err != nil {
+	if s.Passwords.Stale(storedHash) {
+		if err := s.rehash(ctx, u.ID, storedHash, pass); err != nil {
 			return nil, err
 		}
 	}
 	return u, nil
 }
 
-// renew stores a new hash of a password, unless the stored hash has changed in the meantime.
-func (s *Users) renew(ctx context.Context, id, stored, pass string) error {
+// rehash stores a new hash of a password, unless the stored hash has changed in the meantime.
+func (s *Users) rehash(ctx context.Context, id, oldHash, pass string) error {
 	hash, err := s.Passwords.Hash(ctx, pass)
 	if err != nil {
 		return err
 	}
 	return s.Write(ctx, func(c store.Conn) error {
-		_, err := c.Exec("UPDATE authserver_users SET password = ? WHERE id = ? AND password = ?", hash, id, stored)
+		_, err := c.Exec("UPDATE authserver_users SET password = ? WHERE id = ? AND password = ?", hash, id, oldHash)
 		return err
 	})
 }
 
-// Hash returns the stored hash of a user's password, which is empty for a user without a password. If the user does not
-// exist, IsNone reports true for the error.
+// Hash returns the stored hash of a user's password, or "" for a user without a password. If the user does not exist,
+// IsNone reports true for the error.
 func (s *Users) Hash(ctx context.Context, id string) (hash string, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
 		err := c.Row("SELECT password FROM authserver_users WHERE id = ?", text.Storable(id)).Scan(&hash)
-		return kernel.IfNoRows(err, errNone())
+		return kernel.IfNoRows(err, errNoUser())
 	})
 	return hash, err
 }
 
-// SetHash stores the hash of a user's password, for example from another server. The hash must have a form that
-// password.Known accepts; see Check. Like any new password it ends all sessions and tokens, and makes a pending user
-// active. The audit event names the actor.
+// SetHash stores the hash of a user's new password, for example from another server. The hash must have a form that
+// password.Known accepts; see Check. Like Update with a new password, SetHash ends all sessions and tokens of the user
+// and makes a pending user active. The audit event names the actor. If the user does not exist, IsNone reports true for
+// the error.
 func (s *Users) SetHash(ctx context.Context, id, hash, actor string) error {
 	err := s.changeAndEnd(ctx, id, func(c store.Conn) error {
 		n, err := c.Exec("UPDATE authserver_users SET password = ?, status = CASE WHEN status = ? THEN ? ELSE status END, updated_at = ? WHERE id = ?",
@@ -120,9 +122,9 @@ func (s *Users) SetHash(ctx context.Context, id, hash, actor string) error {
 			return err
 		}
 		if n == 0 {
-			return errNone()
+			return errNoUser()
 		}
-		return s.end(c, id)
+		return s.EndAll(c, id)
 	})
 	if err == nil {
 		s.note(ctx, "user.updated", actor, id)

@@ -36,21 +36,21 @@ const (
 const Local = "local"
 
 const (
-	maxName  = 200 // characters
-	maxGroup = 100 // number of groups, and characters of one
-	maxID    = 100 // characters
+	maxName  = 200 // characters of a name
+	maxGroup = 100 // groups of a user, and characters of the name of a group
+	maxID    = 100 // bytes of an id
 )
 
 // User is a row of authserver_users. Times are microseconds since 1970.
 type User struct {
-	ID            string // sub
+	ID            string // the claim sub
 	Email         string
-	EmailVerified bool
-	Name          string
-	Role          string
+	EmailVerified bool   // the user has confirmed the address
+	Name          string // may be empty
+	Role          string // RoleUser or RoleAdmin
 	Groups        []string
-	Status        string
-	Provider      string
+	Status        string // Active, Disabled or Pending
+	Provider      string // Local or Upstream
 	CreatedAt     int64
 	UpdatedAt     int64
 	Language      string // the tag of the language that the user has chosen; empty: none
@@ -67,11 +67,11 @@ type Users struct {
 	*kernel.Server
 	// Passwords hashes and verifies passwords.
 	Passwords password.Hasher
-	// Length is the minimum number of characters of a new password. Default: 8.
+	// Length is the minimum number of characters of a new password. Default: minPassword.
 	Length int
 	// Leaked is the list of leaked passwords, which are refused. Default: no list.
 	Leaked *password.Leaked
-	// Gone are functions that end the tokens and other grants of a user. They are called in the transaction that
+	// Gone are functions that end the tokens and other grants of a user. EndAll calls them in the transaction that
 	// disables or deletes a user, signs the user out everywhere or sets a new password. Users itself ends the sessions.
 	Gone []func(c store.Conn, user string) error
 	// Flush is called before a transaction that calls Gone. It stores queued rows, which the functions of Gone must
@@ -84,20 +84,23 @@ const Topic = "users"
 
 const columns = "id, email, email_verified, name, role, user_groups, status, provider, created_at, updated_at, language"
 
-func scan(row store.Row, more ...any) (*User, error) {
+// scan returns the user in a row whose first columns are columns, and stores the further columns in others. If there is
+// no row, IsNone reports true for the error.
+func scan(row store.Row, others ...any) (*User, error) {
 	u := new(User)
 	var groups string
 	err := row.Scan(append([]any{
 		&u.ID, &u.Email, &u.EmailVerified, &u.Name, &u.Role, &groups, &u.Status, &u.Provider,
 		&u.CreatedAt, &u.UpdatedAt, &u.Language,
-	}, more...)...)
+	}, others...)...)
 	if err != nil {
-		return nil, kernel.IfNoRows(err, errNone())
+		return nil, kernel.IfNoRows(err, errNoUser())
 	}
 	return u, json.Unmarshal([]byte(groups), &u.Groups)
 }
 
-func errNone() error {
+// errNoUser returns the error for a user who does not exist; see IsNone.
+func errNoUser() error {
 	return apierror.New(http.StatusNotFound, "not_found", "there is no such user")
 }
 
@@ -112,13 +115,14 @@ func (s *Users) Find(ctx context.Context, id string) (*User, error) {
 	return kernel.Read(ctx, s.Server, func(c store.Conn) (*User, error) { return In(c, id) })
 }
 
-// In finds a user like Find, within a transaction.
+// In returns the user with an id like Find, read with the connection c.
 func In(c store.Conn, id string) (*User, error) {
 	return scan(c.Row("SELECT "+columns+" FROM authserver_users WHERE id = ?", text.Storable(id)))
 }
 
-// FindEmail returns the user with a mail address, in any spelling of that address.
-func (s *Users) FindEmail(ctx context.Context, email string) (*User, error) {
+// FindByEmail returns the user with a mail address. It ignores case and surrounding space; see mailaddress.Key. If
+// there is no such user, IsNone reports true for the error.
+func (s *Users) FindByEmail(ctx context.Context, email string) (*User, error) {
 	return kernel.Read(ctx, s.Server, func(c store.Conn) (*User, error) {
 		return scan(c.Row("SELECT "+columns+" FROM authserver_users WHERE email_key = ?", mailaddress.Key(email)))
 	})
@@ -134,6 +138,7 @@ func Listing(text string) kernel.Listing {
 	return l
 }
 
+// listing returns the query of all users.
 func listing() kernel.Listing {
 	return kernel.Listing{Columns: columns, Table: "authserver_users", At: "created_at", ID: "id"}
 }
@@ -147,6 +152,7 @@ func (s search) find(c store.Conn) (kernel.Listing, error) {
 	if text == "" {
 		return Listing(text), nil
 	}
+
 	for column, value := range map[string]string{"id": text, "email_key": mailaddress.Key(text)} {
 		exact := listing()
 		exact.And(column+" = ?", value)
@@ -168,7 +174,7 @@ func (s *Users) Total(ctx context.Context, text string, limit int) (int, error) 
 	return kernel.CountRows(ctx, s.Server, search(text).find, limit)
 }
 
-// Place returns the position of a user in a list.
+// Place returns the position of a user in a list, for paging.
 func (u *User) Place() kernel.Place { return kernel.Place{At: u.CreatedAt, ID: u.ID} }
 
 // New describes a user to be created.
@@ -176,7 +182,8 @@ type New struct {
 	Email         string
 	EmailVerified bool
 	Name          string
-	// Password may be empty, in which case the user cannot sign in with one.
+	// Password is the password in plain text. If both Password and Hash are empty, the user cannot sign in with a
+	// password.
 	Password string
 	// Hash is the hash of the password, in place of Password, in a form that password.Known accepts.
 	Hash string
@@ -187,21 +194,22 @@ type New struct {
 	// Also is called in the transaction that creates the user, to store further rows about the user. Default: it is not
 	// called.
 	Also func(c store.Conn, id string) error
-	// ID is an id that applications already know, from another server. Default: a new id.
+	// ID is the id of the user at another server, which applications already know. Default: a new id.
 	ID     string
-	Role   string // default: user
+	Role   string // default: RoleUser
 	Groups []string
 }
 
-// Create creates a user. The audit event names the actor.
+// Create creates a user. The audit event names the actor. The error has status 422 if a value is invalid, and 409 if
+// another user has the mail address or the id.
 func (s *Users) Create(ctx context.Context, n New, actor string) (*User, error) {
-	u, err := s.new(n)
+	u, err := s.newUser(n)
 	if err != nil {
 		return nil, err
 	}
 	hash := n.Hash
 	if n.Password != "" {
-		if hash, err = s.hash(ctx, n.Password, u.Email, u.Name); err != nil {
+		if hash, err = s.hashNew(ctx, n.Password, u.Email, u.Name); err != nil {
 			return nil, err
 		}
 	}
@@ -213,10 +221,10 @@ func (s *Users) Create(ctx context.Context, n New, actor string) (*User, error) 
 	err = s.Write(ctx, func(c store.Conn) error {
 		_, err := c.Exec("INSERT INTO authserver_users (id, email, email_key, email_verified, name, password, role, user_groups, status, provider, created_at, updated_at, delete_at)"+
 			" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			u.ID, u.Email, mailaddress.Key(u.Email), number(u.EmailVerified), u.Name, hash, u.Role, string(groups), u.Status,
+			u.ID, u.Email, mailaddress.Key(u.Email), kernel.Flag(u.EmailVerified), u.Name, hash, u.Role, string(groups), u.Status,
 			u.Provider, u.CreatedAt, u.UpdatedAt, deleteAt)
 		if err != nil || n.Also == nil {
-			return taken(err)
+			return emailTaken(err)
 		}
 		return n.Also(c, u.ID)
 	})
@@ -229,12 +237,13 @@ func (s *Users) Create(ctx context.Context, n New, actor string) (*User, error) 
 
 // Check returns the error that Create would return, except for the password and for conflicts with existing users.
 func (s *Users) Check(n New) error {
-	_, err := s.new(n)
+	_, err := s.newUser(n)
 	return err
 }
 
-// new returns the row of a user to be created.
-func (s *Users) new(n New) (*User, error) {
+// newUser returns the row of a user to be created. The error has status 422 if a value other than the password is
+// invalid.
+func (s *Users) newUser(n New) (*User, error) {
 	u := &User{
 		ID: n.ID, EmailVerified: n.EmailVerified, Role: cmp.Or(n.Role, RoleUser), Groups: n.Groups,
 		Status: Active, Provider: Local, CreatedAt: s.Micros(), UpdatedAt: s.Micros(),
@@ -252,12 +261,12 @@ func (s *Users) new(n New) (*User, error) {
 	if u.Email, err = Address(n.Email); err != nil {
 		return nil, err
 	}
-	if u.Name, err = name(n.Name); err != nil {
+	if u.Name, err = storableName(n.Name); err != nil {
 		return nil, err
 	}
 	switch {
 	case n.Hash != "" && n.Password != "":
-		return nil, Invalid("password", "there is a password and the hash of one; give one of them")
+		return nil, Invalid("password", "there are both a password and the hash of a password; give only one of them")
 	case n.Hash != "" && !password.Known(n.Hash):
 		return nil, Invalid("password", "the hash must be one of argon2id, bcrypt with a cost from 10 to 16, PBKDF2 or scrypt, and not too costly to check")
 	}
@@ -271,15 +280,18 @@ type Change struct {
 	Language      *string
 	EmailVerified *bool
 	Groups        *[]string
-	// May is called with the stored user and can forbid the change by returning an error. Default: the change is
-	// allowed.
+	// May is called with the stored user before the change and can forbid it by returning an error. Default: the change
+	// is allowed.
 	May func(u *User) error
 }
 
-// Update changes a user. A new password makes a pending user active, and ends all sessions and tokens, since somebody
-// who knows the old password may have them. The audit event names the actor.
+// Update changes a user and returns the changed user. It normalizes the mail address and the name that ch points to. A
+// new address is unverified unless ch.EmailVerified is set. A new password makes a pending user active, and ends all
+// sessions and tokens, since somebody who knows the old password may have them. The audit event names the actor. If the
+// user does not exist, IsNone reports true for the error. The error has status 422 if a value is invalid, and 409 if
+// another user has the mail address.
 func (s *Users) Update(ctx context.Context, id string, ch Change, actor string) (*User, error) {
-	previous, err := s.Find(ctx, id)
+	stored, err := s.Find(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -289,15 +301,15 @@ func (s *Users) Update(ctx context.Context, id string, ch Change, actor string) 
 		}
 	}
 	if ch.Name != nil {
-		if *ch.Name, err = name(*ch.Name); err != nil {
+		if *ch.Name, err = storableName(*ch.Name); err != nil {
 			return nil, err
 		}
 	}
 	var hash string
 	if ch.Password != nil {
-		next := *previous
-		next.apply(ch)
-		if hash, err = s.hash(ctx, *ch.Password, next.Email, next.Name); err != nil {
+		changed := *stored
+		changed.apply(ch)
+		if hash, err = s.hashNew(ctx, *ch.Password, changed.Email, changed.Name); err != nil {
 			return nil, err
 		}
 	}
@@ -311,9 +323,9 @@ func (s *Users) Update(ctx context.Context, id string, ch Change, actor string) 
 				return err
 			}
 		}
-		moved := ch.Email != nil && mailaddress.Key(*ch.Email) != mailaddress.Key(u.Email)
+		emailChanged := ch.Email != nil && mailaddress.Key(*ch.Email) != mailaddress.Key(u.Email)
 		u.apply(ch)
-		if moved && ch.EmailVerified == nil {
+		if emailChanged && ch.EmailVerified == nil {
 			u.EmailVerified = false
 		}
 		if err := u.check(); err != nil {
@@ -325,10 +337,10 @@ func (s *Users) Update(ctx context.Context, id string, ch Change, actor string) 
 			return err
 		}
 		_, err = c.Exec("UPDATE authserver_users SET email = ?, email_key = ?, email_verified = ?, name = ?, role = ?, user_groups = ?, language = ?, updated_at = ? WHERE id = ?",
-			u.Email, mailaddress.Key(u.Email), number(u.EmailVerified), u.Name, u.Role, string(groups), u.Language,
+			u.Email, mailaddress.Key(u.Email), kernel.Flag(u.EmailVerified), u.Name, u.Role, string(groups), u.Language,
 			u.UpdatedAt, id)
 		if err != nil || ch.Password == nil {
-			return taken(err)
+			return emailTaken(err)
 		}
 		if u.Status == Pending {
 			u.Status = Active
@@ -337,7 +349,7 @@ func (s *Users) Update(ctx context.Context, id string, ch Change, actor string) 
 			hash, u.Status, id); err != nil {
 			return err
 		}
-		return s.end(c, id)
+		return s.EndAll(c, id)
 	})
 	if err != nil {
 		return nil, err
@@ -346,6 +358,7 @@ func (s *Users) Update(ctx context.Context, id string, ch Change, actor string) 
 	return u, nil
 }
 
+// apply sets the fields of the user for which the change has a value.
 func (u *User) apply(ch Change) {
 	set(&u.Email, ch.Email)
 	set(&u.Name, ch.Name)
@@ -355,6 +368,7 @@ func (u *User) apply(ch Change) {
 	set(&u.Groups, ch.Groups)
 }
 
+// set sets *to to *from, unless from is nil.
 func set[T any](to, from *T) {
 	if from != nil {
 		*to = *from
@@ -373,12 +387,14 @@ func (s *Users) Enable(ctx context.Context, id, actor string, checks ...func(u *
 	return s.setStatus(ctx, id, Active, "user.enabled", actor, checks)
 }
 
-// allowed calls each function of checks with the stored user and returns the first error.
+// allowed calls each function of checks with the stored user and returns the first error. Without checks it does not
+// read the user.
 func allowed(c store.Conn, id string, checks []func(u *User) error) error {
 	return kernel.Allow(checks, func() (*User, error) { return In(c, id) })
 }
 
-// setStatus sets the status of a user. Unless the new status is Active, it also ends the user's sessions and tokens.
+// setStatus sets the status of a user if the checks allow it. Unless the new status is Active, it also ends the user's
+// sessions and tokens. The action is that of the audit event.
 func (s *Users) setStatus(
 	ctx context.Context, id, status, action, actor string, checks []func(u *User) error,
 ) (u *User, err error) {
@@ -393,7 +409,7 @@ func (s *Users) setStatus(
 		if u, err = In(c, id); err != nil || status == Active {
 			return err
 		}
-		return s.end(c, id)
+		return s.EndAll(c, id)
 	})
 	if err != nil {
 		return nil, err
@@ -417,7 +433,7 @@ func (s *Users) remove(ctx context.Context, id, actor string, check func(c store
 		if _, err := In(c, id); err != nil {
 			return err
 		}
-		if err := s.end(c, id); err != nil {
+		if err := s.EndAll(c, id); err != nil {
 			return err
 		}
 		_, err := c.Exec("DELETE FROM authserver_users WHERE id = ?", id)
@@ -430,13 +446,14 @@ func (s *Users) remove(ctx context.Context, id, actor string, check func(c store
 	return nil
 }
 
-// SignOut ends all sessions and tokens of a user.
+// SignOut ends all sessions and tokens of a user. The audit event names the actor. If the user does not exist, IsNone
+// reports true for the error.
 func (s *Users) SignOut(ctx context.Context, id, actor string) error {
 	err := s.changeAndEnd(ctx, id, func(c store.Conn) error {
 		if _, err := In(c, id); err != nil {
 			return err
 		}
-		return s.end(c, id)
+		return s.EndAll(c, id)
 	})
 	if err == nil {
 		s.note(ctx, "user.force_logout", actor, id)
@@ -444,7 +461,7 @@ func (s *Users) SignOut(ctx context.Context, id, actor string) error {
 	return err
 }
 
-// changeAndEnd runs fn in a transaction like Server.Change. It first calls Flush, since fn calls end.
+// changeAndEnd runs fn in a transaction like Server.Change. It first calls Flush, since fn may call EndAll.
 func (s *Users) changeAndEnd(ctx context.Context, id string, fn func(c store.Conn) error) error {
 	if s.Flush != nil {
 		if err := s.Flush(ctx); err != nil {
@@ -454,21 +471,19 @@ func (s *Users) changeAndEnd(ctx context.Context, id string, fn func(c store.Con
 	return s.Change(ctx, Topic, id, fn)
 }
 
-// end ends the sessions of a user and calls the functions of Gone. The transaction must be run by changeAndEnd.
-func (s *Users) end(c store.Conn, id string) error {
+// EndAll ends all sessions of a user, and all tokens and other grants by the functions of Gone. c must be a transaction.
+// Flush must have been called before it began; see changeAndEnd.
+func (s *Users) EndAll(c store.Conn, id string) error {
 	for _, gone := range s.Gone {
 		if err := gone(c, id); err != nil {
 			return err
 		}
 	}
-	return endSessions(c, id)
-}
-
-func endSessions(c store.Conn, id string) error {
 	_, err := c.Exec("DELETE FROM authserver_sessions WHERE user_id = ?", id)
 	return err
 }
 
+// note adds an event about the user with an id to the audit feed.
 func (s *Users) note(ctx context.Context, action, actor, id string, detail ...string) {
 	s.Audit(ctx, kernel.Event{Action: action, Actor: actor, Detail: append([]string{"user", id}, detail...)})
 }
@@ -479,7 +494,7 @@ func (u *User) check() error {
 		return Invalid("role", "the role must be user or admin")
 	}
 	if len(u.Groups) > maxGroup {
-		return Invalid("groups", "there are too many groups")
+		return Invalid("groups", "a user can have at most 100 groups")
 	}
 	for _, group := range u.Groups {
 		if group == "" || len([]rune(group)) > maxGroup || !text.IsLine(group) {
@@ -489,8 +504,8 @@ func (u *User) check() error {
 	return nil
 }
 
-// Address returns a mail address in the form in which it is stored. The error has status 422 if it is not a mail
-// address.
+// Address parses a mail address and returns it in the form in which it is stored. The error has status 422 if the
+// argument is not a mail address.
 func Address(typed string) (string, error) {
 	email, err := mailaddress.Parse(typed)
 	if err != nil {
@@ -499,7 +514,9 @@ func Address(typed string) (string, error) {
 	return email, nil
 }
 
-func name(typed string) (string, error) {
+// storableName returns the name of a user in the form in which it is stored. The error has status 422 if the name is
+// invalid.
+func storableName(typed string) (string, error) {
 	name := text.Storable(text.Normal(typed))
 	if len([]rune(name)) > maxName || !text.IsLine(name) {
 		return "", Invalid("name", "the name must be one line of at most 200 characters")
@@ -507,24 +524,18 @@ func name(typed string) (string, error) {
 	return name, nil
 }
 
-func taken(err error) error {
+// emailTaken returns an error with status 409 if err means that another user has the mail address, and otherwise err.
+func emailTaken(err error) error {
 	if store.IsUniqueViolation(err) {
 		return apierror.New(http.StatusConflict, "conflict", "there is a user with this mail address already")
 	}
 	return err
 }
 
-// Invalid returns an error with status 422 for a field of a form.
+// Invalid returns an error with status 422 for a field of a form or of a JSON object.
 func Invalid(field, message string) error {
 	return &apierror.Error{
 		Status: http.StatusUnprocessableEntity, Code: "validation_failed", Param: field, Message: message,
 		Details: []apierror.Detail{{Field: field, Reason: "invalid", Message: message}},
 	}
-}
-
-func number(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

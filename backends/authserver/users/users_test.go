@@ -108,7 +108,7 @@ func TestUsers(t *testing.T) {
 			t.Errorf("created %+v", ann)
 		}
 		bob := p.add(users.New{Email: "bob@example.com", Role: users.RoleAdmin, EmailVerified: true})
-		found, err := p.FindEmail(ctx, "aNN@example.COM")
+		found, err := p.FindByEmail(ctx, "aNN@example.COM")
 		if err != nil || found.ID != ann.ID || found.Name != "Ann" || !slices.Equal(found.Groups, []string{"staff"}) {
 			t.Errorf("found %+v: %v", found, err)
 		}

@@ -19,8 +19,8 @@ const accountPath = "/account"
 // accountPage is the data of the account page.
 type accountPage struct {
 	User         *users.User
-	Local        bool // the user has a password here
-	Mails        bool
+	Local        bool           // the user has a password here
+	Mails        bool           // the user can change the mail address by a mailed link
 	Deletes      bool           // the account can be deleted
 	DeletedAt    time.Time      // when the account will be deleted; zero if it will not
 	Move         string         // the new address that the user has typed
@@ -38,17 +38,18 @@ type browser struct {
 	This bool   // the session of this request
 }
 
-// signedIn redirects a visitor without a session to the login page, which returns to the account page. The result done
-// reports whether the response has been sent.
-func (c *call) signedIn() (done bool, err error) {
-	if c.session == nil || c.session.ID == 0 { // without the database there is nothing to show
-		return true, c.leave(c.At("/login?" + url.Values{"redirect": {accountPath}}.Encode()))
+// requireSession redirects a visitor without a session to the login page, which leads back to the account page. The
+// result done reports whether it has sent a response.
+func (c *call) requireSession() (done bool, err error) {
+	if c.session == nil || c.session.ID == 0 { // the id is 0 while the database does not answer
+		return true, c.redirectTo(c.At("/login?" + url.Values{"redirect": {accountPath}}.Encode()))
 	}
 	return false, nil
 }
 
+// account shows the account page.
 func (c *call) account() error {
-	if done, err := c.signedIn(); done {
+	if done, err := c.requireSession(); done {
 		return err
 	}
 	page, err := c.accountPage()
@@ -87,30 +88,31 @@ func (c *call) accountPage() (*accountPage, error) {
 
 // toAccount redirects to the account page. It answers a form if the signed-in user has changed since the form was
 // shown.
-func (c *call) toAccount() error { return c.leave(c.At(accountPath)) }
+func (c *call) toAccount() error { return c.redirectTo(c.At(accountPath)) }
 
 // rename handles the form that sets the user's name.
 func (c *call) rename() error {
-	if done, err := c.signedIn(); done {
+	if done, err := c.requireSession(); done {
 		return err
 	}
 	typed := c.Form.Text("name")
-	name := typed // modified by Update
+	name := typed // normalized by Update
 	_, err := c.Users.Update(c.Context(), c.session.User.ID, users.Change{Name: &name}, c.session.User.ID)
 	if err != nil {
-		page, old := c.accountPage()
-		if old != nil {
-			return old
+		page, pageErr := c.accountPage()
+		if pageErr != nil {
+			return pageErr
 		}
-		changed := *page.User
-		changed.Name, page.User = typed, &changed
+		user := *page.User // a copy, with the name as the user has typed it
+		user.Name, page.User = typed, &user
 		return c.ShowForm(err, "account", c.T("Your account"), page)
 	}
 	return c.Redirect(accountPath, c.T("Your name is changed."))
 }
 
+// endBrowser handles the form that ends one of the user's sessions.
 func (c *call) endBrowser() error {
-	if done, err := c.signedIn(); done {
+	if done, err := c.requireSession(); done {
 		return err
 	}
 	id, err := strconv.ParseInt(c.Form.Text("id"), 10, 64)
@@ -120,20 +122,22 @@ func (c *call) endBrowser() error {
 	return c.Then(c.Login.EndBrowser(c.Context(), c.session.User.ID, id), accountPath, c.T("The session is ended."))
 }
 
+// endOtherBrowsers handles the form that ends all sessions of the user except this one.
 func (c *call) endOtherBrowsers() error {
-	if done, err := c.signedIn(); done {
+	if done, err := c.requireSession(); done {
 		return err
 	}
 	return c.Then(c.Login.EndOtherBrowsers(c.Context(), c.session.User.ID, c.session.ID), accountPath,
 		c.T("All other sessions are ended."))
 }
 
+// withdraw handles the form that withdraws the user's consents to an application.
 func (c *call) withdraw() error {
-	if done, err := c.signedIn(); done {
+	if done, err := c.requireSession(); done {
 		return err
 	}
 	err := c.Accounts.Withdraw(c.Context(), c.session.User.ID, c.Form.Text("client"))
-	return c.Then(err, accountPath, c.T("The application may do nothing for you any more."))
+	return c.Then(err, accountPath, c.T("The application no longer has access to your account."))
 }
 
 // passwordForm is the data of the form that asks for a new password.
@@ -141,8 +145,9 @@ type passwordForm struct {
 	Email string // for the browser's password manager
 }
 
+// askPassword shows the form that replaces the user's password.
 func (c *call) askPassword() error {
-	if done, err := c.signedIn(); done {
+	if done, err := c.requireSession(); done {
 		return err
 	}
 	if c.session.User.Provider != users.Local {
@@ -153,7 +158,7 @@ func (c *call) askPassword() error {
 
 // password handles the form that replaces the user's password.
 func (c *call) password() error {
-	if done, err := c.signedIn(); done {
+	if done, err := c.requireSession(); done {
 		return err
 	}
 	cookie, err := c.Accounts.SetPassword(c.Context(), c.session, c.Form.Text("present"), c.Form.Text("password"),
@@ -162,7 +167,7 @@ func (c *call) password() error {
 		return c.ShowForm(err, "password", c.T("Change your password"), &passwordForm{c.session.User.Email})
 	}
 	c.SignIn(cookie, c.Login.MaxAge())
-	return c.leave(c.At(accountPath))
+	return c.redirectTo(c.At(accountPath))
 }
 
 // accountRoutes are the routes of the account pages.

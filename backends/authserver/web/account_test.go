@@ -66,11 +66,11 @@ func TestApplicationsOfAccount(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
 		b := s.signedIn()
-		b.get("/account").is(t, http.StatusOK, "No application may act for you")
+		b.get("/account").is(t, http.StatusOK, "No application has access to your account")
 		b.allows(s.request("resource", files)).code(t)
 		page := b.get("/account").is(t, http.StatusOK, "The App", "Files: Read your files")
 		b.post("/account/applications/withdraw", page.formTo(t, "/account/applications/withdraw", s.app.ID)).leads(t, "/account")
-		b.get("/account").is(t, http.StatusOK, "The application may do nothing for you any more.", "No application may act for you")
+		b.get("/account").is(t, http.StatusOK, "The application no longer has access to your account.", "No application has access to your account")
 		b.get("/oauth/authorize?"+s.request("resource", files).Encode()).leads(t, "/consent")
 	})
 }

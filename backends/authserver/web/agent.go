@@ -6,13 +6,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/locale"
 )
 
-// word is a text (sign) in a User-Agent that identifies a browser or an operating system, and the name of the latter.
-type word struct{ sign, name string }
+// agentToken is a text in a User-Agent that identifies a browser or an operating system, and the name of that browser or
+// operating system.
+type agentToken struct{ text, name string }
 
 // The known browsers and operating systems. The first match decides: Edge and Opera also call themselves Chrome, Chrome
 // calls itself Safari, and Android calls itself Linux.
 var (
-	browserWords = []word{
+	browsers = []agentToken{
 		{"Edg", "Edge"},
 		{"OPR/", "Opera"},
 		{"Vivaldi/", "Vivaldi"},
@@ -23,7 +24,7 @@ var (
 		{"Chrome/", "Chrome"},
 		{"Safari/", "Safari"},
 	}
-	systemWords = []word{
+	systems = []agentToken{
 		{"iPhone", "iPhone"},
 		{"iPad", "iPad"},
 		{"Android", "Android"},
@@ -37,7 +38,7 @@ var (
 // browserName returns a readable name for a User-Agent in a language, such as "Firefox on Linux". For an unknown
 // browser it returns the first word, and for an empty User-Agent "Unknown browser".
 func browserName(language *locale.Language, agent string) string {
-	browser, system := named(browserWords, agent), named(systemWords, agent)
+	browser, system := nameIn(browsers, agent), nameIn(systems, agent)
 	if browser == "" {
 		if browser, _, _ = strings.Cut(agent, " "); browser == "" {
 			browser = language.Translate("Unknown browser")
@@ -49,9 +50,10 @@ func browserName(language *locale.Language, agent string) string {
 	return language.Translate("{browser} on {system}", "browser", browser, "system", system)
 }
 
-func named(words []word, agent string) string {
-	for _, w := range words {
-		if strings.Contains(agent, w.sign) {
+// nameIn returns the name of the first token that occurs in a User-Agent, or "".
+func nameIn(tokens []agentToken, agent string) string {
+	for _, w := range tokens {
+		if strings.Contains(agent, w.text) {
 			return w.name
 		}
 	}

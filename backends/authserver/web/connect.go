@@ -15,22 +15,23 @@ import (
 // tokenHeader is the request header in which a script sends the form token of its page.
 const tokenHeader = "X-CSRF-Token" //nolint:gosec // G101: a header
 
-// connect redirects the user to a broker provider, to connect an account there.
+// connect redirects the user to a broker provider (a service whose tokens this server obtains for the user), to connect
+// an account there.
 func (c *call) connect() error {
 	if c.session == nil {
 		return c.ToLogin("/login")
 	}
-	if done, err := c.redirectToProve(c.needsFactor(), c.Here()); done {
+	if done, err := c.requireSecondFactor(c.needsFactor(), c.Here()); done {
 		return err
 	}
-	to, err := c.Connections.Begin(c.Context(), connections.Start{
+	location, err := c.Connections.Begin(c.Context(), connections.Start{
 		User: c.session.User.ID, Provider: c.R.PathValue("provider"), Resource: c.Query.Text("resource"),
 		ReturnURL: c.Query.Text("return_url"), Scope: c.Query.Text("scope"),
 	})
 	if err != nil {
 		return err
 	}
-	return c.leave(to)
+	return c.redirectTo(location)
 }
 
 // connected handles the redirect back from a broker provider.
@@ -38,14 +39,14 @@ func (c *call) connected() error {
 	if c.session == nil {
 		return c.ToLogin("/login")
 	}
-	to, err := c.Connections.Finish(c.Context(), connections.End{
+	location, err := c.Connections.Finish(c.Context(), connections.End{
 		User: c.session.User.ID, Provider: c.R.PathValue("provider"), State: c.Query.Text("state"),
 		Code: c.Query.Text("code"), Error: c.Query.Text("error"), Address: c.Address(c.R),
 	})
 	if err != nil {
 		return err
 	}
-	return c.leave(to)
+	return c.redirectTo(location)
 }
 
 // connection is the JSON form of a connection, without its credentials.
@@ -75,21 +76,23 @@ func (c *call) serveScript(serve func() error) error {
 // connections lists the user's connections. The response has the form token in a header.
 func (c *call) connections() error {
 	return c.serveScript(func() error {
-		found, err := c.Connections.Of(c.Context(), c.session.User.ID)
+		stored, err := c.Connections.Of(c.Context(), c.session.User.ID)
 		if err != nil {
 			return err
 		}
-		list := make([]connection, 0, len(found))
-		for _, one := range found {
-			response := connection{Provider: one.Provider, CreatedAt: stamp(one.CreatedAt), UpdatedAt: stamp(one.UpdatedAt)}
-			if p, err := c.Brokers.Find(c.Context(), one.Provider); err == nil {
+		list := make([]connection, 0, len(stored))
+		for _, row := range stored {
+			response := connection{
+				Provider: row.Provider, CreatedAt: timestamp(row.CreatedAt), UpdatedAt: timestamp(row.UpdatedAt),
+			}
+			if p, err := c.Brokers.Find(c.Context(), row.Provider); err == nil {
 				response.Provider, response.DisplayName = p.Slug, p.DisplayName
 			}
-			if !one.ExpiresAt.IsZero() {
-				expires := stamp(one.ExpiresAt)
+			if !row.ExpiresAt.IsZero() {
+				expires := timestamp(row.ExpiresAt)
 				response.ExpiresAt = &expires
 			}
-			if response.Scopes, err = c.Connections.Granted(c.Context(), one); err != nil {
+			if response.Scopes, err = c.Connections.Granted(c.Context(), row); err != nil {
 				return err
 			}
 			list = append(list, response)
@@ -102,7 +105,8 @@ func (c *call) connections() error {
 	})
 }
 
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+// timestamp returns a time in the format of the JSON responses.
+func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 // disconnect removes one of the user's connections.
 func (c *call) disconnect() error {
@@ -126,6 +130,7 @@ func (c *call) disconnect() error {
 	})
 }
 
+// notConnected returns an error with status 404 if err means that the provider does not exist, and otherwise err.
 func notConnected(err error) error {
 	if errors.Is(err, brokers.ErrUnknown) {
 		return apierror.New(http.StatusNotFound, "not_found", "there is no such connection")

@@ -19,8 +19,10 @@ type consentForm struct {
 	Transaction string
 }
 
+// authorize handles an authorization request by GET.
 func (c *call) authorize() error { return c.startAuthorization(c.R.URL.Query()) }
 
+// authorizeForm handles an authorization request by POST (OpenID Connect Core section 3.1.2.1).
 func (c *call) authorizeForm() error {
 	if err := c.ReadForm(); err != nil {
 		return err
@@ -46,7 +48,7 @@ func (c *call) startAuthorization(values url.Values) error {
 	if step == authorize.SignIn {
 		return c.toLogin(r, transaction)
 	}
-	return c.leave(c.At(consentAt(transaction)))
+	return c.redirectTo(c.At(consentLocation(transaction)))
 }
 
 // refuse sends a *RefusalError to the client. It returns any other error, for the error page.
@@ -65,9 +67,9 @@ func (c *call) refuse(err error) error {
 // client at once.
 func (c *call) respond(response *authorize.Response) error {
 	if !response.Form {
-		return c.leave(response.Location())
+		return c.redirectTo(response.Location())
 	}
-	c.allowTo(response.To)
+	c.allowRedirectTo(response.To)
 	return c.Show("respond", c.T("Back to the application"), &respondForm{response, authorize.TargetOf(response.To)})
 }
 
@@ -77,9 +79,10 @@ type respondForm struct {
 	Target authorize.Target
 }
 
-// opened returns the authorization request of a transaction and its client, if the user is signed in as the request
-// requires. Otherwise it sends a response, and done is true.
-func (c *call) opened(transaction string) (r *authorize.Request, client *clients.Client, done bool, err error) {
+// openTransaction returns the authorization request in a transaction and its client, if the user is signed in as the
+// request requires. Otherwise it sends a response, and done is true. A transaction is an authorization request in
+// progress, as a signed text that is bound to the browser; see authorize.Authorize.Seal.
+func (c *call) openTransaction(transaction string) (r *authorize.Request, client *clients.Client, done bool, err error) {
 	r, client, err = c.Authorize.Open(c.Context(), transaction, c.Browser())
 	if err != nil {
 		return nil, nil, true, c.refuse(err)
@@ -91,21 +94,21 @@ func (c *call) opened(transaction string) (r *authorize.Request, client *clients
 	if !signedIn {
 		return nil, nil, true, c.toLogin(r, transaction)
 	}
-	if done, err := c.redirectToProve(c.Authorize.NeedsSecondFactor(r, c.session), consentAt(transaction)); done {
+	if done, err := c.requireSecondFactor(c.Authorize.NeedsSecondFactor(r, c.session), consentLocation(transaction)); done {
 		return nil, nil, true, err
 	}
 	return r, client, false, nil
 }
 
-// consentAt returns the path of the consent page for a transaction.
-func consentAt(transaction string) string {
+// consentLocation returns the path of the consent page for a transaction.
+func consentLocation(transaction string) string {
 	return "/consent?" + url.Values{"session_id": {transaction}}.Encode()
 }
 
 // askConsent shows the consent page of a transaction. If no consent is needed, it responds to the client.
 func (c *call) askConsent() error {
 	transaction := c.Query.Text("session_id")
-	r, client, done, err := c.opened(transaction)
+	r, client, done, err := c.openTransaction(transaction)
 	if done {
 		return err
 	}
@@ -125,15 +128,15 @@ func (c *call) showConsent(r *authorize.Request, client *clients.Client, transac
 	if err != nil {
 		return c.refuse(err)
 	}
-	c.allow(r)
+	c.allowRedirectToClient(r)
 	return c.Show("consent", question.Client, &consentForm{question, transaction})
 }
 
-// askConsentAnew handles a consent form if the signed-in user has changed since the form was shown. It asks the current
-// user even if that user has already given consent, since the previous user may have denied the request.
-func (c *call) askConsentAnew() error {
+// consentUserChanged handles a consent form if the signed-in user has changed since the form was shown. It asks the
+// current user even if that user has already given consent, since the previous user may have denied the request.
+func (c *call) consentUserChanged() error {
 	transaction := c.Form.Text("session_id")
-	r, client, done, err := c.opened(transaction)
+	r, client, done, err := c.openTransaction(transaction)
 	if done {
 		return err
 	}
@@ -142,7 +145,7 @@ func (c *call) askConsentAnew() error {
 
 // consent handles the consent form. It responds to the client with a code or a refusal.
 func (c *call) consent() error {
-	r, client, done, err := c.opened(c.Form.Text("session_id"))
+	r, client, done, err := c.openTransaction(c.Form.Text("session_id"))
 	if done {
 		return err
 	}
@@ -156,5 +159,5 @@ func (c *call) consent() error {
 	case "deny":
 		return c.respond(c.Authorize.Deny(c.Context(), r, c.session, c.Address(c.R)))
 	}
-	return apierror.New(http.StatusBadRequest, "bad_request", "the form says neither allow nor deny")
+	return apierror.New(http.StatusBadRequest, "bad_request", "the form field action must be allow or deny")
 }

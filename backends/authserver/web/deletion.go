@@ -14,10 +14,10 @@ type deletionForm struct {
 	Local bool // the user has a password here
 }
 
-// deletion returns the data of the form that deletes the account. The result done reports whether a response has been
-// sent instead.
-func (c *call) deletion() (form *deletionForm, done bool, err error) {
-	if done, err := c.signedIn(); done {
+// deletionForm returns the data of the form that deletes the account. The result done reports whether a response has
+// been sent instead.
+func (c *call) deletionForm() (form *deletionForm, done bool, err error) {
+	if done, err := c.requireSession(); done {
 		return nil, true, err
 	}
 	if c.Accounts.Grace == 0 {
@@ -27,8 +27,9 @@ func (c *call) deletion() (form *deletionForm, done bool, err error) {
 	return &deletionForm{c.Now().Add(c.Accounts.Grace), user.Email, user.Provider == users.Local}, false, nil
 }
 
+// askDeletion shows the form that deletes the account.
 func (c *call) askDeletion() error {
-	form, done, err := c.deletion()
+	form, done, err := c.deletionForm()
 	if done {
 		return err
 	}
@@ -37,22 +38,23 @@ func (c *call) askDeletion() error {
 
 // deleteAccount handles the form that schedules the deletion of the account after the grace period.
 func (c *call) deleteAccount() error {
-	form, done, err := c.deletion()
+	form, done, err := c.deletionForm()
 	if done {
 		return err
 	}
 	if err := c.Accounts.Delete(c.Context(), c.session.User, c.Form.Text("present"), c.Address(c.R)); err != nil {
 		return c.ShowForm(err, "deletion", c.T("Delete your account"), form)
 	}
-	if err := c.end(); err != nil {
+	if err := c.endThisSession(); err != nil {
 		return err
 	}
-	return c.Redirect("/login", c.T("Your account will be deleted. To keep it, sign in until then."))
+	return c.Redirect("/login", c.T("Your account will be deleted. To keep it, sign in before that."))
 }
 
+// keepAccount handles the form that cancels the deletion of the account.
 func (c *call) keepAccount() error {
-	if done, err := c.signedIn(); done {
+	if done, err := c.requireSession(); done {
 		return err
 	}
-	return c.Then(c.Users.CancelDeletion(c.Context(), c.session.User.ID), accountPath, c.T("Your account stays."))
+	return c.Then(c.Users.CancelDeletion(c.Context(), c.session.User.ID), accountPath, c.T("Your account will not be deleted."))
 }

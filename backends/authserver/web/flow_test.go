@@ -426,7 +426,7 @@ func TestDocumentChanged(t *testing.T) {
 		c := s.client(&clients.Client{ID: "https://app.example/" + source, Name: "Document", Redirects: []string{callback}, Source: source, FreshUntil: s.Clock.Now().Add(time.Hour)})
 		b := s.signedIn()
 		p := b.get(b.get("/oauth/authorize?"+s.request("client_id", c.ID).Encode()).leads(t, "/consent?"))
-		if document := source == clients.Document; strings.Contains(p.Text, "It is known by its address at") != document {
+		if document := source == clients.Document; strings.Contains(p.Text, "The application is identified by its address at") != document {
 			t.Errorf("%s: %s", source, p.Text)
 		}
 		b.post("/consent", with(p.Fields(), "action", "allow")).code(t)

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/factors"
@@ -17,25 +16,25 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// A user connects an account at a provider with the account here by signing in to both. A short-lived cookie, which is
-// bound to the browser, proves the sign-in at the provider. The session proves the sign-in here. The user confirms the
-// connection in a form, so that opening a link is not enough to connect accounts.
+// A user joins (connects) an account at a provider with the account here by signing in to both. A short-lived cookie,
+// which is bound to the browser, proves the sign-in at the provider. The session proves the sign-in here. The user
+// confirms the connection in a form, so that opening a link is not enough to connect accounts.
 
 const (
 	joinPath   = accountPath + "/join"
 	joinCookie = "authserver_join"
-	// joinLasts is the maximum time between the sign-in at the provider and the confirmation.
-	joinLasts = 15 * time.Minute
-	// maxJoin is the maximum length of the cookie; browsers keep about 4 KB.
-	maxJoin = 3500
+	// maxJoinAge is the maximum time between the sign-in at the provider and the confirmation.
+	maxJoinAge = 15 * time.Minute
+	// maxJoinCookie is the maximum length of the cookie; browsers store about 4 KB.
+	maxJoinCookie = 3500
 )
 
-// joins is the content of the cookie: it identifies the account at the provider.
-type joins struct {
-	Upstream string `json:"upstream"`
+// pendingJoin is the content of the cookie: the account at the provider.
+type pendingJoin struct {
+	Upstream string `json:"upstream"` // the slug of the provider
 	Subject  string `json:"subject"`
-	Username string `json:"username"`
-	At       int64  `json:"at"`
+	Username string `json:"username"` // for display; may be empty
+	At       int64  `json:"at"`       // when the user signed in at the provider, in microseconds since 1970
 }
 
 // joinForm is the data of the form that confirms the connection.
@@ -47,92 +46,91 @@ type joinForm struct {
 }
 
 var errJoin = apierror.New(http.StatusBadRequest, "bad_request",
-	"This took too long, or began in another browser. Begin again at your account.")
+	"This took too long, or you began in another browser. Begin again on the page of your account.")
 
-// offer sets the cookie for a person who has signed in at a provider. It redirects to the page that connects the
+// offerJoin sets the cookie for a person who has signed in at a provider. It redirects to the page that connects the
 // accounts, which first requires a sign-in here. Afterwards the browser continues at the path to.
-func (c *call) offer(provider *upstreams.Upstream, person *oidclogin.Person, to string) error {
-	called := person.Username
-	if called == "" {
-		called = person.Email
+func (c *call) offerJoin(provider *upstreams.Upstream, person *oidclogin.Person, to string) error {
+	username := person.Username
+	if username == "" {
+		username = person.Email
 	}
-	raw, err := json.Marshal(joins{provider.Slug, person.Subject, called, c.Micros()})
+	raw, err := json.Marshal(pendingJoin{provider.Slug, person.Subject, username, c.Micros()})
 	if err != nil {
 		return err
 	}
 	cookie := c.Signer("join").Sign(raw, c.Browser())
-	if len(cookie) > maxJoin { // the name is too long
-		if raw, err = json.Marshal(joins{provider.Slug, person.Subject, "", c.Micros()}); err != nil {
+	if len(cookie) > maxJoinCookie { // the name is too long, so it is omitted
+		if raw, err = json.Marshal(pendingJoin{provider.Slug, person.Subject, "", c.Micros()}); err != nil {
 			return err
 		}
 		cookie = c.Signer("join").Sign(raw, c.Browser())
 	}
-	c.setJoin(cookie, int(joinLasts/time.Second))
-	return c.leave(c.At(withOnward(joinPath, to)))
+	c.setCookie(joinCookie, "/", cookie, maxJoinAge)
+	return c.redirectTo(c.At(withRedirect(joinPath, to)))
 }
 
-func (c *call) setJoin(value string, age int) {
-	http.SetCookie(c.W, &http.Cookie{ //nolint:gosec // G124: Secure wherever the site is https
-		Name: joinCookie, Value: value, Path: c.At("/"), MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode,
-		Secure: c.Options.Secure || strings.HasPrefix(c.Issuer, "https://"),
-	})
-}
-
-// joined returns the provider and the content of the cookie. The provider is nil if the browser has no valid cookie.
-func (c *call) joined() (*upstreams.Upstream, *joins) {
+// readJoinCookie returns the provider and the content of the cookie. The provider is nil if the browser has no valid
+// cookie.
+func (c *call) readJoinCookie() (*upstreams.Upstream, *pendingJoin) {
 	cookie, err := c.R.Cookie(joinCookie)
 	if err != nil {
 		return nil, nil
 	}
 	raw, ok := c.Signer("join").Open(cookie.Value, c.Browser())
-	j := new(joins)
+	j := new(pendingJoin)
 	if !ok || json.Unmarshal(raw, j) != nil {
 		return nil, nil
 	}
-	if age := c.Now().Sub(time.UnixMicro(j.At)); age < 0 || age >= joinLasts {
+	if age := c.Now().Sub(time.UnixMicro(j.At)); age < 0 || age >= maxJoinAge {
 		return nil, nil
 	}
 	return c.Upstreams.Find(j.Upstream), j
 }
 
-// joinHere returns the path of the page that connects accounts, including the path at which the browser continues
+// joinLocation returns the path of the page that connects accounts, including the path at which the browser continues
 // afterwards.
-func (c *call) joinHere() string { return withOnward(joinPath, c.onward()) }
+func (c *call) joinLocation() string { return withRedirect(joinPath, c.continuation()) }
 
 // toJoin redirects to the page that connects accounts. It answers a form if the signed-in user has changed since the
 // form was shown.
-func (c *call) toJoin() error { return c.leave(c.At(c.joinHere())) }
+func (c *call) toJoin() error { return c.redirectTo(c.At(c.joinLocation())) }
 
-// mayJoin returns the account at the provider if the user has recently signed in to both accounts. Otherwise it
+// requireJoin returns the account at the provider if the user has recently signed in to both accounts. Otherwise it
 // redirects to the login page or returns an error, and done is true.
-func (c *call) mayJoin() (provider *upstreams.Upstream, j *joins, done bool, err error) {
-	if provider, j = c.joined(); provider == nil {
+func (c *call) requireJoin() (provider *upstreams.Upstream, j *pendingJoin, done bool, err error) {
+	provider, j = c.readJoinCookie()
+	if provider == nil {
 		return nil, nil, true, errJoin
 	}
 	if c.session == nil || c.session.ID == 0 {
-		return nil, nil, true, c.leave(c.At("/login?" + url.Values{"redirect": {c.joinHere()}}.Encode()))
+		return nil, nil, true, c.redirectTo(c.At("/login?" + url.Values{"redirect": {c.joinLocation()}}.Encode()))
 	}
 	list, err := c.Factors.Of(c.Context(), c.session.User.ID)
 	if err != nil {
 		return nil, nil, true, err
 	}
 	if !c.Login.Fresh(c.session, factors.KindsOf(list)) {
-		return nil, nil, true, c.leave(c.At("/login?" + url.Values{"again": {"1"}, "redirect": {c.joinHere()}}.Encode()))
+		query := url.Values{"again": {"1"}, "redirect": {c.joinLocation()}}
+		return nil, nil, true, c.redirectTo(c.At("/login?" + query.Encode()))
 	}
 	return provider, j, false, nil
 }
 
+// askJoin shows the form that confirms the connection of two accounts.
 func (c *call) askJoin() error {
-	provider, j, done, err := c.mayJoin()
+	provider, j, done, err := c.requireJoin()
 	if done {
 		return err
 	}
 	return c.showJoin(nil, provider, j)
 }
 
-func (c *call) showJoin(refusal error, provider *upstreams.Upstream, j *joins) error {
-	to := c.onward()
-	c.loginFormTo(to, false) // allows the redirects after this form in the Content-Security-Policy
+// showJoin shows the form that confirms the connection of two accounts. The refusal is the error of the previous
+// attempt, or nil.
+func (c *call) showJoin(refusal error, provider *upstreams.Upstream, j *pendingJoin) error {
+	to := c.continuation()
+	_ = c.loginFormTo(to, false) // only to allow the redirects after this form in the Content-Security-Policy
 	return c.ShowForm(
 		refusal,
 		"join",
@@ -143,16 +141,16 @@ func (c *call) showJoin(refusal error, provider *upstreams.Upstream, j *joins) e
 
 // join handles the form that confirms the connection of two accounts.
 func (c *call) join() error {
-	provider, j, done, err := c.mayJoin()
+	provider, j, done, err := c.requireJoin()
 	if done {
 		return err
 	}
 	if err := c.Upstreams.Link(c.Context(), c.session.User.ID, provider, j.Subject, j.Username); err != nil {
 		return c.showJoin(err, provider, j)
 	}
-	c.setJoin("", -1)
-	if to := c.onward(); to != "" {
-		return c.leave(c.At(to))
+	c.deleteCookie(joinCookie, "/")
+	if to := c.continuation(); to != "" {
+		return c.redirectTo(c.At(to))
 	}
 	return c.Redirect(accountPath, c.T("You can sign in with {provider} from now on.", "provider", provider.Name))
 }
@@ -160,35 +158,36 @@ func (c *call) join() error {
 // connected is a connected account in the list on the account page.
 type connected struct {
 	upstreams.Identity
-	Name string
+	Name string // the display name of the provider
 }
 
 // providersOf returns the connected accounts of a user, and links to further providers that the user can connect. A
 // hidden provider is included only if it serves the domain of the user's mail address, since other users should not
 // learn of it.
-func (c *call) providersOf(u *users.User) (list []connected, more []providerLink, err error) {
+func (c *call) providersOf(u *users.User) (accounts []connected, further []providerLink, err error) {
 	identities, err := c.Upstreams.Of(c.Context(), u.ID)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, identity := range identities {
-		list = append(list, connected{identity, identity.Name()})
+		accounts = append(accounts, connected{identity, identity.Name()})
 	}
 	for _, provider := range c.Upstreams.List {
-		joined := slices.ContainsFunc(
+		isConnected := slices.ContainsFunc(
 			identities,
 			func(identity upstreams.Identity) bool { return identity.Upstream == provider },
 		)
-		if !joined && (!provider.Hidden || c.Upstreams.OfAddress(u.Email) == provider) {
-			more = append(more, providerLink{provider.Name, c.startAt(provider, url.Values{"join": {"1"}, "redirect": {"/"}})})
+		if !isConnected && (!provider.Hidden || c.Upstreams.OfAddress(u.Email) == provider) {
+			start := c.providerStartLocation(provider, url.Values{"join": {"1"}, "redirect": {"/"}})
+			further = append(further, providerLink{provider.Name, start})
 		}
 	}
-	return list, more, nil
+	return accounts, further, nil
 }
 
 // removeProvider handles the form that disconnects an account at a provider.
 func (c *call) removeProvider() error {
-	if done, err := c.signedIn(); done {
+	if done, err := c.requireSession(); done {
 		return err
 	}
 	id, err := strconv.ParseInt(c.Form.Text("id"), 10, 64)
@@ -200,9 +199,9 @@ func (c *call) removeProvider() error {
 		return c.Login.EndOthers(conn, session.User.ID, session.ID)
 	})
 	if e, ok := apierror.From(err); ok && e.Status == http.StatusConflict {
-		page, old := c.accountPage()
-		if old != nil {
-			return old
+		page, pageErr := c.accountPage()
+		if pageErr != nil {
+			return pageErr
 		}
 		return c.ShowForm(err, "account", c.T("Your account"), page)
 	}

@@ -1,8 +1,6 @@
 package web
 
 import (
-	"net/http"
-	"strings"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
@@ -14,17 +12,17 @@ import (
 // the language that the browser requests.
 
 const (
-	languageCookie = "authserver_language"
-	languageLasts  = time.Hour
+	languageCookie    = "authserver_language"
+	languageCookieAge = time.Hour
 	// localesParameter is the parameter in which applications request a language, on any page.
 	localesParameter = "ui_locales"
 )
 
-// prefer sets the language of the page.
-func (c *call) prefer() {
-	var set, requested string
+// setPageLanguage sets the language of the page, and of texts that are made with the context of the request.
+func (c *call) setPageLanguage() {
+	var chosen, requested string
 	if c.session != nil {
-		set = c.session.User.Language
+		chosen = c.session.User.Language
 	}
 	if cookie, err := c.R.Cookie(languageCookie); err == nil {
 		requested = cookie.Value
@@ -33,7 +31,7 @@ func (c *call) prefer() {
 		requested = wish
 		c.keepLanguage(wish)
 	}
-	c.Prefer(set, requested)
+	c.Prefer(chosen, requested)
 	c.R = c.R.WithContext(locale.NewContext(c.Context(), c.Language()))
 }
 
@@ -42,25 +40,18 @@ func (c *call) prefer() {
 func (c *call) keepLanguage(wish string) {
 	if wish == "" {
 		if _, err := c.R.Cookie(languageCookie); err == nil {
-			c.setLanguage("", -1)
+			c.deleteCookie(languageCookie, "/")
 		}
 		return
 	}
 	if l := c.Languages.Match(wish); l != nil {
-		c.setLanguage(l.Tag(), int(languageLasts/time.Second))
+		c.setCookie(languageCookie, "/", l.Tag(), languageCookieAge)
 	}
-}
-
-func (c *call) setLanguage(tag string, age int) {
-	http.SetCookie(c.W, &http.Cookie{ //nolint:gosec // G124: Secure wherever the site is https
-		Name: languageCookie, Value: tag, Path: c.At("/"), MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode,
-		Secure: c.Options.Secure || strings.HasPrefix(c.Issuer, "https://"),
-	})
 }
 
 // chooseLanguage handles the form that sets the user's language. An empty language means the browser's.
 func (c *call) chooseLanguage() error {
-	if done, err := c.signedIn(); done {
+	if done, err := c.requireSession(); done {
 		return err
 	}
 	tag := c.Form.Text("language")
@@ -72,7 +63,7 @@ func (c *call) chooseLanguage() error {
 		return err
 	}
 	c.session.User = user
-	c.keepLanguage("")
+	c.keepLanguage("") // the user's choice replaces the language that an application has requested
 	c.Prefer(user.Language)
 	return c.Redirect(accountPath, c.T("The language is saved."))
 }

@@ -32,9 +32,9 @@ func TestCatalogue(t *testing.T) {
 		"this site", "the server", "the memory of sign-ins", "the identity provider",
 	)
 	texts.Except(t, // texts that only administrators and programs get
-		"a group must be one line of at most 100 characters", "there are too many groups", "the role must be user or admin",
+		"a group must be one line of at most 100 characters", "a user can have at most 100 groups", "the role must be user or admin",
 		"the id must have at most 100 characters, and neither a slash nor a colon",
-		"there is a password and the hash of one; give one of them",
+		"there are both a password and the hash of a password; give only one of them",
 		"the hash must be one of argon2id, bcrypt with a cost from 10 to 16, PBKDF2 or scrypt, and not too costly to check",
 		"no mails are sent: mail.url is not set", "the mail was not sent: X",
 		"nobody is signed in", "the server is not available right now, try again shortly",

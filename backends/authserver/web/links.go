@@ -12,8 +12,8 @@ import (
 // mailForm is the data of a form that asks for a mail address.
 type mailForm struct {
 	Email, Name string
-	Redirect    string // where to continue after the link was opened; may be empty
-	Sent        bool   // the mail is on its way, if the address is valid
+	Redirect    string // the path at which the browser continues after the link was opened; may be empty
+	Sent        bool   // the form was accepted; a mail is sent if the address is that of an account or may get one
 }
 
 // sendsMails reports whether the server can send mails.
@@ -32,11 +32,12 @@ const (
 	registerPath = "/register"
 )
 
+// askForgot shows the form that requests a link for a new password.
 func (c *call) askForgot() error {
 	if !c.allowsReset() {
 		return pages.NotFound()
 	}
-	return c.Show("forgot", c.T("Forgotten password"), &mailForm{Email: c.Query.Text("email"), Redirect: c.onward()})
+	return c.Show("forgot", c.T("Forgotten password"), &mailForm{Email: c.Query.Text("email"), Redirect: c.continuation()})
 }
 
 // forgot handles the form that requests a link for a new password.
@@ -44,20 +45,21 @@ func (c *call) forgot() error {
 	if !c.allowsReset() {
 		return pages.NotFound()
 	}
-	form := &mailForm{Email: c.Form.Text("email"), Redirect: c.onward()}
+	form := &mailForm{Email: c.Form.Text("email"), Redirect: c.continuation()}
 	if err := c.Accounts.Forgot(c.Context(), form.Email, c.Address(c.R)); err != nil {
 		return c.ShowForm(err, "forgot", c.T("Forgotten password"), form)
 	}
-	c.keepOnward()
+	c.storeContinuation()
 	form.Sent = true
 	return c.Show("forgot", c.T("Forgotten password"), form)
 }
 
+// askRegister shows the form that requests an account.
 func (c *call) askRegister() error {
 	if !c.allowsRegistration() {
 		return pages.NotFound()
 	}
-	return c.Show("register", c.T("Create an account"), &mailForm{Redirect: c.onward()})
+	return c.Show("register", c.T("Create an account"), &mailForm{Redirect: c.continuation()})
 }
 
 // register handles the form that requests an account.
@@ -65,23 +67,24 @@ func (c *call) register() error {
 	if !c.allowsRegistration() {
 		return pages.NotFound()
 	}
-	form := &mailForm{Email: c.Form.Text("email"), Name: c.Form.Text("name"), Redirect: c.onward()}
+	form := &mailForm{Email: c.Form.Text("email"), Name: c.Form.Text("name"), Redirect: c.continuation()}
 	if err := c.Accounts.Register(c.Context(), form.Email, form.Name, c.Address(c.R)); err != nil {
 		return c.ShowForm(err, "register", c.T("Create an account"), form)
 	}
-	c.keepOnward()
+	c.storeContinuation()
 	form.Sent = true
 	return c.Show("register", c.T("Create an account"), form)
 }
 
 // chooseForm is the data of the form in which a user chooses a password after opening a mailed link.
 type chooseForm struct {
-	Link, Email, Name string
-	New               bool // the link completes a new account
+	Link, Email, Name string // Link is the secret in the mailed link
+	New               bool   // the link completes a new account
 }
 
-// choosingLink returns the data of a chooseForm for the link in a request.
-func (c *call) choosingLink(fields *pages.Fields) (*chooseForm, error) {
+// openChooseLink returns the data of a chooseForm for the link in the query or form of a request. It returns an error if
+// the link is not valid.
+func (c *call) openChooseLink(fields *pages.Fields) (*chooseForm, error) {
 	secret := fields.Text("link")
 	l, err := c.Accounts.Look(c.Context(), secret, account.LinkReset, account.LinkJoin, account.LinkInvite)
 	if err != nil {
@@ -90,8 +93,9 @@ func (c *call) choosingLink(fields *pages.Fields) (*chooseForm, error) {
 	return &chooseForm{Link: secret, Email: l.Email, Name: l.User.Name, New: l.Kind != account.LinkReset}, nil
 }
 
+// askChoose shows the form in which a user chooses a password after opening a mailed link.
 func (c *call) askChoose() error {
-	form, err := c.choosingLink(&c.Query)
+	form, err := c.openChooseLink(&c.Query)
 	if err != nil {
 		return err
 	}
@@ -100,7 +104,7 @@ func (c *call) askChoose() error {
 
 // choose handles the form in which a user chooses a password after opening a mailed link.
 func (c *call) choose() error {
-	form, err := c.choosingLink(&c.Form)
+	form, err := c.openChooseLink(&c.Form)
 	if err != nil {
 		return err
 	}
@@ -112,18 +116,19 @@ func (c *call) choose() error {
 	}
 	notice := c.T("Your password is changed. Sign in with it.")
 	if form.New {
-		notice = c.T("Your account is made. Sign in with your password.")
+		notice = c.T("Your account is created. Sign in with your password.")
 	}
-	to := url.Values{"email": {user.Email}}
-	if onward := c.takeOnward(); onward != "" && onward != "/" {
-		to.Set("redirect", onward)
+	query := url.Values{"email": {user.Email}}
+	if path := c.takeContinuation(); path != "" && path != "/" {
+		query.Set("redirect", path)
 	}
-	return c.Redirect("/login?"+to.Encode(), notice)
+	return c.Redirect("/login?"+query.Encode(), notice)
 }
 
 // addressForm is the data of the form that confirms a mail address.
 type addressForm struct{ Link, Email string }
 
+// askAddress shows the form that confirms a mail address after the user has opened a mailed link.
 func (c *call) askAddress() error {
 	secret := c.Query.Text("link")
 	l, err := c.Accounts.Look(c.Context(), secret, account.LinkAddress)
@@ -133,6 +138,7 @@ func (c *call) askAddress() error {
 	return c.Show("address", c.T("Confirm your mail address"), &addressForm{secret, l.Email})
 }
 
+// confirmAddress handles the form that confirms a mail address.
 func (c *call) confirmAddress() error {
 	return c.Then(c.Accounts.SetAddress(c.Context(), c.Form.Text("link")), accountPath,
 		c.T("Your mail address is changed."))
@@ -140,7 +146,7 @@ func (c *call) confirmAddress() error {
 
 // moveAddress handles the form that requests a new mail address. It mails a confirmation link to the new address.
 func (c *call) moveAddress() error {
-	if done, err := c.signedIn(); done {
+	if done, err := c.requireSession(); done {
 		return err
 	}
 	if !c.sendsMails() {
@@ -149,15 +155,15 @@ func (c *call) moveAddress() error {
 	email := c.Form.Text("email")
 	if err := c.Accounts.AskAddress(c.Context(), c.session.User, c.Form.Text("present"), email,
 		c.Address(c.R)); err != nil {
-		page, old := c.accountPage()
-		if old != nil {
-			return old
+		page, pageErr := c.accountPage()
+		if pageErr != nil {
+			return pageErr
 		}
 		page.Move = email
 		return c.ShowForm(err, "account", c.T("Your account"), page)
 	}
 	return c.Redirect(accountPath,
-		c.T("A mail is on its way to {email}. Open the link in it, and the address is yours.", "email", email))
+		c.T("A mail is on its way to {email}. Open the link in it to confirm the address.", "email", email))
 }
 
 // linkRoutes are the routes of the pages to which mailed links lead, and of the pages that request mails.

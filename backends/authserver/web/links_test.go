@@ -190,10 +190,10 @@ func TestRegistration(t *testing.T) {
 		second := m.link("New@example.com")
 		form = b.get(first).is(t, http.StatusOK, "the new account", `value="Newman"`)
 		b.post("/choose-password", with(form.Fields(), "password", "new@example.com")).is(t, http.StatusUnprocessableEntity)
-		b.get(b.post("/choose-password", with(form.Fields(), "password", chosen, "name", "New")).leads(t, "/login")).is(t, http.StatusOK, "Your account is made.")
+		b.get(b.post("/choose-password", with(form.Fields(), "password", chosen, "name", "New")).leads(t, "/login")).is(t, http.StatusOK, "Your account is created.")
 		b.tries("new@example.com", chosen).leads(t, "/")
 		other.get(second).is(t, http.StatusGone)
-		u, err := m.users.FindEmail(t.Context(), "new@example.com")
+		u, err := m.users.FindByEmail(t.Context(), "new@example.com")
 		if err != nil || !u.Active() || !u.EmailVerified || u.Name != "New" {
 			t.Errorf("%+v, error %v", u, err)
 		}
@@ -210,7 +210,7 @@ func TestRegistrationWithAKnownAddress(t *testing.T) {
 	if len(list) != 1 || list[0].To != annMail || !strings.Contains(list[0].Data, "You have an account already") || strings.Contains(list[0].Data, "?link=") {
 		t.Errorf("%+v", list)
 	}
-	if u, err := m.users.FindEmail(t.Context(), annMail); err != nil || u.Name != "Ann" || !u.Active() {
+	if u, err := m.users.FindByEmail(t.Context(), annMail); err != nil || u.Name != "Ann" || !u.Active() {
 		t.Errorf("%+v, error %v", u, err)
 	}
 }
@@ -244,7 +244,7 @@ func TestPendingUsersEnd(t *testing.T) {
 		if n, err := m.accounts.Sweep(t.Context()); n != 2 || err != nil { // the link and the user
 			t.Errorf("%d are swept, error %v", n, err)
 		}
-		if _, err := m.users.FindEmail(t.Context(), "new@example.com"); !users.IsNone(err) {
+		if _, err := m.users.FindByEmail(t.Context(), "new@example.com"); !users.IsNone(err) {
 			t.Errorf("the user is there, error %v", err)
 		}
 	})

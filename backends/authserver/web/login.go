@@ -21,11 +21,11 @@ const maxRedirect = 32 << 10
 
 // loginForm is the data of the login form.
 type loginForm struct {
-	Email    string
-	Redirect string
+	Email    string // the prefilled mail address
+	Redirect string // the path at which the browser continues after the sign-in
 	// Application is the name of the application for which the user signs in, or empty.
 	Application string
-	NoPassword  bool
+	NoPassword  bool // the password form is hidden
 	Again       bool // ask even a user who is signed in
 	// Meanwhile is the mail address of a user who has signed in in another tab since the form was shown, or empty.
 	Meanwhile string
@@ -51,28 +51,30 @@ func (c *call) loginForm(fields *pages.Fields) *loginForm {
 }
 
 // loginFormTo returns the data of a login form after which the browser continues at the path to. If again is set, the
-// user must sign in even with a valid session.
+// user must sign in even with a valid session. It also allows the redirects after the form in the
+// Content-Security-Policy of this response.
 func (c *call) loginFormTo(to string, again bool) *loginForm {
 	form := &loginForm{Redirect: pages.LocalUpTo(maxRedirect, to), NoPassword: c.NoPassword, Again: again}
 	if c.allowsReset() {
-		form.Forgot = c.At(withOnward(forgotPath, form.Redirect))
+		form.Forgot = c.At(withRedirect(forgotPath, form.Redirect))
 	}
 	if c.allowsRegistration() {
-		form.Register = c.At(withOnward(registerPath, form.Redirect))
+		form.Register = c.At(withRedirect(registerPath, form.Redirect))
 	}
-	if form.Upstream = c.upstreamLink(form); form.Upstream != "" {
+	form.Upstream = c.upstreamLink(form)
+	if form.Upstream != "" {
 		form.UpstreamName = c.Upstream.Name
 	}
 	c.addProviders(form)
 	path, query, _ := strings.Cut(form.Redirect, "?")
 	values, err := url.ParseQuery(query)
 	switch {
-	case err != nil:
+	case err != nil: // the path was not made by this server
 	case path == "/consent":
 		r, client, err := c.Authorize.Open(c.Context(), values.Get("session_id"), c.Browser())
 		if err == nil {
 			form.Application, form.Email = client.Name, r.Hint
-			c.allow(r)
+			c.allowRedirectToClient(r)
 		}
 	case path == "/oauth/authorize": // the browser follows the redirect of that page
 		c.AllowForms("https:")
@@ -82,12 +84,12 @@ func (c *call) loginFormTo(to string, again bool) *loginForm {
 	return form
 }
 
-// allow permits the form of this page to be redirected to the client of a request. Otherwise the
+// allowRedirectToClient permits the form of this page to be redirected to the client of a request. Otherwise the
 // Content-Security-Policy would block the redirect.
-func (c *call) allow(r *authorize.Request) { c.allowTo(r.Redirect) }
+func (c *call) allowRedirectToClient(r *authorize.Request) { c.allowRedirectTo(r.Redirect) }
 
-// allowTo permits the form of this page to be redirected to a redirect URI, and from there to further pages.
-func (c *call) allowTo(redirect string) {
+// allowRedirectTo permits the form of this page to be redirected to a redirect URI, and from there to further pages.
+func (c *call) allowRedirectTo(redirect string) {
 	target := authorize.TargetOf(redirect)
 	c.AllowForms(target.Source())
 	if target.Scheme == "https" {
@@ -95,13 +97,14 @@ func (c *call) allowTo(redirect string) {
 	}
 }
 
+// askLogin shows the login form. If the user is signed in already, it redirects to where the form leads.
 func (c *call) askLogin() error {
 	form := c.loginForm(&c.Query)
+	if c.session != nil && !form.Again {
+		return c.redirectTo(c.At(form.Redirect))
+	}
 	if form.Email == "" {
 		form.Email = c.Query.Text("email")
-	}
-	if c.session != nil && !form.Again {
-		return c.leave(c.At(form.Redirect))
 	}
 	return c.Show("login", c.T("Sign in"), form)
 }
@@ -121,35 +124,36 @@ func (c *call) login() error {
 		return c.askSecond(nil, form, waiting)
 	}
 	c.SignIn(cookie, c.Login.MaxAge())
-	return c.leave(c.At(form.Redirect))
+	return c.redirectTo(c.At(form.Redirect))
 }
 
-// loginMeanwhile handles a login form that was shown before a user signed in or out in another tab. It never replaces
-// the session of the signed-in user. Otherwise an attacker who had prepared the form could make the browser continue
-// under the attacker's account.
-func (c *call) loginMeanwhile() error {
+// loginUserChanged handles a login form that was shown before somebody signed in or out in another tab. It never
+// replaces the session of the signed-in user. Otherwise an attacker who had prepared the form could make the browser
+// continue under the attacker's account.
+func (c *call) loginUserChanged() error {
 	if c.session == nil || c.NoPassword {
 		return c.login()
 	}
-	return c.continueMeanwhile(c.Form.Text("email"))
+	return c.continueIfSameUser(c.Form.Text("email"))
 }
 
-// continueMeanwhile answers a form that was submitted after a user signed in in another tab. The email is the address
-// in the form. If it belongs to the signed-in user, continueMeanwhile redirects to where the form leads. Otherwise it
-// asks whether to sign in as the other user.
-func (c *call) continueMeanwhile(email string) error {
+// continueIfSameUser handles a sign-in form that was shown before somebody signed in in another tab. The email is the
+// mail address with which the form signs in. If it is the address of the signed-in user, continueIfSameUser redirects to
+// the form's field redirect, without checking the password. Otherwise it shows the login form again, in which the user
+// chooses to continue as the signed-in user or to sign in with the address.
+func (c *call) continueIfSameUser(email string) error {
 	form, user := c.loginForm(&c.Form), c.session.User
 	if mailaddress.Key(email) == mailaddress.Key(user.Email) {
-		return c.leave(c.At(form.Redirect))
+		return c.redirectTo(c.At(form.Redirect))
 	}
 	form.Email, form.Again, form.Meanwhile = email, true, cmp.Or(user.Email, user.ID)
-	return c.ShowForm(errMeanwhile, "login", c.T("Sign in"), form)
+	return c.ShowForm(errUserChanged, "login", c.T("Sign in"), form)
 }
 
-var errMeanwhile = apierror.New(http.StatusConflict, "conflict",
-	"somebody else has signed in here in another tab meanwhile")
+var errUserChanged = apierror.New(http.StatusConflict, "conflict",
+	"another user has signed in here in another tab since this page was opened")
 
-// attempt returns the attempt to sign in that the submitted form describes.
+// attempt returns the attempt to sign in that the submitted form describes. Its session, if there is one, is replaced.
 func (c *call) attempt() login.Attempt {
 	return login.Attempt{
 		Email: c.Form.Text("email"), Password: c.Form.Text("password"), Address: c.Address(c.R), Former: c.Session(),
@@ -157,40 +161,40 @@ func (c *call) attempt() login.Attempt {
 	}
 }
 
-// logout signs the user out. It redirects to the address that a client has requested, if any.
+// logout handles the form that signs the user out. It redirects to the URL that a client has requested, if any.
 func (c *call) logout() error {
-	next, hasNext := c.thenSigner().Open(c.Form.Text("then"), c.Browser())
-	if err := c.end(); err != nil {
+	next, hasNext := c.logoutSigner().Open(c.Form.Text("then"), c.Browser())
+	if err := c.endThisSession(); err != nil {
 		return err
 	}
 	if hasNext {
-		return c.leave(string(next))
+		return c.redirectTo(string(next))
 	}
 	return c.Redirect("/login", c.T("You are signed out."))
 }
 
-// thenSigner returns the signer for the address to which the browser is redirected after a logout.
-func (c *call) thenSigner() signed.Signer { return c.Signer("logout") }
+// logoutSigner returns the signer for the address to which the browser is redirected after a logout.
+func (c *call) logoutSigner() signed.Signer { return c.Signer("logout") }
 
-// end ends the session of the browser.
-func (c *call) end() error {
+// endThisSession ends the session of the browser, if there is one, and deletes its cookie.
+func (c *call) endThisSession() error {
 	if err := c.Login.SignOut(c.Context(), c.Session(), c.Address(c.R)); err != nil {
 		return err
 	}
 	c.SignOut()
-	former := c.session
+	ended := c.session
 	c.session, c.Call.Site = nil, c.frame()
-	if former != nil && c.SignedOut != nil {
-		c.SignedOut(c.Context(), former.User.ID)
+	if ended != nil && c.SignedOut != nil {
+		c.SignedOut(c.Context(), ended.User.ID)
 	}
 	return nil
 }
 
-// toLogin redirects to the login page, which returns to the transaction of a request.
+// toLogin redirects to the login page, which leads back to the consent page of a request.
 func (c *call) toLogin(r *authorize.Request, transaction string) error {
-	back := url.Values{"redirect": {consentAt(transaction)}}
-	if c.session != nil || r.SignedInSince > r.At { // so that the other provider asks too, even if it has a session
-		back.Set("again", "1")
+	query := url.Values{"redirect": {consentLocation(transaction)}}
+	if c.session != nil || r.SignedInSince > r.At { // an upstream provider must ask again too, even if it has a session
+		query.Set("again", "1")
 	}
-	return c.leave(c.At("/login?" + back.Encode()))
+	return c.redirectTo(c.At("/login?" + query.Encode()))
 }

@@ -356,7 +356,7 @@ func TestOptions(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{web: web.Options{NoPassword: true, Name: "Example ID", SameSite: http.SameSiteNoneMode, Mount: "/id"}})
 	b := s.browser()
-	p := b.get("/id/login").is(t, http.StatusOK, "no sign-in by password", "Example ID", `href="/id/`)
+	p := b.get("/id/login").is(t, http.StatusOK, "cannot sign in with a password", "Example ID", `href="/id/`)
 	if strings.Contains(p.Text, "<form") {
 		t.Error("there is a form")
 	}

@@ -10,12 +10,14 @@ import (
 // logoutForm is the data of the form that confirms signing out.
 type logoutForm struct {
 	Application string
-	Then        string // where to go afterwards, signed; empty for the login page
-	Host        string // the host of that address, if it has one
+	Then        string // the URL at which the browser continues afterwards, signed; empty for the login page
+	Host        string // the host of that URL, if it has one
 }
 
+// endSession handles an RP-initiated logout (OpenID Connect RP-Initiated Logout 1.0) by GET.
 func (c *call) endSession() error { return c.startLogout(c.R.URL.Query()) }
 
+// endSessionForm handles an RP-initiated logout by POST.
 func (c *call) endSessionForm() error {
 	if err := c.ReadForm(); err != nil {
 		return err
@@ -35,7 +37,7 @@ func (c *call) startLogout(values url.Values) error {
 		return c.finishLogout(l)
 	}
 	if c.session != nil && l.Subject == c.session.User.ID {
-		if err := c.end(); err != nil {
+		if err := c.endThisSession(); err != nil {
 			return err
 		}
 		return c.finishLogout(l)
@@ -48,29 +50,29 @@ func (c *call) startLogout(values url.Values) error {
 func (c *call) askLogout(application, next string) error {
 	form := &logoutForm{Application: application}
 	if next != "" {
-		to := authorize.TargetOf(next)
-		form.Then, form.Host = c.thenSigner().Sign([]byte(next), c.Browser()), to.Host
-		c.AllowForms(to.Source()) // an application on this device may have its own scheme
+		target := authorize.TargetOf(next)
+		form.Then, form.Host = c.logoutSigner().Sign([]byte(next), c.Browser()), target.Host
+		c.AllowForms(target.Source()) // an application on this device may have its own scheme
 		c.AllowForms("https:")
 		c.AllowForms("http:")
 	}
 	return c.Show("logout", c.T("Sign out"), form)
 }
 
-// logoutMeanwhile handles a logout form that was shown before a user signed in or out in another tab. If a user is
+// logoutUserChanged handles a logout form that was shown before a user signed in or out in another tab. If a user is
 // signed in now, it shows the form again.
-func (c *call) logoutMeanwhile() error {
+func (c *call) logoutUserChanged() error {
 	if c.session == nil {
 		return c.logout()
 	}
-	next, _ := c.thenSigner().Open(c.Form.Text("then"), c.Browser())
+	next, _ := c.logoutSigner().Open(c.Form.Text("then"), c.Browser())
 	return c.askLogout("", string(next))
 }
 
 // finishLogout sends the response after a logout that a client requested.
 func (c *call) finishLogout(l *openid.Logout) error {
 	if l.To != "" {
-		return c.leave(l.To)
+		return c.redirectTo(l.To)
 	}
 	return c.Show("signedout", c.T("Signed out"), l.Client)
 }

@@ -10,8 +10,8 @@ import (
 // passkeyPath is the path of the form that signs in with a passkey alone.
 const passkeyPath = "/login/passkey"
 
-// anyPasskey returns a challenge that any user's passkey can answer. It returns nil if passkeys alone may not sign in,
-// or if the local sign-in is hidden.
+// anyPasskey returns a challenge that any user's passkey can answer. It returns nil if a passkey alone is not enough to
+// sign in, or if the local sign-in is hidden.
 func (c *call) anyPasskey() *factors.Challenge {
 	if c.NoPassword {
 		return nil
@@ -33,20 +33,20 @@ func (c *call) byPasskey() error {
 		return c.ShowForm(err, "login", c.T("Sign in"), c.loginForm(&c.Form))
 	}
 	c.SignIn(cookie, c.Login.MaxAge())
-	return c.leave(c.At(pages.LocalUpTo(maxRedirect, c.Form.Text("redirect"))))
+	return c.redirectTo(c.At(pages.LocalUpTo(maxRedirect, c.Form.Text("redirect"))))
 }
 
-// byPasskeyMeanwhile handles a passkey form that was shown before a user signed in or out in another tab, like
-// loginMeanwhile. It never replaces the session of the signed-in user.
-func (c *call) byPasskeyMeanwhile() error {
+// byPasskeyUserChanged handles a passkey form that was shown before somebody signed in or out in another tab, like
+// loginUserChanged. It never replaces the session of the signed-in user.
+func (c *call) byPasskeyUserChanged() error {
 	if c.session == nil || c.NoPassword || !c.Factors.Alone() {
 		return c.byPasskey()
 	}
 	form := c.loginForm(&c.Form)
-	if claim, err := c.Factors.Claim(c.Context(), c.Form.Text("answer")); err == nil && claim.User != nil &&
-		claim.User.ID == c.session.User.ID {
-		return c.leave(c.At(form.Redirect)) // the session of the same user goes on
+	claim, err := c.Factors.Claim(c.Context(), c.Form.Text("answer"))
+	if err == nil && claim.User != nil && claim.User.ID == c.session.User.ID {
+		return c.redirectTo(c.At(form.Redirect)) // the passkey is that of the signed-in user
 	}
 	form.Again, form.Meanwhile = true, cmp.Or(c.session.User.Email, c.session.User.ID)
-	return c.ShowForm(errMeanwhile, "login", c.T("Sign in"), form)
+	return c.ShowForm(errUserChanged, "login", c.T("Sign in"), form)
 }

@@ -36,7 +36,7 @@ func (b *browser) passkey() *authenticator {
 	b.t.Helper()
 	a := newAuthenticator(b.t, authtest.Issuer, "as.example")
 	a.present = verified
-	form := b.get("/security/passkey").is(b.t, http.StatusOK, "can also be used to sign in without your password")
+	form := b.get("/security/passkey").is(b.t, http.StatusOK, "you can also use it to sign in without your password")
 	b.post("/security/passkey", with(form.Fields(), "name", "Laptop", "answer", a.makes(form.asksFor(b.t)))).is(b.t,
 		http.StatusOK)
 	return a
@@ -264,7 +264,7 @@ func TestPasskeyAloneMeanwhile(t *testing.T) {
 	form := b.get("/login?redirect=/device")
 	fields, proof := form.offers(t), a.signsAlone(form.asksFor(t))
 	b.signsInAgain(bobMail, bobPass)
-	b.post(passkeyPath, with(fields, "answer", proof)).is(t, http.StatusConflict, "Somebody else has signed in", bobMail)
+	b.post(passkeyPath, with(fields, "answer", proof)).is(t, http.StatusConflict, "Another user has signed in", bobMail)
 	if b.who() != bobMail {
 		t.Errorf("%q is signed in", b.who())
 	}

@@ -28,9 +28,9 @@ const (
 	providerCallback = "/oidc/{upstream}/callback"
 	// providerPath is the path of the form that finds the provider for a mail address.
 	providerPath = "/login/provider"
-	// joining is the prefix of the stored path for a sign-in whose only purpose is to connect accounts.
-	joining = "join "
-	// maxHint is the maximum length of a login_hint, in bytes.
+	// joinPrefix is the prefix of the stored path for a sign-in whose only purpose is to connect accounts.
+	joinPrefix = "join "
+	// maxHint is the maximum length of a login_hint, in bytes. A longer one is omitted.
 	maxHint = 320
 )
 
@@ -47,9 +47,9 @@ var providerRoutes = []route{
 	{Method: post, Path: accountPath + "/providers/remove", Serve: (*call).removeProvider, Else: (*call).toAccount},
 }
 
-// startAt returns the path that begins a sign-in at a provider.
-func (c *call) startAt(provider *upstreams.Upstream, q url.Values) string {
-	return c.At("/oidc/"+url.PathEscape(provider.Slug)+"/start") + "?" + q.Encode()
+// providerStartLocation returns the path, with a query, that begins a sign-in at a provider; see startProvider.
+func (c *call) providerStartLocation(provider *upstreams.Upstream, query url.Values) string {
+	return c.At("/oidc/"+url.PathEscape(provider.Slug)+"/start") + "?" + query.Encode()
 }
 
 // addProviders adds the data about upstream providers to the sign-in form. It adds a button for each provider that is
@@ -59,9 +59,10 @@ func (c *call) startAt(provider *upstreams.Upstream, q url.Values) string {
 func (c *call) addProviders(form *loginForm) {
 	q := form.query()
 	for _, provider := range c.Upstreams.Shown() {
-		form.Providers = append(form.Providers, providerLink{provider.Name, c.startAt(provider, q)})
+		form.Providers = append(form.Providers, providerLink{provider.Name, c.providerStartLocation(provider, q)})
 	}
-	if form.ByAddress = c.Upstreams.ByAddress(); form.ByAddress { // the form redirects to a provider
+	form.ByAddress = c.Upstreams.ByAddress()
+	if form.ByAddress { // the form is redirected to a provider
 		c.AllowForms("https:")
 		for _, provider := range c.Upstreams.List {
 			if strings.HasPrefix(provider.Issuer(), "http://") {
@@ -71,7 +72,7 @@ func (c *call) addProviders(form *loginForm) {
 		}
 	}
 	if path, _, _ := strings.Cut(form.Redirect, "?"); path == joinPath {
-		if provider, _ := c.joined(); provider != nil {
+		if provider, _ := c.readJoinCookie(); provider != nil {
 			form.Joins = provider.Name
 		}
 	}
@@ -97,7 +98,7 @@ func (c *call) findProvider() error {
 	}
 	q := form.query()
 	q.Set("hint", form.Email)
-	return c.leave(c.startAt(provider, q))
+	return c.redirectTo(c.providerStartLocation(provider, q))
 }
 
 // provider returns the provider whose slug is in the path.
@@ -108,8 +109,8 @@ func (c *call) provider() (*upstreams.Upstream, error) {
 	return nil, pages.NotFound()
 }
 
-// flow returns a provider as the type that leadUpstream and backFromUpstream take.
-func (c *call) flow(provider *upstreams.Upstream) *Upstream {
+// asUpstream returns a provider as the type that redirectToProvider and finishAtProvider take.
+func (c *call) asUpstream(provider *upstreams.Upstream) *Upstream {
 	return &Upstream{
 		Provider: provider.Provider,
 		Name:     provider.Name,
@@ -127,14 +128,14 @@ func (c *call) startProvider() error {
 	}
 	to := pages.LocalUpTo(maxRedirect, c.Query.Text("redirect"))
 	if c.Query.Flag("join") {
-		to = joining + to
+		to = joinPrefix + to
 	}
 	ask := oidclogin.Ask{Again: c.Query.Flag("again")}
 	if hint := c.Query.Text("hint"); len(hint) <= maxHint {
 		ask.Hint = hint
 	}
-	if err := c.leadUpstream(c.flow(provider), ask, to); err != nil {
-		c.warnProvider(provider, err)
+	if err := c.redirectToProvider(c.asUpstream(provider), ask, to); err != nil {
+		c.logProviderFailure(provider, err)
 		return err
 	}
 	return nil
@@ -146,52 +147,52 @@ func (c *call) finishProvider() error {
 	if err != nil {
 		return err
 	}
-	person, to, err := c.backFromUpstream(c.flow(provider))
+	person, storedPath, err := c.finishAtProvider(c.asUpstream(provider))
 	if err != nil {
-		return c.refusedProvider(provider, err, "")
+		return c.recordProviderFailure(provider, err, "")
 	}
-	to, joins := strings.CutPrefix(to, joining)
-	if joins {
-		return c.offer(provider, person, to)
+	to, isJoin := strings.CutPrefix(storedPath, joinPrefix)
+	if isJoin {
+		return c.offerJoin(provider, person, to)
 	}
 	u, err := c.Upstreams.SignIn(c.Context(), provider, person)
-	if unknown, ok := errors.AsType[*people.RefusedError](err); ok {
+	if refused, ok := errors.AsType[*people.RefusedError](err); ok { // the person has no account here yet
 		c.Count(login.Attempts, "failure")
 		c.Audit(c.Context(), kernel.Event{
 			Action: "user.oidc_login_failed",
-			Detail: []string{"upstream", provider.Slug, "reason", unknown.Reason},
+			Detail: []string{"upstream", provider.Slug, "reason", refused.Reason},
 		})
-		return c.offer(provider, person, to)
+		return c.offerJoin(provider, person, to)
 	}
 	if err != nil {
-		return c.refusedProvider(provider, err, "")
+		return c.recordProviderFailure(provider, err, "")
 	}
 	authTime := person.AuthTime
-	if person.Again { // the user has just been authenticated, whatever the clock of the provider says
+	if person.Again { // the provider has just authenticated the user, even if its clock differs
 		authTime = time.Time{}
 	}
 	cookie, waiting, err := c.Login.EnterOrWait(c.Context(), u, authTime, provider.Slug,
 		login.Attempt{Address: c.Address(c.R), Former: c.Session(), Browser: c.Browser()})
 	if err != nil {
-		return c.refusedProvider(provider, err, u.ID)
+		return c.recordProviderFailure(provider, err, u.ID)
 	}
 	if waiting != "" {
 		return c.askSecond(nil, c.loginFormTo(to, false), waiting)
 	}
 	c.SignIn(cookie, c.Login.MaxAge())
-	return c.leave(c.At(to))
+	return c.redirectTo(c.At(to))
 }
 
-// refusedProvider records the cause of a failed sign-in in the log and the audit feed. It returns the error for the
-// page, without the cause.
-func (c *call) refusedProvider(provider *upstreams.Upstream, err error, user string) error {
-	c.warnProvider(provider, err)
-	return c.refusedUpstream(err, user, "upstream", provider.Slug)
+// recordProviderFailure records the cause of a failed sign-in in the log and the audit feed, and returns the error for
+// the page. The user is the id of the user, or "" if it is unknown.
+func (c *call) recordProviderFailure(provider *upstreams.Upstream, err error, user string) error {
+	c.logProviderFailure(provider, err)
+	return c.recordFailure(err, user, "upstream", provider.Slug)
 }
 
-// warnProvider logs an error of the provider or of the configuration. It does not log responses to sign-ins that did
-// not begin here, since anybody can send them.
-func (c *call) warnProvider(provider *upstreams.Upstream, err error) {
+// logProviderFailure logs an error of the provider or of the configuration. It does not log other errors, such as that
+// of a response to a sign-in that did not begin here, since anybody can cause them.
+func (c *call) logProviderFailure(provider *upstreams.Upstream, err error) {
 	e, ok := apierror.From(err)
 	if !ok || e.Cause == nil && e.Status < http.StatusInternalServerError {
 		return

@@ -6,7 +6,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/factors"
 )
 
-// secondForm is the data of the form that asks for a second factor.
+// secondForm is the data of the form that asks for a second factor. A waiting user has proved the first factor (the
+// password or the sign-in at a provider), and must prove the second one before a session begins.
 type secondForm struct {
 	*loginForm
 	// Waiting is the signed text that identifies the waiting user; see login.Login.Waiting.
@@ -23,19 +24,19 @@ func (c *call) askSecond(refusal error, form *loginForm, waiting string) error {
 	if err != nil {
 		return c.ShowForm(err, "login", c.T("Sign in"), form)
 	}
-	shown := &secondForm{loginForm: form, Waiting: waiting, App: w.Kinds.App}
+	page := &secondForm{loginForm: form, Waiting: waiting, App: w.Kinds.App}
 	if w.Kinds.Passkey {
-		if shown.Challenge, err = c.Factors.Ask(c.Context(), w.User, c.Browser()); err != nil {
+		if page.Challenge, err = c.Factors.Ask(c.Context(), w.User, c.Browser()); err != nil {
 			return err
 		}
 	}
-	return c.ShowForm(refusal, "second", c.T("Sign in"), shown)
+	return c.ShowForm(refusal, "second", c.T("Sign in"), page)
 }
 
 // second handles the form with the second factor.
 func (c *call) second() error {
-	if c.NoPassword && len(c.Upstreams.List) == 0 {
-		return c.leave(c.At("/login"))
+	if c.NoPassword && len(c.Upstreams.List) == 0 { // no sign-in here asks for a second factor
+		return c.redirectTo(c.At("/login"))
 	}
 	form, waiting := c.loginForm(&c.Form), c.Form.Text("waiting")
 	w, err := c.Login.Waiting(c.Context(), waiting, c.Browser())
@@ -51,12 +52,12 @@ func (c *call) second() error {
 		return c.askSecond(err, form, waiting)
 	}
 	c.SignIn(cookie, c.Login.MaxAge())
-	return c.leave(c.At(form.Redirect))
+	return c.redirectTo(c.At(form.Redirect))
 }
 
-// secondMeanwhile handles a form for a second factor that was shown before a user signed in or out in another tab, like
-// loginMeanwhile.
-func (c *call) secondMeanwhile() error {
+// secondUserChanged handles a form for a second factor that was shown before somebody signed in or out in another tab,
+// like loginUserChanged.
+func (c *call) secondUserChanged() error {
 	if c.session == nil || c.NoPassword && len(c.Upstreams.List) == 0 {
 		return c.second()
 	}
@@ -64,30 +65,30 @@ func (c *call) secondMeanwhile() error {
 	if err != nil {
 		return c.ShowForm(err, "login", c.T("Sign in"), c.loginForm(&c.Form))
 	}
-	return c.continueMeanwhile(w.User.Email)
+	return c.continueIfSameUser(w.User.Email)
 }
 
-// againFirst answers GET requests for the form of the second factor, which needs a waiting user. It redirects to the
-// login page.
-func (c *call) againFirst() error { return c.leave(c.At("/login")) }
+// restartLogin answers GET requests for pages that only handle a form of the sign-in, for example after a reload. It
+// redirects to the login page.
+func (c *call) restartLogin() error { return c.redirectTo(c.At("/login")) }
 
-// redirectToProve does nothing unless needs is set. It redirects a user who must prove a second factor to the login
-// page. A user who has no second factor is redirected to the page that sets one up. The browser continues at the path
-// back afterwards. The result done reports whether a response has been sent.
-func (c *call) redirectToProve(needs bool, back string) (done bool, err error) {
-	if !needs {
+// requireSecondFactor redirects the signed-in user to the login page, to prove a second factor, or to the page that sets
+// one up if the user has none. Afterwards the browser continues at the path back. If needed is false, it does nothing.
+// The result done reports whether a response has been sent.
+func (c *call) requireSecondFactor(needed bool, back string) (done bool, err error) {
+	if !needed {
 		return false, nil
 	}
 	list, err := c.Factors.Of(c.Context(), c.session.User.ID)
 	if err != nil {
 		return true, err
 	}
-	to := url.Values{"redirect": {back}}
+	query := url.Values{"redirect": {back}}
 	if len(list) > 0 {
-		to.Set("again", "1")
-		return true, c.leave(c.At("/login?" + to.Encode()))
+		query.Set("again", "1")
+		return true, c.redirectTo(c.At("/login?" + query.Encode()))
 	}
-	return true, c.leave(c.At(securityPath + "?" + to.Encode()))
+	return true, c.redirectTo(c.At(securityPath + "?" + query.Encode()))
 }
 
 // needsFactor reports whether the server requires a second factor of every user and this user has not proved one.

@@ -135,7 +135,7 @@ func TestApp(t *testing.T) {
 			t.Errorf("signing in once more leads to %s", to)
 		}
 		third.post("/security/remove", third.get("/security").formTo(t, "/security/remove", "Telephone")).leads(t, "/security")
-		third.get("/security").is(t, http.StatusOK, "It is removed", "No second factor is set up yet")
+		third.get("/security").is(t, http.StatusOK, "The second factor is removed", "No second factor is set up yet")
 		if left, err := s.factors.Left(t.Context(), s.ann.ID); err != nil || left != 0 {
 			t.Errorf("%d recovery codes are left: %v", left, err)
 		}
@@ -249,7 +249,7 @@ func TestPasskey(t *testing.T) {
 
 		b, page := s.waits()
 		fields := page.formTo(t, "/login/second", "Use a passkey")
-		if strings.Contains(page.Text, "Of your authenticator app") {
+		if strings.Contains(page.Text, "your authenticator app shows") {
 			t.Error("an app is asked for")
 		}
 		proof := a.signs(asks(page))
@@ -312,7 +312,7 @@ func TestSecondRequired(t *testing.T) {
 	login := b.get("/oauth/authorize?"+s.request().Encode()).leads(t, "/login?")
 	consent := b.signIn(b.get(login)).leads(t, "/consent?")
 	to := b.get(consent).leads(t, "/security?redirect=")
-	b.get(to).is(t, http.StatusOK, "Set up a second factor to go on")
+	b.get(to).is(t, http.StatusOK, "Set up a second factor to continue")
 	b.post("/consent", with(b.get("/").Fields(), "session_id", strings.TrimPrefix(consent, "/consent?session_id="), "action", "allow", "scopes", "read")).leads(t, "/security?redirect=")
 	b.get("/oauth/authorize?"+s.request("prompt", "none").Encode()).refused(t, "interaction_required")
 	_, query, _ := strings.Cut(to, "?")
@@ -378,7 +378,7 @@ func TestStepUp(t *testing.T) {
 		ask("acr_values", "2", "prompt", "none").refused(t, "unmet_authentication_requirements")
 		consent := ask("acr_values", "gold 2 1").leads(t, "/consent?")
 		to := b.get(consent).leads(t, "/security?redirect=")
-		b.get(to).is(t, http.StatusOK, "Set up a second factor to go on", "The application asks for it")
+		b.get(to).is(t, http.StatusOK, "Set up a second factor to continue", "The application requires one")
 		_, query, _ := strings.Cut(to, "?")
 		secret, _ := b.setsUpApp("/security/app?" + query)
 		form := b.get(consent).is(t, http.StatusOK, "The App")

@@ -87,7 +87,7 @@ func TestTabsSignIn(t *testing.T) {
 		}
 		// If another user's name is entered, the page asks how to go on, and keeps the session.
 		asked := b.post("/login", with(third.Fields(), "email", bobMail, "password", bobPass)).
-			is(t, http.StatusConflict, "Somebody else has signed in here", annMail, `value="`+bobMail+`"`, `href="/consent?session_id=`)
+			is(t, http.StatusConflict, "Another user has signed in here", annMail, `value="`+bobMail+`"`, `href="/consent?session_id=`)
 		if b.cookie(sessionName) != session || s.Events.Count("user.login") != 1 {
 			t.Error("the session has changed")
 		}
@@ -165,7 +165,7 @@ func TestTabsSecond(t *testing.T) {
 	}
 	b.types(first, code).leads(t, "/device") // the user goes back to the form
 	b.signsInAgain(bobMail, bobPass)
-	b.types(second, codes[0]).is(t, http.StatusConflict, "Somebody else has signed in here", bobMail)
+	b.types(second, codes[0]).is(t, http.StatusConflict, "Another user has signed in here", bobMail)
 	if b.who() != bobMail {
 		t.Errorf("%s is signed in", b.who())
 	}

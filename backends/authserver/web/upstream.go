@@ -31,14 +31,17 @@ type Upstream struct {
 const (
 	upstreamStart    = "/oidc/start"
 	upstreamCallback = "/oidc/callback"
-	// upstreamCookie is the name of the cookie with the state of a sign-in in progress. If another tab has already set
-	// that cookie, the name is followed by the mark of the sign-in; see markOf.
+	// upstreamCookie is the name of the cookie with the state of a flow: a sign-in at a provider in progress. If another
+	// tab has already set that cookie, the name is followed by the id of the flow; see flowID.
 	upstreamCookie = "authserver_oidc_state"
-	// maxUpstreams is the maximum number of sign-ins in progress in one browser.
-	maxUpstreams = 8
-	// cookiePart is the maximum length of one cookie's value, so that browsers accept it. cookieParts is the maximum
-	// number of cookies for one sign-in; a long path at which to continue is divided among them.
-	cookiePart, cookieParts = 3500, 5
+	// upstreamCookiePath is the path of these cookies.
+	upstreamCookiePath = "/oidc"
+	// maxFlows is the maximum number of flows in one browser.
+	maxFlows = 8
+	// maxCookieValue is the maximum length of one cookie's value, so that browsers accept it.
+	maxCookieValue = 3500
+	// maxCookies is the maximum number of cookies of one flow; a long path at which to continue is divided among them.
+	maxCookies = 5
 )
 
 // startUpstream redirects to the provider of the section oidc.
@@ -47,14 +50,14 @@ func (c *call) startUpstream() error {
 		return pages.NotFound()
 	}
 	to := pages.LocalUpTo(maxRedirect, c.Query.Text("redirect"))
-	return c.leadUpstream(c.Upstream, oidclogin.Ask{Again: c.Query.Flag("again")}, to)
+	return c.redirectToProvider(c.Upstream, oidclogin.Ask{Again: c.Query.Flag("again")}, to)
 }
 
-// leadUpstream redirects to a provider. It stores the path to in a cookie; the browser continues there after the
+// redirectToProvider redirects to a provider. It stores the path to in a cookie; the browser continues there after the
 // sign-in.
-func (c *call) leadUpstream(provider *Upstream, ask oidclogin.Ask, to string) error {
-	from := oidclogin.Browser{Secret: secret.New(), Redirect: provider.Redirect}
-	location, err := provider.Provider.Begin(c.Context(), from, ask)
+func (c *call) redirectToProvider(provider *Upstream, ask oidclogin.Ask, to string) error {
+	browser := oidclogin.Browser{Secret: secret.New(), Redirect: provider.Redirect}
+	location, err := provider.Provider.Begin(c.Context(), browser, ask)
 	if err != nil {
 		return err
 	}
@@ -62,86 +65,81 @@ func (c *call) leadUpstream(provider *Upstream, ask oidclogin.Ask, to string) er
 	if err != nil {
 		return err
 	}
-	mark := markOf(u.Query().Get("state"))
-	cookie := c.Signer("oidc").Sign([]byte(mark + " " + from.Secret + " " + to))
-	if len(cookie) > cookiePart*cookieParts {
+	id := flowID(u.Query().Get("state"))
+	cookie := c.Signer("oidc").Sign([]byte(id + " " + browser.Secret + " " + to))
+	if len(cookie) > maxCookieValue*maxCookies {
 		return apierror.New(http.StatusBadRequest, kernel.InvalidRequest,
-			"The application asks for more than can be kept while you sign in elsewhere. Sign in first, and then begin there again.")
+			"The request of the application is too long to be stored during the sign-in at the identity provider."+
+				" Sign in here first, and then begin again in the application.")
 	}
-	c.keepUpstream(mark, cookie, provider.Lasts)
-	return c.leave(location)
+	c.storeFlow(id, cookie, provider.Lasts)
+	return c.redirectTo(location)
 }
 
-// markOf returns a short identifier of a sign-in, derived from its state.
-func markOf(state string) string {
+// flowID returns a short identifier of a flow, derived from the parameter state of its authorization request.
+func flowID(state string) string {
 	sum := sha256.Sum256([]byte(state))
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }
 
-// partOf returns the name of the i-th cookie of a sign-in.
-func partOf(name string, i int) string {
+// cookieName returns the name of the i-th cookie of a flow whose first cookie has the given name.
+func cookieName(name string, i int) string {
 	if i == 0 {
 		return name
 	}
 	return name + "_" + strconv.Itoa(i)
 }
 
-// keepUpstream stores a value in the cookies of a sign-in, without replacing those of other tabs. The mark identifies
-// the sign-in; see markOf.
-func (c *call) keepUpstream(mark, value string, lasts time.Duration) {
+// storeFlow stores a value in the cookies of the flow with an id, without replacing those of other tabs. It deletes
+// cookies of other flows if there are too many.
+func (c *call) storeFlow(id, value string, lasts time.Duration) {
 	name := upstreamCookie
 	if _, err := c.R.Cookie(name); err == nil {
-		name += "_" + mark
+		name += "_" + id
 	}
 	pending := 0
 	for _, other := range c.R.Cookies() {
 		if !strings.HasPrefix(other.Name, upstreamCookie) {
 			continue
 		}
-		if pending++; pending >= maxUpstreams { // abandoned sign-ins
-			c.upstreamPart(other.Name, "", -1)
+		pending++
+		if pending >= maxFlows { // abandoned sign-ins
+			c.deleteCookie(other.Name, upstreamCookiePath)
 		}
 	}
 	for i := 0; value != ""; i++ {
-		part := value[:min(len(value), cookiePart)]
+		part := value[:min(len(value), maxCookieValue)]
 		value = value[len(part):]
-		c.upstreamPart(partOf(name, i), part, int(lasts/time.Second))
+		c.setCookie(cookieName(name, i), upstreamCookiePath, part, lasts)
 	}
 }
 
-// keptUpstream returns the values that leadUpstream stored for the sign-in with a state, and deletes its cookies.
-// Without such cookies both values are empty.
-func (c *call) keptUpstream(state string) (secret, to string) {
-	mark := markOf(state)
-	for _, name := range [...]string{upstreamCookie, upstreamCookie + "_" + mark} {
-		var all strings.Builder
-		parts := 0
-		for ; parts < cookieParts; parts++ {
-			part, err := c.R.Cookie(partOf(name, parts))
+// takeFlow returns the values that redirectToProvider stored for the flow with a state, and deletes its cookies. Without
+// such cookies both values are empty.
+func (c *call) takeFlow(state string) (secret, to string) {
+	id := flowID(state)
+	for _, name := range [...]string{upstreamCookie, upstreamCookie + "_" + id} {
+		var value strings.Builder
+		count := 0
+		for ; count < maxCookies; count++ {
+			part, err := c.R.Cookie(cookieName(name, count))
 			if err != nil {
 				break
 			}
-			all.WriteString(part.Value)
+			value.WriteString(part.Value)
 		}
-		payload, ok := c.Signer("oidc").Open(all.String())
-		rest, matches := strings.CutPrefix(string(payload), mark+" ")
+		payload, ok := c.Signer("oidc").Open(value.String())
+		content, matches := strings.CutPrefix(string(payload), id+" ")
 		if !ok || !matches {
 			continue
 		}
-		for i := range parts {
-			c.upstreamPart(partOf(name, i), "", -1)
+		for i := range count {
+			c.deleteCookie(cookieName(name, i), upstreamCookiePath)
 		}
-		secret, to, _ = strings.Cut(rest, " ")
+		secret, to, _ = strings.Cut(content, " ")
 		return secret, to
 	}
 	return "", ""
-}
-
-func (c *call) upstreamPart(name, value string, age int) {
-	http.SetCookie(c.W, &http.Cookie{ //nolint:gosec // G124: Secure wherever the site is https
-		Name: name, Value: value, Path: c.At("/oidc"), MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode,
-		Secure: c.Options.Secure || strings.HasPrefix(c.Issuer, "https://"),
-	})
 }
 
 // finishUpstream handles the redirect back from the provider of the section oidc.
@@ -149,39 +147,39 @@ func (c *call) finishUpstream() error {
 	if c.Upstream == nil {
 		return pages.NotFound()
 	}
-	person, to, err := c.backFromUpstream(c.Upstream)
+	person, to, err := c.finishAtProvider(c.Upstream)
 	if err != nil {
-		return c.refusedUpstream(err, "")
+		return c.recordFailure(err, "")
 	}
 	u, err := c.Users.FindOrCreate(c.Context(), person)
 	if err != nil {
-		return c.refusedUpstream(err, "")
+		return c.recordFailure(err, "")
 	}
 	authTime := person.AuthTime
-	if person.Again { // they have just been asked, whatever the provider's clock says
+	if person.Again { // the provider has just authenticated the user, even if its clock differs
 		authTime = time.Time{}
 	}
 	cookie, err := c.Login.Enter(c.Context(), u, authTime, c.Address(c.R), c.Session())
 	if err != nil {
-		return c.refusedUpstream(err, u.ID)
+		return c.recordFailure(err, u.ID)
 	}
 	c.SignIn(cookie, c.Login.MaxAge())
-	return c.leave(c.At(to))
+	return c.redirectTo(c.At(to))
 }
 
-// backFromUpstream handles the redirect back from a provider. It returns the person who has signed in there and the
+// finishAtProvider handles the redirect back from a provider. It returns the person who has signed in there and the
 // path at which the browser continues.
-func (c *call) backFromUpstream(provider *Upstream) (person *oidclogin.Person, to string, err error) {
-	from := oidclogin.Browser{Redirect: provider.Redirect}
-	from.Secret, to = c.keptUpstream(c.Query.Text("state"))
+func (c *call) finishAtProvider(provider *Upstream) (person *oidclogin.Person, to string, err error) {
+	browser := oidclogin.Browser{Redirect: provider.Redirect}
+	browser.Secret, to = c.takeFlow(c.Query.Text("state"))
 	began := time.Now()
-	person, err = provider.Provider.Finish(c.Context(), from, c.R.URL.Query())
+	person, err = provider.Provider.Finish(c.Context(), browser, c.R.URL.Query())
 	c.Took("oidc_exchange_duration_seconds", "", began)
 	// Such an error is about the provider's response, not about the user's rights here.
 	if e, ok := apierror.From(err); ok && e.Status == http.StatusForbidden {
-		answer := *e
-		answer.Status = http.StatusBadRequest
-		err = &answer
+		badRequest := *e
+		badRequest.Status = http.StatusBadRequest
+		err = &badRequest
 	}
 	return person, to, err
 }
@@ -189,9 +187,10 @@ func (c *call) backFromUpstream(provider *Upstream) (person *oidclogin.Person, t
 // maxCause is the maximum length of the cause in the audit feed. The cause may quote the provider's response.
 const maxCause = 200
 
-// refusedUpstream records a failed sign-in and returns the error for the page, without the provider's response. The
-// user is the id of the user, if known. The list more has further names and values for the audit event.
-func (c *call) refusedUpstream(err error, user string, more ...string) error {
+// recordFailure records a failed sign-in at a provider in the metric and the audit feed, and returns err for the page.
+// The user is the id of the user, or "" if it is unknown. The detail consists of names and values for the audit event,
+// alternately.
+func (c *call) recordFailure(err error, user string, detail ...string) error {
 	e, ok := apierror.From(err)
 	if !ok {
 		return err
@@ -199,7 +198,7 @@ func (c *call) refusedUpstream(err error, user string, more ...string) error {
 	if e.Status < http.StatusInternalServerError {
 		c.Count(login.Attempts, "failure")
 	}
-	detail := append(more, "reason", e.Code)
+	detail = append(detail, "reason", e.Code)
 	if e.Cause != nil {
 		cause := e.Cause.Error()
 		detail = append(detail, "cause", strings.ToValidUTF8(cause[:min(len(cause), maxCause)], ""))

@@ -1,5 +1,9 @@
 // Package web serves the pages of the authorization server on which users sign in, give consent to applications, and
 // sign out. Other packages make the decisions. A page consists of an entry in routes, a method of call, and a template.
+//
+// Methods of call are named by what they do: askX answers the GET request of a form by showing it, and x handles the
+// submitted form. xUserChanged handles a form that was shown before somebody signed in or out in another tab; see Else
+// of pages.Page. If a method returns a result done that is true, it has sent the response or returns an error.
 package web
 
 import (
@@ -11,6 +15,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -103,10 +108,10 @@ func New(s *kernel.Server, o Options) (http.Handler, error) {
 	if issuer, err := url.Parse(s.Issuer); err == nil && w.Name == "" {
 		w.Name = issuer.Host
 	}
-	shown := builtIn().In(o.Languages)
+	templates := builtIn().In(o.Languages)
 	if o.Brand != nil {
 		var err error
-		shown, err = pages.NewBrandedLook("authserver", files, nil, o.Brand, o.Languages, new(frame), samples)
+		templates, err = pages.NewBrandedLook("authserver", files, nil, o.Brand, o.Languages, new(frame), samples)
 		if err != nil {
 			return nil, err
 		}
@@ -114,24 +119,24 @@ func New(s *kernel.Server, o Options) (http.Handler, error) {
 	table := slices.Clone(routes)
 	for i := range table {
 		serve := table[i].Serve
-		table[i].Serve = func(c *call) error { return available(serve(c)) }
-		if otherwise := table[i].Else; otherwise != nil {
-			table[i].Else = func(c *call) error { return available(otherwise(c)) }
+		table[i].Serve = func(c *call) error { return unavailable(serve(c)) }
+		if serveElse := table[i].Else; serveElse != nil {
+			table[i].Else = func(c *call) error { return unavailable(serveElse(c)) }
 		}
 		if o.NoPassword && table[i].Method == post && table[i].Path == "/login" {
-			table[i].NoToken = true // answers 404 whatever is sent
+			table[i].NoToken = true // the page answers 404, even without a valid form token
 		}
 	}
 	return pages.New(pages.Options[*call]{
-		Look: shown, Table: table, Begin: w.begin, Admit: everybody, Called: "this site", Closed: true,
+		Look: templates, Table: table, Begin: w.begin, Admit: everybody, Called: "this site", Closed: true,
 		Signer: func() signed.Signer { return s.Signer("form") },
 		Mount:  o.Mount, SessionCookie: o.SessionCookie, SameSite: o.SameSite, Secure: &w.Secure,
 		TokenField: "csrf_token", Back: "redirect", Bar: o.Bar, Logger: s.Logger(),
 	}), nil
 }
 
-// available returns an error with status 503 if err means that the database does not answer, and otherwise err.
-func available(err error) error {
+// unavailable returns an error with status 503 if err means that the database does not answer, and otherwise err.
+func unavailable(err error) error {
 	if _, known := apierror.From(err); !known && errors.Is(err, store.ErrUnavailable) {
 		return apierror.Unavailable("the server", err)
 	}
@@ -153,11 +158,11 @@ var routes = slices.Concat(signInRoutes, accountRoutes, linkRoutes, providerRout
 var signInRoutes = []route{
 	{Method: get, Path: "/{$}", Serve: (*call).home},
 	{Method: get, Path: "/login", Serve: (*call).askLogin},
-	{Method: post, Path: "/login", Serve: (*call).login, Else: (*call).loginMeanwhile},
-	{Method: get, Path: "/login/second", Serve: (*call).againFirst},
-	{Method: post, Path: "/login/second", Serve: (*call).second, Else: (*call).secondMeanwhile},
-	{Method: get, Path: passkeyPath, Serve: (*call).againFirst},
-	{Method: post, Path: passkeyPath, Serve: (*call).byPasskey, Else: (*call).byPasskeyMeanwhile},
+	{Method: post, Path: "/login", Serve: (*call).login, Else: (*call).loginUserChanged},
+	{Method: get, Path: "/login/second", Serve: (*call).restartLogin},
+	{Method: post, Path: "/login/second", Serve: (*call).second, Else: (*call).secondUserChanged},
+	{Method: get, Path: passkeyPath, Serve: (*call).restartLogin},
+	{Method: post, Path: passkeyPath, Serve: (*call).byPasskey, Else: (*call).byPasskeyUserChanged},
 	{Method: get, Path: securityPath, Serve: (*call).security},
 	{Method: get, Path: securityPath + "/app", Serve: (*call).askApp},
 	{Method: post, Path: securityPath + "/app", Serve: (*call).addApp, Else: (*call).toSecurity},
@@ -167,30 +172,31 @@ var signInRoutes = []route{
 	{Method: post, Path: securityPath + "/recovery", Serve: (*call).newRecovery, Else: (*call).toSecurity},
 	{Method: get, Path: upstreamStart, Serve: (*call).startUpstream},
 	{Method: get, Path: upstreamCallback, Serve: (*call).finishUpstream},
-	{Method: post, Path: "/logout", Serve: (*call).logout, Else: (*call).logoutMeanwhile},
+	{Method: post, Path: "/logout", Serve: (*call).logout, Else: (*call).logoutUserChanged},
 	{Method: get, Path: openid.LogoutPath, Serve: (*call).endSession},
 	{Method: post, Path: openid.LogoutPath, Serve: (*call).endSessionForm, NoToken: true},
 	{Method: get, Path: "/oauth/authorize", Serve: (*call).authorize},
 	{Method: post, Path: "/oauth/authorize", Serve: (*call).authorizeForm, NoToken: true},
 	{Method: get, Path: device.Path, Serve: (*call).askDevice},
-	{Method: post, Path: device.Path, Serve: (*call).device, Else: (*call).deviceMeanwhile},
+	{Method: post, Path: device.Path, Serve: (*call).device, Else: (*call).deviceUserChanged},
 	{Method: get, Path: "/consent", Serve: (*call).askConsent},
-	{Method: post, Path: "/consent", Serve: (*call).consent, Else: (*call).askConsentAnew},
+	{Method: post, Path: "/consent", Serve: (*call).consent, Else: (*call).consentUserChanged},
 	{Method: get, Path: connections.Path + "{provider}", Serve: (*call).connect},
 	{Method: get, Path: connections.Path + "{provider}/callback", Serve: (*call).connected},
 	{Method: get, Path: "/connections", Serve: (*call).connections},
 	{Method: http.MethodDelete, Path: "/connections/{provider}", Serve: (*call).disconnect},
 }
 
-// acting lists the paths whose GET requests have an effect, as the protocols require: they use up a single-use value,
-// issue a code, or sign a user in or out. They do not answer HEAD, which link scanners send and which must be safe (RFC
-// 9110 section 9.2.1).
-var acting = []string{
+// unsafeGets lists the paths whose GET requests have an effect, as the protocols require: they use up a single-use
+// value, issue a code, or sign a user in or out. They do not answer HEAD, which link scanners send and which must be
+// safe (RFC 9110 section 9.2.1).
+var unsafeGets = []string{
 	"/oauth/authorize", "/consent", openid.LogoutPath, upstreamStart, upstreamCallback, providerStart, providerCallback,
 	connections.Path + "{provider}",
 	connections.Path + "{provider}/callback",
 }
 
+// everybody is the access rule of the pages: every visitor may open them.
 func everybody(*call) error { return nil }
 
 // call is a request for a page.
@@ -210,14 +216,14 @@ type frame struct {
 func (w *web) begin(p *pages.Call) (*call, error) {
 	p.R = p.R.WithContext(kernel.FromBrowser(p.Context(), w.Address(p.R), p.R.UserAgent()))
 	c := &call{Call: p, web: w, session: w.Login.Resume(p.Context(), p.Session())}
-	c.prefer()
-	f := w.frame()
+	c.setPageLanguage()
+	site := w.frame()
 	if c.session != nil {
 		c.SignedIn(c.session.User.ID)
 		// The address is unknown while the database does not answer.
-		f.User = cmp.Or(c.session.User.Email, c.T("your account"))
+		site.User = cmp.Or(c.session.User.Email, c.T("your account"))
 	}
-	c.Name, c.Call.Site = w.Name, f
+	c.Name, c.Call.Site = w.Name, site
 	return c, nil
 }
 
@@ -227,8 +233,8 @@ func (w *web) frame() *frame { return &frame{PasswordLength: w.Users.PasswordLen
 // home shows the name of the signed-in user.
 func (c *call) home() error { return c.Show("home", "", nil) }
 
-// leave redirects the browser to another site or page.
-func (c *call) leave(location string) error {
+// redirectTo redirects the browser to a URL of another site, or to the path of a page of this site that At returns.
+func (c *call) redirectTo(location string) error {
 	status := http.StatusFound
 	if c.R.Method == post {
 		status = http.StatusSeeOther
@@ -237,6 +243,17 @@ func (c *call) leave(location string) error {
 	c.W.WriteHeader(status)
 	return nil
 }
+
+// setCookie sets a cookie for the pages below path, for the given time. If lasts is negative, it deletes the cookie.
+func (c *call) setCookie(name, path, value string, lasts time.Duration) {
+	http.SetCookie(c.W, &http.Cookie{ //nolint:gosec // G124: Secure wherever the site is https
+		Name: name, Value: value, Path: c.At(path), MaxAge: int(lasts / time.Second), HttpOnly: true,
+		SameSite: http.SameSiteLaxMode, Secure: c.Options.Secure || strings.HasPrefix(c.Issuer, "https://"),
+	})
+}
+
+// deleteCookie deletes a cookie for the pages below path.
+func (c *call) deleteCookie(name, path string) { c.setCookie(name, path, "", -time.Second) }
 
 // sample is a consent question for testing templates.
 var sample = &authorize.Question{
@@ -295,8 +312,9 @@ var samples = map[string]any{
 	"devicedone":    true,
 }
 
-// Routes returns the routes of the pages for a site. The site removes mount, the path of the issuer, from the paths of
-// its requests. The handler h needs that prefix, so the routes add it again.
+// Routes returns the routes of the pages for the site of the authorization server. The handler h is the result of New.
+// The site removes mount, the path of the issuer, from the paths of its requests. The handler needs that prefix, so the
+// routes add it again.
 func Routes(h http.Handler, mount string) []kernel.Route {
 	serve := func(w http.ResponseWriter, r *http.Request) error {
 		request := *r // a copy, so that the site's request keeps its pattern
@@ -308,12 +326,13 @@ func Routes(h http.Handler, mount string) []kernel.Route {
 		h.ServeHTTP(w, &request)
 		return nil
 	}
-	rows := append(make([]kernel.Route, 0, 1+len(routes)), kernel.Route{Method: get, Path: "/assets/{file}", Serve: serve})
+	list := make([]kernel.Route, 0, 1+len(routes))
+	list = append(list, kernel.Route{Method: get, Path: "/assets/{file}", Serve: serve})
 	for _, page := range routes {
-		rows = append(rows, kernel.Route{
+		list = append(list, kernel.Route{
 			Method: page.Method, Path: page.Path, Serve: serve,
-			Acts: slices.Contains(acting, page.Path),
+			Acts: slices.Contains(unsafeGets, page.Path),
 		})
 	}
-	return rows
+	return list
 }

@@ -30,6 +30,7 @@ var Algorithms = []string{"ES256", "RS256", "PS256", "EdDSA"}
 const InvalidProof = "invalid_dpop_proof"
 
 const (
+	// maxJTI is the maximum length of the claim jti.
 	maxJTI = 256
 	// maxActors is the maximum length of the chain of actors in an assertion.
 	maxActors = 10
@@ -47,68 +48,70 @@ type Request struct {
 // Result is the issued token, with details for the audit feed.
 type Result struct {
 	tokens.Answer
-	Subject, IdP string
+	Subject string // the subject of the token
+	IdP     string // the id of the identity provider that issued the assertion
 }
 
 // assertion is an assertion whose signature, times and audience have been checked.
 type assertion struct {
-	idp      *IdP
-	subject  string
-	tenant   string
-	jti      string
-	until    time.Time // when it becomes too old to be accepted, or expires
-	act      json.RawMessage
-	scope    []string // nil if it has no scope
-	resource []string
-	jkt      string
+	idp         *IdP
+	subject     string
+	tenant      string // the claim tenant; may be empty
+	jti         string
+	usableUntil time.Time       // when it becomes too old to be accepted, or expires
+	act         json.RawMessage // the claim act, reduced by reduceActors; nil if it has none
+	scope       []string        // nil if it has no scope
+	resource    []string        // URIs or slugs; nil if it names no resource
+	jkt         string          // the thumbprint of the key that it is bound to; empty if there is no binding
 }
 
+// refuseGrant returns the error invalid_grant.
 func refuseGrant(format string, args ...any) error {
 	return kernel.Refuse(kernel.InvalidGrant, format, args...)
 }
 
 // Redeem issues an access token for an assertion, which can be used once.
-func (x *XAA) Redeem(ctx context.Context, r Request) (done Result, err error) {
-	now, err := x.list.Get(ctx, "")
+func (x *XAA) Redeem(ctx context.Context, r Request) (result Result, err error) {
+	trusted, err := x.snapshots.Get(ctx, "")
 	if err != nil {
-		return done, err
+		return result, err
 	}
-	a, err := x.verify(ctx, now, r)
+	a, err := x.verify(ctx, trusted, r)
 	if err != nil {
-		return done, err
+		return result, err
 	}
-	targets, err := x.target(ctx, a, r)
+	targets, err := x.targets(ctx, a, r)
 	if err != nil {
-		return done, err
+		return result, err
 	}
-	ceiling, err := permittedScopes(now.policies[a.idp.ID], r.Client.ID, targets)
+	permitted, err := permittedScopes(trusted.policies[a.idp.ID], r.Client.ID, targets)
 	if err != nil {
-		return done, err
+		return result, err
 	}
-	scope, err := x.scope(ctx, a, r, targets, ceiling)
+	scope, err := x.grantedScope(ctx, a, r, targets, permitted)
 	if err != nil {
-		return done, err
+		return result, err
 	}
-	subject, err := x.subject(ctx, a)
+	subject, err := x.tokenSubject(ctx, a)
 	if err != nil {
-		return done, err
+		return result, err
 	}
 	order := tokens.Order{
-		Client: r.Client, Subject: subject, Scope: scope, Resources: targets, JKT: r.JKT, Act: actor(a),
+		Client: r.Client, Subject: subject, Scope: scope, Resources: targets, JKT: r.JKT, Act: actClaim(a),
 		Life: x.options.Life,
 	}
-	done.Answer, err = x.options.Tokens.Assert(ctx, order, func() error { return x.spend(ctx, a) })
-	done.Subject, done.IdP = subject, a.idp.ID
-	return done, err
+	result.Answer, err = x.options.Tokens.Assert(ctx, order, func() error { return x.spend(ctx, a) })
+	result.Subject, result.IdP = subject, a.idp.ID
+	return result, err
 }
 
 // verify checks everything that depends only on the assertion, its issuer and its client: the signature, the times, the
 // audience and the claims.
-func (x *XAA) verify(ctx context.Context, now *snapshot, r Request) (*assertion, error) {
+func (x *XAA) verify(ctx context.Context, trusted *snapshot, r Request) (*assertion, error) {
 	issuer, ok := jwt.Unverified(r.Assertion, "iss")
-	idp := now.idps[issuer]
+	idp := trusted.idps[issuer]
 	if !ok || idp == nil || !idp.Enabled {
-		return nil, refuseGrant("the assertion is not of an identity provider that is trusted here")
+		return nil, refuseGrant("the issuer of the assertion is not a trusted identity provider")
 	}
 	audience := idp.Audience
 	if audience == "" {
@@ -117,7 +120,7 @@ func (x *XAA) verify(ctx context.Context, now *snapshot, r Request) (*assertion,
 	verifier := jwt.Verifier{
 		Issuers: []*jwt.Issuer{{
 			Name: issuer, Audiences: []string{audience}, SoleAudience: true, Algorithms: Algorithms,
-			SubjectClaim: "sub", Keys: x.source(idp),
+			SubjectClaim: "sub", Keys: x.keySource(idp),
 		}},
 		Types: []string{Type}, Leeway: kernel.Skew, Now: x.Now,
 		ValidSubject: func(s string) bool {
@@ -126,9 +129,9 @@ func (x *XAA) verify(ctx context.Context, now *snapshot, r Request) (*assertion,
 	}
 	token, err := verifier.Verify(ctx, r.Assertion)
 	if invalid, ok := errors.AsType[jwt.Error](err); ok {
-		return nil, refuseGrant("the assertion: %s", invalid)
+		return nil, refuseGrant("the assertion is invalid: %s", invalid)
 	}
-	if refusal, ok := apierror.From(err); ok {
+	if refusal, ok := apierror.From(err); ok { // the keys could not be fetched
 		return nil, errors.Join(kernel.Refuse(kernel.Unavailable,
 			"the keys of the identity provider cannot be fetched right now, try again shortly"), refusal.Cause)
 	}
@@ -136,14 +139,14 @@ func (x *XAA) verify(ctx context.Context, now *snapshot, r Request) (*assertion,
 		return nil, err
 	}
 	a := &assertion{idp: idp, subject: token.Subject}
-	return a, x.claims(a, token, r)
+	return a, x.checkClaims(a, token, r)
 }
 
-// claims checks the claims that are specific to an ID-JAG, and stores them in a.
-func (x *XAA) claims(a *assertion, token *jwt.Token, r Request) error {
+// checkClaims checks the claims that are specific to an ID-JAG, and stores them in a.
+func (x *XAA) checkClaims(a *assertion, token *jwt.Token, r Request) error {
 	claims, now := token.Claims, x.Now()
 	if id, _ := claims["client_id"].(string); id != r.Client.ID {
-		return refuseGrant("the assertion was made for another client")
+		return refuseGrant("the client_id of the assertion is not that of the client")
 	}
 	var ok bool
 	if a.jti, ok = claims["jti"].(string); !ok || a.jti == "" || len(a.jti) > maxJTI {
@@ -151,52 +154,52 @@ func (x *XAA) claims(a *assertion, token *jwt.Token, r Request) error {
 	}
 	issued, ok := claims["iat"].(float64)
 	if !ok {
-		return refuseGrant("the assertion does not say when it was issued")
+		return refuseGrant("the assertion has no claim iat, or it is not a number")
 	}
 	if !now.Before(token.Expires) {
 		return refuseGrant("the assertion has expired")
 	}
-	a.until = time.Unix(int64(issued), 0).Add(x.options.MaxAge)
-	if now.After(a.until) {
+	a.usableUntil = time.Unix(int64(issued), 0).Add(x.options.MaxAge)
+	if now.After(a.usableUntil) {
 		return refuseGrant("the assertion is too old")
 	}
-	if token.Expires.Before(a.until) {
-		a.until = token.Expires
+	if token.Expires.Before(a.usableUntil) {
+		a.usableUntil = token.Expires
 	}
 	if a.tenant, ok = optionalString(claims["tenant"]); !ok {
-		return refuseGrant("the tenant of the assertion is not text")
+		return refuseGrant("the tenant of the assertion must be a string of at most %d bytes", maxURI)
 	}
 	scopeText, ok := optionalString(claims["scope"])
 	if !ok {
-		return refuseGrant("the scope of the assertion is not text")
+		return refuseGrant("the scope of the assertion must be a string of at most %d bytes", maxURI)
 	}
 	if scopeText != "" {
 		words, err := resources.ParseScope(scopeText)
 		if err != nil {
-			return refuseGrant("the scope of the assertion is none")
+			return refuseGrant("the scope of the assertion is invalid")
 		}
 		a.scope = append([]string{}, words...)
 	}
 	if a.resource, ok = optionalStrings(claims["resource"]); !ok {
-		return refuseGrant("the resource of the assertion is neither a text nor a list of texts")
+		return refuseGrant("the resource of the assertion must be a string or a non-empty array of strings")
 	}
-	if a.act, ok = actors(claims["act"], 0); !ok {
-		return refuseGrant("the act of the assertion is not a chain of at most %d actors", maxActors)
+	if a.act, ok = reduceActors(claims["act"], 0); !ok {
+		return refuseGrant("the act of the assertion must be a chain of at most %d actors", maxActors)
 	}
 	if confirm, given := claims["cnf"]; given {
 		members, _ := confirm.(map[string]any)
 		if a.jkt, _ = members["jkt"].(string); a.jkt == "" {
-			return refuseGrant("the assertion is bound to something that is not known here")
+			return refuseGrant("the cnf of the assertion must have a jkt; other bindings are not supported")
 		}
 		if a.jkt != r.JKT {
-			return kernel.Refuse(InvalidProof, "the assertion is bound to a key, of which there is no proof")
+			return kernel.Refuse(InvalidProof, "the assertion is bound to a key, but the request has no DPoP proof for that key")
 		}
 	}
 	return nil
 }
 
-// optionalString returns an optional string claim. It returns false for a claim that has another type, is too long or
-// contains NUL.
+// optionalString returns an optional string claim, or "" if the claim is missing. It returns false for a claim that has
+// another type, is too long or contains NUL.
 func optionalString(claim any) (string, bool) {
 	if claim == nil {
 		return "", true
@@ -205,7 +208,8 @@ func optionalString(claim any) (string, bool) {
 	return text, ok && len(text) <= maxURI && strings.IndexByte(text, 0) < 0
 }
 
-// optionalStrings returns an optional claim that is a string or a non-empty array of strings.
+// optionalStrings returns an optional claim that is a string or a non-empty array of strings, or nil if the claim is
+// missing. It returns false for any other claim.
 func optionalStrings(claim any) (list []string, ok bool) {
 	switch claim := claim.(type) {
 	case nil:
@@ -225,9 +229,10 @@ func optionalStrings(claim any) (list []string, ok bool) {
 	return nil, false
 }
 
-// actors returns the claim act of an assertion (RFC 8693 section 4.1), reduced to the members that identify actors. The
-// depth is the number of actors around this one. It returns false if the claim is invalid or nested too deeply.
-func actors(claim any, depth int) (json.RawMessage, bool) {
+// reduceActors returns the claim act of an assertion (RFC 8693 section 4.1), reduced to the members that identify
+// actors, or nil if the claim is missing. The depth is the number of actors around this one. It returns false if the
+// claim is invalid or nested too deeply.
+func reduceActors(claim any, depth int) (json.RawMessage, bool) {
 	if claim == nil {
 		return nil, true
 	}
@@ -245,16 +250,16 @@ func actors(claim any, depth int) (json.RawMessage, bool) {
 			reduced[name] = text
 		}
 	}
-	inner, ok := actors(members["act"], depth+1)
+	inner, ok := reduceActors(members["act"], depth+1)
 	if inner != nil {
 		reduced["act"] = inner
 	}
 	return encode(reduced), ok
 }
 
-// actor returns the claim act of the new token. The outermost actor is the identity provider, followed by the actors of
-// the assertion.
-func actor(a *assertion) json.RawMessage {
+// actClaim returns the claim act of the new token. The outermost actor is the identity provider, followed by the actors
+// of the assertion.
+func actClaim(a *assertion) json.RawMessage {
 	act := map[string]any{"sub": a.idp.Issuer}
 	if a.act != nil {
 		act["act"] = a.act
@@ -273,9 +278,9 @@ func encode(v any) json.RawMessage {
 	return bytes.TrimSpace(out.Bytes())
 }
 
-// target returns the resources of the new token: the resources that the request names, or else those of the assertion.
+// targets returns the resources of the new token: the resources that the request names, or else those of the assertion.
 // If both name resources, the resources of the request must be among those of the assertion.
-func (x *XAA) target(ctx context.Context, a *assertion, r Request) ([]*resources.Resource, error) {
+func (x *XAA) targets(ctx context.Context, a *assertion, r Request) ([]*resources.Resource, error) {
 	asserted, err := x.options.Catalog.Resolve(ctx, a.resource)
 	if err != nil {
 		return nil, err
@@ -284,28 +289,34 @@ func (x *XAA) target(ctx context.Context, a *assertion, r Request) ([]*resources
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case len(targets) == 0:
-		targets = asserted
-	// The resources are compared by id, since the catalog may have been reloaded between the two calls.
-	case len(asserted) > 0 && slices.ContainsFunc(targets, func(target *resources.Resource) bool {
-		return !slices.ContainsFunc(asserted, func(resource *resources.Resource) bool { return target.ID == resource.ID })
-	}):
-		return nil, kernel.Refuse(kernel.InvalidTarget, "the assertion is for another resource")
+	isAsserted := func(target *resources.Resource) bool {
+		// The resources are compared by id, since the catalog may have been reloaded between the two calls.
+		return slices.ContainsFunc(asserted, func(r *resources.Resource) bool { return r.ID == target.ID })
 	}
-	switch {
-	case len(targets) == 0 && x.options.RequireResource:
+	if len(targets) == 0 {
+		targets = asserted
+	}
+	for _, target := range targets {
+		if len(asserted) > 0 && !isAsserted(target) {
+			return nil, kernel.Refuse(kernel.InvalidTarget, "the assertion is for another resource")
+		}
+	}
+	if len(targets) == 0 && x.options.RequireResource {
 		return nil, kernel.Refuse(kernel.InvalidTarget, "neither the assertion nor the request names a resource")
-	case slices.ContainsFunc(targets, func(target *resources.Resource) bool { return target.Kind != resources.Mint }):
-		return nil, kernel.Refuse(kernel.InvalidTarget, "this server makes no tokens for the resource")
+	}
+	for _, target := range targets {
+		if target.Kind != resources.Mint {
+			return nil, kernel.Refuse(kernel.InvalidTarget, "this server does not issue tokens for the resource")
+		}
 	}
 	return targets, nil
 }
 
 // permittedScopes returns the scopes that the policies of an identity provider permit to a client at the target
-// resources. A nil list permits any scope. If there are policies but no policy applies, the error is access_denied.
+// resources. A nil result permits any scope: there are no policies, or a policy that applies does not limit the scopes.
+// If there are policies but none applies, the error is access_denied.
 func permittedScopes(policies []*Policy, client string, targets []*resources.Resource) (scopes []string, err error) {
-	matches := 0
+	applicable := 0
 	for _, p := range policies {
 		if !p.Enabled || len(p.ClientIDs) > 0 && !slices.Contains(p.ClientIDs, client) || !p.covers(targets) {
 			continue
@@ -313,12 +324,12 @@ func permittedScopes(policies []*Policy, client string, targets []*resources.Res
 		if len(p.Scopes) == 0 {
 			return nil, nil
 		}
-		matches++
+		applicable++
 		scopes = append(scopes, p.Scopes...)
 	}
-	if len(policies) > 0 && matches == 0 {
+	if len(policies) > 0 && applicable == 0 {
 		return nil, kernel.Refuse(kernel.AccessDenied,
-			"no policy lets the client use assertions of this identity provider so")
+			"no policy permits the client to use assertions of this identity provider for the resource")
 	}
 	return scopes, nil
 }
@@ -335,11 +346,11 @@ func (p *Policy) covers(targets []*resources.Resource) bool {
 	})
 }
 
-// scope returns the scope of the new token. It starts from the scopes of the target resources, or from all scopes of
-// the catalog if there are no target resources. It keeps the scopes that the client, the policies, the request and the
-// assertion all allow.
-func (x *XAA) scope(
-	ctx context.Context, a *assertion, r Request, targets []*resources.Resource, policy []string,
+// grantedScope returns the scope of the new token. It starts from the scopes of the target resources, or from all scopes
+// of the catalog if there are no target resources. It keeps the scopes that the client, the policies (see
+// permittedScopes), the request and the assertion all allow.
+func (x *XAA) grantedScope(
+	ctx context.Context, a *assertion, r Request, targets []*resources.Resource, permitted []string,
 ) (scope []string, err error) {
 	requested, err := resources.ParseScope(r.Scope)
 	if err != nil {
@@ -354,7 +365,9 @@ func (x *XAA) scope(
 			scope = append(scope, target.Names()...)
 		}
 	}
-	scope = resources.Cut(resources.Cut(resources.Cut(scope, x.options.Clients.Ceiling(r.Client)), policy), requested)
+	for _, allowed := range [][]string{x.options.Clients.Ceiling(r.Client), permitted, requested} {
+		scope = resources.Cut(scope, allowed) // an empty list allows everything
+	}
 	if a.scope != nil {
 		scope = slices.DeleteFunc(slices.Clone(scope), func(word string) bool { return !slices.Contains(a.scope, word) })
 	}
@@ -365,26 +378,28 @@ func (x *XAA) scope(
 		return duplicate
 	})
 	if len(scope) == 0 && (len(requested) > 0 || a.scope != nil) {
-		return nil, kernel.Refuse(kernel.InvalidScope, "nothing of the scope that is asked for may be had by this assertion")
+		return nil, kernel.Refuse(kernel.InvalidScope,
+			"none of the requested scopes may be granted for this assertion")
 	}
 	return scope, nil
 }
 
-// subject returns the subject of the new token.
-func (x *XAA) subject(ctx context.Context, a *assertion) (string, error) {
-	user, err := x.mapped(ctx, a.idp.ID, a.subject)
+// tokenSubject returns the subject of the new token: the user to whom the subject of the assertion is mapped or, unless
+// Options.Strict is set, a foreign subject that begins with the issuer.
+func (x *XAA) tokenSubject(ctx context.Context, a *assertion) (string, error) {
+	user, err := x.userOf(ctx, a.idp.ID, a.subject)
 	if err != nil {
 		return "", err
 	}
 	if user != "" {
 		active, err := x.options.Active(ctx, user)
 		if err == nil && !active {
-			err = refuseGrant("the user of the assertion is not active here")
+			err = refuseGrant("the user to whom the subject of the assertion is mapped is not active")
 		}
 		return user, err
 	}
 	if x.options.Strict {
-		return "", kernel.Refuse(kernel.AccessDenied, "the subject of the assertion is nobody here")
+		return "", kernel.Refuse(kernel.AccessDenied, "the subject of the assertion is not mapped to a user")
 	}
 	if a.tenant != "" {
 		return a.idp.Issuer + ":" + a.tenant + ":" + a.subject, nil
@@ -392,13 +407,13 @@ func (x *XAA) subject(ctx context.Context, a *assertion) (string, error) {
 	return a.idp.Issuer + ":" + a.subject, nil
 }
 
-// spend marks an assertion as used, on all nodes.
+// spend marks an assertion as used, on all nodes. If it has been used before, the error is invalid_grant.
 func (x *XAA) spend(ctx context.Context, a *assertion) error {
-	h := sha256.New()
-	h.Write([]byte(a.idp.Issuer + "\x00" + a.jti))
-	first, err := x.Counters.SetNX(ctx, "authserver:idjag:"+hex.EncodeToString(h.Sum(nil)),
-		a.until.Sub(x.Now())+time.Second)
-	if err == nil && !first {
+	digest := sha256.New()
+	digest.Write([]byte(a.idp.Issuer + "\x00" + a.jti))
+	isFirstUse, err := x.Counters.SetNX(ctx, "authserver:idjag:"+hex.EncodeToString(digest.Sum(nil)),
+		a.usableUntil.Sub(x.Now())+time.Second)
+	if err == nil && !isFirstUse {
 		err = refuseGrant("the assertion was used before")
 	}
 	return err

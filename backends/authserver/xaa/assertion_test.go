@@ -27,11 +27,11 @@ func TestActors(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &claim); err != nil {
 			t.Fatal(err)
 		}
-		if got, ok := actors(claim, 0); string(got) != want && ok || ok != (want != "") {
+		if got, ok := reduceActors(claim, 0); string(got) != want && ok || ok != (want != "") {
 			t.Errorf("%s: %s, %v", text, got, ok)
 		}
 	}
-	if got, ok := actors(nil, 0); got != nil || !ok {
+	if got, ok := reduceActors(nil, 0); got != nil || !ok {
 		t.Errorf("%s, %v", got, ok)
 	}
 }
@@ -44,7 +44,7 @@ func FuzzActors(f *testing.F) {
 		if json.Unmarshal([]byte(text), &claim) != nil {
 			return
 		}
-		got, ok := actors(claim, 0)
+		got, ok := reduceActors(claim, 0)
 		if !ok || got == nil {
 			return
 		}
@@ -52,7 +52,7 @@ func FuzzActors(f *testing.F) {
 		if err := json.Unmarshal(got, &again); err != nil {
 			t.Fatalf("%s: %v", got, err)
 		}
-		if once, ok := actors(again, 0); !ok || string(once) != string(got) {
+		if once, ok := reduceActors(again, 0); !ok || string(once) != string(got) {
 			t.Fatalf("%s becomes %s", got, once)
 		}
 	})

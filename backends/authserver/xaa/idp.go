@@ -21,24 +21,27 @@ import (
 
 // The errors of methods that change rows.
 var (
-	ErrUnknown = errors.New("there is no such row")
-	ErrExists  = errors.New("there is one already")
+	ErrUnknown = errors.New("the row does not exist")
+	ErrExists  = errors.New("a row with the same values exists already")
 )
 
 const (
-	maxName    = 255 // characters
-	maxURI     = 2048
+	maxName    = 255  // characters
+	maxURI     = 2048 // bytes
 	maxEntries = 1000 // of a list
-	maxSubject = 1024
+	maxSubject = 1024 // bytes
 )
 
+// refuse returns an error with status 400 for a member of a request. Its text is the name of the member, followed by the
+// message.
 func refuse(member, message string) error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", "%s %s", member, message).With(member)
 }
 
+// checkName returns an error if the name of an identity provider or a policy is invalid.
 func checkName(name string) error {
 	if name == "" || len([]rune(name)) > maxName || strings.ContainsFunc(name, unicode.IsControl) {
-		return refuse("name", "must have 1 to 255 characters and none of control")
+		return refuse("name", "must have 1 to 255 characters and no control characters")
 	}
 	return nil
 }
@@ -58,6 +61,7 @@ type IdP struct {
 	CreatedAt, UpdatedAt time.Time
 }
 
+// address returns where the keys of the identity provider are found.
 func (i *IdP) address() jwks.Address {
 	if i.JWKSURI != "" {
 		return jwks.Address{JWKS: i.JWKSURI}
@@ -65,25 +69,26 @@ func (i *IdP) address() jwks.Address {
 	return jwks.Address{Issuer: i.Issuer}
 }
 
-// Check returns an error if the identity provider is invalid.
+// Check returns an error with status 400 if the identity provider is invalid.
 func (i *IdP) Check() error {
 	for member, uri := range map[string]string{"issuer": i.Issuer, "jwks_uri": i.JWKSURI} {
-		if uri == "" && member == "jwks_uri" {
+		if uri == "" && member == "jwks_uri" { // optional
 			continue
 		}
-		if len(uri) > maxURI || strings.ContainsFunc(uri, func(c rune) bool { return c <= ' ' || c >= 0x7f || c == '#' }) ||
-			(jwks.Address{JWKS: uri}).Check() != nil {
-			return refuse(member, "must be a URL of https, without a user and a fragment, of at most 2048 characters")
+		isForbidden := func(c rune) bool { return c <= ' ' || c >= 0x7f || c == '#' }
+		if len(uri) > maxURI || strings.ContainsFunc(uri, isForbidden) || (jwks.Address{JWKS: uri}).Check() != nil {
+			return refuse(member, "must be an https URL without a user and a fragment, of at most 2048 characters")
 		}
 	}
 	if len(i.Audience) > maxURI || strings.ContainsFunc(i.Audience, unicode.IsControl) {
-		return refuse("audience", "must have at most 2048 characters and none of control")
+		return refuse("audience", "must have at most 2048 characters and no control characters")
 	}
 	return checkName(i.Name)
 }
 
 const idpColumns = "id, name, issuer, jwks_uri, audience, enabled, created_at, updated_at"
 
+// scanIdP returns the identity provider in a row with the columns idpColumns.
 func scanIdP(r store.Row) (*IdP, error) {
 	i := new(IdP)
 	var created, updated int64
@@ -102,24 +107,26 @@ type Policy struct {
 	CreatedAt, UpdatedAt         time.Time
 }
 
-// Check returns an error if the policy is invalid. It does not check whether the named clients and resources exist.
+// Check returns an error with status 400 if the policy is invalid. It does not check whether the named clients and
+// resources exist.
 func (p *Policy) Check() error {
 	for member, list := range map[string][]string{
 		"client_ids": p.ClientIDs, "scopes": p.Scopes,
 		"resources": p.Resources,
 	} {
 		if len(list) > maxEntries || slices.ContainsFunc(list, func(s string) bool { return s == "" || len(s) > maxURI }) {
-			return refuse(member, "must be at most 1000 texts of 1 to 2048 characters")
+			return refuse(member, "must be a list of at most 1000 strings of 1 to 2048 characters")
 		}
 	}
 	if slices.ContainsFunc(p.Scopes, func(s string) bool { return !resources.Word(s) }) {
-		return refuse("scopes", "must be scope tokens of RFC 6749 section 3.3")
+		return refuse("scopes", "must be a list of scope tokens (RFC 6749 section 3.3)")
 	}
 	return checkName(p.Name)
 }
 
 const policyColumns = "id, name, idp_id, client_ids, scopes, resources, enabled, created_at, updated_at"
 
+// scanPolicy returns the policy in a row with the columns policyColumns.
 func scanPolicy(r store.Row) (*Policy, error) {
 	p := new(Policy)
 	var lists [3]string
@@ -138,12 +145,16 @@ func scanPolicy(r store.Row) (*Policy, error) {
 
 // Mapping maps a subject of an identity provider to a user of this server.
 type Mapping struct {
-	ID, IdP, Subject, User string
-	CreatedAt              time.Time
+	ID        string
+	IdP       string // the id of the identity provider
+	Subject   string // the claim sub of the provider's assertions
+	User      string // the id of the user
+	CreatedAt time.Time
 }
 
 const mappingColumns = "id, idp_id, idp_subject, user_id, created_at"
 
+// scanMapping returns the mapping in a row with the columns mappingColumns.
 func scanMapping(r store.Row) (*Mapping, error) {
 	m := new(Mapping)
 	var created int64
@@ -152,7 +163,8 @@ func scanMapping(r store.Row) (*Mapping, error) {
 	return m, err
 }
 
-func text(list []string) string {
+// jsonList returns a list in the form in which it is stored: a JSON array.
+func jsonList(list []string) string {
 	if list == nil {
 		return "[]"
 	}
@@ -163,17 +175,18 @@ func text(list []string) string {
 	return string(raw)
 }
 
-// found returns row, or ErrUnknown if err means that there is no such row.
-func found[T any](row *T, err error) (*T, error) {
+// orUnknown returns row, or ErrUnknown if err means that there is no such row.
+func orUnknown[T any](row *T, err error) (*T, error) {
 	return row, kernel.IfNoRows(err, ErrUnknown)
 }
 
 // readOne returns the row that a query with an id selects, or ErrUnknown.
 func readOne[T any](ctx context.Context, x *XAA, scan func(r store.Row) (*T, error), query, id string) (*T, error) {
-	return kernel.Read(ctx, x.Server, func(c store.Conn) (*T, error) { return found(scan(c.Row(query, id))) })
+	return kernel.Read(ctx, x.Server, func(c store.Conn) (*T, error) { return orUnknown(scan(c.Row(query, id))) })
 }
 
-func page[T any](
+// listRows returns the rows that a query selects.
+func listRows[T any](
 	ctx context.Context, x *XAA, scan func(r store.Row) (*T, error), query string, args ...any,
 ) ([]*T, error) {
 	return kernel.Read(ctx, x.Server, func(c store.Conn) ([]*T, error) { return store.List(c, scan, query, args...) })
@@ -195,18 +208,32 @@ func (x *XAA) change(ctx context.Context, fn func(c store.Conn) (n int64, err er
 	return err
 }
 
-// checkExists returns an error if a table has no row with an id. The error names the member of the request that
-// contains the id.
-func checkExists(c store.Conn, table, id, member string) error {
-	var n int
-	var err error
-	if strings.IndexByte(id, 0) < 0 { // PostgreSQL cannot store such text
-		err = c.Row("SELECT count(*) FROM "+table+" WHERE id = ?", id).Scan(&n)
-	}
-	if err == nil && n == 0 {
-		err = refuse(member, "names nothing that is there")
+// checkIdPExists returns an error with status 400 if there is no identity provider with an id.
+func checkIdPExists(c store.Conn, id string) error {
+	exists, err := rowExists(c, "authserver_idps", id)
+	if err == nil && !exists {
+		err = refuse("idp_id", "must be the id of an existing identity provider")
 	}
 	return err
+}
+
+// checkUserExists returns an error with status 400 if there is no user with an id.
+func checkUserExists(c store.Conn, id string) error {
+	exists, err := rowExists(c, "authserver_users", id)
+	if err == nil && !exists {
+		err = refuse("local_user_id", "must be the id of an existing user")
+	}
+	return err
+}
+
+// rowExists reports whether a table has a row with an id.
+func rowExists(c store.Conn, table, id string) (bool, error) {
+	if strings.IndexByte(id, 0) >= 0 { // PostgreSQL cannot store such a text
+		return false, nil
+	}
+	var n int
+	err := c.Row("SELECT count(*) FROM "+table+" WHERE id = ?", id).Scan(&n)
+	return n > 0, err
 }
 
 const (
@@ -216,16 +243,17 @@ const (
 
 // IdPs returns a page of the identity providers, oldest first.
 func (x *XAA) IdPs(ctx context.Context, limit, offset int) ([]*IdP, error) {
-	return page(ctx, x, scanIdP, "SELECT "+idpColumns+" FROM authserver_idps ORDER BY created_at, id LIMIT ? OFFSET ?",
+	return listRows(ctx, x, scanIdP, "SELECT "+idpColumns+" FROM authserver_idps ORDER BY created_at, id LIMIT ? OFFSET ?",
 		limit, offset)
 }
 
-// IdP returns an identity provider by its id.
+// IdP returns an identity provider by its id, or ErrUnknown.
 func (x *XAA) IdP(ctx context.Context, id string) (*IdP, error) {
 	return readOne(ctx, x, scanIdP, oneIdP, id)
 }
 
-// CreateIdP stores an identity provider with a new id.
+// CreateIdP stores an identity provider with a new id, and sets its fields ID, CreatedAt and UpdatedAt. If another
+// provider has the same issuer, the error is ErrExists.
 func (x *XAA) CreateIdP(ctx context.Context, i *IdP) error {
 	if err := i.Check(); err != nil {
 		return err
@@ -245,7 +273,7 @@ func (x *XAA) CreateIdP(ctx context.Context, i *IdP) error {
 func allowed[T any](
 	c store.Conn, scan func(r store.Row) (*T, error), query, id string, checks []func(row *T) error,
 ) error {
-	return kernel.Allow(checks, func() (*T, error) { return found(scan(c.Row(query+c.Lock(), id))) })
+	return kernel.Allow(checks, func() (*T, error) { return orUnknown(scan(c.Row(query+c.Lock(), id))) })
 }
 
 // ReplaceIdP replaces an identity provider. It first calls each function of checks with the stored provider. If one
@@ -277,12 +305,12 @@ func (x *XAA) DeleteIdP(ctx context.Context, id string, checks ...func(i *IdP) e
 // Policies returns a page of an identity provider's policies, oldest first. If idp is empty, it returns the policies of
 // all providers.
 func (x *XAA) Policies(ctx context.Context, idp string, limit, offset int) ([]*Policy, error) {
-	return page(ctx, x, scanPolicy, "SELECT "+
+	return listRows(ctx, x, scanPolicy, "SELECT "+
 		policyColumns+" FROM authserver_xaa_policies WHERE ? = '' OR idp_id = ? ORDER BY created_at, id LIMIT ? OFFSET ?",
 		idp, idp, limit, offset)
 }
 
-// Policy returns a policy by its id.
+// Policy returns a policy by its id, or ErrUnknown.
 func (x *XAA) Policy(ctx context.Context, id string) (*Policy, error) {
 	return readOne(ctx, x, scanPolicy, onePolicy, id)
 }
@@ -293,16 +321,18 @@ func (x *XAA) checkPolicy(ctx context.Context, p *Policy) error {
 		return err
 	}
 	for _, name := range p.Resources {
-		if _, err := x.options.Catalog.Find(ctx, name); errors.Is(err, resources.ErrUnknown) {
-			return refuse("resources", "names a resource that is not there")
-		} else if err != nil {
+		_, err := x.options.Catalog.Find(ctx, name)
+		if errors.Is(err, resources.ErrUnknown) {
+			return refuse("resources", "contains a resource that does not exist: "+name)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// CreatePolicy stores a policy with a new id.
+// CreatePolicy stores a policy with a new id, and sets its fields ID, CreatedAt and UpdatedAt.
 func (x *XAA) CreatePolicy(ctx context.Context, p *Policy) error {
 	if err := x.checkPolicy(ctx, p); err != nil {
 		return err
@@ -311,12 +341,12 @@ func (x *XAA) CreatePolicy(ctx context.Context, p *Policy) error {
 	p.ID, p.CreatedAt, p.UpdatedAt = kernel.NewID(), now, now
 	return x.change(ctx, func(c store.Conn) (int64, error) {
 		if err := errors.Join(kernel.CheckRoom(c, "authserver_xaa_policies", maxPolicies),
-			checkExists(c, "authserver_idps", p.IdP, "idp_id")); err != nil {
+			checkIdPExists(c, p.IdP)); err != nil {
 			return 0, err
 		}
 		return c.Exec("INSERT INTO authserver_xaa_policies ("+policyColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			p.ID, p.Name, p.IdP, text(p.ClientIDs), text(p.Scopes), text(p.Resources), kernel.Flag(p.Enabled), now.UnixMicro(),
-			now.UnixMicro())
+			p.ID, p.Name, p.IdP, jsonList(p.ClientIDs), jsonList(p.Scopes), jsonList(p.Resources), kernel.Flag(p.Enabled),
+			now.UnixMicro(), now.UnixMicro())
 	})
 }
 
@@ -330,11 +360,12 @@ func (x *XAA) ReplacePolicy(ctx context.Context, p *Policy, checks ...func(p *Po
 		if err := allowed(c, scanPolicy, onePolicy, p.ID, checks); err != nil {
 			return 0, err
 		}
-		if err := checkExists(c, "authserver_idps", p.IdP, "idp_id"); err != nil {
+		if err := checkIdPExists(c, p.IdP); err != nil {
 			return 0, err
 		}
 		return c.Exec("UPDATE authserver_xaa_policies SET name = ?, idp_id = ?, client_ids = ?, scopes = ?, resources = ?, enabled = ?, updated_at = ? WHERE id = ?",
-			p.Name, p.IdP, text(p.ClientIDs), text(p.Scopes), text(p.Resources), kernel.Flag(p.Enabled), x.Micros(), p.ID)
+			p.Name, p.IdP, jsonList(p.ClientIDs), jsonList(p.Scopes), jsonList(p.Resources), kernel.Flag(p.Enabled),
+			x.Micros(), p.ID)
 	})
 }
 
@@ -370,10 +401,11 @@ func (x *XAA) TotalMappings(ctx context.Context, idp string, limit int) (int, er
 	return kernel.CountRows(ctx, x.Server, Mappings(idp).Find, limit)
 }
 
-// Place returns the position of a mapping in a list.
+// Place returns the position of a mapping in a list, for paging.
 func (m *Mapping) Place() kernel.Place { return kernel.Place{At: m.CreatedAt.UnixMicro(), ID: m.ID} }
 
-// CreateMapping stores a mapping with a new id.
+// CreateMapping stores a mapping with a new id, and sets its fields ID and CreatedAt. If the subject is mapped already,
+// the error is ErrExists.
 func (x *XAA) CreateMapping(ctx context.Context, m *Mapping) error {
 	if m.Subject == "" || len(m.Subject) > maxSubject || strings.IndexByte(m.Subject, 0) >= 0 {
 		return refuse("idp_subject", "must have 1 to 1024 characters")
@@ -381,8 +413,7 @@ func (x *XAA) CreateMapping(ctx context.Context, m *Mapping) error {
 	now := x.Now().Truncate(time.Microsecond)
 	m.ID, m.CreatedAt = kernel.NewID(), now
 	return x.change(ctx, func(c store.Conn) (int64, error) {
-		if err := errors.Join(checkExists(c, "authserver_idps", m.IdP, "idp_id"), checkExists(c, "authserver_users",
-			m.User, "local_user_id")); err != nil {
+		if err := errors.Join(checkIdPExists(c, m.IdP), checkUserExists(c, m.User)); err != nil {
 			return 0, err
 		}
 		return c.Exec("INSERT INTO authserver_xaa_subjects ("+mappingColumns+") VALUES (?, ?, ?, ?, ?)",
@@ -390,7 +421,7 @@ func (x *XAA) CreateMapping(ctx context.Context, m *Mapping) error {
 	})
 }
 
-// DeleteMapping removes a mapping and returns it.
+// DeleteMapping removes a mapping and returns it. If there is no mapping with the id, the error is ErrUnknown.
 func (x *XAA) DeleteMapping(ctx context.Context, id string) (m *Mapping, err error) {
 	err = x.change(ctx, func(c store.Conn) (int64, error) {
 		m, err = scanMapping(c.Row("DELETE FROM authserver_xaa_subjects WHERE id = ? RETURNING "+mappingColumns, id))
@@ -402,8 +433,8 @@ func (x *XAA) DeleteMapping(ctx context.Context, id string) (m *Mapping, err err
 	return m, err
 }
 
-// mapped returns the id of the user to whom a subject is mapped, or "" if the subject is not mapped.
-func (x *XAA) mapped(ctx context.Context, idp, subject string) (user string, err error) {
+// userOf returns the id of the user to whom a subject is mapped, or "" if the subject is not mapped.
+func (x *XAA) userOf(ctx context.Context, idp, subject string) (user string, err error) {
 	err = x.Read(ctx, func(c store.Conn) error {
 		return c.Row("SELECT user_id FROM authserver_xaa_subjects WHERE idp_id = ? AND idp_subject = ?",
 			idp, subject).Scan(&user)

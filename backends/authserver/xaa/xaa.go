@@ -5,6 +5,7 @@
 package xaa
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 	"sync"
@@ -43,36 +44,32 @@ type Options struct {
 // XAA implements the grant type and stores the identity providers, policies and mappings.
 type XAA struct {
 	*kernel.Server
-	options Options
-	list    *kernel.Cache[*snapshot]
+	options   Options
+	snapshots *kernel.Cache[*snapshot] // has a single entry, with the empty key
 
 	mu      sync.Mutex
-	sources map[jwks.Address]*jwks.Source
-	ended   bool
+	sources map[jwks.Address]*jwks.Source // the keys of the identity providers
+	closed  bool
 }
 
 const (
+	// topic is the topic under which changes of identity providers, policies and mappings are notified.
 	topic = "xaa"
 	// maxIdPs and maxPolicies are the maximum numbers of rows.
 	maxIdPs, maxPolicies = 1000, 10_000
-	// keysGap is the minimum time between two fetches of a provider's keys.
-	keysGap = 30 * time.Second
+	// minFetchInterval is the minimum time between two fetches of a provider's keys.
+	minFetchInterval = 30 * time.Second
 )
 
 // New returns an XAA.
 func New(s *kernel.Server, o Options) *XAA {
-	byDefault := func(d *time.Duration, value time.Duration) {
-		if *d == 0 {
-			*d = value
-		}
-	}
-	byDefault(&o.KeysTTL, time.Hour)
-	byDefault(&o.MaxAge, 5*time.Minute)
-	byDefault(&o.Life, time.Hour)
+	o.KeysTTL = cmp.Or(o.KeysTTL, time.Hour)
+	o.MaxAge = cmp.Or(o.MaxAge, 5*time.Minute)
+	o.Life = cmp.Or(o.Life, time.Hour)
 	x := &XAA{Server: s, options: o, sources: make(map[jwks.Address]*jwks.Source)}
-	x.list = kernel.NewCache(1, s.Now, x.read)
-	s.Watch(topic, func(string) { x.list.Drop("") })
-	s.Closing(x.end)
+	x.snapshots = kernel.NewCache(1, s.Now, x.read)
+	s.Watch(topic, func(string) { x.snapshots.Drop("") })
+	s.Closing(x.closeSources)
 	return x
 }
 
@@ -93,13 +90,16 @@ func (x *XAA) read(ctx context.Context, _ string) (*snapshot, error) {
 		}
 		policies, err := store.List(c, scanPolicy, "SELECT "+
 			policyColumns+" FROM authserver_xaa_policies ORDER BY created_at, id LIMIT ?", maxPolicies)
+		if err != nil {
+			return err
+		}
 		for _, idp := range idps {
 			s.idps[idp.Issuer] = idp
 		}
 		for _, p := range policies {
 			s.policies[p.IdP] = append(s.policies[p.IdP], p)
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -108,18 +108,18 @@ func (x *XAA) read(ctx context.Context, _ string) (*snapshot, error) {
 	return s, nil
 }
 
-// source returns the keys of an identity provider.
-func (x *XAA) source(idp *IdP) *jwks.Source {
+// keySource returns the source of the keys of an identity provider, which caches them.
+func (x *XAA) keySource(idp *IdP) *jwks.Source {
 	uri := idp.address()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if found := x.sources[uri]; found != nil {
-		return found
+	if known := x.sources[uri]; known != nil {
+		return known
 	}
 	source := jwks.NewForeignSource(uri, x.options.Networks, x.Logger)
-	source.Limit(x.options.KeysTTL, keysGap)
+	source.Limit(x.options.KeysTTL, minFetchInterval)
 	source.Clock(x.Now)
-	if x.ended {
+	if x.closed {
 		source.Close()
 	}
 	x.sources[uri] = source
@@ -128,37 +128,38 @@ func (x *XAA) source(idp *IdP) *jwks.Source {
 
 // prune drops the cached keys of identity providers that no longer exist.
 func (x *XAA) prune(s *snapshot) {
-	known := make(map[jwks.Address]bool, len(s.idps))
+	inUse := make(map[jwks.Address]bool, len(s.idps))
 	for _, idp := range s.idps {
-		known[idp.address()] = true
+		inUse[idp.address()] = true
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for uri, source := range x.sources {
-		if !known[uri] {
+		if !inUse[uri] {
 			source.Close()
 			delete(x.sources, uri)
 		}
 	}
 }
 
-// end stops all fetches.
-func (x *XAA) end() {
+// closeSources stops all fetches of keys, now and in the future.
+func (x *XAA) closeSources() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.ended = true
+	x.closed = true
 	for _, source := range x.sources {
 		source.Close()
 	}
 }
 
-// RefreshKeys fetches the keys of an identity provider at once. If that fails, the error is a *KeysError.
+// RefreshKeys fetches the keys of an identity provider at once. If that fails, the error is a *KeysError. If there is no
+// provider with the id, the error is ErrUnknown.
 func (x *XAA) RefreshKeys(ctx context.Context, id string) error {
 	idp, err := x.IdP(ctx, id)
 	if err != nil {
 		return err
 	}
-	if err := x.source(idp).Refresh(ctx); err != nil {
+	if err := x.keySource(idp).Refresh(ctx); err != nil {
 		return &KeysError{err}
 	}
 	return nil
@@ -168,7 +169,9 @@ func (x *XAA) RefreshKeys(ctx context.Context, id string) error {
 type KeysError struct{ Cause error }
 
 // Error implements error.
-func (e *KeysError) Error() string { return "the keys could not be fetched: " + e.Cause.Error() }
+func (e *KeysError) Error() string {
+	return "the keys of the identity provider could not be fetched: " + e.Cause.Error()
+}
 
 // Unwrap returns the cause.
 func (e *KeysError) Unwrap() error { return e.Cause }

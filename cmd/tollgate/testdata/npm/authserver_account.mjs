@@ -53,7 +53,7 @@ inBrowser('an account from registration to deletion', phone, async (tab, context
   await sound(tab, 'Choose a password');
   await tab.getByLabel('Password').fill('correct horse');
   await button(tab, 'Make the account').click();
-  await tab.getByRole('status').getByText('Your account is made.').waitFor();
+  await tab.getByRole('status').getByText('Your account is created.').waitFor();
 
   await signIn(tab, email, 'correct horse');
   await sound(tab, 'Your account');
@@ -109,5 +109,5 @@ inBrowser('an account from registration to deletion', phone, async (tab, context
   await signIn(tab, 'newman@example.org', 'yet another one');
   await sound(tab, 'Your account');
   await button(tab, 'Keep my account').click();
-  await tab.getByRole('status').getByText('Your account stays.').waitFor();
+  await tab.getByRole('status').getByText('Your account will not be deleted.').waitFor();
 });

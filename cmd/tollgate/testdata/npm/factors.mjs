@@ -75,7 +75,7 @@ inBrowser('a passkey is set up on the way to an application, and used from then 
   await tab.goto(app.ask());
   await signIn(tab, 'ann@example.com', process.env.PASSWORD);
   await sound(tab, 'Sign-in and security', 'required');
-  await tab.getByText('Set up a second factor to go on').waitFor();
+  await tab.getByText('Set up a second factor to continue').waitFor();
   await tab.getByRole('link', { name: 'Set up a passkey' }).click();
   await sound(tab, 'Set up a passkey', 'passkey');
   await tab.getByLabel('Name of this').fill('Laptop');
@@ -152,7 +152,7 @@ inBrowser('a passkey signs in', {}, async (tab, context) => {
   // Removed, and an app instead: one has to be there.
   await tab.goto(`${base}/security`);
   await tab.getByRole('button', { name: 'Remove Passkey' }).click();
-  await tab.getByText('It is removed.').first().waitFor(); // it is told to who does not see, too
+  await tab.getByText('The second factor is removed.').first().waitFor(); // it is told to who does not see, too
 });
 
 inBrowser('an app is set up and used on a phone, without script', { viewport: { width: 390, height: 844 }, javaScriptEnabled: false, colorScheme: 'dark' }, async (tab) => {

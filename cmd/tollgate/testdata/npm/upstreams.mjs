@@ -65,7 +65,7 @@ inBrowser('by the mail address, with an account that there is', phone, async (ta
   await signIn(tab, PARTNER, 'ann@partner.example');
 
   // The address alone is no key: they prove that the account here is theirs.
-  await main(tab).getByText('is not connected with one here yet').waitFor();
+  await main(tab).getByText('is not connected with an account here yet').waitFor();
   await sound(tab, 'Sign in');
   assert.equal(await tab.locator('header .who').count(), 0);
   await signIn(tab, SITE, 'ann@partner.example');
@@ -93,7 +93,7 @@ inBrowser('by the mail address, with an account that there is', phone, async (ta
   await sound(tab, 'Connect an account');
   await anchor(tab, 'Not now').click();
   await main(tab).getByRole('button', { name: /^Disconnect A Partner/ }).click();
-  await main(tab).getByText('signs nobody in').or(tab.getByText('The account is disconnected')).first().waitFor();
+  await main(tab).getByText('can no longer be used to sign in').or(tab.getByText('The account is disconnected')).first().waitFor();
   await sound(tab, 'Your account');
   assert.equal(await main(tab).getByRole('button', { name: /^Disconnect/ }).count(), 0);
 });
