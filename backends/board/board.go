@@ -74,7 +74,8 @@ func (s *Server) Ready(ctx context.Context) error {
 	}
 	secret, err := hex.DecodeString(text)
 	if err != nil || len(secret) < 32 {
-		return errors.New("the board's secret in the table board_settings is broken")
+		return errors.New("the board's secret (cursor_secret in the table board_settings) is not a hexadecimal number" +
+			" of at least 32 bytes")
 	}
 	s.shared.secret.Store(&secret)
 	if s.shared.end == nil {
@@ -83,7 +84,8 @@ func (s *Server) Ready(ctx context.Context) error {
 	return nil
 }
 
-// background returns the runner of background work that runs in each process.
+// background returns the runner of the background work that each process does for itself. "flush" writes counts from
+// memory; "words" updates the search index (see search.Service.FoldWords).
 func (s *Server) background() *jobs.Runner {
 	return jobs.New(jobs.Options{Logger: func() *zap.Logger { return s.kernel.Logger }, Jobs: []jobs.Job{
 		{Name: "flush", Every: flushEvery, Wake: s.shared.views.Full, Run: func(ctx context.Context) (int, error) {
@@ -108,7 +110,7 @@ func (s *Server) Close() {
 	ctx, cancel := jobs.Settling(context.Background())
 	defer cancel()
 	if err := s.Flush(ctx); err != nil {
-		s.kernel.Logger.Warn("views not written", zap.Error(err))
+		s.kernel.Logger.Warn("could not write the counted views, token uses and looks", zap.Error(err))
 	}
 	s.shared.tokens.Close()
 }

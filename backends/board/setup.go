@@ -32,17 +32,18 @@ func (s *Server) setup(ctx context.Context) (secret string, err error) {
 		if secret, err = kernel.StoredSetting(c, kernel.SettingSecret); err != nil || secret != "" {
 			return err
 		}
-		raw := make([]byte, 32)
-		_, _ = rand.Read(raw) // never fails
-		secret = hex.EncodeToString(raw)
+		key := make([]byte, 32)
+		_, _ = rand.Read(key) // never fails
+		secret = hex.EncodeToString(key)
 		_, err = c.Exec("INSERT INTO board_settings (name, value) VALUES (?, ?), (?, ?), (?, ?)",
 			kernel.SettingSecret, secret, accounts.SettingNames, accounts.NamesAll, search.SettingIndexed, search.IndexedAll)
 		if err != nil {
 			return err
 		}
+		const editWindow = 24 * 60 // minutes
 		for _, g := range []rights.Group{
-			{Name: "guest", Kind: "guest", Allow: rights.GuestMask, EditWindow: 1440},
-			{Name: "registered", Kind: "registered", Allow: rights.RegisteredMask, EditWindow: 1440},
+			{Name: "guest", Kind: "guest", Allow: rights.GuestMask, EditWindow: editWindow},
+			{Name: "registered", Kind: "registered", Allow: rights.RegisteredMask, EditWindow: editWindow},
 			{Name: "moderators", Kind: "staff", Allow: rights.ModeratorMask},
 			{Name: "administrators", Kind: "staff", Allow: rights.Everything},
 		} {
@@ -70,10 +71,10 @@ func (s *Server) setup(ctx context.Context) (secret string, err error) {
 	return secret, err
 }
 
-// Init creates the first administrator and returns a generated password, which is not stored and should be shown once.
-// If the board has an administrator already, Init changes nothing and returns an empty password. It first sets up an
-// empty database.
-func (s *Server) Init(ctx context.Context, name, email string) (once string, err error) {
+// Init sets up an empty database and creates the first administrator with the given name and mail address. It returns a
+// generated password, of which only a hash is stored. If the board has an administrator already, Init returns an empty
+// password and creates nobody.
+func (s *Server) Init(ctx context.Context, name, email string) (newPassword string, err error) {
 	if _, err := s.setup(ctx); err != nil {
 		return "", err
 	}
@@ -86,15 +87,14 @@ func (s *Server) Init(ctx context.Context, name, email string) (once string, err
 	if err != nil {
 		return "", err
 	}
-	return kernel.Value(ctx, s.kernel.Write, func(c store.Conn) (once string, err error) {
+	return kernel.Value(ctx, s.kernel.Write, func(c store.Conn) (string, error) {
 		var admins int
-		err = c.Row("SELECT count(*) FROM board_user_groups m JOIN board_groups g ON g.id = m.group_id" +
+		err := c.Row("SELECT count(*) FROM board_user_groups m JOIN board_groups g ON g.id = m.group_id" +
 			" WHERE g.name = 'administrators'").Scan(&admins)
 		if err != nil || admins > 0 {
-			return once, err
+			return "", err
 		}
-		once = generated
-		return once, accounts.AddUser(c, accounts.NewUser{
+		return generated, accounts.AddUser(c, accounts.NewUser{
 			Name: name, Email: address, Password: hash,
 			Groups: []string{"registered", "administrators"}, MayClash: true, Now: s.kernel.Moment(),
 		})

@@ -93,9 +93,9 @@ type Handler struct {
 	app     *tollgate.App
 	service *board.Server
 	api     *api.API
-	site    http.Handler // nil without pages
+	site    http.Handler // serves the pages; nil with NoPages
 
-	stopWork func() // leaves the background work; nil before joinWork has been called
+	stopWork func() // removes the handler from the background work; nil before joinWork has been called
 }
 
 // nodes holds the boards by their databases. Handlers and token providers on one database share a node across reloads.
@@ -108,6 +108,7 @@ type node struct {
 	worker  worker
 }
 
+// close ends the background work and closes the board.
 func (n *node) close() error {
 	n.worker.close()
 	n.service.Close()
@@ -126,15 +127,15 @@ func (Handler) CaddyModule() caddy.ModuleInfo {
 func (h *Handler) Provision(ctx caddy.Context) error {
 	h.BaseURL = strings.TrimSuffix(caddy.NewReplacer().ReplaceKnown(h.BaseURL, ""), "/")
 	var err error
-	var shared *node
-	h.app, shared, err = open(ctx)
+	var boardNode *node
+	h.app, boardNode, err = open(ctx)
 	if err != nil {
 		return err
 	}
-	h.service = shared.service.With(kernel.Options{
+	h.service = boardNode.service.With(kernel.Options{
 		BaseURL: h.BaseURL, Offline: h.Offline, HoldFirst: h.HoldFirst, NoFlood: h.NoFlood,
 		Keyring: h.app.Keyring(serviceName), Attachments: attachmentsFolder(h.app, h.Attachments), Address: edge.Address,
-		Mails: func() bool { return !h.NoPages && shared.worker.sendsMail() }, // the links in them lead to pages
+		Mails: func() bool { return !h.NoPages && boardNode.worker.sendsMail() }, // the links in mails lead to pages
 	})
 	h.api = h.service.API()
 	h.Texts = caddy.NewReplacer().ReplaceKnown(h.Texts, "")
@@ -156,13 +157,13 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		}
 		h.site = h.service.Pages(options, ctx.Logger())
 	}
-	return h.joinWork(ctx, shared, languages)
+	return h.joinWork(ctx, boardNode, languages)
 }
 
 // skipAccessLog keeps a request out of the access log.
 func skipAccessLog(r *http.Request) { caddyhttp.SetVar(r.Context(), caddyhttp.LogSkipVar, true) }
 
-// open returns the app and the node on the configuration's database.
+// open returns the app, and the node on the database that the configuration sets for the board.
 func open(ctx caddy.Context) (*tollgate.App, *node, error) {
 	app, err := tollgate.From(ctx)
 	if err != nil {
@@ -186,7 +187,7 @@ func (h *Handler) Validate() error {
 			return fmt.Errorf("base_url %q is not an address such as https://forum.example.com", h.BaseURL)
 		}
 		if !h.NoPages && u.Path != "" && (u.Path != path.Clean(u.Path) || u.EscapedPath() != u.Path) {
-			return fmt.Errorf("base_url %q: the path must be plain, such as /forum", h.BaseURL)
+			return fmt.Errorf("base_url %q: the path must be clean and unescaped, such as /forum", h.BaseURL)
 		}
 	}
 	if h.HoldFirst < 0 || h.HoldFirst > 1000 {
@@ -203,6 +204,7 @@ func (h *Handler) Cleanup() error {
 	return nil
 }
 
+// ServeHTTP serves requests for the API and, unless NoPages is set, all other requests as requests for pages.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	page := !h.api.Owns(r.URL.Path)
 	if page && h.site == nil {
@@ -233,7 +235,7 @@ func (h *Handler) Presence() tollgate.Presence {
 	return p
 }
 
-// actor returns the sender of a request.
+// actor returns the sender of a request: the one that api_auth board_token has found, or else the guest.
 func (h *Handler) actor(r *http.Request) (*rights.Actor, error) {
 	if err := h.service.Ready(r.Context()); err != nil {
 		return nil, err
@@ -244,7 +246,7 @@ func (h *Handler) actor(r *http.Request) (*rights.Actor, error) {
 	return h.service.Rights.Guest(r.Context())
 }
 
-// httpError wraps an error of the board so that Caddy has its status.
+// httpError wraps an error of the board so that Caddy responds with its status. It returns nil for nil.
 func httpError(err error) error {
 	if e, ok := apierror.From(err); ok {
 		return caddyhttp.Error(e.Status, err)

@@ -1,6 +1,7 @@
 package board
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,6 +17,7 @@ func init() {
 	directive.Register[Handler]("board")
 }
 
+// optionNames lists the options of the directive board.
 var optionNames = []string{
 	"base_url", "hold_first", "offline", "no_flood", "no_pages", "members_only", "attachments",
 	"oidc", "mail", "language", "languages", "texts",
@@ -62,10 +64,10 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		flag := map[string]*bool{
 			"offline": &h.Offline, "no_flood": &h.NoFlood, "no_pages": &h.NoPages,
 			"members_only": &h.MembersOnly,
-		}[option]
+		}[option] // nil for other options
+		takesOne := slices.Contains([]string{"base_url", "hold_first", "attachments", "language", "texts"}, option)
 		switch {
-		case flag != nil && len(args) != 0, len(args) != 1 && (option == "base_url" || option == "hold_first" ||
-			option == "attachments" || option == "language" || option == "texts"), option == "languages" && len(args) == 0:
+		case flag != nil && len(args) != 0, takesOne && len(args) != 1, option == "languages" && len(args) == 0:
 			return d.ArgErr()
 		case option == "language":
 			h.Language = args[0]
@@ -119,6 +121,7 @@ func (t *Token) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	})
 }
 
+// parseCharge parses the arguments of bad_token: budget, units, limit and window.
 func parseCharge(d *caddyfile.Dispenser, args []string) (*Charge, error) {
 	units, err := strconv.ParseInt(args[1], 10, 64)
 	if err != nil {

@@ -39,6 +39,7 @@ relative to the working directory.
 // options holds the flags that every subcommand takes.
 type options struct{ cli.Flags }
 
+// commands adds the subcommands to the command of the service.
 func commands(root *cobra.Command) {
 	o := new(options)
 	o.Add(root)
@@ -84,6 +85,7 @@ func printResult(s *cli.Session, value any, text, note string) error {
 	})
 }
 
+// initCommand returns the subcommand that creates the administrator.
 func initCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "init --admin <name> --email <address>", Args: cobra.NoArgs,
@@ -112,13 +114,14 @@ administrator's password, which is shown only once. Existing data stays as it is
 	return cmd
 }
 
+// issueCommand returns the subcommand that creates a token.
 func issueCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "issue --user <name> --name <label> [--scopes <a,b>] [--expires <90d|never>]", Args: cobra.NoArgs,
 		Short: "Creates a token for a member and prints it, which is shown only once",
 	}
 	user := cmd.Flags().String("user", "", "The member, by name (required)")
-	label := cmd.Flags().String("name", "", "What the token is for (required)")
+	label := cmd.Flags().String("name", "", "Name of the token, such as its purpose (required)")
 	scopes := cmd.Flags().StringSlice("scopes", rights.Scopes, "Scopes of the token")
 	expires := cmd.Flags().String("expires", "90d", "Whole days such as 90d, 1d to 3650d, or never")
 	cli.Required(cmd, "user", "name")
@@ -138,6 +141,7 @@ func issueCommand(o *options) *cobra.Command {
 	return cmd
 }
 
+// parseDays parses the flag --expires, such as 90d. It returns 0 for never.
 func parseDays(text string) (int, error) {
 	if text == "never" {
 		return 0, nil
@@ -150,13 +154,14 @@ func parseDays(text string) (int, error) {
 	return n, nil
 }
 
+// revokeCommand returns the subcommand that revokes a token.
 func revokeCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke <token>", Args: cobra.ExactArgs(1),
 		Short: "Revokes a token, by its text or by its first part brd_pat_…",
 		RunE: o.run(func(s *session, args []string) error {
 			if err := s.Accounts.RevokeToken(s.Ctx, args[0]); err != nil {
-				return errors.New("there is no such valid token")
+				return errors.New("there is no valid token with this text")
 			}
 			return printResult(s.Session, map[string]any{"revoked": true}, "", "The token was revoked.")
 		}),

@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
+// importCommand returns the subcommand that imports the forum of another program.
 func importCommand(o *options) *cobra.Command {
 	programs := strings.Join(moving.Programs(), ", ")
 	cmd := &cobra.Command{
@@ -26,36 +27,37 @@ func importCommand(o *options) *cobra.Command {
 Imports a forum of another program from a dump of its database (MySQL or MariaDB, and
 for Discourse PostgreSQL):
 members, who sign in with their passwords as before, forums, threads, posts, private
-messages, and with --attachments and --avatars the files at posts and the pictures of
+messages, and with --attachments and --avatars the files of posts and the pictures of
 members from the folders where the program keeps them.
 Texts become Markdown. The addresses of the old forum lead to the new pages.
 Programs: ` + programs + `.
 
-What is there already stays as it is. A member whose name is taken gets another one.
-What the board cannot have is left out. Each is named in the report, by its id in the
-old forum. --dry-run reads and checks all, prints the report, and changes nothing.
+Existing data stays as it is. A member whose name is taken gets another one. Content
+that the board does not support is left out. The report lists each of these by its id
+in the old forum. --dry-run reads and checks the dump, prints the report, and changes
+nothing.
 
-The dump is not compressed, and is read as a stream: it may be of any size.
-Interrupted, the same command goes on where it stopped; what was imported is not
-imported again. No mail, notification or webhook is sent. Guide:
+The dump must not be compressed. It is read as a stream, so it may be of any size.
+After an interruption, the same command continues where it stopped; nothing is
+imported twice. No mail, notification or webhook is sent. Guide:
 docs/how-to/move-a-forum.md.
 `,
 	}
-	var from moving.Options
+	var imported moving.Options
 	flags := cmd.Flags()
-	flags.StringVar(&from.From, "from", "", "The program: "+programs+" (required)")
-	flags.StringVar(&from.Attachments, "attachments", "", "The folder with the files at posts. Default: they are left out")
-	flags.StringVar(&from.Avatars, "avatars", "", "The folder with the pictures of members. Default: they are left out")
-	flags.StringVar(&from.Prefix, "prefix", "", "What the names of tables begin with. Default: that of the program, such as phpbb_")
-	flags.BoolVar(&from.DryRun, "dry-run", false, "Only check, and change nothing")
+	flags.StringVar(&imported.From, "from", "", "The program: "+programs+" (required)")
+	flags.StringVar(&imported.Attachments, "attachments", "", "The folder with the files of posts. Default: they are left out")
+	flags.StringVar(&imported.Avatars, "avatars", "", "The folder with the pictures of members. Default: they are left out")
+	flags.StringVar(&imported.Prefix, "prefix", "", "The beginning of the names of tables. Default: that of the program, such as phpbb_")
+	flags.BoolVar(&imported.DryRun, "dry-run", false, "Only check, and change nothing")
 	cli.Required(cmd, "from")
 	cmd.RunE = o.run(func(s *session, args []string) error {
-		from.Dump = args[0]
-		info, err := os.Stat(from.Dump)
+		imported.Dump = args[0]
+		info, err := os.Stat(imported.Dump)
 		if err != nil {
 			return err
 		}
-		for option, path := range map[string]string{"attachments": from.Attachments, "avatars": from.Avatars} {
+		for option, path := range map[string]string{"attachments": imported.Attachments, "avatars": imported.Avatars} {
 			if path == "" {
 				continue
 			}
@@ -67,7 +69,7 @@ docs/how-to/move-a-forum.md.
 			out: s.Notes, terminal: term.IsTerminal(int(os.Stderr.Fd())), size: info.Size(), began: time.Now(),
 			done: make(map[string]int),
 		}
-		from.Progress = func(part string, done int64) {
+		imported.Progress = func(part string, done int64) {
 			if part == "bytes" {
 				bar.read.Store(done)
 				return
@@ -75,7 +77,7 @@ docs/how-to/move-a-forum.md.
 			bar.read.Store(info.Size())
 			bar.update(part, int(done))
 		}
-		report, err := s.Import(s.Ctx, from)
+		report, err := s.Import(s.Ctx, imported)
 		bar.end()
 		if report == nil {
 			return err

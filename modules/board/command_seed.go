@@ -16,14 +16,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
+// seedCommand returns the subcommand that loads a fixture.
 func seedCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "seed --fixture <file> [--skip-bad]", Args: cobra.NoArgs,
-		Short: "Loads a fixture, such as a forum from elsewhere, and prints the tokens that it makes",
+		Short: "Loads a fixture, such as a converted forum, and prints the tokens that it creates",
 		Long: `
 Loads a fixture, a JSON object with the arrays groups, users, forums, overrides,
 moderators, prefixes, threads (each with its posts) and tokens, in this order;
-each is optional. Members refer to others by name: forums by slug. All fields
+each is optional. Elements refer to others by name, and to forums by slug. All fields
 are in docs/board-fixture.md.
 
   {"users": [{"name": "alice", "groups": ["registered"]}],
@@ -33,18 +34,19 @@ are in docs/board-fixture.md.
      [{"author": "alice", "message": "First!", "at": "2026-01-01T00:00:00Z"}]}],
    "tokens": [{"user": "alice", "name": "demo", "scopes": ["posts:read"], "days": 90}]}
 
-The tokens are printed a line each: the member, the name, the token.
+Each token is printed on one line: the member, the name, the token.
 
-The fixture is read as a stream: it may be of any size. "-" is the standard
-input. Interrupted, the same command goes on where it stopped; what was loaded
-is not loaded again. No mail, notification or webhook is sent.
+The fixture is read as a stream, so it may be of any size. "-" is the standard
+input. After an interruption, the same command continues where it stopped;
+nothing is loaded twice. No mail, notification or webhook is sent.
 
-An element that breaks a rule, or that refers to what is not there, ends the
-load, and is named with its line. With --skip-bad it is named and left out.
+An element that breaks a rule, or that refers to something that does not exist,
+ends the load with an error that names its line. With --skip-bad the element is
+reported and left out.
 `,
 	}
 	fixture := cmd.Flags().String("fixture", "", "The file (required)")
-	skipBad := cmd.Flags().Bool("skip-bad", false, "Leave out what is refused, and go on")
+	skipBad := cmd.Flags().Bool("skip-bad", false, "Leave out elements that are refused, and continue")
 	cli.Required(cmd, "fixture")
 	cmd.RunE = o.run(func(s *session, _ []string) error {
 		file, size := os.Stdin, int64(0)
@@ -62,15 +64,15 @@ load, and is named with its line. With --skip-bad it is named and left out.
 			out: s.Notes, terminal: term.IsTerminal(int(os.Stderr.Fd())), size: size, began: time.Now(),
 			done: make(map[string]int),
 		}
-		watched, skipped := seed.Options{Progress: bar.update}, 0
+		seedOptions, skipped := seed.Options{Progress: bar.update}, 0
 		if *skipBad {
-			watched.Refused = func(err error) {
+			seedOptions.Refused = func(err error) {
 				skipped++
 				bar.end()
 				s.Note("Left out: %s: %s", *fixture, err)
 			}
 		}
-		tokens, err := s.Seed(s.Ctx, bar.reads(file), watched)
+		tokens, err := s.Seed(s.Ctx, bar.reader(file), seedOptions)
 		bar.end()
 		if err != nil {
 			err = fmt.Errorf("%s: %w", *fixture, err)
@@ -87,7 +89,7 @@ load, and is named with its line. With --skip-bad it is named and left out.
 			note = "The fixture is loaded in part. Its tokens so far are shown only once."
 		}
 		if skipped > 0 {
-			note = fmt.Sprintf("%s Left out: %d, named above.", note, skipped)
+			note = fmt.Sprintf("%s Elements left out, listed above: %d.", note, skipped)
 		}
 		return errors.Join(err, printResult(
 			s.Session, map[string]any{"tokens": tokens, "loaded": bar.done, "skipped": skipped}, strings.Join(lines, "\n"), note,
@@ -96,28 +98,31 @@ load, and is named with its line. With --skip-bad it is named and left out.
 	return cmd
 }
 
-// seedBar shows the progress of loading a fixture: a bar on a terminal, otherwise a line at intervals.
+// seedBar shows the progress of loading a fixture or importing a forum: a bar on a terminal, otherwise a line at
+// intervals.
 type seedBar struct {
 	out      io.Writer
-	terminal bool
-	size     int64 // of the file; 0 if unknown
-	read     atomic.Int64
-	began    time.Time
-	shown    time.Time
-	done     map[string]int
+	terminal bool           // whether out is a terminal
+	size     int64          // of the file, in bytes; 0 if unknown
+	read     atomic.Int64   // how many bytes of the file were read
+	began    time.Time      // when the work began
+	shown    time.Time      // when the progress was last shown
+	done     map[string]int // how many elements are loaded, by part of the fixture
 }
 
-// reads returns a reader of from that counts the bytes read for the progress.
-func (b *seedBar) reads(from io.Reader) io.Reader { return &countedReader{from, &b.read} }
+// reader returns a reader of file that counts the bytes read for the progress.
+func (b *seedBar) reader(file io.Reader) io.Reader { return &countedReader{file, &b.read} }
 
+// countedReader adds the number of bytes that are read from it to count.
 type countedReader struct {
-	from io.Reader
-	n    *atomic.Int64
+	from  io.Reader
+	count *atomic.Int64
 }
 
+// Read implements io.Reader.
 func (r *countedReader) Read(p []byte) (int, error) {
 	n, err := r.from.Read(p)
-	r.n.Add(int64(n))
+	r.count.Add(int64(n))
 	return n, err
 }
 
@@ -133,6 +138,7 @@ func (b *seedBar) update(part string, done int) {
 	}
 }
 
+// show writes the current progress.
 func (b *seedBar) show() {
 	b.shown = time.Now()
 	var line strings.Builder

@@ -31,11 +31,12 @@ func attachmentsFolder(app *tollgate.App, option string) string {
 	return option
 }
 
-// jobMetrics live for the process and are registered with each configuration.
+// jobMetrics holds the metrics of the background jobs. They live for the process and are registered with each
+// configuration.
 var jobMetrics = tollgate.NewJobMetrics("board", "deliveries, mails, rows")
 
 // joinWork adds the handler to the board's background work until Cleanup.
-func (h *Handler) joinWork(ctx caddy.Context, shared *node, languages *locale.Languages) error {
+func (h *Handler) joinWork(ctx caddy.Context, boardNode *node, languages *locale.Languages) error {
 	if err := jobMetrics.Register(ctx); err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func (h *Handler) joinWork(ctx caddy.Context, shared *node, languages *locale.La
 	if brand != nil {
 		mailer.Footer = brand.Footer
 	}
-	c := &participant{
+	p := &participant{
 		app: h.app, started: h.app.Started,
 		baseURL: h.BaseURL, attachments: attachmentsFolder(h.app, h.Attachments),
 	}
@@ -57,28 +58,28 @@ func (h *Handler) joinWork(ctx caddy.Context, shared *node, languages *locale.La
 			sender = brand.Name
 		}
 		var err error
-		if c.mail, err = h.Mail.SMTP(sender); err != nil {
+		if p.mail, err = h.Mail.SMTP(sender); err != nil {
 			return err
 		}
-		smtp, err := mail.NewSMTP(c.mail)
+		smtp, err := mail.NewSMTP(p.mail)
 		if err != nil {
 			return fmt.Errorf("mail: %w", err)
 		}
 		mailer.Transport = smtp
 	}
 	deliverer := webhook.NewSender(h.app.AllowedNetworks(), logger)
-	c.work = h.service.Work(deliverer, mailer, logger)
+	p.work = h.service.Work(deliverer, mailer, logger)
 	h.stopWork = func() {
-		shared.worker.leave(c)
+		boardNode.worker.leave(p)
 		deliverer.Close()
 	}
-	return shared.worker.join(c)
+	return boardNode.worker.join(p)
 }
 
 // validateMail checks the parts of the mail options that do not depend on placeholders.
 func (h *Handler) validateMail() error {
 	if h.Mail.Sends() && h.Mail.From != "" && h.BaseURL == "" {
-		return errors.New("mail: base_url is missing, which the links in mails begin with")
+		return errors.New("mail: base_url is required, because the links in mails begin with it")
 	}
 	return h.Mail.Validate()
 }

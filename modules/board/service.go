@@ -34,7 +34,8 @@ func init() {
 	})
 }
 
-// folder returns the folder in which a handler keeps attachments.
+// folder returns the folder in which a handler keeps attachments, or "" if they are in the database. handler is the
+// handler's JSON configuration.
 func folder(app *tollgate.App, handler json.RawMessage) (string, error) {
 	var h Handler
 	if err := json.Unmarshal(handler, &h); err != nil {
@@ -47,7 +48,7 @@ func folder(app *tollgate.App, handler json.RawMessage) (string, error) {
 func costs() map[string][]tollgate.Cost {
 	all := make(map[string][]tollgate.Cost)
 	for _, r := range api.Routes() {
-		if *r.Cost == 1 {
+		if *r.Cost == 1 { // the cost of routes that are not listed
 			continue
 		}
 		cost := tollgate.Cost{Units: *r.Cost, Method: r.Method, Path: kernel.Mount + r.Path}

@@ -72,11 +72,11 @@ func (Token) CaddyModule() caddy.ModuleInfo {
 // Provision gets the board on the database of the configuration.
 func (t *Token) Provision(ctx caddy.Context) error {
 	var err error
-	var shared *node
-	if t.app, shared, err = open(ctx); err != nil {
+	var boardNode *node
+	if t.app, boardNode, err = open(ctx); err != nil {
 		return err
 	}
-	t.service = shared.service.With(kernel.Options{})
+	t.service = boardNode.service.With(kernel.Options{})
 	t.api = t.service.API()
 	return nil
 }
@@ -112,6 +112,9 @@ func (t *Token) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth.
 	}}, true, nil
 }
 
+// identify returns the sender of a request: the owner of its token, or the guest if a request without a token is
+// admitted. It returns an error with status 401 if the token is missing or invalid, or with status 429 if the client has
+// sent too many invalid tokens.
 func (t *Token) identify(w http.ResponseWriter, r *http.Request) (*rights.Actor, error) {
 	if err := t.service.Ready(r.Context()); err != nil {
 		return nil, err
@@ -127,7 +130,7 @@ func (t *Token) identify(w http.ResponseWriter, r *http.Request) (*rights.Actor,
 	}
 	scheme, text, _ := strings.Cut(strings.TrimSpace(values[0]), " ")
 	if !strings.EqualFold(scheme, "Bearer") || len(values) > 1 {
-		text = ""
+		text = "" // is refused like any invalid token
 	}
 	actor, err := t.service.Accounts.Authenticate(r.Context(), strings.TrimSpace(text))
 	if e, ok := apierror.From(err); ok && e.Status == http.StatusUnauthorized {
@@ -152,7 +155,7 @@ func (t *Token) charge(w http.ResponseWriter, r *http.Request, cause error) erro
 	w.Header().Del("WWW-Authenticate")
 	return &apierror.Error{
 		Status: http.StatusTooManyRequests, Code: "rate_limited", RetryAfter: result.RetryAfter,
-		Message: "too many requests with tokens that are not valid",
+		Message: "too many requests with invalid tokens",
 	}
 }
 

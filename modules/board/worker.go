@@ -22,12 +22,12 @@ type worker struct {
 
 // participant is a handler that takes part in the work, with its settings.
 type participant struct {
-	app         any // identifies the configuration
-	started     func() bool
+	app         any              // identifies the configuration
+	started     func() bool      // reports whether the configuration has started
 	mail        mail.SMTPOptions // if it has no URL, mails are only logged
 	baseURL     string
-	attachments string
-	work        *jobs.Work
+	attachments string     // the folder; empty for the database
+	work        *jobs.Work // what the jobs use while the handler's settings apply
 }
 
 // join adds a handler, and starts the work if the handler is the first. It returns an error if handlers of one
@@ -41,10 +41,10 @@ func (w *worker) join(p *participant) error {
 		case other.app != p.app:
 		case other.attachments != p.attachments:
 			return errors.New(
-				"attachments: another board on the same database has another place for them; give both the same")
+				"attachments: another board on the same database stores its attachments elsewhere; set the same attachments in both")
 		case other.mail.URL != "" && p.mail.URL != "" && (other.mail != p.mail || other.baseURL != p.baseURL):
 			return errors.New(
-				"mail: another board on the same database has another mail or base_url; leave mail to one of them")
+				"mail: another board on the same database has other mail settings or another base_url; set mail in only one of them")
 		}
 	}
 	w.participants = append(w.participants, p)

@@ -41,11 +41,11 @@ func (s *Service) SetProfile(ctx context.Context, a *rights.Actor, p Profile) er
 		return err
 	}
 	words := a.Rights.Access.Words
-	shown := Profile{text.Normal(words.Replace(p.Title)), text.Lines(words.Replace(p.Bio)), p.TimeZone}
-	if err := shown.check(); err != nil { // the replacements may be longer than the words
+	filtered := Profile{text.Normal(words.Replace(p.Title)), text.Lines(words.Replace(p.Bio)), p.TimeZone}
+	if err := filtered.check(); err != nil { // the replacements may be longer than the words
 		return err
 	}
-	var lookups []string
+	var lookups []string // of the member's tokens, which are cached with the member's row
 	err := s.Write(ctx, func(c store.Conn) (err error) {
 		lookups, err = store.Column[string](c, "SELECT lookup FROM board_api_tokens WHERE user_id = ? AND revoked_at IS NULL"+
 			" LIMIT 1000", a.ID())
@@ -53,7 +53,7 @@ func (s *Service) SetProfile(ctx context.Context, a *rights.Actor, p Profile) er
 			return err
 		}
 		_, err = c.Exec("UPDATE board_users SET title = ?, bio = ?, time_zone = ? WHERE id = ?",
-			shown.Title, shown.Bio, shown.TimeZone, a.ID())
+			filtered.Title, filtered.Bio, filtered.TimeZone, a.ID())
 		if err != nil {
 			return err
 		}
@@ -195,8 +195,9 @@ func (s *Service) Profile(ctx context.Context, a *rights.Actor, id int64) (*righ
 		if u, err = rights.LoadUser(c, id); err != nil {
 			return u, err
 		}
-		if u.State == "deleted" || u.State == "awaiting" || u.State == "unconfirmed" || !a.May(rights.ProfileView) &&
-			a.ID() != id {
+		hasProfile := u.State != "deleted" && u.State != "awaiting" && u.State != "unconfirmed"
+		mayView := a.May(rights.ProfileView) || a.ID() == id
+		if !hasProfile || !mayView {
 			return u, kernel.NotFound()
 		}
 		u.PostCount, err = content.PostsSeen(c, a, id)

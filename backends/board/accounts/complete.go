@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	maxCompleted = 8  // names
-	minCompleted = 2  // characters that a name begins with
-	namesRead    = 50 // names that are read, to find active members among them
+	maxCompleted = 8  // the maximum number of names that Complete returns
+	minCompleted = 2  // the minimum number of characters of a beginning
+	namesRead    = 50 // how many names are read, to find active members among them
 )
 
 // completions limits how often a member may call Complete, so that nobody reads the whole list of members with it.

@@ -17,9 +17,9 @@ const KeepUnconfirmed = 7 * 24 * time.Hour
 
 // MailAddress is the mail address of a member, with its state.
 type MailAddress struct {
-	Now       string // empty means none
-	Confirmed bool   // its owner has opened a link; otherwise nothing is mailed there
-	Asked     string // replaces Now once a link mailed to it is opened; empty means none
+	Now       string // the current address; empty means none
+	Confirmed bool   // whether the member has opened a link mailed to Now; if not, only such links are mailed there
+	Asked     string // an address that replaces Now once a link mailed to it is opened; empty means none
 }
 
 // MailAddress returns the mail address of the actor.
@@ -40,9 +40,9 @@ func (s *Service) queueConfirm(c store.Conn, kind string, user int64, email stri
 		" AND o.id <> u.id)", user, mailaddress.Key(email))
 }
 
-// AskEmail mails a confirmation link to the actor's desired new address, and a notice to the current address. If
+// AskEmail mails a confirmation link to email, the actor's desired new address, and a notice to the current address. If
 // another member has the new address no mail is sent there, but the result is the same, so that nobody can find out
-// whether the address has an account. address is the client's address.
+// whether the address has an account. password is the actor's password, and address is the client's IP address.
 func (s *Service) AskEmail(ctx context.Context, a *rights.Actor, email, password, address string) error {
 	if !s.Mails() {
 		return errNoMail("so an address cannot be confirmed")
@@ -52,14 +52,14 @@ func (s *Service) AskEmail(ctx context.Context, a *rights.Actor, email, password
 	if _, refused := apierror.From(err); err != nil && !refused {
 		return err
 	}
-	if err := apierror.Join(emailErr, err); err != nil {
+	if err := apierror.Join(emailErr, err); err != nil { // both fields may be wrong
 		return err
 	}
-	former, err := s.MailAddress(ctx, a)
+	current, err := s.MailAddress(ctx, a)
 	if err != nil {
 		return err
 	}
-	if former.Confirmed && mailaddress.Key(email) == mailaddress.Key(former.Now) {
+	if current.Confirmed && mailaddress.Key(email) == mailaddress.Key(current.Now) {
 		return kernel.Invalid("email", "same", "this is your mail address already")
 	}
 	return s.askLink(ctx, a.ID(), email, address, func(c store.Conn) error {
@@ -75,7 +75,7 @@ func (s *Service) AskEmail(ctx context.Context, a *rights.Actor, email, password
 }
 
 // AskEmailAgain mails the link that confirms the actor's address again. It returns a conflict error if no address waits
-// for confirmation. address is the client's address.
+// for confirmation. address is the client's IP address.
 func (s *Service) AskEmailAgain(ctx context.Context, a *rights.Actor, address string) error {
 	if !s.Mails() {
 		return errNoMail("so an address cannot be confirmed")
@@ -89,7 +89,7 @@ func (s *Service) AskEmailAgain(ctx context.Context, a *rights.Actor, address st
 		email = m.Now
 	}
 	if email == "" {
-		return kernel.Conflict("you have no mail address that is to be confirmed")
+		return kernel.Conflict("you have no mail address that waits for confirmation")
 	}
 	return s.askLink(ctx, a.ID(), email, address,
 		func(c store.Conn) error { return s.queueConfirm(c, confirmKind(a), a.ID(), email) })

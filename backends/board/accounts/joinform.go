@@ -42,15 +42,15 @@ func (s *Service) JoinStamp(browser, former string) string {
 
 // checkJoinForm returns an error for a registration form that was filled in by a program. It does not check the answer
 // to the question.
-func (s *Service) checkJoinForm(set *kernel.Settings, f JoinForm) error {
+func (s *Service) checkJoinForm(settings *kernel.Settings, f JoinForm) error {
 	if f.Trap != "" {
 		return kernel.Invalid("", "trap", "a field that is not shown was filled in, as programs do; leave it empty")
 	}
-	if set.FormSeconds == 0 {
+	if settings.FormSeconds == 0 {
 		return nil
 	}
 	err := formguard.Check(s.Signer("formguard"), FormToJoin, f.Browser, f.Stamp, s.Now(),
-		time.Duration(set.FormSeconds)*time.Second, joinFormLasts)
+		time.Duration(settings.FormSeconds)*time.Second, joinFormLasts)
 	if _, early := errors.AsType[*formguard.EarlyError](err); early {
 		return kernel.Invalid("", "early", "the form was sent faster than people type; wait some seconds and send it again")
 	}
@@ -60,20 +60,20 @@ func (s *Service) checkJoinForm(set *kernel.Settings, f JoinForm) error {
 	return nil
 }
 
-// tryAnswer checks the answer to the board's question and counts a wrong answer for the client's network. After too
-// many wrong answers it also refuses a right answer, which may be a guess. Then wait is the time until the next
-// attempt; otherwise wait is 0.
+// tryAnswer checks the answer to the board's question and counts a wrong answer for the network of the client's IP
+// address. wrong reports whether the answer is wrong. After too many wrong answers, tryAnswer also refuses a right
+// answer, which may be a guess. Then wait is the time until the next attempt; otherwise wait is 0.
 func tryAnswer(
-	c store.Conn, set *kernel.Settings, answer, address string, now time.Time,
+	c store.Conn, settings *kernel.Settings, answer, address string, now time.Time,
 ) (wrong bool, wait time.Duration, err error) {
-	if set.Question == "" {
+	if settings.Question == "" {
 		return false, 0, nil
 	}
 	count := wrongAnswers.Of(formguard.Network(address))
 	if wait, err = count.Spent(c, now); err != nil || wait > 0 {
 		return false, wait, err
 	}
-	if formguard.Answered(answer, set.Answers) {
+	if formguard.Answered(answer, settings.Answers) {
 		return false, 0, nil
 	}
 	wait, err = count.Try(c, now)
@@ -82,15 +82,16 @@ func tryAnswer(
 
 // tryNetwork counts a registration for the client's network. It returns an error with status 429 if too many members
 // have joined from there within a day.
-func tryNetwork(c store.Conn, set *kernel.Settings, address string, now time.Time) error {
-	if set.NetworkMembers == 0 {
+func tryNetwork(c store.Conn, settings *kernel.Settings, address string, now time.Time) error {
+	if settings.NetworkMembers == 0 {
 		return nil
 	}
-	wait, err := attemptLimit("members of", set.NetworkMembers, 24*time.Hour).Of(formguard.Network(address)).Try(c, now)
+	limit := attemptLimit("members of", settings.NetworkMembers, 24*time.Hour)
+	wait, err := limit.Of(formguard.Network(address)).Try(c, now)
 	if err == nil && wait > 0 {
 		err = &apierror.Error{
 			Status: http.StatusTooManyRequests, Code: "rate_limited", RetryAfter: wait,
-			Message: "too many have joined from your network today; try again later",
+			Message: "too many members have joined from your network today; try again later",
 		}
 	}
 	return err

@@ -67,17 +67,18 @@ type MailLink struct {
 // Mails reports whether the board sends mails.
 func (s *Service) Mails() bool { return s.Options.Mails != nil && s.Options.Mails() }
 
-// errNoMail returns the error for a request that needs a mail, on a board that sends no mails. instead is appended to
-// its message.
-func errNoMail(instead string) error {
-	return kernel.Forbidden("email", "no_mail", "this board sends no mails; "+instead)
+// errNoMail returns the error for a request that needs a mail, on a board that sends no mails. consequence ends its
+// message: what therefore cannot be done, or what the member can do instead.
+func errNoMail(consequence string) error {
+	return kernel.Forbidden("email", "no_mail", "this board sends no mails; "+consequence)
 }
 
 // errLink returns the error (status 410) for a secret that does not belong to a valid link. It is the same for all
 // reasons.
 func errLink() error {
 	return apierror.New(http.StatusGone, "not_found",
-		"this link was used already, is too old, a newer mail has another one, or the account has changed since")
+		"this link is no longer valid: it was used already, is too old, was replaced by the link in a newer mail, or the"+
+			" account has changed since")
 }
 
 // tryLink counts a client's request for a link to a mail address. It returns 0 if the request is allowed, and otherwise
@@ -165,21 +166,22 @@ func (s *Service) AskReset(ctx context.Context, email, address string) error {
 	})
 }
 
-// askLink counts a request for a link and, within the limits, calls queue in the same transaction. Beyond the limits it
-// returns an error with status 429. user is the requesting member, or 0 for a guest.
+// askLink counts a request for a link to the mail address email and, within the limits, calls queue in the same
+// transaction. Beyond the limits it returns an error with status 429. user is the requesting member, or 0 for a guest.
+// address is the client's IP address.
 func (s *Service) askLink(
 	ctx context.Context, user int64, email, address string, queue func(c store.Conn) error,
 ) error {
 	var wait time.Duration
-	var attempted string
+	var attempted string // begins the message if the client must wait
 	err := s.Write(ctx, func(c store.Conn) (err error) {
-		attempted = "too many mails were asked for, by you or"
+		attempted = "too many mails were requested, by you or"
 		if user != 0 {
 			if wait, err = LinksOf.Of(kernel.Itoa(user)).Try(c, s.Now()); err != nil || wait > 0 {
 				return err
 			}
 		}
-		attempted = "too many mails were asked for, to this mail address or"
+		attempted = "too many mails were requested, to this mail address or"
 		if wait, err = tryLink(c, email, address, s.Now()); err != nil || wait > 0 {
 			return err // a wait is not an error here, so that the count is committed
 		}

@@ -51,9 +51,9 @@ func errLogin() error {
 	return kernel.Invalid("password", "wrong", "the name or the password is wrong")
 }
 
-// Login signs a member in by name or mail address and password, and returns the cookie of the new session. It ends the
-// session of the cookie former, which may be empty. address is the client's address, by which wrong passwords are
-// counted.
+// Login signs a member in by password and returns the cookie of the new session. name is the member's name or mail
+// address. It ends the session of the cookie former, which may be empty. address is the client's IP address, by which
+// wrong passwords are counted.
 func (s *Service) Login(ctx context.Context, name, password, address, former string) (cookie string, err error) {
 	if len(name) > maxNameBytes || passwords.Long(password) {
 		return "", errLogin()
@@ -64,10 +64,11 @@ func (s *Service) Login(ctx context.Context, name, password, address, former str
 	}
 	user := p.user
 	a := &rights.Actor{User: user}
+	// A member who has not confirmed the mail address may sign in, to request the link again.
 	if err := a.CheckBlocked(s.Moment()); err != nil && !a.Unconfirmed() {
 		if user.State == "awaiting" {
 			return "", apierror.New(http.StatusForbidden, "owner_unavailable",
-				"an administrator has not let you in yet; come back later")
+				"an administrator has not approved your registration yet; come back later")
 		}
 		return "", err
 	}
@@ -87,7 +88,7 @@ func (s *Service) Login(ctx context.Context, name, password, address, former str
 }
 
 // Confirm checks the actor's password again and records in the session n that the password was given now. address is
-// the client's address.
+// the client's IP address.
 func (s *Service) Confirm(ctx context.Context, a *rights.Actor, n *Session, password, address string) error {
 	p, err := s.confirm(ctx, a, password, address)
 	if err != nil {
@@ -128,7 +129,7 @@ func (p proof) checkUnchanged(c store.Conn) error {
 	return nil
 }
 
-// confirm checks the actor's password.
+// confirm checks the actor's password; see verify. It returns NotFound for a guest.
 func (s *Service) confirm(ctx context.Context, a *rights.Actor, password, address string) (proof, error) {
 	if a.User == nil {
 		return proof{}, kernel.NotFound()
@@ -141,19 +142,19 @@ func (s *Service) confirm(ctx context.Context, a *rights.Actor, password, addres
 }
 
 // verify returns the member with this name or mail address if the password is right. It returns errLogin if the name or
-// the password is wrong, and errWait after too many wrong passwords. address is the client's address.
+// the password is wrong, and errWait after too many wrong passwords. address is the client's IP address.
 //
 // Before the check, verify counts an attempt of the client, and an attempt of the client for this name. If the password
 // is right, it undoes the first count, resets the second, and replaces a hash with outdated parameters.
 func (s *Service) verify(ctx context.Context, name, password, address string) (proof, error) {
-	account, from := loginsOfAccount.Of(text.Fold(name), address), loginsOfAddress.Of(address)
+	byAccount, byAddress := loginsOfAccount.Of(text.Fold(name), address), loginsOfAddress.Of(address)
 	var user *rights.User
-	var stored string
+	var storedHash string
 	var wait time.Duration
 	err := s.Write(ctx, func(c store.Conn) (err error) {
-		user, stored = nil, ""
+		user, storedHash = nil, ""
 		now := s.Now()
-		for _, count := range []attempts.Count{from, account} {
+		for _, count := range []attempts.Count{byAddress, byAccount} {
 			if wait, err = count.Try(c, now); err != nil || wait > 0 {
 				return err
 			}
@@ -161,7 +162,7 @@ func (s *Service) verify(ctx context.Context, name, password, address string) (p
 		user, err = rights.ScanUser(c.Row("SELECT "+rights.UserColumns+", u.password_hash FROM board_users u"+
 			" WHERE u.username_key = ? OR u.email_key = ?"+
 			" ORDER BY CASE WHEN u.username_key = ? THEN 0 ELSE 1 END LIMIT 1", text.Fold(name), mailaddress.Key(name),
-			text.Fold(name)), &stored)
+			text.Fold(name)), &storedHash)
 		if errors.Is(err, sql.ErrNoRows) {
 			user, err = nil, nil
 		}
@@ -173,24 +174,25 @@ func (s *Service) verify(ctx context.Context, name, password, address string) (p
 	if wait > 0 {
 		return proof{}, errWait(wait, "too many wrong passwords")
 	}
-	matches, err := s.Options.Passwords.Verify(ctx, stored, password)
+	// The password is verified even if there is no member, so that this takes as long as for a wrong password.
+	matches, err := s.Options.Passwords.Verify(ctx, storedHash, password)
 	if err != nil {
 		return proof{}, err
 	}
 	if !matches || user == nil || user.State == "deleted" {
 		return proof{}, errLogin()
 	}
-	current := stored // the hash that is stored when verify returns
-	if s.Options.Passwords.Stale(stored) {
-		if current, err = s.Options.Passwords.Hash(ctx, password); err != nil {
+	newHash := storedHash // the hash that is stored when verify returns
+	if s.Options.Passwords.Stale(storedHash) {
+		if newHash, err = s.Options.Passwords.Hash(ctx, password); err != nil {
 			return proof{}, err
 		}
 	}
-	raced := false
+	raced := false // whether the stored hash has changed during the check
 	err = s.Write(ctx, func(c store.Conn) error {
-		if current != stored {
+		if newHash != storedHash {
 			changed, err := c.Exec("UPDATE board_users SET password_hash = ? WHERE id = ? AND password_hash = ?",
-				current, user.ID, stored)
+				newHash, user.ID, storedHash)
 			if err != nil {
 				return err
 			}
@@ -200,14 +202,14 @@ func (s *Service) verify(ctx context.Context, name, password, address string) (p
 			return err
 		}
 		// The password was right, so the attempt does not count for the client.
-		if err := from.GiveBack(c); err != nil {
+		if err := byAddress.GiveBack(c); err != nil {
 			return err
 		}
-		return account.Forget(c)
+		return byAccount.Forget(c)
 	})
 	if raced && err == nil {
 		// The check is repeated with the hash that another login or a new password has stored.
 		return s.verify(ctx, name, password, address)
 	}
-	return proof{user, current}, err
+	return proof{user, newHash}, err
 }

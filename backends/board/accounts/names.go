@@ -36,7 +36,8 @@ func CheckName(name string) error {
 	case n < 2 || n > 40:
 		return kernel.Invalid("username", "length", "a name has 2 to 40 characters")
 	case !text.IsLine(name) || strings.ContainsAny(name, "<>\"'&@/\\"):
-		return kernel.Invalid("username", "characters", "the name has a character that names must not have")
+		return kernel.Invalid("username", "characters", "a name must not have control characters or the characters"+
+			" < > \" ' & @ / \\")
 	}
 	return nil
 }
@@ -60,7 +61,7 @@ func checkNewName(s *kernel.Settings, name string) error {
 
 // checkNameFree returns an error of Invalid if another member has the name or a name that looks like it.
 func checkNameFree(c store.Conn, name string) error {
-	var same, alike int
+	var same, alike int // how many members have the same name, and how many a name that looks like it
 	if err := c.Row("SELECT count(*) FROM board_users WHERE username_key = ?", text.Fold(name)).Scan(&same); err != nil {
 		return err
 	}
@@ -95,6 +96,7 @@ func addNames(c store.Conn, user int64, name string, mayClash bool) (clashes boo
 			args = append(args, key, user)
 		}
 		var clashed int
+		// Without a WHERE clause, SQLite may take ON CONFLICT for the condition of a join.
 		err := c.Row("INSERT INTO board_names (user_id, skeleton, clashes) SELECT CAST(? AS BIGINT), CAST(? AS TEXT), "+clash+
 			" WHERE 1 = 1 ON CONFLICT (user_id, skeleton) DO UPDATE SET clashes = board_names.clashes RETURNING clashes",
 			args...).Scan(&clashed)
@@ -109,7 +111,7 @@ func addNames(c store.Conn, user int64, name string, mayClash bool) (clashes boo
 // FreeNames removes the names of a member from board_names. If a removed name looked the same as the names of other
 // members, the other member with the lowest id then has the name without a clash.
 func FreeNames(c store.Conn, user int64) error {
-	var keys []any
+	var keys []any // of names that did not clash
 	err := c.All("DELETE FROM board_names WHERE user_id = ? RETURNING skeleton, clashes",
 		[]any{user}, func(r store.Row) error {
 			var key string
@@ -120,13 +122,16 @@ func FreeNames(c store.Conn, user int64) error {
 			}
 			return err
 		})
+	if err != nil {
+		return err
+	}
 	for _, key := range keys {
-		if err == nil {
-			_, err = c.Exec("UPDATE board_names SET clashes = 0 WHERE skeleton = ? AND user_id = (SELECT min(user_id)"+
-				" FROM board_names WHERE skeleton = ? AND clashes = 1)", key, key)
+		if _, err := c.Exec("UPDATE board_names SET clashes = 0 WHERE skeleton = ? AND user_id = (SELECT min(user_id)"+
+			" FROM board_names WHERE skeleton = ? AND clashes = 1)", key, key); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // checkNamesFilled returns an error with status 503 until FillNames has stored the names of all members. Before that,
@@ -136,7 +141,8 @@ func checkNamesFilled(c store.Conn) error {
 	if err == nil && done != NamesAll {
 		err = &apierror.Error{
 			Status: http.StatusServiceUnavailable, Code: "overloaded", RetryAfter: time.Minute,
-			Message: "the board is looking through its members and takes no new ones in the meantime; try again in a minute",
+			Message: "the board is preparing the list of its members' names and takes no new members meanwhile; try again in a" +
+				" minute",
 		}
 	}
 	return err
@@ -155,7 +161,10 @@ func (s *Service) FillNames(ctx context.Context) (done int, err error) {
 	}
 	for clashes := 0; ; {
 		var batch []namedMember
-		err := s.Write(ctx, func(c store.Conn) (err error) { batch, err = fillNames(c); return err })
+		err := s.Write(ctx, func(c store.Conn) (err error) {
+			batch, err = fillNames(c)
+			return err
+		})
 		if err != nil || len(batch) == 0 {
 			return done, err
 		}
@@ -165,7 +174,7 @@ func (s *Service) FillNames(ctx context.Context) (done int, err error) {
 				continue
 			}
 			if clashes++; clashes <= namesLogged {
-				s.Logger.Warn("the name of a member looks like another's; the page /admin/names has all",
+				s.Logger.Warn("the name of a member looks like the name of another member; the page /admin/names lists all",
 					zap.Int64("member", m.id), zap.String("name", m.name))
 			}
 		}
@@ -200,15 +209,17 @@ func fillNames(c store.Conn) (batch []namedMember, err error) {
 		return m, r.Scan(&m.id, &m.name)
 	}, "SELECT id, username FROM board_users WHERE id > ? AND username_key NOT LIKE '@%' ORDER BY id LIMIT ?", last,
 		NamesBatch)
-	next := NamesAll
+	if err != nil {
+		return nil, err
+	}
+	progress := NamesAll
 	for i := range batch {
-		if err == nil {
-			batch[i].clashes, err = addNames(c, batch[i].id, batch[i].name, true)
-			next = kernel.Itoa(batch[i].id)
+		m := &batch[i]
+		if m.clashes, err = addNames(c, m.id, m.name, true); err != nil {
+			return nil, err
 		}
+		progress = kernel.Itoa(m.id)
 	}
-	if err == nil {
-		_, err = c.Exec("UPDATE board_settings SET value = ? WHERE name = ?", next, SettingNames)
-	}
+	_, err = c.Exec("UPDATE board_settings SET value = ? WHERE name = ?", progress, SettingNames)
 	return batch, err
 }

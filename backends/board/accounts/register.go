@@ -3,6 +3,7 @@ package accounts
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 // NewMember holds the fields of a registration, unchecked.
 type NewMember struct {
 	Name, Email, Password string
-	Address               string // the address of the client
+	Address               string // the IP address of the client
 	Form                  JoinForm
 }
 
@@ -27,7 +28,7 @@ type NewMember struct {
 type Registered struct {
 	Cookie string // of the new session; empty if the member waits for approval
 	Asked  bool   // a link was mailed to the address
-	Closed bool   // the member has to open the link first
+	Closed bool   // the member must open the link before using the board
 }
 
 // Register adds a new member. On a board that sends mails, the member's address is set only when the member opens the
@@ -112,16 +113,16 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 // must wait. It counts wrong answers and registrations of the client. If the name is free and mails is set, that is,
 // the board sends mails, it also counts the mail to the address.
 func (s *Service) tryRegister(
-	ctx context.Context, set *kernel.Settings, m NewMember, name, email string, mails bool,
+	ctx context.Context, settings *kernel.Settings, m NewMember, name, email string, mails bool,
 ) error {
 	var wait time.Duration
 	var wrong bool
-	var refusal error // kept apart from err, so that the counts are committed
-	var attempted string
+	var refusal error    // not returned by the transaction, so that the counts are committed
+	var attempted string // begins the message if the client must wait
 	err := s.Write(ctx, func(c store.Conn) (err error) {
 		now := s.Now()
 		attempted = "too many wrong answers"
-		if wrong, wait, err = tryAnswer(c, set, m.Form.Answer, m.Address, now); err != nil || wrong || wait > 0 {
+		if wrong, wait, err = tryAnswer(c, settings, m.Form.Answer, m.Address, now); err != nil || wrong || wait > 0 {
 			return err
 		}
 		attempted = "too many registrations"
@@ -135,7 +136,7 @@ func (s *Service) tryRegister(
 		if refusal != nil || !mails {
 			return nil
 		}
-		attempted = "too many mails were asked for, to this mail address or"
+		attempted = "too many mails were requested, to this mail address or"
 		wait, err = tryLink(c, email, m.Address, now)
 		return err
 	})
@@ -172,10 +173,10 @@ func checkEmailFree(c store.Conn, email string) error {
 	if email == "" {
 		return nil
 	}
-	var mails int
-	err := c.Row("SELECT count(*) FROM board_users WHERE email_key = ?", mailaddress.Key(email)).Scan(&mails)
-	if err == nil && mails > 0 {
-		err = kernel.Invalid("email", "taken", "there is an account with this mail address already")
+	var members int
+	err := c.Row("SELECT count(*) FROM board_users WHERE email_key = ?", mailaddress.Key(email)).Scan(&members)
+	if err == nil && members > 0 {
+		err = kernel.Invalid("email", "taken", "another account already has this mail address")
 	}
 	return err
 }
@@ -245,13 +246,13 @@ func addMember(c store.Conn, u NewUser) (id int64, err error) {
 	if u.State == "" {
 		u.State = "active"
 	}
-	var key any
+	var emailKey any // NULL without an address
 	if u.Email != "" {
-		key = mailaddress.Key(u.Email)
+		emailKey = mailaddress.Key(u.Email)
 	}
 	err = c.Row("INSERT INTO board_users (username, username_key, email, email_key, email_confirmed, password_hash,"+
 		" state, moderated, post_count, joined_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-		text.Normal(u.Name), text.Fold(u.Name), u.Email, key, kernel.Bool(u.Confirmed && u.Email != ""), u.Password, u.State,
+		text.Normal(u.Name), text.Fold(u.Name), u.Email, emailKey, kernel.Bool(u.Confirmed && u.Email != ""), u.Password, u.State,
 		kernel.Bool(u.Moderated), u.Posts, u.Now).Scan(&id)
 	if err != nil {
 		return 0, err
@@ -259,7 +260,8 @@ func addMember(c store.Conn, u NewUser) (id int64, err error) {
 	if _, err := addNames(c, id, text.Normal(u.Name), u.MayClash); err != nil {
 		return 0, err
 	}
-	if err := content.CountPosts(c, id, 0, u.Posts); err != nil {
+	const elsewhere = 0 // posts outside the forums of this board
+	if err := content.CountPosts(c, id, elsewhere, u.Posts); err != nil {
 		return 0, err
 	}
 	for _, name := range u.Groups {
@@ -269,7 +271,7 @@ func addMember(c store.Conn, u NewUser) (id int64, err error) {
 			return 0, err
 		}
 		if n == 0 {
-			return 0, errors.New("there is no group " + name)
+			return 0, fmt.Errorf("the board has no group %q", name)
 		}
 	}
 	return id, rights.BumpPermissions(c)

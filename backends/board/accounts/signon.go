@@ -102,7 +102,7 @@ func (s *Service) EndSessions(ctx context.Context, issuer, subject string) error
 // identities links people at OpenID providers to members.
 const identities people.Table = "board_identities"
 
-// signOnErrors maps reasons to the errors for people who may not sign in.
+// signOnErrors maps the reasons of package people to the errors for people who may not sign in.
 var signOnErrors = map[string]error{
 	people.BadSubject:  errNobody,
 	people.NoAddress:   errNobody,
@@ -113,8 +113,9 @@ var signOnErrors = map[string]error{
 		" in with its password and confirm the address, or ask an administrator"),
 }
 
+// errNobody is the error for a person without a confirmed mail address.
 var errNobody = apierror.New(http.StatusForbidden, "forbidden",
-	"Your identity provider does not confirm a mail address of yours, so that nobody here can be you.")
+	"Your identity provider does not confirm a mail address of yours, so it is not known which account here is yours.")
 
 // rules returns the rules by which people get accounts of the board. A person without an account joins, if the settings
 // allow it.
@@ -163,23 +164,23 @@ func (s *Service) join(c store.Conn, access *rights.Access, p *oidclogin.Person,
 
 // freeName returns a free name for a person: the first free name that the provider suggests, or else the local part of
 // the mail address, or else a random name.
-func freeName(c store.Conn, set *kernel.Settings, p *oidclogin.Person, email string) (string, error) {
+func freeName(c store.Conn, settings *kernel.Settings, p *oidclogin.Person, email string) (string, error) {
 	if err := checkNamesFilled(c); err != nil {
 		return "", err
 	}
-	for _, name := range people.Names(p, email, "member-") {
-		name = text.Normal(strings.Join(strings.FieldsFunc(name, func(r rune) bool {
-			return strings.ContainsRune(" <>\"'&/\\", r)
-		}), " "))
-		if checkNewName(set, name) != nil {
+	for _, suggested := range people.Names(p, email, "member-") {
+		// Characters that names must not have become spaces.
+		parts := strings.FieldsFunc(suggested, func(r rune) bool { return strings.ContainsRune(" <>\"'&/\\", r) })
+		name := text.Normal(strings.Join(parts, " "))
+		if checkNewName(settings, name) != nil {
 			continue
 		}
 		err := checkNameFree(c, name)
-		if _, refused := apierror.From(err); err == nil || !refused {
+		if _, taken := apierror.From(err); err == nil || !taken {
 			return name, err
 		}
 	}
-	return "", kernel.Conflict("no name is free for you; try again")
+	return "", kernel.Conflict("no free name was found for you; try again")
 }
 
 // managedGroup is a group whose members are determined by the provider.
@@ -190,9 +191,9 @@ type managedGroup struct {
 	member     bool // whether the member is in it
 }
 
-// settleGroups makes a member join the managed groups whose names are in named, and leave all other managed groups. An
+// settleGroups makes a member join the managed groups whose names are in wanted, and leave all other managed groups. An
 // administrator stays in a group if the board would otherwise have no administrator, because nobody could undo that.
-func (s *Service) settleGroups(c store.Conn, access *rights.Access, user int64, named, managed []string) error {
+func (s *Service) settleGroups(c store.Conn, access *rights.Access, user int64, wanted, managed []string) error {
 	var enter, leave []managedGroup
 	for _, name := range managed {
 		g := managedGroup{name: name}
@@ -200,16 +201,16 @@ func (s *Service) settleGroups(c store.Conn, access *rights.Access, user int64, 
 			" WHERE m.group_id = g.id AND m.user_id = ?) FROM board_groups g WHERE g.name = ? AND g.kind <> 'guest'",
 			int64(rights.AdminAccess), user, name).Scan(&g.id, &g.administer, &g.member)
 		if errors.Is(err, sql.ErrNoRows) {
-			s.Logger.Warn("single sign-on names a group that the board does not have", zap.String("group", name))
+			s.Logger.Warn("single sign-on manages a group that the board does not have", zap.String("group", name))
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		switch member := slices.Contains(named, name); {
-		case member && !g.member:
+		switch want := slices.Contains(wanted, name); {
+		case want && !g.member:
 			enter = append(enter, g)
-		case !member && g.member:
+		case !want && g.member:
 			leave = append(leave, g)
 		}
 	}
@@ -232,6 +233,7 @@ func (s *Service) settleGroups(c store.Conn, access *rights.Access, user int64, 
 	return nil
 }
 
+// enterGroup adds a member to a group. It does nothing if the member is in the group already.
 func enterGroup(c store.Conn, user int64, g managedGroup) error {
 	_, err := c.Exec("INSERT INTO board_user_groups (user_id, group_id) VALUES (?, ?) ON CONFLICT DO NOTHING", user, g.id)
 	return err

@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -29,10 +30,10 @@ import (
 
 // A token consists of TokenPrefix, a lookup of LookupSize characters, an underscore and the secret.
 const (
-	TokenPrefix = "brd_pat_"
-	LookupSize  = 10
-	lookupDigit = "abcdefghijklmnopqrstuvwxyz234567"
-	secretSize  = 43 // 32 bytes in base64url
+	TokenPrefix  = "brd_pat_"
+	LookupSize   = 10
+	lookupDigits = "abcdefghijklmnopqrstuvwxyz234567" // base32
+	secretSize   = 43                                 // 32 bytes in base64url
 
 	// TokenTTL is how long a cached token is used before it is read from the database again.
 	TokenTTL = 4 * time.Second
@@ -44,14 +45,14 @@ const (
 type cachedToken struct {
 	token   *rights.Token
 	user    *rights.User
-	hash    [sha256.Size]byte
+	hash    [sha256.Size]byte // of the token's secret
 	readAt  time.Time
-	version int64
+	version int64 // the version of the permissions at readAt; see rights.Access
 }
 
 // Tokens caches tokens for a few seconds, and records when they were last used. It is safe for concurrent use.
 type Tokens struct {
-	known *ristretto.Cache[string, cachedToken]
+	cache *ristretto.Cache[string, cachedToken] // by lookup
 
 	mu   sync.Mutex
 	used map[int64]kernel.Moment // when tokens were last used, by id; not yet written
@@ -65,19 +66,19 @@ func NewTokens() *Tokens {
 	if err != nil {
 		panic(err) // the configuration above is wrong
 	}
-	return &Tokens{known: cache}
+	return &Tokens{cache: cache}
 }
 
 // forget removes tokens from the cache, so that they are read from the database again.
 func (t *Tokens) forget(lookups ...string) {
-	t.known.Wait() // entries that are still being added may be from before the change
+	t.cache.Wait() // entries that are still being added may be from before the change
 	for _, lookup := range lookups {
-		t.known.Del(lookup)
+		t.cache.Del(lookup)
 	}
 }
 
 // Close closes the cache.
-func (t *Tokens) Close() { t.known.Close() }
+func (t *Tokens) Close() { t.cache.Close() }
 
 // touch records that a token was used now. If too many uses are recorded already, uses of other tokens are not
 // recorded.
@@ -87,7 +88,7 @@ func (t *Tokens) touch(id int64, now kernel.Moment) {
 	if t.used == nil {
 		t.used = make(map[int64]kernel.Moment)
 	}
-	if _, noted := t.used[id]; noted || len(t.used) < maxCachedTokens {
+	if _, recorded := t.used[id]; recorded || len(t.used) < maxCachedTokens {
 		t.used[id] = now
 	}
 }
@@ -114,14 +115,15 @@ func errToken(cause string) error {
 // ParseToken splits a token into its lookup, by which the database finds it, and the hash of its secret. ok is false if
 // text does not have the form of a token.
 func ParseToken(text string) (lookup string, hash [sha256.Size]byte, ok bool) {
-	rest, ok := strings.CutPrefix(text, TokenPrefix)
-	if !ok || len(rest) != LookupSize+1+secretSize || rest[LookupSize] != '_' {
+	body, ok := strings.CutPrefix(text, TokenPrefix)
+	if !ok || len(body) != LookupSize+1+secretSize || body[LookupSize] != '_' {
 		return "", hash, false
 	}
-	if lookup = rest[:LookupSize]; strings.Trim(lookup, lookupDigit) != "" {
+	lookup = body[:LookupSize]
+	if strings.Trim(lookup, lookupDigits) != "" { // other characters are left
 		return "", hash, false
 	}
-	secret, err := base64.RawURLEncoding.Strict().DecodeString(rest[LookupSize+1:])
+	secret, err := base64.RawURLEncoding.Strict().DecodeString(body[LookupSize+1:])
 	if err != nil {
 		return "", hash, false
 	}
@@ -133,41 +135,41 @@ func ParseToken(text string) (lookup string, hash [sha256.Size]byte, ok bool) {
 func (s *Service) Authenticate(ctx context.Context, text string) (*rights.Actor, error) {
 	lookup, hash, ok := ParseToken(text)
 	if !ok {
-		return nil, errToken("not the form of a token")
+		return nil, errToken("malformed token")
 	}
 	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return nil, err
 	}
 	now := s.Now()
-	k, ok := s.tokens.known.Get(lookup)
-	if !ok || k.version != access.Version || now.Sub(k.readAt) >= TokenTTL || now.Before(k.readAt) {
-		if k, err = s.loadToken(ctx, lookup); err != nil {
+	entry, ok := s.tokens.cache.Get(lookup)
+	if !ok || entry.version != access.Version || now.Sub(entry.readAt) >= TokenTTL || now.Before(entry.readAt) {
+		if entry, err = s.loadToken(ctx, lookup); err != nil {
 			return nil, err
 		}
-		k.readAt, k.version = now, access.Version
+		entry.readAt, entry.version = now, access.Version
 	}
 	// The secret is compared even if the token is unknown, so that this takes as long as for a wrong secret.
-	match := subtle.ConstantTimeCompare(hash[:], k.hash[:]) == 1
+	match := subtle.ConstantTimeCompare(hash[:], entry.hash[:]) == 1
 	switch {
-	case k.token == nil:
+	case entry.token == nil:
 		return nil, errToken("unknown, or revoked")
 	case !match:
 		return nil, errToken("wrong secret")
-	case k.token.ExpiresAt != 0 && k.token.ExpiresAt <= kernel.MomentOf(now):
+	case entry.token.ExpiresAt != 0 && entry.token.ExpiresAt <= kernel.MomentOf(now):
 		return nil, errToken("expired")
 	}
-	if !k.readAt.Before(now) { // just read from the database
-		s.tokens.known.SetWithTTL(lookup, k, 1, TokenTTL)
+	if !entry.readAt.Before(now) { // it was just read from the database
+		s.tokens.cache.SetWithTTL(lookup, entry, 1, TokenTTL)
 	}
-	s.tokens.touch(k.token.ID, kernel.MomentOf(now))
-	return &rights.Actor{User: k.user, Token: k.token, Rights: access.Of(k.user.ID, k.user.Groups)}, nil
+	s.tokens.touch(entry.token.ID, kernel.MomentOf(now))
+	return &rights.Actor{User: entry.user, Token: entry.token, Rights: access.Of(entry.user.ID, entry.user.Groups)}, nil
 }
 
 // loadToken reads a token that is not revoked from the database. If no such token exists, the token in the result is
 // nil.
 func (s *Service) loadToken(ctx context.Context, lookup string) (cachedToken, error) {
-	return kernel.Value(ctx, s.Read, func(c store.Conn) (k cachedToken, err error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (entry cachedToken, err error) {
 		token := new(rights.Token)
 		var hash, scopes string
 		user, err := rights.ScanUser(c.Row("SELECT "+
@@ -176,21 +178,20 @@ func (s *Service) loadToken(ctx context.Context, lookup string) (cachedToken, er
 			lookup),
 			&token.ID, &token.Name, &hash, &scopes, &token.ExpiresAt)
 		if errors.Is(err, sql.ErrNoRows) {
-			return k, nil
+			return entry, nil
 		}
 		if err != nil {
-			return k, err
+			return entry, err
 		}
 		raw, err := hex.DecodeString(hash)
 		if err != nil || len(raw) != sha256.Size {
-			return k, errors.New("a token's hash in the database is broken")
+			return entry, fmt.Errorf("the secret_hash of the API token %s in the database is not a SHA-256 hash", lookup)
 		}
 		if err := rights.LoadGroups(c, user); err != nil {
-			return k, err
+			return entry, err
 		}
 		token.Scopes = rights.ScopesOf(strings.Fields(scopes))
-		k.token, k.user, k.hash = token, user, [sha256.Size]byte(raw)
-		return k, nil
+		return cachedToken{token: token, user: user, hash: [sha256.Size]byte(raw)}, nil
 	})
 }
 
@@ -245,11 +246,11 @@ func (s *Service) Issue(c store.Conn, r TokenRequest, name string, scopes []stri
 	if err != nil {
 		return "", err
 	}
-	set, err := kernel.LoadSettings(c, kernel.DefaultSettings(s.Options))
+	settings, err := kernel.LoadSettings(c, kernel.DefaultSettings(s.Options))
 	if err != nil {
 		return "", err
 	}
-	if active >= set.MaxTokens {
+	if active >= settings.MaxTokens {
 		return "", kernel.Invalid("user", "too_many", "the member has "+kernel.Itoa(active)+
 			" valid tokens already; revoke one first")
 	}
@@ -261,6 +262,7 @@ func (s *Service) Issue(c store.Conn, r TokenRequest, name string, scopes []stri
 	return text, insertToken(c, user, name, lookup, hash, scopes, now, expires)
 }
 
+// insertToken stores a token of a member. An expires of 0 means that it does not expire.
 func insertToken(
 	c store.Conn, user int64, name, lookup string, hash [sha256.Size]byte, scopes []string, now, expires kernel.Moment,
 ) error {
@@ -270,13 +272,13 @@ func insertToken(
 	return err
 }
 
-// NewToken generates a random token.
+// NewToken generates a random token. It returns the token's text, and the lookup and the hash that the database stores.
 func NewToken() (text, lookup string, hash [sha256.Size]byte) {
 	secret := make([]byte, 32)
 	_, _ = rand.Read(secret) // never fails
-	find := make([]byte, 8)
-	_, _ = rand.Read(find)
-	lookup = strings.ToLower(base32.StdEncoding.EncodeToString(find))[:LookupSize]
+	random := make([]byte, 8)
+	_, _ = rand.Read(random)
+	lookup = strings.ToLower(base32.StdEncoding.EncodeToString(random))[:LookupSize]
 	return TokenPrefix + lookup + "_" + base64.RawURLEncoding.EncodeToString(secret), lookup, sha256.Sum256(secret)
 }
 

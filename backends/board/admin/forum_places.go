@@ -22,16 +22,16 @@ func contents(c store.Conn, id int64) (threads, children bool, err error) {
 // reparent moves a forum, with all forums below it, to another parent, after the parent's other children. A parent of 0
 // makes it a root.
 func reparent(c store.Conn, id, parent int64) error {
-	var path, above string
-	if err := c.Row("SELECT path FROM board_forums WHERE id = ?", id).Scan(&path); err != nil {
+	var oldPath, parentPath string
+	if err := c.Row("SELECT path FROM board_forums WHERE id = ?", id).Scan(&oldPath); err != nil {
 		return err
 	}
 	if parent != 0 {
-		if err := c.Row("SELECT path FROM board_forums WHERE id = ?", parent).Scan(&above); err != nil {
+		if err := c.Row("SELECT path FROM board_forums WHERE id = ?", parent).Scan(&parentPath); err != nil {
 			return err
 		}
 	}
-	to := above + "/" + kernel.Itoa(id)
+	newPath := parentPath + "/" + kernel.Itoa(id)
 	var position int64
 	if err := c.Row("SELECT COALESCE(max(position), 0) + 1 FROM board_forums WHERE COALESCE(parent_id, 0) = ?",
 		parent).Scan(&position); err != nil {
@@ -41,10 +41,10 @@ func reparent(c store.Conn, id, parent int64) error {
 		kernel.Null(parent), position, id); err != nil {
 		return err
 	}
-	deeper := strings.Count(to, "/") - strings.Count(path, "/")
+	levels := strings.Count(newPath, "/") - strings.Count(oldPath, "/") // by which the forums move down; may be negative
 	_, err := c.Exec("UPDATE board_forums SET path = ? || substr(path, ?), depth = depth + ? WHERE path = ?"+
 		" OR path LIKE ?",
-		to, len(path)+1, deeper, path, path+"/%")
+		newPath, len(oldPath)+1, levels, oldPath, oldPath+"/%")
 	return err
 }
 
@@ -62,17 +62,17 @@ func (s *Service) ShiftForum(ctx context.Context, a *rights.Actor, id int64, ste
 			return err
 		}
 		index := slices.Index(siblings, id)
-		to := max(0, min(index+step, len(siblings)-1))
-		if to == index {
+		newIndex := max(0, min(index+step, len(siblings)-1))
+		if newIndex == index {
 			return nil
 		}
-		siblings = slices.Insert(slices.Delete(siblings, index, index+1), to, id)
+		siblings = slices.Insert(slices.Delete(siblings, index, index+1), newIndex, id)
 		for i, sibling := range siblings {
 			if _, err := c.Exec("UPDATE board_forums SET position = ? WHERE id = ?", i+1, sibling); err != nil {
 				return err
 			}
 		}
-		return s.rights.LogForumChange(c, a, "forum.shift", id, "to place "+kernel.Itoa(int64(to+1)))
+		return s.rights.LogForumChange(c, a, "forum.shift", id, "to position "+kernel.Itoa(int64(newIndex+1)))
 	})
 }
 
@@ -89,7 +89,7 @@ func (s *Service) DeleteForum(ctx context.Context, a *rights.Actor, id int64) er
 		case err != nil:
 			return err
 		case threads:
-			return kernel.Conflict("the forum has threads, deleted ones count too: move them first")
+			return kernel.Conflict("the forum has threads, and deleted threads count too: move them first")
 		case children:
 			return kernel.Conflict("there are forums below this one: move or delete them first")
 		}

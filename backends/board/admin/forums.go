@@ -32,13 +32,13 @@ type ForumSpec struct {
 	Open            bool
 	AllowThreads    bool
 	AllowReplies    bool
-	ModerateThreads bool
-	ModeratePosts   bool
+	ModerateThreads bool // whether new threads are held for approval
+	ModeratePosts   bool // whether replies are held for approval
 	RequiresPrefix  bool
 	FloodSeconds    *int64 // nil means the setting of the board; 0: no limit
 	MinWords        int64  // 0 means one
 	MaxWords        int64  // 0 means the setting of the board
-	Answers         bool
+	Answers         bool   // whether replies can be marked as the answer
 }
 
 // Tag returns the entity tag of the properties.
@@ -125,17 +125,17 @@ func (f *ForumSpec) check() error {
 	f.Title, f.Description, f.LinkURL = text.Normal(f.Title), text.Normal(f.Description), strings.TrimSpace(f.LinkURL)
 	switch n := utf8.RuneCountInString(f.Title); {
 	case n < 1 || n > 100 || !text.IsLine(f.Title):
-		return kernel.Invalid("title", "length", "a forum has a title of 1 to 100 characters, in one line")
+		return kernel.Invalid("title", "length", "the title must have 1 to 100 characters and no line break")
 	case utf8.RuneCountInString(f.Description) > 500 || !text.IsPlain(f.Description):
-		return kernel.Invalid("description", "length", "a description has at most 500 characters")
+		return kernel.Invalid("description", "length", "the description must have at most 500 characters")
 	case f.Type != "category" && f.Type != "forum" && f.Type != "link":
-		return kernel.Invalid("type", "unknown", "a forum is a category, a forum or a link")
+		return kernel.Invalid("type", "unknown", "the type must be category, forum or link")
 	case f.FloodSeconds != nil && (*f.FloodSeconds < 0 || *f.FloodSeconds > 86_400):
-		return kernel.Invalid("flood_seconds", "range", "one more post after 0 to 86400 seconds")
+		return kernel.Invalid("flood_seconds", "range", "the seconds until one more post is allowed must be 0 to 86400")
 	case f.MinWords < 0 || f.MinWords > kernel.MaxWords:
-		return kernel.Invalid("min_words", "range", "a forum asks for 0 to 10000 words")
+		return kernel.Invalid("min_words", "range", "the minimum number of words must be 0 to 10000")
 	case f.MaxWords < 0 || f.MaxWords > kernel.MaxWords || f.MaxWords != 0 && f.MaxWords < f.MinWords:
-		return kernel.Invalid("max_words", "range", "a forum allows up to 10000 words, not fewer than it asks for")
+		return kernel.Invalid("max_words", "range", "the maximum number of words must be at most 10000 and at least the minimum")
 	}
 	if f.Type != "link" {
 		f.LinkURL = ""
@@ -143,7 +143,7 @@ func (f *ForumSpec) check() error {
 	}
 	u, err := url.Parse(f.LinkURL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(f.LinkURL) > 2000 {
-		return kernel.Invalid("link_url", "unknown", "a link needs an address with http or https")
+		return kernel.Invalid("link_url", "unknown", "a link needs an address that begins with http:// or https://")
 	}
 	return nil
 }
@@ -154,21 +154,22 @@ func (f *ForumSpec) checkParent(c store.Conn, self int64) error {
 	if f.Parent == 0 {
 		return nil
 	}
-	var kind, path, ownPath string
-	err := c.Row("SELECT type, path FROM board_forums WHERE id = ?", f.Parent).Scan(&kind, &path)
+	var parentType, parentPath string
+	err := c.Row("SELECT type, path FROM board_forums WHERE id = ?", f.Parent).Scan(&parentType, &parentPath)
 	if errors.Is(err, sql.ErrNoRows) {
-		return kernel.Invalid("parent", "unknown", "there is no such forum to be below")
+		return kernel.Invalid("parent", "unknown", "the parent forum does not exist")
 	}
 	if err != nil {
 		return err
 	}
-	levels := int64(strings.Count(path, "/")) + 1
+	levels := int64(strings.Count(parentPath, "/")) + 1 // of the tree down to the lowest forum below self
 	if self != 0 {
+		var ownPath string
 		var below int64
 		if err := c.Row("SELECT path FROM board_forums WHERE id = ?", self).Scan(&ownPath); err != nil {
 			return kernel.OrNotFound(err)
 		}
-		if strings.HasPrefix(path+"/", ownPath+"/") {
+		if strings.HasPrefix(parentPath+"/", ownPath+"/") {
 			return kernel.Invalid("parent", "cycle", "a forum cannot be below itself")
 		}
 		if err := c.Row("SELECT max(depth) - min(depth) FROM board_forums WHERE path = ? OR path LIKE ?",
@@ -178,8 +179,8 @@ func (f *ForumSpec) checkParent(c store.Conn, self int64) error {
 		levels += below
 	}
 	switch {
-	case kind == "link":
-		return kernel.Invalid("parent", "link", "nothing can be below a link")
+	case parentType == "link":
+		return kernel.Invalid("parent", "link", "a link cannot have forums below it")
 	case levels > maxLevels:
 		return kernel.Invalid("parent", "depth", "forums nest at most "+kernel.Itoa(maxLevels)+" levels deep")
 	}
@@ -190,40 +191,38 @@ func (f *ForumSpec) checkParent(c store.Conn, self int64) error {
 func forumSlug(c store.Conn, title string) (string, error) {
 	base := kernel.Slug(title)
 	for n := int64(1); ; n++ {
-		try := base
+		slug := base
 		if n > 1 {
-			try = base[:min(len(base), kernel.MaxSlug-6)] + "-" + kernel.Itoa(n)
+			slug = base[:min(len(base), kernel.MaxSlug-6)] + "-" + kernel.Itoa(n)
 		}
 		var taken int
-		if err := c.Row("SELECT count(*) FROM board_forums WHERE slug = ?", try).Scan(&taken); err != nil || taken == 0 {
-			return try, err
+		if err := c.Row("SELECT count(*) FROM board_forums WHERE slug = ?", slug).Scan(&taken); err != nil || taken == 0 {
+			return slug, err
 		}
 	}
 }
 
 // CreateForum adds a forum after the other children of its parent, and returns its id.
 func (s *Service) CreateForum(ctx context.Context, a *rights.Actor, spec ForumSpec) (id int64, err error) {
-	invalidSpec := spec.check()
+	specErr := spec.check() // is returned only to administrators
 	return rights.AdministerValue(ctx, s.rights, a, func(c store.Conn) (id int64, err error) {
 		var count int
 		if err := c.Row("SELECT count(*) FROM board_forums").Scan(&count); err != nil {
 			return id, err
 		}
 		switch {
-		case invalidSpec != nil:
-			return id, invalidSpec
+		case specErr != nil:
+			return id, specErr
 		case count >= maxForums:
 			return id, kernel.Conflict("a board has at most " + kernel.Itoa(maxForums) + " forums")
 		}
 		if err := spec.checkParent(c, 0); err != nil {
 			return id, err
 		}
-		name, err := forumSlug(c, spec.Title)
-		if err != nil {
+		f := spec.forum()
+		if f.Slug, err = forumSlug(c, spec.Title); err != nil {
 			return id, err
 		}
-		f := spec.forum()
-		f.Slug = name
 		if id, err = content.AddForum(c, f); err != nil {
 			return id, err
 		}
@@ -249,14 +248,14 @@ func (f *ForumSpec) forum() content.Forum {
 // EditForum changes the properties of a forum. If the parent changes, the forum and all forums below it move after the
 // new parent's other children. match is checked against the Tag of the current properties, unless nothing changes.
 func (s *Service) EditForum(ctx context.Context, a *rights.Actor, id int64, spec ForumSpec, match rest.Match) error {
-	invalidSpec := spec.check()
+	specErr := spec.check() // is returned only to administrators
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		old, err := content.ReadForum(c, id)
 		if err != nil {
 			return err
 		}
-		if invalidSpec != nil {
-			return invalidSpec
+		if specErr != nil {
+			return specErr
 		}
 		before := rowOf(old).ForumSpec
 		if spec.Tag() == before.Tag() {
@@ -302,16 +301,16 @@ func checkTypeChange(c store.Conn, id int64, kind string) error {
 	case err != nil:
 		return err
 	case kind != "forum" && threads:
-		return kernel.Invalid("type", "has_threads", "a "+kind+" holds no threads, and this forum has some")
+		return kernel.Invalid("type", "has_threads", "a "+kind+" cannot have threads, but this forum has some")
 	case kind == "link" && children:
-		return kernel.Invalid("type", "has_forums", "nothing can be below a link, and there is something below this forum")
+		return kernel.Invalid("type", "has_forums", "a link cannot have forums below it, but this forum has some")
 	}
 	return nil
 }
 
 // Differences lists the properties whose values differ between f and to.
 func (f *ForumSpec) Differences(to *ForumSpec) []Difference {
-	flood := func(n *int64) string {
+	seconds := func(n *int64) string {
 		if n == nil {
 			return ""
 		}
@@ -330,7 +329,7 @@ func (f *ForumSpec) Differences(to *ForumSpec) []Difference {
 		{What: "holds posts", From: yes(f.ModeratePosts), To: yes(to.ModeratePosts)},
 		{What: "needs a prefix", From: yes(f.RequiresPrefix), To: yes(to.RequiresPrefix)},
 		{What: "has answers", From: yes(f.Answers), To: yes(to.Answers)},
-		{What: "flood seconds", From: flood(f.FloodSeconds), To: flood(to.FloodSeconds)},
+		{What: "flood seconds", From: seconds(f.FloodSeconds), To: seconds(to.FloodSeconds)},
 		{What: "least words", From: kernel.Itoa(f.MinWords), To: kernel.Itoa(to.MinWords)},
 		{What: "most words", From: kernel.Itoa(f.MaxWords), To: kernel.Itoa(to.MaxWords)},
 	})

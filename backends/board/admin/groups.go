@@ -23,15 +23,16 @@ const (
 // GroupSpec holds the properties of a group that administrators can set.
 type GroupSpec struct {
 	Name        string
-	Allow       rights.Mask
-	Restrict    rights.Mask
-	EditWindow  int64 // in minutes; 0 means no limit
-	PostsPerDay int64 // 0 means no limit
+	Allow       rights.Mask // the rights of the group's members
+	Restrict    rights.Mask // the restrictions of its members, see Restrictions
+	EditWindow  int64       // how many minutes after posting its members may edit a post; 0 means no limit
+	PostsPerDay int64       // 0 means no limit
 }
 
 // Tag returns the entity tag of the properties.
 func (g *GroupSpec) Tag() string { return kernel.Tag(g) }
 
+// yes returns "yes" for true and "no" for false.
 func yes(value bool) string {
 	if value {
 		return "yes"
@@ -53,6 +54,7 @@ func (s *Service) Groups(ctx context.Context, a *rights.Actor) ([]GroupRow, erro
 	})
 }
 
+// groupRows begins the statements whose rows scanGroup reads.
 const groupRows = "SELECT id, kind, name, allow_mask, restrict_mask, edit_window_min, max_posts_per_day" +
 	" FROM board_groups"
 
@@ -60,6 +62,7 @@ func scanGroup(r store.Row) (g GroupRow, err error) {
 	return g, r.Scan(&g.ID, &g.Kind, &g.Name, &g.Allow, &g.Restrict, &g.EditWindow, &g.PostsPerDay)
 }
 
+// groupByID returns the group with this id, or NotFound.
 func groupByID(c store.Conn, id int64) (GroupRow, error) {
 	g, err := scanGroup(c.Row(groupRows+" WHERE id = ?", id))
 	return g, kernel.OrNotFound(err)
@@ -71,15 +74,16 @@ func (g *GroupSpec) check(kind string) error {
 	g.Name = text.Normal(g.Name)
 	switch n := utf8.RuneCountInString(g.Name); {
 	case n < 1 || n > 40 || !text.IsLine(g.Name):
-		return kernel.Invalid("name", "length", "a group has a name of 1 to 40 characters, in one line")
+		return kernel.Invalid("name", "length", "the name of a group must have 1 to 40 characters and no line break")
 	case g.Allow&^rights.Everything != 0 || g.Restrict&^restrictions != 0:
 		return kernel.Invalid("allow", "unknown", "there is no such right")
 	case (kind == "guest" || kind == "registered") && g.Allow.Has(rights.AdminAccess):
-		return kernel.Invalid("allow", "admin.access", "not everybody can be an administrator")
+		return kernel.Invalid("allow", "admin.access", "the groups of all guests and of all registered members cannot"+
+			" be groups of administrators")
 	case g.EditWindow < 0 || g.EditWindow > maxWindow:
-		return kernel.Invalid("edit_window", "range", "an edit window has 0 to "+kernel.Itoa(maxWindow)+" minutes")
+		return kernel.Invalid("edit_window", "range", "the edit window must be 0 to "+kernel.Itoa(maxWindow)+" minutes")
 	case g.PostsPerDay < 0 || g.PostsPerDay > maxPerDay:
-		return kernel.Invalid("posts_per_day", "range", "0 to "+kernel.Itoa(maxPerDay)+" posts a day")
+		return kernel.Invalid("posts_per_day", "range", "the posts per day must be 0 to "+kernel.Itoa(maxPerDay))
 	}
 	return nil
 }
@@ -118,7 +122,7 @@ func checkGroupNameFree(c store.Conn, name string, except int64) error {
 		return err
 	}
 	if taken > 0 {
-		return kernel.Invalid("name", "taken", "there is a group of that name")
+		return kernel.Invalid("name", "taken", "another group has this name")
 	}
 	return nil
 }
@@ -135,7 +139,7 @@ func (s *Service) EditGroup(ctx context.Context, a *rights.Actor, id int64, spec
 			return err
 		}
 		if g.Kind != "custom" && spec.Name != g.Name {
-			return kernel.Invalid("name", "built_in", "the group "+g.Name+" keeps its name")
+			return kernel.Invalid("name", "built_in", "the built-in group "+g.Name+" cannot be renamed")
 		}
 		if err := checkGroupNameFree(c, spec.Name, id); err != nil {
 			return err
@@ -159,15 +163,13 @@ func (s *Service) EditGroup(ctx context.Context, a *rights.Actor, id int64, spec
 // changes describes the differences between g and to for the moderation log.
 func (g *GroupRow) changes(to *GroupSpec) string {
 	changes := []string{kernel.ForLog(g.Name) + ":", maskChange(g.Allow, to.Allow)}
-	for _, v := range [][3]string{
+	for _, d := range Differences([]Difference{
 		{"name", g.Name, to.Name},
 		{"restrictions", kernel.Itoa(g.Restrict.Int64()), kernel.Itoa(to.Restrict.Int64())},
 		{"edit window", kernel.Itoa(g.EditWindow), kernel.Itoa(to.EditWindow)},
 		{"posts a day", kernel.Itoa(g.PostsPerDay), kernel.Itoa(to.PostsPerDay)},
-	} {
-		if v[1] != v[2] {
-			changes = append(changes, v[0]+": "+kernel.ForLog(v[1])+" → "+kernel.ForLog(v[2]))
-		}
+	}) {
+		changes = append(changes, d.What+": "+kernel.ForLog(d.From)+" → "+kernel.ForLog(d.To))
 	}
 	return strings.Join(slices.DeleteFunc(changes, func(change string) bool { return change == "" }), " ")
 }
@@ -195,7 +197,7 @@ func (s *Service) DeleteGroup(ctx context.Context, a *rights.Actor, id int64) er
 			return err
 		}
 		if g.Kind != "custom" {
-			return kernel.Conflict("the group " + g.Name + " belongs to every board")
+			return kernel.Conflict("the built-in group " + g.Name + " cannot be deleted")
 		}
 		if err := kernel.DeleteFrom(c, "group_id", id, "board_user_groups", "board_forum_overrides",
 			"board_forum_moderators"); err != nil {

@@ -17,13 +17,13 @@ import (
 // LogEntry is an entry of the moderation log.
 type LogEntry struct {
 	ID         int64
-	Actor      int64
+	Actor      int64 // 0 means nobody, or a guest
 	ActorName  string
-	Action     string
-	Forum      int64 // 0 means none
+	Action     string // one of LogActions
+	Forum      int64  // 0 means none
 	ForumTitle string
-	Thread     int64
-	Post       int64
+	Thread     int64 // 0 means none
+	Post       int64 // 0 means none
 	Detail     string
 	At         kernel.Moment
 }
@@ -59,20 +59,15 @@ var LogActions = []string{
 // Log lists log entries, newest first. next is the value of Before for the next page, or 0 on the last page.
 // Administrators see all entries. Other members see the entries of forums in which they may approve posts.
 func (s *Service) Log(ctx context.Context, a *rights.Actor, q LogQuery) (list []LogEntry, next int64, err error) {
-	var forums []any
+	const anyForum = 0 // also selects the entries that belong to no forum
+	forums := []int64{anyForum}
 	switch {
-	case q.Forum != 0 && a.MayAdminister():
-		forums = []any{q.Forum}
 	case !a.MayAdminister():
-		ids, err := posts.Moderated(a, q.Forum)
-		if err != nil {
+		if forums, err = posts.Moderated(a, q.Forum); err != nil {
 			return nil, 0, err
 		}
-		for _, id := range ids {
-			forums = append(forums, id)
-		}
-	default:
-		forums = []any{nil}
+	case q.Forum != 0:
+		forums = []int64{q.Forum}
 	}
 	if q.Before == 0 {
 		q.Before = math.MaxInt64
@@ -96,20 +91,21 @@ func (s *Service) Log(ctx context.Context, a *rights.Actor, q LogQuery) (list []
 			where += " AND l.action = ?"
 			args = append(args, text.Storable(q.Action))
 		}
+		// One query for each forum reads only the newest entries of the forum, by its index.
 		for _, forum := range forums {
-			where, args := where, slices.Clip(args)
-			if forum != nil {
-				where += " AND l.forum_id = ?"
-				args = append(args, forum)
+			forumWhere, forumArgs := where, slices.Clone(args)
+			if forum != anyForum {
+				forumWhere += " AND l.forum_id = ?"
+				forumArgs = append(forumArgs, forum)
 			}
-			found, err := store.List(c, func(r store.Row) (e LogEntry, err error) {
+			entries, err := store.List(c, func(r store.Row) (e LogEntry, err error) {
 				return e, r.Scan(&e.ID, &e.Actor, &e.ActorName, &e.Action, &e.Forum, &e.ForumTitle, &e.Thread, &e.Post, &e.Detail,
 					&e.At)
-			}, logColumns+where+" ORDER BY l.id DESC LIMIT ?", append(args, q.Limit+1)...)
+			}, logRows+forumWhere+" ORDER BY l.id DESC LIMIT ?", append(forumArgs, q.Limit+1)...)
 			if err != nil {
 				return err
 			}
-			list = append(list, found...)
+			list = append(list, entries...)
 		}
 		kernel.SortBy(list, func(e LogEntry) int64 { return -e.ID })
 		list, next = store.CutAt(list, q.Limit, func(e LogEntry) int64 { return e.ID })
@@ -118,7 +114,8 @@ func (s *Service) Log(ctx context.Context, a *rights.Actor, q LogQuery) (list []
 	return list, next, err
 }
 
-const logColumns = "SELECT l.id, COALESCE(l.actor_id, 0), COALESCE((SELECT u.username FROM board_users u" +
+// logRows begins the statement that selects log entries; a condition must follow.
+const logRows = "SELECT l.id, COALESCE(l.actor_id, 0), COALESCE((SELECT u.username FROM board_users u" +
 	" WHERE u.id = l.actor_id), ''), l.action, COALESCE(l.forum_id, 0), COALESCE((SELECT f.title FROM board_forums f" +
 	" WHERE f.id = l.forum_id), ''), COALESCE(l.thread_id, 0), COALESCE(l.post_id, 0), l.detail, l.at" +
 	" FROM board_moderation_log l WHERE "

@@ -44,7 +44,8 @@ func (s *Service) FindMembers(
 			list, next, err = membersBy(c, column, q)
 			return err
 		}
-		from, where, order, args := "board_users u", "TRUE", "u.username_key", []any{}
+		from, where, args := "board_users u", "TRUE", []any{}
+		order, byID := "u.username_key", false
 		add := func(condition string, values ...any) {
 			where += " AND " + condition
 			args = append(args, values...)
@@ -66,14 +67,15 @@ func (s *Service) FindMembers(
 			case q.Name != "" || g.Kind == "registered":
 				add("EXISTS (SELECT 1 FROM board_user_groups g WHERE g.user_id = u.id AND g.group_id = ?)", q.Group)
 			default:
-				from, order = "board_user_groups g JOIN board_users u ON u.id = g.user_id", "g.user_id"
+				from = "board_user_groups g JOIN board_users u ON u.id = g.user_id"
+				order, byID = "g.user_id", true
 				add("g.group_id = ?", q.Group)
 			}
 		}
 		if q.State != "" {
 			add("u.state = ?", text.Storable(q.State))
 		}
-		if order == "g.user_id" {
+		if byID {
 			after, _ := strconv.ParseInt(q.After, 10, 64)
 			add("g.user_id > ?", after)
 		} else {
@@ -82,7 +84,7 @@ func (s *Service) FindMembers(
 		list, err = store.List(c, scanMember, "SELECT "+memberColumns+" FROM "+from+" WHERE "+where+" ORDER BY "+
 			order+" LIMIT ?", append(args, q.Limit+1)...)
 		list, next = store.CutAt(list, q.Limit, func(m MemberRow) string {
-			if order == "g.user_id" {
+			if byID {
 				return kernel.Itoa(m.ID)
 			}
 			return m.key
@@ -92,15 +94,16 @@ func (s *Service) FindMembers(
 	return list, next, err
 }
 
-// membersByColumn returns the statement that selects members of one state in descending order of column, after a given
-// position.
+// membersByColumn returns the statement that selects members of one state in descending order of column. Its arguments
+// are the state, the position after which the list begins (the value of column, twice, and the member's id), and the
+// limit.
 func membersByColumn(column string) string {
 	return "SELECT " + memberColumns + " FROM board_users u WHERE u.state = ? AND " + column + " <= ? AND (" + column +
 		" < ? OR u.id < ?) ORDER BY " + column + " DESC, u.id DESC LIMIT ?"
 }
 
-// place returns the number by which the given order sorts the member.
-func (m *MemberRow) place(order string) int64 {
+// sortValue returns the number by which the given order sorts the member.
+func (m *MemberRow) sortValue(order string) int64 {
 	switch order {
 	case MembersNewest:
 		return int64(m.JoinedAt)
@@ -117,28 +120,27 @@ func membersBy(c store.Conn, column string, q MemberQuery) (list []MemberRow, ne
 	if q.State != "" {
 		states = []string{text.Storable(q.State)}
 	}
-	upper, id := int64(math.MaxInt64), int64(math.MaxInt64)
-	if key, behind, ok := strings.Cut(q.After, "."); ok {
-		if upper, err = strconv.ParseInt(key, 10, 64); err == nil {
-			id, err = strconv.ParseInt(behind, 10, 64)
+	value, id := int64(math.MaxInt64), int64(math.MaxInt64) // of the last member on the previous page
+	if valueText, idText, ok := strings.Cut(q.After, "."); ok {
+		if value, err = strconv.ParseInt(valueText, 10, 64); err == nil {
+			id, err = strconv.ParseInt(idText, 10, 64)
 		}
 		if err != nil {
-			return nil, "", kernel.Invalid("after", "form", "this is not a place in the list")
+			return nil, "", kernel.Invalid("after", "form", "after must be the position that the previous page of the list gave")
 		}
 	}
 	for _, state := range states {
-		found, err := store.List(c, scanMember, membersByColumn(column), state, upper, upper, id, q.Limit+1)
+		members, err := store.List(c, scanMember, membersByColumn(column), state, value, value, id, q.Limit+1)
 		if err != nil {
 			return nil, "", err
 		}
-		list = append(list, found...)
+		list = append(list, members...)
 	}
 	slices.SortFunc(list, func(a, b MemberRow) int {
-		return cmp.Or(cmp.Compare(b.place(q.Sort), a.place(q.Sort)), cmp.Compare(b.ID, a.ID))
+		return cmp.Or(cmp.Compare(b.sortValue(q.Sort), a.sortValue(q.Sort)), cmp.Compare(b.ID, a.ID))
 	})
 	list, next = store.CutAt(list, q.Limit, func(m MemberRow) string {
-		return kernel.Itoa(m.place(q.Sort)) + "." +
-			kernel.Itoa(m.ID)
+		return kernel.Itoa(m.sortValue(q.Sort)) + "." + kernel.Itoa(m.ID)
 	})
 	return list, next, nil
 }

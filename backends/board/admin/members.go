@@ -21,19 +21,19 @@ type MemberRow struct {
 	ID             int64
 	Name           string
 	Email          string
-	EmailConfirmed bool          // otherwise nothing is mailed there
-	EmailAsked     string        // replaces Email once it is confirmed; empty means none
+	EmailConfirmed bool          // if false, nothing is mailed there except links to confirm it
+	EmailAsked     string        // an address that replaces Email once it is confirmed; empty means none
 	State          string        // active, unconfirmed, awaiting, banned or deleted
 	BannedUntil    kernel.Moment // 0 means for ever
-	SuspendedUntil kernel.Moment
-	Moderated      bool
+	SuspendedUntil kernel.Moment // 0 means not suspended
+	Moderated      bool          // whether all posts of the member are held for approval
 	Posts          int64
 	JoinedAt       kernel.Moment
 	LastActiveAt   kernel.Moment
 	LastPostAt     kernel.Moment
 	Groups         []int64 // set by MemberByID only
 
-	key string
+	key string // the folded name, by which lists are sorted
 }
 
 // Outside reports whether the member has not been admitted to the board yet.
@@ -62,6 +62,7 @@ func (s *Service) MemberByID(ctx context.Context, a *rights.Actor, id int64) (Me
 	})
 }
 
+// memberByID returns a member and its groups, or NotFound.
 func memberByID(c store.Conn, id int64) (MemberRow, error) {
 	m, err := scanMember(c.Row("SELECT "+memberColumns+" FROM board_users u WHERE u.id = ?", id))
 	if err != nil {
@@ -98,10 +99,13 @@ func (s *Service) changeMember(ctx context.Context, a *rights.Actor, id int64, a
 func (s *Service) ApproveMember(ctx context.Context, a *rights.Actor, id int64) error {
 	return s.changeMember(ctx, a, id, "member.approve", func(c store.Conn, m *MemberRow) (string, error) {
 		if !m.Outside() {
-			return "", kernel.Conflict("this member does not await approval: the state is " + m.State)
+			return "", kernel.Conflict("this member does not wait for approval: the state is " + m.State)
 		}
-		if _, err := c.Exec("UPDATE board_users SET state = 'active' WHERE id = ?", id); err != nil || m.State == "awaiting" {
+		if _, err := c.Exec("UPDATE board_users SET state = 'active' WHERE id = ?", id); err != nil {
 			return "", err
+		}
+		if m.State == "awaiting" {
+			return "", nil // the event was emitted when the member joined
 		}
 		return "mail address not confirmed", s.accounts.EmitRegistered(c, id)
 	})
@@ -116,7 +120,7 @@ func (s *Service) Ban(ctx context.Context, a *rights.Actor, id int64, until kern
 		case id == a.ID():
 			return "", kernel.Conflict("you cannot ban yourself")
 		case m.Outside():
-			return "", kernel.Conflict("this member awaits approval and is not in yet; delete the member instead")
+			return "", kernel.Conflict("this member still waits for approval and cannot be banned; delete the member instead")
 		case reasonErr != nil:
 			return "", reasonErr
 		}
@@ -167,11 +171,12 @@ func (s *Service) Suspend(ctx context.Context, a *rights.Actor, id int64, until 
 // checkUntil returns an error of Invalid if until is past or more than 100 years ahead.
 func (s *Service) checkUntil(until kernel.Moment) error {
 	if now := s.Moment(); until <= now || until > now.Add(100*365*24*time.Hour) {
-		return kernel.Invalid("until", "range", "the end must lie ahead, at most 100 years")
+		return kernel.Invalid("until", "range", "the end must be in the future, within 100 years")
 	}
 	return nil
 }
 
+// untilText returns the end of a ban or suspension for the log.
 func untilText(until kernel.Moment) string {
 	if until == 0 {
 		return "for ever"
@@ -184,7 +189,7 @@ func (s *Service) SetModerated(ctx context.Context, a *rights.Actor, id int64, m
 	return s.changeMember(ctx, a, id, "member.moderate", func(c store.Conn, _ *MemberRow) (string, error) {
 		detail := "posts are held"
 		if !moderated {
-			detail = "posts are not held any more"
+			detail = "posts are no longer held"
 		}
 		_, err := c.Exec("UPDATE board_users SET moderated = ? WHERE id = ?", kernel.Bool(moderated), id)
 		return detail, err
@@ -195,7 +200,7 @@ func (s *Service) SetModerated(ctx context.Context, a *rights.Actor, id int64, m
 func (s *Service) SetGroups(ctx context.Context, a *rights.Actor, id int64, groups []int64) error {
 	return s.changeMember(ctx, a, id, "member.groups", func(c store.Conn, m *MemberRow) (string, error) {
 		if len(groups) > maxGroups {
-			return "", kernel.Invalid("groups", "too_many", "there are not so many groups")
+			return "", kernel.Invalid("groups", "too_many", "at most "+kernel.Itoa(maxGroups)+" groups can be chosen")
 		}
 		groupIDs := slices.Clone(groups)
 		slices.Sort(groupIDs)
@@ -204,7 +209,7 @@ func (s *Service) SetGroups(ctx context.Context, a *rights.Actor, id int64, grou
 		for _, group := range groupIDs {
 			g, err := groupByID(c, group)
 			if kernel.IsNotFound(err) || err == nil && g.Kind == "guest" {
-				return "", kernel.Invalid("groups", "unknown", "there is no such group for members")
+				return "", kernel.Invalid("groups", "unknown", "a chosen group does not exist or cannot have members")
 			}
 			if err != nil {
 				return "", err
@@ -235,12 +240,12 @@ func (s *Service) SetGroups(ctx context.Context, a *rights.Actor, id int64, grou
 
 // ResetPassword gives a member a generated password and signs the member out everywhere. The member must change the
 // password at the next sign-in. ResetPassword returns the password, which is not stored.
-func (s *Service) ResetPassword(ctx context.Context, a *rights.Actor, id int64) (once string, err error) {
+func (s *Service) ResetPassword(ctx context.Context, a *rights.Actor, id int64) (newPassword string, err error) {
 	if err := s.rights.Administrator(a); err != nil {
 		return "", err
 	}
-	once = password.Generate()
-	hash, err := s.Options.Passwords.Hash(ctx, once)
+	newPassword = password.Generate()
+	hash, err := s.Options.Passwords.Hash(ctx, newPassword)
 	if err != nil {
 		return "", err
 	}
@@ -254,7 +259,7 @@ func (s *Service) ResetPassword(ctx context.Context, a *rights.Actor, id int64) 
 	if err != nil {
 		return "", err
 	}
-	return once, nil
+	return newPassword, nil
 }
 
 // DeleteMember deletes a member's personal data. The posts stay, with the name, which nobody else can take. Private

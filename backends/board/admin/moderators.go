@@ -46,6 +46,7 @@ func (s *Service) Moderators(ctx context.Context, a *rights.Actor) ([]Moderator,
 	})
 }
 
+// moderatorRows begins the statements whose rows scanModerator reads.
 const moderatorRows = "SELECT m.id, m.forum_id, f.title, COALESCE(m.user_id, 0), COALESCE(u.username, '')," +
 	" COALESCE(m.group_id, 0), COALESCE(g.name, ''), m.rights_mask, m.cascades" +
 	" FROM board_forum_moderators m JOIN board_forums f ON f.id = m.forum_id LEFT JOIN board_users u ON u.id = m.user_id" +
@@ -66,11 +67,11 @@ func (s *Service) SetModerator(ctx context.Context, a *rights.Actor, m Moderator
 		if err != nil {
 			return err
 		}
-		if err := m.find(c); err != nil {
+		if err := m.resolve(c); err != nil {
 			return err
 		}
 		if m.Rights == 0 || m.Rights&^forumMask != 0 {
-			return kernel.Invalid("rights", "unknown", "a moderator needs at least one of the rights of forums")
+			return kernel.Invalid("rights", "unknown", "choose at least one right, and only rights that can be set for a forum")
 		}
 		if _, err := c.Exec("DELETE FROM board_forum_moderators WHERE forum_id = ? AND COALESCE(user_id, 0) = ?"+
 			" AND COALESCE(group_id, 0) = ?", f.ID, m.User, m.Group); err != nil {
@@ -81,7 +82,7 @@ func (s *Service) SetModerator(ctx context.Context, a *rights.Actor, m Moderator
 			return err
 		}
 		if count >= maxModerators {
-			return kernel.Conflict("a board has at most " + kernel.Itoa(maxModerators) + " entries of moderators; use groups")
+			return kernel.Conflict("a board has at most " + kernel.Itoa(maxModerators) + " moderator entries; use groups instead of single members")
 		}
 		_, err = c.Exec("INSERT INTO board_forum_moderators (forum_id, user_id, group_id, rights_mask, cascades)"+
 			" VALUES (?, ?, ?, ?, ?)",
@@ -97,8 +98,9 @@ func (s *Service) SetModerator(ctx context.Context, a *rights.Actor, m Moderator
 	})
 }
 
-// find looks up the entry's member or group and sets its id and name.
-func (m *Moderator) find(c store.Conn) (err error) {
+// resolve looks up the entry's member, by m.UserName, or its group, by m.Group, and sets its id and name. It returns an
+// error of Invalid unless the entry has exactly one of them and it exists.
+func (m *Moderator) resolve(c store.Conn) (err error) {
 	switch {
 	case (m.UserName == "") == (m.Group == 0):
 		return kernel.Invalid("user", "required", "give the name of a member, or choose a group")

@@ -30,14 +30,14 @@ func (s *Service) Matrix(ctx context.Context, a *rights.Actor, forum int64) (col
 		return nil, err
 	}
 	access := a.Rights.Access
-	n := access.Forums[forum]
-	if n == nil {
+	f := access.Forums[forum]
+	if f == nil {
 		return nil, kernel.NotFound()
 	}
 	for _, g := range groups {
 		o := access.Overrides[[2]int64{forum, g.ID}]
 		columns = append(columns, MatrixColumn{
-			g, access.Inherited(n.Parent, g.ID, g.Allow),
+			g, access.Inherited(f.Parent, g.ID, g.Allow),
 			Override{o.Set &^ o.Clear, o.Clear},
 		})
 	}
@@ -93,7 +93,7 @@ func (s *Service) setOverride(c store.Conn, a *rights.Actor, forum, group int64,
 		return err
 	}
 	if (to.Allow|to.Deny)&^forumMask != 0 || to.Allow&to.Deny != 0 {
-		return kernel.Invalid("allow", "unknown", "a forum can allow or deny each right of forums, and no other")
+		return kernel.Invalid("allow", "unknown", "a right cannot be set for a forum, or is both allowed and denied")
 	}
 	from, err := overrideOf(c, forum, group)
 	switch {

@@ -19,7 +19,7 @@ type QueueItem struct {
 	Post       content.PostInfo
 	Thread     content.ThreadInfo
 	ForumTitle string
-	Reason     string
+	Reason     string            // why the post is held
 	Before     *content.PostInfo // the previous visible post; nil if there is none
 	Author     AuthorRecord
 	Files      posts.Files // without the images in its text
@@ -29,9 +29,9 @@ type QueueItem struct {
 // AuthorRecord summarizes an author's history on the board. Posts in forums that the actor cannot see do not count.
 type AuthorRecord struct {
 	ID        int64
-	State     string
-	Moderated bool
-	Posts     int64 // visible posts
+	State     string // of the account
+	Moderated bool   // whether all posts of the author are held
+	Posts     int64  // visible posts
 	JoinedAt  kernel.Moment
 	// Recent counts those of the author's last hundred posts that the actor can see. Held and Deleted count the held
 	// posts and the deleted posts among them.
@@ -181,9 +181,9 @@ const MaxSettled = 100
 // the actor saw them.
 type AllSettled struct{ Done, Skipped, Changed int }
 
-// SettleAll approves or rejects held posts, each in a separate transaction. seen holds, by post id, the Version of each
-// post that the actor saw. Posts that have changed since are not settled. Any error that AllSettled does not count ends
-// SettleAll; posts settled before it stay settled.
+// SettleAll approves held posts or, if approve is false, rejects them, each in a separate transaction. seen holds, by
+// post id, the Version of each post that the actor saw. Posts that have changed since are not settled. Any error that
+// AllSettled does not count ends SettleAll; posts settled before it stay settled.
 func (s *Service) SettleAll(
 	ctx context.Context, a *rights.Actor, ids []int64, approve bool, reason string, seen map[int64]string,
 ) (n AllSettled, err error) {

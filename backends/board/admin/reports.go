@@ -24,7 +24,7 @@ type ReportedPost struct {
 // ReportEntry is a report by a member.
 type ReportEntry struct {
 	ID     int64
-	User   string
+	User   string // the member's name
 	Reason string
 	At     kernel.Moment
 

@@ -8,10 +8,10 @@ import (
 
 // Right describes one bit of a mask of rights or restrictions for the forms of administrators.
 type Right struct {
-	Bit     int
-	Name    string // in fixtures
+	Bit     int    // its number in the mask; the lowest bit is 0
+	Name    string // in fixtures and in the moderation log
 	Label   string
-	Section string
+	Section string // the heading above the right in forms
 	// InForums reports whether a forum may allow or deny the right. If not, the right applies to the whole board.
 	InForums bool
 }
@@ -22,7 +22,7 @@ func (r Right) Mask() rights.Mask { return 1 << r.Bit }
 // Rights describes all rights, in the order in which forms show them.
 func Rights() []Right {
 	const reading, writing, own, moderating, limits, board = "Reading", "Writing", "Own posts", "Moderating",
-		"Passing by limits", "Board"
+		"Exempt from limits", "Board"
 	right := func(section, label, name string) Right {
 		bit := bits.TrailingZeros64(uint64(rights.MaskNames[name]))
 		return Right{bit, name, label, section, forumMask.Has(rights.MaskNames[name])}

@@ -22,31 +22,31 @@ func (s *Service) ChangeSettings(
 		if err != nil {
 			return err
 		}
-		set, known := before, 0
+		after, known := before, 0
 		if s.Options.Offline { // the configuration decides, not the administrators
 			delete(values, kernel.SettingOffline)
 		}
-		var wrong []error
+		var faults []error
 		for _, setting := range kernel.AllSettings() {
 			value, ok := values[setting.Name]
 			if !ok {
 				continue
 			}
 			known++
-			if err := setting.Put(&set, value); err != nil {
-				wrong = append(wrong, err)
+			if err := setting.Put(&after, value); err != nil {
+				faults = append(faults, err)
 			}
 		}
 		if known != len(values) {
-			return kernel.Invalid("name", "unknown", "there is no such setting")
+			return kernel.Invalid("name", "unknown", "the form names a setting that does not exist")
 		}
-		if len(wrong) == 0 {
-			wrong = set.Contradictions()
+		if len(faults) == 0 {
+			faults = after.Contradictions()
 		}
-		if len(wrong) > 0 {
-			return apierror.Join(wrong...)
+		if len(faults) > 0 {
+			return apierror.Join(faults...)
 		}
-		if set == before {
+		if after == before {
 			return nil
 		}
 		shown := before
@@ -54,7 +54,7 @@ func (s *Service) ChangeSettings(
 		if err := match.Check(shown.Tag()); err != nil {
 			return err
 		}
-		return s.storeSettings(c, a, &before, &set)
+		return s.storeSettings(c, a, &before, &after)
 	})
 }
 

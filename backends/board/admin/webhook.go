@@ -41,7 +41,7 @@ func (s *Service) AddWebhook(
 	err = s.rights.Administer(ctx, a, func(c store.Conn) error {
 		id, err = s.Hooks.Add(c, address, topics, sealed, a.User.Name)
 		if errors.Is(err, webhook.ErrMany) {
-			return kernel.Conflict("there are 20 webhooks already, delete one first")
+			return kernel.Conflict("a board has at most " + kernel.Itoa(kernel.MaxWebhooks) + " webhooks; delete one first")
 		}
 		if err != nil {
 			return err

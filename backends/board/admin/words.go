@@ -50,11 +50,11 @@ func (s *Service) SetPrefix(ctx context.Context, a *rights.Actor, p PrefixRow) e
 		p.Label = text.Normal(p.Label)
 		switch n := utf8.RuneCountInString(p.Label); {
 		case n < 1 || n > 30 || !text.IsLine(p.Label):
-			return kernel.Invalid("label", "length", "a prefix has 1 to 30 characters, in one line")
+			return kernel.Invalid("label", "length", "a prefix must have 1 to 30 characters and no line break")
 		case p.Position < 0 || p.Position > 1_000_000:
-			return kernel.Invalid("position", "range", "a position is from 0 to 1000000")
+			return kernel.Invalid("position", "range", "the position must be 0 to 1000000")
 		case len(p.Forums) > maxForums:
-			return kernel.Invalid("forums", "too_many", "there are not so many forums")
+			return kernel.Invalid("forums", "too_many", "at most "+kernel.Itoa(maxForums)+" forums can be chosen")
 		}
 		var taken, count int
 		if err := c.Row("SELECT (SELECT count(*) FROM board_prefixes WHERE label = ? AND id <> ?), (SELECT count(*)"+
@@ -63,7 +63,7 @@ func (s *Service) SetPrefix(ctx context.Context, a *rights.Actor, p PrefixRow) e
 		}
 		switch {
 		case taken > 0:
-			return kernel.Invalid("label", "taken", "there is such a prefix already")
+			return kernel.Invalid("label", "taken", "this prefix exists already")
 		case p.ID == 0 && count >= maxPrefixes:
 			return kernel.Conflict("a board has at most " + kernel.Itoa(maxPrefixes) + " prefixes")
 		}
@@ -103,7 +103,7 @@ func setPrefixForums(c store.Conn, p PrefixRow) error {
 			return err
 		}
 		if n == 0 {
-			return kernel.Invalid("forums", "unknown", "there is no such forum that holds threads")
+			return kernel.Invalid("forums", "unknown", "a chosen forum does not exist or cannot have threads")
 		}
 	}
 	return nil
@@ -129,9 +129,9 @@ func (s *Service) DeletePrefix(ctx context.Context, a *rights.Actor, id int64) e
 // WordFilter is a word in posts that the board replaces with another word, or for which it holds the post for approval.
 type WordFilter struct {
 	ID          int64
-	Pattern     string
+	Pattern     string // the word
 	Replacement string
-	Hold        bool
+	Hold        bool // posts with the word are held, and the word is not replaced
 }
 
 // WordFilters lists the filtered words in the order in which they were added.
@@ -152,9 +152,9 @@ func (s *Service) AddWordFilter(ctx context.Context, a *rights.Actor, f WordFilt
 		f.Pattern, f.Replacement = text.Normal(f.Pattern), text.Normal(f.Replacement)
 		switch n := utf8.RuneCountInString(f.Pattern); {
 		case n < 2 || n > 100 || !text.IsLine(f.Pattern):
-			return kernel.Invalid("pattern", "length", "a word has 2 to 100 characters, in one line")
+			return kernel.Invalid("pattern", "length", "a word must have 2 to 100 characters and no line break")
 		case utf8.RuneCountInString(f.Replacement) > 100 || !text.IsLine(f.Replacement):
-			return kernel.Invalid("replacement", "length", "a replacement has at most 100 characters, in one line")
+			return kernel.Invalid("replacement", "length", "a replacement must have at most 100 characters and no line break")
 		case f.Hold:
 			f.Replacement = ""
 		}

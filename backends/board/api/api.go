@@ -20,8 +20,9 @@ import (
 )
 
 const (
+	// JsonType is the content type of the API's responses.
 	JsonType = "application/json; charset=utf-8"
-
+	// pageLimit is the length of a page if the request does not state a limit.
 	pageLimit = 25
 )
 
@@ -44,7 +45,7 @@ type Options struct {
 // API serves the JSON API of a board.
 type API struct {
 	service *service
-	Router  *rest.Router
+	Router  *rest.Router // finds the route of a request
 }
 
 // Owns reports whether a path belongs to the API.
@@ -58,8 +59,8 @@ func (api *API) NeedsToken(r *http.Request) bool {
 	return ok && !found.Guest()
 }
 
-// Serve answers a request for a path that the API owns. If it refuses the request, it writes no body and returns an
-// *apierror.Error.
+// Serve answers a request of an actor for a path that the API owns. If it refuses the request, it writes no body and
+// returns an *apierror.Error.
 func (api *API) Serve(w http.ResponseWriter, r *http.Request, a *rights.Actor) error {
 	w.Header().Add("Vary", "Authorization")
 	found, ok := api.Router.Find(r)
@@ -96,7 +97,7 @@ func (s *service) admit(c *rest.Call, route *rest.Route) error {
 	query := c.R.URL.Query()
 	for _, p := range route.Query {
 		if len(query[p.Name]) > 1 {
-			return kernel.BadRequest(p.Name, p.Name+" is given twice")
+			return kernel.BadRequest(p.Name, "the query parameter "+p.Name+" must be given only once")
 		}
 	}
 	return nil
@@ -163,6 +164,7 @@ func withPost(
 	})
 }
 
+// locate sets the Location header of the response to a path below the mount of the API.
 func (s *service) locate(c *rest.Call, path string) {
 	c.W.Header().Set("Location", s.kernel.Options.BaseURL+kernel.Mount+path)
 }

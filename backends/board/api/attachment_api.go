@@ -24,6 +24,7 @@ type AttachmentInfo struct {
 	Path      string        `json:"path"`
 }
 
+// viewAttachment returns the view of a file for clients.
 func viewAttachment(f *attachments.Attachment) AttachmentInfo {
 	return AttachmentInfo{
 		f.ID, f.Thread, f.Post, f.User, f.Name, f.MediaType, f.Size, f.Hash,
@@ -33,6 +34,7 @@ func viewAttachment(f *attachments.Attachment) AttachmentInfo {
 	}
 }
 
+// getAttachments serves GET /threads/{threadId}/posts/{postId}/attachments.
 func (s *service) getAttachments(c *rest.Call, a *rights.Actor, thread, post int64) (any, error) {
 	list, err := s.Posts.Attachments(c.R.Context(), a, thread, post)
 	views := make([]AttachmentInfo, 0, len(list))
@@ -42,11 +44,12 @@ func (s *service) getAttachments(c *rest.Call, a *rights.Actor, thread, post int
 	return envelope{views}, err
 }
 
+// postAttachment serves POST /threads/{threadId}/posts/{postId}/attachments.
 func (s *service) postAttachment(c *rest.Call, a *rights.Actor, thread, post int64) (any, error) {
-	if limit := a.Rights.Settings.AttachmentKiB << 10; c.R.ContentLength > limit {
-		return nil, attachments.TooLarge(limit >> 10)
+	if maxKiB := a.Rights.Settings.AttachmentKiB; c.R.ContentLength > maxKiB<<10 {
+		return nil, attachments.TooLarge(maxKiB)
 	}
-	inbound.Default.Keep(c.W, c.R)
+	inbound.Default.Keep(c.W, c.R) // limits how slowly the body may arrive
 	f, err := s.Posts.Attach(c.R.Context(), a, thread, post, c.Text("name"), c.R.Body)
 	if err != nil {
 		return nil, err
@@ -55,6 +58,7 @@ func (s *service) postAttachment(c *rest.Call, a *rights.Actor, thread, post int
 	return envelope{viewAttachment(f)}, nil
 }
 
+// deleteAttachment serves DELETE /threads/{threadId}/posts/{postId}/attachments/{attachmentId}.
 func (s *service) deleteAttachment(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
 	thread, post := in.post()
@@ -65,6 +69,7 @@ func (s *service) deleteAttachment(c *rest.Call, a *rights.Actor) (any, error) {
 	return nil, s.Posts.Detach(c.R.Context(), a, thread, post, id)
 }
 
+// getAttachment serves GET /attachments/{attachmentId}.
 func (s *service) getAttachment(c *rest.Call, a *rights.Actor, id int64) (any, error) {
 	f, err := s.Posts.Attachment(c.R.Context(), a, id)
 	if err != nil {

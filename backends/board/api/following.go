@@ -15,6 +15,7 @@ type SubscriptionInfo struct {
 	CreatedAt *kernel.Moment `json:"createdAt"`
 }
 
+// putSubscription serves PUT /threads/{threadId}/subscription.
 func (s *service) putSubscription(c *rest.Call, a *rights.Actor) (any, error) {
 	in := bodyIfAny(c)
 	mode, id := "instant", in.id("threadId")
@@ -27,6 +28,7 @@ func (s *service) putSubscription(c *rest.Call, a *rights.Actor) (any, error) {
 	return envelope{SubscriptionInfo{ThreadID: id, Mode: mode}}, s.Following.Subscribe(c.R.Context(), a, id, mode)
 }
 
+// deleteSubscription serves DELETE /threads/{threadId}/subscription.
 func (s *service) deleteSubscription(c *rest.Call, a *rights.Actor, id int64) (any, error) {
 	return envelope{SubscriptionInfo{ThreadID: id, Mode: "none"}}, s.Following.Unsubscribe(c.R.Context(), a, id)
 }
@@ -36,6 +38,7 @@ func ViewSubscription(sub following.Subscription) SubscriptionInfo {
 	return SubscriptionInfo{sub.Thread.ID, sub.Mode, &sub.Thread.Title, kernel.NilIfZero(sub.CreatedAt)}
 }
 
+// getSubscriptions serves GET /subscriptions.
 func (s *service) getSubscriptions(c *rest.Call, a *rights.Actor) (any, error) {
 	list, err := s.Following.Subscriptions(c.R.Context(), a)
 	return envelope{each(list, ViewSubscription)}, err
@@ -58,6 +61,7 @@ func ViewNotification(n following.Notification) NotificationInfo {
 	return NotificationInfo{n.ID, n.Kind, n.Thread, n.Title, n.Post, n.Actor, n.Created, kernel.NilIfZero(n.Read)}
 }
 
+// getNotifications serves GET /notifications.
 func (s *service) getNotifications(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
 	after, limit := in.page()
@@ -68,6 +72,7 @@ func (s *service) getNotifications(c *rest.Call, a *rights.Actor) (any, error) {
 	return page{each(list, ViewNotification), kernel.NilIfZero(next)}, err
 }
 
+// readNotifications serves POST /notifications/read.
 func (s *service) readNotifications(c *rest.Call, a *rights.Actor) (any, error) {
 	in := withBody(c)
 	upTo := in.Required("upTo")
@@ -78,6 +83,7 @@ func (s *service) readNotifications(c *rest.Call, a *rights.Actor) (any, error) 
 	return envelope{map[string]int64{"read": n}}, err
 }
 
+// readThread serves POST /threads/{threadId}/read.
 func (s *service) readThread(c *rest.Call, a *rights.Actor) (any, error) {
 	in := withBody(c)
 	post, id := in.Required("postId"), in.id("threadId")

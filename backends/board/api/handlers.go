@@ -22,6 +22,7 @@ type Identity struct {
 	ExpiresAt *kernel.Moment `json:"expiresAt"`
 }
 
+// getMe serves GET /me.
 func (s *service) getMe(_ *rest.Call, a *rights.Actor) (any, error) {
 	me := Identity{UserID: a.ID(), Username: a.User.Name, Scopes: rights.Scopes, Groups: a.Rights.Groups}
 	if a.Token != nil {
@@ -33,6 +34,7 @@ func (s *service) getMe(_ *rest.Call, a *rights.Actor) (any, error) {
 	return envelope{me}, nil
 }
 
+// getForums serves GET /forums.
 func (s *service) getForums(c *rest.Call, a *rights.Actor) (any, error) {
 	list, err := s.Posts.Forums(c.R.Context(), a)
 	if err == nil {
@@ -41,17 +43,18 @@ func (s *service) getForums(c *rest.Call, a *rights.Actor) (any, error) {
 	return envelope{list}, err
 }
 
+// getThreads serves GET /forums/{forumId}/threads.
 func (s *service) getThreads(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
 	limit, forum := in.limit(), in.id("forumId")
-	after, given := c.R.URL.Query()["after"]
-	if given && after[0] == "" {
+	values, given := c.R.URL.Query()["after"] // at most one value; see admit
+	if given && values[0] == "" {
 		in.note(kernel.BadRequest("after", "after must be the nextCursor of a page of this list, unchanged"))
 	}
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, next, err := s.Posts.Threads(c.R.Context(), a, forum, strings.Join(after, ""), limit)
+	list, next, err := s.Posts.Threads(c.R.Context(), a, forum, strings.Join(values, ""), limit)
 	if err != nil {
 		return nil, err
 	}
@@ -77,6 +80,7 @@ type Created struct {
 	Visibility string `json:"visibility"`
 }
 
+// postThread serves POST /forums/{forumId}/threads.
 func (s *service) postThread(c *rest.Call, a *rights.Actor) (any, error) {
 	in := withBody(c)
 	request := posts.NewThread{
@@ -95,6 +99,7 @@ func (s *service) postThread(c *rest.Call, a *rights.Actor) (any, error) {
 	return envelope{Created{done.Thread, done.Post, done.Slug, rights.VisibilityNames[done.Visibility]}}, nil
 }
 
+// getThread serves GET /threads/{threadId}.
 func (s *service) getThread(c *rest.Call, a *rights.Actor, id int64) (any, error) {
 	view, err := s.Posts.Thread(c.R.Context(), a, id)
 	if err == nil {
@@ -109,6 +114,7 @@ type PostPage struct {
 	NextAfterID *int64             `json:"nextAfterId"`
 }
 
+// getPosts serves GET /threads/{threadId}/posts.
 func (s *service) getPosts(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
 	after, limit := in.page()
@@ -131,6 +137,7 @@ type Replied struct {
 	Visibility string `json:"visibility"`
 }
 
+// postReply serves POST /threads/{threadId}/posts.
 func (s *service) postReply(c *rest.Call, a *rights.Actor) (any, error) {
 	in := withBody(c)
 	request := posts.NewReply{Message: in.Object.Text("message"), Subscribe: orZero(in.Flag("subscribe"))}
@@ -154,6 +161,7 @@ type Edited struct {
 	HeldForApproval bool  `json:"heldForApproval"`
 }
 
+// patchPost serves PATCH /threads/{threadId}/posts/{postId}.
 func (s *service) patchPost(c *rest.Call, a *rights.Actor) (any, error) {
 	in := withBody(c)
 	edit := posts.PostEdit{Message: in.Object.Text("message"), Reason: orZero(in.OptionalText("reason"))}
@@ -177,6 +185,7 @@ func orZero[T any](value *T) (zero T) {
 	return *value
 }
 
+// getPost serves GET /threads/{threadId}/posts/{postId}.
 func (s *service) getPost(c *rest.Call, a *rights.Actor, thread, id int64) (any, error) {
 	view, err := s.Posts.PostInfo(c.R.Context(), a, thread, id)
 	if err == nil {
@@ -194,11 +203,13 @@ type RevisionInfo struct {
 	Reason           *string       `json:"reason"`
 }
 
+// getRevisions serves GET /threads/{threadId}/posts/{postId}/revisions.
 func (s *service) getRevisions(c *rest.Call, a *rights.Actor, thread, id int64) (any, error) {
 	list, err := s.Posts.Revisions(c.R.Context(), a, thread, id, 0, kernel.MaxPage)
 	return envelope{each(list, viewRevision)}, err
 }
 
+// viewRevision returns the view of a former version of a post for clients.
 func viewRevision(r posts.Revision) RevisionInfo {
 	view := RevisionInfo{r.Number, r.Message, r.EditedBy, r.EditedAt, nil}
 	if r.Reason != "" {
@@ -214,6 +225,7 @@ type Removed struct {
 	Changed  bool  `json:"changed"`
 }
 
+// deletePost serves DELETE /threads/{threadId}/posts/{postId}.
 func (s *service) deletePost(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
 	thread, id := in.post()
@@ -225,6 +237,7 @@ func (s *service) deletePost(c *rest.Call, a *rights.Actor) (any, error) {
 	return envelope{Removed{id, thread, changed}}, err
 }
 
+// patchThread serves PATCH /threads/{threadId}.
 func (s *service) patchThread(c *rest.Call, a *rights.Actor) (any, error) {
 	in := withBody(c)
 	change := posts.ThreadChange{
@@ -278,6 +291,7 @@ func Member(u *rights.User) MemberInfo {
 	return MemberInfo{u.ID, u.Name, u.Title, u.Bio, u.PostCount, u.JoinedAt}
 }
 
+// getMember serves GET /members/{userId}.
 func (s *service) getMember(c *rest.Call, a *rights.Actor, id int64) (any, error) {
 	u, err := s.Accounts.Profile(c.R.Context(), a, id)
 	if err != nil {
@@ -298,6 +312,7 @@ func ViewFound(f search.Found) FoundInfo {
 	return FoundInfo{f.Thread.Title, f.Thread.Forum, content.ViewPost(f.Post)}
 }
 
+// getSearch serves GET /search.
 func (s *service) getSearch(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
 	after, limit := in.page()

@@ -15,8 +15,9 @@ import (
 // value is invalid. finish returns the first error in the body or, if the body is valid, the first recorded error.
 type input struct {
 	*rest.Call
-	*rest.Object
-	unread, err error
+	*rest.Object       // the body
+	unread       error // why the body could not be read; nil if it was read
+	err          error // the first error recorded by note
 }
 
 // noBody returns the input of a route without a body.
@@ -34,12 +35,14 @@ func bodyIfAny(c *rest.Call) *input {
 	return &input{Call: c, Object: o, unread: err}
 }
 
+// note records an error, unless an error is recorded already. A nil error is ignored.
 func (in *input) note(err error) {
 	if in.err == nil {
 		in.err = err
 	}
 }
 
+// finish returns the first error of the input, or nil if all values are valid. Call it after reading all values.
 func (in *input) finish() error {
 	if in.unread != nil {
 		return in.unread
@@ -64,7 +67,7 @@ func (in *input) id(name string) int64 {
 // post returns the ids of a thread and of a post from the path.
 func (in *input) post() (thread, post int64) { return in.id("threadId"), in.id("postId") }
 
-// match returns the precondition of a write.
+// match returns the precondition of a write, from the header If-Match.
 func (in *input) match() rest.Match {
 	m, err := in.Match()
 	in.note(err)
@@ -75,7 +78,7 @@ func (in *input) match() rest.Match {
 func (in *input) once() posts.Once {
 	once, err := idempotency.Of(in.R, strings.TrimPrefix(in.R.URL.Path, kernel.Mount), in.Raw)
 	if errors.Is(err, idempotency.ErrMalformed) {
-		err = kernel.BadRequest(idempotency.Header, "an Idempotency-Key is 1 to 64 visible ASCII characters")
+		err = kernel.BadRequest(idempotency.Header, "an Idempotency-Key must have 1 to 64 visible ASCII characters")
 	}
 	in.note(err)
 	return once
@@ -103,18 +106,20 @@ func (in *input) number(name string, minimum int64) (n int64) {
 	if !given {
 		return 0
 	}
+	const maxDigits = 18 // these fit in an int64
 	text := values[0]
-	valid := text != "" && strings.Trim(text, "0123456789") == ""
-	if valid && len(text) > 18 && name == "limit" {
+	onlyDigits := text != "" && strings.Trim(text, "0123456789") == ""
+	if onlyDigits && len(text) > maxDigits && name == "limit" {
 		return kernel.MaxPage
 	}
-	if valid = valid && len(text) <= 18; valid {
+	valid := onlyDigits && len(text) <= maxDigits
+	if valid {
 		for _, digit := range []byte(text) {
 			n = n*10 + int64(digit-'0')
 		}
 	}
 	if !valid || n < minimum {
-		in.note(kernel.BadRequest(name, name+" must be a whole number from "+kernel.Itoa(minimum)+" on"))
+		in.note(kernel.BadRequest(name, name+" must be a whole number of at least "+kernel.Itoa(minimum)))
 		return 0
 	}
 	return n

@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
+// postReport serves POST /posts/{postId}/report.
 func (s *service) postReport(c *rest.Call, a *rights.Actor) (any, error) {
 	in := withBody(c)
 	reason, id := in.Object.Text("reason"), in.id("postId")
@@ -33,6 +34,7 @@ func viewHeld(h posts.Held) HeldInfo {
 	return HeldInfo{h.Reason, h.Thread.Title, h.Thread.Forum, content.ViewPost(h.Post)}
 }
 
+// getQueue serves GET /moderation/queue.
 func (s *service) getQueue(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
 	after, limit := in.page()
@@ -44,10 +46,12 @@ func (s *service) getQueue(c *rest.Call, a *rights.Actor) (any, error) {
 	return page{each(list, viewHeld), kernel.NilIfZero(next)}, err
 }
 
+// approve serves POST /moderation/queue/{postId}/approve.
 func (s *service) approve(c *rest.Call, a *rights.Actor) (any, error) {
 	return s.decide(c, a, s.Posts.Approve)
 }
 
+// reject serves POST /moderation/queue/{postId}/reject.
 func (s *service) reject(c *rest.Call, a *rights.Actor) (any, error) {
 	return s.decide(c, a, s.Posts.Reject)
 }
@@ -69,6 +73,7 @@ func (s *service) decide(c *rest.Call, a *rights.Actor, decision decision) (any,
 	return envelope{Replied{done.Post, done.Thread, rights.VisibilityNames[done.Visibility]}}, err
 }
 
+// restore serves POST /posts/{postId}/restore.
 func (s *service) restore(c *rest.Call, a *rights.Actor, id int64) (any, error) {
 	done, err := s.Posts.Restore(c.R.Context(), a, id)
 	return envelope{Replied{done.Post, done.Thread, rights.VisibilityNames[done.Visibility]}}, err

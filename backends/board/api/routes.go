@@ -45,7 +45,7 @@ func (s *service) routes() []rest.Route {
 	table := []entry{
 		{1, rest.Route{
 			Method: "GET", Path: "/me", Tag: tagMembers, Scope: membersRead, Serve: with(s.getMe), Answer: "IdentityAnswer",
-			Summary: "Tell whose token it is",
+			Summary: "Show the token and its owner",
 		}},
 		{1, rest.Route{
 			Method: "GET", Path: "/forums", Tag: tagForums, Scope: forumsRead, Guest: true, Serve: with(s.getForums),
@@ -59,13 +59,13 @@ func (s *service) routes() []rest.Route {
 				Name: "after", Schema: `{"type":"string"}`,
 				Description: "The nextCursor of the page before.",
 			}},
-			Summary: "List the threads of a forum", Description: "Newest activity first. Sticky threads are not lifted.",
+			Summary: "List the threads of a forum", Description: "Newest activity first. Sticky threads are not listed first.",
 		}},
 		{10, rest.Route{
 			Method: "POST", Path: "/forums/{forumId}/threads", Tag: tagThreads, Scope: threadsWrite, Serve: with(s.postThread),
 			Body: "NewThread", Answer: "CreatedThread", Status: http.StatusCreated,
-			Summary: "Start a thread", Description: "With an Idempotency-Key a repeated request is answered like the" +
-				" first, for 24 hours.",
+			Summary: "Start a thread", Description: "For 24 hours, a repeated request with the same Idempotency-Key gets the" +
+				" answer of the first.",
 		}},
 		{1, rest.Route{
 			Method: "GET", Path: "/threads/{threadId}", Tag: tagThreads, Scope: threadsRead, Guest: true,
@@ -80,8 +80,8 @@ func (s *service) routes() []rest.Route {
 		{5, rest.Route{
 			Method: "POST", Path: "/threads/{threadId}/posts", Tag: tagPosts, Scope: postsWrite, Serve: with(s.postReply),
 			Body: "NewReply", Answer: "SettledPost", Status: http.StatusCreated,
-			Summary: "Reply in a thread", Description: "With an Idempotency-Key a repeated request is answered like the first," +
-				" for 24 hours.",
+			Summary: "Reply in a thread", Description: "For 24 hours, a repeated request with the same Idempotency-Key gets the" +
+				" answer of the first.",
 		}},
 		{5, rest.Route{
 			Method: "PATCH", Path: "/threads/{threadId}/posts/{postId}", Tag: tagPosts, Scope: postsWrite,
@@ -102,17 +102,18 @@ func (s *service) routes() []rest.Route {
 		{1, rest.Route{
 			Method: "GET", Path: "/threads/{threadId}/posts/{postId}/revisions", Tag: tagPosts, Scope: postsRead,
 			Serve: withPost(s.getRevisions), Answer: "RevisionList",
-			Summary: "List the former texts of a post", Description: "Oldest first; the newest 100 of more.",
+			Summary: "List the former texts of a post", Description: "Oldest first. If there are more than 100, only the newest 100.",
 		}},
 		{5, rest.Route{
 			Method: "DELETE", Path: "/threads/{threadId}/posts/{postId}", Tag: tagPosts, Scope: postsWrite,
 			Serve: with(s.deletePost), Answer: "DeletedPost", Versioned: true,
-			Summary: "Delete a post", Description: "The first post takes its thread with it.",
+			Summary: "Delete a post", Description: "If the post is the first of its thread, the thread is deleted.",
 		}},
 		{5, rest.Route{
 			Method: "PATCH", Path: "/threads/{threadId}", Tag: tagThreads, Scope: threadsWrite, Serve: with(s.patchThread),
 			Body: "ThreadChange", Answer: "ThreadAnswer",
-			Summary: "Change a thread", Description: "What is left away stays. forumId moves it.",
+			Summary: "Change a thread", Description: "Properties that the body omits do not change. Another forumId moves the" +
+				" thread.",
 		}},
 		{2, rest.Route{
 			Method: "PUT", Path: "/threads/{threadId}/subscription", Tag: tagMembers, Scope: threadsWrite,
@@ -122,7 +123,7 @@ func (s *service) routes() []rest.Route {
 		{2, rest.Route{
 			Method: "DELETE", Path: "/threads/{threadId}/subscription", Tag: tagMembers, Scope: threadsWrite,
 			Serve:  withID("threadId", s.deleteSubscription),
-			Answer: "SubscriptionAnswer", Summary: "Follow a thread no more",
+			Answer: "SubscriptionAnswer", Summary: "Stop following a thread",
 		}},
 		{1, rest.Route{
 			Method: "GET", Path: "/subscriptions", Tag: tagMembers, Scope: threadsRead, Serve: with(s.getSubscriptions),
@@ -154,21 +155,21 @@ func (s *service) routes() []rest.Route {
 		{10, rest.Route{
 			Method: "POST", Path: "/password-reset", Tag: tagMembers, Guest: true, Serve: with(s.postReset),
 			Body:    "ResetRequest",
-			Summary: "Ask for a link that sets a new password",
-			Description: "It is mailed to the address, where a member has it, and works once, for an hour. The answer is the" +
-				" same where nobody has. At most 3 an hour go to an address, and a client may ask for 10.",
+			Summary: "Request a link that sets a new password",
+			Description: "The link is mailed if a member has the address. It works once, for an hour. The answer is the same if" +
+				" no member has the address. At most 3 links an hour are mailed to an address, and a client may request 10.",
 		}},
 		{10, rest.Route{
 			Method: "POST", Path: "/email-confirmation", Tag: tagMembers, Scope: membersRead, Serve: with(s.postConfirmation),
-			Summary: "Ask once more for the link that confirms the owner's mail address",
-			Description: "No mails go to an address before. At most 3 an hour go to an address, and a client may ask for 10." +
-				" 409 where there is nothing to be confirmed.",
+			Summary: "Request again the link that confirms the owner's mail address",
+			Description: "Other mails are sent only to a confirmed address. At most 3 links an hour are mailed to an address, and" +
+				" a client may request 10. The status is 409 if no address waits for confirmation.",
 		}},
 		{10, rest.Route{
 			Method: "GET", Path: "/search", Tag: tagPosts, Scope: postsRead, Guest: true, Serve: with(s.getSearch),
 			Answer: "FoundPage",
 			Query: []rest.Param{
-				{Name: "q", Required: true, Schema: `{"type":"string"}`, Description: "1 to 16 words; all must be there."},
+				{Name: "q", Required: true, Schema: `{"type":"string"}`, Description: "1 to 16 words. A post must have all of them."},
 				forumParam,
 				{Name: "author", Schema: `{"type":"string"}`, Description: "Only posts of this member."},
 				limitParam, afterParam,
@@ -200,13 +201,13 @@ func (s *service) routes() []rest.Route {
 			Method: "POST", Path: "/posts/{postId}/restore", Tag: tagModeration, Scope: postsWrite,
 			Serve:   withID("postId", s.restore),
 			Answer:  "SettledPost",
-			Summary: "Bring a deleted post back",
+			Summary: "Restore a deleted post",
 		}},
 
 		{1, rest.Route{
 			Method: "GET", Path: "/threads/{threadId}/posts/{postId}/attachments", Tag: tagAttachments, Scope: postsRead,
 			Guest: true, Serve: withPost(s.getAttachments), Answer: "AttachmentList",
-			Summary: "List the files at a post", Description: "In the order in which they were attached.",
+			Summary: "List the files of a post", Description: "In the order in which they were attached.",
 		}},
 		{5, rest.Route{
 			Method: "POST", Path: "/threads/{threadId}/posts/{postId}/attachments", Tag: tagAttachments, Scope: postsWrite,

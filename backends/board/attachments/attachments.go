@@ -53,7 +53,7 @@ func New(board *kernel.Server, strips *semaphore.Weighted) *Service {
 type Attachment struct {
 	ID           int64
 	Thread, Post int64
-	User         int64
+	User         int64 // the member who has attached the file
 	blob.File
 	CreatedAt kernel.Moment
 
@@ -74,8 +74,8 @@ func (s *Service) Download(ctx context.Context, f *Attachment) (http.Handler, er
 	}
 	if f.keepsMetadata() {
 		return nil, apierror.New(http.StatusNotFound, "not_found",
-			"this image is broken, and is not served as it may tell where it was taken; its author can remove it and attach"+
-				" another")
+			"this image is broken and is not shown, because it may contain the place where it was taken; its author can remove"+
+				" it and attach another")
 	}
 	content, err := s.files.Open(ctx, &f.File)
 	if err != nil {

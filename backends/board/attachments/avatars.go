@@ -28,11 +28,12 @@ const (
 // AvatarExtensions are the file extensions of members' pictures. Formats for animations are not allowed.
 var AvatarExtensions = []string{".png", ".jpg", ".jpeg", ".webp"}
 
+// avatarTypes lists the media types of members' pictures.
 var avatarTypes = []string{"image/png", "image/jpeg", "image/webp"}
 
 // Face describes how pages show the author of a post: a picture and the name of a group.
 type Face struct {
-	Picture string // path of its picture; empty without one
+	Picture string // the path of the member's picture; empty without one
 	Staff   string // the member's staff group; empty for other members
 }
 
@@ -108,21 +109,21 @@ func (s *Service) TakeAvatar(ctx context.Context, name string, content io.Reader
 		return nil, kernel.Invalid("file", "type", "the picture must be a PNG, JPEG or WebP")
 	case max(f.Width, f.Height) > maxAvatarSide:
 		return nil, kernel.Invalid("file", "image",
-			"the picture may be "+kernel.Itoa(maxAvatarSide)+" pixels wide and high")
+			"the picture may be at most "+kernel.Itoa(maxAvatarSide)+" pixels wide and high")
 	}
 	if keep {
 		if err := s.files.Keep(ctx, f); err != nil {
 			return nil, kernel.Unavailable(err)
 		}
 	}
-	row := f.File
+	file := f.File
 	return func(c store.Conn, member int64) (bool, error) {
 		now := s.Moment()
 		n, err := c.Exec("INSERT INTO board_avatars (user_id, name, media_type, size, sha256, width, height, created_at)"+
 			" VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_id) DO UPDATE SET name = excluded.name,"+
 			" media_type = excluded.media_type, size = excluded.size, sha256 = excluded.sha256, width = excluded.width,"+
 			" height = excluded.height, created_at = excluded.created_at WHERE board_avatars.created_at <= ?",
-			member, row.Name, row.MediaType, row.Size, row.Hash, row.Width, row.Height, now, now.Add(-avatarPause))
+			member, file.Name, file.MediaType, file.Size, file.Hash, file.Width, file.Height, now, now.Add(-avatarPause))
 		return n > 0, err
 	}, nil
 }

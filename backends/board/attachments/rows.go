@@ -17,6 +17,7 @@ import (
 // counts towards the storage of the member, even after a crash, until the content is swept. Publish makes the file
 // visible.
 
+// columns lists the columns of board_attachments t that scan reads.
 const columns = "t.id, t.thread_id, t.post_id, t.user_id, t.name, t.media_type, t.size, t.sha256, COALESCE(t.width," +
 	" 0), COALESCE(t.height, 0), t.created_at, t.stripped"
 
@@ -56,19 +57,20 @@ func Of(c store.Conn, posts ...any) (list []Attachment, err error) {
 
 // NotPlaced returns the files that the HTML of a post does not show as images. A file name in the HTML refers to the
 // newest file of that name.
-func NotPlaced(list []Attachment, html string) (rest []Attachment) {
-	newest := make(map[string]int64, len(list))
+func NotPlaced(list []Attachment, html string) (notPlaced []Attachment) {
+	newest := make(map[string]int64, len(list)) // the ids of the newest files, by name
 	for _, f := range list {
 		newest[f.Name] = max(newest[f.Name], f.ID)
 	}
 	for _, f := range list {
-		byID, byName := `src="/attachments/`+kernel.Itoa(f.ID)+`"`,
-			`src="`+markup.FilesPath(f.Post)+escape.EscapeString(url.PathEscape(f.Name))+`"`
-		if !f.Inline() || !strings.Contains(html, byID) && (f.ID != newest[f.Name] || !strings.Contains(html, byName)) {
-			rest = append(rest, f)
+		byID := strings.Contains(html, `src="/attachments/`+kernel.Itoa(f.ID)+`"`)
+		byName := f.ID == newest[f.Name] &&
+			strings.Contains(html, `src="`+markup.FilesPath(f.Post)+escape.EscapeString(url.PathEscape(f.Name))+`"`)
+		if !f.Inline() || !byID && !byName {
+			notPlaced = append(notPlaced, f)
 		}
 	}
-	return rest
+	return notPlaced
 }
 
 // Note inserts the row of a file whose content is not stored yet. It returns an error if the file exceeds a limit; see
@@ -119,22 +121,22 @@ func Remove(c store.Conn, post, id int64, now kernel.Moment) (name string, err e
 
 // checkRoom returns an error if the file exceeds the number of files of a post or the total size of the member's files.
 func checkRoom(c store.Conn, a *rights.Actor, f *Attachment) error {
-	set := a.Rights.Settings
+	settings := a.Rights.Settings
 	var count, total int64
 	if err := c.Row("SELECT count(*) FROM board_attachments WHERE post_id = ? AND removed_at IS NULL",
 		f.Post).Scan(&count); err != nil {
 		return err
 	}
-	if count >= set.MaxAttachments {
-		return kernel.Invalid("file", "count", "a post has at most "+kernel.Itoa(set.MaxAttachments)+" files")
+	if count >= settings.MaxAttachments {
+		return kernel.Invalid("file", "count", "a post has at most "+kernel.Itoa(settings.MaxAttachments)+" files")
 	}
 	if err := c.Row("SELECT CAST(COALESCE(sum(size), 0) AS BIGINT) FROM board_attachments WHERE user_id = ? AND id <> ?",
 		f.User, f.ID).Scan(&total); err != nil {
 		return err
 	}
-	if set.MemberMiB > 0 && total+f.Size > set.MemberMiB<<20 {
-		return kernel.Invalid("file", "total", "your files may be "+kernel.Itoa(set.MemberMiB)+
-			" MiB together; remove some, which counts some hours later")
+	if settings.MemberMiB > 0 && total+f.Size > settings.MemberMiB<<20 {
+		return kernel.Invalid("file", "total", "all your files together may have at most "+kernel.Itoa(settings.MemberMiB)+
+			" MiB; remove some of them and try again some hours later")
 	}
 	return nil
 }

@@ -17,14 +17,14 @@ const stripBatch = 100
 // StripAttachments removes the metadata from images that were attached before uploads were stripped, and returns their
 // number. Later calls have nothing left to do. An image that is requested meanwhile is stripped at the request.
 func (s *Service) StripAttachments(ctx context.Context) (done int, err error) {
-	var all int
+	var total int
 	err = s.Read(ctx, func(c store.Conn) error {
-		return c.Row("SELECT count(*) FROM board_attachments t WHERE t.stripped = 0").Scan(&all)
+		return c.Row("SELECT count(*) FROM board_attachments t WHERE t.stripped = 0").Scan(&total)
 	})
-	if err != nil || all == 0 {
+	if err != nil || total == 0 {
 		return 0, err
 	}
-	s.Logger.Info("taking metadata out of images", zap.Int("images", all))
+	s.Logger.Info("removing metadata from images", zap.Int("images", total))
 	failed := 0
 	for after := int64(0); ; {
 		list, err := kernel.Value(ctx, s.Read, func(c store.Conn) ([]*Attachment, error) {
@@ -41,35 +41,37 @@ func (s *Service) StripAttachments(ctx context.Context) (done int, err error) {
 					return done, ctx.Err()
 				}
 				failed++
-				s.Logger.Warn("an image keeps its metadata and is not served", zap.Int64("attachment", f.ID), zap.Error(err))
+				s.Logger.Warn("could not remove the metadata of an image, which is therefore not served",
+					zap.Int64("attachment", f.ID), zap.Error(err))
 				continue
 			}
 			done++
 		}
-		s.Logger.Info("metadata taken out of images", zap.Int("done", done), zap.Int("failed", failed), zap.Int("images",
-			all))
+		s.Logger.Info("removed metadata from images", zap.Int("done", done), zap.Int("failed", failed), zap.Int("images",
+			total))
 		if len(list) < stripBatch {
 			return done, nil
 		}
 	}
 }
 
-// StripStored removes the metadata from the content of an image, for all attachments with this content. A broken image
-// keeps its content, and is not served from then on.
+// StripStored removes the metadata from the content of an image, for all attachments with this content, and updates f. A
+// broken image keeps its content, and is not served from then on.
 func (s *Service) StripStored(ctx context.Context, f *Attachment) error {
 	if err := s.strips.Acquire(ctx, 1); err != nil {
 		return err
 	}
 	defer s.strips.Release(1)
-	var now *Attachment
+	var current *Attachment
 	err := s.Read(ctx, func(c store.Conn) (err error) {
-		now, err = scan(c.Row("SELECT "+columns+" FROM board_attachments t WHERE t.id = ?", f.ID))
+		current, err = scan(c.Row("SELECT "+columns+" FROM board_attachments t WHERE t.id = ?", f.ID))
 		return kernel.OrNotFound(err)
 	})
 	if err != nil {
 		return err
 	}
-	if *f = *now; f.Stripped { // another request has stripped the image
+	*f = *current
+	if f.Stripped { // another request has stripped the image
 		return nil
 	}
 	result := *f
@@ -77,7 +79,8 @@ func (s *Service) StripStored(ctx context.Context, f *Attachment) error {
 	switch {
 	case errors.Is(err, imagemeta.ErrBroken):
 		result.Width, result.Height = 0, 0
-		s.Logger.Warn("a broken image keeps its metadata and is not served", zap.Int64("attachment", f.ID), zap.Error(err))
+		s.Logger.Warn("a broken image keeps its metadata and is therefore not served", zap.Int64("attachment", f.ID),
+			zap.Error(err))
 	case err != nil:
 		return err
 	default:

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// The kinds of imported things, whose ids in the old program the table board_moved keeps.
+// The kinds of imported objects. The table board_moved maps their ids in the old program to their ids here.
 const (
 	MovedMember = "member"
 	MovedForum  = "forum"
@@ -21,7 +21,7 @@ const (
 	MovedConversation = "conversation"
 
 	// MovedPlace identifies a post by its thread and number in the old program; see MovedPlaceID. It is stored only for
-	// a post that has another number here.
+	// posts whose number has changed.
 	MovedPlace = "place"
 	// MovedSum identifies a file by the SHA-1 sum of its content; see MovedSumID.
 	MovedSum = "sum"
@@ -34,14 +34,14 @@ const (
 	InsertMovedRow = "(?, ?, ?, ?)"
 )
 
-// RecordMoved records that the thing of a kind with the id oldID in another program has the id newID here.
+// RecordMoved records that the object of a kind with the id oldID in another program has the id newID here.
 func RecordMoved(c store.Conn, program, kind string, oldID, newID int64) error {
 	_, err := c.Exec(InsertMoved+InsertMovedRow, program, kind, oldID, newID)
 	return err
 }
 
-// MovedID returns the new id of the imported thing that had the id oldID in another program. It returns 0 if no such
-// thing was imported.
+// MovedID returns the new id of the imported object of a kind that had the id oldID in another program. It returns 0 if
+// no such object was imported.
 func MovedID(c store.Conn, program, kind string, oldID int64) (newID int64, err error) {
 	err = c.Row("SELECT new_id FROM board_moved WHERE program = ? AND kind = ? AND old_id = ?", program, kind,
 		oldID).Scan(&newID)
@@ -51,26 +51,31 @@ func MovedID(c store.Conn, program, kind string, oldID int64) (newID int64, err 
 // MovedPlaceID combines a post's thread and number in the old program into an id of kind MovedPlace. It returns 0 if
 // they are out of range.
 func MovedPlaceID(thread, number int64) int64 {
-	const bits = 20
-	if thread < 1 || thread >= 1<<(63-bits) || number < 1 || number >= 1<<bits {
+	const numberBits = 20 // the lowest bits of the id
+	if thread < 1 || thread >= 1<<(63-numberBits) || number < 1 || number >= 1<<numberBits {
 		return 0
 	}
-	return thread<<bits | number
+	return thread<<numberBits | number
 }
 
 // MovedSumID returns the id of kind MovedSum for a file name that begins with the SHA-1 sum of the file's content, and
-// 0 for any other name. The sum is hexadecimal or, if short is set, in digits of base 62.
-func MovedSumID(name string, short bool) int64 {
-	if short {
-		name, _, _ = strings.Cut(name[:min(len(name), 40)], ".")
-		n, _ := new(big.Int).SetString(name, 62)
+// 0 for any other name. The id consists of the first 60 bits of the sum. The sum in the name is hexadecimal or, if
+// base62 is set, in digits of base 62 and ends at the first dot.
+func MovedSumID(name string, base62 bool) int64 {
+	const digits = 40 // of a hexadecimal SHA-1 sum
+	if base62 {
+		sum, _, _ := strings.Cut(name[:min(len(name), digits)], ".")
+		n, _ := new(big.Int).SetString(sum, 62)
 		if n == nil {
 			return 0
 		}
-		name = fmt.Sprintf("%040x", n)
+		name = fmt.Sprintf("%0*x", digits, n)
 	}
-	id, err := strconv.ParseUint(name[:min(len(name), 15)], 16, 63)
-	if err != nil || len(name) < 40 {
+	if len(name) < digits {
+		return 0
+	}
+	id, err := strconv.ParseUint(name[:15], 16, 63)
+	if err != nil {
 		return 0
 	}
 	return int64(id)

@@ -18,19 +18,19 @@ import (
 type Thread struct {
 	ID, Forum      int64
 	Title, Slug    string
-	Author         int64
+	Author         int64 // 0 if the author has no account
 	AuthorName     string
-	Prefix         int64
-	Visibility     int64
+	Prefix         int64 // 0 if the thread has none
+	Visibility     int64 // rights.Visible, …
 	Sticky, Locked bool
 	Replies, Views int64
-	First, Last    int64
+	First, Last    int64 // the ids of the first and of the last post
 	LastPoster     string
 	Created        kernel.Moment
-	LastAt         kernel.Moment
-	Next           int64
-	Answer         int64 // the reply that answers the thread; 0 if none does
-	HasPoll        bool  // whether a post may have a poll
+	LastAt         kernel.Moment // when the last post was written
+	Next           int64         // the number that the next post gets
+	Answer         int64         // the reply that answers the thread; 0 if none does
+	HasPoll        bool          // whether a post may have a poll
 }
 
 // ThreadColumns selects a thread as a single text: its numbers, the lengths of its texts except the last, and its
@@ -49,33 +49,36 @@ func ScanThread(r store.Row) (*Thread, error) {
 
 // Scan implements sql.Scanner for ThreadColumns.
 func (t *Thread) Scan(value any) error {
-	rest, ok := value.(string)
+	remaining, ok := value.(string)
 	if !ok {
-		return fmt.Errorf("a thread is %T, not text", value)
+		return fmt.Errorf("scanning a thread: the column is %T, not text", value)
 	}
-	var sticky, locked, poll, title, slug, author int64
+	var sticky, locked, poll int64
+	var titleLen, slugLen, authorLen int64 // in bytes
 	for _, into := range [...]*int64{
 		&t.ID, &t.Forum, &t.Author, &t.Prefix, &t.Visibility, &sticky, &locked,
 		&t.Replies, &t.Views, &t.First, &t.Last, (*int64)(&t.Created), (*int64)(&t.LastAt), &t.Next, &t.Answer,
-		&poll, &title, &slug, &author,
+		&poll, &titleLen, &slugLen, &authorLen,
 	} {
-		if *into, rest, ok = cutNumber(rest); !ok {
-			return errors.New("the numbers of a thread are not numbers")
+		if *into, remaining, ok = cutNumber(remaining); !ok {
+			return errors.New("scanning a thread: a number is missing or invalid")
 		}
 	}
-	size := int64(len(rest))
-	if min(title, slug, author) < 0 || max(title, slug, author) > size || title+slug+author+3 > size {
-		return errors.New("the texts of a thread are shorter than their lengths")
+	size := int64(len(remaining))
+	const spaces = 3 // one after each text except the last
+	if min(titleLen, slugLen, authorLen) < 0 || max(titleLen, slugLen, authorLen) > size ||
+		titleLen+slugLen+authorLen+spaces > size {
+		return errors.New("scanning a thread: the texts are shorter than the lengths before them")
 	}
-	t.Title, rest = rest[:title], rest[title+1:]
-	t.Slug, rest = rest[:slug], rest[slug+1:]
-	t.AuthorName, t.LastPoster = rest[:author], rest[author+1:]
+	t.Title, remaining = remaining[:titleLen], remaining[titleLen+1:]
+	t.Slug, remaining = remaining[:slugLen], remaining[slugLen+1:]
+	t.AuthorName, t.LastPoster = remaining[:authorLen], remaining[authorLen+1:]
 	t.Sticky, t.Locked, t.HasPoll = sticky != 0, locked != 0, poll != 0
 	return nil
 }
 
-// cutNumber parses the number at the beginning of text and returns it with the text after the number and a space. It
-// makes one pass, as a list has hundreds of numbers.
+// cutNumber parses the number at the beginning of text and returns it with the text after the number and a space. ok
+// reports whether there is such a number. It makes one pass, as a list has hundreds of numbers.
 func cutNumber(text string) (n int64, rest string, ok bool) {
 	digits := strings.TrimPrefix(text, "-")
 	for i := range len(digits) {
@@ -98,20 +101,20 @@ func cutNumber(text string) (n int64, rest string, ok bool) {
 type Forum struct {
 	ID, Parent      int64
 	Depth, Position int64
-	Kind            string
+	Kind            string // category, forum or link
 	Title, Slug     string
 	Description     string
-	Link            sql.NullString
+	Link            sql.NullString // the address to which a link leads
 	Open            bool
 	AllowThreads    bool
 	AllowReplies    bool
-	ModerateThreads bool
-	ModeratePosts   bool
+	ModerateThreads bool // whether new threads are held for approval
+	ModeratePosts   bool // whether replies are held for approval
 	RequiresPrefix  bool
-	FloodSeconds    sql.NullInt64
-	MinWords        int64
-	MaxWords        int64
-	Answers         bool // whether replies can be marked as the answer
+	FloodSeconds    sql.NullInt64 // replaces the setting of the board; NULL: does not
+	MinWords        int64         // of a post
+	MaxWords        int64         // of a post
+	Answers         bool          // whether replies can be marked as the answer
 
 	// Only ScanCounted sets these fields.
 	Threads, Posts int64
@@ -134,15 +137,15 @@ func ScanForum(r store.Row) (*Forum, error) {
 
 // Post is a row of board_posts.
 type Post struct {
-	Thread, ID, Number int64
-	Author             int64
+	Thread, ID, Number int64 // Number counts from 1 in the thread
+	Author             int64 // 0 if the author has no account
 	AuthorName         string
-	Visibility         int64
+	Visibility         int64 // rights.Visible, …
 	Message, HTML      string
-	RenderVersion      int64
-	Hash               string
+	RenderVersion      int64  // the version of the renderer that wrote HTML
+	Hash               string // of the message; finds repeated texts
 	Created            kernel.Moment
-	EditedAt           kernel.Moment
+	EditedAt           kernel.Moment // 0 if the post was not edited
 	editedBy, reason   sql.NullString
 	Edits              int64
 }
@@ -251,8 +254,8 @@ func (s Tail) Scan(into ...any) error { return s.Row.Scan(append(into, s.More...
 // Mentioned returns the ids of the members whom the post mentions.
 func (p *Post) Mentioned() []int64 { return markup.Mentioned(p.HTML) }
 
-// LastOfThread determines again which post is the last post of a thread: the last visible post or, if no post is
-// visible, the first post.
+// LastOfThread updates the row of a thread after its posts have changed: it determines which post is now the last post,
+// that is, the last visible post or, if no post is visible, the first post.
 func LastOfThread(c store.Conn, t *Thread) error {
 	var id int64
 	var created kernel.Moment

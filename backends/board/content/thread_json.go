@@ -19,6 +19,7 @@ func AppendThreads(out []byte, list []ThreadInfo) []byte {
 	return append(out, ']')
 }
 
+// appendJSON appends the thread to out as a JSON object.
 func (t *ThreadInfo) appendJSON(out []byte) []byte {
 	out = strconv.AppendInt(append(out, `{"id":`...), t.ID, 10)
 	out = strconv.AppendInt(append(out, `,"forumId":`...), t.ForumID, 10)
@@ -47,11 +48,12 @@ func (t *ThreadInfo) appendJSON(out []byte) []byte {
 	out = strconv.AppendInt(append(out, `,"lastPostId":`...), t.LastPostID, 10)
 	out = t.LastPostAt.AppendJSON(append(out, `,"lastPostAt":`...))
 	out = jsontext.AppendQuoted(append(out, `,"lastPosterUsername":`...), t.LastPosterUsername)
-	out = appendTruth(append(out, `,"isSubscribed":`...), t.IsSubscribed)
-	return append(appendTruth(append(out, `,"unread":`...), t.Unread), '}')
+	out = appendBool(append(out, `,"isSubscribed":`...), t.IsSubscribed)
+	return append(appendBool(append(out, `,"unread":`...), t.Unread), '}')
 }
 
-func appendTruth(out []byte, b *bool) []byte {
+// appendBool appends a JSON boolean, or null if b is nil.
+func appendBool(out []byte, b *bool) []byte {
 	if b == nil {
 		return append(out, "null"...)
 	}

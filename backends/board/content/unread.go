@@ -1,7 +1,6 @@
 package content
 
 import (
-	"strings"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
@@ -16,7 +15,7 @@ type Marks struct {
 	ForumRead  map[int64]kernel.Moment // when the forum was marked as read, by forum
 }
 
-// MarksOf returns the actor's marks for a page of threads. The marks of a guest are empty.
+// MarksOf returns the actor's Marks, limited to a page of threads. The maps are empty for a guest.
 func MarksOf(c store.Conn, a *rights.Actor, page []*Thread) (m Marks, err error) {
 	m = Marks{make(map[int64]int64), make(map[int64]int64), make(map[int64]kernel.Moment)}
 	if a.User == nil || len(page) == 0 {
@@ -27,13 +26,13 @@ func MarksOf(c store.Conn, a *rights.Actor, page []*Thread) (m Marks, err error)
 	for _, t := range page {
 		args = append(args, t.ID)
 	}
-	list := "(?" + strings.Repeat(", ?", len(page)-1) + ")"
+	threads := "(" + kernel.Marks(len(page)) + ")"
 	if err := c.All("SELECT thread_id, last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id IN "+
-		list, args, CollectInto(m.Read)); err != nil {
+		threads, args, CollectInto(m.Read)); err != nil {
 		return m, err
 	}
 	if err := c.All("SELECT target_id, 1 FROM board_subscriptions WHERE user_id = ? AND target = 'thread'"+
-		" AND mode <> 'none' AND target_id IN "+list, args, CollectInto(m.Subscribed)); err != nil {
+		" AND mode <> 'none' AND target_id IN "+threads, args, CollectInto(m.Subscribed)); err != nil {
 		return m, err
 	}
 	m.ForumRead, err = ForumReads(c, a)

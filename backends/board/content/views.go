@@ -32,7 +32,7 @@ type ForumInfo struct {
 	PostCount      int64          `json:"postCount"`
 	LastPostAt     *kernel.Moment `json:"lastPostAt"`
 	Can            ForumCan       `json:"can"`
-	Answers        bool           `json:"-"` // for pages only
+	Answers        bool           `json:"-"` // whether replies can be marked as the answer; for pages only
 }
 
 // ForumCan lists which actions the actor may do in a forum.
@@ -62,7 +62,7 @@ type ThreadInfo struct {
 	LastPosterUsername string        `json:"lastPosterUsername"`
 	IsSubscribed       *bool         `json:"isSubscribed"`
 	Unread             *bool         `json:"unread"`
-	Solved             bool          `json:"-"` // for pages only
+	Solved             bool          `json:"-"` // whether a reply is marked as the answer; for pages only
 }
 
 // PostInfo is a post.
@@ -82,7 +82,7 @@ type PostInfo struct {
 	EditCount        int64          `json:"editCount"`
 }
 
-// ViewThread returns the view of a thread for an actor. m holds the actor's marks.
+// ViewThread returns the view of a thread for an actor. m holds the Marks of the actor for this thread.
 func ViewThread(a *rights.Actor, t *Thread, m Marks, now kernel.Moment) ThreadInfo {
 	view := ThreadInfo{
 		ID: t.ID, ForumID: t.Forum, Title: t.Title, Slug: t.Slug, AuthorUserID: kernel.NilIfZero(t.Author),

@@ -1,6 +1,7 @@
 // Package conversations implements private conversations. A member starts one with other members. Only these
-// participants can read it and reply, until they leave. A participant who is ignored by another one cannot write to
-// that member. Nobody else can read a conversation, whatever their rights; for them it does not exist. If a participant
+// participants can read it and reply, until they leave. A participant who ignores another participant, or is ignored by
+// one, cannot reply. Nobody else can read a conversation, whatever their rights; for them it does not exist. If a
+// participant
 // reports a message, the moderators of the board see a copy of it and of a few messages before it.
 package conversations
 
@@ -45,9 +46,9 @@ func EveryListing() map[string]content.Listing {
 	}
 }
 
-// mayWrite returns an error if the actor may not write private messages now. These actors are guests, blocked and
-// suspended members, members who may not reply in any forum, and members whose posts all need approval, since nobody
-// approves private messages.
+// mayWrite returns an error if the actor may not write private messages now: if the actor is a guest, is blocked or
+// suspended, or may not reply in any forum, or if all posts of the actor need approval, since nobody approves private
+// messages.
 func (s *Service) mayWrite(a *rights.Actor) error {
 	switch {
 	case a.User == nil:
@@ -64,8 +65,8 @@ func (s *Service) mayWrite(a *rights.Actor) error {
 	return a.CheckSuspended(s.Moment())
 }
 
-// participates returns the ids of a conversation's last message and of the last message that the actor has read. It
-// returns NotFound if the actor does not participate.
+// participates checks that the actor participates in a conversation, and returns NotFound if not. last is the id of the
+// last message, and read the id of the last message that the actor has read.
 func participates(c store.Conn, a *rights.Actor, id int64) (last, read int64, err error) {
 	err = c.Row("SELECT last_id, read_id FROM board_conversation_members WHERE conversation_id = ? AND user_id = ?",
 		id, a.ID()).Scan(&last, &read)
@@ -87,8 +88,8 @@ func participants(c store.Conn, ids ...any) (map[int64][]Person, error) {
 			all[id] = append(all[id], p)
 			return err
 		})
-	for _, people := range all {
-		slices.SortFunc(people, func(a, b Person) int { return compareNames(a.Name, b.Name) })
+	for _, list := range all {
+		slices.SortFunc(list, func(x, y Person) int { return compareNames(x.Name, y.Name) })
 	}
 	return all, err
 }

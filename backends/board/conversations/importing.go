@@ -15,7 +15,7 @@ type Imported struct {
 // ImportedMember is a participant of an imported conversation.
 type ImportedMember struct {
 	ID     int64
-	Unread bool
+	Unread bool // whether the member has not read the conversation
 }
 
 // ImportedMessage is a message of an imported conversation. Its author need not be a participant; 0 is a deleted

@@ -54,17 +54,17 @@ type Preferences struct {
 
 // Preferences returns the actor's settings for private messages.
 func (s *Service) Preferences(ctx context.Context, a *rights.Actor) (Preferences, error) {
-	return kernel.Value(ctx, s.Read, func(c store.Conn) (w Preferences, err error) {
-		return w, c.Row("SELECT message_mails = 1, accepts_messages = 1 FROM board_users WHERE id = ?", a.ID()).Scan(
-			&w.Mails, &w.Accepts)
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (p Preferences, err error) {
+		return p, c.Row("SELECT message_mails = 1, accepts_messages = 1 FROM board_users WHERE id = ?", a.ID()).Scan(
+			&p.Mails, &p.Accepts)
 	})
 }
 
 // SetPreferences changes the actor's settings for private messages. If the actor no longer wants mails, waiting mails
 // are not sent.
-func (s *Service) SetPreferences(ctx context.Context, a *rights.Actor, w Preferences) error {
+func (s *Service) SetPreferences(ctx context.Context, a *rights.Actor, p Preferences) error {
 	return s.Exec(ctx, "UPDATE board_users SET message_mails = CAST(? AS BIGINT), accepts_messages = CAST(? AS BIGINT)"+
-		" WHERE id = ?", kernel.Bool(w.Mails), kernel.Bool(w.Accepts), a.ID())
+		" WHERE id = ?", kernel.Bool(p.Mails), kernel.Bool(p.Accepts), a.ID())
 }
 
 // EndMails switches off a member's mails about private messages.

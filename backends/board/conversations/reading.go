@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// compareNames compares names regardless of case.
-func compareNames(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) }
+// compareNames compares names as strings.Compare does, but regardless of case.
+func compareNames(x, y string) int { return strings.Compare(strings.ToLower(x), strings.ToLower(y)) }
 
 // Conversation is an entry in a member's list of conversations.
 type Conversation struct {
@@ -27,7 +27,7 @@ type Conversation struct {
 }
 
 // listing returns the query for a member's conversations, sorted by their last messages, newest first. Its arguments
-// are the user, the id of a message, and the limit.
+// are the member, the id of a message before which the list begins, and the limit.
 func listing() content.Listing {
 	return content.Listing{
 		Columns: "m.conversation_id, (SELECT v.title FROM board_conversations v WHERE v.id = m.conversation_id), m.last_id," +

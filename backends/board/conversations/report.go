@@ -90,13 +90,9 @@ func (s *Service) Report(ctx context.Context, a *rights.Actor, id, message int64
 	})
 }
 
-// logDetail returns the detail of the log entry about a report.
+// logDetail returns the detail of the log entry about a report. note may be empty.
 func logDetail(report int64, note string) string {
-	detail := "private message, report " + kernel.Itoa(report)
-	if note != "" {
-		detail += ": " + note
-	}
-	return detail
+	return kernel.JoinDetail("private message, report "+kernel.Itoa(report), note)
 }
 
 // admitReport returns an error if the actor has reported reportsPerDay messages in 24 hours. It locks the actor's row,
@@ -106,12 +102,12 @@ func (s *Service) admitReport(c store.Conn, a *rights.Actor) error {
 	if err := c.Row("SELECT id FROM board_users WHERE id = ?"+c.Lock(), a.ID()).Scan(&id); err != nil {
 		return err
 	}
-	var oldest kernel.Moment
+	var oldest kernel.Moment // when the actor wrote the oldest of the newest reportsPerDay reports
 	now := s.Moment()
 	err := c.Row("SELECT created_at FROM board_message_reports WHERE user_id = ? AND created_at > ?"+
 		" ORDER BY created_at DESC LIMIT 1 OFFSET ?", a.ID(), now.Add(-24*time.Hour), reportsPerDay-1).Scan(&oldest)
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
+	case errors.Is(err, sql.ErrNoRows): // there are fewer reports
 		return nil
 	case err != nil:
 		return err
@@ -213,7 +209,7 @@ func (s *Service) CloseReport(ctx context.Context, a *rights.Actor, report int64
 			return err
 		}
 		if n == 0 {
-			return kernel.Conflict("there is no such open report of a message")
+			return kernel.Conflict("there is no open report with this id")
 		}
 		if _, err := c.Exec("DELETE FROM board_reported_messages WHERE report_id = ?", report); err != nil {
 			return err

@@ -43,7 +43,7 @@ func (s *Service) Start(
 		if err := s.admit(c, a, message, true); err != nil {
 			return 0, err
 		}
-		people, err := s.recipients(c, a, request.Recipients)
+		recipients, err := s.recipients(c, a, request.Recipients)
 		if err != nil {
 			return 0, err
 		}
@@ -52,7 +52,7 @@ func (s *Service) Start(
 		if err != nil {
 			return 0, err
 		}
-		for _, user := range append(people, a.ID()) {
+		for _, user := range append(recipients, a.ID()) {
 			_, err := c.Exec("INSERT INTO board_conversation_members (conversation_id, user_id, last_id, read_id)"+
 				" VALUES (?, ?, 0, 0)", id, user)
 			if err != nil {
@@ -84,7 +84,7 @@ func (s *Service) Reply(ctx context.Context, a *rights.Actor, id int64, message 
 		if err := lock(c, id); err != nil {
 			return 0, err
 		}
-		var others, refusing int64
+		var others, refusing int64 // refusing counts the participants who ignore the actor or are ignored by the actor
 		err := c.Row("SELECT count(*), COALESCE(sum(CASE WHEN EXISTS (SELECT 1 FROM board_blocks b"+
 			" WHERE b.user_id = m.user_id AND b.blocked_id = ? OR b.user_id = ? AND b.blocked_id = m.user_id)"+
 			" THEN 1 ELSE 0 END), 0) FROM board_conversation_members m WHERE m.conversation_id = ? AND m.user_id <> ?",
@@ -98,7 +98,8 @@ func (s *Service) Reply(ctx context.Context, a *rights.Actor, id int64, message 
 			return 0, kernel.Forbidden("conversationId", "not_accepted",
 				"a member of this conversation does not accept messages")
 		}
-		if _, _, err := participates(c, a, id); err != nil { // the actor left meanwhile
+		// The check is repeated under the lock, since the actor may have left meanwhile.
+		if _, _, err := participates(c, a, id); err != nil {
 			return 0, err
 		}
 		return id, s.add(c, a, id, message)
@@ -157,22 +158,23 @@ func filtered(a *rights.Actor, written, field string, check func(string) (string
 // also apply to posts and threads. starts is whether the message starts a conversation; new members may start only
 // newPerDay conversations a day.
 func (s *Service) admit(c store.Conn, a *rights.Actor, message string, starts bool) error {
-	set, now := a.Rights.Settings, s.Moment()
-	var full [3]kernel.Moment
-	var written int64
+	settings, now := a.Rights.Settings, s.Moment()
+	var flood, hourlyThreads, hourlyPosts kernel.Moment // the states of the limits; see ratelimit.Limit.Take
+	var posts int64
 	err := c.Row("SELECT flood_posts, hourly_threads, hourly_posts, post_count FROM board_users WHERE id = ?"+c.Lock(),
-		a.ID()).Scan(&full[0], &full[1], &full[2], &written)
+		a.ID()).Scan(&flood, &hourlyThreads, &hourlyPosts, &posts)
 	if err != nil {
 		return err
 	}
-	if written < set.NewMemberPosts && int64(text.Links(message)) > set.NewMemberLinks {
+	isNew := posts < settings.NewMemberPosts
+	if isNew && int64(text.Links(message)) > settings.NewMemberLinks {
 		return kernel.Invalid("message", "links", "new members may not send so many links")
 	}
-	if !set.Flood || a.May(rights.FloodBypass) {
+	if !settings.Flood || a.May(rights.FloodBypass) {
 		return nil
 	}
-	if starts && written < set.NewMemberPosts {
-		var oldest kernel.Moment
+	if starts && isNew {
+		var oldest kernel.Moment // when the member started the oldest of the newest newPerDay conversations
 		err := c.Row("SELECT created_at FROM board_conversations WHERE starter_id = ? AND created_at > ?"+
 			" ORDER BY created_at DESC LIMIT 1 OFFSET ?", a.ID(), now.Add(-24*time.Hour), newPerDay-1).Scan(&oldest)
 		if err == nil {
@@ -182,23 +184,24 @@ func (s *Service) admit(c store.Conn, a *rights.Actor, message string, starts bo
 			return err
 		}
 	}
-	var waits [3]time.Duration
-	full[0], waits[0] = set.FloodFor(written).Take(full[0], now)
+	var floodWait, threadsWait, postsWait time.Duration
+	flood, floodWait = settings.FloodFor(posts).Take(flood, now)
 	if starts {
-		full[1], waits[1] = ratelimit.Every(set.ThreadsPerHour, time.Hour).Take(full[1], now)
+		hourlyThreads, threadsWait = ratelimit.Every(settings.ThreadsPerHour, time.Hour).Take(hourlyThreads, now)
 	}
-	full[2], waits[2] = ratelimit.Every(set.PostsPerHour, time.Hour).Take(full[2], now)
-	if wait := max(waits[0], waits[1], waits[2]); wait > 0 {
+	hourlyPosts, postsWait = ratelimit.Every(settings.PostsPerHour, time.Hour).Take(hourlyPosts, now)
+	if wait := max(floodWait, threadsWait, postsWait); wait > 0 {
 		return kernel.Flooded(wait)
 	}
 	return c.Later("UPDATE board_users SET flood_posts = ?, hourly_threads = ?, hourly_posts = ? WHERE id = ?",
-		full[0], full[1], full[2], a.ID())
+		flood, hourlyThreads, hourlyPosts, a.ID())
 }
 
-// recipients returns the ids of the members with these names, without duplicates.
+// recipients returns the ids of the members with these names, without duplicates. It returns an error of Invalid if
+// there are no or too many names, or if the actor cannot write to one of the members.
 func (s *Service) recipients(c store.Conn, a *rights.Actor, names []string) (ids []int64, err error) {
-	tooMany := kernel.Invalid("recipients", "too_many", "a conversation starts with at most "+
-		kernel.Itoa(MaxRecipients)+" others")
+	tooMany := kernel.Invalid("recipients", "too_many", "a new conversation can have at most "+
+		kernel.Itoa(MaxRecipients)+" recipients")
 	if len(names) > 2*MaxRecipients { // also a bound for repeated names
 		return nil, tooMany
 	}
@@ -232,7 +235,7 @@ func (s *Service) recipients(c store.Conn, a *rights.Actor, names []string) (ids
 		}
 	}
 	if len(ids) == 0 {
-		return nil, kernel.Invalid("recipients", "required", "name at least one member to write to")
+		return nil, kernel.Invalid("recipients", "required", "enter the name of at least one member")
 	}
 	return ids, nil
 }

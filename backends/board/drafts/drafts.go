@@ -19,9 +19,9 @@ import (
 
 // These are the limits of drafts.
 const (
-	Keep    = 90 * 24 * time.Hour
-	MaxEach = 50 // drafts of one member
-	maxLine = 1000
+	Keep    = 90 * 24 * time.Hour // how long a draft is kept after it was last saved
+	MaxEach = 50                  // the maximum number of drafts of one member
+	maxLine = 1000                // the maximum number of characters of each field except the message
 	// A draft may be maxLonger times as long as a message, so that a text that has become too long can be saved and
 	// shortened.
 	maxLonger = 2
@@ -36,8 +36,8 @@ const (
 
 // Place is where a draft is to be posted.
 type Place struct {
-	Kind string
-	ID   int64
+	Kind string // Reply, Thread or Message
+	ID   int64  // of the thread, forum or conversation
 }
 
 // Path returns the path of the page with the form in which the draft is written.
@@ -83,6 +83,7 @@ func New(board *kernel.Server) *Service { return &Service{Server: board} }
 const columns = "SELECT d.id, d.place, d.place_id, d.title, d.recipients, d.prefix_id, d.tags, d.message, d.saved_at" +
 	" FROM board_drafts d WHERE d.user_id = ?"
 
+// scan reads a row of columns.
 func scan(r store.Row) (d Draft, err error) {
 	return d, r.Scan(&d.Row, &d.Kind, &d.ID, &d.Title, &d.Recipients, &d.Prefix, &d.Tags, &d.Message, &d.Saved)
 }
@@ -114,7 +115,7 @@ func (s *Service) Save(ctx context.Context, a *rights.Actor, d Draft) error {
 	case d.Title == "" && d.Message == "":
 		return s.Delete(ctx, a, d.Place)
 	case int64(utf8.RuneCountInString(d.Message)) > maxLength:
-		return kernel.Invalid("message", "too_long", "the message is too long even for a draft")
+		return kernel.Invalid("message", "too_long", "the message is too long, even for a draft")
 	case utf8.RuneCountInString(d.Title) > maxLine:
 		return kernel.Invalid("title", "too_long", "the title is too long")
 	case utf8.RuneCountInString(d.Recipients) > maxLine:
@@ -134,7 +135,7 @@ func (s *Service) Save(ctx context.Context, a *rights.Actor, d Draft) error {
 			return err
 		}
 		if others >= MaxEach {
-			return kernel.Conflict("you have as many drafts as is possible; delete some first")
+			return kernel.Conflict("you already have the maximum number of drafts; delete some first")
 		}
 		_, err = c.Exec("INSERT INTO board_drafts (user_id, place, place_id, title, recipients, prefix_id, tags, message,"+
 			" saved_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_id, place, place_id) DO UPDATE SET title = excluded.title,"+
@@ -168,12 +169,15 @@ func (s *Service) Discard(ctx context.Context, a *rights.Actor, row int64) error
 func (s *Service) List(ctx context.Context, a *rights.Actor) ([]Draft, error) {
 	return kernel.Value(ctx, s.Read, func(c store.Conn) (list []Draft, err error) {
 		list, err = store.List(c, scan, columns+" ORDER BY d.saved_at DESC, d.id DESC LIMIT ?", a.ID(), MaxEach)
+		if err != nil {
+			return nil, err
+		}
 		for i := range list {
-			if err == nil {
-				list[i].In, err = titleOf(c, a, list[i].Place)
+			if list[i].In, err = titleOf(c, a, list[i].Place); err != nil {
+				return nil, err
 			}
 		}
-		return list, err
+		return list, nil
 	})
 }
 
@@ -198,6 +202,7 @@ func titleOf(c store.Conn, a *rights.Actor, place Place) (title string, err erro
 	return title, unlessMissing(kernel.OrNotFound(err))
 }
 
+// unlessMissing returns err, or nil if err is NotFound.
 func unlessMissing(err error) error {
 	if kernel.IsNotFound(err) {
 		return nil

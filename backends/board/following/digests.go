@@ -16,7 +16,7 @@ type Digests struct {
 	Day  time.Weekday   // of weekly digests
 	Zone *time.Location // the time zone of the member
 
-	anchor kernel.Moment // as stored, see anchorOf
+	anchor kernel.Moment // the stored anchor; see anchorOf
 }
 
 const (
@@ -33,8 +33,8 @@ func (d Digests) Due(mode string, now time.Time) time.Time {
 		return now.Add(InstantDelay)
 	}
 	local := now.In(d.Zone)
-	for i := 0; ; i++ {
-		due := time.Date(local.Year(), local.Month(), local.Day()+i, int(d.Hour), 0, 0, 0, d.Zone)
+	for days := 0; ; days++ {
+		due := time.Date(local.Year(), local.Month(), local.Day()+days, int(d.Hour), 0, 0, 0, d.Zone)
 		if due.After(now) && (mode != "weekly" || due.Weekday() == d.Day) {
 			return due
 		}
@@ -42,7 +42,8 @@ func (d Digests) Due(mode string, now time.Time) time.Time {
 }
 
 // digestDue is an SQL expression for the delay, in microseconds, between a given time and the time at which a mail is
-// due, for member u and subscription s. Its arguments are the given time, twice.
+// due, for member u and subscription s. Its arguments are the given time, twice. The delay of an instant mail is
+// InstantDelay.
 //
 // SQL has no time zones, so digestDue counts whole days or weeks from the anchor in board_users.digest_at, the time of
 // a digest in the past. After the clocks have changed, the result can be wrong by an hour. If a mail is early,
@@ -54,20 +55,19 @@ const digestDue = "CASE s.mode WHEN 'daily' THEN 86400000000 - (CAST(? AS BIGINT
 // hour and on the day of weekly digests. It is computed as if the clocks had always been set as at the next daily
 // digest.
 func (d Digests) anchorOf(now time.Time) kernel.Moment {
-	next := d.Due("daily", now)
-	ahead := (d.Day - next.In(d.Zone).Weekday() + 7) % 7
-	return kernel.MomentOf(next.Add(time.Duration(ahead)*day - 3*week))
+	nextDaily := d.Due("daily", now)
+	daysToWeekly := (d.Day - nextDaily.In(d.Zone).Weekday() + 7) % 7
+	return kernel.MomentOf(nextDaily.Add(time.Duration(daysToWeekly)*day - 3*week))
 }
 
-// DigestsOf returns the times at which a member gets digests.
+// DigestsOf returns the times at which a member gets digests. If the member's time zone is unknown, it is UTC.
 func DigestsOf(c store.Conn, user int64) (d Digests, err error) {
 	var zone string
 	err = c.Row("SELECT digest_hour, digest_day, digest_at, time_zone FROM board_users WHERE id = ?", user).Scan(
 		&d.Hour, &d.Day, &d.anchor, &zone)
-	if d.Zone = time.UTC; err == nil {
-		if known, unknown := text.Zone(zone); unknown == nil {
-			d.Zone = known
-		}
+	d.Zone = time.UTC
+	if location, zoneErr := text.Zone(zone); err == nil && zoneErr == nil {
+		d.Zone = location
 	}
 	return d, err
 }

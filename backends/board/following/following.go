@@ -104,8 +104,8 @@ func (s *Service) Subscriptions(ctx context.Context, a *rights.Actor) ([]Subscri
 	})
 }
 
-// Subscribed returns the mode of a user's subscription to the thread or forum with this id, or an empty string if the
-// user is not subscribed. target is "thread" or "forum".
+// Subscribed returns the mode of a member's subscription to the thread or forum with this id, or an empty string if the
+// member is not subscribed. target is "thread" or "forum".
 func Subscribed(c store.Conn, user int64, target string, id int64) (mode string, err error) {
 	err = c.Row("SELECT mode FROM board_subscriptions WHERE user_id = ? AND target = ? AND target_id = ?",
 		user, target, id).Scan(&mode)
@@ -144,10 +144,10 @@ func (s *Service) UnsubscribeForum(ctx context.Context, a *rights.Actor, forum i
 }
 
 // ForumSubscription returns the mode of the actor's subscription to a forum, or an empty string if the actor is not
-// subscribed. may reports whether the actor may subscribe.
+// subscribed. maySubscribe reports whether the actor may subscribe to the forum.
 func (s *Service) ForumSubscription(
 	ctx context.Context, a *rights.Actor, forum int64,
-) (mode string, may bool, err error) {
+) (mode string, maySubscribe bool, err error) {
 	if a.User == nil {
 		return "", false, nil
 	}

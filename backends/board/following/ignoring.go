@@ -56,10 +56,9 @@ func Ignores(c store.Conn, a *rights.Actor, users ...any) (map[int64]int64, erro
 
 // IgnoresMember reports whether the actor ignores a member.
 func (s *Service) IgnoresMember(ctx context.Context, a *rights.Actor, user int64) (bool, error) {
-	return kernel.Value(ctx, s.Read, func(c store.Conn) (yes bool, err error) {
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (bool, error) {
 		ignored, err := Ignores(c, a, user)
-		yes = len(ignored) > 0
-		return yes, err
+		return len(ignored) > 0, err
 	})
 }
 
@@ -69,16 +68,16 @@ func (s *Service) Ignore(ctx context.Context, a *rights.Actor, user int64) error
 		return kernel.Invalid("userId", "self", "you cannot ignore yourself")
 	}
 	return s.Write(ctx, func(c store.Conn) error {
-		var known, count int64
+		var members, ignored int64
 		err := c.Row("SELECT (SELECT count(*) FROM board_users WHERE id = ? AND state IN ('active', 'banned')),"+
-			" (SELECT count(*) FROM board_blocks WHERE user_id = ?)", user, a.ID()).Scan(&known, &count)
+			" (SELECT count(*) FROM board_blocks WHERE user_id = ?)", user, a.ID()).Scan(&members, &ignored)
 		switch {
 		case err != nil:
 			return err
-		case known == 0:
+		case members == 0:
 			return kernel.NotFound()
-		case count >= MaxIgnored:
-			return kernel.Conflict("you ignore as many members as is possible")
+		case ignored >= MaxIgnored:
+			return kernel.Conflict("you already ignore the maximum number of members; stop ignoring one first")
 		}
 		_, err = c.Exec("INSERT INTO board_blocks (user_id, blocked_id, created_at) VALUES (?, ?, ?)"+
 			" ON CONFLICT (user_id, blocked_id) DO NOTHING", a.ID(), user, s.Moment())

@@ -44,7 +44,7 @@ func moveMail(c store.Conn, user int64, target string, id int64, from, to string
 		return nil
 	}
 	waiting, args := "m.user_id = ? AND m.mode = ? AND m.thread_id = ?", []any{user, from, id}
-	if target == "forum" { // mails of threads that the member also follows in that mode stay
+	if target == "forum" { // mails about threads that the member also follows in the mode from stay
 		waiting = "m.user_id = ? AND m.mode = ? AND m.source = 'forum' AND EXISTS (SELECT 1 FROM board_threads t" +
 			" WHERE t.id = m.thread_id AND t.forum_id = ?)" +
 			" AND NOT EXISTS (SELECT 1 FROM board_subscriptions s WHERE s.user_id = m.user_id AND s.target = 'thread'" +
@@ -90,8 +90,11 @@ func (s *Service) MailLater(c store.Conn, t *content.Thread, p *content.Post) er
 	}
 	to := audience{edited: edited, written: p.Created}
 	a := &rights.Actor{User: &rights.User{ID: p.Author, Name: p.AuthorName}}
-	if err := s.queueMail(c, a, t.ID, p.ID, "thread", t.ID, to); err != nil || p.Number > 1 {
+	if err := s.queueMail(c, a, t.ID, p.ID, "thread", t.ID, to); err != nil {
 		return err
+	}
+	if p.Number > 1 { // followers of the forum get mails only about first posts
+		return nil
 	}
 	return s.queueMail(c, a, t.ID, p.ID, "forum", t.Forum, to)
 }

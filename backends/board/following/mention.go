@@ -30,10 +30,10 @@ func (s *Service) Mention(c store.Conn, author *rights.User, t *content.Thread, 
 	}
 	for _, u := range people {
 		// Only the newest notifications are searched, since a notification of this post is recent.
-		const known = " FROM (SELECT id, kind, post_id FROM board_notifications WHERE user_id = ? ORDER BY id DESC LIMIT ?) w" +
+		const ofPost = " FROM (SELECT id, kind, post_id FROM board_notifications WHERE user_id = ? ORDER BY id DESC LIMIT ?) w" +
 			" WHERE w.post_id = ? AND w.kind "
 		var mentioned bool
-		err := c.Row("SELECT EXISTS (SELECT 1"+known+"= ?)", u.ID, maxUnseen, post, KindMention).Scan(&mentioned)
+		err := c.Row("SELECT EXISTS (SELECT 1"+ofPost+"= ?)", u.ID, maxUnseen, post, KindMention).Scan(&mentioned)
 		if err != nil {
 			return err
 		}
@@ -41,14 +41,14 @@ func (s *Service) Mention(c store.Conn, author *rights.User, t *content.Thread, 
 			continue
 		}
 		// The statement is deferred because it must run after the statements of Notify, which are deferred, too.
-		err = c.Later("UPDATE board_notifications SET kind = ?, read_at = NULL WHERE id IN (SELECT w.id"+known+
+		err = c.Later("UPDATE board_notifications SET kind = ?, read_at = NULL WHERE id IN (SELECT w.id"+ofPost+
 			"IN ('reply', 'thread'))", KindMention, u.ID, maxUnseen, post)
 		if err != nil {
 			return err
 		}
 		err = c.Later("INSERT INTO board_notifications (user_id, kind, thread_id, post_id, actor_name, created_at)"+
 			" SELECT u.id, ?, ?, ?, ?, CAST(? AS BIGINT) FROM board_users u WHERE u.id = ? AND NOT EXISTS (SELECT 1"+
-			known+"= ?)",
+			ofPost+"= ?)",
 			KindMention, t.ID, post, author.Name, s.Moment(), u.ID, u.ID, maxUnseen, post, KindMention)
 		if err != nil {
 			return err
@@ -82,7 +82,8 @@ func (s *Service) mentionable(
 		}
 	}
 	return slices.DeleteFunc(people, func(u *rights.User) bool {
-		f := access.Of(u.ID, u.Groups).Forums[t.Forum] // not what they see only as administrators
+		// Seen and Natural leave out what members see only as administrators.
+		f := access.Of(u.ID, u.Groups).Forums[t.Forum]
 		return !(&rights.Actor{User: u}).SeesWith(f.Seen, f.Natural, t.Author, t.Author, t.Visibility)
 	}), err
 }
@@ -106,18 +107,18 @@ func (s *Service) queueMention(c store.Conn, thread, post, user int64) error {
 
 // MentionMails reports whether the actor gets mails about mentions.
 func (s *Service) MentionMails(ctx context.Context, a *rights.Actor) (bool, error) {
-	return kernel.Value(ctx, s.Read, func(c store.Conn) (yes bool, err error) {
-		return yes, c.Row("SELECT mention_mails = 1 FROM board_users WHERE id = ?", a.ID()).Scan(&yes)
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (enabled bool, err error) {
+		return enabled, c.Row("SELECT mention_mails = 1 FROM board_users WHERE id = ?", a.ID()).Scan(&enabled)
 	})
 }
 
 // SetMentionMails sets whether a member gets mails about mentions from now on.
-func SetMentionMails(c store.Conn, user int64, yes bool) error {
-	_, err := c.Exec("UPDATE board_users SET mention_mails = CAST(? AS BIGINT) WHERE id = ?", kernel.Bool(yes), user)
+func SetMentionMails(c store.Conn, user int64, enabled bool) error {
+	_, err := c.Exec("UPDATE board_users SET mention_mails = CAST(? AS BIGINT) WHERE id = ?", kernel.Bool(enabled), user)
 	return err
 }
 
 // ChooseMentionMails sets whether the actor gets mails about mentions from now on.
-func (s *Service) ChooseMentionMails(ctx context.Context, a *rights.Actor, yes bool) error {
-	return s.Write(ctx, func(c store.Conn) error { return SetMentionMails(c, a.ID(), yes) })
+func (s *Service) ChooseMentionMails(ctx context.Context, a *rights.Actor, enabled bool) error {
+	return s.Write(ctx, func(c store.Conn) error { return SetMentionMails(c, a.ID(), enabled) })
 }

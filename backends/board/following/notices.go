@@ -17,8 +17,8 @@ const (
 )
 
 // NotifyAuthor notifies the author of a post of the actor's action on the post. It does nothing if the actor is the
-// author, if the author ignores the actor, or if the author has switched off these notifications. The new notification
-// replaces an unread one of the same kind about the same post.
+// author, if the author ignores the actor, or if the author has switched off these notifications. kind is KindReaction
+// or KindAnswer. The new notification replaces an unread one of the same kind about the same post.
 func (s *Service) NotifyAuthor(c store.Conn, a *rights.Actor, kind string, t *content.Thread, p *content.Post) error {
 	var enabled bool
 	err := c.Row("SELECT EXISTS (SELECT 1 FROM board_users s WHERE s.id = ? AND s.id <> ? AND s.state <> 'deleted'"+
@@ -34,8 +34,8 @@ func (s *Service) NotifyAuthor(c store.Conn, a *rights.Actor, kind string, t *co
 	return err
 }
 
-// RetractNotice deletes the unread notification of this kind about a post, if it is among the author's newest
-// notifications.
+// RetractNotice undoes NotifyAuthor: it deletes the author's unread notification of this kind about post p. It searches
+// only the newest maxUnseen notifications of the author.
 func RetractNotice(c store.Conn, kind string, p *content.Post) error {
 	_, err := c.Exec("DELETE FROM board_notifications WHERE id IN (SELECT w.id FROM (SELECT id, kind, post_id, read_at"+
 		" FROM board_notifications WHERE user_id = ? ORDER BY id DESC LIMIT ?) w"+
@@ -58,12 +58,12 @@ func (n *Notification) countReactions(c store.Conn) error {
 
 // Notices reports whether the actor is notified of reactions to its posts, and when its posts become answers.
 func (s *Service) Notices(ctx context.Context, a *rights.Actor) (bool, error) {
-	return kernel.Value(ctx, s.Read, func(c store.Conn) (yes bool, err error) {
-		return yes, c.Row("SELECT reaction_notices = 1 FROM board_users WHERE id = ?", a.ID()).Scan(&yes)
+	return kernel.Value(ctx, s.Read, func(c store.Conn) (enabled bool, err error) {
+		return enabled, c.Row("SELECT reaction_notices = 1 FROM board_users WHERE id = ?", a.ID()).Scan(&enabled)
 	})
 }
 
 // SetNotices sets whether the actor is notified of reactions and answers from now on.
-func (s *Service) SetNotices(ctx context.Context, a *rights.Actor, yes bool) error {
-	return s.Exec(ctx, "UPDATE board_users SET reaction_notices = ? WHERE id = ?", kernel.Bool(yes), a.ID())
+func (s *Service) SetNotices(ctx context.Context, a *rights.Actor, enabled bool) error {
+	return s.Exec(ctx, "UPDATE board_users SET reaction_notices = ? WHERE id = ?", kernel.Bool(enabled), a.ID())
 }

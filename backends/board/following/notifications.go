@@ -20,18 +20,18 @@ const KindWarning = "warning"
 // Notification is a notification of a member about a post.
 type Notification struct {
 	ID           int64
-	Kind         string
+	Kind         string // "reply", "thread", KindMention, KindReaction, KindAnswer or KindWarning
 	Thread, Post int64
-	Actor        string
+	Actor        string // the name of the member whose action the notification is about
 	Created      kernel.Moment
-	Read         kernel.Moment
-	Title        string
-	Count        int64 // for reactions: how many members have reacted by now
+	Read         kernel.Moment // 0 if the notification is unread
+	Title        string        // of the thread
+	Count        int64         // for reactions: how many members have reacted by now
 }
 
 const (
-	notificationBatch   = 100
-	notificationBatches = 20 // the maximum number of batches for one page if many notifications are hidden
+	notificationBatch   = 100 // how many notifications are read at once
+	notificationBatches = 20  // the maximum number of batches for one page if many notifications are hidden
 )
 
 // Notifications lists the actor's notifications of posts that the actor still sees, newest first. after is the previous
@@ -41,7 +41,7 @@ func (s *Service) Notifications(
 ) (list []Notification, next int64, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
 		list, next = nil, 0
-		last := after
+		last := after // the id of the last notification that was examined
 		if last == 0 {
 			last = math.MaxInt64
 		}
@@ -59,11 +59,10 @@ func (s *Service) Notifications(
 				}
 				last = n.ID
 				t, _, err := content.PostByID(c, a, n.Post, "")
-				if kernel.IsNotFound(err) && n.Kind == KindWarning {
-					list = append(list, n) // the member is notified although the post is deleted
-					continue
-				}
 				if kernel.IsNotFound(err) {
+					if n.Kind == KindWarning { // the member must see it although the post is deleted
+						list = append(list, n)
+					}
 					continue
 				}
 				if err != nil {
@@ -119,10 +118,12 @@ func (s *Service) Unseen(ctx context.Context, a *rights.Actor) (n int, err error
 			" (SELECT post_id, kind, read_at FROM board_notifications WHERE user_id = ? ORDER BY id DESC LIMIT ?) w"+
 			" JOIN board_post_ids i ON i.id = w.post_id JOIN board_threads t ON t.id = i.thread_id WHERE w.read_at IS NULL",
 			[]any{a.ID(), maxUnseen}, func(r store.Row) error {
-				var forum, owner, thread, author, post int64
+				var forum, threadAuthor, threadVisibility, postAuthor, postVisibility int64
 				var kind string
-				err := r.Scan(&forum, &owner, &thread, &author, &post, &kind)
-				if kind == KindWarning || a.Sees(forum, owner, owner, thread) && a.Sees(forum, owner, author, post) {
+				err := r.Scan(&forum, &threadAuthor, &threadVisibility, &postAuthor, &postVisibility, &kind)
+				sees := a.Sees(forum, threadAuthor, threadAuthor, threadVisibility) &&
+					a.Sees(forum, threadAuthor, postAuthor, postVisibility)
+				if sees || kind == KindWarning {
 					n++
 				}
 				return err

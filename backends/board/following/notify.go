@@ -47,6 +47,7 @@ func (a audience) sql() (condition string) {
 	return condition + notIgnored("s.user_id")
 }
 
+// args returns the arguments of the condition that sql returns. author is the id of the post's author.
 func (a audience) args(author int64) []any {
 	args := slices.Clone(a.ids)
 	if a.edited != 0 {
@@ -56,10 +57,10 @@ func (a audience) args(author int64) []any {
 }
 
 const (
-	// followersSeeing limits the followers who are checked one by one in a thread that is or was held.
-	followersSeeing = 1000
-	// caughtUp is the maximum number of replies of which one call of CatchUp notifies followers.
-	caughtUp = 100
+	// maxFollowersChecked limits the followers who are checked one by one in a thread that is or was held.
+	maxFollowersChecked = 1000
+	// maxCaughtUp is the maximum number of replies of which one call of CatchUp notifies followers.
+	maxCaughtUp = 100
 )
 
 // followersWhoSee selects the followers of a held thread who see the thread nevertheless.
@@ -73,8 +74,8 @@ func (s *Service) followersWhoSee(c store.Conn, t *content.Thread) (audience, er
 	err := c.All("SELECT f.user_id, COALESCE(g.group_id, 0) FROM (SELECT user_id FROM board_subscriptions"+
 		" WHERE target = 'thread' AND target_id = ? AND mode <> 'none' ORDER BY user_id LIMIT ?) f"+
 		" LEFT JOIN board_user_groups g ON g.user_id = f.user_id ORDER BY f.user_id, g.group_id",
-		[]any{t.ID, followersSeeing}, func(r store.Row) error {
-			var user, group int64
+		[]any{t.ID, maxFollowersChecked}, func(r store.Row) error {
+			var user, group int64 // a user has a row for each group, or one row with group 0
 			err := r.Scan(&user, &group)
 			if n := len(users); n == 0 || users[n-1].ID != user {
 				users = append(users, &rights.User{ID: user})
@@ -85,8 +86,8 @@ func (s *Service) followersWhoSee(c store.Conn, t *content.Thread) (audience, er
 			return err
 		})
 	for _, u := range users {
-		if f := access.Of(u.ID, u.Groups).Forums[t.Forum]; (&rights.Actor{User: u}).SeesWith(f.Visible, f.Mask, t.Author,
-			t.Author, t.Visibility) {
+		f, follower := access.Of(u.ID, u.Groups).Forums[t.Forum], &rights.Actor{User: u}
+		if follower.SeesWith(f.Visible, f.Mask, t.Author, t.Author, t.Visibility) {
 			to.ids = append(to.ids, u.ID)
 		}
 	}
@@ -102,12 +103,12 @@ func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
 	replies, err := store.List(c, content.ScanPost, "SELECT "+
 		content.PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.visibility = 0"+
 		" AND p.number > 1 AND p.created_at > ? ORDER BY p.id DESC LIMIT ?", t.ID,
-		s.Now().Add(-KeepNotifications).UnixMicro(), caughtUp)
+		s.Now().Add(-KeepNotifications).UnixMicro(), maxCaughtUp)
 	if err != nil || len(replies) == 0 {
 		return err
 	}
 	type pair struct{ user, post int64 }
-	notified := make(map[pair]bool)
+	notified := make(map[pair]bool) // the followers who have a notification of a post already
 	err = c.All("SELECT n.user_id, n.post_id FROM board_subscriptions s"+
 		" JOIN board_notifications n ON n.user_id = s.user_id"+
 		" WHERE s.target = 'thread' AND s.target_id = ? AND s.mode <> 'none' AND n.thread_id = ? AND n.post_id >= ?",
@@ -122,7 +123,7 @@ func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
 	}
 	since := make(map[int64]kernel.Moment) // when each follower began to follow
 	err = c.All("SELECT user_id, created_at FROM board_subscriptions WHERE target = 'thread' AND target_id = ?"+
-		" AND mode <> 'none' ORDER BY user_id LIMIT ?", []any{t.ID, followersSeeing}, func(r store.Row) error {
+		" AND mode <> 'none' ORDER BY user_id LIMIT ?", []any{t.ID, maxFollowersChecked}, func(r store.Row) error {
 		var user int64
 		var subscribed kernel.Moment
 		err := r.Scan(&user, &subscribed)
@@ -139,11 +140,11 @@ func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
 				to.ids = append(to.ids, user)
 			}
 		}
-		if err := s.notifyFollowers(c, &rights.Actor{User: &rights.User{ID: p.Author, Name: p.AuthorName}}, t, p.ID, "reply",
-			"thread", t.ID, to); err != nil {
+		author := &rights.User{ID: p.Author, Name: p.AuthorName}
+		if err := s.notifyFollowers(c, &rights.Actor{User: author}, t, p.ID, "reply", "thread", t.ID, to); err != nil {
 			return err
 		}
-		if err := s.Mention(c, &rights.User{ID: p.Author, Name: p.AuthorName}, t, p.ID, p.Mentioned()); err != nil {
+		if err := s.Mention(c, author, t, p.ID, p.Mentioned()); err != nil {
 			return err
 		}
 	}

@@ -50,7 +50,7 @@ func (s *Service) MarkForumRead(ctx context.Context, a *rights.Actor, forum int6
 	}
 	forums := []int64{forum}
 	if forum == 0 {
-		forums = forums[:0]
+		forums = nil
 		for _, id := range slices.Sorted(maps.Keys(a.Rights.Forums)) {
 			if a.In(id).Visible {
 				forums = append(forums, id)

@@ -56,8 +56,8 @@ type letterData struct {
 	language *locale.Language
 	Subject  string
 	BaseURL  string
-	End      string // link that unsubscribes; empty if there is none
-	Footer   string
+	End      string // the URL that unsubscribes; empty if there is none
+	Footer   string // the text at the end
 }
 
 // T translates a text into the mail's language; see locale.Language.Translate.
@@ -119,21 +119,21 @@ func (m *Mailer) letter(mailing *mails.Mailing) (*mail.Message, error) {
 	data := letterData{
 		Mailing: mailing, language: language, BaseURL: m.BaseURL, Subject: subject(language, mailing), Footer: m.Footer,
 	}
-	inText, inHTML := template(textLetter), template(htmlLetter)
-	if len(mailing.Messages) > 0 {
-		inText, inHTML = textMessage, htmlMessage
-	}
+	textTemplate, htmlTemplate := template(textLetter), template(htmlLetter)
 	switch {
 	case mailing.Link != nil:
-		inText, inHTML = textLink, htmlLink
-	case m.BaseURL != "":
+		textTemplate, htmlTemplate = textLink, htmlLink
+	case len(mailing.Messages) > 0:
+		textTemplate, htmlTemplate = textMessage, htmlMessage
+	}
+	if mailing.Link == nil && m.BaseURL != "" {
 		data.End = m.BaseURL + "/unsubscribe?token=" + mailing.Unsubscribe
 	}
 	var plain, rich bytes.Buffer
-	if err := inText.Execute(&plain, data); err != nil {
+	if err := textTemplate.Execute(&plain, data); err != nil {
 		return nil, err
 	}
-	if err := inHTML.Execute(&rich, data); err != nil {
+	if err := htmlTemplate.Execute(&rich, data); err != nil {
 		return nil, err
 	}
 	thread, list := grouping(mailing)

@@ -32,6 +32,7 @@ var Topics = []string{
 // each webhook.
 const MaxWebhooks = 20
 
+// newHooks returns the webhooks of a board.
 func newHooks(s *Server) *webhook.Hooks {
 	return webhook.New(webhook.Options{
 		DB: s.DB, Prefix: "board", Headers: "X-Board", Agent: "Tollgate-Board", Topics: Topics, Max: MaxWebhooks,

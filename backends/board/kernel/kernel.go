@@ -19,17 +19,18 @@ import (
 
 // Options are the options of a board that come from the configuration. All of them are optional.
 type Options struct {
-	// BaseURL is put before the paths of Location headers. Default: none.
+	// BaseURL is put before the paths of Location headers. Default: empty.
 	BaseURL string
 	// Offline closes the board to everybody except those with the right to see an offline board.
 	Offline bool
-	// HoldFirst is how many posts of a new member are held for approval. Default: 0.
+	// HoldFirst is how many first posts of each member are held for approval, unless administrators have changed that
+	// setting. Default: 0.
 	HoldFirst int64
-	// NoFlood switches the flood control off.
+	// NoFlood switches the flood control off, unless administrators have changed that setting.
 	NoFlood bool
-	// Keyring encrypts secrets in the database. Default: none.
+	// Keyring returns the keyring that encrypts secrets in the database. Default: secrets are not encrypted.
 	Keyring func() (keyring.Keyring, error)
-	// Attachments is the folder of attached files. Default: the database.
+	// Attachments is the folder of attached files. Default: files are stored in the database.
 	Attachments string
 	// Mails reports whether mails are sent, so that members can be asked to confirm an address. If Mails is nil, no
 	// mails are sent.

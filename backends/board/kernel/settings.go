@@ -48,36 +48,36 @@ type Settings struct {
 
 	ConfirmMail    bool   // new members must first open a link that is mailed to them
 	ReservedNames  string // names that new members cannot choose, one on each line
-	FormSeconds    int64  // a registration form sent sooner is refused; 0: no limit
+	FormSeconds    int64  // a registration form that is sent sooner after its page was requested is refused; 0: no limit
 	NetworkMembers int64  // members who may join from one network per day; 0: no limit
-	Question       string // that new members must answer; empty: no question
+	Question       string // a question that new members must answer; empty: no question
 	Answers        string // the accepted answers, one on each line
 
 	HoldFirst      int64 // the number of first posts of each member that are held
 	NewMemberPosts int64 // a member with fewer visible posts counts as new
 	NewMemberLinks int64 // a post of a new member with more links is held
-	NewMemberTwice int64 // a new member's post is held if it repeats one of this many newest posts; 0: not held
+	NewMemberTwice int64 // a new member's post is held if one of this many newest posts has the same text; 0: not held
 
 	WarningDays        int64 // the default number of days for which a warning counts
 	WarningHold        int64 // points from which all posts of a member are held; 0: never
 	WarningSuspend     int64 // points from which a member is suspended; 0: never
 	WarningSuspendDays int64
 
-	Flood           bool
-	FloodPosts      int64 // allowed at once
-	FloodSeconds    int64 // until one more is allowed
-	NewFloodPosts   int64
-	NewFloodSeconds int64
-	EditsPerMinute  int64
+	Flood           bool  // whether the flood control is on
+	FloodPosts      int64 // posts that a member may send at once
+	FloodSeconds    int64 // until one more post is allowed; 0: no limit
+	NewFloodPosts   int64 // like FloodPosts, for new members
+	NewFloodSeconds int64 // like FloodSeconds, for new members
+	EditsPerMinute  int64 // 0: no limit
 	// ReactionsPerMinute limits reactions and votes in polls together; 0: no limit.
 	ReactionsPerMinute int64
-	ThreadsPerHour     int64
-	PostsPerHour       int64
+	ThreadsPerHour     int64 // 0: no limit
+	PostsPerHour       int64 // 0: no limit
 
-	Reactions string // that members can give to posts, one on each line; empty: none
+	Reactions string // the reactions that members can give to posts, one on each line; empty: none
 
-	MaxTokens int64
-	TokenDays int64
+	MaxTokens int64 // the number of valid API tokens that one member may have
+	TokenDays int64 // the default number of days for which a new token is valid
 
 	MaxAttachments int64 // per post
 	AttachmentKiB  int64 // size of one attachment
@@ -118,14 +118,15 @@ const (
 // Setting describes one setting: how it is stored, checked and shown in the form.
 type Setting struct {
 	Name    string // in the table board_settings and in forms
-	Section string
+	Section string // the heading above the setting in the form
 	Label   string
-	Hint    string
-	Kind    string
-	Min     int64 // the smallest number, or the smallest number of characters
-	Max     int64
-	Choices []string
+	Hint    string   // explains the setting in the form; may be empty
+	Kind    string   // KindLine, …
+	Min     int64    // the lowest number, or the lowest number of characters of a text
+	Max     int64    // the highest number, or the highest number of characters of a text
+	Choices []string // the possible values, for KindChoice
 
+	// field returns a pointer to the setting's field of Settings: a *string, *int64 or *bool.
 	field func(*Settings) any
 }
 
@@ -199,11 +200,11 @@ func AllSettings() []Setting {
 		},
 		{
 			Name: "registration", Section: general, Label: "Registration",
-			Hint: "Open: at once. Approval: an administrator lets each member in. Closed: nobody joins.",
+			Hint: "Open: members join at once. Approval: an administrator approves each new member. Closed: nobody can join.",
 			Kind: KindChoice, Choices: []string{RegistrationOpen, RegistrationApproval, RegistrationClosed},
 			field: func(s *Settings) any { return &s.Registration },
 		},
-		flag(general, SettingOffline, "Offline", "Pages and API answer 503 to all but those who may see it.",
+		flag(general, SettingOffline, "Offline", "Only members with the right to see an offline board can use it; others get status 503.",
 			func(s *Settings) *bool { return &s.Offline }),
 		{
 			Name: "offline_message", Section: general, Label: "Message while offline", Kind: KindText, Max: 1000,
@@ -211,36 +212,38 @@ func AllSettings() []Setting {
 		},
 		{
 			Name: "tags", Section: general, Label: "Tags of threads",
-			Hint: "List: those that administrators have made. Free: authors write what they like.",
+			Hint: "List: authors choose among the tags of administrators. Free: authors may write any tag.",
 			Kind: KindChoice, Choices: []string{TagsList, TagsFree}, field: func(s *Settings) any { return &s.Tags },
 		},
-		flag(general, "polls", "Polls", "Whoever starts a thread may add one. Those that are there stay.",
+		flag(general, "polls", "Polls", "The author of a new thread may add a poll. If this is off, existing polls stay.",
 			func(s *Settings) *bool { return &s.Polls }),
-		flag(general, "images", "Images in posts", "Images from https addresses. Applies to new posts from then on.",
+		flag(general, "images", "Images in posts", "Posts may show images from https addresses. A change applies to new posts.",
 			func(s *Settings) *bool { return &s.Images }),
 
 		flag(joining, "confirm_mail", "New members confirm their mail address",
-			"They open a link that is mailed to them first. Otherwise they are in at once, and mails wait for that. Where no"+
-				" mails are sent nothing is confirmed.", func(s *Settings) *bool { return &s.ConfirmMail }),
+			"New members must first open a link that is mailed to them. If this is off, they join at once, but get no other"+
+				" mails before they open the link. Has no effect on a board that sends no mails.",
+			func(s *Settings) *bool { return &s.ConfirmMail }),
 		number(joining, "form_seconds", "Shortest time to fill in the form",
-			"Seconds. Programs send it at once; 0: no matter when.", 0, 60, func(s *Settings) *int64 { return &s.FormSeconds }),
+			"Seconds. A form that is sent sooner is refused, because programs send forms at once. 0: no limit.",
+			0, 60, func(s *Settings) *int64 { return &s.FormSeconds }),
 		number(joining, "network_members", "New members of one network a day",
-			"A network is 256 addresses of IPv4, or a /56 of IPv6. 0: no limit.",
+			"A network is a /24 of IPv4 or a /56 of IPv6 addresses. 0: no limit.",
 			0, 10_000, func(s *Settings) *int64 { return &s.NetworkMembers }),
 		{
 			Name: "question", Section: joining, Label: "Question to new members",
-			Hint: "One that your members can answer and programs cannot. Empty: none.",
+			Hint: "Choose a question that your members can answer and programs cannot. Empty: no question.",
 			Kind: KindLine, Max: 200, field: func(s *Settings) any { return &s.Question },
 		},
 		{
 			Name: "answers", Section: joining, Label: "Right answers",
-			Hint: "One on each line. Capitals, spaces and signs do not count.",
+			Hint: "One on each line. Case, spaces and punctuation are ignored.",
 			Kind: KindText, Max: 1000, field: func(s *Settings) any { return &s.Answers },
 		},
 		{
 			Name: "reserved_names", Section: joining, Label: "Reserved names",
-			Hint: "One on each line. Nobody registers with them or what looks like them, nor with admin, moderator, support" +
-				" and the like.",
+			Hint: "One on each line. New members cannot choose these names or names that look like them. Names such as admin," +
+				" moderator and support are always reserved.",
 			Kind: KindText, Max: 4000, field: func(s *Settings) any { return &s.ReservedNames },
 		},
 
@@ -251,37 +254,39 @@ func AllSettings() []Setting {
 			1, 1000, func(s *Settings) *int64 { return &s.MinMessage }),
 		number(texts, "message_max", "Longest message", "Characters.",
 			100, 60_000, func(s *Settings) *int64 { return &s.MaxMessage }),
-		number(texts, "words_max", "Most words of a message", "A forum may set fewer.",
+		number(texts, "words_max", "Most words of a message", "A forum may set a lower limit.",
 			10, MaxWords, func(s *Settings) *int64 { return &s.MaxWords }),
 		number(texts, "duplicate_seconds", "Same text twice",
-			"Refused in the same thread within so many seconds; 0: allowed.",
+			"A text that its author repeats in the same thread within this many seconds is refused; 0: allowed.",
 			0, 86_400, func(s *Settings) *int64 { return &s.DuplicateSeconds }),
-		number(texts, "edit_grace_seconds", "Edits without a note", "Within so many seconds of posting.",
+		number(texts, "edit_grace_seconds", "Edits without a note", "An edit by the author within this many seconds of posting is not shown.",
 			0, 86_400, func(s *Settings) *int64 { return &s.EditGraceSeconds }),
 		{
 			Name: "reactions", Section: texts, Label: "Reactions to posts",
-			Hint: "One on each line, at most 8 of up to 20 characters. Empty: none. One that is left out stays on posts that have it.",
+			Hint: "One on each line, at most 8, each of up to 20 characters. Empty: no reactions. Posts keep reactions that you" +
+				" remove here.",
 			Kind: KindText, Max: 200, field: func(s *Settings) any { return &s.Reactions },
 		},
 
-		number(newcomers, "hold_first", "Hold the first posts", "So many posts of each member wait for approval.",
+		number(newcomers, "hold_first", "Hold the first posts", "This many first posts of each member wait for approval.",
 			0, 1000, func(s *Settings) *int64 { return &s.HoldFirst }),
 		number(newcomers, "new_member_posts", "A member is new below",
-			"Visible posts; limits below and the flood control for new members count until then.",
+			"A member with fewer visible posts is new. The limits below and the flood control for new members then apply.",
 			0, 1000, func(s *Settings) *int64 { return &s.NewMemberPosts }),
-		number(newcomers, "new_member_links", "Links of a new member", "More of them hold the post.",
+		number(newcomers, "new_member_links", "Links of a new member", "A post of a new member with more links waits for approval.",
 			0, 100, func(s *Settings) *int64 { return &s.NewMemberLinks }),
 
 		number(newcomers, "new_member_twice", "Same text by a new member",
-			"Held where one of so many last posts of the board has it; 0: not held. Texts below 20 characters do not count.",
+			"A post waits for approval if one of this many newest posts of the board has the same text; 0: not compared. Texts"+
+				" with fewer than 20 characters are not compared.",
 			0, 1000, func(s *Settings) *int64 { return &s.NewMemberTwice }),
 
-		number(warnings, "warning_days", "Days a warning counts", "What the form of a warning begins with; 0: for ever.",
+		number(warnings, "warning_days", "Days a warning counts", "The default in the form for a warning; 0: for ever.",
 			0, 3650, func(s *Settings) *int64 { return &s.WarningDays }),
-		number(warnings, "warning_hold", "Points that hold posts", "Every post of the member waits for approval; 0: never."+
-			" Applies with the member's next warning.",
+		number(warnings, "warning_hold", "Points that hold posts", "From this many points, all posts of the member wait for"+
+			" approval; 0: never. A change applies with the member's next warning.",
 			0, 1000, func(s *Settings) *int64 { return &s.WarningHold }),
-		number(warnings, "warning_suspend", "Points that suspend", "The member may read but not write; 0: never.",
+		number(warnings, "warning_suspend", "Points that suspend", "From this many points, the member may read but not write; 0: never.",
 			0, 1000, func(s *Settings) *int64 { return &s.WarningSuspend }),
 		number(warnings, "warning_suspend_days", "Days of a suspension", "",
 			1, 3650, func(s *Settings) *int64 { return &s.WarningSuspendDays }),
@@ -303,16 +308,16 @@ func AllSettings() []Setting {
 		number(flood, "posts_per_hour", "Posts an hour", "0: no limit.",
 			0, 10_000, func(s *Settings) *int64 { return &s.PostsPerHour }),
 
-		number(tokens, "tokens_max", "Tokens of a member", "Valid ones at a time.",
+		number(tokens, "tokens_max", "Tokens of a member", "The maximum number of valid tokens.",
 			0, 100, func(s *Settings) *int64 { return &s.MaxTokens }),
-		number(tokens, "token_days", "Days a token lasts", "What the form of a new token begins with.",
+		number(tokens, "token_days", "Days a token lasts", "The default in the form for a new token.",
 			1, 3650, func(s *Settings) *int64 { return &s.TokenDays }),
 
-		number(files, "attachments_max", "Attachments of a post", "0: none.",
+		number(files, "attachments_max", "Attachments of a post", "The maximum number; 0: no attachments.",
 			0, 100, func(s *Settings) *int64 { return &s.MaxAttachments }),
 		number(files, "attachment_kib", "Largest attachment", "KiB.",
 			1, MaxAttachmentKiB, func(s *Settings) *int64 { return &s.AttachmentKiB }),
-		number(files, "member_mib", "Attachments of a member", "MiB of all together; 0: no limit.",
+		number(files, "member_mib", "Attachments of a member", "MiB in total; 0: no limit.",
 			0, 1_000_000, func(s *Settings) *int64 { return &s.MemberMiB }),
 	}
 }
@@ -320,7 +325,8 @@ func AllSettings() []Setting {
 // LoadSettings returns the stored settings. defaults holds the values of settings that are not stored or whose stored
 // value is no longer valid; callers usually pass DefaultSettings.
 func LoadSettings(c store.Conn, defaults Settings) (Settings, error) {
-	stored := make(map[string]string)
+	settings := defaults
+	stored := make(map[string]string) // the values, by name
 	err := c.All("SELECT name, value FROM board_settings", nil, func(r store.Row) error {
 		var name, value string
 		err := r.Scan(&name, &value)
@@ -329,10 +335,10 @@ func LoadSettings(c store.Conn, defaults Settings) (Settings, error) {
 	})
 	for _, setting := range AllSettings() {
 		if value, ok := stored[setting.Name]; ok {
-			_ = setting.Put(&defaults, value) // a value that is no longer within the bounds is ignored
+			_ = setting.Put(&settings, value) // a value that is no longer within the bounds is ignored
 		}
 	}
-	return defaults, err
+	return settings, err
 }
 
 // Tag returns the entity tag of the settings, which changes whenever a setting changes.
@@ -341,16 +347,17 @@ func (s *Settings) Tag() string { return Tag(s) }
 // Contradictions returns an error for each setting whose value is valid alone but contradicts another setting.
 func (s *Settings) Contradictions() (wrong []error) {
 	if s.MinTitle > s.MaxTitle {
-		wrong = append(wrong, Invalid("title_min", "range", "Shortest title: is longer than the longest"))
+		wrong = append(wrong, Invalid("title_min", "range", "Shortest title: must not be longer than the longest title"))
 	}
 	if s.MinMessage > s.MaxMessage {
-		wrong = append(wrong, Invalid("message_min", "range", "Shortest message: is longer than the longest"))
+		wrong = append(wrong, Invalid("message_min", "range", "Shortest message: must not be longer than the longest message"))
 	}
 	if s.Question != "" && strings.TrimSpace(s.Answers) == "" {
-		wrong = append(wrong, Invalid("answers", "required", "Right answers: give one at least, for the question"))
+		wrong = append(wrong, Invalid("answers", "required", "Right answers: enter at least one answer to the question"))
 	}
-	for _, kind := range s.ReactionKinds() {
-		if len(s.ReactionKinds()) > 8 || utf8.RuneCountInString(kind) > 20 {
+	kinds := s.ReactionKinds()
+	for _, kind := range kinds {
+		if len(kinds) > 8 || utf8.RuneCountInString(kind) > 20 {
 			return append(wrong, Invalid("reactions", "length", "Reactions to posts: at most 8, each of up to 20 characters"))
 		}
 	}
@@ -400,5 +407,5 @@ const (
 // MaxAttachmentKiB is the largest size, in KiB, that administrators can allow for an attachment.
 const MaxAttachmentKiB = 100 << 10
 
-// offlineRetry is the Retry-After of a board that is offline.
+// offlineRetry is the Retry-After of answers while the board is offline.
 const offlineRetry = 5 * time.Minute

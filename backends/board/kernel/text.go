@@ -29,7 +29,7 @@ func (s *Settings) CheckTitle(title string) (string, error) {
 		return "", Invalid("title", "too_long", fmt.Sprintf("the title has %d characters, at most %d are allowed",
 			n, s.MaxTitle))
 	case text.Words(title) == 0:
-		return "", Invalid("title", "no_words", "the title must have a word")
+		return "", Invalid("title", "no_words", "the title must have at least one word")
 	}
 	return title, nil
 }

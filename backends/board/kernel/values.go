@@ -79,11 +79,11 @@ func Marks(n int) string { return "?" + strings.Repeat(", ?", n-1) }
 
 // Tag returns the HTTP entity tag (ETag) of a response: a hash of the JSON of view.
 func Tag(view any) string {
-	text, err := json.Marshal(view)
+	encoded, err := json.Marshal(view)
 	if err != nil {
-		panic(err) // views are plain structs and maps
+		panic(err) // cannot happen: views are plain structs and maps
 	}
-	return rest.ETag(text)
+	return rest.ETag(encoded)
 }
 
 // SortBy sorts list in ascending order of key.
@@ -99,7 +99,8 @@ func NilIfZero[T ~int64](n T) *T {
 	return &n
 }
 
-// JoinDetail joins two parts of the detail of a log entry with a colon. If second is empty, it returns first alone.
+// JoinDetail joins two parts of the detail of an entry in the moderation log with a colon. If second is empty, it returns
+// first alone.
 func JoinDetail(first, second string) string {
 	if second == "" {
 		return first
@@ -107,5 +108,6 @@ func JoinDetail(first, second string) string {
 	return first + ": " + second
 }
 
-// ForLog shortens a value for a log entry. It returns "none" for an empty value.
+// ForLog shortens a value to at most 60 characters for an entry of the moderation log. It returns "none" for an empty
+// value.
 func ForLog(value string) string { return cmp.Or(text.Short(value, 60), "none") }

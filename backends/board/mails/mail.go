@@ -22,18 +22,22 @@ import (
 )
 
 const (
-	MailLease    = 5 * time.Minute // how long a node has claimed a mailing
+	// MailLease is how long a claim lasts; see ClaimMail.
+	MailLease = 5 * time.Minute
+	// MailAttempts is the number of failed attempts after which a mailing is given up.
 	MailAttempts = 8
-	mailThreads  = 50  // the most threads that one mail shows
-	mailPosts    = 3   // the most posts that a mail shows of one thread
-	mailRows     = 500 // the most rows of board_mails in one mailing
-	mailExcerpt  = 400 // the most characters that a mail shows of one post
+
+	mailThreads = 50  // the maximum number of threads that one mail shows
+	mailPosts   = 3   // the maximum number of posts that a mail shows of one thread
+	mailRows    = 500 // the maximum number of rows of board_mails in one mailing
+	mailExcerpt = 400 // the maximum number of characters that a mail shows of one post
 )
 
 // Recipient is a member with mail that waits to be sent.
 type Recipient struct {
 	User int64
-	Mode string // instant, daily or weekly, or the kind of a link
+	// Mode is instant, daily, weekly, following.MentionMode, conversations.MailMode, or the kind of a link.
+	Mode string
 }
 
 // DueMail lists at most limit recipients whose mail is due. Those who wait for a link come first, then those who have
@@ -108,9 +112,11 @@ type MailPost struct {
 // mailRow is a row of board_mails. thread is the id of the thread, of the conversation or, for a mail with a link, of
 // the link.
 type mailRow struct {
-	id, thread, first, last, attempts int64
-	source                            string
-	created                           kernel.Moment
+	id, thread  int64
+	first, last int64  // the ids of the first and the last post or message
+	attempts    int64  // how often sending the mail has failed
+	source      string // thread, forum, following.MentionMode, conversations.MailMode or accounts.LinkSource
+	created     kernel.Moment
 }
 
 // ClaimMail claims a recipient's waiting mail for this node. It composes the mail from the content that the member may
@@ -161,8 +167,8 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 	if err != nil {
 		return err
 	}
-	joins := m.Mode == accounts.LinkJoin && (a.Unconfirmed() || a.User.State == "awaiting")
-	if a.CheckBlocked(s.Moment()) != nil && !joins {
+	isJoining := m.Mode == accounts.LinkJoin && (a.Unconfirmed() || a.User.State == "awaiting")
+	if a.CheckBlocked(s.Moment()) != nil && !isJoining {
 		return nil
 	}
 	m.Name, m.Board, m.Language = a.User.Name, a.Rights.Settings.Name, a.User.Language
@@ -242,18 +248,20 @@ func (s *Service) mailThread(
 	}
 	// A mail row can come from following the thread or its forum. The member may have unfollowed either of them since.
 	m = MailThread{ID: t.ID, Forum: t.Forum, Title: t.Title, Slug: t.Slug, source: "thread", target: t.ID}
-	const thread = " FROM board_posts p WHERE p.thread_id = ? AND p.id >= ? AND p.id <= ? AND p.visibility = 0" +
+	posts := " FROM board_posts p WHERE p.thread_id = ? AND p.id >= ? AND p.id <= ? AND p.visibility = 0" +
 		" AND COALESCE(p.author_id, 0) <> ?" +
 		" AND NOT EXISTS (SELECT 1 FROM board_blocks b WHERE b.user_id = ? AND b.blocked_id = p.author_id)"
-	posts, args := thread, append(make([]any, 0, 7+len(late)), t.ID, r.first, r.last, a.ID(), a.ID())
-	if current, err := subscribed(c, a, m); err != nil {
+	args := append(make([]any, 0, 7+len(late)), t.ID, r.first, r.last, a.ID(), a.ID())
+	current, err := subscribed(c, a, m)
+	if err != nil {
 		return m, err
-	} else if current != mode {
+	}
+	if current != mode {
 		m.source, m.target = "forum", t.Forum
 		if current, err = subscribed(c, a, m); err != nil || current != mode {
 			return MailThread{}, err
 		}
-		posts += " AND p.number = 1"
+		posts += " AND p.number = 1" // followers of a forum get only the first post of a thread
 	}
 	var read int64
 	err = c.Row("SELECT last_read_post_id FROM board_thread_reads WHERE user_id = ? AND thread_id = ?",
@@ -289,6 +297,7 @@ func (m *MailThread) read(c store.Conn, a *rights.Actor, posts string, args []an
 	return err
 }
 
+// subscribed returns the mode in which the member now follows the target of m, or an empty string.
 func subscribed(c store.Conn, a *rights.Actor, m MailThread) (mode string, err error) {
 	return following.Subscribed(c, a.ID(), m.source, m.target)
 }
@@ -338,11 +347,11 @@ func (s *Service) MailSent(ctx context.Context, m *Mailing) error {
 // MailFailed schedules another attempt of a mailing that could not be sent, and reports whether there will be one.
 // After MailAttempts attempts the mailing is given up.
 func (s *Service) MailFailed(ctx context.Context, m *Mailing) (again bool, err error) {
-	tries := m.rows[0].attempts + 1
-	if tries >= MailAttempts {
+	attempts := m.rows[0].attempts + 1
+	if attempts >= MailAttempts {
 		return false, s.MailSent(ctx, m)
 	}
-	return true, s.postpone(ctx, m, tries, s.Now().Add(jobs.Backoff(tries)))
+	return true, s.postpone(ctx, m, attempts, s.Now().Add(jobs.Backoff(attempts)))
 }
 
 // MailHeld postpones a mailing until a time, without counting an attempt.
@@ -394,9 +403,9 @@ func (s *Service) ReadUnsubscription(token string) (u Unsubscription, err error)
 	if !ok || len(raw) != unsubscribeSize {
 		return u, kernel.NotFound()
 	}
-	number := func(raw []byte) int64 { return int64(binary.BigEndian.Uint64(raw)) } //nolint:gosec // we made it
-	u = Unsubscription{user: number(raw), id: number(raw[9:])}
-	switch raw[8] {
+	id := func(raw []byte) int64 { return int64(binary.BigEndian.Uint64(raw)) } //nolint:gosec // it was an int64
+	u = Unsubscription{user: id(raw), id: id(raw[9:])}
+	switch raw[8] { // the kind
 	case 't':
 		u.target = "thread"
 	case 'f':

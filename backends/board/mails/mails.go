@@ -1,5 +1,6 @@
 // Package mails decides which mails members get, and when: about new posts in the threads and forums that they follow,
-// at once or in digests, and with links for their accounts. Package jobs sends the mails.
+// at once or in digests, about mentions and private messages, and with links for their accounts. Package jobs sends the
+// mails.
 package mails
 
 import (

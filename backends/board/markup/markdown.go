@@ -20,6 +20,7 @@ var (
 	markdownPlain = sync.OnceValue(func() *text.Markdown { return newMarkdown(false) })
 )
 
+// newMarkdown returns a renderer of posts. images is whether it renders images of other hosts.
 func newMarkdown(images bool) *text.Markdown {
 	return text.NewMarkdown(text.Options{Images: images, Scheme: scheme, Valid: isFile, Place: placeFile})
 }
@@ -28,8 +29,8 @@ func newMarkdown(images bool) *text.Markdown {
 func Render(message string) string { return markdown().Render(message) }
 
 // RenderBy works like Render. The settings determine whether the HTML has images of other hosts.
-func RenderBy(set *kernel.Settings, message string) string {
-	if set.Images {
+func RenderBy(settings *kernel.Settings, message string) string {
+	if settings.Images {
 		return Render(message)
 	}
 	return markdownPlain().Render(message)
@@ -51,9 +52,10 @@ func outdated(message, html string, version int64) bool {
 	case Version:
 		return false
 	case 1, 2:
-		return version == 1 && (strings.Contains(message, scheme+":") || strings.Contains(message, "/attachments/")) ||
-			strings.Contains(html, `<a rel="`) ||
-			(strings.Contains(message, "://") || strings.Contains(message, "www.")) && !text.IsASCII(message)
+		hasFiles := strings.Contains(message, scheme+":") || strings.Contains(message, "/attachments/")
+		hasEmptyLinks := strings.Contains(html, `<a rel="`)
+		hasCutLinks := (strings.Contains(message, "://") || strings.Contains(message, "www.")) && !text.IsASCII(message)
+		return version == 1 && hasFiles || hasEmptyLinks || hasCutLinks
 	}
 	return true
 }

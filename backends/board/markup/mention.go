@@ -19,7 +19,7 @@ import (
 const (
 	// MaxMentions limits the members that a text mentions. Further mentions stay text.
 	MaxMentions = 10
-	longestName = 40 // characters
+	longestName = 40 // the maximum number of characters of a member's name
 )
 
 // mention matches a mention with the character before it. Group 1 is a name in quotes, and group 2 a name without
@@ -63,8 +63,9 @@ func Linked(rendered string, ids map[string]int64) string {
 		return rendered
 	}
 	return eachText(rendered, func(raw string) string {
-		plain, written := html.UnescapeString(raw), 0
+		plain := html.UnescapeString(raw)
 		var out strings.Builder
+		written := 0 // the offset in plain up to which out has the text
 		for _, match := range mention.FindAllStringSubmatchIndex(plain, -1) {
 			name, start, end := nameIn(plain, match)
 			id := ids[text.Fold(name)]
@@ -85,12 +86,12 @@ func Linked(rendered string, ids map[string]int64) string {
 // nameIn returns the name in a match of the expression mention, and the offsets in the text where the mention starts
 // and ends. If no member can have the name, it returns an empty name.
 func nameIn(plain string, match []int) (name string, start, end int) {
-	first, last, end := match[4], match[5], match[5]
-	if start = first - 1; match[2] >= 0 {
-		first, last, end = match[2], match[3], match[3]+1
-		start = first - 2
+	if match[2] >= 0 { // group 1: @"name"
+		name, start, end = plain[match[2]:match[3]], match[2]-len(`@"`), match[3]+len(`"`)
+	} else { // group 2: @name
+		name, start, end = plain[match[4]:match[5]], match[4]-len("@"), match[5]
 	}
-	if name = plain[first:last]; utf8.RuneCountInString(name) > longestName {
+	if utf8.RuneCountInString(name) > longestName {
 		return "", start, end
 	}
 	return name, start, end
@@ -99,6 +100,7 @@ func nameIn(plain string, match []int) (name string, start, end int) {
 // mentionStart is the beginning of a mention's link in stored HTML.
 const mentionStart = `<a class="mention" href="/members/`
 
+// mentioned matches the beginning of a mention's link. Its group is the id of the member.
 var mentioned = regexp.MustCompile(regexp.QuoteMeta(mentionStart) + `([1-9][0-9]{0,17})">`)
 
 // Mentioned returns the ids of the members that stored HTML mentions, in order of occurrence and without duplicates.
@@ -123,7 +125,7 @@ func eachText(rendered string, change func(raw string) string) string {
 		return rendered
 	}
 	var out strings.Builder
-	skipped := 0 // open elements whose text is not changed
+	skipped := 0 // the number of open elements whose text is not changed
 	z := tokens.NewTokenizer(strings.NewReader(rendered))
 	for {
 		kind := z.Next()

@@ -13,6 +13,7 @@ import (
 // URL. Stored HTML contains attachment:NAME or attachment:/ID, since a new post has no id yet when its text is
 // rendered. When the HTML is shown, these references are replaced by paths.
 
+// scheme is the URL scheme of references to files of the board.
 const scheme = "attachment"
 
 // filePath matches the path of a file on the pages or in the API.
@@ -20,15 +21,15 @@ var filePath = regexp.MustCompile(`^(?:` + kernel.Mount + `)?/attachments(/[1-9]
 
 // placeFile converts the destination of a link or image to the reference that stored HTML contains, if it is a file of
 // the board. Other destinations are returned unchanged.
-func placeFile(to []byte) []byte {
-	if match := filePath.FindSubmatch(to); match != nil {
+func placeFile(destination []byte) []byte {
+	if match := filePath.FindSubmatch(destination); match != nil {
 		return append([]byte(scheme+":"), match[1]...)
 	}
-	name, ok := strings.CutPrefix(string(to), scheme+":")
+	name, ok := strings.CutPrefix(string(destination), scheme+":")
 	if !ok {
-		return to
+		return destination
 	}
-	if plain, err := url.PathUnescape(name); err == nil { // spaces can be written either way
+	if plain, err := url.PathUnescape(name); err == nil { // authors may write spaces escaped or not
 		name = plain
 	}
 	return []byte(scheme + ":" + url.PathEscape(name))
@@ -49,17 +50,18 @@ func isFile(u *url.URL) bool {
 	return blob.CheckName(name) == nil
 }
 
-// WithPaths replaces references to files in stored HTML by paths. It finds them only in src and href attributes,
-// because quotes in texts are escaped.
+// WithPaths replaces references to files in the stored HTML of a post by paths. post is the post's id. It finds
+// references only in src and href attributes, because quotes in texts are escaped.
 func WithPaths(html string, post int64) string {
 	if !strings.Contains(html, `="`+scheme+`:`) {
 		return html
 	}
 	const src, href = ` src="`, ` href="`
-	const named, byID = scheme + ":", scheme + ":/"
+	const byName, byID = scheme + ":", scheme + ":/"
 	path := FilesPath(post)
-	return strings.NewReplacer(src+byID, src+"/attachments/", src+named, src+path, href+byID, href+"/attachments/",
-		href+named, href+path).Replace(html)
+	// The replacer tries its arguments in their order, so byID must come before byName.
+	return strings.NewReplacer(src+byID, src+"/attachments/", src+byName, src+path, href+byID, href+"/attachments/",
+		href+byName, href+path).Replace(html)
 }
 
 // FilesPath returns the path below which the files of a post are served by name.

@@ -11,20 +11,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// The actions of Apply. Some apply to posts, and some to the threads of the posts.
+// The actions of Apply. Delete and Approve apply to posts, the others to the threads of the posts.
 const (
 	Delete  = "delete"
 	Approve = "approve"
 	Lock    = "lock"
 	Unlock  = "unlock"
-	Move    = "move" // threads to another forum
+	Move    = "move" // to another forum
 )
 
 // Bulk is a decision about many posts.
 type Bulk struct {
-	Posts []int64 // at most AtOnce
-	Do    string
-	Forum int64 // for Move
+	Posts []int64 // ids, at most AtOnce
+	Do    string  // an action of Apply
+	Forum int64   // for Move: the forum to which the threads move
 	// Seen holds, by post id, the Tag of each post as the moderator saw it. A post that has changed since is not
 	// approved.
 	Seen map[int64]string
@@ -32,15 +32,15 @@ type Bulk struct {
 
 // Outcome is the result of Apply.
 type Outcome struct {
-	Done    int
+	Done    int // how many posts or threads were changed
 	Refused []Refused
 }
 
 // Refused is a post or thread to which an action could not be applied.
 type Refused struct {
 	Title string // of the thread
-	Post  int64
-	Why   string
+	Post  int64  // the id of the chosen post
+	Why   string // the message of the error
 }
 
 // Apply applies an action to posts or, for an action on threads, to the threads of the posts. Each post or thread gets
@@ -51,14 +51,13 @@ func (s *Service) Apply(ctx context.Context, a *rights.Actor, bulk Bulk) (out Ou
 	if err != nil {
 		return out, err
 	}
-	done := make(map[int64]bool) // the threads that an action was applied to
+	onThreads := bulk.Do != Delete && bulk.Do != Approve
+	visited := make(map[int64]bool) // the threads to which the action was applied
 	for _, item := range chosen {
-		if bulk.Do != Delete && bulk.Do != Approve {
-			if done[item.Thread.ID] {
-				continue
-			}
-			done[item.Thread.ID] = true
+		if onThreads && visited[item.Thread.ID] {
+			continue // another of its posts was chosen too
 		}
+		visited[item.Thread.ID] = true
 		err := s.apply(ctx, a, item, bulk)
 		refusal, refused := apierror.From(err)
 		switch {
@@ -80,7 +79,7 @@ func (s *Service) apply(ctx context.Context, a *rights.Actor, item Item, bulk Bu
 	case Delete:
 		changed, err := s.posts.Delete(ctx, a, item.Thread.ID, item.Post.ID, nil)
 		if err == nil && !changed {
-			err = kernel.Conflict("this post is deleted already")
+			err = kernel.Conflict("this post is already deleted")
 		}
 		return err
 	case Approve:
@@ -106,7 +105,8 @@ type Item struct {
 	Thread *content.Thread
 }
 
-// Chosen returns the posts with the given ids, in the order of the ids, except those that the actor does not see.
+// Chosen returns the posts with the given ids, in the order of the ids, except those that the actor does not see. It
+// returns an error if ids is empty or has more than AtOnce ids.
 func (s *Service) Chosen(ctx context.Context, a *rights.Actor, ids []int64) (list []Item, err error) {
 	if ids, err = sorted(ids); err != nil {
 		return nil, err

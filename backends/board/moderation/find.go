@@ -3,6 +3,7 @@ package moderation
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
@@ -14,7 +15,7 @@ import (
 
 // Query selects posts for moderators. Empty fields select all.
 type Query struct {
-	Words    string // visible posts with these words
+	Words    string // only visible posts that contain these words
 	Member   string // the name of the author
 	Forum    int64
 	From, To kernel.Moment // when the posts were written: from From on, and before To
@@ -26,13 +27,13 @@ type Query struct {
 // maxExamined limits how many posts Find examines for a page if no index can select the matching posts.
 const maxExamined = 5000
 
-// moderates lists the rights that let a member choose posts in a forum; one of them is sufficient.
-var moderates = []rights.Mask{rights.PostDeleteOthers, rights.ContentApprove, rights.ThreadLock, rights.ThreadMove}
+// moderatorRights lists the rights that let a member choose posts in a forum; one of them is sufficient.
+var moderatorRights = []rights.Mask{rights.PostDeleteOthers, rights.ContentApprove, rights.ThreadLock, rights.ThreadMove}
 
 // Forums lists the forums that the actor moderates. It returns Forbidden if the actor moderates no forum.
 func (s *Service) Forums(ctx context.Context, a *rights.Actor) (forums []int64, err error) {
 	for _, id := range a.Rights.Access.Order {
-		for _, right := range moderates {
+		for _, right := range moderatorRights {
 			if a.ReadsAll(id) && a.Has(id, right) {
 				forums = append(forums, id)
 				break
@@ -63,7 +64,7 @@ func (s *Service) Find(ctx context.Context, a *rights.Actor, q Query) (items []I
 		return nil, 0, kernel.NotFound()
 	}
 	if q.Words != "" {
-		return s.withWords(ctx, a, q, forums)
+		return s.findWords(ctx, a, q, forums)
 	}
 	err = s.Read(ctx, func(c store.Conn) error {
 		items, next, err = find(c, a, q, forums)
@@ -72,27 +73,27 @@ func (s *Service) Find(ctx context.Context, a *rights.Actor, q Query) (items []I
 	return items, next, err
 }
 
-// withWords returns a page of those posts in forums that contain the words of the query and match the rest of the
+// findWords returns a page of those posts in forums that contain the words of the query and match the rest of the
 // query. next is the After of the next page, or 0 on the last page.
-func (s *Service) withWords(
+func (s *Service) findWords(
 	ctx context.Context, a *rights.Actor, q Query, forums []any,
 ) (items []Item, next int64, err error) {
 	found, next, err := s.search.Find(ctx, a, search.Query{
 		Text: q.Words, Forum: q.Forum, Author: q.Member, After: q.After, Limit: q.Limit,
 	})
-	moderated := make(map[any]bool)
-	for _, id := range forums {
-		moderated[id] = true
+	if err != nil {
+		return nil, 0, err
 	}
 	for _, f := range found {
 		item := Item{f.Post, f.Thread}
-		if moderated[f.Thread.Forum] && q.matches(item) {
+		if slices.Contains(forums, any(f.Thread.Forum)) && q.matches(item) {
 			items = append(items, item)
 		}
 	}
-	return items, next, err
+	return items, next, nil
 }
 
+// matches reports whether a post was written in the time of the query and, if q.Starts is set, starts its thread.
 func (q Query) matches(item Item) bool {
 	created := item.Post.Created
 	return created >= q.From && (q.To == 0 || created < q.To) && (!q.Starts || item.Post.Number == 1)
@@ -113,28 +114,29 @@ func find(c store.Conn, a *rights.Actor, q Query, forums []any) (items []Item, n
 		where += " AND author_id = (SELECT id FROM board_users WHERE username_key = ?)"
 		args = append(args, text.Fold(q.Member))
 	}
-	type row struct {
-		id   int64
-		fits bool
+	type candidate struct {
+		id      int64
+		matches bool
 	}
-	var rows []row
 	to := q.To
 	if to == 0 {
 		to = math.MaxInt64
 	}
-	args = append([]any{q.From, to}, append(forums, append(args, maxExamined)...)...)
-	rows, err = store.List(c, func(r store.Row) (p row, err error) {
-		return p, r.Scan(&p.id, &p.fits)
+	args = slices.Concat([]any{q.From, to}, forums, args, []any{maxExamined})
+	// The conditions that no index supports are columns of the result, so that the limit bounds how many rows the
+	// database reads.
+	candidates, err := store.List(c, func(r store.Row) (p candidate, err error) {
+		return p, r.Scan(&p.id, &p.matches)
 	}, "SELECT id, visibility IN (0, 1) AND created_at >= ? AND created_at < ? AND forum_id IN ("+
 		kernel.Marks(len(forums))+") FROM "+from+" WHERE "+where+" ORDER BY id DESC"+content.Limit(c.Dialect()), args...)
 	if err != nil {
 		return nil, 0, err
 	}
-	for _, p := range rows {
-		if !p.fits {
+	for _, p := range candidates {
+		if !p.matches {
 			continue
 		}
-		if len(items) == q.Limit {
+		if len(items) == q.Limit { // there is a next page
 			return items, items[len(items)-1].Post.ID, nil
 		}
 		thread, post, err := content.PostByID(c, a, p.id, "")
@@ -148,8 +150,8 @@ func find(c store.Conn, a *rights.Actor, q Query, forums []any) (items []Item, n
 			items = append(items, item)
 		}
 	}
-	if len(rows) == maxExamined {
-		next = rows[len(rows)-1].id
+	if len(candidates) == maxExamined {
+		next = candidates[len(candidates)-1].id
 	}
 	return items, next, nil
 }

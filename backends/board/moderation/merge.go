@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
@@ -20,25 +21,25 @@ const gone = rights.Gone
 // the transaction.
 const batch = 500
 
-// Merge merges two threads: all posts move to the thread that begins earlier, whose id Merge returns. A title that is
-// not empty becomes its title. URLs of the other thread then lead to the remaining thread. A long thread is moved in
-// several transactions. If ctx or the process ends meanwhile, ResumeMerges completes the merge.
+// Merge merges the threads with the ids first and second, in any order: all posts of the thread that begins later move
+// to the other thread, whose id Merge returns. If title is not empty, it becomes the title of the remaining thread. URLs
+// of the emptied thread then lead to the remaining thread. A long thread is moved in several transactions. If ctx or
+// the process ends meanwhile, ResumeMerges completes the merge.
 //
 // The actor needs the right to move threads in both forums and, to change the title, the right to edit titles.
 func (s *Service) Merge(
 	ctx context.Context, a *rights.Actor, first, second int64, title string,
 ) (remaining int64, err error) {
-	var merged int64
-	var name string
 	if title != "" {
-		if name, err = checkTitle(a, title); err != nil {
-			return 0, kernel.WithField(err, "kept")
+		if title, err = checkTitle(a, title); err != nil {
+			return 0, kernel.WithField(err, titleField)
 		}
 	}
-	read, err := s.readBoth(ctx, first, second)
+	readers, err := s.readBoth(ctx, first, second)
 	if err != nil {
 		return 0, err
 	}
+	var merged int64 // the id of the thread that is emptied
 	var done bool
 	err = s.Write(ctx, func(c store.Conn) error {
 		from, to, err := lockBoth(c, a, first, second, "other")
@@ -49,11 +50,11 @@ func (s *Service) Merge(
 			from, to = to, from
 		}
 		remaining, merged = to.ID, from.ID
-		if err := s.mayMerge(c, a, from, to); err != nil {
+		if err := s.checkMerge(c, a, from, to); err != nil {
 			return err
 		}
-		if name != "" && name != to.Title {
-			if err := s.retitle(c, a, to, name); err != nil {
+		if title != "" && title != to.Title {
+			if err := s.retitle(c, a, to, title); err != nil {
 				return err
 			}
 		}
@@ -66,14 +67,16 @@ func (s *Service) Merge(
 				return err
 			}
 		}
+		// The first post moves last, but gets the first of the new numbers.
+		firstNumber := to.Next
+		to.Next++
 		if _, err := c.Exec("INSERT INTO board_merged_threads (thread_id, into_id, first_post, first_number)"+
-			" VALUES (?, ?, ?, ?)", from.ID, to.ID, from.First, to.Next); err != nil {
+			" VALUES (?, ?, ?, ?)", from.ID, to.ID, from.First, firstNumber); err != nil {
 			return err
 		}
 		if _, err := c.Exec("UPDATE board_threads SET is_locked = 1 WHERE id = ?", from.ID); err != nil {
 			return err
 		}
-		to.Next++
 		done, err = s.moveBatch(c, from, to)
 		return err
 	})
@@ -83,34 +86,40 @@ func (s *Service) Merge(
 	if err != nil {
 		return 0, err
 	}
-	return remaining, s.markRead(ctx, remaining, read)
+	return remaining, s.markRead(ctx, remaining, readers)
 }
 
-// mayMerge returns an error unless the actor may merge one thread into another.
-func (s *Service) mayMerge(c store.Conn, a *rights.Actor, from, to *content.Thread) error {
+// checkMerge returns nil if the actor may move posts in the forums of both threads, both threads are visible, and
+// neither is part of another merge that is still running.
+func (s *Service) checkMerge(c store.Conn, a *rights.Actor, from, to *content.Thread) error {
 	for _, t := range []*content.Thread{from, to} {
-		if err := s.mayMovePosts(a, t.Forum, "other"); err != nil {
+		if err := s.checkMayMove(a, t.Forum, "other"); err != nil {
 			return err
 		}
 		if err := checkVisible(t, "other"); err != nil {
 			return err
 		}
-		var busy bool
+		var merging bool
 		if err := c.Row("SELECT EXISTS (SELECT 1 FROM board_merged_threads WHERE (thread_id = ? OR into_id = ?)"+
-			" AND merged_at IS NULL)", t.ID, t.ID).Scan(&busy); err != nil {
+			" AND merged_at IS NULL)", t.ID, t.ID).Scan(&merging); err != nil {
 			return err
 		}
-		if busy {
+		if merging {
 			return kernel.Conflict("thread " + kernel.Itoa(t.ID) + " is being merged; try again when that is done")
 		}
 	}
 	return nil
 }
 
-// retitle changes the title of the thread that remains.
+// titleField is the field in the errors of Merge about the new title. Forms show such an error next to the choice of
+// the title that is kept.
+const titleField = "kept"
+
+// retitle changes the title of the thread that remains after a merge, and logs the change. It returns Forbidden if the
+// actor may not edit titles.
 func (s *Service) retitle(c store.Conn, a *rights.Actor, t *content.Thread, title string) error {
 	if !a.Has(t.Forum, rights.ThreadEditTitle) {
-		return kernel.Forbidden("kept", "no_permission", "you may not change the title of this thread")
+		return kernel.Forbidden(titleField, "no_permission", "you may not change the title of this thread")
 	}
 	if err := s.rights.Logged(c, a, "thread.edit", rights.ThreadEditTitle, t.Forum, t.ID, 0, "was: "+
 		t.Title); err != nil {
@@ -188,41 +197,45 @@ func (s *Service) finishMerge(ctx context.Context, merged int64) error {
 	return nil
 }
 
-// moveBatch moves up to batch rows from one thread to another. When no other rows are left, it moves the first post and
-// ends the merge.
+// moveBatch moves up to batch rows from one thread to another: first archived posts, then posts except the first, then
+// subscriptions. When none of these rows are left, it moves the first post and ends the merge. done reports whether the
+// merge has ended.
 func (s *Service) moveBatch(c store.Conn, from, to *content.Thread) (done bool, err error) {
 	move := &transfer{c: c, from: from, to: to}
-	left := batch
-	n, err := move.moveArchived(left, to.Next)
+	budget := batch // how many more rows this call may move
+	archived, err := move.moveArchived(budget, to.Next)
 	if err != nil {
 		return false, err
 	}
-	left, to.Next = left-n, to.Next+int64(n)
+	budget -= archived
+	to.Next += int64(archived)
 	ids, err := store.Column[any](c, "SELECT id FROM board_posts WHERE thread_id = ? AND id > ? ORDER BY id LIMIT ?",
-		from.ID, from.First, left)
+		from.ID, from.First, budget)
 	if err != nil {
 		return false, err
 	}
 	if err := move.movePosts(ids, to.Next); err != nil {
 		return false, err
 	}
-	left, to.Next = left-len(ids), to.Next+int64(len(ids))
-	if left > 0 {
-		if n, err = s.moveFollowers(c, from, to, left); err != nil {
+	budget -= len(ids)
+	to.Next += int64(len(ids))
+	if budget > 0 {
+		followers, err := s.moveFollowers(c, from, to, budget)
+		if err != nil {
 			return false, err
 		}
-		left -= n
+		budget -= followers
 	}
-	if left == 0 {
+	if budget == 0 { // there may be more rows
 		if err := move.save(); err != nil {
 			return false, err
 		}
-		return false, move.count(0, 0)
+		return false, move.updateForumCounts(0, 0)
 	}
 	if err := s.endMerge(move); err != nil {
 		return false, err
 	}
-	return true, move.count(0, 1)
+	return true, move.updateForumCounts(0, 1)
 }
 
 // moveFollowers moves up to limit subscriptions from one thread to another, with the followers' notifications and
@@ -234,41 +247,41 @@ func (s *Service) moveFollowers(c store.Conn, from, to *content.Thread, limit in
 		return 0, err
 	}
 	const fromSubscriptions = " FROM board_subscriptions WHERE target = 'thread' AND target_id = ? AND user_id IN ("
-	these := append([]any{from.ID}, ids...)
+	fromAndIDs := append([]any{from.ID}, ids...)
 	if _, err := c.Exec("INSERT INTO board_subscriptions (user_id, target, target_id, mode, created_at,"+
 		" last_notified_post_id) SELECT user_id, target, CAST(? AS BIGINT), mode, created_at, last_notified_post_id"+fromSubscriptions+
 		kernel.Marks(len(ids))+") ON CONFLICT (user_id, target, target_id) DO NOTHING",
-		append([]any{to.ID}, these...)...); err != nil {
+		append([]any{to.ID}, fromAndIDs...)...); err != nil {
 		return 0, err
 	}
 	if _, err := c.Exec("UPDATE board_notifications SET thread_id = ? WHERE thread_id = ? AND user_id IN ("+
-		kernel.Marks(len(ids))+")", append([]any{to.ID}, these...)...); err != nil {
+		kernel.Marks(len(ids))+")", append([]any{to.ID}, fromAndIDs...)...); err != nil {
 		return 0, err
 	}
 	// Waiting mails announce the same posts, so they move to the other thread, except if the member gets a mail about
 	// that thread anyway.
 	if _, err := c.Exec("UPDATE board_mails SET thread_id = ? WHERE thread_id = ? AND source <> 'link' AND user_id IN ("+
 		kernel.Marks(len(ids))+") AND NOT EXISTS (SELECT 1 FROM board_mails o WHERE o.user_id = board_mails.user_id"+
-		" AND o.mode = board_mails.mode AND o.thread_id = ?)", append(append([]any{to.ID}, these...), to.ID)...); err != nil {
+		" AND o.mode = board_mails.mode AND o.thread_id = ?)",
+		slices.Concat([]any{to.ID}, fromAndIDs, []any{to.ID})...); err != nil {
 		return 0, err
 	}
-	_, err = c.Exec("DELETE"+fromSubscriptions+kernel.Marks(len(ids))+")", these...)
+	_, err = c.Exec("DELETE"+fromSubscriptions+kernel.Marks(len(ids))+")", fromAndIDs...)
 	return len(ids), err
 }
 
 // endMerge moves the first post, the tags and the views of the thread, which completes the merge.
 func (s *Service) endMerge(move *transfer) error {
 	c, from, to := move.c, move.from, move.to
-	var number int64
+	var firstNumber int64
 	if err := c.Row("SELECT first_number FROM board_merged_threads WHERE thread_id = ?",
-		from.ID).Scan(&number); err != nil {
+		from.ID).Scan(&firstNumber); err != nil {
 		return err
 	}
-	first := from.First
-	if err := move.movePosts([]any{first}, number); err != nil {
+	if err := move.movePosts([]any{from.First}, firstNumber); err != nil {
 		return err
 	}
-	if err := reindex(c, to, first, false); err != nil {
+	if err := reindex(c, to, from.First, false); err != nil {
 		return err
 	}
 	if err := content.TakeTags(c, from, to); err != nil {

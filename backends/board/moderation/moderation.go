@@ -35,17 +35,18 @@ func New(board *kernel.Server, actors *rights.Service, finds *search.Service, wr
 // AtOnce is the maximum number of posts or threads in one request.
 const AtOnce = 200
 
-// lockBoth returns two threads that the actor sees. It locks them in the order of their ids, so that transactions do
-// not deadlock. If the second thread does not exist, it returns an error for the given field.
+// lockBoth returns the threads with the ids first and second, in this order. It locks them in the order of their ids, so
+// that transactions do not deadlock. If the actor does not see the second thread, or it is the same as the first,
+// lockBoth returns an error for the given field.
 func lockBoth(c store.Conn, a *rights.Actor, first, second int64, field string) (x, y *content.Thread, err error) {
 	if first == second {
-		return nil, nil, kernel.Invalid(field, "same", "this is the same thread")
+		return nil, nil, kernel.Invalid(field, "same", "choose another thread: this is the same thread")
 	}
 	found := make(map[int64]*content.Thread)
 	for _, id := range []int64{min(first, second), max(first, second)} {
 		found[id], err = content.ThreadFor(c, a, id, c.Lock())
 		if kernel.IsNotFound(err) && id == second {
-			err = kernel.Invalid(field, "unknown", "there is no thread that you see by that number")
+			err = kernel.Invalid(field, "unknown", "no thread that you may see has that number")
 		}
 		if err != nil {
 			return nil, nil, err
@@ -54,17 +55,17 @@ func lockBoth(c store.Conn, a *rights.Actor, first, second int64, field string) 
 	return found[first], found[second], nil
 }
 
-// mayMovePosts returns an error for the given field unless the actor may move posts out of, or into, threads of a
+// checkMayMove returns an error for the given field unless the actor may move posts out of, or into, threads of a
 // forum.
-func (s *Service) mayMovePosts(a *rights.Actor, forum int64, field string) error {
+func (s *Service) checkMayMove(a *rights.Actor, forum int64, field string) error {
 	if !a.Has(forum, rights.ThreadMove) {
 		return kernel.Forbidden(field, "no_permission", "you may not move posts in this forum")
 	}
 	return a.CheckSuspended(s.Moment())
 }
 
-// checkVisible returns an error for the given field if a thread is held or deleted. Its posts, which nobody sees, would
-// become visible in another thread.
+// checkVisible returns an error for the given field if a thread is held or deleted. Other members do not see its posts,
+// but would see them in another thread.
 func checkVisible(t *content.Thread, field string) error {
 	if t.Visibility == rights.Visible {
 		return nil

@@ -23,12 +23,13 @@ func (s *Service) readBoth(ctx context.Context, first, second int64) ([]reader, 
 		" AND y.last_read_post_id >= o.last_post_id WHERE t.id = ? AND o.id = ? LIMIT ?", first, second, maxRead)
 }
 
-// readFrom lists the members who have read a thread at least up to a post.
+// readFrom lists the members who have read a thread at least up to a post, each with the last post read.
 func (s *Service) readFrom(ctx context.Context, thread, post int64) ([]reader, error) {
 	return s.readers(ctx, "SELECT user_id, last_read_post_id FROM board_thread_reads WHERE thread_id = ?"+
 		" AND last_read_post_id >= ? LIMIT ?", thread, post, maxRead)
 }
 
+// readers runs a query whose columns are the ids of a member and of a post.
 func (s *Service) readers(ctx context.Context, query string, args ...any) ([]reader, error) {
 	return kernel.Value(ctx, s.Read, func(c store.Conn) ([]reader, error) {
 		return store.List(c, func(r store.Row) (m reader, err error) {

@@ -12,9 +12,9 @@ import (
 
 // Split is a request to make a new thread from some posts of a thread.
 type Split struct {
-	Posts []int64 // at most AtOnce
-	Title string
-	Forum int64
+	Posts []int64 // ids, at most AtOnce
+	Title string  // of the new thread
+	Forum int64   // of the new thread
 }
 
 // Split moves posts of a thread to a new thread, and returns its id. The post with the lowest id becomes the first post
@@ -30,7 +30,7 @@ func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, spli
 	if err != nil {
 		return 0, err
 	}
-	read, err := s.readFrom(ctx, thread, ids[0])
+	readers, err := s.readFrom(ctx, thread, ids[0])
 	if err != nil {
 		return 0, err
 	}
@@ -39,31 +39,33 @@ func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, spli
 		if err != nil {
 			return err
 		}
-		home, err := content.ForumFor(c, a, split.Forum)
-		if kernel.IsNotFound(err) || err == nil && home.Kind != "forum" {
-			return kernel.Invalid("forumId", "unknown", "there is no forum for threads that you see by that id")
+		forum, err := content.ForumFor(c, a, split.Forum)
+		if kernel.IsNotFound(err) || err == nil && forum.Kind != "forum" {
+			return kernel.Invalid("forumId", "unknown", "no forum that you may see and that holds threads has that id")
 		}
 		if err != nil {
 			return err
 		}
-		chosen, err := s.mayMove(c, a, from, home.ID, ids)
+		posts, err := s.postsToMove(c, a, from, forum.ID, ids)
 		if err != nil {
 			return err
 		}
-		first := chosen[0]
+		first := posts[0]
 		if first.Visibility != rights.Visible {
-			return kernel.Invalid("post", "not_visible", "the earliest of the posts would begin a thread, and is "+
+			return kernel.Invalid("post", "not_visible", "the earliest of the posts would begin the new thread, but it is "+
 				rights.VisibilityNames[first.Visibility])
 		}
 		to := &content.Thread{
-			Forum: home.ID, Title: title, Author: first.Author, AuthorName: first.AuthorName, First: first.ID, Next: 1,
+			Forum: forum.ID, Title: title, Author: first.Author, AuthorName: first.AuthorName, First: first.ID, Next: 1,
 			Created: first.Created, LastAt: first.Created, Prefix: from.Prefix,
 		}
-		if !slices.ContainsFunc(a.Rights.Access.Offered[home.ID], func(p rights.Prefix) bool { return p.ID == to.Prefix }) {
-			if to.Prefix = 0; home.RequiresPrefix {
+		offered := a.Rights.Access.Offered[forum.ID]
+		if !slices.ContainsFunc(offered, func(p rights.Prefix) bool { return p.ID == from.Prefix }) {
+			if forum.RequiresPrefix {
 				return kernel.Invalid("forumId", "required", "threads in that forum need a prefix that this thread does not have;"+
-					" split it here and move it then")
+					" split it off in this forum and move the new thread then")
 			}
+			to.Prefix = 0
 		}
 		if err := c.Row("INSERT INTO board_threads (forum_id, title, slug, author_id, author_name, prefix_id, visibility,"+
 			" last_poster_name, created_at, last_post_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
@@ -73,7 +75,7 @@ func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, spli
 		}
 		newThread = to.ID
 		detail := postCount(len(ids)) + " of thread " + kernel.Itoa(from.ID) + " to thread " + kernel.Itoa(to.ID)
-		if err := s.noteMove(c, a, "thread.split", from, to, 0, detail); err != nil {
+		if err := s.logMove(c, a, "thread.split", to, from.Forum, 0, detail); err != nil {
 			return err
 		}
 		move := &transfer{c: c, from: from, to: to}
@@ -90,12 +92,12 @@ func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, spli
 		if err := move.save(); err != nil {
 			return err
 		}
-		return move.count(1, 0)
+		return move.updateForumCounts(1, 0)
 	})
 	if err != nil {
 		return 0, err
 	}
-	return newThread, s.markRead(ctx, newThread, read)
+	return newThread, s.markRead(ctx, newThread, readers)
 }
 
 // MovePosts moves posts from a thread to the thread target, which must begin before the earliest of the posts. The
@@ -113,16 +115,16 @@ func (s *Service) MovePosts(ctx context.Context, a *rights.Actor, thread, target
 		if err := checkVisible(to, "other"); err != nil {
 			return err
 		}
-		if _, err := s.mayMove(c, a, from, to.Forum, ids); err != nil {
+		if _, err := s.postsToMove(c, a, from, to.Forum, ids); err != nil {
 			return err
 		}
 		if ids[0] < to.First {
 			return kernel.Invalid("other", "later", "that thread begins after the earliest of the posts;"+
-				" split them from this one, and merge the two threads")
+				" split the posts off into a new thread, and merge it with that thread")
 		}
+		detail := "thread " + kernel.Itoa(from.ID) + " to thread " + kernel.Itoa(to.ID)
 		for _, id := range ids {
-			if err := s.noteMove(c, a, "post.move", from, to, id, "thread "+kernel.Itoa(from.ID)+" to thread "+
-				kernel.Itoa(to.ID)); err != nil {
+			if err := s.logMove(c, a, "post.move", to, from.Forum, id, detail); err != nil {
 				return err
 			}
 		}
@@ -133,19 +135,19 @@ func (s *Service) MovePosts(ctx context.Context, a *rights.Actor, thread, target
 		if err := move.save(); err != nil {
 			return err
 		}
-		return move.count(0, 0)
+		return move.updateForumCounts(0, 0)
 	})
 }
 
-// noteMove logs, in the forums of both threads, an action that moved posts. post is the id of the moved post, or 0 for
-// several posts.
-func (s *Service) noteMove(
-	c store.Conn, a *rights.Actor, action string, from, to *content.Thread, post int64, detail string,
+// logMove logs an action that moves posts to the thread to: in the forum that the posts leave and, if it is another
+// forum, in the forum of the thread. post is the id of the moved post, or 0 for several posts.
+func (s *Service) logMove(
+	c store.Conn, a *rights.Actor, action string, to *content.Thread, fromForum, post int64, detail string,
 ) error {
-	if err := s.rights.Logged(c, a, action, rights.ThreadMove, from.Forum, to.ID, post, detail); err != nil {
+	if err := s.rights.Logged(c, a, action, rights.ThreadMove, fromForum, to.ID, post, detail); err != nil {
 		return err
 	}
-	if from.Forum == to.Forum {
+	if fromForum == to.Forum {
 		return nil
 	}
 	return s.rights.Logged(c, a, action, rights.ThreadMove, to.Forum, to.ID, post, detail)
@@ -168,15 +170,15 @@ func (t *transfer) moveAll(ids []int64) error {
 	return t.movePosts(values, number)
 }
 
-// mayMove returns the posts of thread from with the given ids. It returns an error unless the actor may move them to
-// the forum to.
-func (s *Service) mayMove(
-	c store.Conn, a *rights.Actor, from *content.Thread, to int64, ids []int64,
-) (chosen []*content.Post, err error) {
-	if err := s.mayMovePosts(a, from.Forum, "post"); err != nil {
+// postsToMove returns the posts of thread from with the given ids. It returns an error unless the actor may move all of
+// them to a thread of toForum.
+func (s *Service) postsToMove(
+	c store.Conn, a *rights.Actor, from *content.Thread, toForum int64, ids []int64,
+) (list []*content.Post, err error) {
+	if err := s.checkMayMove(a, from.Forum, "post"); err != nil {
 		return nil, err
 	}
-	if err := s.mayMovePosts(a, to, "forumId"); err != nil {
+	if err := s.checkMayMove(a, toForum, "forumId"); err != nil {
 		return nil, err
 	}
 	if err := checkVisible(from, "post"); err != nil {
@@ -190,9 +192,9 @@ func (s *Service) mayMove(
 		if id == from.First {
 			return nil, kernel.Invalid("post", "first", "the first post stays with its thread; move or merge the thread instead")
 		}
-		chosen = append(chosen, p)
+		list = append(list, p)
 	}
-	return chosen, nil
+	return list, nil
 }
 
 // checkTitle applies the word filter to a title and returns it, or an error if the title is not valid.
@@ -208,13 +210,14 @@ func sorted(ids []int64) ([]int64, error) {
 	ids = slices.Compact(ids)
 	switch {
 	case len(ids) == 0:
-		return nil, kernel.Invalid("post", "required", "choose at least one")
+		return nil, kernel.Invalid("post", "required", "choose at least one post")
 	case len(ids) > AtOnce:
 		return nil, kernel.Invalid("post", "too_many", "choose at most "+kernel.Itoa(AtOnce)+" at once")
 	}
 	return ids, nil
 }
 
+// postCount returns n with the word "post" or "posts".
 func postCount(n int) string {
 	if n == 1 {
 		return "1 post"

@@ -13,7 +13,7 @@ import (
 type transfer struct {
 	c        store.Conn
 	from, to *content.Thread
-	shown    int64 // how many visible posts were moved
+	visible  int64 // how many visible posts were moved
 }
 
 // postColumns lists the columns of board_posts that a move does not change.
@@ -26,30 +26,30 @@ func (t *transfer) movePosts(ids []any, number int64) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	chosen := " IN (" + kernel.Marks(len(ids)) + ")"
+	inIDs := " IN (" + kernel.Marks(len(ids)) + ")"
 	args := append([]any{t.from.ID}, ids...)
-	type count struct{ author, posts int64 }
-	authors, err := store.List(t.c, func(r store.Row) (n count, err error) {
+	type authorPosts struct{ author, posts int64 }
+	authors, err := store.List(t.c, func(r store.Row) (n authorPosts, err error) {
 		return n, r.Scan(&n.author, &n.posts)
-	}, "SELECT COALESCE(author_id, 0), count(*) FROM board_posts WHERE thread_id = ? AND id"+chosen+
+	}, "SELECT COALESCE(author_id, 0), count(*) FROM board_posts WHERE thread_id = ? AND id"+inIDs+
 		" AND visibility = 0 GROUP BY author_id ORDER BY author_id", args...)
 	if err != nil {
 		return err
 	}
 	if _, err := t.c.Exec("INSERT INTO board_posts (thread_id, id, number, "+postColumns+")"+
 		" SELECT CAST(? AS BIGINT), id, CAST(? AS BIGINT) + row_number() OVER (ORDER BY id), "+postColumns+
-		" FROM board_posts WHERE thread_id = ? AND id"+chosen, append([]any{t.to.ID, number - 1}, args...)...); err != nil {
+		" FROM board_posts WHERE thread_id = ? AND id"+inIDs, append([]any{t.to.ID, number - 1}, args...)...); err != nil {
 		return err
 	}
-	if _, err := t.c.Exec("DELETE FROM board_posts WHERE thread_id = ? AND id"+chosen, args...); err != nil {
+	if _, err := t.c.Exec("DELETE FROM board_posts WHERE thread_id = ? AND id"+inIDs, args...); err != nil {
 		return err
 	}
 	if err := t.updateReferences(ids); err != nil {
 		return err
 	}
-	var shown int64
+	var visible int64
 	for _, n := range authors {
-		shown += n.posts
+		visible += n.posts
 	}
 	if t.from.Forum != t.to.Forum {
 		for _, forum := range t.forums() {
@@ -60,32 +60,32 @@ func (t *transfer) movePosts(ids []any, number int64) error {
 			}
 		}
 	}
-	t.shown += shown
-	t.from.Replies -= shown
-	t.to.Replies += shown
+	t.visible += visible
+	t.from.Replies -= visible
+	t.to.Replies += visible
 	return nil
 }
 
 // updateReferences updates the rows of other tables that refer to the thread or forum of the posts.
 func (t *transfer) updateReferences(ids []any) error {
-	chosen := " IN (" + kernel.Marks(len(ids)) + ")"
-	if _, err := t.c.Exec("UPDATE board_post_ids SET thread_id = ?, forum_id = ? WHERE id"+chosen,
+	inIDs := " IN (" + kernel.Marks(len(ids)) + ")"
+	if _, err := t.c.Exec("UPDATE board_post_ids SET thread_id = ?, forum_id = ? WHERE id"+inIDs,
 		append([]any{t.to.ID, t.to.Forum}, ids...)...); err != nil {
 		return err
 	}
-	if _, err := t.c.Exec("UPDATE board_attachments SET thread_id = ? WHERE removed_at IS NULL AND post_id"+chosen,
+	if _, err := t.c.Exec("UPDATE board_attachments SET thread_id = ? WHERE removed_at IS NULL AND post_id"+inIDs,
 		append([]any{t.to.ID}, ids...)...); err != nil {
 		return err
 	}
-	if _, err := t.c.Exec("UPDATE board_threads SET answer_id = 0 WHERE id = ? AND answer_id"+chosen,
+	if _, err := t.c.Exec("UPDATE board_threads SET answer_id = 0 WHERE id = ? AND answer_id"+inIDs,
 		append([]any{t.from.ID}, ids...)...); err != nil {
 		return err
 	}
 	if _, err := t.c.Exec("UPDATE board_threads SET has_poll = 1 WHERE id = ? AND EXISTS (SELECT 1 FROM board_polls"+
-		" WHERE post_id"+chosen+")", append([]any{t.to.ID}, ids...)...); err != nil {
+		" WHERE post_id"+inIDs+")", append([]any{t.to.ID}, ids...)...); err != nil {
 		return err
 	}
-	if _, err := t.c.Exec("UPDATE board_reports SET forum_id = ? WHERE post_id"+chosen,
+	if _, err := t.c.Exec("UPDATE board_reports SET forum_id = ? WHERE post_id"+inIDs,
 		append([]any{t.to.Forum}, ids...)...); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (t *transfer) updateReferences(ids []any) error {
 	// thread's followers and of the posts' authors. Followers of the forum were notified only of the first post.
 	_, err := t.c.Exec("UPDATE board_notifications SET thread_id = ? WHERE user_id IN (SELECT user_id"+
 		" FROM board_subscriptions WHERE target = 'thread' AND target_id = ? UNION SELECT author_id FROM board_post_ids"+
-		" WHERE id"+chosen+") AND post_id"+chosen, slices.Concat([]any{t.to.ID, t.from.ID}, ids, ids)...)
+		" WHERE id"+inIDs+") AND post_id"+inIDs, slices.Concat([]any{t.to.ID, t.from.ID}, ids, ids)...)
 	return err
 }
 
@@ -131,21 +131,20 @@ func (t *transfer) save() error {
 	return nil
 }
 
-// count updates the counters of the forums: by the moved posts, by the number of new threads (begun), and by the number
-// of threads that no longer exist (ended). Call count at the end of the transaction.
-func (t *transfer) count(begun, ended int64) error {
+// updateForumCounts updates the counters of the forums by the moved posts, by the number of new threads in the forum
+// that gets the posts, and by the number of removed threads in the forum that loses them. Call it at the end of the
+// transaction.
+func (t *transfer) updateForumCounts(added, removed int64) error {
+	if t.from.Forum == t.to.Forum {
+		return content.Count(t.c, t.to.Forum, t.to.ID, added-removed, 0)
+	}
 	for _, forum := range t.forums() {
-		switch {
-		case t.from.Forum == t.to.Forum:
-			return content.Count(t.c, forum, t.to.ID, begun-ended, 0)
-		case forum == t.to.Forum:
-			if err := content.Count(t.c, forum, t.to.ID, begun, t.shown); err != nil {
-				return err
-			}
-		default:
-			if err := content.Count(t.c, forum, t.from.ID, -ended, -t.shown); err != nil {
-				return err
-			}
+		thread, threads, posts := t.to.ID, added, t.visible
+		if forum == t.from.Forum {
+			thread, threads, posts = t.from.ID, -removed, -t.visible
+		}
+		if err := content.Count(t.c, forum, thread, threads, posts); err != nil {
+			return err
 		}
 	}
 	return nil

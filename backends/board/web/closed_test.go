@@ -81,7 +81,7 @@ func TestBanOfAwaiting(t *testing.T) {
 		s := newSite(t, db, web.Options{})
 		page := at("/admin/members/%d", s.user("awaiting"))
 		p := s.as("ada").Get(page).Want(200, `value="approve"`, `value="delete"`).Lacks(`value="ban"`)
-		p.Send(page, "do", "ban", "sure", "1", "days", "1").Want(409, "awaits approval")
+		p.Send(page, "do", "ban", "sure", "1", "days", "1").Want(409, "still waits for approval")
 		p.Send(page, "do", "approve").Want(200, `value="ban"`)
 	})
 }

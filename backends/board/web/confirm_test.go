@@ -52,7 +52,7 @@ func TestJoinByMail(t *testing.T) {
 		// Another mail can be requested, but not without limit.
 		bob := s.as("bob")
 		form := bob.Get("/account/email")
-		form.Send("/account/email/again").Want(409, "no mail address that is to be confirmed")
+		form.Send("/account/email/again").Want(409, "no mail address that waits for confirmation")
 		form = form.Send("/account/email", "email", "new@example.com", "password", "correct horse").Want(200, "on its way to new@example.com", "Mails go to bob@example.com.")
 		form.Send("/account/email/again").Want(200)
 		form.Send("/account/email/again").Want(200)
@@ -112,7 +112,7 @@ func TestJoinAwaitsApproval(t *testing.T) {
 				t.Errorf("%s: at %s", test.name, p.Where())
 			}
 			joined.Get("/").Want(200, "Sign in")
-			joined.Get("/login").Send("/login", "name", test.name, "password", "a long password").Want(403, "has not let you in yet")
+			joined.Get("/login").Send("/login", "name", test.name, "password", "a long password").Want(403, "has not approved your registration yet")
 		}
 		bob.Get("/account").Want(200, "<h1>Your account</h1>") // opening the link of another member does not change who is signed in
 	})

@@ -64,7 +64,7 @@ func TestCatalogue(t *testing.T) {
 	texts.Message(
 		// parts of others
 		"too many wrong passwords", "too many wrong answers", "too many registrations",
-		"too many mails were asked for, by you or", "too many mails were asked for, to this mail address or",
+		"too many mails were requested, by you or", "too many mails were requested, to this mail address or",
 		"so an address cannot be confirmed", "an administrator can give you a new password", "title", "message", "visible",
 		"unapproved", "deleted", text.ErrZone.Error(),
 		// defaults of settings
@@ -72,8 +72,8 @@ func TestCatalogue(t *testing.T) {
 	)
 	texts.Except(t, // messages that only administrators and programs get
 		"Reactions to posts: at most 8, each of up to 20 characters",
-		"Right answers: give one at least, for the question", "Shortest message: is longer than the longest",
-		"Shortest title: is longer than the longest", "X: choose one of X", "X: must be a whole number from X to X",
+		"Right answers: enter at least one answer to the question", "Shortest message: must not be longer than the longest message",
+		"Shortest title: must not be longer than the longest title", "X: choose one of X", "X: must be a whole number from X to X",
 		"X: must have X to X characters", "X: must not have control characters",
 		"give the name of another tag",
 		"there are at most X tags to choose from", "there is such a tag already; merge the two in the list",

@@ -25,7 +25,7 @@ func TestNamesAlike(t *testing.T) {
 		s.exec("UPDATE board_users SET username = 'B0b', username_key = 'b0b' WHERE username = 'eve'")
 		s.exec("DELETE FROM board_names")
 		s.exec("UPDATE board_settings SET value = '0' WHERE name = 'names_filled'")
-		s.join(p, "username", "carol", "email", "x@example.com", "password", "a long password").Want(503, "takes no new ones in the meantime")
+		s.join(p, "username", "carol", "email", "x@example.com", "password", "a long password").Want(503, "takes no new members meanwhile")
 		if n, err := s.service.Accounts.FillNames(t.Context()); err != nil || n != 6 {
 			t.Fatal(n, err)
 		}
