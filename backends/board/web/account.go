@@ -10,12 +10,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 )
 
+// account shows the member's profile with a form to change it.
 func (c *call) account() error {
 	u := c.actor.User
 	return c.showAccount(nil, accounts.Profile{Title: u.Title, Bio: u.Bio, TimeZone: u.TimeZone})
 }
 
-// showAccount shows the form with the profile. refusal is the error of a form that was refused, or nil.
+// showAccount shows the profile form with the values of form. refusal is the reason why the sent form was refused, or
+// nil.
 func (c *call) showAccount(refusal error, form accounts.Profile) error {
 	if err := c.faceOf(c.actor.ID()); err != nil {
 		return err
@@ -45,8 +47,10 @@ func (c *call) chooseLanguage() error {
 	return c.Redirect("/account", c.T("The language is saved."))
 }
 
+// askPassword shows the form to change the password.
 func (c *call) askPassword() error { return c.Show("password", c.T("Password"), nil) }
 
+// savePassword changes the password and signs the member out in all other browsers.
 func (c *call) savePassword() error {
 	cookie, err := c.Accounts.SetPassword(c.Context(), c.actor, c.Form.Text("current"), c.Form.Text("password"),
 		c.address())
@@ -60,17 +64,20 @@ func (c *call) savePassword() error {
 // tokensPage lists the tokens of a member, with a form to create a token.
 type tokensPage struct {
 	Tokens []accounts.TokenInfo
-	May    bool // may make tokens
-	All    []string
+	May    bool     // the member may create tokens
+	All    []string // all scopes
+	Made   string   // the new token, which is shown only once; empty if none was created
+
+	// These fields are the contents of the form.
 	Name   string
 	Scopes []string
 	Days   int64
-	Made   string // shown once
 }
 
 // Has reports whether the checkbox of a scope is ticked.
 func (p tokensPage) Has(scope string) bool { return slices.Contains(p.Scopes, scope) }
 
+// tokensPage returns the page with an empty form.
 func (c *call) tokensPage() (tokensPage, error) {
 	list, err := c.Accounts.OwnTokens(c.Context(), c.actor)
 	return tokensPage{
@@ -84,6 +91,7 @@ func (c *call) tokens() error {
 	return c.ThenShow(err, "tokens", c.T("Tokens"), page)
 }
 
+// issueToken creates a token and shows it.
 func (c *call) issueToken() error {
 	days := c.Form.Number("days")
 	if err := c.Form.Err(); err != nil {
@@ -115,7 +123,7 @@ func (c *call) revokeToken() error {
 type subscriptionsPage struct {
 	List   []api.SubscriptionInfo
 	Forums []following.FollowedForum
-	Modes  []string
+	Modes  []string // the modes to choose from
 	Mail   accounts.MailAddress
 	digestForm
 }
@@ -144,10 +152,10 @@ func (c *call) subscriptions() error {
 // notificationsPage lists the notifications of a member.
 type notificationsPage struct {
 	List    []following.Notification
-	Newest  int64
-	Older   int64
-	First   bool
-	Notices bool // the member is notified of reactions and answers
+	Newest  int64 // the newest notification; 0 on later pages
+	Older   int64 // the notification after which the next page begins; 0 on the last page
+	First   bool  // this is the first page
+	Notices bool  // the member is notified of reactions and answers
 }
 
 func (c *call) notifications() error {
@@ -164,6 +172,7 @@ func (c *call) notifications() error {
 	return c.ThenShow(err, "notifications", c.T("Notifications"), page)
 }
 
+// readNotifications marks the notifications up to the newest one on the page as read.
 func (c *call) readNotifications() error {
 	upTo := c.Form.Number("upTo")
 	if err := c.Form.Err(); err != nil {

@@ -320,7 +320,7 @@ func TestModeration(t *testing.T) {
 		}
 		s.guest().Get(thread).Want(200, "held number one").Lacks("held number two")
 		// Another moderator has already settled the post.
-		p.Send("/moderation", "post", itoa(first), "do", "reject").Want(200, "0 posts rejected. 1 was settled by somebody else.")
+		p.Send("/moderation", "post", itoa(first), "do", "reject").Want(200, "0 posts rejected. 1 was already decided by another moderator.")
 		p.Send("/moderation", "do", "approve", "which", "ticked").Want(200, "Nothing was ticked.")
 		p.Send("/moderation", "post", itoa(second), "do", "burn").Want(400)
 		p.Send("/moderation", "post", itoa(second), "do", "reject", "reason", strings.Repeat("x", 201)).Want(422)
@@ -343,7 +343,7 @@ func TestModeration(t *testing.T) {
 		edit := at("/threads/%d/posts/%d/edit", s.thread("Open thread"), five)
 		eve.Get(edit).Send(edit, "message", "BUY number six").Want(200)
 		for _, do := range []string{"approve", "reject"} {
-			p = p.Send("/moderation", "seen", seen, "post", itoa(five), "do", do).Want(200, "0 posts "+do[:6], "1 was changed since you saw it", "BUY number six")
+			p = p.Send("/moderation", "seen", seen, "post", itoa(five), "do", do).Want(200, "0 posts "+do[:6], "1 has changed since you saw it", "BUY number six")
 		}
 		p.Send("/moderation", "seen", p.Hidden("seen"), "post", itoa(five), "do", "reject").Want(200, "1 post rejected.")
 		// Members cannot approve or reject.

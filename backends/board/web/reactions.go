@@ -13,6 +13,7 @@ var reactionRoutes = []page{
 	{Method: post, Path: "/account/notices", Serve: (*call).setNotices},
 }
 
+// react sets or removes the actor's reaction to a post.
 func (c *call) react() error {
 	id := c.ID("postId")
 	return c.Then(c.Reactions.React(c.Context(), c.actor, id, c.Form.Text("reaction")), "/posts/"+itoa(id), "")
@@ -25,6 +26,7 @@ type reactorsPage struct {
 	Next int64 // the member after whom the next page begins; 0 on the last page
 }
 
+// reactors lists the members who have reacted to a post.
 func (c *call) reactors() error {
 	after := c.Query.Number("after")
 	view, thread, err := c.Posts.PostByID(c.Context(), c.actor, c.ID("postId"))
@@ -53,6 +55,7 @@ type bookmarkPage struct {
 	Is   bool // the post is bookmarked already
 }
 
+// bookmarkForm returns the page for the post in the path.
 func (c *call) bookmarkForm() (page bookmarkPage, err error) {
 	if page.Post, page.Thread, err = c.Posts.PostByID(c.Context(), c.actor, c.ID("postId")); err != nil {
 		return page, err
@@ -66,6 +69,8 @@ func (c *call) askBookmark() error {
 	return c.ThenShow(err, "bookmark", c.T("Bookmark"), form)
 }
 
+// bookmark saves or removes a bookmark. It redirects to the post or, if the form was on the list of bookmarks, to that
+// list.
 func (c *call) bookmark() error {
 	id, to := c.ID("postId"), "/posts/"+itoa(c.ID("postId"))
 	if c.Form.Flag("list") {
