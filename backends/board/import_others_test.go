@@ -45,7 +45,7 @@ var otherForums = map[string]struct {
 		"attachments",
 		map[string]string{"Ann": "an older password", "Bert": "xenforo's password"},
 		[]string{
-			`left out: forum 8 "A page": it is no forum`,
+			`left out: forum 8 "A page": it is not a forum, category or link`,
 			`left out: file 3 "": its content is not in the dump`,
 		},
 		[]int64{21, 22, 23, 24},

@@ -306,7 +306,7 @@ func TestImportRefuses(t *testing.T) {
 		want    string
 	}{
 		"another prefix":  {moving.Options{From: "phpbb", Dump: other}, `tables of threads in it: ["x_topics"]`},
-		"another program": {moving.Options{From: "nothing", Dump: other}, `there is no reader for "nothing"; there are: discourse, flarum, mybb, phpbb, xenforo`},
+		"another program": {moving.Options{From: "nothing", Dump: other}, `unknown program "nothing"; known programs: discourse, flarum, mybb, phpbb, xenforo`},
 		"no file":         {moving.Options{From: "phpbb", Dump: other + "x"}, "no such file"},
 	} {
 		if _, err := s.service.Import(t.Context(), test.options); err == nil || !strings.Contains(err.Error(), test.want) {

@@ -30,7 +30,8 @@ const (
 	phpbbDeleted  = 2
 )
 
-// phpbb reads a dump of phpBB 3.0 to 3.3.
+// phpbb reads a dump of phpBB 3.0 to 3.3. Each method with a row as its parameter handles the rows of one table;
+// readPHPBB lists the tables.
 type phpbb struct {
 	*reader
 
@@ -43,7 +44,7 @@ func readPHPBB(ctx context.Context, o Options, report *Report) (*Source, error) 
 	b := &phpbb{reader: newReader(o, report, "phpbb_"), groups: newPHPBBGroups()}
 	return b.read(ctx, program{
 		tables: map[string]func(*sqldump.Row) error{
-			"config": b.setting, "users": b.user, "forums": b.forum, "topics": b.topic, "posts": b.row,
+			"config": b.setting, "users": b.user, "forums": b.forum, "topics": b.topic, "posts": b.postRow,
 			"attachments": b.attachment,
 			"banlist":     b.banned, "bans": b.banned, "privmsgs": b.sent, "privmsgs_to": b.received, "groups": b.groups.group,
 			"user_group": b.groups.member, "acl_options": b.groups.option, "acl_roles_data": b.groups.role,
@@ -69,7 +70,8 @@ func (b *phpbb) finish() {
 		if b.threads[i].forum != 0 {
 			continue
 		}
-		for _, f := range b.forums { // an announcement in all forums, of phpBB 3.0
+		// The thread is an announcement in all forums, of phpBB 3.0. It moves to the first forum.
+		for _, f := range b.forums {
 			if f.Type == "forum" {
 				b.threads[i].forum = f.ID
 				break
@@ -164,7 +166,8 @@ func (b *phpbb) forum(r *sqldump.Row) error {
 	return nil
 }
 
-// visibility converts the visibility of a topic or post, which is in column. phpBB 3.0 has only the column approved.
+// visibility returns the visibility of a topic or post, which phpBB since 3.1 stores in column. phpBB 3.0 has only the
+// column approved.
 func visibility(r *sqldump.Row, column, approved string) int64 {
 	if !r.Has(column) {
 		if r.Int(approved) == 0 {
@@ -198,7 +201,7 @@ func (b *phpbb) topic(r *sqldump.Row) error {
 	return nil
 }
 
-func (b *phpbb) row(r *sqldump.Row) error {
+func (b *phpbb) postRow(r *sqldump.Row) error {
 	b.posts = append(b.posts, ref{r.Int("topic_id"), r.Int("post_id"), r.Int("post_time"), r.Place})
 	return nil
 }

@@ -24,23 +24,26 @@ const (
 	xfDeleted = "deleted"
 )
 
-// xenforo reads a dump of XenForo 2.
+// xenforo reads a dump of XenForo 2. Each method with a row as its parameter handles the rows of one table; readXenForo
+// lists the tables.
 type xenforo struct {
 	*reader
 
-	hashes  map[int64]string  // of passwords, by user
-	places  map[int64]forum   // the nodes of all kinds
-	closed  map[int64]bool    // by node
-	links   map[int64]string  // by node
-	data    map[int64]xfData  // the contents of files
-	entries map[xfEntry]int64 // the values of permissions
-	titles  map[int64]string  // of conversations
-	people  map[int64][]int64 // the participants, by conversation
-	read    map[xfReader]int64
+	hashes  map[int64]string   // of passwords, by user
+	nodes   map[int64]forum    // the nodes of all kinds: forums, categories, links and pages
+	closed  map[int64]bool     // by node
+	links   map[int64]string   // by node
+	data    map[int64]xfData   // the contents of files
+	entries map[xfEntry]int64  // the values of permissions
+	titles  map[int64]string   // of conversations
+	people  map[int64][]int64  // the participants, by conversation
+	read    map[xfReader]int64 // when a user last read a conversation, in Unix seconds
 }
 
+// xfReader is a user in a conversation.
 type xfReader struct{ conversation, user int64 }
 
+// xfData is the content of a file.
 type xfData struct {
 	author     int64
 	name, path string
@@ -73,7 +76,7 @@ func readXenForo(ctx context.Context, o Options, report *Report) (*Source, error
 		tables: map[string]func(*sqldump.Row) error{
 			"user": b.user, "user_authenticate": b.hash, "user_ban": b.banned, "user_profile": b.profile, "node": b.node,
 			"forum": b.forum, "link_forum": b.link, "permission_entry": b.permission,
-			"permission_entry_content": b.permission, "thread": b.row, "post": b.postRow, "attachment": b.attachment,
+			"permission_entry_content": b.permission, "thread": b.threadRow, "post": b.postRow, "attachment": b.attachment,
 			"attachment_data": b.file, "conversation_master": b.conversationRow, "conversation_recipient": b.recipient,
 			"conversation_message": b.private,
 		},
@@ -96,7 +99,7 @@ func (b *xenforo) finish() {
 	}
 	files := b.files[:0]
 	for _, f := range b.files {
-		data, known := b.data[f.Author] // Author is the id of the content here
+		data, known := b.data[f.Author] // see attachment
 		if !known {
 			b.leftOut(&seed.MovedError{Kind: content.MovedFile, ID: f.ID, Err: errors.New("its content is not in the dump")})
 			continue
@@ -156,7 +159,7 @@ func (b *xenforo) node(r *sqldump.Row) error {
 	f.ID, f.Parent = r.Int("node_id"), r.Int("parent_node_id")
 	f.Title = cmp.Or(seed.MovedLine(r.Text("title"), 100), fmt.Sprintf("Forum %d", f.ID))
 	f.Description = seed.MovedLine(withoutHTML(r.Text("description")), 500)
-	b.places[f.ID] = f
+	b.nodes[f.ID] = f
 	switch kind := r.Text("node_type_id"); kind {
 	case "Forum":
 		f.Type = "forum"
@@ -165,7 +168,9 @@ func (b *xenforo) node(r *sqldump.Row) error {
 	case "LinkForum":
 		f.Type = "link"
 	default:
-		b.leftOut(&seed.MovedError{Kind: content.MovedForum, ID: f.ID, Name: f.Title, Err: errors.New("it is no forum")})
+		b.leftOut(&seed.MovedError{
+			Kind: content.MovedForum, ID: f.ID, Name: f.Title, Err: errors.New("it is not a forum, category or link"),
+		})
 		return nil
 	}
 	b.forums = append(b.forums, f)
@@ -194,8 +199,8 @@ func (b *xenforo) permission(r *sqldump.Row) error {
 // may reports whether a group has a permission in a node. It applies the values of the whole forum and then those of
 // each node from the root down to the node.
 func (b *xenforo) may(group, node int64, name string) bool {
-	path := []int64{}
-	for id := node; id != 0 && len(path) < maxForumDepth; id = b.places[id].Parent {
+	path := []int64{} // the node and the nodes above it
+	for id := node; id != 0 && len(path) < maxForumDepth; id = b.nodes[id].Parent {
 		path = append(path, id)
 	}
 	path = append(path, 0)
@@ -214,13 +219,14 @@ func (b *xenforo) may(group, node int64, name string) bool {
 	return allowed
 }
 
+// access returns the rights of guests or members in a node.
 func (b *xenforo) access(f *seed.MovedForum, group string) access {
 	groupID := map[string]int64{"guest": xfGuests, "registered": xfRegistered}[group]
 	may := func(name string) bool { return b.may(groupID, f.ID, name) }
 	return access{
-		may("general.view") && may("general.viewNode") &&
+		view: may("general.view") && may("general.viewNode") &&
 			(f.Type != "forum" || may("forum.viewContent") && may("forum.viewOthers")),
-		may("forum.postThread"), may("forum.postReply"),
+		begin: may("forum.postThread"), reply: may("forum.postReply"),
 	}
 }
 
@@ -236,7 +242,7 @@ func xfVisibility(state string) int64 {
 	}
 }
 
-func (b *xenforo) row(r *sqldump.Row) error {
+func (b *xenforo) threadRow(r *sqldump.Row) error {
 	switch r.Text("discussion_type") {
 	case "redirect":
 		return nil // the thread was moved
@@ -256,6 +262,7 @@ func (b *xenforo) postRow(r *sqldump.Row) error {
 	return nil
 }
 
+// textOf returns a post without its text, and a function that converts its text to Markdown.
 func (b *xenforo) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
 	p := seed.SeedPost{
 		Moved: r.Int("post_id"), MovedAuthor: r.Int("user_id"), At: unixTime(r, "post_date"),
@@ -266,6 +273,7 @@ func (b *xenforo) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
 	return p, b.bbcodeWithFiles(r.Text("message"), p.Moved)
 }
 
+// attachment reads the use of a file by a post. Until finish, the field Author of the file holds the id of its content.
 func (b *xenforo) attachment(r *sqldump.Row) error {
 	if r.Text("content_type") == "post" && r.Int("unassociated") == 0 {
 		b.files = append(b.files, seed.MovedFile{
