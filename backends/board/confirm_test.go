@@ -196,7 +196,7 @@ func TestPurgeSeeded(t *testing.T) {
 			t.Error("the member is there still")
 		}
 		_, err = s.seed(`{"users":[{"name":"Odd","state":"asleep"}]}`)
-		if err == nil || !strings.Contains(err.Error(), `the state "asleep" of Odd is none of active, unconfirmed, awaiting, banned, deleted`) {
+		if err == nil || !strings.Contains(err.Error(), `Odd has the unknown state "asleep"; known states: active, unconfirmed, awaiting, banned, deleted`) {
 			t.Errorf("%v", err)
 		}
 	})
