@@ -37,14 +37,14 @@ type Edited struct {
 // match the current version of the post, unless the post already has the new text.
 func (s *Service) Edit(
 	ctx context.Context, a *rights.Actor, inThread, id int64, edit PostEdit,
-) (done Edited, err error) {
+) (result Edited, err error) {
 	body, err := s.compose(ctx, a, edit.Message)
 	if err != nil {
-		return done, err
+		return result, err
 	}
 	reason, reasonErr := kernel.CheckReason(edit.Reason)
 	err = s.Write(ctx, func(c store.Conn) error {
-		done = Edited{Post: id, Thread: inThread}
+		result = Edited{Post: id, Thread: inThread}
 		loaded, err := loadPost(c, a, inThread, id, c.Lock())
 		if err != nil {
 			return err
@@ -61,23 +61,23 @@ func (s *Service) Edit(
 		if err := w.compose(a.Rights.Settings, f, body); err != nil {
 			return err
 		}
-		done.Tag = content.ViewPost(p).Tag()
+		result.Tag = content.ViewPost(p).Tag()
 		if w.text == p.Message {
 			return nil
 		}
-		if err := edit.Match.Check(done.Tag); err != nil {
+		if err := edit.Match.Check(result.Tag); err != nil {
 			return err
 		}
 		if err := s.spendEdit(c, a, f, w.now); err != nil {
 			return err
 		}
-		done.Changed = true
+		result.Changed = true
 		needsApproval, err := textNeedsApproval(c, a, p, w, body)
 		if err != nil {
 			return err
 		}
-		done.Held = p.Visibility == rights.Visible && s.editIsHeld(a, f.ID, needsApproval)
-		if err := s.edit(c, a, f, t, p, w, reason, right, done.Held); err != nil {
+		result.Held = p.Visibility == rights.Visible && s.editIsHeld(a, f.ID, needsApproval)
+		if err := s.edit(c, a, f, t, p, w, reason, right, result.Held); err != nil {
 			return err
 		}
 		edited, err := content.ScanPost(c.Row("SELECT "+content.PostColumns+" FROM board_posts p WHERE p.thread_id = ?"+
@@ -85,10 +85,10 @@ func (s *Service) Edit(
 		if err != nil {
 			return err
 		}
-		done.Tag = content.ViewPost(edited).Tag()
+		result.Tag = content.ViewPost(edited).Tag()
 		return nil
 	})
-	return done, err
+	return result, err
 }
 
 // textNeedsApproval reports whether the new text of a post needs approval, because it has a word that holds posts or

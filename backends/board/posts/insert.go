@@ -131,12 +131,12 @@ func (s *Service) once(
 	ctx context.Context, a *rights.Actor, turn turnOf, key Once, fn func(c store.Conn) (Posted, error),
 ) (Posted, error) {
 	ctx = store.InTurn(store.ReadCommitted(ctx), turn)
-	return kernel.Value(ctx, s.Write, func(c store.Conn) (done Posted, err error) {
-		done, err = idempotency.Do(c, Requests, a.ID(), key, s.Now(), fn)
+	return kernel.Value(ctx, s.Write, func(c store.Conn) (posted Posted, err error) {
+		posted, err = idempotency.Do(c, Requests, a.ID(), key, s.Now(), fn)
 		if errors.Is(err, idempotency.ErrMismatch) {
-			return done, kernel.Invalid(idempotency.Header, "idempotency_mismatch",
+			return posted, kernel.Invalid(idempotency.Header, "idempotency_mismatch",
 				"this Idempotency-Key was used for another request")
 		}
-		return done, err
+		return posted, err
 	})
 }

@@ -198,55 +198,56 @@ func (s *Service) moderate(
 	ctx context.Context, a *rights.Actor, id, from, to int64, right rights.Mask, action string, d Decision,
 ) (Settled, error) {
 	reason, reasonErr := kernel.CheckReason(d.Reason)
-	return kernel.Value(ctx, s.Write, func(c store.Conn) (done Settled, err error) {
+	return kernel.Value(ctx, s.Write, func(c store.Conn) (settled Settled, err error) {
 		if from == rights.Deleted {
 			if err := unarchive(c, id); err != nil {
-				return done, err
+				return settled, err
 			}
 		}
 		t, p, err := content.PostByID(c, a, id, c.Lock())
 		if err != nil {
-			return done, err
+			return settled, err
 		}
 		if !a.Has(t.Forum, right) {
-			return done, kernel.Forbidden("postId", "no_permission", "you may not do this in this forum")
+			return settled, kernel.Forbidden("postId", "no_permission", "you may not do this in this forum")
 		}
 		if err := a.CheckSuspended(s.Moment()); err != nil {
-			return done, err
+			return settled, err
 		}
 		if reasonErr != nil {
-			return done, reasonErr
+			return settled, reasonErr
 		}
 		if p.Visibility != from {
-			return done, kernel.Conflict("this decision was already made: the post is " + rights.VisibilityNames[p.Visibility])
+			state := rights.VisibilityNames[p.Visibility]
+			return settled, kernel.Conflict("this decision was already made: the post is " + state)
 		}
 		if err := d.checkVersion(c, t, p); err != nil {
-			return done, err
+			return settled, err
 		}
 		if err := s.rights.Logged(c, a, action, right, t.Forum, t.ID, p.ID, reason); err != nil {
-			return done, err
+			return settled, err
 		}
 		if from == rights.Deleted {
 			// The rules for splitting words may have changed since the post was archived.
 			if err := search.Index(c, p.ID, p.Number == 1, t.Title, p.Message); err != nil {
-				return done, err
+				return settled, err
 			}
 		}
 		var heldReason string
 		if err := c.Row("SELECT COALESCE(held_reason, '') FROM board_post_ids WHERE id = ?", p.ID).Scan(&heldReason); err != nil {
-			return done, err
+			return settled, err
 		}
 		threads, posts, err := s.settleUncounted(c, t, p, to, "")
 		if err != nil {
-			return done, err
+			return settled, err
 		}
-		done = Settled{Post: p.ID, Thread: t.ID, Visibility: to, Tag: content.ViewPost(p).Tag()}
+		settled = Settled{Post: p.ID, Thread: t.ID, Visibility: to, Tag: content.ViewPost(p).Tag()}
 		if from == rights.Unapproved && to == rights.Visible {
 			if err := s.notifyApproved(c, t, p, heldReason); err != nil {
-				return done, err
+				return settled, err
 			}
 		}
-		return done, content.Count(c, t.Forum, t.ID, threads, posts)
+		return settled, content.Count(c, t.Forum, t.ID, threads, posts)
 	})
 }
 

@@ -71,31 +71,31 @@ func (s *Service) StartThread(
 	if err != nil {
 		return Posted{}, err
 	}
-	return s.withFiles(ctx, a, request.Files, turnOf{author: a.ID()}, once, func(c store.Conn) (done Posted, err error) {
+	return s.withFiles(ctx, a, request.Files, turnOf{author: a.ID()}, once, func(c store.Conn) (posted Posted, err error) {
 		input, err := s.inputForThread(c, a, forum)
 		if err != nil {
-			return done, err
+			return posted, err
 		}
 		f := input.forum
 		if err := s.mayStart(a, f); err != nil {
-			return done, err
+			return posted, err
 		}
 		if titleErr != nil || body.err != nil {
-			return done, apierror.Join(titleErr, body.err)
+			return posted, apierror.Join(titleErr, body.err)
 		}
 		if err := checkPrefix(a, f, request.Prefix); err != nil {
-			return done, err
+			return posted, err
 		}
 		w, err := s.applyRules(c, a, input, body)
 		if err != nil {
-			return done, err
+			return posted, err
 		}
 		if w.visibility == rights.Visible && a.Rights.Access.Words.Holds(checkedTitle) {
 			w.hold(a.In(f.ID).Mask, "word_filter")
 		}
 		title, err := filteredTitle(a, checkedTitle)
 		if err != nil {
-			return done, err
+			return posted, err
 		}
 		t := &content.Thread{
 			Forum: f.ID, Title: title, Slug: kernel.Slug(title), Author: a.ID(), AuthorName: a.User.Name, Prefix: request.Prefix,
@@ -106,15 +106,15 @@ func (s *Service) StartThread(
 			t.Forum, t.Title, t.Slug, kernel.Null(t.Author), t.AuthorName, kernel.Null(t.Prefix), t.Visibility, t.LastPoster,
 			t.Created, t.LastAt).Scan(&t.ID)
 		if err != nil {
-			return done, err
+			return posted, err
 		}
 		p, err := s.insert(c, a, t, w, request.Files)
 		if err != nil {
-			return done, err
+			return posted, err
 		}
 		if request.Also != nil {
 			if err := request.Also(c, t, p); err != nil {
-				return done, err
+				return posted, err
 			}
 		}
 		neededRights := w.rights | rights.ForumView | rights.ThreadPost
@@ -122,10 +122,10 @@ func (s *Service) StartThread(
 			neededRights |= rights.LockBypass
 		}
 		if err := s.rights.LogIfAdministrator(c, a, "thread.post", neededRights, f.ID, t.ID, p); err != nil {
-			return done, err
+			return posted, err
 		}
-		done = Posted{Thread: t.ID, Post: p, Slug: t.Slug, Visibility: t.Visibility}
-		return done, s.conclude(c, a, t, p, w, request.Subscribe)
+		posted = Posted{Thread: t.ID, Post: p, Slug: t.Slug, Visibility: t.Visibility}
+		return posted, s.conclude(c, a, t, p, w, request.Subscribe)
 	})
 }
 
@@ -137,35 +137,35 @@ func (s *Service) Reply(
 	if err != nil {
 		return Posted{}, err
 	}
-	return s.withFiles(ctx, a, request.Files, turnOf{thread: thread}, once, func(c store.Conn) (done Posted, err error) {
+	return s.withFiles(ctx, a, request.Files, turnOf{thread: thread}, once, func(c store.Conn) (posted Posted, err error) {
 		input, err := s.inputForReply(c, a, thread)
 		if err != nil {
-			return done, err
+			return posted, err
 		}
 		f, t := input.forum, input.thread
 		if err := s.mayReply(a, f, t); err != nil {
-			return done, err
+			return posted, err
 		}
 		if body.err != nil {
-			return done, body.err
+			return posted, body.err
 		}
 		w, err := s.applyRules(c, a, input, body)
 		if err != nil {
-			return done, err
+			return posted, err
 		}
 		p, err := s.insert(c, a, t, w, request.Files)
 		if err != nil {
-			return done, err
+			return posted, err
 		}
 		neededRights := w.rights | rights.ThreadView | rights.ReplyPost
 		if !f.Open || !f.AllowReplies || t.Locked {
 			neededRights |= rights.LockBypass
 		}
 		if err := s.rights.LogIfAdministrator(c, a, "reply.post", neededRights, f.ID, t.ID, p); err != nil {
-			return done, err
+			return posted, err
 		}
-		done = Posted{Thread: t.ID, Post: p, Visibility: w.visibility}
-		return done, s.conclude(c, a, t, p, w, request.Subscribe)
+		posted = Posted{Thread: t.ID, Post: p, Visibility: w.visibility}
+		return posted, s.conclude(c, a, t, p, w, request.Subscribe)
 	})
 }
 

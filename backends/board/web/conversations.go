@@ -224,16 +224,17 @@ func (c *call) reportMessage() error {
 // ignore makes the user ignore a member, or stop ignoring the member.
 func (c *call) ignore() error {
 	id := c.ID("userId")
-	to := "/members/" + itoa(id)
+	location := "/members/" + itoa(id)
 	if c.Form.Flag("list") {
-		to = "/conversations"
+		location = "/conversations"
 	}
 	switch c.Form.Text("ignore") {
 	case "yes":
-		return c.Then(c.Following.Ignore(c.Context(), c.actor, id), to,
+		return c.Then(c.Following.Ignore(c.Context(), c.actor, id), location,
 			c.T("You get no messages and notifications of this member, and its posts are collapsed."))
 	case "no":
-		return c.Then(c.Following.Unignore(c.Context(), c.actor, id), to, c.T("You do not ignore this member any more."))
+		return c.Then(c.Following.Unignore(c.Context(), c.actor, id), location,
+			c.T("You do not ignore this member any more."))
 	}
 	return kernel.Invalid("ignore", "unknown", "ignore must be yes or no")
 }

@@ -134,28 +134,28 @@ func (c *call) redirectTo(kind string, find func(r store.Conn) (int64, error)) (
 	if err != nil || id == 0 {
 		return false, err
 	}
-	to := "/" + kind + "s/" + itoa(id)
+	location := "/" + kind + "s/" + itoa(id)
 	switch kind {
 	case content.MovedPost:
 		_, err = c.Posts.PlaceOf(c.Context(), c.actor, id, postsPerPage)
 	case content.MovedThread:
 		place, placeErr := c.Posts.LastPlace(c.Context(), c.actor, id, postsPerPage)
 		if err = placeErr; err == nil {
-			to = pages.Slugged("/threads/", id, place.Thread.Slug)
+			location = pages.Slugged("/threads/", id, place.Thread.Slug)
 		}
 	case content.MovedForum:
 		f, _, _, forumErr := c.Posts.Forum(c.Context(), c.actor, id)
 		if err = forumErr; err == nil {
-			to = pages.Slugged("/forums/", f.ID, f.Slug)
+			location = pages.Slugged("/forums/", f.ID, f.Slug)
 		}
 	case content.MovedMember:
 		_, err = c.Accounts.Profile(c.Context(), c.actor, id)
 	case content.MovedFile:
-		to = "/attachments/" + itoa(id)
+		location = "/attachments/" + itoa(id)
 		_, err = c.Posts.Attachment(c.Context(), c.actor, id)
 	}
 	if err != nil {
 		return true, err
 	}
-	return true, c.RedirectForGood(to)
+	return true, c.RedirectForGood(location)
 }

@@ -72,17 +72,17 @@ func (c *call) askBookmark() error {
 // bookmark saves or removes a bookmark. It redirects to the post or, if the form was on the list of bookmarks, to that
 // list.
 func (c *call) bookmark() error {
-	id, to := c.ID("postId"), "/posts/"+itoa(c.ID("postId"))
+	id, location := c.ID("postId"), "/posts/"+itoa(c.ID("postId"))
 	if c.Form.Flag("list") {
-		to = "/account/bookmarks"
+		location = "/account/bookmarks"
 	}
 	if c.Form.Text("do") == "remove" {
-		return c.Then(c.Reactions.Unbookmark(c.Context(), c.actor, id), to, c.T("The bookmark is removed."))
+		return c.Then(c.Reactions.Unbookmark(c.Context(), c.actor, id), location, c.T("The bookmark is removed."))
 	}
 	note := c.Form.Text("note")
 	refusal := c.Reactions.Bookmark(c.Context(), c.actor, id, note)
 	if refusal == nil {
-		return c.Redirect(to, c.T("The bookmark is saved."))
+		return c.Redirect(location, c.T("The bookmark is saved."))
 	}
 	form, err := c.bookmarkForm()
 	if err != nil {

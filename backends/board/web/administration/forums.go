@@ -307,9 +307,9 @@ func (c *Call) saveMatrix() error {
 	if err := c.Admin.SetOverrides(c.Context(), c.Actor, id, overrides, c.Match()); err != nil {
 		return c.showMatrix(err, id, only, overrides)
 	}
-	to := "/admin/forums/" + kernel.Itoa(id) + "/rights"
+	location := "/admin/forums/" + kernel.Itoa(id) + "/rights"
 	if only != 0 {
-		to += "?group=" + kernel.Itoa(only)
+		location += "?group=" + kernel.Itoa(only)
 	}
-	return c.Redirect(to, "Saved. The rights count from now on.")
+	return c.Redirect(location, "Saved. The rights count from now on.")
 }
