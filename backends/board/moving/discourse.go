@@ -107,6 +107,7 @@ func utcMoment(r *sqldump.Row, column string) kernel.Moment {
 	return kernel.Moment(max(0, utcTime(r, column).UnixMicro()))
 }
 
+// setting reads a setting of the forum.
 func (b *discourse) setting(r *sqldump.Row) error {
 	b.settings[r.Text("name")] = r.Text("value") == "t"
 	return nil
@@ -146,6 +147,7 @@ func (b *discourse) user(r *sqldump.Row) error {
 	return nil
 }
 
+// mail reads a mail address of a user. Only the primary address is kept.
 func (b *discourse) mail(r *sqldump.Row) error {
 	if r.Bool("primary") {
 		b.mails[r.Int("user_id")] = r.Text("email")
@@ -166,6 +168,7 @@ func discourseHash(r *sqldump.Row) string {
 	return password.PBKDF2("sha256", rounds, []byte(cmp.Or(r.Text("password_salt"), r.Text("salt"))), sum)
 }
 
+// category reads a category, which becomes a forum.
 func (b *discourse) category(r *sqldump.Row) error {
 	f := forum{order: r.Int("position")}
 	f.ID, f.Parent, f.Type = r.Int("id"), r.Int("parent_category_id"), "forum"
@@ -243,6 +246,7 @@ func (b *discourse) postRow(r *sqldump.Row) error {
 	return nil
 }
 
+// poll counts a poll; polls are not imported.
 func (b *discourse) poll(*sqldump.Row) error {
 	b.polls++
 	return nil

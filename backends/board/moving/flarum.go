@@ -155,11 +155,13 @@ func (b *flarum) access(f *seed.MovedForum, group string) access {
 	return allowed
 }
 
+// permission reads a permission of a group.
 func (b *flarum) permission(r *sqldump.Row) error {
 	b.granted[flarumPermission{r.Int("group_id"), r.Text("permission")}] = true
 	return nil
 }
 
+// user reads a member.
 func (b *flarum) user(r *sqldump.Row) error {
 	m := seed.MovedMember{ID: r.Int("id"), Hash: r.Text("password"), LastActive: utcMoment(r, "last_seen_at")}
 	m.Name, m.Email, m.JoinedAt = r.Text("username"), r.Text("email"), utcTime(r, "joined_at")
@@ -177,6 +179,7 @@ func (b *flarum) user(r *sqldump.Row) error {
 	return nil
 }
 
+// tag reads a tag.
 func (b *flarum) tag(r *sqldump.Row) error {
 	t := flarumTag{positioned: r.Text("position") != "", restricted: r.Int("is_restricted") != 0}
 	t.ID, t.Parent, t.order, t.Type = r.Int("id"), r.Int("parent_id"), r.Int("position"), "forum"
@@ -209,6 +212,7 @@ func (b *flarum) private(r *sqldump.Row) bool {
 	return private
 }
 
+// discussion reads a discussion. finish sets its forum and its tags.
 func (b *flarum) discussion(r *sqldump.Row) error {
 	if !b.private(r) {
 		b.threads = append(b.threads, thread{
@@ -219,6 +223,7 @@ func (b *flarum) discussion(r *sqldump.Row) error {
 	return nil
 }
 
+// postRow records the place of a post in the dump.
 func (b *flarum) postRow(r *sqldump.Row) error {
 	if r.Text("type") == "comment" && !b.private(r) {
 		b.posts = append(b.posts, ref{r.Int("discussion_id"), r.Int("id"), r.Int("number"), r.Place})
@@ -247,6 +252,7 @@ func (b *flarum) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
 	}
 }
 
+// file reads an uploaded file.
 func (b *flarum) file(r *sqldump.Row) error {
 	f := seed.MovedFile{
 		// Newer versions of the extension have the posts of a file in a table of their own; see filePost.
@@ -264,6 +270,7 @@ func (b *flarum) file(r *sqldump.Row) error {
 	return nil
 }
 
+// filePost reads which post contains a file. If there are several posts, the first one counts.
 func (b *flarum) filePost(r *sqldump.Row) error {
 	if id := r.Int("file_id"); b.postOf[id] == 0 {
 		b.postOf[id] = r.Int("post_id")

@@ -25,8 +25,10 @@ type message struct {
 	title  string
 }
 
+// newMessages returns an empty collection.
 func newMessages() messages { return messages{owners: make(map[int64][]conversations.ImportedMember)} }
 
+// add adds a message.
 func (m *messages) add(message message) { m.all = append(m.all, message) }
 
 // addMember records that a member has a message.

@@ -65,6 +65,7 @@ func readMyBB(ctx context.Context, o Options, report *Report) (*Source, error) {
 	})
 }
 
+// user reads a member.
 func (b *mybb) user(r *sqldump.Row) error {
 	m := seed.MovedMember{ID: r.Int("uid"), Hash: r.Text("password"), LastActive: unixMoment(r, "lastactive")}
 	if salt := r.Text("salt"); salt != "" && len(m.Hash) == 32 {
@@ -95,6 +96,7 @@ func salted(kind, salt, digits string) string {
 	return password.Salted(kind, []byte(salt), sum)
 }
 
+// banned reads a ban of a member.
 func (b *mybb) banned(r *sqldump.Row) error {
 	b.ban(r.Int("uid"), r.Int("lifted"))
 	return nil
@@ -109,11 +111,13 @@ func mybbAccess(r *sqldump.Row) access {
 	}
 }
 
+// group reads the rights of a group.
 func (b *mybb) group(r *sqldump.Row) error {
 	b.groups[r.Int("gid")] = mybbAccess(r)
 	return nil
 }
 
+// permission reads the rights of a group in a forum.
 func (b *mybb) permission(r *sqldump.Row) error {
 	b.forumAccess[mybbPlace{r.Int("fid"), r.Int("gid")}] = mybbAccess(r)
 	return nil
@@ -134,6 +138,7 @@ func (b *mybb) access(f *seed.MovedForum, group string) access {
 // maxForumDepth limits the number of forums above a forum, since the forums of a broken dump may form a cycle.
 const maxForumDepth = 100
 
+// forum reads a forum, category or link.
 func (b *mybb) forum(r *sqldump.Row) error {
 	f := forum{order: r.Int("disporder")}
 	f.ID, f.Parent = r.Int("fid"), r.Int("pid")
@@ -169,6 +174,7 @@ func mybbVisibility(r *sqldump.Row) int64 {
 	}
 }
 
+// threadRow reads a thread.
 func (b *mybb) threadRow(r *sqldump.Row) error {
 	closed := r.Text("closed")
 	if strings.HasPrefix(closed, "moved|") || r.Int("visible") == mybbDraft {
@@ -184,6 +190,7 @@ func (b *mybb) threadRow(r *sqldump.Row) error {
 	return nil
 }
 
+// postRow records the place of a post in the dump.
 func (b *mybb) postRow(r *sqldump.Row) error {
 	if r.Int("visible") != mybbDraft {
 		b.posts = append(b.posts, ref{r.Int("tid"), r.Int("pid"), r.Int("dateline"), r.Place})
@@ -191,6 +198,7 @@ func (b *mybb) postRow(r *sqldump.Row) error {
 	return nil
 }
 
+// attachment reads a file that is attached to a post.
 func (b *mybb) attachment(r *sqldump.Row) error {
 	if r.Int("pid") == 0 || r.Int("visible") == 0 {
 		return nil

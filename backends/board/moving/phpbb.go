@@ -83,6 +83,7 @@ func (b *phpbb) finish() {
 // text returns the text in a column, which phpBB has escaped for HTML, without the escapes.
 func text(r *sqldump.Row, column string) string { return html.UnescapeString(r.Text(column)) }
 
+// user reads a user.
 func (b *phpbb) user(r *sqldump.Row) error {
 	id, kind := r.Int("user_id"), r.Int("user_type")
 	if id == phpbbAnonymous || kind == phpbbUserIgnored {
@@ -109,6 +110,7 @@ func (b *phpbb) setting(r *sqldump.Row) error {
 	return nil
 }
 
+// banned reads a ban. Bans of addresses and exceptions from bans are left out.
 func (b *phpbb) banned(r *sqldump.Row) error {
 	// Up to phpBB 3.3, a column holds the banned user. Later versions have the kind of ban in one column and the user
 	// as text in another.
@@ -144,6 +146,7 @@ func (b *phpbb) received(r *sqldump.Row) error {
 	return nil
 }
 
+// forum reads a forum, category or link.
 func (b *phpbb) forum(r *sqldump.Row) error {
 	f := forum{order: r.Int("left_id")}
 	f.ID, f.Parent = r.Int("forum_id"), r.Int("parent_id")
@@ -185,6 +188,7 @@ func visibility(r *sqldump.Row, column, approved string) int64 {
 	}
 }
 
+// topic reads a thread.
 func (b *phpbb) topic(r *sqldump.Row) error {
 	t := thread{
 		id: r.Int("topic_id"), forum: r.Int("forum_id"), views: r.Int("topic_views"),
@@ -201,11 +205,13 @@ func (b *phpbb) topic(r *sqldump.Row) error {
 	return nil
 }
 
+// postRow records the place of a post in the dump.
 func (b *phpbb) postRow(r *sqldump.Row) error {
 	b.posts = append(b.posts, ref{r.Int("topic_id"), r.Int("post_id"), r.Int("post_time"), r.Place})
 	return nil
 }
 
+// attachment reads a file that is attached to a post.
 func (b *phpbb) attachment(r *sqldump.Row) error {
 	if r.Int("in_message") != 0 || r.Int("is_orphan") != 0 || r.Int("post_msg_id") == 0 {
 		return nil

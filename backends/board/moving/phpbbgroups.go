@@ -32,6 +32,7 @@ type phpbbRight struct {
 // say.
 type phpbbSetting struct{ option, setting int64 }
 
+// newPHPBBGroups returns an empty phpbbGroups.
 func newPHPBBGroups() phpbbGroups {
 	return phpbbGroups{
 		make(map[int64]string), make(map[int64][]int64), make(map[int64]string), make(map[int64][]phpbbSetting),
@@ -39,11 +40,13 @@ func newPHPBBGroups() phpbbGroups {
 	}
 }
 
+// group reads the name of a group.
 func (g phpbbGroups) group(r *sqldump.Row) error {
 	g.names[r.Int("group_id")] = strings.ToUpper(r.Text("group_name"))
 	return nil
 }
 
+// member reads a member of a group.
 func (g phpbbGroups) member(r *sqldump.Row) error {
 	group := r.Int("group_id")
 	if r.Int("user_pending") == 0 {
@@ -52,17 +55,20 @@ func (g phpbbGroups) member(r *sqldump.Row) error {
 	return nil
 }
 
+// option reads the name of a right.
 func (g phpbbGroups) option(r *sqldump.Row) error {
 	g.options[r.Int("auth_option_id")] = r.Text("auth_option")
 	return nil
 }
 
+// role reads a setting of a role.
 func (g phpbbGroups) role(r *sqldump.Row) error {
 	role := r.Int("role_id")
 	g.roles[role] = append(g.roles[role], phpbbSetting{r.Int("auth_option_id"), r.Int("auth_setting")})
 	return nil
 }
 
+// right reads a right or role of a group in a forum.
 func (g phpbbGroups) right(r *sqldump.Row) error {
 	place := phpbbPlace{r.Int("group_id"), r.Int("forum_id")}
 	g.rights[place] = append(g.rights[place], phpbbRight{

@@ -120,6 +120,7 @@ func (b *xenforo) finish() {
 	}
 }
 
+// user reads a member.
 func (b *xenforo) user(r *sqldump.Row) error {
 	m := seed.MovedMember{ID: r.Int("user_id"), LastActive: unixMoment(r, "last_activity")}
 	m.Name, m.Email, m.JoinedAt = r.Text("username"), r.Text("email"), unixTime(r, "register_date")
@@ -137,16 +138,19 @@ func (b *xenforo) user(r *sqldump.Row) error {
 	return nil
 }
 
+// hash reads the password hash of a member.
 func (b *xenforo) hash(r *sqldump.Row) error {
 	b.hashes[r.Int("user_id")] = xfHash(r.Text("scheme_class"), r.Text("data"))
 	return nil
 }
 
+// banned reads a ban of a member.
 func (b *xenforo) banned(r *sqldump.Row) error {
 	b.ban(r.Int("user_id"), r.Int("end_date"))
 	return nil
 }
 
+// profile counts the signature of a member; signatures are not imported.
 func (b *xenforo) profile(r *sqldump.Row) error {
 	if r.Text("signature") != "" {
 		b.signatures++
@@ -154,6 +158,7 @@ func (b *xenforo) profile(r *sqldump.Row) error {
 	return nil
 }
 
+// node reads a node of the tree of forums.
 func (b *xenforo) node(r *sqldump.Row) error {
 	f := forum{order: r.Int("lft")}
 	f.ID, f.Parent = r.Int("node_id"), r.Int("parent_node_id")
@@ -177,16 +182,19 @@ func (b *xenforo) node(r *sqldump.Row) error {
 	return nil
 }
 
+// forum reads whether a forum is closed.
 func (b *xenforo) forum(r *sqldump.Row) error {
 	b.closed[r.Int("node_id")] = r.Has("allow_posting") && r.Int("allow_posting") == 0
 	return nil
 }
 
+// link reads the URL of a link.
 func (b *xenforo) link(r *sqldump.Row) error {
 	b.links[r.Int("node_id")] = r.Text("link_url")
 	return nil
 }
 
+// permission reads a permission of a group in a node or in the whole forum. Permissions of single users are left out.
 func (b *xenforo) permission(r *sqldump.Row) error {
 	if r.Int("user_id") != 0 || r.Has("content_type") && r.Text("content_type") != "node" {
 		return nil
@@ -242,6 +250,7 @@ func xfVisibility(state string) int64 {
 	}
 }
 
+// threadRow reads a thread.
 func (b *xenforo) threadRow(r *sqldump.Row) error {
 	switch r.Text("discussion_type") {
 	case "redirect":
@@ -257,6 +266,7 @@ func (b *xenforo) threadRow(r *sqldump.Row) error {
 	return nil
 }
 
+// postRow records the place of a post in the dump.
 func (b *xenforo) postRow(r *sqldump.Row) error {
 	b.posts = append(b.posts, ref{r.Int("thread_id"), r.Int("post_id"), r.Int("post_date"), r.Place})
 	return nil
@@ -283,6 +293,7 @@ func (b *xenforo) attachment(r *sqldump.Row) error {
 	return nil
 }
 
+// file reads the content of a file.
 func (b *xenforo) file(r *sqldump.Row) error {
 	id := r.Int("data_id")
 	b.data[id] = xfData{r.Int("user_id"), r.Text("filename"), b.within(fmt.Sprintf("%d/%d-%s.data", id/1000, id,
@@ -290,11 +301,13 @@ func (b *xenforo) file(r *sqldump.Row) error {
 	return nil
 }
 
+// conversationRow reads the title of a conversation.
 func (b *xenforo) conversationRow(r *sqldump.Row) error {
 	b.titles[r.Int("conversation_id")] = r.Text("title")
 	return nil
 }
 
+// recipient reads a participant of a conversation. Participants who have left are left out.
 func (b *xenforo) recipient(r *sqldump.Row) error {
 	if r.Text("recipient_state") == "active" {
 		id, user := r.Int("conversation_id"), r.Int("user_id")
@@ -304,6 +317,7 @@ func (b *xenforo) recipient(r *sqldump.Row) error {
 	return nil
 }
 
+// private reads a message of a conversation.
 func (b *xenforo) private(r *sqldump.Row) error {
 	b.messages.add(message{
 		ref: ref{r.Int("conversation_id"), r.Int("message_id"), r.Int("message_date"), r.Place}, author: r.Int("user_id"),

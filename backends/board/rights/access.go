@@ -211,6 +211,7 @@ func (a *Access) loadForums(c store.Conn) error {
 	return err
 }
 
+// loadOverrides reads the changes of groups' rights in forums.
 func (a *Access) loadOverrides(c store.Conn) error {
 	return c.All("SELECT forum_id, group_id, set_mask, clear_mask FROM board_forum_overrides",
 		nil, func(r store.Row) error {
@@ -222,6 +223,7 @@ func (a *Access) loadOverrides(c store.Conn) error {
 		})
 }
 
+// loadModerators reads the moderators of forums.
 func (a *Access) loadModerators(c store.Conn) (err error) {
 	a.Moderators, err = store.List(c, func(r store.Row) (m Moderator, err error) {
 		err = r.Scan(&m.Forum, &m.User, &m.Group, &m.Rights, &m.Cascades)

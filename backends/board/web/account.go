@@ -25,6 +25,7 @@ func (c *call) showAccount(refusal error, form accounts.Profile) error {
 	return c.ShowForm(refusal, "account", c.T("Profile"), form)
 }
 
+// saveProfile saves the member's profile, or shows the form again with the reason why it was refused.
 func (c *call) saveProfile() error {
 	form := accounts.Profile{Title: c.Form.Text("title"), Bio: c.Form.Text("bio"), TimeZone: c.Form.Text("timeZone")}
 	if err := c.Accounts.SetProfile(c.Context(), c.actor, form); err != nil {
@@ -86,6 +87,7 @@ func (c *call) tokensPage() (tokensPage, error) {
 	}, err
 }
 
+// tokens lists the member's API tokens, with a form to create one.
 func (c *call) tokens() error {
 	page, err := c.tokensPage()
 	return c.ThenShow(err, "tokens", c.T("Tokens"), page)
@@ -114,6 +116,7 @@ func (c *call) issueToken() error {
 	return c.Show("tokens", c.T("Tokens"), page)
 }
 
+// revokeToken revokes one of the member's API tokens.
 func (c *call) revokeToken() error {
 	return c.Then(c.Accounts.RevokeOwnToken(c.Context(), c.actor, c.ID("tokenId")), "/account/tokens",
 		c.T("The token was revoked."))
@@ -128,6 +131,7 @@ type subscriptionsPage struct {
 	digestForm
 }
 
+// subscriptions lists what the member follows, with the settings for mails.
 func (c *call) subscriptions() error {
 	list, err := c.Following.Subscriptions(c.Context(), c.actor)
 	if err != nil {
@@ -158,6 +162,7 @@ type notificationsPage struct {
 	Notices bool  // the member is notified of reactions and answers
 }
 
+// notifications lists the member's notifications.
 func (c *call) notifications() error {
 	after := c.Query.Number("after")
 	list, next, err := c.Following.Notifications(c.Context(), c.actor, after, postsPerPage)

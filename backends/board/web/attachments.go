@@ -48,6 +48,7 @@ func (c *call) attachmentsPage() (page attachmentsPage, err error) {
 	return page, err
 }
 
+// attachments lists the files of the post in the path.
 func (c *call) attachments() error {
 	page, err := c.attachmentsPage()
 	return c.ThenShow(err, "attachments", c.T("Files"), page)
@@ -94,6 +95,7 @@ func (c *call) detach() error {
 	return c.Redirect(attachmentsPath(page.Thread.ID, page.Post.ID), c.T("The file is removed."))
 }
 
+// attachmentsPath returns the path of the page with the files of a post.
 func attachmentsPath(thread, post int64) string {
 	return "/threads/" + itoa(thread) + "/posts/" + itoa(post) + "/attachments"
 }

@@ -81,11 +81,13 @@ func (f *frame) Draft(thread int64) (*drafts.Draft, error) {
 // Encloses returns the limits of the files that the user may attach to a post in a forum.
 func (f *frame) Encloses(forum int64) enclosed { return f.call.enclosed(forum) }
 
+// drafts lists the member's drafts.
 func (c *call) drafts() error {
 	list, err := c.Drafts.List(c.Context(), c.actor)
 	return c.ThenShow(err, "drafts", c.T("Drafts"), list)
 }
 
+// discardDraft deletes one of the member's drafts.
 func (c *call) discardDraft() error {
 	return c.Then(c.Drafts.Discard(c.Context(), c.actor, c.ID("draftId")), "/account/drafts", c.T("The draft is deleted."))
 }

@@ -26,6 +26,7 @@ type conversationsPage struct {
 	Wishes  conversations.Preferences
 }
 
+// conversations lists the member's private conversations.
 func (c *call) conversations() error {
 	var page conversationsPage
 	var err error
@@ -183,6 +184,7 @@ func (c *call) showReply(text, preview string, refusal error) error {
 	return c.ShowForm(refusal, "conversation", page.Title, page)
 }
 
+// leaveConversation removes the member from a conversation.
 func (c *call) leaveConversation() error {
 	return c.Then(c.Conversations.Leave(c.Context(), c.actor, c.ID("conversationId")), "/conversations",
 		c.T("You have left the conversation."))
@@ -203,11 +205,13 @@ func (c *call) reportForm() (reportForm, error) {
 	return reportForm{Conversation: id, Message: message, Before: conversations.ContextSize}, err
 }
 
+// askReportMessage shows the form to report a message.
 func (c *call) askReportMessage() error {
 	form, err := c.reportForm()
 	return c.ThenShow(err, "conversation_report", c.T("Report"), form)
 }
 
+// reportMessage reports a message to the moderators.
 func (c *call) reportMessage() error {
 	form, err := c.reportForm()
 	if err != nil {

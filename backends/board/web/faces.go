@@ -63,6 +63,7 @@ func (c *call) avatar() error {
 	return nil
 }
 
+// setAvatar sets the member's picture to the file of the form.
 func (c *call) setAvatar() error {
 	file, err := c.file()
 	if err != nil {
@@ -75,6 +76,7 @@ func (c *call) setAvatar() error {
 	return c.Redirect("/account", c.T("The picture is saved."))
 }
 
+// removeAvatar removes the member's picture.
 func (c *call) removeAvatar() error {
 	return c.Then(c.Attachments.RemoveAvatar(c.Context(), c.actor), "/account", c.T("The picture is removed."))
 }

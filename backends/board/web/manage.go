@@ -42,6 +42,7 @@ func (c *call) manageForm() (*manageForm, error) {
 	return form, err
 }
 
+// manage shows the form to change a thread.
 func (c *call) manage() error {
 	form, err := c.manageForm()
 	return c.ThenShow(err, "manage", c.T("Manage thread"), form)

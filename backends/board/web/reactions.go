@@ -64,6 +64,7 @@ func (c *call) bookmarkForm() (page bookmarkPage, err error) {
 	return page, err
 }
 
+// askBookmark shows the form to bookmark a post.
 func (c *call) askBookmark() error {
 	form, err := c.bookmarkForm()
 	return c.ThenShow(err, "bookmark", c.T("Bookmark"), form)
@@ -98,6 +99,7 @@ type bookmarksPage struct {
 	Older int64 // the bookmark before which the next page begins; 0 on the last page
 }
 
+// bookmarks lists the member's bookmarks.
 func (c *call) bookmarks() (err error) {
 	var page bookmarksPage
 	page.List, page.Older, err = c.Reactions.Bookmarks(c.Context(), c.actor, c.Query.Number("before"), postsPerPage)

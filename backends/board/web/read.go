@@ -204,6 +204,7 @@ func (c *call) toPost(id int64) error {
 	return c.toPlace(c.Posts.PlaceOf(c.Context(), c.actor, id, postsPerPage))
 }
 
+// permalink redirects to the post in the path on the page of its thread.
 func (c *call) permalink() error { return c.toPost(c.ID("postId")) }
 
 // firstUnread redirects to the first post of a thread that is new to the actor.

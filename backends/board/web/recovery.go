@@ -60,11 +60,13 @@ type emailPage struct {
 	Email string // the address in the form
 }
 
+// emailPage returns the page with the member's mail address and an empty form.
 func (c *call) emailPage() (page emailPage, err error) {
 	page.MailAddress, err = c.Accounts.MailAddress(c.Context(), c.actor)
 	return page, err
 }
 
+// email shows the member's mail address with a form to change it.
 func (c *call) email() error { return c.showEmail(nil) }
 
 // showEmail shows the mail address. refusal is the reason why the sent form was refused, or nil.

@@ -251,6 +251,7 @@ var memberForm = resource.Form[*Call, member]{
 	},
 }
 
+// isDeleted reports whether the member is deleted.
 func isDeleted(_ *Call, m *member) bool { return m.State == "deleted" }
 
 // suspended reports whether the member is suspended now.
