@@ -124,7 +124,7 @@ func TestSeedRefusals(t *testing.T) {
 			"no forum":           {`{"threads":[{"title":"Title","posts":[{"author":"alice","message":"text"}]}]}`, "a thread needs a forum"},
 			"unknown prefix":     {`{"threads":[{"forum":"public","prefix":"x","title":"Title","posts":[{"author":"alice","message":"text"}]}]}`, `there is no prefix "x"`},
 			"no posts":           {`{"threads":[{"forum":"public","title":"Title","posts":[]}]}`, "a thread has 1 to"},
-			"unknown visibility": {`{"threads":[{"forum":"public","title":"Title","posts":[{"author":"alice","message":"text","visibility":"gone"}]}]}`, `no visibility "gone"`},
+			"unknown visibility": {`{"threads":[{"forum":"public","title":"Title","posts":[{"author":"alice","message":"text","visibility":"gone"}]}]}`, `unknown visibility "gone"`},
 			"empty message":      {`{"threads":[{"forum":"public","title":"Title","posts":[{"author":"alice","message":" "}]}]}`, "message"},
 			"not an object":      {`[]`, "expected"},
 			"broken":             {`{"threads":[{"forum":`, "element 1"},

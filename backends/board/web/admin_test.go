@@ -141,7 +141,7 @@ func TestAdministration(t *testing.T) {
 			p.Send(at("/admin/forums/%d/shift", cafe), "to", "up").Want(200)
 		}
 		p.Send(at("/admin/forums/%d", s.forum("public")), "do", "delete", "sure", "1").Want(409, "has threads")
-		p.Send(edit, "do", "delete").Want(200, "Delete Café", "For ever.")
+		p.Send(edit, "do", "delete").Want(200, "Delete Café", "This cannot be undone.")
 		p.Send(edit, "do", "delete", "sure", "1").Want(200, "Café was deleted.").Lacks(">Café<")
 
 		// The matrix: a forum becomes private, and public again.

@@ -236,7 +236,9 @@ func (c *Call) showMatrix(refusal error, id, only int64, sent map[int64]admin.Ov
 		}
 		page.Columns = append(page.Columns, column)
 	}
-	page.Edit, refusal = c.Edit(refusal, func() (string, any, error) { return admin.OverridesTag(stored), differences, nil })
+	page.Edit, refusal = c.Edit(refusal, func() (string, any, error) {
+		return admin.OverridesTag(stored), differences, nil
+	})
 	for _, right := range admin.Rights() {
 		if !right.InForums {
 			continue
