@@ -63,8 +63,8 @@ func TestContract(t *testing.T) {
 		if thread = data[content.ThreadInfo](s.do("", "GET", path("/threads/%d", made.ID), "")); thread.IsSubscribed != nil || thread.Unread != nil {
 			t.Errorf("the guest's thread: %+v", thread)
 		}
-		if told := data[[]api.NotificationInfo](s.do("alice", "GET", "/notifications", "").want(200)); len(told) != 1 || told[0].PostID != reply.ID {
-			t.Errorf("notifications: %+v", told)
+		if notifications := data[[]api.NotificationInfo](s.do("alice", "GET", "/notifications", "").want(200)); len(notifications) != 1 || notifications[0].PostID != reply.ID {
+			t.Errorf("notifications: %+v", notifications)
 		}
 
 		list := data[[]content.PostInfo](s.do("", "GET", path("/threads/%d/posts", made.ID), "").want(200))

@@ -37,7 +37,7 @@ func TestConfirmJoin(t *testing.T) {
 			must(t, err)
 			return done
 		}
-		told := func(name string) int64 {
+		eventsAbout := func(name string) int64 {
 			return s.number("SELECT count(*) FROM board_webhook_deliveries WHERE topic = ? AND body LIKE ?", kernel.TopicUserRegistered, "%"+name+"%")
 		}
 		for _, test := range []struct {
@@ -60,8 +60,8 @@ func TestConfirmJoin(t *testing.T) {
 			if done.Asked != true || done.Closed != (test.before == "unconfirmed") || (done.Cookie == "") != (test.before == "awaiting") {
 				t.Errorf("%s: %+v", test.name, done)
 			}
-			if n := told(test.name); (n == 0) != (test.before == "unconfirmed") {
-				t.Errorf("%s: told %d times before", test.name, n)
+			if n := eventsAbout(test.name); (n == 0) != (test.before == "unconfirmed") {
+				t.Errorf("%s: %d webhook events before the confirmation", test.name, n)
 			}
 			m := s.mailed()["join "+email]
 			if m == nil {
@@ -75,8 +75,8 @@ func TestConfirmJoin(t *testing.T) {
 			if state, at, asked, confirmed := s.member(test.name); state != test.after || at != email || asked != "" || !confirmed {
 				t.Errorf("%s: %s %s %s %v", test.name, state, at, asked, confirmed)
 			}
-			if told(test.name) != 1 {
-				t.Errorf("%s: told %d times", test.name, told(test.name))
+			if eventsAbout(test.name) != 1 {
+				t.Errorf("%s: %d webhook events after the confirmation, want 1", test.name, eventsAbout(test.name))
 			}
 			_, err = b.Accounts.ConfirmEmail(ctx, m.Link.Secret)
 			refused(t, "again", err, 410, "")
@@ -196,7 +196,7 @@ func TestPurgeSeeded(t *testing.T) {
 			t.Error("the member is there still")
 		}
 		_, err = s.seed(`{"users":[{"name":"Odd","state":"asleep"}]}`)
-		if err == nil || !strings.Contains(err.Error(), `the state "asleep" of Odd is none of active, unconfirmed, awaiting, banned, deleted`) {
+		if err == nil || !strings.Contains(err.Error(), `Odd has the unknown state "asleep"; known states: active, unconfirmed, awaiting, banned, deleted`) {
 			t.Errorf("%v", err)
 		}
 	})

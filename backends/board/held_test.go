@@ -174,7 +174,7 @@ func TestNotifiedOnce(t *testing.T) {
 		s := editable(newSite(t, db, kernel.Options{NoFlood: true}))
 		s.exec("INSERT INTO board_word_filters (pattern, replacement, action) VALUES ('casino', '', 'hold')")
 		s.exec("UPDATE board_users SET email_confirmed = 1, email = username || '@example.com'")
-		told := func(as string, post, want int64) {
+		wantNotified := func(as string, post, want int64) {
 			t.Helper()
 			if n := s.number("SELECT count(*) FROM board_notifications n JOIN board_users u ON u.id = n.user_id WHERE u.username = ? AND n.post_id = ?", as, post); n != want {
 				t.Errorf("%s is notified %d times of post %d, want %d", as, n, post, want)
@@ -196,14 +196,14 @@ func TestNotifiedOnce(t *testing.T) {
 		thread := s.threadOf("Public thread")
 		follow("bob", thread)
 		post := reply("alice", thread, "As all see")
-		told("bob", post, 1)
+		wantNotified("bob", post, 1)
 		s.do("alice", "PATCH", path("/threads/%d/posts/%d", thread, post), `{"message":"Now a casino"}`).want(200)
 		approve(post)
-		told("bob", post, 1)
+		wantNotified("bob", post, 1)
 		held := reply("alice", thread, "First a casino")
-		told("bob", held, 0)
+		wantNotified("bob", held, 0)
 		approve(held)
-		told("bob", held, 1)
+		wantNotified("bob", held, 1)
 
 		// An edit held the thread. Followers who can see it are notified of a reply at once, the others when the thread
 		// is visible again.
@@ -215,10 +215,10 @@ func TestNotifiedOnce(t *testing.T) {
 		s.do("alice", "PATCH", path("/threads/%d/posts/%d", thread, first), `{"message":"A thread of casino"}`).want(200)
 		inside := reply("mod", thread, "Inside the held thread")
 		second := reply("alice", thread, "Another inside")
-		told("alice", inside, 1)
-		told("bob", inside, 0)
-		told("mod", inside, 0)
-		told("mod", second, 1)
+		wantNotified("alice", inside, 1)
+		wantNotified("bob", inside, 0)
+		wantNotified("mod", inside, 0)
+		wantNotified("mod", second, 1)
 		s.clock.advance(following.InstantDelay)
 		if list := s.mails(); len(list) != 1 || list["mod instant"] == nil { // alice has read it, because she has replied
 			t.Errorf("%+v", list)
@@ -226,11 +226,11 @@ func TestNotifiedOnce(t *testing.T) {
 		approve(first)
 		for as, want := range map[string][]int64{"alice": {0, 1, 0}, "bob": {0, 1, 1}, "mod": {0, 0, 1}} {
 			for i, p := range []int64{first, inside, second} {
-				told(as, p, want[i])
+				wantNotified(as, p, want[i])
 			}
 		}
-		told("bob", post, 1)
-		told("mod", post, 0) // posted before mod followed the thread
+		wantNotified("bob", post, 1)
+		wantNotified("mod", post, 0) // posted before mod followed the thread
 		s.clock.advance(following.InstantDelay)
 		if list := s.mails(); len(list) != 1 || list["bob instant"] == nil || list["bob instant"].Threads[0].Count != 2 {
 			t.Errorf("%+v", list)
@@ -239,9 +239,9 @@ func TestNotifiedOnce(t *testing.T) {
 		// The thread was held from the beginning.
 		must(t, s.service.Following.SubscribeForum(t.Context(), s.actor("bob"), s.forum("held"), "instant"))
 		made := data[api.Created](s.do("alice", "POST", path("/forums/%d/threads", s.forum("held")), `{"title":"Held","message":"Held message"}`).want(201))
-		told("bob", made.PostID, 0)
+		wantNotified("bob", made.PostID, 0)
 		approve(made.PostID)
-		told("bob", made.PostID, 1)
+		wantNotified("bob", made.PostID, 1)
 		s.exact()
 	})
 }

@@ -20,7 +20,7 @@ var discourseLines = []string{
 	`changed: forum 6 "Members": ` + discourseHidden,
 	`changed: thread 23 "Held": it was not listed; it waits for approval`,
 	`left out: member 7 "Passer-by": the account was never activated`,
-	`changed: member 4 "Sleeper": the password is hashed in a way that is not known; the member sets a new one by mail`,
+	`changed: member 4 "Sleeper": the hash of the password has an unknown form; the member must set a new password by mail`,
 	`left out: file 2 "passwd.txt": its content is not in the folder`,
 }
 

@@ -23,7 +23,7 @@ func TestImportFlarum(t *testing.T) {
 		}
 		s.exact()
 		if got, want := lines(report), []string{
-			`left out: file 2 "remote.txt": it is not kept on the server itself`, `left out: file 3 "gone.txt": its content is not in the folder`,
+			`left out: file 2 "remote.txt": it is not stored on the server itself`, `left out: file 3 "gone.txt": its content is not in the folder`,
 		}; !slices.Equal(got, want) {
 			t.Errorf("the report is\n%s", strings.Join(got, "\n"))
 		}

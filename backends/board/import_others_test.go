@@ -34,7 +34,7 @@ var otherForums = map[string]struct {
 		map[string]string{"Ann": "an old password", "Bert": "a bcrypt password"},
 		[]string{
 			`changed: forum 6 "Secret word": the forum has a password or is not active; it is hidden from guests and members`,
-			`changed: member 4 "Sleeper": the password is hashed in a way that is not known; the member sets a new one by mail`,
+			`changed: member 4 "Sleeper": the hash of the password has an unknown form; the member must set a new password by mail`,
 			`left out: file 2 "passwd.txt": its content is not in the folder`,
 		},
 		[]int64{21, 22, 23, 26},
@@ -45,7 +45,7 @@ var otherForums = map[string]struct {
 		"attachments",
 		map[string]string{"Ann": "an older password", "Bert": "xenforo's password"},
 		[]string{
-			`left out: forum 8 "A page": it is no forum`,
+			`left out: forum 8 "A page": it is not a forum, category or link`,
 			`left out: file 3 "": its content is not in the dump`,
 		},
 		[]int64{21, 22, 23, 24},

@@ -90,8 +90,8 @@ func lines(r *moving.Report) (list []string) {
 var wantLines = []string{
 	`changed: member 4 "Ann&Bob": the name is taken or not allowed; the member is "Ann_Bob"`,
 	`changed: member 6 "Spammer": another member has the same mail address; it is left out`,
-	`changed: member 8 "Sleeper": the mail address is none, and is left out`,
-	`changed: member 8 "Sleeper": the password is hashed in a way that is not known; the member sets a new one by mail`,
+	`changed: member 8 "Sleeper": the mail address is not valid; it is left out`,
+	`changed: member 8 "Sleeper": the hash of the password has an unknown form; the member must set a new password by mail`,
 	`changed: member 9 "alice": the name is taken or not allowed; the member is "alice 2"`,
 	`left out: thread 9 "Empty": it has no posts`,
 	`left out: file 3 "passwd.txt": its content is not in the folder`,
@@ -306,7 +306,7 @@ func TestImportRefuses(t *testing.T) {
 		want    string
 	}{
 		"another prefix":  {moving.Options{From: "phpbb", Dump: other}, `tables of threads in it: ["x_topics"]`},
-		"another program": {moving.Options{From: "nothing", Dump: other}, `there is no reader for "nothing"; there are: discourse, flarum, mybb, phpbb, xenforo`},
+		"another program": {moving.Options{From: "nothing", Dump: other}, `unknown program "nothing"; known programs: discourse, flarum, mybb, phpbb, xenforo`},
 		"no file":         {moving.Options{From: "phpbb", Dump: other + "x"}, "no such file"},
 	} {
 		if _, err := s.service.Import(t.Context(), test.options); err == nil || !strings.Contains(err.Error(), test.want) {

@@ -359,8 +359,8 @@ func (s digest) approve(post int64) {
 	s.do("mod", "POST", path("/moderation/queue/%d/approve", post), "").want(200)
 }
 
-// told checks which mails alice gets in a mode, after a time.
-func (s digest) told(after time.Duration, mode string, want ...string) {
+// wantDigest fails unless the mail that alice gets in a mode, after a time, is about these posts.
+func (s digest) wantDigest(after time.Duration, mode string, want ...string) {
 	s.t.Helper()
 	s.clock.advance(after)
 	var got []string
@@ -390,26 +390,26 @@ func TestDigestOfLatePost(t *testing.T) {
 		held := s.reply(thread, "The casino between")
 		s.read(thread, s.reply(thread, "The last"))
 		s.approve(held)
-		s.told(day, "daily", "The casino between")
+		s.wantDigest(day, "daily", "The casino between")
 
 		older := s.reply(thread, "An older casino")
 		s.read(thread, s.reply(thread, "What is read"))
 		s.approve(older)
-		s.told(day, "daily", "An older casino")
+		s.wantDigest(day, "daily", "An older casino")
 
 		// Reading an earlier page does not mark it as read.
 		held = s.reply(thread, "A casino behind that page")
 		s.read(thread, s.reply(thread, "The end"))
 		s.approve(held)
 		s.read(thread, first)
-		s.told(day, "daily", "A casino behind that page")
+		s.wantDigest(day, "daily", "A casino behind that page")
 
 		// Reading to the end since then marks it as read.
 		held = s.reply(thread, "A casino that is seen")
 		last := s.reply(thread, "The new end")
 		s.approve(held)
 		s.read(thread, last)
-		s.told(day, "daily")
+		s.wantDigest(day, "daily")
 
 		// A post that is approved while the mail is being sent.
 		s.reply(thread, "Before it")
@@ -423,7 +423,7 @@ func TestDigestOfLatePost(t *testing.T) {
 		}
 		s.approve(held)
 		must(t, s.service.Mails.MailSent(t.Context(), m))
-		s.told(day, "daily", "Before it", "A casino meanwhile", "After it")
+		s.wantDigest(day, "daily", "Before it", "A casino meanwhile", "After it")
 	})
 }
 
@@ -459,7 +459,7 @@ func TestDigestOfForumAndThread(t *testing.T) {
 				s.follow(thread, "daily")
 				s.reply(thread, "A reply")
 				test.change(s, thread)
-				s.told(day, "daily", test.want...)
+				s.wantDigest(day, "daily", test.want...)
 				s.exec("DELETE FROM board_mails")
 			})
 		}
@@ -477,27 +477,27 @@ func TestDigestOfOtherMode(t *testing.T) {
 		s.reply(thread, "Of the week")
 		s.follow(thread, "daily")
 		s.reply(thread, "Of the day")
-		s.told(day, "daily", "Of the week", "Of the day")
-		s.told(7*day, "weekly")
+		s.wantDigest(day, "daily", "Of the week", "Of the day")
+		s.wantDigest(7*day, "weekly")
 
 		s.reply(thread, "Of another day")
 		s.follow(thread, "weekly")
 		s.follow(thread, "daily")
 		s.follow(thread, "weekly")
-		s.told(day, "daily")
-		s.told(7*day, "weekly", "Of another day")
+		s.wantDigest(day, "daily")
+		s.wantDigest(7*day, "weekly", "Of another day")
 
 		s.reply(thread, "Of the last day")
 		s.follow(thread, "none")
 		s.follow(thread, "weekly") // a change of mode by mistake loses nothing
-		s.told(7*day, "weekly", "Of the last day")
+		s.wantDigest(7*day, "weekly", "Of the last day")
 		s.follow(thread, "none")
 
 		s.followForum("weekly")
 		s.start("It starts a week")
 		s.followForum("daily")
-		s.told(day, "daily", "It starts a week")
-		s.told(7*day, "weekly")
+		s.wantDigest(day, "daily", "It starts a week")
+		s.wantDigest(7*day, "weekly")
 	})
 }
 
@@ -517,31 +517,31 @@ func TestDigestOfHeldEdit(t *testing.T) {
 		}
 		post := s.reply(thread, "At first all is well")
 		edit(post)
-		s.told(day, "daily")
+		s.wantDigest(day, "daily")
 		s.approve(post)
-		s.told(day, "daily", "Now a casino")
+		s.wantDigest(day, "daily", "Now a casino")
 
 		post = s.reply(thread, "Mailed")
-		s.told(day, "daily", "Mailed")
+		s.wantDigest(day, "daily", "Mailed")
 		edit(post)
 		s.approve(post)
-		s.told(day, "daily")
+		s.wantDigest(day, "daily")
 
 		post = s.reply(thread, "Read")
 		s.read(thread, post)
 		edit(post)
-		s.told(day, "daily")
+		s.wantDigest(day, "daily")
 		s.approve(post)
-		s.told(day, "daily")
+		s.wantDigest(day, "daily")
 
 		// The thread of the post, about which followers of the forum are mailed.
 		s.followForum("daily")
 		thread = s.start("A thread")
 		post = s.postOf("A thread")
 		edit(post)
-		s.told(day, "daily")
+		s.wantDigest(day, "daily")
 		s.approve(post)
-		s.told(day, "daily", "Now a casino")
+		s.wantDigest(day, "daily", "Now a casino")
 	})
 }
 
@@ -569,9 +569,9 @@ func TestNoMailOfReadPosts(t *testing.T) {
 		unseen(3)
 		s.do("alice", "POST", path("/threads/%d/read", thread), path(`{"postId":%d}`, last)).want(200)
 		unseen(1)
-		told := data[[]api.NotificationInfo](s.do("alice", "GET", "/notifications", "").want(200))
-		if len(told) != 4 || told[0].ReadAt != nil || told[1].ReadAt == nil || told[2].ReadAt == nil || told[3].ReadAt == nil {
-			t.Errorf("%+v", told)
+		notifications := data[[]api.NotificationInfo](s.do("alice", "GET", "/notifications", "").want(200))
+		if len(notifications) != 4 || notifications[0].ReadAt != nil || notifications[1].ReadAt == nil || notifications[2].ReadAt == nil || notifications[3].ReadAt == nil {
+			t.Errorf("%+v", notifications)
 		}
 	})
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// told returns the kinds of a member's notifications, the newest first.
-func (s *site) told(name string) (kinds []string) {
+// notificationKinds returns the kinds of a member's notifications, the newest first.
+func (s *site) notificationKinds(name string) (kinds []string) {
 	s.t.Helper()
 	list, _, err := s.service.Following.Notifications(s.t.Context(), s.actor(name), 0, 50)
 	must(s.t, err)
@@ -24,10 +24,10 @@ func (s *site) told(name string) (kinds []string) {
 	return kinds
 }
 
-// wantTold fails unless a member has notifications of these kinds.
-func (s *site) wantTold(what, name string, want ...string) {
+// wantNotificationKinds fails unless a member has notifications of these kinds.
+func (s *site) wantNotificationKinds(what, name string, want ...string) {
 	s.t.Helper()
-	if got := s.told(name); !slices.Equal(got, want) {
+	if got := s.notificationKinds(name); !slices.Equal(got, want) {
 		s.t.Errorf("%s: %s is notified of %v, want %v", what, name, got, want)
 	}
 }
@@ -48,9 +48,9 @@ func TestMentionsNotify(t *testing.T) {
 		ctx := t.Context()
 		const open = "Public thread"
 		id := s.write("alice", open, "@Bob and @alice, @nobody, @banned, `@mod`: look")
-		s.wantTold("a mention", "bob", "mention")
-		s.wantTold("code", "mod")
-		s.wantTold("oneself", "alice")
+		s.wantNotificationKinds("a mention", "bob", "mention")
+		s.wantNotificationKinds("code", "mod")
+		s.wantNotificationKinds("oneself", "alice")
 		if n := s.number("SELECT count(*) FROM board_notifications WHERE kind = 'mention'"); n != 1 {
 			t.Errorf("%d are notified, want only bob", n)
 		}
@@ -69,44 +69,44 @@ func TestMentionsNotify(t *testing.T) {
 			must(t, err)
 		}
 		edit("@bob and @mod: look")
-		s.wantTold("still there", "bob", "mention")
-		s.wantTold("added", "mod", "mention")
+		s.wantNotificationKinds("still there", "bob", "mention")
+		s.wantNotificationKinds("added", "mod", "mention")
 		edit("nobody: look")
 		edit("@bob and @mod: look again")
-		s.wantTold("back again", "bob", "mention")
-		s.wantTold("back again", "mod", "mention")
+		s.wantNotificationKinds("back again", "bob", "mention")
+		s.wantNotificationKinds("back again", "mod", "mention")
 
 		// A follower has one notification of the post.
 		must(t, s.service.Following.Subscribe(ctx, s.actor("newbie"), s.threadOf(open), "instant"))
 		s.write("alice", open, "hello @newbie")
-		s.wantTold("a follower", "newbie", "mention")
+		s.wantNotificationKinds("a follower", "newbie", "mention")
 		s.write("alice", open, "hello everybody")
-		s.wantTold("a follower", "newbie", "reply", "mention")
+		s.wantNotificationKinds("a follower", "newbie", "reply", "mention")
 
 		// A member who cannot see the post, or ignores its author, is not notified.
 		s.write("mod", "Staff thread", "@bob and @admin, what do you think?")
-		s.wantTold("a forum that is hidden", "bob", "mention")
+		s.wantNotificationKinds("a forum that is hidden", "bob", "mention")
 		must(t, s.service.kernel.Write(ctx, func(c store.Conn) error {
 			_, err := c.Exec("INSERT INTO board_blocks (user_id, blocked_id, created_at) VALUES (?, ?, 1)", s.user("bob"), s.user("alice"))
 			return err
 		}))
 		s.write("alice", open, "once more, @bob")
-		s.wantTold("the author is ignored", "bob", "mention")
+		s.wantNotificationKinds("the author is ignored", "bob", "mention")
 
 		// A mention in a held post notifies when the post is approved, and so does one that is added by an edit which
 		// holds the post.
 		held := s.write("watched", open, "may I, @bob?")
-		s.wantTold("held", "bob", "mention")
+		s.wantNotificationKinds("held", "bob", "mention")
 		_, err := s.service.Posts.Approve(ctx, s.actor("mod"), held, posts.Decision{})
 		must(t, err)
-		s.wantTold("approved", "bob", "mention", "mention")
+		s.wantNotificationKinds("approved", "bob", "mention", "mention")
 		_, err = s.service.Posts.Edit(ctx, s.actor("watched"), s.threadOf(open), held, posts.PostEdit{Message: "may I, @bob and @newbie?"})
 		must(t, err)
-		s.wantTold("held by the edit", "newbie", "reply", "reply", "mention")
+		s.wantNotificationKinds("held by the edit", "newbie", "reply", "reply", "mention")
 		_, err = s.service.Posts.Approve(ctx, s.actor("mod"), held, posts.Decision{})
 		must(t, err)
-		s.wantTold("approved after the edit", "newbie", "mention", "reply", "reply", "mention")
-		s.wantTold("told before", "bob", "mention", "mention")
+		s.wantNotificationKinds("approved after the edit", "newbie", "mention", "reply", "reply", "mention")
+		s.wantNotificationKinds("told before", "bob", "mention", "mention")
 	})
 }
 

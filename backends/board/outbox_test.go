@@ -14,11 +14,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
-// told is the body of a delivery.
-type told struct{ Data any }
+// sentEvent is the body of a webhook delivery.
+type sentEvent struct{ Data any }
 
 // written returns the topics and bodies of all deliveries, oldest first.
-func (s *site) written() (topics []string, bodies []told) {
+func (s *site) written() (topics []string, bodies []sentEvent) {
 	s.t.Helper()
 	err := s.service.kernel.Read(s.t.Context(), func(c store.Conn) error {
 		topics, bodies = nil, nil
@@ -27,7 +27,7 @@ func (s *site) written() (topics []string, bodies []told) {
 			if err := r.Scan(&topic, &body); err != nil {
 				return err
 			}
-			var e told
+			var e sentEvent
 			topics, bodies = append(topics, topic), append(bodies, e)
 			return json.Unmarshal([]byte(body), &bodies[len(bodies)-1])
 		})
@@ -38,7 +38,8 @@ func (s *site) written() (topics []string, bodies []told) {
 	return topics, bodies
 }
 
-func (s *site) wantTopics(want ...string) []told {
+// wantTopics fails unless the deliveries have these topics. It returns their bodies and deletes the deliveries.
+func (s *site) wantTopics(want ...string) []sentEvent {
 	s.t.Helper()
 	topics, bodies := s.written()
 	if !slices.Equal(topics, want) {

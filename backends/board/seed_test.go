@@ -118,13 +118,13 @@ func TestSeedRefusals(t *testing.T) {
 		for name, c := range map[string]struct{ text, want string }{
 			"unknown part":       {`{"topics":[]}`, "there is no such part"},
 			"unknown field":      {`{"users":[{"nick":"x"}]}`, `unknown field "nick"`},
-			"no author":          {`{"threads":[{"forum":"public","title":"Title","posts":[{"message":"text"}]}]}`, `threads: line 1, element 1, thread "Title": post 1: it has an author or a guest`},
+			"no author":          {`{"threads":[{"forum":"public","title":"Title","posts":[{"message":"text"}]}]}`, `threads: line 1, element 1, thread "Title": post 1: it must have either an author or a guest`},
 			"unknown author":     {`{"threads":[{"forum":"public","title":"Title","posts":[{"author":"nobody","message":"text"}]}]}`, `threads: line 1, element 1, thread "Title": post 1: there is no user "nobody"`},
-			"unknown forum":      {`{"threads":[{"forum":"none","title":"Title","posts":[{"author":"alice","message":"text"}]}]}`, `there is no "none"`},
+			"unknown forum":      {`{"threads":[{"forum":"none","title":"Title","posts":[{"author":"alice","message":"text"}]}]}`, `there is no forum "none"`},
 			"no forum":           {`{"threads":[{"title":"Title","posts":[{"author":"alice","message":"text"}]}]}`, "a thread needs a forum"},
-			"unknown prefix":     {`{"threads":[{"forum":"public","prefix":"x","title":"Title","posts":[{"author":"alice","message":"text"}]}]}`, `there is no "x"`},
+			"unknown prefix":     {`{"threads":[{"forum":"public","prefix":"x","title":"Title","posts":[{"author":"alice","message":"text"}]}]}`, `there is no prefix "x"`},
 			"no posts":           {`{"threads":[{"forum":"public","title":"Title","posts":[]}]}`, "a thread has 1 to"},
-			"unknown visibility": {`{"threads":[{"forum":"public","title":"Title","posts":[{"author":"alice","message":"text","visibility":"gone"}]}]}`, `no visibility "gone"`},
+			"unknown visibility": {`{"threads":[{"forum":"public","title":"Title","posts":[{"author":"alice","message":"text","visibility":"gone"}]}]}`, `unknown visibility "gone"`},
 			"empty message":      {`{"threads":[{"forum":"public","title":"Title","posts":[{"author":"alice","message":" "}]}]}`, "message"},
 			"not an object":      {`[]`, "expected"},
 			"broken":             {`{"threads":[{"forum":`, "element 1"},
@@ -170,7 +170,7 @@ func TestSeedReportsRefused(t *testing.T) {
 		want := []string{
 			"users: line 4, element 4: ", "users: line 3, element 2: ", "users: line 4, element 3: ",
 			`threads: line 12, element 4, thread "Empty": post 1: `, `threads: line 14, element 5, thread "Unknown": json: unknown field "topic"`,
-			`threads: line 9, element 2, thread "No forum": there is no "none"`, `threads: line 10, element 3, thread "No author": post 2: there is no user "two"`,
+			`threads: line 9, element 2, thread "No forum": there is no forum "none"`, `threads: line 10, element 3, thread "No author": post 2: there is no user "two"`,
 		}
 		if _, err := s.seed(text); err == nil || !strings.HasPrefix(err.Error(), "users: line 4, element 4: ") {
 			t.Errorf("without leaving anything out: %v", err)

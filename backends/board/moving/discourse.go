@@ -30,23 +30,24 @@ const (
 	discourseMarked  = 2 // by a moderator
 )
 
-// discourse reads a dump of Discourse.
+// discourse reads a dump of Discourse. Each method with a row as its parameter handles the rows of one table;
+// readDiscourse lists the tables.
 type discourse struct {
 	*reader
 
-	settings      map[string]bool
-	mails, hashes map[int64]string  // by user
-	restricted    map[int64]bool    // categories
+	settings      map[string]bool   // the flags among the settings
+	mails, hashes map[int64]string  // mail addresses and password hashes by user
+	restricted    map[int64]bool    // by category: whether only some groups may read it
 	permissions   map[int64]int64   // of members, by category; the lowest value permits most
 	private       map[int64]string  // the titles of private topics; empty for topics that are left out
-	people        map[int64][]int64 // by private topic
+	people        map[int64][]int64 // the participants by private topic
 	uploads       map[int64]seed.MovedFile
-	pictures      map[int64]int64 // the uploads that are pictures of users
-	tags          map[int64]string
-	topicTags     map[int64][]int64
+	pictures      map[int64]int64   // by user, the upload that is the user's picture
+	tags          map[int64]string  // the names of tags
+	topicTags     map[int64][]int64 // by topic
 	tagGroups     map[int64][]int64 // by tag
 	open          map[int64]bool    // by tag group with permissions: whether everybody sees its tags
-	otherPosts    int64             // posts that are left out
+	otherPosts    int64             // the number of posts that are left out because of their kind
 }
 
 // readDiscourse opens and reads a dump of Discourse.
@@ -61,7 +62,7 @@ func readDiscourse(ctx context.Context, o Options, report *Report) (*Source, err
 		tables: map[string]func(*sqldump.Row) error{
 			"site_settings": b.setting, "users": b.user, "user_emails": b.mail,
 			"user_passwords": mapColumn(b.hashes, "user_id", discourseHash), "categories": b.category,
-			"category_groups": b.permission, "topics": b.topic, "posts": b.row, "polls": b.poll,
+			"category_groups": b.permission, "topics": b.topic, "posts": b.postRow, "polls": b.poll,
 			"topic_allowed_users": collect(b.people, "topic_id", "user_id"),
 			"tags":                mapColumn(b.tags, "id", func(r *sqldump.Row) string { return r.Text("name") }),
 			"topic_tags":          collect(b.topicTags, "topic_id", "tag_id"), "tag_group_permissions": b.tagGroup,
@@ -92,7 +93,7 @@ func collect(into map[int64][]int64, key, value string) func(r *sqldump.Row) err
 	}
 }
 
-// utcTime parses a column with a time in UTC. It returns the zero time if the column has no valid time.
+// utcTime parses a column with a time in UTC. It returns the zero time if the column has no valid time since 1970.
 func utcTime(r *sqldump.Row, column string) time.Time {
 	parsed, err := time.Parse(time.DateTime, r.Text(column))
 	if err != nil || parsed.Year() < 1970 {
@@ -101,21 +102,23 @@ func utcTime(r *sqldump.Row, column string) time.Time {
 	return parsed
 }
 
-// utcMoment parses a column with a time. It returns 0 if the column has no valid time.
+// utcMoment parses a column with a time in UTC. It returns 0 if the column has no valid time since 1970.
 func utcMoment(r *sqldump.Row, column string) kernel.Moment {
 	return kernel.Moment(max(0, utcTime(r, column).UnixMicro()))
 }
 
+// setting reads a setting of the forum.
 func (b *discourse) setting(r *sqldump.Row) error {
 	b.settings[r.Text("name")] = r.Text("value") == "t"
 	return nil
 }
 
+// user reads a user. finish adds what other tables have about it, such as the mail address.
 func (b *discourse) user(r *sqldump.Row) error {
 	m := seed.MovedMember{ID: r.Int("id"), LastActive: utcMoment(r, "last_seen_at")}
 	m.Name, m.JoinedAt = r.Text("username"), utcTime(r, "created_at")
 	b.names[m.ID] = m.Name
-	if m.ID <= 0 { // the program itself
+	if m.ID <= 0 { // an account of Discourse itself
 		return nil
 	}
 	if !r.Bool("active") || r.Bool("staged") {
@@ -144,6 +147,7 @@ func (b *discourse) user(r *sqldump.Row) error {
 	return nil
 }
 
+// mail reads a mail address of a user. Only the primary address is kept.
 func (b *discourse) mail(r *sqldump.Row) error {
 	if r.Bool("primary") {
 		b.mails[r.Int("user_id")] = r.Text("email")
@@ -155,20 +159,23 @@ func (b *discourse) mail(r *sqldump.Row) error {
 // unchanged.
 func discourseHash(r *sqldump.Row) string {
 	digits, rounds := r.Text("password_hash"), 0
-	sum, err := hex.DecodeString(digits)
+	sum, sumErr := hex.DecodeString(digits)
 	algorithm := cmp.Or(r.Text("password_algorithm"), "$pbkdf2-sha256$i=64000,l=32$") // the algorithm of earlier versions
-	if _, e := fmt.Sscanf(algorithm, "$pbkdf2-sha256$i=%d,l=32$", &rounds); err != nil || e != nil || len(sum) == 0 {
+	_, algorithmErr := fmt.Sscanf(algorithm, "$pbkdf2-sha256$i=%d,l=32$", &rounds)
+	if sumErr != nil || algorithmErr != nil || len(sum) == 0 {
 		return digits
 	}
 	return password.PBKDF2("sha256", rounds, []byte(cmp.Or(r.Text("password_salt"), r.Text("salt"))), sum)
 }
 
+// category reads a category, which becomes a forum.
 func (b *discourse) category(r *sqldump.Row) error {
 	f := forum{order: r.Int("position")}
 	f.ID, f.Parent, f.Type = r.Int("id"), r.Int("parent_category_id"), "forum"
 	f.Title = cmp.Or(seed.MovedLine(r.Text("name"), 100), fmt.Sprintf("Category %d", f.ID))
 	f.Description = seed.MovedLine(withoutHTML(r.Text("description")), 500)
-	if b.restricted[f.ID] = r.Bool("read_restricted"); b.restricted[f.ID] {
+	b.restricted[f.ID] = r.Bool("read_restricted")
+	if b.restricted[f.ID] {
 		b.changed(&seed.MovedError{
 			Kind: content.MovedForum, ID: f.ID, Name: f.Title,
 			Err: errors.New("only some groups may read it; it is hidden from guests, and from members unless all may read it"),
@@ -178,6 +185,7 @@ func (b *discourse) category(r *sqldump.Row) error {
 	return nil
 }
 
+// permission reads a permission of a group in a category. Only those of groups with all members are kept.
 func (b *discourse) permission(r *sqldump.Row) error {
 	id, group, permission := r.Int("category_id"), r.Int("group_id"), r.Int("permission_type")
 	best := b.permissions[id]
@@ -187,7 +195,8 @@ func (b *discourse) permission(r *sqldump.Row) error {
 	return nil
 }
 
-// access returns the rights of guests or members in a category.
+// access returns the rights of guests or members in a category. Everybody may read and write in a category without
+// permissions, unless it is restricted.
 func (b *discourse) access(f *seed.MovedForum, group string) access {
 	if group == "guest" {
 		return access{view: !b.restricted[f.ID] && !b.settings["login_required"]}
@@ -197,9 +206,10 @@ func (b *discourse) access(f *seed.MovedForum, group string) access {
 		permission = discourseFull
 	}
 	full := permission == discourseFull
-	return access{permission != 0, full, full || permission == discourseReply}
+	return access{view: permission != 0, begin: full, reply: full || permission == discourseReply}
 }
 
+// topic reads a topic: a thread or a private conversation.
 func (b *discourse) topic(r *sqldump.Row) error {
 	deleted := r.Text("deleted_at") != ""
 	t := thread{
@@ -208,7 +218,8 @@ func (b *discourse) topic(r *sqldump.Row) error {
 	}
 	switch kind := r.Text("archetype"); {
 	case kind == "private_message":
-		if b.private[t.id] = t.title; deleted || r.Int("user_id") <= 0 { // begun by the program itself
+		b.private[t.id] = t.title
+		if deleted || r.Int("user_id") <= 0 { // deleted, or begun by an account of Discourse itself
 			b.private[t.id] = ""
 		}
 		return nil
@@ -224,9 +235,9 @@ func (b *discourse) topic(r *sqldump.Row) error {
 	return nil
 }
 
-// row notes the place of a post in the dump, even if the post may be a private message: which posts are private is
-// known only at the end of the dump.
-func (b *discourse) row(r *sqldump.Row) error {
+// postRow records the place of a post in the dump. The post may be a private message, since it is known only at the end
+// of the dump which posts are private.
+func (b *discourse) postRow(r *sqldump.Row) error {
 	if kind := r.Int("post_type"); kind != discourseRegular && kind != discourseMarked {
 		b.otherPosts++
 		return nil
@@ -235,17 +246,20 @@ func (b *discourse) row(r *sqldump.Row) error {
 	return nil
 }
 
+// poll counts a poll; polls are not imported.
 func (b *discourse) poll(*sqldump.Row) error {
 	b.polls++
 	return nil
 }
 
+// tagGroup reads a permission of a group of users for a tag group.
 func (b *discourse) tagGroup(r *sqldump.Row) error {
 	id := r.Int("tag_group_id")
 	b.open[id] = b.open[id] || r.Int("group_id") == discourseEverybody
 	return nil
 }
 
+// upload returns the file of an upload, which does not name its posts.
 func (b *discourse) upload(r *sqldump.Row) seed.MovedFile {
 	_, path, local := strings.Cut(r.Text("url"), "/uploads/")
 	if !local { // the file is in a storage service
@@ -257,8 +271,9 @@ func (b *discourse) upload(r *sqldump.Row) seed.MovedFile {
 	}
 }
 
-// reference notes an upload of a post. Earlier versions of Discourse have a different table for this. Its ids become
-// negative, so that they differ from the ids of the current table.
+// reference records that a post uses an upload. Until finishFiles, the field Author of the file holds the id of the
+// upload. Earlier versions of Discourse have a different table for references. Its ids become negative, so that they
+// differ from the ids of the current table.
 func (b *discourse) reference(r *sqldump.Row) error {
 	f := seed.MovedFile{ID: r.Int("id"), Post: r.Int("target_id"), Author: r.Int("upload_id")}
 	if r.Has("post_id") {
@@ -270,6 +285,7 @@ func (b *discourse) reference(r *sqldump.Row) error {
 	return nil
 }
 
+// textOf returns a post without its text, and a function that converts its text to Markdown.
 func (b *discourse) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
 	id := r.Int("id")
 	p := seed.SeedPost{
@@ -310,25 +326,28 @@ func (b *discourse) finish() {
 		if !b.settings["must_approve_users"] {
 			m.State = ""
 		}
-		switch picture, known := b.uploads[b.pictures[m.ID]]; {
-		case !known:
-		case b.options.Attachments == "":
+		picture, hasPicture := b.uploads[b.pictures[m.ID]]
+		switch {
+		case hasPicture && b.options.Attachments == "":
 			b.avatars++
-		default:
+		case hasPicture:
 			m.Picture = picture.Path
 		}
 	}
 	b.finishFiles(b.finishMessages())
+	isClosed := func(group int64) bool {
+		open, hasPermissions := b.open[group]
+		return hasPermissions && !open
+	}
 	for i := range b.threads {
 		t := &b.threads[i]
 		for _, tag := range b.topicTags[t.id] {
-			closed := func(group int64) bool { open, known := b.open[group]; return known && !open }
-			if !slices.ContainsFunc(b.tagGroups[tag], closed) {
+			if !slices.ContainsFunc(b.tagGroups[tag], isClosed) { // everybody sees the tag
 				t.tags = append(t.tags, b.tags[tag])
 			}
 		}
 	}
-	b.without("posts of other kinds", b.otherPosts, "they tell what was done, or are for the staff alone")
+	b.without("posts of other kinds", b.otherPosts, "they are records of actions, or visible only to the staff")
 }
 
 // finishMessages moves private messages from the posts to the messages, and returns the set of their ids.
@@ -354,28 +373,31 @@ func (b *discourse) finishMessages() map[int64]bool {
 	return private
 }
 
-// finishFiles completes the files of posts with the data of their uploads. Files of a post get different names. private
-// is the set of the ids of private messages, whose files are left out.
+// finishFiles completes the files of posts with the data of their uploads. It leaves out repeated references of a post
+// to an upload, and gives the files of a post different names. private is the set of the ids of private messages, whose
+// files are left out.
 func (b *discourse) finishFiles(private map[int64]bool) {
-	type key struct {
-		post, upload int64
-		name         string
+	type postUpload struct{ post, upload int64 }
+	type postName struct {
+		post int64
+		name string
 	}
-	known := make(map[key]bool)
-	uses := b.files
+	seenUploads, usedNames := make(map[postUpload]bool), make(map[postName]bool)
+	references := b.files
 	b.files = nil
-	for _, f := range uses {
-		upload, found := b.uploads[f.Author]
-		use := key{post: f.Post, upload: f.Author}
-		if !found || private[f.Post] || known[use] {
+	for _, f := range references {
+		uploadID := f.Author // see reference
+		file, found := b.uploads[uploadID]
+		use := postUpload{f.Post, uploadID}
+		if !found || private[f.Post] || seenUploads[use] {
 			continue
 		}
-		named := key{post: f.Post, name: upload.Name}
-		if known[named] {
-			upload.Name = fmt.Sprintf("%d-%s", f.Author, upload.Name)
+		name := postName{f.Post, file.Name}
+		if usedNames[name] {
+			file.Name = fmt.Sprintf("%d-%s", uploadID, file.Name)
 		}
-		known[use], known[named] = true, true
-		upload.ID, upload.Post = f.ID, f.Post
-		b.files = append(b.files, upload)
+		seenUploads[use], usedNames[name] = true, true
+		file.ID, file.Post = f.ID, f.Post
+		b.files = append(b.files, file)
 	}
 }

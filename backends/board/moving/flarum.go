@@ -26,27 +26,31 @@ const (
 )
 
 // flarum reads a dump of Flarum 1. Its tags become forums, except secondary tags that everybody sees, which stay tags.
+// Each method with a row as its parameter handles the rows of one table; readFlarum lists the tables.
 type flarum struct {
 	*reader
 
 	tags      map[int64]flarumTag
 	tagged    map[int64][]int64         // the tags of discussions
-	granted   map[flarumPermission]bool // the permissions of groups
+	granted   map[flarumPermission]bool // the permissions that groups have
 	likes     map[int64][]int64         // the members who like a post
 	uuids     map[int64]string          // of files
-	postOf    map[int64]int64           // of files
-	anonymous int64                     // discussions and posts that only some members see
+	postOf    map[int64]int64           // the first post of each file
+	anonymous int64                     // the number of discussions and posts that only some members see
 }
 
+// flarumTag is a tag.
 type flarumTag struct {
 	forum
 
-	positioned, restricted bool
+	positioned bool // a primary tag, which has a position in the list of tags
+	restricted bool // needs permissions for this tag
 }
 
 // isForum reports whether the tag becomes a forum rather than a tag.
 func (t *flarumTag) isForum() bool { return t.positioned || t.restricted || t.Parent != 0 }
 
+// flarumPermission is a permission of a group.
 type flarumPermission struct {
 	group int64
 	name  string
@@ -60,10 +64,10 @@ func readFlarum(ctx context.Context, o Options, report *Report) (*Source, error)
 		postOf: make(map[int64]int64),
 	}
 	untagged := seed.MovedForum{ID: flarumUntagged, SeedForum: seed.SeedForum{Title: "Discussions", Type: "forum"}}
-	b.forums = []forum{{MovedForum: untagged}} // the extension with the tags may be missing
+	b.forums = []forum{{MovedForum: untagged}} // finish removes it if no discussion needs it
 	return b.read(ctx, program{
 		tables: map[string]func(*sqldump.Row) error{
-			"users": b.user, "tags": b.tag, "group_permission": b.permission, "discussions": b.row, "posts": b.postRow,
+			"users": b.user, "tags": b.tag, "group_permission": b.permission, "discussions": b.discussion, "posts": b.postRow,
 			"discussion_tag": collect(b.tagged, "discussion_id", "tag_id"),
 			"post_likes":     collect(b.likes, "post_id", "user_id"), "fof_upload_files": b.file,
 			"fof_upload_file_posts": b.filePost,
@@ -75,20 +79,20 @@ func readFlarum(ctx context.Context, o Options, report *Report) (*Source, error)
 // finish combines the data of several tables at the end of the dump.
 func (b *flarum) finish() {
 	if len(b.granted) == 0 {
-		b.rights = nil
+		b.rights = nil // the dump has no permissions
 	}
-	used := false
+	hasUntagged := false
 	for i := range b.threads {
 		t := &b.threads[i]
 		t.forum = b.forumOf(t.id)
-		used = used || t.forum == flarumUntagged
+		hasUntagged = hasUntagged || t.forum == flarumUntagged
 		for _, id := range b.tagged[t.id] {
 			if tag, known := b.tags[id]; known && !tag.isForum() {
 				t.tags = append(t.tags, tag.Title)
 			}
 		}
 	}
-	if !used {
+	if !hasUntagged {
 		b.forums = b.forums[1:]
 	}
 	for _, tag := range b.tags {
@@ -96,18 +100,12 @@ func (b *flarum) finish() {
 			b.forums = append(b.forums, tag.forum)
 		}
 	}
-	withoutForum := 0
-	b.files = slices.DeleteFunc(b.files, func(f seed.MovedFile) bool {
-		if f.Post == 0 && b.postOf[f.ID] == 0 {
-			withoutForum++
-			return true
-		}
-		return false
-	})
 	for i := range b.files {
 		b.files[i].Post = cmp.Or(b.files[i].Post, b.postOf[b.files[i].ID])
 	}
-	b.without("files", int64(withoutForum), "they are in no post, or not kept on the server itself")
+	all := len(b.files)
+	b.files = slices.DeleteFunc(b.files, func(f seed.MovedFile) bool { return f.Post == 0 })
+	b.without("files", int64(all-len(b.files)), "no post contains them")
 	b.without("private discussions and posts", b.anonymous, "only some members see them")
 }
 
@@ -116,6 +114,7 @@ func (b *flarum) finish() {
 // lowest in the tree.
 func (b *flarum) forumOf(discussion int64) int64 {
 	best := flarumTag{forum: forum{MovedForum: seed.MovedForum{ID: flarumUntagged}}}
+	// openness returns how many of the groups guest and registered see a tag.
 	openness := func(t *flarumTag) (n int) {
 		for _, group := range []string{"guest", "registered"} {
 			n += kernel.Bool(b.access(&t.MovedForum, group).view)
@@ -144,7 +143,7 @@ func (b *flarum) access(f *seed.MovedForum, group string) access {
 		return b.granted[flarumPermission{flarumGuests, name}] ||
 			group == "registered" && b.granted[flarumPermission{flarumMembers, name}]
 	}
-	allowed := access{may("viewForum"), may("startDiscussion"), may("discussion.reply")}
+	allowed := access{view: may("viewForum"), begin: may("startDiscussion"), reply: may("discussion.reply")}
 	for id, steps := f.ID, 0; id != 0 && steps < maxForumDepth; id, steps = b.tags[id].Parent, steps+1 {
 		if tag := b.tags[id]; tag.restricted {
 			prefix := fmt.Sprintf("tag%d.", id)
@@ -156,11 +155,13 @@ func (b *flarum) access(f *seed.MovedForum, group string) access {
 	return allowed
 }
 
+// permission reads a permission of a group.
 func (b *flarum) permission(r *sqldump.Row) error {
 	b.granted[flarumPermission{r.Int("group_id"), r.Text("permission")}] = true
 	return nil
 }
 
+// user reads a member.
 func (b *flarum) user(r *sqldump.Row) error {
 	m := seed.MovedMember{ID: r.Int("id"), Hash: r.Text("password"), LastActive: utcMoment(r, "last_seen_at")}
 	m.Name, m.Email, m.JoinedAt = r.Text("username"), r.Text("email"), utcTime(r, "joined_at")
@@ -178,6 +179,7 @@ func (b *flarum) user(r *sqldump.Row) error {
 	return nil
 }
 
+// tag reads a tag.
 func (b *flarum) tag(r *sqldump.Row) error {
 	t := flarumTag{positioned: r.Text("position") != "", restricted: r.Int("is_restricted") != 0}
 	t.ID, t.Parent, t.order, t.Type = r.Int("id"), r.Int("parent_id"), r.Int("position"), "forum"
@@ -187,6 +189,7 @@ func (b *flarum) tag(r *sqldump.Row) error {
 	return nil
 }
 
+// flarumVisibility returns the visibility of a discussion or post.
 func flarumVisibility(r *sqldump.Row) int64 {
 	switch {
 	case r.Text("hidden_at") != "":
@@ -198,6 +201,7 @@ func flarumVisibility(r *sqldump.Row) int64 {
 	}
 }
 
+// flarumApproved reports whether a discussion or post does not wait for approval.
 func flarumApproved(r *sqldump.Row) bool { return !r.Has("is_approved") || r.Int("is_approved") != 0 }
 
 // private reports whether a discussion or post is visible only to some members, and counts it. A discussion or post
@@ -208,7 +212,8 @@ func (b *flarum) private(r *sqldump.Row) bool {
 	return private
 }
 
-func (b *flarum) row(r *sqldump.Row) error {
+// discussion reads a discussion. finish sets its forum and its tags.
+func (b *flarum) discussion(r *sqldump.Row) error {
 	if !b.private(r) {
 		b.threads = append(b.threads, thread{
 			id: r.Int("id"), visibility: flarumVisibility(r), title: r.Text("title"), sticky: r.Int("is_sticky") != 0,
@@ -218,6 +223,7 @@ func (b *flarum) row(r *sqldump.Row) error {
 	return nil
 }
 
+// postRow records the place of a post in the dump.
 func (b *flarum) postRow(r *sqldump.Row) error {
 	if r.Text("type") == "comment" && !b.private(r) {
 		b.posts = append(b.posts, ref{r.Int("discussion_id"), r.Int("id"), r.Int("number"), r.Place})
@@ -225,6 +231,7 @@ func (b *flarum) postRow(r *sqldump.Row) error {
 	return nil
 }
 
+// textOf returns a post without its text, and a function that converts its text to Markdown.
 func (b *flarum) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
 	p := seed.SeedPost{
 		Moved: r.Int("id"), MovedAuthor: r.Int("user_id"), MovedNumber: r.Int("number"), At: utcTime(r, "created_at"),
@@ -245,14 +252,16 @@ func (b *flarum) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
 	}
 }
 
+// file reads an uploaded file.
 func (b *flarum) file(r *sqldump.Row) error {
 	f := seed.MovedFile{
+		// Newer versions of the extension have the posts of a file in a table of their own; see filePost.
 		ID: r.Int("id"), Post: r.Int("post_id"), Author: r.Int("actor_id"), Name: path.Base(r.Text("base_name")),
 		Path: b.within(strings.ReplaceAll(r.Text("path"), `\`, "/")), At: utcMoment(r, "created_at"),
 	}
 	if method := r.Text("upload_method"); method != "local" {
 		b.leftOut(&seed.MovedError{
-			Kind: content.MovedFile, ID: f.ID, Name: f.Name, Err: errors.New("it is not kept on the server itself"),
+			Kind: content.MovedFile, ID: f.ID, Name: f.Name, Err: errors.New("it is not stored on the server itself"),
 		})
 		return nil
 	}
@@ -261,6 +270,7 @@ func (b *flarum) file(r *sqldump.Row) error {
 	return nil
 }
 
+// filePost reads which post contains a file. If there are several posts, the first one counts.
 func (b *flarum) filePost(r *sqldump.Row) error {
 	if id := r.Int("file_id"); b.postOf[id] == 0 {
 		b.postOf[id] = r.Int("post_id")

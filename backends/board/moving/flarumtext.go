@@ -30,12 +30,12 @@ func flarumText(source string, file func(id string) string) string {
 
 // flarumWriter converts the XML of a text to Markdown.
 type flarumWriter struct {
-	file   func(id string) string
-	out    strings.Builder
-	open   []flarumElement
-	quotes int  // how many quotations are open
-	code   int  // how many elements with code are open
-	apart  bool // a quotation has just ended
+	file       func(id string) string // returns the Markdown of a file, or an empty string
+	out        strings.Builder
+	open       []flarumElement // the open elements, the innermost last
+	quotes     int             // how many quotations are open
+	code       int             // how many elements with code are open
+	afterQuote bool            // a quotation has just ended
 }
 
 // flarumElement is an open element.
@@ -56,6 +56,7 @@ var flarumMarks = map[string][2]string{
 // bbcodeMark matches the beginning of a BBCode tag, but not the bracket of a link in Markdown.
 var bbcodeMark = regexp.MustCompile(`^\[[A-Za-z*]`)
 
+// write converts all elements and texts from d. It returns an error for invalid XML.
 func (w *flarumWriter) write(d *xml.Decoder) error {
 	for {
 		token, err := d.Token()
@@ -68,7 +69,7 @@ func (w *flarumWriter) write(d *xml.Decoder) error {
 		switch t := token.(type) {
 		case xml.StartElement:
 			if len(w.open) == maxXMLDepth {
-				return errors.New("the elements are too deep")
+				return errors.New("the elements are nested too deeply")
 			}
 			w.begin(t)
 		case xml.EndElement:
@@ -87,30 +88,31 @@ func (w *flarumWriter) begin(t xml.StartElement) {
 	for _, a := range t.Attr {
 		e.attrs[a.Name.Local] = a.Value
 	}
-	shown := ""
+	replacement := "" // the Markdown for the whole element, if it is not empty
 	switch {
 	case len(w.open) > 0 && w.open[len(w.open)-1].silent:
 		e.silent = true
 	case strings.HasSuffix(e.name, "MENTION") && e.attrs["displayname"] != "":
-		shown = "@" + e.attrs["displayname"]
+		replacement = "@" + e.attrs["displayname"]
 	case strings.HasPrefix(e.name, "UPL-"):
-		shown = cmp.Or(w.file(e.attrs["uuid"]), e.attrs["url"])
+		replacement = cmp.Or(w.file(e.attrs["uuid"]), e.attrs["url"])
 	case e.name == "CODE" || e.name == "C":
 		w.code++
 	}
-	if shown != "" {
-		w.put(shown)
+	if replacement != "" {
+		w.put(replacement)
 		e.silent = true
 	}
 	w.open = append(w.open, e)
 }
 
-// text writes a text. BBCode tags, which are in separate elements, become Markdown.
+// text writes a text in the innermost element. The typed marks of an element are in elements within it: s at its
+// beginning, e at its end, and i for other marks that are not shown. BBCode tags among them become Markdown.
 func (w *flarumWriter) text(text string) {
 	e := &w.open[len(w.open)-1]
-	mark := e.name == "s" || e.name == "e" || e.name == "i"
+	isMark := e.name == "s" || e.name == "e" || e.name == "i"
 	var parent *flarumElement
-	if mark && len(w.open) > 1 {
+	if isMark && len(w.open) > 1 {
 		parent = &w.open[len(w.open)-2]
 	}
 	switch {
@@ -119,13 +121,15 @@ func (w *flarumWriter) text(text string) {
 		parent.bbcode = true
 		w.beginBBCode(parent)
 	case parent != nil && e.name == "e" && parent.bbcode:
-	case mark || w.code > 0 || e.name == "ESC":
+		// The method end writes the end of the element.
+	case isMark || w.code > 0 || e.name == "ESC":
 		w.put(text)
 	default:
 		w.put(strings.ReplaceAll(text, "<", `\<`))
 	}
 }
 
+// beginBBCode writes the Markdown for the beginning of an element that was written as BBCode.
 func (w *flarumWriter) beginBBCode(e *flarumElement) {
 	if e.name == "QUOTE" {
 		w.quotes++
@@ -149,7 +153,7 @@ func (w *flarumWriter) end() {
 	if e.bbcode {
 		if e.name == "QUOTE" {
 			w.quotes--
-			w.apart = true
+			w.afterQuote = true
 		}
 		w.put(flarumMarks[e.name][1])
 		if e.name == "URL" {
@@ -163,9 +167,10 @@ func (w *flarumWriter) end() {
 
 // put writes text, with the marks of all open quotations before each line.
 func (w *flarumWriter) put(text string) {
-	if w.apart && text != "" {
-		text, w.apart = "\n\n"+strings.TrimLeft(text, "\n"), false // the following text is not a part of the quotation
+	if w.afterQuote && text != "" {
+		text = "\n\n" + strings.TrimLeft(text, "\n") // otherwise the text would continue the quotation
+		w.afterQuote = false
 	}
-	before := "\n" + strings.Repeat("> ", min(w.quotes, maxMarks))
-	_, _ = w.out.WriteString(strings.ReplaceAll(text, "\n", before)) // never fails
+	lineStart := "\n" + strings.Repeat("> ", min(w.quotes, maxMarks))
+	_, _ = w.out.WriteString(strings.ReplaceAll(text, "\n", lineStart)) // never fails
 }

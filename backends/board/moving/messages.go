@@ -12,9 +12,9 @@ import (
 // conversation if the other program shows them together and the same members have both. So no member sees a message
 // that the member did not have before.
 type messages struct {
-	all           []message
-	having        map[int64][]conversations.ImportedMember // by message
-	conversations [][]message                              // after ordering
+	all           []message                                // emptied by order
+	owners        map[int64][]conversations.ImportedMember // the members who have a copy, by message
+	conversations [][]message                              // the result of order
 }
 
 // message is a private message in the dump. Messages with the same thread are shown together in the other program.
@@ -25,24 +25,27 @@ type message struct {
 	title  string
 }
 
-func newMessages() messages { return messages{having: make(map[int64][]conversations.ImportedMember)} }
+// newMessages returns an empty collection.
+func newMessages() messages { return messages{owners: make(map[int64][]conversations.ImportedMember)} }
 
+// add adds a message.
 func (m *messages) add(message message) { m.all = append(m.all, message) }
 
 // addMember records that a member has a message.
 func (m *messages) addMember(message, member int64, unread bool) {
-	m.having[message] = append(m.having[message], conversations.ImportedMember{ID: member, Unread: unread})
+	m.owners[message] = append(m.owners[message], conversations.ImportedMember{ID: member, Unread: unread})
 }
 
 // order groups the messages into conversations. Messages that no member has any more are left out.
 func (m *messages) order() {
 	slices.SortFunc(m.all, func(x, y message) int { return byThread(x.ref, y.ref) })
-	indexes := make(map[string]int)
+	indexes := make(map[string]int) // of conversations, by thread and members
 	for _, message := range m.all {
-		owners := m.having[message.post]
+		owners := m.owners[message.post]
 		slices.SortFunc(owners, func(x, y conversations.ImportedMember) int { return cmp.Compare(x.ID, y.ID) })
 		owners = slices.CompactFunc(owners, func(x, y conversations.ImportedMember) bool { return x.ID == y.ID })
-		if m.having[message.post] = owners; len(owners) == 0 {
+		m.owners[message.post] = owners
+		if len(owners) == 0 {
 			continue
 		}
 		members := make([]int64, len(owners))
@@ -50,11 +53,13 @@ func (m *messages) order() {
 			members[i] = owner.ID
 		}
 		key := fmt.Sprint(message.thread, members)
-		if _, known := indexes[key]; !known {
-			indexes[key] = len(m.conversations)
+		i, known := indexes[key]
+		if !known {
+			i = len(m.conversations)
+			indexes[key] = i
 			m.conversations = append(m.conversations, nil)
 		}
-		m.conversations[indexes[key]] = append(m.conversations[indexes[key]], message)
+		m.conversations[i] = append(m.conversations[i], message)
 	}
 	m.all = nil
 	// Sorted by their last messages, as in the list that members see.
@@ -67,7 +72,7 @@ func (m *messages) order() {
 func (b *reader) conversation(i int) (id int64, v conversations.Imported, err error) {
 	list := b.messages.conversations[i]
 	v.Title = replyMark.ReplaceAllString(list[0].title, "")
-	v.Members = slices.Clone(b.messages.having[list[0].post])
+	v.Members = slices.Clone(b.messages.owners[list[0].post]) // all messages have the same owners
 	for _, message := range list {
 		r, err := b.At(message.place)
 		if err != nil {
@@ -76,7 +81,7 @@ func (b *reader) conversation(i int) (id int64, v conversations.Imported, err er
 		v.Messages = append(v.Messages, conversations.ImportedMessage{
 			Author: message.author, At: momentOf(message.time), Text: b.message(r),
 		})
-		for _, m := range b.messages.having[message.post] {
+		for _, m := range b.messages.owners[message.post] {
 			if i := slices.Index(v.Members, conversations.ImportedMember{ID: m.ID}); m.Unread && i >= 0 {
 				v.Members[i].Unread = true
 			}

@@ -28,7 +28,7 @@ type Options struct {
 	// Avatars is the folder with the pictures of members. If it is empty, pictures are left out. Discourse has the
 	// pictures in the folder of attachments.
 	Avatars string
-	DryRun  bool
+	DryRun  bool // checks everything and imports nothing
 	// Progress is called from time to time: first with the number of bytes of the dump that were read, then with the
 	// number of imported elements of a part.
 	Progress func(part string, done int64)
@@ -83,6 +83,7 @@ func (l Line) String() string {
 	return fmt.Sprintf("%s: %s %d %q: %s", l.Outcome, l.Kind, l.ID, l.Name, l.Reason)
 }
 
+// line adds a line about an element, or counts it if there are maxLines lines.
 func (r *Report) line(outcome string, e *seed.MovedError) {
 	if len(r.Lines) == maxLines {
 		r.More++
@@ -91,11 +92,13 @@ func (r *Report) line(outcome string, e *seed.MovedError) {
 	r.Lines = append(r.Lines, Line{outcome, e.Kind, e.ID, e.Name, e.Err.Error()})
 }
 
+// leftOut reports an element that is not imported.
 func (r *Report) leftOut(e *seed.MovedError) {
 	r.LeftOut[e.Kind]++
 	r.line("left out", e)
 }
 
+// changed reports an element that is imported with a change.
 func (r *Report) changed(e *seed.MovedError) {
 	r.Changed[e.Kind]++
 	r.line("changed", e)
@@ -118,7 +121,7 @@ func Import(ctx context.Context, o Options, load func(context.Context, *seed.Mov
 	}
 	read := programs[o.From]
 	if read == nil {
-		return report, fmt.Errorf("there is no reader for %q; there are: %s", o.From, strings.Join(Programs(), ", "))
+		return report, fmt.Errorf("unknown program %q; known programs: %s", o.From, strings.Join(Programs(), ", "))
 	}
 	source, err := read(ctx, o, report)
 	if err != nil {
@@ -159,7 +162,8 @@ func digest(path string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)[:16]), nil
 }
 
-// ref is the place of a post in the dump, with the values by which posts are sorted.
+// ref is the place of a post in the dump, with the values by which posts are sorted. time is in Unix seconds or, for
+// posts of Discourse and Flarum, the number of the post in its thread.
 type ref struct {
 	thread, post, time int64
 	place              sqldump.Place

@@ -29,17 +29,19 @@ const (
 	mybbTrash    = 4
 )
 
-// mybb reads a dump of MyBB 1.8.
+// mybb reads a dump of MyBB 1.8. Each method with a row as its parameter handles the rows of one table; readMyBB lists
+// the tables.
 type mybb struct {
 	*reader
 
-	groups      map[int64]access
-	forumAccess map[mybbPlace]access
-	parents     map[int64]int64 // of forums
-	copies      map[[16]byte]int64
-	subjects    map[string]int64
+	groups      map[int64]access     // the rights of groups in forums without their own permissions
+	forumAccess map[mybbPlace]access // the rights that are set for a group in a forum
+	parents     map[int64]int64      // of forums
+	copies      map[[16]byte]int64   // by the digest of a private message, the id of its first copy
+	subjects    map[string]int64     // by the subject of private messages, a number that stands for their thread
 }
 
+// mybbPlace is a group in a forum.
 type mybbPlace struct{ forum, group int64 }
 
 // readMyBB opens and reads a dump of MyBB.
@@ -51,17 +53,19 @@ func readMyBB(ctx context.Context, o Options, report *Report) (*Source, error) {
 	return b.read(ctx, program{
 		tables: map[string]func(*sqldump.Row) error{
 			"users": b.user, "banned": b.banned, "usergroups": b.group, "forumpermissions": b.permission, "forums": b.forum,
-			"threads": b.row, "posts": b.postRow, "attachments": b.attachment, "privatemessages": b.private,
+			"threads": b.threadRow, "posts": b.postRow, "attachments": b.attachment, "privatemessages": b.private,
 		},
 		forumTable: "forums", threadTable: "threads", post: b.textOf,
 		message: func(r *sqldump.Row) string { return bbcode.Markdown(r.Text("message"), bbcode.Options{}) },
 	}, func() {
+		// The rights are known only if the dump has both tables; that of forums may be empty.
 		if len(b.groups) > 0 && (len(b.forumAccess) > 0 || b.Created(b.prefix+"forumpermissions")) {
 			b.rights = b.access
 		}
 	})
 }
 
+// user reads a member.
 func (b *mybb) user(r *sqldump.Row) error {
 	m := seed.MovedMember{ID: r.Int("uid"), Hash: r.Text("password"), LastActive: unixMoment(r, "lastactive")}
 	if salt := r.Text("salt"); salt != "" && len(m.Hash) == 32 {
@@ -92,23 +96,28 @@ func salted(kind, salt, digits string) string {
 	return password.Salted(kind, []byte(salt), sum)
 }
 
+// banned reads a ban of a member.
 func (b *mybb) banned(r *sqldump.Row) error {
 	b.ban(r.Int("uid"), r.Int("lifted"))
 	return nil
 }
 
+// mybbAccess returns the rights in a row of either table of permissions.
 func mybbAccess(r *sqldump.Row) access {
 	return access{
-		r.Int("canview") != 0 && r.Int("canviewthreads") != 0 && r.Int("canonlyviewownthreads") == 0,
-		r.Int("canpostthreads") != 0, r.Int("canpostreplys") != 0,
+		view:  r.Int("canview") != 0 && r.Int("canviewthreads") != 0 && r.Int("canonlyviewownthreads") == 0,
+		begin: r.Int("canpostthreads") != 0,
+		reply: r.Int("canpostreplys") != 0,
 	}
 }
 
+// group reads the rights of a group.
 func (b *mybb) group(r *sqldump.Row) error {
 	b.groups[r.Int("gid")] = mybbAccess(r)
 	return nil
 }
 
+// permission reads the rights of a group in a forum.
 func (b *mybb) permission(r *sqldump.Row) error {
 	b.forumAccess[mybbPlace{r.Int("fid"), r.Int("gid")}] = mybbAccess(r)
 	return nil
@@ -129,6 +138,7 @@ func (b *mybb) access(f *seed.MovedForum, group string) access {
 // maxForumDepth limits the number of forums above a forum, since the forums of a broken dump may form a cycle.
 const maxForumDepth = 100
 
+// forum reads a forum, category or link.
 func (b *mybb) forum(r *sqldump.Row) error {
 	f := forum{order: r.Int("disporder")}
 	f.ID, f.Parent = r.Int("fid"), r.Int("pid")
@@ -164,7 +174,8 @@ func mybbVisibility(r *sqldump.Row) int64 {
 	}
 }
 
-func (b *mybb) row(r *sqldump.Row) error {
+// threadRow reads a thread.
+func (b *mybb) threadRow(r *sqldump.Row) error {
 	closed := r.Text("closed")
 	if strings.HasPrefix(closed, "moved|") || r.Int("visible") == mybbDraft {
 		return nil // the thread was moved, or is a draft of its author
@@ -179,6 +190,7 @@ func (b *mybb) row(r *sqldump.Row) error {
 	return nil
 }
 
+// postRow records the place of a post in the dump.
 func (b *mybb) postRow(r *sqldump.Row) error {
 	if r.Int("visible") != mybbDraft {
 		b.posts = append(b.posts, ref{r.Int("tid"), r.Int("pid"), r.Int("dateline"), r.Place})
@@ -186,6 +198,7 @@ func (b *mybb) postRow(r *sqldump.Row) error {
 	return nil
 }
 
+// attachment reads a file that is attached to a post.
 func (b *mybb) attachment(r *sqldump.Row) error {
 	if r.Int("pid") == 0 || r.Int("visible") == 0 {
 		return nil
@@ -212,6 +225,7 @@ func within(folder, name string) string {
 // mybbFile matches the tag that shows a file in a text. It has no closing tag.
 var mybbFile = regexp.MustCompile(`(?i)\[attachment=(\d{1,18})\]`)
 
+// textOf returns a post without its text, and a function that converts its text to Markdown.
 func (b *mybb) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
 	p := seed.SeedPost{
 		Moved: r.Int("pid"), MovedAuthor: r.Int("uid"), At: unixTime(r, "dateline"),
@@ -242,7 +256,8 @@ func (b *reader) bbcodeWithFiles(text string, post int64) func() string {
 // replyMark matches the prefixes that programs add to the subject of a reply.
 var replyMark = regexp.MustCompile(`(?i)^(?:\s*(?:re|fw|fwd|aw|wg):)+\s*`)
 
-// private reads a private message. The table has a copy for each member who has the message.
+// private reads a private message. The table has a copy for each member who has the message; copies are recognized by
+// their content. Messages with the same subject, apart from reply prefixes, form a thread.
 func (b *mybb) private(r *sqldump.Row) error {
 	folder, id, subject := r.Int("folder"), r.Int("pmid"), r.Text("subject")
 	if folder == mybbDrafts || folder == mybbTrash {
@@ -255,13 +270,13 @@ func (b *mybb) private(r *sqldump.Row) error {
 		first = id
 		b.copies[key] = id
 		title := replyMark.ReplaceAllString(subject, "")
-		about, named := b.subjects[strings.ToLower(title)]
-		if !named {
-			about = int64(len(b.subjects) + 1)
-			b.subjects[strings.ToLower(title)] = about
+		thread, known := b.subjects[strings.ToLower(title)]
+		if !known {
+			thread = int64(len(b.subjects) + 1)
+			b.subjects[strings.ToLower(title)] = thread
 		}
 		b.messages.add(message{
-			ref: ref{about, id, r.Int("dateline"), r.Place}, author: r.Int("fromid"), title: title,
+			ref: ref{thread, id, r.Int("dateline"), r.Place}, author: r.Int("fromid"), title: title,
 		})
 	}
 	b.messages.addMember(first, r.Int("uid"), folder != mybbSent && r.Int("status") == 0)

@@ -30,7 +30,8 @@ const (
 	phpbbDeleted  = 2
 )
 
-// phpbb reads a dump of phpBB 3.0 to 3.3.
+// phpbb reads a dump of phpBB 3.0 to 3.3. Each method with a row as its parameter handles the rows of one table;
+// readPHPBB lists the tables.
 type phpbb struct {
 	*reader
 
@@ -43,7 +44,7 @@ func readPHPBB(ctx context.Context, o Options, report *Report) (*Source, error) 
 	b := &phpbb{reader: newReader(o, report, "phpbb_"), groups: newPHPBBGroups()}
 	return b.read(ctx, program{
 		tables: map[string]func(*sqldump.Row) error{
-			"config": b.setting, "users": b.user, "forums": b.forum, "topics": b.topic, "posts": b.row,
+			"config": b.setting, "users": b.user, "forums": b.forum, "topics": b.topic, "posts": b.postRow,
 			"attachments": b.attachment,
 			"banlist":     b.banned, "bans": b.banned, "privmsgs": b.sent, "privmsgs_to": b.received, "groups": b.groups.group,
 			"user_group": b.groups.member, "acl_options": b.groups.option, "acl_roles_data": b.groups.role,
@@ -69,7 +70,8 @@ func (b *phpbb) finish() {
 		if b.threads[i].forum != 0 {
 			continue
 		}
-		for _, f := range b.forums { // an announcement in all forums, of phpBB 3.0
+		// The thread is an announcement in all forums, of phpBB 3.0. It moves to the first forum.
+		for _, f := range b.forums {
 			if f.Type == "forum" {
 				b.threads[i].forum = f.ID
 				break
@@ -81,6 +83,7 @@ func (b *phpbb) finish() {
 // text returns the text in a column, which phpBB has escaped for HTML, without the escapes.
 func text(r *sqldump.Row, column string) string { return html.UnescapeString(r.Text(column)) }
 
+// user reads a user.
 func (b *phpbb) user(r *sqldump.Row) error {
 	id, kind := r.Int("user_id"), r.Int("user_type")
 	if id == phpbbAnonymous || kind == phpbbUserIgnored {
@@ -107,6 +110,7 @@ func (b *phpbb) setting(r *sqldump.Row) error {
 	return nil
 }
 
+// banned reads a ban. Bans of addresses and exceptions from bans are left out.
 func (b *phpbb) banned(r *sqldump.Row) error {
 	// Up to phpBB 3.3, a column holds the banned user. Later versions have the kind of ban in one column and the user
 	// as text in another.
@@ -142,6 +146,7 @@ func (b *phpbb) received(r *sqldump.Row) error {
 	return nil
 }
 
+// forum reads a forum, category or link.
 func (b *phpbb) forum(r *sqldump.Row) error {
 	f := forum{order: r.Int("left_id")}
 	f.ID, f.Parent = r.Int("forum_id"), r.Int("parent_id")
@@ -164,7 +169,8 @@ func (b *phpbb) forum(r *sqldump.Row) error {
 	return nil
 }
 
-// visibility converts the visibility of a topic or post, which is in column. phpBB 3.0 has only the column approved.
+// visibility returns the visibility of a topic or post, which phpBB since 3.1 stores in column. phpBB 3.0 has only the
+// column approved.
 func visibility(r *sqldump.Row, column, approved string) int64 {
 	if !r.Has(column) {
 		if r.Int(approved) == 0 {
@@ -182,6 +188,7 @@ func visibility(r *sqldump.Row, column, approved string) int64 {
 	}
 }
 
+// topic reads a thread.
 func (b *phpbb) topic(r *sqldump.Row) error {
 	t := thread{
 		id: r.Int("topic_id"), forum: r.Int("forum_id"), views: r.Int("topic_views"),
@@ -198,11 +205,13 @@ func (b *phpbb) topic(r *sqldump.Row) error {
 	return nil
 }
 
-func (b *phpbb) row(r *sqldump.Row) error {
+// postRow records the place of a post in the dump.
+func (b *phpbb) postRow(r *sqldump.Row) error {
 	b.posts = append(b.posts, ref{r.Int("topic_id"), r.Int("post_id"), r.Int("post_time"), r.Place})
 	return nil
 }
 
+// attachment reads a file that is attached to a post.
 func (b *phpbb) attachment(r *sqldump.Row) error {
 	if r.Int("in_message") != 0 || r.Int("is_orphan") != 0 || r.Int("post_msg_id") == 0 {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/sqldump"
 )
 
-// phpbbGroups holds the groups of phpBB and their rights in forums, from which those of guests and members are
-// computed.
+// phpbbGroups holds the groups of phpBB and their rights in forums, from which the rights of guests and members are
+// computed. Each method with a row as its parameter handles the rows of one table.
 type phpbbGroups struct {
 	names   map[int64]string            // of groups
 	members map[int64][]int64           // the users by group
@@ -19,6 +19,7 @@ type phpbbGroups struct {
 	rights  map[phpbbPlace][]phpbbRight // by group and forum
 }
 
+// phpbbPlace is a group in a forum. Forum 0 stands for all forums.
 type phpbbPlace struct{ group, forum int64 }
 
 // phpbbRight is a right of a group or, if role is not 0, a role that stands for several rights.
@@ -31,6 +32,7 @@ type phpbbRight struct {
 // say.
 type phpbbSetting struct{ option, setting int64 }
 
+// newPHPBBGroups returns an empty phpbbGroups.
 func newPHPBBGroups() phpbbGroups {
 	return phpbbGroups{
 		make(map[int64]string), make(map[int64][]int64), make(map[int64]string), make(map[int64][]phpbbSetting),
@@ -38,11 +40,13 @@ func newPHPBBGroups() phpbbGroups {
 	}
 }
 
+// group reads the name of a group.
 func (g phpbbGroups) group(r *sqldump.Row) error {
 	g.names[r.Int("group_id")] = strings.ToUpper(r.Text("group_name"))
 	return nil
 }
 
+// member reads a member of a group.
 func (g phpbbGroups) member(r *sqldump.Row) error {
 	group := r.Int("group_id")
 	if r.Int("user_pending") == 0 {
@@ -51,17 +55,20 @@ func (g phpbbGroups) member(r *sqldump.Row) error {
 	return nil
 }
 
+// option reads the name of a right.
 func (g phpbbGroups) option(r *sqldump.Row) error {
 	g.options[r.Int("auth_option_id")] = r.Text("auth_option")
 	return nil
 }
 
+// role reads a setting of a role.
 func (g phpbbGroups) role(r *sqldump.Row) error {
 	role := r.Int("role_id")
 	g.roles[role] = append(g.roles[role], phpbbSetting{r.Int("auth_option_id"), r.Int("auth_setting")})
 	return nil
 }
 
+// right reads a right or role of a group in a forum.
 func (g phpbbGroups) right(r *sqldump.Row) error {
 	place := phpbbPlace{r.Int("group_id"), r.Int("forum_id")}
 	g.rights[place] = append(g.rights[place], phpbbRight{
@@ -73,14 +80,15 @@ func (g phpbbGroups) right(r *sqldump.Row) error {
 // known reports whether the dump has the tables from which rights are computed.
 func (g phpbbGroups) known() bool { return len(g.options) > 0 && len(g.rights) > 0 && len(g.names) > 0 }
 
-// allowed reports whether the groups with this name have the right called option in a forum.
+// allowed reports whether the groups with this name have the right called option in a forum. A setting that denies the
+// right prevails over others.
 func (g phpbbGroups) allowed(group string, forum int64, option string) (allowed bool) {
 	for id, name := range g.names {
 		if name != group {
 			continue
 		}
-		for _, place := range []int64{0, forum} {
-			for _, right := range g.rights[phpbbPlace{id, place}] {
+		for _, forumID := range []int64{0, forum} {
+			for _, right := range g.rights[phpbbPlace{id, forumID}] {
 				settings := []phpbbSetting{right.phpbbSetting}
 				if right.role != 0 {
 					settings = g.roles[right.role]
@@ -104,11 +112,13 @@ func (g phpbbGroups) allowed(group string, forum int64, option string) (allowed 
 func (g phpbbGroups) access(f *seed.MovedForum, group string) access {
 	groupName := map[string]string{"guest": "GUESTS", "registered": "REGISTERED"}[group]
 	may := func(option string) bool { return g.allowed(groupName, f.ID, option) }
-	return access{may("f_list") && (f.Type != "forum" || may("f_read")), may("f_post"), may("f_reply")}
+	return access{
+		view: may("f_list") && (f.Type != "forum" || may("f_read")), begin: may("f_post"), reply: may("f_reply"),
+	}
 }
 
-// shownNames limits the member names in a note about a group.
-const shownNames = 20
+// maxShownNames limits the member names in a note about a group.
+const maxShownNames = 20
 
 // notes returns notes for the report about administrators, moderators and groups, whose rights are not imported. names
 // holds the names of users by id.
@@ -121,24 +131,24 @@ func (g phpbbGroups) notes(names map[int64]string) (notes []string) {
 			}
 			continue
 		}
-		var list []string
+		var shown []string
 		for _, user := range g.members[id] {
 			if name := names[user]; name != "" {
-				list = append(list, name)
+				shown = append(shown, name)
 			}
 		}
-		if slices.Sort(list); len(list) > shownNames {
-			list = append(list[:shownNames], fmt.Sprintf("and %d more", len(list)-shownNames))
+		slices.Sort(shown)
+		if len(shown) > maxShownNames {
+			shown = append(shown[:maxShownNames], fmt.Sprintf("and %d more", len(shown)-maxShownNames))
 		}
-		if len(list) > 0 {
-			notes = append(notes, fmt.Sprintf("The members of %s get no rights of the board: %s. Give them rights on the page of "+
-				"the administration.", group, strings.Join(list, ", ")))
+		if len(shown) > 0 {
+			notes = append(notes, fmt.Sprintf("The members of %s get no rights of the board: %s. Give them rights in the "+
+				"administration of the board.", group, strings.Join(shown, ", ")))
 		}
 	}
 	slices.Sort(notes)
 	if custom > 0 {
-		notes = append(notes, fmt.Sprintf("%d groups that the forum has made, and the rights of single members, are left out.",
-			custom))
+		notes = append(notes, fmt.Sprintf("%d custom groups, and the rights of single members, are left out.", custom))
 	}
 	return notes
 }

@@ -53,15 +53,16 @@ func (b *phpbb) filesOf(post int64) []string {
 
 // postText is a text in the form that phpBB stores.
 type postText struct {
-	text, uid string
-	bbcode    bool     // tags in it are markup
-	files     []string // the names of the files at the post
+	text   string
+	uid    string   // the id that earlier versions add to each tag of the text
+	bbcode bool     // tags in it are markup
+	files  []string // the names of the post's files, newest first
 }
 
 // markdown converts the text to Markdown.
 func (p postText) markdown() string {
 	plain := p.source()
-	if !p.bbcode || strings.HasPrefix(p.text, "<t>") {
+	if !p.bbcode || strings.HasPrefix(p.text, "<t>") { // the text has no markup
 		plain = strings.ReplaceAll(plain, "[", "[\u2060") // no tag begins with an invisible character
 		return strings.ReplaceAll(bbcode.Markdown(plain, bbcode.Options{}), "\u2060", "")
 	}
@@ -76,7 +77,8 @@ var anyTag = regexp.MustCompile(`\[/?[a-zA-Z*][^\[\]\n]{0,200}\]`)
 // pictureName matches the names of files that are shown as pictures.
 var pictureName = regexp.MustCompile(`(?i)\.(?:png|jpe?g|gif|webp)$`)
 
-// file returns the Markdown for a file in the text. number is the file's number in phpBB, and name its name.
+// file returns the Markdown for a file in the text. number is the index of the file in p.files. name is the file's name
+// in the text; it counts if the post has such a file.
 func (p postText) file(number, name string) string {
 	n, err := strconv.Atoi(number)
 	if err == nil && n >= 0 && n < len(p.files) && !slices.Contains(p.files, name) {

@@ -17,14 +17,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/sqldump"
 )
 
-// reader reads a dump; the readers of all programs embed it. Each program fills it from the rows of its tables. A
-// reader keeps the content of a dump in memory, except texts, which are read again when they are needed.
+// reader reads a dump; the readers of all programs, such as phpbb, embed it and fill it from the rows of their tables.
+// A reader keeps the content of a dump in memory, except texts, which are read again when they are needed.
 type reader struct {
 	*sqldump.Dump
 	*Report
 
 	options Options
-	prefix  string
+	prefix  string // of the names of tables
 	program
 	threadTables map[string]bool // tables whose names end like that of threads, for an error message
 
@@ -33,8 +33,8 @@ type reader struct {
 	bans     map[int64]int64  // the end of a user's ban in Unix seconds, or 0 for ever
 	forums   []forum
 	threads  []thread
-	posts    []ref // after sorting: by thread
-	first    map[int64]int
+	posts    []ref         // order sorts them by thread
+	first    map[int64]int // the index in posts of the first post, by thread
 	files    []seed.MovedFile
 	byPost   map[int64][]int // the indexes in files, by post
 	messages messages
@@ -59,6 +59,7 @@ type program struct {
 // access holds the rights of a group in a forum: to see it, to begin threads and to reply.
 type access struct{ view, begin, reply bool }
 
+// forum is a forum with the value by which siblings are sorted.
 type forum struct {
 	seed.MovedForum
 	order int64
@@ -81,7 +82,8 @@ func newReader(o Options, report *Report, prefix string) *reader {
 	}
 }
 
-// read opens the dump and reads it once. At the end of the dump it calls finish, and then sorts the content.
+// read opens the dump and reads it once: it passes each row to the function for its table. At the end of the dump it
+// calls finish, and then sorts the content. It returns an error if the dump has no forums or no threads.
 func (b *reader) read(ctx context.Context, p program, finish func()) (s *Source, err error) {
 	if b.Dump, err = sqldump.Open(b.options.Dump); err != nil {
 		return nil, err
@@ -102,7 +104,7 @@ func (b *reader) read(ctx context.Context, p program, finish func()) (s *Source,
 	})
 	if err == nil && (len(b.forums) == 0 || len(b.threads) == 0) {
 		err = fmt.Errorf("the dump has no rows in %[1]s%[2]s and %[1]s%[3]s; tables of threads in it: %[4]q; "+
-			"if their names begin with something else than %[1]q, name it with --prefix", b.prefix, p.forumTable,
+			"if the names of the tables have another prefix than %[1]q, set it with --prefix", b.prefix, p.forumTable,
 			p.threadTable, slices.Sorted(maps.Keys(b.threadTables)))
 	}
 	if err != nil {
@@ -142,11 +144,11 @@ func (b *reader) order() {
 	b.orderForums()
 	b.orderFiles()
 	b.messages.order()
-	b.without("polls", b.polls, "the board has none; the threads are imported")
-	b.without("avatars", b.avatars, "no folder with them was named")
-	b.without("signatures", b.signatures, "the board has none")
+	b.without("polls", b.polls, "polls cannot be imported; their threads are imported")
+	b.without("avatars", b.avatars, "no folder with the avatars was given")
+	b.without("signatures", b.signatures, "the board has no signatures")
 	if b.options.Attachments == "" {
-		b.without("files", int64(len(b.files)), "no folder with them was named")
+		b.without("files", int64(len(b.files)), "no folder with the files was given")
 	}
 }
 
@@ -155,24 +157,24 @@ func (b *reader) orderForums() {
 	slices.SortFunc(b.forums, func(x, y forum) int {
 		return cmp.Or(cmp.Compare(x.order, y.order), cmp.Compare(x.ID, y.ID))
 	})
-	known := make(map[int64]bool)
+	placed := make(map[int64]bool) // the forums in ordered
 	ordered := make([]forum, 0, len(b.forums))
-	for rest := b.forums; len(rest) > 0; {
-		var later []forum
-		for _, f := range rest {
-			if f.Parent != 0 && !known[f.Parent] {
-				later = append(later, f)
+	for remaining := b.forums; len(remaining) > 0; {
+		var postponed []forum // their parents are not placed yet
+		for _, f := range remaining {
+			if f.Parent != 0 && !placed[f.Parent] {
+				postponed = append(postponed, f)
 				continue
 			}
-			known[f.ID] = true
+			placed[f.ID] = true
 			ordered = append(ordered, f)
 		}
-		if len(later) == len(rest) { // their parents are missing
-			for i := range later {
-				later[i].Parent = 0
+		if len(postponed) == len(remaining) { // no parent of these forums exists, or they form a cycle
+			for i := range postponed {
+				postponed[i].Parent = 0
 			}
 		}
-		rest = later
+		remaining = postponed
 	}
 	b.forums = ordered
 	for i := range b.forums {
@@ -198,10 +200,11 @@ func (b *reader) orderForums() {
 	}
 	if b.rights == nil {
 		b.Notes = append(b.Notes, "The dump has no tables of permissions: all forums are hidden from guests and members. "+
-			"Open those that they may see on the page of the administration.")
+			"Open the forums that they may see in the administration of the board.")
 	}
 }
 
+// orderFiles sorts the files and sets byPost.
 func (b *reader) orderFiles() {
 	slices.SortFunc(b.files, func(x, y seed.MovedFile) int { return cmp.Compare(x.ID, y.ID) })
 	for i := range b.files {
@@ -210,20 +213,22 @@ func (b *reader) orderFiles() {
 	}
 }
 
-// unixTime converts a column with Unix seconds to a time. It returns the zero time for 0.
-func unixTime(r *sqldump.Row, column string) time.Time { return moment(r.Int(column)) }
+// unixTime converts a column with Unix seconds to a time. It returns the zero time for 0 and for impossible values.
+func unixTime(r *sqldump.Row, column string) time.Time { return timeOf(r.Int(column)) }
 
-func moment(seconds int64) time.Time {
+// timeOf converts Unix seconds to a time. It returns the zero time for 0 and for impossible values.
+func timeOf(seconds int64) time.Time {
 	if seconds > 0 && seconds < 1<<33 {
 		return time.Unix(seconds, 0).UTC()
 	}
 	return time.Time{}
 }
 
-// unixMoment converts a column with Unix seconds to a Moment. It returns 0 for 0.
+// unixMoment converts a column with Unix seconds to a Moment. It returns 0 for 0 and for impossible values.
 func unixMoment(r *sqldump.Row, column string) kernel.Moment { return momentOf(r.Int(column)) }
 
-func momentOf(seconds int64) kernel.Moment { return kernel.Moment(max(0, moment(seconds).UnixMicro())) }
+// momentOf converts Unix seconds to a Moment. It returns 0 for 0 and for impossible values.
+func momentOf(seconds int64) kernel.Moment { return kernel.Moment(max(0, timeOf(seconds).UnixMicro())) }
 
 // member adds a user. signature is whether the user has a signature, which is only counted. avatar is the path of the
 // user's picture in the folder of pictures, or empty.
@@ -242,7 +247,8 @@ func (b *reader) member(m seed.MovedMember, signature bool, avatar string) {
 
 // edited sets the time and the editor of a post's last edit.
 func (b *reader) edited(p *seed.SeedPost, edited time.Time, editor int64) {
-	if p.EditedAt = edited; !edited.IsZero() && editor != p.MovedAuthor { // an empty name means the author
+	p.EditedAt = edited
+	if !edited.IsZero() && editor != p.MovedAuthor { // an empty EditedBy means the author
 		p.EditedBy = seed.MovedLine(b.names[editor], 40)
 	}
 }
@@ -257,20 +263,20 @@ func (b *reader) ban(user, end int64) {
 
 // thread returns the thread with index i and its posts, whose texts are converted later by Convert.
 func (b *reader) thread(i int) (*seed.SeedThread, error) {
-	from := &b.threads[i]
-	begin, found := b.first[from.id]
+	old := &b.threads[i]
+	begin, found := b.first[old.id]
 	if !found {
 		return nil, &seed.MovedError{
-			Kind: content.MovedThread, ID: from.id, Name: from.title, Err: errors.New("it has no posts"),
+			Kind: content.MovedThread, ID: old.id, Name: old.title, Err: errors.New("it has no posts"),
 		}
 	}
 	t := &seed.SeedThread{
-		Title: from.title, Sticky: from.sticky, Locked: from.locked, Views: from.views,
-		Moved: &seed.MovedThread{ID: from.id, Forum: from.forum, Tags: from.tags},
+		Title: old.title, Sticky: old.sticky, Locked: old.locked, Views: old.views,
+		Moved: &seed.MovedThread{ID: old.id, Forum: old.forum, Tags: old.tags},
 	}
-	var texts []func() string
-	visible := -1
-	for j := begin; j < len(b.posts) && b.posts[j].thread == from.id; j++ {
+	var texts []func() string // return the texts of the posts
+	visible := -1             // the index of the first visible post
+	for j := begin; j < len(b.posts) && b.posts[j].thread == old.id; j++ {
 		r, err := b.At(b.posts[j].place)
 		if err != nil {
 			return nil, err
@@ -283,14 +289,14 @@ func (b *reader) thread(i int) (*seed.SeedThread, error) {
 		texts = append(texts, markdown)
 	}
 	// The first post of a visible thread must be visible: the first visible post becomes the first.
-	if from.visibility == rights.Visible && visible > 0 {
+	if old.visibility == rights.Visible && visible > 0 {
 		post, text := t.Posts[visible], texts[visible]
 		copy(t.Posts[1:visible+1], t.Posts[:visible])
 		copy(texts[1:visible+1], texts[:visible])
 		t.Posts[0], texts[0] = post, text
 	}
-	if from.visibility != rights.Visible {
-		t.Posts[0].Visibility = rights.VisibilityNames[from.visibility]
+	if old.visibility != rights.Visible {
+		t.Posts[0].Visibility = rights.VisibilityNames[old.visibility]
 	}
 	t.Moved.Convert = func(t *seed.SeedThread) error {
 		for i := range t.Posts {

@@ -24,23 +24,26 @@ const (
 	xfDeleted = "deleted"
 )
 
-// xenforo reads a dump of XenForo 2.
+// xenforo reads a dump of XenForo 2. Each method with a row as its parameter handles the rows of one table; readXenForo
+// lists the tables.
 type xenforo struct {
 	*reader
 
-	hashes  map[int64]string  // of passwords, by user
-	places  map[int64]forum   // the nodes of all kinds
-	closed  map[int64]bool    // by node
-	links   map[int64]string  // by node
-	data    map[int64]xfData  // the contents of files
-	entries map[xfEntry]int64 // the values of permissions
-	titles  map[int64]string  // of conversations
-	people  map[int64][]int64 // the participants, by conversation
-	read    map[xfReader]int64
+	hashes  map[int64]string   // of passwords, by user
+	nodes   map[int64]forum    // the nodes of all kinds: forums, categories, links and pages
+	closed  map[int64]bool     // by node
+	links   map[int64]string   // by node
+	data    map[int64]xfData   // the contents of files
+	entries map[xfEntry]int64  // the values of permissions
+	titles  map[int64]string   // of conversations
+	people  map[int64][]int64  // the participants, by conversation
+	read    map[xfReader]int64 // when a user last read a conversation, in Unix seconds
 }
 
+// xfReader is a user in a conversation.
 type xfReader struct{ conversation, user int64 }
 
+// xfData is the content of a file.
 type xfData struct {
 	author     int64
 	name, path string
@@ -73,7 +76,7 @@ func readXenForo(ctx context.Context, o Options, report *Report) (*Source, error
 		tables: map[string]func(*sqldump.Row) error{
 			"user": b.user, "user_authenticate": b.hash, "user_ban": b.banned, "user_profile": b.profile, "node": b.node,
 			"forum": b.forum, "link_forum": b.link, "permission_entry": b.permission,
-			"permission_entry_content": b.permission, "thread": b.row, "post": b.postRow, "attachment": b.attachment,
+			"permission_entry_content": b.permission, "thread": b.threadRow, "post": b.postRow, "attachment": b.attachment,
 			"attachment_data": b.file, "conversation_master": b.conversationRow, "conversation_recipient": b.recipient,
 			"conversation_message": b.private,
 		},
@@ -96,7 +99,7 @@ func (b *xenforo) finish() {
 	}
 	files := b.files[:0]
 	for _, f := range b.files {
-		data, known := b.data[f.Author] // Author is the id of the content here
+		data, known := b.data[f.Author] // see attachment
 		if !known {
 			b.leftOut(&seed.MovedError{Kind: content.MovedFile, ID: f.ID, Err: errors.New("its content is not in the dump")})
 			continue
@@ -117,6 +120,7 @@ func (b *xenforo) finish() {
 	}
 }
 
+// user reads a member.
 func (b *xenforo) user(r *sqldump.Row) error {
 	m := seed.MovedMember{ID: r.Int("user_id"), LastActive: unixMoment(r, "last_activity")}
 	m.Name, m.Email, m.JoinedAt = r.Text("username"), r.Text("email"), unixTime(r, "register_date")
@@ -134,16 +138,19 @@ func (b *xenforo) user(r *sqldump.Row) error {
 	return nil
 }
 
+// hash reads the password hash of a member.
 func (b *xenforo) hash(r *sqldump.Row) error {
 	b.hashes[r.Int("user_id")] = xfHash(r.Text("scheme_class"), r.Text("data"))
 	return nil
 }
 
+// banned reads a ban of a member.
 func (b *xenforo) banned(r *sqldump.Row) error {
 	b.ban(r.Int("user_id"), r.Int("end_date"))
 	return nil
 }
 
+// profile counts the signature of a member; signatures are not imported.
 func (b *xenforo) profile(r *sqldump.Row) error {
 	if r.Text("signature") != "" {
 		b.signatures++
@@ -151,12 +158,13 @@ func (b *xenforo) profile(r *sqldump.Row) error {
 	return nil
 }
 
+// node reads a node of the tree of forums.
 func (b *xenforo) node(r *sqldump.Row) error {
 	f := forum{order: r.Int("lft")}
 	f.ID, f.Parent = r.Int("node_id"), r.Int("parent_node_id")
 	f.Title = cmp.Or(seed.MovedLine(r.Text("title"), 100), fmt.Sprintf("Forum %d", f.ID))
 	f.Description = seed.MovedLine(withoutHTML(r.Text("description")), 500)
-	b.places[f.ID] = f
+	b.nodes[f.ID] = f
 	switch kind := r.Text("node_type_id"); kind {
 	case "Forum":
 		f.Type = "forum"
@@ -165,23 +173,28 @@ func (b *xenforo) node(r *sqldump.Row) error {
 	case "LinkForum":
 		f.Type = "link"
 	default:
-		b.leftOut(&seed.MovedError{Kind: content.MovedForum, ID: f.ID, Name: f.Title, Err: errors.New("it is no forum")})
+		b.leftOut(&seed.MovedError{
+			Kind: content.MovedForum, ID: f.ID, Name: f.Title, Err: errors.New("it is not a forum, category or link"),
+		})
 		return nil
 	}
 	b.forums = append(b.forums, f)
 	return nil
 }
 
+// forum reads whether a forum is closed.
 func (b *xenforo) forum(r *sqldump.Row) error {
 	b.closed[r.Int("node_id")] = r.Has("allow_posting") && r.Int("allow_posting") == 0
 	return nil
 }
 
+// link reads the URL of a link.
 func (b *xenforo) link(r *sqldump.Row) error {
 	b.links[r.Int("node_id")] = r.Text("link_url")
 	return nil
 }
 
+// permission reads a permission of a group in a node or in the whole forum. Permissions of single users are left out.
 func (b *xenforo) permission(r *sqldump.Row) error {
 	if r.Int("user_id") != 0 || r.Has("content_type") && r.Text("content_type") != "node" {
 		return nil
@@ -194,8 +207,8 @@ func (b *xenforo) permission(r *sqldump.Row) error {
 // may reports whether a group has a permission in a node. It applies the values of the whole forum and then those of
 // each node from the root down to the node.
 func (b *xenforo) may(group, node int64, name string) bool {
-	path := []int64{}
-	for id := node; id != 0 && len(path) < maxForumDepth; id = b.places[id].Parent {
+	path := []int64{} // the node and the nodes above it
+	for id := node; id != 0 && len(path) < maxForumDepth; id = b.nodes[id].Parent {
 		path = append(path, id)
 	}
 	path = append(path, 0)
@@ -214,13 +227,14 @@ func (b *xenforo) may(group, node int64, name string) bool {
 	return allowed
 }
 
+// access returns the rights of guests or members in a node.
 func (b *xenforo) access(f *seed.MovedForum, group string) access {
 	groupID := map[string]int64{"guest": xfGuests, "registered": xfRegistered}[group]
 	may := func(name string) bool { return b.may(groupID, f.ID, name) }
 	return access{
-		may("general.view") && may("general.viewNode") &&
+		view: may("general.view") && may("general.viewNode") &&
 			(f.Type != "forum" || may("forum.viewContent") && may("forum.viewOthers")),
-		may("forum.postThread"), may("forum.postReply"),
+		begin: may("forum.postThread"), reply: may("forum.postReply"),
 	}
 }
 
@@ -236,7 +250,8 @@ func xfVisibility(state string) int64 {
 	}
 }
 
-func (b *xenforo) row(r *sqldump.Row) error {
+// threadRow reads a thread.
+func (b *xenforo) threadRow(r *sqldump.Row) error {
 	switch r.Text("discussion_type") {
 	case "redirect":
 		return nil // the thread was moved
@@ -251,11 +266,13 @@ func (b *xenforo) row(r *sqldump.Row) error {
 	return nil
 }
 
+// postRow records the place of a post in the dump.
 func (b *xenforo) postRow(r *sqldump.Row) error {
 	b.posts = append(b.posts, ref{r.Int("thread_id"), r.Int("post_id"), r.Int("post_date"), r.Place})
 	return nil
 }
 
+// textOf returns a post without its text, and a function that converts its text to Markdown.
 func (b *xenforo) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
 	p := seed.SeedPost{
 		Moved: r.Int("post_id"), MovedAuthor: r.Int("user_id"), At: unixTime(r, "post_date"),
@@ -266,6 +283,7 @@ func (b *xenforo) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
 	return p, b.bbcodeWithFiles(r.Text("message"), p.Moved)
 }
 
+// attachment reads the use of a file by a post. Until finish, the field Author of the file holds the id of its content.
 func (b *xenforo) attachment(r *sqldump.Row) error {
 	if r.Text("content_type") == "post" && r.Int("unassociated") == 0 {
 		b.files = append(b.files, seed.MovedFile{
@@ -275,6 +293,7 @@ func (b *xenforo) attachment(r *sqldump.Row) error {
 	return nil
 }
 
+// file reads the content of a file.
 func (b *xenforo) file(r *sqldump.Row) error {
 	id := r.Int("data_id")
 	b.data[id] = xfData{r.Int("user_id"), r.Text("filename"), b.within(fmt.Sprintf("%d/%d-%s.data", id/1000, id,
@@ -282,11 +301,13 @@ func (b *xenforo) file(r *sqldump.Row) error {
 	return nil
 }
 
+// conversationRow reads the title of a conversation.
 func (b *xenforo) conversationRow(r *sqldump.Row) error {
 	b.titles[r.Int("conversation_id")] = r.Text("title")
 	return nil
 }
 
+// recipient reads a participant of a conversation. Participants who have left are left out.
 func (b *xenforo) recipient(r *sqldump.Row) error {
 	if r.Text("recipient_state") == "active" {
 		id, user := r.Int("conversation_id"), r.Int("user_id")
@@ -296,6 +317,7 @@ func (b *xenforo) recipient(r *sqldump.Row) error {
 	return nil
 }
 
+// private reads a message of a conversation.
 func (b *xenforo) private(r *sqldump.Row) error {
 	b.messages.add(message{
 		ref: ref{r.Int("conversation_id"), r.Int("message_id"), r.Int("message_date"), r.Place}, author: r.Int("user_id"),

@@ -52,20 +52,22 @@ func phpFields(data string) map[string]string {
 	}
 	_, data, _ = strings.Cut(data, "{")
 	for len(fields) < maxFields {
-		name, rest, ok := phpText(data)
+		name, afterName, ok := phpText(data)
 		if !ok {
 			break
 		}
-		value, rest, ok := phpText(rest)
+		value, afterValue, ok := phpText(afterName)
 		if !ok {
 			break
 		}
-		fields[name], data = value, rest
+		fields[name] = value
+		data = afterValue
 	}
 	return fields
 }
 
-// phpText reads a text such as s:3:"abc"; from the beginning of serialized data. rest is the data after the text.
+// phpText reads a text such as s:3:"abc"; from the beginning of serialized data. rest is the data after the text. ok is
+// false if the data does not begin with such a text.
 func phpText(data string) (text, rest string, ok bool) {
 	data, ok = strings.CutPrefix(data, "s:")
 	digits, data, found := strings.Cut(data, `:"`)

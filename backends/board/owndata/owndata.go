@@ -41,7 +41,7 @@ type Message struct {
 	At             kernel.Moment `json:"at"`
 	Message        string        `json:"message"`
 
-	id int64
+	id int64 // of the message
 }
 
 // Note is a bookmark or a reaction of the member.
@@ -50,7 +50,7 @@ type Note struct {
 	Text   string        `json:"text"` // the note of the bookmark, or the kind of the reaction
 	At     kernel.Moment `json:"at"`
 
-	key int64
+	key int64 // by which the rows are sorted: the id of the bookmark, or of the post
 }
 
 // Draft is a draft of the member. Place is reply, thread or message, and PlaceID the id of the thread, forum or
@@ -97,9 +97,10 @@ func (s *Service) Write(ctx context.Context, a *rights.Actor, w io.Writer) error
 			" LEFT JOIN board_posts x ON x.thread_id = p.thread_id AND x.id = p.id"+
 			" LEFT JOIN board_posts_archive y ON y.id = p.id WHERE p.author_id = ? AND p.id > ? ORDER BY p.id LIMIT ?",
 			func(r store.Row) (p Post, err error) {
-				var author, thread, forum, visibility int64
-				err = r.Scan(&p.ID, &p.ThreadID, &p.Thread, &author, &thread, &forum, &p.At, &visibility, &p.Message)
-				if f := a.In(forum); thread == rights.Gone || !a.SeesWith(f.Visible, f.Mask, author, author, thread) {
+				var author, threadVisibility, forum, visibility int64 // author is that of the thread
+				err = r.Scan(&p.ID, &p.ThreadID, &p.Thread, &author, &threadVisibility, &forum, &p.At, &visibility, &p.Message)
+				f := a.In(forum)
+				if threadVisibility == rights.Gone || !a.SeesWith(f.Visible, f.Mask, author, author, threadVisibility) {
 					p.Thread = ""
 				}
 				p.State = rights.VisibilityNames[visibility]
@@ -151,12 +152,14 @@ type object struct {
 	err     error
 }
 
+// raw writes a part of the JSON text.
 func (o *object) raw(text string) {
 	if o.err == nil {
 		_, o.err = io.WriteString(o.w, text)
 	}
 }
 
+// value writes v as JSON.
 func (o *object) value(v any) {
 	text, err := json.Marshal(v)
 	if o.err == nil {
@@ -177,19 +180,24 @@ func (o *object) list(name string, fill func(each func(any))) {
 	o.raw("]")
 }
 
-// eachRow calls each for the rows of a query, in batches. The arguments of the query are owner, the key of the last row
-// of the previous batch, and the limit. each returns the key of its row.
+// eachRow calls each for the rows of a query, which it reads in batches. The arguments of the query are owner, the key
+// of the last row of the previous batch, and the limit. each returns the key of its row. An error is stored in o.err
+// and ends eachRow.
 func eachRow[T any](o *object, owner int64, query string, scan func(r store.Row) (T, error), each func(T) int64) {
-	for after, more := int64(0), true; more && o.err == nil; {
+	after := int64(0)
+	for o.err == nil {
 		list, err := kernel.Value(o.ctx, o.service.Read, func(c store.Conn) ([]T, error) {
 			return store.List(c, scan, query, owner, after, batch)
 		})
-		if o.err == nil {
+		if err != nil {
 			o.err = err
+			return
 		}
 		for _, row := range list {
 			after = each(row)
 		}
-		more = len(list) == batch
+		if len(list) < batch {
+			return
+		}
 	}
 }

@@ -45,7 +45,7 @@ type Request struct {
 	Change   bool     // members may change their votes
 }
 
-// Lines splits a text into answers, one for each line.
+// Lines splits a text into answers, one for each line that is not empty.
 func Lines(written string) (answers []string) {
 	for line := range strings.Lines(written) {
 		if answer := text.Normal(line); answer != "" {
@@ -94,13 +94,13 @@ func (r Request) check(a *rights.Actor) error {
 			return err
 		}
 		if seen[text.Fold(answer)] {
-			return kernel.Invalid("pollAnswers", "twice", "the same answer is there twice")
+			return kernel.Invalid("pollAnswers", "twice", "two answers are the same")
 		}
 		seen[text.Fold(answer)] = true
 	}
 	switch {
 	case r.Choices < 1 || r.Choices > int64(len(r.Answers)):
-		return kernel.Invalid("pollChoices", "range", "a member may choose 1 answer at least, and not more than there are")
+		return kernel.Invalid("pollChoices", "range", "the number of choices must be between 1 and the number of answers")
 	case r.Days < 0 || r.Days > MaxDays:
 		return kernel.Invalid("pollDays", "range", "a poll ends after 1 to "+kernel.Itoa(MaxDays)+" days, or with 0 never")
 	}
@@ -124,7 +124,7 @@ func checkText(a *rights.Actor, field, written string) error {
 type Poll struct {
 	Post     int64
 	Question string
-	Choices  int64
+	Choices  int64         // how many answers a member may choose
 	Ends     kernel.Moment // 0: no end
 	Ended    bool
 	Voters   int64
@@ -132,7 +132,7 @@ type Poll struct {
 	Voted    bool // the actor has voted
 	Shown    bool // the actor sees the result
 	Answers  []Answer
-	hidden   bool
+	hidden   bool // until the poll ends, only members who have voted see the result
 }
 
 // Answer is an answer of a poll. Share is in percent of the voters. Votes and Share are 0 if the actor does not see the
@@ -152,7 +152,8 @@ func OfPosts(n int) string {
 		" WHERE p.post_id IN (" + kernel.Marks(n) + ") ORDER BY p.post_id, o.number"
 }
 
-// Of returns the polls of posts that the actor sees, by post.
+// Of returns the polls of posts, by post. The caller must have checked that the actor sees the posts, whose ids these
+// are. Posts without a poll are not in the map.
 func (s *Service) Of(ctx context.Context, a *rights.Actor, posts ...int64) (polls map[int64]*Poll, err error) {
 	if len(posts) == 0 {
 		return nil, nil
@@ -165,26 +166,30 @@ func (s *Service) Of(ctx context.Context, a *rights.Actor, posts ...int64) (poll
 	err = s.Read(ctx, func(c store.Conn) error {
 		polls = make(map[int64]*Poll)
 		return c.All(OfPosts(len(posts)), args, func(r store.Row) error {
-			var p Poll
-			var o Answer
-			err := r.Scan(&p.Post, &p.Question, &p.Choices, &p.Ends, &p.hidden, &p.Change, &p.Voters,
-				&o.Number, &o.Text, &o.Votes, &o.Own)
-			if polls[p.Post] == nil {
-				p.Ended = p.Ends != 0 && p.Ends <= now
-				polls[p.Post] = &p
+			var row Poll
+			var answer Answer
+			err := r.Scan(&row.Post, &row.Question, &row.Choices, &row.Ends, &row.hidden, &row.Change, &row.Voters,
+				&answer.Number, &answer.Text, &answer.Votes, &answer.Own)
+			poll := polls[row.Post]
+			if poll == nil {
+				poll = &row
+				poll.Ended = poll.Ends != 0 && poll.Ends <= now
+				polls[poll.Post] = poll
 			}
-			all := polls[p.Post]
-			all.Answers, all.Voted = append(all.Answers, o), all.Voted || o.Own
+			poll.Answers = append(poll.Answers, answer)
+			poll.Voted = poll.Voted || answer.Own
 			return err
 		})
 	})
 	for _, p := range polls {
 		p.Shown = !p.hidden || p.Voted || p.Ended
 		for i := range p.Answers {
-			if o := &p.Answers[i]; !p.Shown {
-				o.Votes = 0
-			} else if p.Voters > 0 {
-				o.Share = (200*o.Votes + p.Voters) / (2 * p.Voters)
+			answer := &p.Answers[i]
+			switch {
+			case !p.Shown:
+				answer.Votes = 0
+			case p.Voters > 0:
+				answer.Share = (200*answer.Votes + p.Voters) / (2 * p.Voters) // rounded
 			}
 		}
 	}

@@ -10,11 +10,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// turnOf identifies a group of writers who wait for each other: all members who vote in a poll.
+// turnOf identifies a group of writers who wait for each other (see store.InTurn): all members who vote in a poll.
 type turnOf struct{ post int64 }
 
 // change runs fn in a transaction with the poll of a post that the actor sees. The poll is locked until the end of the
-// transaction, so that concurrent votes are all counted.
+// transaction, so that concurrent votes are all counted. Of the poll, only Post, Choices, Ends, Ended and Change are
+// set.
 func (s *Service) change(
 	ctx context.Context, a *rights.Actor, post int64,
 	fn func(c store.Conn, t *content.Thread, p *content.Post, poll Poll) error,
@@ -92,6 +93,8 @@ func (s *Service) Vote(ctx context.Context, a *rights.Actor, post int64, numbers
 	})
 }
 
+// addVotes adds more, which may be negative, to the votes for the answer with this number. It returns an error if there
+// is no such answer.
 func addVotes(c store.Conn, post, number, more int64) error {
 	n, err := c.Exec("UPDATE board_poll_answers SET votes = votes + ? WHERE post_id = ? AND number = ?", more, post, number)
 	if err == nil && n == 0 {
@@ -150,13 +153,13 @@ func (s *Service) moderate(
 // Forget deletes the votes of a member who is being deleted at the time now. It subtracts them from polls that are
 // still open. The results of polls that have ended do not change.
 func Forget(c store.Conn, user int64, now kernel.Moment) error {
-	const voted = " (SELECT v.post_id, v.number FROM board_poll_votes v WHERE v.user_id = ?)"
+	const chosen = " (SELECT v.post_id, v.number FROM board_poll_votes v WHERE v.user_id = ?)"
 	const open = " AND post_id IN (SELECT p.post_id FROM board_polls p WHERE p.ends_at = 0 OR p.ends_at > ?)"
 	for _, statement := range []struct {
 		sql  string
 		args []any
 	}{
-		{"UPDATE board_poll_answers SET votes = votes - 1 WHERE (post_id, number) IN" + voted + open, []any{user, now}},
+		{"UPDATE board_poll_answers SET votes = votes - 1 WHERE (post_id, number) IN" + chosen + open, []any{user, now}},
 		{"UPDATE board_polls SET voters = voters - 1 WHERE post_id IN (SELECT v.post_id FROM board_poll_votes v" +
 			" WHERE v.user_id = ?)" + open, []any{user, now}},
 		{"DELETE FROM board_poll_votes WHERE user_id = ?", []any{user}},

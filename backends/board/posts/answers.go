@@ -13,8 +13,9 @@ import (
 // A thread has at most one answer, which is one of its replies. The thread loses the answer when that reply is deleted
 // or moves to another thread.
 
-// SetAnswer marks a reply as the answer of its thread, in place of any other answer, or takes the mark back if correct
-// is false. Actions of moderators in threads of other members are logged. The author of the reply is notified.
+// SetAnswer marks a reply as the answer of its thread, in place of any other answer, or removes the mark if correct is
+// false. Actions of moderators in threads of other members are logged. The author of the reply is notified of the mark;
+// this notification is withdrawn when the mark is removed.
 func (s *Service) SetAnswer(ctx context.Context, a *rights.Actor, post int64, correct bool) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		t, p, err := content.PostByID(c, a, post, c.Lock())
@@ -28,19 +29,22 @@ func (s *Service) SetAnswer(ctx context.Context, a *rights.Actor, post int64, co
 		if err := mayAnswer(a, f, t, p); err != nil {
 			return err
 		}
-		if err := a.CheckSuspended(s.Moment()); err != nil || correct == (t.Answer == p.ID) {
+		if err := a.CheckSuspended(s.Moment()); err != nil {
 			return err
 		}
-		marked, detail := p.ID, "marked"
+		if isAnswer := t.Answer == p.ID; isAnswer == correct {
+			return nil
+		}
+		answer, detail := p.ID, "marked"
 		if !correct {
-			marked, detail = 0, "taken back"
+			answer, detail = 0, "taken back"
 		}
 		if !a.Owns(t.Author) {
 			if err := s.rights.Logged(c, a, "thread.answer", rights.ContentApprove, t.Forum, t.ID, p.ID, detail); err != nil {
 				return err
 			}
 		}
-		if err := setAnswer(c, t, marked); err != nil {
+		if err := setAnswer(c, t, answer); err != nil {
 			return err
 		}
 		if !correct {
@@ -57,8 +61,8 @@ func setAnswer(c store.Conn, t *content.Thread, post int64) error {
 	return err
 }
 
-// mayAnswer returns an error unless the actor may mark a post, which it sees, as the answer of its thread. Only the
-// author of the thread and moderators may do so.
+// mayAnswer returns an error unless the actor may mark p, a post that it sees, as the answer of its thread t, or remove
+// the mark. Only the author of the thread and moderators may do so.
 func mayAnswer(a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post) error {
 	switch {
 	case !f.Answers:

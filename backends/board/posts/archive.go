@@ -16,12 +16,13 @@ const (
 	ArchiveRun = 1000
 	// archiveAge is the age from which a deleted post can be archived.
 	archiveAge = 30 * 24 * time.Hour
-	// The limits of threads in one call of Archive, of rows in one read, and of rows in one transaction.
+	// The limits of threads in one call of Archive, of rows in one read, and of rows moved in one transaction.
 	archiveThreads = 10_000
-	archiveLooked  = 2000
+	archiveRead    = 2000
 	archiveBatch   = 500
 )
 
+// archiveColumns lists the columns that board_posts and board_posts_archive have in common.
 const archiveColumns = "thread_id, id, number, author_id, author_name, visibility, message, message_html," +
 	" render_version, body_hash, created_at, edited_at, edited_by, edit_reason, edit_count"
 
@@ -39,7 +40,8 @@ func (s *Service) Archive(ctx context.Context) (moved int64, err error) {
 	}
 	for _, thread := range threads {
 		n, err := s.archiveThread(ctx, thread, before)
-		if moved += n; err != nil {
+		moved += n
+		if err != nil {
 			return moved, kernel.Wrap("archiving posts of thread "+kernel.Itoa(thread), err)
 		}
 	}
@@ -61,8 +63,9 @@ func ArchiveCandidates(d store.Dialect) string {
 // archiveThread archives the posts of a thread that were created before the given time and are in a long run of hidden
 // posts.
 func (s *Service) archiveThread(ctx context.Context, thread int64, before kernel.Moment) (moved int64, err error) {
-	var run []int64 // ids of hidden posts in a row
-	flush := func() error {
+	var run []int64 // the ids of the hidden posts since the last visible post
+	// endRun archives the posts of the run if it is long enough, and begins a new run.
+	endRun := func() error {
 		defer func() { run = run[:0] }()
 		if len(run) <= ArchiveRun {
 			return nil
@@ -72,13 +75,13 @@ func (s *Service) archiveThread(ctx context.Context, thread int64, before kernel
 		return err
 	}
 	for after := int64(0); ; {
-		type seen struct{ id, visibility int64 }
-		var page []seen
+		type post struct{ id, visibility int64 }
+		var page []post
 		err := s.Read(ctx, func(c store.Conn) (err error) {
-			page, err = store.List(c, func(r store.Row) (p seen, err error) {
+			page, err = store.List(c, func(r store.Row) (p post, err error) {
 				return p, r.Scan(&p.id, &p.visibility)
 			}, "SELECT p.id, p.visibility FROM board_posts p WHERE p.thread_id = ? AND p.id > ? ORDER BY p.id"+
-				content.Limit(c.Dialect()), thread, after, archiveLooked)
+				content.Limit(c.Dialect()), thread, after, archiveRead)
 			return err
 		})
 		if err != nil {
@@ -89,12 +92,13 @@ func (s *Service) archiveThread(ctx context.Context, thread int64, before kernel
 				run = append(run, p.id)
 				continue
 			}
-			if err := flush(); err != nil {
+			if err := endRun(); err != nil {
 				return moved, err
 			}
 		}
-		if len(page) < archiveLooked {
-			return moved, flush()
+		if len(page) < archiveRead {
+			err := endRun()
+			return moved, err
 		}
 		after = page[len(page)-1].id
 	}
@@ -106,28 +110,29 @@ func (s *Service) archivePosts(
 	ctx context.Context, thread, from, to int64, before kernel.Moment,
 ) (moved int64, err error) {
 	const (
-		chosen = "thread_id = ? AND id BETWEEN ? AND ?"
-		old    = chosen + " AND visibility = 2 AND created_at < ? AND number > 1"
+		inRange    = "thread_id = ? AND id BETWEEN ? AND ?"
+		archivable = inRange + " AND visibility = 2 AND created_at < ? AND number > 1"
 	)
 	for {
 		var ids []int64
 		var n int64
 		err := s.Write(ctx, func(c store.Conn) (err error) {
-			ids, err = store.Column[int64](c, "SELECT id FROM board_posts WHERE "+old+" ORDER BY id"+
+			ids, err = store.Column[int64](c, "SELECT id FROM board_posts WHERE "+archivable+" ORDER BY id"+
 				content.Limit(c.Dialect()), thread, from, to, before, archiveBatch)
 			if err != nil || len(ids) == 0 {
 				return err
 			}
 			last := ids[len(ids)-1]
 			if _, err = c.Exec("INSERT INTO board_posts_archive ("+archiveColumns+") SELECT "+
-				archiveColumns+" FROM board_posts WHERE "+old, thread, from, last, before); err != nil {
+				archiveColumns+" FROM board_posts WHERE "+archivable, thread, from, last, before); err != nil {
 				return err
 			}
-			if n, err = c.Exec("DELETE FROM board_posts WHERE "+old, thread, from, last, before); err != nil {
+			if n, err = c.Exec("DELETE FROM board_posts WHERE "+archivable, thread, from, last, before); err != nil {
 				return err
 			}
+			// 3 stands for an archived post. No list of posts includes it.
 			_, err = c.Exec("UPDATE board_post_ids SET visibility = 3 WHERE id IN (SELECT id FROM board_posts_archive WHERE "+
-				chosen+")", thread, from, last)
+				inRange+")", thread, from, last)
 			return err
 		})
 		if err != nil {

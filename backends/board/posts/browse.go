@@ -34,8 +34,8 @@ func forumsAbove(list []content.ForumInfo, id int64) (above []content.ForumInfo)
 	return above
 }
 
-// unreadLooked limits the newest threads of a forum that are examined for an unread thread.
-const unreadLooked = 50
+// unreadCandidates limits the newest threads of a forum that hasUnread examines.
+const unreadCandidates = 50
 
 // Tree lists the forums that the actor sees, depth first. Each entry has the forum's newest thread and reports whether
 // the forum has unread threads.
@@ -57,37 +57,37 @@ func (s *Service) forumEntries(ctx context.Context, a *rights.Actor, list []cont
 	}
 	err := s.Read(ctx, func(c store.Conn) error {
 		now := s.Moment()
-		last := make(map[int64]*content.Thread)
+		newest := make(map[int64]*content.Thread) // by forum
 		err := c.All(content.NewestThreads(c.Dialect()), nil, func(r store.Row) error {
 			t, err := content.ScanThread(r)
-			last[t.Forum] = t
+			newest[t.Forum] = t
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		read, err := content.ForumReads(c, a)
+		markedRead, err := content.ForumReads(c, a) // when the actor marked each forum as read
 		if err != nil {
 			return err
 		}
-		var maybe []*content.Thread
-		for id, t := range last {
+		var candidates []*content.Thread // the newest threads of the forums that may have unread threads
+		for id, t := range newest {
 			f := entries[id]
 			if f == nil || !a.Has(id, rights.ThreadView|rights.ThreadViewOthers) {
 				continue
 			}
 			info := content.ViewThread(a, t, content.Marks{}, now)
 			f.Last = &info
-			if a.User != nil && t.LastAt > max(read[id], now.Add(-content.KeepUnread)) {
-				maybe = append(maybe, t)
+			if a.User != nil && t.LastAt > max(markedRead[id], now.Add(-content.KeepUnread)) {
+				candidates = append(candidates, t)
 			}
 		}
 		// In most forums with unread threads the newest thread is unread. The other forums are examined one by one.
-		marks, err := content.MarksOf(c, a, maybe)
+		marks, err := content.MarksOf(c, a, candidates)
 		if err != nil {
 			return err
 		}
-		for _, t := range maybe {
+		for _, t := range candidates {
 			f := entries[t.Forum]
 			if f.Unread = marks.Unread(t, now); f.Unread {
 				continue
@@ -101,10 +101,10 @@ func (s *Service) forumEntries(ctx context.Context, a *rights.Actor, list []cont
 	return tree, err
 }
 
-// hasUnread reports whether one of the newest unreadLooked threads of a forum is unread.
+// hasUnread reports whether one of the newest unreadCandidates threads of a forum is unread.
 func (s *Service) hasUnread(c store.Conn, a *rights.Actor, forum int64, now kernel.Moment) (bool, error) {
-	page, err := store.List(c, content.ScanThread, threadsOfForum("= 0").SQL(c.Dialect()), forum, math.MaxInt64,
-		math.MaxInt64, unreadLooked)
+	page, err := store.List(c, content.ScanThread, threadsOfForum(visibleOnly).SQL(c.Dialect()), forum, math.MaxInt64,
+		math.MaxInt64, unreadCandidates)
 	if err != nil {
 		return false, err
 	}
@@ -112,17 +112,17 @@ func (s *Service) hasUnread(c store.Conn, a *rights.Actor, forum int64, now kern
 	return slices.ContainsFunc(page, func(t *content.Thread) bool { return marks.Unread(t, now) }), err
 }
 
-// mayListThreads returns an error unless the actor may list the threads of a forum. It depends only on the rights and
-// does not read the forum's row.
+// mayListThreads returns an error unless the actor may list the threads of the forum with this id. It depends only on
+// the rights and does not read the forum's row. It logs a look if the actor sees the forum only as an administrator.
 func mayListThreads(a *rights.Actor, id int64) error {
-	f, known := a.In(id), a.Rights.Access.Forums[id]
-	if !f.Visible || known == nil || known.Kind != "forum" {
+	forum, may := a.Rights.Access.Forums[id], a.In(id)
+	if !may.Visible || forum == nil || forum.Kind != "forum" {
 		return kernel.NotFound()
 	}
-	if !f.Seen {
+	if !may.Seen {
 		a.LogLook(id)
 	}
-	if !f.Mask.Has(rights.ThreadView) {
+	if !may.Mask.Has(rights.ThreadView) {
 		return kernel.Forbidden("forumId", "no_permission", "you may not read the threads of this forum")
 	}
 	return nil
@@ -210,7 +210,7 @@ func (s *Service) Recent(
 			if forum != 0 && id != forum || !a.MayIn(id, rights.ThreadView|rights.ThreadViewOthers) {
 				continue
 			}
-			newest, err := store.List(c, content.ScanThread, threadsOfForum("= 0").SQL(c.Dialect()),
+			newest, err := store.List(c, content.ScanThread, threadsOfForum(visibleOnly).SQL(c.Dialect()),
 				id, math.MaxInt64, math.MaxInt64, limit)
 			if err != nil {
 				return err
@@ -228,8 +228,8 @@ func (s *Service) Recent(
 			if err != nil {
 				return err
 			}
-			threads, first = append(threads, content.ViewThread(a, t, content.Marks{}, now)),
-				append(first, content.ViewPost(p))
+			threads = append(threads, content.ViewThread(a, t, content.Marks{}, now))
+			first = append(first, content.ViewPost(p))
 		}
 		return nil
 	})
@@ -273,7 +273,7 @@ func (s *Service) viewForum(a *rights.Actor, f *content.Forum) content.ForumInfo
 	for _, p := range a.Rights.Access.Offered[f.ID] {
 		view.Prefixes = append(view.Prefixes, content.PrefixInfo{ID: p.ID, Label: p.Label})
 	}
-	// Otherwise counts and times would reveal threads that the actor does not see.
+	// For other actors, the counts and the time would reveal threads that the actor does not see.
 	if a.Has(f.ID, rights.ThreadView|rights.ThreadViewOthers) {
 		view.ThreadCount, view.PostCount, view.LastPostAt = f.Threads, f.Posts, kernel.NilIfZero(f.LastAt)
 	}

@@ -18,12 +18,13 @@ type Views struct {
 
 	mu     sync.Mutex
 	counts map[int64]int64 // by thread
-	total  int
+	total  int             // the number of calls of add since the last call of Take
 }
 
 // NewViews returns an empty Views.
 func NewViews() *Views { return &Views{Full: make(chan struct{}, 1), counts: make(map[int64]int64)} }
 
+// add counts a view of a thread. When it reaches viewsToFlush, it sends a value to Full without blocking.
 func (v *Views) add(thread int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

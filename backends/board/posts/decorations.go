@@ -9,23 +9,27 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// MovedPost is a post that was moved from the thread that is read to another thread. Number is its former number.
-type MovedPost struct{ Number, Post int64 }
+// MovedPost is a post that was moved to another thread, for a link in its former thread.
+type MovedPost struct {
+	Number int64 // its number in the former thread
+	Post   int64 // its id
+}
 
 // maxMovedPosts limits the moved posts that a page links to.
 const maxMovedPosts = 50
 
 // movedPosts returns the posts that were moved from a thread and whose former numbers belong on the page that r
-// describes. page holds the posts of the page, which has up to size posts; more is whether further posts follow. If no
-// number is missing on the page, movedPosts sends no query.
+// describes. page holds the posts of the page, which has up to size posts; more is whether further posts of the page
+// (or of the thread, if r.Page is 0) follow. If no number is missing on the page, movedPosts sends no query.
 func movedPosts(
 	c store.Conn, t *content.Thread, r *Reading, page []*content.Post, more bool, size int,
 ) (list []MovedPost, err error) {
+	isLast := !more
 	var lowest, highest int64
 	switch {
-	case r.Page > 0:
+	case r.Page > 0: // a numbered page has a fixed range of numbers
 		lowest, highest = (r.Page-1)*int64(size)+1, r.Page*int64(size)
-		more = more || r.Page < r.Pages
+		isLast = isLast && r.Page >= r.Pages
 	case len(page) == 0:
 		return nil, nil
 	default:
@@ -34,8 +38,8 @@ func movedPosts(
 			lowest, highest = min(lowest, p.Number), max(highest, p.Number)
 		}
 	}
-	if !more {
-		highest = t.Next - 1
+	if isLast {
+		highest = t.Next - 1 // the last posts of the thread may be among the moved ones
 	}
 	if highest-lowest+1 <= int64(len(page)) {
 		return nil, nil
@@ -47,8 +51,8 @@ func movedPosts(
 	return list, err
 }
 
-// addReactions sets, for the posts of a page, their reactions, whether the actor has bookmarked them, and whether the
-// actor ignores their authors.
+// addReactions sets the fields of views that concern reactions, bookmarks and ignored authors. list holds the posts of
+// the views, in the same order.
 func addReactions(
 	c store.Conn, a *rights.Actor, t *content.Thread, list []*content.Post, views []PostView, now kernel.Moment,
 ) error {
@@ -63,14 +67,17 @@ func addReactions(
 	if err != nil {
 		return err
 	}
-	marked, err := reactions.Bookmarked(c, a, ids...)
+	bookmarks, err := reactions.Bookmarked(c, a, ids...)
 	if err != nil {
 		return err
 	}
 	ignored, err := following.Ignores(c, a, authors...)
+	if err != nil {
+		return err
+	}
 	for i, p := range list {
 		views[i].Reactions, views[i].React = counts[p.ID], reactions.May(a, t, p, now) == nil
-		views[i].Ignored, views[i].Bookmarked = ignored[p.Author] != 0, marked[p.ID] != 0
+		views[i].Ignored, views[i].Bookmarked = ignored[p.Author] != 0, bookmarks[p.ID] != 0
 	}
-	return err
+	return nil
 }

@@ -28,28 +28,28 @@ type PostEdit struct {
 // Edited is the result of an edit.
 type Edited struct {
 	Post, Thread int64
-	Changed      bool
-	Held         bool
-	Tag          string // the Tag of the post as it is now
+	Changed      bool   // whether the new text differs from the former text
+	Held         bool   // whether the edit made the post wait for approval
+	Tag          string // the Tag of the post after the edit
 }
 
-// Edit replaces the text of a post. It returns a 412 error if edit.Match does not match the current version of the
-// post, unless the post already has the new text.
+// Edit replaces the text of the post with this id in the thread inThread. It returns a 412 error if edit.Match does not
+// match the current version of the post, unless the post already has the new text.
 func (s *Service) Edit(
 	ctx context.Context, a *rights.Actor, inThread, id int64, edit PostEdit,
-) (done Edited, err error) {
+) (result Edited, err error) {
 	body, err := s.compose(ctx, a, edit.Message)
 	if err != nil {
-		return done, err
+		return result, err
 	}
 	reason, reasonErr := kernel.CheckReason(edit.Reason)
 	err = s.Write(ctx, func(c store.Conn) error {
-		done = Edited{Post: id, Thread: inThread}
-		placed, err := placeOf(c, a, inThread, id, c.Lock())
+		result = Edited{Post: id, Thread: inThread}
+		loaded, err := loadPost(c, a, inThread, id, c.Lock())
 		if err != nil {
 			return err
 		}
-		f, t, p := placed.forum, placed.thread, placed.post
+		f, t, p := loaded.forum, loaded.thread, loaded.post
 		w := writing{now: s.Moment()}
 		right, err := s.mayEdit(a, f, t, p, w.now)
 		if err != nil {
@@ -61,38 +61,39 @@ func (s *Service) Edit(
 		if err := w.compose(a.Rights.Settings, f, body); err != nil {
 			return err
 		}
-		done.Tag = content.ViewPost(p).Tag()
+		result.Tag = content.ViewPost(p).Tag()
 		if w.text == p.Message {
 			return nil
 		}
-		if err := edit.Match.Check(done.Tag); err != nil {
+		if err := edit.Match.Check(result.Tag); err != nil {
 			return err
 		}
 		if err := s.spendEdit(c, a, f, w.now); err != nil {
 			return err
 		}
-		done.Changed = true
-		needsApproval, err := editHeld(c, a, p, w, body)
+		result.Changed = true
+		needsApproval, err := textNeedsApproval(c, a, p, w, body)
 		if err != nil {
 			return err
 		}
-		done.Held = p.Visibility == rights.Visible && s.heldFor(a, f.ID, needsApproval)
-		if err := s.edit(c, a, f, t, p, w, reason, right, done.Held); err != nil {
+		result.Held = p.Visibility == rights.Visible && s.editIsHeld(a, f.ID, needsApproval)
+		if err := s.edit(c, a, f, t, p, w, reason, right, result.Held); err != nil {
 			return err
 		}
-		now, err := content.ScanPost(c.Row("SELECT "+content.PostColumns+" FROM board_posts p WHERE p.thread_id = ?"+
+		edited, err := content.ScanPost(c.Row("SELECT "+content.PostColumns+" FROM board_posts p WHERE p.thread_id = ?"+
 			" AND p.id = ?", t.ID, p.ID))
-		if err == nil {
-			done.Tag = content.ViewPost(now).Tag()
+		if err != nil {
+			return err
 		}
-		return err
+		result.Tag = content.ViewPost(edited).Tag()
+		return nil
 	})
-	return done, err
+	return result, err
 }
 
-// editHeld reports whether the new text of a post needs approval, because it has a filtered word or a new member has
-// added links. It does not consider whether the actor may bypass the queue.
-func editHeld(c store.Conn, a *rights.Actor, p *content.Post, w writing, body composed) (bool, error) {
+// textNeedsApproval reports whether the new text of a post needs approval, because it has a word that holds posts or
+// more links than a new member may post. It does not consider whether the actor may bypass the queue.
+func textNeedsApproval(c store.Conn, a *rights.Actor, p *content.Post, w writing, body composed) (bool, error) {
 	set := a.Rights.Settings
 	if body.held || a.Rights.Access.Words.Holds(w.text) {
 		return true, nil
@@ -103,21 +104,24 @@ func editHeld(c store.Conn, a *rights.Actor, p *content.Post, w writing, body co
 	var posts int64
 	err := c.Row("SELECT post_count FROM board_users WHERE id = ?", a.ID()).Scan(&posts)
 	if a.Owns(p.Author) && p.Visibility == rights.Visible {
-		posts-- // the number when the post was written
+		posts-- // without the edited post
 	}
 	return posts < set.NewMemberPosts, err
 }
 
-// heldFor reports whether a change by the actor must wait for approval. needsApproval is whether the text needs it; see
-// editHeld.
-func (s *Service) heldFor(a *rights.Actor, forum int64, needsApproval bool) bool {
+// editIsHeld reports whether an edit by the actor in a forum must wait for approval. needsApproval is whether the text
+// needs it; see textNeedsApproval.
+func (s *Service) editIsHeld(a *rights.Actor, forum int64, needsApproval bool) bool {
+	if a.User.NeedsApproval(s.Moment()) {
+		return true
+	}
 	r := a.In(forum)
-	return a.User.NeedsApproval(s.Moment()) ||
-		!r.Mask.Has(rights.ModerationBypass) && (needsApproval || r.Restrict.Has(rights.EditNeedsApproval))
+	return !r.Mask.Has(rights.ModerationBypass) && (needsApproval || r.Restrict.Has(rights.EditNeedsApproval))
 }
 
 // edit writes the new text of a post: it stores the former text as a revision, updates the search index, logs the edit,
-// and holds the post if hold is set. reason is the author's reason for the edit, and right is the right from mayEdit.
+// and makes the post wait for approval if hold is set. reason is the actor's reason for the edit, which may be empty,
+// and right is the right from mayEdit. p holds the former text.
 func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post, w writing,
 	reason string, right rights.Mask, hold bool,
 ) error {
@@ -147,11 +151,12 @@ func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *conte
 		return err
 	}
 	if a.Owns(p.Author) {
-		staff := a.In(f.ID).Natural.Has(rights.PostEditOthers)
-		if !staff && (t.Locked || !f.Open) {
+		// The log shows whether the actor needed the rights of an administrator. Moderators need no further right.
+		moderates := a.In(f.ID).Natural.Has(rights.PostEditOthers)
+		if !moderates && (t.Locked || !f.Open) {
 			right |= rights.LockBypass
 		}
-		if !staff && s.editWindowPassed(a, p, now) {
+		if !moderates && s.editWindowPassed(a, p, now) {
 			right |= rights.EditWindowBypass
 		}
 		err = s.rights.LogIfAdministrator(c, a, "post.edit", right, t.Forum, t.ID, p.ID)
@@ -173,8 +178,8 @@ func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *conte
 	return nil
 }
 
-// mayEdit returns the right by which the actor may edit a post that it sees. If the actor may not, the error is the
-// reason.
+// mayEdit returns the right by which the actor may edit a post that it sees: PostEditOwn or PostEditOthers. If the
+// actor may not edit it, mayEdit returns an error with the reason.
 func (s *Service) mayEdit(
 	a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post, now kernel.Moment,
 ) (rights.Mask, error) {
@@ -213,7 +218,7 @@ func (s *Service) editWindowPassed(a *rights.Actor, p *content.Post, now kernel.
 	return window != 0 && now.Sub(p.Created) > time.Duration(window)*time.Minute
 }
 
-// spendEdit charges an edit to the actor's limit for edits. It returns an error if the limit is exhausted.
+// spendEdit charges an edit in a forum to the actor's limit for edits. It returns an error if the limit is exhausted.
 func (s *Service) spendEdit(c store.Conn, a *rights.Actor, f *content.Forum, now kernel.Moment) error {
 	return a.Spend(c, f.ID, "flood_edits", a.Rights.Settings.EditsPerMinute, now)
 }
@@ -227,11 +232,11 @@ type Revision struct {
 	Reason   string
 }
 
-// Revisions lists up to limit former texts of a post, oldest first: the newest of all or, if before is not 0, the
-// newest that precede the revision before. The list is paged because there can be many long texts.
+// Revisions lists former texts of a post, oldest first: the newest limit revisions or, if before is not 0, the newest
+// limit of those whose number is less than before. The list is paged because there can be many long texts.
 func (s *Service) Revisions(
 	ctx context.Context, a *rights.Actor, inThread, id, before int64, limit int,
-) (list []Revision, err error) {
+) ([]Revision, error) {
 	if before == 0 {
 		before = math.MaxInt64
 	}

@@ -14,23 +14,23 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// withFiles runs fn, which writes a post, as once does, and then stores the post's files. If the client repeats the
-// request, only the files that are still missing are stored. The result's Missing lists the names of files that could
-// not be stored.
+// withFiles runs fn, which writes a post and announces its files, by means of once, and then stores the files. If the
+// client repeats the request, only the files that are still missing are stored. The result's Missing lists the names of
+// files that could not be stored.
 func (s *Service) withFiles(ctx context.Context, a *rights.Actor, files []*attachments.Received, turn turnOf, key Once,
 	fn func(c store.Conn) (Posted, error),
 ) (Posted, error) {
-	done, err := s.once(ctx, a, turn, key, fn)
+	posted, err := s.once(ctx, a, turn, key, fn)
 	if err != nil {
-		return done, err
+		return posted, err
 	}
 	for _, f := range files {
-		if err := s.storeEnclosed(ctx, a, done.Post, f); err != nil {
-			s.Logger.Warn("a file of a new post is not stored", zap.Int64("post", done.Post), zap.Error(err))
-			done.Missing = append(done.Missing, f.Name)
+		if err := s.storeEnclosed(ctx, a, posted.Post, f); err != nil {
+			s.Logger.Warn("a file of a new post could not be stored", zap.Int64("post", posted.Post), zap.Error(err))
+			posted.Missing = append(posted.Missing, f.Name)
 		}
 	}
-	return done, nil
+	return posted, nil
 }
 
 // announce records the files of a new post before they are stored, in the transaction that writes the post. This
@@ -56,20 +56,21 @@ func announce(
 	return nil
 }
 
-var errAnnounced = errors.New("it was not announced with the post, or too long ago")
+var errNotAnnounced = errors.New("the file was not sent together with the post, or too long ago")
 
-// storeEnclosed stores a file of a new post. It does nothing if the file is stored already, or has been removed.
+// storeEnclosed stores a file of a new post that announce has recorded. It does nothing if the file is stored already,
+// or has been removed.
 func (s *Service) storeEnclosed(ctx context.Context, a *rights.Actor, post int64, f *attachments.Received) error {
-	var settled bool
+	var finished bool
 	err := s.Read(ctx, func(c store.Conn) error {
-		noted, done, err := attachments.Noted(c, post, a.ID(), f.Name, f.Hash)
-		f.ID, f.Thread, f.Post, settled = noted.ID, noted.Thread, post, done
+		recorded, done, err := attachments.Noted(c, post, a.ID(), f.Name, f.Hash)
+		f.ID, f.Thread, f.Post, finished = recorded.ID, recorded.Thread, post, done
 		return err
 	})
 	if errors.Is(err, sql.ErrNoRows) {
-		return errAnnounced
+		return errNotAnnounced
 	}
-	if err != nil || settled {
+	if err != nil || finished {
 		return err
 	}
 	if err := s.attachments.Keep(ctx, f); err != nil {
@@ -81,21 +82,21 @@ func (s *Service) storeEnclosed(ctx context.Context, a *rights.Actor, post int64
 		}
 		published, err := attachments.Publish(c, a, &f.Attachment)
 		if err == nil && !published {
-			return errAnnounced
+			return errNotAnnounced
 		}
 		return err
 	})
 }
 
-// mayEnclose returns an error unless the actor may still write the post when its files are stored. This check is
-// repeated because a client may send the request again long after the post was created. The right to edit posts is not
-// needed, as the author may lack it.
+// mayEnclose returns an error unless the actor may still write the post when its files are stored. The check is needed
+// because a client may send the request again long after the post was created. It does not require the right to edit
+// posts, which the author may lack.
 func (s *Service) mayEnclose(c store.Conn, a *rights.Actor, thread, post int64) error {
-	placed, err := placeOf(c, a, thread, post, c.Lock())
+	loaded, err := loadPost(c, a, thread, post, c.Lock())
 	if err != nil {
 		return err
 	}
-	f, t, p := placed.forum, placed.thread, placed.post
+	f, t, p := loaded.forum, loaded.thread, loaded.post
 	switch {
 	case !a.Has(f.ID, rights.AttachmentUpload):
 		return kernel.Forbidden("file", "no_permission", "you may not attach files in this forum")

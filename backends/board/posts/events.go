@@ -22,6 +22,7 @@ type postEvent struct {
 	Reason             *string `json:"reason"` // why the post is held
 }
 
+// reportEvent describes a report of a post to webhooks.
 type reportEvent struct {
 	ReportID       int64  `json:"reportId"`
 	ForumID        int64  `json:"forumId"`
@@ -31,6 +32,7 @@ type reportEvent struct {
 	Reason         string `json:"reason"`
 }
 
+// eventOf returns the event of a post, without PreviousVisibility and Reason.
 func eventOf(t *content.Thread, p *content.Post) postEvent {
 	return postEvent{
 		ForumID: t.Forum, ThreadID: t.ID, ThreadTitle: t.Title, PostID: p.ID, Number: p.Number,
@@ -39,7 +41,8 @@ func eventOf(t *content.Thread, p *content.Post) postEvent {
 	}
 }
 
-// emitPosted emits the events of a new post and, if it starts one, of its thread.
+// emitPosted emits the events of a new post and, if the post starts a thread, of the thread. reason is the reason for
+// which the post is held, or empty.
 func (s *Service) emitPosted(c store.Conn, t *content.Thread, p *content.Post, reason string) error {
 	e := eventOf(t, p)
 	if p.Visibility != rights.Visible {
@@ -54,7 +57,8 @@ func (s *Service) emitPosted(c store.Conn, t *content.Thread, p *content.Post, r
 	return s.Hooks.Emit(c, kernel.TopicPostCreated, e)
 }
 
-// emitSettled emits the event of a post whose visibility has changed. from is the former visibility.
+// emitSettled emits the event of a post whose visibility has changed. from is the former visibility. reason is the
+// reason if the post is now held.
 func (s *Service) emitSettled(c store.Conn, t *content.Thread, p *content.Post, from int64, reason string) error {
 	e := eventOf(t, p)
 	e.PreviousVisibility = &rights.VisibilityNames[from]

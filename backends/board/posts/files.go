@@ -37,6 +37,9 @@ func addAttachments(c store.Conn, posts []PostView) error {
 		ids[i], indexes[posts[i].ID] = posts[i].ID, i
 	}
 	list, err := attachments.Of(c, ids...)
+	if err != nil {
+		return err
+	}
 	for _, f := range list {
 		p := &posts[indexes[f.Post]]
 		p.Attachments = append(p.Attachments, f)
@@ -44,7 +47,7 @@ func addAttachments(c store.Conn, posts []PostView) error {
 	for i := range posts {
 		posts[i].Attachments = attachments.NotPlaced(posts[i].Attachments, posts[i].MessageHTML)
 	}
-	return err
+	return nil
 }
 
 // Attachment returns a file that the actor may download, by its id.
@@ -84,8 +87,8 @@ func (s *Service) file(
 	return f, nil
 }
 
-// Attach stores a file with a post. content is the body of the client's request; it is read only if the actor may
-// attach files to the post.
+// Attach stores a file with a post. name is the file's name. content is the body of the client's request; it is read
+// only if the actor may attach files to the post.
 func (s *Service) Attach(
 	ctx context.Context, a *rights.Actor, thread, post int64, name string, content io.Reader,
 ) (*attachments.Attachment, error) {
@@ -110,7 +113,7 @@ func (s *Service) Attach(
 		return nil, err
 	}
 	err = s.Write(ctx, func(c store.Conn) error {
-		placed, err := s.mayAttach(c, a, thread, post, c.Lock())
+		loaded, err := s.mayAttach(c, a, thread, post, c.Lock())
 		if err != nil {
 			return err
 		}
@@ -121,7 +124,7 @@ func (s *Service) Attach(
 		if !published {
 			return kernel.Conflict("storing the file took too long; send it again")
 		}
-		return s.fileChanged(c, a, placed, "attachment.add", f.Name)
+		return s.fileChanged(c, a, loaded, "attachment.add", f.Name)
 	})
 	return f, err
 }
@@ -130,7 +133,7 @@ func (s *Service) Attach(
 // storage.
 func (s *Service) reserve(ctx context.Context, a *rights.Actor, f *attachments.Attachment) error {
 	return s.Write(ctx, func(c store.Conn) error {
-		placed, err := s.mayAttach(c, a, f.Thread, f.Post, c.Lock())
+		loaded, err := s.mayAttach(c, a, f.Thread, f.Post, c.Lock())
 		if err != nil {
 			return err
 		}
@@ -142,14 +145,14 @@ func (s *Service) reserve(ctx context.Context, a *rights.Actor, f *attachments.A
 		if err := attachments.Note(c, a, f); err != nil {
 			return err
 		}
-		return s.spendEdit(c, a, placed.forum, f.CreatedAt)
+		return s.spendEdit(c, a, loaded.forum, f.CreatedAt)
 	})
 }
 
-// Detach removes a file from a post.
+// Detach removes the file with this id from a post.
 func (s *Service) Detach(ctx context.Context, a *rights.Actor, thread, post, id int64) error {
 	return s.Write(ctx, func(c store.Conn) error {
-		placed, err := s.mayAttach(c, a, thread, post, c.Lock())
+		loaded, err := s.mayAttach(c, a, thread, post, c.Lock())
 		if err != nil {
 			return err
 		}
@@ -158,51 +161,52 @@ func (s *Service) Detach(ctx context.Context, a *rights.Actor, thread, post, id 
 		if err != nil {
 			return err
 		}
-		if err := s.spendEdit(c, a, placed.forum, now); err != nil {
+		if err := s.spendEdit(c, a, loaded.forum, now); err != nil {
 			return err
 		}
-		return s.fileChanged(c, a, placed, "attachment.remove", name)
+		return s.fileChanged(c, a, loaded, "attachment.remove", name)
 	})
 }
 
-// place is a post with its thread and its forum.
-type place struct {
+// loadedPost is a post with its thread and its forum.
+type loadedPost struct {
 	forum  *content.Forum
 	thread *content.Thread
 	post   *content.Post
 }
 
-// placeOf returns a post with its thread and forum. It returns an error if the actor does not see the post. lock is
+// loadPost returns a post with its thread and forum. It returns an error if the actor does not see the post. lock is
 // appended to the query of the thread: c.Lock() or an empty string.
-func placeOf(c store.Conn, a *rights.Actor, thread, post int64, lock string) (placed place, err error) {
-	if placed.thread, err = content.ThreadFor(c, a, thread, lock); err != nil {
-		return placed, err
+func loadPost(c store.Conn, a *rights.Actor, thread, post int64, lock string) (loaded loadedPost, err error) {
+	if loaded.thread, err = content.ThreadFor(c, a, thread, lock); err != nil {
+		return loaded, err
 	}
-	if placed.post, err = content.PostFor(c, a, placed.thread, post); err != nil {
-		return placed, err
+	if loaded.post, err = content.PostFor(c, a, loaded.thread, post); err != nil {
+		return loaded, err
 	}
-	placed.forum, err = content.ForumFor(c, a, placed.thread.Forum)
-	return placed, err
+	loaded.forum, err = content.ForumFor(c, a, loaded.thread.Forum)
+	return loaded, err
 }
 
-// mayAttach returns a post and its place. It returns an error unless the actor may change the post's files, for which
-// it needs the right to edit the post and the right to upload files. lock is passed to placeOf.
-func (s *Service) mayAttach(c store.Conn, a *rights.Actor, thread, post int64, lock string) (place, error) {
-	placed, err := placeOf(c, a, thread, post, lock)
+// mayAttach returns a post with its thread and forum. It returns an error unless the actor may change the post's files,
+// for which it needs the right to edit the post and the right to upload files. lock is passed to loadPost.
+func (s *Service) mayAttach(c store.Conn, a *rights.Actor, thread, post int64, lock string) (loadedPost, error) {
+	loaded, err := loadPost(c, a, thread, post, lock)
 	if err != nil {
-		return placed, err
+		return loaded, err
 	}
-	if !a.Has(placed.forum.ID, rights.AttachmentUpload) {
-		return placed, kernel.Forbidden("postId", "no_permission", "you may not attach files in this forum")
+	if !a.Has(loaded.forum.ID, rights.AttachmentUpload) {
+		return loaded, kernel.Forbidden("postId", "no_permission", "you may not attach files in this forum")
 	}
-	_, err = s.mayEdit(a, placed.forum, placed.thread, placed.post, s.Moment())
-	return placed, err
+	_, err = s.mayEdit(a, loaded.forum, loaded.thread, loaded.post, s.Moment())
+	return loaded, err
 }
 
-// fileChanged logs a change of the files of another member's post. It holds the post for approval if an edit by the
-// actor would be held, because a picture can show what a text must not say.
-func (s *Service) fileChanged(c store.Conn, a *rights.Actor, placed place, action, name string) error {
-	t, p := placed.thread, placed.post
+// fileChanged completes a change of a post's files: it logs the change if the post is another member's, and emits the
+// event of an edit. It holds the post for approval if an edit by the actor would be held, because a picture can show
+// what a text must not say. action is the action in the log, and name is the file's name.
+func (s *Service) fileChanged(c store.Conn, a *rights.Actor, loaded loadedPost, action, name string) error {
+	t, p := loaded.thread, loaded.post
 	if !a.Owns(p.Author) {
 		if err := s.rights.Logged(c, a, action, rights.PostEditOthers, t.Forum, t.ID, p.ID, name); err != nil {
 			return err
@@ -211,7 +215,7 @@ func (s *Service) fileChanged(c store.Conn, a *rights.Actor, placed place, actio
 	if err := s.Hooks.Emit(c, kernel.TopicPostEdited, eventOf(t, p)); err != nil {
 		return err
 	}
-	if p.Visibility != rights.Visible || !s.heldFor(a, t.Forum, false) {
+	if p.Visibility != rights.Visible || !s.editIsHeld(a, t.Forum, false) {
 		return nil
 	}
 	return s.settle(c, t, p, rights.Unapproved, heldByEdit)

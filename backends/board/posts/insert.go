@@ -16,7 +16,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// insert adds a post and its files to the post's thread. It updates all counters except the forum's.
+// insert adds a post by the actor to thread t and records its files. It sends the notifications and events of the post,
+// and updates all counters except the forum's, which conclude updates. It returns the id of the post.
 func (s *Service) insert(
 	c store.Conn, a *rights.Actor, t *content.Thread, w writing, files []*attachments.Received,
 ) (id int64, err error) {
@@ -32,17 +33,17 @@ func (s *Service) insert(
 	if err != nil {
 		return 0, err
 	}
-	starts := t.Next == 1
+	starts := t.Next == 1 // the post is the first of its thread
 	if err := search.Index(c, id, starts, t.Title, w.text); err != nil {
 		return 0, err
 	}
 	s.search.CountWords()
-	shown := int64(kernel.Bool(w.visibility == rights.Visible))
+	visible := w.visibility == rights.Visible
 	switch {
 	case starts:
 		err = c.Later("UPDATE board_threads SET next_number = 2, first_post_id = ?, last_post_id = ? WHERE id = ?",
 			id, id, t.ID)
-	case shown == 1:
+	case visible:
 		err = c.Later("UPDATE board_threads SET next_number = next_number + 1, reply_count = reply_count + 1, last_post_id ="+
 			" ?, last_poster_name = ?, last_post_at = ? WHERE id = ?",
 			id, a.User.Name, max(w.now, t.LastAt), t.ID)
@@ -55,17 +56,17 @@ func (s *Service) insert(
 	if err != nil {
 		return 0, err
 	}
-	if shown == 1 && t.Visibility == rights.Visible {
+	if visible && t.Visibility == rights.Visible {
 		if err := content.CountPosts(c, a.ID(), t.Forum, 1); err != nil {
 			return 0, err
 		}
 	}
-	if shown == 1 && w.followed {
+	if visible && w.followed {
 		if err := s.following.Notify(c, a, t, id, starts); err != nil {
 			return 0, err
 		}
 	}
-	if shown == 1 {
+	if visible {
 		if err := s.following.Mention(c, a.User, t, id, markup.Mentioned(w.html)); err != nil {
 			return 0, err
 		}
@@ -75,11 +76,11 @@ func (s *Service) insert(
 		return 0, err
 	}
 	err = c.Later("UPDATE board_users SET post_count = post_count + ?, last_post_at = ? WHERE id = ?",
-		shown, w.now, a.ID())
+		int64(kernel.Bool(visible)), w.now, a.ID())
 	return id, err
 }
 
-// insertID returns the id of a new post and inserts the post's row of board_post_ids. If atOnce is set, the row exists
+// insertID inserts the row of a new post in board_post_ids and returns the post's id. If atOnce is set, the row exists
 // when insertID returns, for rows that refer to it. Otherwise it may be inserted later in the transaction.
 func insertID(c store.Conn, a *rights.Actor, t *content.Thread, w writing, atOnce bool) (int64, error) {
 	const statement = "INSERT INTO board_post_ids (id, thread_id, forum_id, author_id, visibility, held_reason," +
@@ -97,8 +98,8 @@ func insertID(c store.Conn, a *rights.Actor, t *content.Thread, w writing, atOnc
 	return id, err
 }
 
-// conclude ends the transaction of a new post. It subscribes the author if subscribe is set, marks the post as read by
-// its author and, last of all, counts the post in the forum.
+// conclude runs the last statements in the transaction of a new post. It subscribes the author if subscribe is set,
+// marks the post as read by its author and, last of all, counts the post in the forum if it is visible.
 func (s *Service) conclude(
 	c store.Conn, a *rights.Actor, t *content.Thread, post int64, w writing, subscribe bool,
 ) error {
@@ -107,19 +108,22 @@ func (s *Service) conclude(
 			return err
 		}
 	}
-	if err := s.following.NoteRead(c, a, t.ID, post); err != nil || w.visibility != rights.Visible ||
-		t.Visibility != rights.Visible {
+	if err := s.following.NoteRead(c, a, t.ID, post); err != nil {
 		return err
+	}
+	if w.visibility != rights.Visible || t.Visibility != rights.Visible {
+		return nil
 	}
 	return content.Count(c, t.Forum, t.ID, int64(kernel.Bool(t.Next == 1)), 1)
 }
 
 // turnOf identifies a group of writers who wait for each other: all writers of replies in a thread, or one author who
-// starts several threads.
+// starts several threads. It is a key for store.InTurn.
 type turnOf struct{ thread, author int64 }
 
 // once runs fn in a transaction, and only once for a key that a client may send again. A repeated request gets the
-// result of the first request. Requests with the same turn run one after the other.
+// result of the first request, or an error if it differs from the first request. Requests with the same turn run one
+// after the other.
 //
 // The transaction is READ COMMITTED. It locks the key, then the thread, then the author, before it makes decisions that
 // depend on them. So it misses no relevant concurrent change, and does not fail because of changes in other threads.
@@ -127,12 +131,12 @@ func (s *Service) once(
 	ctx context.Context, a *rights.Actor, turn turnOf, key Once, fn func(c store.Conn) (Posted, error),
 ) (Posted, error) {
 	ctx = store.InTurn(store.ReadCommitted(ctx), turn)
-	return kernel.Value(ctx, s.Write, func(c store.Conn) (done Posted, err error) {
-		done, err = idempotency.Do(c, Requests, a.ID(), key, s.Now(), fn)
+	return kernel.Value(ctx, s.Write, func(c store.Conn) (posted Posted, err error) {
+		posted, err = idempotency.Do(c, Requests, a.ID(), key, s.Now(), fn)
 		if errors.Is(err, idempotency.ErrMismatch) {
-			return done, kernel.Invalid(idempotency.Header, "idempotency_mismatch",
+			return posted, kernel.Invalid(idempotency.Header, "idempotency_mismatch",
 				"this Idempotency-Key was used for another request")
 		}
-		return done, err
+		return posted, err
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/following"
@@ -21,11 +20,38 @@ const (
 	threadAfter = " AND (t.last_post_at, t.id) < (?, ?)"
 )
 
+// These are the conditions on the visibility of threads and posts that Actor.Shows returns, and heldOnly. The numbers
+// are rights.Visible, rights.Unapproved and rights.Deleted.
+const (
+	visibleOnly       = "= 0"
+	heldOnly          = "= 1"
+	visibleAndHeld    = "IN (0, 1)"
+	visibleAndDeleted = "IN (0, 2)"
+	allVisibilities   = "IN (0, 1, 2)"
+)
+
+// withHeld returns a condition of Actor.Shows, extended to held threads or posts.
+func withHeld(shows string) string {
+	switch shows {
+	case visibleOnly:
+		return visibleAndHeld
+	case visibleAndDeleted:
+		return allVisibilities
+	}
+	return shows
+}
+
+// lacksOwnHeld reports whether a list with a condition of Actor.Shows lacks the held threads or posts that the actor
+// has written. The list must then add them by a second query.
+func lacksOwnHeld(a *rights.Actor, shows string) bool {
+	return a.User != nil && withHeld(shows) != shows
+}
+
 // threadsOfForum returns the query for the threads of a forum. Its arguments are forum, time, id and limit. shows is a
 // condition of Actor.Shows.
 func threadsOfForum(shows string) content.Listing {
 	index := "board_threads_forum_all"
-	if shows == "= 0" {
+	if shows == visibleOnly {
 		index = "board_threads_forum_visible"
 	}
 	return content.Listing{
@@ -38,7 +64,7 @@ func threadsOfForum(shows string) content.Listing {
 // and limit. shows is a condition of Actor.Shows.
 func threadsOfAuthor(shows string) content.Listing {
 	index := "board_threads_author"
-	if shows == "= 1" {
+	if shows == heldOnly {
 		index = "board_threads_held_author"
 	}
 	return content.Listing{
@@ -85,7 +111,7 @@ func queueOfForum() content.Listing {
 // EveryListing returns all list queries by name, for the test of their query plans.
 func EveryListing() map[string]content.Listing {
 	all := map[string]content.Listing{
-		"threads of a forum, held by their author": threadsOfAuthor("= 1"),
+		"threads of a forum, held by their author": threadsOfAuthor(heldOnly),
 		"held posts of an author":                  heldPosts(),
 		"held posts of an author, backwards":       heldBefore(),
 		"newest posts of a thread":                 newestPosts(),
@@ -93,11 +119,11 @@ func EveryListing() map[string]content.Listing {
 		"open reports":                             OpenReports(),
 		"notifications":                            following.NotificationsOf(),
 		"ignored members":                          following.IgnoredBy(),
-		"sticky threads":                           stickyThreads("= 0"),
+		"sticky threads":                           stickyThreads(visibleOnly),
 		"threads of the sitemap":                   sitemapThreads(),
 		"newest threads of all forums":             newestOfAll(),
 	}
-	for _, shows := range []string{"= 0", "IN (0, 1)", "IN (0, 2)", "IN (0, 1, 2)"} {
+	for _, shows := range []string{visibleOnly, visibleAndHeld, visibleAndDeleted, allVisibilities} {
 		all["threads of a forum "+shows] = threadsOfForum(shows)
 		all["threads of an author "+shows] = threadsOfAuthor(shows)
 		all["posts of a thread "+shows] = postsOfThread(shows)
@@ -113,7 +139,8 @@ type Position struct {
 	ID int64
 }
 
-// Args returns the position as arguments of a query for the threads after it.
+// Args returns the position as arguments of a query for the threads after it. For the zero Position these are the
+// highest values, since the lists are in descending order.
 func (p Position) Args() (lastAt kernel.Moment, id int64) {
 	if p == (Position{}) {
 		return math.MaxInt64, math.MaxInt64
@@ -126,33 +153,30 @@ func newestFirst(x, y *content.Thread) int {
 	return cmp.Or(cmp.Compare(y.LastAt, x.LastAt), cmp.Compare(y.ID, x.ID))
 }
 
-// threads reads a page of a forum's threads. It includes the held threads that the actor has written. more reports
-// whether there is another page.
+// threads reads up to limit threads of a forum after a position, newest activity first. It includes the held threads
+// that the actor has written. If the actor may not read the threads of others, the page has only the actor's own
+// threads, and none for a guest. more reports whether there is another page.
 func (s *Service) threads(
 	c store.Conn, a *rights.Actor, forum int64, after Position, limit int,
 ) (page []*content.Thread, more bool, err error) {
 	lastAt, id := after.Args()
-	shows, onlyOwn := a.Shows(forum), !a.Has(forum, rights.ThreadViewOthers)
-	d := c.Dialect()
-	switch {
-	case onlyOwn && a.User == nil:
-	case onlyOwn:
-		switch shows { // all of them are the actor's own, so held ones are included
-		case "= 0":
-			shows = "IN (0, 1)"
-		case "IN (0, 2)":
-			shows = "IN (0, 1, 2)"
-		}
-		page, err = store.List(c, content.ScanThread, threadsOfAuthor(shows).SQL(d), a.ID(), forum, lastAt, id, limit+1)
-	default:
-		page, err = store.List(c, content.ScanThread, threadsOfForum(shows).SQL(d), forum, lastAt, id, limit+1)
+	ofAuthor := func(shows string) ([]*content.Thread, error) {
+		return store.List(c, content.ScanThread, threadsOfAuthor(shows).SQL(c.Dialect()), a.ID(), forum, lastAt, id, limit+1)
 	}
-	if err == nil && !onlyOwn && a.User != nil && !strings.Contains(shows, "1") {
-		var held []*content.Thread
-		held, err = store.List(c, content.ScanThread, threadsOfAuthor("= 1").SQL(d), a.ID(), forum, lastAt, id, limit+1)
-		page = append(page, held...)
-		slices.SortFunc(page, newestFirst)
-		page = slices.CompactFunc(page, func(x, y *content.Thread) bool { return x.ID == y.ID }) // approved in between
+	shows := a.Shows(forum)
+	switch {
+	case a.Has(forum, rights.ThreadViewOthers):
+		page, err = store.List(c, content.ScanThread, threadsOfForum(shows).SQL(c.Dialect()), forum, lastAt, id, limit+1)
+		if err == nil && lacksOwnHeld(a, shows) {
+			var held []*content.Thread
+			held, err = ofAuthor(heldOnly)
+			page = append(page, held...)
+			slices.SortFunc(page, newestFirst)
+			// A thread that was approved between the two queries is in both results.
+			page = slices.CompactFunc(page, func(x, y *content.Thread) bool { return x.ID == y.ID })
+		}
+	case a.User != nil:
+		page, err = ofAuthor(withHeld(shows))
 	}
 	if err != nil {
 		return nil, false, err
@@ -191,7 +215,7 @@ func (s *Service) posts(
 	if err != nil {
 		return nil, false, err
 	}
-	if a.User != nil && !strings.Contains(shows, "1") {
+	if lacksOwnHeld(a, shows) {
 		held, err := store.Column[int64](c, heldPosts().SQL(d), a.ID(), t.ID, after, limit+1)
 		if err != nil {
 			return nil, false, err
@@ -205,6 +229,7 @@ func (s *Service) posts(
 			page = append(page, p)
 		}
 		slices.SortFunc(page, func(x, y *content.Post) int { return cmp.Compare(x.ID, y.ID) })
+		// A post that was approved between the two queries is in both results.
 		page = slices.CompactFunc(page, func(x, y *content.Post) bool { return x.ID == y.ID })
 	}
 	page, more = store.Cut(page, limit)
@@ -238,8 +263,8 @@ func (s *Service) Forums(ctx context.Context, a *rights.Actor) ([]content.ForumI
 // is 0.
 const (
 	cursorVersion = 1
-	cursorThreads = 1
-	cursorBody    = 2 + 3*8
+	cursorThreads = 1       // the kind; there is only one
+	cursorSize    = 2 + 3*8 // bytes, without the HMAC
 )
 
 // cursors returns the signer of cursors, which appends the first 8 bytes of the HMAC. The signer needs no label, since
@@ -248,7 +273,7 @@ func (s *Service) cursors() signed.Signer { return signed.Signer{Key: s.Key(), M
 
 // Cursor returns the cursor of a position in the list of a forum's threads.
 func (s *Service) Cursor(forum int64, p Position) string {
-	b := append(make([]byte, 0, cursorBody), cursorVersion, cursorThreads)
+	b := append(make([]byte, 0, cursorSize), cursorVersion, cursorThreads)
 	for _, n := range []int64{forum, int64(p.At), p.ID} {
 		b = binary.BigEndian.AppendUint64(b, uint64(n)) //nolint:gosec // ids and times are positive
 	}
@@ -263,11 +288,11 @@ func (s *Service) ReadCursor(forum int64, text string) (p Position, err error) {
 		return p, nil
 	}
 	b, ok := s.cursors().Open(text)
-	n := func(i int) int64 { return int64(binary.BigEndian.Uint64(b[2+8*i:])) } //nolint:gosec // signed by us
-	if !ok || len(b) != cursorBody || b[0] != cursorVersion || b[1] != cursorThreads || n(0) != forum {
+	number := func(i int) int64 { return int64(binary.BigEndian.Uint64(b[2+8*i:])) } //nolint:gosec // signed by us
+	if !ok || len(b) != cursorSize || b[0] != cursorVersion || b[1] != cursorThreads || number(0) != forum {
 		return p, kernel.BadRequest("after", "after must be the nextCursor of a page of this list, unchanged")
 	}
-	return Position{kernel.Moment(n(1)), n(2)}, nil
+	return Position{At: kernel.Moment(number(1)), ID: number(2)}, nil
 }
 
 // ThreadsBy returns a page of a member's visible threads in the forums that the actor reads, newest activity first.
@@ -288,8 +313,8 @@ func (s *Service) ThreadsBy(
 			if !a.MayIn(forum, rights.ThreadView) || !a.Has(forum, rights.ThreadViewOthers) && !a.Owns(member) {
 				continue
 			}
-			threads, err := store.List(c, content.ScanThread, threadsOfAuthor("= 0").SQL(c.Dialect()), member, forum, lastAt, id,
-				limit+1)
+			threads, err := store.List(c, content.ScanThread, threadsOfAuthor(visibleOnly).SQL(c.Dialect()),
+				member, forum, lastAt, id, limit+1)
 			if err != nil {
 				return err
 			}

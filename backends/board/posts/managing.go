@@ -41,36 +41,37 @@ func (s *Service) Change(ctx context.Context, a *rights.Actor, id int64, change 
 	})
 }
 
-// mayChange checks every part of a change before any part is applied. It returns the forum that the thread moves to, or
-// nil if the thread does not move.
+// mayChange returns an error unless the actor may apply every part of a change to a thread t of forum f. It returns the
+// forum that the thread moves to, or nil if the thread does not move.
 func (s *Service) mayChange(
 	c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread, change ThreadChange,
 ) (target *content.Forum, err error) {
-	no := func(field string) error {
-		return kernel.Forbidden(field, "no_permission", "you may not change this of the thread")
+	forbidden := func(field string) error {
+		return kernel.Forbidden(field, "no_permission", "you may not change this property of the thread")
 	}
 	if change.Title != nil || change.Prefix != nil {
-		owner := a.Owns(t.Author) && a.Has(t.Forum, rights.PostEditOwn) && (!t.Locked && f.Open ||
-			a.Has(t.Forum, rights.LockBypass)) &&
+		// Authors may change the title of their threads as long as they may edit the first post.
+		open := !t.Locked && f.Open || a.Has(t.Forum, rights.LockBypass)
+		mayEditFirst := a.Owns(t.Author) && a.Has(t.Forum, rights.PostEditOwn) && open &&
 			!s.editWindowClosed(a, f, &content.Post{Created: t.Created}, s.Moment())
-		if !a.Has(t.Forum, rights.ThreadEditTitle) && !owner {
-			return nil, no("title")
+		if !a.Has(t.Forum, rights.ThreadEditTitle) && !mayEditFirst {
+			return nil, forbidden("title")
 		}
 	}
 	if change.Locked != nil && !a.Has(t.Forum, rights.ThreadLock) {
-		return nil, no("isLocked")
+		return nil, forbidden("isLocked")
 	}
 	if change.Sticky != nil && !a.Has(t.Forum, rights.ThreadStick) {
-		return nil, no("isSticky")
+		return nil, forbidden("isSticky")
 	}
 	if change.Forum == nil || *change.Forum == t.Forum {
 		return nil, nil
 	}
 	if !a.Has(t.Forum, rights.ThreadMove) {
-		return nil, no("forumId")
+		return nil, forbidden("forumId")
 	}
 	if target, err = content.ForumFor(c, a, *change.Forum); kernel.IsNotFound(err) {
-		return nil, kernel.Invalid("forumId", "unknown", "there is no forum that you see by that id")
+		return nil, kernel.Invalid("forumId", "unknown", "there is no forum with this id that you can see")
 	}
 	if err != nil {
 		return nil, err
@@ -79,12 +80,13 @@ func (s *Service) mayChange(
 	case target.Kind != "forum":
 		return nil, kernel.Invalid("forumId", "not_a_forum", "a "+target.Kind+" holds no threads")
 	case !a.Has(target.ID, rights.ThreadPost):
-		return nil, no("forumId")
+		return nil, forbidden("forumId")
 	}
 	return target, nil
 }
 
-// change applies a change that mayChange has allowed. target is the forum that the thread moves to, or nil.
+// change applies a change that mayChange has allowed to a thread of forum f. target is the forum that the thread moves
+// to, or nil.
 func (s *Service) change(
 	c store.Conn, a *rights.Actor, f, target *content.Forum, t *content.Thread, change ThreadChange,
 ) error {
@@ -97,35 +99,35 @@ func (s *Service) change(
 	if target != nil {
 		home = target
 	}
-	id := t.Prefix
+	prefix := t.Prefix
 	if change.Prefix != nil {
-		id = *change.Prefix
+		prefix = *change.Prefix
 	}
 	if change.Prefix != nil || target != nil {
-		if err := checkPrefix(a, home, id); err != nil {
+		if err := checkPrefix(a, home, prefix); err != nil {
 			return err
 		}
-		if _, err := c.Exec("UPDATE board_threads SET prefix_id = ? WHERE id = ?", kernel.Null(id), t.ID); err != nil {
+		if _, err := c.Exec("UPDATE board_threads SET prefix_id = ? WHERE id = ?", kernel.Null(prefix), t.ID); err != nil {
 			return err
 		}
 	}
 	for _, flag := range []struct {
-		to             *bool
+		value          *bool // nil if the flag does not change
 		column, action string
 		right          rights.Mask
 	}{
 		{change.Locked, "is_locked", "thread.lock", rights.ThreadLock},
 		{change.Sticky, "is_sticky", "thread.stick", rights.ThreadStick},
 	} {
-		if flag.to == nil {
+		if flag.value == nil {
 			continue
 		}
 		if err := s.rights.Logged(c, a, flag.action, flag.right, t.Forum, t.ID, 0,
-			kernel.Itoa(int64(kernel.Bool(*flag.to)))); err != nil {
+			kernel.Itoa(int64(kernel.Bool(*flag.value)))); err != nil {
 			return err
 		}
 		if _, err := c.Exec("UPDATE board_threads SET "+flag.column+" = ? WHERE id = ?",
-			kernel.Bool(*flag.to), t.ID); err != nil {
+			kernel.Bool(*flag.value), t.ID); err != nil {
 			return err
 		}
 	}
@@ -139,8 +141,8 @@ func (s *Service) change(
 	return move(c, t, target.ID)
 }
 
-// retitle changes the title of a thread. The title is part of the first post. If an edit of the first post would be
-// held for approval, that post is held.
+// retitle changes the title of a thread to text, after the word filter. The title counts as part of the first post: if
+// an edit of that post would be held for approval, the post is held.
 func (s *Service) retitle(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread, text string) error {
 	checkedTitle, err := a.Rights.Settings.CheckTitle(text)
 	if err != nil {
@@ -173,14 +175,15 @@ func (s *Service) retitle(c store.Conn, a *rights.Actor, f *content.Forum, t *co
 	if err := search.Index(c, p.ID, true, title, p.Message); err != nil {
 		return err
 	}
-	if p.Visibility != rights.Visible || !s.heldFor(a, t.Forum, a.Rights.Access.Words.Holds(checkedTitle) ||
-		a.Rights.Access.Words.Holds(title)) {
+	words := a.Rights.Access.Words
+	needsApproval := words.Holds(checkedTitle) || words.Holds(title)
+	if p.Visibility != rights.Visible || !s.editIsHeld(a, t.Forum, needsApproval) {
 		return nil
 	}
 	return s.settle(c, t, p, rights.Unapproved, heldByEdit)
 }
 
-// move moves a thread with its posts and their reports to another forum.
+// move moves a thread with its posts and their reports to the forum with the id to, and updates all counters.
 func move(c store.Conn, t *content.Thread, to int64) error {
 	from := t.Forum
 	if _, err := c.Exec("UPDATE board_threads SET forum_id = ? WHERE id = ?", to, t.ID); err != nil {
@@ -190,7 +193,7 @@ func move(c store.Conn, t *content.Thread, to int64) error {
 		"UPDATE board_threads SET forum_id = ? WHERE id IN (SELECT thread_id FROM board_merged_threads WHERE into_id = ?)",
 		"UPDATE board_post_ids SET forum_id = ? WHERE id IN (SELECT id FROM board_posts WHERE thread_id = ?)",
 		"UPDATE board_post_ids SET forum_id = ? WHERE id IN (SELECT id FROM board_posts_archive WHERE thread_id = ?)",
-		// For the moderators of the new forum.
+		// The moderators of the new forum now decide about the reports.
 		"UPDATE board_reports SET forum_id = ? WHERE post_id IN (SELECT id FROM board_posts WHERE thread_id = ?)",
 		"UPDATE board_reports SET forum_id = ? WHERE post_id IN (SELECT id FROM board_posts_archive WHERE thread_id = ?)",
 	}, to, t.ID); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// withMentions returns rendered HTML in which mentions link to the profiles of members. If the actor may not see
+// withMentions returns rendered HTML with links from mentions to the profiles of the members. If the actor may not see
 // profiles, mentions stay text.
 func (s *Service) withMentions(ctx context.Context, a *rights.Actor, html string) (string, error) {
 	names := markup.Names(html)
@@ -22,7 +22,7 @@ func (s *Service) withMentions(ctx context.Context, a *rights.Actor, html string
 	for i, name := range names {
 		args[i] = name
 	}
-	ids := make(map[string]int64, len(names))
+	ids := make(map[string]int64, len(names)) // by name
 	err := s.Read(ctx, func(c store.Conn) error {
 		return c.All("SELECT username_key, id FROM board_users WHERE username_key IN ("+kernel.Marks(len(names))+")"+
 			" AND state IN ('active', 'banned')", args, func(r store.Row) error {

@@ -14,7 +14,7 @@ import (
 )
 
 // settle changes the visibility of a post to a new value (to) and, if the post starts its thread, that of the thread.
-// reason is the reason if the post is held. settle updates all counters.
+// If the post becomes held, reason says why. settle updates all counters and emits the event of the change.
 func (s *Service) settle(c store.Conn, t *content.Thread, p *content.Post, to int64, reason string) error {
 	threads, posts, err := s.settleUncounted(c, t, p, to, reason)
 	if err != nil {
@@ -23,8 +23,9 @@ func (s *Service) settle(c store.Conn, t *content.Thread, p *content.Post, to in
 	return content.Count(c, t.Forum, t.ID, threads, posts)
 }
 
-// settleUncounted works like settle, but does not update the forum's counters. It returns the changes of the forum's
-// numbers of threads and posts, which the caller must count at the end of its transaction.
+// settleUncounted works like settle, but does not update the forum's counters. It returns by how much the forum's
+// numbers of visible threads and posts change; the caller must pass these to content.Count at the end of its
+// transaction.
 func (s *Service) settleUncounted(
 	c store.Conn, t *content.Thread, p *content.Post, to int64, reason string,
 ) (threads, posts int64, err error) {
@@ -32,6 +33,7 @@ func (s *Service) settleUncounted(
 	if from == to {
 		return 0, 0, nil
 	}
+	// shown is 1 if the post becomes visible, -1 if it becomes hidden, and otherwise 0.
 	shown := int64(kernel.Bool(to == rights.Visible) - kernel.Bool(from == rights.Visible))
 	if _, err := c.Exec("UPDATE board_users SET post_count = post_count + ? WHERE id = ?",
 		shown, kernel.Null(p.Author)); err != nil {
@@ -41,7 +43,9 @@ func (s *Service) settleUncounted(
 	if starts {
 		threads = int64(kernel.Bool(to == rights.Visible) - kernel.Bool(t.Visibility == rights.Visible))
 	}
-	if threads < 0 { // while the first post is still visible, so that the authors' rows are in order
+	// CountThread updates the authors of all visible posts in the order of their ids. It must run while the first post is
+	// still visible, so that this includes its author.
+	if threads < 0 {
 		if err := content.CountThread(c, t.ID, t.Forum, threads); err != nil {
 			return 0, 0, err
 		}
@@ -62,7 +66,8 @@ func (s *Service) settleUncounted(
 		}
 	}
 	if starts {
-		posts, err = threads*(1+t.Replies), setThreadVisibility(c, t, to, threads)
+		posts = threads * (1 + t.Replies)
+		err = setThreadVisibility(c, t, to, threads)
 	} else {
 		posts, err = updateReplies(c, t, p, shown)
 	}
@@ -77,7 +82,7 @@ func (s *Service) settleUncounted(
 
 // setThreadVisibility changes the visibility of a thread to a new value (to), after the visibility of its first post
 // has changed. threads is 1 if the thread becomes visible, -1 if it was visible before, and 0 otherwise. If it is 1,
-// the visible posts are counted for their authors; if it is -1, the caller has already subtracted them.
+// setThreadVisibility counts the visible posts for their authors; if it is -1, the caller has already subtracted them.
 func setThreadVisibility(c store.Conn, t *content.Thread, to, threads int64) error {
 	if _, err := c.Exec("UPDATE board_threads SET visibility = ? WHERE id = ?", to, t.ID); err != nil {
 		return err
@@ -93,8 +98,8 @@ func setThreadVisibility(c store.Conn, t *content.Thread, to, threads int64) err
 // the forum's number of posts.
 func updateReplies(c store.Conn, t *content.Thread, p *content.Post, shown int64) (posts int64, err error) {
 	t.Replies += shown
-	if _, err := c.Exec("UPDATE board_threads SET reply_count = reply_count + ? WHERE id = ?", shown, t.ID); err != nil ||
-		t.Visibility != rights.Visible {
+	_, err = c.Exec("UPDATE board_threads SET reply_count = reply_count + ? WHERE id = ?", shown, t.ID)
+	if err != nil || t.Visibility != rights.Visible {
 		return 0, err
 	}
 	return shown, content.CountPosts(c, p.Author, t.Forum, shown)
@@ -102,7 +107,7 @@ func updateReplies(c store.Conn, t *content.Thread, p *content.Post, shown int64
 
 // Delete hides a post and, if it is the first post of its thread, the thread. inThread is the id of the thread. Delete
 // returns false if the post was deleted already. It returns an error if match does not match the current version of the
-// post.
+// post; a nil match matches every version.
 func (s *Service) Delete(ctx context.Context, a *rights.Actor, inThread, id int64, match rest.Match) (bool, error) {
 	return kernel.Value(ctx, s.Write, func(c store.Conn) (bool, error) {
 		return s.DeleteBy(c, a, inThread, id, match)
@@ -113,11 +118,11 @@ func (s *Service) Delete(ctx context.Context, a *rights.Actor, inThread, id int6
 func (s *Service) DeleteBy(
 	c store.Conn, a *rights.Actor, inThread, id int64, match rest.Match,
 ) (changed bool, err error) {
-	placed, err := placeOf(c, a, inThread, id, c.Lock())
+	loaded, err := loadPost(c, a, inThread, id, c.Lock())
 	if err != nil {
 		return false, err
 	}
-	f, t, p := placed.forum, placed.thread, placed.post
+	f, t, p := loaded.forum, loaded.thread, loaded.post
 	right, err := mayDelete(a, f, t, p)
 	if err != nil {
 		return false, err
@@ -143,7 +148,8 @@ func mayDelete(a *rights.Actor, f *content.Forum, t *content.Thread, p *content.
 	own := a.Owns(p.Author) && a.Has(t.Forum, rights.PostDeleteOwn)
 	switch {
 	case a.Has(t.Forum, rights.PostDeleteOthers):
-	case !own, p.Number == 1 && t.Replies > 0:
+		// The actor may delete all posts of the forum.
+	case !own, p.Number == 1 && t.Replies > 0: // the first post would take the replies of others with it
 		return 0, kernel.Forbidden("postId", "no_permission", "you may not delete this post")
 	case t.Locked && !a.Has(t.Forum, rights.LockBypass):
 		return 0, kernel.Forbidden("threadId", "thread_locked", "this thread is locked")
@@ -156,10 +162,11 @@ func mayDelete(a *rights.Actor, f *content.Forum, t *content.Thread, p *content.
 	return rights.PostDeleteOthers, nil
 }
 
-// Settled is the result of a moderator's decision.
+// Settled is the result of a moderator's decision about a post.
 type Settled struct {
-	Post, Thread, Visibility int64
-	Tag                      string // the Tag of the post as it is now
+	Post, Thread int64
+	Visibility   int64  // the new visibility of the post
+	Tag          string // the Tag of the post after the decision
 }
 
 // Decision is a moderator's decision about a held post. It names the version of the post that the moderator saw, since
@@ -186,60 +193,61 @@ func (s *Service) Reject(ctx context.Context, a *rights.Actor, id int64, d Decis
 }
 
 // moderate changes the visibility of a post between from and to, and logs the action. It returns an error if the actor
-// lacks the right or if the post's visibility is not from.
+// lacks the right, if the post's visibility is not from, or if the post is not the version that the decision is about.
 func (s *Service) moderate(
 	ctx context.Context, a *rights.Actor, id, from, to int64, right rights.Mask, action string, d Decision,
-) (done Settled, err error) {
+) (Settled, error) {
 	reason, reasonErr := kernel.CheckReason(d.Reason)
-	return kernel.Value(ctx, s.Write, func(c store.Conn) (done Settled, err error) {
+	return kernel.Value(ctx, s.Write, func(c store.Conn) (settled Settled, err error) {
 		if from == rights.Deleted {
 			if err := unarchive(c, id); err != nil {
-				return done, err
+				return settled, err
 			}
 		}
 		t, p, err := content.PostByID(c, a, id, c.Lock())
 		if err != nil {
-			return done, err
+			return settled, err
 		}
 		if !a.Has(t.Forum, right) {
-			return done, kernel.Forbidden("postId", "no_permission", "you may not do this in this forum")
+			return settled, kernel.Forbidden("postId", "no_permission", "you may not do this in this forum")
 		}
 		if err := a.CheckSuspended(s.Moment()); err != nil {
-			return done, err
+			return settled, err
 		}
 		if reasonErr != nil {
-			return done, reasonErr
+			return settled, reasonErr
 		}
 		if p.Visibility != from {
-			return done, kernel.Conflict("this is settled already: the post is " + rights.VisibilityNames[p.Visibility])
+			state := rights.VisibilityNames[p.Visibility]
+			return settled, kernel.Conflict("this decision was already made: the post is " + state)
 		}
 		if err := d.checkVersion(c, t, p); err != nil {
-			return done, err
+			return settled, err
 		}
 		if err := s.rights.Logged(c, a, action, right, t.Forum, t.ID, p.ID, reason); err != nil {
-			return done, err
+			return settled, err
 		}
 		if from == rights.Deleted {
 			// The rules for splitting words may have changed since the post was archived.
 			if err := search.Index(c, p.ID, p.Number == 1, t.Title, p.Message); err != nil {
-				return done, err
+				return settled, err
 			}
 		}
 		var heldReason string
 		if err := c.Row("SELECT COALESCE(held_reason, '') FROM board_post_ids WHERE id = ?", p.ID).Scan(&heldReason); err != nil {
-			return done, err
+			return settled, err
 		}
 		threads, posts, err := s.settleUncounted(c, t, p, to, "")
 		if err != nil {
-			return done, err
+			return settled, err
 		}
-		done = Settled{p.ID, t.ID, to, content.ViewPost(p).Tag()}
+		settled = Settled{Post: p.ID, Thread: t.ID, Visibility: to, Tag: content.ViewPost(p).Tag()}
 		if from == rights.Unapproved && to == rights.Visible {
 			if err := s.notifyApproved(c, t, p, heldReason); err != nil {
-				return done, err
+				return settled, err
 			}
 		}
-		return done, content.Count(c, t.Forum, t.ID, threads, posts)
+		return settled, content.Count(c, t.Forum, t.ID, threads, posts)
 	})
 }
 
@@ -255,7 +263,8 @@ func (d Decision) checkVersion(c store.Conn, t *content.Thread, p *content.Post)
 	return rest.Match(func(tag string) bool { return tag == d.Seen }).Check(heldVersion(t, p, files))
 }
 
-// heldVersion returns a tag that changes with the title, the text and the files, which a moderator sees.
+// heldVersion returns a tag that changes with everything that a moderator sees of a held post: the title, the text and
+// the files.
 func heldVersion(t *content.Thread, p *content.Post, files []attachments.Attachment) string {
 	ids := make([]int64, len(files))
 	for i := range files {
@@ -268,19 +277,17 @@ func heldVersion(t *content.Thread, p *content.Post, files []attachments.Attachm
 const heldByEdit = "edit"
 
 // notifyApproved sends the notifications of a post that was held until now. reason is the reason for which the post was
-// held.
+// held. Followers were already notified of a post that was held because of an edit.
 func (s *Service) notifyApproved(c store.Conn, t *content.Thread, p *content.Post, reason string) error {
+	author := &rights.User{ID: p.Author, Name: p.AuthorName}
 	if reason == heldByEdit {
 		if err := s.following.MailLater(c, t, p); err != nil {
 			return err
 		}
-	} else {
-		if err := s.following.Notify(c, &rights.Actor{User: &rights.User{ID: p.Author, Name: p.AuthorName}}, t, p.ID,
-			p.Number == 1); err != nil {
-			return err
-		}
+	} else if err := s.following.Notify(c, &rights.Actor{User: author}, t, p.ID, p.Number == 1); err != nil {
+		return err
 	}
-	if err := s.following.Mention(c, &rights.User{ID: p.Author, Name: p.AuthorName}, t, p.ID, p.Mentioned()); err != nil {
+	if err := s.following.Mention(c, author, t, p.ID, p.Mentioned()); err != nil {
 		return err
 	}
 	if p.Number > 1 {

@@ -34,6 +34,8 @@ func BoundOf(column string) string {
 		" FROM s WHERE s.step > 0) SELECT low + 1 FROM s WHERE step = 0"
 }
 
+// boundOf returns the lowest id for which the first post of a thread with this id or a higher id has at least the given
+// value in column, which is number or created_at.
 func boundOf(c store.Conn, t *content.Thread, column string, value int64) (id int64, err error) {
 	step := int64(1) << (bits.Len64(uint64(max(t.Last, t.First))) - 1) //nolint:gosec // ids are positive
 	err = c.Row(BoundOf(column), step, t.ID, value).Scan(&id)
@@ -49,7 +51,7 @@ func lastNumber(shows string) content.Listing {
 }
 
 // pagesOf returns how many pages of size posts a thread has for the actor. Posts after the last post that the actor
-// sees do not count, because their number would reveal that hidden posts exist.
+// sees do not count, because the number of pages would reveal that hidden posts exist.
 func pagesOf(c store.Conn, a *rights.Actor, t *content.Thread, size int64) (pages int64, err error) {
 	if t.Next-1 <= size {
 		return 1, nil
@@ -76,9 +78,9 @@ func idRange(c store.Conn, t *content.Thread, page, pages, size int64) (start, e
 	return start, end, err
 }
 
-// part reads the posts of page r.Page, at most size. more reports whether the page has further posts. For a page that
-// does not exist it returns no posts.
-func (s *Service) part(
+// pagePosts reads the posts of page r.Page of a thread, at most size. more reports whether the page has further posts.
+// For a page that does not exist it returns no posts.
+func (s *Service) pagePosts(
 	c store.Conn, a *rights.Actor, t *content.Thread, r *Reading, size int,
 ) (list []*content.Post, more bool, err error) {
 	if r.Page > r.Pages {
@@ -108,7 +110,7 @@ func (s *Service) ReadPage(ctx context.Context, a *rights.Actor, id, page int64,
 // A 0 represents pages that are left out.
 func (r *Reading) Numbers() (list []int64) {
 	for _, n := range []int64{1, r.Page - 2, r.Page - 1, r.Page, r.Page + 1, r.Page + 2, r.Pages} {
-		last := int64(0)
+		last := int64(0) // the last number in the list
 		if len(list) > 0 {
 			last = list[len(list)-1]
 		}
@@ -116,7 +118,7 @@ func (r *Reading) Numbers() (list []int64) {
 			continue
 		}
 		switch {
-		case n == last+2:
+		case n == last+2: // a single page is not left out, since its link is as short
 			list = append(list, n-1)
 		case n > last+2:
 			list = append(list, 0)
@@ -160,6 +162,7 @@ func pageOf(c store.Conn, a *rights.Actor, t *content.Thread, p *content.Post, s
 	if err != nil || p.ID < start || p.ID >= end {
 		return 0, err
 	}
+	// The page shows the post only if fewer than size posts of the page precede it.
 	before, err := stepBack(c, a, t, p.ID, size-1)
 	if err != nil || before != nil && *before >= start {
 		return 0, err

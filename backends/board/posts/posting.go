@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -49,11 +48,11 @@ type NewReply struct {
 // Once is the idempotency key of a request, with the data that identifies the request.
 type Once = idempotency.Once
 
-// Posted is the result of a new thread or reply.
+// Posted is the result of a new thread or reply. Its JSON is stored with the idempotency key.
 type Posted struct {
 	Thread     int64  `json:"thread"`
 	Post       int64  `json:"post"`
-	Slug       string `json:"slug,omitempty"`
+	Slug       string `json:"slug,omitempty"` // of a new thread
 	Visibility int64  `json:"visibility"`
 
 	// Missing lists the names of files that could not be stored.
@@ -72,31 +71,31 @@ func (s *Service) StartThread(
 	if err != nil {
 		return Posted{}, err
 	}
-	return s.withFiles(ctx, a, request.Files, turnOf{author: a.ID()}, once, func(c store.Conn) (done Posted, err error) {
-		look, err := s.inputForThread(c, a, forum)
+	return s.withFiles(ctx, a, request.Files, turnOf{author: a.ID()}, once, func(c store.Conn) (posted Posted, err error) {
+		input, err := s.inputForThread(c, a, forum)
 		if err != nil {
-			return done, err
+			return posted, err
 		}
-		f := look.forum
+		f := input.forum
 		if err := s.mayStart(a, f); err != nil {
-			return done, err
+			return posted, err
 		}
-		if err := errors.Join(titleErr, body.err); err != nil {
-			return done, apierror.Join(titleErr, body.err)
+		if titleErr != nil || body.err != nil {
+			return posted, apierror.Join(titleErr, body.err)
 		}
 		if err := checkPrefix(a, f, request.Prefix); err != nil {
-			return done, err
+			return posted, err
 		}
-		w, err := s.applyRules(c, a, look, body)
+		w, err := s.applyRules(c, a, input, body)
 		if err != nil {
-			return done, err
+			return posted, err
 		}
 		if w.visibility == rights.Visible && a.Rights.Access.Words.Holds(checkedTitle) {
 			w.hold(a.In(f.ID).Mask, "word_filter")
 		}
 		title, err := filteredTitle(a, checkedTitle)
 		if err != nil {
-			return done, err
+			return posted, err
 		}
 		t := &content.Thread{
 			Forum: f.ID, Title: title, Slug: kernel.Slug(title), Author: a.ID(), AuthorName: a.User.Name, Prefix: request.Prefix,
@@ -107,26 +106,26 @@ func (s *Service) StartThread(
 			t.Forum, t.Title, t.Slug, kernel.Null(t.Author), t.AuthorName, kernel.Null(t.Prefix), t.Visibility, t.LastPoster,
 			t.Created, t.LastAt).Scan(&t.ID)
 		if err != nil {
-			return done, err
+			return posted, err
 		}
 		p, err := s.insert(c, a, t, w, request.Files)
 		if err != nil {
-			return done, err
+			return posted, err
 		}
 		if request.Also != nil {
 			if err := request.Also(c, t, p); err != nil {
-				return done, err
+				return posted, err
 			}
 		}
-		w.rights |= rights.ForumView | rights.ThreadPost
+		neededRights := w.rights | rights.ForumView | rights.ThreadPost
 		if !f.Open || !f.AllowThreads {
-			w.rights |= rights.LockBypass
+			neededRights |= rights.LockBypass
 		}
-		if err := s.rights.LogIfAdministrator(c, a, "thread.post", w.rights, f.ID, t.ID, p); err != nil {
-			return done, err
+		if err := s.rights.LogIfAdministrator(c, a, "thread.post", neededRights, f.ID, t.ID, p); err != nil {
+			return posted, err
 		}
-		return Posted{Thread: t.ID, Post: p, Slug: t.Slug, Visibility: t.Visibility}, s.conclude(c, a, t, p, w,
-			request.Subscribe)
+		posted = Posted{Thread: t.ID, Post: p, Slug: t.Slug, Visibility: t.Visibility}
+		return posted, s.conclude(c, a, t, p, w, request.Subscribe)
 	})
 }
 
@@ -138,38 +137,39 @@ func (s *Service) Reply(
 	if err != nil {
 		return Posted{}, err
 	}
-	return s.withFiles(ctx, a, request.Files, turnOf{thread: thread}, once, func(c store.Conn) (done Posted, err error) {
-		look, err := s.inputForReply(c, a, thread)
+	return s.withFiles(ctx, a, request.Files, turnOf{thread: thread}, once, func(c store.Conn) (posted Posted, err error) {
+		input, err := s.inputForReply(c, a, thread)
 		if err != nil {
-			return done, err
+			return posted, err
 		}
-		f, t := look.forum, look.thread
+		f, t := input.forum, input.thread
 		if err := s.mayReply(a, f, t); err != nil {
-			return done, err
+			return posted, err
 		}
 		if body.err != nil {
-			return done, body.err
+			return posted, body.err
 		}
-		w, err := s.applyRules(c, a, look, body)
+		w, err := s.applyRules(c, a, input, body)
 		if err != nil {
-			return done, err
+			return posted, err
 		}
 		p, err := s.insert(c, a, t, w, request.Files)
 		if err != nil {
-			return done, err
+			return posted, err
 		}
-		w.rights |= rights.ThreadView | rights.ReplyPost
+		neededRights := w.rights | rights.ThreadView | rights.ReplyPost
 		if !f.Open || !f.AllowReplies || t.Locked {
-			w.rights |= rights.LockBypass
+			neededRights |= rights.LockBypass
 		}
-		if err := s.rights.LogIfAdministrator(c, a, "reply.post", w.rights, f.ID, t.ID, p); err != nil {
-			return done, err
+		if err := s.rights.LogIfAdministrator(c, a, "reply.post", neededRights, f.ID, t.ID, p); err != nil {
+			return posted, err
 		}
-		return Posted{Thread: t.ID, Post: p, Visibility: w.visibility}, s.conclude(c, a, t, p, w, request.Subscribe)
+		posted = Posted{Thread: t.ID, Post: p, Visibility: w.visibility}
+		return posted, s.conclude(c, a, t, p, w, request.Subscribe)
 	})
 }
 
-// mayStart returns an error if the actor may not start threads in a forum that it sees.
+// mayStart returns an error unless the actor may start threads in a forum that it sees.
 func (s *Service) mayStart(a *rights.Actor, f *content.Forum) error {
 	switch {
 	case f.Kind != "forum":
@@ -182,12 +182,13 @@ func (s *Service) mayStart(a *rights.Actor, f *content.Forum) error {
 	return a.CheckSuspended(s.Moment())
 }
 
-// mayReply returns an error if the actor may not reply in a thread that it sees.
+// mayReply returns an error unless the actor may reply in a thread t that it sees, in forum f.
 func (s *Service) mayReply(a *rights.Actor, f *content.Forum, t *content.Thread) error {
 	switch {
 	case !a.Has(f.ID, rights.ReplyPost):
 		return kernel.Forbidden("threadId", "no_permission", "you may not reply in this forum")
 	case a.Has(f.ID, rights.LockBypass):
+		// Closed forums and locked threads do not stop the actor.
 	case !f.Open || !f.AllowReplies:
 		return kernel.Forbidden("threadId", "forum_closed", "this forum takes no replies")
 	case t.Locked:
@@ -216,13 +217,13 @@ type composed struct {
 	unfiltered string // the text that was sent
 	text, html string // after the word filter
 	held       bool   // unfiltered contains a word that holds posts
-	err        error
-	unfit      error // why text is not allowed although unfiltered is
+	err        error  // why unfiltered is not allowed; the other fields are then not set
+	unfit      error  // why text is not allowed although unfiltered is; html is then not set
 }
 
 // compose checks, filters and renders a message. This is slow, so it is done before the transaction, for which other
-// writers wait. Faults of the message are in body. The returned error means that the mentioned members could not be
-// looked up.
+// writers wait. Faults of the message are reported in body.err and body.unfit; the returned error means that the
+// mentioned members could not be looked up.
 func (s *Service) compose(ctx context.Context, a *rights.Actor, message string) (body composed, err error) {
 	set, words := a.Rights.Settings, a.Rights.Access.Words
 	checked, err := set.CheckMessage(message)
@@ -239,14 +240,14 @@ func (s *Service) compose(ctx context.Context, a *rights.Actor, message string) 
 	return body, err
 }
 
-// writing is a post that has passed the rules of posting.
+// writing is a new post, or a new version of a post, that has passed the rules of posting.
 type writing struct {
-	text, html string
-	hash       string
-	now        kernel.Moment
+	text, html string        // after the word filter
+	hash       string        // the BodyHash of text
+	now        kernel.Moment // when the post is written
 	visibility int64
 	reason     string      // why the post is held
-	rights     rights.Mask // the rights that the post needed to pass
+	rights     rights.Mask // the rights without which the post would not have passed
 	id         int64       // 0 if the insert of its row assigns it
 	followed   bool        // whether anybody else follows the thread or forum
 }
@@ -274,15 +275,19 @@ func (s *Service) applyRules(c store.Conn, a *rights.Actor, input *ruleInput, bo
 	}
 	if input.moderated {
 		w.hold(0, "author_moderated")
-	} else if reason, err := s.heldBecause(c, a, f, w, input.posts, starts, body.held); err != nil {
+		return w, nil
+	}
+	reason, err := s.heldBecause(c, a, f, w, input.posts, starts, body.held)
+	if err != nil {
 		return w, err
-	} else if reason != "" {
+	}
+	if reason != "" {
 		w.hold(a.In(f.ID).Mask, reason)
 	}
 	return w, nil
 }
 
-// hold makes a post wait for approval, unless mask lets its author bypass the queue.
+// hold makes a post wait for approval for the given reason, unless mask, the author's rights, has ModerationBypass.
 func (w *writing) hold(mask rights.Mask, reason string) {
 	if mask.Has(rights.ModerationBypass) {
 		w.rights |= rights.ModerationBypass
@@ -294,9 +299,10 @@ func (w *writing) hold(mask rights.Mask, reason string) {
 // spendPost charges a post to each of the author's flood limits. It returns an error if one of the limits is exhausted.
 func (s *Service) spendPost(c store.Conn, a *rights.Actor, input *ruleInput, now kernel.Moment) error {
 	f, full, set := input.forum, input.full, a.Rights.Settings
-	flood, forumFull := set.FloodFor(input.posts), kernel.Moment(0)
+	flood := set.FloodFor(input.posts)
+	var forumFull kernel.Moment // when the limit of this forum is fully available again
 	bucket := &full[0]
-	if f.FloodSeconds.Valid { // a separate bucket: one post here may count for longer than elsewhere
+	if f.FloodSeconds.Valid { // the forum has a limit of its own, with its own state
 		flood.Interval, bucket = time.Duration(f.FloodSeconds.Int64)*time.Second, &forumFull
 		err := c.Row("SELECT full_at FROM board_forum_floods WHERE user_id = ? AND forum_id = ?", a.ID(), f.ID).Scan(&forumFull)
 		if err := kernel.IgnoreNoRows(err); err != nil {
@@ -312,8 +318,8 @@ func (s *Service) spendPost(c store.Conn, a *rights.Actor, input *ruleInput, now
 	if wait := max(waits[0], waits[1], waits[2]); wait > 0 {
 		return kernel.Flooded(wait)
 	}
-	if free := input.oldest.Add(24 * time.Hour); input.oldest != 0 && free > now {
-		return kernel.Flooded(free.Sub(now))
+	if nextPost := input.oldest.Add(24 * time.Hour); input.oldest != 0 && nextPost > now {
+		return kernel.Flooded(nextPost.Sub(now))
 	}
 	if f.FloodSeconds.Int64 > 0 {
 		err := c.Later("INSERT INTO board_forum_floods (user_id, forum_id, full_at) VALUES (?, ?, ?)"+
@@ -380,8 +386,8 @@ func BodyHash(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// compose sets the text of the post from a composed message. It checks the number of words against the limits of the
-// forum, both before and after the word filter.
+// compose sets the text and HTML of the post from a composed message. It returns body.unfit, or an error if the number
+// of words, before or after the word filter, is outside the limits of the forum.
 func (w *writing) compose(set *kernel.Settings, f *content.Forum, body composed) error {
 	limit := min(f.MaxWords, set.MaxWords)
 	if err := kernel.CheckWords(body.unfiltered, f.MinWords, limit); err != nil {

@@ -38,7 +38,7 @@ func (s *Service) Queue(
 	return list, next, err
 }
 
-// queue reads a page of the held posts in forums.
+// queue reads a page of the held posts in forums. after and next work as in Queue.
 func queue(c store.Conn, a *rights.Actor, forums []int64, after int64, limit int) (list []Held, next int64, err error) {
 	type entry struct {
 		id, thread int64
@@ -69,13 +69,13 @@ func queue(c store.Conn, a *rights.Actor, forums []int64, after int64, limit int
 			return nil, 0, err
 		}
 		listed := attachments.NotPlaced(files, content.ViewPost(p).MessageHTML)
-		list = append(list, Held{p, t, e.reason, listed, heldVersion(t, p, files)})
+		list = append(list, Held{Post: p, Thread: t, Reason: e.reason, Files: listed, Version: heldVersion(t, p, files)})
 	}
 	return list, next, nil
 }
 
 // Moderated returns the forums whose queue, reports and log the actor may see: the given forum or, if forum is 0, all
-// forums in which the actor may approve posts. It returns an error if there is no such forum.
+// forums in which the actor may approve posts. It returns an error if the result would be empty.
 func Moderated(a *rights.Actor, forum int64) (forums []int64, err error) {
 	for _, id := range a.Rights.Access.Order {
 		if f := a.In(id); f.Visible && f.Mask.Has(rights.ContentApprove) && (forum == 0 || forum == id) {

@@ -3,7 +3,6 @@ package posts
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/attachments"
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
@@ -24,8 +23,8 @@ type Reading struct {
 	Moved     []MovedPost       // posts that were moved from this part of the thread to another one
 	LastRead  int64             // the last post that the actor has read
 	HasUnread bool              // whether the actor has an unseen notification of one of the posts
-	Mode      string
-	HasPoll   bool // whether a post of the thread may have a poll
+	Mode      string            // the mode in which the actor follows the thread
+	HasPoll   bool              // whether a post of the thread may have a poll
 	Can       ThreadCan
 	// Page is the number of the page, or 0 if the part does not begin at a page. Pages is the number of pages.
 	Page, Pages int64
@@ -34,16 +33,19 @@ type Reading struct {
 	Before, After *int64
 }
 
-// PostView is a post with the actions that the actor may take on it.
+// PostView is a post as the actor sees it.
 type PostView struct {
 	content.PostInfo
-	New                                             bool
-	Edit, Delete, Restore, Approve, Report, History bool
-	Attach, Warn, React, IsAnswer, Bookmarked       bool
-	Answers                                         bool // the actor may mark the post as the answer, or remove the mark
-	Ignored                                         bool // the actor ignores the post's author
-	Reactions                                       []reactions.Count
-	Attachments                                     []attachments.Attachment
+	New         bool // the actor has not read the post
+	IsAnswer    bool // the post is the answer of its thread
+	Bookmarked  bool // the actor has bookmarked the post
+	Ignored     bool // the actor ignores the post's author
+	Reactions   []reactions.Count
+	Attachments []attachments.Attachment
+
+	// The following fields report which actions the actor may take. Answers is for marking the post as the answer and for
+	// removing the mark, History for seeing the former texts, if any, and Warn for warning the author.
+	Edit, Delete, Restore, Approve, Report, Attach, React, Answers, History, Warn bool
 }
 
 // ThreadCan lists which actions the actor may take in a thread.
@@ -56,7 +58,8 @@ func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int
 	return s.read(ctx, a, id, 0, after, limit)
 }
 
-// read reads the page of a thread with this number or, if number is 0, the posts after the post with the id after.
+// read reads the page of a thread with this number or, if number is 0, the posts after the post with the id after. It
+// counts a view.
 func (s *Service) read(ctx context.Context, a *rights.Actor, id, number, after int64, limit int) (*Reading, error) {
 	forums, err := s.Forums(ctx, a)
 	if err != nil {
@@ -84,11 +87,13 @@ func (s *Service) read(ctx context.Context, a *rights.Actor, id, number, after i
 		if page.Pages, err = pagesOf(c, a, t, int64(limit)); err != nil {
 			return err
 		}
-		read := func() ([]*content.Post, bool, error) { return s.posts(c, a, t, after, limit) }
+		var list []*content.Post
+		var more bool
 		if number > 0 {
-			read = func() ([]*content.Post, bool, error) { return s.part(c, a, t, page, limit) }
+			list, more, err = s.pagePosts(c, a, t, page, limit)
+		} else {
+			list, more, err = s.posts(c, a, t, after, limit)
 		}
-		list, more, err := read()
 		if err != nil {
 			return err
 		}
@@ -135,7 +140,8 @@ func (s *Service) read(ctx context.Context, a *rights.Actor, id, number, after i
 	return page, nil
 }
 
-// viewPostFor returns the view of a post with the actions that the actor may take on it. The post's files are not set.
+// viewPostFor returns the view of a post with the actions that the actor may take on it. It does not set the fields
+// that need further queries: New, Bookmarked, Ignored, React, Reactions and Attachments.
 func (s *Service) viewPostFor(
 	a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post, now kernel.Moment,
 ) PostView {
@@ -156,6 +162,7 @@ func (s *Service) viewPostFor(
 	return view
 }
 
+// threadCan returns the actions that the actor may take in thread t of forum f.
 func (s *Service) threadCan(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread) (can ThreadCan) {
 	if a.User == nil || a.CheckSuspended(s.Moment()) != nil {
 		return can
@@ -163,16 +170,16 @@ func (s *Service) threadCan(c store.Conn, a *rights.Actor, f *content.Forum, t *
 	yes, title := true, t.Title
 	can.Reply = s.mayReply(a, f, t) == nil
 	can.Move, can.Subscribe = a.Has(t.Forum, rights.ThreadMove), a.Has(t.Forum, rights.ForumSubscribe)
-	for _, part := range []struct {
-		can    *bool
-		change ThreadChange
+	for _, action := range []struct {
+		may    *bool
+		change ThreadChange // a change that is an example of the action
 	}{
 		{&can.Title, ThreadChange{Title: &title}},
 		{&can.Lock, ThreadChange{Locked: &yes}},
 		{&can.Stick, ThreadChange{Sticky: &yes}},
 	} {
-		_, err := s.mayChange(c, a, f, t, part.change)
-		*part.can = err == nil
+		_, err := s.mayChange(c, a, f, t, action.change)
+		*action.may = err == nil
 	}
 	return can
 }
@@ -195,23 +202,23 @@ func heldBefore() content.Listing {
 	}
 }
 
-// stepBack returns the id after which to begin, so that a part of the thread has n posts and ends before the post with
-// the id before. It returns nil if there are no posts before that post. It counts the same posts as Posts, including
-// held posts of the actor.
+// stepBack returns where the part of a thread begins that has n posts and ends before the post with the id before: the
+// id after which to read, which is 0 if fewer than n+1 posts precede that post. It returns nil if no posts precede it.
+// It counts the same posts as Posts, including held posts of the actor.
 func stepBack(c store.Conn, a *rights.Actor, t *content.Thread, before int64, n int) (*int64, error) {
 	shows := a.Shows(t.Forum)
 	ids, err := store.Column[int64](c, postsBefore(shows).SQL(c.Dialect()), t.ID, before, n+1)
 	if err != nil {
 		return nil, err
 	}
-	if a.User != nil && !strings.Contains(shows, "1") {
+	if lacksOwnHeld(a, shows) {
 		held, err := store.Column[int64](c, heldBefore().SQL(c.Dialect()), a.ID(), t.ID, before, n+1)
 		if err != nil {
 			return nil, err
 		}
 		ids = append(ids, held...)
 		kernel.SortBy(ids, func(id int64) int64 { return -id })
-		ids = slices.Compact(ids) // approved in between
+		ids = slices.Compact(ids) // a post that was approved between the two queries is in both results
 	}
 	if len(ids) == 0 {
 		return nil, nil
@@ -236,13 +243,15 @@ func (s *Service) Thread(ctx context.Context, a *rights.Actor, id int64) (conten
 	})
 }
 
-// Place is the position of a post: the page of its thread or, if Page is 0, the part that begins after the post After.
+// Place says where a reader finds a post: on a page of its thread or, if Page is 0, in the part of the thread that
+// begins after the post with the id After.
 type Place struct {
-	Thread              content.ThreadInfo
-	Page, After, Number int64
+	Thread      content.ThreadInfo
+	Page, After int64
+	Number      int64 // the number of the post in its thread
 }
 
-// PlaceOf returns the place of a post for pages of pageSize posts.
+// PlaceOf returns the place of the post with this id, for pages of pageSize posts.
 func (s *Service) PlaceOf(ctx context.Context, a *rights.Actor, id int64, pageSize int) (Place, error) {
 	return s.place(ctx, a, func(c store.Conn) (*content.Thread, *content.Post, error) {
 		return content.PostByID(c, a, id, "")
@@ -262,11 +271,11 @@ func (s *Service) FirstUnread(ctx context.Context, a *rights.Actor, id int64, pa
 			return nil, nil, err
 		}
 		if a.User != nil {
-			after, err := lastSeen(c, marks, t, s.Moment())
+			lastRead, err := lastSeen(c, marks, t, s.Moment())
 			if err != nil {
 				return nil, nil, err
 			}
-			list, _, err := s.posts(c, a, t, after, 1)
+			list, _, err := s.posts(c, a, t, lastRead, 1)
 			if err != nil || len(list) > 0 {
 				return t, firstOf(list), err
 			}
@@ -275,8 +284,8 @@ func (s *Service) FirstUnread(ctx context.Context, a *rights.Actor, id int64, pa
 	}, pageSize)
 }
 
-// unreadPosts limits how many of a thread's newest posts lastSeen examines.
-const unreadPosts = 1000
+// maxUnreadPosts limits how many of a thread's newest posts lastSeen examines.
+const maxUnreadPosts = 1000
 
 // newestPosts returns the query for the newest posts of a thread, in reverse order of the primary key. Its
 // arguments are thread, id and limit.
@@ -293,7 +302,7 @@ func newestPosts() content.Listing {
 func lastSeen(c store.Conn, marks content.Marks, t *content.Thread, now kernel.Moment) (id int64, err error) {
 	read := marks.Read[t.ID]
 	err = c.Row("SELECT COALESCE(max(n.id), 0) FROM ("+newestPosts().SQL(c.Dialect())+") n WHERE n.created_at <= ?",
-		t.ID, read, unreadPosts, marks.Since(t.Forum, now)).Scan(&id)
+		t.ID, read, maxUnreadPosts, marks.Since(t.Forum, now)).Scan(&id)
 	return max(id, read), err
 }
 
@@ -308,6 +317,7 @@ func (s *Service) LastPlace(ctx context.Context, a *rights.Actor, id int64, page
 	}, pageSize)
 }
 
+// firstOf returns the first post of a list, or nil if the list is empty.
 func firstOf(list []*content.Post) *content.Post {
 	if len(list) == 0 {
 		return nil
@@ -325,7 +335,7 @@ func lastPost(c store.Conn, a *rights.Actor, t *content.Thread) (*content.Thread
 	return t, p, err
 }
 
-// place returns the place of the post that find returns.
+// place returns the place of the post that find returns, for pages of pageSize posts.
 func (s *Service) place(
 	ctx context.Context, a *rights.Actor, find func(c store.Conn) (*content.Thread, *content.Post, error), pageSize int,
 ) (Place, error) {
@@ -338,6 +348,7 @@ func (s *Service) place(
 		if place.Page, err = pageOf(c, a, t, p, pageSize); err != nil || place.Page > 0 {
 			return place, err
 		}
+		// On the part, as many posts precede the post as would on its page.
 		start, err := stepBack(c, a, t, p.ID, int(p.Number-1)%pageSize)
 		if err == nil && start != nil {
 			place.After = *start
@@ -366,13 +377,14 @@ func (s *Service) Post(
 	ctx context.Context, a *rights.Actor, thread, id int64,
 ) (view PostView, info content.ThreadInfo, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
-		placed, err := placeOf(c, a, thread, id, "")
-		if err == nil {
-			now := s.Moment()
-			view, info = s.viewPostFor(a, placed.forum, placed.thread, placed.post, now), content.ViewThread(a, placed.thread,
-				content.Marks{}, now)
+		loaded, err := loadPost(c, a, thread, id, "")
+		if err != nil {
+			return err
 		}
-		return err
+		now := s.Moment()
+		view = s.viewPostFor(a, loaded.forum, loaded.thread, loaded.post, now)
+		info = content.ViewThread(a, loaded.thread, content.Marks{}, now)
+		return nil
 	})
 	return view, info, err
 }

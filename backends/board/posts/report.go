@@ -22,8 +22,8 @@ func OpenReports() content.Listing {
 	}
 }
 
-// Report reports a post to the moderators. It returns the id of the report.
-func (s *Service) Report(ctx context.Context, a *rights.Actor, id int64, reason string) (report int64, err error) {
+// Report reports the post with this id to the moderators. It returns the id of the report.
+func (s *Service) Report(ctx context.Context, a *rights.Actor, id int64, reason string) (int64, error) {
 	reason, reasonErr := kernel.CheckReason(reason)
 	if reasonErr == nil && text.Words(reason) == 0 {
 		reasonErr = kernel.Invalid("reason", "required", "tell the moderators what is wrong")
@@ -52,7 +52,7 @@ func (s *Service) Report(ctx context.Context, a *rights.Actor, id int64, reason 
 			" ON CONFLICT (post_id, user_id) WHERE closed_at IS NULL DO NOTHING RETURNING id",
 			p.ID, t.Forum, a.ID(), reason, s.Moment()).Scan(&report)
 		if errors.Is(err, sql.ErrNoRows) {
-			return report, reportOpen()
+			return report, errStillOpen()
 		}
 		if err != nil {
 			return report, err
@@ -68,7 +68,8 @@ func (s *Service) Report(ctx context.Context, a *rights.Actor, id int64, reason 
 // first report. If the post is edited, the member need not wait.
 const reportAgain = 24 * time.Hour
 
-func reportOpen() error { return kernel.Conflict("you have reported this post already") }
+// errStillOpen returns the error for a second report of a post by the same member while the first report is open.
+func errStillOpen() error { return kernel.Conflict("you have reported this post already") }
 
 // mayReport returns an error if the actor's previous report of the post is still open, or was closed less than
 // reportAgain ago. A post that was edited after that may be reported at once.
@@ -84,10 +85,10 @@ func (s *Service) mayReport(c store.Conn, a *rights.Actor, post int64) error {
 	case err != nil:
 		return err
 	case closed == 0:
-		return reportOpen()
+		return errStillOpen()
 	case edited <= closed && s.Moment() < closed.Add(reportAgain):
-		return kernel.Conflict("the moderators have looked at your report of this post; you may report it again a day after" +
-			" that, or when it is edited")
+		return kernel.Conflict("the moderators have already handled your report of this post; you may report it again a day" +
+			" later, or after the post is edited")
 	}
 	return nil
 }

@@ -20,14 +20,14 @@ type ruleInput struct {
 
 	// These fields describe the author.
 	missing   error            // the error of reading the author's row
-	full      [3]kernel.Moment // when each flood limit is fully available again
-	posts     int64
-	moderated bool
-	oldest    kernel.Moment // the time of the post that exhausted the daily limit, or 0
+	full      [3]kernel.Moment // when the limits of posts, threads per hour and posts per hour are fully available again
+	posts     int64            // the number of visible posts
+	moderated bool             // all posts wait for approval
+	oldest    kernel.Moment    // the time of the post that exhausted the daily limit, or 0
 }
 
-// inputForReply reads all data on which the decision about a reply depends, and locks the thread and its author. As the
-// thread is locked, posts in it become visible in the order of their ids.
+// inputForReply reads all data on which the decision about a reply by the actor depends, and locks the rows of the
+// thread with this id and of the actor. As the thread is locked, posts in it become visible in the order of their ids.
 func (s *Service) inputForReply(c store.Conn, a *rights.Actor, id int64) (*ruleInput, error) {
 	input := new(ruleInput)
 	var q store.Questions
@@ -52,7 +52,8 @@ func (s *Service) inputForReply(c store.Conn, a *rights.Actor, id int64) (*ruleI
 	return input, content.SeesForum(a, input.thread.Forum)
 }
 
-// inputForThread reads all data on which the decision about a new thread depends, and locks its author.
+// inputForThread reads all data on which the decision about a new thread in the forum with this id depends, and locks
+// the actor's row.
 func (s *Service) inputForThread(c store.Conn, a *rights.Actor, id int64) (*ruleInput, error) {
 	if err := content.SeesForum(a, id); err != nil {
 		return nil, err
@@ -63,6 +64,7 @@ func (s *Service) inputForThread(c store.Conn, a *rights.Actor, id int64) (*rule
 	return input, s.readAll(input, c, a, &q, "forum", id)
 }
 
+// scanForum reads the forum from a row with content.ForumColumns.
 func (in *ruleInput) scanForum(r store.Row) (err error) {
 	in.forum, err = content.ScanForum(r)
 	return kernel.OrNotFound(err)

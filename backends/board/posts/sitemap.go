@@ -25,8 +25,8 @@ type ListedThread struct {
 	Changed time.Time
 }
 
-// Listed reports whether the actor may read the threads of all authors in at least one forum. If not, the sitemap is
-// empty.
+// Listed reports whether the actor may read the threads of all authors in at least one forum. If not, the actor's
+// sitemap would be empty.
 func (s *Service) Listed(a *rights.Actor) bool {
 	for id, node := range a.Rights.Access.Forums {
 		if node.Kind == "forum" && a.MayIn(id, rights.ThreadView|rights.ThreadViewOthers) {
@@ -55,24 +55,25 @@ func sitemapThreads() content.Listing {
 	}
 }
 
-// SitemapThreads calls each for the visible threads of a part, counted from 1, in forums in which the actor may read
-// the threads of all authors. It reads the threads in batches rather than in one long read, since the client determines
-// how fast they are consumed.
+// SitemapThreads calls each for the visible threads of a part of the sitemap, counted from 1. It leaves out forums in
+// which the actor may not read the threads of all authors. It reads the threads in batches rather than in one long
+// read, since the client determines how fast they are consumed.
 func (s *Service) SitemapThreads(ctx context.Context, a *rights.Actor, part int, each func(ListedThread)) error {
 	after := int64(part-1) * maxSitemap
 	for end := after + maxSitemap; ; {
-		var n int
-		var last int64
+		var rows int
+		var last int64 // the id of the last row
 		var page []ListedThread
 		err := s.Read(ctx, func(c store.Conn) error {
-			n, page = 0, page[:0]
+			rows, page = 0, page[:0]
 			return c.All(sitemapThreads().SQL(c.Dialect()), []any{after, end, sitemapBatch}, func(r store.Row) error {
 				var t content.Thread
 				err := r.Scan(&t.ID, &t.Forum, &t.Visibility, &t.Slug, &t.LastAt)
-				if n++; t.Visibility == 0 && a.MayIn(t.Forum, rights.ThreadView|rights.ThreadViewOthers) {
-					page = append(page, ListedThread{t.ID, t.Slug, t.LastAt.Time()})
-				}
+				rows++
 				last = t.ID
+				if t.Visibility == rights.Visible && a.MayIn(t.Forum, rights.ThreadView|rights.ThreadViewOthers) {
+					page = append(page, ListedThread{ID: t.ID, Slug: t.Slug, Changed: t.LastAt.Time()})
+				}
 				return err
 			})
 		})
@@ -82,7 +83,7 @@ func (s *Service) SitemapThreads(ctx context.Context, a *rights.Actor, part int,
 		for _, t := range page {
 			each(t)
 		}
-		if n < sitemapBatch {
+		if rows < sitemapBatch {
 			return nil
 		}
 		after = last

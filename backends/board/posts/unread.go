@@ -104,16 +104,14 @@ func (s *Service) otherUnread(c store.Conn, a *rights.Actor, u *Unread, position
 			return err
 		}
 		for _, t := range batch {
-			if !Lists(a, t) || marks.Subscribed[t.ID] != 0 || !marks.Unread(t, now) {
-				position = Position{t.LastAt, t.ID}
-				continue
+			if Lists(a, t) && marks.Subscribed[t.ID] == 0 && marks.Unread(t, now) {
+				if len(u.Others) == limit { // t is the first thread of the next page
+					u.Next = s.Cursor(0, position)
+					return nil
+				}
+				u.Others = append(u.Others, content.ViewThread(a, t, marks, now))
 			}
-			if len(u.Others) == limit {
-				u.Next = s.Cursor(0, position)
-				return nil
-			}
-			position = Position{t.LastAt, t.ID}
-			u.Others = append(u.Others, content.ViewThread(a, t, marks, now))
+			position = Position{At: t.LastAt, ID: t.ID}
 		}
 		if len(batch) < unreadBatch {
 			return nil

@@ -18,11 +18,11 @@ import (
 // MayEditPost returns nil if the actor may edit a post, and otherwise an error with the reason.
 func (s *Service) MayEditPost(ctx context.Context, a *rights.Actor, thread, id int64) error {
 	return s.Read(ctx, func(c store.Conn) error {
-		placed, err := placeOf(c, a, thread, id, "")
+		loaded, err := loadPost(c, a, thread, id, "")
 		if err != nil {
 			return err
 		}
-		_, err = s.mayEdit(a, placed.forum, placed.thread, placed.post, s.Moment())
+		_, err = s.mayEdit(a, loaded.forum, loaded.thread, loaded.post, s.Moment())
 		return err
 	})
 }
@@ -38,8 +38,8 @@ func (s *Service) MayStart(ctx context.Context, a *rights.Actor, forum int64) er
 	})
 }
 
-// MayAnswer returns nil if the actor may reply in a thread, and otherwise an error with the reason.
-func (s *Service) MayAnswer(ctx context.Context, a *rights.Actor, thread int64) error {
+// MayReply returns nil if the actor may reply in a thread, and otherwise an error with the reason.
+func (s *Service) MayReply(ctx context.Context, a *rights.Actor, thread int64) error {
 	return s.Read(ctx, func(c store.Conn) error {
 		t, err := content.ThreadFor(c, a, thread, "")
 		if err != nil {
@@ -49,7 +49,7 @@ func (s *Service) MayAnswer(ctx context.Context, a *rights.Actor, thread int64) 
 	})
 }
 
-// MayReplyIn works like MayAnswer, in the transaction of another change that needs the same rights, such as a vote.
+// MayReplyIn works like MayReply, in the transaction of another change that needs the same rights, such as a vote.
 func (s *Service) MayReplyIn(c store.Conn, a *rights.Actor, t *content.Thread) error {
 	f, err := content.ForumFor(c, a, t.Forum)
 	if err != nil {
@@ -58,8 +58,8 @@ func (s *Service) MayReplyIn(c store.Conn, a *rights.Actor, t *content.Thread) e
 	return s.mayReply(a, f, t)
 }
 
-// LockForTitle locks and returns a thread. It returns an error unless the actor may change the thread's title. Who may
-// change the title may also change the tags.
+// LockForTitle locks and returns a thread, for a change of its title or tags. It returns an error unless the actor may
+// change the title; the same actors may change the tags.
 func (s *Service) LockForTitle(c store.Conn, a *rights.Actor, thread int64) (*content.Thread, error) {
 	t, err := content.ThreadFor(c, a, thread, c.Lock())
 	if err != nil {
@@ -88,14 +88,18 @@ func (s *Service) Preview(ctx context.Context, a *rights.Actor, message string, 
 // Quote returns the message of a post as a quotation in Markdown. files are the post's files: the quotation refers to
 // them by their paths instead of their names.
 func Quote(p content.PostInfo, files []attachments.Attachment) string {
-	var named []string
+	var replacements []string
 	for _, f := range slices.Backward(files) { // if several files have the same name, the newest one counts
-		from, to := "](attachment:", "](/attachments/"+kernel.Itoa(f.ID)
-		plain, escaped := from+f.Name, from+url.PathEscape(f.Name)
-		named = append(named, "](<"+strings.TrimPrefix(plain, "](")+">", to, plain+")", to+")", plain+" ", to+" ",
-			escaped+")", to+")", escaped+" ", to+" ")
+		const link = "](attachment:"
+		path := "](/attachments/" + kernel.Itoa(f.ID)
+		// A Markdown link can have the name in angle brackets, as it is, or escaped, and a title may follow after a space.
+		plain, escaped := link+f.Name, link+url.PathEscape(f.Name)
+		replacements = append(replacements,
+			"](<"+strings.TrimPrefix(plain, "](")+">", path,
+			plain+")", path+")", plain+" ", path+" ",
+			escaped+")", path+")", escaped+" ", path+" ")
 	}
-	message := strings.NewReplacer(named...).Replace(p.Message)
+	message := strings.NewReplacer(replacements...).Replace(p.Message)
 	var b strings.Builder
 	b.WriteString("> **" + p.AuthorUsername + "** wrote:\n>\n")
 	for line := range strings.Lines(message) {

@@ -55,7 +55,7 @@ func (s *Service) Bookmarks(
 		rows, next = store.CutAt(rows, limit, func(b Bookmark) int64 { return b.ID })
 		for _, b := range rows {
 			t, p, err := content.PostByID(c, a, b.Post.ID, "")
-			if kernel.IsNotFound(err) {
+			if kernel.IsNotFound(err) { // the actor no longer sees the post
 				continue
 			}
 			if err != nil {
@@ -69,14 +69,17 @@ func (s *Service) Bookmarks(
 	return list, next, err
 }
 
-// Bookmarked returns a map whose keys are those of the posts that the actor has bookmarked. posts must not be empty.
+// Bookmarked returns the actor's bookmarks of some posts, as a map from the ids of posts to the ids of their bookmarks.
+// Posts without a bookmark are not in the map, and for guests the map is empty. posts holds the ids of the posts as
+// int64 values; it must not be empty.
 func Bookmarked(c store.Conn, a *rights.Actor, posts ...any) (map[int64]int64, error) {
-	marked := make(map[int64]int64)
+	bookmarkIDs := make(map[int64]int64)
 	if a.User == nil {
-		return marked, nil
+		return bookmarkIDs, nil
 	}
-	return marked, c.All("SELECT post_id, id FROM board_bookmarks WHERE user_id = ? AND post_id IN ("+
-		kernel.Marks(len(posts))+")", append([]any{a.ID()}, posts...), content.CollectInto(marked))
+	err := c.All("SELECT post_id, id FROM board_bookmarks WHERE user_id = ? AND post_id IN ("+
+		kernel.Marks(len(posts))+")", append([]any{a.ID()}, posts...), content.CollectInto(bookmarkIDs))
+	return bookmarkIDs, err
 }
 
 // BookmarkOf returns the note of the actor's bookmark of a post, and whether the actor has bookmarked the post.
@@ -107,7 +110,7 @@ func (s *Service) Bookmark(ctx context.Context, a *rights.Actor, post int64, not
 			return err
 		}
 		if count >= MaxBookmarks {
-			return kernel.Conflict("you have as many bookmarks as is possible; remove one first")
+			return kernel.Conflict("you have reached the limit of bookmarks; remove one first")
 		}
 		_, err := c.Exec("INSERT INTO board_bookmarks (user_id, post_id, note, created_at) VALUES (?, ?, ?, ?)"+
 			" ON CONFLICT (user_id, post_id) DO UPDATE SET note = excluded.note", a.ID(), post, note, s.Moment())

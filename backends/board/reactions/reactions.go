@@ -44,10 +44,11 @@ func May(a *rights.Actor, t *content.Thread, p *content.Post, now kernel.Moment)
 	return a.CheckSuspended(now)
 }
 
-// turnOf identifies a group of writers who wait for each other: all members who react to a post.
+// turnOf identifies a group of writers who wait for each other (see store.InTurn): all members who react to a post.
 type turnOf struct{ post int64 }
 
-// React sets the actor's reaction to a post, replacing any other reaction. An empty kind takes the reaction back.
+// React sets the actor's reaction to a post, replacing any other reaction. An empty kind removes the reaction. The
+// author of the post is notified of a first reaction by the actor.
 func (s *Service) React(ctx context.Context, a *rights.Actor, post int64, kind string) error {
 	return s.Write(store.InTurn(ctx, turnOf{post}), func(c store.Conn) error {
 		t, p, err := content.PostByID(c, a, post, "")
@@ -88,6 +89,7 @@ func (s *Service) React(ctx context.Context, a *rights.Actor, post int64, kind s
 	})
 }
 
+// count adds more, which may be negative, to the number of reactions of a kind to a post.
 func (s *Service) count(c store.Conn, post int64, kind string, more int64) error {
 	_, err := c.Exec("INSERT INTO board_reaction_counts (post_id, kind, n) VALUES (?, ?, ?) ON CONFLICT (post_id, kind)"+
 		" DO UPDATE SET n = board_reaction_counts.n + excluded.n", post, kind, more)
@@ -109,7 +111,7 @@ func (s *Service) withdraw(c store.Conn, a *rights.Actor, p *content.Post) error
 	return following.RetractNotice(c, following.KindReaction, p)
 }
 
-// Count is the number of members who have given a reaction to a post.
+// Count is the number of members who have reacted to a post with a reaction of this kind.
 type Count struct {
 	Kind string
 	N    int64
@@ -124,7 +126,8 @@ func CountsOf(posts int) string {
 }
 
 // Of returns the reactions to posts, by post. Reactions that are currently offered come first, in the order of the
-// settings, even if their number is 0. Reactions that are no longer offered follow. posts must not be empty.
+// settings, even if their number is 0. Reactions that are no longer offered follow. posts holds the ids of the posts as
+// int64 values; it must not be empty.
 func Of(c store.Conn, a *rights.Actor, posts ...any) (map[int64][]Count, error) {
 	all := make(map[int64][]Count, len(posts))
 	kinds := a.Rights.Settings.ReactionKinds()

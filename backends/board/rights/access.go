@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// maxRights is the maximum number of results of Of that an Access caches. At this number the whole cache is emptied.
+// maxRights is the maximum number of results of Of that an Access caches. When it is reached, the cache is emptied.
 const maxRights = 4096
 
 // Access holds the board's groups, forums, rights and settings as of one permission version. They are not changed after
@@ -20,20 +20,20 @@ const maxRights = 4096
 type Access struct {
 	Version    int64
 	Groups     map[int64]*Group
-	Guest      int64 // the id of the group of guests
-	Registered int64
+	Guest      int64   // the id of the group of guests
+	Registered int64   // the id of the group of all members
 	Order      []int64 // ids of the forums, depth first, siblings by position
 	Forums     map[int64]*Node
 	Overrides  map[[2]int64]Override // by forum and group
 	Moderators []Moderator
 	Prefixes   map[int64]Prefix
-	Offered    map[int64][]Prefix // by forum
+	Offered    map[int64][]Prefix // the prefixes that threads of a forum can have
 	Settings   kernel.Settings
 	Words      *wordfilter.List
 	looks      *LookLog
 
 	mu     sync.Mutex
-	Rights map[string]*Rights
+	Rights map[string]*Rights // the cache of Of, guarded by mu
 }
 
 // Group gives its members rights.
@@ -50,8 +50,8 @@ type Group struct {
 type Node struct {
 	ID, Parent int64 // Parent is 0 for a root
 	position   int64
-	Kind       string
-	Answers    bool // whether replies can be marked as the answer
+	Kind       string // forum, category or link
+	Answers    bool   // whether replies can be marked as the answer
 }
 
 // Override changes the rights of a group in a forum: Set is added, Clear is taken away.
@@ -74,11 +74,11 @@ type Prefix struct {
 
 // Rights holds an actor's rights on the whole board and in each forum.
 type Rights struct {
-	Board      Mask
-	natural    Mask // the Board rights without those of an administrator
-	admin      bool
-	EditWindow int64
-	PerDay     int64
+	Board      Mask     // the rights on the whole board
+	natural    Mask     // the Board rights without those that only administrators have
+	admin      bool     // the actor is an administrator
+	EditWindow int64    // minutes after posting in which posts may be edited; 0 means no limit
+	PerDay     int64    // posts per day; 0 means no limit
 	Groups     []string // names of the groups, sorted
 	Forums     map[int64]ForumRights
 	Settings   *kernel.Settings
@@ -92,7 +92,7 @@ type ForumRights struct {
 	Seen     bool // visible even without the rights of an administrator
 	Mask     Mask
 	Natural  Mask // the Mask without the rights of an administrator
-	Restrict Mask
+	Restrict Mask // the restrictions; see ThreadNeedsApproval
 }
 
 // version reads the permission version, which increases with every change of the tables that an Access is loaded from.
@@ -115,7 +115,8 @@ func (s *Service) CurrentAccess(ctx context.Context) (*Access, error) {
 		if err != nil {
 			return err
 		}
-		if a = s.access.Load(); a != nil && a.Version == v {
+		a = s.access.Load()
+		if a != nil && a.Version == v {
 			return nil
 		}
 		// The tables are read one after the other. If the version has changed meanwhile, all of them are read again.
@@ -168,6 +169,7 @@ func loadAccess(c store.Conn, version int64, defaults kernel.Settings, offline b
 	return a, nil
 }
 
+// loadGroups reads the groups, and finds those of guests and of all members.
 func (a *Access) loadGroups(c store.Conn) error {
 	return c.All("SELECT id, name, kind, allow_mask, restrict_mask, edit_window_min, max_posts_per_day FROM board_groups",
 		nil, func(r store.Row) error {
@@ -209,6 +211,7 @@ func (a *Access) loadForums(c store.Conn) error {
 	return err
 }
 
+// loadOverrides reads the changes of groups' rights in forums.
 func (a *Access) loadOverrides(c store.Conn) error {
 	return c.All("SELECT forum_id, group_id, set_mask, clear_mask FROM board_forum_overrides",
 		nil, func(r store.Row) error {
@@ -220,6 +223,7 @@ func (a *Access) loadOverrides(c store.Conn) error {
 		})
 }
 
+// loadModerators reads the moderators of forums.
 func (a *Access) loadModerators(c store.Conn) (err error) {
 	a.Moderators, err = store.List(c, func(r store.Row) (m Moderator, err error) {
 		err = r.Scan(&m.Forum, &m.User, &m.Group, &m.Rights, &m.Cascades)
@@ -228,6 +232,7 @@ func (a *Access) loadModerators(c store.Conn) (err error) {
 	return err
 }
 
+// loadPrefixes reads the prefixes, and which of them each forum offers.
 func (a *Access) loadPrefixes(c store.Conn) error {
 	err := c.All("SELECT id, label FROM board_prefixes", nil, func(r store.Row) error {
 		var p Prefix
@@ -247,9 +252,11 @@ func (a *Access) loadPrefixes(c store.Conn) error {
 	})
 }
 
-// Of returns the rights of a user who is in these groups. User 0 is the guest. The result is cached.
+// Of returns the rights of a user who is in these groups, whose ids are sorted. User 0 is the guest. The result is
+// cached and must not be changed. Of may be called concurrently.
 func (a *Access) Of(user int64, groups []int64) *Rights {
-	moderator := int64(0) // members of the same groups share an entry, unless they are moderators by name
+	// Members of the same groups have the same rights and share an entry, unless they are moderators as single members.
+	moderator := int64(0)
 	if user != 0 && slices.ContainsFunc(a.Moderators, func(m Moderator) bool { return m.User == user }) {
 		moderator = user
 	}
@@ -275,7 +282,7 @@ func (a *Access) Of(user int64, groups []int64) *Rights {
 func (a *Access) resolve(user int64, ids []int64) *Rights {
 	r := &Rights{Forums: make(map[int64]ForumRights, len(a.Forums)), Settings: &a.Settings, looks: a.looks, Access: a}
 	var groups []*Group
-	restrict := ^Mask(0)
+	restrict := ^Mask(0) // the restrictions that all groups have
 	for _, id := range ids {
 		g := a.Groups[id]
 		if g == nil { // the group was deleted after the member's groups were read
@@ -298,15 +305,15 @@ func (a *Access) resolve(user int64, ids []int64) *Rights {
 	}
 
 	masks := make(map[int64][]Mask, len(a.Forums)) // by forum, one mask for each group
-	granted := make(map[int64]Mask)                // by forum, the rights of moderators that cascade
-	for _, id := range a.Order {
+	cascading := make(map[int64]Mask)              // by forum, the user's rights as a moderator that cascade
+	for _, id := range a.Order {                   // parents come before their children
 		parent := a.Forums[id].Parent
 		forumMasks := make([]Mask, len(groups))
 		var mask Mask
 		for i, g := range groups {
 			forumMasks[i] = g.Allow
-			if above := masks[parent]; above != nil {
-				forumMasks[i] = above[i]
+			if parentMasks := masks[parent]; parentMasks != nil {
+				forumMasks[i] = parentMasks[i]
 			}
 			if o, ok := a.Overrides[[2]int64{id, g.ID}]; ok {
 				forumMasks[i] = (forumMasks[i] | o.Set) &^ o.Clear
@@ -314,15 +321,16 @@ func (a *Access) resolve(user int64, ids []int64) *Rights {
 			mask |= forumMasks[i]
 		}
 		masks[id] = forumMasks
-		granted[id] = granted[parent]
-		moderatorMask := granted[parent]
+		cascading[id] = cascading[parent]
+		moderatorMask := cascading[parent]
 		for _, m := range a.Moderators {
-			if m.Forum != id || (m.User != user || user == 0) && !slices.Contains(ids, m.Group) {
+			isUser := user != 0 && m.User == user
+			if m.Forum != id || !isUser && !slices.Contains(ids, m.Group) {
 				continue
 			}
 			moderatorMask |= m.Rights
 			if m.Cascades {
-				granted[id] |= m.Rights
+				cascading[id] |= m.Rights
 			}
 		}
 		mask |= moderatorMask
@@ -337,20 +345,20 @@ func (a *Access) resolve(user int64, ids []int64) *Rights {
 	return r
 }
 
-// looserLimit returns the more generous of two limits, where 0 means no limit. If first is set, b is the first limit, a
-// has no meaning yet, and longest returns b.
-func looserLimit(a, b int64, first bool) int64 {
+// looserLimit returns the more generous of two limits, where 0 means no limit. If first is set, there is no earlier
+// limit, and looserLimit returns next.
+func looserLimit(earlier, next int64, first bool) int64 {
 	switch {
 	case first:
-		return b
-	case a == 0 || b == 0:
+		return next
+	case earlier == 0 || next == 0:
 		return 0
 	}
-	return max(a, b)
+	return max(earlier, next)
 }
 
-// Inherited applies overrides to a group's mask and returns its rights in a forum. It applies the overrides of the
-// forums above from the root down, then those of the forum.
+// Inherited returns the rights of a group in a forum, given the group's rights on the board (mask). It applies the
+// overrides of the forums above from the root down, then those of the forum.
 func (a *Access) Inherited(forum, group int64, mask Mask) Mask {
 	var path []int64
 	for id := forum; id != 0 && a.Forums[id] != nil; id = a.Forums[id].Parent {

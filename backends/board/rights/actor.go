@@ -110,9 +110,9 @@ func (s *Service) Guest(ctx context.Context) (*Actor, error) {
 	return &Actor{Rights: access.Of(0, []int64{access.Guest})}, nil
 }
 
-// Adopt converts an actor that another service on the same database has just found for this request. It returns the
-// actor with rights that depend on the options of this service. It reads the database only if this service has not yet
-// loaded the actor's permission version.
+// Adopt returns a copy of a, an actor that the rights service of another board on the same database has just found for
+// this request, with the rights under the options of this service. It reads the database only if this service has not
+// yet loaded the actor's permission version.
 func (s *Service) Adopt(ctx context.Context, a *Actor) (*Actor, error) {
 	access := s.LastAccess()
 	if access == nil || access.Version != a.Rights.Access.Version {
@@ -203,8 +203,8 @@ func (a *Actor) SpendReaction(c store.Conn, forum int64, now kernel.Moment) erro
 	return a.Spend(c, forum, "flood_reactions", a.Rights.Settings.ReactionsPerMinute, now)
 }
 
-// Logged writes an action into the moderation log. If the actor has the right needed for it only as an administrator,
-// the entry is marked AsAdministrator. Ids of 0 are stored as NULL.
+// Logged writes an action into the moderation log. right is the right that the action needs; if the actor has it only
+// as an administrator, the entry is marked AsAdministrator. Ids of 0 are stored as NULL.
 func (s *Service) Logged(
 	c store.Conn, a *Actor, action string, right Mask, forum, thread, post int64, detail string,
 ) error {
@@ -220,7 +220,7 @@ func (s *Service) Logged(
 // Scopes lists all scopes that a token can have.
 var Scopes = []string{"forums:read", "members:read", "posts:read", "posts:write", "threads:read", "threads:write"}
 
-// ScopesOf returns the known scopes in words, sorted and without duplicates.
+// ScopesOf returns those of words that are scopes, sorted and without duplicates.
 func ScopesOf(words []string) []string {
 	scopes := []string{}
 	for _, word := range words {
@@ -244,12 +244,13 @@ func (s *Service) Settings(ctx context.Context) (kernel.Settings, error) {
 // Settings returns the board settings with which the actor's rights were computed.
 func (a *Actor) Settings() kernel.Settings { return *a.Rights.Settings }
 
-// CheckOffline returns an error if the board is offline and the actor may not see it. If the actor may see it only as
-// an administrator, CheckOffline logs a look.
+// CheckOffline returns an error if the board is offline and the actor may not see it then. If the actor may see it only
+// as an administrator, CheckOffline logs a look (see LogLook).
 func (a *Actor) CheckOffline() error {
 	set := a.Rights.Settings
 	switch {
 	case !set.Offline:
+		return nil
 	case !a.Rights.Board.Has(BoardViewOffline):
 		return set.OfflineAnswer()
 	case !a.Rights.natural.Has(BoardViewOffline):

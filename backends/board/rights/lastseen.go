@@ -24,61 +24,61 @@ const maxLooks = 4096
 
 // LookLog collects looks until they are written to the database.
 type LookLog struct {
-	now   func() time.Time
-	mu    sync.Mutex
-	noted map[look]kernel.Moment // when each look was last added, so that it is not added again within an hour
-	fresh map[look]kernel.Moment // looks that are not written yet
+	now       func() time.Time
+	mu        sync.Mutex
+	added     map[look]kernel.Moment // when each look was last added, so that it is not added again within an hour
+	unwritten map[look]kernel.Moment // looks that are not in the database yet, with their times
 }
 
 // NewLookLog returns an empty LookLog that takes the time from now.
 func NewLookLog(now func() time.Time) *LookLog { return &LookLog{now: now} }
 
 // add records a look, unless the same look was recorded within the last hour.
-func (l *LookLog) add(seen look, now kernel.Moment) {
+func (l *LookLog) add(entry look, now kernel.Moment) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if last, ok := l.noted[seen]; ok && now.Sub(last) < time.Hour {
+	if last, ok := l.added[entry]; ok && now.Sub(last) < time.Hour {
 		return
 	}
-	if l.noted == nil || len(l.noted) >= maxLooks {
-		l.noted = make(map[look]kernel.Moment)
+	if l.added == nil || len(l.added) >= maxLooks {
+		l.added = make(map[look]kernel.Moment)
 	}
-	if l.fresh == nil {
-		l.fresh = make(map[look]kernel.Moment)
+	if l.unwritten == nil {
+		l.unwritten = make(map[look]kernel.Moment)
 	}
-	l.noted[seen], l.fresh[seen] = now, now
+	l.added[entry], l.unwritten[entry] = now, now
 }
 
 // Take returns the looks that are not written yet, and removes them from the LookLog.
 func (l *LookLog) Take() map[look]kernel.Moment {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	fresh := l.fresh
-	l.fresh = nil
-	return fresh
+	looks := l.unwritten
+	l.unwritten = nil
+	return looks
 }
 
 // GiveBack puts looks back that Take returned but that could not be written.
-func (l *LookLog) GiveBack(fresh map[look]kernel.Moment) {
+func (l *LookLog) GiveBack(looks map[look]kernel.Moment) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.fresh == nil {
-		l.fresh = make(map[look]kernel.Moment, len(fresh))
+	if l.unwritten == nil {
+		l.unwritten = make(map[look]kernel.Moment, len(looks))
 	}
-	maps.Copy(l.fresh, fresh)
+	maps.Copy(l.unwritten, looks)
 }
 
-// WriteLooks inserts looks into the moderation log.
-func WriteLooks(c store.Conn, fresh map[look]kernel.Moment) error {
-	order := slices.SortedFunc(maps.Keys(fresh),
+// WriteLooks inserts looks that Take returned into the moderation log.
+func WriteLooks(c store.Conn, looks map[look]kernel.Moment) error {
+	sorted := slices.SortedFunc(maps.Keys(looks),
 		func(x, y look) int { return cmp.Or(cmp.Compare(x.user, y.user), cmp.Compare(x.forum, y.forum)) })
-	for _, seen := range order {
+	for _, l := range sorted {
 		action := "forum.look"
-		if seen.forum == 0 {
+		if l.forum == 0 {
 			action = "offline.look"
 		}
 		_, err := c.Exec("INSERT INTO board_moderation_log (actor_id, action, forum_id, detail, at) VALUES (?, ?, ?, ?, ?)",
-			seen.user, action, kernel.Null(seen.forum), AsAdministrator, fresh[seen])
+			l.user, action, kernel.Null(l.forum), AsAdministrator, looks[l])
 		if err != nil {
 			return err
 		}
@@ -90,15 +90,15 @@ func WriteLooks(c store.Conn, fresh map[look]kernel.Moment) error {
 const AsAdministrator = "as administrator"
 
 // LogLook records a look: the actor sees something in a forum only as an administrator. Forum 0 is the whole board
-// while it is offline.
+// while it is offline. LogLook does nothing for guests.
 func (a *Actor) LogLook(forum int64) {
 	if l := a.Rights.looks; l != nil && a.User != nil {
 		l.add(look{a.User.ID, forum}, kernel.MomentOf(l.now()))
 	}
 }
 
-// onlyAsAdministrator reports whether the actor has a right only as an administrator, in a forum or, if forum is 0, on
-// the whole board.
+// onlyAsAdministrator reports whether the actor has one of the rights in right only as an administrator, in a forum or,
+// if forum is 0, on the whole board.
 func (a *Actor) onlyAsAdministrator(forum int64, right Mask) bool {
 	if !a.Rights.admin {
 		return false

@@ -44,7 +44,7 @@ const (
 	LockBypass
 )
 
-// Everything is the set of all rights, which administrators have.
+// Everything is the set of all rights, which administrators have: bits 0 to 20 and 32 to 41.
 const Everything = 1<<21 - 1 | 1<<42 - 1<<32
 
 // These are restrictions. A restriction applies only if every group of the actor has it.

@@ -34,13 +34,13 @@ func (a *Actor) SeesWith(visible bool, mask Mask, owner, author, visibility int6
 func (a *Actor) Shows(forum int64) string {
 	f := a.In(forum)
 	held := f.Mask&(ContentViewUnapproved|ContentApprove) != 0
-	gone := f.Mask.Has(ContentViewDeleted)
+	deleted := f.Mask.Has(ContentViewDeleted)
 	switch {
-	case held && gone:
+	case held && deleted:
 		return "IN (0, 1, 2)"
 	case held:
 		return "IN (0, 1)"
-	case gone:
+	case deleted:
 		return "IN (0, 2)"
 	}
 	return "= 0"
@@ -56,8 +56,8 @@ func (a *Actor) ReadsAll(forum int64) bool { return a.Reads(forum) && a.Has(foru
 
 // These are the visibilities of threads and posts.
 const (
-	Visible int64 = iota
-	Unapproved
+	Visible    int64 = iota
+	Unapproved       // held: the thread or post waits for approval
 	Deleted
 	// Gone is the visibility of a thread that was merged into another thread. Nobody sees it.
 	Gone

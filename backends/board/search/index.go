@@ -2,7 +2,6 @@ package search
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -82,16 +81,17 @@ const (
 // two texts, so that no phrase matches across them.
 func vectorOf(texts ...string) string {
 	var words []string
-	positions, position := make(map[string][]int), 0
+	positions := make(map[string][]int) // by word
+	position := 0
 	for _, s := range texts {
 		for _, term := range text.Terms(s) {
 			position = min(position+1, maxPositions)
-			places, known := positions[term.Text]
+			former, known := positions[term.Text]
 			if !known {
 				words = append(words, term.Text)
 			}
-			if n := len(places); n < positionsEach && (n == 0 || places[n-1] != position) {
-				positions[term.Text] = append(places, position)
+			if n := len(former); n < positionsEach && (n == 0 || former[n-1] != position) {
+				positions[term.Text] = append(former, position)
 			}
 		}
 		position = min(position+1, maxPositions)
@@ -100,7 +100,11 @@ func vectorOf(texts ...string) string {
 	for _, word := range words {
 		b.WriteString(lexeme(word))
 		for i, position := range positions[word] {
-			b.WriteByte(",:"[kernel.Bool(i == 0)])
+			if i == 0 {
+				b.WriteByte(':')
+			} else {
+				b.WriteByte(',')
+			}
 			b.WriteString(strconv.Itoa(position))
 		}
 		b.WriteByte(' ')
@@ -111,11 +115,11 @@ func vectorOf(texts ...string) string {
 // lexeme quotes a word, which consists of letters, digits and marks.
 func lexeme(word string) string { return "'" + word + "'" }
 
-// phrasesOf splits a search into phrases. A phrase has one word, or several in a language that is written without
-// spaces.
+// phrasesOf splits the text of a query into phrases. A phrase is a word or, in a language that is written without
+// spaces, a sequence of words.
 func phrasesOf(s string) (phrases [][]string) {
 	for _, term := range text.Terms(s) {
-		if last := len(phrases) - 1; term.Behind && last >= 0 {
+		if last := len(phrases) - 1; term.Behind && last >= 0 { // the word follows the previous one without a space
 			phrases[last] = append(phrases[last], term.Text)
 			continue
 		}
@@ -124,24 +128,24 @@ func phrasesOf(s string) (phrases [][]string) {
 	return phrases
 }
 
-// queryOf returns a full-text query for phrases in the syntax of the database.
+// queryOf returns a full-text query for texts with all phrases, in the syntax of the database.
 func queryOf(d store.Dialect, phrases [][]string) string {
-	all := make([]string, len(phrases))
+	conditions := make([]string, len(phrases))
 	for i, words := range phrases {
 		if d == store.SQLite {
-			all[i] = `"` + strings.Join(words, " ") + `"`
+			conditions[i] = `"` + strings.Join(words, " ") + `"`
 			continue
 		}
-		words = slices.Clone(words)
-		for i := range words {
-			words[i] = lexeme(words[i])
+		lexemes := make([]string, len(words))
+		for j, word := range words {
+			lexemes[j] = lexeme(word)
 		}
-		all[i] = "(" + strings.Join(words, " <-> ") + ")"
+		conditions[i] = "(" + strings.Join(lexemes, " <-> ") + ")"
 	}
 	if d == store.SQLite {
-		return strings.Join(all, " ")
+		return strings.Join(conditions, " ")
 	}
-	return strings.Join(all, " & ")
+	return strings.Join(conditions, " & ")
 }
 
 const (
@@ -150,11 +154,12 @@ const (
 	SettingIndexed = "search_indexed"
 	IndexedAll     = "all"
 
-	indexedBatch = 200
-	// indexedAtOnce is the approximate maximum duration of one write, since all other writes wait meanwhile.
-	indexedAtOnce = 20 * time.Millisecond
-	// indexedRest is the ratio of the pause after a write to the duration of the write.
-	indexedRest = 2
+	// indexBatch is the maximum number of posts in one write of IndexPosts.
+	indexBatch = 200
+	// maxIndexWrite is the approximate maximum duration of one write, since all other writes wait meanwhile.
+	maxIndexWrite = 20 * time.Millisecond
+	// indexPause is the ratio of the pause after a write to the duration of the write.
+	indexPause = 2
 )
 
 // IndexPosts indexes again the posts whose words were split by older rules. It continues where an earlier call, on this
@@ -162,9 +167,9 @@ const (
 // time.
 func (s *Service) IndexPosts(ctx context.Context) (done int, err error) {
 	for {
-		var n int
+		var n int // the posts of this batch
 		begun := time.Now()
-		var state string
+		var state string // the setting SettingIndexed
 		if err := s.Read(ctx, func(c store.Conn) (err error) {
 			state, err = kernel.StoredSetting(c, SettingIndexed)
 			return err
@@ -181,13 +186,13 @@ func (s *Service) IndexPosts(ctx context.Context) (done int, err error) {
 		select {
 		case <-ctx.Done():
 			return done, context.Cause(ctx)
-		case <-time.After(indexedRest * time.Since(begun)):
+		case <-time.After(indexPause * time.Since(begun)):
 		}
 	}
 }
 
-// indexPosts indexes the next batch of posts. It locks the row of the setting, so that other nodes do not index the
-// same posts. Archived posts are left out; Restore indexes them.
+// indexPosts indexes the next batch of posts and returns their number. It locks the row of the setting, so that other
+// nodes do not index the same posts. It leaves out archived posts; Restore indexes them.
 func indexPosts(c store.Conn) (n int, err error) {
 	if _, err := c.Exec("INSERT INTO board_settings (name, value) VALUES (?, '0') ON CONFLICT (name) DO NOTHING",
 		SettingIndexed); err != nil {
@@ -202,28 +207,27 @@ func indexPosts(c store.Conn) (n int, err error) {
 	if err != nil {
 		return 0, kernel.Wrap("the setting "+SettingIndexed, err)
 	}
-	type written struct {
-		id, number     int64
+	type post struct {
+		id, number     int64 // number is 0 for an archived post
 		title, message string
 	}
-	var batch []written
-	batch, err = store.List(c, func(r store.Row) (p written, err error) {
+	batch, err := store.List(c, func(r store.Row) (p post, err error) {
 		return p, r.Scan(&p.id, &p.number, &p.title, &p.message)
 	}, "SELECT i.id, COALESCE(p.number, 0), t.title, COALESCE(p.message, '') FROM board_post_ids i"+
 		" JOIN board_threads t ON t.id = i.thread_id"+
 		" LEFT JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id WHERE i.id > ? ORDER BY i.id"+
-		content.Limit(c.Dialect()), last, indexedBatch)
+		content.Limit(c.Dialect()), last, indexBatch)
 	if err != nil {
 		return 0, err
 	}
-	next := IndexedAll
+	next := IndexedAll // stays so if there are no more posts
 	begun := time.Now()
 	for i, p := range batch {
-		if i > 0 && time.Since(begun) >= indexedAtOnce {
+		if i > 0 && time.Since(begun) >= maxIndexWrite {
 			break
 		}
 		next = kernel.Itoa(p.id)
-		// SQLite has split ASCII text by the same rules.
+		// The older rules of SQLite for ASCII text were the same.
 		if p.number == 0 || c.Dialect() == store.SQLite && text.IsASCII(p.title) && text.IsASCII(p.message) {
 			continue
 		}
@@ -261,13 +265,16 @@ func Reindex(ctx context.Context, db *store.DB, step func(rows int64)) error {
 			" JOIN board_threads t ON t.id = i.thread_id"+
 			" JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id WHERE i.id > ? ORDER BY i.id LIMIT ?",
 			after, limit)
+		if err != nil {
+			return len(list), after, err
+		}
+		statement := IndexRows(c.Dialect()) + "VALUES " + IndexRow(c.Dialect())
 		for _, p := range list {
-			if err == nil {
-				err = c.Last(IndexRows(c.Dialect())+"VALUES "+IndexRow(c.Dialect()), IndexValues(c.Dialect(), p.id, p.title,
-					p.message)...)
+			if err := c.Last(statement, IndexValues(c.Dialect(), p.id, p.title, p.message)...); err != nil {
+				return len(list), after, err
 			}
 			after = p.id
 		}
-		return len(list), after, err
+		return len(list), after, nil
 	})
 }

@@ -34,8 +34,9 @@ type Query struct {
 }
 
 const (
-	// maxSearchWords limits the words in a query.
+	// maxSearchWords limits the words in a query, and maxQueryLength its length in bytes.
 	maxSearchWords = 16
+	maxQueryLength = 400
 	// A search reads the posts with the words from the newest on, searchChunk at a time, and stops after maxSearch
 	// posts. So finding the few posts of an author with common words takes several pages.
 	searchChunk = 250
@@ -56,7 +57,7 @@ func (s *Service) Find(ctx context.Context, a *rights.Actor, q Query) (list []Fo
 		return nil, 0, kernel.NotFound()
 	}
 	phrases := phrasesOf(q.Text)
-	if len(phrases) == 0 || len(phrases) > maxSearchWords || len(q.Text) > 400 {
+	if len(phrases) == 0 || len(phrases) > maxSearchWords || len(q.Text) > maxQueryLength {
 		return nil, 0, kernel.BadRequest("q", "q must have 1 to 16 words")
 	}
 	filter := searchFilter(a, q, rights.ThreadView|rights.ForumSearch)
@@ -75,10 +76,11 @@ func (s *Service) Find(ctx context.Context, a *rights.Actor, q Query) (list []Fo
 	return list, next, err
 }
 
-// searchIDs returns the ids of up to limit posts of a walk that meet a condition. next is the After of the next page,
-// or 0 on the last page.
+// searchIDs returns the ids of up to limit posts of a walk that meet a condition, newest first. next is the After of
+// the next page, or 0 on the last page. searchIDs gives up after maxSearch posts; the page is then short, but has a
+// next page.
 func searchIDs(c store.Conn, walk *wordWalk, filter condition, limit int) (page []any, next int64, err error) {
-	for looked := 0; looked < maxSearch; {
+	for examined := 0; examined < maxSearch; {
 		matching, more, err := walk.next()
 		if err != nil {
 			return nil, 0, err
@@ -98,7 +100,7 @@ func searchIDs(c store.Conn, walk *wordWalk, filter condition, limit int) (page 
 		case !more:
 			return page, 0, nil
 		}
-		looked += len(matching)
+		examined += len(matching)
 	}
 	return page, walk.after, nil
 }
@@ -109,27 +111,28 @@ type condition struct {
 	args  []any
 }
 
-// searchFilter returns the condition for posts that match the query, except its words. The posts are in forums that the
-// actor sees and in which it has the needed rights.
+// searchFilter returns the condition for visible posts that meet q, apart from the words of q, in forums that the actor
+// sees and in which it has the needed rights. If there are no such forums, the condition is empty.
 func searchFilter(a *rights.Actor, q Query, needed rights.Mask) (f condition) {
-	var open, own []any // forums in which the actor sees all threads, and those in which it sees only its own
+	var allThreads, ownThreads []any // ids of the forums in which the actor sees all threads, or only its own
 	for id, r := range a.Rights.Forums {
 		switch {
 		case q.Forum != 0 && q.Forum != id, !r.Visible, !r.Mask.Has(needed):
+			// The forum is not searched.
 		case r.Mask.Has(rights.ThreadViewOthers):
-			open = append(open, id)
+			allThreads = append(allThreads, id)
 		case a.User != nil:
-			own = append(own, id)
+			ownThreads = append(ownThreads, id)
 		}
 	}
 	var conditions []string
-	if len(open) > 0 {
-		conditions = append(conditions, "t.forum_id IN ("+kernel.Marks(len(open))+")")
-		f.args = append(f.args, open...)
+	if len(allThreads) > 0 {
+		conditions = append(conditions, "t.forum_id IN ("+kernel.Marks(len(allThreads))+")")
+		f.args = append(f.args, allThreads...)
 	}
-	if len(own) > 0 {
-		conditions = append(conditions, "t.author_id = ? AND t.forum_id IN ("+kernel.Marks(len(own))+")")
-		f.args = append(append(f.args, a.ID()), own...)
+	if len(ownThreads) > 0 {
+		conditions = append(conditions, "t.author_id = ? AND t.forum_id IN ("+kernel.Marks(len(ownThreads))+")")
+		f.args = append(append(f.args, a.ID()), ownThreads...)
 	}
 	if len(conditions) == 0 {
 		return f
@@ -162,11 +165,13 @@ func postsByID(c store.Conn, a *rights.Actor, ids []any) (list []Found, err erro
 	err = c.All(statement, ids, func(r store.Row) error {
 		t := new(content.Thread)
 		p, err := content.ScanPost(content.Tail{Row: r, More: []any{t}})
-		if err == nil && a.Sees(t.Forum, t.Author, t.Author, t.Visibility) && a.Sees(t.Forum, t.Author, p.Author,
-			p.Visibility) {
-			list = append(list, Found{p, t})
+		if err != nil {
+			return err
 		}
-		return err
+		if a.Sees(t.Forum, t.Author, t.Author, t.Visibility) && a.Sees(t.Forum, t.Author, p.Author, p.Visibility) {
+			list = append(list, Found{Post: p, Thread: t})
+		}
+		return nil
 	})
 	return list, err
 }

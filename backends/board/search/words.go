@@ -9,10 +9,10 @@ import (
 )
 
 // WordsToFold is the number of new posts that may wait before their words are folded into the main part of PostgreSQL's
-// index. PostgreSQL collects the words of new posts in a pending list, which every search reads. By default, PostgreSQL
-// would fold a list that is too long in the middle of a reply. Folding takes three times as long while others reply,
-// and each of them waits. Therefore the words are folded at a moment in which nobody writes. The index allows a longer
-// pending list than can build up here.
+// index. PostgreSQL collects the words of new posts in a pending list, which every search reads. To fold them means to
+// merge this list into the main part. By default, PostgreSQL would do so in the middle of a reply when the list gets
+// too long. Folding takes three times as long while others reply, and each of them waits. Therefore the words are
+// folded at a moment in which nobody writes. The index allows a longer pending list than can build up here.
 const WordsToFold = 500
 
 const (
@@ -34,19 +34,19 @@ type Words struct {
 // NewWords returns a Words with a count of 0.
 func NewWords() *Words { return &Words{Ready: make(chan struct{}, 1)} }
 
-// quiet waits until nobody has written for wordsQuiet, or until maxWords posts wait.
-func (w *Words) quiet(ctx context.Context) error {
+// waitForQuiet waits until nobody has written for wordsQuiet, or until maxWords posts wait.
+func (w *Words) waitForQuiet(ctx context.Context) error {
 	for previous := w.posts.Load(); previous < maxWords; {
 		select {
 		case <-time.After(wordsQuiet):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		now := w.posts.Load()
-		if now == previous {
+		current := w.posts.Load()
+		if current == previous {
 			break
 		}
-		previous = now
+		previous = current
 	}
 	return nil
 }
@@ -61,7 +61,7 @@ func (s *Service) FoldWords(ctx context.Context) error {
 	if s.DB.Dialect() == store.SQLite || s.words.posts.Load() < WordsToFold { // FTS5 folds words with each post
 		return nil
 	}
-	if err := s.words.quiet(ctx); err != nil {
+	if err := s.words.waitForQuiet(ctx); err != nil {
 		return err
 	}
 	n := s.words.posts.Swap(0)

@@ -31,7 +31,7 @@ func TestWordsQuiet(t *testing.T) {
 					time.AfterFunc(time.Duration(i)*c.every+1, (&Service{words: w}).CountWords)
 				}
 				began := time.Now()
-				if err := w.quiet(t.Context()); err != nil {
+				if err := w.waitForQuiet(t.Context()); err != nil {
 					t.Error(err)
 				}
 				if took := time.Since(began); took != c.took {
@@ -47,7 +47,7 @@ func TestWordsQuietCancelled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := NewWords().quiet(ctx); !errors.Is(err, context.Canceled) {
+	if err := NewWords().waitForQuiet(ctx); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

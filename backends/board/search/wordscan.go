@@ -18,7 +18,7 @@ const (
 	fewPosts = 1000
 )
 
-// These values describe whether it is likely that at most fewPosts posts match.
+// These are the values of wordWalk.rare: whether it is likely that at most fewPosts posts match.
 const (
 	unknown = iota
 	likely
@@ -28,17 +28,17 @@ const (
 // wordWalk iterates over the posts that contain some words, or over those of an author, from the newest on.
 type wordWalk struct {
 	c      store.Conn
-	words  string
-	author int64 // 0 for posts with words
-	after  int64 // the walk continues with lower ids; 0 before the first post
+	words  string // a query of queryOf
+	author int64  // 0 for posts with words
+	after  int64  // the walk continues with lower ids; 0 before the first post
 
 	// These fields are for PostgreSQL.
 	window int64 // the size of the next window, in ids
-	rare   int
+	rare   int   // unknown, likely or unlikely
 }
 
-// next returns the next posts, at most searchChunk. more reports whether to call next again, which may find no more
-// posts.
+// next returns the ids of the next posts, at most searchChunk. more reports whether there may be further posts; the
+// next call may still find none.
 func (w *wordWalk) next() (ids []any, more bool, err error) {
 	if w.author == 0 && w.c.Dialect() == store.Postgres {
 		return w.nextWindow()
@@ -54,7 +54,7 @@ func (w *wordWalk) next() (ids []any, more bool, err error) {
 	return ids, len(ids) == searchChunk, err
 }
 
-// read runs a query and advances the walk to the last post that the query returns.
+// read runs a query for ids of posts and advances the walk to the last id that the query returns.
 func (w *wordWalk) read(statement string, args ...any) (ids []any, err error) {
 	err = w.c.ByValues().All(statement, args, func(r store.Row) error {
 		var id int64
@@ -102,12 +102,12 @@ func (w *wordWalk) nextWindow() (ids []any, more bool, err error) {
 		w.window = firstWindow
 	}
 	for w.after > 1 && len(ids) == 0 {
-		began := w.after
+		end := w.after // the window has lower ids
 		if w.rare == likely {
-			if ids, err = w.read(wordsOfAll, w.words, began, fewPosts+1); err != nil {
+			if ids, err = w.read(wordsOfAll, w.words, end, fewPosts+1); err != nil {
 				return nil, false, err
 			}
-			if len(ids) <= fewPosts {
+			if len(ids) <= fewPosts { // these are all matching posts
 				all := len(ids)
 				ids = ids[:min(all, searchChunk)]
 				if len(ids) > 0 {
@@ -115,17 +115,19 @@ func (w *wordWalk) nextWindow() (ids []any, more bool, err error) {
 				}
 				return ids, len(ids) < all, nil
 			}
-			w.rare, w.after = unlikely, began
+			w.rare, w.after = unlikely, end
 		}
-		from := max(1, began-w.window)
-		if ids, err = w.read(wordsOfWindow, w.words, began, from, searchChunk); err != nil {
+		begin := max(1, end-w.window)
+		if ids, err = w.read(wordsOfWindow, w.words, end, begin, searchChunk); err != nil {
 			return nil, false, err
 		}
 		if len(ids) == searchChunk {
-			w.window = began - w.after // the next window is likely to contain as many posts
+			w.window = end - w.after // the next window is likely to contain as many posts
 			return ids, true, nil
 		}
-		if w.after = from; w.rare == unknown && int64(len(ids))*from/w.window <= fewPosts {
+		w.after = begin
+		// Estimate the number of all further matching posts from those in the window.
+		if w.rare == unknown && int64(len(ids))*begin/w.window <= fewPosts {
 			w.rare = likely
 		}
 		w.window *= widerWindows
@@ -141,8 +143,8 @@ func PostsOfAuthor() content.Listing {
 	}
 }
 
-// By returns a page of a member's posts in the forums that the actor reads, newest first. after and next are as in
-// Find, which documents the limits of a page.
+// By returns a page of a member's visible posts in the forums that the actor reads, newest first. after is the previous
+// page's next, or 0 for the first page. As with Find, a page may be short or empty although there is a next page.
 func (s *Service) By(
 	ctx context.Context, a *rights.Actor, member, after int64, limit int,
 ) (list []Found, next int64, err error) {

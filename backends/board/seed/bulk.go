@@ -14,7 +14,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// reserve returns n ids for new rows of a table, in ascending order.
+// reserve returns n ids for new rows of a table, in ascending order. The caller must insert rows with these ids in the
+// same transaction.
 func reserve(c store.Conn, table string, n int) ([]int64, error) {
 	ids := make([]int64, 0, n)
 	if c.Dialect() == store.Postgres {
@@ -45,17 +46,18 @@ type bulk struct {
 	args           []any
 }
 
+// add adds a row with these values.
 func (b *bulk) add(values ...any) { b.args = append(b.args, values...) }
 
 // insert inserts the collected rows.
 func (b *bulk) insert(c store.Conn) error {
-	width := strings.Count(b.row, "?")
+	width := strings.Count(b.row, "?") // values of one row
 	for args := b.args; len(args) > 0; {
-		// Only three numbers of rows are used, so that few statements are prepared.
+		// A statement inserts 64, 8 or 1 rows, so that few different statements are prepared.
 		rows := 1
-		for _, length := range []int{64, 8} {
-			if len(args) >= length*width {
-				rows = length
+		for _, n := range []int{64, 8} {
+			if len(args) >= n*width {
+				rows = n
 				break
 			}
 		}
@@ -67,6 +69,7 @@ func (b *bulk) insert(c store.Conn) error {
 	return nil
 }
 
+// placeholders returns the placeholders of a row with n values.
 func placeholders(n int) string { return "(" + kernel.Marks(n) + ")" }
 
 // nullTime converts a time for a nullable column: the zero time becomes NULL.
@@ -86,10 +89,13 @@ type seedCounts struct {
 	members map[memberForum]int64 // visible posts of a member in a forum
 }
 
+// memberForum is a member in a forum.
 type memberForum struct{ forum, member int64 }
 
+// forumCount counts the visible threads and posts of a forum.
 type forumCount struct{ threads, posts int64 }
 
+// userCount counts the visible posts of a member. lastAt is the time of the member's last post.
 type userCount struct {
 	posts  int64
 	lastAt kernel.Moment

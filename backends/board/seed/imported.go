@@ -133,6 +133,7 @@ type movedLoader struct {
 	index int             // the index of the next thread
 }
 
+// load imports all parts, each from where earlier runs ended.
 func (l *movedLoader) load() error {
 	l.seeder.name = "members"
 	if err := loadMoved(l, l.Members, l.member); err != nil {
@@ -220,7 +221,8 @@ func (l *movedLoader) more() bool { return l.index < l.Threads }
 func (l *movedLoader) next(at *place) (t *SeedThread, refused, err error) {
 	i := l.index
 	l.index++
-	if at.number = l.index; l.index <= l.done[partThreads] {
+	at.number = l.index
+	if l.index <= l.done[partThreads] {
 		return nil, nil, nil
 	}
 	t, err = l.Thread(i)
@@ -252,23 +254,23 @@ func (l *movedLoader) check() error {
 		l.progress("pictures", i+1)
 	}
 	for i := range l.Forums {
-		l.movedForums[l.Forums[i].ID] = 1
+		l.movedForums[l.Forums[i].ID] = 1 // any id: the forum would be imported
 	}
 	l.progress("forums", len(l.Forums))
 	posts := 0
-	for at := (place{}); l.more(); {
-		b := l.readThreads(l, at)
-		if b.err != nil {
-			return b.err
+	for position := (place{}); l.more(); {
+		batch := l.readThreads(l, position)
+		if batch.err != nil {
+			return batch.err
 		}
 		if err := l.ctx.Err(); err != nil {
 			return err
 		}
-		at = b.last
-		for _, err := range b.refused {
+		position = batch.last
+		for _, err := range batch.refused {
 			l.Refused(err)
 		}
-		posts += countPosts(b.threads)
+		posts += countPosts(batch.threads)
 		l.progress(partThreads, l.index)
 		l.progress("posts", posts)
 	}
@@ -310,7 +312,8 @@ const (
 	maxMovedMessage = 1 << 20
 )
 
-// checkTitle converts the title of an imported thread to a title that the board accepts.
+// checkTitle converts the title of an imported thread to a title that the board accepts. Its error is always nil; it
+// has the type of kernel.SeedRules.CheckTitle.
 func (t *MovedThread) checkTitle(title string) (string, error) {
 	title = MovedLine(title, maxMovedTitle)
 	if text.Words(title) == 0 {
@@ -337,6 +340,7 @@ func MovedLine(line string, limit int) string {
 }
 
 // checkMoved converts the text of an imported post to a text that the board accepts. An empty text becomes an ellipsis.
+// It returns an error for a text that is too long.
 func checkMoved(message string) (string, error) {
 	message = text.Lines(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r' {

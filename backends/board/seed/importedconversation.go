@@ -16,6 +16,9 @@ func (l *movedLoader) conversation(c store.Conn, index *int) error {
 	if err != nil {
 		return err
 	}
+	refuse := func(reason error) error {
+		return &MovedError{content.MovedConversation, oldID, "", reason} // private titles are not reported
+	}
 	v.Title = cmp.Or(MovedLine(v.Title, maxMovedTitle), "Private messages")
 	for i := range v.Members {
 		if err := l.replaceMemberID(c, &v.Members[i].ID); err != nil {
@@ -24,19 +27,16 @@ func (l *movedLoader) conversation(c store.Conn, index *int) error {
 	}
 	v.Members = slices.DeleteFunc(v.Members, func(m conversations.ImportedMember) bool { return m.ID == 0 })
 	if len(v.Members) == 0 {
-		err = errors.New("none of its members has an account")
+		return refuse(errors.New("none of its members has an account"))
 	}
 	for i := range v.Messages {
 		m := &v.Messages[i]
 		if err := l.replaceMemberID(c, &m.Author); err != nil {
 			return err
 		}
-		if err == nil {
-			m.Text, err = checkMoved(m.Text)
+		if m.Text, err = checkMoved(m.Text); err != nil {
+			return refuse(err)
 		}
-	}
-	if err != nil {
-		return &MovedError{content.MovedConversation, oldID, "", err} // private titles are not reported
 	}
 	id, err := conversations.Import(c, v)
 	if err != nil {

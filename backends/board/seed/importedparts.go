@@ -20,7 +20,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// changed notes that a member is imported with a change, which format and args describe.
+// changed records, for MovedOptions.Changed, that a member is imported with a change, which format and args describe.
 func (l *movedLoader) changed(m *MovedMember, format string, args ...any) {
 	l.notes = append(l.notes, &MovedError{content.MovedMember, m.ID, m.Name, fmt.Errorf(format, args...)})
 }
@@ -35,13 +35,13 @@ func exists(c store.Conn, query string, args ...any) (bool, error) {
 // freeName returns a name that the member can have here. It removes characters that are not allowed from the name in
 // the other program, and appends a number if that name is taken.
 func (l *movedLoader) freeName(c store.Conn, m *MovedMember) (string, error) {
-	const longest = 40
+	const maxLength = 40
 	name := MovedLine(strings.Map(func(r rune) rune {
 		if strings.ContainsRune("<>\"'&@/\\", r) {
 			return '_'
 		}
 		return r
-	}, m.Name), longest)
+	}, m.Name), maxLength)
 	if len([]rune(name)) < 2 {
 		name = strings.TrimSpace(name + " " + kernel.Itoa(m.ID))
 	}
@@ -57,11 +57,12 @@ func (l *movedLoader) freeName(c store.Conn, m *MovedMember) (string, error) {
 			return "", &MovedError{content.MovedMember, m.ID, m.Name, errors.New("no name is free for the member")}
 		}
 		suffix := fmt.Sprintf(" %d", n)
-		name = text.Normal(string(base[:min(len(base), longest-len(suffix))])) + suffix
+		name = text.Normal(string(base[:min(len(base), maxLength-len(suffix))])) + suffix
 	}
 }
 
-// newMember returns the account to be added for a member.
+// newMember returns the account to be added for a member. It records with changed what differs from the account in the
+// other program.
 func (l *movedLoader) newMember(c store.Conn, m *MovedMember) (add accounts.NewUser, err error) {
 	add = accounts.NewUser{
 		State: m.State, Groups: []string{"registered"}, MayClash: true, Now: l.service.Moment(),
@@ -75,28 +76,40 @@ func (l *movedLoader) newMember(c store.Conn, m *MovedMember) (add accounts.NewU
 	if add.Name != text.Normal(m.Name) {
 		l.changed(m, "the name is taken or not allowed; the member is %q", add.Name)
 	}
-	if m.Email != "" {
-		address, err := accounts.CheckEmail(m.Email)
-		if err != nil {
-			l.changed(m, "the mail address is none, and is left out")
-		} else if found, err := exists(c, "SELECT count(*) FROM board_users WHERE email_key = ?",
-			mailaddress.Key(address)); err != nil {
-			return add, err
-		} else if found {
-			l.changed(m, "another member has the same mail address; it is left out")
-		} else {
-			add.Email = address
-		}
+	if add.Email, err = l.freeEmail(c, m); err != nil {
+		return add, err
 	}
 	if !m.JoinedAt.IsZero() {
 		add.Now = kernel.MomentOf(m.JoinedAt)
 	}
-	if add.Password = m.Hash; m.Hash != "" && !password.Known(m.Hash) {
-		add.Password = ""
-		l.changed(m,
-			"the password is hashed in a way that is not known; the member sets a new one by mail")
+	if m.Hash == "" || password.Known(m.Hash) {
+		add.Password = m.Hash
+	} else {
+		l.changed(m, "the hash of the password has an unknown form; the member must set a new password by mail")
 	}
 	return add, nil
+}
+
+// freeEmail returns the mail address of a member, or an empty string if the address is not valid or another member has
+// it.
+func (l *movedLoader) freeEmail(c store.Conn, m *MovedMember) (string, error) {
+	if m.Email == "" {
+		return "", nil
+	}
+	address, err := accounts.CheckEmail(m.Email)
+	if err != nil {
+		l.changed(m, "the mail address is not valid; it is left out")
+		return "", nil //nolint:nilerr // it is reported
+	}
+	taken, err := exists(c, "SELECT count(*) FROM board_users WHERE email_key = ?", mailaddress.Key(address))
+	if err != nil {
+		return "", err
+	}
+	if taken {
+		l.changed(m, "another member has the same mail address; it is left out")
+		return "", nil
+	}
+	return address, nil
 }
 
 // member adds a member with its profile, and records its new id.
@@ -119,6 +132,7 @@ func (l *movedLoader) member(c store.Conn, m *MovedMember) error {
 	return content.RecordMoved(c, l.program, content.MovedMember, m.ID, id)
 }
 
+// nullMoment converts a time for a nullable column: 0 becomes NULL.
 func nullMoment(moment kernel.Moment) sql.NullInt64 {
 	return sql.NullInt64{Int64: int64(moment), Valid: moment != 0}
 }
@@ -200,6 +214,7 @@ func (l *movedLoader) files() error {
 	return nil
 }
 
+// leaveFile reports that a file is left out.
 func (l *movedLoader) leaveFile(m *MovedFile, why error) {
 	l.LeftOut(&MovedError{content.MovedFile, m.ID, m.Name, why})
 }
@@ -231,10 +246,10 @@ func (l *movedLoader) file(m *MovedFile) (*attachments.Attachment, error) {
 // addFile adds the row of a file whose content is stored. If the file is refused, refused is the reason.
 func (l *movedLoader) addFile(c store.Conn, m *MovedFile, f *attachments.Attachment) (refused string, err error) {
 	if f.Post, err = content.MovedID(c, l.program, content.MovedPost, m.Post); err != nil || f.Post == 0 {
-		return "its post is not there", err
+		return "its post was not imported", err
 	}
 	if f.User, err = content.MovedID(c, l.program, content.MovedMember, m.Author); err != nil || f.User == 0 {
-		return "it is of somebody without an account", err
+		return "its author has no account", err
 	}
 	f.CreatedAt = m.At
 	if err := c.Row("SELECT thread_id FROM board_post_ids WHERE id = ?", f.Post).Scan(&f.Thread); err != nil {

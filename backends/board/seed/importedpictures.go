@@ -50,13 +50,13 @@ func (l *movedLoader) pictures() error {
 	return nil
 }
 
-// picture stores the picture of a member and returns a function that adds its row. add is nil if the picture is
-// refused. In a dry run nothing is stored.
+// picture stores the picture of a member and returns a function that adds its row, given the member's id on the board.
+// add is nil if the picture is refused. In a dry run nothing is stored.
 func (l *movedLoader) picture(m *MovedMember) (add func(c store.Conn, member int64) (bool, error), err error) {
 	refuse := func(why error) { l.LeftOut(&MovedError{"picture", m.ID, m.Name, why}) }
 	image, err := openFile(m.Picture)
 	if err != nil {
-		refuse(errors.New("it is not in the folder"))
+		refuse(errors.New("its file is not in the folder"))
 		return nil, nil //nolint:nilerr // it is reported
 	}
 	defer image.Close() //nolint:errcheck // it was read

@@ -12,9 +12,9 @@ import (
 // lineReader reads a fixture and remembers where its lines end.
 type lineReader struct {
 	from io.Reader
-	read int64   // number of bytes that were read
-	ends []int64 // offsets of line ends after the last offset that was passed to lineOf
-	line int     // number of lines that end before that offset
+	read int64   // how many bytes were read
+	ends []int64 // the offsets of the line ends that follow the last offset that was passed to lineOf
+	line int     // how many lines end before that offset
 }
 
 // Read implements io.Reader.
@@ -47,7 +47,7 @@ func (p place) wrap(err error) error {
 	return fmt.Errorf("line %d, element %d: %w", p.line, p.number, err)
 }
 
-// next reads the next element of the part and updates at to its position. It returns an error if the fixture is not
+// next reads the next element of the part from d and updates the position at. It returns an error if the fixture is not
 // valid JSON there; the rest of the fixture cannot be read then.
 func (sd *seeder) next(d *json.Decoder, at *place) (raw json.RawMessage, err error) {
 	at.number++
@@ -77,8 +77,9 @@ func (sd *seeder) refuse(err error) error {
 	return nil
 }
 
-// load calls add for a range of elements: from is included, to is not. add must add all elements of a range or none. If
-// add fails and Refused is set, load halves the range until it has found the elements to leave out.
+// load calls add for the range of elements from index from up to, but not including, index to. add must add all
+// elements of a range or none. If add fails and Refused is set, load halves the range until it has found the elements
+// to leave out, which it passes to refuse.
 func (sd *seeder) load(from, to int, add func(from, to int) error) error {
 	if from == to {
 		return nil

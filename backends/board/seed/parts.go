@@ -26,7 +26,7 @@ func maskOf(words []string, names map[string]rights.Mask) (mask rights.Mask, err
 		}
 		bit := names[word]
 		if bits.OnesCount64(uint64(bit)) != 1 {
-			return 0, fmt.Errorf("there is no right %q", word)
+			return 0, fmt.Errorf("unknown right or restriction %q", word)
 		}
 		mask |= bit
 	}
@@ -59,7 +59,7 @@ func (sd *seeder) user(c store.Conn, u SeedUser) error {
 		return err
 	}
 	if u.State != "" && !slices.Contains(rights.States, u.State) {
-		return fmt.Errorf("the state %q of %s is none of %s", u.State, u.Name, strings.Join(rights.States, ", "))
+		return fmt.Errorf("%s has the unknown state %q; known states: %s", u.Name, u.State, strings.Join(rights.States, ", "))
 	}
 	var id int64
 	err := c.Row("SELECT id FROM board_users WHERE username_key = ?", text.Fold(u.Name)).Scan(&id)
@@ -95,20 +95,20 @@ func (sd *seeder) user(c store.Conn, u SeedUser) error {
 }
 
 // find returns the id of the row with this name, which statement selects. It returns 0 for an empty name, and an error
-// for a name that does not exist.
-func find(c store.Conn, statement, name string) (id int64, err error) {
+// for a name that does not exist. kind says in that error what the rows are, such as "forum".
+func find(c store.Conn, kind, statement, name string) (id int64, err error) {
 	if name == "" {
 		return 0, nil
 	}
 	if err = c.Row(statement, name).Scan(&id); errors.Is(err, sql.ErrNoRows) {
-		return 0, fmt.Errorf("there is no %q", name)
+		return 0, fmt.Errorf("there is no %s %q", kind, name)
 	}
 	return id, err
 }
 
 // forumNamed returns the id of the forum with this slug, or 0 for an empty slug.
 func forumNamed(c store.Conn, slug string) (int64, error) {
-	return find(c, "SELECT id FROM board_forums WHERE slug = ?", slug)
+	return find(c, "forum", "SELECT id FROM board_forums WHERE slug = ?", slug)
 }
 
 // forum adds a forum, unless a forum with this slug exists.
@@ -117,14 +117,14 @@ func (sd *seeder) forum(c store.Conn, f SeedForum) error {
 	if err != nil {
 		return err
 	}
-	if id, err := forumNamed(c, f.Slug); err == nil && id != 0 {
+	if id, err := forumNamed(c, f.Slug); err == nil && id != 0 { // the forum exists
 		return nil
 	}
 	if f.Type == "" {
 		f.Type = "forum"
 	}
 	if f.Type != "forum" && f.Type != "category" && f.Type != "link" {
-		return fmt.Errorf("type %q is none of forum, category, link", f.Type)
+		return fmt.Errorf("unknown type %q; it must be forum, category or link", f.Type)
 	}
 	add := content.Forum{
 		Parent: parent, Kind: f.Type, Title: f.Title, Slug: f.Slug, Description: f.Description, Open: !f.Closed,
@@ -149,7 +149,7 @@ func (sd *seeder) override(c store.Conn, o SeedOverride) error {
 	if err != nil {
 		return err
 	}
-	group, err := find(c, "SELECT id FROM board_groups WHERE name = ?", o.Group)
+	group, err := find(c, "group", "SELECT id FROM board_groups WHERE name = ?", o.Group)
 	if err != nil {
 		return err
 	}
@@ -173,11 +173,11 @@ func (sd *seeder) moderator(c store.Conn, m SeedModerator) error {
 	if err != nil {
 		return err
 	}
-	user, err := find(c, "SELECT id FROM board_users WHERE username_key = ?", text.Fold(m.User))
+	user, err := find(c, "user", "SELECT id FROM board_users WHERE username_key = ?", text.Fold(m.User))
 	if err != nil {
 		return err
 	}
-	group, err := find(c, "SELECT id FROM board_groups WHERE name = ?", m.Group)
+	group, err := find(c, "group", "SELECT id FROM board_groups WHERE name = ?", m.Group)
 	if err != nil {
 		return err
 	}
@@ -215,8 +215,9 @@ func (sd *seeder) prefix(c store.Conn, p SeedPrefix) error {
 func (sd *seeder) token(c store.Conn, t SeedToken) error {
 	scopes := rights.Scopes
 	if len(t.Scopes) > 0 {
-		if scopes = rights.ScopesOf(t.Scopes); len(scopes) != len(t.Scopes) {
-			return errors.New("there is no such scope")
+		scopes = rights.ScopesOf(t.Scopes)
+		if len(scopes) != len(t.Scopes) {
+			return fmt.Errorf("a scope is unknown or repeated; known scopes: %s", strings.Join(rights.Scopes, ", "))
 		}
 	}
 	text, err := sd.service.accounts.Issue(c, accounts.TokenRequest{User: t.User, Days: t.Days}, t.Name, scopes)

@@ -58,14 +58,14 @@ func New(board *kernel.Server, members *accounts.Service, files *attachments.Ser
 // interrupted fixture is loaded again, loading continues where it ended. A fixture that is loaded completely is not
 // loaded again.
 func (s *Service) LoadFixture(ctx context.Context, from io.Reader, o Options) (tokens []MadeToken, err error) {
-	text := bufio.NewReaderSize(from, SeedHead)
-	head, err := text.Peek(SeedHead)
+	buffered := bufio.NewReaderSize(from, SeedHead)
+	head, err := buffered.Peek(SeedHead)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, kernel.Wrap("the fixture", err)
 	}
 	digest := sha256.Sum256(head)
 	sd := &seeder{
-		service: s, ctx: ctx, Options: o, lines: &lineReader{from: text}, fixture: hex.EncodeToString(digest[:16]),
+		service: s, ctx: ctx, Options: o, lines: &lineReader{from: buffered}, fixture: hex.EncodeToString(digest[:16]),
 		done:  make(map[string]int),
 		users: make(map[string]author), forums: make(map[string]int64), prefixes: make(map[string]int64),
 		tokens: []MadeToken{},
@@ -222,15 +222,15 @@ type seeder struct {
 	service     *Service
 	ctx         context.Context //nolint:containedctx // a seeder is one run
 	lines       *lineReader
-	fixture     string
-	name        string         // name of the part that is being loaded
-	done        map[string]int // how many elements of each part are loaded
-	program     string         // the imported program; empty for a fixture
-	users       map[string]author
-	forums      map[string]int64
-	prefixes    map[string]int64
-	uncommitted []MadeToken // created in the running transaction
-	tokens      []MadeToken // created in committed transactions
+	fixture     string            // identifies the fixture or import in board_seeds
+	name        string            // name of the part that is being loaded
+	done        map[string]int    // how many elements of each part earlier runs have loaded
+	program     string            // the imported program; empty for a fixture
+	users       map[string]author // a cache of members by their names in the fixture
+	forums      map[string]int64  // a cache of ids by slug
+	prefixes    map[string]int64  // a cache of ids by label
+	uncommitted []MadeToken       // created in the running transaction
+	tokens      []MadeToken       // created in committed transactions
 
 	movedForums  map[int64]int64  // new ids by ids in the other program
 	movedAuthors map[int64]author // by ids in the other program
@@ -297,30 +297,34 @@ func (sd *seeder) part(d *json.Decoder, name string) error {
 	return errors.New("there is no such part of a fixture")
 }
 
-// stream reads a JSON array from d and adds its elements in batches.
+// stream reads a JSON array from d, which is the part called name, and adds its elements in batches. It skips elements
+// that earlier runs have loaded.
 func stream[T any](sd *seeder, d *json.Decoder, name string, add func(c store.Conn, element T) error) error {
 	if err := expect(d, '['); err != nil {
 		return err
 	}
-	type ready struct {
+	type decoded struct {
 		place
 		value T
 	}
-	var at place
+	var position place // of the last element that was read
 	for d.More() {
-		var batch []ready
+		var batch []decoded
 		for d.More() && len(batch) < seedBatch {
-			element := ready{place: at}
-			raw, err := sd.next(d, &element.place)
-			if at = element.place; err != nil {
+			raw, err := sd.next(d, &position)
+			if err != nil {
 				return err
 			}
-			if at.number <= sd.done[name] {
+			if position.number <= sd.done[name] {
 				continue
 			}
-			if err := decode(raw, &element.value); err == nil {
+			element := decoded{place: position}
+			err = decode(raw, &element.value)
+			if err == nil {
 				batch = append(batch, element)
-			} else if err := sd.refuse(at.wrap(err)); err != nil {
+				continue
+			}
+			if err := sd.refuse(position.wrap(err)); err != nil {
 				return err
 			}
 		}
@@ -348,7 +352,7 @@ func stream[T any](sd *seeder, d *json.Decoder, name string, add func(c store.Co
 		if err != nil {
 			return err
 		}
-		sd.progress(name, at.number)
+		sd.progress(name, position.number)
 	}
 	return expect(d, ']')
 }

@@ -79,8 +79,10 @@ type fixtureThreads struct {
 	d  *json.Decoder
 }
 
+// more implements threadSource.
 func (f fixtureThreads) more() bool { return f.d.More() }
 
+// next implements threadSource.
 func (f fixtureThreads) next(at *place) (t *SeedThread, refused, err error) {
 	raw, err := f.sd.next(f.d, at)
 	if err != nil || at.number <= f.sd.done[partThreads] {
@@ -112,16 +114,16 @@ func (sd *seeder) loadThreads(from threadSource) error {
 	var reader sync.WaitGroup
 	reader.Go(func() {
 		defer close(batches)
-		var at place
+		var position place
 		for from.more() {
-			b := sd.readThreads(from, at)
-			at = b.last
+			batch := sd.readThreads(from, position)
+			position = batch.last
 			select {
-			case batches <- b:
+			case batches <- batch:
 			case <-stop:
 				return
 			}
-			if b.err != nil {
+			if batch.err != nil {
 				return
 			}
 		}
@@ -129,23 +131,23 @@ func (sd *seeder) loadThreads(from threadSource) error {
 	defer reader.Wait()
 	defer close(stop)
 	posts := 0
-	for b := range batches {
-		for _, err := range b.refused {
+	for batch := range batches {
+		for _, err := range batch.refused {
 			if err := sd.refuse(err); err != nil {
 				return err
 			}
 		}
-		if len(b.threads) > 0 {
-			n, err := sd.writeThreads(b.threads)
+		if len(batch.threads) > 0 {
+			n, err := sd.writeThreads(batch.threads)
 			if err != nil {
 				return err
 			}
 			posts += n
-			sd.progress(partThreads, b.last.number)
+			sd.progress(partThreads, batch.last.number)
 			sd.progress("posts", posts)
 		}
-		if b.err != nil {
-			return b.err
+		if batch.err != nil {
+			return batch.err
 		}
 	}
 	return nil
@@ -168,6 +170,7 @@ func (sd *seeder) writeThreads(threads []readyThread) (posts int, err error) {
 	return posts, err
 }
 
+// countPosts returns the number of all posts of threads.
 func countPosts(threads []readyThread) (n int) {
 	for i := range threads {
 		n += len(threads[i].posts)
@@ -175,8 +178,8 @@ func countPosts(threads []readyThread) (n int) {
 	return n
 }
 
-// readThreads reads and prepares the batch of threads that follows the position at. It skips threads that earlier runs
-// have loaded.
+// readThreads reads the batch of threads that follows the position at, and prepares them in parallel. It skips threads
+// that earlier runs have loaded.
 func (sd *seeder) readThreads(from threadSource, at place) (b threadBatch) {
 	b.last = at
 	for posts := 0; from.more() && len(b.threads) < SeedThreads && posts < seedPosts; {
@@ -194,13 +197,13 @@ func (sd *seeder) readThreads(from threadSource, at place) (b threadBatch) {
 		b.threads = append(b.threads, readyThread{SeedThread: *t, place: b.last})
 		posts += len(t.Posts)
 	}
-	failed := make([]error, len(b.threads))
+	errs := make([]error, len(b.threads)) // why threads are refused
 	var workers sync.WaitGroup
 	next := make(chan int)
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for i := range next {
-				failed[i] = b.threads[i].prepare(sd.service.Moment())
+				errs[i] = b.threads[i].prepare(sd.service.Moment())
 			}
 		})
 	}
@@ -211,8 +214,8 @@ func (sd *seeder) readThreads(from threadSource, at place) (b threadBatch) {
 	workers.Wait()
 	valid := b.threads[:0]
 	for i := range b.threads {
-		if failed[i] != nil {
-			b.refused = append(b.refused, b.threads[i].wrap(failed[i]))
+		if errs[i] != nil {
+			b.refused = append(b.refused, b.threads[i].wrap(errs[i]))
 			continue
 		}
 		valid = append(valid, b.threads[i])
@@ -254,9 +257,9 @@ func (t *readyThread) prepare(now kernel.Moment) (err error) {
 func preparePost(sp SeedPost, check func(string) (string, error), now kernel.Moment) (p readyPost, err error) {
 	switch {
 	case sp.Moved == 0 && (sp.Author == "") == (sp.Guest == ""):
-		return p, errors.New("it has an author or a guest")
+		return p, errors.New("it must have either an author or a guest")
 	case utf8.RuneCountInString(sp.Guest) > 40 || !text.IsLine(sp.Guest+sp.EditedBy+sp.EditReason):
-		return p, errors.New("a name has 40 characters, and neither it nor a reason has control characters")
+		return p, errors.New("a name has at most 40 characters, and names and reasons have no control characters")
 	}
 	if sp.Message, err = check(sp.Message); err != nil {
 		return p, err
@@ -268,7 +271,7 @@ func preparePost(sp SeedPost, check func(string) (string, error), now kernel.Mom
 	word := cmp.Or(sp.Visibility, rights.VisibilityNames[rights.Visible])
 	p.visibility = int64(slices.Index(rights.VisibilityNames[:], word))
 	if p.visibility < 0 {
-		return p, fmt.Errorf("there is no visibility %q", word)
+		return p, fmt.Errorf("unknown visibility %q", word)
 	}
 	return p, nil
 }
@@ -279,6 +282,7 @@ func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
 	if err != nil {
 		return err
 	}
+	// ids are the ids of the posts of the current thread and of those that follow it.
 	ids, err := reserve(c, "board_post_ids", countPosts(list))
 	if err != nil {
 		return err
@@ -330,6 +334,7 @@ func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
 			edits := kernel.Bool(!p.EditedAt.IsZero())
 			if p.Moved != 0 {
 				moved.add(sd.program, content.MovedPost, p.Moved, ids[n])
+				// Old URLs with the number of a post need a row only if the number has changed.
 				if place := content.MovedPlaceID(t.Moved.ID, p.MovedNumber); place != 0 && p.MovedNumber != int64(n+1) {
 					moved.add(sd.program, content.MovedPlace, place, ids[n])
 				}
@@ -373,7 +378,7 @@ func countPost(t *content.Thread, p *readyPost, id int64, n int, a author) {
 	if n == 0 {
 		t.Author, t.AuthorName, t.Created = a.id, a.name, p.created
 	}
-	if n > 0 && p.visibility != rights.Visible {
+	if n > 0 && p.visibility != rights.Visible { // a hidden reply is not counted
 		return
 	}
 	t.Replies += int64(kernel.Bool(n > 0))
@@ -409,7 +414,7 @@ func (sd *seeder) prefixID(c store.Conn, label string) (int64, error) {
 	if id := sd.prefixes[label]; id != 0 {
 		return id, nil
 	}
-	id, err := find(c, "SELECT id FROM board_prefixes WHERE label = ?", label)
+	id, err := find(c, "prefix", "SELECT id FROM board_prefixes WHERE label = ?", label)
 	sd.prefixes[label] = id
 	return id, err
 }
@@ -422,16 +427,17 @@ func (sd *seeder) author(c store.Conn, p SeedPost) (author, error) {
 	if p.Guest != "" {
 		return author{name: p.Guest}, nil
 	}
-	if by, ok := sd.users[p.Author]; ok {
-		return by, nil
+	if member, ok := sd.users[p.Author]; ok {
+		return member, nil
 	}
-	var by author
-	err := c.Row("SELECT id, username FROM board_users WHERE username_key = ?", text.Fold(p.Author)).Scan(&by.id, &by.name)
+	var member author
+	err := c.Row("SELECT id, username FROM board_users WHERE username_key = ?", text.Fold(p.Author)).
+		Scan(&member.id, &member.name)
 	if errors.Is(err, sql.ErrNoRows) {
-		return by, fmt.Errorf("there is no user %q", p.Author)
+		return member, fmt.Errorf("there is no user %q", p.Author)
 	}
 	if err == nil {
-		sd.users[p.Author] = by
+		sd.users[p.Author] = member
 	}
-	return by, err
+	return member, err
 }

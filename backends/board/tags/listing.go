@@ -66,7 +66,7 @@ func (s *Service) Of(ctx context.Context, threads ...content.ThreadInfo) (tags m
 type Page struct {
 	Tag     Tag
 	Threads []content.ThreadInfo
-	First   bool
+	First   bool   // this is the first page
 	Next    string // the cursor of the next page; empty on the last one
 }
 
@@ -80,7 +80,7 @@ type Page struct {
 func (s *Service) Threads(
 	ctx context.Context, a *rights.Actor, tag int64, after string, limit int,
 ) (page Page, err error) {
-	from, err := s.posts.ReadCursor(-tag, after)
+	from, err := s.posts.ReadCursor(-tag, after) // negative numbers are free for lists other than those of forums
 	if err != nil {
 		return page, err
 	}
@@ -103,7 +103,8 @@ func (s *Service) Threads(
 	return page, err
 }
 
-// readVisible returns up to limit threads with a tag that the actor may see, and the cursor of the next page.
+// readVisible returns up to limit threads with a tag that the actor may see, beginning after position, and the cursor
+// of the next page.
 func (s *Service) readVisible(
 	c store.Conn, a *rights.Actor, tag int64, position posts.Position, limit int,
 ) (threads []*content.Thread, next string, err error) {

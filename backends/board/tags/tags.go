@@ -47,6 +47,7 @@ type Tag struct {
 // Slug returns the tag's name in the form that URLs contain.
 func (t Tag) Slug() string { return text.Slug(t.Name, kernel.MaxSlug) }
 
+// scan reads a tag from a row with its id and name.
 func scan(r store.Row) (t Tag, err error) { return t, r.Scan(&t.ID, &t.Name) }
 
 // Split splits the texts of a form's fields at commas and returns the names in them.
@@ -59,12 +60,18 @@ func Split(texts []string) (names []string) {
 	return names
 }
 
-// check normalizes the name of a tag. It returns an error of Invalid for the field if the name is not valid.
+// isName reports whether a normalized text can be the name of a tag.
+func isName(name string) bool {
+	n := utf8.RuneCountInString(name)
+	return n >= 1 && n <= maxName && text.IsLine(name) && !strings.Contains(name, ",")
+}
+
+// check returns the normalized name of a tag. It returns an error of Invalid for the field if the name is not valid.
 func check(a *rights.Actor, field, name string) (string, error) {
 	name = text.Normal(name)
 	words := a.Rights.Access.Words
-	switch n := utf8.RuneCountInString(name); {
-	case n < 1 || n > maxName || !text.IsLine(name) || strings.Contains(name, ","):
+	switch {
+	case !isName(name):
 		return "", kernel.Invalid(field, "length", "a tag has 1 to 30 characters, in one line and without a comma")
 	case words.Holds(name) || words.Replace(name) != name:
 		return "", kernel.Invalid(field, "word_filter", "the tag "+name+" is not allowed here")
@@ -72,7 +79,8 @@ func check(a *rights.Actor, field, name string) (string, error) {
 	return name, nil
 }
 
-// Put replaces the tags of a thread, in the transaction of another change. Names that differ only by case count once.
+// Put replaces the tags of a thread by the tags with these names, in the transaction of another change. Names that
+// differ only by case count once. Put returns an error of Invalid if a name is not allowed or there are too many.
 func (s *Service) Put(c store.Conn, a *rights.Actor, t *content.Thread, names []string) error {
 	var ids []int64
 	for _, name := range names {
@@ -114,6 +122,7 @@ func find(c store.Conn, a *rights.Actor, name string) (id int64, err error) {
 	return add(c, name)
 }
 
+// add adds a tag with this name and returns its id. If there is such a tag already, it returns the id of that tag.
 func add(c store.Conn, name string) (id int64, err error) {
 	var count int
 	if err := c.Row("SELECT count(*) FROM board_tags").Scan(&count); err != nil {
@@ -132,7 +141,7 @@ func add(c store.Conn, name string) (id int64, err error) {
 func Import(c store.Conn, thread int64, names []string) error {
 	for _, name := range names[:min(len(names), MaxOfThread)] {
 		name = text.Normal(name)
-		if n := utf8.RuneCountInString(name); n < 1 || n > maxName || !text.IsLine(name) || strings.Contains(name, ",") {
+		if !isName(name) {
 			continue
 		}
 		id, err := add(c, name)

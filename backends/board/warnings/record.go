@@ -38,7 +38,7 @@ type Record struct {
 func Moderates(a *rights.Actor) bool { return a.User != nil && a.MayAnywhere(rights.ContentApprove) }
 
 // check returns an error unless the actor may see and change the record of a member. Members never see their own
-// records.
+// records, even if they are moderators.
 func check(c store.Conn, a *rights.Actor, member int64) error {
 	if !Moderates(a) || a.Owns(member) {
 		return kernel.NotFound()
@@ -79,7 +79,7 @@ func (s *Service) Of(ctx context.Context, a *rights.Actor, member int64) (Record
 	})
 }
 
-// AddNote adds a note about a member.
+// AddNote adds a note about a member. The actor must be allowed to see the member's record.
 func (s *Service) AddNote(ctx context.Context, a *rights.Actor, member int64, message string) error {
 	message = text.Normal(message)
 	return s.Write(ctx, func(c store.Conn) error {
@@ -128,7 +128,8 @@ func (s *Service) DeleteNote(ctx context.Context, a *rights.Actor, member, id in
 	})
 }
 
-// RemovePicture removes the picture of a member.
+// RemovePicture removes the picture of a member. It does nothing if the member has none. The actor must be allowed to
+// see the member's record.
 func (s *Service) RemovePicture(ctx context.Context, a *rights.Actor, member int64) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		if err := check(c, a, member); err != nil {
@@ -145,8 +146,8 @@ func (s *Service) RemovePicture(ctx context.Context, a *rights.Actor, member int
 	})
 }
 
-// log logs a change of a note or picture, without the note's text: administrators, who read the log, can look up the
-// note.
+// log logs a change of a note about a member or of the member's picture. It does not log the note's text, since
+// administrators, who read the log, can look up the note.
 func (s *Service) log(c store.Conn, a *rights.Actor, action string, member int64) error {
 	var name string
 	if err := c.Row("SELECT username FROM board_users WHERE id = ?", member).Scan(&name); err != nil {

@@ -38,7 +38,8 @@ const (
 // Warning is a warning to a member for a post.
 type Warning struct {
 	ID, Member, Post, Forum int64
-	ActorName, Reason       string
+	ActorName               string // the moderator
+	Reason                  string
 	Points                  int64
 	Created                 kernel.Moment
 	Expires                 kernel.Moment // 0: never
@@ -108,9 +109,10 @@ func (s *Service) Warn(ctx context.Context, a *rights.Actor, request Request) (w
 		if err := s.MayWarn(c, a, t, p); err != nil {
 			return err
 		}
-		var suspended kernel.Moment
+		// The row of the member is locked, so that concurrent warnings are all counted.
+		var suspendedUntil kernel.Moment
 		if err := c.Row("SELECT COALESCE(suspended_until, 0) FROM board_users WHERE id = ?"+c.Lock(),
-			p.Author).Scan(&suspended); err != nil {
+			p.Author).Scan(&suspendedUntil); err != nil {
 			return err
 		}
 		now := s.Moment()
@@ -130,7 +132,7 @@ func (s *Service) Warn(ctx context.Context, a *rights.Actor, request Request) (w
 		if err != nil {
 			return err
 		}
-		if err := s.suspend(c, a, &w, points, suspended); err != nil {
+		if err := s.suspend(c, a, &w, points, suspendedUntil); err != nil {
 			return err
 		}
 		if err := s.rights.Logged(c, a, "member.warn", rights.ContentApprove, w.Forum, t.ID, w.Post,
@@ -144,8 +146,9 @@ func (s *Service) Warn(ctx context.Context, a *rights.Actor, request Request) (w
 	return w, err
 }
 
-// updateModeratedUntil sets the time until which all posts of a member are held because of warnings. It returns the sum
-// of the points that count.
+// updateModeratedUntil sets the time until which all posts of a member are held because of warnings: the time at which
+// so many warnings have expired that the sum of the others is below the limit. It returns the sum of the points that
+// count now.
 func (s *Service) updateModeratedUntil(c store.Conn, a *rights.Actor, member int64) (points int64, err error) {
 	now, limit := s.Moment(), a.Rights.Settings.WarningHold
 	list, err := readWarnings(c, member)
@@ -161,21 +164,28 @@ func (s *Service) updateModeratedUntil(c store.Conn, a *rights.Actor, member int
 		points += list[i].Points
 	}
 	kernel.SortBy(list, func(w Warning) int64 { return int64(w.Expires) })
-	var until kernel.Moment
-	for left, i := points, 0; limit > 0 && left >= limit; i++ {
-		left -= list[i].Points
-		until = list[i].Expires
+	var until kernel.Moment // 0 if the points are below the limit now
+	if limit > 0 {
+		remaining := points
+		for _, w := range list {
+			if remaining < limit {
+				break
+			}
+			remaining -= w.Points
+			until = w.Expires
+		}
 	}
 	_, err = c.Exec("UPDATE board_users SET moderated_until = ? WHERE id = ?", until, member)
 	return points, err
 }
 
-// suspend suspends the member if points reach the limit for a suspension. suspended is the end of the member's current
-// suspension, which suspend does not shorten.
-func (s *Service) suspend(c store.Conn, a *rights.Actor, w *Warning, points int64, suspended kernel.Moment) error {
+// suspend suspends the member after the new warning w if points, the sum of the member's points, reach the limit for a
+// suspension. current is the end of the member's current suspension, which suspend does not shorten, or 0. suspend sets
+// w.Suspended.
+func (s *Service) suspend(c store.Conn, a *rights.Actor, w *Warning, points int64, current kernel.Moment) error {
 	set := a.Rights.Settings
 	until := s.Moment().Add(time.Duration(set.WarningSuspendDays) * 24 * time.Hour)
-	if set.WarningSuspend == 0 || w.Points == 0 || points < set.WarningSuspend || suspended >= until {
+	if set.WarningSuspend == 0 || w.Points == 0 || points < set.WarningSuspend || current >= until {
 		return nil
 	}
 	w.Suspended = until
@@ -237,15 +247,17 @@ func (s *Service) Own(ctx context.Context, a *rights.Actor) ([]Warning, error) {
 	})
 }
 
+// columns lists the columns of board_warnings w that scan reads.
 const columns = "w.id, w.user_id, w.post_id, w.forum_id, w.actor_name, w.reason, w.points, w.created_at, w.expires_at," +
 	" w.suspended_to, w.withdrawn_at, w.withdrawn_by"
 
+// scan reads a warning from a row with columns.
 func scan(r store.Row) (w Warning, err error) {
 	return w, r.Scan(&w.ID, &w.Member, &w.Post, &w.Forum, &w.ActorName, &w.Reason, &w.Points, &w.Created, &w.Expires,
 		&w.Suspended, &w.Withdrawn, &w.WithdrawnBy)
 }
 
-// readWarnings reads the newest warnings of a member.
+// readWarnings reads the newest maxRows warnings of a member.
 func readWarnings(c store.Conn, member int64) ([]Warning, error) {
 	return store.List(c, scan, "SELECT "+columns+" FROM board_warnings w WHERE w.user_id = ? ORDER BY w.id DESC"+
 		content.Limit(c.Dialect()), member, maxRows)

@@ -10,12 +10,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 )
 
+// account shows the member's profile with a form to change it.
 func (c *call) account() error {
 	u := c.actor.User
 	return c.showAccount(nil, accounts.Profile{Title: u.Title, Bio: u.Bio, TimeZone: u.TimeZone})
 }
 
-// showAccount shows the form with the profile. refusal is the error of a form that was refused, or nil.
+// showAccount shows the profile form with the values of form. refusal is the reason why the sent form was refused, or
+// nil.
 func (c *call) showAccount(refusal error, form accounts.Profile) error {
 	if err := c.faceOf(c.actor.ID()); err != nil {
 		return err
@@ -23,6 +25,7 @@ func (c *call) showAccount(refusal error, form accounts.Profile) error {
 	return c.ShowForm(refusal, "account", c.T("Profile"), form)
 }
 
+// saveProfile saves the member's profile, or shows the form again with the reason why it was refused.
 func (c *call) saveProfile() error {
 	form := accounts.Profile{Title: c.Form.Text("title"), Bio: c.Form.Text("bio"), TimeZone: c.Form.Text("timeZone")}
 	if err := c.Accounts.SetProfile(c.Context(), c.actor, form); err != nil {
@@ -45,8 +48,10 @@ func (c *call) chooseLanguage() error {
 	return c.Redirect("/account", c.T("The language is saved."))
 }
 
+// askPassword shows the form to change the password.
 func (c *call) askPassword() error { return c.Show("password", c.T("Password"), nil) }
 
+// savePassword changes the password and signs the member out in all other browsers.
 func (c *call) savePassword() error {
 	cookie, err := c.Accounts.SetPassword(c.Context(), c.actor, c.Form.Text("current"), c.Form.Text("password"),
 		c.address())
@@ -60,17 +65,20 @@ func (c *call) savePassword() error {
 // tokensPage lists the tokens of a member, with a form to create a token.
 type tokensPage struct {
 	Tokens []accounts.TokenInfo
-	May    bool // may make tokens
-	All    []string
+	May    bool     // the member may create tokens
+	All    []string // all scopes
+	Made   string   // the new token, which is shown only once; empty if none was created
+
+	// These fields are the contents of the form.
 	Name   string
 	Scopes []string
 	Days   int64
-	Made   string // shown once
 }
 
 // Has reports whether the checkbox of a scope is ticked.
 func (p tokensPage) Has(scope string) bool { return slices.Contains(p.Scopes, scope) }
 
+// tokensPage returns the page with an empty form.
 func (c *call) tokensPage() (tokensPage, error) {
 	list, err := c.Accounts.OwnTokens(c.Context(), c.actor)
 	return tokensPage{
@@ -79,11 +87,13 @@ func (c *call) tokensPage() (tokensPage, error) {
 	}, err
 }
 
+// tokens lists the member's API tokens, with a form to create one.
 func (c *call) tokens() error {
 	page, err := c.tokensPage()
 	return c.ThenShow(err, "tokens", c.T("Tokens"), page)
 }
 
+// issueToken creates a token and shows it.
 func (c *call) issueToken() error {
 	days := c.Form.Number("days")
 	if err := c.Form.Err(); err != nil {
@@ -106,6 +116,7 @@ func (c *call) issueToken() error {
 	return c.Show("tokens", c.T("Tokens"), page)
 }
 
+// revokeToken revokes one of the member's API tokens.
 func (c *call) revokeToken() error {
 	return c.Then(c.Accounts.RevokeOwnToken(c.Context(), c.actor, c.ID("tokenId")), "/account/tokens",
 		c.T("The token was revoked."))
@@ -115,11 +126,12 @@ func (c *call) revokeToken() error {
 type subscriptionsPage struct {
 	List   []api.SubscriptionInfo
 	Forums []following.FollowedForum
-	Modes  []string
+	Modes  []string // the modes to choose from
 	Mail   accounts.MailAddress
 	digestForm
 }
 
+// subscriptions lists what the member follows, with the settings for mails.
 func (c *call) subscriptions() error {
 	list, err := c.Following.Subscriptions(c.Context(), c.actor)
 	if err != nil {
@@ -144,12 +156,13 @@ func (c *call) subscriptions() error {
 // notificationsPage lists the notifications of a member.
 type notificationsPage struct {
 	List    []following.Notification
-	Newest  int64
-	Older   int64
-	First   bool
-	Notices bool // the member is notified of reactions and answers
+	Newest  int64 // the newest notification; 0 on later pages
+	Older   int64 // the notification after which the next page begins; 0 on the last page
+	First   bool  // this is the first page
+	Notices bool  // the member is notified of reactions and answers
 }
 
+// notifications lists the member's notifications.
 func (c *call) notifications() error {
 	after := c.Query.Number("after")
 	list, next, err := c.Following.Notifications(c.Context(), c.actor, after, postsPerPage)
@@ -164,6 +177,7 @@ func (c *call) notifications() error {
 	return c.ThenShow(err, "notifications", c.T("Notifications"), page)
 }
 
+// readNotifications marks the notifications up to the newest one on the page as read.
 func (c *call) readNotifications() error {
 	upTo := c.Form.Number("upTo")
 	if err := c.Form.Err(); err != nil {

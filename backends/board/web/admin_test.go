@@ -130,7 +130,7 @@ func TestAdministration(t *testing.T) {
 		p.Send("/admin/forums/new", "title", "", "type", "forum", "parent", "0").Want(422)
 		p.Send("/admin/forums/new", "title", "Away", "type", "link", "parent", "0", "link_url", "javascript:x").Want(422, `id="link_url-problem"`, `value="Away"`)
 		p = p.Send("/admin/forums/new", "title", "Café <b>", "type", "forum", "parent", itoa(s.forum("root")), "open", "1", "allow_threads", "1", "allow_replies", "1", "flood_seconds", "7", "max_words", "50").
-			Want(200, "Café &lt;b&gt;", "The forum is made")
+			Want(200, "Café &lt;b&gt;", "The forum is created")
 		cafe := s.forum("cafe-b")
 		edit := at("/admin/forums/%d", cafe)
 		p = p.Get(edit).Want(200, `value="7"`, `value="50"`)
@@ -141,7 +141,7 @@ func TestAdministration(t *testing.T) {
 			p.Send(at("/admin/forums/%d/shift", cafe), "to", "up").Want(200)
 		}
 		p.Send(at("/admin/forums/%d", s.forum("public")), "do", "delete", "sure", "1").Want(409, "has threads")
-		p.Send(edit, "do", "delete").Want(200, "Delete Café", "For ever.")
+		p.Send(edit, "do", "delete").Want(200, "Delete Café", "This cannot be undone.")
 		p.Send(edit, "do", "delete", "sure", "1").Want(200, "Café was deleted.").Lacks(">Café<")
 
 		// The matrix: a forum becomes private, and public again.
@@ -188,7 +188,7 @@ func TestAdministration(t *testing.T) {
 		p = p.Send(one, "do", "unsuspend").Want(200).Lacks("reads only until")
 		p = p.Send(one, "do", "ban", "sure", "1", "date", "2026-03-01").Want(200, "until", "2 Mar 2026")
 		bob.Get("/account").Want(200, "<h1>Sign in</h1>") // signed out
-		p = p.Send(one, "do", "unban").Want(200, "bob was let in again.")
+		p = p.Send(one, "do", "unban").Want(200, "bob was unbanned.")
 		p.Send(one, "do", "password").Want(200, "The present password ends")
 		p = p.Send(one, "do", "password", "sure", "1").Want(200, "shown only once")
 		password := regexp.MustCompile(`class="secret">([^<]+)<`).FindStringSubmatch(p.Text)[1]
@@ -204,13 +204,13 @@ func TestAdministration(t *testing.T) {
 		p = b.Get(one)
 		p.Send(one, "do", "nothing").Want(400)
 		p = b.Get("/admin").Want(200, "Members waiting for approval", ">awaiting<")
-		p.Send("/admin/members?state=awaiting", "one", at("approve %d awaiting", s.user("awaiting"))).Want(200, "awaiting was let in.", "No member is found")
+		p.Send("/admin/members?state=awaiting", "one", at("approve %d awaiting", s.user("awaiting"))).Want(200, "awaiting was approved.", "No member is found")
 		// Several members at once: each refusal is shown beside its member.
 		several := []string{"row", itoa(s.user("eve")) + " eve", "row", itoa(s.user("ada")) + " ada", "row", itoa(s.user("mod")) + " mod"}
 		p = b.Get("/admin/members").Want(200, "Tick eve", "Ban…")
 		p.Send("/admin/members", append(several, "do", "ban")...).Want(200, "<li>eve</li>", "<li>ada</li>", `min="2026-01-02"`)
 		p = p.Send("/admin/members", append(several, "do", "ban", "sure", "1", "days", "1")...).Want(409, "2 of 3 members were banned and signed out.", "Ada: you cannot ban yourself")
-		p.Send("/admin/members?state=banned", "do", "unban", "row", itoa(s.user("eve"))+" eve", "row", itoa(s.user("mod"))+" mod").Want(200, "2 members were let in again.").Lacks(">eve<")
+		p.Send("/admin/members?state=banned", "do", "unban", "row", itoa(s.user("eve"))+" eve", "row", itoa(s.user("mod"))+" mod").Want(200, "2 members were unbanned.").Lacks(">eve<")
 		self := at("/admin/members/%d", s.user("ada"))
 		p = p.Get(self).Want(200).Lacks(`value="ban"`, `value="delete"`)
 		p.Send(self, "do", "delete", "sure", "1").Want(409)
@@ -238,7 +238,7 @@ func TestAdministration(t *testing.T) {
 		one = at("/admin/prefixes/%d", solved)
 		p.Get(one).Want(200, "Prefix Solved", at(`value="%d" checked`, public))
 		p = p.Send(one, "label", "Solved", "position", "1").Want(200, "0 forums")
-		p.Send("/admin/prefixes", "one", at("delete %d Solved", solved)).Want(200, "Threads lose them.")
+		p.Send("/admin/prefixes", "one", at("delete %d Solved", solved)).Want(200, "They are removed from all threads.")
 		p.Send("/admin/prefixes", "do", "delete", "sure", "1", "row", itoa(solved)+" Solved").Want(200, "Solved was deleted.").Lacks("Solved<")
 		p = b.Get("/admin/words").Want(200, "No word is filtered")
 		p.Send("/admin/words/new", "pattern", "x", "action", "replace").Want(422, `id="pattern-problem"`)
@@ -320,7 +320,7 @@ func TestModeration(t *testing.T) {
 		}
 		s.guest().Get(thread).Want(200, "held number one").Lacks("held number two")
 		// Another moderator has already settled the post.
-		p.Send("/moderation", "post", itoa(first), "do", "reject").Want(200, "0 posts rejected. 1 was settled by somebody else.")
+		p.Send("/moderation", "post", itoa(first), "do", "reject").Want(200, "0 posts rejected. 1 was already decided by another moderator.")
 		p.Send("/moderation", "do", "approve", "which", "ticked").Want(200, "Nothing was ticked.")
 		p.Send("/moderation", "post", itoa(second), "do", "burn").Want(400)
 		p.Send("/moderation", "post", itoa(second), "do", "reject", "reason", strings.Repeat("x", 201)).Want(422)
@@ -343,7 +343,7 @@ func TestModeration(t *testing.T) {
 		edit := at("/threads/%d/posts/%d/edit", s.thread("Open thread"), five)
 		eve.Get(edit).Send(edit, "message", "BUY number six").Want(200)
 		for _, do := range []string{"approve", "reject"} {
-			p = p.Send("/moderation", "seen", seen, "post", itoa(five), "do", do).Want(200, "0 posts "+do[:6], "1 was changed since you saw it", "BUY number six")
+			p = p.Send("/moderation", "seen", seen, "post", itoa(five), "do", do).Want(200, "0 posts "+do[:6], "1 has changed since you saw it", "BUY number six")
 		}
 		p.Send("/moderation", "seen", p.Hidden("seen"), "post", itoa(five), "do", "reject").Want(200, "1 post rejected.")
 		// Members cannot approve or reject.

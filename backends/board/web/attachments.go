@@ -32,11 +32,12 @@ type attachmentsPage struct {
 	Post    posts.PostView
 	Thread  content.ThreadInfo
 	List    []attachments.Attachment
-	Accept  string
-	Largest int64 // bytes
-	Max     int64
+	Accept  string // the allowed extensions, as the attribute of an input
+	Largest int64  // the size limit of a file, in bytes
+	Max     int64  // the number of files that a post can have
 }
 
+// attachmentsPage returns the page of the post in the path.
 func (c *call) attachmentsPage() (page attachmentsPage, err error) {
 	if page.Post, page.Thread, err = c.post(); err != nil {
 		return page, err
@@ -47,11 +48,13 @@ func (c *call) attachmentsPage() (page attachmentsPage, err error) {
 	return page, err
 }
 
+// attachments lists the files of the post in the path.
 func (c *call) attachments() error {
 	page, err := c.attachmentsPage()
 	return c.ThenShow(err, "attachments", c.T("Files"), page)
 }
 
+// attach adds the file of the form to the post.
 func (c *call) attach() error {
 	page, err := c.attachmentsPage()
 	if err != nil {
@@ -67,7 +70,7 @@ func (c *call) attach() error {
 	return c.Redirect(attachmentsPath(page.Thread.ID, page.Post.ID), c.T("The file is attached."))
 }
 
-// file returns the part of a multipart form that contains the file.
+// file returns the first part of a multipart form, which must be the file.
 func (c *call) file() (*multipart.Part, error) {
 	reader, err := c.Parts()
 	if err != nil {
@@ -80,6 +83,7 @@ func (c *call) file() (*multipart.Part, error) {
 	return file, nil
 }
 
+// detach removes a file from the post.
 func (c *call) detach() error {
 	page, err := c.attachmentsPage()
 	if err != nil {
@@ -91,10 +95,12 @@ func (c *call) detach() error {
 	return c.Redirect(attachmentsPath(page.Thread.ID, page.Post.ID), c.T("The file is removed."))
 }
 
+// attachmentsPath returns the path of the page with the files of a post.
 func attachmentsPath(thread, post int64) string {
 	return "/threads/" + itoa(thread) + "/posts/" + itoa(post) + "/attachments"
 }
 
+// download serves a file of a post by the file's id.
 func (c *call) download() error {
 	f, err := c.Posts.Attachment(c.Context(), c.actor, c.ID("attachmentId"))
 	if err != nil {
@@ -103,6 +109,7 @@ func (c *call) download() error {
 	return c.serveFile(f)
 }
 
+// serveFile sends the content of a file.
 func (c *call) serveFile(f *attachments.Attachment) error {
 	content, err := c.Attachments.Download(c.Context(), f)
 	if err != nil {
@@ -118,13 +125,13 @@ const maxEnclosed = attachments.Largest + pages.MaxForm
 // enclosed holds the files of a post that is being written. A browser forgets the chosen files when a form is shown
 // again, so the form lists their names.
 type enclosed struct {
-	Attach  bool
-	Accept  string
-	Largest int64 // bytes
-	Max     int64
-	Chosen  []string
+	Attach  bool     // the actor may attach files
+	Accept  string   // the allowed extensions, as the attribute of an input
+	Largest int64    // the size limit of a file, in bytes
+	Max     int64    // the number of files that a post can have
+	Chosen  []string // the names of the sent files
 
-	form     *multipart.Form
+	form     *multipart.Form // nil if the form has no files
 	received []*attachments.Received
 }
 
@@ -137,9 +144,9 @@ func (c *call) enclosed(forum int64) enclosed {
 	}
 }
 
-// readEnclosed reads a form that may have files; a form without files has been read before. refusal is the reason why
-// the member may not post, or nil. With a refusal, it accepts only the text, which is shown again together with the
-// reason.
+// readEnclosed reads a form that may have files; it does nothing for a form without files, which has been read before.
+// refusal is the reason why the member may not post, or nil. With a refusal, readEnclosed accepts only the text, which
+// is shown again together with the reason.
 func (c *call) readEnclosed(e *enclosed, refusal error) (err error) {
 	if !c.Uploads() {
 		return nil
@@ -158,7 +165,8 @@ func (c *call) readEnclosed(e *enclosed, refusal error) (err error) {
 	return nil
 }
 
-// receive receives and checks the files of the form before the post is written.
+// receive receives and checks the files of the form before the post is written. It returns an error for the form if a
+// file is refused.
 func (c *call) receive(e *enclosed) error {
 	if e.form == nil {
 		return nil
@@ -185,6 +193,7 @@ func (c *call) receive(e *enclosed) error {
 	return nil
 }
 
+// fileProblem returns a 422 error about the files of a form.
 func fileProblem(message string) error {
 	return &apierror.Error{
 		Status: http.StatusUnprocessableEntity, Code: "validation_failed", Message: message,

@@ -39,7 +39,7 @@ func TestAvatars(t *testing.T) {
 			}
 		}
 		sendFile(account, "/account/picture", "wrong", "me.png", imagetest.Picture(t, "png", 8, 8)).Want(403)
-		sendFile(account, "/account/picture", token, "me.png", imagetest.Picture(t, "png", 8, 8)).Want(200, "The picture is yours", "Remove the picture")
+		sendFile(account, "/account/picture", token, "me.png", imagetest.Picture(t, "png", 8, 8)).Want(200, "The picture is saved", "Remove the picture")
 		sendFile(account, "/account/picture", token, "me.png", imagetest.Picture(t, "png", 9, 8)).Want(422, "wait a minute")
 
 		guest := s.guest()

@@ -41,8 +41,8 @@ func (c *call) quotes(thread int64) (string, error) {
 	return quotes.String(), nil
 }
 
-// saveDraft saves a draft. If that is refused, it shows the form again, with the template name and the page title. The
-// form's script gets a response without a page.
+// saveDraft saves a draft and redirects to its form. If the draft is refused, saveDraft shows form again, with the
+// template name and the page title. The form's script, which saves drafts in the background, gets an empty response.
 func (c *call) saveDraft(d drafts.Draft, name, title string, form any) error {
 	err := c.Drafts.Save(c.Context(), c.actor, d)
 	switch {
@@ -55,7 +55,7 @@ func (c *call) saveDraft(d drafts.Draft, name, title string, form any) error {
 	return c.Redirect(d.Path(), c.T("The draft is saved. You find it here and under Drafts in your account."))
 }
 
-// draftMessage saves a draft of a message in a conversation.
+// draftMessage saves a draft of a message in the conversation with this id.
 func (c *call) draftMessage(id int64, text string) error {
 	page, err := c.conversationPage()
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *call) draftMessage(id int64, text string) error {
 // endDraft deletes the draft of a post that was written. An error is only logged, since the post exists.
 func (c *call) endDraft(place drafts.Place) {
 	if err := c.Drafts.Delete(c.Context(), c.actor, place); err != nil {
-		c.kernel.Logger.Warn("the draft of a post is not deleted", zap.Int64("member", c.actor.ID()), zap.Error(err))
+		c.kernel.Logger.Warn("the draft of a post could not be deleted", zap.Int64("member", c.actor.ID()), zap.Error(err))
 	}
 }
 
@@ -81,11 +81,13 @@ func (f *frame) Draft(thread int64) (*drafts.Draft, error) {
 // Encloses returns the limits of the files that the user may attach to a post in a forum.
 func (f *frame) Encloses(forum int64) enclosed { return f.call.enclosed(forum) }
 
+// drafts lists the member's drafts.
 func (c *call) drafts() error {
 	list, err := c.Drafts.List(c.Context(), c.actor)
 	return c.ThenShow(err, "drafts", c.T("Drafts"), list)
 }
 
+// discardDraft deletes one of the member's drafts.
 func (c *call) discardDraft() error {
 	return c.Then(c.Drafts.Discard(c.Context(), c.actor, c.ID("draftId")), "/account/drafts", c.T("The draft is deleted."))
 }
@@ -95,26 +97,27 @@ func (f *frame) MentionMails() (bool, error) {
 	return f.call.Following.MentionMails(f.call.Context(), f.call.actor)
 }
 
+// setMentionMails sets whether the user gets mails about mentions.
 func (c *call) setMentionMails() error {
 	return c.Then(c.Following.ChooseMentionMails(c.Context(), c.actor, c.Form.Flag("mails")), "/account/subscriptions",
 		c.T("Saved."))
 }
 
-// completed is a name that completes a mention, and the complete text of the mention.
-type completed struct {
+// completion is a name that completes a mention, and the complete text of the mention.
+type completion struct {
 	Name    string `json:"name"`
 	Mention string `json:"mention"`
 }
 
-// names sends the forms' script the names that begin with the parameter q.
+// names sends the forms' script the names of members that begin with the parameter q, as JSON.
 func (c *call) names() error {
 	names, err := c.Accounts.Complete(c.Context(), c.actor, c.Query.Text("q"))
 	if err != nil {
 		return err
 	}
-	list := make([]completed, 0, len(names))
+	list := make([]completion, 0, len(names))
 	for _, name := range names {
-		list = append(list, completed{name, markup.Mention(name)})
+		list = append(list, completion{name, markup.Mention(name)})
 	}
 	out, err := json.Marshal(list)
 	if err != nil {

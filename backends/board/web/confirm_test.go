@@ -107,7 +107,7 @@ func TestJoinAwaitsApproval(t *testing.T) {
 			}
 			s.join(joined.Get("/register"), "username", test.name, "email", test.name+"@example.com", "password", "a long password").Want(200, "<h1>Confirm your mail address</h1>")
 			secret := s.mailed(test.name, accounts.LinkJoin).Link.Secret
-			p := test.in.Get("/email?token="+secret).Want(200).Send("/email", "secret", secret).Want(200, "is confirmed. You can sign in when an administrator has let you in.")
+			p := test.in.Get("/email?token="+secret).Want(200).Send("/email", "secret", secret).Want(200, "is confirmed. You can sign in after an administrator has approved your account.")
 			if p.Where() != map[bool]string{true: "/login", false: "/"}[test.in == b] {
 				t.Errorf("%s: at %s", test.name, p.Where())
 			}

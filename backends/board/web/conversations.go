@@ -20,12 +20,13 @@ const (
 // ignores.
 type conversationsPage struct {
 	List    []conversations.Conversation
-	Older   int64 // the message before which the next page begins
+	Older   int64 // the message before which the next page begins; 0 on the last page
 	Ignored []conversations.Person
-	First   bool
+	First   bool // this is the first page
 	Wishes  conversations.Preferences
 }
 
+// conversations lists the member's private conversations.
 func (c *call) conversations() error {
 	var page conversationsPage
 	var err error
@@ -53,7 +54,7 @@ func (c *call) savePreferences() error {
 	}), "/conversations", c.T("Saved."))
 }
 
-// others returns people without the actor.
+// others removes the actor from people and returns the result.
 func (c *call) others(people []conversations.Person) []conversations.Person {
 	return slices.DeleteFunc(people, func(p conversations.Person) bool { return p.ID == c.actor.ID() })
 }
@@ -67,9 +68,10 @@ type conversationForm struct {
 	Draft       *drafts.Draft
 }
 
-// newMessage is the place for the draft of a new conversation.
+// newMessage identifies the draft of a new conversation.
 var newMessage = drafts.Place{Kind: drafts.Message}
 
+// newConversation shows the form for a new conversation, filled from a draft unless the draft has other recipients.
 func (c *call) newConversation() error {
 	form := &conversationForm{Recipients: c.Query.Text("to"), Max: conversations.MaxRecipients}
 	draft, err := c.Drafts.Of(c.Context(), c.actor, newMessage)
@@ -82,6 +84,7 @@ func (c *call) newConversation() error {
 	return c.Show("conversation_new", c.T("New conversation"), form)
 }
 
+// startConversation starts a conversation, saves it as a draft or shows a preview, depending on the pressed button.
 func (c *call) startConversation() (err error) {
 	form := &conversationForm{
 		Recipients: c.Form.Text("recipients"), Title: c.Form.Text("title"), Text: c.Form.Text("message"),
@@ -118,6 +121,7 @@ type conversationPage struct {
 	Draft   *drafts.Draft
 }
 
+// conversationPage reads the page of the conversation in the path and marks the conversation as read.
 func (c *call) conversationPage() (*conversationPage, error) {
 	before := c.Query.Number("before")
 	if err := c.Query.Err(); err != nil { // Open marks the conversation as read
@@ -130,6 +134,7 @@ func (c *call) conversationPage() (*conversationPage, error) {
 	}, err
 }
 
+// conversation shows a conversation. The last page has the form for a reply, filled from a draft.
 func (c *call) conversation() error {
 	page, err := c.conversationPage()
 	if err != nil {
@@ -147,20 +152,30 @@ func (c *call) conversation() error {
 	return c.Show("conversation", page.Title, page)
 }
 
+// answerConversation sends a reply, saves it as a draft or shows a preview, depending on the pressed button.
 func (c *call) answerConversation() error {
 	id, text := c.ID("conversationId"), c.Form.Text("message")
-	var preview string
-	var refusal error
 	if c.Previews() {
-		preview, refusal = c.Conversations.Preview(c.actor, text)
-	} else if c.Form.Flag("draft") {
+		preview, refusal := c.Conversations.Preview(c.actor, text)
+		return c.showReply(text, preview, refusal)
+	}
+	if c.Form.Flag("draft") {
 		return c.draftMessage(id, text)
-	} else if refusal = c.Conversations.Reply(c.Context(), c.actor, id, text, c.once(itoa(id), text)); refusal == nil {
+	}
+	err := c.Conversations.Reply(c.Context(), c.actor, id, text, c.once(itoa(id), text))
+	if err == nil {
 		c.endDraft(drafts.Place{Kind: drafts.Message, ID: id})
 		return c.Redirect("/conversations/"+itoa(id), c.T("Your message is sent."))
-	} else if _, told := apierror.From(refusal); !told {
-		return refusal
 	}
+	if _, refused := apierror.From(err); !refused {
+		return err
+	}
+	return c.showReply(text, "", err)
+}
+
+// showReply shows the conversation with the text of a reply that was not sent. preview is its HTML, or empty. refusal
+// is the reason why it was refused, or nil.
+func (c *call) showReply(text, preview string, refusal error) error {
 	page, err := c.conversationPage()
 	if err != nil {
 		return err
@@ -169,6 +184,7 @@ func (c *call) answerConversation() error {
 	return c.ShowForm(refusal, "conversation", page.Title, page)
 }
 
+// leaveConversation removes the member from a conversation.
 func (c *call) leaveConversation() error {
 	return c.Then(c.Conversations.Leave(c.Context(), c.actor, c.ID("conversationId")), "/conversations",
 		c.T("You have left the conversation."))
@@ -178,21 +194,24 @@ func (c *call) leaveConversation() error {
 type reportForm struct {
 	Conversation int64
 	Message      conversations.Message
-	Before       int // the messages before it that the moderators see
+	Before       int // how many messages before it the moderators see
 	Reason       string
 }
 
+// reportForm returns the form for the message in the path.
 func (c *call) reportForm() (reportForm, error) {
 	id := c.ID("conversationId")
 	message, err := c.Conversations.Reportable(c.Context(), c.actor, id, c.ID("messageId"))
 	return reportForm{Conversation: id, Message: message, Before: conversations.ContextSize}, err
 }
 
+// askReportMessage shows the form to report a message.
 func (c *call) askReportMessage() error {
 	form, err := c.reportForm()
 	return c.ThenShow(err, "conversation_report", c.T("Report"), form)
 }
 
+// reportMessage reports a message to the moderators.
 func (c *call) reportMessage() error {
 	form, err := c.reportForm()
 	if err != nil {
@@ -209,16 +228,17 @@ func (c *call) reportMessage() error {
 // ignore makes the user ignore a member, or stop ignoring the member.
 func (c *call) ignore() error {
 	id := c.ID("userId")
-	to := "/members/" + itoa(id)
+	location := "/members/" + itoa(id)
 	if c.Form.Flag("list") {
-		to = "/conversations"
+		location = "/conversations"
 	}
 	switch c.Form.Text("ignore") {
 	case "yes":
-		return c.Then(c.Following.Ignore(c.Context(), c.actor, id), to,
+		return c.Then(c.Following.Ignore(c.Context(), c.actor, id), location,
 			c.T("You get no messages and notifications of this member, and its posts are collapsed."))
 	case "no":
-		return c.Then(c.Following.Unignore(c.Context(), c.actor, id), to, c.T("You do not ignore this member any more."))
+		return c.Then(c.Following.Unignore(c.Context(), c.actor, id), location,
+			c.T("You do not ignore this member any more."))
 	}
 	return kernel.Invalid("ignore", "unknown", "ignore must be yes or no")
 }

@@ -32,7 +32,7 @@ func (c *call) longFile(write func() error) error {
 	default:
 		return &apierror.Error{
 			Status: http.StatusServiceUnavailable, Code: "overloaded",
-			Message: "Too many long files are read at this moment.", RetryAfter: time.Second,
+			Message: "Too many large files are being downloaded at the moment. Try again later.", RetryAfter: time.Second,
 		}
 	}
 }
@@ -41,7 +41,7 @@ func (c *call) longFile(write func() error) error {
 // error can still be reported.
 type firstWriteHook struct {
 	io.Writer
-	begin func() // nil once it has been called
+	begin func() // nil after the first write
 }
 
 // Write implements io.Writer.

@@ -49,10 +49,12 @@ type feedContent struct {
 	Text string `xml:",chardata"`
 }
 
+// boardFeed serves the feed of all forums.
 func (c *call) boardFeed() error {
 	return c.feed(0, "/feed.atom", "/", c.actor.Settings().Name)
 }
 
+// forumFeed serves the feed of a forum.
 func (c *call) forumFeed() error {
 	id := c.ID("forumId")
 	f, _, _, err := c.Posts.Forum(c.Context(), c.actor, id)
@@ -99,6 +101,7 @@ func (c *call) feed(forumID int64, self, page, title string) error {
 	return nil
 }
 
+// entryOf returns the feed entry of a thread. base is the URL of the board, and first is the thread's first post.
 func entryOf(base string, t content.ThreadInfo, first content.PostInfo) feedEntry {
 	return feedEntry{
 		ID: base + "/threads/" + itoa(t.ID), Title: t.Title, Updated: t.LastPostAt, Published: t.CreatedAt,
@@ -110,6 +113,6 @@ func entryOf(base string, t content.ThreadInfo, first content.PostInfo) feedEntr
 
 // absolute replaces the paths in HTML by absolute URLs, since feed readers show the HTML outside of the board.
 func absolute(base, html string) string {
-	return strings.NewReplacer(` src="//`, ` src="//`, ` href="//`, ` href="//`, // names of hosts
+	return strings.NewReplacer(` src="//`, ` src="//`, ` href="//`, ` href="//`, // URLs with a host stay unchanged
 		` src="/`, ` src="`+base+"/", ` href="/`, ` href="`+base+"/").Replace(html)
 }

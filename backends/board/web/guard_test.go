@@ -234,7 +234,7 @@ func TestJoining(t *testing.T) {
 		s.exec("INSERT INTO board_settings (name, value) VALUES ('registration', 'approval')")
 		s.exec("UPDATE board_permission_version SET version = version + 1")
 		p = p.Get("/register").Want(200, "An administrator approves new members")
-		s.join(p, "username", "carol", "email", "carol@example.com", "password", "a long password").Want(200, "when an administrator has let you in")
+		s.join(p, "username", "carol", "email", "carol@example.com", "password", "a long password").Want(200, "after an administrator has approved your account")
 		p.Get("/login").Send("/login", "name", "carol", "password", "a long password").Want(403, "not approved your registration yet")
 		if b.heldSession() != "" {
 			t.Error("a member who awaits approval is signed in")

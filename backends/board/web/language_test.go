@@ -76,7 +76,7 @@ func TestCatalogue(t *testing.T) {
 		"Shortest title: must not be longer than the longest title", "X: choose one of X", "X: must be a whole number from X to X",
 		"X: must have X to X characters", "X: must not have control characters",
 		"give the name of another tag",
-		"there are at most X tags to choose from", "there is such a tag already; merge the two in the list",
+		"there are at most X tags to choose from", "a tag with this name exists already; merge the two in the list",
 		"after must be the nextCursor of a page of this list, unchanged", "postId must be the id of a post",
 		"the keyring is not available right now, try again shortly",
 		"the token is not valid: send a current one as Authorization: Bearer brd_pat_…",

@@ -17,6 +17,7 @@ type loginForm struct {
 	Kept       []pages.Kept // the fields that are sent along
 }
 
+// askLogin shows the login form. A member who is signed in is redirected to the next page.
 func (c *call) askLogin() error {
 	form := loginForm{Next: pages.Local(c.Query.Text("next")), Action: "/login"}
 	if c.actor.User != nil {
@@ -30,14 +31,15 @@ var errKept = apierror.New(http.StatusForbidden, "forbidden",
 	"You are signed out. What you wrote is kept on this page: sign in, and you can send it again.")
 
 // signInWith asks a guest who has sent a form with a text to sign in. The login form contains the text and is sent to
-// the same path. After signing in, the member is shown the first form again, with the text.
+// the same path, so signInWith also handles that login form. After signing in, the member is shown the first form
+// again, with the text.
 func (c *call) signInWith() error {
 	if err := c.ReadKept(); err != nil {
 		return err
 	}
 	form := loginForm{Name: c.Form.Text("name"), Next: "/", Action: c.R.URL.Path, Kept: c.Kept()}
 	password := c.Form.Text("password")
-	if c.Outdated() || password == "" {
+	if c.Outdated() || password == "" { // this is not the login form yet, or an old one
 		return c.ShowForm(errKept, "login", c.T("Sign in"), form)
 	}
 	cookie, err := c.Accounts.Login(c.Context(), form.Name, password, c.address(), c.Session())
@@ -52,6 +54,7 @@ func (c *call) signInWith() error {
 	return members(c)
 }
 
+// login signs a member in with name and password.
 func (c *call) login() error {
 	form := loginForm{Name: c.Form.Text("name"), Next: pages.Local(c.Form.Text("next")), Action: "/login"}
 	cookie, err := c.Accounts.Login(c.Context(), form.Name, c.Form.Text("password"), c.address(), c.Session())
@@ -71,6 +74,7 @@ func (c *call) loginMeanwhile() error {
 	return c.Redirect(pages.Local(c.Form.Text("next")), c.signedInAs())
 }
 
+// logout ends the member's session.
 func (c *call) logout() error {
 	if err := c.Accounts.Logout(c.Context(), c.Session()); err != nil {
 		return err
@@ -96,13 +100,14 @@ func (c *call) signedInAs() string {
 // registerForm is the registration form.
 type registerForm struct {
 	Name, Email string
-	Approval    bool // an administrator must let the member in
-	Confirms    bool // the member must open a link that is mailed
-	Stamp       string
-	Question    string // empty if none is asked
-	Answer      string
+	Approval    bool   // an administrator must let the member in
+	Confirms    bool   // the member must open a link that is mailed
+	Stamp       string // see accounts.JoinStamp
+	Question    string // a question against automatic registrations; empty if none is asked
+	Answer      string // to Question
 }
 
+// registerForm returns the form with the values that were sent. It returns an error if nobody may register.
 func (c *call) registerForm() (*registerForm, error) {
 	if err := c.Rights.Admit(c.actor); err != nil { // guests reach this route even if the board is for members only
 		return nil, err
@@ -119,6 +124,7 @@ func (c *call) registerForm() (*registerForm, error) {
 	}, nil
 }
 
+// askRegister shows the registration form.
 func (c *call) askRegister() error {
 	if c.actor.User != nil {
 		return c.Redirect("/account", "")
@@ -127,12 +133,13 @@ func (c *call) askRegister() error {
 	return c.ThenShow(err, "register", c.T("Join"), form)
 }
 
+// register creates a member and signs it in, unless an administrator must approve it first.
 func (c *call) register() error {
 	form, err := c.registerForm()
 	if err != nil {
 		return err
 	}
-	done, err := c.Accounts.Register(c.Context(),
+	registered, err := c.Accounts.Register(c.Context(),
 		accounts.NewMember{
 			Name: form.Name, Email: form.Email, Password: c.Form.Text("password"), Address: c.address(),
 			Form: accounts.JoinForm{
@@ -142,24 +149,26 @@ func (c *call) register() error {
 	if err != nil {
 		return c.ShowForm(err, "register", c.T("Join"), form)
 	}
-	if done.Cookie == "" {
-		return c.Redirect("/login", c.T("Thank you. You can sign in when an administrator has let you in."))
+	if registered.Cookie == "" {
+		return c.Redirect("/login", c.T("Thank you. You can sign in after an administrator has approved your account."))
 	}
-	c.SignIn(done.Cookie, accounts.SessionIdle)
+	c.SignIn(registered.Cookie, accounts.SessionIdle)
 	switch {
-	case done.Closed:
+	case registered.Closed:
 		return c.Redirect("/account/email", "")
-	case done.Asked:
+	case registered.Asked:
 		return c.Redirect("/", c.T("Welcome! You are signed in.")+" "+
-			c.T("Mails come to you when you have opened the link that is on its way to you."))
+			c.T("You will receive mails after you open the link that was mailed to you."))
 	}
 	return c.Redirect("/", c.T("Welcome! You are signed in."))
 }
 
+// askConfirm asks a member who is signed in for the password, before pages that need a recent sign-in.
 func (c *call) askConfirm() error {
 	return c.Show("confirm", c.T("Your password"), loginForm{Next: pages.Local(c.Query.Text("next"))})
 }
 
+// confirm checks the password and redirects to the page that needs it.
 func (c *call) confirm() error {
 	form := loginForm{Next: pages.Local(c.Form.Text("next"))}
 	if err := c.Accounts.Confirm(c.Context(), c.actor, c.session, c.Form.Text("password"), c.address()); err != nil {
@@ -173,7 +182,7 @@ func (c *call) browser() oidclogin.Browser {
 	return oidclogin.Browser{Secret: c.Browser(), Redirect: c.Base() + "/login/oidc/callback"}
 }
 
-// beginSignOn redirects to the provider at which the user signs in.
+// beginSignOn redirects to the OpenID provider at which the user signs in.
 func (c *call) beginSignOn() error {
 	if c.options.OIDC == nil {
 		return pages.NotFound()
@@ -190,7 +199,7 @@ func (c *call) beginSignOn() error {
 	return nil
 }
 
-// signOn handles the redirect back from the provider.
+// signOn handles the redirect back from the OpenID provider and signs the member in.
 func (c *call) signOn() error {
 	if c.options.OIDC == nil {
 		return pages.NotFound()
@@ -204,7 +213,7 @@ func (c *call) signOn() error {
 		return err
 	}
 	if cookie == "" {
-		return c.Redirect("/login", c.T("Thank you. You can sign in when an administrator has let you in."))
+		return c.Redirect("/login", c.T("Thank you. You can sign in after an administrator has approved your account."))
 	}
 	c.SignIn(cookie, accounts.SessionIdle)
 	return c.Redirect(pages.Local(person.Next), "")

@@ -11,6 +11,7 @@ type unsubscribePage struct {
 	Done   bool
 }
 
+// askUnsubscribe asks the user to confirm what the link in a mail ends.
 func (c *call) askUnsubscribe() error {
 	token := c.Query.Text("token")
 	u, err := c.Mails.ReadUnsubscription(token)
@@ -44,6 +45,7 @@ func (c *call) followForum() error {
 // digestForm is the form for the times at which the member gets digests.
 type digestForm struct{ Digests following.Digests }
 
+// saveDigests sets the hour and the day of the week at which the member gets digests.
 func (c *call) saveDigests() error {
 	hour, day := c.Form.Number("hour"), c.Form.Number("day")
 	if err := c.Form.Err(); err != nil {

@@ -15,12 +15,13 @@ type manageForm struct {
 	Forums []content.ForumInfo
 	Title  string
 	Tags   []string
-	Prefix int64
-	Target int64
-	Other  string // the thread to merge with
+	Prefix int64  // 0 for none
+	Target int64  // the forum to move the thread to
+	Other  string // the number or URL of the thread to merge with
 	Kept   string // the title after merging
 }
 
+// manageForm returns the form with the current properties of the thread in the path.
 func (c *call) manageForm() (*manageForm, error) {
 	reading, err := c.Posts.ReadThread(c.Context(), c.actor, c.ID("threadId"), 0, 1)
 	if err != nil {
@@ -41,6 +42,7 @@ func (c *call) manageForm() (*manageForm, error) {
 	return form, err
 }
 
+// manage shows the form to change a thread.
 func (c *call) manage() error {
 	form, err := c.manageForm()
 	return c.ThenShow(err, "manage", c.T("Manage thread"), form)
@@ -63,7 +65,7 @@ func (c *call) change() error {
 	case "stick":
 		change.Sticky, notice = &yes, c.T("The thread stays at the top of its forum.")
 	case "unstick":
-		change.Sticky, notice = &no, c.T("The thread takes its turn again.")
+		change.Sticky, notice = &no, c.T("The thread no longer stays at the top of its forum.")
 	case "title":
 		form.Title = c.Form.Text("title")
 		change.Title = &form.Title
@@ -102,6 +104,7 @@ func (c *call) merge(form *manageForm) error {
 	return c.Redirect("/threads/"+itoa(remaining), c.T("The threads are merged."))
 }
 
+// subscribe begins or ends the actor's subscription to a thread.
 func (c *call) subscribe() error {
 	id := c.ID("threadId")
 	return c.follow("/threads/"+itoa(id), c.T("You follow this thread."), c.T("You do not follow this thread any more."),
@@ -113,8 +116,9 @@ func (c *call) subscribe() error {
 		})
 }
 
-// follow sets the mode of a subscription. It redirects to path or, if the form was on the list of subscriptions, to
-// that list. On path it shows the notice follows or, if mails or the subscription were switched off, the notice ends.
+// follow calls set with the mode of a subscription that the form contains. It redirects to path or, if the form was on
+// the list of subscriptions, to that list. On path it shows the notice follows or, if the mode switches mails or the
+// subscription off, the notice ends.
 func (c *call) follow(path, follows, ends string, set func(mode string) error) error {
 	mode := c.Form.Text("mode")
 	err := set(mode)

@@ -16,15 +16,15 @@ var memberRoutes = []page{
 // writtenPage is a page of a member's posts or threads; only one of both is set.
 type writtenPage struct {
 	api.MemberInfo
-	Tab     string
+	Tab     string // the selected tab
 	Posts   []api.FoundInfo
 	Threads []content.ThreadInfo
-	First   bool
-	Older   string // the address of the next page
+	First   bool   // this is the first page
+	Older   string // the address of the next page; empty on the last page
 }
 
-// writtenBy returns a page, without posts and threads, of the member in the path. tab is the selected tab. It returns
-// an error unless the actor may see the member's profile.
+// writtenBy returns a page of the member in the path, still without posts and threads. tab is the selected tab. It
+// returns an error unless the actor may see the member's profile.
 func (c *call) writtenBy(tab string) (page writtenPage, err error) {
 	user, err := c.Accounts.Profile(c.Context(), c.actor, c.ID("userId"))
 	if err != nil {
@@ -34,6 +34,7 @@ func (c *call) writtenBy(tab string) (page writtenPage, err error) {
 	return page, c.faceOf(user.ID)
 }
 
+// memberPosts lists the posts of a member.
 func (c *call) memberPosts() error {
 	after := c.Query.Number("after")
 	page, err := c.writtenBy("posts")
@@ -53,6 +54,7 @@ func (c *call) memberPosts() error {
 	return c.Show("member_posts", c.T("Posts of {name}", "name", page.Username), page)
 }
 
+// memberThreads lists the threads of a member.
 func (c *call) memberThreads() error {
 	page, err := c.writtenBy("threads")
 	if err != nil {

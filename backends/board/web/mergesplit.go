@@ -17,39 +17,42 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// The actions of moderators on chosen posts, besides the actions of moderation.Apply.
+// These are the actions of moderators on selected posts, besides the actions of moderation.Apply. The values are those
+// of the form's field do.
 const (
 	doSplit = "split"
-	doPosts = "posts" // move them to another thread
+	doMove  = "posts" // move the posts to another thread
 )
 
-// choice is a post that can be chosen.
+// choice is a post that can be selected.
 type choice struct {
 	content.PostInfo
 	ThreadTitle string
 }
 
-// choosePage lists posts to choose from.
+// choosePage lists posts of a thread, or posts that a query has found, among which a moderator selects.
 type choosePage struct {
 	Thread  *content.ThreadInfo // nil if the posts are those that a query found
 	Items   []choice
-	Next    string // the address of the next page
+	Next    string // the address of the next page; empty on the last page
 	Actions pages.Select
 
 	// These fields are set only for posts that a query has found.
 	Forums        pages.Select
 	Words, Member string
-	Forum         int64
+	Forum         int64  // 0 for all
 	From, To      string // dates
-	Starts, Asked bool
+	Starts        bool   // only first posts of threads
+	Asked         bool   // the form was sent
 	Query         string // the parameters of the address
 }
 
-// actionsFor lists the actions on posts of one thread or, if found is set, on posts that a query has found.
+// actionsFor returns the actions on posts of one thread or, if found is set, on posts that a query has found. The first
+// action is selected.
 func (c *call) actionsFor(found bool) (actions pages.Select) {
 	if !found {
 		actions.Add(doSplit, c.T("Split into a new thread"), true)
-		actions.Add(doPosts, c.T("Move to another thread"), false)
+		actions.Add(doMove, c.T("Move to another thread"), false)
 	}
 	actions.Add(moderation.Delete, c.T("Delete the posts"), found)
 	actions.Add(moderation.Approve, c.T("Approve the posts"), false)
@@ -63,7 +66,7 @@ func (c *call) actionsFor(found bool) (actions pages.Select) {
 
 const choicesPerPage = 50
 
-// choose lists the posts of a thread, so that the moderator can choose some of them.
+// choose lists the posts of a thread, so that the moderator can select some of them.
 func (c *call) choose() error {
 	after := c.Query.Number("after")
 	reading, err := c.Posts.ReadThread(c.Context(), c.actor, c.ID("threadId"), after, choicesPerPage)
@@ -85,7 +88,7 @@ func (c *call) choose() error {
 	return c.Show("choose", c.T("Choose posts"), page)
 }
 
-// find lists the posts that match a query, so that the moderator can choose some of them.
+// find lists the posts that match a query, so that the moderator can select some of them.
 func (c *call) find() error {
 	q := moderation.Query{
 		Words: c.Query.Text("q"), Member: c.Query.Text("member"), Forum: c.Query.Number("forum"),
@@ -141,9 +144,9 @@ func (c *call) day(name, text string, later int) (kernel.Moment, error) {
 	return kernel.MomentOf(day.AddDate(0, 0, later)), nil
 }
 
-// moderatedForums returns the forums that the user moderates as choices, with the forum chosen selected. If label is
-// not empty, the first choice has this label and stands for no forum, or for all forums.
-func (c *call) moderatedForums(chosen int64, label string) (forums pages.Select, err error) {
+// moderatedForums returns the forums that the user moderates as choices. The forum with the id selected is selected. If
+// label is not empty, the first choice has this label and an empty value.
+func (c *call) moderatedForums(selected int64, label string) (forums pages.Select, err error) {
 	ids, err := c.Moderation.Forums(c.Context(), c.actor)
 	if err != nil {
 		return forums, err
@@ -154,27 +157,29 @@ func (c *call) moderatedForums(chosen int64, label string) (forums pages.Select,
 	}
 	list, err := c.Posts.Forums(c.Context(), c.actor)
 	if label != "" {
-		forums.Add("", label, chosen == 0)
+		forums.Add("", label, selected == 0)
 	}
 	for _, f := range list {
 		if f.Type == "forum" && moderated[f.ID] {
-			forums.Add(itoa(f.ID), administration.Indented(f.Title, f.Depth), f.ID == chosen)
+			forums.Add(itoa(f.ID), administration.Indented(f.Title, f.Depth), f.ID == selected)
 		}
 	}
 	return forums, err
 }
 
-// chosenPage asks a moderator to confirm an action on chosen posts.
+// chosenPage asks a moderator to confirm an action on selected posts.
 type chosenPage struct {
-	Do, Question string
-	Thread       int64 // all posts are in this thread; 0 if they come from a query
-	Query        string
-	Items        []choice
-	Forums       pages.Select
-	Title, Other string
+	Do       string // the action: doSplit, doMove or an action of moderation.Apply
+	Question string
+	Thread   int64  // all posts are in this thread; 0 if they come from a query
+	Query    string // the parameters of that query
+	Items    []choice
+	Forums   pages.Select // the forums to which threads can be moved
+	Title    string       // of the new thread
+	Other    string       // the number or URL of the thread to which the posts are moved
 }
 
-// chosen asks for confirmation of an action on the chosen posts. If the form confirms the action, chosen applies it.
+// chosen asks for confirmation of an action on the selected posts. If the form confirms the action, chosen applies it.
 func (c *call) chosen() error {
 	page := chosenPage{
 		Do: c.Form.Text("do"), Thread: c.Form.Number("thread"), Query: c.Form.Text("query"), Title: c.Form.Text("title"),
@@ -200,19 +205,20 @@ func (c *call) chosen() error {
 	for _, item := range items {
 		page.Items = append(page.Items, choice{content.ViewPost(item.Post), item.Thread.Title})
 	}
-	if !c.Form.Flag("confirmed") {
+	confirmed := c.Form.Flag("confirmed")
+	if !confirmed { // the form begins with the forum and title of the first post's thread
 		forum, page.Title = items[0].Thread.Forum, items[0].Thread.Title
 	}
 	if page.Forums, err = c.moderatedForums(forum, ""); err != nil {
 		return err
 	}
-	if !c.Form.Flag("confirmed") {
+	if !confirmed {
 		return c.Show("chosen", page.Question, page)
 	}
 	return c.carryOut(page, ids, forum)
 }
 
-// Back returns the path of the list from which the posts were chosen.
+// Back returns the path of the list in which the posts were selected.
 func (p chosenPage) Back() string {
 	if p.Thread != 0 {
 		return "/threads/" + itoa(p.Thread)
@@ -223,12 +229,12 @@ func (p chosenPage) Back() string {
 	return "/moderation/find"
 }
 
-// ask sets the question whether to apply the action to n posts.
+// ask sets Question to the question whether to apply the action to n posts. It returns an error for an unknown action.
 func (p *chosenPage) ask(language *locale.Language, n int64) error {
 	switch p.Do {
 	case doSplit:
 		p.Question = language.Plural(n, "Split {n} post into a new thread", "Split {n} posts into a new thread")
-	case doPosts:
+	case doMove:
 		p.Question = language.Plural(n, "Move {n} post to another thread", "Move {n} posts to another thread")
 	case moderation.Delete:
 		p.Question = language.Plural(n, "Delete {n} post?", "Delete {n} posts?")
@@ -241,12 +247,13 @@ func (p *chosenPage) ask(language *locale.Language, n int64) error {
 	case moderation.Move:
 		p.Question = language.Plural(n, "Move the thread of {n} post to a forum", "Move the threads of {n} posts to a forum")
 	default:
-		return apierror.New(http.StatusBadRequest, "bad_request", "This is nothing that can be done with posts.")
+		return apierror.New(http.StatusBadRequest, "bad_request", "There is no such action on posts.")
 	}
 	return nil
 }
 
-// carryOut applies an action that was confirmed.
+// carryOut applies an action that was confirmed to the posts with these ids. forum is the forum for new or moved
+// threads.
 func (c *call) carryOut(page chosenPage, ids []int64, forum int64) error {
 	switch page.Do {
 	case doSplit:
@@ -255,32 +262,32 @@ func (c *call) carryOut(page chosenPage, ids []int64, forum int64) error {
 		if err != nil {
 			return c.ShowForm(err, "chosen", page.Question, page)
 		}
-		return c.Redirect("/threads/"+itoa(thread), c.T("The posts are a thread of their own."))
-	case doPosts:
+		return c.Redirect("/threads/"+itoa(thread), c.T("The posts are now a separate thread."))
+	case doMove:
 		other := threadNumber(page.Other)
 		if err := c.Moderation.MovePosts(c.Context(), c.actor, page.Thread, other, ids); err != nil {
 			return c.ShowForm(err, "chosen", page.Question, page)
 		}
 		return c.Redirect("/posts/"+itoa(ids[0]), c.T("The posts are moved."))
 	}
-	out, err := c.Moderation.Apply(c.Context(), c.actor, moderation.Bulk{
+	outcome, err := c.Moderation.Apply(c.Context(), c.actor, moderation.Bulk{
 		Posts: ids, Do: page.Do, Forum: forum, Seen: c.seen(),
 	})
 	if err != nil {
 		return c.ShowForm(err, "chosen", page.Question, page)
 	}
-	return c.Redirect(page.Back(), c.outcome(out))
+	return c.Redirect(page.Back(), c.outcomeNotice(outcome))
 }
 
-// outcome returns a notice with the number of changed posts and the first errors.
-func (c *call) outcome(out moderation.Outcome) string {
-	const named = 3
-	sentences := []string{c.T("Done: {n}.", "n", out.Done)}
-	for _, r := range out.Refused[:min(len(out.Refused), named)] {
+// outcomeNotice returns a notice with the number of changed posts and the first errors.
+func (c *call) outcomeNotice(outcome moderation.Outcome) string {
+	const maxErrors = 3
+	sentences := []string{c.T("Done: {n}.", "n", outcome.Done)}
+	for _, r := range outcome.Refused[:min(len(outcome.Refused), maxErrors)] {
 		sentences = append(sentences, c.T("Not done in “{thread}”: {why}.", "thread", kernel.ForLog(r.Title),
 			"why", strings.TrimSuffix(c.Language().Message(r.Why), ".")))
 	}
-	if more := len(out.Refused) - named; more > 0 {
+	if more := len(outcome.Refused) - maxErrors; more > 0 {
 		sentences = append(sentences, c.T("And {n} more.", "n", more))
 	}
 	return strings.Join(sentences, " ")
@@ -302,15 +309,15 @@ func threadNumber(text string) int64 {
 	return n
 }
 
-// mergedThread redirects from a thread that was merged into another thread to the new place of its first post. For any
-// other thread it returns err.
+// mergedThread handles the error of reading a thread. If the thread was merged into another thread, mergedThread
+// redirects to the new place of its first post. Otherwise it returns an error.
 func (c *call) mergedThread(err error, thread int64) error {
 	if !kernel.IsNotFound(err) {
 		return err
 	}
-	into, first, merged := c.Moderation.MergedInto(c.Context(), c.actor, thread)
-	if merged != nil {
-		return merged
+	into, first, err := c.Moderation.MergedInto(c.Context(), c.actor, thread)
+	if err != nil {
+		return err
 	}
 	place, err := c.Posts.PlaceOf(c.Context(), c.actor, first, postsPerPage)
 	if kernel.IsNotFound(err) { // the post was deleted

@@ -86,7 +86,7 @@ func TestFindPages(t *testing.T) {
 			t.Error("approved without a confirmation")
 		}
 		done := ask.Send("/moderation/chosen", append(fields, "confirmed", "1")...).Want(200)
-		done.Want(200, "Done: 1.", "this is settled already")
+		done.Want(200, "Done: 1.", "this decision was already made")
 		if done.Where() != "/moderation/find?member=bob" {
 			t.Errorf("at %s", done.Where())
 		}

@@ -50,12 +50,12 @@ func (f *frame) Moderating(path string) resource.Tabs {
 
 const queuePerPage = 20
 
-// listing is a page of a list for moderators.
+// listing holds the parameters of a page of a list for moderators.
 type listing struct {
-	Forums pages.Select
-	Forum  int64 // 0 for all
-	After  int64
-	Next   int64 // 0 on the last page
+	Forums pages.Select // the forums to choose from
+	Forum  int64        // 0 for all
+	After  int64        // the entry after which this page begins
+	Next   int64        // the entry after which the next page begins; 0 on the last page
 }
 
 // Link returns the path of another page of the list, which begins after the entry with the id after.
@@ -76,7 +76,7 @@ func listLink(path string, forum, after, focus int64) string {
 }
 
 // readListing reads the parameters of the requested page of a list. forums returns the forums among which the moderator
-// chooses. focus is the post to show first, or 0.
+// chooses, with the numbers of their entries. focus is the post to show first, or 0.
 func (c *call) readListing(forums func() ([]admin.ForumCount, error)) (l listing, focus int64, err error) {
 	l.Forum, l.After, focus = c.Query.Number("forum"), c.Query.Number("after"), c.Query.Number("at")
 	list, err := forums()
@@ -102,25 +102,28 @@ type queuePage struct {
 	Items []queueItem
 }
 
+// queueItem is a held post on the page.
 type queueItem struct {
 	admin.QueueItem
-	Focus bool
-	Then  int64  // the post to look at next
+	Focus bool   // the post to show first
+	Then  int64  // the post to show first after a decision about this one; 0 if there is no other
 	Why   string // the reason for which the post is held, as a text for people
 }
 
+// heldBecause maps the stored reasons for which posts are held to texts.
 var heldBecause = map[string]string{
 	"author_moderated": "every post of this member is held",
 	"forum_moderated":  "this forum holds all posts",
-	"group_moderated":  "the member's group is held",
+	"group_moderated":  "posts of the member's group need approval",
 	"first_posts":      "one of the member's first posts",
 	"links":            "many links from a new member",
 	"duplicate":        "a new member repeats the text of another post",
-	"word_filter":      "a word of the word filter",
-	"edit":             "changed after it was visible",
-	"seeded":           "came in with a fixture",
+	"word_filter":      "contains a word of the word filter",
+	"edit":             "edited after it was visible",
+	"seeded":           "loaded from a fixture",
 }
 
+// queue lists the held posts. A page that has become empty redirects to the first page.
 func (c *call) queue() error {
 	list, focus, err := c.readListing(func() ([]admin.ForumCount, error) {
 		return c.Admin.QueueForums(c.Context(), c.actor)
@@ -165,24 +168,24 @@ func (c *call) settle() error {
 	}
 	decision := c.Form.Text("do")
 	if decision != "approve" && decision != "reject" {
-		return apierror.New(http.StatusBadRequest, "bad_request", "This is neither approve nor reject.")
+		return apierror.New(http.StatusBadRequest, "bad_request", "The decision must be approve or reject.")
 	}
-	n, err := c.Admin.SettleAll(c.Context(), c.actor, ids, decision == "approve", c.Form.Text("reason"), c.seen())
+	result, err := c.Admin.SettleAll(c.Context(), c.actor, ids, decision == "approve", c.Form.Text("reason"), c.seen())
 	if err != nil {
 		return err
 	}
 	language := c.Language()
-	notice := language.Plural(int64(n.Done), "{n} post approved.", "{n} posts approved.")
+	notice := language.Plural(int64(result.Done), "{n} post approved.", "{n} posts approved.")
 	if decision == "reject" {
-		notice = language.Plural(int64(n.Done), "{n} post rejected.", "{n} posts rejected.")
+		notice = language.Plural(int64(result.Done), "{n} post rejected.", "{n} posts rejected.")
 	}
-	if n.Skipped > 0 {
-		notice += " " + language.Plural(int64(n.Skipped), "{n} was settled by somebody else.",
-			"{n} were settled by somebody else.")
+	if result.Skipped > 0 {
+		notice += " " + language.Plural(int64(result.Skipped), "{n} was already decided by another moderator.",
+			"{n} were already decided by another moderator.")
 	}
-	if n.Changed > 0 {
-		notice += " " + language.Plural(int64(n.Changed), "{n} was changed since you saw it; look again.",
-			"{n} were changed since you saw it; look again.")
+	if result.Changed > 0 {
+		notice += " " + language.Plural(int64(result.Changed), "{n} has changed since you saw it; look again.",
+			"{n} have changed since you saw them; look again.")
 	}
 	return c.Redirect(back, notice)
 }
@@ -207,12 +210,14 @@ type reportsPage struct {
 	MoreMessages bool // there are more reported messages than Messages
 }
 
+// reportItem is a reported post on the page. Focus and Then are as in queueItem.
 type reportItem struct {
 	admin.ReportedPost
 	Focus bool
 	Then  int64
 }
 
+// reports lists the reported posts and, on the first page, the reported private messages.
 func (c *call) reports() error {
 	list, focus, err := c.readListing(func() ([]admin.ForumCount, error) {
 		return c.Admin.ReportForums(c.Context(), c.actor)
@@ -275,6 +280,7 @@ var logList = func() resource.List[*call, resource.Change] {
 	return list
 }()
 
+// log returns a page of the entries of the moderation log that match q, and the cursor of the next page.
 func (c *call) log(q resource.Query) ([]resource.Change, string, error) {
 	entries, next, err := resource.Before(q, func(before int64) ([]admin.LogEntry, int64, error) {
 		return c.Admin.Log(c.Context(), c.actor,
@@ -286,10 +292,11 @@ func (c *call) log(q resource.Query) ([]resource.Change, string, error) {
 	changes := make([]resource.Change, len(entries))
 	for i, e := range entries {
 		changes[i] = resource.Change{At: e.At, Who: e.ActorName, What: e.Action, Detail: e.Detail, Where: resource.Cells(
-			resource.Link("/forums/"+itoa(e.Forum), e.ForumTitle).If(e.ForumTitle != ""), resource.Text("forum "+
-				itoa(e.Forum)).If(e.ForumTitle == "" && e.Forum != 0),
-			resource.Link("/posts/"+itoa(e.Post), "post").If(e.Post != 0), resource.Link("/threads/"+itoa(e.Thread),
-				"thread").If(e.Post == 0 && e.Thread != 0))}
+			resource.Link("/forums/"+itoa(e.Forum), e.ForumTitle).If(e.ForumTitle != ""),
+			resource.Text("forum "+itoa(e.Forum)).If(e.ForumTitle == "" && e.Forum != 0), // the forum was deleted
+			resource.Link("/posts/"+itoa(e.Post), "post").If(e.Post != 0),
+			resource.Link("/threads/"+itoa(e.Thread), "thread").If(e.Post == 0 && e.Thread != 0),
+		)}
 	}
 	return changes, next, err
 }

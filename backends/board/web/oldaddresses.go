@@ -41,11 +41,12 @@ var oldRoutes = []page{
 	{Method: get, Path: "/d/{old...}", Admit: everybody, Serve: (*call).oldPath},
 }
 
-// oldName is a parameter of an old URL and the kind of thing that the parameter identifies.
+// oldName is a parameter of an old URL and the kind of object that the parameter identifies, such as a thread. kind is
+// one of the constants such as content.MovedThread.
 type oldName struct{ parameter, kind string }
 
-// oldPage returns the route for old URLs with this path. Such a URL identifies a thing by one of the parameters in
-// names. The first parameter whose thing was imported counts.
+// oldPage returns the route for old URLs with this path. Such a URL identifies an object by one of the parameters in
+// names. The route redirects to the object of the first parameter whose object was imported.
 func oldPage(path, program string, names ...oldName) page {
 	return page{Method: get, Path: path, Admit: guests, Serve: func(c *call) error {
 		for _, name := range names {
@@ -58,8 +59,9 @@ func oldPage(path, program string, names ...oldName) page {
 	}}
 }
 
-// oldForms lists the forms of old URLs whose path contains the id of a thing and, optionally, a post. Discourse and
-// Flarum number the posts of each thread.
+// oldForms lists the forms of old URLs whose path contains ids. The groups of each expression are the word for the kind
+// of object, the object's id and, optionally, a post. The post is an id or, in Discourse and Flarum, which number the
+// posts of each thread, such a number.
 var oldForms = []struct {
 	program string
 	form    *regexp.Regexp
@@ -72,6 +74,7 @@ var oldForms = []struct {
 	{"discourse", regexp.MustCompile(`/(c|p)/(?:[^/]+/)*?(\d{1,18})()(?:/.*)?$`)},
 }
 
+// oldKinds maps the words for kinds of objects in oldForms to the kinds.
 var oldKinds = map[string]string{
 	"thread": content.MovedThread, "threads": content.MovedThread, "t": content.MovedThread, "forum": content.MovedForum,
 	"forums": content.MovedForum, "user": content.MovedMember, "members": content.MovedMember,
@@ -95,11 +98,11 @@ func (c *call) oldPath() error {
 		if err := guests(c); err != nil || c.Answered() {
 			return err
 		}
-		lead := c.redirectMoved
+		redirectToPost := c.redirectMoved
 		if f.program == "discourse" || f.program == "flarum" {
-			lead = c.redirectNumbered(match[2])
+			redirectToPost = c.redirectNumbered(match[2])
 		}
-		found, err := lead(f.program, content.MovedPost, match[3])
+		found, err := redirectToPost(f.program, content.MovedPost, match[3])
 		if !found && err == nil {
 			found, err = c.redirectMoved(f.program, oldKinds[match[1]], match[2])
 		}
@@ -110,17 +113,18 @@ func (c *call) oldPath() error {
 	return c.oldTag(path)
 }
 
-// redirectMoved redirects to the thing that had this id in another program. found is false if no such thing was
+// redirectMoved redirects to the object that had this id in another program. found is false if no such object was
 // imported.
 func (c *call) redirectMoved(program, kind, id string) (found bool, err error) {
 	oldID, err := strconv.ParseInt(id, 10, 64)
 	if err != nil || oldID < 1 {
-		return false, nil //nolint:nilerr // it names nothing
+		return false, nil //nolint:nilerr // no object has such an id
 	}
 	return c.redirectTo(kind, func(r store.Conn) (int64, error) { return content.MovedID(r, program, kind, oldID) })
 }
 
-// redirectTo redirects to the thing of this kind whose id find returns. found is false if that id is 0.
+// redirectTo redirects to the object of this kind whose id find returns. found is false if that id is 0. If the user
+// may not see the object, redirectTo returns an error.
 func (c *call) redirectTo(kind string, find func(r store.Conn) (int64, error)) (found bool, err error) {
 	var id int64
 	err = c.Posts.Read(c.Context(), func(r store.Conn) (err error) {
@@ -130,28 +134,28 @@ func (c *call) redirectTo(kind string, find func(r store.Conn) (int64, error)) (
 	if err != nil || id == 0 {
 		return false, err
 	}
-	to := "/" + kind + "s/" + itoa(id)
+	location := "/" + kind + "s/" + itoa(id)
 	switch kind {
 	case content.MovedPost:
 		_, err = c.Posts.PlaceOf(c.Context(), c.actor, id, postsPerPage)
 	case content.MovedThread:
 		place, placeErr := c.Posts.LastPlace(c.Context(), c.actor, id, postsPerPage)
 		if err = placeErr; err == nil {
-			to = pages.Slugged("/threads/", id, place.Thread.Slug)
+			location = pages.Slugged("/threads/", id, place.Thread.Slug)
 		}
 	case content.MovedForum:
 		f, _, _, forumErr := c.Posts.Forum(c.Context(), c.actor, id)
 		if err = forumErr; err == nil {
-			to = pages.Slugged("/forums/", f.ID, f.Slug)
+			location = pages.Slugged("/forums/", f.ID, f.Slug)
 		}
 	case content.MovedMember:
 		_, err = c.Accounts.Profile(c.Context(), c.actor, id)
 	case content.MovedFile:
-		to = "/attachments/" + itoa(id)
+		location = "/attachments/" + itoa(id)
 		_, err = c.Posts.Attachment(c.Context(), c.actor, id)
 	}
 	if err != nil {
 		return true, err
 	}
-	return true, c.RedirectForGood(to)
+	return true, c.RedirectForGood(location)
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// redirectNumbered returns a function that works like redirectMoved for a post of a thread, which had the id thread in
-// the other program. The function's last argument is the number of the post in that thread.
+// redirectNumbered returns a function that works like redirectMoved for a post of the thread that had the id thread in
+// the other program. The last argument of that function is the number of the post in the thread.
 func (c *call) redirectNumbered(thread string) func(program, kind, number string) (found bool, err error) {
 	return func(program, kind, number string) (bool, error) {
 		threadID, _ := strconv.ParseInt(thread, 10, 64)
 		n, _ := strconv.ParseInt(number, 10, 64)
-		if n <= 1 { // the URL is the thread's
+		if n <= 1 { // the URL has no post or the first one, so it leads to the thread
 			return false, nil
 		}
 		return c.redirectTo(kind, func(r store.Conn) (int64, error) {
@@ -61,7 +61,8 @@ func (c *call) oldUpload() error {
 	}))
 }
 
-// orNotFound returns a not-found error if an old URL leads nowhere.
+// orNotFound converts the results of redirectTo to an error for the user: not found if there was no object to redirect
+// to.
 func orNotFound(found bool, err error) error {
 	if !found && err == nil {
 		err = pages.NotFound()

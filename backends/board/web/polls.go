@@ -18,6 +18,7 @@ type pollForm struct{ polls.Request }
 // Text returns the answers, one on each line.
 func (f pollForm) Text() string { return strings.Join(f.Answers, "\n") }
 
+// pollForm reads the poll from the form for a new thread.
 func (c *call) pollForm() pollForm {
 	form := pollForm{polls.Request{
 		Question: c.Form.Text("pollQuestion"), Answers: polls.Lines(c.Form.Text("pollAnswers")),
@@ -67,6 +68,7 @@ func (f *frame) Poll(post int64) *shownPoll {
 	return nil
 }
 
+// vote sets the actor's vote in the poll of a post.
 func (c *call) vote() error {
 	id, answers := c.ID("postId"), c.Form.Numbers("answer")
 	if err := c.Form.Err(); err != nil {

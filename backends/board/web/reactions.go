@@ -13,6 +13,7 @@ var reactionRoutes = []page{
 	{Method: post, Path: "/account/notices", Serve: (*call).setNotices},
 }
 
+// react sets or removes the actor's reaction to a post.
 func (c *call) react() error {
 	id := c.ID("postId")
 	return c.Then(c.Reactions.React(c.Context(), c.actor, id, c.Form.Text("reaction")), "/posts/"+itoa(id), "")
@@ -25,6 +26,7 @@ type reactorsPage struct {
 	Next int64 // the member after whom the next page begins; 0 on the last page
 }
 
+// reactors lists the members who have reacted to a post.
 func (c *call) reactors() error {
 	after := c.Query.Number("after")
 	view, thread, err := c.Posts.PostByID(c.Context(), c.actor, c.ID("postId"))
@@ -53,6 +55,7 @@ type bookmarkPage struct {
 	Is   bool // the post is bookmarked already
 }
 
+// bookmarkForm returns the page for the post in the path.
 func (c *call) bookmarkForm() (page bookmarkPage, err error) {
 	if page.Post, page.Thread, err = c.Posts.PostByID(c.Context(), c.actor, c.ID("postId")); err != nil {
 		return page, err
@@ -61,23 +64,26 @@ func (c *call) bookmarkForm() (page bookmarkPage, err error) {
 	return page, err
 }
 
+// askBookmark shows the form to bookmark a post.
 func (c *call) askBookmark() error {
 	form, err := c.bookmarkForm()
 	return c.ThenShow(err, "bookmark", c.T("Bookmark"), form)
 }
 
+// bookmark saves or removes a bookmark. It redirects to the post or, if the form was on the list of bookmarks, to that
+// list.
 func (c *call) bookmark() error {
-	id, to := c.ID("postId"), "/posts/"+itoa(c.ID("postId"))
+	id, location := c.ID("postId"), "/posts/"+itoa(c.ID("postId"))
 	if c.Form.Flag("list") {
-		to = "/account/bookmarks"
+		location = "/account/bookmarks"
 	}
 	if c.Form.Text("do") == "remove" {
-		return c.Then(c.Reactions.Unbookmark(c.Context(), c.actor, id), to, c.T("The bookmark is removed."))
+		return c.Then(c.Reactions.Unbookmark(c.Context(), c.actor, id), location, c.T("The bookmark is removed."))
 	}
 	note := c.Form.Text("note")
 	refusal := c.Reactions.Bookmark(c.Context(), c.actor, id, note)
 	if refusal == nil {
-		return c.Redirect(to, c.T("The bookmark is saved."))
+		return c.Redirect(location, c.T("The bookmark is saved."))
 	}
 	form, err := c.bookmarkForm()
 	if err != nil {
@@ -93,6 +99,7 @@ type bookmarksPage struct {
 	Older int64 // the bookmark before which the next page begins; 0 on the last page
 }
 
+// bookmarks lists the member's bookmarks.
 func (c *call) bookmarks() (err error) {
 	var page bookmarksPage
 	page.List, page.Older, err = c.Reactions.Bookmarks(c.Context(), c.actor, c.Query.Number("before"), postsPerPage)

@@ -22,6 +22,7 @@ const (
 // indexPage shows the tree of forums.
 type indexPage struct{ Forums []posts.ForumEntry }
 
+// index shows the first page of the board.
 func (c *call) index() error {
 	tree, err := c.Posts.Tree(c.Context(), c.actor)
 	if err != nil {
@@ -39,13 +40,14 @@ type forumPage struct {
 	Below   []posts.ForumEntry
 	Sticky  []content.ThreadInfo
 	Threads []content.ThreadInfo
-	First   bool
-	Older   string // the cursor of the next page
+	First   bool   // this is the first page
+	Older   string // the cursor of the next page; empty on the last page
 
 	Mode      string // the mode in which the actor follows the forum
 	MayFollow bool
 }
 
+// forum shows a page of a forum. A forum that is a link redirects to its URL.
 func (c *call) forum() error {
 	id := c.ID("forumId")
 	var page forumPage
@@ -69,6 +71,7 @@ func (c *call) forum() error {
 				return err
 			}
 		}
+		// The first page lists the sticky threads separately.
 		page.Threads = slices.DeleteFunc(page.Threads, func(t content.ThreadInfo) bool { return t.IsSticky })
 		if page.Mode, page.MayFollow, err = c.Following.ForumSubscription(c.Context(), c.actor, id); err != nil {
 			return err
@@ -88,16 +91,20 @@ func (c *call) forum() error {
 	return c.Show("forum", page.Title, page)
 }
 
+// readForum marks all threads of a forum as read.
 func (c *call) readForum() error {
 	id := c.ID("forumId")
-	return c.Then(c.Following.MarkForumRead(c.Context(), c.actor, id), "/forums/"+
-		itoa(id), c.T(c.T(c.T(c.T("All threads here are marked as read.")))))
+	return c.Then(c.Following.MarkForumRead(c.Context(), c.actor, id), "/forums/"+itoa(id),
+		c.T("All threads here are marked as read."))
 }
 
+// readAll marks all threads of the board as read.
 func (c *call) readAll() error {
 	return c.Then(c.Following.MarkForumRead(c.Context(), c.actor, 0), "/", c.T("All forums are marked as read."))
 }
 
+// thread shows a page or another part of a thread and marks its posts as read. With the parameter post or date it
+// redirects to the page with that post, or with the first post since that day.
 func (c *call) thread() error {
 	id := c.ID("threadId")
 	post, after, page := c.Query.Number("post"), c.Query.Number("after"), c.Query.Number("page")
@@ -114,7 +121,7 @@ func (c *call) thread() error {
 	if err != nil {
 		return c.mergedThread(err, id)
 	}
-	if len(reading.Posts) == 0 && (after > 0 || reading.Page > reading.Pages) {
+	if len(reading.Posts) == 0 && (after > 0 || reading.Page > reading.Pages) { // beyond the end of the thread
 		return c.Redirect("/threads/"+itoa(id)+"/last", "")
 	}
 	if last := lastOf(reading.Posts); c.actor.User != nil && (last > reading.LastRead || reading.HasUnread) {
@@ -136,6 +143,7 @@ func (c *call) thread() error {
 	return c.Show("thread", reading.Thread.Title, reading)
 }
 
+// lastOf returns the id of the last post of a list, or 0 if the list is empty.
 func lastOf(posts []posts.PostView) int64 {
 	if len(posts) == 0 {
 		return 0
@@ -191,17 +199,21 @@ func (c *call) toDate(id int64) error {
 	return c.toPlaceInThread(id, place, err)
 }
 
+// toPost redirects to the post with this id on the page of its thread.
 func (c *call) toPost(id int64) error {
 	return c.toPlace(c.Posts.PlaceOf(c.Context(), c.actor, id, postsPerPage))
 }
 
+// permalink redirects to the post in the path on the page of its thread.
 func (c *call) permalink() error { return c.toPost(c.ID("postId")) }
 
+// firstUnread redirects to the first post of a thread that is new to the actor.
 func (c *call) firstUnread() error {
 	place, err := c.Posts.FirstUnread(c.Context(), c.actor, c.ID("threadId"), postsPerPage)
 	return c.toPlaceInThread(c.ID("threadId"), place, err)
 }
 
+// lastPage redirects to the last post of a thread.
 func (c *call) lastPage() error {
 	place, err := c.Posts.LastPlace(c.Context(), c.actor, c.ID("threadId"), postsPerPage)
 	return c.toPlaceInThread(c.ID("threadId"), place, err)

@@ -21,23 +21,23 @@ const (
 type searchPage struct {
 	Query, Author string
 	Tag           string
-	Forum, Thread int64
-	Forums        []content.ForumInfo
-	Asked         bool
+	Forum, Thread int64               // 0 for all
+	Forums        []content.ForumInfo // the forums to choose from
+	Asked         bool                // there is a query
 	Found         []foundThread
-	Older         string // the address of the next page
+	Older         string // the address of the next page; empty on the last page
 }
 
 // foundThread is a thread and its posts in a page of results, newest first.
 type foundThread struct {
 	api.FoundInfo                 // the newest post
 	More          []api.FoundInfo // further posts
-	Count         int64
-	All           string // the path of all found posts of the thread; empty if all are shown
+	Count         int64           // the found posts of the thread on this page, also beyond those in More
+	All           string          // the path of a search in this thread; empty if Count is 1
 }
 
-// address returns the path of a page of results. thread limits the search to a thread, unless it is 0. The page begins
-// after the post with the id after.
+// address returns the path of a page of results of the same query. thread limits the search to a thread, unless it is
+// 0. The page begins after the post with the id after; 0 is the first page.
 func (p *searchPage) address(thread, after int64) string {
 	q := url.Values{"q": {p.Query}, "author": {p.Author}, "tag": {p.Tag}, "forum": {itoa(p.Forum)}}
 	if thread != 0 {
@@ -52,6 +52,7 @@ func (p *searchPage) address(thread, after int64) string {
 // Everywhere returns the path of the same search in all threads.
 func (p searchPage) Everywhere() string { return p.address(0, 0) }
 
+// search shows the search form and, if there is a query, the posts that it finds.
 func (c *call) search() error {
 	forums, err := c.Posts.Forums(c.Context(), c.actor)
 	if err != nil {
@@ -87,21 +88,23 @@ func (c *call) search() error {
 	return c.ShowForm(refusal, "search", c.T("Search"), page)
 }
 
-// group groups posts by thread, in the order of the newest post of each thread.
+// group sets p.Found to groups of the found posts, which are sorted by age, newest first. All posts of a thread are in
+// one group, and the groups are in the order of their newest posts. In a search of a single thread, each post is a
+// separate group.
 func (p *searchPage) group(found []search.Found) {
-	indexes := make(map[int64]int) // indexes of Found by threads
-	for _, f := range found {
-		i, known := indexes[f.Thread.ID]
-		if !known || p.Thread != 0 {
-			indexes[f.Thread.ID] = len(p.Found)
-			p.Found = append(p.Found, foundThread{FoundInfo: api.ViewFound(f), Count: 1})
+	groups := make(map[int64]int) // the index in p.Found of each thread's group
+	for _, post := range found {
+		i, hasGroup := groups[post.Thread.ID]
+		if !hasGroup || p.Thread != 0 {
+			groups[post.Thread.ID] = len(p.Found)
+			p.Found = append(p.Found, foundThread{FoundInfo: api.ViewFound(post), Count: 1})
 			continue
 		}
 		group := &p.Found[i]
 		group.Count++
-		group.All = p.address(f.Thread.ID, 0)
+		group.All = p.address(post.Thread.ID, 0)
 		if len(group.More) < hitsShown-1 {
-			group.More = append(group.More, api.ViewFound(f))
+			group.More = append(group.More, api.ViewFound(post))
 		}
 	}
 }

@@ -32,6 +32,7 @@ func (f *frame) Shared() *shared {
 	return f.shared
 }
 
+// share sets the description of a page that is not a thread.
 func (c *call) share(title, description string) {
 	c.frame.shared = &shared{Title: title, Description: description, Kind: "website"}
 }
@@ -63,6 +64,7 @@ type questionPage struct {
 	Entity  posting `json:"mainEntity"`
 }
 
+// person is a Person (schema.org).
 type person struct {
 	Type string `json:"@type"`
 	Name string `json:"name"`
@@ -76,7 +78,8 @@ type counter struct {
 	Count int64  `json:"userInteractionCount"`
 }
 
-// shareThread describes a page of a thread: as a question if the thread has an answer, and otherwise as a discussion.
+// shareThread sets the description of a page of a thread for a guest. It describes the thread as a question if the
+// thread has an answer, and otherwise as a discussion.
 func (c *call) shareThread(r *posts.Reading) {
 	if c.actor.User != nil {
 		return
@@ -118,13 +121,15 @@ func (c *call) question(r *posts.Reading) questionPage {
 	accepted := c.comment(*r.Answer)
 	accepted.Type, topic.Accepted = "Answer", &accepted
 	for _, reply := range replies {
-		if reply.Type = "Answer"; reply.URL != accepted.URL {
+		if reply.URL != accepted.URL {
+			reply.Type = "Answer"
 			topic.Suggested = append(topic.Suggested, reply)
 		}
 	}
 	return questionPage{Context: "https://schema.org", Type: "QAPage", Entity: topic}
 }
 
+// comment describes a post as a comment.
 func (c *call) comment(p content.PostInfo) posting {
 	return posting{
 		Type: "Comment", Text: excerpt(p.MessageHTML, maxStructured), URL: c.Base() + "/posts/" + itoa(p.ID),
@@ -132,6 +137,8 @@ func (c *call) comment(p content.PostInfo) posting {
 	}
 }
 
+// person describes an author. The description links to the profile if the actor may see profiles. id is nil for a
+// deleted member.
 func (c *call) person(id *int64, name string) person {
 	author := person{Type: "Person", Name: name}
 	if id != nil && c.actor.May(rights.ProfileView) {
@@ -143,8 +150,9 @@ func (c *call) person(id *int64, name string) person {
 // excerpt returns the beginning of the readable text of HTML, as one line of at most limit characters. It parses no
 // more of the HTML than it needs, as a post may be long.
 func excerpt(html string, limit int) string {
-	if maxBytes := 8*limit + 1000; len(html) > maxBytes {
+	if maxBytes := 8*limit + 1000; len(html) > maxBytes { // enough for the text and typical markup
 		html = html[:maxBytes]
+		// Remove a tag that was cut off.
 		if open := strings.LastIndexByte(html, '<'); open > strings.LastIndexByte(html, '>') {
 			html = html[:open]
 		}

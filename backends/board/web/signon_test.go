@@ -142,7 +142,7 @@ func TestSignOnLastAdministrator(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSignOn(t, db)
-		sign := func(name string, groups any, want, told int64) *pagestest.Browser {
+		sign := func(name string, groups any, want, wantLogged int64) *pagestest.Browser {
 			t.Helper()
 			before := s.number("SELECT count(*) FROM board_moderation_log")
 			b, p := s.come("/login/oidc", claims("s-"+name, name+"@example.com", "groups", groups))
@@ -150,8 +150,8 @@ func TestSignOnLastAdministrator(t *testing.T) {
 			if got := s.groups(name); got != want {
 				t.Errorf("%s, %v: in %d groups, want %d", name, groups, got, want)
 			}
-			if n := s.number("SELECT count(*) FROM board_moderation_log") - before; n != told {
-				t.Errorf("%s, %v: told %d times, want %d", name, groups, n, told)
+			if n := s.number("SELECT count(*) FROM board_moderation_log") - before; n != wantLogged {
+				t.Errorf("%s, %v: %d log entries, want %d", name, groups, n, wantLogged)
 			}
 			return b
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/look"
 )
 
-// addresses are the HTML attributes whose values are URLs.
-var addresses = []string{"href", "src", "action", "formaction", "data-names"}
+// urlAttributes lists the HTML attributes whose values are URLs.
+var urlAttributes = []string{"href", "src", "action", "formaction", "data-names"}
 
 // under serves pages under a path of a host, such as /forum. The path has been removed from the requests. Pages, and
 // the texts of posts, contain URLs as if they were at the root of the host. In Location headers and in attributes of
@@ -24,16 +24,17 @@ type under struct {
 
 // newUnder returns a handler that serves pages under a path. The path has no slash at its end.
 func newUnder(path string, pages http.Handler) *under {
-	pairs := make([]string, 0, 4*len(addresses))
-	for _, name := range addresses {
+	pairs := make([]string, 0, 4*len(urlAttributes))
+	for _, name := range urlAttributes {
 		begin := " " + name + `="/`
-		pairs = append(pairs, begin+"/", begin+"/", begin, " "+name+`="`+path+"/") // "//" begins the name of a host
+		// A URL that begins with "//" has a host and stays unchanged.
+		pairs = append(pairs, begin+"/", begin+"/", begin, " "+name+`="`+path+"/")
 	}
 	return &under{path, pages, strings.NewReplacer(pairs...)}
 }
 
-// bar returns the bar of the pages. URLs in the bar that lead to other services on the same host become absolute, so
-// that the path is not added to them.
+// bar returns a function that works like inner, which returns the bar of a page, but makes the URLs of other services
+// on the same host absolute, so that the path is not added to them. It returns nil if inner is nil.
 func (u *under) bar(inner func(*http.Request) look.Bar) func(*http.Request) look.Bar {
 	if inner == nil {
 		return nil
@@ -49,6 +50,7 @@ func (u *under) bar(inner func(*http.Request) look.Bar) func(*http.Request) look
 	}
 }
 
+// ServeHTTP implements http.Handler. It also removes the path from the Referer header.
 func (u *under) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if from, err := url.Parse(r.Referer()); err == nil && strings.HasPrefix(from.Path, u.path+"/") {
 		r = r.Clone(r.Context())
@@ -64,25 +66,28 @@ func (u *under) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type underWriter struct {
 	http.ResponseWriter
 	under  *under
-	status int
-	html   bool
+	status int  // 0 before WriteHeader
+	html   bool // the response is buffered in body
 	body   bytes.Buffer
 }
 
 // Unwrap returns the underlying writer, for http.ResponseController.
 func (w *underWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
+// WriteHeader implements http.ResponseWriter. For HTML, end sends the header.
 func (w *underWriter) WriteHeader(status int) {
 	header := w.Header()
 	if to := header.Get("Location"); strings.HasPrefix(to, "/") && !strings.HasPrefix(to, "//") {
 		header.Set("Location", w.under.path+to)
 	}
 	w.html = strings.HasPrefix(header.Get("Content-Type"), "text/html")
-	if w.status = status; !w.html {
+	w.status = status
+	if !w.html {
 		w.ResponseWriter.WriteHeader(status)
 	}
 }
 
+// Write implements io.Writer.
 func (w *underWriter) Write(part []byte) (int, error) {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)

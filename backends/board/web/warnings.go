@@ -10,12 +10,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// warningView is a warning with the texts that its page shows.
+// warningView is a warning on a page.
 type warningView struct {
 	warnings.Warning
-	Active bool
+	Active bool // the warning counts now
 }
 
+// viewWarnings returns the views of warnings.
 func (c *call) viewWarnings(list []warnings.Warning) (views []warningView) {
 	now := c.kernel.Moment()
 	for _, w := range list {
@@ -30,6 +31,7 @@ type warnPage struct {
 	Points, Days int64
 }
 
+// warnForm returns the form for the post in the path, with the usual values.
 func (c *call) warnForm() (*warnPage, error) {
 	post, thread, err := c.Posts.PostByID(c.Context(), c.actor, c.ID("postId"))
 	return &warnPage{
@@ -37,6 +39,7 @@ func (c *call) warnForm() (*warnPage, error) {
 	}, err
 }
 
+// askWarn shows the form to warn the author of a post.
 func (c *call) askWarn() error {
 	form, err := c.warnForm()
 	if err != nil {
@@ -48,6 +51,7 @@ func (c *call) askWarn() error {
 	return c.Show("warn", c.T("Warn"), form)
 }
 
+// warn warns the author of a post.
 func (c *call) warn() error {
 	form, err := c.warnForm()
 	if err != nil {
@@ -98,6 +102,7 @@ func (c *call) record(page *memberPage, member int64) error {
 	return nil
 }
 
+// profile reads the profile of the member in the path.
 func (c *call) profile() (*memberPage, error) {
 	user, err := c.Accounts.Profile(c.Context(), c.actor, c.ID("userId"))
 	if err != nil {
@@ -115,6 +120,7 @@ func (c *call) profile() (*memberPage, error) {
 	return page, c.record(page, user.ID)
 }
 
+// member shows a member's profile.
 func (c *call) member() error {
 	page, err := c.profile()
 	if err != nil {
@@ -148,7 +154,7 @@ func (c *call) saveRecord() error {
 	case "forget":
 		err, notice = c.Warnings.DeleteNote(c.Context(), c.actor, page.UserID, id), c.T("The note is deleted.")
 	default:
-		return apierror.New(http.StatusBadRequest, "bad_request", "This is nothing that can be done with a member.")
+		return apierror.New(http.StatusBadRequest, "bad_request", "There is no such action on a member.")
 	}
 	if err != nil {
 		return c.ShowForm(err, "member", page.Username, page)

@@ -125,7 +125,7 @@ type Services struct {
 	OwnData       *owndata.Service
 }
 
-// New returns the handler of a board's pages. ready prepares the board and is called before each page.
+// New returns the handler of a board's pages. It calls ready, which prepares the board, before each page.
 func New(
 	board *kernel.Server, services *Services, ready func(ctx context.Context) error, options Options, logger *zap.Logger,
 ) http.Handler {
@@ -176,8 +176,8 @@ type call struct {
 	frame   *frame
 }
 
-// begin determines the actor of the request. Public pages are cached, so their actor is always the guest, and they set
-// no cookies.
+// begin prepares a request: it determines the actor and renews the actor's cookie. Public pages are cached, so their
+// actor is always the guest, and they set no cookies. It returns c.
 func begin(c *call) (*call, error) {
 	if err := c.setActor(c.Session()); err != nil {
 		return nil, err
@@ -191,8 +191,8 @@ func begin(c *call) (*call, error) {
 	return c, nil
 }
 
-// setActor sets the actor of the request to the member whose session belongs to the cookie. Without a valid session the
-// actor is the guest.
+// setActor sets the actor of the request to the member whose session belongs to the cookie, and everything that depends
+// on the actor, such as the language. Without a valid session the actor is the guest.
 func (c *call) setActor(cookie string) (err error) {
 	if c.actor, c.session, err = c.Accounts.Resume(c.Context(), cookie); err != nil {
 		return err
@@ -213,14 +213,14 @@ func (c *call) setActor(cookie string) (err error) {
 // setLanguage sets the language of the page, and of mails that are requested on it: the language that the member has
 // chosen, or else one that the browser accepts. The administration and the log are in English.
 func (c *call) setLanguage() {
-	var set string
+	var preferred string
 	if c.actor.User != nil {
-		set = c.actor.User.Language
+		preferred = c.actor.User.Language
 	}
 	if path := c.R.URL.Path; path == "/admin" || strings.HasPrefix(path, "/admin/") || path == logList.Path {
-		set = locale.English
+		preferred = locale.English
 	}
-	c.Prefer(set)
+	c.Prefer(preferred)
 	c.R = c.R.WithContext(locale.NewContext(c.Context(), c.Language()))
 }
 
@@ -232,8 +232,10 @@ func everybody(*call) error { return nil }
 // readers admits programs that read feeds and sitemaps, with the rights of guests.
 func readers(c *call) error { return c.Rights.Admit(c.actor) }
 
+// guests admits guests and members. If the board is for members only, it works like members.
 func guests(c *call) error { return c.admit(c.options.MembersOnly, false) }
 
+// members admits members and asks guests to sign in.
 func members(c *call) error { return c.admit(true, false) }
 
 // joining admits members, including members who have not confirmed their mail address yet.
@@ -282,7 +284,7 @@ func (c *call) admit(signedIn, administers bool) error {
 // address returns the client's address, by which attempts are counted.
 func (c *call) address() string { return c.kernel.Address(c.R) }
 
-// once returns an idempotency key for a form, so that sending the form twice has no further effect. texts are the
+// once returns an idempotency key for a form, so that sending the same form twice creates only one post. texts are the
 // contents of the form.
 func (c *call) once(texts ...string) posts.Once {
 	key := c.Once(texts...)
@@ -359,7 +361,8 @@ func (f *frame) SignOn() string {
 // Mails reports whether the board sends mails.
 func (f *frame) Mails() bool { return f.call.Accounts.Mails() }
 
-// Again returns the path of the page that mails a new link, of the same kind as the link that led to this page.
+// Again returns the path of the page that mails a new link, of the same kind as the link that led to this page. It
+// returns an empty string on other pages.
 func (f *frame) Again() string {
 	return map[string]string{"/reset": "/forgot", "/email": "/account/email"}[f.call.R.URL.Path]
 }

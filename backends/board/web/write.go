@@ -28,6 +28,7 @@ type threadForm struct {
 	Draft     *drafts.Draft // with which the form begins; nil for none
 }
 
+// threadForm returns an empty form for a new thread in the forum of the path.
 func (c *call) threadForm() (*threadForm, error) {
 	id := c.ID("forumId")
 	f, above, _, err := c.Posts.Forum(c.Context(), c.actor, id)
@@ -37,6 +38,7 @@ func (c *call) threadForm() (*threadForm, error) {
 	return &threadForm{Forum: f.ForumInfo, Above: above, enclosed: c.enclosed(id)}, nil
 }
 
+// newThread shows the form for a new thread, filled from a draft.
 func (c *call) newThread() error {
 	form, err := c.threadForm()
 	if err != nil {
@@ -57,6 +59,7 @@ func (c *call) newThread() error {
 	return c.Show("thread_new", c.T("New thread"), form)
 }
 
+// startThread starts a thread, saves it as a draft or shows a preview, depending on the pressed button.
 func (c *call) startThread() error {
 	form, err := c.threadForm()
 	if err != nil {
@@ -85,7 +88,7 @@ func (c *call) startThread() error {
 	if err := c.receive(&form.enclosed); err != nil {
 		return c.ShowForm(err, "thread_new", c.T("New thread"), form)
 	}
-	done, err := c.Posts.StartThread(c.Context(), c.actor, form.Forum.ID, posts.NewThread{
+	posted, err := c.Posts.StartThread(c.Context(), c.actor, form.Forum.ID, posts.NewThread{
 		Title: form.Title, Message: form.Text, Prefix: form.Prefix, Subscribe: form.Subscribe, Files: form.received,
 		Also: func(r store.Conn, t *content.Thread, first int64) error {
 			if err := c.Tags.Put(r, c.actor, t, form.Tags); err != nil || len(form.Poll.Answers) == 0 {
@@ -98,7 +101,7 @@ func (c *call) startThread() error {
 		return c.ShowForm(err, "thread_new", c.T("New thread"), form)
 	}
 	c.endDraft(place)
-	return c.Redirect(pages.Slugged("/threads/", done.Thread, done.Slug), c.postedNotice(done))
+	return c.Redirect(pages.Slugged("/threads/", posted.Thread, posted.Slug), c.postedNotice(posted))
 }
 
 // heldNotice returns the notice for an author whose post waits for approval. If held is false, the notice is empty.
@@ -109,12 +112,13 @@ func (c *call) heldNotice(held bool) string {
 	return ""
 }
 
-// postedNotice returns the notice for the author of a new post. It names the files that could not be stored.
-func (c *call) postedNotice(done posts.Posted) string {
-	notice := c.heldNotice(done.Held())
-	if len(done.Missing) > 0 {
-		notice = strings.TrimSpace(notice + " " + c.T("The post is there, but not these files; add them under Files: {names}",
-			"names", strings.Join(done.Missing, ", ")))
+// postedNotice returns the notice for the author of a new post. It names the files that could not be stored. The notice
+// is empty if the post is visible and complete.
+func (c *call) postedNotice(posted posts.Posted) string {
+	notice := c.heldNotice(posted.Held())
+	if len(posted.Missing) > 0 {
+		notice = strings.TrimSpace(notice + " " + c.T("The post is saved, but these files could not be stored; add them under Files: {names}",
+			"names", strings.Join(posted.Missing, ", ")))
 	}
 	return notice
 }
@@ -130,7 +134,7 @@ type replyForm struct {
 }
 
 // replyForm returns the form for a reply in the thread of the path, which the actor must see. It does not check whether
-// the actor may reply; MayAnswer does.
+// the actor may reply; MayReply does.
 func (c *call) replyForm() (*replyForm, error) {
 	thread, err := c.Posts.Thread(c.Context(), c.actor, c.ID("threadId"))
 	return &replyForm{
@@ -139,25 +143,27 @@ func (c *call) replyForm() (*replyForm, error) {
 	}, err
 }
 
+// newReply shows the form for a reply, filled from a draft and from quotations.
 func (c *call) newReply() error {
 	form, err := c.replyForm()
 	if err != nil {
 		return err
 	}
-	if err := c.Posts.MayAnswer(c.Context(), c.actor, form.Thread.ID); err != nil {
+	if err := c.Posts.MayReply(c.Context(), c.actor, form.Thread.ID); err != nil {
 		return err
 	}
 	quotes, err := c.quotes(form.Thread.ID)
 	if err != nil {
 		return err
 	}
-	if !c.Query.Flag("bare") { // the script adds quotations to the text in the form
+	if !c.Query.Flag("bare") { // the form's script sets bare: it needs only the quotations, without the draft
 		form.Draft, err = c.Drafts.Of(c.Context(), c.actor, drafts.Place{Kind: drafts.Reply, ID: form.Thread.ID})
 		if err != nil {
 			return err
 		}
 	}
-	switch form.Text = quotes; {
+	form.Text = quotes
+	switch {
 	case form.Draft != nil && quotes != "":
 		form.Text = form.Draft.Message + "\n\n" + quotes
 	case form.Draft != nil:
@@ -166,13 +172,14 @@ func (c *call) newReply() error {
 	return c.Show("reply", c.T("Reply"), form)
 }
 
+// reply adds a reply, saves it as a draft or shows a preview, depending on the pressed button.
 func (c *call) reply() error {
 	form, err := c.replyForm()
 	if err != nil {
 		return err
 	}
 	defer form.close()
-	if err := c.readEnclosed(&form.enclosed, c.Posts.MayAnswer(c.Context(), c.actor, form.Thread.ID)); err != nil {
+	if err := c.readEnclosed(&form.enclosed, c.Posts.MayReply(c.Context(), c.actor, form.Thread.ID)); err != nil {
 		return err
 	}
 	form.Text, form.Subscribe = c.Form.Text("message"), c.Form.Flag("subscribe")
@@ -187,13 +194,13 @@ func (c *call) reply() error {
 	if err := c.receive(&form.enclosed); err != nil {
 		return c.ShowForm(err, "reply", c.T("Reply"), form)
 	}
-	done, err := c.Posts.Reply(c.Context(), c.actor, form.Thread.ID,
+	posted, err := c.Posts.Reply(c.Context(), c.actor, form.Thread.ID,
 		posts.NewReply{Message: form.Text, Subscribe: form.Subscribe, Files: form.received}, c.once(form.Text))
 	if err != nil {
 		return c.ShowForm(err, "reply", c.T("Reply"), form)
 	}
 	c.endDraft(place)
-	return c.Redirect("/posts/"+itoa(done.Post), c.postedNotice(done))
+	return c.Redirect("/posts/"+itoa(posted.Post), c.postedNotice(posted))
 }
 
 // editForm is the form to edit a post.
@@ -203,8 +210,9 @@ type editForm struct {
 	Text    string
 	Reason  string
 	Preview string // HTML
-	Version string
-	Theirs  []pages.Change // the changes from the other text, which was saved first, to this text
+	Version string // the Tag of the version of the post that is edited
+	// Theirs is set if somebody else has saved another text meanwhile: the changes from that text to Text.
+	Theirs []pages.Change
 }
 
 // post returns the post that the path names, and the post's thread.
@@ -212,6 +220,7 @@ func (c *call) post() (posts.PostView, content.ThreadInfo, error) {
 	return c.Posts.Post(c.Context(), c.actor, c.ID("threadId"), c.ID("postId"))
 }
 
+// editPost shows the form to edit a post.
 func (c *call) editPost() error {
 	post, thread, err := c.post()
 	if err != nil {
@@ -223,6 +232,8 @@ func (c *call) editPost() error {
 	return c.Show("edit", c.T("Edit"), &editForm{Post: post, Thread: thread, Text: post.Message, Version: post.Tag()})
 }
 
+// savePost saves the new text of a post, or shows a preview. If somebody else has changed the post meanwhile, it shows
+// the form with the differences.
 func (c *call) savePost() error {
 	post, thread, err := c.post()
 	if err != nil {
@@ -236,20 +247,20 @@ func (c *call) savePost() error {
 		form.Preview, err = c.Posts.Preview(c.Context(), c.actor, form.Text, post.ID)
 		return c.ShowForm(err, "edit", c.T("Edit"), form)
 	}
-	done, err := c.Posts.Edit(c.Context(), c.actor, thread.ID, post.ID,
+	edited, err := c.Posts.Edit(c.Context(), c.actor, thread.ID, post.ID,
 		posts.PostEdit{Message: form.Text, Reason: form.Reason, Match: c.Match()})
 	if refusal, changed := pages.Changed(err); changed {
 		if form.Post, form.Thread, err = c.post(); err != nil {
 			return err
 		}
-		form.Version, form.Theirs = form.Post.Tag(), pages.Diff(form.Post.Message, strings.ReplaceAll(form.Text, "\r\n",
-			"\n"))
+		form.Version = form.Post.Tag()
+		form.Theirs = pages.Diff(form.Post.Message, strings.ReplaceAll(form.Text, "\r\n", "\n"))
 		return c.ShowForm(refusal, "edit", c.T("Edit"), form)
 	}
 	if err != nil {
 		return c.ShowForm(err, "edit", c.T("Edit"), form)
 	}
-	return c.Redirect("/posts/"+itoa(post.ID), c.heldNotice(done.Held))
+	return c.Redirect("/posts/"+itoa(post.ID), c.heldNotice(edited.Held))
 }
 
 // editsPerPage is the number of edits on a page of a post's history. It is small, since a text may have thousands of
@@ -270,14 +281,16 @@ type step struct {
 	Changes []pages.Change
 }
 
+// history shows the edits of a post, newest first. Each edit is shown as the difference between the text before it and
+// the text after it.
 func (c *call) history() error {
 	post, thread, err := c.post()
 	if err != nil {
 		return err
 	}
 	before := c.Query.Number("before")
-	after, limit := post.Message, editsPerPage
-	if before != 0 { // the result of the newest edit on this page is the text before the next edit
+	after, limit := post.Message, editsPerPage // after is the text after the newest edit on this page
+	if before != 0 {                           // read also the next newer revision, which has that text
 		before, limit = before+1, editsPerPage+1
 	}
 	list, err := c.Posts.Revisions(c.Context(), c.actor, thread.ID, post.ID, before, limit)
@@ -305,11 +318,13 @@ type postPage struct {
 	Reason string
 }
 
+// askDelete asks whether to delete a post.
 func (c *call) askDelete() error {
 	post, thread, err := c.post()
 	return c.ThenShow(err, "delete", c.T("Delete"), postPage{Post: post, Thread: thread})
 }
 
+// deletePost deletes a post. It redirects to the thread or, if the thread was deleted too, to the forum.
 func (c *call) deletePost() error {
 	post, thread, err := c.post()
 	if err != nil {
@@ -325,17 +340,20 @@ func (c *call) deletePost() error {
 	return c.Then(err, pages.Slugged("/threads/", thread.ID, thread.Slug), c.T("The post is deleted."))
 }
 
+// restorePost makes a deleted post visible again.
 func (c *call) restorePost() error {
 	id := c.ID("postId")
 	_, err := c.Posts.Restore(c.Context(), c.actor, id)
-	return c.Then(err, "/posts/"+itoa(id), c.T("The post is back."))
+	return c.Then(err, "/posts/"+itoa(id), c.T("The post is restored."))
 }
 
+// askReport shows the form to report a post.
 func (c *call) askReport() error {
 	post, thread, err := c.Posts.PostByID(c.Context(), c.actor, c.ID("postId"))
 	return c.ThenShow(err, "report", c.T("Report"), postPage{Post: post, Thread: thread})
 }
 
+// report reports a post to the moderators.
 func (c *call) report() error {
 	id := c.ID("postId")
 	post, thread, err := c.Posts.PostByID(c.Context(), c.actor, id)

@@ -10,8 +10,9 @@ import (
 // in the copy.
 type folded struct {
 	text, folded string
-	// offsets maps the offset of each byte in folded, and that of the end, to an offset in text. It is nil if all
-	// offsets are equal. That is usual: only few letters, such as ſ, have another size in another case.
+	// offsets maps the offset of each byte in folded, and that of the end, to the offset in text of the same letter. It
+	// is nil if all these offsets are equal. That is usual: only few letters, such as ſ, have another size in another
+	// case.
 	offsets []int32
 }
 
@@ -21,16 +22,18 @@ func fold(text string) folded {
 	var b strings.Builder
 	b.Grow(len(text))
 	for i, r := range text {
-		to, n := letter(r), b.Len()
-		b.WriteRune(to)
-		if f.offsets == nil && b.Len() != i+size(text, i, r) {
-			f.offsets = make([]int32, n, len(text)+1)
+		begin := b.Len() // the offset in folded of this letter
+		b.WriteRune(letter(r))
+		if f.offsets == nil && b.Len() != i+size(text, i, r) { // from here on, the offsets differ
+			f.offsets = make([]int32, begin, len(text)+1)
 			for j := range f.offsets {
 				f.offsets[j] = int32(j)
 			}
 		}
-		for ; f.offsets != nil && n < b.Len(); n++ {
-			f.offsets = append(f.offsets, int32(i)) //nolint:gosec // texts are far shorter
+		if f.offsets != nil {
+			for range b.Len() - begin {
+				f.offsets = append(f.offsets, int32(i)) //nolint:gosec // texts are far shorter
+			}
 		}
 	}
 	if f.offsets != nil {
@@ -40,7 +43,8 @@ func fold(text string) folded {
 	return f
 }
 
-// size returns the number of bytes of rune r, which is at offset i of text.
+// size returns the number of bytes of rune r, which is at offset i of text. For invalid UTF-8, r is utf8.RuneError,
+// which can stand for a single byte.
 func size(text string, i int, r rune) int {
 	if r != utf8.RuneError {
 		return utf8.RuneLen(r)
@@ -74,77 +78,79 @@ func (f *folded) offset(i int) int {
 
 // replace replaces all occurrences of a word, and adds the pieces of the resulting text to known.
 func (f *folded) replace(r *replacement, known *pieces) {
-	var to rewritten
-	done := 0 // the offset in folded up to which to has been written
+	var result foldedBuilder
+	copied := 0 // the offset in f.folded up to which result is written; 0 before the first match
 	for from := 0; ; {
-		i := strings.Index(f.folded[from:], r.pattern.folded)
-		if i < 0 {
+		begin := strings.Index(f.folded[from:], r.pattern.folded)
+		if begin < 0 {
 			break
 		}
-		i += from
-		end := i + len(r.pattern.folded)
-		if f.offset(end)-f.offset(i) != len(r.pattern.text) { // a match must have as many bytes as the pattern
-			_, n := utf8.DecodeRuneInString(f.folded[i:])
-			from = i + n
+		begin += from
+		end := begin + len(r.pattern.folded)
+		if f.offset(end)-f.offset(begin) != len(r.pattern.text) { // a match must have as many bytes as the pattern
+			_, n := utf8.DecodeRuneInString(f.folded[begin:])
+			from = begin + n
 			continue
 		}
-		if done == 0 {
-			to.text.Grow(len(f.text))
-			to.folded.Grow(len(f.folded))
+		if copied == 0 {
+			result.text.Grow(len(f.text))
+			result.folded.Grow(len(f.folded))
 		}
-		to.add(f, done, i)
-		to.add(&r.replacement, 0, len(r.replacement.folded))
-		done, from = end, end
+		result.add(f, copied, begin)
+		result.add(&r.replacement, 0, len(r.replacement.folded))
+		copied, from = end, end
 	}
-	if done == 0 {
+	if copied == 0 {
 		return
 	}
-	to.add(f, done, len(f.folded))
-	*f = to.end()
+	result.add(f, copied, len(f.folded))
+	*f = result.build()
 	known.add(f.folded)
 }
 
-// rewritten builds a folded text from parts of other folded texts.
-type rewritten struct {
+// foldedBuilder builds a folded text from parts of other folded texts.
+type foldedBuilder struct {
 	text, folded strings.Builder
 	offsets      []int32
 }
 
 // add appends the part of f between the offsets from and to in f.folded.
-func (w *rewritten) add(f *folded, from, to int) {
-	first, last := f.offset(from), f.offset(to)
-	if f.offsets != nil && w.offsets == nil {
-		w.offsets = make([]int32, 0, len(f.offsets))
-		for i := range w.folded.Len() { // until now text and folded were alike
-			w.offsets = append(w.offsets, int32(i))
+func (b *foldedBuilder) add(f *folded, from, to int) {
+	textFrom, textTo := f.offset(from), f.offset(to)
+	if f.offsets != nil && b.offsets == nil {
+		b.offsets = make([]int32, 0, len(f.offsets))
+		for i := range b.folded.Len() { // until now all offsets were equal
+			b.offsets = append(b.offsets, int32(i))
 		}
 	}
-	if w.offsets != nil {
+	if b.offsets != nil {
 		for i := from; i < to; i++ {
-			w.offsets = append(w.offsets, int32(w.text.Len()+f.offset(i)-first)) //nolint:gosec // texts are far shorter
+			b.offsets = append(b.offsets, int32(b.text.Len()+f.offset(i)-textFrom)) //nolint:gosec // texts are far shorter
 		}
 	}
-	w.text.WriteString(f.text[first:last])
-	w.folded.WriteString(f.folded[from:to])
+	b.text.WriteString(f.text[textFrom:textTo])
+	b.folded.WriteString(f.folded[from:to])
 }
 
-func (w *rewritten) end() folded {
-	if w.offsets != nil {
-		w.offsets = append(w.offsets, int32(w.text.Len())) //nolint:gosec // texts are far shorter
+// build returns the folded text.
+func (b *foldedBuilder) build() folded {
+	if b.offsets != nil {
+		b.offsets = append(b.offsets, int32(b.text.Len())) //nolint:gosec // texts are far shorter
 	}
-	return folded{text: w.text.String(), folded: w.folded.String(), offsets: w.offsets}
+	return folded{text: b.text.String(), folded: b.folded.String(), offsets: b.offsets}
 }
 
-// pieces is the set of all sequences of four bytes that a text contains or contained. A word whose pieces are not all
-// in the set need not be searched for in the text.
+// pieces is a Bloom filter of all pieces, that is, sequences of four bytes, that a text contains or contained. A word
+// with a piece that is not in the filter need not be searched for in the text.
 type pieces struct{ bits [1 << 10]uint64 }
 
+// add adds all pieces of a text.
 func (p *pieces) add(text string) {
-	var last uint32
+	var piece uint32 // the four bytes up to i
 	for i := range len(text) {
-		last = last<<8 | uint32(text[i])
+		piece = piece<<8 | uint32(text[i])
 		if i >= 3 {
-			bit := place(last)
+			bit := bitOf(piece)
 			p.bits[bit>>6] |= 1 << (bit & 63)
 		}
 	}
@@ -152,15 +158,15 @@ func (p *pieces) add(text string) {
 
 // mayHave reports whether the text may contain a word. If it returns false, the text does not contain it.
 func (p *pieces) mayHave(word string) bool {
-	var last uint32
+	var piece uint32 // the four bytes up to i
 	for i := range len(word) {
-		last = last<<8 | uint32(word[i])
-		if bit := place(last); i >= 3 && p.bits[bit>>6]&(1<<(bit&63)) == 0 {
+		piece = piece<<8 | uint32(word[i])
+		if bit := bitOf(piece); i >= 3 && p.bits[bit>>6]&(1<<(bit&63)) == 0 {
 			return false
 		}
 	}
 	return true
 }
 
-// place returns the number of the bit, out of 1<<16, that represents a piece.
-func place(piece uint32) uint32 { return piece * 0x9E3779B1 >> 16 }
+// bitOf returns the number of the bit, out of 1<<16, that represents a piece.
+func bitOf(piece uint32) uint32 { return piece * 0x9E3779B1 >> 16 }

@@ -23,9 +23,10 @@ type List struct {
 	replaces []replacement
 }
 
+// replacement is a prepared filter that replaces a word.
 type replacement struct {
 	pattern, replacement folded
-	odd                  bool // a filter may be invalid UTF-8, so matches are tried at each byte
+	bytewise             bool // the filter is not valid UTF-8, so that a match can begin at any byte
 }
 
 // New prepares filters. They replace words in this order, each in the result of the previous filters.
@@ -34,12 +35,13 @@ func New(filters []Filter) *List {
 	for _, f := range filters {
 		switch {
 		case f.Pattern == "":
+			// An empty word would match everywhere.
 		case f.Hold:
 			l.holds = append(l.holds, caseless(f.Pattern))
 		default:
 			l.replaces = append(l.replaces, replacement{
 				pattern: fold(f.Pattern), replacement: fold(f.Replacement),
-				odd: strings.ContainsRune(f.Pattern, utf8.RuneError) || !utf8.ValidString(f.Replacement),
+				bytewise: strings.ContainsRune(f.Pattern, utf8.RuneError) || !utf8.ValidString(f.Replacement),
 			})
 		}
 	}
@@ -82,7 +84,7 @@ func (l *List) Replace(text string) string {
 	if len(l.replaces) == 0 {
 		return text
 	}
-	plain := utf8.ValidString(text)
+	valid := utf8.ValidString(text)
 	filtered := fold(text)
 	var known pieces
 	known.add(filtered.folded)
@@ -91,9 +93,9 @@ func (l *List) Replace(text string) string {
 		switch {
 		case len(filtered.text) > maxReplaced:
 			return filtered.text
-		case r.odd || !plain:
-			if text := replaceLetters(filtered.text, r.pattern.text, r.replacement.text); text != filtered.text {
-				plain, filtered = utf8.ValidString(text), fold(text)
+		case r.bytewise || !valid:
+			if replaced := replaceBytewise(filtered.text, r.pattern.text, r.replacement.text); replaced != filtered.text {
+				valid, filtered = utf8.ValidString(replaced), fold(replaced)
 				known.add(filtered.folded)
 			}
 		case known.mayHave(r.pattern.folded):
@@ -103,9 +105,9 @@ func (l *List) Replace(text string) string {
 	return filtered.text
 }
 
-// replaceLetters replaces a word, comparing it at each byte. It gives the same result as [folded.replace], but for any
-// bytes, even invalid UTF-8.
-func replaceLetters(text, old, replacement string) string {
+// replaceBytewise replaces all occurrences of a word, regardless of case. It compares the word at each byte. It gives
+// the same result as [folded.replace], but for any bytes, even invalid UTF-8.
+func replaceBytewise(text, old, replacement string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {
 		if n := len(old); i+n <= len(text) && strings.EqualFold(text[i:i+n], old) {

@@ -17,7 +17,7 @@ func plainly(filters []Filter, text string) (replaced string, holds bool) {
 		case f.Hold:
 			holds = holds || strings.Contains(caseless(text), caseless(f.Pattern))
 		case len(replaced) <= maxReplaced:
-			replaced = replaceLetters(replaced, f.Pattern, f.Replacement)
+			replaced = replaceBytewise(replaced, f.Pattern, f.Replacement)
 		}
 	}
 	return replaced, holds

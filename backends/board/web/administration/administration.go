@@ -46,7 +46,7 @@ var Pages = slices.Concat([]pages.Page[*Call]{
 	tagList.Pages(), tagForm.Pages(), wordList.Pages(), wordForm.Pages(), tokenList.Pages(),
 	tokenForm.Pages(), webhookList.Pages(), webhookForm.Pages(), newWebhook.Pages())
 
-// Tabs are the tabs with links to the pages of administrators.
+// Tabs links to the pages of administrators.
 var Tabs = resource.Tabs{Label: "Administration", Links: []resource.Target{
 	{Label: "Overview", Path: "/admin"},
 	{Label: "Settings", Path: "/admin/settings"},
@@ -61,31 +61,32 @@ var Tabs = resource.Tabs{Label: "Administration", Links: []resource.Target{
 	{Label: "Webhooks", Path: "/admin/webhooks"},
 }}
 
-// listHead returns the head of a list for administrators. label and path belong to the link to the form for a new
+// listHead returns the head of a list for administrators. label and path are those of the link to the form for a new
 // entry.
 func listHead(title, label, path string) resource.Head {
 	return resource.Head{Title: title, Tabs: Tabs, New: resource.Target{Label: label, Path: path}}
 }
 
-// formHead returns the head of a form for administrators. above and path belong to the link to the list above the form.
-func formHead(title, above, path string) resource.Head {
-	return resource.Head{Title: title, Tabs: Tabs, Above: []resource.Target{{Label: above, Path: path}}}
+// formHead returns the head of a form for administrators. label and path are those of the link back to the list.
+func formHead(title, label, path string) resource.Head {
+	return resource.Head{Title: title, Tabs: Tabs, Above: []resource.Target{{Label: label, Path: path}}}
 }
 
-// withID returns an action that calls do with the id of the action's entry. wildcard is the name of the id in the path;
-// see idOf.
+// withID returns the function of an action, which calls do with the id of the entry that the action is for. See idOf
+// for the id and wildcard.
 func withID(
 	do func(s *admin.Service, ctx context.Context, a *rights.Actor, id int64) error, wildcard string,
 ) func(c *Call, id string) error {
 	return func(c *Call, id string) error { return do(c.Admin, c.Context(), c.Actor, c.idOf(id, wildcard)) }
 }
 
-// idOf returns the id of an action's entry: row or, if row is empty, the value of wildcard in the path.
+// idOf returns the id of the entry that an action is for. In a list, the id is in row, the selected row; on the page of
+// an entry, row is empty and the id is the value of wildcard in the path. An invalid id becomes 0.
 func (c *Call) idOf(row, wildcard string) int64 {
 	if row == "" {
 		return c.ID(wildcard)
 	}
-	id, _ := strconv.ParseInt(row, 10, 64) // an invalid id becomes 0, which is never found
+	id, _ := strconv.ParseInt(row, 10, 64) // no entry has the id 0
 	return id
 }
 
@@ -98,6 +99,7 @@ type adminPage struct {
 	More     bool // more than these await approval
 }
 
+// admin shows the overview.
 func (c *Call) admin() error {
 	list, next, err := c.Admin.FindMembers(c.Context(), c.Actor, admin.MemberQuery{State: "awaiting", Limit: 5})
 	if err != nil {
@@ -106,13 +108,15 @@ func (c *Call) admin() error {
 	return c.Show("admin", "Administration", adminPage{list, next != ""})
 }
 
-// boardSettings holds the values of the settings form. texts and flags have an element for each of kernel.AllSettings.
+// boardSettings holds the values of the settings form. texts and flags have an element for each of kernel.AllSettings:
+// of a flag, the form shows and reads the element in flags, and of any other setting the element in texts.
 type boardSettings struct {
 	kernel.Settings
 	texts []string
 	flags []bool
 }
 
+// settingsForm is the form for the settings of the board.
 var settingsForm = resource.Form[*Call, boardSettings]{
 	Path: "/admin/settings", Head: resource.Head{Title: "Settings", Tabs: Tabs}, Fields: settingFields(),
 	Load: func(c *Call) (*boardSettings, error) {
@@ -145,7 +149,7 @@ var settingsForm = resource.Form[*Call, boardSettings]{
 	},
 }
 
-// settingFields returns a field for each setting.
+// settingFields returns the fields of the settings form, one for each of kernel.AllSettings.
 func settingFields() (list []resource.Field[*Call, boardSettings]) {
 	section := ""
 	for i, setting := range kernel.AllSettings() {
@@ -195,7 +199,7 @@ func rightChoices(all []admin.Right, inForums bool) (list []resource.Choice) {
 	return list
 }
 
-// rightNames returns the names of the rights in a mask. maskOf does the reverse.
+// rightNames returns the names of those of all that mask contains.
 func rightNames(mask rights.Mask, all []admin.Right) (names []string) {
 	for _, right := range all {
 		if mask.Has(right.Mask()) {
@@ -205,6 +209,7 @@ func rightNames(mask rights.Mask, all []admin.Right) (names []string) {
 	return names
 }
 
+// maskOf returns the mask of those of all that names contains. It leaves out unknown names.
 func maskOf(names []string, all []admin.Right) (mask rights.Mask) {
 	for _, right := range all {
 		if slices.Contains(names, right.Name) {
@@ -224,6 +229,7 @@ func numbersOf(texts []string) (list []int64) {
 	return list
 }
 
+// textsOf formats ids as the values of checkboxes.
 func textsOf(ids []int64) []string {
 	list := make([]string, len(ids))
 	for i, id := range ids {

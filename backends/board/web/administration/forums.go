@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
 
+// adminForums lists all forums.
 func (c *Call) adminForums() error {
 	list, err := c.Admin.ForumTree(c.Context(), c.Actor)
 	if err != nil {
@@ -17,6 +18,7 @@ func (c *Call) adminForums() error {
 	return c.Show("admin_forums", "Forums", list)
 }
 
+// shiftForum moves a forum up or down among its siblings.
 func (c *Call) shiftForum() error {
 	id := c.ID("forumId")
 	step := 1
@@ -33,6 +35,7 @@ type forum struct {
 	flood string // empty for the value of the board
 }
 
+// forumForm is the form for a new or an existing forum.
 var forumForm = resource.Form[*Call, forum]{
 	Path: "/admin/forums/{forumId}", New: "/admin/forums/new",
 	Head: formHead("New forum", "Forums", "/admin/forums"),
@@ -98,64 +101,67 @@ var forumForm = resource.Form[*Call, forum]{
 			Flag: func(f *forum) *bool { return &f.Answers },
 		},
 		{
-			Name: "flood_seconds", Label: "Seconds until one more post", Help: "Empty: as on the board; 0: no limit.",
+			Name: "flood_seconds", Label: "Seconds between posts of a member", Help: "Empty: as on the board; 0: no limit.",
 			Type: "number", Max: 86_400, Text: func(f *forum) *string { return &f.flood },
 		},
 		{
-			Name: "min_words", Label: "Fewest words of a post", Help: "Empty: one.", Max: 10_000,
+			Name: "min_words", Label: "Minimum words of a post", Help: "Empty: one.", Max: 10_000,
 			Number: func(f *forum) *int64 { return &f.MinWords },
 		},
 		{
-			Name: "max_words", Label: "Most words of a post", Help: "Empty: as on the board.", Max: 10_000,
+			Name: "max_words", Label: "Maximum words of a post", Help: "Empty: as on the board.", Max: 10_000,
 			Number: func(f *forum) *int64 { return &f.MaxWords },
 		},
 	},
 	Save: func(c *Call, f *forum) (resource.Done, error) {
 		spec := f.ForumSpec
-		if spec.FloodSeconds = nil; f.flood != "" {
-			n, err := strconv.ParseInt(f.flood, 10, 64)
+		spec.FloodSeconds = nil
+		if f.flood != "" {
+			seconds, err := strconv.ParseInt(f.flood, 10, 64)
 			if err != nil {
-				n = -1 // refused with an error for its field
+				seconds = -1 // which the service refuses with an error for the field
 			}
-			spec.FloodSeconds = &n
+			spec.FloodSeconds = &seconds
 		}
 		if f.ID != 0 {
 			err := c.Admin.EditForum(c.Context(), c.Actor, f.ID, spec, c.Match())
 			return resource.Done{To: "/admin/forums#forum-" + kernel.Itoa(f.ID)}, err
 		}
 		id, err := c.Admin.CreateForum(c.Context(), c.Actor, spec)
-		notice := "The forum is made. It has the rights of what it is in; change them under Rights."
+		notice := "The forum is created. It inherits the rights of its parent; change them under Rights."
 		return resource.Done{To: "/admin/forums#forum-" + kernel.Itoa(id), Notice: notice}, err
 	},
 	Actions: []resource.Action[*Call]{{
 		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, To: "/admin/forums",
-		Confirm: "For ever. Only a forum that holds nothing can be deleted: move its threads and the forums in it first.",
+		Confirm: "This cannot be undone. Only an empty forum can be deleted: move its threads and the forums in it first.",
 		Do:      func(c *Call, _ string) error { return c.Admin.DeleteForum(c.Context(), c.Actor, c.ID("forumId")) },
 	}},
 	Name:   func(f *forum) string { return f.Title },
 	Offers: func(_ *Call, f *forum, _ string) bool { return f.ID != 0 },
 }
 
-// parentChoices returns the possible parents of a forum: all forums, but no links, not the forum itself, and no forums
+// parentChoices returns the possible parents of a forum: all forums and categories except the forum itself and those
 // below it.
 func (c *Call) parentChoices(moved *forum) ([]resource.Choice, error) {
 	tree, err := c.Admin.ForumTree(c.Context(), c.Actor)
 	list := []resource.Choice{{Value: "0", Label: "None: at the top"}}
-	inside := int64(-1) // the depth of the forum while the forums below it are skipped, or else -1
+	skipBelow := int64(-1) // the depth of the forum while the loop skips the forums below it, and otherwise -1
 	for _, f := range tree {
-		if inside >= 0 && f.Depth > inside {
+		if skipBelow >= 0 && f.Depth > skipBelow {
 			continue
 		}
-		if inside = -1; f.ID == moved.ID {
-			inside = f.Depth
-		} else if f.Type != "link" {
+		skipBelow = -1
+		switch {
+		case f.ID == moved.ID:
+			skipBelow = f.Depth
+		case f.Type != "link":
 			list = append(list, resource.Choice{Value: kernel.Itoa(f.ID), Label: Indented(f.Title, f.Depth)})
 		}
 	}
 	return list, err
 }
 
-// matrixPage shows the rights of all groups in a forum.
+// matrixPage shows the rights of groups in a forum as a table, with a row for each right and a column for each group.
 type matrixPage struct {
 	pages.Edit
 	Forum    admin.ForumRow
@@ -165,27 +171,34 @@ type matrixPage struct {
 	Sections []matrixSection
 }
 
+// matrixSection is a section of the table.
 type matrixSection struct {
 	Title string
 	Rows  []matrixRow
 }
 
+// matrixRow is the row of a right.
 type matrixRow struct {
 	admin.Right
-	Cells []matrixCell
+	Cells []matrixCell // one for each column
 }
 
+// matrixCell is the field for the right of a group.
 type matrixCell struct {
-	Field, Group string
-	State        string // allow, deny, or empty if the right is inherited
-	Inherited    bool   // whether the group would have the right by inheritance
+	Field     string // the name of the field; see MatrixField
+	Group     string // the name of the group
+	State     string // allow, deny, or empty if the right is inherited
+	Inherited bool   // whether the group has the right if it is inherited
 }
 
-// MatrixField returns the name of the field for a group's right in the form of matrixPage. bit is the bit of the right.
+// MatrixField returns the name of a form field on the page with the rights of groups in a forum. The field decides
+// whether the group with this id is allowed or denied a right there, or inherits it. bit is the number of the right's
+// bit in a rights.Mask, starting at 0.
 func MatrixField(group int64, bit int) string {
 	return "g" + kernel.Itoa(group) + "b" + strconv.Itoa(bit)
 }
 
+// matrix shows the rights of groups in a forum.
 func (c *Call) matrix() error {
 	id := c.ID("forumId")
 	only := c.Query.Number("group")
@@ -195,8 +208,9 @@ func (c *Call) matrix() error {
 	return c.showMatrix(nil, id, only, nil)
 }
 
-// showMatrix shows the rights of one group in a forum or, if only is 0, of all groups. For groups in sent it shows the
-// values that the refused form has sent.
+// showMatrix shows the rights of the group with the id only in the forum with this id or, if only is 0, of all groups.
+// refusal is the reason why a sent form was refused, or nil. sent holds the values of that form by group, which are
+// then shown instead of the stored values.
 func (c *Call) showMatrix(refusal error, id, only int64, sent map[int64]admin.Override) error {
 	f, err := c.Admin.ForumByID(c.Context(), c.Actor, id)
 	if err != nil {
@@ -209,20 +223,22 @@ func (c *Call) showMatrix(refusal error, id, only int64, sent map[int64]admin.Ov
 	page := matrixPage{Forum: f, Only: only}
 	page.Groups.Add("0", "All groups", only == 0)
 	stored := make(map[int64]admin.Override)
-	var differing []admin.Difference
+	var differences []admin.Difference // between the stored values and the sent ones
 	for _, column := range columns {
 		page.Groups.Add(kernel.Itoa(column.Group.ID), column.Group.Name, column.Group.ID == only)
 		if only != 0 && column.Group.ID != only {
 			continue
 		}
 		stored[column.Group.ID] = column.Override
-		if o, ok := sent[column.Group.ID]; ok {
-			differing = append(differing, overrideDifferences(column, o)...)
-			column.Override = o
+		if override, ok := sent[column.Group.ID]; ok {
+			differences = append(differences, overrideDifferences(column, override)...)
+			column.Override = override
 		}
 		page.Columns = append(page.Columns, column)
 	}
-	page.Edit, refusal = c.Edit(refusal, func() (string, any, error) { return admin.OverridesTag(stored), differing, nil })
+	page.Edit, refusal = c.Edit(refusal, func() (string, any, error) {
+		return admin.OverridesTag(stored), differences, nil
+	})
 	for _, right := range admin.Rights() {
 		if !right.InForums {
 			continue
@@ -261,6 +277,7 @@ func overrideDifferences(column admin.MatrixColumn, sent admin.Override) (list [
 	return list
 }
 
+// saveMatrix saves the rights of the groups on the form.
 func (c *Call) saveMatrix() error {
 	id := c.ID("forumId")
 	groups, err := c.Admin.Groups(c.Context(), c.Actor)
@@ -269,20 +286,20 @@ func (c *Call) saveMatrix() error {
 	}
 	overrides := make(map[int64]admin.Override)
 	for _, g := range groups {
-		var o admin.Override
-		shown := false // a group that was made in the meantime is not on the form
+		var override admin.Override
+		onForm := false // a group that was created in the meantime is not on the form
 		for _, right := range admin.Rights() {
 			field := MatrixField(g.ID, right.Bit)
-			shown = shown || c.Form.Has(field)
+			onForm = onForm || c.Form.Has(field)
 			switch c.Form.Text(field) {
 			case "allow":
-				o.Allow |= right.Mask()
+				override.Allow |= right.Mask()
 			case "deny":
-				o.Deny |= right.Mask()
+				override.Deny |= right.Mask()
 			}
 		}
-		if shown {
-			overrides[g.ID] = o
+		if onForm {
+			overrides[g.ID] = override
 		}
 	}
 	only := c.Form.Number("group")
@@ -292,9 +309,9 @@ func (c *Call) saveMatrix() error {
 	if err := c.Admin.SetOverrides(c.Context(), c.Actor, id, overrides, c.Match()); err != nil {
 		return c.showMatrix(err, id, only, overrides)
 	}
-	to := "/admin/forums/" + kernel.Itoa(id) + "/rights"
+	location := "/admin/forums/" + kernel.Itoa(id) + "/rights"
 	if only != 0 {
-		to += "?group=" + kernel.Itoa(only)
+		location += "?group=" + kernel.Itoa(only)
 	}
-	return c.Redirect(to, "Saved. The rights count from now on.")
+	return c.Redirect(location, "Saved. The rights count from now on.")
 }

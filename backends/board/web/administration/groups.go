@@ -9,20 +9,22 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
 
+// groupAt returns the path of the page of a group.
 func groupAt(id int64) string { return "/admin/groups/" + kernel.Itoa(id) }
 
 // groupKinds describes the members of each kind of group.
 var groupKinds = map[string]string{
-	"guest": "Everybody who is not signed in", "registered": "Every new member", "staff": "Comes with the board",
-	"custom": "Made here",
+	"guest": "Everybody who is not signed in", "registered": "Every new member", "staff": "Chosen members (built in)",
+	"custom": "Chosen members",
 }
 
+// groupList is the list of groups.
 var groupList = resource.List[*Call, admin.GroupRow]{
 	Path: "/admin/groups", Head: listHead("Groups", "New group", "/admin/groups/new"),
 	Nouns: [2]string{"group", "groups"},
 	Columns: []resource.Column[admin.GroupRow]{
 		{Label: "Name", Show: func(g admin.GroupRow) resource.Cell { return resource.Link(groupAt(g.ID), g.Name) }},
-		{Label: "Who is in it", Show: func(g admin.GroupRow) resource.Cell {
+		{Label: "Contains", Show: func(g admin.GroupRow) resource.Cell {
 			return resource.Text(groupKinds[g.Kind])
 		}},
 		{Label: "Edits within", Show: func(g admin.GroupRow) resource.Cell {
@@ -41,9 +43,10 @@ var groupList = resource.List[*Call, admin.GroupRow]{
 // group holds the values of the form for a group.
 type group struct {
 	admin.GroupRow
-	allow, restrict []string
+	allow, restrict []string // names of rights and of restrictions
 }
 
+// groupForm is the form for a new or an existing group.
 var groupForm = resource.Form[*Call, group]{
 	Path: "/admin/groups/{groupId}", New: "/admin/groups/new",
 	Head: formHead("New group", "Groups", "/admin/groups"),
@@ -77,7 +80,7 @@ var groupForm = resource.Form[*Call, group]{
 		},
 		{
 			Name: "restrict", Section: "Limits", Label: "Approval", List: func(g *group) *[]string { return &g.restrict },
-			Help:    "Of a member who is in more groups, only where all of them say so.",
+			Help:    "For a member of several groups, these apply only if all of the groups have them.",
 			Options: func(*Call, *group) ([]resource.Choice, error) { return rightChoices(admin.Restrictions(), false), nil },
 		},
 		{
@@ -94,24 +97,25 @@ var groupForm = resource.Form[*Call, group]{
 		spec.Allow, spec.Restrict = maskOf(g.allow, admin.Rights()), maskOf(g.restrict, admin.Restrictions())
 		if g.ID == 0 {
 			_, err := c.Admin.CreateGroup(c.Context(), c.Actor, spec)
-			return resource.Done{To: "/admin/groups", Notice: "The group is made. Members come into it on their own pages."}, err
+			return resource.Done{To: "/admin/groups", Notice: "The group is created. Add members to it on their pages."}, err
 		}
 		err := c.Admin.EditGroup(c.Context(), c.Actor, g.ID, spec, c.Match())
 		return resource.Done{To: "/admin/groups", Notice: "Saved. The rights count from now on."}, err
 	},
 	Actions: []resource.Action[*Call]{{
 		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, To: "/admin/groups",
-		Confirm: "It goes with its rights in all forums.",
+		Confirm: "Its rights in all forums are deleted too.",
 		Do:      func(c *Call, _ string) error { return c.Admin.DeleteGroup(c.Context(), c.Actor, c.ID("groupId")) },
 	}},
 	Name:   func(g *group) string { return g.GroupRow.Name },
 	Offers: func(_ *Call, g *group, _ string) bool { return g.ID != 0 && g.Kind == "custom" },
 }
 
+// moderatorList is the list of the moderators of forums.
 var moderatorList = resource.List[*Call, admin.Moderator]{
 	Path: "/admin/moderators", Head: listHead("Moderators", "New moderator", "/admin/moderators/new"),
 	Nouns: [2]string{"moderator", "moderators"},
-	Empty: "No forum has moderators of its own. Those of the group “moderators” moderate all.",
+	Empty: "No forum has moderators of its own. The members of the group “moderators” moderate all forums.",
 	Columns: []resource.Column[admin.Moderator]{
 		{Label: "Who", Show: func(m admin.Moderator) resource.Cell {
 			link := resource.Link("/admin/moderators/"+kernel.Itoa(m.ID), m.Name())
@@ -140,11 +144,13 @@ var moderatorList = resource.List[*Call, admin.Moderator]{
 // moderator holds the values of the form for a moderator.
 type moderator struct {
 	admin.Moderator
-	names []string
+	names []string // of rights
 }
 
+// isOldModerator reports whether the form is for an existing moderator, of which only the rights can be changed.
 func isOldModerator(_ *Call, m *moderator) bool { return m.ID != 0 }
 
+// moderatorForm is the form for a new or an existing moderator of a forum.
 var moderatorForm = resource.Form[*Call, moderator]{
 	Path: "/admin/moderators/{moderatorId}", New: "/admin/moderators/new",
 	Head: formHead("New moderator", "Moderators", "/admin/moderators"),

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
 
+// memberAt returns the path of the page of a member.
 func memberAt(id int64) string { return "/admin/members/" + kernel.Itoa(id) }
 
 // stateTag returns the state of a member as a cell, highlighted unless it is active.
@@ -26,13 +27,14 @@ func stateTag(m admin.MemberRow) resource.Cell {
 	return resource.Tag(m.State, "gone")
 }
 
+// memberList is the list of members.
 var memberList = resource.List[*Call, admin.MemberRow]{
 	Path: "/admin/members",
 	Head: resource.Head{
 		Title: "Members", Tabs: Tabs, Links: []resource.Target{{Label: "Names that look alike", Path: "/admin/names"}},
 	},
 	Nouns: [2]string{"member", "members"}, CSV: "members.csv",
-	Empty: "There are no members yet. The settings say who may join.",
+	Empty: "There are no members yet. The settings decide who may join.",
 	Columns: []resource.Column[admin.MemberRow]{
 		{
 			Label: "Name", Sort: "name",
@@ -73,8 +75,8 @@ var memberList = resource.List[*Call, admin.MemberRow]{
 	Actions: memberActions,
 }
 
-// ending lists the inputs for the end and the reason of a ban or a suspension.
-var ending = []resource.Input[*Call]{
+// endInputs lists the inputs for the end and the reason of a ban or a suspension.
+var endInputs = []resource.Input[*Call]{
 	{Name: "days", Label: "For", Value: "7", Options: func(*Call) ([]resource.Choice, error) {
 		return []resource.Choice{
 			{Value: "1", Label: "1 day"},
@@ -83,10 +85,10 @@ var ending = []resource.Input[*Call]{
 			{Value: "30", Label: "30 days"},
 			{Value: "90", Label: "90 days"},
 			{Value: "365", Label: "1 year"},
-			{Value: "0", Label: "ever (ban only)"},
+			{Value: "0", Label: "ever (only for a ban)"},
 		}, nil
 	}},
-	{Name: "date", Label: "Or up to and with", Type: "date", FirstDate: func(c *Call) string {
+	{Name: "date", Label: "Or until the end of", Type: "date", FirstDate: func(c *Call) string {
 		return c.Kernel.Moment().Time().In(c.Actor.User.Zone()).Format(time.DateOnly)
 	}},
 	{Name: "reason", Label: "Reason, for the log", Max: 200},
@@ -94,30 +96,31 @@ var ending = []resource.Input[*Call]{
 
 // memberActions lists the actions that both the list of members and the page of a member offer.
 var memberActions = []resource.Action[*Call]{
-	{Name: "approve", Label: "Let in", Done: "let in", Do: withID((*admin.Service).ApproveMember, "userId")},
+	{Name: "approve", Label: "Approve", Done: "approved", Do: withID((*admin.Service).ApproveMember, "userId")},
 	{
-		Name: "suspend", Label: "Suspend…", Done: "suspended", Ask: ending, Do: (*Call).suspend,
-		Confirm: "Who is suspended can only read until then.",
+		Name: "suspend", Label: "Suspend…", Done: "suspended", Ask: endInputs, Do: (*Call).suspend,
+		Confirm: "A suspended member can only read until then.",
 	},
 	{Name: "unsuspend", Label: "End the suspension", Done: "allowed to write again", Do: func(c *Call, id string) error {
 		return c.Admin.Suspend(c.Context(), c.Actor, c.idOf(id, "userId"), 0, "")
 	}},
 	{
-		Name: "unban", Label: "End the ban", Done: "let in again",
+		Name: "unban", Label: "End the ban", Done: "unbanned",
 		Do: withID((*admin.Service).Unban, "userId"),
 	},
 	{
-		Name: "ban", Label: "Ban…", Done: "banned and signed out", Danger: true, Ask: ending, Do: (*Call).ban,
-		Confirm: "Who is banned is signed out and cannot sign in until then.",
+		Name: "ban", Label: "Ban…", Done: "banned and signed out", Danger: true, Ask: endInputs, Do: (*Call).ban,
+		Confirm: "A banned member is signed out and cannot sign in until then.",
 	},
 	{
 		Name: "delete", Label: "Delete", Done: "deleted", Danger: true,
-		Confirm: "For ever: mail address, password, profile and tokens go. The posts stay under the name; " +
-			"that of who was never let in is free again.",
+		Confirm: "This cannot be undone: mail address, password, profile and tokens are deleted. The posts stay under the " +
+			"name; the name of a member who was never approved is free again.",
 		Do: withID((*admin.Service).DeleteMember, "userId"),
 	},
 }
 
+// suspend suspends a member until the end that the form gives. id is the selected row; see idOf.
 func (c *Call) suspend(id string) error {
 	until, err := c.until()
 	if err == nil && until == 0 {
@@ -129,6 +132,7 @@ func (c *Call) suspend(id string) error {
 	return c.Admin.Suspend(c.Context(), c.Actor, c.idOf(id, "userId"), until, c.Form.Text("reason"))
 }
 
+// ban bans a member until the end that the form gives, or for ever. id is the selected row; see idOf.
 func (c *Call) ban(id string) error {
 	until, err := c.until()
 	if err != nil {
@@ -141,7 +145,7 @@ func (c *Call) ban(id string) error {
 var newPassword = resource.Action[*Call]{
 	Name: "password", Label: "New password",
 	Confirm: "The present password ends, and the member is signed out everywhere. " +
-		"Tell the new one to the member, who must change it after signing in.",
+		"Tell the member the new password, which the member must change after signing in.",
 	Make: func(c *Call, _ string) (string, error) {
 		return c.Admin.ResetPassword(c.Context(), c.Actor, c.ID("userId"))
 	},
@@ -170,6 +174,7 @@ type member struct {
 	groups []string
 }
 
+// memberForm is the page of a member.
 var memberForm = resource.Form[*Call, member]{
 	Path: "/admin/members/{userId}",
 	Head: formHead("", "Members", "/admin/members"),
@@ -223,15 +228,18 @@ var memberForm = resource.Form[*Call, member]{
 		},
 	},
 	Save: func(c *Call, m *member) (resource.Done, error) {
-		now, err := c.Admin.MemberByID(c.Context(), c.Actor, m.ID)
-		if err == nil && now.Moderated != m.Moderated {
-			err = c.Admin.SetModerated(c.Context(), c.Actor, m.ID, m.Moderated)
+		stored, err := c.Admin.MemberByID(c.Context(), c.Actor, m.ID)
+		if err != nil {
+			return resource.Done{}, err
 		}
-		if err == nil {
-			err = c.Admin.SetGroups(c.Context(), c.Actor, m.ID, numbersOf(m.groups))
+		if stored.Moderated != m.Moderated {
+			if err := c.Admin.SetModerated(c.Context(), c.Actor, m.ID, m.Moderated); err != nil {
+				return resource.Done{}, err
+			}
 		}
-		return resource.Done{}, err
+		return resource.Done{}, c.Admin.SetGroups(c.Context(), c.Actor, m.ID, numbersOf(m.groups))
 	},
+	// The dangerous actions, which are the last two, stay at the end.
 	Actions: slices.Insert(slices.Clone(memberActions), len(memberActions)-2, newPassword),
 	Name:    func(m *member) string { return m.MemberRow.Name },
 	Offers: func(c *Call, m *member, action string) bool {
@@ -243,16 +251,18 @@ var memberForm = resource.Form[*Call, member]{
 	},
 }
 
+// isDeleted reports whether the member is deleted.
 func isDeleted(_ *Call, m *member) bool { return m.State == "deleted" }
 
+// suspended reports whether the member is suspended now.
 func (m *member) suspended(c *Call) bool { return m.SuspendedUntil > c.Kernel.Moment() }
 
-// nameList lists the members whose names look alike.
+// nameList is the list of pairs of members whose names look alike.
 var nameList = resource.List[*Call, admin.NameClash]{
 	Path: "/admin/names", Head: resource.Head{
 		Title: "Names that look alike", Tabs: Tabs, Above: []resource.Target{{Label: "Members", Path: "/admin/members"}},
-		Lead: "These members joined before names were compared, or came with a fixture. They keep their names; " +
-			"no new member gets one that looks like either.",
+		Lead: "These members joined before names were compared, or were loaded from a fixture. They keep their names; " +
+			"no new member can have a name that looks like one of theirs.",
 	},
 	Empty: "No two members have names that look alike.",
 	Columns: []resource.Column[admin.NameClash]{
@@ -262,14 +272,16 @@ var nameList = resource.List[*Call, admin.NameClash]{
 	Rows: resource.Whole(func(c *Call) ([]admin.NameClash, error) { return c.Admin.NameClashes(c.Context(), c.Actor) }),
 }
 
+// namesake returns a cell that describes one of the members of a pair.
 func namesake(m admin.MemberRow) resource.Cell {
 	link, state := resource.Link(memberAt(m.ID), m.Name), stateTag(m).If(m.State != "active")
 	return resource.Cells(link, state, resource.Note("joined"), resource.Time(m.JoinedAt))
 }
 
+// tokenList is the list of all API tokens.
 var tokenList = resource.List[*Call, admin.TokenRow]{
 	Path: "/admin/tokens", Head: listHead("Tokens", "New token", "/admin/tokens/new"),
-	Nouns: [2]string{"token", "tokens"}, Empty: "There are no tokens. Programs act for a member with one.",
+	Nouns: [2]string{"token", "tokens"}, Empty: "There are no tokens. A program needs a token to act for a member.",
 	CSV: "tokens.csv",
 	Columns: []resource.Column[admin.TokenRow]{
 		{Label: "Member", Show: func(t admin.TokenRow) resource.Cell { return resource.Link(memberAt(t.User), t.UserName) }},
@@ -298,7 +310,7 @@ var tokenList = resource.List[*Call, admin.TokenRow]{
 	Name: func(t admin.TokenRow) string { return t.Name + " of " + t.UserName },
 	Actions: []resource.Action[*Call]{{
 		Name: "revoke", Label: "Revoke", Done: "revoked", Danger: true, Each: true,
-		Confirm: "Programs that use them are signed out for ever.",
+		Confirm: "Programs that use them lose access. This cannot be undone.",
 		Do:      withID((*admin.Service).RevokeTokenFor, ""),
 	}},
 	Offers: func(_ *Call, t admin.TokenRow, _ string) bool { return t.RevokedAt == 0 },
@@ -311,6 +323,7 @@ type token struct {
 	Days       int64
 }
 
+// tokenForm is the form for a new token.
 var tokenForm = resource.Form[*Call, token]{
 	New:    "/admin/tokens/new",
 	Head:   formHead("New token", "Tokens", "/admin/tokens"),
@@ -326,7 +339,7 @@ var tokenForm = resource.Form[*Call, token]{
 			Options: func(*Call, *token) ([]resource.Choice, error) { return resource.Words(rights.Scopes...), nil },
 		},
 		{
-			Name: "expires", Label: "Days until it ends", Help: "0: never.", Required: true, Max: 3650,
+			Name: "expires", Label: "Days until it expires", Help: "0: never.", Required: true, Max: 3650,
 			Number: func(t *token) *int64 { return &t.Days },
 		},
 	},

@@ -6,9 +6,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
 
+// tagList is the list of tags.
 var tagList = resource.List[*Call, tags.Tag]{
 	Path: "/admin/tags", Head: listHead("Tags", "New tag", "/admin/tags/new"), Nouns: [2]string{"tag", "tags"},
-	Empty: "There are no tags. Authors give them to threads; a setting says whether they choose among those here.",
+	Empty: "There are no tags. Authors add tags to threads; a setting decides whether they must choose among these.",
 	Columns: []resource.Column[tags.Tag]{{
 		Label: "Name",
 		Show:  func(t tags.Tag) resource.Cell { return resource.Link("/admin/tags/"+kernel.Itoa(t.ID), t.Name) },
@@ -24,12 +25,14 @@ var tagList = resource.List[*Call, tags.Tag]{
 			},
 		},
 		{
-			Name: "delete", Label: "Delete", Done: "deleted", Danger: true, Each: true, Confirm: "Threads lose them.",
-			Do: func(c *Call, id string) error { return c.Tags.Delete(c.Context(), c.Actor, c.idOf(id, "")) },
+			Name: "delete", Label: "Delete", Done: "deleted", Danger: true, Each: true,
+			Confirm: "They are removed from all threads.",
+			Do:      func(c *Call, id string) error { return c.Tags.Delete(c.Context(), c.Actor, c.idOf(id, "")) },
 		},
 	},
 }
 
+// tagForm is the form for a new or an existing tag.
 var tagForm = resource.Form[*Call, tags.Tag]{
 	Path: "/admin/tags/{tagId}", New: "/admin/tags/new",
 	Head: formHead("Tag", "Tags", "/admin/tags"),

@@ -8,10 +8,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/webhook"
 )
 
+// deliveriesShown limits the deliveries on the page of a webhook.
 const deliveriesShown = 50
 
+// webhookAt returns the path of the page of a webhook.
 func webhookAt(id int64) string { return "/admin/webhooks/" + kernel.Itoa(id) }
 
+// webhookList is the list of webhooks.
 var webhookList = resource.List[*Call, webhook.Webhook]{
 	Path: "/admin/webhooks", Head: listHead("Webhooks", "New webhook", "/admin/webhooks/new"),
 	Nouns: [2]string{"webhook", "webhooks"},
@@ -43,17 +46,18 @@ var webhookActions = []resource.Action[*Call]{
 	}},
 	{
 		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, To: "/admin/webhooks",
-		Confirm: "They go with their deliveries.",
+		Confirm: "Their deliveries are deleted too.",
 		Do:      withID((*admin.Service).DeleteWebhook, "webhookId"),
 	},
 	{
-		Name: "rotate", Label: "New secret", Confirm: "What is sent from now on is signed with the new one.",
+		Name: "rotate", Label: "New secret", Confirm: "Calls from now on are signed with the new secret.",
 		Make: func(c *Call, _ string) (string, error) {
 			return c.Admin.RotateWebhook(c.Context(), c.Actor, c.ID("webhookId"))
 		},
 	},
 }
 
+// newWebhook is the form for a new webhook.
 var newWebhook = resource.Form[*Call, webhook.Webhook]{
 	New: "/admin/webhooks/new", Submit: "Add",
 	Head: formHead("New webhook", "Webhooks", "/admin/webhooks"),
@@ -75,6 +79,7 @@ var newWebhook = resource.Form[*Call, webhook.Webhook]{
 	},
 }
 
+// deliveries is the table of a webhook's last deliveries.
 var deliveries = resource.Table[webhook.Delivery]{
 	Title: "Last deliveries", Empty: "Nothing was sent yet. Send a test.", Columns: deliveryColumns,
 }
@@ -97,7 +102,7 @@ var webhookForm = resource.Form[*Call, webhook.Webhook]{
 	Path: "/admin/webhooks/{webhookId}",
 	Head: formHead("Webhook", "Webhooks", "/admin/webhooks"),
 	About: func(_ *Call, w *webhook.Webhook, h *resource.Head) error {
-		h.Links = []resource.Target{{Label: "Load again", Path: webhookAt(w.ID)}}
+		h.Links = []resource.Target{{Label: "Reload", Path: webhookAt(w.ID)}}
 		if !w.Enabled {
 			h.Marks = []resource.Cell{resource.Tag("off", "gone")}
 		}
@@ -124,7 +129,13 @@ var webhookForm = resource.Form[*Call, webhook.Webhook]{
 	},
 	Actions: webhookActions, Name: func(w *webhook.Webhook) string { return w.URL },
 	Offers: func(_ *Call, w *webhook.Webhook, action string) bool {
-		return action != "on" && action != "off" || (action == "off") == w.Enabled
+		switch action {
+		case "on":
+			return !w.Enabled
+		case "off":
+			return w.Enabled
+		}
+		return true
 	},
 	Below: func(c *Call, w *webhook.Webhook) ([]resource.Part, error) {
 		list, err := c.Admin.Deliveries(c.Context(), c.Actor, w.ID, deliveriesShown)

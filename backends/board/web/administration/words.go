@@ -7,6 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
 
+// prefixList is the list of prefixes.
 var prefixList = resource.List[*Call, admin.PrefixRow]{
 	Path: "/admin/prefixes", Head: listHead("Prefixes", "New prefix", "/admin/prefixes/new"),
 	Nouns: [2]string{"prefix", "prefixes"},
@@ -27,8 +28,9 @@ var prefixList = resource.List[*Call, admin.PrefixRow]{
 	ID:   func(p admin.PrefixRow) string { return kernel.Itoa(p.ID) },
 	Name: func(p admin.PrefixRow) string { return p.Label },
 	Actions: []resource.Action[*Call]{{
-		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, Each: true, Confirm: "Threads lose them.",
-		Do: withID((*admin.Service).DeletePrefix, ""),
+		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, Each: true,
+		Confirm: "They are removed from all threads.",
+		Do:      withID((*admin.Service).DeletePrefix, ""),
 	}},
 }
 
@@ -38,6 +40,7 @@ type prefix struct {
 	forums []string
 }
 
+// prefixForm is the form for a new or an existing prefix.
 var prefixForm = resource.Form[*Call, prefix]{
 	Path: "/admin/prefixes/{prefixId}", New: "/admin/prefixes/new",
 	Head: formHead("New prefix", "Prefixes", "/admin/prefixes"),
@@ -73,10 +76,11 @@ var prefixForm = resource.Form[*Call, prefix]{
 	},
 }
 
+// wordList is the list of filtered words.
 var wordList = resource.List[*Call, admin.WordFilter]{
 	Path: "/admin/words", Head: listHead("Word filter", "New word", "/admin/words/new"),
 	Nouns: [2]string{"word", "words"},
-	Empty: "No word is filtered. A word can be replaced, or have a post wait for approval.",
+	Empty: "No word is filtered. A filter can replace a word, or make posts with the word wait for approval.",
 	Columns: []resource.Column[admin.WordFilter]{
 		{Label: "Word", Text: func(f admin.WordFilter) string { return f.Pattern }},
 		{Label: "What happens", Show: func(f admin.WordFilter) resource.Cell {
@@ -84,7 +88,7 @@ var wordList = resource.List[*Call, admin.WordFilter]{
 			case f.Hold:
 				return resource.Tag("holds the post", "held")
 			case f.Replacement == "":
-				return resource.Note("it is left out")
+				return resource.Note("it is removed")
 			}
 			return resource.Text("→ " + f.Replacement)
 		}},
@@ -101,9 +105,10 @@ var wordList = resource.List[*Call, admin.WordFilter]{
 // word holds the values of the form for a filtered word.
 type word struct {
 	admin.WordFilter
-	action string
+	action string // replace or hold
 }
 
+// wordForm is the form for a new filtered word.
 var wordForm = resource.Form[*Call, word]{
 	New:  "/admin/words/new",
 	Head: formHead("New word", "Word filter", "/admin/words"),

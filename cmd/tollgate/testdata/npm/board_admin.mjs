@@ -145,7 +145,7 @@ inBrowser('a moderator warns a member, splits posts off, merges threads and dele
   await moderator.getByLabel('Title').fill('About boats');
   await sound();
   await button(moderator, 'Split').click();
-  await said('The posts are a thread of their own.');
+  await said('The posts are now a separate thread.');
   assert.equal(await moderator.locator('article').count(), 2);
   const split = moderator.url();
   await link(moderator, 'Manage thread').click();

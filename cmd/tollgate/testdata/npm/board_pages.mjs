@@ -224,7 +224,7 @@ inBrowser('a long thread has pages, and members have pictures and lists of what 
   const dot = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
   await tab.getByLabel('Picture', { exact: true }).setInputFiles({ name: 'me.png', mimeType: 'image/png', buffer: Buffer.from(dot, 'base64') });
   await button(tab, 'Use this picture').click();
-  await tab.getByRole('status').getByText('The picture is yours now').waitFor();
+  await tab.getByRole('status').getByText('The picture is saved').waitFor();
   await sound(tab, 'Your account');
 
   await tab.goto(`${url}/search?q=journal`);
