@@ -83,8 +83,8 @@ const AnswerKept = answerKept
 
 // LongPlaces returns the number of places for long answers. A query must have run before.
 func (s *Service) LongPlaces() (n int) {
-	for s.places.long.TryAcquire(int64(n) + 1) {
-		s.places.long.Release(int64(n) + 1)
+	for s.slots.long.TryAcquire(int64(n) + 1) {
+		s.slots.long.Release(int64(n) + 1)
 		n++
 	}
 	return n
@@ -94,8 +94,8 @@ func (s *Service) LongPlaces() (n int) {
 func (s *Service) OccupyLong(tb testing.TB) (release func()) {
 	tb.Helper()
 	n := int64(s.LongPlaces())
-	if !s.places.long.TryAcquire(n) {
+	if !s.slots.long.TryAcquire(n) {
 		tb.Fatal("they are taken")
 	}
-	return func() { s.places.long.Release(n) }
+	return func() { s.slots.long.Release(n) }
 }
