@@ -57,7 +57,7 @@ type Command struct {
 type submission struct {
 	Command
 	wait    time.Duration
-	waiting bool // secondsToWaitForCompletion was given
+	hasWait bool // secondsToWaitForCompletion was given
 }
 
 // invalidError is the error for a command that is refused.
@@ -117,10 +117,10 @@ func fromParameters(parameters url.Values, body []byte) (c submission, err error
 		if err != nil || !(seconds >= 0) || seconds > maxWait.Seconds() {
 			return refuse("secondsToWaitForCompletion must be a number from 0 to %d.", int(maxWait.Seconds()))
 		}
-		c.waiting, c.wait = true, time.Duration(seconds*float64(time.Second))
+		c.hasWait, c.wait = true, time.Duration(seconds*float64(time.Second))
 	}
 	if text := parameters.Get("producer-timestamp"); text != "" {
-		if _, ok := millis([]byte(text)); !ok {
+		if _, ok := parseInstant([]byte(text)); !ok {
 			return refuse("producer-timestamp must be a time such as 2026-03-02T10:27:54.161Z.")
 		}
 	}
@@ -160,7 +160,7 @@ func fromBody(body []byte) (c submission, err error) {
 		return c, errors.New("the command is not UTF-8")
 	}
 	s := newScanner(body)
-	var named, versioned bool
+	var hasName, hasVersion bool
 	for s.object(); ; {
 		name, ok := s.member()
 		if !ok {
@@ -168,9 +168,9 @@ func fromBody(body []byte) (c submission, err error) {
 		}
 		switch string(name) {
 		case "command":
-			c.Name, named = strings.ReplaceAll(s.string(), "_", " "), true
+			c.Name, hasName = strings.ReplaceAll(s.string(), "_", " "), true
 		case "version":
-			c.Version, versioned = int(s.integer()), true
+			c.Version, hasVersion = int(s.integer()), true
 		case "certname":
 			if !s.null() {
 				c.Certname = s.string()
@@ -185,13 +185,13 @@ func fromBody(body []byte) (c submission, err error) {
 		return c, fmt.Errorf("the command cannot be read: %w", err)
 	}
 	var missing []string
-	if !named {
+	if !hasName {
 		missing = append(missing, "command")
 	}
 	if c.Payload == nil {
 		missing = append(missing, "payload")
 	}
-	if !versioned {
+	if !hasVersion {
 		missing = append(missing, "version")
 	}
 	if len(missing) > 0 {

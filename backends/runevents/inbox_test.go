@@ -295,7 +295,7 @@ func TestInboxSharedByTwoProcesses(t *testing.T) {
 func TestInboxFull(t *testing.T) {
 	t.Parallel()
 	s, _ := inboxed(t)
-	s.inbox.length.Store(inboxFull)
+	s.inbox.length.Store(maxInbox)
 	if _, err := s.Process(t.Context(), Command{Name: storeReport, Version: 8, Certname: "x", Payload: least()}); !errors.Is(err, ErrBusy) {
 		t.Errorf("stored: %v", err)
 	}

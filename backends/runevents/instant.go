@@ -7,7 +7,7 @@ const maxMillis = 253402300799999
 
 // millis parses an ISO 8601 time with an offset, the format of agents, to Unix milliseconds. It truncates smaller
 // units.
-func millis(text []byte) (int64, bool) {
+func parseInstant(text []byte) (int64, bool) {
 	if len(text) < len("2006-01-02T15:04:05Z") || text[4] != '-' || text[7] != '-' ||
 		(text[10] != 'T' && text[10] != 't' && text[10] != ' ') || text[13] != ':' || text[16] != ':' {
 		return 0, false
@@ -44,13 +44,13 @@ func millis(text []byte) (int64, bool) {
 			return 0, false
 		}
 	}
-	offset, ok := zone(text[i:])
+	offset, ok := parseOffset(text[i:])
 	ms -= offset
 	return ms, ok && ms >= 0 && ms <= maxMillis
 }
 
 // zone parses the offset Z, +hh, +hhmm or +hh:mm to milliseconds.
-func zone(text []byte) (int64, bool) {
+func parseOffset(text []byte) (int64, bool) {
 	if len(text) == 1 && (text[0] == 'Z' || text[0] == 'z') {
 		return 0, true
 	}

@@ -43,7 +43,7 @@ func (r *Route) documented() (list []rest.Route) {
 	for _, method := range r.Methods {
 		row := rest.Route{
 			Method: method, Path: r.Path, Summary: r.summary, Description: r.description, Guest: true, Cost: &r.Cost,
-			Answer: r.answer, Also: r.also, Tag: "Service",
+			Answer: r.answer, Also: r.alsoStatuses, Tag: "Service",
 		}
 		if r.answer == "" {
 			row.Media = "text/plain"

@@ -121,20 +121,20 @@ func TestPartitionOfOtherProcess(t *testing.T) {
 	t.Parallel()
 	p := place{store.Postgres, testenv.Postgres(t).DSN()}
 	s := p.start(t)
-	spans, today := s.detailsSpans(), dayOf(now.UnixMilli())
-	from := spans.floor(today)
+	spans, today := s.detailsPartitioning(), dayOf(now.UnixMilli())
+	from := spans.partitionStart(today)
 	waiting := make(chan error, 1)
 	err := p.open(t).Write(store.ReadCommitted(t.Context()), func(c store.Conn) error {
 		if _, err := c.Exec("SELECT pg_advisory_xact_lock($1)", int64(partitionLock)); err != nil {
 			return err
 		}
-		if err := attachPartition(c, spans.table, days{from, from + spans.length(today, today)}); err != nil {
+		if err := attachPartition(c, spans.table, days{from, from + spans.partitionDays(today, today)}); err != nil {
 			return err
 		}
 		if _, err := c.Exec("INSERT INTO run_report_details (at, report, logs, metrics) VALUES ($1, 1, '', '')", now.UnixMilli()); err != nil {
 			return err
 		}
-		go func() { waiting <- s.newPartitions().make(t.Context(), spans, today) }()
+		go func() { waiting <- s.newPartitions().create(t.Context(), spans, today) }()
 		for len(waiting) == 0 && s.number(t, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
 			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`) == 0 {
 			time.Sleep(time.Millisecond)

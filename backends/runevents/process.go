@@ -37,13 +37,13 @@ func (s *Service) Process(ctx context.Context, c Command) (rejected int64, err e
 	}
 	s.logger.Warn("command rejected", zap.String("command", c.Name), zap.Int("version", c.Version),
 		zap.String("certname", c.Certname), zap.Error(err))
-	number, failed := s.reject(context.WithoutCancel(ctx), c, err)
-	if failed != nil {
-		s.failing.Store(s.o.Now().UnixNano())
-		return 0, fmt.Errorf("keeping a rejected command: %w", failed)
+	id, rejectErr := s.reject(context.WithoutCancel(ctx), c, err)
+	if rejectErr != nil {
+		s.failedAt.Store(s.o.Now().UnixNano())
+		return 0, fmt.Errorf("keeping a rejected command: %w", rejectErr)
 	}
-	s.failing.Store(0)
-	return number, err
+	s.failedAt.Store(0)
+	return id, err
 }
 
 // Store is like Process, but does not add a command with a bad payload to the list of rejected commands; it only
@@ -70,9 +70,9 @@ func (s *Service) Store(ctx context.Context, c Command) error {
 func (s *Service) recordResult(err error) error {
 	switch err = s.asPayloadError(err); {
 	case err == nil:
-		s.failing.Store(0)
+		s.failedAt.Store(0)
 	case !IsPayload(err):
-		s.failing.Store(s.o.Now().UnixNano())
+		s.failedAt.Store(s.o.Now().UnixNano())
 	}
 	return err
 }
@@ -96,7 +96,7 @@ func (s *Service) Ready() error {
 		return err
 	}
 	failed := func(nanos int64) bool { return nanos != 0 && s.o.Now().Sub(time.Unix(0, nanos)) < failingFor }
-	if failed(s.failing.Load()) || s.inbox != nil && failed(s.inbox.failed.Load()) {
+	if failed(s.failedAt.Load()) || s.inbox != nil && failed(s.inbox.failedAt.Load()) {
 		return errFailing
 	}
 	return nil
@@ -108,13 +108,13 @@ var errFailing = errors.New("the last command could not be stored")
 // so that the writer does not wait for reports that are in the queue already.
 func (s *Service) enqueueReport(c Command) (*job, error) {
 	now := s.o.Now()
-	s.reading.Add(1)
+	s.parsing.Add(1)
 	since := now.Add(-s.o.EventTTL).UnixMilli()
 	r, err := parseReport(c.Version, c.Payload, since)
 	if err == nil {
 		err = r.checkTimes(now)
 	}
-	s.reading.Add(-1)
+	s.parsing.Add(-1)
 	if err != nil {
 		return nil, &payloadError{err}
 	}

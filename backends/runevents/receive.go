@@ -20,27 +20,27 @@ import (
 
 // weight is the number of bytes of memory that processing needs for each byte of a command, in addition to the body. A
 // measured report of small events only needed three, including the writer's share; the garbage collector doubles that.
-const weight = 8
+const memoryFactor = 8
 
 // room limits the memory of commands by two budgets. A body takes memory from the first budget as it arrives, so that a
 // slow sender holds only as much as it has sent. A complete body then waits for memory to be processed. This is a
 // separate budget: otherwise waiting bodies could hold the memory that bodies in process still need.
-type room struct {
-	bodies   *memory.Budget
-	work     *semaphore.Weighted
-	patience time.Duration
-	pace     inbound.Pace
+type bodyLimits struct {
+	bodies *memory.Budget
+	work   *semaphore.Weighted
+	wait   time.Duration
+	pace   inbound.Pace
 }
 
 // roomWait limits how long a complete body waits to be processed.
-const roomWait = 10 * time.Second
+const processWait = 10 * time.Second
 
-func newRoom(o Options) room {
+func newBodyLimits(o Options) bodyLimits {
 	bodies := o.Memory
 	if bodies == nil {
 		bodies = memory.New(max(o.MaxQueued/4, 2*o.MaxBody))
 	}
-	return room{bodies, semaphore.NewWeighted(max(o.MaxQueued, weight*o.MaxBody)), roomWait, inbound.Default}
+	return bodyLimits{bodies, semaphore.NewWeighted(max(o.MaxQueued, memoryFactor*o.MaxBody)), processWait, inbound.Default}
 }
 
 var (
@@ -50,7 +50,7 @@ var (
 )
 
 // unzippers is a pool of gzip readers. The tables and the window of a reader are larger than most bodies.
-var unzippers = sync.Pool{New: func() any { return new(gzip.Reader) }}
+var gzipReaders = sync.Pool{New: func() any { return new(gzip.Reader) }}
 
 // texts is a pool of buffers for decompressed bodies. Buffers larger than textKept are not returned to the pool.
 var texts = sync.Pool{New: func() any {
@@ -58,12 +58,12 @@ var texts = sync.Pool{New: func() any {
 	return &text
 }}
 
-const textKept = 256 << 10
+const maxPooledText = 256 << 10
 
 // receive reads the body of a request and waits until the body may be processed. zipped is the original body if it was
 // compressed with gzip. The caller must call release, after which it must not use body.
 func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body, zipped []byte, release func(), err error) {
-	size, known := max(r.ContentLength, 0), r.ContentLength > 0 && !isZipped(r)
+	size, known := max(r.ContentLength, 0), r.ContentLength > 0 && !isGzip(r)
 	if n, err := strconv.ParseInt(r.Header.Get("X-Uncompressed-Length"), 10, 64); err == nil && n > 0 {
 		size, known = max(size, n), true
 	}
@@ -73,12 +73,12 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body, zipped 
 	if !known {
 		size = s.o.MaxBody
 	}
-	received, unpacked := s.room.bodies.Share(""), s.room.bodies.Share("")
+	bodyMemory, textMemory := s.limits.bodies.Share(""), s.limits.bodies.Share("")
 	var text *[]byte
 	free := func() {
-		received.Free()
-		unpacked.Free()
-		if text != nil && cap(*text) <= textKept {
+		bodyMemory.Free()
+		textMemory.Free()
+		if text != nil && cap(*text) <= maxPooledText {
 			texts.Put(text)
 		}
 	}
@@ -87,39 +87,39 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body, zipped 
 			free()
 		}
 	}()
-	paced := s.room.pace.Body(w, r)
-	from := http.MaxBytesReader(w, io.NopCloser(paced), s.o.MaxBody)
-	if !isZipped(r) {
-		if body, err = received.ReadAll(r.Context(), from, nil, -1, size); err != nil {
+	paced := s.limits.pace.Body(w, r)
+	limited := http.MaxBytesReader(w, io.NopCloser(paced), s.o.MaxBody)
+	if !isGzip(r) {
+		if body, err = bodyMemory.ReadAll(r.Context(), limited, nil, -1, size); err != nil {
 			return nil, nil, nil, s.readError(err, size)
 		}
 		paced.Done()
 	} else {
-		if zipped, err = received.ReadAll(r.Context(), from, nil, r.ContentLength, s.o.MaxBody); err != nil {
+		if zipped, err = bodyMemory.ReadAll(r.Context(), limited, nil, r.ContentLength, s.o.MaxBody); err != nil {
 			return nil, nil, nil, s.readError(err, s.o.MaxBody)
 		}
 		paced.Done()
 		text = texts.Get().(*[]byte)
-		if *text, err = unzip(r.Context(), &unpacked, *text, zipped, size); err != nil {
+		if *text, err = unzip(r.Context(), &textMemory, *text, zipped, size); err != nil {
 			return nil, nil, nil, s.readError(err, size)
 		}
 		body = *text
 	}
 	// The command is processed even if the client has closed its side of the connection; see answer.
-	waiting, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), s.room.patience)
+	waiting, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), s.limits.wait)
 	defer cancel()
-	work := weight * int64(len(body))
-	if s.room.work.Acquire(waiting, work) != nil {
+	work := memoryFactor * int64(len(body))
+	if s.limits.work.Acquire(waiting, work) != nil {
 		return nil, nil, nil, ErrBusy
 	}
-	return body, zipped, func() { s.room.work.Release(work); free() }, nil
+	return body, zipped, func() { s.limits.work.Release(work); free() }, nil
 }
 
 // unzip decompresses zipped completely, which verifies the checksum. It uses the buffer text if that is large enough,
 // and otherwise takes memory from share. The result has at most limit bytes.
 func unzip(ctx context.Context, share *memory.Share, text, zipped []byte, limit int64) ([]byte, error) {
-	reader := unzippers.Get().(*gzip.Reader)
-	defer unzippers.Put(reader)
+	reader := gzipReaders.Get().(*gzip.Reader)
+	defer gzipReaders.Put(reader)
 	if reader.Reset(bytes.NewReader(zipped)) != nil {
 		return text, errNotGzip
 	}
@@ -156,6 +156,6 @@ func (s *Service) lengthError(size int64) error {
 }
 
 // isZipped reports whether the body is compressed with gzip. The names of codings are case-insensitive.
-func isZipped(r *http.Request) bool {
+func isGzip(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get("Content-Encoding"), "gzip")
 }

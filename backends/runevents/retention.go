@@ -48,7 +48,7 @@ func (s *Service) Work() {
 	if s.ending {
 		return
 	}
-	s.begun.Do(func() {
+	s.workOnce.Do(func() {
 		runner := jobs.New(jobs.Options{
 			Jobs: []jobs.Job{
 				{Name: "purge", Every: purgePause, Run: s.purge},
@@ -56,7 +56,7 @@ func (s *Service) Work() {
 			},
 			Observe: s.o.Observe, Logger: func() *zap.Logger { return s.logger },
 		})
-		s.work.Go(func() { runner.Run(s.ctx) })
+		s.background.Go(func() { runner.Run(s.ctx) })
 	})
 }
 
@@ -76,7 +76,7 @@ func (s *Service) Purge(ctx context.Context) (p Purged, err error) {
 	events, reports := now.Add(-s.o.EventTTL).UnixMilli(), now.Add(-s.o.ReportTTL).UnixMilli()
 	if s.db.Dialect() == store.Postgres {
 		// Reports are deleted when their partition ends, because their events are then dropped with a partition, too.
-		reports = s.detailsSpans().floor(dayOf(reports)) * day.Milliseconds()
+		reports = s.detailsPartitioning().partitionStart(dayOf(reports)) * day.Milliseconds()
 	}
 	var eventsFrom int64 // no event is older than this day
 	var eventsErr error  // the reason if eventsFrom is not known
@@ -103,7 +103,7 @@ func (s *Service) Purge(ctx context.Context) (p Purged, err error) {
 	}
 	defer func() {
 		if p.Resources+p.Changes > 0 {
-			s.swept.Store(true)
+			s.cachesStale.Store(true)
 		}
 	}()
 	// A failing step does not stop the others. It can fail, for instance, because a long export holds a partition.
@@ -144,12 +144,12 @@ func (s *Service) purgeNodes(ctx context.Context, now time.Time, p *Purged) erro
 		return nil
 	}
 	cutoff := now.Add(-s.o.NodePurgeTTL).UnixMilli()
-	const gone = `SELECT id FROM run_nodes WHERE deactivated_at < ? OR expired_at < ?`
-	if err := s.deleteReports(ctx, p, `SELECT id FROM run_reports WHERE node IN (`+gone+`) ORDER BY id LIMIT ?`, cutoff,
+	const inactiveNodes = `SELECT id FROM run_nodes WHERE deactivated_at < ? OR expired_at < ?`
+	if err := s.deleteReports(ctx, p, `SELECT id FROM run_reports WHERE node IN (`+inactiveNodes+`) ORDER BY id LIMIT ?`, cutoff,
 		cutoff); err != nil {
 		return err
 	}
-	return s.delete(ctx, &p.Nodes, `DELETE FROM run_nodes WHERE id IN (`+gone+` LIMIT ?)
+	return s.delete(ctx, &p.Nodes, `DELETE FROM run_nodes WHERE id IN (`+inactiveNodes+` LIMIT ?)
 		AND NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.node = run_nodes.id)`, cutoff, cutoff)
 }
 

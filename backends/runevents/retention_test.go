@@ -116,7 +116,7 @@ func TestPurgeReports(t *testing.T) {
 		cutoff := time.Date(2026, 3, 10, 6, 0, 0, 0, time.UTC)
 		kept := cutoff
 		if p.dialect == store.Postgres {
-			kept = time.UnixMilli(s.detailsSpans().floor(dayOf(cutoff.UnixMilli())) * day.Milliseconds())
+			kept = time.UnixMilli(s.detailsPartitioning().partitionStart(dayOf(cutoff.UnixMilli())) * day.Milliseconds())
 		}
 		reports := s.number(t, "SELECT count(*) FROM run_reports WHERE producer_timestamp >= ?", kept.UnixMilli())
 		events := s.number(t, "SELECT count(*) FROM run_events e JOIN run_reports r ON r.id = e.report WHERE r.producer_timestamp >= ?", kept.UnixMilli())

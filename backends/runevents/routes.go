@@ -41,8 +41,8 @@ type Route struct {
 	// summary and description are for the OpenAPI document. The document does not contain routes without a summary.
 	summary, description string
 	// answer is the name of the answer's schema. also lists the statuses that have this answer in addition to 200.
-	answer string
-	also   []int
+	answer       string
+	alsoStatuses []int
 }
 
 // Routes returns the routes table.
@@ -148,11 +148,11 @@ func ownRoutes() []Route {
 		},
 		{
 			Methods: getMethods, Path: "/status/v1/services", Right: Read, Beside: true, serve: (*Endpoint).services,
-			answer: "Services", also: statusAlso, summary: "Tell how the service fares", description: statusDescription,
+			answer: "Services", alsoStatuses: statusAlso, summary: "Tell how the service fares", description: statusDescription,
 		},
 		{
 			Methods: getMethods, Path: "/status/v1/services/puppetdb-status", Right: Read, Beside: true,
-			serve: (*Endpoint).services, answer: "ServiceStatus", also: statusAlso,
+			serve: (*Endpoint).services, answer: "ServiceStatus", alsoStatuses: statusAlso,
 			summary: "Tell how the service fares in short", description: statusDescription,
 		},
 		{

@@ -191,7 +191,7 @@ func TestBeans(t *testing.T) {
 				t.Errorf("%s: %s, want %s", path, got, want)
 			}
 		}
-		s.failing.Store(now.UnixNano())
+		s.failedAt.Store(now.UnixNano())
 		text, err := openAPI("/")
 		if err != nil {
 			t.Fatal(err)

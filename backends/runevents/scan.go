@@ -17,10 +17,10 @@ const maxDepth = 64
 //
 // The text must be valid UTF-8. The scanner replaces U+0000, which no database stores, by U+FFFD.
 type scanner struct {
-	text   jsontext.Scanner
-	opened bool // no member or element of the innermost container has been read yet
-	empty  bool // the innermost container is empty
-	err    error
+	text       jsontext.Scanner
+	justOpened bool // no member or element of the innermost container has been read yet
+	empty      bool // the innermost container is empty
+	err        error
 }
 
 func newScanner(text []byte) scanner {
@@ -44,12 +44,12 @@ func (s *scanner) record(err error) bool {
 }
 
 // is reports whether the next value is of the given kind.
-func (s *scanner) is(kind jsontext.Kind) bool { return s.err == nil && s.text.Kind() == kind }
+func (s *scanner) nextIs(kind jsontext.Kind) bool { return s.err == nil && s.text.Kind() == kind }
 
 // expect is like is, but records an error if the next value is of another kind. kindName is the expected kind in the
 // error.
 func (s *scanner) expect(kind jsontext.Kind, kindName string) bool {
-	if !s.is(kind) {
+	if !s.nextIs(kind) {
 		s.fail("%s is expected", kindName)
 	}
 	return s.err == nil
@@ -63,7 +63,7 @@ func (s *scanner) open(bracket byte, kind jsontext.Kind, kindName string) {
 	if s.expect(kind, kindName) {
 		empty, err := s.text.Enter(bracket)
 		s.record(err)
-		s.opened, s.empty = true, empty
+		s.justOpened, s.empty = true, empty
 	}
 }
 
@@ -73,8 +73,8 @@ func (s *scanner) more(bracket byte) bool {
 	if s.err != nil {
 		return false
 	}
-	if s.opened {
-		s.opened = false
+	if s.justOpened {
+		s.justOpened = false
 		return !s.empty
 	}
 	done, err := s.text.Next(bracket)
@@ -98,7 +98,7 @@ func (s *scanner) member() (name []byte, ok bool) {
 func (s *scanner) element() bool { return s.more(']') }
 
 // null skips the next value if it is null, and reports whether it was.
-func (s *scanner) null() bool { return s.is(jsontext.Null) && s.record(s.text.Skip()) }
+func (s *scanner) null() bool { return s.nextIs(jsontext.Null) && s.record(s.text.Skip()) }
 
 func (s *scanner) boolean() bool {
 	if !s.expect(jsontext.Bool, "true or false") {

@@ -79,7 +79,7 @@ func TestBatch(t *testing.T) {
 		reports, events := 0, 0
 		for range 2 {
 			w := &writer{Service: s, partitions: s.newPartitions()}
-			if err := w.partitions.cover(t.Context(), batch); err != nil {
+			if err := w.partitions.createMissing(t.Context(), batch); err != nil {
 				t.Fatal(err)
 			}
 			if err := w.caches.store(t.Context(), s.db, batch, func(r, e int) { reports, events = reports+r, events+e }); err != nil {

@@ -51,7 +51,7 @@ func (s *Service) submit(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	command, err := parse(r, body, zipped)
+	command, err := parseCommand(r, body, zipped)
 	if err != nil {
 		release()
 		refuse(w, http.StatusBadRequest, err.Error())
@@ -62,7 +62,7 @@ func (s *Service) submit(w http.ResponseWriter, r *http.Request) {
 }
 
 // parse reads the command in a request, whose body has been read.
-func parse(r *http.Request, body, zipped []byte) (submission, error) {
+func parseCommand(r *http.Request, body, zipped []byte) (submission, error) {
 	parameters := r.URL.Query()
 	if len(parameters) == 0 {
 		return fromBody(body)
@@ -93,7 +93,7 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, c submission, r
 		return err
 	}
 	var err error
-	if !c.waiting {
+	if !c.hasWait {
 		err = process()
 	} else {
 		done := make(chan error, 1)
@@ -110,13 +110,13 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, c submission, r
 	}
 	_, rejected := errors.AsType[*payloadError](err)
 	switch {
-	case rejected && c.waiting:
+	case rejected && c.hasWait:
 		write(w, http.StatusServiceUnavailable,
 			"{\n  \"uuid\" : %q,\n  \"processed\" : true,\n  \"timed_out\" : false,\n  \"error\" : %s\n}", id,
 			jsontext.AppendQuoted(nil, err.Error()))
 	case err != nil && !rejected:
 		return s.answerError(w, err)
-	case c.waiting:
+	case c.hasWait:
 		write(w, http.StatusOK, "{\n  \"uuid\" : %q,\n  \"processed\" : true,\n  \"timed_out\" : false\n}", id)
 	default: // accepted, but possibly added to the list of rejected commands
 		write(w, http.StatusOK, "{\n  \"uuid\" : %q\n}", id)
@@ -155,7 +155,7 @@ func admissible(r *http.Request) (status int, message string) {
 	if err != nil || kind != "application/json" {
 		return http.StatusUnsupportedMediaType, "content type " + rest.Quote(r.Header.Get("Content-Type")) + " not supported"
 	}
-	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") && !isZipped(r) {
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") && !isGzip(r) {
 		return http.StatusUnsupportedMediaType, "content encoding " + rest.Quote(coding) + " not supported"
 	}
 	return 0, ""

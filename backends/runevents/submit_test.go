@@ -187,7 +187,7 @@ func TestRefusedSubmissions(t *testing.T) {
 			t.Errorf("%s has %d rows", table, n)
 		}
 	}
-	if s.room.bodies.Taken() != 0 || !s.room.work.TryAcquire(s.o.MaxQueued) {
+	if s.limits.bodies.Taken() != 0 || !s.limits.work.TryAcquire(s.o.MaxQueued) {
 		t.Error("refused commands still take room")
 	}
 }
@@ -302,14 +302,14 @@ func TestRetry(t *testing.T) {
 func TestBusy(t *testing.T) {
 	t.Parallel()
 	s := place{location: t.TempDir() + "/test.db"}.start(t)
-	s.room.patience = time.Millisecond
-	bodies := s.room.bodies.Share("")
+	s.limits.wait = time.Millisecond
+	bodies := s.limits.bodies.Share("")
 	for name, c := range map[string]struct {
 		take    func() bool
 		release func()
 	}{
 		"bodies": {func() bool { return bodies.Grow(t.Context(), s.o.MaxQueued/4) == nil }, bodies.Free},
-		"work":   {func() bool { return s.room.work.TryAcquire(s.o.MaxQueued) }, func() { s.room.work.Release(s.o.MaxQueued) }},
+		"work":   {func() bool { return s.limits.work.TryAcquire(s.o.MaxQueued) }, func() { s.limits.work.Release(s.o.MaxQueued) }},
 	} {
 		if !c.take() {
 			t.Fatal("no room")
@@ -333,7 +333,7 @@ func TestBusy(t *testing.T) {
 func TestStall(t *testing.T) {
 	t.Parallel()
 	s := place{location: t.TempDir() + "/test.db"}.start(t)
-	s.room.pace.Stall = 50 * time.Millisecond
+	s.limits.pace.Stall = 50 * time.Millisecond
 	server := httptest.NewServer(s)
 	defer server.Close()
 	reader, writer := io.Pipe()
@@ -352,7 +352,7 @@ func TestStall(t *testing.T) {
 	if answer.StatusCode != http.StatusRequestTimeout {
 		t.Error(answer.Status)
 	}
-	if s.room.bodies.Taken() != 0 {
+	if s.limits.bodies.Taken() != 0 {
 		t.Error("it keeps its room")
 	}
 }
@@ -389,16 +389,16 @@ func TestMemoryOfSubmissions(t *testing.T) {
 		defer close(answered)
 		s.post(leastURL, large)
 	}()
-	for len(s.queue) == 0 && s.room.work.TryAcquire(s.o.MaxQueued-weight<<20) { // until it is at work
-		s.room.work.Release(s.o.MaxQueued - weight<<20)
+	for len(s.queue) == 0 && s.limits.work.TryAcquire(s.o.MaxQueued-memoryFactor<<20) { // until it is at work
+		s.limits.work.Release(s.o.MaxQueued - memoryFactor<<20)
 		runtime.Gosched()
 	}
-	if s.room.work.TryAcquire(s.o.MaxQueued - weight<<20) {
+	if s.limits.work.TryAcquire(s.o.MaxQueued - memoryFactor<<20) {
 		t.Error("a report of 1 MiB weighs less than its memory")
 	}
 	release()
 	<-answered
-	if s.room.bodies.Taken() != 0 || !s.room.work.TryAcquire(s.o.MaxQueued) {
+	if s.limits.bodies.Taken() != 0 || !s.limits.work.TryAcquire(s.o.MaxQueued) {
 		t.Error("room is lost")
 	}
 }

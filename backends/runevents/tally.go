@@ -10,19 +10,19 @@ import (
 )
 
 // tally counts the added or deleted events of each hour, node and status.
-type tally map[tallyKey]int64
+type eventCounts map[eventCountKey]int64
 
-type tallyKey struct{ hour, node, status int64 }
+type eventCountKey struct{ hour, node, status int64 }
 
-func (t tally) add(timestamp, node, status, n int64) {
-	t[tallyKey{hourOf(timestamp), node, status}] += n
+func (t eventCounts) add(timestamp, node, status, n int64) {
+	t[eventCountKey{hourOf(timestamp), node, status}] += n
 }
 
 // tallyParts is the number of rows over which the stored count of an hour and a status may be distributed. This process
 // always uses the row tallyPart, so that several processes on one PostgreSQL server do not wait for each other.
-const tallyParts = 1 << 16
+const countParts = 1 << 16
 
-var tallyPart = rand.Int64N(tallyParts) //nolint:gosec // distributes processes; not a secret
+var countPart = rand.Int64N(countParts) //nolint:gosec // distributes processes; not a secret
 
 // The statements that add to the stored counts.
 var (
@@ -33,12 +33,12 @@ var (
 )
 
 // write adds the tally to the stored counts: to those of all nodes together and to those of each node.
-func (t tally) write(c store.Conn) error {
-	part := tallyPart
+func (t eventCounts) write(c store.Conn) error {
+	part := countPart
 	if c.Dialect() == store.SQLite {
 		part = 0
 	}
-	all := make(tally)
+	all := make(eventCounts)
 	for key, n := range t {
 		key.node = part
 		all[key] += n
@@ -50,12 +50,12 @@ func (t tally) write(c store.Conn) error {
 }
 
 // addTo adds the counts to a table. statements[n] writes n rows. The rows are written in the order of their keys.
-func (t tally) addTo(c store.Conn, statements []string) error {
-	keys := slices.SortedFunc(maps.Keys(t), func(a, b tallyKey) int {
+func (t eventCounts) addTo(c store.Conn, statements []string) error {
+	keys := slices.SortedFunc(maps.Keys(t), func(a, b eventCountKey) int {
 		return cmp.Or(cmp.Compare(a.hour, b.hour), cmp.Compare(a.node, b.node), cmp.Compare(a.status, b.status))
 	})
 	for len(keys) > 0 {
-		n := chunkRows(c.Dialect(), len(keys))
+		n := rowsPerStatement(c.Dialect(), len(keys))
 		args := make([]any, 0, 4*n)
 		for _, key := range keys[:n] {
 			args = append(args, key.hour, key.node, key.status, t[key])
@@ -76,7 +76,7 @@ func deleteEvents(c store.Conn, statement string, args ...any) (n int64, err err
 		return 0, err
 	}
 	defer rows.Close()
-	t := make(tally)
+	t := make(eventCounts)
 	for ; rows.Next(); n++ {
 		var timestamp, node, status int64
 		if err := rows.Scan(&timestamp, &node, &status); err != nil {

@@ -52,7 +52,7 @@ func shiftTimes(payload []byte, ms int64) []byte {
 		if end < 0 {
 			continue
 		}
-		if parsed, ok := millis(payload[:end]); ok {
+		if parsed, ok := parseInstant(payload[:end]); ok {
 			out = time.UnixMilli(parsed+ms).UTC().AppendFormat(out, "2006-01-02T15:04:05.000-07:00")
 			payload = payload[end:]
 		}
