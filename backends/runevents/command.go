@@ -23,7 +23,7 @@ const (
 	deactivateNode = "deactivate node"
 )
 
-// versions is the range of the accepted versions of a command.
+// versions is the range of the accepted versions of a command, both included.
 type versions struct{ lowest, highest int }
 
 // commands maps the names of all commands to their accepted versions. Commands with the zero range are known, but this
@@ -37,6 +37,7 @@ var commands = map[string]versions{
 	storeReport:              {5, 8},
 }
 
+// commandNames lists the names of all commands in an error.
 const commandNames = "configure expiration, deactivate node, replace catalog, replace catalog inputs, replace facts, store report"
 
 // maxWait limits secondsToWaitForCompletion.
@@ -56,8 +57,8 @@ type Command struct {
 // submission is a command with the parameters that determine when it is answered.
 type submission struct {
 	Command
-	wait    time.Duration
-	hasWait bool // secondsToWaitForCompletion was given
+	wait    time.Duration // how long the client waits for the result, if hasWait is true
+	hasWait bool          // the parameter secondsToWaitForCompletion is present
 }
 
 // invalidError is the error for a command that is refused.
@@ -214,7 +215,7 @@ func (c *Command) check(needsCertname bool) error {
 	case !ok:
 		detail = "Command must be one of: " + commandNames + "."
 	case known.highest == 0:
-		detail = fmt.Sprintf("Command %q is not kept here; this service keeps reports.", c.Name)
+		detail = fmt.Sprintf("Command %q is not supported; this service stores reports only.", c.Name)
 	case c.Version < known.lowest:
 		detail = fmt.Sprintf("Version %d of command %q is retired. The minimum supported version is %d.",
 			c.Version, c.Name, known.lowest)

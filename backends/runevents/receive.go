@@ -18,13 +18,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// weight is the number of bytes of memory that processing needs for each byte of a command, in addition to the body. A
-// measured report of small events only needed three, including the writer's share; the garbage collector doubles that.
+// memoryFactor is the number of bytes of memory that processing needs for each byte of a command, in addition to the
+// body. A measured report of small events only needed three, including the writer's part; the garbage collector doubles
+// that.
 const memoryFactor = 8
 
-// room limits the memory of commands by two budgets. A body takes memory from the first budget as it arrives, so that a
-// slow sender holds only as much as it has sent. A complete body then waits for memory to be processed. This is a
-// separate budget: otherwise waiting bodies could hold the memory that bodies in process still need.
+// bodyLimits limits the memory of commands by two budgets. A body takes memory from the budget bodies as it arrives, so
+// that a slow sender holds only as much as it has sent. A complete body then waits, at most for the duration wait, for
+// memory from the budget work to be processed. The budgets are separate: otherwise waiting bodies could hold the memory
+// that bodies in process still need. pace is the minimum speed of a sender.
 type bodyLimits struct {
 	bodies *memory.Budget
 	work   *semaphore.Weighted
@@ -32,9 +34,10 @@ type bodyLimits struct {
 	pace   inbound.Pace
 }
 
-// roomWait limits how long a complete body waits to be processed.
+// processWait limits how long a complete body waits to be processed.
 const processWait = 10 * time.Second
 
+// newBodyLimits returns the limits that the options, with their defaults, determine.
 func newBodyLimits(o Options) bodyLimits {
 	bodies := o.Memory
 	if bodies == nil {
@@ -49,10 +52,10 @@ var (
 	errNotGzip  = errors.New("it is not gzip")
 )
 
-// unzippers is a pool of gzip readers. The tables and the window of a reader are larger than most bodies.
+// gzipReaders is a pool of gzip readers, because the tables and the window of a reader are larger than most bodies.
 var gzipReaders = sync.Pool{New: func() any { return new(gzip.Reader) }}
 
-// texts is a pool of buffers for decompressed bodies. Buffers larger than textKept are not returned to the pool.
+// texts is a pool of buffers for decompressed bodies. Buffers larger than maxPooledText are not returned to the pool.
 var texts = sync.Pool{New: func() any {
 	text := make([]byte, 0, 64<<10)
 	return &text
@@ -60,10 +63,11 @@ var texts = sync.Pool{New: func() any {
 
 const maxPooledText = 256 << 10
 
-// receive reads the body of a request and waits until the body may be processed. zipped is the original body if it was
-// compressed with gzip. The caller must call release, after which it must not use body.
+// receive reads the body of a request and waits until the body may be processed. body is the decompressed body, and
+// zipped is the original body if it was compressed with gzip, and otherwise nil. Unless there is an error, the caller
+// must call release when the command has been processed. Afterwards it must not use body.
 func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body, zipped []byte, release func(), err error) {
-	size, known := max(r.ContentLength, 0), r.ContentLength > 0 && !isGzip(r)
+	size, known := max(r.ContentLength, 0), r.ContentLength > 0 && !isGzip(r) // of the decompressed body
 	if n, err := strconv.ParseInt(r.Header.Get("X-Uncompressed-Length"), 10, 64); err == nil && n > 0 {
 		size, known = max(size, n), true
 	}
@@ -115,8 +119,9 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body, zipped 
 	return body, zipped, func() { s.limits.work.Release(work); free() }, nil
 }
 
-// unzip decompresses zipped completely, which verifies the checksum. It uses the buffer text if that is large enough,
-// and otherwise takes memory from share. The result has at most limit bytes.
+// unzip decompresses zipped completely, which verifies the checksum. It uses the buffer text, and a larger one if
+// necessary. share accounts for the memory. unzip returns the buffer with the result, of at most limit bytes, even if
+// there is an error.
 func unzip(ctx context.Context, share *memory.Share, text, zipped []byte, limit int64) ([]byte, error) {
 	reader := gzipReaders.Get().(*gzip.Reader)
 	defer gzipReaders.Put(reader)
@@ -129,7 +134,8 @@ func unzip(ctx context.Context, share *memory.Share, text, zipped []byte, limit 
 	return share.ReadAll(ctx, reader, text, -1, limit)
 }
 
-// readError converts the error of reading a body to the error for the client. size is the size limit.
+// readError converts the error of reading a body to the error for the client. size is the size limit of the body in
+// bytes.
 func (s *Service) readError(err error, size int64) error {
 	_, tooLong := errors.AsType[*http.MaxBytesError](err)
 	switch {
@@ -147,7 +153,8 @@ func (s *Service) readError(err error, size int64) error {
 	return errors.New("it ends too early or is damaged")
 }
 
-// lengthError returns the error for a body that is longer than size.
+// lengthError returns the error for a body that is longer than size: the length that the client has announced, or the
+// general limit.
 func (s *Service) lengthError(size int64) error {
 	if size < s.o.MaxBody {
 		return errors.New("it is longer than X-Uncompressed-Length says")

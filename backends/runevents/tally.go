@@ -9,17 +9,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// tally counts the added or deleted events of each hour, node and status.
+// eventCounts contains the numbers of added events for each hour, node and status. Deleted events count negatively.
 type eventCounts map[eventCountKey]int64
 
+// eventCountKey is the key of a row of run_node_counts: the hour since 1970, and the IDs of the node and the status. For
+// a row of run_event_counts, node is the column part; see countParts.
 type eventCountKey struct{ hour, node, status int64 }
 
+// add adds n events with the given timestamp, in Unix milliseconds.
 func (t eventCounts) add(timestamp, node, status, n int64) {
 	t[eventCountKey{hourOf(timestamp), node, status}] += n
 }
 
-// tallyParts is the number of rows over which the stored count of an hour and a status may be distributed. This process
-// always uses the row tallyPart, so that several processes on one PostgreSQL server do not wait for each other.
+// countParts is the number of rows over which the stored count of an hour and a status may be distributed. This process
+// always uses the row countPart, so that several processes on one PostgreSQL server do not wait for each other.
 const countParts = 1 << 16
 
 var countPart = rand.Int64N(countParts) //nolint:gosec // distributes processes; not a secret
@@ -32,24 +35,25 @@ var (
 		" ON CONFLICT (hour, node, status) DO UPDATE SET events = run_node_counts.events + excluded.events")
 )
 
-// write adds the tally to the stored counts: to those of all nodes together and to those of each node.
+// write adds the numbers to the stored counts: to those of all nodes together and to those of each node.
 func (t eventCounts) write(c store.Conn) error {
 	part := countPart
 	if c.Dialect() == store.SQLite {
 		part = 0
 	}
-	all := make(eventCounts)
+	allNodes := make(eventCounts)
 	for key, n := range t {
 		key.node = part
-		all[key] += n
+		allNodes[key] += n
 	}
-	if err := all.addTo(c, addEventCounts); err != nil {
+	if err := allNodes.addTo(c, addEventCounts); err != nil {
 		return err
 	}
 	return t.addTo(c, addNodeCounts)
 }
 
-// addTo adds the counts to a table. statements[n] writes n rows. The rows are written in the order of their keys.
+// addTo adds the numbers to a table. statements[n] writes n rows. The rows are written in the order of their keys, so
+// that two processes lock them in the same order.
 func (t eventCounts) addTo(c store.Conn, statements []string) error {
 	keys := slices.SortedFunc(maps.Keys(t), func(a, b eventCountKey) int {
 		return cmp.Or(cmp.Compare(a.hour, b.hour), cmp.Compare(a.node, b.node), cmp.Compare(a.status, b.status))
@@ -68,8 +72,8 @@ func (t eventCounts) addTo(c store.Conn, statements []string) error {
 	return nil
 }
 
-// deleteEvents executes a DELETE statement on the events, subtracts the deleted events from the stored counts, and
-// returns their number.
+// deleteEvents executes statement, a DELETE on the events without RETURNING, subtracts the deleted events from the stored
+// counts, and returns their number.
 func deleteEvents(c store.Conn, statement string, args ...any) (n int64, err error) {
 	rows, err := c.Rows(statement+" RETURNING at, node, status", args...)
 	if err != nil {
