@@ -64,6 +64,7 @@ type submission struct {
 // invalidError is the error for a command that is refused.
 type invalidError struct{ command, certname, detail string }
 
+// Error returns the text for the client.
 func (e *invalidError) Error() string {
 	return fmt.Sprintf("Command %q for certname %q is invalid. %s", rest.Quote(e.command), rest.Quote(e.certname),
 		e.detail)

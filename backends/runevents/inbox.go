@@ -92,7 +92,7 @@ func inboxID(received int64) int64 {
 	return received<<inboxRandomBits | rand.Int64N(1<<inboxRandomBits) //nolint:gosec // G404: not a secret
 }
 
-// inboxChance is the number of random bits in an ID of the inbox.
+// inboxRandomBits is the number of random bits in an ID of the inbox.
 const inboxRandomBits = 20
 
 // add keeps reports in memory that have been written to the table, and signals in.batchReady when a batch is complete.

@@ -140,6 +140,7 @@ type partitions struct {
 	existing map[string][]days // by table
 }
 
+// newPartitions returns a partitions that does not know any partition yet.
 func (s *Service) newPartitions() *partitions {
 	return &partitions{s, make(map[string][]days)}
 }

@@ -162,7 +162,7 @@ func (s *Service) lengthError(size int64) error {
 	return errTooLarge
 }
 
-// isZipped reports whether the body is compressed with gzip. The names of codings are case-insensitive.
+// isGzip reports whether the body is compressed with gzip. The names of codings are case-insensitive.
 func isGzip(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get("Content-Encoding"), "gzip")
 }

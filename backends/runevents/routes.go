@@ -298,10 +298,12 @@ func (e *Endpoint) ask(w http.ResponseWriter, r *http.Request) {
 // apiVersion is the version of the reference implementation whose interface is served.
 const apiVersion = "7.12.0"
 
+// version answers with apiVersion.
 func (*Endpoint) version(w http.ResponseWriter, _ *http.Request) {
 	write(w, http.StatusOK, `{"version":%q}`, apiVersion)
 }
 
+// time answers with the time of the server.
 func (e *Endpoint) time(w http.ResponseWriter, _ *http.Request) {
 	write(w, http.StatusOK, `{"server_time":%q}`, syntax.AppendTime(nil, e.service.o.Now().UnixMilli()))
 }
@@ -315,6 +317,7 @@ func (*Service) Unready(w http.ResponseWriter) {
 	plain(w, http.StatusServiceUnavailable, "error")
 }
 
+// status answers whether the service works, for StatusPath.
 func (e *Endpoint) status(w http.ResponseWriter, _ *http.Request) {
 	if e.service.Ready() != nil {
 		e.service.Unready(w)

@@ -148,6 +148,7 @@ func byCertname(others map[string]relation) map[string]relation {
 	return all
 }
 
+// events returns the entity for events. If corrective is false, corrective_change is always null.
 func events(corrective bool) *entity {
 	return &entity{
 		name: "events", alias: "e", table: "run_events", node: "node",
@@ -192,6 +193,7 @@ func events(corrective bool) *entity {
 	}
 }
 
+// reports returns the entity for reports; corrective is as in events.
 func reports(corrective bool) *entity {
 	return &entity{
 		name: "reports", alias: "r", table: "run_reports", node: "node",
@@ -237,6 +239,7 @@ func reports(corrective bool) *entity {
 	}
 }
 
+// nodes returns the entity for nodes; corrective is as in events.
 func nodes(corrective bool) *entity {
 	return &entity{
 		name: "nodes", alias: "n", table: "run_nodes", node: "id",
@@ -272,6 +275,7 @@ func nodes(corrective bool) *entity {
 	}
 }
 
+// environmentsEntity returns the entity for environments.
 func environmentsEntity() *entity {
 	return &entity{
 		name: "environments", alias: "v", table: environmentTable,
@@ -285,6 +289,7 @@ func environmentsEntity() *entity {
 	}
 }
 
+// producersEntity returns the entity for producers: servers that have submitted reports.
 func producersEntity() *entity {
 	return &entity{
 		name: "producers", alias: "p", table: producerTable,

@@ -271,7 +271,7 @@ func (s *Service) answer(ctx context.Context, tx *sql.Tx, pl *plan, out *output)
 		out.total = fmt.Sprint(n)
 	}
 	if pl.entity == "aggregate-event-counts" {
-		return s.aggregates(ctx, tx, pl, out)
+		return s.writeAggregateCounts(ctx, tx, pl, out)
 	}
 	var st *statement
 	if pl.counts != nil {
@@ -300,7 +300,7 @@ func (s *Service) answer(ctx context.Context, tx *sql.Tx, pl *plan, out *output)
 
 // writeAggregateCounts writes the answer of /aggregate-event-counts: an array with one object for each kind of subject.
 // Each object comes from a statement of its own, and begins with the member "summarize_by".
-func (s *Service) aggregates(ctx context.Context, tx *sql.Tx, pl *plan, out *output) error {
+func (s *Service) writeAggregateCounts(ctx context.Context, tx *sql.Tx, pl *plan, out *output) error {
 	var buf []byte
 	for i, q := range pl.counts {
 		sep := byte('[')

@@ -14,6 +14,7 @@ type token struct {
 	offset int
 }
 
+// tokenKind is the kind of a token.
 type tokenKind int
 
 const (
@@ -84,6 +85,7 @@ func (p *pqlParser) fail(offset int, expected ...string) error {
 // expected returns an error for the next token. tokens lists the tokens that would be valid instead.
 func (p *pqlParser) expected(tokens ...string) error { return p.fail(p.peek().offset, tokens...) }
 
+// isNameStart reports whether a name can begin with c.
 func isNameStart(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
 }

@@ -16,7 +16,7 @@ import (
 const (
 	// maxBuffered is the size up to which an answer is buffered before its first byte is sent. A shorter answer releases
 	// its database connection before it is sent, so a slow client does not keep the connection.
-	answerKept = 1 << 20
+	maxBuffered = 1 << 20
 	// maxAllBuffered limits the memory of all buffered answers.
 	maxAllBuffered = 64 << 20
 )
@@ -63,10 +63,10 @@ type lease struct {
 // mayBuffer reports whether an answer of n bytes so far may remain in the buffer. If not, it must be sent. On its first
 // call it tries to acquire the memory.
 func (l *lease) mayBuffer(n int) bool {
-	if n >= answerKept {
+	if n >= maxBuffered {
 		return false
 	}
-	l.memory = l.memory || l.querySlots.memory.TryAcquire(answerKept)
+	l.memory = l.memory || l.querySlots.memory.TryAcquire(maxBuffered)
 	return l.memory
 }
 
@@ -82,7 +82,7 @@ func (l *lease) acquireLong() error {
 // release returns the slot and the memory of the query.
 func (l *lease) release() {
 	if l.memory {
-		l.querySlots.memory.Release(answerKept)
+		l.querySlots.memory.Release(maxBuffered)
 	}
 	l.releaseLong()
 	l.memory = false
