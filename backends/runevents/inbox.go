@@ -30,8 +30,8 @@ const (
 // inbox manages the table run_inbox, in which reports are stored first on SQLite, so that they can be acknowledged
 // quickly. They are filed later: moved in batches to the tables that queries read. This saves writes, because SQLite
 // writes whole pages, and nearly every event of a report changes another page of the resources' index: filing a single
-// report changes some 50 pages, and filing 16 together some 200. A query first waits until all reports acknowledged before it are filed, so clients
-// do not notice the delay.
+// report changes some 50 pages, and filing 16 together some 200. A query first waits until all reports acknowledged
+// before it are filed, so clients do not notice the delay.
 //
 // Parsed reports are kept in memory until they are filed, up to a limit. Other reports are read from the table: those
 // beyond the limit, and those from another process that uses the same database or from a killed process.

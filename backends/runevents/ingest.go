@@ -73,8 +73,8 @@ type batchStats struct {
 }
 
 // gather adds reports to a batch, jobs, which contains at least one, and returns the batch. It adds the reports in the
-// queue, those that are being parsed, and the next reports of the last batch's senders, who are likely to send them now.
-// It waits for the senders at most as long as it took to store the last batch, and in total at most batchWait.
+// queue, those that are being parsed, and the next reports of the last batch's senders, who are likely to send them
+// now. It waits for the senders at most as long as it took to store the last batch, and in total at most batchWait.
 func (s *Service) gather(jobs []*job, last batchStats) []*job {
 	var timeout <-chan time.Time
 	var nextReports <-chan time.Time // nil if gather does not wait for the senders, or no longer
@@ -160,7 +160,8 @@ func (w *writer) storeBatch(jobs []*job) {
 		reports[i] = j.report
 	}
 	err := w.store(reports)
-	concernsAll := errors.Is(err, ErrBusy) || errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
+	concernsAll := errors.Is(err, ErrBusy) || errors.Is(err, store.ErrUnavailable) ||
+		errors.Is(err, context.DeadlineExceeded)
 	if err == nil || len(jobs) == 1 || concernsAll {
 		for _, j := range jobs {
 			j.done <- err

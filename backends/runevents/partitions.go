@@ -41,8 +41,8 @@ type partitioning struct {
 	ttl   time.Duration // retention of the rows; zero if it is not known
 }
 
-// partitionDays returns the length, in days, of the partition for day d. If the retention is not known, it is assumed to
-// be the age of the day, because rows of that day are kept for at least this time.
+// partitionDays returns the length, in days, of the partition for day d. If the retention is not known, it is assumed
+// to be the age of the day, because rows of that day are kept for at least this time.
 func (s partitioning) partitionDays(d, today int64) int64 {
 	if s.ttl == 0 {
 		return spanFor(time.Duration(today-d) * day)

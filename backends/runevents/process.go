@@ -126,8 +126,8 @@ func (s *Service) enqueueReport(c Command) (*job, error) {
 	return s.enqueue(r)
 }
 
-// packed returns the payload in compressed form, for storage; see package packed. A payload that arrived as gzip is used
-// unchanged, unless gzip has enlarged it.
+// packed returns the payload in compressed form, for storage; see package packed. A payload that arrived as gzip is
+// used unchanged, unless gzip has enlarged it.
 func (c *Command) packed() []byte {
 	if len(c.Zipped) > 0 && len(c.Zipped) <= len(c.Payload) {
 		return c.Zipped

@@ -30,8 +30,8 @@ type Rejected struct {
 // ErrNotFound is the error for an ID that is not in the list of rejected commands.
 var ErrNotFound = errors.New("there is no such command")
 
-// reject adds a command to the list of rejected commands with the reason, and returns its ID in the list. It deletes the
-// oldest entries if the list has more than maxRejected. The payload is left out if it is too large.
+// reject adds a command to the list of rejected commands with the reason, and returns its ID in the list. It deletes
+// the oldest entries if the list has more than maxRejected. The payload is left out if it is too large.
 func (s *Service) reject(ctx context.Context, command Command, reason error) (id int64, err error) {
 	payload := command.packed()
 	if len(payload) > maxRejectedPayload {

@@ -62,8 +62,8 @@ func (r *reader) logs(out []byte) []byte {
 	return append(out, ']')
 }
 
-// logLine reads one entry of the logs, and appends its members to out, without braces. Missing members file and line are
-// appended as null.
+// logLine reads one entry of the logs, and appends its members to out, without braces. Missing members file and line
+// are appended as null.
 func (r *reader) logLine(out []byte) []byte {
 	var seen memberSet
 	for r.object(); ; {

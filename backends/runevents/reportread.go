@@ -29,8 +29,8 @@ func members(version int) int {
 	return since6
 }
 
-// reader parses the payload of a command. Most of its methods read the next value. Like those of the scanner, they store
-// an error in err instead of returning it.
+// reader parses the payload of a command. Most of its methods read the next value. Like those of the scanner, they
+// store an error in err instead of returning it.
 type reader struct {
 	scanner
 	*workspace
@@ -262,8 +262,8 @@ func (r *reader) resources() {
 	}
 }
 
-// resource reads an element of "resources" with its events. If the agent has skipped the resource, it gets one event with
-// the status "skipped" instead of these events.
+// resource reads an element of "resources" with its events. If the agent has skipped the resource, it gets one event
+// with the status "skipped" instead of these events.
 func (r *reader) resource() {
 	var (
 		res         resource
@@ -423,8 +423,8 @@ func (r *reader) eventMember(e *event, c *change, seen *memberSet, name []byte) 
 	return true
 }
 
-// resourceMember reads the value of a member that resources have in all versions into res, and adds a required member to
-// seen. For any other name, it reads nothing and returns false.
+// resourceMember reads the value of a member that resources have in all versions into res, and adds a required member
+// to seen. For any other name, it reads nothing and returns false.
 func (r *reader) resourceMember(res *resource, seen *memberSet, name []byte) bool {
 	switch string(name) {
 	case "resource_type":

@@ -155,8 +155,8 @@ func (s *Service) purgeNodes(ctx context.Context, now time.Time, p *Purged) erro
 		AND NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.node = run_nodes.id)`, cutoff, cutoff)
 }
 
-// purgeOldReports deletes the reports before cutoff, in Unix milliseconds, with their events. Nodes then no longer refer
-// to a deleted report as their latest one.
+// purgeOldReports deletes the reports before cutoff, in Unix milliseconds, with their events. Nodes then no longer
+// refer to a deleted report as their latest one.
 func (s *Service) purgeOldReports(ctx context.Context, cutoff int64, p *Purged) error {
 	if err := s.deleteReports(ctx, p, `SELECT id FROM run_reports WHERE producer_timestamp < ? ORDER BY producer_timestamp, id LIMIT ?`, cutoff); err != nil {
 		return err
@@ -166,8 +166,8 @@ func (s *Service) purgeOldReports(ctx context.Context, cutoff int64, p *Purged) 
 		WHERE latest_timestamp < ? AND latest_report IS NOT NULL AND NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.id = run_nodes.latest_report) LIMIT ?)`, cutoff)
 }
 
-// deleteReports deletes the reports whose IDs the query selection returns, in batches. It deletes their events first, so
-// that every event has a report at any time. args are the parameters of the query, without the last one, the limit.
+// deleteReports deletes the reports whose IDs the query selection returns, in batches. It deletes their events first,
+// so that every event has a report at any time. args are the parameters of the query, without the last one, the limit.
 func (s *Service) deleteReports(ctx context.Context, p *Purged, selection string, args ...any) error {
 	args = append(args, purgeReports)
 	eventArgs := append(slices.Clone(args), purgeRows)
@@ -207,7 +207,8 @@ func (s *Service) purgeEvents(ctx context.Context, cutoff int64, p *Purged) (fro
 	if err != nil {
 		return 0, fmt.Errorf("deleting events: %w", err)
 	}
-	// Old events may have been stored in the meantime. Then their counts remain until the next purge deletes the events.
+	// Old events may have been stored in the meantime. Then their counts remain until the next purge deletes the
+	// events.
 	var counts int64
 	const old = ` WHERE hour < ? AND NOT EXISTS (SELECT 1 FROM run_events WHERE at < ?) LIMIT ?)`
 	for _, statement := range []string{

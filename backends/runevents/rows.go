@@ -203,10 +203,10 @@ func (b *batch) insertEvents(reports []storedReport) error {
 		for i := range r.events {
 			e := &r.events[i]
 			status, _ := b.words.get(word{words, e.status})
-			res, _ := b.resources.get(r.resources[e.resource].digest)
-			chgRow, _ := b.changes.get(r.changes[e.change].digest)
+			resourceRow, _ := b.resources.get(r.resources[e.resource].digest)
+			changeRow, _ := b.changes.get(r.changes[e.change].digest)
 			counts.add(e.timestamp, r.node, status.id, 1)
-			args = append(args, e.timestamp, r.id, int64(i), r.node, res.id, chgRow.id, status.id, nullableBool(e.corrective))
+			args = append(args, e.timestamp, r.id, int64(i), r.node, resourceRow.id, changeRow.id, status.id, nullableBool(e.corrective))
 			if len(args) < columns*statementRows {
 				continue
 			}

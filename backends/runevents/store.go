@@ -78,8 +78,8 @@ type batch struct {
 }
 
 // store writes those reports that do not exist yet, in one transaction. After the commit, it adds the IDs of the rows
-// that the transaction has used to the caches, and calls stored with the numbers of written reports and events. After an
-// error, nothing is written, and the caches are unchanged.
+// that the transaction has used to the caches, and calls stored with the numbers of written reports and events. After
+// an error, nothing is written, and the caches are unchanged.
 //
 // The isolation level read committed is sufficient, and keeps the writers of two processes from failing because of each
 // other. Each row that the batch relies on is locked by the statement that finds the row. The upserts of nodes, words,
@@ -131,17 +131,17 @@ func (b *batch) store(reports []*report) error {
 	if err != nil {
 		return fmt.Errorf("storing nodes: %w", err)
 	}
-	fresh, err := b.insertReports(reports, nodes)
+	newReports, err := b.insertReports(reports, nodes)
 	if err != nil {
 		return fmt.Errorf("storing reports: %w", err)
 	}
-	if err := b.internResources(fresh); err != nil {
+	if err := b.internResources(newReports); err != nil {
 		return fmt.Errorf("storing resources: %w", err)
 	}
-	if err := b.internChanges(fresh); err != nil {
+	if err := b.internChanges(newReports); err != nil {
 		return fmt.Errorf("storing changes: %w", err)
 	}
-	if err := b.insertEvents(fresh); err != nil {
+	if err := b.insertEvents(newReports); err != nil {
 		return fmt.Errorf("storing events: %w", err)
 	}
 	return nil
@@ -186,8 +186,8 @@ func (b *batch) internNodes(reports []*report) (map[string]int64, error) {
 	return nodes, nil
 }
 
-// insertReports writes those reports that do not exist yet, with their details, and returns them. nodes contains the IDs
-// of the nodes by certname.
+// insertReports writes those reports that do not exist yet, with their details, and returns them. nodes contains the
+// IDs of the nodes by certname.
 func (b *batch) insertReports(reports []*report, nodes map[string]int64) ([]storedReport, error) {
 	ids := make(map[[sha1.Size]byte]int64, len(reports))
 	args := make([]any, 0, 21*len(reports))
@@ -206,16 +206,16 @@ func (b *batch) insertReports(reports []*report, nodes map[string]int64) ([]stor
 	if err != nil {
 		return nil, err
 	}
-	fresh := make([]storedReport, 0, len(ids))
+	newReports := make([]storedReport, 0, len(ids))
 	for _, r := range reports {
 		if id, ok := ids[r.hash]; ok {
 			delete(ids, r.hash) // skip the same report later in the batch
-			fresh = append(fresh, storedReport{r, id, nodes[r.certname]})
+			newReports = append(newReports, storedReport{r, id, nodes[r.certname]})
 			b.reports++
 			b.events += len(r.events)
 		}
 	}
-	return fresh, b.insertDetailsAndLatest(fresh)
+	return newReports, b.insertDetailsAndLatest(newReports)
 }
 
 // reportRow appends the columns of a report's row to args. node is the ID of the node.
@@ -238,10 +238,10 @@ func (b *batch) reportRow(args []any, r *report, node int64) []any {
 
 // insertDetailsAndLatest writes the details of new reports, and updates the latest report of each node. A report of a
 // plan is not the latest report of a node.
-func (b *batch) insertDetailsAndLatest(fresh []storedReport) error {
-	details := make([]any, 0, 4*len(fresh))
-	latest := make(map[int64]storedReport, len(fresh))
-	for _, r := range fresh {
+func (b *batch) insertDetailsAndLatest(newReports []storedReport) error {
+	details := make([]any, 0, 4*len(newReports))
+	latest := make(map[int64]storedReport, len(newReports))
+	for _, r := range newReports {
 		details = append(details, r.producerTimestamp, r.id, r.logs, r.metrics)
 		if previous, ok := latest[r.node]; r.kind != "plan" && (!ok || previous.producerTimestamp < r.producerTimestamp) {
 			latest[r.node] = r
@@ -250,7 +250,7 @@ func (b *batch) insertDetailsAndLatest(fresh []storedReport) error {
 	if err := b.laterRows(insertDetails, 4, details); err != nil {
 		return fmt.Errorf("details: %w", err)
 	}
-	for _, r := range fresh { // sorted by certname, so that two processes lock nodes in the same order
+	for _, r := range newReports { // sorted by certname, so that two processes lock nodes in the same order
 		if latest[r.node].id != r.id {
 			continue
 		}

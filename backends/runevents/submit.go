@@ -61,8 +61,8 @@ func (s *Service) submit(w http.ResponseWriter, r *http.Request) {
 	outcome.Outcome = s.answer(w, r, command, release)
 }
 
-// parseCommand parses the command in a request. body is the decompressed body of the request, and zipped is its original
-// body if that was compressed with gzip, and otherwise nil.
+// parseCommand parses the command in a request. body is the decompressed body of the request, and zipped is its
+// original body if that was compressed with gzip, and otherwise nil.
 func parseCommand(r *http.Request, body, zipped []byte) (submission, error) {
 	parameters := r.URL.Query()
 	if len(parameters) == 0 {
@@ -74,8 +74,8 @@ func parseCommand(r *http.Request, body, zipped []byte) (submission, error) {
 }
 
 // answer processes the command and answers with the result. It calls release when the command has been processed. The
-// processing continues even if the client no longer waits for the result, or the request is canceled: the client may have
-// closed only its side of the connection, and would mistake an empty answer for an acknowledgment.
+// processing continues even if the client no longer waits for the result, or the request is canceled: the client may
+// have closed only its side of the connection, and would mistake an empty answer for an acknowledgment.
 func (s *Service) answer(w http.ResponseWriter, r *http.Request, c submission, release func()) Outcome {
 	id, ctx := uuid.NewString(), context.WithoutCancel(r.Context())
 	s.closing.RLock()

@@ -87,8 +87,8 @@ func (s *session) showRejected(args []string) error {
 	return s.Answer(output, nil)
 }
 
-// retry executes rejected commands again: the commands with the IDs in args or, if all is true, all commands. It returns
-// an error if any of them failed again.
+// retry executes rejected commands again: the commands with the IDs in args or, if all is true, all commands. It
+// returns an error if any of them failed again.
 func (s *session) retry(args []string, all bool) error {
 	if all == (len(args) > 0) { // both or neither
 		return errors.New("give the IDs of commands, or --all")

@@ -94,7 +94,8 @@ type Handler struct {
 	// Read determines the clients that may query. Default: clients on this machine.
 	Read *Access `json:"read,omitempty"`
 
-	// Submit determines the clients that may send commands. Default: clients with a verified certificate, and all users.
+	// Submit determines the clients that may send commands. Default: clients with a verified certificate, and all
+	// users.
 	Submit *Access `json:"submit,omitempty"`
 
 	// ResourceEventsTTL is the age at which events are deleted. Events of a new report that are older are not stored.
@@ -124,8 +125,8 @@ type Handler struct {
 	// QueryMaxTime limits the duration of a query. Default: 10m.
 	QueryMaxTime caddy.Duration `json:"query_max_time,omitempty"`
 
-	// WideQueries is the number of wide queries that run at the same time: queries that are not restricted to three days,
-	// to a node or to a report. Further wide queries wait for at most half of query_timeout. Default: 2.
+	// WideQueries is the number of wide queries that run at the same time: queries that are not restricted to three
+	// days, to a node or to a report. Further wide queries wait for at most half of query_timeout. Default: 2.
 	WideQueries int `json:"wide_queries,omitempty"`
 
 	// CorrectiveChange shows the field corrective_change as agents send it. Default: it is null in answers.

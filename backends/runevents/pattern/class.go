@@ -26,7 +26,8 @@ var classes = map[string]string{
 
 // The escape sequences of one letter. The keys are the letters after the backslash.
 var (
-	// shorthands maps each shorthand to the name of its class. An upper-case letter denotes the complement of the class.
+	// shorthands maps each shorthand to the name of its class. An upper-case letter denotes the complement of the
+	// class.
 	shorthands = map[rune]string{'d': "digit", 's': "space", 'w': "word"}
 	// complements contains the members of the complements, for use in brackets.
 	complements = map[rune]string{
@@ -272,8 +273,8 @@ func chars(from, to rune) string {
 	return quoteChar(from) + "-" + quoteChar(to)
 }
 
-// bracketItem parses a single character, or a class, in a bracket expression. It returns the character r, or the members
-// of the class; class is empty for a character.
+// bracketItem parses a single character, or a class, in a bracket expression. It returns the character r, or the
+// members of the class; class is empty for a character.
 func (t *translator) bracketItem() (r rune, class string, err error) {
 	switch {
 	case t.startsWith("[:"), t.startsWith("[="), t.startsWith("[."):

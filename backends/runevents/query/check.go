@@ -285,9 +285,9 @@ func textual(v *syntax.Value, f *field) (string, error) {
 	return v.Text, nil
 }
 
-// hash decodes a SHA-1 in lower-case hexadecimal. Other texts, including those in upper case, match no row; ok is then
-// false.
-func hash(s string) ([]byte, bool) {
+// decodeHash decodes a SHA-1 in lower-case hexadecimal. ok is false for any other text, including a SHA-1 in upper
+// case: such a text matches no row.
+func decodeHash(s string) (sum []byte, ok bool) {
 	if len(s) != 40 || strings.ToLower(s) != s {
 		return nil, false
 	}
@@ -331,7 +331,7 @@ func (c *checker) equality(f *field, v *syntax.Value) (expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		b, ok := hash(s)
+		b, ok := decodeHash(s)
 		if !ok {
 			b = []byte{} // no hash is empty, so no row meets the comparison
 		}

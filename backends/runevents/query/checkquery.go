@@ -122,7 +122,7 @@ func (c *checker) inArray(f *field, items []*syntax.Value) (expr, error) {
 			}
 			if f.kind != typeHash {
 				x.values = append(x.values, s)
-			} else if b, ok := hash(s); ok {
+			} else if b, ok := decodeHash(s); ok {
 				x.values = append(x.values, b)
 			}
 		}

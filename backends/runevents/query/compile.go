@@ -232,8 +232,8 @@ func (s *selectCompiler) selectRows(items []string) string {
 }
 
 // orderBy returns the ORDER BY clause, or an empty string if the query has no order. value returns the expression for a
-// field. Nulls sort as the largest values. Unless rows are aggregated, further columns make the order total, so that all
-// pages of an answer have the same order.
+// field. Nulls sort as the largest values. Unless rows are aggregated, further columns make the order total, so that
+// all pages of an answer have the same order.
 func (s *selectCompiler) orderBy(value func(*field) string) string {
 	if len(s.q.order) == 0 {
 		return ""
@@ -364,9 +364,9 @@ func (s *selectCompiler) aggregate() (string, []cell) {
 	return sql + order + s.limitClause(), cells
 }
 
-// aggregateItem returns the SQL expression of a column with an aggregate function, and the kind of its cell. It adds the
-// argument of the function to inner, the columns of the inner SELECT. sums returns the aggregates over the rows of that
-// SELECT.
+// aggregateItem returns the SQL expression of a column with an aggregate function, and the kind of its cell. It adds
+// the argument of the function to inner, the columns of the inner SELECT. sums returns the aggregates over the rows of
+// that SELECT.
 func (s *selectCompiler) aggregateItem(col column, sums aggregates, inner *innerColumns) (item string, kind cellKind) {
 	if col.function == "count" && col.field == nil {
 		return sums.rows(), cellInteger
@@ -402,8 +402,8 @@ func (c *innerColumns) name(sql string) string {
 	return n
 }
 
-// groupable returns the SQL expression of a field in groups and aggregates. Hashes, which are byte strings, are converted
-// to texts, because PostgreSQL has no MIN for byte strings.
+// groupable returns the SQL expression of a field in groups and aggregates. Hashes, which are byte strings, are
+// converted to texts, because PostgreSQL has no MIN for byte strings.
 func (s *selectCompiler) groupable(f *field) string {
 	if f.kind == typeHash {
 		return s.c.hex(s.value(f))

@@ -11,10 +11,10 @@ import (
 // contain too few events.
 const maxGroupColumns = 2
 
-// eventColumns returns the columns of the table of events that the columns and the group_by clause of an aggregate query
-// depend on. For a field of a joined table, that is the column with the ID of the joined row. ok is false if events
-// cannot be grouped by these columns before they are aggregated: the query is not for events, there are more than
-// maxGroupColumns, or the time of an event is needed more exactly than to the hour.
+// eventColumns returns the columns of the table of events that the columns and the group_by clause of an aggregate
+// query depend on. For a field of a joined table, that is the column with the ID of the joined row. ok is false if
+// events cannot be grouped by these columns before they are aggregated: the query is not for events, there are more
+// than maxGroupColumns, or the time of an event is needed more exactly than to the hour.
 func (q *query) eventColumns() (columns []string, ok bool) {
 	e := q.entity
 	if e.name != "events" {

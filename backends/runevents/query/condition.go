@@ -57,8 +57,8 @@ func (s *selectCompiler) expr(x expr, negated bool) string {
 	panic("query: unknown clause")
 }
 
-// joinConditions joins the conditions in list, or their negations, by OR if useOr is true, and otherwise by AND. It nests
-// long lists in halves, because SQLite limits the depth of an expression.
+// joinConditions joins the conditions in list, or their negations, by OR if useOr is true, and otherwise by AND. It
+// nests long lists in halves, because SQLite limits the depth of an expression.
 func (s *selectCompiler) joinConditions(list []expr, negated, useOr bool) string {
 	if len(list) == 1 {
 		return s.expr(list[0], negated)
@@ -327,9 +327,9 @@ func trueOrNot(test string, negated bool) string {
 	return test
 }
 
-// anyElement returns the SQL condition that col, an expression for a JSON array of texts, has an element that meets test.
-// If negated is true, the condition is that no element meets test; if acceptNull is true as well, null is accepted
-// instead of an array.
+// anyElement returns the SQL condition that col, an expression for a JSON array of texts, has an element that meets
+// test. If negated is true, the condition is that no element meets test; if acceptNull is true as well, null is
+// accepted instead of an array.
 func (s *selectCompiler) anyElement(col string, test func(element string) string, negated, acceptNull bool) string {
 	from := "json_each(" + col + ")"
 	element := "value"
@@ -347,9 +347,9 @@ func (s *selectCompiler) anyElement(col string, test func(element string) string
 	return "(" + col + " IS NOT NULL AND " + exists + ")"
 }
 
-// nodeState returns the SQL condition on the state of the node to which a row belongs. A node is active if it is neither
-// deactivated nor expired. It counts as inactive if it was deactivated or expired after compiler.cutoff, so a node that
-// is about to be deleted is neither. If negated is true, nodeState returns the negation.
+// nodeState returns the SQL condition on the state of the node to which a row belongs. A node is active if it is
+// neither deactivated nor expired. It counts as inactive if it was deactivated or expired after compiler.cutoff, so a
+// node that is about to be deleted is neither. If negated is true, nodeState returns the negation.
 func (s *selectCompiler) nodeState(x *nodeExpr, negated bool) string {
 	var test string
 	if x.active {

@@ -90,9 +90,9 @@ func (q *counts) orderBy(terms []orderTerm) error {
 	return nil
 }
 
-// subjectCounts returns a SELECT with one row for each subject: the columns that identify the subject, and the columns in
-// countColumns. The events are counted by the IDs of their subjects before the subjects are looked up. If q.byNode is
-// true, events of the same node and status count once.
+// subjectCounts returns a SELECT with one row for each subject: the columns that identify the subject, and the columns
+// in countColumns. The events are counted by the IDs of their subjects before the subjects are looked up. If q.byNode
+// is true, events of the same node and status count once.
 func (c *compiler) subjectCounts(q *counts) string {
 	s := c.newSelect(q.events)
 	names := subjects[q.subject]
@@ -129,8 +129,8 @@ func (c *compiler) subjectCounts(q *counts) string {
 	return c.groupBySubject(q, outer, inner, s.groupedEvents([]string{idColumn}, countsByID))
 }
 
-// groupBySubject returns a SELECT that groups the counts by subject and applies the filter. inner are the columns of the
-// inner SELECT, from is its FROM clause, and outer are the columns of the SELECT that groups its rows.
+// groupBySubject returns a SELECT that groups the counts by subject and applies the filter. inner are the columns of
+// the inner SELECT, from is its FROM clause, and outer are the columns of the SELECT that groups its rows.
 func (c *compiler) groupBySubject(q *counts, outer, inner []string, from string) string {
 	names := subjects[q.subject]
 	sql := "SELECT " + strings.Join(slices.Concat(names, countColumns), ", ") + " FROM (SELECT " +

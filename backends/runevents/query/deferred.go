@@ -14,8 +14,8 @@ func (s *selectCompiler) sortsIDsFirst() bool {
 		(len(s.q.columns) == 0 || slices.ContainsFunc(s.q.columns, expanded))
 }
 
-// sortIDsFirst returns a SELECT of the items in which a subquery selects and sorts the IDs of the rows, before the items
-// are read. SQLite joins cross-joined tables in the given order, and keeps the order of a subquery with a limit.
+// sortIDsFirst returns a SELECT of the items in which a subquery selects and sorts the IDs of the rows, before the
+// items are read. SQLite joins cross-joined tables in the given order, and keeps the order of a subquery with a limit.
 func (s *selectCompiler) sortIDsFirst(items []string) string {
 	alias := s.q.entity.alias
 	sortIDs := s.c.newSelect(s.q)

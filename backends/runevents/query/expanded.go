@@ -44,9 +44,10 @@ func (c *compiler) jsonBool(col string) string {
 	return "json(CASE " + col + " WHEN 1 THEN 'true' WHEN 0 THEN 'false' END)"
 }
 
-// detail answers with the logs or metrics of one report, as pl.detail says. The list is empty if retention has deleted it.
+// detail answers with the logs or metrics of one report, as pl.detail says. The list is empty if retention has deleted
+// it.
 func (s *Service) detail(ctx context.Context, tx *sql.Tx, pl *plan, out *output) error {
-	reportHash, _ := hash(pl.scope.Report) // checkScope has refused invalid hashes
+	reportHash, _ := decodeHash(pl.scope.Report) // checkScope has refused invalid hashes
 	var compressed []byte
 	err := tx.QueryRowContext(ctx, "SELECT d."+pl.detail+" FROM run_reports r JOIN run_report_details d ON d.at = r.producer_timestamp AND d.report = r.id WHERE r.hash = $1", reportHash).Scan(&compressed) //nolint:gosec // one of two names
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {

@@ -21,7 +21,8 @@ import (
 // Serve answers a query request for an entity: "events", "reports", "event-counts", "aggregate-event-counts", "nodes",
 // "environments", "producers", or an entity that is never stored. An empty entity means the root endpoint, where the
 // query names the entity. With a scope, "metrics" and "logs" return the lists of one report, and "node", "environment",
-// "producer" and "catalog" return one object. "mbeans" and "mbean" return beans in the format of Jolokia.
+// "producer" and "catalog" return one object. "fact-names" returns an empty list of names. "mbeans" and "mbean" return
+// beans in the format of Jolokia.
 //
 // scope restricts the answer, for example to the events of one report. The objects in it must exist.
 //

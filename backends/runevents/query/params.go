@@ -29,7 +29,8 @@ const (
 // otherEntities is the key in allowedParams for all entities without an entry of their own.
 const otherEntities = "rows"
 
-// allowedParams lists the parameters of each endpoint, by the entity as in Serve. The empty name means the root endpoint.
+// allowedParams lists the parameters of each endpoint, by the entity as in Serve. The empty name means the root
+// endpoint.
 var allowedParams = map[string][]string{
 	"events":                 strings.Fields("query " + paging + " " + distincts + " " + inert),
 	"event-counts":           strings.Fields("query " + paging + " " + distincts + " " + counting + " " + inert),
@@ -50,8 +51,8 @@ var allowedParams = map[string][]string{
 // params are the parameters of a request, from the URL or a JSON body. The values from a URL are strings.
 type params map[string]*syntax.Value
 
-// readParams reads the parameters of a request for an entity. It returns an error for a name that allowedParams does not
-// list, and for a repeated one.
+// readParams reads the parameters of a request for an entity. It returns an error for a name that allowedParams does
+// not list, and for a repeated one.
 func readParams(r *http.Request, entity string) (params, error) {
 	names, ok := allowedParams[entity]
 	if !ok {
@@ -84,8 +85,8 @@ func readParams(r *http.Request, entity string) (params, error) {
 	return p, p.readBody(r, names)
 }
 
-// add adds the parameter key with the value v. It returns an error if names, the allowed parameters, does not contain it
-// or if p contains it already.
+// add adds the parameter key with the value v. It returns an error if names, the allowed parameters, does not contain
+// it or if p contains it already.
 func (p params) add(names []string, key string, v *syntax.Value) error {
 	if !slices.Contains(names, key) {
 		return refuse("Unsupported query parameter '%s'", syntax.Clip(key))

@@ -22,8 +22,8 @@ type part struct {
 // manyRows is the limit of a query above which its answer counts as long.
 const manyRows = 1000
 
-// inParts reports whether rows with the given columns are written in parts: rows of events, on SQLite, in an answer that
-// may be long, and without functions.
+// inParts reports whether rows with the given columns are written in parts: rows of events, on SQLite, in an answer
+// that may be long, and without functions.
 func (s *selectCompiler) inParts(columns []column) bool {
 	return !s.c.postgres() && s.q.entity.name == "events" && !s.narrow && (s.q.limit == 0 || s.q.limit > manyRows) &&
 		!slices.ContainsFunc(columns, func(col column) bool { return col.function != "" })
@@ -116,8 +116,8 @@ func (p *partWriter) cacheMissing(rows [][]any, column int) error {
 // errNoPart is the error for an ID that does not exist in the table of a part.
 var errNoPart = errors.New("there is no such part")
 
-// append appends the encoded members for the given ID to b, with a comma before each member. It returns errNoPart if the
-// other table has no row with this ID.
+// append appends the encoded members for the given ID to b, with a comma before each member. It returns errNoPart if
+// the other table has no row with this ID.
 func (p *partWriter) append(b []byte, id int64) ([]byte, error) {
 	if text, ok := p.cache.get(id); ok {
 		return append(b, text...), nil

@@ -199,7 +199,7 @@ func (s *Service) restrict(pl *plan, c *checker, q *query) {
 		q.where = and(q.where, &compareExpr{q.entity.byName["type"], "=", "agent"})
 	}
 	if pl.scope.Report != "" {
-		b, _ := hash(pl.scope.Report) // an invalid hash was not found before
+		b, _ := decodeHash(pl.scope.Report) // checkScope refuses invalid hashes before the plan is executed
 		q.where = and(q.where, &compareExpr{q.entity.byName["report"], "=", b})
 	}
 	requireEqual := func(field, value string) {

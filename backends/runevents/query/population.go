@@ -27,8 +27,8 @@ var populationBeans = []struct{ name, description string }{
 	{"name=num-resources", "Resources that the latest reports of active nodes count."},
 }
 
-// beans answers with the list of beans if pl.detail is "mbeans", and otherwise with the value of the bean or attribute in
-// pl.scope.Bean. As in Jolokia, the status 404 of an unknown bean is in the body; the status of the response is 200.
+// beans answers with the list of beans if pl.detail is "mbeans", and otherwise with the value of the bean or attribute
+// in pl.scope.Bean. As in Jolokia, the status 404 of an unknown bean is in the body; the status of the response is 200.
 func (s *Service) beans(ctx context.Context, tx *sql.Tx, pl *plan, out *output) error {
 	var b []byte
 	status := 200

@@ -212,7 +212,7 @@ func (s *Service) checkScope(ctx context.Context, tx *sql.Tx, scope Scope) error
 		return err == nil, err
 	}
 	if scope.Report != "" {
-		b, ok := hash(scope.Report)
+		b, ok := decodeHash(scope.Report)
 		if ok {
 			var err error
 			if ok, err = exists("SELECT 1 FROM run_reports WHERE hash = $1", b); err != nil {

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// maxBuffered is the size up to which an answer is buffered before its first byte is sent. A shorter answer releases
-	// its database connection before it is sent, so a slow client does not keep the connection.
+	// maxBuffered is the size up to which an answer is buffered before its first byte is sent. A shorter answer
+	// releases its database connection before it is sent, so a slow client does not keep the connection.
 	maxBuffered = 1 << 20
 	// maxAllBuffered limits the memory of all buffered answers.
 	maxAllBuffered = 64 << 20
@@ -116,7 +116,7 @@ func (s *Service) withSlot(ctx context.Context, db *sql.DB, out *output, query f
 		if err := s.acquireSlot(ctx, s.slots.long, out, errTooManyLongAnswers); err != nil {
 			return err
 		}
-		out.long = true
+		out.long = true // the next attempt has the slot already
 		out.restart()
 	}
 }

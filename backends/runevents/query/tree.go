@@ -78,7 +78,8 @@ type (
 		fields []*field
 		query  *query
 	}
-	// latestExpr tests whether the report of a row is the latest one of its node or, if truth is false, whether it is not.
+	// latestExpr tests whether the report of a row is the latest one of its node or, if truth is false, whether it is
+	// not.
 	latestExpr struct {
 		field *field
 		truth bool
@@ -116,8 +117,8 @@ func and(list ...expr) expr {
 	return &andExpr{remaining}
 }
 
-// conjuncts calls fn with each part of a conjunction, including nested ones. A predicate that is not a conjunction is its
-// only part; nil has no parts.
+// conjuncts calls fn with each part of a conjunction, including nested ones. A predicate that is not a conjunction is
+// its only part; nil has no parts.
 func conjuncts(x expr, fn func(expr)) {
 	if a, ok := x.(*andExpr); ok {
 		for _, part := range a.list {

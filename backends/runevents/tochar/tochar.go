@@ -131,8 +131,8 @@ func patternAt(s string) *timePattern {
 	return nil
 }
 
-// Check returns an error if s cannot be a template, neither for times nor for integers, because of its length or because
-// of U+0000. The errors of this package are texts for clients that use the function to_string.
+// Check returns an error if s cannot be a template, neither for times nor for integers, because of its length or
+// because of U+0000. The errors of this package are texts for clients that use the function to_string.
 func Check(s string) error {
 	if s == "" || len(s) > maxLength {
 		return fmt.Errorf("the template of to_string has from 1 to %d characters", maxLength)

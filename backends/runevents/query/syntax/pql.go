@@ -159,9 +159,9 @@ func pqlNumber(in string) (n int) {
 	return n
 }
 
-// pqlString reads the string with which in begins, and returns its text and its length in the query, with the quotes. ok
-// is false if the closing quote is missing. In double quotes, escapes are as in JSON, and in single quotes, a backslash
-// escapes the quote. Any other backslash is part of the text, which is convenient for patterns.
+// pqlString reads the string with which in begins, and returns its text and its length in the query, with the quotes.
+// ok is false if the closing quote is missing. In double quotes, escapes are as in JSON, and in single quotes, a
+// backslash escapes the quote. Any other backslash is part of the text, which is convenient for patterns.
 func pqlString(in string) (text string, n int, ok bool) {
 	quote := in[0]
 	var b strings.Builder
@@ -232,8 +232,8 @@ func (p *pqlParser) acceptWords(words ...string) bool {
 	return true
 }
 
-// needName returns the next token, a name, and skips it. If the token is not a name, needName returns an error that says
-// what is expected.
+// needName returns the next token, a name, and skips it. If the token is not a name, needName returns an error that
+// says what is expected.
 func (p *pqlParser) needName(expected string) (string, error) {
 	if t := p.peek(); t.kind == tokenName {
 		p.pos++

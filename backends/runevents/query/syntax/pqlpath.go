@@ -10,8 +10,8 @@ func hasPath(name string) bool {
 	return slices.Contains([]string{"facts", "trusted", "parameters"}, name)
 }
 
-// pqlPath returns the length of the path with which in, the text after a name, begins: any number of parts, each after a
-// dot. ok is false if a part is not terminated; n is then the position of that part. These are paths:
+// pqlPath returns the length of the path with which in, the text after a name, begins: any number of parts, each after
+// a dot. ok is false if a part is not terminated; n is then the position of that part. These are paths:
 //
 //	.kernel
 //	.mountpoints."/var/log".size

@@ -118,8 +118,8 @@ func unixMillis(year, month, day int, hour, minute, second, fraction, zone strin
 }
 
 // AppendTime appends a time in Unix milliseconds in the format of all answers, such as 2026-03-02T10:27:54.161Z. Since
-// formatting times takes a large part of the time for a long answer, there is a faster implementation for the years 1970
-// to 9999.
+// formatting times takes a large part of the time for a long answer, there is a faster implementation for the years
+// 1970 to 9999.
 func AppendTime(b []byte, ms int64) []byte {
 	if ms < 0 || ms > MaxEpoch {
 		return time.UnixMilli(ms).UTC().AppendFormat(b, "2006-01-02T15:04:05.000Z")

@@ -117,8 +117,8 @@ func (v *Value) AppendJSON(b []byte) []byte {
 	}
 }
 
-// Notation returns the value as error texts quote it: ["=" "status" nil] for a list, and {:field "status"} for an object.
-// A long value is shortened.
+// Notation returns the value as error texts quote it: ["=" "status" nil] for a list, and {:field "status"} for an
+// object. A long value is shortened.
 func (v *Value) Notation() string {
 	b := v.appendNotation(nil)
 	if len(b) > quotedMax {
