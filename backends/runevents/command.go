@@ -23,7 +23,7 @@ const (
 	deactivateNode = "deactivate node"
 )
 
-// versions is the range of the accepted versions of a command.
+// versions is the range of the accepted versions of a command, both included.
 type versions struct{ lowest, highest int }
 
 // commands maps the names of all commands to their accepted versions. Commands with the zero range are known, but this
@@ -37,6 +37,7 @@ var commands = map[string]versions{
 	storeReport:              {5, 8},
 }
 
+// commandNames lists the names of all commands in an error.
 const commandNames = "configure expiration, deactivate node, replace catalog, replace catalog inputs, replace facts, store report"
 
 // maxWait limits secondsToWaitForCompletion.
@@ -56,13 +57,14 @@ type Command struct {
 // submission is a command with the parameters that determine when it is answered.
 type submission struct {
 	Command
-	wait    time.Duration
-	waiting bool // secondsToWaitForCompletion was given
+	wait    time.Duration // how long the client waits for the result, if hasWait is true
+	hasWait bool          // the parameter secondsToWaitForCompletion is present
 }
 
 // invalidError is the error for a command that is refused.
 type invalidError struct{ command, certname, detail string }
 
+// Error returns the text for the client.
 func (e *invalidError) Error() string {
 	return fmt.Sprintf("Command %q for certname %q is invalid. %s", rest.Quote(e.command), rest.Quote(e.certname),
 		e.detail)
@@ -117,10 +119,10 @@ func fromParameters(parameters url.Values, body []byte) (c submission, err error
 		if err != nil || !(seconds >= 0) || seconds > maxWait.Seconds() {
 			return refuse("secondsToWaitForCompletion must be a number from 0 to %d.", int(maxWait.Seconds()))
 		}
-		c.waiting, c.wait = true, time.Duration(seconds*float64(time.Second))
+		c.hasWait, c.wait = true, time.Duration(seconds*float64(time.Second))
 	}
 	if text := parameters.Get("producer-timestamp"); text != "" {
-		if _, ok := millis([]byte(text)); !ok {
+		if _, ok := parseInstant([]byte(text)); !ok {
 			return refuse("producer-timestamp must be a time such as 2026-03-02T10:27:54.161Z.")
 		}
 	}
@@ -160,7 +162,7 @@ func fromBody(body []byte) (c submission, err error) {
 		return c, errors.New("the command is not UTF-8")
 	}
 	s := newScanner(body)
-	var named, versioned bool
+	var hasName, hasVersion bool
 	for s.object(); ; {
 		name, ok := s.member()
 		if !ok {
@@ -168,9 +170,9 @@ func fromBody(body []byte) (c submission, err error) {
 		}
 		switch string(name) {
 		case "command":
-			c.Name, named = strings.ReplaceAll(s.string(), "_", " "), true
+			c.Name, hasName = strings.ReplaceAll(s.string(), "_", " "), true
 		case "version":
-			c.Version, versioned = int(s.integer()), true
+			c.Version, hasVersion = int(s.integer()), true
 		case "certname":
 			if !s.null() {
 				c.Certname = s.string()
@@ -185,13 +187,13 @@ func fromBody(body []byte) (c submission, err error) {
 		return c, fmt.Errorf("the command cannot be read: %w", err)
 	}
 	var missing []string
-	if !named {
+	if !hasName {
 		missing = append(missing, "command")
 	}
 	if c.Payload == nil {
 		missing = append(missing, "payload")
 	}
-	if !versioned {
+	if !hasVersion {
 		missing = append(missing, "version")
 	}
 	if len(missing) > 0 {
@@ -214,7 +216,7 @@ func (c *Command) check(needsCertname bool) error {
 	case !ok:
 		detail = "Command must be one of: " + commandNames + "."
 	case known.highest == 0:
-		detail = fmt.Sprintf("Command %q is not kept here; this service keeps reports.", c.Name)
+		detail = fmt.Sprintf("Command %q is not supported; this service stores reports only.", c.Name)
 	case c.Version < known.lowest:
 		detail = fmt.Sprintf("Version %d of command %q is retired. The minimum supported version is %d.",
 			c.Version, c.Name, known.lowest)

@@ -27,6 +27,7 @@ func (e *Endpoint) page(w http.ResponseWriter, r *http.Request) {
 	dashboard.Serve(w, r, webassets.Document, e.service.o.Bar(r))
 }
 
+// pageFile serves a file below dashboard/.
 func (e *Endpoint) pageFile(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("file")
 	if name == pageSettings {

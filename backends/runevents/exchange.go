@@ -31,6 +31,7 @@ func WithExchange(ctx context.Context, e *Exchange) context.Context {
 	return context.WithValue(ctx, exchangeKey{}, e)
 }
 
+// exchange returns the Exchange of the context, or a new one that nobody reads.
 func exchange(ctx context.Context) *Exchange {
 	if e, ok := ctx.Value(exchangeKey{}).(*Exchange); ok {
 		return e

@@ -15,8 +15,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// change runs statements that change the database.
-func (s *Service) change(tb testing.TB, statements ...string) {
+// exec executes statements in one transaction.
+func (s *Service) exec(tb testing.TB, statements ...string) {
 	tb.Helper()
 	err := s.db.Write(tb.Context(), func(c store.Conn) error {
 		for _, statement := range statements {
@@ -41,7 +41,7 @@ func (s *Service) status() int {
 // is acknowledged or rejected, and the status reports the failure.
 func TestFaultOfTheDatabase(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p testDatabase) {
 		clock := now
 		s := p.start(t, func(o *Options) { o.Now = func() time.Time { return clock } })
 		reports := "run_report_details"
@@ -49,8 +49,8 @@ func TestFaultOfTheDatabase(t *testing.T) {
 			reports = "run_inbox"
 		}
 		for what, table := range map[string]string{"report": reports, "node": "run_nodes", "list": "run_rejected"} {
-			s.change(t, "ALTER TABLE "+table+" RENAME TO away")
-			url, body := leastURL, least("v1", what)
+			s.exec(t, "ALTER TABLE "+table+" RENAME TO away")
+			url, body := leastURL, minimalReport("v1", what)
 			switch what {
 			case "node":
 				url, body = "/store/cmd/v1?command=deactivate_node&version=3&certname=x", []byte(`{"certname":"a.example.com","producer_timestamp":"2026-03-01T00:00:00Z"}`)
@@ -65,7 +65,7 @@ func TestFaultOfTheDatabase(t *testing.T) {
 			if code := s.status(); code != http.StatusServiceUnavailable {
 				t.Errorf("%s: status %d while nothing can be stored", what, code)
 			}
-			s.change(t, "ALTER TABLE away RENAME TO "+table)
+			s.exec(t, "ALTER TABLE away RENAME TO "+table)
 			if w := s.post(url, body); w.Code != http.StatusOK {
 				t.Errorf("%s: %d %s", what, w.Code, w.Body)
 			}
@@ -76,30 +76,30 @@ func TestFaultOfTheDatabase(t *testing.T) {
 		if list, err := s.Rejected(t.Context()); err != nil || len(list) != 1 || s.RejectedCount() != 1 {
 			t.Errorf("%d, %+v, %v", s.RejectedCount(), list, err)
 		}
-		// A server that nobody sends anything any more is tried again.
+		// Without further commands, the failure is forgotten after failingFor.
 		_ = s.recordResult(sql.ErrConnDone)
 		if code := s.status(); code != http.StatusServiceUnavailable {
 			t.Errorf("status %d", code)
 		}
 		clock = clock.Add(failingFor)
 		if code := s.status(); code != http.StatusOK {
-			t.Errorf("status %d for ever", code)
+			t.Errorf("status %d after failingFor, want 200", code)
 		}
 	})
 }
 
-// TestFaultOfThePayload: what the database refuses for what it is goes to the
-// list, and keeps what came with it from nothing.
+// TestFaultOfThePayload checks that a report that the database refuses is added to the list of rejected commands, and
+// does not keep other reports of its batch from being stored.
 func TestFaultOfThePayload(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p testDatabase) {
 		s := p.start(t)
-		s.change(t, "CREATE UNIQUE INDEX once ON run_reports (configuration_version)")
-		if err := s.Store(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: least()}); err != nil {
+		s.exec(t, "CREATE UNIQUE INDEX once ON run_reports (configuration_version)")
+		if err := s.Store(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: minimalReport()}); err != nil {
 			t.Fatal(err)
 		}
 		for i, version := range []string{"v1", "v2"} {
-			w := s.post(leastURL, least("a.example.com", "b.example.com", `"v1"`, `"`+version+`"`))
+			w := s.post(leastURL, minimalReport("a.example.com", "b.example.com", `"v1"`, `"`+version+`"`))
 			if err := s.Settle(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -107,18 +107,18 @@ func TestFaultOfThePayload(t *testing.T) {
 				t.Errorf("%d: %d %s, %+v %v", i, w.Code, w.Body, list, err)
 			}
 		}
-		if n := s.number(t, "SELECT count(*) FROM run_reports"); n != 2 || s.status() != http.StatusOK {
+		if n := s.queryInt(t, "SELECT count(*) FROM run_reports"); n != 2 || s.status() != http.StatusOK {
 			t.Errorf("%d reports, status %d", n, s.status())
 		}
 	})
 }
 
-// TestRejectedBound: the list keeps the youngest, whatever gaps their numbers have.
+// TestRejectedBound checks that the list keeps the newest rejected commands, even if their IDs have gaps.
 func TestRejectedBound(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p testDatabase) {
 		s := p.start(t)
-		s.change(t, `INSERT INTO run_rejected (at, command, version, certname, reason, attempts, payload)
+		s.exec(t, `INSERT INTO run_rejected (at, command, version, certname, reason, attempts, payload)
 			WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1990) SELECT i, 'store report', 8, 'a', 'r', 1, CAST('' AS `+
 			map[string]string{"sqlite": "BLOB", "postgres": "BYTEA"}[p.dialect.String()]+`) FROM n`,
 			"DELETE FROM run_rejected WHERE id % 2 = 1")
@@ -130,25 +130,26 @@ func TestRejectedBound(t *testing.T) {
 			}
 			last = id
 		}
-		if n := s.number(t, "SELECT count(*) FROM run_rejected"); n != maxRejected || s.RejectedCount() != maxRejected {
+		if n := s.queryInt(t, "SELECT count(*) FROM run_rejected"); n != maxRejected || s.RejectedCount() != maxRejected {
 			t.Errorf("%d are kept, %d counted, want %d", n, s.RejectedCount(), maxRejected)
 		}
-		if n := s.number(t, "SELECT min(at) FROM run_rejected"); n != 2*6 {
-			t.Errorf("number %d is the oldest, want the sixth of the even ones", n)
+		if n := s.queryInt(t, "SELECT min(at) FROM run_rejected"); n != 2*6 {
+			t.Errorf("the oldest entry is that of time %d, want 12, the sixth even number", n)
 		}
 		if err := s.Store(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: []byte("{}")}); !IsPayload(err) {
 			t.Error(err)
 		}
-		if n := s.number(t, "SELECT max(id) FROM run_rejected"); n != last {
-			t.Error("what has a file of its own is on the list")
+		if n := s.queryInt(t, "SELECT max(id) FROM run_rejected"); n != last {
+			t.Error("Store has added a command to the list of rejected commands")
 		}
 	})
 }
 
-// TestTimesInTheFuture: a clock gone wrong makes nothing that no purge reaches.
+// TestTimesInTheFuture checks that reports and deactivations with times too far in the future are refused, because no
+// purge would delete them.
 func TestTimesInTheFuture(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p testDatabase) {
 		s := p.start(t)
 		near, far := now.Add(maxAhead).Format(time.RFC3339), now.Add(maxAhead+time.Second).Format(time.RFC3339)
 		for name, c := range map[string]struct {
@@ -159,25 +160,25 @@ func TestTimesInTheFuture(t *testing.T) {
 			"far report": {[]string{"2026-03-02T10:00:10.000+00:00", far}, "report: producer_timestamp is 2026-04-08T12:00:01.000Z, more than 7 days ahead of the clock of this server"},
 			"far event":  {[]string{"2026-03-02T10:00:02.000Z", far}, "report: the timestamp of an event is 2026-04-08T12:00:01.000Z, more than"},
 		} {
-			if err := s.Store(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: least(c.replace...)}); (err == nil) != (c.want == "") || err != nil && (!IsPayload(err) || !strings.HasPrefix(err.Error(), c.want)) {
+			if err := s.Store(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: minimalReport(c.replace...)}); (err == nil) != (c.want == "") || err != nil && (!IsPayload(err) || !strings.HasPrefix(err.Error(), c.want)) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if n := s.number(t, "SELECT count(*) FROM run_events"); n != 1 {
+		if n := s.queryInt(t, "SELECT count(*) FROM run_events"); n != 1 {
 			t.Errorf("%d events", n)
 		}
-		// No report could bring a node back that is away until then.
-		away := func(at string) error {
+		// No report could reactivate a node that is deactivated at such a time.
+		deactivateAt := func(at string) error {
 			return s.Store(t.Context(), Command{Name: deactivateNode, Version: 3, Certname: "a", Payload: []byte(`{"certname":"a.example.com","producer_timestamp":"` + at + `"}`)})
 		}
 		const want = "deactivate node: producer_timestamp is 2026-04-08T12:00:01.000Z, more than 7 days ahead of the clock of this server"
-		if err := away(far); !IsPayload(err) || err.Error() != want {
+		if err := deactivateAt(far); !IsPayload(err) || err.Error() != want {
 			t.Errorf("far deactivation: %v", err)
 		}
-		if n := s.number(t, "SELECT count(*) FROM run_nodes WHERE deactivated_at IS NOT NULL"); n != 0 {
-			t.Errorf("%d nodes are away", n)
+		if n := s.queryInt(t, "SELECT count(*) FROM run_nodes WHERE deactivated_at IS NOT NULL"); n != 0 {
+			t.Errorf("%d nodes are deactivated, want 0", n)
 		}
-		if err := away(now.Add(maxAhead).Format(time.RFC3339)); err != nil {
+		if err := deactivateAt(now.Add(maxAhead).Format(time.RFC3339)); err != nil {
 			t.Errorf("near deactivation: %v", err)
 		}
 	})
@@ -187,7 +188,7 @@ func TestTimesInTheFuture(t *testing.T) {
 // environments is stored once.
 func TestTwoProcesses(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p testDatabase) {
 		services := []*Service{p.start(t), p.start(t)}
 		errs := make(chan error)
 		const senders, runs, nodes = 24, 10, 5
@@ -197,7 +198,7 @@ func TestTwoProcesses(t *testing.T) {
 				var err error
 				for n := 0; n < runs && err == nil; n++ {
 					resource := fmt.Sprintf("/%d", (i*7+n)%13)
-					err = s.Store(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: least("a.example.com", fmt.Sprintf("n%d.example.com", (i+n)%nodes), `"v1"`, fmt.Sprintf(`"%d-%d"`, i/2, n),
+					err = s.Store(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: minimalReport("a.example.com", fmt.Sprintf("n%d.example.com", (i+n)%nodes), `"v1"`, fmt.Sprintf(`"%d-%d"`, i/2, n),
 						`"/a"`, `"`+resource+`"`, "production", fmt.Sprintf("e%d", n%3))})
 					if err == nil && n%4 == 0 {
 						err = s.Store(t.Context(), Command{Name: deactivateNode, Version: 3, Certname: "a", Payload: fmt.Appendf(nil, `{"certname":"n%d.example.com","producer_timestamp":"2026-03-02T10:00:00Z"}`, n%nodes)})
@@ -212,15 +213,15 @@ func TestTwoProcesses(t *testing.T) {
 			}
 		}
 		s := services[0]
-		s.whole(t)
+		s.checkIntegrity(t)
 		// Two senders with neighbouring numbers name other nodes.
-		if n := s.number(t, "SELECT count(*) FROM run_reports"); n != senders*runs {
+		if n := s.queryInt(t, "SELECT count(*) FROM run_reports"); n != senders*runs {
 			t.Errorf("%d reports, want %d", n, senders*runs)
 		}
-		if n := s.number(t, "SELECT count(*) FROM run_nodes WHERE deactivated_at IS NOT NULL OR latest_report IS NULL"); n != 0 {
+		if n := s.queryInt(t, "SELECT count(*) FROM run_nodes WHERE deactivated_at IS NOT NULL OR latest_report IS NULL"); n != 0 {
 			t.Errorf("%d nodes are inactive or lack their report", n)
 		}
-		if n := s.number(t, "SELECT count(*) FROM run_environments"); n != 3 {
+		if n := s.queryInt(t, "SELECT count(*) FROM run_environments"); n != 3 {
 			t.Errorf("%d environments", n)
 		}
 	})
@@ -230,8 +231,8 @@ func TestTwoProcesses(t *testing.T) {
 // concurrently.
 func TestContendedNode(t *testing.T) {
 	t.Parallel()
-	s := place{store.Postgres, testenv.Postgres(t).DSN()}.start(t)
-	if err := s.Store(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: least()}); err != nil {
+	s := testDatabase{store.Postgres, testenv.Postgres(t).DSN()}.start(t)
+	if err := s.Store(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: minimalReport()}); err != nil {
 		t.Fatal(err)
 	}
 	stop := make(chan struct{})
@@ -256,7 +257,7 @@ func TestContendedNode(t *testing.T) {
 		})
 	}
 	for n := range 50 {
-		if err := s.Store(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: least(`"v1"`, fmt.Sprintf(`"r%d"`, n))}); err != nil {
+		if err := s.Store(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: minimalReport(`"v1"`, fmt.Sprintf(`"r%d"`, n))}); err != nil {
 			t.Errorf("%d: %v", n, err)
 			break
 		}

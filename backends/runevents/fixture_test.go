@@ -54,7 +54,7 @@ var payloads = sync.OnceValues(func() ([]payload, error) {
 	}
 })
 
-func real(tb testing.TB) []payload {
+func realReports(tb testing.TB) []payload {
 	tb.Helper()
 	list, err := payloads()
 	if err != nil || len(list) != 89 {
@@ -63,9 +63,9 @@ func real(tb testing.TB) []payload {
 	return list
 }
 
-func report1(tb testing.TB, name string) []byte {
+func realReport(tb testing.TB, name string) []byte {
 	tb.Helper()
-	for _, p := range real(tb) {
+	for _, p := range realReports(tb) {
 		if p.name == name {
 			return p.body
 		}
@@ -74,26 +74,26 @@ func report1(tb testing.TB, name string) []byte {
 	return nil
 }
 
-// place is a database that any number of services can share.
-type place struct {
+// testDatabase is a database that any number of services can share.
+type testDatabase struct {
 	dialect  store.Dialect
 	location string // file or DSN
 }
 
 // onBoth runs the test on an empty database of each engine.
-func onBoth(t *testing.T, test func(t *testing.T, p place)) {
+func onBoth(t *testing.T, test func(t *testing.T, p testDatabase)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		test(t, place{store.SQLite, filepath.Join(t.TempDir(), "test.db")})
+		test(t, testDatabase{store.SQLite, filepath.Join(t.TempDir(), "test.db")})
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		test(t, place{store.Postgres, testenv.Postgres(t).DSN()})
+		test(t, testDatabase{store.Postgres, testenv.Postgres(t).DSN()})
 	})
 }
 
-func (p place) open(tb testing.TB) *store.DB {
+func (p testDatabase) open(tb testing.TB) *store.DB {
 	tb.Helper()
 	var db *store.DB
 	var err error
@@ -113,11 +113,11 @@ func (p place) open(tb testing.TB) *store.DB {
 	return db
 }
 
-// start opens a service that keeps everything of the real set.
-func (p place) start(tb testing.TB, change ...func(*Options)) *Service {
+// start opens a service whose retention covers the real reports.
+func (p testDatabase) start(tb testing.TB, setOptions ...func(*Options)) *Service {
 	tb.Helper()
 	o := Options{DB: p.open(tb), EventTTL: 365 * day, ReportTTL: 365 * day, Now: func() time.Time { return now }}
-	for _, f := range change {
+	for _, f := range setOptions {
 		f(&o)
 	}
 	s, err := New(o)
@@ -128,10 +128,10 @@ func (p place) start(tb testing.TB, change ...func(*Options)) *Service {
 	return s
 }
 
-func (s *Service) load(tb testing.TB) {
+func (s *Service) storeRealReports(tb testing.TB) {
 	tb.Helper()
 	var wg sync.WaitGroup
-	for _, p := range real(tb) {
+	for _, p := range realReports(tb) {
 		wg.Go(func() {
 			if _, err := s.Process(tb.Context(), Command{Name: storeReport, Version: 8, Certname: "x", Payload: p.body}); err != nil {
 				tb.Errorf("%s: %v", p.name, err)
@@ -144,8 +144,8 @@ func (s *Service) load(tb testing.TB) {
 	}
 }
 
-// number returns the integer of a query.
-func (s *Service) number(tb testing.TB, text string, args ...any) (n int64) {
+// queryInt files the reports in the inbox, and returns the integer that a query selects.
+func (s *Service) queryInt(tb testing.TB, text string, args ...any) (n int64) {
 	tb.Helper()
 	if err := s.Settle(tb.Context()); err != nil {
 		tb.Fatal(err)

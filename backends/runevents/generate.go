@@ -19,18 +19,18 @@ func Vary(payload []byte, certname string, shift time.Duration) ([]byte, error) 
 	if !gjson.ValidBytes(payload) {
 		return nil, errors.New("the report is not JSON")
 	}
-	found := gjson.GetManyBytes(payload, "certname", "transaction_uuid")
-	old := found[0].String()
-	if old == "" || certname == "" {
+	members := gjson.GetManyBytes(payload, "certname", "transaction_uuid")
+	oldCertname, oldID := members[0].String(), members[1].String()
+	if oldCertname == "" || certname == "" {
 		return nil, errors.New("the report has no certname")
 	}
-	// The name is inserted between existing quotes and into other texts, so it has no quotes of its own.
+	// The name is inserted into JSON strings, so it is escaped, but has no quotes.
 	quoted := jsontext.AppendQuoted(nil, certname)
-	out := bytes.ReplaceAll(payload, []byte(old), quoted[1:len(quoted)-1])
+	out := bytes.ReplaceAll(payload, []byte(oldCertname), quoted[1:len(quoted)-1])
 	out = shiftTimes(out, shift.Milliseconds())
-	if id := found[1].String(); id != "" {
-		sum := sha256.Sum256(fmt.Append(nil, certname, "\x00", id, "\x00", shift))
-		sum[6], sum[8] = sum[6]&0x0f|0x40, sum[8]&0x3f|0x80
+	if oldID != "" {
+		sum := sha256.Sum256(fmt.Append(nil, certname, "\x00", oldID, "\x00", shift))
+		sum[6], sum[8] = sum[6]&0x0f|0x40, sum[8]&0x3f|0x80 // version 4 and variant of RFC 9562
 		return sjson.SetBytes(out, "transaction_uuid", fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10],
 			sum[10:16]))
 	}
@@ -49,10 +49,10 @@ func shiftTimes(payload []byte, ms int64) []byte {
 		out = append(out, payload[:i+1]...)
 		payload = payload[i+1:]
 		end := bytes.IndexByte(payload[:min(len(payload), longest+1)], '"')
-		if end < 0 {
+		if end < 0 { // the string is too long for a time
 			continue
 		}
-		if parsed, ok := millis(payload[:end]); ok {
+		if parsed, ok := parseInstant(payload[:end]); ok {
 			out = time.UnixMilli(parsed+ms).UTC().AppendFormat(out, "2006-01-02T15:04:05.000-07:00")
 			payload = payload[end:]
 		}

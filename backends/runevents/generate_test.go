@@ -11,7 +11,7 @@ import (
 // TestVary checks the name, the times and the ID of another node's run.
 func TestVary(t *testing.T) {
 	t.Parallel()
-	for _, p := range real(t) {
+	for _, p := range realReports(t) {
 		before := parsed(t, 8, p.body)
 		text, err := Vary(p.body, "other.example.com", 36*time.Hour)
 		if err != nil {

@@ -17,59 +17,60 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Limits of the inbox. A batch is filed when this number of reports, or this number of bytes, is waiting, and at the
-// latest after inboxWait.
+// Limits of the inbox. Reports are filed when inboxReports reports or inboxBytes bytes are waiting, and at the latest
+// after inboxWait.
 const (
 	inboxReports = batchReports
 	inboxBytes   = 16 << 20
 	inboxWait    = 10 * time.Second
-	// inboxFull is the number of waiting reports at which new reports are refused. It is only reached if filing fails.
-	inboxFull = 16 * inboxReports
+	// maxInbox is the number of waiting reports at which new reports are refused. It is only reached if filing fails.
+	maxInbox = 16 * inboxReports
 )
 
-// inbox is a table in which reports are stored first, so that they can be acknowledged quickly. They are filed later:
-// moved in batches to the tables that queries read. This saves writes, because SQLite writes whole pages, and nearly
-// every event of a report changes another page of the resources' index: filing a single report changes some 50 pages,
-// and filing 16 together some 200. A query first waits until all reports acknowledged before it are filed, so clients
-// do not notice the delay.
+// inbox manages the table run_inbox, in which reports are stored first on SQLite, so that they can be acknowledged
+// quickly. They are filed later: moved in batches to the tables that queries read. This saves writes, because SQLite
+// writes whole pages, and nearly every event of a report changes another page of the resources' index: filing a single
+// report changes some 50 pages, and filing 16 together some 200. A query first waits until all reports acknowledged
+// before it are filed, so clients do not notice the delay.
 //
 // Parsed reports are kept in memory until they are filed, up to a limit. Other reports are read from the table: those
 // beyond the limit, and those from another process that uses the same database or from a killed process.
 type inbox struct {
-	filing *semaphore.Weighted // held while reports are filed
-	filer  *writer             // used by the holder of filing
-	enough chan struct{}       // capacity 1; signals that there is a full batch
-	length atomic.Int64        // rows of the table, as far as this process knows
-	failed atomic.Int64        // Unix time in nanoseconds at which filing failed; 0 if it last succeeded
+	filing     *semaphore.Weighted // held while reports are filed
+	filer      *writer             // used by the holder of filing
+	batchReady chan struct{}       // capacity 1; signals that there is a full batch
+	length     atomic.Int64        // rows of the table, as far as this process knows
+	failedAt   atomic.Int64        // Unix time in nanoseconds at which filing failed; 0 if it last succeeded
 
 	mu      sync.Mutex
 	reports []*report // in the order of their IDs
 	bytes   int       // length of their payloads
 }
 
+// newInbox returns an inbox whose reports are not in memory.
 func newInbox(s *Service) *inbox {
 	return &inbox{
 		filing: semaphore.NewWeighted(1), filer: &writer{Service: s, partitions: s.newPartitions()},
-		enough: make(chan struct{}, 1),
+		batchReady: make(chan struct{}, 1),
 	}
 }
 
 // put stores reports in the inbox. It returns ErrBusy if the inbox is full.
 func (s *Service) put(ctx context.Context, reports []*report) error {
 	in := s.inbox
-	if in.length.Load() >= inboxFull {
+	if in.length.Load() >= maxInbox {
 		return ErrBusy
 	}
 	err := s.db.Write(ctx, func(c store.Conn) error {
 		var last int64
 		if err := c.Row(`SELECT COALESCE(MAX(id), 0) FROM run_inbox`).Scan(&last); err != nil {
-			return fmt.Errorf("looking into the inbox: %w", err)
+			return fmt.Errorf("reading the last ID of the inbox: %w", err)
 		}
 		for _, r := range reports {
 			last = max(last+1, inboxID(r.receiveTime))
 			if _, err := c.Exec(`INSERT INTO run_inbox (id, version, received, since, payload) VALUES (?, ?, ?, ?, ?)`,
 				last, r.version, r.receiveTime, r.since, r.payload); err != nil {
-				return fmt.Errorf("keeping a report: %w", err)
+				return fmt.Errorf("storing a report in the inbox: %w", err)
 			}
 			r.inboxRow = last
 		}
@@ -88,13 +89,14 @@ func (s *Service) put(ctx context.Context, reports []*report) error {
 // a clock is set back. Otherwise a process that still has the first report in memory would file that report instead of
 // the new one.
 func inboxID(received int64) int64 {
-	return received<<inboxChance | rand.Int64N(1<<inboxChance) //nolint:gosec // G404: not a secret
+	return received<<inboxRandomBits | rand.Int64N(1<<inboxRandomBits) //nolint:gosec // G404: not a secret
 }
 
-// inboxChance is the number of random bits in an ID of the inbox.
-const inboxChance = 20
+// inboxRandomBits is the number of random bits in an ID of the inbox.
+const inboxRandomBits = 20
 
-// add keeps reports in memory that have been written to the table, and signals in.enough when a batch is complete.
+// add keeps reports in memory that have been written to the table, and signals in.batchReady when a batch is complete.
+// It drops the payloads of the reports.
 func (in *inbox) add(reports []*report) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -107,13 +109,14 @@ func (in *inbox) add(reports []*report) {
 	}
 	if len(in.reports) >= inboxReports || in.bytes >= inboxBytes {
 		select {
-		case in.enough <- struct{}{}:
+		case in.batchReady <- struct{}{}:
 		default:
 		}
 	}
 }
 
-// lastComplete returns the ID of the last report that belongs to a complete batch, or 0 if no batch is complete.
+// lastComplete returns the ID of the last report in memory that belongs to a complete batch, or 0 if no batch is
+// complete.
 func (in *inbox) lastComplete() int64 {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -138,19 +141,20 @@ func (in *inbox) take(last int64) []*report {
 		n++
 	}
 	taken := in.reports[:n:n]
-	if in.reports = in.reports[n:]; len(in.reports) == 0 {
-		in.reports = nil
+	in.reports = in.reports[n:]
+	if len(in.reports) == 0 {
+		in.reports = nil // frees the memory
 	}
 	return taken
 }
 
-// fileInBackground files reports in the background until the service ends.
+// fileInBackground files reports in the background until the service is closed.
 func (s *Service) fileInBackground() {
 	ticker := time.NewTicker(inboxWait)
 	defer ticker.Stop()
 	for {
 		select {
-		case <-s.inbox.enough:
+		case <-s.inbox.batchReady:
 			if !s.inbox.failedRecently(s.o.Now()) {
 				s.logFilingError(s.ctx, s.file(s.ctx, s.inbox.lastComplete()))
 			}
@@ -165,91 +169,96 @@ func (s *Service) fileInBackground() {
 // failedRecently reports whether filing has failed less than inboxWait ago. The next attempt is then made by the ticker
 // of fileInBackground only.
 func (in *inbox) failedRecently(now time.Time) bool {
-	failed := in.failed.Load()
+	failed := in.failedAt.Load()
 	return failed != 0 && now.Sub(time.Unix(0, failed)) < inboxWait
 }
 
-// beforeQuery settles the inbox before a query. If filing fails, the query reads only the reports filed so far, and the
-// status of the service shows the failure.
+// beforeQuery files the reports in the inbox before a query. If filing fails, the query reads only the reports filed so
+// far, and the status of the service shows the failure.
 func (s *Service) beforeQuery(ctx context.Context) {
 	if s.inbox != nil && !s.inbox.failedRecently(s.o.Now()) {
 		s.settleAndLog(ctx)
 	}
 }
 
-// settleAndLog settles the inbox, and logs an error.
+// settleAndLog calls Settle and logs its error.
 func (s *Service) settleAndLog(ctx context.Context) { s.logFilingError(ctx, s.Settle(ctx)) }
 
+// logFilingError logs the error of filing reports, unless ctx has ended or the database is unavailable.
 func (s *Service) logFilingError(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrUnavailable) {
-		s.logger.Error("storing acknowledged reports", zap.Error(err))
+		s.logger.Error("moving acknowledged reports from the inbox to the tables for queries failed", zap.Error(err))
 	}
 }
 
-// Settle files all reports that were acknowledged before the call, and waits for that.
+// Settle moves all reports that were acknowledged before the call to the tables that queries read, and waits for that.
+// On PostgreSQL, where there is no inbox, it does nothing.
 func (s *Service) Settle(ctx context.Context) error {
 	if s.inbox == nil {
 		return nil
 	}
 	var length, last int64
-	known := s.inbox.length.Load()
+	lengthBefore := s.inbox.length.Load()
 	err := s.db.ReadBriefly(ctx, func(c store.Conn) error {
 		return c.Row(`SELECT COUNT(*), COALESCE(MAX(id), 0) FROM run_inbox`).Scan(&length, &last)
 	})
 	if err != nil {
-		return fmt.Errorf("looking into the inbox: %w", err)
+		return fmt.Errorf("counting the reports in the inbox: %w", err)
 	}
-	s.inbox.length.CompareAndSwap(known, length) // other processes add and file reports, too
+	s.inbox.length.CompareAndSwap(lengthBefore, length) // other processes add and file reports, too
 	if length == 0 {
 		return nil
 	}
 	return s.file(ctx, last)
 }
 
-// file files the reports up to the ID last in batches. Concurrent calls wait for each other.
-func (s *Service) file(ctx context.Context, last int64) (failed error) {
+// file files the reports up to the ID last in batches: first those in memory, then those in the table only. Concurrent
+// calls wait for each other. A batch that fails is left in the table; failure then contains its error.
+func (s *Service) file(ctx context.Context, last int64) (failure error) {
 	if err := s.inbox.filing.Acquire(ctx, 1); err != nil {
 		return err
 	}
 	defer s.inbox.filing.Release(1)
-	total := 0
+	total := 0 // number of reports removed from the inbox
 	defer func() {
 		switch {
 		case total > 0:
-			s.inbox.failed.Store(0)
-		case failed != nil && ctx.Err() == nil:
-			s.inbox.failed.Store(s.o.Now().UnixNano())
+			s.inbox.failedAt.Store(0)
+		case failure != nil && ctx.Err() == nil:
+			s.inbox.failedAt.Store(s.o.Now().UnixNano())
 		}
 	}()
-	for begin := int64(0); ; {
+	lastRead := int64(0) // ID of the last report that was read from the table
+	for {
 		reports := s.inbox.take(last)
 		if len(reports) == 0 {
 			var err error
-			if reports, begin, err = s.reread(ctx, begin, last); err != nil || begin == 0 {
-				return errors.Join(failed, err)
+			reports, lastRead, err = s.readInbox(ctx, lastRead, last)
+			if err != nil || lastRead == 0 { // an error, or no more reports
+				return errors.Join(failure, err)
 			}
 		}
 		done, err := s.fileBatch(reports)
 		total += done
-		failed = errors.Join(failed, err)
+		failure = errors.Join(failure, err)
 		if err != nil && done == 0 || ctx.Err() != nil { // the failure does not depend on the reports
-			return failed
+			return failure
 		}
 	}
 }
 
 // fileBatch files reports and removes them from the inbox. If the reports cannot be filed together, it files them one
 // by one, and moves a report that the database refuses to the list of rejected commands. done is the number of reports
-// removed from the inbox.
+// removed from the inbox. err is nil if all of them have been removed.
 func (s *Service) fileBatch(reports []*report) (done int, err error) {
 	err = s.inbox.filer.file(reports)
 	if err != nil && len(reports) > 1 && !errors.Is(err, store.ErrUnavailable) {
 		s.logger.Warn("storing reports one by one", zap.Error(err))
 		for _, r := range reports {
-			n, failed := s.fileBatch([]*report{r})
+			n, reportErr := s.fileBatch([]*report{r})
 			done += n
-			if failed != nil {
-				err = failed // like the others'
+			if reportErr != nil {
+				err = reportErr
 			}
 		}
 		if done == len(reports) {
@@ -267,9 +276,10 @@ func (s *Service) fileBatch(reports []*report) (done int, err error) {
 	return len(reports), nil
 }
 
-// reread reads reports from the table whose IDs are greater than begin and at most last, but at most one batch. end is
-// the ID of the last report read, or 0 if there are no more.
-func (s *Service) reread(ctx context.Context, begin, last int64) (reports []*report, end int64, err error) {
+// readInbox reads reports from the table whose IDs are greater than begin and at most last, but at most one batch. end
+// is the ID of the last report read, or 0 if there are no more. Reports that cannot be parsed are moved to the list of
+// rejected commands and not returned.
+func (s *Service) readInbox(ctx context.Context, begin, last int64) (reports []*report, end int64, err error) {
 	unreadable := make(map[int64]error)
 	err = s.db.Read(ctx, func(c store.Conn) error {
 		reports, end = nil, 0
@@ -286,8 +296,8 @@ func (s *Service) reread(ctx context.Context, begin, last int64) (reports []*rep
 			if err := rows.Scan(&end, &version, &received, &since, &payload); err != nil {
 				return err
 			}
-			r, err := unpack(version, since, payload)
-			if err != nil { // the rules have changed, or the file is damaged
+			r, err := parsePacked(version, since, payload)
+			if err != nil { // a newer version is stricter, or the database is damaged
 				unreadable[end] = err
 				continue
 			}
@@ -308,9 +318,9 @@ func (s *Service) reread(ctx context.Context, begin, last int64) (reports []*rep
 	return reports, end, nil
 }
 
-// unpack parses a report from the table. version is the version of the command. Events before since, in Unix
-// milliseconds, are left out.
-func unpack(version int, since int64, payload []byte) (*report, error) {
+// parsePacked parses a report from the table. payload is compressed, and version is the version of the command. Events
+// before since, in Unix milliseconds, are left out.
+func parsePacked(version int, since int64, payload []byte) (*report, error) {
 	text, err := packed.Append(nil, payload, maxUnpacked)
 	if err != nil {
 		return nil, err
@@ -323,7 +333,8 @@ func unpack(version int, since int64, payload []byte) (*report, error) {
 	return r, nil
 }
 
-// rejectFromInbox moves a report from the inbox to the list of rejected commands.
+// rejectFromInbox moves the report with the given ID from the inbox to the list of rejected commands, with the reason.
+// certname may be empty if it is not known.
 func (s *Service) rejectFromInbox(id int64, certname string, reason error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), writeTimeout)
 	defer cancel()
@@ -339,25 +350,26 @@ func (s *Service) rejectFromInbox(id int64, certname string, reason error) error
 		return fmt.Errorf("reading a report that cannot be stored: %w", err)
 	}
 	if c.Payload, err = packed.Append(nil, payload, maxUnpacked); err != nil {
-		c.Payload = payload // somebody may be able to repair the payload
-		s.logger.Error("an acknowledged report is damaged in the database, and kept as it is",
+		c.Payload = payload // an administrator may be able to repair the payload
+		s.logger.Error("an acknowledged report is damaged in the database; its payload is stored unchanged with the rejected commands",
 			zap.Int64("inbox", id), zap.Error(err))
 	}
 	s.logger.Error("an acknowledged report was rejected", zap.String("certname", certname), zap.Error(reason))
 	if _, err := s.reject(ctx, c, reason); err != nil {
-		return fmt.Errorf("keeping a report that cannot be stored: %w", err)
+		return fmt.Errorf("adding a report to the list of rejected commands: %w", err)
 	}
 	err = s.db.Write(ctx, func(conn store.Conn) error {
 		_, err := conn.Exec(`DELETE FROM run_inbox WHERE id = ?`, id)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("taking a rejected report out of the inbox: %w", err)
+		return fmt.Errorf("removing a rejected report from the inbox: %w", err)
 	}
 	return nil
 }
 
-// claim removes reports from the table, and returns those that no other process has removed before.
+// claim removes reports from the inbox, and returns those that no other process has removed before. Reports that have
+// not been in the inbox are returned, too.
 func (b *batch) claim(reports []*report) ([]*report, error) {
 	claimed := make([]*report, 0, len(reports))
 	for _, r := range reports {

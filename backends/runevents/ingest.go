@@ -39,21 +39,21 @@ func (s *Service) enqueue(r *report) (*job, error) {
 	j := &job{report: r, done: make(chan error, 1)}
 	select {
 	case s.queue <- j:
-		s.work.Add(1)
+		s.background.Add(1)
 		return j, nil
 	default:
 		return nil, ErrBusy
 	}
 }
 
-// await returns when the report of a job has been stored durably, or when that has failed. If the writer is free, the
-// caller itself writes the reports in the queue: waking another goroutine would take a considerable part of the time
-// for storing a single report.
+// await returns nil when the report of a job has been stored durably, or the error for which storing it has failed. If
+// the writer is free, the caller itself writes the reports in the queue: waking another goroutine would take a
+// considerable part of the time for storing a single report.
 func (s *Service) await(j *job) error {
-	defer s.work.Done()
+	defer s.background.Done()
 	for {
 		select {
-		case err := <-j.done: // before writing a batch of others
+		case err := <-j.done: // takes precedence over writing the reports of others
 			return err
 		default:
 		}
@@ -72,25 +72,26 @@ type batchStats struct {
 	duration time.Duration // how long storing the batch took
 }
 
-// gather adds reports to a batch: those in the queue, those that are being read, and the next reports of the last
-// batch's senders, who are likely to send them now. It waits for the latter at most as long as it took to store the
-// last batch.
+// gather adds reports to a batch, jobs, which contains at least one, and returns the batch. It adds the reports in the
+// queue, those that are being parsed, and the next reports of the last batch's senders, who are likely to send them
+// now. It waits for the senders at most as long as it took to store the last batch, and in total at most batchWait.
 func (s *Service) gather(jobs []*job, last batchStats) []*job {
-	var timeout, soon <-chan time.Time
+	var timeout <-chan time.Time
+	var nextReports <-chan time.Time // nil if gather does not wait for the senders, or no longer
 	if last.senders > 1 {
 		timer := time.NewTimer(min(last.duration, batchWait))
 		defer timer.Stop()
-		soon = timer.C
+		nextReports = timer.C
 	}
 	for events := len(jobs[0].report.events); len(jobs) < batchReports && events < batchEvents; {
-		if len(jobs) >= last.senders {
-			soon = nil
+		if len(jobs) >= last.senders { // all senders have sent a report
+			nextReports = nil
 		}
-		var more *job
+		var next *job
 		select {
-		case more = <-s.queue:
+		case next = <-s.queue:
 		default:
-			if soon == nil && s.reading.Load() == 0 {
+			if nextReports == nil && s.parsing.Load() == 0 {
 				return jobs
 			}
 			if timeout == nil {
@@ -99,16 +100,16 @@ func (s *Service) gather(jobs []*job, last batchStats) []*job {
 				timeout = timer.C
 			}
 			select {
-			case more = <-s.queue:
-			case <-soon:
-				soon = nil
+			case next = <-s.queue:
+			case <-nextReports:
+				nextReports = nil
 				continue
 			case <-timeout:
 				return jobs
 			}
 		}
-		jobs = append(jobs, more)
-		events += len(more.report.events)
+		jobs = append(jobs, next)
+		events += len(next.report.events)
 	}
 	return jobs
 }
@@ -121,7 +122,8 @@ type writer struct {
 	last       batchStats
 }
 
-// write stores a batch of the reports in the queue in one transaction, and then frees the writer for other goroutines.
+// write stores a batch of the reports in the queue in one transaction, if there are any. Then it frees the writer for
+// other goroutines.
 func (w *writer) write() {
 	defer func() { w.writer <- w }()
 	var jobs []*job
@@ -131,12 +133,13 @@ func (w *writer) write() {
 	default:
 		return
 	}
-	settled := false
+	completed := false
 	defer func() {
-		if settled {
+		if completed {
 			return
 		}
-		for _, j := range jobs { // after a panic, which only the caller that wrote the batch sees
+		// storeBatch has panicked. Only this goroutine sees the panic; the senders of the other reports get an error.
+		for _, j := range jobs {
 			select {
 			case j.done <- errUnfinished:
 			default:
@@ -145,20 +148,21 @@ func (w *writer) write() {
 	}()
 	began := time.Now()
 	w.storeBatch(jobs)
-	settled = true
+	completed = true
 	w.last = batchStats{len(jobs) + len(w.queue), time.Since(began)}
 }
 
-// storeBatch stores the reports of a batch. If they cannot be stored together, it stores them one by one, so that one
-// bad report does not affect the others.
+// storeBatch stores the reports of a batch, and sends the result to each job. If the reports cannot be stored together,
+// it stores them one by one, so that one bad report does not affect the others.
 func (w *writer) storeBatch(jobs []*job) {
 	reports := make([]*report, len(jobs))
 	for i, j := range jobs {
 		reports[i] = j.report
 	}
 	err := w.store(reports)
-	if err == nil || len(jobs) == 1 || errors.Is(err, ErrBusy) || errors.Is(err, store.ErrUnavailable) ||
-		errors.Is(err, context.DeadlineExceeded) {
+	concernsAll := errors.Is(err, ErrBusy) || errors.Is(err, store.ErrUnavailable) ||
+		errors.Is(err, context.DeadlineExceeded)
+	if err == nil || len(jobs) == 1 || concernsAll {
 		for _, j := range jobs {
 			j.done <- err
 		}
@@ -188,17 +192,17 @@ func (w *writer) store(reports []*report) error {
 func (w *writer) file(reports []*report) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), writeTimeout)
 	defer cancel()
-	if w.swept.Swap(false) {
+	if w.cachesStale.Swap(false) { // Purge has deleted rows
 		w.caches = caches{}
 	}
-	err := w.partitions.cover(ctx, reports)
+	err := w.partitions.createMissing(ctx, reports)
 	if err == nil {
 		err = w.caches.store(ctx, w.db, reports, w.o.Stored)
 	}
-	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == "23514" && len(w.partitions.known) > 0 {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == "23514" && len(w.partitions.existing) > 0 {
 		// This is check_violation: another process has dropped a partition.
 		w.partitions.forget()
-		if err = w.partitions.cover(ctx, reports); err == nil {
+		if err = w.partitions.createMissing(ctx, reports); err == nil {
 			err = w.caches.store(ctx, w.db, reports, w.o.Stored)
 		}
 	}

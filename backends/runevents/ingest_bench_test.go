@@ -56,7 +56,7 @@ func ingest(b *testing.B, db *store.DB, senders int) (events float64) {
 		b.Fatal(err)
 	}
 	b.Cleanup(s.Close)
-	list := real(b)
+	list := realReports(b)
 	bodies := make([][]byte, b.N)
 	for n := range bodies {
 		shift := time.Duration(n/len(list)) * time.Minute
@@ -83,7 +83,7 @@ func ingest(b *testing.B, db *store.DB, senders int) (events float64) {
 	}
 	wg.Wait()
 	b.StopTimer()
-	events = float64(max(s.number(b, "SELECT count(*) FROM run_events"), 1))
+	events = float64(max(s.queryInt(b, "SELECT count(*) FROM run_events"), 1))
 	b.ReportMetric(events/b.Elapsed().Seconds(), "events/s")
 	return events
 }

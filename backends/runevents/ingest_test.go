@@ -32,13 +32,13 @@ func TestGather(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := &Service{queue: make(chan *job, queueLength)}
-				s.reading.Store(c.reading)
+				s.parsing.Store(c.reading)
 				for range c.queued {
 					s.queue <- &job{report: &report{}}
 				}
 				for _, after := range c.coming {
 					time.AfterFunc(after, func() {
-						s.reading.Add(-1)
+						s.parsing.Add(-1)
 						s.queue <- &job{report: &report{}}
 					})
 				}
@@ -80,5 +80,5 @@ func TestWriterPanics(t *testing.T) {
 	if len(s.writer) != 1 {
 		t.Error("the writer is gone")
 	}
-	s.work.Wait()
+	s.background.Wait()
 }

@@ -5,15 +5,15 @@ import "time"
 // maxMillis is the end of the year 9999 in Unix milliseconds.
 const maxMillis = 253402300799999
 
-// millis parses an ISO 8601 time with an offset, the format of agents, to Unix milliseconds. It truncates smaller
-// units.
-func millis(text []byte) (int64, bool) {
+// parseInstant parses an ISO 8601 time with an offset, the format of agents, to Unix milliseconds. It truncates smaller
+// units. ok is false for a time that is invalid, before 1970 or after the year 9999.
+func parseInstant(text []byte) (ms int64, ok bool) {
 	if len(text) < len("2006-01-02T15:04:05Z") || text[4] != '-' || text[7] != '-' ||
 		(text[10] != 'T' && text[10] != 't' && text[10] != ' ') || text[13] != ':' || text[16] != ':' {
 		return 0, false
 	}
-	ok := true
-	number := func(from, to int) int {
+	ok = true
+	number := func(from, to int) int { // sets ok to false if text[from:to] does not consist of digits
 		n := 0
 		for _, c := range text[from:to] {
 			if c < '0' || c > '9' {
@@ -30,9 +30,9 @@ func millis(text []byte) (int64, bool) {
 	}
 	parsed := time.Date(year, time.Month(month), day, hour, minute, second, 0, time.UTC)
 	if day > 28 && time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Day() != day {
-		return 0, false
+		return 0, false // the month has fewer days
 	}
-	ms := parsed.UnixMilli()
+	ms = parsed.UnixMilli()
 	i := 19
 	if text[i] == '.' || text[i] == ',' {
 		scale := int64(100)
@@ -44,13 +44,13 @@ func millis(text []byte) (int64, bool) {
 			return 0, false
 		}
 	}
-	offset, ok := zone(text[i:])
+	offset, ok := parseOffset(text[i:])
 	ms -= offset
 	return ms, ok && ms >= 0 && ms <= maxMillis
 }
 
-// zone parses the offset Z, +hh, +hhmm or +hh:mm to milliseconds.
-func zone(text []byte) (int64, bool) {
+// parseOffset parses the offset Z, +hh, +hhmm or +hh:mm to milliseconds.
+func parseOffset(text []byte) (ms int64, ok bool) {
 	if len(text) == 1 && (text[0] == 'Z' || text[0] == 'z') {
 		return 0, true
 	}
@@ -67,11 +67,11 @@ func zone(text []byte) (int64, bool) {
 	}
 	minutes := 60 * (10*int64(text[1]-'0') + int64(text[2]-'0'))
 	if len(text) == 5 {
-		after := 10*int64(text[3]-'0') + int64(text[4]-'0')
-		if after > 59 {
+		minutesPastHour := 10*int64(text[3]-'0') + int64(text[4]-'0')
+		if minutesPastHour > 59 {
 			return 0, false
 		}
-		minutes += after
+		minutes += minutesPastHour
 	}
 	if minutes >= 24*60 {
 		return 0, false
@@ -88,6 +88,7 @@ func dayOf(ms int64) int64 { return floor(ms, 24*60*60*1000) }
 // hourOf returns the hour of a time in Unix milliseconds, as the number of hours since 1970.
 func hourOf(ms int64) int64 { return floor(ms, 60*60*1000) }
 
+// floor returns n / unit, rounded down.
 func floor(n, unit int64) int64 {
 	if n < 0 {
 		return (n - unit + 1) / unit

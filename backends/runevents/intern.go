@@ -3,20 +3,21 @@ package runevents
 // cacheRows limits the number of rows in one generation of a cache.
 const cacheRows = 1 << 16
 
-// interned is a row to which many others refer, such as a resource, and which is written only once.
-type interned struct {
+// sharedRow is a row to which many others refer, such as a resource, and which is written only once.
+type sharedRow struct {
 	id  int64
-	day int64 // used_day as far as is known; the database may have a later day
+	day int64 // column used_day when the row was last read; the database may contain a later day
 }
 
 // cache maps the natural keys of rows to their IDs. It consists of two generations. When the young generation is full,
 // it becomes the old one, and the previous old generation is dropped with all rows that have not been used in the
 // meantime.
 type cache[K comparable] struct {
-	young, old map[K]interned
+	young, old map[K]sharedRow
 }
 
-func (c *cache[K]) get(key K) (interned, bool) {
+// get returns the row with the given key. It moves a row of the old generation to the young one, so that it is kept.
+func (c *cache[K]) get(key K) (sharedRow, bool) {
 	row, ok := c.young[key]
 	if ok {
 		return row, true
@@ -27,12 +28,13 @@ func (c *cache[K]) get(key K) (interned, bool) {
 	return row, ok
 }
 
-func (c *cache[K]) put(key K, row interned) {
+// put adds a row. If the young generation is full, it becomes the old one first.
+func (c *cache[K]) put(key K, row sharedRow) {
 	if len(c.young) >= cacheRows {
 		c.old, c.young = c.young, nil
 	}
 	if c.young == nil {
-		c.young = make(map[K]interned)
+		c.young = make(map[K]sharedRow)
 	}
 	c.young[key] = row
 }
@@ -41,26 +43,29 @@ func (c *cache[K]) put(key K, row interned) {
 // latter are added to the cache after the commit.
 type overlay[K comparable] struct {
 	cache *cache[K]
-	known map[K]interned
+	rows  map[K]sharedRow
 }
 
+// newOverlay returns an empty overlay over the cache c.
 func newOverlay[K comparable](c *cache[K]) overlay[K] {
-	return overlay[K]{cache: c, known: make(map[K]interned)}
+	return overlay[K]{cache: c, rows: make(map[K]sharedRow)}
 }
 
-func (o overlay[K]) get(key K) (interned, bool) {
-	row, ok := o.known[key]
+// get returns the row with the given key from the overlay or from the cache.
+func (o overlay[K]) get(key K) (sharedRow, bool) {
+	row, ok := o.rows[key]
 	if ok {
 		return row, true
 	}
 	if row, ok = o.cache.get(key); ok {
-		o.known[key] = row
+		o.rows[key] = row
 	}
 	return row, ok
 }
 
-func (o overlay[K]) keep() {
-	for key, row := range o.known {
+// saveToCache adds all rows to the cache.
+func (o overlay[K]) saveToCache() {
+	for key, row := range o.rows {
 		o.cache.put(key, row)
 	}
 }

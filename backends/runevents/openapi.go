@@ -30,6 +30,7 @@ func openAPI(prefix string) ([]byte, error) {
 	}.OpenAPI(table)
 }
 
+// document serves the OpenAPI document.
 func (e *Endpoint) document(w http.ResponseWriter, r *http.Request) {
 	if _, err := e.openAPI.Text(); err != nil {
 		e.service.answerError(w, err)
@@ -43,7 +44,7 @@ func (r *Route) documented() (list []rest.Route) {
 	for _, method := range r.Methods {
 		row := rest.Route{
 			Method: method, Path: r.Path, Summary: r.summary, Description: r.description, Guest: true, Cost: &r.Cost,
-			Answer: r.answer, Also: r.also, Tag: "Service",
+			Answer: r.answer, Also: r.alsoStatuses, Tag: "Service",
 		}
 		if r.answer == "" {
 			row.Media = "text/plain"
@@ -62,7 +63,8 @@ func (r *Route) documented() (list []rest.Route) {
 				http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable,
 				http.StatusUnsupportedMediaType, http.StatusInternalServerError,
 			}
-			if strings.HasPrefix(r.Entity, "mbean") || slices.Contains(r.Methods, http.MethodPost) {
+			isQuery := strings.HasPrefix(r.Entity, "mbean") || slices.Contains(r.Methods, http.MethodPost)
+			if isQuery {
 				row.Query = r.queryParams()
 			}
 			if method == http.MethodPost {
@@ -76,7 +78,7 @@ func (r *Route) documented() (list []rest.Route) {
 
 // queryParams returns the parameters of a query route.
 func (r *Route) queryParams() []rest.Param {
-	pretty := rest.Param{Name: "pretty", Schema: `{"type":"boolean"}`, Description: "Changes whitespace at most."}
+	pretty := rest.Param{Name: "pretty", Schema: `{"type":"boolean"}`, Description: "Whether the answer is indented."}
 	switch r.Entity {
 	case "logs", "metrics", "node", "environment", "producer", "catalog", "mbeans", "mbean":
 		return []rest.Param{pretty}
@@ -107,9 +109,9 @@ var (
 	pageParams = []rest.Param{
 		{
 			Name: "limit", Schema: `{"type":"integer","minimum":1,"maximum":2147483647}`,
-			Description: "How many rows at most. Default: all.",
+			Description: "Maximum number of rows. Default: all.",
 		},
-		{Name: "offset", Schema: `{"type":"integer","minimum":0}`, Description: "How many rows to leave out."},
+		{Name: "offset", Schema: `{"type":"integer","minimum":0}`, Description: "Number of rows to skip."},
 		{
 			Name: "order_by", Schema: `{"type":"string"}`,
 			Description: `A JSON array such as [{"field":"timestamp","order":"desc"}].`,
@@ -122,15 +124,16 @@ var (
 	distinctParams = []rest.Param{
 		{
 			Name: "distinct_resources", Schema: `{"type":"boolean"}`,
-			Description: "Only the youngest event of each resource of a node; needs both times.",
+			Description: "Returns only the latest event of each resource of a node. Requires both times.",
 		},
-		{Name: "distinct_start_time", Schema: `{"type":"string"}`, Description: "Begin of the time that is looked at."},
-		{Name: "distinct_end_time", Schema: `{"type":"string"}`, Description: "Its end."},
+		{Name: "distinct_start_time", Schema: `{"type":"string"}`, Description: "Start of the time span."},
+		{Name: "distinct_end_time", Schema: `{"type":"string"}`, Description: "End of the time span."},
 	}
 	countParams = []rest.Param{
 		{
 			Name: "summarize_by", Schema: `{"type":"string"}`,
-			Description: "Required: certname, resource or containing_class; aggregate-event-counts takes several between commas.",
+			Description: "Required: certname, resource or containing_class; for aggregate-event-counts, one or more of them, " +
+				"separated by commas.",
 		},
 		{Name: "count_by", Schema: `{"type":"string","enum":["resource","certname"]}`, Description: "Default: resource."},
 		{Name: "counts_filter", Schema: `{"type":"string"}`, Description: `A comparison such as [">","failures",0].`},
@@ -138,12 +141,12 @@ var (
 	commandParams = []rest.Param{
 		{
 			Name: "command", Schema: `{"type":"string"}`,
-			Description: "store_report or deactivate_node. Without any parameter the body says everything.",
+			Description: "store_report or deactivate_node. Without any parameter, the body contains the whole command.",
 		},
 		{Name: "version", Schema: `{"type":"integer"}`, Description: "5 to 8 of store_report, 3 of deactivate_node."},
 		{
 			Name: "certname", Schema: `{"type":"string"}`,
-			Description: "For messages; the payload says which node it is about.",
+			Description: "Used in messages only; the payload determines the node.",
 		},
 		{
 			Name: "checksum", Schema: `{"type":"string"}`,
@@ -152,7 +155,7 @@ var (
 		{Name: "producer-timestamp", Schema: `{"type":"string"}`},
 		{
 			Name: "secondsToWaitForCompletion", Schema: `{"type":"number","minimum":0,"maximum":600}`,
-			Description: "Tells in the answer whether the command was carried out.",
+			Description: "How long to wait for the result. The answer then says whether the command was executed.",
 		},
 	}
 )

@@ -12,8 +12,9 @@ import (
 // maxMoved is the time span of the data, in days, above which partitions do not become longer.
 const maxMoved = 36_500
 
-// movedTo returns the partition of a row with the time key. All partitions have the same length, which depends on the
-// time span of all rows, from oldest to newest. Partitions created later by the service may have another length.
+// movedTo returns the partition for a row of a table with the time key. All partitions have the same length, which
+// depends on the time span of all rows, from oldest to newest. The times are in Unix milliseconds. Partitions created
+// later by the service may have another length.
 func movedTo(table string, key, oldest, newest int64) store.Partition {
 	const length = int64(day / time.Millisecond)
 	d, span := dayOf(key), spanFor(time.Duration(min(dayOf(newest)-dayOf(oldest), maxMoved))*day)

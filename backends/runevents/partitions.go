@@ -35,38 +35,44 @@ func spanFor(ttl time.Duration) int64 {
 	return monthly
 }
 
-// spans determines the partitions of a table.
-type spans struct {
+// partitioning determines the partitions of a table. Days are numbers of days since 1970.
+type partitioning struct {
 	table string
-	ttl   time.Duration // zero if the retention is not known
+	ttl   time.Duration // retention of the rows; zero if it is not known
 }
 
-// length returns the length, in days, of the partition for day d. If the retention is not known, it is taken to be the
-// age of the day, because rows of that day are kept for at least this time.
-func (s spans) length(d, today int64) int64 {
+// partitionDays returns the length, in days, of the partition for day d. If the retention is not known, it is assumed
+// to be the age of the day, because rows of that day are kept for at least this time.
+func (s partitioning) partitionDays(d, today int64) int64 {
 	if s.ttl == 0 {
 		return spanFor(time.Duration(today-d) * day)
 	}
 	return spanFor(s.ttl)
 }
 
-// floor returns the first day of the partition that contains day d.
-func (s spans) floor(d int64) int64 {
+// partitionStart returns the first day of the partition that contains day d. The retention must be known.
+func (s partitioning) partitionStart(d int64) int64 {
 	span := spanFor(s.ttl)
 	return floor(d, span) * span
 }
 
-func (s *Service) eventSpans() spans   { return s.spans("run_events", s.o.EventTTL) }
-func (s *Service) detailsSpans() spans { return s.spans("run_report_details", s.o.ReportTTL) }
+// eventPartitioning and detailsPartitioning determine the partitions of the two partitioned tables.
+func (s *Service) eventPartitioning() partitioning { return s.partitioning("run_events", s.o.EventTTL) }
 
-func (s *Service) spans(table string, ttl time.Duration) spans {
+func (s *Service) detailsPartitioning() partitioning {
+	return s.partitioning("run_report_details", s.o.ReportTTL)
+}
+
+// partitioning returns the partitioning of a table with the given retention, unless the options say that the retention
+// is not known.
+func (s *Service) partitioning(table string, ttl time.Duration) partitioning {
 	if s.o.Import {
 		ttl = 0
 	}
-	return spans{table, ttl}
+	return partitioning{table, ttl}
 }
 
-// days is a range of days, including from and excluding until.
+// days is a range of days since 1970, including from and excluding until.
 type days struct{ from, until int64 }
 
 func (d days) contains(day int64) bool { return d.from <= day && day < d.until }
@@ -75,7 +81,8 @@ func (d days) contains(day int64) bool { return d.from <= day && day < d.until }
 type partition struct {
 	name string
 	days
-	attached, pending bool // pending: a concurrent detachment was interrupted
+	attached bool // the table is a partition now
+	pending  bool // detaching the partition concurrently was interrupted
 }
 
 // partitionName returns the name of the partition of table for the days d. The name contains the first day and, if the
@@ -102,7 +109,8 @@ func parsePartition(table, name string) (d days, ok bool) {
 	return days{from, until}, err == nil && from < until
 }
 
-// listPartitions returns the partitions of a table in chronological order.
+// listPartitions returns the partitions of a table, and the detached ones that have not been dropped, in chronological
+// order.
 func listPartitions(c store.Conn, table string) (list []partition, err error) {
 	rows, err := c.Rows(`SELECT c.relname, i.inhrelid IS NOT NULL, coalesce(i.inhdetachpending, false)
 		FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
@@ -125,32 +133,33 @@ func listPartitions(c store.Conn, table string) (list []partition, err error) {
 	return list, rows.Err()
 }
 
-// partitions creates partitions and caches which ones exist. On PostgreSQL, events and details are partitioned by their
-// column "at"; SQLite has no partitions.
+// partitions creates partitions, and remembers which ones exist. On PostgreSQL, events and details are partitioned by
+// their column "at"; SQLite has no partitions. Only one goroutine uses a partitions at a time.
 type partitions struct {
 	*Service
-	known map[string][]days // by table
+	existing map[string][]days // by table
 }
 
+// newPartitions returns a partitions that does not know any partition yet.
 func (s *Service) newPartitions() *partitions {
 	return &partitions{s, make(map[string][]days)}
 }
 
-// cover creates the missing partitions for the reports.
-func (p *partitions) cover(ctx context.Context, reports []*report) error {
+// createMissing creates the missing partitions for the rows of the reports.
+func (p *partitions) createMissing(ctx context.Context, reports []*report) error {
 	if p.db.Dialect() != store.Postgres {
 		return nil
 	}
-	events, details := p.eventSpans(), p.detailsSpans()
+	events, details := p.eventPartitioning(), p.detailsPartitioning()
 	for _, r := range reports {
-		if err := p.make(ctx, details, dayOf(r.producerTimestamp)); err != nil {
+		if err := p.create(ctx, details, dayOf(r.producerTimestamp)); err != nil {
 			return err
 		}
 		for i := range r.events {
 			if i > 0 && dayOf(r.events[i].timestamp) == dayOf(r.events[i-1].timestamp) {
-				continue
+				continue // created for the previous event
 			}
-			if err := p.make(ctx, events, dayOf(r.events[i].timestamp)); err != nil {
+			if err := p.create(ctx, events, dayOf(r.events[i].timestamp)); err != nil {
 				return err
 			}
 		}
@@ -158,15 +167,15 @@ func (p *partitions) cover(ctx context.Context, reports []*report) error {
 	return nil
 }
 
-// make creates the partition for a day. It creates a table and attaches it, because creating the partition directly
-// would lock out readers.
-func (p *partitions) make(ctx context.Context, s spans, day int64) error {
-	if slices.ContainsFunc(p.known[s.table], func(d days) bool { return d.contains(day) }) {
+// create creates the partition for a day, unless it exists. The new partition is shorter than usual if it would overlap
+// with others. create creates a table and attaches it, because creating the partition directly would lock out readers.
+func (p *partitions) create(ctx context.Context, s partitioning, day int64) error {
+	if slices.ContainsFunc(p.existing[s.table], func(d days) bool { return d.contains(day) }) {
 		return nil
 	}
-	var known []days
-	// After waiting for the lock, the list must contain partitions that others have committed in the meantime. With a
-	// stricter isolation level, the snapshot would hide them.
+	var existing []days
+	// After waiting for the lock, the list must contain partitions that other processes have committed in the meantime.
+	// With a stricter isolation level, the snapshot would hide them.
 	err := p.db.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
 		if err := c.Enter(partitionLock); err != nil {
 			return err
@@ -175,45 +184,46 @@ func (p *partitions) make(ctx context.Context, s spans, day int64) error {
 		if err != nil {
 			return err
 		}
-		span := s.length(day, dayOf(p.o.Now().UnixMilli()))
-		fresh := days{floor(day, span) * span, floor(day, span)*span + span}
-		known = known[:0]
-		for _, old := range list {
+		span := s.partitionDays(day, dayOf(p.o.Now().UnixMilli()))
+		missing := days{floor(day, span) * span, floor(day, span)*span + span}
+		existing = existing[:0] // the transaction may be repeated
+		for _, other := range list {
 			switch {
-			case !old.attached:
+			case !other.attached:
 				continue
-			case old.contains(day):
-				fresh = days{}
-			case old.until <= day: // with another length, as before a change of the retention
-				fresh.from = max(fresh.from, old.until)
+			case other.contains(day): // another process has created it
+				missing = days{}
+			case other.until <= day: // may overlap if it was created with another retention and length
+				missing.from = max(missing.from, other.until)
 			default:
-				fresh.until = min(fresh.until, old.from)
+				missing.until = min(missing.until, other.from)
 			}
-			known = append(known, old.days)
+			existing = append(existing, other.days)
 		}
-		if fresh == (days{}) {
+		if missing == (days{}) {
 			return nil
 		}
-		known = append(known, fresh)
-		name := partitionName(s.table, fresh)
+		existing = append(existing, missing)
+		name := partitionName(s.table, missing)
 		if slices.ContainsFunc(list, func(old partition) bool { return old.name == name && !old.attached }) {
 			// The table was detached to be dropped, and may have been dropped in the meantime.
 			if _, err := c.Exec("DROP TABLE IF EXISTS " + name); err != nil {
 				return err
 			}
 		}
-		return attachPartition(c, s.table, fresh)
+		return attachPartition(c, s.table, missing)
 	})
 	if err != nil {
-		return fmt.Errorf("making a partition of %s: %w", s.table, err)
+		return fmt.Errorf("creating a partition of %s: %w", s.table, err)
 	}
-	p.known[s.table] = known
+	p.existing[s.table] = existing
 	return nil
 }
 
+// attachPartition creates a table for the days d and attaches it to the partitioned table.
 func attachPartition(c store.Conn, table string, d days) error {
 	const length = int64(day / time.Millisecond)
-	name := partitionName(table, d) // made of constants and numbers
+	name := partitionName(table, d) // consists of constants and numbers, so it needs no quoting
 	for _, statement := range []string{
 		"CREATE TABLE " + name + " (LIKE " + table + " INCLUDING DEFAULTS INCLUDING CONSTRAINTS)",
 		fmt.Sprintf("ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%d) TO (%d)",
@@ -227,7 +237,7 @@ func attachPartition(c store.Conn, table string, d days) error {
 }
 
 // forget clears the cache of existing partitions.
-func (p *partitions) forget() { clear(p.known) }
+func (p *partitions) forget() { clear(p.existing) }
 
 // locksOfEvents is the number of locks that a query needs for one partition of the events: on the table and on its
 // indexes.

@@ -26,20 +26,20 @@ func (s *Service) partitionsOf(tb testing.TB, table string) (list []partition) {
 	return list
 }
 
-// runOn returns a run some days ago.
-func runOn(ago int64) Command {
+// reportOfDay returns a command with a report from the given number of days ago.
+func reportOfDay(ago int64) Command {
 	at := now.Add(-time.Duration(ago) * day).Format("2006-01-02T")
-	return Command{Name: storeReport, Version: 8, Certname: "a", Payload: least("2026-03-02T", at)}
+	return Command{Name: storeReport, Version: 8, Certname: "a", Payload: minimalReport("2026-03-02T", at)}
 }
 
 // TestSpans checks that a long retention has partitions of many days, whatever partitions existed before, and that
 // the former ones are dropped in time.
 func TestSpans(t *testing.T) {
 	t.Parallel()
-	p := place{store.Postgres, testenv.Postgres(t).DSN()}
+	p := testDatabase{store.Postgres, testenv.Postgres(t).DSN()}
 	daily := p.start(t, func(o *Options) { o.EventTTL, o.ReportTTL = 30*day, 30*day })
 	for _, ago := range []int64{0, 1, 3, 4, 10} {
-		if err := daily.Store(t.Context(), runOn(ago)); err != nil {
+		if err := daily.Store(t.Context(), reportOfDay(ago)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -53,7 +53,7 @@ func TestSpans(t *testing.T) {
 	})
 	const total = 360
 	for ago := range int64(total) {
-		if err := s.Store(t.Context(), runOn(total-1-ago)); err != nil {
+		if err := s.Store(t.Context(), reportOfDay(total-1-ago)); err != nil {
 			t.Fatal(ago, err)
 		}
 	}
@@ -69,7 +69,7 @@ func TestSpans(t *testing.T) {
 		}
 	}
 	for what, want := range map[string]int64{"run_events": total, "run_reports": total, "run_report_details": total} {
-		if n := s.number(t, "SELECT count(*) FROM "+what); n != want {
+		if n := s.queryInt(t, "SELECT count(*) FROM "+what); n != want {
 			t.Errorf("%s: %d rows, want %d", what, n, want)
 		}
 	}
@@ -79,9 +79,9 @@ func TestSpans(t *testing.T) {
 		if _, err := s.Purge(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		s.whole(t)
-		events := s.number(t, "SELECT count(*) FROM run_events")
-		if n := s.number(t, "SELECT count(*) FROM run_events e JOIN run_resources r ON r.id = e.resource JOIN run_changes c ON c.id = e.change"); n != events {
+		s.checkIntegrity(t)
+		events := s.queryInt(t, "SELECT count(*) FROM run_events")
+		if n := s.queryInt(t, "SELECT count(*) FROM run_events e JOIN run_resources r ON r.id = e.resource JOIN run_changes c ON c.id = e.change"); n != events {
 			t.Fatalf("%d of %d events have their texts", n, events)
 		}
 		due := max(0, total-int64(clock.Sub(now)/day)+5) // what is not 365 days old yet
@@ -89,7 +89,7 @@ func TestSpans(t *testing.T) {
 			t.Fatalf("after %s: %d events, want %d or somewhat more", clock.Sub(now), events, due)
 		}
 	}
-	if n := s.number(t, "SELECT count(*) FROM run_event_counts") + int64(len(s.partitionsOf(t, "run_events"))+len(s.partitionsOf(t, "run_report_details"))); n != 0 {
+	if n := s.queryInt(t, "SELECT count(*) FROM run_event_counts") + int64(len(s.partitionsOf(t, "run_events"))+len(s.partitionsOf(t, "run_report_details"))); n != 0 {
 		t.Errorf("%d counts and partitions are left", n)
 	}
 }
@@ -98,10 +98,10 @@ func TestSpans(t *testing.T) {
 // events.
 func TestImportSpans(t *testing.T) {
 	t.Parallel()
-	p := place{store.Postgres, testenv.Postgres(t).DSN()}
+	p := testDatabase{store.Postgres, testenv.Postgres(t).DSN()}
 	s := p.start(t, func(o *Options) { o.EventTTL, o.ReportTTL, o.Import = 10000*day, 10000*day, true })
 	for _, ago := range []int64{0, 29, 90, 400, 1000} {
-		if err := s.Store(t.Context(), runOn(ago)); err != nil {
+		if err := s.Store(t.Context(), reportOfDay(ago)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -119,23 +119,23 @@ func TestImportSpans(t *testing.T) {
 // found, with its rows.
 func TestPartitionOfOtherProcess(t *testing.T) {
 	t.Parallel()
-	p := place{store.Postgres, testenv.Postgres(t).DSN()}
+	p := testDatabase{store.Postgres, testenv.Postgres(t).DSN()}
 	s := p.start(t)
-	spans, today := s.detailsSpans(), dayOf(now.UnixMilli())
-	from := spans.floor(today)
+	spans, today := s.detailsPartitioning(), dayOf(now.UnixMilli())
+	from := spans.partitionStart(today)
 	waiting := make(chan error, 1)
 	err := p.open(t).Write(store.ReadCommitted(t.Context()), func(c store.Conn) error {
 		if _, err := c.Exec("SELECT pg_advisory_xact_lock($1)", int64(partitionLock)); err != nil {
 			return err
 		}
-		if err := attachPartition(c, spans.table, days{from, from + spans.length(today, today)}); err != nil {
+		if err := attachPartition(c, spans.table, days{from, from + spans.partitionDays(today, today)}); err != nil {
 			return err
 		}
 		if _, err := c.Exec("INSERT INTO run_report_details (at, report, logs, metrics) VALUES ($1, 1, '', '')", now.UnixMilli()); err != nil {
 			return err
 		}
-		go func() { waiting <- s.newPartitions().make(t.Context(), spans, today) }()
-		for len(waiting) == 0 && s.number(t, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+		go func() { waiting <- s.newPartitions().create(t.Context(), spans, today) }()
+		for len(waiting) == 0 && s.queryInt(t, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
 			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`) == 0 {
 			time.Sleep(time.Millisecond)
 		}
@@ -147,7 +147,7 @@ func TestPartitionOfOtherProcess(t *testing.T) {
 	if err := <-waiting; err != nil {
 		t.Error(err)
 	}
-	if n := s.number(t, "SELECT count(*) FROM run_report_details"); n != 1 {
+	if n := s.queryInt(t, "SELECT count(*) FROM run_report_details"); n != 1 {
 		t.Errorf("%d rows are left of 1", n)
 	}
 }
@@ -164,11 +164,11 @@ func TestPurgeContinuesAfterFailedStep(t *testing.T) {
 	parameters.Set("lock_timeout", "100ms")
 	dsn.RawQuery = parameters.Encode()
 	clock := now
-	s := place{store.Postgres, dsn.String()}.start(t, func(o *Options) {
+	s := testDatabase{store.Postgres, dsn.String()}.start(t, func(o *Options) {
 		o.EventTTL, o.ReportTTL, o.Now = 10*day, 20*day, func() time.Time { return clock }
 	})
 	for _, ago := range []int64{5, 9} {
-		if err := s.Store(t.Context(), runOn(ago)); err != nil {
+		if err := s.Store(t.Context(), reportOfDay(ago)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -197,16 +197,16 @@ func TestPurgeContinuesAfterFailedStep(t *testing.T) {
 	if err != nil || purged.Partitions != 2 {
 		t.Errorf("%+v, %v", purged, err)
 	}
-	if n := s.number(t, "SELECT count(*) FROM run_events"); n != 0 {
+	if n := s.queryInt(t, "SELECT count(*) FROM run_events"); n != 0 {
 		t.Errorf("%d events", n)
 	}
-	s.whole(t)
+	s.checkIntegrity(t)
 }
 
 // TestLocks checks the warning about a database whose queries may exhaust its locks.
 func TestLocks(t *testing.T) {
 	t.Parallel()
-	p := place{store.Postgres, testenv.Postgres(t).DSN()}
+	p := testDatabase{store.Postgres, testenv.Postgres(t).DSN()}
 	core, seen := observer.New(zap.WarnLevel)
 	s := p.start(t, func(o *Options) { o.EventTTL, o.Logger = 30*day, zap.New(core) })
 	s.checkLocks(t.Context())
@@ -214,7 +214,7 @@ func TestLocks(t *testing.T) {
 		t.Errorf("%+v", seen.All())
 	}
 	for d := range 400 {
-		s.change(t, fmt.Sprintf("CREATE TABLE run_events_d%d ()", d))
+		s.exec(t, fmt.Sprintf("CREATE TABLE run_events_d%d ()", d))
 	}
 	s.checkLocks(t.Context())
 	if seen.FilterMessageSnippet("run out of locks").Len() != 1 {
@@ -226,17 +226,17 @@ func TestLocks(t *testing.T) {
 // writer has cached.
 func TestEnvironments(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p testDatabase) {
 		clock := now
 		s := p.start(t, func(o *Options) {
 			o.EventTTL, o.ReportTTL, o.Now = 40*day, 40*day, func() time.Time { return clock }
 		})
 		named := func() int64 {
-			return s.number(t, "SELECT count(*) FROM run_reports r JOIN run_environments e ON e.id = r.environment WHERE e.name = 'production'")
+			return s.queryInt(t, "SELECT count(*) FROM run_reports r JOIN run_environments e ON e.id = r.environment WHERE e.name = 'production'")
 		}
 		for range 2 {
 			clock = now
-			if err := s.Store(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: least()}); err != nil || named() != 1 {
+			if err := s.Store(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: minimalReport()}); err != nil || named() != 1 {
 				t.Fatal(named(), err)
 			}
 			if purged, err := s.Purge(t.Context()); err != nil || purged.Environments != 0 || named() != 1 {

@@ -17,14 +17,15 @@ import (
 // payloadError is the error for a payload that cannot be stored, however often it is sent.
 type payloadError struct{ err error }
 
+// Error and Unwrap return the reason.
 func (e *payloadError) Error() string { return e.err.Error() }
 func (e *payloadError) Unwrap() error { return e.err }
 
 // IsPayload reports whether the payload is the cause of an error of Store or Process, so that sending the command again
 // would fail, too.
 func IsPayload(err error) bool {
-	_, bad := errors.AsType[*payloadError](err)
-	return bad
+	_, ok := errors.AsType[*payloadError](err)
+	return ok
 }
 
 // Process executes a command and returns when the result is durable. A command with a bad payload is added to the list
@@ -37,13 +38,13 @@ func (s *Service) Process(ctx context.Context, c Command) (rejected int64, err e
 	}
 	s.logger.Warn("command rejected", zap.String("command", c.Name), zap.Int("version", c.Version),
 		zap.String("certname", c.Certname), zap.Error(err))
-	number, failed := s.reject(context.WithoutCancel(ctx), c, err)
-	if failed != nil {
-		s.failing.Store(s.o.Now().UnixNano())
-		return 0, fmt.Errorf("keeping a rejected command: %w", failed)
+	id, rejectErr := s.reject(context.WithoutCancel(ctx), c, err)
+	if rejectErr != nil {
+		s.failedAt.Store(s.o.Now().UnixNano())
+		return 0, fmt.Errorf("adding a command to the list of rejected commands: %w", rejectErr)
 	}
-	s.failing.Store(0)
-	return number, err
+	s.failedAt.Store(0)
+	return id, err
 }
 
 // Store is like Process, but does not add a command with a bad payload to the list of rejected commands; it only
@@ -70,24 +71,24 @@ func (s *Service) Store(ctx context.Context, c Command) error {
 func (s *Service) recordResult(err error) error {
 	switch err = s.asPayloadError(err); {
 	case err == nil:
-		s.failing.Store(0)
+		s.failedAt.Store(0)
 	case !IsPayload(err):
-		s.failing.Store(s.o.Now().UnixNano())
+		s.failedAt.Store(s.o.Now().UnixNano())
 	}
 	return err
 }
 
-// asPayloadError converts the error of a database that refuses the data to a payloadError. It returns other errors
-// unchanged, such as those for a missing privilege or a full disk.
+// asPayloadError converts the error of a database that refuses the data of a command to a payloadError, and logs it. It
+// returns other errors unchanged, such as those for a missing privilege or a full disk. err may be nil.
 func (s *Service) asPayloadError(err error) error {
 	if IsPayload(err) || !store.IsDataFault(err) {
 		return err
 	}
-	s.logger.Error("the database refuses a command", zap.Error(err))
+	s.logger.Error("the database refused the data of a command", zap.Error(err))
 	return &payloadError{errors.New("the database refused it")}
 }
 
-// failingFor is the time for which Ready reports a failed write, unless another command is stored.
+// failingFor is the time for which Ready reports a failed write, unless another command is stored in the meantime.
 const failingFor = 30 * time.Second
 
 // Ready returns an error if commands cannot be stored at the moment.
@@ -95,8 +96,8 @@ func (s *Service) Ready() error {
 	if err := s.db.Ready(); err != nil {
 		return err
 	}
-	failed := func(nanos int64) bool { return nanos != 0 && s.o.Now().Sub(time.Unix(0, nanos)) < failingFor }
-	if failed(s.failing.Load()) || s.inbox != nil && failed(s.inbox.failed.Load()) {
+	isRecent := func(nanos int64) bool { return nanos != 0 && s.o.Now().Sub(time.Unix(0, nanos)) < failingFor }
+	if isRecent(s.failedAt.Load()) || s.inbox != nil && isRecent(s.inbox.failedAt.Load()) {
 		return errFailing
 	}
 	return nil
@@ -104,17 +105,17 @@ func (s *Service) Ready() error {
 
 var errFailing = errors.New("the last command could not be stored")
 
-// enqueueReport parses a report and puts it into the queue of the writer. Before the latter, it decrements s.reading,
-// so that the writer does not wait for reports that are in the queue already.
+// enqueueReport parses a report and puts it into the queue of the writer. While it parses, s.parsing is incremented, so
+// that the writer can wait for the report. See enqueue for the result.
 func (s *Service) enqueueReport(c Command) (*job, error) {
 	now := s.o.Now()
-	s.reading.Add(1)
+	s.parsing.Add(1)
 	since := now.Add(-s.o.EventTTL).UnixMilli()
 	r, err := parseReport(c.Version, c.Payload, since)
 	if err == nil {
 		err = r.checkTimes(now)
 	}
-	s.reading.Add(-1)
+	s.parsing.Add(-1)
 	if err != nil {
 		return nil, &payloadError{err}
 	}
@@ -125,8 +126,8 @@ func (s *Service) enqueueReport(c Command) (*job, error) {
 	return s.enqueue(r)
 }
 
-// packed returns the payload in compressed form, for storage. A payload that arrived as gzip is used unchanged, unless
-// gzip has enlarged it.
+// packed returns the payload in compressed form, for storage; see package packed. A payload that arrived as gzip is
+// used unchanged, unless gzip has enlarged it.
 func (c *Command) packed() []byte {
 	if len(c.Zipped) > 0 && len(c.Zipped) <= len(c.Payload) {
 		return c.Zipped
@@ -159,13 +160,13 @@ func (s *Service) deactivate(ctx context.Context, payload []byte) error {
 	return nil
 }
 
-// parseDeactivation parses the payload of "deactivate node".
+// parseDeactivation parses the payload of "deactivate node". deactivated is the time in Unix milliseconds.
 func parseDeactivation(payload []byte) (certname string, deactivated int64, err error) {
 	if !utf8.Valid(payload) {
 		return "", 0, errNotUTF8
 	}
 	r := &reader{scanner: newScanner(payload)}
-	var timed bool
+	var hasTime bool
 	for r.object(); ; {
 		name, ok := r.member()
 		if !ok {
@@ -175,7 +176,7 @@ func parseDeactivation(payload []byte) (certname string, deactivated int64, err 
 		case "certname":
 			certname = r.name("certname")
 		case "producer_timestamp":
-			deactivated, timed = r.instant(), true
+			deactivated, hasTime = r.instant(), true
 		default:
 			r.fail("there is no member %q", rest.Quote(string(name)))
 		}
@@ -183,7 +184,7 @@ func parseDeactivation(payload []byte) (certname string, deactivated int64, err 
 	if err := r.end(); err != nil {
 		return "", 0, fmt.Errorf("deactivate node: %w", err)
 	}
-	if certname == "" || !timed {
+	if certname == "" || !hasTime {
 		return "", 0, errors.New("deactivate node: certname or producer_timestamp is missing")
 	}
 	return certname, deactivated, nil

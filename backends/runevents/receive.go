@@ -18,29 +18,32 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// weight is the number of bytes of memory that processing needs for each byte of a command, in addition to the body. A
-// measured report of small events only needed three, including the writer's share; the garbage collector doubles that.
-const weight = 8
+// memoryFactor is the number of bytes of memory that processing needs for each byte of a command, in addition to the
+// body. A measured report of small events only needed three, including the writer's part; the garbage collector doubles
+// that.
+const memoryFactor = 8
 
-// room limits the memory of commands by two budgets. A body takes memory from the first budget as it arrives, so that a
-// slow sender holds only as much as it has sent. A complete body then waits for memory to be processed. This is a
-// separate budget: otherwise waiting bodies could hold the memory that bodies in process still need.
-type room struct {
-	bodies   *memory.Budget
-	work     *semaphore.Weighted
-	patience time.Duration
-	pace     inbound.Pace
+// bodyLimits limits the memory of commands by two budgets. A body takes memory from the budget bodies as it arrives, so
+// that a slow sender holds only as much as it has sent. A complete body then waits, at most for the duration wait, for
+// memory from the budget work to be processed. The budgets are separate: otherwise waiting bodies could hold the memory
+// that bodies in process still need. pace is the minimum speed of a sender.
+type bodyLimits struct {
+	bodies *memory.Budget
+	work   *semaphore.Weighted
+	wait   time.Duration
+	pace   inbound.Pace
 }
 
-// roomWait limits how long a complete body waits to be processed.
-const roomWait = 10 * time.Second
+// processWait limits how long a complete body waits to be processed.
+const processWait = 10 * time.Second
 
-func newRoom(o Options) room {
+// newBodyLimits returns the limits that the options, with their defaults, determine.
+func newBodyLimits(o Options) bodyLimits {
 	bodies := o.Memory
 	if bodies == nil {
 		bodies = memory.New(max(o.MaxQueued/4, 2*o.MaxBody))
 	}
-	return room{bodies, semaphore.NewWeighted(max(o.MaxQueued, weight*o.MaxBody)), roomWait, inbound.Default}
+	return bodyLimits{bodies, semaphore.NewWeighted(max(o.MaxQueued, memoryFactor*o.MaxBody)), processWait, inbound.Default}
 }
 
 var (
@@ -49,21 +52,22 @@ var (
 	errNotGzip  = errors.New("it is not gzip")
 )
 
-// unzippers is a pool of gzip readers. The tables and the window of a reader are larger than most bodies.
-var unzippers = sync.Pool{New: func() any { return new(gzip.Reader) }}
+// gzipReaders is a pool of gzip readers, because the tables and the window of a reader are larger than most bodies.
+var gzipReaders = sync.Pool{New: func() any { return new(gzip.Reader) }}
 
-// texts is a pool of buffers for decompressed bodies. Buffers larger than textKept are not returned to the pool.
+// texts is a pool of buffers for decompressed bodies. Buffers larger than maxPooledText are not returned to the pool.
 var texts = sync.Pool{New: func() any {
 	text := make([]byte, 0, 64<<10)
 	return &text
 }}
 
-const textKept = 256 << 10
+const maxPooledText = 256 << 10
 
-// receive reads the body of a request and waits until the body may be processed. zipped is the original body if it was
-// compressed with gzip. The caller must call release, after which it must not use body.
+// receive reads the body of a request and waits until the body may be processed. body is the decompressed body, and
+// zipped is the original body if it was compressed with gzip, and otherwise nil. Unless there is an error, the caller
+// must call release when the command has been processed. Afterwards it must not use body.
 func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body, zipped []byte, release func(), err error) {
-	size, known := max(r.ContentLength, 0), r.ContentLength > 0 && !isZipped(r)
+	size, known := max(r.ContentLength, 0), r.ContentLength > 0 && !isGzip(r) // of the decompressed body
 	if n, err := strconv.ParseInt(r.Header.Get("X-Uncompressed-Length"), 10, 64); err == nil && n > 0 {
 		size, known = max(size, n), true
 	}
@@ -73,12 +77,12 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body, zipped 
 	if !known {
 		size = s.o.MaxBody
 	}
-	received, unpacked := s.room.bodies.Share(""), s.room.bodies.Share("")
+	bodyMemory, textMemory := s.limits.bodies.Share(""), s.limits.bodies.Share("")
 	var text *[]byte
 	free := func() {
-		received.Free()
-		unpacked.Free()
-		if text != nil && cap(*text) <= textKept {
+		bodyMemory.Free()
+		textMemory.Free()
+		if text != nil && cap(*text) <= maxPooledText {
 			texts.Put(text)
 		}
 	}
@@ -87,39 +91,40 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body, zipped 
 			free()
 		}
 	}()
-	paced := s.room.pace.Body(w, r)
-	from := http.MaxBytesReader(w, io.NopCloser(paced), s.o.MaxBody)
-	if !isZipped(r) {
-		if body, err = received.ReadAll(r.Context(), from, nil, -1, size); err != nil {
+	paced := s.limits.pace.Body(w, r)
+	limited := http.MaxBytesReader(w, io.NopCloser(paced), s.o.MaxBody)
+	if !isGzip(r) {
+		if body, err = bodyMemory.ReadAll(r.Context(), limited, nil, -1, size); err != nil {
 			return nil, nil, nil, s.readError(err, size)
 		}
 		paced.Done()
 	} else {
-		if zipped, err = received.ReadAll(r.Context(), from, nil, r.ContentLength, s.o.MaxBody); err != nil {
+		if zipped, err = bodyMemory.ReadAll(r.Context(), limited, nil, r.ContentLength, s.o.MaxBody); err != nil {
 			return nil, nil, nil, s.readError(err, s.o.MaxBody)
 		}
 		paced.Done()
 		text = texts.Get().(*[]byte)
-		if *text, err = unzip(r.Context(), &unpacked, *text, zipped, size); err != nil {
+		if *text, err = unzip(r.Context(), &textMemory, *text, zipped, size); err != nil {
 			return nil, nil, nil, s.readError(err, size)
 		}
 		body = *text
 	}
 	// The command is processed even if the client has closed its side of the connection; see answer.
-	waiting, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), s.room.patience)
+	waiting, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), s.limits.wait)
 	defer cancel()
-	work := weight * int64(len(body))
-	if s.room.work.Acquire(waiting, work) != nil {
+	work := memoryFactor * int64(len(body))
+	if s.limits.work.Acquire(waiting, work) != nil {
 		return nil, nil, nil, ErrBusy
 	}
-	return body, zipped, func() { s.room.work.Release(work); free() }, nil
+	return body, zipped, func() { s.limits.work.Release(work); free() }, nil
 }
 
-// unzip decompresses zipped completely, which verifies the checksum. It uses the buffer text if that is large enough,
-// and otherwise takes memory from share. The result has at most limit bytes.
+// unzip decompresses zipped completely, which verifies the checksum. It uses the buffer text, and a larger one if
+// necessary. share accounts for the memory. unzip returns the buffer with the result, of at most limit bytes, even if
+// there is an error.
 func unzip(ctx context.Context, share *memory.Share, text, zipped []byte, limit int64) ([]byte, error) {
-	reader := unzippers.Get().(*gzip.Reader)
-	defer unzippers.Put(reader)
+	reader := gzipReaders.Get().(*gzip.Reader)
+	defer gzipReaders.Put(reader)
 	if reader.Reset(bytes.NewReader(zipped)) != nil {
 		return text, errNotGzip
 	}
@@ -129,7 +134,8 @@ func unzip(ctx context.Context, share *memory.Share, text, zipped []byte, limit 
 	return share.ReadAll(ctx, reader, text, -1, limit)
 }
 
-// readError converts the error of reading a body to the error for the client. size is the size limit.
+// readError converts the error of reading a body to the error for the client. size is the size limit of the body in
+// bytes.
 func (s *Service) readError(err error, size int64) error {
 	_, tooLong := errors.AsType[*http.MaxBytesError](err)
 	switch {
@@ -147,7 +153,8 @@ func (s *Service) readError(err error, size int64) error {
 	return errors.New("it ends too early or is damaged")
 }
 
-// lengthError returns the error for a body that is longer than size.
+// lengthError returns the error for a body that is longer than size: the length that the client has announced, or the
+// general limit.
 func (s *Service) lengthError(size int64) error {
 	if size < s.o.MaxBody {
 		return errors.New("it is longer than X-Uncompressed-Length says")
@@ -155,7 +162,7 @@ func (s *Service) lengthError(size int64) error {
 	return errTooLarge
 }
 
-// isZipped reports whether the body is compressed with gzip. The names of codings are case-insensitive.
-func isZipped(r *http.Request) bool {
+// isGzip reports whether the body is compressed with gzip. The names of codings are case-insensitive.
+func isGzip(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get("Content-Encoding"), "gzip")
 }

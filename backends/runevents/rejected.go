@@ -30,7 +30,8 @@ type Rejected struct {
 // ErrNotFound is the error for an ID that is not in the list of rejected commands.
 var ErrNotFound = errors.New("there is no such command")
 
-// reject adds a command to the list of rejected commands with the reason, and returns its ID.
+// reject adds a command to the list of rejected commands with the reason, and returns its ID in the list. It deletes
+// the oldest entries if the list has more than maxRejected. The payload is left out if it is too large.
 func (s *Service) reject(ctx context.Context, command Command, reason error) (id int64, err error) {
 	payload := command.packed()
 	if len(payload) > maxRejectedPayload {
@@ -60,7 +61,8 @@ func (s *Service) reject(ctx context.Context, command Command, reason error) (id
 // RejectedCount returns the number of rejected commands. If Work has been called, the number is at most a minute old.
 func (s *Service) RejectedCount() int64 { return s.rejected.Load() }
 
-// countRejected counts the rejected commands again, because other processes change the list, too.
+// countRejected counts the rejected commands, because other processes change the list, too. It is a background job that
+// never deletes rows, so done is 0.
 func (s *Service) countRejected(ctx context.Context) (done int, err error) {
 	var n int64
 	err = s.db.Read(ctx, func(c store.Conn) error {
@@ -115,33 +117,33 @@ func (s *Service) RejectedCommand(ctx context.Context, id int64) (row Rejected, 
 	row.At = time.UnixMilli(millis).UTC()
 	c = Command{Name: row.Command, Version: row.Version, Certname: row.Certname}
 	if len(payload) == 0 {
-		return row, c, errors.New("the payload was too large to be kept")
+		return row, c, errors.New("the payload was too large to be stored")
 	}
 	c.Payload, err = packed.Append(nil, payload, maxUnpacked)
 	return row, c, err
 }
 
-// Retry executes a rejected command again. If it succeeds, the command is removed from the list. If the payload is
-// refused again, the list gets the new time and reason.
+// Retry executes the rejected command with the given ID again. If it succeeds, the command is removed from the list. If
+// the payload is refused again, the list gets the new time and reason, and Retry returns the reason.
 func (s *Service) Retry(ctx context.Context, id int64) error {
 	_, c, err := s.RejectedCommand(ctx, id)
 	if err != nil {
 		return err
 	}
-	failed := s.Store(ctx, c)
-	if failed != nil && !IsPayload(failed) {
-		return failed
+	storeErr := s.Store(ctx, c)
+	if storeErr != nil && !IsPayload(storeErr) {
+		return storeErr
 	}
 	err = s.db.Write(ctx, func(c store.Conn) error {
-		if failed == nil {
+		if storeErr == nil {
 			_, err := c.Exec(`DELETE FROM run_rejected WHERE id = ?`, id)
 			return err
 		}
 		_, err := c.Exec(`UPDATE run_rejected SET at = ?, reason = ?, attempts = attempts + 1 WHERE id = ?`,
-			s.o.Now().UnixMilli(), failed.Error(), id)
+			s.o.Now().UnixMilli(), storeErr.Error(), id)
 		return err
 	})
-	return errors.Join(failed, err)
+	return errors.Join(storeErr, err)
 }
 
 // maxUnpacked limits a decompressed payload. It is larger than any body that the options can allow.

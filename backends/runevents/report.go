@@ -39,7 +39,7 @@ type report struct {
 	noop, noopPending    sql.NullBool
 	correctiveChange     sql.NullBool
 	format               int64
-	start, end           int64
+	start, end           int64 // Unix milliseconds, as all times of the report
 	producerTimestamp    int64
 	receiveTime          int64
 	events               []event
@@ -49,7 +49,7 @@ type report struct {
 
 	inboxRow int64  // run_inbox.id; 0 if the report is not in the inbox
 	version  int    // of the command
-	since    int64  // events before this time were left out
+	since    int64  // events before this time, in Unix milliseconds, were left out
 	size     int    // bytes of the payload
 	payload  []byte // compressed, for the inbox
 }
@@ -62,7 +62,7 @@ type event struct {
 	corrective       sql.NullBool
 }
 
-// digest is the natural key of a row that is stored only once, however often it is used.
+// digest is the key of a resource or change, which is stored once, however often it is used: a hash of its values.
 type digest [16]byte
 
 // resource is a resource with its position in the catalog.
@@ -129,8 +129,8 @@ const (
 	since8 = memberType<<1 - 1
 )
 
-// identify sets the hash of the report, which is the SHA-1 of eight members as compact JSON.
-func (p *report) identify() {
+// setHash sets the hash of the report, which is the SHA-1 of eight members as compact JSON.
+func (p *report) setHash() {
 	b := make([]byte, 0, 512)
 	b = jsontext.AppendQuoted(append(b, `{"certname":`...), p.certname)
 	b = jsontext.AppendQuoted(append(b, `,"configuration_version":`...), p.configurationVersion)

@@ -29,7 +29,7 @@ func TestReportID(t *testing.T) {
 		"310f3d70f117fbec87706b334e007181a87e4787": "edge01.example.com",
 		"18d10d82f989eec27f1c524cd02ce2acc3e2262a": "edge01.example.com",
 	}
-	for _, p := range real(t) {
+	for _, p := range realReports(t) {
 		r := parsed(t, 8, p.body)
 		if certname, ok := want[hex.EncodeToString(r.hash[:])]; ok && certname == r.certname {
 			delete(want, hex.EncodeToString(r.hash[:]))
@@ -39,15 +39,15 @@ func TestReportID(t *testing.T) {
 		t.Errorf("not found: %v", want)
 	}
 	// What is not in the id does not change it, nor how a time is written.
-	a := parsed(t, 8, least())
+	a := parsed(t, 8, minimalReport())
 	for _, same := range [][]byte{
-		least(`"status":"changed"`, `"status":"failed"`), least("10:00:10.000+00:00", "12:00:10.0009+02:00"), least("10:00:10.000+00:00", "10:00:10Z"),
+		minimalReport(`"status":"changed"`, `"status":"failed"`), minimalReport("10:00:10.000+00:00", "12:00:10.0009+02:00"), minimalReport("10:00:10.000+00:00", "10:00:10Z"),
 	} {
 		if b := parsed(t, 8, same); a.hash != b.hash {
 			t.Errorf("another id for %s", same)
 		}
 	}
-	for _, other := range [][]byte{least("v1", "v2"), least(`"transaction_uuid":null`, `"transaction_uuid":""`), least("10:00:10.000", "10:00:10.001")} {
+	for _, other := range [][]byte{minimalReport("v1", "v2"), minimalReport(`"transaction_uuid":null`, `"transaction_uuid":""`), minimalReport("10:00:10.000", "10:00:10.001")} {
 		if b := parsed(t, 8, other); a.hash == b.hash {
 			t.Errorf("the same id for %s", other)
 		}
@@ -63,30 +63,30 @@ func TestEventsOfReport(t *testing.T) {
 		events int
 		check  func(r *report) bool
 	}{
-		"one": {least(), 1, func(r *report) bool {
+		"one": {minimalReport(), 1, func(r *report) bool {
 			return r.resources[0].containingClass.String == "A" && r.changes[0].newValue.String == `"file"`
 		}},
-		"skipped": {least(`"skipped":false`, `"skipped":true`), 1, func(r *report) bool {
+		"skipped": {minimalReport(`"skipped":false`, `"skipped":true`), 1, func(r *report) bool {
 			return r.events[0].status == "skipped" && r.changes[r.events[0].change] == (change{digest: r.changes[r.events[0].change].digest})
 		}},
-		"unchanged": {least(twice, ""), 0, nil},
-		"collapsed": {least(twice, twice+","+strings.Replace(twice, ".000Z", ".0004+00:00", 1)), 1, nil},
-		"distinct":  {least(twice, twice+","+strings.Replace(twice, `"file"`, `"link"`, 1)), 2, nil},
-		"class of brackets": {least(`"A"]`, `"File[x]",""]`), 1, func(r *report) bool {
+		"unchanged": {minimalReport(twice, ""), 0, nil},
+		"collapsed": {minimalReport(twice, twice+","+strings.Replace(twice, ".000Z", ".0004+00:00", 1)), 1, nil},
+		"distinct":  {minimalReport(twice, twice+","+strings.Replace(twice, `"file"`, `"link"`, 1)), 2, nil},
+		"class of brackets": {minimalReport(`"A"]`, `"File[x]",""]`), 1, func(r *report) bool {
 			return !r.resources[0].containingClass.Valid && r.resources[0].containmentPath.String == `["Stage[main]","File[x]",""]`
 		}},
-		"innermost class": {least(`"A"]`, `"A","B::C","D[x]"]`), 1, func(r *report) bool { return r.resources[0].containingClass.String == "B::C" }},
-		"empty path": {least(`["Stage[main]","A"]`, `[]`), 1, func(r *report) bool {
+		"innermost class": {minimalReport(`"A"]`, `"A","B::C","D[x]"]`), 1, func(r *report) bool { return r.resources[0].containingClass.String == "B::C" }},
+		"empty path": {minimalReport(`["Stage[main]","A"]`, `[]`), 1, func(r *report) bool {
 			return r.resources[0].containmentPath.String == "[]" && !r.resources[0].containingClass.Valid
 		}},
-		"null path":  {least(`["Stage[main]","A"]`, `null`), 1, func(r *report) bool { return !r.resources[0].containmentPath.Valid }},
-		"null byte":  {least(`"file","old`, `"a\u0000b","old`), 1, func(r *report) bool { return r.changes[0].newValue.String == `"a`+"\uFFFD"+`b"` }},
-		"null value": {least(`"file","old`, `null,"old`), 1, func(r *report) bool { return r.changes[0].newValue.String == "null" }},
-		"object value": {least(`"file","old`, `{"b": 1.0, "a":[ 1 ]},"old`), 1, func(r *report) bool {
+		"null path":  {minimalReport(`["Stage[main]","A"]`, `null`), 1, func(r *report) bool { return !r.resources[0].containmentPath.Valid }},
+		"null byte":  {minimalReport(`"file","old`, `"a\u0000b","old`), 1, func(r *report) bool { return r.changes[0].newValue.String == `"a`+"\uFFFD"+`b"` }},
+		"null value": {minimalReport(`"file","old`, `null,"old`), 1, func(r *report) bool { return r.changes[0].newValue.String == "null" }},
+		"object value": {minimalReport(`"file","old`, `{"b": 1.0, "a":[ 1 ]},"old`), 1, func(r *report) bool {
 			return !strings.ContainsAny(r.changes[0].newValue.String, " ") && strings.HasPrefix(r.changes[0].newValue.String, `{"a":[1]`)
 		}},
-		"odd status": {least(`"success"`, `"maybe"`), 1, func(r *report) bool { return r.events[0].status == "maybe" }},
-		"escapes":    {least(`"/a"`, `"\u00fc\ud83d\ude00\"\\\n\ud800"`), 1, func(r *report) bool { return r.resources[0].title == "ü😀\"\\\n\uFFFD" }},
+		"odd status": {minimalReport(`"success"`, `"maybe"`), 1, func(r *report) bool { return r.events[0].status == "maybe" }},
+		"escapes":    {minimalReport(`"/a"`, `"\u00fc\ud83d\ude00\"\\\n\ud800"`), 1, func(r *report) bool { return r.resources[0].title == "ü😀\"\\\n\uFFFD" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -106,11 +106,11 @@ func TestReportVersions(t *testing.T) {
 	five := `"resource_events":[{"status":"skipped","timestamp":"2026-03-02T10:00:02.000Z","resource_type":"File","resource_title":"/b","property":null,"new_value":null,` +
 		`"old_value":null,"message":null,"file":null,"line":null,"containment_path":["Stage[main]","A"]},{"status":"success","timestamp":"2026-03-02T10:00:02.000Z",` +
 		`"resource_type":"File","resource_title":"/a","property":"ensure","new_value":"file","old_value":"absent","message":"created","file":"/x.pp","line":3,"containment_path":null}]`
-	text := string(least(since7...))
+	text := string(minimalReport(since7...))
 	begin, end := strings.Index(text, `"resources":`), strings.Index(text, `,"metrics"`)
 	v5 := []byte(text[:begin] + five + text[end:])
-	want := parsed(t, 8, least())
-	for version, body := range map[int][]byte{7: least(since8...), 6: least(since7...), 5: v5} {
+	want := parsed(t, 8, minimalReport())
+	for version, body := range map[int][]byte{7: minimalReport(since8...), 6: minimalReport(since7...), 5: v5} {
 		r := parsed(t, version, body)
 		if r.hash != want.hash || !json.Valid(body) {
 			t.Errorf("version %d has another id", version)
@@ -125,7 +125,7 @@ func TestReportVersions(t *testing.T) {
 			t.Error("version 5 has no resources")
 		}
 	}
-	if _, err := parseReport(7, least(), 0); err == nil || !strings.Contains(err.Error(), `no member "producer" in version 7`) {
+	if _, err := parseReport(7, minimalReport(), 0); err == nil || !strings.Contains(err.Error(), `no member "producer" in version 7`) {
 		t.Error(err)
 	}
 }
@@ -133,7 +133,7 @@ func TestReportVersions(t *testing.T) {
 // TestLogTimesInUTC checks that the times of logs are stored in the format of queries.
 func TestLogTimesInUTC(t *testing.T) {
 	t.Parallel()
-	r := parsed(t, 8, least(`"logs":[]`, `"logs":[{"file":null,"line":3,"level":"notice","message":"a\"b","source":"P","tags":["x","y"],"time":"2026-03-02T12:00:00.5+02:00"}]`,
+	r := parsed(t, 8, minimalReport(`"logs":[]`, `"logs":[{"file":null,"line":3,"level":"notice","message":"a\"b","source":"P","tags":["x","y"],"time":"2026-03-02T12:00:00.5+02:00"}]`,
 		`"metrics":[]`, `"metrics":[{"category":"time","name":"total","value":0.5}]`))
 	logs, err := packed.Append(nil, r.logs, 1<<20)
 	if want := `[{"file":null,"line":3,"level":"notice","message":"a\"b","source":"P","tags":["x","y"],"time":"2026-03-02T10:00:00.500Z"}]`; err != nil || string(logs) != want {
@@ -143,7 +143,7 @@ func TestLogTimesInUTC(t *testing.T) {
 	if want := `[{"category":"time","name":"total","value":0.5}]`; err != nil || string(metrics) != want {
 		t.Errorf("%s, want %s", metrics, want)
 	}
-	r = parsed(t, 8, least(`"logs":[]`, `"logs":[{"level":"notice","message":"a","source":"P","tags":[],"time":"2026-03-02T10:00:00Z"}]`))
+	r = parsed(t, 8, minimalReport(`"logs":[]`, `"logs":[{"level":"notice","message":"a","source":"P","tags":[],"time":"2026-03-02T10:00:00Z"}]`))
 	if logs, err := packed.Append(nil, r.logs, 1<<20); err != nil || string(logs) != `[{"level":"notice","message":"a","source":"P","tags":[],"time":"2026-03-02T10:00:00.000Z","file":null,"line":null}]` {
 		t.Errorf("without a place: %s %v", logs, err)
 	}
@@ -160,7 +160,7 @@ func TestMillis(t *testing.T) {
 		"2026-03-04T09:26:00.Z": -1, "2026-03-04T09:26:00+25:00": -1, "2026-03-04T09:26:00+01:60": -1, "2026-03-04T09:26:00 GMT": -1, "2026-3-4T09:26:00Z   ": -1, "1969-12-31T23:59:59Z": -1,
 		"20a6-03-04T09:26:00Z": -1,
 	} {
-		got, ok := millis([]byte(text))
+		got, ok := parseInstant([]byte(text))
 		if !ok {
 			got = -1
 		}
@@ -173,9 +173,9 @@ func TestMillis(t *testing.T) {
 // FuzzReport checks that no payload breaks the parser, and that an accepted payload is JSON and yields the same
 // report when it is parsed again.
 func FuzzReport(f *testing.F) {
-	f.Add(8, least())
-	f.Add(5, least(`"resources"`, `"resource_events"`))
-	for _, p := range real(f)[:8] {
+	f.Add(8, minimalReport())
+	f.Add(5, minimalReport(`"resources"`, `"resource_events"`))
+	for _, p := range realReports(f)[:8] {
 		f.Add(8, p.body)
 	}
 	f.Fuzz(func(t *testing.T, version int, body []byte) {
@@ -207,7 +207,7 @@ func FuzzReport(f *testing.F) {
 
 // BenchmarkParse reads a real report.
 func BenchmarkParse(b *testing.B) {
-	body := report1(b, "app01-run1.json")
+	body := realReport(b, "app01-run1.json")
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -232,7 +232,7 @@ func TestMemoryOfValues(t *testing.T) {
 		"numbers": fill("[", "1", "]"), "large numbers": fill("[", "1e308", "]"), "small numbers": fill("[", "-1e-300", "]"), "lists": fill("[", "[]", "]"),
 		"members": fill("{", `"#":1`, "}"), "objects": fill("[", `{"b":#,"a":0}`, "]"), "escapes": fill("[", `"\u0001"`, "]"),
 	} {
-		body := least(`"file","old`, value+`,"old`)
+		body := minimalReport(`"file","old`, value+`,"old`)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		r, err := parseReport(8, body, 0)
@@ -241,7 +241,7 @@ func TestMemoryOfValues(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if times := (after.TotalAlloc - before.TotalAlloc) / uint64(len(body)); times > 2*weight {
+		if times := (after.TotalAlloc - before.TotalAlloc) / uint64(len(body)); times > 2*memoryFactor {
 			t.Errorf("%s: %d times its size, and %d characters to store", name, times, len(r.changes[0].newValue.String))
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// metrics validates the metrics of a report.
+// metrics reads the metrics of a report, and validates them.
 func (r *reader) metrics() {
 	for r.list(); r.element(); {
 		var seen memberSet
@@ -39,8 +39,8 @@ func (r *reader) metrics() {
 	}
 }
 
-// once records that the member with the given bit has been read, and fails if it was read before. Queries return
-// metrics and logs unchanged, so each member must occur exactly once.
+// once adds the member with the given bit and name to seen, and fails if seen contains it already. Queries return
+// metrics and logs unchanged, so a member must not occur twice.
 func (r *reader) once(seen *memberSet, bit memberSet, name []byte) {
 	if *seen&bit != 0 {
 		r.fail("%s is given twice", name)
@@ -62,7 +62,8 @@ func (r *reader) logs(out []byte) []byte {
 	return append(out, ']')
 }
 
-// logLine reads one entry of the logs, in which file and line may be missing, and appends it to out.
+// logLine reads one entry of the logs, and appends its members to out, without braces. Missing members file and line
+// are appended as null.
 func (r *reader) logLine(out []byte) []byte {
 	var seen memberSet
 	for r.object(); ; {
@@ -108,8 +109,8 @@ func (r *reader) logLine(out []byte) []byte {
 			r.fail("a log line has no member %q", rest.Quote(string(name)))
 		}
 	}
-	const allMembers = seenLevel | seenMessage | seenSource | seenTags | seenTime
-	if seen&allMembers != allMembers {
+	const requiredMembers = seenLevel | seenMessage | seenSource | seenTags | seenTime
+	if seen&requiredMembers != requiredMembers {
 		r.fail("a log line lacks its level, message, source, tags or time")
 	}
 	if seen&seenFile == 0 {
@@ -121,14 +122,15 @@ func (r *reader) logLine(out []byte) []byte {
 	return out
 }
 
+// tags reads a list of strings, and appends it to out.
 func (r *reader) tags(out []byte) []byte {
 	out = append(out, '[')
-	comma := false
+	first := true
 	for r.list(); r.element(); {
-		if comma {
+		if !first {
 			out = append(out, ',')
 		}
-		comma = true
+		first = false
 		out = r.quoted(out)
 	}
 	return append(out, ']')

@@ -29,22 +29,23 @@ func members(version int) int {
 	return since6
 }
 
-// reader parses a report.
+// reader parses the payload of a command. Most of its methods read the next value. Like those of the scanner, they
+// store an error in err instead of returning it.
 type reader struct {
 	scanner
 	*workspace
-	version int
-	report  *report
-	checked []byte // the metrics
-	skipped int    // index of the change of skipped resources; -1 until it is added
-	oldest  int64
+	version       int // of the command
+	report        *report
+	metricsText   []byte // the metrics as they were sent
+	skippedChange int    // index of the change of skipped resources; -1 until it is added
+	oldest        int64  // events before this time, in Unix milliseconds, are left out
 }
 
-// workspace holds buffers for parsing a report, which are used again for the next report.
+// workspace contains buffers for parsing a report, which are used again for the next report.
 type workspace struct {
-	known  map[eventKey]struct{}
-	buffer []byte
-	lines  []byte // the logs
+	seenEvents map[eventKey]struct{}
+	buffer     []byte
+	logsText   []byte // the logs with times in UTC
 
 	// The lists of the report that is being parsed.
 	events    []event
@@ -53,19 +54,20 @@ type workspace struct {
 }
 
 // workspaces is a pool of unused workspaces. A workspace that a long report has enlarged is not returned to the pool.
-var workspaces = sync.Pool{New: func() any { return &workspace{known: make(map[eventKey]struct{}, 64)} }}
+var workspaces = sync.Pool{New: func() any { return &workspace{seenEvents: make(map[eventKey]struct{}, 64)} }}
 
 const (
-	listKept   = 256
-	bufferKept = 256 << 10
+	maxPooledList   = 256
+	maxPooledBuffer = 256 << 10
 )
 
+// release clears the workspace and returns it to the pool.
 func (w *workspace) release() {
-	if max(len(w.known), cap(w.events), cap(w.resources), cap(w.changes)) > listKept ||
-		max(cap(w.buffer), cap(w.lines)) > bufferKept {
+	if max(len(w.seenEvents), cap(w.events), cap(w.resources), cap(w.changes)) > maxPooledList ||
+		max(cap(w.buffer), cap(w.logsText)) > maxPooledBuffer {
 		return
 	}
-	clear(w.known)
+	clear(w.seenEvents)
 	// Otherwise the strings beyond the end of a slice would stay in memory.
 	clear(w.events[:cap(w.events)])
 	clear(w.resources[:cap(w.resources)])
@@ -73,7 +75,7 @@ func (w *workspace) release() {
 	workspaces.Put(w)
 }
 
-// lend lets a report use the slices of the workspace.
+// lend lets a report use the slices of the workspace, until takeBack is called.
 func (w *workspace) lend(p *report) {
 	p.events, p.resources, p.changes = w.events[:0], w.resources[:0], w.changes[:0]
 }
@@ -92,10 +94,11 @@ type eventKey struct {
 	change                    digest
 }
 
-// memberSet is a set of the members that have been read. For an event or a resource it contains required members only;
-// for a metric or a log entry, all members.
+// memberSet is a set of the members of an object that have been read. For an event or a resource it contains required
+// members only; for a metric or a log entry, all members.
 type memberSet uint8
 
+// The members of events and resources.
 const (
 	seenStatus memberSet = 1 << iota
 	seenTimestamp
@@ -103,12 +106,14 @@ const (
 	seenTitle
 )
 
+// The members of a metric.
 const (
 	seenCategory memberSet = 1 << iota
 	seenName
 	seenValue
 )
 
+// The members of a log entry.
 const (
 	seenLevel memberSet = 1 << iota
 	seenMessage
@@ -119,8 +124,8 @@ const (
 	seenLine
 )
 
-// sentNull is the value of a property that was sent as null or is missing.
-var sentNull = sql.NullString{String: "null", Valid: true}
+// jsonNull is the value of a property that was sent as null or is missing: the JSON text null, which differs from NULL.
+var jsonNull = sql.NullString{String: "null", Valid: true}
 
 // parseReport parses the payload of "store report" in the given version. It leaves out events before oldest, in Unix
 // milliseconds.
@@ -129,7 +134,7 @@ func parseReport(version int, payload []byte, oldest int64) (*report, error) {
 		return nil, errNotUTF8
 	}
 	r := &reader{
-		scanner: newScanner(payload), workspace: workspaces.Get().(*workspace), version: version, oldest: oldest, skipped: -1,
+		scanner: newScanner(payload), workspace: workspaces.Get().(*workspace), version: version, oldest: oldest, skippedChange: -1,
 		report: &report{kind: "agent"},
 	}
 	r.lend(r.report)
@@ -138,7 +143,7 @@ func parseReport(version int, payload []byte, oldest int64) (*report, error) {
 	}
 	r.takeBack(r.report)
 	r.release()
-	r.report.identify()
+	r.report.setHash()
 	return r.report, nil
 }
 
@@ -179,7 +184,7 @@ func (r *reader) read() error {
 	if err := p.checkDays(); err != nil {
 		return err
 	}
-	p.logs, p.metrics = packed.Pack(r.lines), packed.Pack(r.checked)
+	p.logs, p.metrics = packed.Pack(r.logsText), packed.Pack(r.metricsText)
 	return nil
 }
 
@@ -223,10 +228,10 @@ func (r *reader) reportMember(p *report, name []byte) (bit int) {
 		bit = memberMetrics
 		begin := r.text.Start()
 		r.metrics()
-		r.checked = r.text.Since(begin)
+		r.metricsText = r.text.Since(begin)
 	case "logs":
 		bit = memberLogs
-		r.lines = r.logs(r.lines[:0])
+		r.logsText = r.logs(r.logsText[:0])
 	case "catalog_uuid":
 		bit, p.catalogUUID = memberCatalog, r.nullText()
 	case "code_id":
@@ -257,17 +262,17 @@ func (r *reader) resources() {
 	}
 }
 
-// resource reads an element of "resources" with its events. If the resource was skipped, it gets one special event
-// instead; see skip.
+// resource reads an element of "resources" with its events. If the agent has skipped the resource, it gets one event
+// with the status "skipped" instead of these events.
 func (r *reader) resource() {
 	var (
-		res       resource
-		timestamp int64
-		skipped   bool
-		seen      memberSet
-		first     = len(r.report.events)
-		changes   = len(r.report.changes)
-		index     = len(r.report.resources)
+		res         resource
+		timestamp   int64
+		isSkipped   bool
+		seen        memberSet
+		firstEvent  = len(r.report.events)
+		firstChange = len(r.report.changes)
+		index       = len(r.report.resources)
 	)
 	r.object()
 	for {
@@ -278,7 +283,7 @@ func (r *reader) resource() {
 		switch string(name) {
 		case "skipped":
 			if !r.null() {
-				skipped = r.boolean()
+				isSkipped = r.boolean()
 			}
 		case "timestamp":
 			timestamp, seen = r.instant(), seen|seenTimestamp
@@ -301,31 +306,31 @@ func (r *reader) resource() {
 		r.fail("a resource lacks its timestamp, resource_type or resource_title")
 		return
 	}
-	if skipped {
-		r.report.events, r.report.changes = r.report.events[:first], r.report.changes[:changes]
+	if isSkipped {
+		r.report.events, r.report.changes = r.report.events[:firstEvent], r.report.changes[:firstChange]
 		if timestamp >= r.oldest {
-			e := event{timestamp: timestamp, status: "skipped", resource: index, change: r.skip()}
+			e := event{timestamp: timestamp, status: "skipped", resource: index, change: r.changeOfSkipped()}
 			r.report.events = append(r.report.events, e)
 		}
 	}
-	r.keep(res, first)
+	r.addResource(res, firstEvent)
 }
 
-// keep adds a resource with the events from index first on. It drops duplicate events, and it drops the resource if no
-// events are left.
-func (r *reader) keep(res resource, first int) {
+// addResource adds a resource to the report. Its events have been added to the report already, from index first on.
+// addResource drops duplicate events, and it drops the resource if no events are left.
+func (r *reader) addResource(res resource, first int) {
 	events := r.report.events
-	end := first
+	end := first // of the events that are not duplicates
 	for _, e := range events[first:] {
 		key := eventKey{
 			kind: res.kind, title: res.title, file: res.file.String, hasFile: res.file.Valid, line: res.line.Int64,
 			hasLine: res.line.Valid,
 			status:  e.status, timestamp: e.timestamp, change: r.report.changes[e.change].digest,
 		}
-		if _, twice := r.known[key]; twice {
+		if _, duplicate := r.seenEvents[key]; duplicate {
 			continue
 		}
-		r.known[key] = struct{}{}
+		r.seenEvents[key] = struct{}{}
 		events[end] = e
 		end++
 	}
@@ -340,7 +345,8 @@ func (r *reader) keep(res resource, first int) {
 	r.report.resources = append(r.report.resources, res)
 }
 
-// path reads the containment path of a resource. The innermost element that is not a resource is the containing class.
+// path reads the containment path of a resource and sets it in res. The innermost element that is not a resource, and
+// therefore contains no bracket, is the containing class.
 func (r *reader) path(res *resource) {
 	if r.null() {
 		res.containmentPath, res.containingClass = sql.NullString{}, sql.NullString{}
@@ -362,10 +368,11 @@ func (r *reader) path(res *resource) {
 	res.containmentPath = sql.NullString{String: string(r.buffer), Valid: true}
 }
 
-// event reads an event of the resource with the given index.
+// event reads an event of the resource with the given index, and adds it to the report. It drops an event before
+// r.oldest.
 func (r *reader) event(index int) {
 	e := event{resource: index}
-	c := change{oldValue: sentNull, newValue: sentNull}
+	c := change{oldValue: jsonNull, newValue: jsonNull}
 	var seen memberSet
 	r.object()
 	for {
@@ -385,13 +392,13 @@ func (r *reader) event(index int) {
 		r.fail("an event lacks its status or timestamp")
 	}
 	if r.err == nil && e.timestamp >= r.oldest {
-		e.change = r.change(c)
+		e.change = r.addChange(c)
 		r.report.events = append(r.report.events, e)
 	}
 }
 
-// eventMember reads the value of a member that events have in all versions. For any other name, it reads nothing and
-// returns false.
+// eventMember reads the value of a member that events have in all versions into e or c, and adds a required member to
+// seen. For any other name, it reads nothing and returns false.
 func (r *reader) eventMember(e *event, c *change, seen *memberSet, name []byte) bool {
 	switch string(name) {
 	case "status":
@@ -416,8 +423,8 @@ func (r *reader) eventMember(e *event, c *change, seen *memberSet, name []byte) 
 	return true
 }
 
-// resourceMember reads the value of a member that resources have in all versions. For any other name, it reads nothing
-// and returns false.
+// resourceMember reads the value of a member that resources have in all versions into res, and adds a required member
+// to seen. For any other name, it reads nothing and returns false.
 func (r *reader) resourceMember(res *resource, seen *memberSet, name []byte) bool {
 	switch string(name) {
 	case "resource_type":
@@ -438,19 +445,20 @@ func (r *reader) resourceMember(res *resource, seen *memberSet, name []byte) boo
 	return true
 }
 
-// change adds a change to the report and returns its index.
-func (r *reader) change(c change) int {
+// addChange adds a change to the report and returns its index.
+func (r *reader) addChange(c change) int {
 	c.digest = r.digest(c.property, c.name, c.oldValue, c.newValue, c.message)
 	r.report.changes = append(r.report.changes, c)
 	return len(r.report.changes) - 1
 }
 
-// skip returns the index of the change that all skipped resources share.
-func (r *reader) skip() int {
-	if r.skipped < 0 {
-		r.skipped = r.change(change{})
+// changeOfSkipped returns the index of the empty change that the events of all skipped resources share. The first call
+// adds the change to the report.
+func (r *reader) changeOfSkipped() int {
+	if r.skippedChange < 0 {
+		r.skippedChange = r.addChange(change{})
 	}
-	return r.skipped
+	return r.skippedChange
 }
 
 // resourceEvents reads the events of version 5, each of which contains its resource.
@@ -468,7 +476,7 @@ func (r *reader) resourceEvent() {
 		seen  memberSet
 		first = len(r.report.events)
 		e     = event{resource: len(r.report.resources)}
-		c     = change{oldValue: sentNull, newValue: sentNull}
+		c     = change{oldValue: jsonNull, newValue: jsonNull}
 	)
 	r.object()
 	for {
@@ -487,12 +495,12 @@ func (r *reader) resourceEvent() {
 		return
 	}
 	if e.status == "skipped" {
-		e.change = r.skip()
+		e.change = r.changeOfSkipped()
 	} else {
-		e.change = r.change(c)
+		e.change = r.addChange(c)
 	}
 	r.report.events = append(r.report.events, e)
-	r.keep(res, first)
+	r.addResource(res, first)
 }
 
 // digest returns a hash of texts, which may be NULL. Different lists of texts are encoded differently before hashing.

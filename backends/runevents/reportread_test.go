@@ -9,17 +9,17 @@ import (
 func TestLineNumbersAre32Bits(t *testing.T) {
 	t.Parallel()
 	const event = `"resource_events":[{"status":"success","timestamp":"2026-03-02T10:00:02.000Z","resource_type":"File","resource_title":"/a","line":7}]`
-	five := string(least(`"producer":null,`, "", `"noop_pending":false,`, "", `"corrective_change":null,`, "", `"catalog_uuid":null,"code_id":null,"cached_catalog_status":null,`, ""))
+	five := string(minimalReport(`"producer":null,`, "", `"noop_pending":false,`, "", `"corrective_change":null,`, "", `"catalog_uuid":null,"code_id":null,"cached_catalog_status":null,`, ""))
 	begin, end := strings.Index(five, `"resources":`), strings.Index(five, `,"metrics"`)
 	five = five[:begin] + event + five[end:]
 	for name, c := range map[string]struct {
 		version      int
 		body, member string
 	}{
-		"resource":       {8, string(least(`"file":null,"line":null`, `"file":null,"line":7`)), `"line":7`},
+		"resource":       {8, string(minimalReport(`"file":null,"line":null`, `"file":null,"line":7`)), `"line":7`},
 		"resource event": {5, five, `"line":7`},
-		"log":            {8, string(least(`"logs":[]`, `"logs":[{"level":"info","message":"m","source":"P","tags":[],"time":"2026-03-02T10:00:00Z","line":7}]`)), `"line":7`},
-		"format":         {8, string(least()), `"report_format":12`},
+		"log":            {8, string(minimalReport(`"logs":[]`, `"logs":[{"level":"info","message":"m","source":"P","tags":[],"time":"2026-03-02T10:00:00Z","line":7}]`)), `"line":7`},
+		"format":         {8, string(minimalReport()), `"report_format":12`},
 	} {
 		key, _, _ := strings.Cut(c.member, ":")
 		for number, taken := range map[string]bool{

@@ -18,6 +18,7 @@ func (r *reader) name(label string) string {
 	return text
 }
 
+// nullName is like name, but also accepts null.
 func (r *reader) nullName(label string) sql.NullString {
 	if r.null() {
 		return sql.NullString{}
@@ -25,6 +26,7 @@ func (r *reader) nullName(label string) sql.NullString {
 	return sql.NullString{String: r.name(label), Valid: true}
 }
 
+// nullText reads a string or null.
 func (r *reader) nullText() sql.NullString {
 	if r.null() {
 		return sql.NullString{}
@@ -32,6 +34,7 @@ func (r *reader) nullText() sql.NullString {
 	return sql.NullString{String: r.string(), Valid: true}
 }
 
+// nullBool reads a boolean or null.
 func (r *reader) nullBool() sql.NullBool {
 	if r.null() {
 		return sql.NullBool{}
@@ -39,12 +42,13 @@ func (r *reader) nullBool() sql.NullBool {
 	return sql.NullBool{Bool: r.boolean(), Valid: true}
 }
 
+// instant reads a time and returns it in Unix milliseconds.
 func (r *reader) instant() int64 {
 	text := r.bytes()
 	if r.err != nil {
 		return 0
 	}
-	ms, ok := millis(text)
+	ms, ok := parseInstant(text)
 	if !ok {
 		r.fail("%q is not a time such as 2026-03-02T10:27:54.161+00:00", rest.Quote(string(text)))
 	}
@@ -62,7 +66,7 @@ func (r *reader) value() sql.NullString {
 	}
 	text, err := syntax.Canonical(raw)
 	if err != nil {
-		r.fail("a value cannot be kept: %w", err)
+		r.fail("a value cannot be stored: %w", err)
 	}
 	return sql.NullString{String: text, Valid: true}
 }
@@ -72,7 +76,7 @@ func (r *reader) integer32() int64 {
 	begin := r.text.Start()
 	n := r.integer()
 	if n < math.MinInt32 || n > math.MaxInt32 {
-		r.text.From(begin)
+		r.text.From(begin) // for the position in the error
 		r.fail("a whole number from %d to %d is expected", math.MinInt32, math.MaxInt32)
 	}
 	return n

@@ -29,7 +29,7 @@ const (
 	sweepMargin = 2
 )
 
-// Purged is the number of deleted rows of each kind, and of dropped partitions.
+// Purged contains the numbers of deleted rows of each kind, of nodes that have expired, and of dropped partitions.
 type Purged struct {
 	Events, Reports, Nodes, Expired, Resources, Changes, Environments int64
 	Partitions                                                        int
@@ -48,7 +48,7 @@ func (s *Service) Work() {
 	if s.ending {
 		return
 	}
-	s.begun.Do(func() {
+	s.workOnce.Do(func() {
 		runner := jobs.New(jobs.Options{
 			Jobs: []jobs.Job{
 				{Name: "purge", Every: purgePause, Run: s.purge},
@@ -56,10 +56,11 @@ func (s *Service) Work() {
 			},
 			Observe: s.o.Observe, Logger: func() *zap.Logger { return s.logger },
 		})
-		s.work.Go(func() { runner.Run(s.ctx) })
+		s.background.Go(func() { runner.Run(s.ctx) })
 	})
 }
 
+// purge is the background job that calls Purge. done is the number of deleted rows and dropped partitions.
 func (s *Service) purge(ctx context.Context) (done int, err error) {
 	defer s.checkLocks(ctx)
 	purged, err := s.Purge(ctx)
@@ -70,23 +71,24 @@ func (s *Service) purge(ctx context.Context) (done int, err error) {
 	return purged.rows(), err
 }
 
-// Purge deletes all rows that are older than the options allow, in small transactions.
+// Purge deletes all rows that are older than the options allow, in small transactions, and marks nodes as expired. It
+// returns what it has done even if there is an error.
 func (s *Service) Purge(ctx context.Context) (p Purged, err error) {
 	now := s.o.Now()
-	events, reports := now.Add(-s.o.EventTTL).UnixMilli(), now.Add(-s.o.ReportTTL).UnixMilli()
+	eventCutoff, reportCutoff := now.Add(-s.o.EventTTL).UnixMilli(), now.Add(-s.o.ReportTTL).UnixMilli()
 	if s.db.Dialect() == store.Postgres {
 		// Reports are deleted when their partition ends, because their events are then dropped with a partition, too.
-		reports = s.detailsSpans().floor(dayOf(reports)) * day.Milliseconds()
+		reportCutoff = s.detailsPartitioning().partitionStart(dayOf(reportCutoff)) * day.Milliseconds()
 	}
-	var eventsFrom int64 // no event is older than this day
-	var eventsErr error  // the reason if eventsFrom is not known
+	var eventsFrom int64 // first day that may have events; resources and changes used before it are not needed
+	var eventsErr error  // why eventsFrom is not known
 	steps := []func() error{
 		func() error { return s.Settle(ctx) }, // so that a node that has just reported does not expire
 		func() error { return s.expire(ctx, now, &p) },
-		func() error { eventsFrom, eventsErr = s.purgeEvents(ctx, events, &p); return eventsErr },
+		func() error { eventsFrom, eventsErr = s.purgeEvents(ctx, eventCutoff, &p); return eventsErr },
 		func() error { return s.purgeNodes(ctx, now, &p) },
-		func() error { return s.purgeOldReports(ctx, reports, &p) },
-		func() error { return s.purgeDetails(ctx, reports, &p) },
+		func() error { return s.purgeOldReports(ctx, reportCutoff, &p) },
+		func() error { return s.purgeDetails(ctx, reportCutoff, &p) },
 		func() error { return s.purgeEnvironments(ctx, &p) },
 		func() error {
 			if eventsErr != nil {
@@ -103,7 +105,7 @@ func (s *Service) Purge(ctx context.Context) (p Purged, err error) {
 	}
 	defer func() {
 		if p.Resources+p.Changes > 0 {
-			s.swept.Store(true)
+			s.cachesStale.Store(true)
 		}
 	}()
 	// A failing step does not stop the others. It can fail, for instance, because a long export holds a partition.
@@ -129,7 +131,7 @@ func (s *Service) delete(ctx context.Context, total *int64, statement string, ar
 	return nil
 }
 
-// expire marks nodes without reports for NodeTTL as expired.
+// expire marks nodes that have not reported for NodeTTL as expired.
 func (s *Service) expire(ctx context.Context, now time.Time, p *Purged) error {
 	if s.o.NodeTTL <= 0 {
 		return nil
@@ -144,15 +146,17 @@ func (s *Service) purgeNodes(ctx context.Context, now time.Time, p *Purged) erro
 		return nil
 	}
 	cutoff := now.Add(-s.o.NodePurgeTTL).UnixMilli()
-	const gone = `SELECT id FROM run_nodes WHERE deactivated_at < ? OR expired_at < ?`
-	if err := s.deleteReports(ctx, p, `SELECT id FROM run_reports WHERE node IN (`+gone+`) ORDER BY id LIMIT ?`, cutoff,
+	const inactiveNodes = `SELECT id FROM run_nodes WHERE deactivated_at < ? OR expired_at < ?`
+	if err := s.deleteReports(ctx, p, `SELECT id FROM run_reports WHERE node IN (`+inactiveNodes+`) ORDER BY id LIMIT ?`, cutoff,
 		cutoff); err != nil {
 		return err
 	}
-	return s.delete(ctx, &p.Nodes, `DELETE FROM run_nodes WHERE id IN (`+gone+` LIMIT ?)
+	return s.delete(ctx, &p.Nodes, `DELETE FROM run_nodes WHERE id IN (`+inactiveNodes+` LIMIT ?)
 		AND NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.node = run_nodes.id)`, cutoff, cutoff)
 }
 
+// purgeOldReports deletes the reports before cutoff, in Unix milliseconds, with their events. Nodes then no longer
+// refer to a deleted report as their latest one.
 func (s *Service) purgeOldReports(ctx context.Context, cutoff int64, p *Purged) error {
 	if err := s.deleteReports(ctx, p, `SELECT id FROM run_reports WHERE producer_timestamp < ? ORDER BY producer_timestamp, id LIMIT ?`, cutoff); err != nil {
 		return err
@@ -162,8 +166,8 @@ func (s *Service) purgeOldReports(ctx context.Context, cutoff int64, p *Purged) 
 		WHERE latest_timestamp < ? AND latest_report IS NOT NULL AND NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.id = run_nodes.latest_report) LIMIT ?)`, cutoff)
 }
 
-// deleteReports deletes the reports whose IDs the query selection returns, in batches. It deletes their events first:
-// every event has a report, so readers need not check this. The last parameter of the query is the limit.
+// deleteReports deletes the reports whose IDs the query selection returns, in batches. It deletes their events first,
+// so that every event has a report at any time. args are the parameters of the query, without the last one, the limit.
 func (s *Service) deleteReports(ctx context.Context, p *Purged, selection string, args ...any) error {
 	args = append(args, purgeReports)
 	eventArgs := append(slices.Clone(args), purgeRows)
@@ -172,7 +176,7 @@ func (s *Service) deleteReports(ctx context.Context, p *Purged, selection string
 		err := s.db.Write(ctx, func(c store.Conn) (err error) {
 			reports = 0
 			events, err = deleteEvents(c, `DELETE FROM run_events WHERE (at, report, seq) IN (SELECT at, report, seq FROM run_events WHERE report IN (`+selection+`) LIMIT ?)`, eventArgs...)
-			if err != nil || events == purgeRows { // other writers proceed in between
+			if err != nil || events == purgeRows { // continue in another transaction, so that other writers can proceed
 				return err
 			}
 			reports, err = c.Exec(`DELETE FROM run_reports WHERE id IN (`+selection+`)`, args...)
@@ -189,8 +193,8 @@ func (s *Service) deleteReports(ctx context.Context, p *Purged, selection string
 	}
 }
 
-// purgeEvents deletes the events before cutoff, in chronological order or as whole partitions. No events are left
-// before the returned day.
+// purgeEvents deletes the events before cutoff, in Unix milliseconds, in chronological order or as whole partitions. No
+// events are left before the day from.
 func (s *Service) purgeEvents(ctx context.Context, cutoff int64, p *Purged) (from int64, err error) {
 	if s.db.Dialect() == store.Postgres {
 		return s.dropPartitions(ctx, "run_events", dayOf(cutoff), &p.Partitions)
@@ -203,7 +207,9 @@ func (s *Service) purgeEvents(ctx context.Context, cutoff int64, p *Purged) (fro
 	if err != nil {
 		return 0, fmt.Errorf("deleting events: %w", err)
 	}
-	var counts int64 // old events may have come in since then; the next purge takes them first
+	// Old events may have been stored in the meantime. Then their counts remain until the next purge deletes the
+	// events.
+	var counts int64
 	const old = ` WHERE hour < ? AND NOT EXISTS (SELECT 1 FROM run_events WHERE at < ?) LIMIT ?)`
 	for _, statement := range []string{
 		`DELETE FROM run_event_counts WHERE (hour, status, part) IN (SELECT hour, status, part FROM run_event_counts` + old,
@@ -234,8 +240,8 @@ func (s *Service) purgeEnvironments(ctx context.Context, p *Purged) error {
 	const unused = `NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.environment = run_environments.id)`
 	var n int64
 	err := s.db.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
-		ids, err := numbers(c, `SELECT id FROM run_environments WHERE `+unused+` ORDER BY id LIMIT ?`+c.LockKeys(), purgeRows)
 		n = 0
+		ids, err := numbers(c, `SELECT id FROM run_environments WHERE `+unused+` ORDER BY id LIMIT ?`+c.LockKeys(), purgeRows)
 		for _, id := range ids {
 			deleted, err := c.Exec(`DELETE FROM run_environments WHERE id = ? AND `+unused, id)
 			if err != nil {
@@ -262,7 +268,8 @@ const purgeLock = 0x00746f6c6c6f6c64
 
 // dropPartitions drops the partitions of a table that end on or before the day cutoff, and adds their number to
 // *dropped. It returns the first day of the remaining partitions, or cutoff if that is earlier. Only one process drops
-// partitions at a time; a separate connection holds the lock.
+// partitions at a time; a separate connection holds the lock. If another process has the lock, dropPartitions drops
+// nothing.
 func (s *Service) dropPartitions(
 	ctx context.Context, table string, cutoff int64, dropped *int,
 ) (from int64, err error) {
@@ -306,7 +313,7 @@ func (s *Service) dropPartitions(
 }
 
 // deleteCounts deletes the stored counts of all days before *from. First it lowers *from to the first day of the
-// remaining partitions. A lock keeps others, such as an import, from creating a partition in the meantime.
+// remaining partitions. A lock keeps other processes, such as an import, from creating a partition in the meantime.
 func deleteCounts(c store.Conn, conn *sql.Conn, from *int64) error {
 	tx, err := conn.BeginTx(c.Context(), nil)
 	if err != nil {

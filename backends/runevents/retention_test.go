@@ -11,20 +11,20 @@ import (
 // TestPurge checks that what is too old is deleted, that everything else stays, and that no reference dangles.
 func TestPurge(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p testDatabase) {
 		clock := now
 		s := p.start(t, func(o *Options) {
 			o.Now = func() time.Time { return clock }
 			o.EventTTL, o.ReportTTL, o.NodePurgeTTL = 100*day, 100*day, 50*day
 		})
-		s.load(t)
+		s.storeRealReports(t)
 		if purged, err := s.Purge(t.Context()); err != nil || purged != (Purged{}) {
 			t.Fatalf("young ones: %+v, %v", purged, err)
 		}
 		cutoff := time.Date(2026, 3, 12, 0, 0, 0, 0, time.UTC) // a partition of a week begins
-		reports := s.number(t, "SELECT count(*) FROM run_reports WHERE producer_timestamp >= ?", cutoff.UnixMilli())
-		events := s.number(t, "SELECT count(*) FROM run_events WHERE at >= ?", cutoff.UnixMilli())
-		old := s.number(t, "SELECT count(*) FROM run_events") - events
+		reports := s.queryInt(t, "SELECT count(*) FROM run_reports WHERE producer_timestamp >= ?", cutoff.UnixMilli())
+		events := s.queryInt(t, "SELECT count(*) FROM run_events WHERE at >= ?", cutoff.UnixMilli())
+		old := s.queryInt(t, "SELECT count(*) FROM run_events") - events
 		if reports == 0 || old == 0 {
 			t.Fatal("the set does not cross the bound")
 		}
@@ -36,28 +36,28 @@ func TestPurge(t *testing.T) {
 		if purged.Events != old && purged.Partitions == 0 {
 			t.Errorf("purged %+v, there were %d old events", purged, old)
 		}
-		if n := s.number(t, "SELECT count(*) FROM run_reports"); n != reports {
+		if n := s.queryInt(t, "SELECT count(*) FROM run_reports"); n != reports {
 			t.Errorf("%d reports are left, want %d", n, reports)
 		}
-		if n := s.number(t, "SELECT count(*) FROM run_events"); n != events {
+		if n := s.queryInt(t, "SELECT count(*) FROM run_events"); n != events {
 			t.Errorf("%d events are left, want %d", n, events)
 		}
-		s.whole(t)
-		if n := s.number(t, "SELECT count(*) FROM run_nodes WHERE latest_report IS NOT NULL AND latest_report NOT IN (SELECT id FROM run_reports)"); n != 0 {
+		s.checkIntegrity(t)
+		if n := s.queryInt(t, "SELECT count(*) FROM run_nodes WHERE latest_report IS NOT NULL AND latest_report NOT IN (SELECT id FROM run_reports)"); n != 0 {
 			t.Errorf("%d nodes have a latest report that is gone", n)
 		}
-		if n := s.number(t, `SELECT count(*) FROM run_events e JOIN run_resources r ON r.id = e.resource JOIN run_changes c ON c.id = e.change`); n != events {
+		if n := s.queryInt(t, `SELECT count(*) FROM run_events e JOIN run_resources r ON r.id = e.resource JOIN run_changes c ON c.id = e.change`); n != events {
 			t.Errorf("%d of %d events have their texts", n, events)
 		}
-		if n := s.number(t, "SELECT count(*) FROM run_resources WHERE used_day < ?", dayOf(cutoff.UnixMilli())-sweepMargin); n != 0 || purged.Resources == 0 || purged.Changes == 0 {
+		if n := s.queryInt(t, "SELECT count(*) FROM run_resources WHERE used_day < ?", dayOf(cutoff.UnixMilli())-sweepMargin); n != 0 || purged.Resources == 0 || purged.Changes == 0 {
 			t.Errorf("%d resources that nothing names; purged %+v", n, purged)
 		}
 
 		// Resources that were swept come back with those who name them.
 		clock = now
-		s.load(t)
-		all := s.number(t, "SELECT count(*) FROM run_events")
-		if n := s.number(t, `SELECT count(*) FROM run_events e JOIN run_reports r ON r.id = e.report JOIN run_resources s ON s.id = e.resource
+		s.storeRealReports(t)
+		all := s.queryInt(t, "SELECT count(*) FROM run_events")
+		if n := s.queryInt(t, `SELECT count(*) FROM run_events e JOIN run_reports r ON r.id = e.report JOIN run_resources s ON s.id = e.resource
 			JOIN run_changes c ON c.id = e.change`); n != old+events {
 			t.Errorf("%d of %d events have their texts again, want %d", n, all, old+events)
 		}
@@ -74,23 +74,23 @@ func TestPurge(t *testing.T) {
 		if purged, err := s.Purge(t.Context()); err != nil || purged.Nodes != 1 || purged.Reports != 3 || purged.Events == 0 {
 			t.Errorf("%+v %v", purged, err)
 		}
-		s.whole(t)
+		s.checkIntegrity(t)
 	})
 }
 
-// whole checks that events have their reports and are counted.
-func (s *Service) whole(tb testing.TB) {
+// checkIntegrity checks that all events have their report, and that the stored counts are those of the events.
+func (s *Service) checkIntegrity(tb testing.TB) {
 	tb.Helper()
-	if n := s.number(tb, "SELECT count(*) FROM run_events e WHERE NOT EXISTS (SELECT 1 FROM run_reports r WHERE r.id = e.report)"); n != 0 {
+	if n := s.queryInt(tb, "SELECT count(*) FROM run_events e WHERE NOT EXISTS (SELECT 1 FROM run_reports r WHERE r.id = e.report)"); n != 0 {
 		tb.Errorf("%d events have no report", n)
 	}
-	if n := s.number(tb, `SELECT count(*) FROM
+	if n := s.queryInt(tb, `SELECT count(*) FROM
 		(SELECT hour, status, sum(events) AS n FROM run_event_counts GROUP BY hour, status) c FULL JOIN
 		(SELECT (at - (at % 3600000 + 3600000) % 3600000) / 3600000 AS hour, status, count(*) AS n FROM run_events GROUP BY 1, 2) e
 		ON e.hour = c.hour AND e.status = c.status WHERE coalesce(c.n, 0) <> coalesce(e.n, 0)`); n != 0 {
 		tb.Errorf("%d counts are wrong", n)
 	}
-	if n := s.number(tb, `SELECT count(*) FROM run_node_counts c FULL JOIN
+	if n := s.queryInt(tb, `SELECT count(*) FROM run_node_counts c FULL JOIN
 		(SELECT (at - (at % 3600000 + 3600000) % 3600000) / 3600000 AS hour, node, status, count(*) AS n FROM run_events GROUP BY 1, 2, 3) e
 		ON e.hour = c.hour AND e.node = c.node AND e.status = c.status WHERE coalesce(c.events, 0) <> coalesce(e.n, 0)`); n != 0 {
 		tb.Errorf("%d counts of nodes are wrong", n)
@@ -100,49 +100,49 @@ func (s *Service) whole(tb testing.TB) {
 // TestPurgeReports checks reports that are deleted before their events, which takes many transactions.
 func TestPurgeReports(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p testDatabase) {
 		clock := now
 		s := p.start(t, func(o *Options) {
 			o.Now = func() time.Time { return clock }
 			o.EventTTL, o.ReportTTL, o.NodePurgeTTL = 1000*day, 100*day, 1000*day
 		})
-		s.load(t)
+		s.storeRealReports(t)
 		for n := range 2*purgeReports + 1 {
 			end := fmt.Sprintf("2026-03-02T11:00:00.%03d", n%1000)
-			if _, err := s.Process(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: least("2026-03-02T10:00:10.000", end)}); err != nil {
+			if _, err := s.Process(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: minimalReport("2026-03-02T10:00:10.000", end)}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		cutoff := time.Date(2026, 3, 10, 6, 0, 0, 0, time.UTC)
 		kept := cutoff
 		if p.dialect == store.Postgres {
-			kept = time.UnixMilli(s.detailsSpans().floor(dayOf(cutoff.UnixMilli())) * day.Milliseconds())
+			kept = time.UnixMilli(s.detailsPartitioning().partitionStart(dayOf(cutoff.UnixMilli())) * day.Milliseconds())
 		}
-		reports := s.number(t, "SELECT count(*) FROM run_reports WHERE producer_timestamp >= ?", kept.UnixMilli())
-		events := s.number(t, "SELECT count(*) FROM run_events e JOIN run_reports r ON r.id = e.report WHERE r.producer_timestamp >= ?", kept.UnixMilli())
-		all := s.number(t, "SELECT count(*) FROM run_events")
+		reports := s.queryInt(t, "SELECT count(*) FROM run_reports WHERE producer_timestamp >= ?", kept.UnixMilli())
+		events := s.queryInt(t, "SELECT count(*) FROM run_events e JOIN run_reports r ON r.id = e.report WHERE r.producer_timestamp >= ?", kept.UnixMilli())
+		all := s.queryInt(t, "SELECT count(*) FROM run_events")
 		clock = cutoff.Add(100 * day)
 		purged, err := s.Purge(t.Context())
 		if err != nil || purged.Reports < 2*purgeReports || purged.Events != all-events {
 			t.Errorf("purged %+v, want %d events, %v", purged, all-events, err)
 		}
-		if n := s.number(t, "SELECT count(*) FROM run_reports"); n != reports {
+		if n := s.queryInt(t, "SELECT count(*) FROM run_reports"); n != reports {
 			t.Errorf("%d reports are left, want %d", n, reports)
 		}
-		if n := s.number(t, "SELECT count(*) FROM run_events"); n != events {
+		if n := s.queryInt(t, "SELECT count(*) FROM run_events"); n != events {
 			t.Errorf("%d events are left, want %d", n, events)
 		}
-		s.whole(t)
+		s.checkIntegrity(t)
 	})
 }
 
 // TestExpire checks that nodes without reports become inactive until they report again.
 func TestExpire(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p testDatabase) {
 		clock := now
 		s := p.start(t, func(o *Options) { o.Now, o.NodeTTL = func() time.Time { return clock }, 3*day })
-		if _, err := s.Process(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: least()}); err != nil {
+		if _, err := s.Process(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: minimalReport()}); err != nil {
 			t.Fatal(err)
 		}
 		clock = time.Date(2026, 3, 5, 12, 0, 0, 0, time.UTC)
@@ -152,10 +152,10 @@ func TestExpire(t *testing.T) {
 		if purged, err := s.Purge(t.Context()); err != nil || purged.Expired != 0 {
 			t.Fatalf("again: %+v %v", purged, err)
 		}
-		if _, err := s.Process(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: least("2026-03-02T10:00:10", "2026-03-06T10:00:10")}); err != nil {
+		if _, err := s.Process(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: minimalReport("2026-03-02T10:00:10", "2026-03-06T10:00:10")}); err != nil {
 			t.Fatal(err)
 		}
-		if n := s.number(t, "SELECT count(*) FROM run_nodes WHERE expired_at IS NULL"); n != 1 {
+		if n := s.queryInt(t, "SELECT count(*) FROM run_nodes WHERE expired_at IS NULL"); n != 1 {
 			t.Error("the node is not active again")
 		}
 	})
@@ -164,11 +164,11 @@ func TestExpire(t *testing.T) {
 // TestOldEvents checks that events older than the retention are left out, and that the report is stored.
 func TestOldEvents(t *testing.T) {
 	t.Parallel()
-	s := place{location: t.TempDir() + "/test.db"}.start(t, func(o *Options) { o.EventTTL = day })
-	if _, err := s.Process(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: least()}); err != nil {
+	s := testDatabase{location: t.TempDir() + "/test.db"}.start(t, func(o *Options) { o.EventTTL = day })
+	if _, err := s.Process(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: minimalReport()}); err != nil {
 		t.Fatal(err)
 	}
-	if n, m := s.number(t, "SELECT count(*) FROM run_events"), s.number(t, "SELECT count(*) FROM run_reports"); n != 0 || m != 1 {
+	if n, m := s.queryInt(t, "SELECT count(*) FROM run_events"), s.queryInt(t, "SELECT count(*) FROM run_reports"); n != 0 || m != 1 {
 		t.Errorf("%d events, %d reports", n, m)
 	}
 }

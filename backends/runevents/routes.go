@@ -28,8 +28,8 @@ type Route struct {
 	// Path is a pattern for http.ServeMux, relative to the prefix.
 	Path  string
 	Right Right
-	// Beside means that the reference implementation serves the path beside "/pdb", not below it. If the prefix ends
-	// with "/pdb", the route is served both below and beside the prefix.
+	// Beside means that the reference implementation serves the path beside "/pdb", not below it: /metrics/v2/list
+	// instead of /pdb/metrics/v2/list. If the prefix ends with "/pdb", the route is served at both paths.
 	Beside bool
 	// Cost is the cost of a request in a client's budget.
 	Cost int64
@@ -40,9 +40,9 @@ type Route struct {
 	serve func(e *Endpoint, w http.ResponseWriter, r *http.Request)
 	// summary and description are for the OpenAPI document. The document does not contain routes without a summary.
 	summary, description string
-	// answer is the name of the answer's schema. also lists the statuses that have this answer in addition to 200.
-	answer string
-	also   []int
+	// answer is the name of the answer's schema. alsoStatuses lists the statuses that have this answer, besides 200.
+	answer       string
+	alsoStatuses []int
 }
 
 // Routes returns the routes table.
@@ -50,11 +50,12 @@ func Routes() []Route {
 	return slices.Concat(ownRoutes(), absentRoutes())
 }
 
+// ownRoutes returns the routes for entities that are stored, and for the service itself.
 func ownRoutes() []Route {
 	return []Route{
 		{
 			Methods: postMethods, Path: "/cmd/v1", Right: Submit, Cost: 1, serve: (*Endpoint).submit, answer: "Acknowledgement",
-			summary: "Submit a command", description: "The answer follows the commit. A report that is there already changes nothing.",
+			summary: "Submit a command", description: "The answer is sent after the commit. A report that is already stored is ignored.",
 		},
 		{
 			Methods: queryMethods, Path: "/query/v4", Right: Read, Cost: 10, serve: (*Endpoint).ask, answer: "AnyRows",
@@ -119,11 +120,11 @@ func ownRoutes() []Route {
 		},
 		{
 			Methods: queryMethods, Path: "/query/v4/producers/{producer}", Right: Read, Cost: 1, Entity: "producer",
-			serve: (*Endpoint).ask, answer: "Producer", summary: "Show such a server",
+			serve: (*Endpoint).ask, answer: "Producer", summary: "Show a server that reports came from",
 		},
 		{
 			Methods: queryMethods, Path: "/query/v4/producers/{producer}/reports", Right: Read, Cost: 5, Entity: "reports",
-			serve: (*Endpoint).ask, answer: "Reports", summary: "Query the reports of such a server",
+			serve: (*Endpoint).ask, answer: "Reports", summary: "Query the reports that came from a server",
 		},
 		{
 			Methods: getMethods, Path: "/meta/v1/server-time", Right: Read, serve: (*Endpoint).time, answer: "ServerTime",
@@ -135,25 +136,25 @@ func ownRoutes() []Route {
 		},
 		{
 			Methods: getMethods, Path: "/metrics/v2/list", Right: Read, Beside: true, Cost: 1, Entity: "mbeans",
-			serve: (*Endpoint).ask, answer: "Beans", summary: "List the beans there are",
+			serve: (*Endpoint).ask, answer: "Beans", summary: "List the beans",
 		},
 		{
 			Methods: getMethods, Path: "/metrics/v2/read/{mbean...}", Right: Read, Beside: true, Cost: 1, Entity: "mbean",
 			serve: (*Endpoint).ask, answer: "Bean",
-			summary: "Show the value of a bean", description: "How many nodes and resources there are, as Jolokia tells it.",
+			summary: "Show the value of a bean", description: "The number of nodes or resources, in the format of Jolokia.",
 		},
 		{
 			Methods: getMethods, Path: StatusPath, Right: Public, Beside: true, serve: (*Endpoint).status,
-			summary: "Tell whether the service works",
+			summary: "Show whether the service works",
 		},
 		{
 			Methods: getMethods, Path: "/status/v1/services", Right: Read, Beside: true, serve: (*Endpoint).services,
-			answer: "Services", also: statusAlso, summary: "Tell how the service fares", description: statusDescription,
+			answer: "Services", alsoStatuses: statusAlso, summary: "Show the status of all services", description: statusDescription,
 		},
 		{
 			Methods: getMethods, Path: "/status/v1/services/puppetdb-status", Right: Read, Beside: true,
-			serve: (*Endpoint).services, answer: "ServiceStatus", also: statusAlso,
-			summary: "Tell how the service fares in short", description: statusDescription,
+			serve: (*Endpoint).services, answer: "ServiceStatus", alsoStatuses: statusAlso,
+			summary: "Show the status of this service", description: statusDescription,
 		},
 		{
 			Methods: getMethods, Path: "/openapi.json", Right: Public, serve: (*Endpoint).document, answer: "Document",
@@ -171,12 +172,13 @@ func absentRoutes() []Route {
 	facts := []string{"", "/{name}", "/{name}/{value...}"}
 	resources := []string{"", "/{type}", "/{type}/{title...}"}
 	var list []Route
-	add := func(entity, summary, path string, rest ...string) {
-		for _, r := range rest {
+	// add adds a route for each suffix of the path.
+	add := func(entity, summary, path string, suffixes ...string) {
+		for _, suffix := range suffixes {
 			list = append(list, Route{
-				Methods: queryMethods, Path: "/query/v4" + path + r, Right: Read, Cost: 1, Entity: entity, serve: (*Endpoint).ask,
-				answer:  "AnyRows",
-				summary: summary, description: "None are kept.",
+				Methods: queryMethods, Path: "/query/v4" + path + suffix, Right: Read, Cost: 1, Entity: entity,
+				serve: (*Endpoint).ask, answer: "AnyRows",
+				summary: summary, description: "This service does not store them, so the list is empty.",
 			})
 		}
 	}
@@ -202,12 +204,12 @@ func absentRoutes() []Route {
 		Route{
 			Methods: queryMethods, Path: "/query/v4/fact-names", Right: Read, Cost: 1, Entity: "fact-names",
 			serve: (*Endpoint).ask, answer: "Names",
-			summary: "List the names of facts", description: "None are kept.",
+			summary: "List the names of facts", description: "This service does not store facts, so the list is empty.",
 		},
 		Route{
 			Methods: queryMethods, Path: "/query/v4/catalogs/{node}", Right: Read, Cost: 1, Entity: "catalog",
 			serve: (*Endpoint).ask, answer: "Catalog",
-			summary: "Show the catalog of a node", description: "None are kept: it is empty.",
+			summary: "Show the catalog of a node", description: "This service does not store catalogs, so the catalog is empty.",
 		})
 }
 
@@ -230,6 +232,7 @@ type Endpoint struct {
 	service *Service
 }
 
+// addRoutes fills s.paths with the routes below all prefixes.
 func (s *Service) addRoutes() {
 	for _, prefix := range s.prefixes() {
 		m := &mount{prefix, rest.Publish(func() ([]byte, error) { return openAPI(prefix) })}
@@ -243,6 +246,7 @@ func (s *Service) addRoutes() {
 	}
 }
 
+// prefixes returns the prefix and its aliases.
 func (s *Service) prefixes() []string { return append([]string{s.o.Prefix}, s.o.Aliases...) }
 
 // Find returns the endpoint for a request. If there is no endpoint, e is nil, and ours reports whether the path is at
@@ -252,7 +256,8 @@ func (s *Service) Find(r *http.Request) (e *Endpoint, ours bool) {
 		return e, true
 	}
 	for _, prefix := range s.prefixes() {
-		if rest, below := strings.CutPrefix(r.URL.Path, prefix); below && (rest == "" || rest[0] == '/') {
+		suffix, ok := strings.CutPrefix(r.URL.Path, prefix)
+		if ok && (suffix == "" || suffix[0] == '/') {
 			return nil, true
 		}
 	}
@@ -293,10 +298,12 @@ func (e *Endpoint) ask(w http.ResponseWriter, r *http.Request) {
 // apiVersion is the version of the reference implementation whose interface is served.
 const apiVersion = "7.12.0"
 
+// version answers with apiVersion.
 func (*Endpoint) version(w http.ResponseWriter, _ *http.Request) {
 	write(w, http.StatusOK, `{"version":%q}`, apiVersion)
 }
 
+// time answers with the time of the server.
 func (e *Endpoint) time(w http.ResponseWriter, _ *http.Request) {
 	write(w, http.StatusOK, `{"server_time":%q}`, syntax.AppendTime(nil, e.service.o.Now().UnixMilli()))
 }
@@ -310,6 +317,7 @@ func (*Service) Unready(w http.ResponseWriter) {
 	plain(w, http.StatusServiceUnavailable, "error")
 }
 
+// status answers whether the service works, for StatusPath.
 func (e *Endpoint) status(w http.ResponseWriter, _ *http.Request) {
 	if e.service.Ready() != nil {
 		e.service.Unready(w)
@@ -320,10 +328,10 @@ func (e *Endpoint) status(w http.ResponseWriter, _ *http.Request) {
 
 var statusAlso = []int{http.StatusServiceUnavailable}
 
-const statusDescription = "While commands cannot be stored the status is 503, and the state error."
+const statusDescription = "While commands cannot be stored, the HTTP status is 503 and the state is \"error\"."
 
 // services answers with the status of the service in the format of the reference implementation. The request is for the
-// status of all services, or of the single service that exists here.
+// status of all services, or of this service, which is the only one.
 func (e *Endpoint) services(w http.ResponseWriter, _ *http.Request) {
 	state, status := "running", http.StatusOK
 	if e.service.Ready() != nil {

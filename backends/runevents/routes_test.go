@@ -14,7 +14,7 @@ import (
 // TestFind checks the routes below each prefix with their rights, and paths that are not routes.
 func TestFind(t *testing.T) {
 	t.Parallel()
-	s := place{location: t.TempDir() + "/test.db"}.start(t, func(o *Options) { o.Aliases = []string{"/pdb", "/a/b"} })
+	s := testDatabase{location: t.TempDir() + "/test.db"}.start(t, func(o *Options) { o.Aliases = []string{"/pdb", "/a/b"} })
 	for _, prefix := range []string{"/store", "/pdb", "/a/b"} {
 		for path, want := range map[string]Right{
 			"": Public, "/": Public, "/dashboard/app.js": Public, "/openapi.json": Public, "/status/v1/simple": Public,
@@ -51,8 +51,8 @@ func TestFind(t *testing.T) {
 // TestLinks checks that links in answers have the prefix of the request.
 func TestLinks(t *testing.T) {
 	t.Parallel()
-	s := place{location: t.TempDir() + "/test.db"}.start(t, func(o *Options) { o.Aliases = []string{"/pdb"} })
-	if w := s.post(strings.Replace(leastURL, "/store", "/pdb", 1), least()); w.Code != http.StatusOK {
+	s := testDatabase{location: t.TempDir() + "/test.db"}.start(t, func(o *Options) { o.Aliases = []string{"/pdb"} })
+	if w := s.post(strings.Replace(leastURL, "/store", "/pdb", 1), minimalReport()); w.Code != http.StatusOK {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
 	for _, prefix := range []string{"/store", "/pdb"} {
@@ -74,8 +74,8 @@ func TestLinks(t *testing.T) {
 // objects.
 func TestAbsentRoutes(t *testing.T) {
 	t.Parallel()
-	s := place{location: t.TempDir() + "/test.db"}.start(t, func(o *Options) { o.Aliases = []string{"/pdb"} })
-	sent := strings.Replace(string(least()), `"producer":null`, `"producer":"puppet.example.com"`, 1)
+	s := testDatabase{location: t.TempDir() + "/test.db"}.start(t, func(o *Options) { o.Aliases = []string{"/pdb"} })
+	sent := strings.Replace(string(minimalReport()), `"producer":null`, `"producer":"puppet.example.com"`, 1)
 	if w := s.post(leastURL, []byte(sent)); w.Code != http.StatusOK {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
@@ -138,7 +138,7 @@ func TestAbsentRoutes(t *testing.T) {
 // use.
 func TestBeans(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p testDatabase) {
 		s := p.start(t, func(o *Options) { o.Aliases = []string{"/pdb"} })
 		ask := func(path string) string {
 			t.Helper()
@@ -162,7 +162,7 @@ func TestBeans(t *testing.T) {
 		of("avg-resources-per-node", "0")
 		counted := func(node, at, metrics string) {
 			t.Helper()
-			if w := s.post(leastURL, least("a.example.com", node, "2026-03-02T10:00:10.000", at, `"metrics":[]`, `"metrics":[`+metrics+`]`)); w.Code != http.StatusOK {
+			if w := s.post(leastURL, minimalReport("a.example.com", node, "2026-03-02T10:00:10.000", at, `"metrics":[]`, `"metrics":[`+metrics+`]`)); w.Code != http.StatusOK {
 				t.Fatalf("%s: %d %s", node, w.Code, w.Body)
 			}
 		}
@@ -191,7 +191,7 @@ func TestBeans(t *testing.T) {
 				t.Errorf("%s: %s, want %s", path, got, want)
 			}
 		}
-		s.failing.Store(now.UnixNano())
+		s.failedAt.Store(now.UnixNano())
 		text, err := openAPI("/")
 		if err != nil {
 			t.Fatal(err)
@@ -213,15 +213,15 @@ func TestBeans(t *testing.T) {
 func TestExchange(t *testing.T) {
 	t.Parallel()
 	var reports, events int
-	s := place{location: t.TempDir() + "/test.db"}.start(t, func(o *Options) {
+	s := testDatabase{location: t.TempDir() + "/test.db"}.start(t, func(o *Options) {
 		o.Stored = func(r, e int) { reports, events = reports+r, events+e }
 	})
 	for _, c := range []struct {
 		url, body string
 		want      Exchange
 	}{
-		{leastURL, string(least()), Exchange{storeReport, "a.example.com", outcomeStored}},
-		{leastURL, string(least()), Exchange{storeReport, "a.example.com", outcomeStored}},
+		{leastURL, string(minimalReport()), Exchange{storeReport, "a.example.com", outcomeStored}},
+		{leastURL, string(minimalReport()), Exchange{storeReport, "a.example.com", outcomeStored}},
 		{leastURL, "{}", Exchange{storeReport, "a.example.com", outcomeRejected}},
 		{leastURL + "&x=1", "{}", Exchange{Outcome: outcomeRefused}},
 		{leastURL + "&secondsToWaitForCompletion=60", "{}", Exchange{storeReport, "a.example.com", outcomeRejected}},
@@ -236,9 +236,9 @@ func TestExchange(t *testing.T) {
 	}
 	s.Close()
 	if reports != 1 || events != 1 {
-		t.Errorf("%d reports and %d events are told of", reports, events)
+		t.Errorf("Stored was called with %d reports and %d events", reports, events)
 	}
-	r := httptest.NewRequest(http.MethodPost, leastURL, strings.NewReader(string(least())))
+	r := httptest.NewRequest(http.MethodPost, leastURL, strings.NewReader(string(minimalReport())))
 	r.Header.Set("Content-Type", "application/json")
 	var became Exchange
 	w := httptest.NewRecorder()

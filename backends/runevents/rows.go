@@ -15,8 +15,8 @@ const statementRows = 64
 
 // The statements that write one or more rows; see manyRows.
 var (
-	// INSERT OR IGNORE spares SQLite the statement journal, which is only needed to undo a violation. There are no
-	// violations.
+	// With INSERT OR IGNORE, SQLite does not write a statement journal. The journal would only be needed to undo the
+	// violation of a constraint, and there are no violations.
 	eventColumns = " INTO run_events (at, report, seq, node, resource, change, status, corrective_change) VALUES "
 	insertEvents = map[store.Dialect][]string{
 		store.SQLite:   manyRows("INSERT OR IGNORE"+eventColumns, 8, ""),
@@ -38,36 +38,36 @@ var (
 	}
 )
 
-// chunkRows returns the number of rows, out of n, that the next statement writes. On SQLite it is a power of two,
-// because a connection keeps few prepared statements, and preparing a statement takes longer than executing it. On
-// PostgreSQL, round trips take longer.
-func chunkRows(d store.Dialect, n int) int {
+// rowsPerStatement returns the number of rows, out of n > 0, that the next statement writes. On SQLite it is a power of
+// two, because a connection keeps few prepared statements, and preparing a statement takes longer than executing it. On
+// PostgreSQL, round trips take longer, so each statement writes as many rows as possible.
+func rowsPerStatement(d store.Dialect, n int) int {
 	if d == store.SQLite {
-		return fewRows(n)
+		return powerOfTwoRows(n)
 	}
 	return min(n, statementRows)
 }
 
-// fewRows returns the greatest power of two that is at most n and at most statementRows. It is used for statements that
-// are sent together, on both engines, because both keep only few prepared statements.
-func fewRows(n int) int { return 1 << (bits.Len(uint(min(n, statementRows))) - 1) }
+// powerOfTwoRows returns the greatest power of two that is at most n > 0 and at most statementRows. It is used for
+// statements that are sent together, on both engines, because both keep only few prepared statements.
+func powerOfTwoRows(n int) int { return 1 << (bits.Len(uint(min(n, statementRows))) - 1) }
 
 // returning executes statements that write rows, and calls scan for each row that they return. statements[n] writes n
-// rows, each with the given number of columns.
+// rows, each with the given number of columns. args contains the values of all rows.
 func (b *batch) returning(statements []string, columns int, args []any, scan func(r store.Row) error) error {
 	var q store.Questions
 	for len(args) > 0 {
-		n := fewRows(len(args) / columns)
+		n := powerOfTwoRows(len(args) / columns)
 		q.All(scan, statements[n], args[:n*columns]...)
 		args = args[n*columns:]
 	}
 	return b.Ask(&q)
 }
 
-// later queues statements that write rows and whose results are not needed. See returning for the parameters.
-func (b *batch) later(statements []string, columns int, args []any) error {
+// laterRows queues statements that write rows and whose results are not needed. See returning for the parameters.
+func (b *batch) laterRows(statements []string, columns int, args []any) error {
 	for len(args) > 0 {
-		n := fewRows(len(args) / columns)
+		n := powerOfTwoRows(len(args) / columns)
 		if err := b.Later(statements[n], args[:n*columns]...); err != nil {
 			return err
 		}
@@ -76,7 +76,8 @@ func (b *batch) later(statements []string, columns int, args []any) error {
 	return nil
 }
 
-// manyRows returns a slice in which the statement at index n writes n rows.
+// manyRows returns a slice in which the statement at index n, from 1 to statementRows, writes n rows with the given
+// number of columns. prefix and suffix are the parts of the statement before and after the rows.
 func manyRows(prefix string, columns int, suffix string) []string {
 	row := "(" + strings.Repeat("?, ", columns-1) + "?)"
 	texts := make([]string, statementRows+1)
@@ -86,21 +87,22 @@ func manyRows(prefix string, columns int, suffix string) []string {
 	return texts
 }
 
-// pendingRow is a row to which events of a batch refer. day is the day of its use.
+// pendingRow is a resource or change to which events of a batch refer. day is the day of the latest of these events.
 type pendingRow[T any] struct {
 	digest digest
 	day    int64
 	row    *T
 }
 
-// pendingRows collects the rows that may have to be created, or whose last day of use must be updated.
+// pendingRows collects the rows that may have to be created, or whose column used_day must be updated.
 type pendingRows[T any] struct {
-	known overlay[digest]
-	rows  map[digest]pendingRow[T]
+	overlay overlay[digest]
+	rows    map[digest]pendingRow[T]
 }
 
+// add adds a row that an event of the given day uses, unless the overlay contains the row with that day or a later one.
 func (w *pendingRows[T]) add(d digest, day int64, row *T) {
-	if known, ok := w.known.get(d); ok && known.day >= day {
+	if known, ok := w.overlay.get(d); ok && known.day >= day {
 		return
 	}
 	if previous, ok := w.rows[d]; ok {
@@ -120,7 +122,7 @@ func (w *pendingRows[T]) sorted() []pendingRow[T] {
 }
 
 // internResources stores the resources of the reports' events, and finds their IDs.
-func (b *batch) internResources(reports []stored) error {
+func (b *batch) internResources(reports []storedReport) error {
 	w := pendingRows[resource]{b.resources, make(map[digest]pendingRow[resource])}
 	for _, r := range reports {
 		for i := range r.events {
@@ -133,11 +135,12 @@ func (b *batch) internResources(reports []stored) error {
 		if res.line.Valid {
 			line = res.line.Int64
 		}
-		return append(args, res.kind, res.title, text(res.file), line, text(res.containingClass), text(res.containmentPath))
+		return append(args, res.kind, res.title, nullableText(res.file), line, nullableText(res.containingClass), nullableText(res.containmentPath))
 	})
 }
 
-func (b *batch) internChanges(reports []stored) error {
+// internChanges stores the changes of the reports' events, and finds their IDs.
+func (b *batch) internChanges(reports []storedReport) error {
 	w := pendingRows[change]{b.changes, make(map[digest]pendingRow[change])}
 	for _, r := range reports {
 		for i := range r.events {
@@ -146,32 +149,33 @@ func (b *batch) internChanges(reports []stored) error {
 		}
 	}
 	return upsert(b, b.changes, insertChanges[b.Dialect()], w.sorted(), func(args []any, c *change) []any {
-		return append(args, text(c.property), text(c.name), text(c.oldValue), text(c.newValue), text(c.message))
+		return append(args, nullableText(c.property), nullableText(c.name), nullableText(c.oldValue), nullableText(c.newValue), nullableText(c.message))
 	})
 }
 
-// upsert writes rows, and adds their IDs to known. statements[n] writes n rows, and columns appends the values of a row
-// except its digest and day.
+// upsert writes rows that do not exist yet, updates the column used_day of the others, and adds all of them to found.
+// statements[n] writes n rows. columns appends the values of a row, except its digest and day, to its first parameter.
 func upsert[T any](
-	b *batch, known overlay[digest], statements []string, rows []pendingRow[T], columns func([]any, *T) []any,
+	b *batch, found overlay[digest], statements []string, rows []pendingRow[T], columns func([]any, *T) []any,
 ) error {
 	var args []any
 	for len(rows) > 0 {
-		n := chunkRows(b.Dialect(), len(rows))
+		n := rowsPerStatement(b.Dialect(), len(rows))
 		chunk := rows[:n]
 		rows, args = rows[n:], args[:0]
 		for i := range chunk {
 			args = append(columns(append(args, chunk[i].digest[:]), chunk[i].row), chunk[i].day)
 		}
-		if err := b.scanInterned(known, statements[len(chunk)], args); err != nil {
+		if err := b.scanSharedRows(found, statements[len(chunk)], args); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// scanInterned executes a statement that returns digests, IDs and days of rows, and adds them to known.
-func (b *batch) scanInterned(known overlay[digest], statement string, args []any) error {
+// scanSharedRows executes a statement that returns the columns hash, id and used_day of shared rows, and adds the rows
+// to found.
+func (b *batch) scanSharedRows(found overlay[digest], statement string, args []any) error {
 	result, err := b.Rows(statement, args...)
 	if err != nil {
 		return err
@@ -179,30 +183,30 @@ func (b *batch) scanInterned(known overlay[digest], statement string, args []any
 	defer result.Close()
 	var hash sql.RawBytes
 	for result.Next() {
-		var row interned
+		var row sharedRow
 		if err := result.Scan(&hash, &row.id, &row.day); err != nil {
 			return err
 		}
-		known.known[digest(hash)] = row
+		found.rows[digest(hash)] = row
 	}
 	return result.Err()
 }
 
-// insertEvents writes the events of the reports and adds them to the tally. The resources and changes of the events
-// have been written before.
-func (b *batch) insertEvents(reports []stored) error {
+// insertEvents writes the events of the reports, and adds them to the stored counts. The resources and changes of the
+// events must have been written before.
+func (b *batch) insertEvents(reports []storedReport) error {
 	const columns = 8
 	statements := insertEvents[b.Dialect()]
 	args := make([]any, 0, columns*statementRows)
-	counts := make(tally)
+	counts := make(eventCounts)
 	for _, r := range reports {
 		for i := range r.events {
 			e := &r.events[i]
 			status, _ := b.words.get(word{words, e.status})
-			res, _ := b.resources.get(r.resources[e.resource].digest)
-			chg, _ := b.changes.get(r.changes[e.change].digest)
+			resourceRow, _ := b.resources.get(r.resources[e.resource].digest)
+			changeRow, _ := b.changes.get(r.changes[e.change].digest)
 			counts.add(e.timestamp, r.node, status.id, 1)
-			args = append(args, e.timestamp, r.id, int64(i), r.node, res.id, chg.id, status.id, bit(e.corrective))
+			args = append(args, e.timestamp, r.id, int64(i), r.node, resourceRow.id, changeRow.id, status.id, nullableBool(e.corrective))
 			if len(args) < columns*statementRows {
 				continue
 			}
@@ -213,7 +217,7 @@ func (b *batch) insertEvents(reports []stored) error {
 		}
 	}
 	for len(args) > 0 {
-		n := chunkRows(b.Dialect(), len(args)/columns)
+		n := rowsPerStatement(b.Dialect(), len(args)/columns)
 		if err := b.Later(statements[n], args[:columns*n]...); err != nil {
 			return err
 		}

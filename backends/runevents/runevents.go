@@ -52,7 +52,8 @@ type Options struct {
 	// implementation.
 	CorrectiveChange bool
 	// Import must be set by a program that stores reports while the server is running and that does not know the
-	// server's retention.
+	// server's retention (EventTTL and ReportTTL). On PostgreSQL, the age of a report then determines the length of a
+	// new partition.
 	Import bool
 	// QueryTimeout, QueryMaxTime and WideQueries limit queries; see Timeout, MaxTime and Wide in query.Options.
 	QueryTimeout, QueryMaxTime time.Duration
@@ -109,30 +110,30 @@ func (o Options) withDefaults() Options {
 
 // Service stores reports and answers queries. A Service is safe for concurrent use.
 type Service struct {
-	o       Options
-	db      *store.DB
-	logger  *zap.Logger
-	queries *query.Service
-	paths   rest.Paths[*Endpoint]
-	room    room
-	inbox   *inbox // nil on PostgreSQL, which writes only the changed parts of a page
-	queue   chan *job
-	writer  chan *writer // contains the writer while nobody uses it
-	reading atomic.Int64 // reports that are about to be put into the queue
-	swept   atomic.Bool  // rows have been deleted that the writer's caches may contain
-	failing atomic.Int64 // Unix time in nanoseconds at which storing a command failed; 0 if the last command was stored
+	o           Options
+	db          *store.DB
+	logger      *zap.Logger
+	queries     *query.Service
+	paths       rest.Paths[*Endpoint]
+	limits      bodyLimits
+	inbox       *inbox // nil on PostgreSQL, which writes only the changed parts of a page
+	queue       chan *job
+	writer      chan *writer // contains the writer while nobody uses it
+	parsing     atomic.Int64 // number of reports that are being parsed and will be put into the queue
+	cachesStale atomic.Bool  // rows that the writers' caches may contain have been deleted
+	failedAt    atomic.Int64 // Unix time in nanoseconds at which storing a command failed; 0 if the last command was stored
 
 	rejected atomic.Int64 // length of the list of rejected commands at the last count
 
-	ctx    context.Context //nolint:containedctx // ends with Close, bounds the work in the background
-	cancel context.CancelFunc
-	work   sync.WaitGroup // background goroutines, and reports in the queue
-	begun  sync.Once      // by Work
+	ctx        context.Context //nolint:containedctx // the context of work in the background; Close cancels it
+	cancel     context.CancelFunc
+	background sync.WaitGroup // background goroutines, and reports in the queue
+	workOnce   sync.Once      // starts the background jobs
 
 	submissions sync.WaitGroup // submissions in progress, even if their client no longer waits
 	// closing is locked for reading while a submission begins, and while a report is put into the queue.
 	closing sync.RWMutex
-	ending  bool // no submission may begin
+	ending  bool // Close has been called: no submission may begin
 	closed  bool // no report may be put into the queue
 }
 
@@ -142,7 +143,7 @@ func New(o Options) (*Service, error) {
 	o = o.withDefaults()
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Service{
-		o: o, db: o.DB, logger: o.Logger, room: newRoom(o), queue: make(chan *job, queueLength),
+		o: o, db: o.DB, logger: o.Logger, limits: newBodyLimits(o), queue: make(chan *job, queueLength),
 		writer: make(chan *writer, 1), ctx: ctx, cancel: cancel,
 	}
 	queries, err := query.New(query.Options{
@@ -158,7 +159,7 @@ func New(o Options) (*Service, error) {
 	s.addRoutes()
 	if o.DB.Dialect() == store.SQLite {
 		s.inbox = newInbox(s)
-		s.work.Go(s.fileInBackground)
+		s.background.Go(s.fileInBackground)
 	}
 	s.writer <- &writer{Service: s, partitions: s.newPartitions()}
 	return s, nil
@@ -189,17 +190,17 @@ func (s *Service) Close() {
 	s.closed = true
 	s.closing.Unlock()
 	s.cancel()
-	s.work.Wait()
+	s.background.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 	defer cancel()
-	s.settleAndLog(ctx) // otherwise the next process would have to file them
+	s.settleAndLog(ctx) // otherwise the next process would have to file the reports in the inbox
 }
 
 var (
 	// ErrBusy means that too many commands are waiting, and that the client should try again later.
 	ErrBusy = errors.New("too many commands are waiting")
 	// errClosed is the error of a submission while the service is closing.
-	errClosed = errors.New("the service ends")
+	errClosed = errors.New("the service is closing")
 	// errUnfinished is the error for a report that was not stored because the writer panicked.
 	errUnfinished = errors.New("the report was not written")
 )

@@ -13,29 +13,42 @@ import (
 const maxDepth = 64
 
 // scanner reads JSON text sequentially, without building a tree. It stores the first error, with its position, in err.
-// After an error, all values are empty, and loops over members and elements end.
+// After an error, all values are empty, and loops over members and elements end. These are the loops:
+//
+//	for s.object(); ; {
+//		name, ok := s.member()
+//		if !ok {
+//			break
+//		}
+//		… // read the value
+//	}
+//	for s.list(); s.element(); {
+//		… // read the element
+//	}
 //
 // The text must be valid UTF-8. The scanner replaces U+0000, which no database stores, by U+FFFD.
 type scanner struct {
-	text   jsontext.Scanner
-	opened bool // no member or element of the innermost container has been read yet
-	empty  bool // the innermost container is empty
-	err    error
+	text       jsontext.Scanner
+	justOpened bool // no member or element of the innermost container has been read yet
+	empty      bool // the innermost container is empty
+	err        error
 }
 
+// newScanner returns a scanner for text, which it does not modify.
 func newScanner(text []byte) scanner {
 	s := scanner{text: jsontext.NewScanner(text)}
 	s.text.Limit(maxDepth)
 	return s
 }
 
+// fail stores an error with the current position, unless there is an error already.
 func (s *scanner) fail(format string, args ...any) {
 	if s.err == nil {
 		s.err = fmt.Errorf(format+" at byte "+strconv.Itoa(s.text.Offset()), args...)
 	}
 }
 
-// record records err, unless there is an error already. It reports whether there is no error so far.
+// record stores err, which may be nil, unless there is an error already. It reports whether there is no error so far.
 func (s *scanner) record(err error) bool {
 	if s.err == nil {
 		s.err = err
@@ -43,13 +56,13 @@ func (s *scanner) record(err error) bool {
 	return s.err == nil
 }
 
-// is reports whether the next value is of the given kind.
-func (s *scanner) is(kind jsontext.Kind) bool { return s.err == nil && s.text.Kind() == kind }
+// nextIs reports whether the next value is of the given kind.
+func (s *scanner) nextIs(kind jsontext.Kind) bool { return s.err == nil && s.text.Kind() == kind }
 
-// expect is like is, but records an error if the next value is of another kind. kindName is the expected kind in the
+// expect is like nextIs, but stores an error if the next value is of another kind. kindName is the expected kind in the
 // error.
 func (s *scanner) expect(kind jsontext.Kind, kindName string) bool {
-	if !s.is(kind) {
+	if !s.nextIs(kind) {
 		s.fail("%s is expected", kindName)
 	}
 	return s.err == nil
@@ -59,22 +72,23 @@ func (s *scanner) expect(kind jsontext.Kind, kindName string) bool {
 func (s *scanner) object() { s.open('{', jsontext.Object, "an object") }
 func (s *scanner) list()   { s.open('[', jsontext.Array, "a list") }
 
+// open reads the opening bracket of a value that must be of the given kind.
 func (s *scanner) open(bracket byte, kind jsontext.Kind, kindName string) {
 	if s.expect(kind, kindName) {
 		empty, err := s.text.Enter(bracket)
 		s.record(err)
-		s.opened, s.empty = true, empty
+		s.justOpened, s.empty = true, empty
 	}
 }
 
-// more reports whether the object or list has another member or element, and moves to it. At the end it reads the
-// closing bracket.
+// more reports whether the object or list has another member or element, and moves to it. At the end it reads bracket,
+// the closing bracket.
 func (s *scanner) more(bracket byte) bool {
 	if s.err != nil {
 		return false
 	}
-	if s.opened {
-		s.opened = false
+	if s.justOpened {
+		s.justOpened = false
 		return !s.empty
 	}
 	done, err := s.text.Next(bracket)
@@ -98,8 +112,9 @@ func (s *scanner) member() (name []byte, ok bool) {
 func (s *scanner) element() bool { return s.more(']') }
 
 // null skips the next value if it is null, and reports whether it was.
-func (s *scanner) null() bool { return s.is(jsontext.Null) && s.record(s.text.Skip()) }
+func (s *scanner) null() bool { return s.nextIs(jsontext.Null) && s.record(s.text.Skip()) }
 
+// boolean reads true or false.
 func (s *scanner) boolean() bool {
 	if !s.expect(jsontext.Bool, "true or false") {
 		return false
@@ -152,6 +167,7 @@ func (s *scanner) quoted(out []byte) []byte {
 	return append(append(append(out, '"'), raw...), '"')
 }
 
+// unescaped returns the text of a string, whose content is raw. escaped reports whether raw contains escape sequences.
 func unescaped(raw []byte, escaped bool) []byte {
 	if !escaped {
 		return raw

@@ -43,23 +43,24 @@ var (
 // The statements that update a node.
 const (
 	// A report that is newer than the deactivation or expiry of its node makes the node active again.
-	returnStatement = `UPDATE run_nodes SET deactivated_at = CASE WHEN deactivated_at < ? THEN NULL ELSE deactivated_at END,
+	reactivateStatement = `UPDATE run_nodes SET deactivated_at = CASE WHEN deactivated_at < ? THEN NULL ELSE deactivated_at END,
 		expired_at = CASE WHEN expired_at < ? THEN NULL ELSE expired_at END WHERE id = ?`
 	latestStatement = `UPDATE run_nodes SET latest_report = ?, latest_timestamp = ? WHERE id = ? AND (latest_timestamp IS NULL OR latest_timestamp < ?)`
 )
 
-// The dictionaries: tables of texts that many rows share. Each is represented by the statement that finds or adds a
-// text.
+// The dictionaries: tables that contain each text once, for the many rows that refer to it. Each dictionary is
+// represented by the statement that finds or adds a text and returns its ID.
 const (
 	environments = `INSERT INTO run_environments (name) VALUES (?) ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id`
 	producers    = `INSERT INTO run_producers (name) VALUES (?) ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id`
 	words        = `INSERT INTO run_words (name) VALUES (?) ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id`
 )
 
-// word is a text in a dictionary.
+// word is a text in a dictionary, which is one of the constants above.
 type word struct{ dictionary, text string }
 
-// caches hold the IDs that a writer keeps from one transaction to the next.
+// caches contain the IDs of rows that a writer has found or written, for the next transactions. Only one goroutine uses
+// them at a time.
 type caches struct {
 	words     cache[word]
 	resources cache[digest]
@@ -73,11 +74,12 @@ type batch struct {
 	resources overlay[digest]
 	changes   overlay[digest]
 
-	reports, events int // that were stored
+	reports, events int // numbers of stored reports and events
 }
 
-// store writes those reports that do not exist yet, in one transaction, and passes the numbers of written reports and
-// events to tell.
+// store writes those reports that do not exist yet, in one transaction. After the commit, it adds the IDs of the rows
+// that the transaction has used to the caches, and calls stored with the numbers of written reports and events. After
+// an error, nothing is written, and the caches are unchanged.
 //
 // The isolation level read committed is sufficient, and keeps the writers of two processes from failing because of each
 // other. Each row that the batch relies on is locked by the statement that finds the row. The upserts of nodes, words,
@@ -86,33 +88,34 @@ type batch struct {
 // the first. Environments, which all reports share, are locked against deletion. Reports, words, resources and changes
 // are written in a fixed order, so deadlocks between two batches are rare. Transactions that delete rows are
 // serializable: they start over if a batch has locked or changed one of their rows in the meantime.
-func (known *caches) store(ctx context.Context, db *store.DB, reports []*report, tell func(reports, events int)) error {
-	reports = slices.Clone(reports)
-	slices.SortStableFunc(reports, func(a, b *report) int { return strings.Compare(a.certname, b.certname) })
+func (c *caches) store(ctx context.Context, db *store.DB, reports []*report, stored func(reports, events int)) error {
+	byNode := slices.Clone(reports)
+	slices.SortStableFunc(byNode, func(a, b *report) int { return strings.Compare(a.certname, b.certname) })
 	var b *batch
-	err := db.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
+	err := db.Write(store.ReadCommitted(ctx), func(conn store.Conn) error {
 		b = &batch{
-			Conn: c, words: newOverlay(&known.words), resources: newOverlay(&known.resources),
-			changes: newOverlay(&known.changes),
+			Conn: conn, words: newOverlay(&c.words), resources: newOverlay(&c.resources),
+			changes: newOverlay(&c.changes),
 		}
-		return b.store(reports)
+		return b.store(byNode)
 	})
 	if err == nil {
-		b.words.keep()
-		b.resources.keep()
-		b.changes.keep()
-		tell(b.reports, b.events)
+		b.words.saveToCache()
+		b.resources.saveToCache()
+		b.changes.saveToCache()
+		stored(b.reports, b.events)
 	}
 	return err
 }
 
-// stored is a report with the IDs of its row and of its node.
-type stored struct {
+// storedReport is a report with the IDs of its row and of its node.
+type storedReport struct {
 	*report
 	id, node int64
 }
 
-// store stores reports with their events and details. It skips reports that are already stored.
+// store stores reports, which are sorted by certname, with their events and details. It skips reports that are already
+// stored, and those that another process has taken out of the inbox.
 func (b *batch) store(reports []*report) error {
 	reports, err := b.claim(reports)
 	if err != nil {
@@ -128,33 +131,33 @@ func (b *batch) store(reports []*report) error {
 	if err != nil {
 		return fmt.Errorf("storing nodes: %w", err)
 	}
-	fresh, err := b.insertReports(reports, nodes)
+	newReports, err := b.insertReports(reports, nodes)
 	if err != nil {
 		return fmt.Errorf("storing reports: %w", err)
 	}
-	if err := b.internResources(fresh); err != nil {
+	if err := b.internResources(newReports); err != nil {
 		return fmt.Errorf("storing resources: %w", err)
 	}
-	if err := b.internChanges(fresh); err != nil {
+	if err := b.internChanges(newReports); err != nil {
 		return fmt.Errorf("storing changes: %w", err)
 	}
-	if err := b.insertEvents(fresh); err != nil {
+	if err := b.insertEvents(newReports); err != nil {
 		return fmt.Errorf("storing events: %w", err)
 	}
 	return nil
 }
 
-// internNodes finds or adds the nodes of the reports, which are sorted by node name, and returns their IDs. It
-// reactivates nodes that were deactivated or expired before their latest report.
+// internNodes finds or adds the nodes of the reports, which are sorted by certname, and returns their IDs by certname.
+// It reactivates nodes that were deactivated or expired before their latest report.
 func (b *batch) internNodes(reports []*report) (map[string]int64, error) {
 	nodes, latest := make(map[string]int64, len(reports)), make(map[string]int64, len(reports))
 	var args []any
 	for _, r := range reports {
-		previous, twice := latest[r.certname]
-		if !twice {
+		previous, repeated := latest[r.certname]
+		if !repeated {
 			args = append(args, r.certname)
 		}
-		if !twice || previous < r.producerTimestamp {
+		if !repeated || previous < r.producerTimestamp {
 			latest[r.certname] = r.producerTimestamp
 		}
 	}
@@ -162,26 +165,30 @@ func (b *batch) internNodes(reports []*report) (map[string]int64, error) {
 		var certname string
 		var id int64
 		var inactive bool
-		err := r.Scan(&certname, &id, &inactive)
-		if nodes[certname] = id; !inactive {
+		if err := r.Scan(&certname, &id, &inactive); err != nil {
+			return err
+		}
+		nodes[certname] = id
+		if !inactive {
 			delete(latest, certname)
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	for _, certname := range slices.Sorted(maps.Keys(latest)) {
 		reported := latest[certname]
-		if err := b.Later(returnStatement, reported, reported, nodes[certname]); err != nil {
+		if err := b.Later(reactivateStatement, reported, reported, nodes[certname]); err != nil {
 			return nil, err
 		}
 	}
 	return nodes, nil
 }
 
-// insertReports writes those reports that do not exist yet, and returns them.
-func (b *batch) insertReports(reports []*report, nodes map[string]int64) ([]stored, error) {
+// insertReports writes those reports that do not exist yet, with their details, and returns them. nodes contains the
+// IDs of the nodes by certname.
+func (b *batch) insertReports(reports []*report, nodes map[string]int64) ([]storedReport, error) {
 	ids := make(map[[sha1.Size]byte]int64, len(reports))
 	args := make([]any, 0, 21*len(reports))
 	for _, r := range reports {
@@ -199,16 +206,16 @@ func (b *batch) insertReports(reports []*report, nodes map[string]int64) ([]stor
 	if err != nil {
 		return nil, err
 	}
-	fresh := make([]stored, 0, len(ids))
+	newReports := make([]storedReport, 0, len(ids))
 	for _, r := range reports {
 		if id, ok := ids[r.hash]; ok {
-			delete(ids, r.hash) // the batch may contain the same report again
-			fresh = append(fresh, stored{r, id, nodes[r.certname]})
+			delete(ids, r.hash) // skip the same report later in the batch
+			newReports = append(newReports, storedReport{r, id, nodes[r.certname]})
 			b.reports++
 			b.events += len(r.events)
 		}
 	}
-	return fresh, b.describe(fresh)
+	return newReports, b.insertDetailsAndLatest(newReports)
 }
 
 // reportRow appends the columns of a report's row to args. node is the ID of the node.
@@ -222,27 +229,28 @@ func (b *batch) reportRow(args []any, r *report, node int64) []any {
 		return row.id
 	}
 	return append(args,
-		r.hash[:], node, id(environments, present(r.environment)), id(words, r.status), id(words, present(r.kind)),
-		bit(r.noop), bit(r.noopPending), bit(r.correctiveChange), id(words, present(r.puppetVersion)), r.format,
+		r.hash[:], node, id(environments, validText(r.environment)), id(words, r.status), id(words, validText(r.kind)),
+		nullableBool(r.noop), nullableBool(r.noopPending), nullableBool(r.correctiveChange), id(words, validText(r.puppetVersion)), r.format,
 		r.configurationVersion, r.start, r.end, r.producerTimestamp, r.receiveTime, id(producers, r.producer),
-		text(r.transactionUUID), text(r.catalogUUID), id(words, r.codeID),
-		text(r.jobID), id(words, r.cachedCatalogStatus))
+		nullableText(r.transactionUUID), nullableText(r.catalogUUID), id(words, r.codeID),
+		nullableText(r.jobID), id(words, r.cachedCatalogStatus))
 }
 
-// describe writes the details of new reports, and updates the latest report of each node.
-func (b *batch) describe(fresh []stored) error {
-	details := make([]any, 0, 4*len(fresh))
-	latest := make(map[int64]stored, len(fresh))
-	for _, r := range fresh {
+// insertDetailsAndLatest writes the details of new reports, and updates the latest report of each node. A report of a
+// plan is not the latest report of a node.
+func (b *batch) insertDetailsAndLatest(newReports []storedReport) error {
+	details := make([]any, 0, 4*len(newReports))
+	latest := make(map[int64]storedReport, len(newReports))
+	for _, r := range newReports {
 		details = append(details, r.producerTimestamp, r.id, r.logs, r.metrics)
 		if previous, ok := latest[r.node]; r.kind != "plan" && (!ok || previous.producerTimestamp < r.producerTimestamp) {
 			latest[r.node] = r
 		}
 	}
-	if err := b.later(insertDetails, 4, details); err != nil {
+	if err := b.laterRows(insertDetails, 4, details); err != nil {
 		return fmt.Errorf("details: %w", err)
 	}
-	for _, r := range fresh { // in the same order everywhere
+	for _, r := range newReports { // sorted by certname, so that two processes lock nodes in the same order
 		if latest[r.node].id != r.id {
 			continue
 		}
@@ -253,35 +261,37 @@ func (b *batch) describe(fresh []stored) error {
 	return nil
 }
 
-func present(text string) sql.NullString { return sql.NullString{String: text, Valid: true} }
+// validText returns the text as a value that is not NULL.
+func validText(text string) sql.NullString { return sql.NullString{String: text, Valid: true} }
 
 // internWords finds or adds the texts of reports and events that are in dictionaries.
 func (b *batch) internWords(reports []*report) error {
-	named := make(map[word]struct{})
+	texts := make(map[word]struct{})
 	for _, r := range reports {
 		for _, w := range []struct {
 			dictionary string
 			text       sql.NullString
 		}{
-			{environments, present(r.environment)},
+			{environments, validText(r.environment)},
 			{words, r.status},
-			{words, present(r.kind)},
-			{words, present(r.puppetVersion)},
+			{words, validText(r.kind)},
+			{words, validText(r.puppetVersion)},
 			{producers, r.producer},
 			{words, r.codeID},
 			{words, r.cachedCatalogStatus},
 		} {
 			if w.text.Valid {
-				named[word{w.dictionary, w.text.String}] = struct{}{}
+				texts[word{w.dictionary, w.text.String}] = struct{}{}
 			}
 		}
 		for i := range r.events {
 			if i == 0 || r.events[i].status != r.events[i-1].status {
-				named[word{words, r.events[i].status}] = struct{}{}
+				texts[word{words, r.events[i].status}] = struct{}{}
 			}
 		}
 	}
-	for _, w := range slices.SortedFunc(maps.Keys(named), func(a, b word) int {
+	// In a fixed order, so that two processes lock the rows in the same order.
+	for _, w := range slices.SortedFunc(maps.Keys(texts), func(a, b word) int {
 		return cmp.Or(strings.Compare(a.dictionary, b.dictionary), strings.Compare(a.text, b.text))
 	}) {
 		if err := b.intern(w); err != nil {
@@ -294,11 +304,11 @@ func (b *batch) internWords(reports []*report) error {
 // intern finds or adds a text in a dictionary. Since environments may be deleted at any time, they are always looked up
 // in the database, and locked until the transaction ends.
 func (b *batch) intern(w word) error {
-	var row interned
+	var row sharedRow
 	if w.dictionary == environments {
 		err := b.Row(`SELECT id FROM run_environments WHERE name = ?`+b.Keep(), w.text).Scan(&row.id)
 		if err == nil {
-			b.words.known[w] = row
+			b.words.rows[w] = row
 		}
 		if !errors.Is(err, sql.ErrNoRows) {
 			return err
@@ -309,12 +319,12 @@ func (b *batch) intern(w word) error {
 	if err := b.Row(w.dictionary, w.text).Scan(&row.id); err != nil {
 		return err
 	}
-	b.words.known[w] = row
+	b.words.rows[w] = row
 	return nil
 }
 
-// bit and text convert a value to a type that database drivers accept.
-func bit(b sql.NullBool) any {
+// nullableBool returns a boolean as a parameter of a statement: 0, 1 or nil for NULL.
+func nullableBool(b sql.NullBool) any {
 	switch {
 	case !b.Valid:
 		return nil
@@ -324,7 +334,8 @@ func bit(b sql.NullBool) any {
 	return int64(0)
 }
 
-func text(s sql.NullString) any {
+// nullableText returns a text as a parameter of a statement: a string, or nil for NULL.
+func nullableText(s sql.NullString) any {
 	if !s.Valid {
 		return nil
 	}

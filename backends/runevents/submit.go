@@ -51,7 +51,7 @@ func (s *Service) submit(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	command, err := parse(r, body, zipped)
+	command, err := parseCommand(r, body, zipped)
 	if err != nil {
 		release()
 		refuse(w, http.StatusBadRequest, err.Error())
@@ -61,20 +61,21 @@ func (s *Service) submit(w http.ResponseWriter, r *http.Request) {
 	outcome.Outcome = s.answer(w, r, command, release)
 }
 
-// parse reads the command in a request, whose body has been read.
-func parse(r *http.Request, body, zipped []byte) (submission, error) {
+// parseCommand parses the command in a request. body is the decompressed body of the request, and zipped is its
+// original body if that was compressed with gzip, and otherwise nil.
+func parseCommand(r *http.Request, body, zipped []byte) (submission, error) {
 	parameters := r.URL.Query()
 	if len(parameters) == 0 {
 		return fromBody(body)
 	}
 	c, err := fromParameters(parameters, body)
-	c.Zipped = zipped
+	c.Zipped = zipped // the payload is the whole body
 	return c, err
 }
 
-// answer processes the command and answers with the result. The processing continues even if the answer is not awaited,
-// or the request is canceled: the client may have closed only its side of the connection, and would mistake an empty
-// answer for an acknowledgment.
+// answer processes the command and answers with the result. It calls release when the command has been processed. The
+// processing continues even if the client no longer waits for the result, or the request is canceled: the client may
+// have closed only its side of the connection, and would mistake an empty answer for an acknowledgment.
 func (s *Service) answer(w http.ResponseWriter, r *http.Request, c submission, release func()) Outcome {
 	id, ctx := uuid.NewString(), context.WithoutCancel(r.Context())
 	s.closing.RLock()
@@ -88,12 +89,12 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, c submission, r
 	s.closing.RUnlock()
 	process := func() error {
 		defer s.submissions.Done()
-		defer release() // before the answer: a client that has the answer then finds room for its next command
+		defer release() // before the answer, so that the memory is free for the client's next command
 		_, err := s.Process(ctx, c.Command)
 		return err
 	}
 	var err error
-	if !c.waiting {
+	if !c.hasWait {
 		err = process()
 	} else {
 		done := make(chan error, 1)
@@ -110,13 +111,13 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, c submission, r
 	}
 	_, rejected := errors.AsType[*payloadError](err)
 	switch {
-	case rejected && c.waiting:
+	case rejected && c.hasWait:
 		write(w, http.StatusServiceUnavailable,
 			"{\n  \"uuid\" : %q,\n  \"processed\" : true,\n  \"timed_out\" : false,\n  \"error\" : %s\n}", id,
 			jsontext.AppendQuoted(nil, err.Error()))
 	case err != nil && !rejected:
 		return s.answerError(w, err)
-	case c.waiting:
+	case c.hasWait:
 		write(w, http.StatusOK, "{\n  \"uuid\" : %q,\n  \"processed\" : true,\n  \"timed_out\" : false\n}", id)
 	default: // accepted, but possibly added to the list of rejected commands
 		write(w, http.StatusOK, "{\n  \"uuid\" : %q\n}", id)
@@ -138,7 +139,7 @@ func (s *Service) answerError(w http.ResponseWriter, err error) Outcome {
 		refuse(w, http.StatusServiceUnavailable, "The database is not available right now, try again shortly")
 		return outcomeUnavailable
 	default:
-		s.logger.Error("carrying out a command", zap.Error(err))
+		s.logger.Error("executing a command failed", zap.Error(err))
 		w.Header().Set("Retry-After", retryAfter)
 		refuse(w, http.StatusServiceUnavailable,
 			"The command could not be stored, try again shortly; the reason is in the log of the server")
@@ -146,7 +147,8 @@ func (s *Service) answerError(w http.ResponseWriter, err error) Outcome {
 	}
 }
 
-// admissible checks the headers of a submission. If they are valid, status is 0.
+// admissible checks the headers of a submission. If they are valid, status is 0; otherwise status and message are the
+// answer.
 func admissible(r *http.Request) (status int, message string) {
 	if !query.AcceptsJSON(r.Header.Values("Accept")) {
 		return http.StatusNotAcceptable, "must accept application/json"
@@ -155,12 +157,13 @@ func admissible(r *http.Request) (status int, message string) {
 	if err != nil || kind != "application/json" {
 		return http.StatusUnsupportedMediaType, "content type " + rest.Quote(r.Header.Get("Content-Type")) + " not supported"
 	}
-	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") && !isZipped(r) {
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") && !isGzip(r) {
 		return http.StatusUnsupportedMediaType, "content encoding " + rest.Quote(coding) + " not supported"
 	}
 	return 0, ""
 }
 
+// plain answers with a text.
 func plain(w http.ResponseWriter, status int, message string) {
 	w.Header().Set("Content-Type", mediaText)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -168,15 +171,18 @@ func plain(w http.ResponseWriter, status int, message string) {
 	_, _ = io.WriteString(w, message) //nolint:gosec // plain text, which no browser takes for a page (G705)
 }
 
+// refuse answers with an error as JSON.
 func refuse(w http.ResponseWriter, status int, message string) {
 	write(w, status, `{"error":%s}`, jsontext.AppendQuoted(nil, message))
 }
 
+// busy answers a submission that must be sent again later.
 func busy(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", retryAfter)
 	refuse(w, http.StatusServiceUnavailable, "Too many commands are waiting, try again shortly")
 }
 
+// write answers with JSON, which is formatted as by fmt.Fprintf.
 func write(w http.ResponseWriter, status int, format string, args ...any) {
 	w.Header().Set("Content-Type", mediaJSON)
 	w.WriteHeader(status)

@@ -23,8 +23,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// least returns the smallest valid report, with some of its text replaced.
-func least(replace ...string) []byte {
+// minimalReport returns the smallest valid report, with some of its text replaced.
+func minimalReport(replace ...string) []byte {
 	const text = `{"certname":"a.example.com","puppet_version":"7.23.0","report_format":12,"configuration_version":"v1","start_time":"2026-03-02T10:00:00.000+00:00",` +
 		`"end_time":"2026-03-02T10:00:09.000+00:00","producer_timestamp":"2026-03-02T10:00:10.000+00:00","producer":null,"environment":"production",` +
 		`"transaction_uuid":null,"catalog_uuid":null,"code_id":null,"cached_catalog_status":null,"status":"changed","noop":false,"noop_pending":false,` +
@@ -50,7 +50,7 @@ func (s *Service) post(url string, body []byte, header ...string) *httptest.Resp
 	return w
 }
 
-func zip(tb testing.TB, text []byte) []byte {
+func gzipText(tb testing.TB, text []byte) []byte {
 	tb.Helper()
 	var out bytes.Buffer
 	w := gzip.NewWriter(&out)
@@ -63,7 +63,7 @@ func zip(tb testing.TB, text []byte) []byte {
 	return out.Bytes()
 }
 
-func sum(text string) string {
+func sha1Hex(text string) string {
 	s := sha1.Sum([]byte(text)) //nolint:gosec // the wire format
 	return hex.EncodeToString(s[:])
 }
@@ -71,7 +71,7 @@ func sum(text string) string {
 // TestSubmit checks which submissions are accepted, and their answers.
 func TestSubmit(t *testing.T) {
 	t.Parallel()
-	body := least()
+	body := minimalReport()
 	envelope := `{"command":"store report","version":8,"certname":"a.example.com","payload":` + string(body) + `}`
 	for name, c := range map[string]struct {
 		url    string
@@ -82,11 +82,11 @@ func TestSubmit(t *testing.T) {
 		"plain":              {leastURL, body, nil, ""},
 		"charset":            {leastURL, body, []string{"Content-Type", "application/json; charset=utf-8"}, ""},
 		"spaces":             {strings.Replace(leastURL, "store_report", "store%20report", 1), body, nil, ""},
-		"gzip":               {leastURL, zip(t, body), []string{"Content-Encoding", "gzip", "X-Uncompressed-Length", fmt.Sprint(len(body))}, ""},
-		"coding in capitals": {leastURL, zip(t, body), []string{"Content-Encoding", "GZIP"}, ""},
-		"gzip, length open":  {leastURL, zip(t, body), []string{"Content-Encoding", "gzip"}, ""},
-		"checksum":           {leastURL + "&checksum=" + sum(envelope), body, nil, ""},
-		"checksum of body":   {leastURL + "&checksum=" + strings.ToUpper(sum(string(body))), body, nil, ""},
+		"gzip":               {leastURL, gzipText(t, body), []string{"Content-Encoding", "gzip", "X-Uncompressed-Length", fmt.Sprint(len(body))}, ""},
+		"coding in capitals": {leastURL, gzipText(t, body), []string{"Content-Encoding", "GZIP"}, ""},
+		"gzip, length open":  {leastURL, gzipText(t, body), []string{"Content-Encoding", "gzip"}, ""},
+		"checksum":           {leastURL + "&checksum=" + sha1Hex(envelope), body, nil, ""},
+		"checksum of body":   {leastURL + "&checksum=" + strings.ToUpper(sha1Hex(string(body))), body, nil, ""},
 		"producer time":      {leastURL + "&producer-timestamp=2026-03-02T10:00:10.000Z", body, nil, ""},
 		"waiting":            {leastURL + "&secondsToWaitForCompletion=30", body, nil, `"processed" : true,\s+"timed_out" : false`},
 		"older form":         {"/store/cmd/v1", []byte(envelope), nil, ""},
@@ -94,7 +94,7 @@ func TestSubmit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := place{location: t.TempDir() + "/test.db"}.start(t)
+			s := testDatabase{location: t.TempDir() + "/test.db"}.start(t)
 			w := s.post(c.url, c.body, c.header...)
 			if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "application/json;charset=utf-8" || !json.Valid(w.Body.Bytes()) {
 				t.Fatalf("%d %v %s", w.Code, w.Header(), w.Body)
@@ -102,7 +102,7 @@ func TestSubmit(t *testing.T) {
 			if !regexp.MustCompile(`"uuid" : "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"`).Match(w.Body.Bytes()) || !regexp.MustCompile(c.want).Match(w.Body.Bytes()) {
 				t.Errorf("body %s", w.Body)
 			}
-			if n := s.number(t, "SELECT count(*) FROM run_events e JOIN run_nodes n ON n.id = e.node WHERE n.certname = 'a.example.com'"); n != 1 {
+			if n := s.queryInt(t, "SELECT count(*) FROM run_events e JOIN run_nodes n ON n.id = e.node WHERE n.certname = 'a.example.com'"); n != 1 {
 				t.Errorf("%d events are stored, want 1", n)
 			}
 		})
@@ -112,11 +112,11 @@ func TestSubmit(t *testing.T) {
 // TestRefusedSubmissions checks that bad submissions get the right status and text, and store nothing.
 func TestRefusedSubmissions(t *testing.T) {
 	t.Parallel()
-	s := place{location: t.TempDir() + "/test.db"}.start(t, func(o *Options) { o.MaxBody = 64 << 10 })
+	s := testDatabase{location: t.TempDir() + "/test.db"}.start(t, func(o *Options) { o.MaxBody = 64 << 10 })
 	invalid := func(certname, detail string) string {
 		return `{"error":"Command \"store report\" for certname \"` + certname + `\" is invalid. ` + detail + `"}`
 	}
-	bomb := zip(t, bytes.Repeat([]byte(" "), 10<<20))
+	bomb := gzipText(t, bytes.Repeat([]byte(" "), 10<<20))
 	for _, c := range []struct {
 		name   string
 		method string
@@ -133,14 +133,14 @@ func TestRefusedSubmissions(t *testing.T) {
 		{"empty certname", "", "/store/cmd/v1?command=store_report&version=8&certname=", "{}", nil, 400, invalid("", "Certname must be a non-empty string.")},
 		{"long certname", "", leastURL + strings.Repeat("x", 1000), "{}", nil, 400, "Certname must be text of at most 1000 bytes."},
 		{"unknown command", "", "/store/cmd/v1?command=reboot&version=8&certname=a", "{}", nil, 400, "Command must be one of: configure expiration, deactivate node, replace catalog, replace catalog inputs, replace facts, store report."},
-		{"foreign command", "", "/store/cmd/v1?command=replace_facts&version=5&certname=a", "{}", nil, 400, `this service keeps reports.`},
+		{"foreign command", "", "/store/cmd/v1?command=replace_facts&version=5&certname=a", "{}", nil, 400, `this service stores reports only.`},
 		{"version word", "", "/store/cmd/v1?command=store_report&version=x&certname=a", "{}", nil, 400, invalid("a", "Version must be a valid integer.")},
 		{"version old", "", "/store/cmd/v1?command=store_report&version=4&certname=x", "{}", nil, 400, invalid("x", `Version 4 of command \"store report\" is retired. The minimum supported version is 5.`)},
 		{"version new", "", "/store/cmd/v1?command=store_report&version=9&certname=x", "{}", nil, 400, "The maximum supported version is 8."},
 		{"wait word", "", leastURL + "&secondsToWaitForCompletion=soon", "{}", nil, 400, "secondsToWaitForCompletion must be a number"},
 		{"wait NaN", "", leastURL + "&secondsToWaitForCompletion=NaN", "{}", nil, 400, "secondsToWaitForCompletion must be a number"},
 		{"producer time", "", leastURL + "&producer-timestamp=now", "{}", nil, 400, "producer-timestamp must be a time"},
-		{"checksum", "", leastURL + "&checksum=" + sum("x"), string(least()), nil, 400, "The checksum is not that of the body."},
+		{"checksum", "", leastURL + "&checksum=" + sha1Hex("x"), string(minimalReport()), nil, 400, "The checksum is not that of the body."},
 		{"text", "", leastURL, "{}", []string{"Content-Type", "text/plain"}, 415, "content type text/plain not supported"},
 		{"no type", "", leastURL, "{}", []string{"Content-Type", ""}, 415, "content type  not supported"},
 		{"brotli", "", leastURL, "{}", []string{"Content-Encoding", "br"}, 415, "content encoding br not supported"},
@@ -148,9 +148,9 @@ func TestRefusedSubmissions(t *testing.T) {
 		{"accept not at all", "", leastURL, "{}", []string{"Accept", "application/json;charset=utf-8;q=0.00"}, 406, "must accept application/json"},
 		{"accept not", "", leastURL, "{}", []string{"Accept", "application/json;q=0"}, 406, "must accept application/json"},
 		{"not gzip", "", leastURL, "{}", []string{"Content-Encoding", "gzip"}, 400, "it is not gzip"},
-		{"cut gzip", "", leastURL, string(zip(t, least())[:300]), []string{"Content-Encoding", "gzip"}, 400, "it ends too early or is damaged"},
+		{"cut gzip", "", leastURL, string(gzipText(t, minimalReport())[:300]), []string{"Content-Encoding", "gzip"}, 400, "it ends too early or is damaged"},
 		{"gzip longer than said", "", leastURL, string(bomb), []string{"Content-Encoding", "gzip", "X-Uncompressed-Length", "20000"}, 400, "longer than X-Uncompressed-Length says"},
-		{"one byte longer than said", "", leastURL, string(zip(t, least())), []string{"Content-Encoding", "gzip", "X-Uncompressed-Length", strconv.Itoa(len(least()) - 1)}, 400, "longer than X-Uncompressed-Length says"},
+		{"one byte longer than said", "", leastURL, string(gzipText(t, minimalReport())), []string{"Content-Encoding", "gzip", "X-Uncompressed-Length", strconv.Itoa(len(minimalReport()) - 1)}, 400, "longer than X-Uncompressed-Length says"},
 		{"bomb", "", leastURL, string(bomb), []string{"Content-Encoding", "gzip"}, 413, "Command size exceeds max-command-size"},
 		{"too large", "", leastURL, strings.Repeat(" ", 64<<10+1), nil, 413, "Command size exceeds max-command-size"},
 		{"too large as said", "", leastURL, "{}", []string{"X-Uncompressed-Length", "99999999"}, 413, "Command size exceeds max-command-size"},
@@ -183,12 +183,12 @@ func TestRefusedSubmissions(t *testing.T) {
 		})
 	}
 	for _, table := range []string{"run_reports", "run_events", "run_nodes", "run_rejected"} {
-		if n := s.number(t, "SELECT count(*) FROM "+table); n != 0 {
+		if n := s.queryInt(t, "SELECT count(*) FROM "+table); n != 0 {
 			t.Errorf("%s has %d rows", table, n)
 		}
 	}
-	if s.room.bodies.Taken() != 0 || !s.room.work.TryAcquire(s.o.MaxQueued) {
-		t.Error("refused commands still take room")
+	if s.limits.bodies.Taken() != 0 || !s.limits.work.TryAcquire(s.o.MaxQueued) {
+		t.Error("the memory of refused commands is not released")
 	}
 }
 
@@ -196,42 +196,42 @@ func TestRefusedSubmissions(t *testing.T) {
 // commands with a reason, and that nothing else is stored.
 func TestBadPayloads(t *testing.T) {
 	t.Parallel()
-	s := place{location: t.TempDir() + "/test.db"}.start(t)
+	s := testDatabase{location: t.TempDir() + "/test.db"}.start(t)
 	for _, c := range []struct{ name, payload, want string }{
 		{"empty", "", "an object is expected at byte 0"},
 		{"list", "[]", "an object is expected at byte 0"},
-		{"cut", string(least()[:200]), "unterminated string"},
-		{"behind", string(least()) + "x", "unexpected data after the JSON value"},
-		{"no UTF-8", string(least("a.example", "a\xff")), "not UTF-8"},
-		{"unknown", string(least(`"noop":`, `"noob":`)), `there is no member "noob" in version 8`},
-		{"twice", string(least(`"noop":false`, `"noop":false,"noop":false`)), "noop is given twice"},
-		{"missing", string(least(`"certname":"a.example.com",`, ``)), "certname is missing"},
-		{"certname empty", string(least("a.example.com", "")), "certname is empty"},
-		{"certname null", string(least(`"a.example.com"`, "null")), "certname: a string is expected"},
-		{"certname long", string(least("a.example.com", strings.Repeat("x", 1001))), "certname is longer than 1000 bytes"},
-		{"time", string(least("2026-03-02T10:00:10.000+00:00", "yesterday")), "producer_timestamp"},
-		{"impossible day", string(least("2026-03-02T10:00:10.000+00:00", "2026-02-30T10:00:10.000+00:00")), "is not a time"},
-		{"no offset", string(least("2026-03-02T10:00:10.000+00:00", "2026-03-02T10:00:10.000")), "is not a time"},
-		{"format", string(least(`"report_format":12`, `"report_format":1.5`)), "a whole number is expected"},
-		{"format large", string(least(`"report_format":12`, `"report_format":99999999999999999999`)), "a whole number is expected"},
-		{"noop", string(least(`"noop":false`, `"noop":"no"`)), "true or false is expected"},
-		{"type", string(least(`"logs"`, `"type":"task","logs"`)), "type must be agent or plan"},
-		{"resources", string(least(`"resources":[`, `"resources":{"a":[`)), "a list is expected"},
-		{"resource member", string(least(`"skipped":false`, `"skippd":false`)), `a resource has no member "skippd"`},
-		{"resource title", string(least(`"resource_title":"/a",`, ``)), "a resource lacks"},
-		{"event member", string(least(`"property":"ensure"`, `"prop":"ensure"`)), `an event has no member "prop"`},
-		{"event status", string(least(`"status":"success",`, ``)), "an event lacks its status"},
-		{"metric", string(least(`"metrics":[]`, `"metrics":[{"value":"1"}]`)), "a number is expected"},
-		{"metric without name", string(least(`"metrics":[]`, `"metrics":[{"value":1,"category":"time"}]`)), "a metric lacks its category, name or value"},
-		{"metric twice", string(least(`"metrics":[]`, `"metrics":[{"value":1,"category":"time","name":"x","value":2}]`)), "value is given twice"},
-		{"log without level", string(least(`"logs":[]`, `"logs":[{"file":null,"line":3,"message":"m","source":"P","tags":[],"time":"2026-03-02T12:00:00Z"}]`)), "a log line lacks its level, message, source, tags or time"},
-		{"log without text", string(least(`"logs":[]`, `"logs":[{"level":"err","message":null,"source":"P","tags":[],"time":"2026-03-02T12:00:00Z"}]`)), "a string is expected"},
-		{"log without tags", string(least(`"logs":[]`, `"logs":[{"level":"err","message":"m","source":"P","tags":null,"time":"2026-03-02T12:00:00Z"}]`)), "a list is expected"},
-		{"log empty", string(least(`"logs":[]`, `"logs":[{}]`)), "a log line lacks"},
-		{"log twice", string(least(`"logs":[]`, `"logs":[{"level":"err","message":"m","source":"P","tags":[],"level":"err","time":"2026-03-02T12:00:00Z"}]`)), "level is given twice"},
-		{"log", string(least(`"logs":[]`, `"logs":[{"who":1}]`)), `a log line has no member "who"`},
-		{"deep", string(least(`"file","old_value"`, strings.Repeat("[", 100)+strings.Repeat("]", 100)+`,"old_value"`)), "nested deeper than 64 levels"},
-		{"old lists", string(least(`"resources"`, `"resource_events"`)), `there is no member "resource_events" in version 8`},
+		{"cut", string(minimalReport()[:200]), "unterminated string"},
+		{"behind", string(minimalReport()) + "x", "unexpected data after the JSON value"},
+		{"no UTF-8", string(minimalReport("a.example", "a\xff")), "not UTF-8"},
+		{"unknown", string(minimalReport(`"noop":`, `"noob":`)), `there is no member "noob" in version 8`},
+		{"twice", string(minimalReport(`"noop":false`, `"noop":false,"noop":false`)), "noop is given twice"},
+		{"missing", string(minimalReport(`"certname":"a.example.com",`, ``)), "certname is missing"},
+		{"certname empty", string(minimalReport("a.example.com", "")), "certname is empty"},
+		{"certname null", string(minimalReport(`"a.example.com"`, "null")), "certname: a string is expected"},
+		{"certname long", string(minimalReport("a.example.com", strings.Repeat("x", 1001))), "certname is longer than 1000 bytes"},
+		{"time", string(minimalReport("2026-03-02T10:00:10.000+00:00", "yesterday")), "producer_timestamp"},
+		{"impossible day", string(minimalReport("2026-03-02T10:00:10.000+00:00", "2026-02-30T10:00:10.000+00:00")), "is not a time"},
+		{"no offset", string(minimalReport("2026-03-02T10:00:10.000+00:00", "2026-03-02T10:00:10.000")), "is not a time"},
+		{"format", string(minimalReport(`"report_format":12`, `"report_format":1.5`)), "a whole number is expected"},
+		{"format large", string(minimalReport(`"report_format":12`, `"report_format":99999999999999999999`)), "a whole number is expected"},
+		{"noop", string(minimalReport(`"noop":false`, `"noop":"no"`)), "true or false is expected"},
+		{"type", string(minimalReport(`"logs"`, `"type":"task","logs"`)), "type must be agent or plan"},
+		{"resources", string(minimalReport(`"resources":[`, `"resources":{"a":[`)), "a list is expected"},
+		{"resource member", string(minimalReport(`"skipped":false`, `"skippd":false`)), `a resource has no member "skippd"`},
+		{"resource title", string(minimalReport(`"resource_title":"/a",`, ``)), "a resource lacks"},
+		{"event member", string(minimalReport(`"property":"ensure"`, `"prop":"ensure"`)), `an event has no member "prop"`},
+		{"event status", string(minimalReport(`"status":"success",`, ``)), "an event lacks its status"},
+		{"metric", string(minimalReport(`"metrics":[]`, `"metrics":[{"value":"1"}]`)), "a number is expected"},
+		{"metric without name", string(minimalReport(`"metrics":[]`, `"metrics":[{"value":1,"category":"time"}]`)), "a metric lacks its category, name or value"},
+		{"metric twice", string(minimalReport(`"metrics":[]`, `"metrics":[{"value":1,"category":"time","name":"x","value":2}]`)), "value is given twice"},
+		{"log without level", string(minimalReport(`"logs":[]`, `"logs":[{"file":null,"line":3,"message":"m","source":"P","tags":[],"time":"2026-03-02T12:00:00Z"}]`)), "a log line lacks its level, message, source, tags or time"},
+		{"log without text", string(minimalReport(`"logs":[]`, `"logs":[{"level":"err","message":null,"source":"P","tags":[],"time":"2026-03-02T12:00:00Z"}]`)), "a string is expected"},
+		{"log without tags", string(minimalReport(`"logs":[]`, `"logs":[{"level":"err","message":"m","source":"P","tags":null,"time":"2026-03-02T12:00:00Z"}]`)), "a list is expected"},
+		{"log empty", string(minimalReport(`"logs":[]`, `"logs":[{}]`)), "a log line lacks"},
+		{"log twice", string(minimalReport(`"logs":[]`, `"logs":[{"level":"err","message":"m","source":"P","tags":[],"level":"err","time":"2026-03-02T12:00:00Z"}]`)), "level is given twice"},
+		{"log", string(minimalReport(`"logs":[]`, `"logs":[{"who":1}]`)), `a log line has no member "who"`},
+		{"deep", string(minimalReport(`"file","old_value"`, strings.Repeat("[", 100)+strings.Repeat("]", 100)+`,"old_value"`)), "nested deeper than 64 levels"},
+		{"old lists", string(minimalReport(`"resources"`, `"resource_events"`)), `there is no member "resource_events" in version 8`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			url := leastURL
@@ -257,7 +257,7 @@ func TestBadPayloads(t *testing.T) {
 		})
 	}
 	for _, table := range []string{"run_reports", "run_events", "run_nodes", "run_resources"} {
-		if n := s.number(t, "SELECT count(*) FROM "+table); n != 0 {
+		if n := s.queryInt(t, "SELECT count(*) FROM "+table); n != 0 {
 			t.Errorf("%s has %d rows", table, n)
 		}
 	}
@@ -266,9 +266,9 @@ func TestBadPayloads(t *testing.T) {
 // TestRetry checks that a rejected command leaves the list when it succeeds.
 func TestRetry(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p testDatabase) {
 		s := p.start(t)
-		id, err := s.Process(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: least(`"noop":false`, `"noop":7`)})
+		id, err := s.Process(t.Context(), Command{Name: storeReport, Version: 8, Certname: "a", Payload: minimalReport(`"noop":false`, `"noop":7`)})
 		if err == nil || id == 0 {
 			t.Fatal(id, err)
 		}
@@ -276,11 +276,11 @@ func TestRetry(t *testing.T) {
 			t.Fatal("a bad report was stored")
 		}
 		row, c, err := s.RejectedCommand(t.Context(), id)
-		if err != nil || row.Attempts != 2 || !bytes.Equal(c.Payload, least(`"noop":false`, `"noop":7`)) {
+		if err != nil || row.Attempts != 2 || !bytes.Equal(c.Payload, minimalReport(`"noop":false`, `"noop":7`)) {
 			t.Fatalf("%+v %s %v", row, c.Payload, err)
 		}
 		err = s.db.Write(t.Context(), func(c store.Conn) error {
-			_, err := c.Exec("UPDATE run_rejected SET payload = ?", packed.Pack(least()))
+			_, err := c.Exec("UPDATE run_rejected SET payload = ?", packed.Pack(minimalReport()))
 			return err
 		})
 		if err != nil {
@@ -292,7 +292,7 @@ func TestRetry(t *testing.T) {
 		if list, err := s.Rejected(t.Context()); err != nil || len(list) != 0 {
 			t.Errorf("%+v, %v", list, err)
 		}
-		if n := s.number(t, "SELECT count(*) FROM run_reports"); n != 1 {
+		if n := s.queryInt(t, "SELECT count(*) FROM run_reports"); n != 1 {
 			t.Errorf("%d reports", n)
 		}
 	})
@@ -301,30 +301,30 @@ func TestRetry(t *testing.T) {
 // TestBusy checks that clients are asked to retry when too many commands are waiting.
 func TestBusy(t *testing.T) {
 	t.Parallel()
-	s := place{location: t.TempDir() + "/test.db"}.start(t)
-	s.room.patience = time.Millisecond
-	bodies := s.room.bodies.Share("")
+	s := testDatabase{location: t.TempDir() + "/test.db"}.start(t)
+	s.limits.wait = time.Millisecond
+	bodies := s.limits.bodies.Share("")
 	for name, c := range map[string]struct {
 		take    func() bool
 		release func()
 	}{
 		"bodies": {func() bool { return bodies.Grow(t.Context(), s.o.MaxQueued/4) == nil }, bodies.Free},
-		"work":   {func() bool { return s.room.work.TryAcquire(s.o.MaxQueued) }, func() { s.room.work.Release(s.o.MaxQueued) }},
+		"work":   {func() bool { return s.limits.work.TryAcquire(s.o.MaxQueued) }, func() { s.limits.work.Release(s.o.MaxQueued) }},
 	} {
 		if !c.take() {
-			t.Fatal("no room")
+			t.Fatal("the memory for commands is in use")
 		}
-		w := s.post(leastURL, least())
+		w := s.post(leastURL, minimalReport())
 		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
 			t.Errorf("%s: %d %v %s", name, w.Code, w.Header(), w.Body)
 		}
 		c.release()
 	}
-	if w := s.post(leastURL, least()); w.Code != http.StatusOK {
+	if w := s.post(leastURL, minimalReport()); w.Code != http.StatusOK {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	s.Close()
-	if w := s.post(leastURL, least()); w.Code != http.StatusServiceUnavailable {
+	if w := s.post(leastURL, minimalReport()); w.Code != http.StatusServiceUnavailable {
 		t.Errorf("closed: %d %s", w.Code, w.Body)
 	}
 }
@@ -332,13 +332,13 @@ func TestBusy(t *testing.T) {
 // TestStall checks that a body that stops arriving releases its memory.
 func TestStall(t *testing.T) {
 	t.Parallel()
-	s := place{location: t.TempDir() + "/test.db"}.start(t)
-	s.room.pace.Stall = 50 * time.Millisecond
+	s := testDatabase{location: t.TempDir() + "/test.db"}.start(t)
+	s.limits.pace.Stall = 50 * time.Millisecond
 	server := httptest.NewServer(s)
 	defer server.Close()
 	reader, writer := io.Pipe()
 	defer writer.Close()
-	go func() { _, _ = writer.Write(least()[:100]) }()
+	go func() { _, _ = writer.Write(minimalReport()[:100]) }()
 	ask, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+leastURL, reader)
 	if err != nil {
 		t.Fatal(err)
@@ -352,8 +352,8 @@ func TestStall(t *testing.T) {
 	if answer.StatusCode != http.StatusRequestTimeout {
 		t.Error(answer.Status)
 	}
-	if s.room.bodies.Taken() != 0 {
-		t.Error("it keeps its room")
+	if s.limits.bodies.Taken() != 0 {
+		t.Error("the memory of the stalled body is not released")
 	}
 }
 
@@ -361,7 +361,7 @@ func TestStall(t *testing.T) {
 // memory that storing it takes.
 func TestMemoryOfSubmissions(t *testing.T) {
 	t.Parallel()
-	s := place{location: t.TempDir() + "/test.db"}.start(t)
+	s := testDatabase{location: t.TempDir() + "/test.db"}.start(t)
 	slow := make([]*io.PipeWriter, 0, 20)
 	var ended sync.WaitGroup
 	for range cap(slow) {
@@ -374,7 +374,7 @@ func TestMemoryOfSubmissions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if w := s.post(leastURL, least()); w.Code != http.StatusOK {
+	if w := s.post(leastURL, minimalReport()); w.Code != http.StatusOK {
 		t.Errorf("beside slow ones: %d %s", w.Code, w.Body)
 	}
 	for _, w := range slow {
@@ -382,29 +382,29 @@ func TestMemoryOfSubmissions(t *testing.T) {
 	}
 	ended.Wait()
 
-	release := s.hold(t)
-	large := least(`"message":"created"`, `"message":"`+strings.Repeat("x", 1<<20)+`"`)
+	release := s.blockWriter(t)
+	large := minimalReport(`"message":"created"`, `"message":"`+strings.Repeat("x", 1<<20)+`"`)
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)
 		s.post(leastURL, large)
 	}()
-	for len(s.queue) == 0 && s.room.work.TryAcquire(s.o.MaxQueued-weight<<20) { // until it is at work
-		s.room.work.Release(s.o.MaxQueued - weight<<20)
+	for len(s.queue) == 0 && s.limits.work.TryAcquire(s.o.MaxQueued-memoryFactor<<20) { // until it is at work
+		s.limits.work.Release(s.o.MaxQueued - memoryFactor<<20)
 		runtime.Gosched()
 	}
-	if s.room.work.TryAcquire(s.o.MaxQueued - weight<<20) {
-		t.Error("a report of 1 MiB weighs less than its memory")
+	if s.limits.work.TryAcquire(s.o.MaxQueued - memoryFactor<<20) {
+		t.Error("a report of 1 MiB counts with less than the memory for its processing")
 	}
 	release()
 	<-answered
-	if s.room.bodies.Taken() != 0 || !s.room.work.TryAcquire(s.o.MaxQueued) {
-		t.Error("room is lost")
+	if s.limits.bodies.Taken() != 0 || !s.limits.work.TryAcquire(s.o.MaxQueued) {
+		t.Error("the memory of a submission is not released")
 	}
 }
 
-// hold keeps the writer of a SQLite database waiting until release.
-func (s *Service) hold(tb testing.TB) (release func()) {
+// blockWriter keeps other writers of a SQLite database waiting until release is called.
+func (s *Service) blockWriter(tb testing.TB) (release func()) {
 	tb.Helper()
 	entered, leave := make(chan struct{}), make(chan struct{})
 	ended := make(chan error, 1)
@@ -428,15 +428,15 @@ func (s *Service) hold(tb testing.TB) (release func()) {
 // that the report is stored nevertheless.
 func TestCompletionTimeout(t *testing.T) {
 	t.Parallel()
-	s := place{location: t.TempDir() + "/test.db"}.start(t)
-	release := s.hold(t)
-	w := s.post(leastURL+"&secondsToWaitForCompletion=0.01", least())
+	s := testDatabase{location: t.TempDir() + "/test.db"}.start(t)
+	release := s.blockWriter(t)
+	w := s.post(leastURL+"&secondsToWaitForCompletion=0.01", minimalReport())
 	release()
 	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), `"timed_out" : true`) || !strings.Contains(w.Body.String(), `"processed" : false`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	s.Close() // waits for what was taken in
-	if n := s.number(t, "SELECT count(*) FROM run_reports"); n != 1 {
+	if n := s.queryInt(t, "SELECT count(*) FROM run_reports"); n != 1 {
 		t.Errorf("%d reports", n)
 	}
 }
@@ -444,12 +444,12 @@ func TestCompletionTimeout(t *testing.T) {
 // TestUnavailable checks that nothing is accepted without a database.
 func TestUnavailable(t *testing.T) {
 	t.Parallel()
-	s := place{location: t.TempDir() + "/test.db"}.start(t)
+	s := testDatabase{location: t.TempDir() + "/test.db"}.start(t)
 	if err := s.db.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for _, wait := range []string{"", "&secondsToWaitForCompletion=30"} {
-		w := s.post(leastURL+wait, least())
+		w := s.post(leastURL+wait, minimalReport())
 		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), `{"error":"The database is not available`) {
 			t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 		}
@@ -471,7 +471,7 @@ func TestNodes(t *testing.T) {
 		return Command{Name: deactivateNode, Version: 3, Certname: "a", Payload: []byte(`{"certname":"a.example.com","producer_timestamp":"2026-03-02T10:00:` + second + `.000Z"}`)}
 	}
 	stored := func(replace ...string) Command {
-		return Command{Name: storeReport, Version: 8, Certname: "a", Payload: least(replace...)}
+		return Command{Name: storeReport, Version: 8, Certname: "a", Payload: minimalReport(replace...)}
 	}
 	const inactive, active = 1, 0
 	for name, c := range map[string]struct {
@@ -492,7 +492,7 @@ func TestNodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onBoth(t, func(t *testing.T, p place) {
+			onBoth(t, func(t *testing.T, p testDatabase) {
 				s := p.start(t)
 				for _, command := range c.commands {
 					if _, err := s.Process(t.Context(), command); err != nil {
@@ -500,14 +500,14 @@ func TestNodes(t *testing.T) {
 					}
 				}
 				base := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC).UnixMilli()
-				got := s.number(t, `SELECT coalesce(max(r.producer_timestamp), ?) FROM run_nodes n JOIN run_reports r ON r.id = n.latest_report`, base-1000)
+				got := s.queryInt(t, `SELECT coalesce(max(r.producer_timestamp), ?) FROM run_nodes n JOIN run_reports r ON r.id = n.latest_report`, base-1000)
 				if got = (got - base) / 1000; got != c.latest {
 					t.Errorf("latest report of second %d, want %d", got, c.latest)
 				}
-				if n := s.number(t, "SELECT count(*) FROM run_nodes WHERE deactivated_at IS NOT NULL"); n != c.inactive {
+				if n := s.queryInt(t, "SELECT count(*) FROM run_nodes WHERE deactivated_at IS NOT NULL"); n != c.inactive {
 					t.Errorf("%d nodes are inactive, want %d", n, c.inactive)
 				}
-				if got := s.number(t, "SELECT coalesce(max(deactivated_at), 0) FROM run_nodes"); name == "earlier again" && got != base+20000 {
+				if got := s.queryInt(t, "SELECT coalesce(max(deactivated_at), 0) FROM run_nodes"); name == "earlier again" && got != base+20000 {
 					t.Errorf("deactivated at %d", got)
 				}
 			})

@@ -42,7 +42,7 @@ var (
 	submitDefault = Access{Certificate: true, AnyUser: true}
 )
 
-// restricted reports whether the right is restricted to certain users or certificates.
+// restricted reports whether the rules name users or certificates.
 func (a *Access) restricted() bool {
 	return !a.Any && (len(a.Users) > 0 || len(a.Certnames) > 0)
 }

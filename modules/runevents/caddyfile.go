@@ -15,6 +15,7 @@ func init() {
 	directive.Register[Handler]("run_events")
 }
 
+// optionNames are the options of the directive.
 var optionNames = []string{
 	"prefix", "alias", "read", "submit", "resource_events_ttl", "report_ttl", "node_ttl", "node_purge_ttl",
 	"unreported_after", "max_body", "query_timeout", "query_max_time", "wide_queries", "corrective_change",
@@ -78,6 +79,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}, "read", "submit")
 }
 
+// unmarshalDuration reads the only argument of an option, a positive duration.
 func unmarshalDuration(d *caddyfile.Dispenser) (caddy.Duration, error) {
 	option := d.Val()
 	var text string
@@ -91,7 +93,8 @@ func unmarshalDuration(d *caddyfile.Dispenser) (caddy.Duration, error) {
 	return caddy.Duration(length), nil
 }
 
-// unmarshalAccess adds a rule to a, which may be nil.
+// unmarshalAccess reads a rule, the arguments of the option read or submit, and adds it to a. If a is nil, it creates
+// an Access. It returns the Access.
 func unmarshalAccess(d *caddyfile.Dispenser, a *Access) (*Access, error) {
 	if a == nil {
 		a = new(Access)

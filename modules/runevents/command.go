@@ -61,6 +61,7 @@ func (o *options) runExisting(work func(s *session, args []string) error) func(*
 	})
 }
 
+// open opens the database, and calls work with a service on it.
 func open(s *cli.Session, args []string, work func(s *session, args []string) error) error {
 	db, err := s.App.OpenDatabase(s.Ctx, runevents.SchemaName, runevents.Schema())
 	if err != nil {

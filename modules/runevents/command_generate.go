@@ -15,6 +15,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/runevents"
 )
 
+// generateCommand returns the subcommand "generate". o are the flags that all subcommands have. Without --out, the
+// subcommand stores the generated reports in the database; with --out, it writes them to files and opens no database.
 func generateCommand(o *options) *cobra.Command {
 	var g generator
 	cmd := &cobra.Command{
@@ -33,40 +35,42 @@ own transaction. The reports are stored, or written to a folder with --out.
 	flags.DurationVar(&g.interval, "interval", 30*time.Minute, "Time between two runs of a node")
 	flags.StringVar(&g.domain, "domain", "example.com", "Domain of the nodes' names")
 	flags.StringVar(&g.out, "out", "", "Folder to write the reports to, instead of storing them")
-	store := o.run(func(s *session, args []string) error {
-		return s.load(int64(g.nodes)*int64(g.runs), func(ctx context.Context, add addFunc) error {
-			return g.make(ctx, time.Now(), args, add)
-		}, 8)
+	generateAndStore := o.run(func(s *session, args []string) error {
+		total := int64(g.nodes) * int64(g.runs)
+		return s.load(total, func(ctx context.Context, add addFunc) error {
+			return g.generate(ctx, time.Now(), args, add)
+		}, newestVersion)
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if g.nodes < 1 || g.runs < 1 || g.interval < 0 {
 			return errors.New("--nodes and --runs must be at least 1, and the interval must not be negative")
 		}
 		if g.out == "" {
-			return store(cmd, args)
+			return generateAndStore(cmd, args)
 		}
-		return g.write(cmd, args)
+		return g.writeFiles(cmd, args)
 	}
 	return cmd
 }
 
-// generator generates reports of many nodes from the reports in files.
+// generator generates reports of many nodes from the reports in files. Its fields are the flags of the command.
 type generator struct {
 	nodes, runs int
 	interval    time.Duration
 	domain, out string
 }
 
-// make passes the generated reports to add, from the oldest to the newest run. The reports of the last run end at now.
-// args are files and folders with the original reports.
-func (g *generator) make(ctx context.Context, now time.Time, args []string, add addFunc) error {
+// generate calls add with each generated report, from the oldest to the newest run. The last run of the last node ends
+// at now, and those of the other nodes up to one interval earlier. args are files and folders with the original
+// reports; generate fails if any of them cannot be read.
+func (g *generator) generate(ctx context.Context, now time.Time, args []string, add addFunc) error {
 	type template struct {
 		payload []byte
-		ended   time.Time
+		ended   time.Time // producer_timestamp
 	}
 	var templates []template
 	for _, arg := range args {
-		var failed error
+		var readErr error
 		err := readFiles(ctx, arg, func(name string, payload []byte, err error) {
 			var ended time.Time
 			if err == nil {
@@ -74,27 +78,29 @@ func (g *generator) make(ctx context.Context, now time.Time, args []string, add 
 					err = fmt.Errorf("reading %s: it has no producer_timestamp", name)
 				}
 			}
-			failed = cmp.Or(failed, err)
+			readErr = cmp.Or(readErr, err)
 			templates = append(templates, template{payload, ended})
 		})
-		if err = errors.Join(err, failed); err != nil {
+		if err = errors.Join(err, readErr); err != nil {
 			return err
 		}
 	}
 	if len(templates) == 0 {
-		return errors.New("there is no report to start from: files end in .json or .json.gz")
+		return errors.New("found no reports: the names of report files must end in .json or .json.gz")
 	}
 	for run := range g.runs {
 		for node := range g.nodes {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
+			// The nodes use different templates in one run, and each node different ones in its runs.
 			t := templates[(node+run*len(templates)/g.runs)%len(templates)]
+			runsLater := g.runs - 1 - run
 			// The runs of the nodes are distributed over the interval.
-			start := now.Add(-time.Duration(g.runs-1-run)*g.interval -
-				g.interval*time.Duration(g.nodes-1-node)/time.Duration(g.nodes))
+			nodeOffset := g.interval * time.Duration(g.nodes-1-node) / time.Duration(g.nodes)
+			end := now.Add(-time.Duration(runsLater)*g.interval - nodeOffset)
 			certname := fmt.Sprintf("node%06d.%s", node, g.domain)
-			payload, err := runevents.Vary(t.payload, certname, start.Sub(t.ended))
+			payload, err := runevents.Vary(t.payload, certname, end.Sub(t.ended))
 			if err != nil {
 				return err
 			}
@@ -104,14 +110,14 @@ func (g *generator) make(ctx context.Context, now time.Time, args []string, add 
 	return nil
 }
 
-// write writes the generated reports to files.
-func (g *generator) write(cmd *cobra.Command, args []string) error {
+// writeFiles writes the generated reports to files in the folder g.out, and creates the folder if necessary.
+func (g *generator) writeFiles(cmd *cobra.Command, args []string) error {
 	if err := os.MkdirAll(g.out, 0o750); err != nil {
 		return err
 	}
 	var failed error
 	n := 0
-	err := g.make(cmd.Context(), time.Now(), args, func(name string, payload []byte, _ error) {
+	err := g.generate(cmd.Context(), time.Now(), args, func(name string, payload []byte, _ error) {
 		if failed == nil {
 			failed = os.WriteFile(filepath.Join(g.out, name), payload, 0o600)
 			n++

@@ -22,11 +22,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// maxFile is the maximum size of a report in a file, after decompression.
+// The accepted versions of the payloads.
+const (
+	oldestVersion = 5
+	newestVersion = 8
+)
+
+// maxFile is the maximum size of a report in a file after decompression, in bytes.
 const maxFile = 256 << 20
 
-// loaded is the result of an import or a generation.
-type loaded struct {
+// importResult is the result of an import or a generation. The numbers are numbers of reports or files.
+type importResult struct {
 	Stored     int64   `json:"stored"`     // or stored before
 	Rejected   int64   `json:"rejected"`   // because of their payload
 	Unreadable int64   `json:"unreadable"` // files that could not be read
@@ -34,6 +40,7 @@ type loaded struct {
 	Seconds    float64 `json:"seconds"`
 }
 
+// importCommand returns the subcommand "import". o are the flags that all subcommands have.
 func importCommand(o *options) *cobra.Command {
 	var version int
 	cmd := &cobra.Command{
@@ -50,7 +57,7 @@ retention settings allow.
 `,
 		Args: cobra.MinimumNArgs(1),
 	}
-	store := o.run(func(s *session, args []string) error {
+	importFiles := o.run(func(s *session, args []string) error {
 		total, err := countFiles(args)
 		if err != nil {
 			return err
@@ -65,21 +72,23 @@ retention settings allow.
 		}, version)
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if version < 5 || version > 8 {
-			return fmt.Errorf("--version is %d, must be from 5 to 8", version)
+		if version < oldestVersion || version > newestVersion {
+			return fmt.Errorf("--version is %d, must be from %d to %d", version, oldestVersion, newestVersion)
 		}
-		return store(cmd, args)
+		return importFiles(cmd, args)
 	}
-	cmd.Flags().IntVar(&version, "version", 8, "Version of the payloads, 5 to 8")
+	cmd.Flags().IntVar(&version, "version", newestVersion, "Version of the payloads, 5 to 8")
 	return cmd
 }
 
-// addFunc is called for each file: with its report, or with the error of reading it.
+// addFunc is called for each report: with the name of its file and its payload, or with the error of reading the file.
+// Calls are not concurrent.
 type addFunc func(name string, payload []byte, err error)
 
-// walk calls found for each file with a report in root and the folders below it, or for root itself if root is a file.
-// If a folder below root cannot be read, found gets the error.
-func walk(root string, found func(path string, err error) error) error {
+// walkReports calls found for each file with a report in root and the folders below it, or for root itself if root is a
+// file. If a folder below root cannot be read, it calls found with the error. It stops at the first error that found
+// returns, and returns it.
+func walkReports(root string, found func(path string, err error) error) error {
 	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil && path == root:
@@ -98,16 +107,17 @@ func walk(root string, found func(path string, err error) error) error {
 // countFiles returns the number of files with reports.
 func countFiles(roots []string) (n int64, err error) {
 	for _, root := range roots {
-		if err := walk(root, func(string, error) error { n++; return nil }); err != nil {
+		if err := walkReports(root, func(string, error) error { n++; return nil }); err != nil {
 			return 0, err
 		}
 	}
 	return n, nil
 }
 
-// readFiles calls add for each file in root and the folders below it, or for root itself if root is a file.
+// readFiles calls add for each file with a report in root and the folders below it, or for root itself if root is a
+// file. It returns an error if root cannot be read or ctx has ended.
 func readFiles(ctx context.Context, root string, add addFunc) error {
-	return walk(root, func(path string, err error) error {
+	return walkReports(root, func(path string, err error) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -130,21 +140,22 @@ func readReport(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close() //nolint:errcheck // nothing was written
-	var from io.Reader = f
+	var content io.Reader = f
 	if strings.HasSuffix(path, ".gz") {
-		if from, err = gzip.NewReader(f); err != nil {
+		if content, err = gzip.NewReader(f); err != nil {
 			return nil, err
 		}
 	}
-	payload, err := io.ReadAll(io.LimitReader(from, maxFile+1))
+	payload, err := io.ReadAll(io.LimitReader(content, maxFile+1))
 	if err == nil && len(payload) > maxFile {
 		err = errors.New("it is larger than 256 MiB")
 	}
 	return payload, err
 }
 
-// load stores the reports that produce passes to add, several at a time. It shows the progress towards total. version
-// is the version of the payloads.
+// load calls produce, stores the reports that produce passes to add, and prints the result. It stores several reports
+// concurrently. If a report cannot be stored for a reason other than its payload, load cancels the context of produce
+// and returns the error. total is the number of reports, for the progress bar; version is the version of the payloads.
 func (s *session) load(total int64, produce func(ctx context.Context, add addFunc) error, version int) error {
 	type item struct {
 		name    string
@@ -153,16 +164,16 @@ func (s *session) load(total int64, produce func(ctx context.Context, add addFun
 	var (
 		ctx, cancel = context.WithCancelCause(s.Ctx)
 		items       = make(chan item, 64)
-		work        sync.WaitGroup
-		done        loaded
+		workers     sync.WaitGroup
+		result      importResult
 		begin       = time.Now()
 		progress    = cli.NewProgress(s.Notes, total, " reports", func(n int64) string { return strconv.FormatInt(n, 10) })
 	)
 	defer cancel(nil)
 	for range 8 * runtime.NumCPU() { // concurrent reports share a commit
-		work.Go(func() {
+		workers.Go(func() {
 			for i := range items {
-				if ctx.Err() != nil {
+				if ctx.Err() != nil { // skip the remaining items
 					continue
 				}
 				// A report in a file does not go to the list of rejected commands, because the user still has the file.
@@ -172,14 +183,14 @@ func (s *session) load(total int64, produce func(ctx context.Context, add addFun
 				})
 				switch {
 				case runevents.IsPayload(err):
-					atomic.AddInt64(&done.Rejected, 1)
+					atomic.AddInt64(&result.Rejected, 1)
 					progress.Clear()
 					s.Note("%s is rejected: %s", cli.Plain(i.name), cli.Plain(err.Error()))
 				case err != nil:
 					cancel(fmt.Errorf("storing %s: %w", i.name, err))
 				default:
-					atomic.AddInt64(&done.Stored, 1)
-					atomic.AddInt64(&done.Bytes, int64(len(i.payload)))
+					atomic.AddInt64(&result.Stored, 1)
+					atomic.AddInt64(&result.Bytes, int64(len(i.payload)))
 				}
 				progress.Step(1, total)
 			}
@@ -187,7 +198,7 @@ func (s *session) load(total int64, produce func(ctx context.Context, add addFun
 	}
 	err := produce(ctx, func(name string, payload []byte, err error) {
 		if err != nil {
-			done.Unreadable++
+			result.Unreadable++
 			progress.Clear()
 			s.Note("%s", cli.Plain(err.Error()))
 			progress.Step(1, total)
@@ -199,7 +210,7 @@ func (s *session) load(total int64, produce func(ctx context.Context, add addFun
 		}
 	})
 	close(items)
-	work.Wait()
+	workers.Wait()
 	progress.Clear()
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
@@ -207,22 +218,22 @@ func (s *session) load(total int64, produce func(ctx context.Context, add addFun
 	if err != nil {
 		return err
 	}
-	done.Seconds = time.Since(begin).Seconds()
-	return s.loaded(done)
+	result.Seconds = time.Since(begin).Seconds()
+	return s.printResult(result)
 }
 
-// loaded prints the result. It returns an error if any report was not stored.
-func (s *session) loaded(done loaded) error {
-	if done.Stored+done.Rejected+done.Unreadable == 0 {
-		return errors.New("there is no report: files end in .json or .json.gz")
+// printResult prints the result. It returns an error if any report was not stored.
+func (s *session) printResult(result importResult) error {
+	if result.Stored+result.Rejected+result.Unreadable == 0 {
+		return errors.New("found no reports: the names of report files must end in .json or .json.gz")
 	}
-	if err := s.Answer(done, func(w io.Writer) {
+	if err := s.Answer(result, func(w io.Writer) {
 		_, _ = fmt.Fprintf(w, "stored %d reports (%d MB) in %.1f s, rejected %d, could not read %d\n",
-			done.Stored, done.Bytes>>20, done.Seconds, done.Rejected, done.Unreadable)
+			result.Stored, result.Bytes>>20, result.Seconds, result.Rejected, result.Unreadable)
 	}); err != nil {
 		return err
 	}
-	if done.Rejected+done.Unreadable > 0 {
+	if result.Rejected+result.Unreadable > 0 {
 		return errors.New("some files were not stored; the reasons are above")
 	}
 	return nil

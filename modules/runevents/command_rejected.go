@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
+// rejectedCommands returns the subcommand "rejected" with its subcommands. o are the flags that all subcommands have.
 func rejectedCommands(o *options) *cobra.Command {
 	var all bool
 	retry := &cobra.Command{
@@ -36,6 +37,7 @@ func rejectedCommands(o *options) *cobra.Command {
 	)
 }
 
+// listRejected prints the list of rejected commands.
 func (s *session) listRejected() error {
 	list, err := s.Rejected(s.Ctx)
 	if err != nil {
@@ -50,6 +52,7 @@ func (s *session) listRejected() error {
 	})
 }
 
+// parseID parses the ID of a rejected command.
 func parseID(text string) (int64, error) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
@@ -58,7 +61,7 @@ func parseID(text string) (int64, error) {
 	return id, nil
 }
 
-// showRejected shows a rejected command and its payload.
+// showRejected prints the rejected command with the ID in args[0] and its payload.
 func (s *session) showRejected(args []string) error {
 	id, err := parseID(args[0])
 	if err != nil {
@@ -74,21 +77,21 @@ func (s *session) showRejected(args []string) error {
 		_, err := fmt.Fprintf(s.Out, "%s\n", c.Payload)
 		return err
 	}
-	shown := struct {
+	output := struct {
 		runevents.Rejected
 		Payload any `json:"payload"` // JSON, or text if it is not valid JSON
 	}{r, string(c.Payload)}
 	if json.Valid(c.Payload) {
-		shown.Payload = json.RawMessage(c.Payload)
+		output.Payload = json.RawMessage(c.Payload)
 	}
-	return s.Answer(shown, nil)
+	return s.Answer(output, nil)
 }
 
-// retry carries out rejected commands again: the commands with the ids in args, or all. It returns an error if any of
-// them was rejected again.
+// retry executes rejected commands again: the commands with the IDs in args or, if all is true, all commands. It
+// returns an error if any of them failed again.
 func (s *session) retry(args []string, all bool) error {
-	if all == (len(args) > 0) {
-		return errors.New("name the ids of commands, or use --all")
+	if all == (len(args) > 0) { // both or neither
+		return errors.New("give the IDs of commands, or --all")
 	}
 	var ids []int64
 	for _, arg := range args {

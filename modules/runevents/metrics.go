@@ -21,7 +21,7 @@ var (
 	}, []string{"command", "outcome"})
 	storedReports = prometheus.NewCounter(prometheus.CounterOpts{
 		Namespace: "tollgate", Subsystem: "run_events", Name: "stored_reports_total",
-		Help: "Reports that were stored; those that were there already do not count.",
+		Help: "Stored reports; reports that had been stored before do not count.",
 	})
 	storedEvents = prometheus.NewCounter(prometheus.CounterOpts{
 		Namespace: "tollgate", Subsystem: "run_events", Name: "stored_events_total",
@@ -29,11 +29,11 @@ var (
 	})
 	queued = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: "tollgate", Subsystem: "run_events", Name: "queued_reports",
-		Help: "Reports that were taken in and are not yet where queries find them.",
+		Help: "Accepted reports that queries cannot read yet.",
 	}, countQueued)
 	rejected = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: "tollgate", Subsystem: "run_events", Name: "rejected_commands",
-		Help: "Commands on the list of rejected ones, as of a minute ago at most.",
+		Help: "Length of the list of rejected commands; the value is at most a minute old.",
 	}, countRejected)
 	queries = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "tollgate", Subsystem: "run_events", Name: "queries_total",
@@ -47,6 +47,7 @@ var (
 	jobMetrics = tollgate.NewJobMetrics("run_events", "rows and partitions deleted")
 )
 
+// countQueued returns the number of accepted reports of all services that queries cannot read yet.
 func countQueued() float64 {
 	n := 0
 	services.Range(func(_, value any) bool {
@@ -61,34 +62,38 @@ func countQueued() float64 {
 // countRejected returns the total number of rejected commands. Several services may use one database, whose list is
 // counted once.
 func countRejected() float64 {
-	lists := make(map[*store.DB]int64)
+	lengths := make(map[*store.DB]int64)
 	services.Range(func(key, value any) bool {
 		k, isKey := key.(serviceKey)
 		p, ok := value.(*pooled)
 		if isKey && ok {
-			lists[k.db] = max(lists[k.db], p.RejectedCount())
+			lengths[k.db] = max(lengths[k.db], p.RejectedCount())
 		}
 		return true
 	})
 	n := int64(0)
-	for _, length := range lists {
+	for _, length := range lengths {
 		n += length
 	}
 	return float64(n)
 }
 
+// observeStored counts the reports and events of one transaction.
 func observeStored(reports, events int) {
 	storedReports.Add(float64(reports))
 	storedEvents.Add(float64(events))
 }
 
+// observeCommand counts a submitted command. A request whose command is not known counts as the command "none".
 func observeCommand(e *runevents.Exchange) {
 	command := strings.ReplaceAll(cmp.Or(e.Command, "none"), " ", "_")
 	submitted.WithLabelValues(command, cmp.Or(string(e.Outcome), "refused")).Inc()
 }
 
+// observeQuery records the outcome and the duration of a request for a route. complete is false if the answer ended
+// early. Routes that are not queries are ignored.
 func observeQuery(route *runevents.Route, status int, complete bool, duration time.Duration) {
-	if len(route.Methods) == 1 { // information about the server, not a query
+	if len(route.Methods) == 1 { // information about the server; queries accept GET and POST
 		return
 	}
 	entity := cmp.Or(route.Entity, "any")

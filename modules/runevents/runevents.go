@@ -94,7 +94,8 @@ type Handler struct {
 	// Read determines the clients that may query. Default: clients on this machine.
 	Read *Access `json:"read,omitempty"`
 
-	// Submit determines the clients that may send commands. Default: clients with a verified certificate, and all users.
+	// Submit determines the clients that may send commands. Default: clients with a verified certificate, and all
+	// users.
 	Submit *Access `json:"submit,omitempty"`
 
 	// ResourceEventsTTL is the age at which events are deleted. Events of a new report that are older are not stored.
@@ -124,8 +125,8 @@ type Handler struct {
 	// QueryMaxTime limits the duration of a query. Default: 10m.
 	QueryMaxTime caddy.Duration `json:"query_max_time,omitempty"`
 
-	// WideQueries is the number of wide queries that run at the same time: queries that are not restricted to three days,
-	// to a node or to a report. Further wide queries wait for at most half of query_timeout. Default: 2.
+	// WideQueries is the number of wide queries that run at the same time: queries that are not restricted to three
+	// days, to a node or to a report. Further wide queries wait for at most half of query_timeout. Default: 2.
 	WideQueries int `json:"wide_queries,omitempty"`
 
 	// CorrectiveChange shows the field corrective_change as agents send it. Default: it is null in answers.
@@ -150,7 +151,7 @@ type serviceKey struct {
 // pooled is a service in the pool.
 type pooled struct {
 	*runevents.Service
-	newest tollgate.Newest
+	newestApp tollgate.Newest
 }
 
 // Destruct implements caddy.Destructor.
@@ -186,7 +187,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	}
 	if h.Submit == nil {
 		if h.Read.restricted() {
-			h.logger.Warn("read names users or certificates, and no submit line says who may send commands: every user of api_auth and every verified certificate may; write submit lines to name them")
+			h.logger.Warn("read is restricted to certain users or certificates, but there is no submit line: every user of api_auth and every client with a verified certificate may send commands; add submit lines to restrict this")
 		}
 		h.Submit = &submitDefault
 	}
@@ -198,15 +199,15 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	options := h.options()
-	key := serviceKey{db, fmt.Sprintf("%+v", options)}
+	key := serviceKey{db, fmt.Sprintf("%+v", options)} // before pointers and functions are set
 	if h.MaxBody > app.MemorySize() {
 		return fmt.Errorf("max_body: must be at most %d bytes, the option memory of tollgate", app.MemorySize())
 	}
 	options.DB, options.Logger, options.Memory = db, h.logger, app.MemoryBudget()
 	options.Stored, options.Observe = observeStored, jobMetrics.Observe
-	loaded, _, err := services.LoadOrNew(key, func() (caddy.Destructor, error) {
+	value, _, err := services.LoadOrNew(key, func() (caddy.Destructor, error) {
 		p := new(pooled)
-		options.Bar = p.newest.Bar(runevents.SchemaName)
+		options.Bar = p.newestApp.Bar(runevents.SchemaName)
 		var err error
 		p.Service, err = runevents.New(options)
 		return p, err
@@ -214,12 +215,12 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
-	p, ok := loaded.(*pooled)
+	p, ok := value.(*pooled)
 	if !ok {
 		return errors.New("the pooled value has another type")
 	}
 	h.key, h.service = key, p.Service
-	p.newest.Follow(app)
+	p.newestApp.Follow(app)
 	app.OnSettled(h.service.Work)
 	return nil
 }
@@ -284,40 +285,41 @@ func (h *Handler) validatePaths() error {
 		if p == "" || p != path.Clean(p) || p[0] != '/' || p == "/" || strings.ContainsAny(p, "{} ") {
 			return fmt.Errorf("%s: %q is not a path such as /store", option, p)
 		}
-		if strings.Contains(p+"/", "/dashboard/") { // the dashboard's files have no cost
+		if strings.Contains(p+"/", "/dashboard/") { // requests for paths with such a part have no cost
 			return fmt.Errorf("%s: %s must not have a part that is named dashboard", option, p)
 		}
 		for _, other := range paths[:i] {
 			if strings.HasPrefix(p+"/", other+"/") || strings.HasPrefix(other+"/", p+"/") {
-				return fmt.Errorf("%s: %s and %s lie in each other", option, p, other)
+				return fmt.Errorf("%s: %s and %s must not be equal, and none may be below the other", option, p, other)
 			}
 		}
 	}
 	return nil
 }
 
-// Cleanup releases the service when no request has used it for a second, or at once if the process exits.
+// Cleanup releases the service in the background, when no request has used it for a second. If the process exits, it
+// releases the service at once.
 func (h *Handler) Cleanup() error {
 	if h.service == nil {
 		return nil
 	}
-	give := func() error {
+	releaseService := func() error {
 		_, err := services.Delete(h.key)
 		return err
 	}
 	if !h.app.Started() || caddy.Exiting() { // the service has never run, or the process exits
-		return give()
+		return releaseService()
 	}
-	release := h.app.Acquire() // keeps the database open
+	releaseDatabase := h.app.Acquire() // keeps the database open
 	go func() {
-		defer release()
-		for quiet := 0; quiet < 10 && !caddy.Exiting(); quiet++ {
+		defer releaseDatabase()
+		for idleChecks := 0; idleChecks < 10 && !caddy.Exiting(); idleChecks++ {
 			time.Sleep(100 * time.Millisecond)
 			if h.requests.Load() > 0 {
-				quiet = 0
+				idleChecks = 0
 			}
 		}
-		if err := give(); err != nil {
+		if err := releaseService(); err != nil {
 			h.logger.Error("closing the run events of the old configuration", zap.Error(err))
 		}
 	}()
@@ -327,7 +329,7 @@ func (h *Handler) Cleanup() error {
 // defaultPrefix is the default of Handler.Prefix.
 const defaultPrefix = "/store"
 
-// Presence implements tollgate.Present.
+// Presence implements tollgate.Present: it describes the dashboard and the API on the pages of the server.
 func (h *Handler) Presence() tollgate.Presence {
 	prefix := cmp.Or(h.Prefix, defaultPrefix)
 	return tollgate.Presence{
@@ -340,41 +342,41 @@ func (h *Handler) Presence() tollgate.Presence {
 // ServeHTTP serves the routes of the service. Other requests go to next. A request for the root of the site that no
 // other handler answers is redirected to the dashboard.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	found, isOurs := h.service.Find(r)
+	endpoint, isOurs := h.service.Find(r)
 	if isOurs {
 		rest.NoSniff(w.Header())
 	}
 	switch {
-	case found == nil && isOurs:
+	case endpoint == nil && isOurs:
 		return caddyhttp.Error(http.StatusNotFound, apierror.New(http.StatusNotFound, "no_such_route",
 			"there is nothing at this path"))
-	case found == nil && r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+	case endpoint == nil && r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 		return edge.ServeRoot(w, r, next, strings.TrimPrefix(cmp.Or(h.Prefix, defaultPrefix), "/")+"/")
-	case found == nil:
+	case endpoint == nil:
 		return next.ServeHTTP(w, r)
 	}
-	if err := h.admit(r, found.Right); err != nil {
+	if err := h.admit(r, endpoint.Right); err != nil {
 		return err
 	}
 	h.requests.Add(1)
 	defer h.requests.Add(-1)
 	defer h.app.Acquire()()
-	switch found.Right {
+	switch endpoint.Right {
 	case runevents.Submit:
-		h.submit(w, r, found)
+		h.submit(w, r, endpoint)
 	case runevents.Read:
-		h.query(w, r, found)
+		h.query(w, r, endpoint)
 	default:
-		if found.Path == runevents.StatusPath && tollgate.IsStopping(r.Context()) {
+		if endpoint.Path == runevents.StatusPath && tollgate.IsStopping(r.Context()) {
 			h.service.Unready(w)
 			return nil
 		}
-		found.ServeHTTP(w, r)
+		endpoint.ServeHTTP(w, r)
 	}
 	return nil
 }
 
-// admit returns an error if the sender of a request does not have the right.
+// admit returns an error with status 403 if the sender of a request does not have the right.
 func (h *Handler) admit(r *http.Request, right runevents.Right) error {
 	var access *Access
 	var action, option string
@@ -398,9 +400,9 @@ func (h *Handler) admit(r *http.Request, right runevents.Right) error {
 }
 
 // submit serves a command and records its outcome.
-func (h *Handler) submit(w http.ResponseWriter, r *http.Request, found *runevents.Endpoint) {
+func (h *Handler) submit(w http.ResponseWriter, r *http.Request, endpoint *runevents.Endpoint) {
 	exchange := new(runevents.Exchange)
-	found.ServeHTTP(w, r.WithContext(runevents.WithExchange(r.Context(), exchange)))
+	endpoint.ServeHTTP(w, r.WithContext(runevents.WithExchange(r.Context(), exchange)))
 	observeCommand(exchange)
 	if extra, ok := r.Context().Value(caddyhttp.ExtraLogFieldsCtxKey).(*caddyhttp.ExtraLogFields); ok {
 		extra.Add(zap.String("run_events_command", exchange.Command))
@@ -411,12 +413,12 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request, found *runevent
 
 // query serves a query and records its duration, even if the service panics because an answer failed after its
 // beginning.
-func (h *Handler) query(w http.ResponseWriter, r *http.Request, found *runevents.Endpoint) {
+func (h *Handler) query(w http.ResponseWriter, r *http.Request, endpoint *runevents.Endpoint) {
 	begin := time.Now()
 	recorder := &statusRecorder{ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}}
 	complete := false
-	defer func() { observeQuery(found.Route, recorder.status, complete, time.Since(begin)) }()
-	found.ServeHTTP(recorder, r)
+	defer func() { observeQuery(endpoint.Route, recorder.status, complete, time.Since(begin)) }()
+	endpoint.ServeHTTP(recorder, r)
 	complete = true
 }
 
@@ -426,6 +428,7 @@ type statusRecorder struct {
 	status int
 }
 
+// WriteHeader records the status and sends it.
 func (s *statusRecorder) WriteHeader(status int) {
 	s.status = status
 	s.ResponseWriterWrapper.WriteHeader(status)

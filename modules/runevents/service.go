@@ -30,13 +30,14 @@ func init() {
 // readBudget returns the limit and the optional window of the option budget, which the long form puts on one line. The
 // default window is one minute.
 func readBudget(d *caddyfile.Dispenser) ([]caddyfile.Token, error) {
-	words := d.RemainingArgsAsTokens()
-	if len(words) != 1 && len(words) != 2 {
+	tokens := d.RemainingArgsAsTokens()
+	if len(tokens) != 1 && len(tokens) != 2 {
 		return nil, d.ArgErr()
 	}
-	return words, nil
+	return tokens, nil
 }
 
+// costs returns the costs of the routes that differ from 1. A {prefix} in a path stands for any prefix of the service.
 func costs() map[string][]tollgate.Cost {
 	var all []tollgate.Cost
 	for _, r := range runevents.Routes() {

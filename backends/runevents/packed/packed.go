@@ -19,11 +19,11 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// marker precedes a block of S2, and zipped is the first byte of gzip. No DEFLATE stream begins with either byte: their
-// bits denote block type 3, which RFC 1951, section 3.2.3 reserves.
+// marker precedes a block of S2, and gzipMarker is the first byte of gzip. No DEFLATE stream begins with either byte:
+// their bits denote block type 3, which RFC 1951, section 3.2.3 reserves.
 const (
-	marker = 0b110
-	zipped = 0x1f
+	marker     = 0b110
+	gzipMarker = 0x1f
 )
 
 // ErrTooLong is the error of Append for a text that exceeds the limit.
@@ -35,22 +35,22 @@ func Pack(text []byte) []byte {
 	if limit < 0 {
 		panic("packed: a text of 4 GiB")
 	}
-	room := buffers.Get().(*[]byte)
-	if cap(*room) < limit {
-		*room = make([]byte, limit)
+	buffer := buffers.Get().(*[]byte)
+	if cap(*buffer) < limit {
+		*buffer = make([]byte, limit)
 	}
-	block := s2.Encode((*room)[:cap(*room)], text)
+	block := s2.Encode((*buffer)[:cap(*buffer)], text)
 	out := append(append(make([]byte, 0, 1+len(block)), marker), block...)
-	if cap(*room) <= bufferKept {
-		buffers.Put(room)
+	if cap(*buffer) <= maxPooled {
+		buffers.Put(buffer)
 	}
 	return out
 }
 
-// buffers is a pool of buffers. Buffers larger than bufferKept are not returned to the pool.
+// buffers is a pool of buffers. Buffers larger than maxPooled are not returned to the pool.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-const bufferKept = 256 << 10
+const maxPooled = 256 << 10
 
 // Append decompresses packed and appends the text to dst. It returns ErrTooLong if the text has more than limit bytes,
 // and another error if packed is corrupt.
@@ -59,7 +59,7 @@ func Append(dst, packed []byte, limit int) ([]byte, error) {
 		return appendBlock(dst, packed[1:], limit)
 	}
 	text := io.Reader(flate.NewReader(bytes.NewReader(packed)))
-	if len(packed) > 0 && packed[0] == zipped {
+	if len(packed) > 0 && packed[0] == gzipMarker {
 		var err error
 		if text, err = gzip.NewReader(bytes.NewReader(packed)); err != nil {
 			return dst, fmt.Errorf("unpacking: %w", err)
@@ -76,6 +76,7 @@ func Append(dst, packed []byte, limit int) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+// appendBlock decompresses a block of S2; see Append.
 func appendBlock(dst, block []byte, limit int) ([]byte, error) {
 	n, err := s2.DecodedLen(block)
 	switch {

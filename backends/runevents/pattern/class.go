@@ -24,23 +24,28 @@ var classes = map[string]string{
 	"ascii":  `\x00-\x7f`,
 }
 
+// The escape sequences of one letter. The keys are the letters after the backslash.
 var (
-	shorthands  = map[rune]string{'d': "digit", 's': "space", 'w': "word"}
+	// shorthands maps each shorthand to the name of its class. An upper-case letter denotes the complement of the
+	// class.
+	shorthands = map[rune]string{'d': "digit", 's': "space", 'w': "word"}
+	// complements contains the members of the complements, for use in brackets.
 	complements = map[rune]string{
 		'D': `\P{Nd}`,
 		// The rest of Unicode is listed explicitly, because bracket expressions cannot be nested.
 		'S': `\x00-\x08\x0e-\x1b\x7f-` + "\u0084\u0086-\u009f" + `\p{L}\p{M}\p{N}\p{P}\p{S}\p{Cf}\p{Co}`,
 		'W': "\\x00-/:-@\\[-\\^`\\{-\u00a9" + `\p{M}\p{Nl}\p{No}\p{Pd}\p{Ps}\p{Pe}\p{Pi}\p{Pf}\p{Po}‿⁀⁔︳︴﹍-﹏＿\p{S}\p{Z}\p{Cf}\p{Co}\p{Cc}`,
 	}
-	simple = map[rune]rune{'a': 7, 'b': 8, 'B': '\\', 'e': 27, 'f': 12, 'n': 10, 'r': 13, 't': 9, 'v': 11}
+	// charEscapes maps each escape sequence for a single character to the character.
+	charEscapes = map[rune]rune{'a': 7, 'b': 8, 'B': '\\', 'e': 27, 'f': 12, 'n': 10, 'r': 13, 't': 9, 'v': 11}
 )
 
 const (
-	inWord    = `[\p{L}\p{Nd}_]`
-	atStart   = `(?:(?<!` + inWord + `)(?=` + inWord + `))`
-	atEnd     = `(?:(?<=` + inWord + `)(?!` + inWord + `))`
-	atEither  = `(?:` + atStart + `|` + atEnd + `)`
-	atNeither = `(?:(?<!` + inWord + `)(?!` + inWord + `)|(?<=` + inWord + `)(?=` + inWord + `))`
+	wordChar       = `[\p{L}\p{Nd}_]`
+	wordStart      = `(?:(?<!` + wordChar + `)(?=` + wordChar + `))`
+	wordEnd        = `(?:(?<=` + wordChar + `)(?!` + wordChar + `))`
+	wordBoundary   = `(?:` + wordStart + `|` + wordEnd + `)`
+	noWordBoundary = `(?:(?<!` + wordChar + `)(?!` + wordChar + `)|(?<=` + wordChar + `)(?=` + wordChar + `))`
 )
 
 // escape translates an escape sequence outside of brackets; see atom for the results.
@@ -54,7 +59,7 @@ func (t *translator) escape() (cost int, constraint bool, err error) {
 		t.out.WriteString("[" + classes[name] + "]")
 		return 1, false, nil
 	}
-	if name, ok := shorthands[c-'A'+'a']; ok && isLetter(c) && c <= 'Z' {
+	if name, ok := shorthands[c-'A'+'a']; ok && c >= 'A' && c <= 'Z' {
 		t.pos += 2
 		t.out.WriteString("[^" + classes[name] + "]")
 		return 1, false, nil
@@ -70,17 +75,17 @@ func (t *translator) escape() (cost int, constraint bool, err error) {
 		t.out.WriteString(`\z`)
 		return 1, true, nil
 	case 'm':
-		boundary = atStart
+		boundary = wordStart
 	case 'M':
-		boundary = atEnd
+		boundary = wordEnd
 	case 'y':
-		boundary = atEither
+		boundary = wordBoundary
 	case 'Y':
-		boundary = atNeither
+		boundary = noWordBoundary
 	}
 	if boundary != "" {
 		t.pos += 2
-		t.hard = true
+		t.needsBacktracking = true
 		t.out.WriteString(boundary)
 		return 1, true, nil
 	}
@@ -89,7 +94,7 @@ func (t *translator) escape() (cost int, constraint bool, err error) {
 			return 1, false, err
 		}
 	}
-	r, err := t.entry()
+	r, err := t.charEscape()
 	if err != nil {
 		return 0, false, err
 	}
@@ -97,33 +102,33 @@ func (t *translator) escape() (cost int, constraint bool, err error) {
 	return 1, false, nil
 }
 
-// reference translates a back reference. A number of two or more digits is a back reference only if the pattern has
-// that many groups; otherwise it is an octal number, and done is false.
-func (t *translator) reference() (done bool, err error) {
+// reference translates a back reference. A number of two or more digits is a back reference only if that many groups
+// have been opened before. Otherwise it is an octal number: isReference is then false, and nothing has been read.
+func (t *translator) reference() (isReference bool, err error) {
 	end, n := t.pos+1, 0
 	for ; end < len(t.in) && isDigit(t.in[end]) && n <= maxGroups; end++ {
 		n = n*10 + int(t.in[end]-'0')
 	}
-	if end-t.pos > 2 && n > len(t.closed) {
+	if severalDigits := end-t.pos > 2; severalDigits && n > len(t.closed) {
 		return false, nil
 	}
-	if n > len(t.closed) || !t.closed[n-1] || t.around > 0 {
+	if n > len(t.closed) || !t.closed[n-1] || t.lookDepth > 0 {
 		return false, errReference
 	}
 	t.out.WriteString(`(?:\` + string(t.in[t.pos+1:end]) + `)`)
 	t.pos = end
-	t.hard = true
+	t.needsBacktracking = true
 	return true, nil
 }
 
-// entry parses an escape sequence that stands for a single character.
-func (t *translator) entry() (rune, error) {
+// charEscape parses an escape sequence that denotes a single character, and returns the character.
+func (t *translator) charEscape() (rune, error) {
 	if t.pos+1 >= len(t.in) {
 		return 0, errEscape
 	}
 	c := t.in[t.pos+1]
 	t.pos += 2
-	if r, ok := simple[c]; ok {
+	if r, ok := charEscapes[c]; ok {
 		return r, nil
 	}
 	switch {
@@ -151,13 +156,17 @@ func (t *translator) entry() (rune, error) {
 // maxChar is the largest character number that PostgreSQL accepts. Most of these numbers are not Unicode characters.
 const maxChar = 0x7ffffffe
 
-// digits parses a number of minimum to maximum digits in the given base, and returns the character with this number.
+// digits parses a number of minimum to maximum digits in the given base, 8 or 16, and returns the character with this
+// number.
 func (t *translator) digits(base, minimum, maximum int) (rune, error) {
 	n, count := 0, 0
 	for ; count < maximum && t.pos < len(t.in); count++ {
-		d := strings.IndexRune("0123456789abcdef", t.in[t.pos]|0x20)
-		if isDigit(t.in[t.pos]) {
-			d = int(t.in[t.pos] - '0')
+		d := -1
+		switch c := t.in[t.pos]; {
+		case isDigit(c):
+			d = int(c - '0')
+		case isLetter(c):
+			d = strings.IndexRune("0123456789abcdef", c|0x20) // in lower case
 		}
 		if d < 0 || d >= base {
 			break
@@ -176,9 +185,9 @@ func (t *translator) digits(base, minimum, maximum int) (rune, error) {
 // bracket translates a bracket expression, [...]; see atom for the results.
 func (t *translator) bracket() (cost int, constraint bool, err error) {
 	if t.startsWith("[[:<:]]") || t.startsWith("[[:>:]]") {
-		t.write(t.in[t.pos+3] == '<', atStart, atEnd)
+		t.writeEither(t.in[t.pos+3] == '<', wordStart, wordEnd)
 		t.pos += len("[[:<:]]")
-		t.hard = true
+		t.needsBacktracking = true
 		return 1, true, nil
 	}
 	t.pos++
@@ -204,12 +213,11 @@ func (t *translator) bracket() (cost int, constraint bool, err error) {
 		members.WriteString(part)
 	}
 	t.pos++
-	switch {
-	case members.Len() > 0:
-		t.write(negated, "[^", "[")
+	if members.Len() > 0 {
+		t.writeEither(negated, "[^", "[")
 		t.out.WriteString(members.String() + "]")
-	default: // characters that no text has
-		t.write(negated, `(?s:.)`, matchesNothing)
+	} else { // all members are characters that no text contains
+		t.writeEither(negated, `(?s:.)`, matchesNothing)
 	}
 	return 1, false, nil
 }
@@ -224,14 +232,14 @@ func (t *translator) bracketPart(first bool) (members string, err error) {
 	if err != nil {
 		return "", err
 	}
-	ranged := t.pos+1 < len(t.in) && t.in[t.pos] == '-' && t.in[t.pos+1] != ']'
+	isRange := t.pos+1 < len(t.in) && t.in[t.pos] == '-' && t.in[t.pos+1] != ']'
 	if class != "" {
-		if ranged {
+		if isRange {
 			return "", errRange
 		}
 		return class, nil
 	}
-	if !ranged {
+	if !isRange {
 		return chars(from, from), nil
 	}
 	t.pos++
@@ -265,13 +273,14 @@ func chars(from, to rune) string {
 	return quoteChar(from) + "-" + quoteChar(to)
 }
 
-// bracketItem parses a single character, or a class, in a bracket expression. For a class it returns the members.
+// bracketItem parses a single character, or a class, in a bracket expression. It returns the character r, or the
+// members of the class; class is empty for a character.
 func (t *translator) bracketItem() (r rune, class string, err error) {
 	switch {
 	case t.startsWith("[:"), t.startsWith("[="), t.startsWith("[."):
 		kind := t.in[t.pos+1]
-		rest := string(t.in[t.pos+2:])
-		name, _, ok := strings.Cut(rest, string(kind)+"]")
+		following := string(t.in[t.pos+2:])
+		name, _, ok := strings.Cut(following, string(kind)+"]")
 		if !ok {
 			return 0, "", errBrackets
 		}
@@ -283,7 +292,7 @@ func (t *translator) bracketItem() (r rune, class string, err error) {
 			}
 			return 0, members, nil
 		}
-		r, ok := collating(name)
+		r, ok := collatingElement(name)
 		if !ok {
 			return 0, "", errCollating
 		}
@@ -303,7 +312,7 @@ func (t *translator) bracketItem() (r rune, class string, err error) {
 				return 0, "", errEscape
 			}
 		}
-		r, err := t.entry()
+		r, err := t.charEscape()
 		return r, "", err
 	}
 	t.pos++

@@ -2,14 +2,14 @@ package pattern
 
 import "unicode/utf8"
 
-// collating returns the collating element with the given name. The name is a single character, or the POSIX name of a
-// character.
-func collating(name string) (rune, bool) {
+// collatingElement returns the character that a collating element such as [.hyphen.] denotes. The name is the character
+// itself, or the POSIX name of a character. ok is false for any other name.
+func collatingElement(name string) (r rune, ok bool) {
 	if utf8.RuneCountInString(name) == 1 {
 		r, _ := utf8.DecodeRuneInString(name)
 		return r, true
 	}
-	r, ok := collatingNames[name]
+	r, ok = collatingNames[name]
 	return r, ok
 }
 

@@ -6,14 +6,14 @@ import (
 	"sync/atomic"
 )
 
-// matchers holds the matchers of the queries that are running on SQLite, by ID. An SQL function exists once for the
+// matchers contains the matchers of the queries that are running on SQLite, by ID. An SQL function exists once for the
 // whole process, so it gets the ID of a matcher as an argument.
 var matchers struct {
 	sync.Map // int64 -> Matcher
 	last     atomic.Int64
 }
 
-// Hold makes a matcher available to the SQL function until Release, and returns its ID.
+// Hold makes a matcher available to Match until Release is called, and returns its ID.
 func Hold(m Matcher) (id int64) {
 	id = matchers.last.Add(1)
 	matchers.Store(id, m)

@@ -40,15 +40,17 @@ type Matcher interface {
 // linear is a matcher whose time is linear in the length of the text.
 type linear struct{ re *regexp.Regexp }
 
+// MatchString implements Matcher.
 func (l linear) MatchString(s string) (bool, error) { return l.re.MatchString(s), nil }
 
 // backtracking is a matcher, with a time limit, for patterns that the linear matcher does not support: those with
 // look-around, back references or word boundaries.
 type backtracking struct{ re *regexp2.Regexp }
 
+// MatchString implements Matcher.
 func (b backtracking) MatchString(s string) (bool, error) {
 	ok, err := b.re.MatchString(s)
-	if err != nil {
+	if err != nil { // the only error of regexp2
 		return false, ErrTimeout
 	}
 	return ok, nil
@@ -63,7 +65,7 @@ func Compile(source string) (*Pattern, error) {
 	if err := t.run(); err != nil {
 		return nil, invalid(err)
 	}
-	text, hard := t.out.String(), t.hard
+	text, hard := t.out.String(), t.needsBacktracking
 	return &Pattern{source, sync.OnceValues(func() (Matcher, error) {
 		if !hard {
 			re, err := regexp.Compile(text)
@@ -81,6 +83,7 @@ func Compile(source string) (*Pattern, error) {
 	})}, nil
 }
 
+// invalid returns err with the prefix of PostgreSQL's errors.
 func invalid(err error) error {
 	return fmt.Errorf("ERROR: invalid regular expression: %w", err)
 }
@@ -101,29 +104,31 @@ var (
 	errTooComplex = errors.New("regular expression is too complex")
 )
 
-// translator translates an advanced regular expression to the syntax of both matchers.
+// translator translates an advanced regular expression to the syntax that both matchers understand. Its methods read a
+// part of the expression in, beginning at pos, and write the translation to out.
 type translator struct {
 	in  []rune
 	pos int
 	out strings.Builder
 	// hard means that the pattern needs the backtracking matcher.
-	hard bool
+	needsBacktracking bool
 
 	literal, expanded    bool
 	ignoreCase           bool
 	lines, dotExcludesNL bool // ^ and $ match at lines; . and [^ do not match a newline
 
-	groups int // opened so far
-	closed []bool
-	around int // depth of look-around, in which groups do not capture
-	depth  int
+	captures  int // opened so far
+	closed    []bool
+	lookDepth int // depth of look-around, in which groups do not capture
+	depth     int
 }
 
+// maxGroups limits the number of capturing groups, and the depth of all groups.
 const maxGroups = 100
 
 // run translates the whole pattern into t.out.
 func (t *translator) run() error {
-	if err := t.director(); err != nil {
+	if err := t.prefix(); err != nil {
 		return err
 	}
 	if t.ignoreCase {
@@ -151,12 +156,14 @@ func (t *translator) run() error {
 	return nil
 }
 
+// startsWith reports whether the rest of the pattern starts with s, which is ASCII.
 func (t *translator) startsWith(s string) bool {
 	return strings.HasPrefix(string(t.in[t.pos:min(len(t.in), t.pos+len(s))]), s)
 }
 
-// director parses the prefix of a pattern: ***: or ***=, and embedded options.
-func (t *translator) director() error {
+// prefix parses the prefix of a pattern and sets the options of t: ***: or ***=, which PostgreSQL calls a director, and
+// embedded options such as (?i).
+func (t *translator) prefix() error {
 	switch {
 	case t.startsWith("***="):
 		t.pos += 4
@@ -205,8 +212,8 @@ func (t *translator) director() error {
 func isLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
 func isDigit(r rune) bool  { return r >= '0' && r <= '9' }
 
-// skip skips comments and, in the expanded syntax, white space.
-func (t *translator) skip() {
+// skipComments skips comments and, in the expanded syntax, white space.
+func (t *translator) skipComments() {
 	for t.pos < len(t.in) {
 		switch {
 		case t.startsWith("(?#"):
@@ -252,7 +259,7 @@ func (t *translator) alternatives() (cost int, err error) {
 // branch translates one alternative: the atoms up to the end, a bar or a closing parenthesis.
 func (t *translator) branch() (cost int, err error) {
 	for {
-		t.skip()
+		t.skipComments()
 		if t.pos == len(t.in) || t.in[t.pos] == '|' || t.in[t.pos] == ')' {
 			return cost, nil
 		}
@@ -280,20 +287,20 @@ func (t *translator) atom() (cost int, constraint bool, err error) {
 	case '*', '+', '?':
 		return 0, false, errOperand
 	case '{':
-		if t.pos+1 < len(t.in) && isDigit(t.in[t.pos+1]) {
+		if t.pos+1 < len(t.in) && isDigit(t.in[t.pos+1]) { // a quantifier; any other brace is a literal
 			return 0, false, errOperand
 		}
 	case '^':
 		t.pos++
-		t.write(t.lines, `(?m:^)`, `\A`)
+		t.writeEither(t.lines, `(?m:^)`, `\A`)
 		return 1, true, nil
 	case '$':
 		t.pos++
-		t.write(t.lines, `(?m:$)`, `\z`)
+		t.writeEither(t.lines, `(?m:$)`, `\z`)
 		return 1, true, nil
 	case '.':
 		t.pos++
-		t.write(t.dotExcludesNL, `[^\n]`, `(?s:.)`)
+		t.writeEither(t.dotExcludesNL, `[^\n]`, `(?s:.)`)
 		return 1, false, nil
 	case '[':
 		return t.bracket()
@@ -305,7 +312,8 @@ func (t *translator) atom() (cost int, constraint bool, err error) {
 	return 1, false, nil
 }
 
-func (t *translator) write(first bool, a, b string) {
+// writeEither writes a if first is true, and otherwise b.
+func (t *translator) writeEither(first bool, a, b string) {
 	if first {
 		t.out.WriteString(a)
 	} else {
@@ -317,8 +325,9 @@ func (t *translator) write(first bool, a, b string) {
 const matchesNothing = `[^\s\S]`
 
 // char writes the character r as a literal.
-func (t *translator) char(r rune) { t.write(utf8.ValidRune(r), quoteChar(r), matchesNothing) }
+func (t *translator) char(r rune) { t.writeEither(utf8.ValidRune(r), quoteChar(r), matchesNothing) }
 
+// quoteChar returns r as a literal in the syntax of both matchers, inside and outside of brackets.
 func quoteChar(r rune) string {
 	const hex = "0123456789abcdef"
 	switch {
@@ -333,7 +342,7 @@ func quoteChar(r rune) string {
 // group translates a group of any kind, and returns its cost. constraint reports whether the group is a look-around
 // constraint, within which groups do not capture.
 func (t *translator) group() (cost int, constraint bool, err error) {
-	capture := -1
+	capture := -1 // index in t.closed, if the group captures
 	switch {
 	case t.startsWith("(?:"):
 		t.pos += 3
@@ -350,11 +359,11 @@ func (t *translator) group() (cost int, constraint bool, err error) {
 		return 0, false, errOperand
 	default:
 		t.pos++
-		if t.around > 0 {
+		if t.lookDepth > 0 {
 			t.out.WriteString("(?:")
 			break
 		}
-		if t.groups++; t.groups > maxGroups {
+		if t.captures++; t.captures > maxGroups {
 			return 0, false, errTooComplex
 		}
 		capture = len(t.closed)
@@ -362,8 +371,8 @@ func (t *translator) group() (cost int, constraint bool, err error) {
 		t.out.WriteByte('(')
 	}
 	if constraint {
-		t.hard = true
-		t.around++
+		t.needsBacktracking = true
+		t.lookDepth++
 	}
 	cost, err = t.alternatives()
 	if err != nil {
@@ -375,7 +384,7 @@ func (t *translator) group() (cost int, constraint bool, err error) {
 	t.pos++
 	t.out.WriteByte(')')
 	if constraint {
-		t.around--
+		t.lookDepth--
 	}
 	if capture >= 0 {
 		t.closed[capture] = true
@@ -386,7 +395,7 @@ func (t *translator) group() (cost int, constraint bool, err error) {
 // quantifier translates the quantifier that follows an atom, if any. It returns the cost of the atom with its
 // repetitions.
 func (t *translator) quantifier(cost int) (int, error) {
-	t.skip()
+	t.skipComments()
 	if t.pos == len(t.in) {
 		return cost, nil
 	}
@@ -410,7 +419,8 @@ func (t *translator) quantifier(cost int) (int, error) {
 		t.out.WriteByte('?')
 		t.pos++
 	}
-	t.skip()
+	t.skipComments()
+	// PostgreSQL does not allow a second quantifier.
 	if t.pos < len(t.in) && (strings.ContainsRune("*+?", t.in[t.pos]) ||
 		t.in[t.pos] == '{' && t.pos+1 < len(t.in) && isDigit(t.in[t.pos+1])) {
 		return 0, errOperand
@@ -423,24 +433,21 @@ func (t *translator) bound() (largest int, err error) {
 	const limit = 255
 	start := t.pos
 	t.pos++
-	count := func() (int, bool) {
-		n, digits := 0, 0
+	number := func() (n int, present bool) {
 		for ; t.pos < len(t.in) && isDigit(t.in[t.pos]); t.pos++ {
-			n = min(n*10+int(t.in[t.pos]-'0'), limit+1)
-			digits++
+			n, present = min(n*10+int(t.in[t.pos]-'0'), limit+1), true
 		}
-		return n, digits > 0
+		return n, present
 	}
-	minimum, _ := count()
+	minimum, _ := number()
 	largest = minimum
 	if minimum > limit {
 		return 0, errCount
 	}
 	if t.pos < len(t.in) && t.in[t.pos] == ',' {
 		t.pos++
-		n, present := count()
-		if present {
-			largest = n
+		if maximum, present := number(); present {
+			largest = maximum
 		}
 		if largest > limit || largest < minimum {
 			return 0, errCount

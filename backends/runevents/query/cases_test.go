@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// recorded is a request and what the reference answered.
-type recorded struct {
+// recordedAnswer is a request with the answer of the reference implementation.
+type recordedAnswer struct {
 	ID      string
 	Tag     string
 	Request struct {
@@ -34,7 +34,7 @@ type recorded struct {
 	Compare string
 }
 
-func cases(tb testing.TB) (list []recorded) {
+func cases(tb testing.TB) (list []recordedAnswer) {
 	tb.Helper()
 	f, err := os.Open("testdata/cases.jsonl")
 	if err != nil {
@@ -44,7 +44,7 @@ func cases(tb testing.TB) (list []recorded) {
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		var c recorded
+		var c recordedAnswer
 		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
 			tb.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestRecordedAnswers(t *testing.T) {
 	}
 }
 
-func check(t *testing.T, b *bed, c recorded) {
+func check(t *testing.T, b *fixture, c recordedAnswer) {
 	t.Helper()
 	pairs := make([]string, 0, len(c.Request.Params))
 	for _, p := range c.Request.Params {
@@ -105,7 +105,7 @@ func check(t *testing.T, b *bed, c recorded) {
 		t.Fatal(err)
 	}
 	ordered := c.Compare == "ordered"
-	have, want := spelledAll(t, got, ordered), spelledAll(t, *c.Response.JSON, ordered)
+	have, want := rowTexts(t, got, ordered), rowTexts(t, *c.Response.JSON, ordered)
 	if c.Compare == "subset" {
 		wantEqual(t, "number of rows", len(have), len(want))
 		return

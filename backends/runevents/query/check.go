@@ -14,10 +14,10 @@ import (
 
 // Limits of one query.
 const (
-	maxClauses  = 2_000
-	maxPatterns = 16
-	maxInner    = 16 // inner queries
-	maxColumns  = 64
+	maxClauses      = 2_000
+	maxPatterns     = 16
+	maxInnerQueries = 16 // inner queries
+	maxColumns      = 64
 )
 
 // checker validates the clauses of a request and converts them to a query.
@@ -25,12 +25,12 @@ type checker struct {
 	entities map[string]*entity
 	dialect  store.Dialect
 
-	clauses, patterns, inner int
-	// unknown collects names that are not fields, so that one error can list all of them.
+	clauses, patterns, innerQueries int // numbers so far
+	// unknown collects an error text for each name that is not a field, so that one error can list all of them.
 	unknown []string
-	// namesState reports whether a clause of the query restricts the state of nodes.
+	// namesState means that a clause of the query restricts the state of nodes.
 	namesState bool
-	// namesType reports whether a clause of the outermost query restricts the type of reports.
+	// namesType means that a clause of the outermost query restricts the type of reports.
 	namesType bool
 }
 
@@ -85,6 +85,7 @@ func (c *checker) selection(e *entity, v *syntax.Value, outermost bool) (*query,
 	return q, nil
 }
 
+// malformed returns the error for the clause v.
 func (c *checker) malformed(v *syntax.Value, reason string) error {
 	return refuse("%s is not well-formed: %s", v.Notation(), reason)
 }
@@ -150,8 +151,8 @@ func (c *checker) clause(e *entity, v *syntax.Value, outermost bool, depth int) 
 	return nil, c.malformed(v, "query operator '"+syntax.Clip(op)+"' is unknown")
 }
 
-// field returns the field of e with the name v. If there is no such field, it adds the name to c.unknown and returns
-// nil.
+// field returns the field of e with the name v. If there is no such field, it adds an error to c.unknown and returns
+// nil. The caller then continues the check with any predicate.
 func (c *checker) field(e *entity, v *syntax.Value) *field {
 	if v.IsText() {
 		if f := e.field(v.Text); f != nil && f.queryable() {
@@ -165,8 +166,8 @@ func (c *checker) field(e *entity, v *syntax.Value) *field {
 	return nil
 }
 
-// comparison checks a clause that compares the field, or the list of fields, in name with the value v. outermost is
-// false in inner queries.
+// comparison checks a clause that compares the field in name with the value v. Instead of a field, name can be
+// node_state, ["node", "active"] or ["fact", ...]. outermost is false in inner queries.
 func (c *checker) comparison(
 	e *entity, clause *syntax.Value, op string, name, v *syntax.Value, outermost bool,
 ) (expr, error) {
@@ -184,7 +185,7 @@ func (c *checker) comparison(
 		return nil, c.malformed(clause, "a field must be a name")
 	}
 	f := c.field(e, name)
-	if f == nil {
+	if f == nil { // c.unknown contains the error
 		return &constExpr{true}, nil
 	}
 	if e.name == "reports" && f.name == "type" {
@@ -210,7 +211,7 @@ func (c *checker) comparison(
 		return &compareExpr{f, op, ms}, err
 	case typeNumber:
 		if v.Kind != syntax.Number {
-			return nil, incompatible(v, f)
+			return nil, numericError(v, f)
 		}
 		n, err := numeric(v)
 		return &compareExpr{f, op, n}, err
@@ -220,7 +221,7 @@ func (c *checker) comparison(
 }
 
 // absent checks a comparison with a fact, or on an entity that is never stored, and returns a predicate that no row
-// meets. The field may be a path, and any value is accepted.
+// meets. name may be a list of names, and any value is accepted.
 func (c *checker) absent(clause *syntax.Value, op string, name, v *syntax.Value) (expr, error) {
 	if _, ok := fieldNames(name); !ok {
 		return nil, c.malformed(clause, "a field must be a name or a list of names")
@@ -232,7 +233,8 @@ func (c *checker) absent(clause *syntax.Value, op string, name, v *syntax.Value)
 	return &constExpr{false}, nil
 }
 
-func incompatible(v *syntax.Value, f *field) error {
+// numericError returns the error for a value v that is not a number. The field f contains numbers.
+func numericError(v *syntax.Value, f *field) error {
 	return refuse("Argument %s is incompatible with numeric field %q.", v.Notation(), f.name)
 }
 
@@ -241,7 +243,7 @@ func typeError(v *syntax.Value, f *field, typeName string) error {
 	return refuse("Argument %s is incompatible with field '%s': it takes %s", v.Notation(), f.name, typeName)
 }
 
-// numeric returns an integer as int64, and any other number as float64.
+// numeric returns the number v as int64 if it is an integer, and otherwise as float64.
 func numeric(v *syntax.Value) (any, error) {
 	if n, err := strconv.ParseInt(v.Text, 10, 64); err == nil {
 		return n, nil
@@ -250,13 +252,13 @@ func numeric(v *syntax.Value) (any, error) {
 	if err != nil || math.IsInf(n, 0) {
 		return nil, refuse("Argument %s is out of range", v.Notation())
 	}
-	if n == math.Trunc(n) && math.Abs(n) < 1<<53 {
+	if n == math.Trunc(n) && math.Abs(n) < 1<<53 { // an integer with a fraction or exponent, such as 1e3
 		return int64(n), nil
 	}
 	return n, nil
 }
 
-// timeValue parses the value for a time field to Unix milliseconds.
+// timeValue converts the value for a time field, a text or a number of milliseconds, to Unix milliseconds.
 func timeValue(v *syntax.Value) (int64, error) {
 	switch v.Kind {
 	case syntax.String:
@@ -283,9 +285,9 @@ func textual(v *syntax.Value, f *field) (string, error) {
 	return v.Text, nil
 }
 
-// hash decodes a SHA-1 in lower-case hexadecimal. Other texts, including those in upper case, match no row; ok is then
-// false.
-func hash(s string) ([]byte, bool) {
+// decodeHash decodes a SHA-1 in lower-case hexadecimal. ok is false for any other text, including a SHA-1 in upper
+// case: such a text matches no row.
+func decodeHash(s string) (sum []byte, ok bool) {
 	if len(s) != 40 || strings.ToLower(s) != s {
 		return nil, false
 	}
@@ -293,12 +295,12 @@ func hash(s string) ([]byte, bool) {
 	return b, err == nil
 }
 
-// equality checks a comparison with =. A value that is not a hash matches no row if the field contains hashes.
+// equality checks a comparison of a field with v by the operator =.
 func (c *checker) equality(f *field, v *syntax.Value) (expr, error) {
 	if v.Kind == syntax.Null && f.kind != typeTime {
-		return &nullExpr{field: f, null: true, sent: true}, nil
+		return &nullExpr{field: f, null: true, orJSONNull: true}, nil
 	}
-	switch f.kind {
+	switch f.kind { // other types are compared as text, below
 	case typeLatest:
 		if v.Kind != syntax.Bool {
 			return nil, typeError(v, f, "true or false")
@@ -311,7 +313,7 @@ func (c *checker) equality(f *field, v *syntax.Value) (expr, error) {
 		return &compareExpr{f, "=", v.Truth}, nil
 	case typeNumber:
 		if v.Kind != syntax.Number {
-			return nil, incompatible(v, f)
+			return nil, numericError(v, f)
 		}
 		n, err := numeric(v)
 		return &compareExpr{f, "=", n}, err
@@ -329,9 +331,9 @@ func (c *checker) equality(f *field, v *syntax.Value) (expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		b, ok := hash(s)
+		b, ok := decodeHash(s)
 		if !ok {
-			b = []byte{} // matches nothing, except null under negation
+			b = []byte{} // no hash is empty, so no row meets the comparison
 		}
 		return &compareExpr{f, "=", b}, nil
 	default:
@@ -377,8 +379,8 @@ func (c *checker) pattern(source string) (*pattern.Pattern, error) {
 	return p, nil
 }
 
-// null checks the clause ["null?", name, v] on an entity. With v = true it selects the rows in which the field is null,
-// and with v = false all others. If there is no such field, null only adds the name to c.unknown.
+// null checks the clause ["null?", name, v]. With v = true it selects the rows in which the field is null, and with
+// v = false all others.
 func (c *checker) null(e *entity, clause, name, v *syntax.Value) (expr, error) {
 	if e.absent() {
 		return c.absent(clause, "null?", name, v)
@@ -387,7 +389,7 @@ func (c *checker) null(e *entity, clause, name, v *syntax.Value) (expr, error) {
 		return nil, c.malformed(clause, "a field must be a name")
 	}
 	f := c.field(e, name)
-	if f == nil {
+	if f == nil { // c.unknown contains the error
 		return &constExpr{true}, nil
 	}
 	if v.Kind != syntax.Bool {
@@ -396,7 +398,7 @@ func (c *checker) null(e *entity, clause, name, v *syntax.Value) (expr, error) {
 	return &nullExpr{field: f, null: v.Truth}, nil
 }
 
-// nodeState checks ["=", ["node", "active"], bool] and ["=", "node_state", word].
+// nodeState checks ["=", ["node", "active"], bool] and ["=", "node_state", state], or the same clauses with "!=".
 func (c *checker) nodeState(clause *syntax.Value, op string, name, v *syntax.Value) (expr, error) {
 	state := ""
 	switch {
@@ -410,8 +412,9 @@ func (c *checker) nodeState(clause *syntax.Value, op string, name, v *syntax.Val
 		if v.Kind != syntax.Bool {
 			return nil, c.malformed(clause, "[\"node\" \"active\"] is true or false")
 		}
-		if state = "active"; !v.Truth {
-			state = "inactive"
+		state = "inactive"
+		if v.Truth {
+			state = "active"
 		}
 	default:
 		return nil, c.malformed(clause, "the only lists in the place of a field are [\"node\" \"active\"] and [\"fact\" name]")
@@ -446,15 +449,16 @@ func isFact(name *syntax.Value) bool {
 	return len(name.Items) == 2 && name.Operator() == "fact" && name.Items[1].IsText()
 }
 
-// fieldNames returns the names in v, which is a name or a list of names.
-func fieldNames(v *syntax.Value) ([]string, bool) {
+// fieldNames returns the names in v, which is a name or a list of names. ok is false if v is neither, or if the list is
+// empty or too long.
+func fieldNames(v *syntax.Value) (names []string, ok bool) {
 	if v.IsText() {
 		return []string{v.Text}, true
 	}
 	if !v.IsList() || len(v.Items) == 0 || len(v.Items) > maxColumns {
 		return nil, false
 	}
-	names := make([]string, len(v.Items))
+	names = make([]string, len(v.Items))
 	for i, item := range v.Items {
 		if !item.IsText() {
 			return nil, false
@@ -464,8 +468,9 @@ func fieldNames(v *syntax.Value) ([]string, bool) {
 	return names, true
 }
 
-// unknownFields returns an error that lists those names which are not fields of the entity, or which allowed does not
-// accept.
+// unknownFields returns an error if names contains names that are not fields of the entity, or fields that allowed does
+// not accept. Otherwise it returns nil. The error lists these names. They are inserted into format at the percent sign,
+// or after format if it has none.
 func unknownFields(format string, e *entity, names []string, allowed func(*field) bool) error {
 	var wrong []string
 	for _, n := range names {
@@ -485,9 +490,10 @@ func unknownFields(format string, e *entity, names []string, allowed func(*field
 		quotedList(e.names(allowed)))
 }
 
+// comparable reports whether a field can be used in lists of fields that are compared, sorted or grouped.
 func comparable(f *field) bool { return f.queryable() && f.extractable() }
 
-// asError converts the error of a check to an *Error.
+// asError returns the *Error in the chain of err, or nil if there is none.
 func asError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e

@@ -60,6 +60,7 @@ func (c *checker) in(e *entity, clause *syntax.Value, args []*syntax.Value) (exp
 	return nil, c.malformed(clause, "'in' takes an 'array', 'extract' or 'from' clause")
 }
 
+// sameType reports whether the values of a field can be compared with those of a column of an inner query.
 func sameType(f *field, col column) bool {
 	if f.kind == typeAbsent || col.field != nil && col.field.kind == typeAbsent {
 		return true
@@ -73,8 +74,8 @@ func sameType(f *field, col column) bool {
 	return f.kind == col.field.kind
 }
 
-// inArray checks the values of an "in" clause with an array. A null in the array matches nothing, except for fields
-// that contain JSON.
+// inArray checks the values of an "in" clause with an array. A null in the array matches nothing, unless the field
+// contains JSON. A text that is not a time or a hash matches nothing, either, in a field that contains times or hashes.
 func (c *checker) inArray(f *field, items []*syntax.Value) (expr, error) {
 	if f.kind == typePath {
 		return nil, refuse("Operator in...array is not supported on array types")
@@ -97,7 +98,7 @@ func (c *checker) inArray(f *field, items []*syntax.Value) (expr, error) {
 			}
 		case typeNumber:
 			if v.Kind != syntax.Number {
-				return nil, incompatible(v, f)
+				return nil, numericError(v, f)
 			}
 			n, err := numeric(v)
 			if err != nil {
@@ -121,7 +122,7 @@ func (c *checker) inArray(f *field, items []*syntax.Value) (expr, error) {
 			}
 			if f.kind != typeHash {
 				x.values = append(x.values, s)
-			} else if b, ok := hash(s); ok {
+			} else if b, ok := decodeHash(s); ok {
 				x.values = append(x.values, b)
 			}
 		}
@@ -132,21 +133,21 @@ func (c *checker) inArray(f *field, items []*syntax.Value) (expr, error) {
 // inJSON checks an array that contains null, for a field that contains JSON. The null matches values that were sent as
 // null.
 func (c *checker) inJSON(f *field, items []*syntax.Value) (expr, error) {
-	var rest []*syntax.Value
+	var nonNull []*syntax.Value
 	for _, v := range items {
 		if v.Kind != syntax.Null {
-			rest = append(rest, v)
+			nonNull = append(nonNull, v)
 		}
 	}
-	x, err := c.inArray(f, rest)
-	return &orExpr{[]expr{x, &nullExpr{field: f, null: true, sent: true}}}, err
+	x, err := c.inArray(f, nonNull)
+	return &orExpr{[]expr{x, &nullExpr{field: f, null: true, orJSONNull: true}}}, err
 }
 
 // innerQuery checks the inner query of an "in" clause: ["extract", columns, ["select_<entity>", query]] or ["from",
 // ...].
 func (c *checker) innerQuery(v *syntax.Value) (*query, error) {
-	if c.inner++; c.inner > maxInner {
-		return nil, refuse("the query holds more than %d inner queries", maxInner)
+	if c.innerQueries++; c.innerQueries > maxInnerQueries {
+		return nil, refuse("the query holds more than %d inner queries", maxInnerQueries)
 	}
 	if v.Operator() == "from" {
 		return c.from(v, false)
@@ -155,18 +156,18 @@ func (c *checker) innerQuery(v *syntax.Value) (*query, error) {
 		return nil, c.malformed(v, "the extract of a subquery takes fields and a select clause")
 	}
 	selected := v.Items[2]
-	name, ok := strings.CutPrefix(selected.Operator(), "select_")
-	e := c.entities[strings.ReplaceAll(name, "-", "_")]
-	if !ok || e == nil || strings.Contains(name, "-") {
-		if wanted := strings.ReplaceAll(selected.Operator(), "-", "_"); wanted != selected.Operator() &&
-			c.entities[strings.TrimPrefix(wanted, "select_")] != nil {
-			return nil, refuse("Unsupported subquery `%s` - did you mean `%s`?",
-				syntax.Clip(selected.Operator()), syntax.Clip(wanted))
+	operator := selected.Operator()
+	if operator == "" {
+		return nil, c.malformed(v, "a select clause must begin with its name")
+	}
+	entityName, isSelect := strings.CutPrefix(operator, "select_")
+	e := c.entities[entityName]
+	if !isSelect || e == nil {
+		suggestion := strings.ReplaceAll(operator, "-", "_")
+		if suggestion != operator && c.entities[strings.TrimPrefix(suggestion, "select_")] != nil {
+			return nil, refuse("Unsupported subquery `%s` - did you mean `%s`?", syntax.Clip(operator), syntax.Clip(suggestion))
 		}
-		if selected.Operator() == "" {
-			return nil, c.malformed(v, "a select clause must begin with its name")
-		}
-		return nil, refuse("Unsupported subquery `%s`", syntax.Clip(selected.Operator()))
+		return nil, refuse("Unsupported subquery `%s`", syntax.Clip(operator))
 	}
 	if len(selected.Items) > 2 {
 		return nil, c.malformed(selected, "a select clause takes one query")
@@ -193,16 +194,16 @@ func (c *checker) from(v *syntax.Value, outermost bool) (*query, error) {
 	if e == nil {
 		return nil, refuse("Invalid entity '%s' in query", syntax.Clip(v.Items[1].Text))
 	}
-	rest := v.Items[2:]
+	paging := v.Items[2:]
 	var clause *syntax.Value
-	if len(rest) > 0 && !rest[0].IsPaging() {
-		clause, rest = rest[0], rest[1:]
+	if len(paging) > 0 && !paging[0].IsPaging() {
+		clause, paging = paging[0], paging[1:]
 	}
 	q, err := c.selection(e, clause, outermost)
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range rest {
+	for _, p := range paging {
 		if !p.IsPaging() {
 			return nil, c.malformed(p, "'from' takes a query, then 'order_by', 'limit' and 'offset'")
 		}
@@ -229,6 +230,7 @@ func (c *checker) paging(q *query, v *syntax.Value) error {
 		q.offset = n
 		return err
 	}
+	// The clause is order_by.
 	if !arg.IsList() || len(arg.Items) > maxColumns {
 		return c.malformed(v, "order_by takes a list")
 	}
@@ -250,7 +252,8 @@ func (c *checker) paging(q *query, v *syntax.Value) error {
 	return nil
 }
 
-// orderBy adds a field, in descending order if desc is true, to the order of a checked query.
+// orderBy adds the field with the given name, in descending order if desc is true, to the order of a checked query. An
+// aggregated query can only be ordered by the fields in group_by.
 func (q *query) orderBy(name string, desc bool) error {
 	f := q.entity.field(name)
 	if f == nil || !comparable(f) {
@@ -276,12 +279,12 @@ func (c *checker) subquery(e *entity, clause *syntax.Value, args []*syntax.Value
 	if len(args) == 0 || len(args) > 2 || !args[0].IsText() {
 		return nil, c.malformed(clause, "'subquery' takes an entity and a query")
 	}
-	if c.inner++; c.inner > maxInner {
-		return nil, refuse("the query holds more than %d inner queries", maxInner)
+	if c.innerQueries++; c.innerQueries > maxInnerQueries {
+		return nil, refuse("the query holds more than %d inner queries", maxInnerQueries)
 	}
 	other := c.entities[args[0].Text]
-	r, ok := e.relations[args[0].Text]
-	if other == nil || !ok {
+	r, related := e.relations[args[0].Text]
+	if other == nil || !related {
 		return nil, refuse("No implicit relationship for entity '%s' with '%s'", syntax.Clip(args[0].Text), e.name)
 	}
 	q := &query{entity: other, columns: []column{{key: r.foreign, field: other.field(r.foreign)}}}

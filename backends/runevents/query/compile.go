@@ -24,12 +24,12 @@ const (
 	cellPacked // decompressed JSON
 )
 
-// cell describes a member of the rows in the answer.
+// cell describes a member of the JSON objects in the answer.
 type cell struct {
 	key  string
 	kind cellKind
-	// href is the last part of the link to an expanded list, or empty. If a cell has a link, the last column of the row
-	// is the hash of the report.
+	// href is the last part of the link to a list of a report: "events", "logs" or "metrics". It is empty for other
+	// members. If a cell has a link, the last column of the row is the hash of the report.
 	href string
 }
 
@@ -40,10 +40,11 @@ type statement struct {
 	patterns []int64 // IDs of patterns to be released
 	cells    []cell
 	parts    []part // their columns follow after the cells
-	// hash is the index of the column with the report's hash, from which links are made, or -1.
-	hash int
+	// hashColumn is the index of the column with the report's hash, from which links are made, or -1.
+	hashColumn int
 }
 
+// release releases the patterns. It must be called after the statement has been executed.
 func (s *statement) release() {
 	for _, id := range s.patterns {
 		pattern.Release(id)
@@ -54,21 +55,22 @@ func (s *statement) release() {
 // numbered, so the parts of a query can be compiled in any order.
 type compiler struct {
 	dialect   store.Dialect
-	collation string // quoted collation for regular expressions on PostgreSQL; empty for the column's collation
-	cutoff    int64  // nodes that became inactive before this time are about to be deleted
-	distinct  *window
+	collation string  // quoted collation for regular expressions on PostgreSQL; empty for the column's collation
+	cutoff    int64   // nodes that became inactive before this time are about to be deleted
+	distinct  *window // of the request, or nil
 	args      []any
 	patterns  []int64
-	levels    int
+	selects   int // number of SELECTs so far, for unique aliases
 }
 
-// scope is the state of compiling one SELECT: its query, and the tables that it joins.
-type scope struct {
+// selectCompiler compiles one SELECT. Its methods return SQL text; a method that returns an expression for a field also
+// notes which table must be joined.
+type selectCompiler struct {
 	c      *compiler
 	q      *query
-	suffix string
-	joined map[string]bool
-	// narrow means that other clauses keep the result small. Conditions on shared texts are then tested for each row;
+	suffix string          // of the aliases of all tables; empty for the first SELECT
+	joined map[string]bool // aliases of the tables to be joined, without the suffix
+	// narrow means that an equality keeps the result small. Conditions on shared texts are then tested for each row;
 	// otherwise they are tested once for each text.
 	narrow bool
 	// latest means that only the latest report of each node is selected. The result may be large, but is limited by the
@@ -108,14 +110,14 @@ func (c *compiler) literal(v any) string {
 	return c.arg(v)
 }
 
-// open returns a scope for a query or inner query, with narrow and latest set according to the conditions of the query.
-// The suffix of the scope keeps the aliases of its tables unique.
-func (c *compiler) open(q *query) *scope {
-	s := &scope{c: c, q: q, joined: make(map[string]bool)}
-	if c.levels > 0 {
-		s.suffix = strconv.Itoa(c.levels)
+// newSelect returns a selectCompiler for a query or inner query, with narrow and latest set according to the conditions
+// of the query, and with a suffix that keeps the aliases of its tables unique.
+func (c *compiler) newSelect(q *query) *selectCompiler {
+	s := &selectCompiler{c: c, q: q, joined: make(map[string]bool)}
+	if c.selects > 0 {
+		s.suffix = strconv.Itoa(c.selects)
 	}
-	c.levels++
+	c.selects++
 	conjuncts(q.where, func(x expr) {
 		switch x := x.(type) {
 		case *latestExpr:
@@ -130,9 +132,9 @@ func (c *compiler) open(q *query) *scope {
 	return s
 }
 
-// column returns a column of the table with the given alias, which is the base table or a joined one; the table is
-// joined if necessary.
-func (s *scope) column(alias, name string) string {
+// column returns the SQL expression of a column of the table with the given alias, which is the base table or a joined
+// one; the table is joined if necessary.
+func (s *selectCompiler) column(alias, name string) string {
 	if alias != s.q.entity.alias {
 		s.joined[alias] = true
 	}
@@ -140,8 +142,8 @@ func (s *scope) column(alias, name string) string {
 }
 
 // value returns the SQL expression of a field's value. Shared texts are looked up in their table.
-func (s *scope) value(f *field) string {
-	if f.unknowable {
+func (s *selectCompiler) value(f *field) string {
+	if f.alwaysNull {
 		switch {
 		case !s.c.postgres():
 			return "NULL"
@@ -157,14 +159,14 @@ func (s *scope) value(f *field) string {
 	return col
 }
 
-// identity returns the SQL expression of the ID that represents the value of a field, and the table to which the ID
+// idOf returns the SQL expression, key, of the ID that represents the value of a field, and the table to which the ID
 // belongs. ok is false if no ID represents the value.
-func (s *scope) identity(f *field) (table, key string, ok bool) {
+func (s *selectCompiler) idOf(f *field) (table, key string, ok bool) {
 	e := s.q.entity
 	unique := f.kind == typeHash || f.name == "certname" ||
-		(f.name == "name" && (e.table == environments || e.table == producers))
+		(f.name == "name" && (e.table == environmentTable || e.table == producerTable))
 	switch {
-	case f.unknowable:
+	case f.alwaysNull:
 		return "", "", false
 	case f.dictionary != "":
 		return f.dictionary, s.column(f.alias, f.column), true
@@ -190,7 +192,7 @@ func valueColumn(table string) string {
 
 // from returns the FROM clause. It must be called after all columns have been compiled, because these determine the
 // joined tables.
-func (s *scope) from() string {
+func (s *selectCompiler) from() string {
 	e := s.q.entity
 	if s.c.distinct != nil && s.suffix == "" && e.name == "events" {
 		return s.latestEvents(s.c.distinct) + s.joins()
@@ -198,7 +200,8 @@ func (s *scope) from() string {
 	return e.table + " " + e.alias + s.suffix + s.joins()
 }
 
-func (s *scope) joins() string {
+// joins returns the JOIN clauses for the tables whose columns have been used so far.
+func (s *selectCompiler) joins() string {
 	var b strings.Builder
 	for _, j := range s.q.entity.joins {
 		if !s.joined[j.alias] {
@@ -214,23 +217,24 @@ func (s *scope) joins() string {
 }
 
 // where returns the WHERE clause, or an empty string if the query has no condition.
-func (s *scope) where() string {
+func (s *selectCompiler) where() string {
 	if s.q.where == nil {
 		return ""
 	}
 	return " WHERE " + s.expr(s.q.where, false)
 }
 
-// plain returns a SELECT of the given expressions, without aggregates.
-func (s *scope) plain(items []string) string {
-	where := s.where()
+// selectRows returns a SELECT of the given expressions, without aggregates.
+func (s *selectCompiler) selectRows(items []string) string {
+	where := s.where() // before from, which joins the tables that the condition uses
 	order := s.orderBy(s.value)
-	return "SELECT " + strings.Join(items, ", ") + " FROM " + s.from() + where + order + s.page()
+	return "SELECT " + strings.Join(items, ", ") + " FROM " + s.from() + where + order + s.limitClause()
 }
 
-// orderBy returns the ORDER BY clause; value returns the expression for a field. Nulls sort as the largest values.
-// Further columns make the order total, so that all pages of an answer have the same order.
-func (s *scope) orderBy(value func(*field) string) string {
+// orderBy returns the ORDER BY clause, or an empty string if the query has no order. value returns the expression for a
+// field. Nulls sort as the largest values. Unless rows are aggregated, further columns make the order total, so that
+// all pages of an answer have the same order.
+func (s *selectCompiler) orderBy(value func(*field) string) string {
 	if len(s.q.order) == 0 {
 		return ""
 	}
@@ -280,40 +284,44 @@ func (c *compiler) pathOrder(col string) string {
 	return "run_path_order(" + col + ")"
 }
 
-func (s *scope) page() string {
-	page := ""
+// limitClause returns the LIMIT and OFFSET clauses, or an empty string if the query has neither.
+func (s *selectCompiler) limitClause() string {
+	clause := ""
 	switch {
 	case s.q.limit > 0:
-		page = " LIMIT " + s.c.arg(s.q.limit)
+		clause = " LIMIT " + s.c.arg(s.q.limit)
 	case s.q.offset > 0 && !s.c.postgres():
-		page = " LIMIT -1" // SQLite requires LIMIT with OFFSET
+		clause = " LIMIT -1" // SQLite requires LIMIT with OFFSET
 	}
 	if s.q.offset > 0 {
-		page += " OFFSET " + s.c.arg(s.q.offset)
+		clause += " OFFSET " + s.c.arg(s.q.offset)
 	}
-	return page
+	return clause
 }
 
 // aggregate returns a SELECT with functions and groups, and the cells for its columns. An inner SELECT computes the
-// arguments of the functions for each row, so that the outer SELECT can refer to each of them by name.
-func (s *scope) aggregate() (string, []cell) {
+// arguments of the functions for each row, so that the outer SELECT can refer to each of them by name. If possible, the
+// rows of the inner SELECT are not events but stored counts of events (hourlyCounts) or groups of events
+// (groupedEvents). The column n is then the number of events that a row represents.
+func (s *selectCompiler) aggregate() (string, []cell) {
 	inner := innerColumns{names: make(map[string]string)}
-	templates := make(map[string]string)
-	plain := func(col column) string {
+	toString := make(map[string]string) // SQL of the function to_string, which adds a parameter, by field and template
+	groupColumn := func(col column) string {
 		if col.function != "to_string" {
-			return inner.name(s.grouped(col.field))
+			return inner.name(s.groupable(col.field))
 		}
-		id := col.field.name + "\x00" + col.template
-		if _, ok := templates[id]; !ok {
-			templates[id] = s.c.format(s.value(col.field), col)
+		key := col.field.name + "\x00" + col.template
+		if _, ok := toString[key]; !ok {
+			toString[key] = s.c.toString(s.value(col.field), col)
 		}
-		return inner.name(templates[id])
+		return inner.name(toString[key])
 	}
-	columns, condensed := s.q.groupColumns()
-	bounds, counted := s.q.hours()
-	counted = counted && (s.c.distinct == nil || s.suffix != "")
-	condensed = condensed && len(columns) > 0
-	sums := sums{grouped: counted || condensed, postgres: s.c.postgres()}
+	columns, useGroups := s.q.eventColumns()
+	bounds, useCounts := s.q.countableInterval()
+	// The outermost query of distinct_resources reads the latest events only, of which no counts are stored.
+	useCounts = useCounts && (s.c.distinct == nil || s.suffix != "")
+	useGroups = useGroups && len(columns) > 0
+	sums := aggregates{grouped: useCounts || useGroups, postgres: s.c.postgres()}
 	group := make([]string, 0, len(s.q.group))
 	outer := make([]string, 0, len(s.q.columns))
 	cells := make([]cell, 0, len(s.q.columns))
@@ -321,31 +329,31 @@ func (s *scope) aggregate() (string, []cell) {
 		var item string
 		var kind cellKind
 		if col.function == "" || col.function == "to_string" {
-			item, kind = plain(col), groupedKind(col)
+			item, kind = groupColumn(col), groupableKind(col)
 		} else {
-			item, kind = s.summed(col, sums, &inner)
+			item, kind = s.aggregateItem(col, sums, &inner)
 		}
 		outer = append(outer, item+" AS c"+strconv.Itoa(i))
 		cells = append(cells, cell{key: col.key, kind: kind})
 	}
 	for _, col := range s.q.group {
-		group = append(group, plain(col))
+		group = append(group, groupColumn(col))
 	}
-	order := s.orderBy(func(f *field) string { return inner.name(s.grouped(f)) })
-	if len(inner.sql) == 0 {
+	order := s.orderBy(func(f *field) string { return inner.name(s.groupable(f)) })
+	if len(inner.sql) == 0 { // a SELECT needs a column
 		inner.sql = append(inner.sql, "1 AS k0")
 	}
-	if counted || condensed {
+	if useCounts || useGroups {
 		inner.sql = append(inner.sql, s.column(s.q.entity.alias, "n"))
 	}
 	var from string
 	switch {
-	case counted:
-		from = s.counted(columns, bounds)
-	case condensed:
-		from = s.condensed(columns, []string{"COUNT(*) AS n"})
+	case useCounts:
+		from = s.hourlyCounts(columns, bounds)
+	case useGroups:
+		from = s.groupedEvents(columns, []string{"COUNT(*) AS n"})
 	default:
-		where := s.where()
+		where := s.where() // before from, which joins the tables that the condition uses
 		from = s.from() + where
 	}
 	sql := "SELECT " + strings.Join(outer, ", ") + " FROM (SELECT " + strings.Join(inner.sql, ", ") + " FROM " + from +
@@ -353,34 +361,37 @@ func (s *scope) aggregate() (string, []cell) {
 	if len(group) > 0 {
 		sql += " GROUP BY " + strings.Join(group, ", ")
 	}
-	return sql + order + s.page(), cells
+	return sql + order + s.limitClause(), cells
 }
 
-// summed returns the SQL expression of a column with an aggregate function.
-func (s *scope) summed(col column, sums sums, inner *innerColumns) (item string, kind cellKind) {
+// aggregateItem returns the SQL expression of a column with an aggregate function, and the kind of its cell. It adds
+// the argument of the function to inner, the columns of the inner SELECT. sums returns the aggregates over the rows of
+// that SELECT.
+func (s *selectCompiler) aggregateItem(col column, sums aggregates, inner *innerColumns) (item string, kind cellKind) {
 	if col.function == "count" && col.field == nil {
 		return sums.rows(), cellInteger
 	}
-	n := inner.name(s.grouped(col.field))
+	argument := inner.name(s.groupable(col.field))
 	switch col.function {
 	case "count":
-		return sums.count(n), cellInteger
+		return sums.count(argument), cellInteger
 	case "avg":
 		// AVG is exact on PostgreSQL but not on SQLite. This expression has the same result on both.
-		return sums.double(n) + " / NULLIF(" + sums.count(n) + ", 0)", cellFloat
+		return sums.double(argument) + " / NULLIF(" + sums.count(argument) + ", 0)", cellFloat
 	case "sum":
-		return sums.integer(n), cellInteger
+		return sums.integer(argument), cellInteger
 	default: // min, max
-		return strings.ToUpper(col.function) + "(" + n + ")", groupedKind(column{field: col.field})
+		return strings.ToUpper(col.function) + "(" + argument + ")", groupableKind(column{field: col.field})
 	}
 }
 
-// innerColumns holds the columns of the inner SELECT of an aggregate, with their names and without duplicates.
+// innerColumns holds the columns of the inner SELECT of an aggregate, without duplicates.
 type innerColumns struct {
-	sql   []string
-	names map[string]string
+	sql   []string          // "expression AS name"
+	names map[string]string // by expression
 }
 
+// name returns the name of the column with the SQL expression sql. It adds the column if necessary.
 func (c *innerColumns) name(sql string) string {
 	if n, ok := c.names[sql]; ok {
 		return n
@@ -391,22 +402,24 @@ func (c *innerColumns) name(sql string) string {
 	return n
 }
 
-// grouped returns the SQL expression of a field in groups and aggregates. Byte strings are converted to texts, because
-// PostgreSQL has no MIN for byte strings.
-func (s *scope) grouped(f *field) string {
+// groupable returns the SQL expression of a field in groups and aggregates. Hashes, which are byte strings, are
+// converted to texts, because PostgreSQL has no MIN for byte strings.
+func (s *selectCompiler) groupable(f *field) string {
 	if f.kind == typeHash {
 		return s.c.hex(s.value(f))
 	}
 	return s.value(f)
 }
 
-func groupedKind(col column) cellKind {
+// groupableKind returns the kind of the cell for a column that groupable or toString returns.
+func groupableKind(col column) cellKind {
 	if col.function == "to_string" || col.field.kind == typeHash {
 		return cellText
 	}
 	return kindOf(col.field)
 }
 
+// kindOf returns the kind of the cell for the value of a field.
 func kindOf(f *field) cellKind {
 	switch f.kind {
 	case typeHash:
@@ -424,29 +437,28 @@ func kindOf(f *field) cellKind {
 	}
 }
 
-// format returns the SQL expression of the function to_string for a value.
-func (c *compiler) format(value string, col column) string {
+// toString returns the SQL expression of the function to_string with the template of col, applied to value, which is an
+// SQL expression.
+func (c *compiler) toString(value string, col column) string {
+	isTime := col.field.kind == typeTime
 	switch {
-	case !c.postgres():
-		name := "run_format_number"
-		if col.field.kind == typeTime {
-			name = "run_format_time"
-		}
-		return name + "(" + value + ", " + c.arg(col.template) + ")"
-	case col.field.kind == typeTime:
+	case isTime && c.postgres():
 		return "to_char(" + tochar.Timestamp(value) + ", " + c.arg(tochar.ForPostgres(col.template)) + "::text)"
+	case c.postgres():
+		return "to_char(" + value + ", " + c.arg(col.template) + "::text)"
+	case isTime:
+		return "run_format_time(" + value + ", " + c.arg(col.template) + ")"
 	}
-	return "to_char(" + value + ", " + c.arg(col.template) + "::text)"
+	return "run_format_number(" + value + ", " + c.arg(col.template) + ")"
 }
 
 // rows compiles the statement that reads the rows of an answer.
 func (c *compiler) rows(q *query) *statement {
-	s := c.open(q)
-	st := &statement{hash: -1}
+	s := c.newSelect(q)
+	st := &statement{hashColumn: -1}
 	if q.aggregates() {
 		st.sql, st.cells = s.aggregate()
 	} else {
-		var items []string
 		columns := q.columns
 		if len(columns) == 0 {
 			for _, f := range q.entity.fields {
@@ -455,50 +467,58 @@ func (c *compiler) rows(q *query) *statement {
 				}
 			}
 		}
+		var items []string
 		if s.inParts(columns) {
-			items = s.split(st, columns)
-			columns = nil
-		}
-		linked := false
-		for _, col := range columns {
-			var item, href string
-			kind := kindOf(col.field)
-			switch {
-			case col.function == "to_string":
-				item, kind = c.format(s.value(col.field), col), cellText
-			case col.field.kind == typeExpanded:
-				item, kind, href = s.expanded(col.field)
-				linked = true
-			default:
-				item = s.value(col.field)
-			}
-			items = append(items, item)
-			st.cells = append(st.cells, cell{key: col.key, kind: kind, href: href})
-		}
-		if linked {
-			st.hash = len(items)
-			items = append(items, s.column("r", "hash"))
-		}
-		if s.deferred() {
-			st.sql = s.sortedFirst(items)
+			items = s.addInParts(st, columns)
 		} else {
-			st.sql = s.plain(items)
+			items = s.addColumns(st, columns)
+		}
+		if s.sortsIDsFirst() {
+			st.sql = s.sortIDsFirst(items)
+		} else {
+			st.sql = s.selectRows(items)
 		}
 	}
 	st.args, st.patterns = c.args, c.patterns
 	return st
 }
 
+// addColumns adds the columns to st.cells, and returns the SQL expressions that the statement must select. If a column
+// has a link, addColumns also sets st.hashColumn.
+func (s *selectCompiler) addColumns(st *statement, columns []column) (items []string) {
+	linked := false
+	for _, col := range columns {
+		var item, href string
+		kind := kindOf(col.field)
+		switch {
+		case col.function == "to_string":
+			item, kind = s.c.toString(s.value(col.field), col), cellText
+		case col.field.kind == typeExpanded:
+			item, kind, href = s.expanded(col.field)
+			linked = true
+		default:
+			item = s.value(col.field)
+		}
+		items = append(items, item)
+		st.cells = append(st.cells, cell{key: col.key, kind: kind, href: href})
+	}
+	if linked {
+		st.hashColumn = len(items)
+		items = append(items, s.column("r", "hash"))
+	}
+	return items
+}
+
 // total compiles the statement that counts the rows of an answer, ignoring paging.
 func (c *compiler) total(q *query) *statement {
 	unpaged := *q
 	unpaged.limit, unpaged.offset, unpaged.order = 0, 0, nil
-	s := c.open(&unpaged)
+	s := c.newSelect(&unpaged)
 	var sql string
 	if unpaged.aggregates() {
 		sql, _ = s.aggregate()
 	} else {
-		sql = s.plain([]string{"1 AS one"})
+		sql = s.selectRows([]string{"1 AS one"})
 	}
-	return &statement{sql: "SELECT COUNT(*) FROM (" + sql + ") counted", args: c.args, patterns: c.patterns, hash: -1}
+	return &statement{sql: "SELECT COUNT(*) FROM (" + sql + ") counted", args: c.args, patterns: c.patterns, hashColumn: -1}
 }

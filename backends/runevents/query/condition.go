@@ -14,27 +14,28 @@ const (
 	sqlFalse = "1 = 0"
 )
 
-func truth(b bool) string {
+// sqlBool returns an SQL condition that is always true or always false.
+func sqlBool(b bool) string {
 	if b {
 		return sqlTrue
 	}
 	return sqlFalse
 }
 
-// expr compiles a clause or, if negated is true, its negation. "not" is passed down to the comparisons. A comparison
-// with null is neither true nor false, so null meets neither a comparison nor its negation. The exception is a match:
-// no regular expression matches null, so null meets its negation. For some fields the same holds for equality; see
-// nullIsValue.
-func (s *scope) expr(x expr, negated bool) string {
+// expr returns the SQL condition of a clause or, if negated is true, of its negation. "not" is passed down to the
+// comparisons. A comparison with null is neither true nor false, so null meets neither a comparison nor its negation.
+// The exception is a match: no regular expression matches null, so null meets its negation. For some fields the same
+// holds for equality; see nullIsValue.
+func (s *selectCompiler) expr(x expr, negated bool) string {
 	switch x := x.(type) {
 	case *andExpr:
-		return s.list(x.list, negated, negated)
+		return s.joinConditions(x.list, negated, negated) // "not (a and b)" is "(not a) or (not b)"
 	case *orExpr:
-		return s.list(x.list, negated, !negated)
+		return s.joinConditions(x.list, negated, !negated)
 	case *notExpr:
 		return s.expr(x.operand, !negated)
 	case *constExpr:
-		return truth(x.truth != negated)
+		return sqlBool(x.truth != negated)
 	case *compareExpr:
 		return s.compare(x, negated)
 	case *inExpr:
@@ -47,27 +48,26 @@ func (s *scope) expr(x expr, negated bool) string {
 		return s.inQuery(x, negated)
 	case *latestExpr:
 		if s.q.entity.name == "events" {
-			return latest(s.column("e", "report"), x.truth != negated)
+			return isLatestReport(s.column("e", "report"), x.truth != negated)
 		}
-		return latest(s.column("r", "id"), x.truth != negated)
+		return isLatestReport(s.column("r", "id"), x.truth != negated)
 	case *nodeExpr:
-		return s.node(x, negated)
+		return s.nodeState(x, negated)
 	}
 	panic("query: unknown clause")
 }
 
-// list joins the conditions in list by OR if or is true, and otherwise by AND. It nests them in halves, because SQLite
-// limits the depth of an expression.
-func (s *scope) list(list []expr, negated, or bool) string {
+// joinConditions joins the conditions in list, or their negations, by OR if useOr is true, and otherwise by AND. It
+// nests long lists in halves, because SQLite limits the depth of an expression.
+func (s *selectCompiler) joinConditions(list []expr, negated, useOr bool) string {
 	if len(list) == 1 {
 		return s.expr(list[0], negated)
 	}
 	word := " AND "
-	if or {
+	if useOr {
 		word = " OR "
 	}
-	half := len(list) / 2
-	if !or && len(list) < 32 {
+	if !useOr && len(list) < 32 {
 		// Query planners handle an unnested chain of conditions best.
 		parts := make([]string, len(list))
 		for i, x := range list {
@@ -75,10 +75,13 @@ func (s *scope) list(list []expr, negated, or bool) string {
 		}
 		return "(" + strings.Join(parts, word) + ")"
 	}
-	return "(" + s.list(list[:half], negated, or) + word + s.list(list[half:], negated, or) + ")"
+	half := len(list) / 2
+	return "(" + s.joinConditions(list[:half], negated, useOr) + word + s.joinConditions(list[half:], negated, useOr) + ")"
 }
 
-func latest(report string, truth bool) string {
+// isLatestReport returns the SQL condition that report, an expression for the ID of a report, is the latest report of a
+// node or, if truth is false, that it is not.
+func isLatestReport(report string, truth bool) string {
 	word := " IN"
 	if !truth {
 		word = " NOT IN"
@@ -89,39 +92,41 @@ func latest(report string, truth bool) string {
 // opposite maps each operator to its negation.
 var opposite = map[string]string{"=": "<>", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
-// compare returns the SQL condition of a comparison, or of its negation.
-func (s *scope) compare(x *compareExpr, negated bool) string {
+// compare returns the SQL condition of a comparison or, if negated is true, of its negation.
+func (s *selectCompiler) compare(x *compareExpr, negated bool) string {
 	f := x.field
-	nulls := negated && x.op == "=" && s.nullIsValue(f)
-	if f.unknowable {
-		return truth(nulls)
+	acceptNull := negated && x.op == "=" && s.nullIsValue(f)
+	if f.alwaysNull {
+		return sqlBool(acceptNull)
 	}
 	if f.kind == typePath {
-		return s.shared(f, func(col string) string {
+		return s.textCondition(f, func(col string) string {
 			return s.anyElement(col, func(element string) string { return element + " = " + s.c.text(x.value.(string)) },
-				negated, nulls)
-		}, nulls)
+				negated, acceptNull)
+		}, acceptNull)
 	}
 	op := x.op
 	if negated {
 		op = opposite[op]
 	}
-	if table, key, ok := s.identity(f); ok {
+	if table, key, ok := s.idOf(f); ok {
+		// An unknown value gets the ID -1, which differs from all IDs.
 		return orNull(f, key, key+" "+op+" COALESCE((SELECT id FROM "+table+" WHERE "+valueColumn(table)+" = "+
-			s.c.literal(x.value)+"), -1)", nulls)
+			s.c.literal(x.value)+"), -1)", acceptNull)
 	}
 	col := s.column(f.alias, f.column)
-	return orNull(f, col, col+" "+op+" "+s.c.literal(x.value), nulls)
+	return orNull(f, col, col+" "+op+" "+s.c.literal(x.value), acceptNull)
 }
 
 // nullIsValue reports whether null counts as a value of the field that differs from all others. A negated equality then
 // includes null. This holds for values of properties and, with distinct_resources, which has older semantics, for every
 // field.
-func (s *scope) nullIsValue(f *field) bool { return f.kind == typeJSON || s.c.distinct != nil }
+func (s *selectCompiler) nullIsValue(f *field) bool { return f.kind == typeJSON || s.c.distinct != nil }
 
-// orNull extends the SQL test of the field's column col: if nulls is true, it also accepts null.
-func orNull(f *field, col, test string, nulls bool) string {
-	if !nulls || !f.nullable {
+// orNull returns test, an SQL condition on the field's column col. If acceptNull is true, the condition is extended so
+// that it also accepts null.
+func orNull(f *field, col, test string, acceptNull bool) string {
+	if !acceptNull || !f.nullable {
 		return test
 	}
 	return "(" + test + " OR " + col + " IS NULL)"
@@ -130,42 +135,44 @@ func orNull(f *field, col, test string, nulls bool) string {
 // manyValues is the number of values from which on an array is passed as a single parameter.
 const manyValues = 50
 
-// in returns the SQL condition of an "in" clause with an array, or of its negation.
-func (s *scope) in(x *inExpr, negated bool) string {
+// in returns the SQL condition of an "in" clause with an array or, if negated is true, of its negation.
+func (s *selectCompiler) in(x *inExpr, negated bool) string {
 	f := x.field
 	if len(x.values) == 0 {
-		return truth(negated)
+		return sqlBool(negated)
 	}
-	nulls := negated && s.nullIsValue(f)
-	if f.unknowable {
-		return truth(nulls)
+	acceptNull := negated && s.nullIsValue(f)
+	if f.alwaysNull {
+		return sqlBool(acceptNull)
 	}
 	word := " IN ("
 	if negated {
 		word = " NOT IN ("
 	}
-	if table, key, ok := s.identity(f); ok {
+	if table, key, ok := s.idOf(f); ok {
 		test := key + word + "SELECT id FROM " + table + " WHERE " + valueColumn(table) + " IN (" + s.values(x.values) + "))"
-		if negated && !nulls && f.nullable { // NOT IN an empty list includes null
+		if negated && !acceptNull && f.nullable { // NOT IN an empty list includes null
 			test = "(" + test + " AND " + key + " IS NOT NULL)"
 		}
-		return orNull(f, key, test, nulls)
+		return orNull(f, key, test, acceptNull)
 	}
 	col := s.column(f.alias, f.column)
-	return orNull(f, col, col+word+s.values(x.values)+")", nulls)
+	return orNull(f, col, col+word+s.values(x.values)+")", acceptNull)
 }
 
-// values returns the SQL for values in the parentheses of IN.
-func (s *scope) values(values []any) string {
+// values returns the SQL for values in the parentheses of IN: a list of parameters or, for many values, a SELECT from
+// one parameter that contains all values as a JSON array. All values have the same type, apart from integers and
+// floating-point numbers, which can be mixed.
+func (s *selectCompiler) values(values []any) string {
 	if len(values) < manyValues {
-		names := make([]string, len(values))
+		placeholders := make([]string, len(values))
 		for i, v := range values {
-			names[i] = s.c.literal(v)
+			placeholders[i] = s.c.literal(v)
 		}
-		return strings.Join(names, ", ")
+		return strings.Join(placeholders, ", ")
 	}
 	b := []byte{'['}
-	element := "value"
+	element := "value" // the SQL expression that converts an element of the array to the type of the column
 	if s.c.postgres() {
 		element = "value::bigint"
 	}
@@ -179,7 +186,8 @@ func (s *scope) values(values []any) string {
 			element = "value"
 		case []byte:
 			b = jsontext.AppendQuoted(b, hex.EncodeToString(v))
-			if element = "unhex(value)"; s.c.postgres() {
+			element = "unhex(value)"
+			if s.c.postgres() {
 				element = "decode(value, 'hex')"
 			}
 		case int64:
@@ -187,17 +195,17 @@ func (s *scope) values(values []any) string {
 		case float64:
 			b = strconv.AppendFloat(b, v, 'f', -1, 64)
 		case bool:
-			n := byte('0')
+			digit := byte('0')
 			if v {
-				n = '1'
+				digit = '1'
 			}
-			b = append(b, n)
+			b = append(b, digit)
 		}
 	}
 	if s.c.postgres() {
 		for _, v := range values {
 			if _, ok := v.(float64); ok {
-				element = "value::double precision"
+				element = "value::double precision" // one such number makes all of them floating-point numbers
 			}
 		}
 		return "SELECT " + element + " FROM json_array_elements_text(" + s.c.arg(string(append(b, ']'))) +
@@ -206,55 +214,60 @@ func (s *scope) values(values []any) string {
 	return "SELECT " + element + " FROM json_each(" + s.c.arg(string(append(b, ']'))) + ")"
 }
 
-// null returns the SQL condition of a test for null, or of its negation.
-func (s *scope) null(x *nullExpr, negated bool) string {
+// null returns the SQL condition of a test for null or, if negated is true, of its negation.
+func (s *selectCompiler) null(x *nullExpr, negated bool) string {
 	f := x.field
-	want := x.null != negated
-	if f.unknowable {
-		return truth(want)
+	wantNull := x.null != negated
+	if f.alwaysNull {
+		return sqlBool(wantNull)
 	}
 	if !f.nullable {
-		return truth(!want)
+		return sqlBool(!wantNull)
 	}
 	col := s.column(f.alias, f.column)
-	if x.sent && f.kind == typeJSON {
-		if want {
+	if x.orJSONNull && f.kind == typeJSON {
+		if wantNull {
 			return "(" + col + " IS NULL OR " + col + " = 'null')"
 		}
-		return col + " <> 'null'"
+		return col + " <> 'null'" // this excludes NULL, too
 	}
-	if want {
+	if wantNull {
 		return col + " IS NULL"
 	}
 	return col + " IS NOT NULL"
 }
 
-// shared returns an SQL test of a text column. The test is evaluated once for each distinct text or, in a narrow query,
-// for each row. If nulls is true, it also accepts null.
-func (s *scope) shared(f *field, test func(column string) string, nulls bool) string {
+// textCondition returns an SQL condition on a field whose texts are shared by many rows. test returns the condition on
+// an SQL expression for the text. If possible, the condition is evaluated once for each text in its table, and the rows
+// are selected by the IDs of the texts that meet it. If the result is small and the table is large, the condition is
+// evaluated for each row of the result instead. If acceptNull is true, null meets the condition, too.
+func (s *selectCompiler) textCondition(f *field, test func(column string) string, acceptNull bool) string {
 	if f.dictionary != "" {
 		col := s.column(f.alias, f.column)
-		return orNull(f, col, col+" IN (SELECT id FROM "+f.dictionary+" WHERE "+test("name")+")", nulls)
+		return orNull(f, col, col+" IN (SELECT id FROM "+f.dictionary+" WHERE "+test("name")+")", acceptNull)
 	}
 	j := s.q.entity.join(f.alias)
-	if j == nil || j.large && (s.narrow || s.latest && !j.lasting) {
+	// The latest reports are few rows of a large table, unless the table contains rows that all reports share.
+	fewRows := s.narrow || s.latest && j != nil && !j.reused
+	if j == nil || j.large && fewRows {
 		return test(s.column(f.alias, f.column))
 	}
 	key := s.column(j.keyAlias, j.key)
-	if s.latest && j.lasting && !s.c.postgres() {
-		key = "+" + key // no index: it would find the events of all runs
+	if s.latest && j.reused && !s.c.postgres() {
+		key = "+" + key // the sign prevents the use of an index, which would find the events of all runs
 	}
-	return orNull(f, key, key+" IN (SELECT x.id FROM "+j.table+" x WHERE "+test("x."+f.column)+")", nulls && j.outer)
+	return orNull(f, key, key+" IN (SELECT x.id FROM "+j.table+" x WHERE "+test("x."+f.column)+")", acceptNull && j.outer)
 }
 
-// match returns the SQL condition of a comparison with a pattern, or of its negation.
-func (s *scope) match(x *matchExpr, negated bool) string {
+// match returns the SQL condition that a field matches a regular expression or, if negated is true, that it is null or
+// does not match.
+func (s *selectCompiler) match(x *matchExpr, negated bool) string {
 	f := x.field
-	if f.unknowable {
-		return truth(negated)
+	if f.alwaysNull {
+		return sqlBool(negated)
 	}
 	test := s.regexp(x.pattern)
-	return s.shared(f, func(col string) string {
+	return s.textCondition(f, func(col string) string {
 		switch f.kind {
 		case typePath:
 			return s.anyElement(col, func(element string) string { return test(element, false) }, negated, negated)
@@ -285,37 +298,39 @@ func (c *compiler) plainText(col string) string {
 	return "CASE json_type(" + col + ") WHEN 'null' THEN NULL WHEN 'text' THEN " + col + " ->> '$' ELSE " + col + " END"
 }
 
-// regexp returns a function that returns an SQL condition: text, which is an SQL expression, matches p or, if negated
-// is true, does not match p or is null.
-func (s *scope) regexp(p *pattern.Pattern) func(text string, negated bool) string {
+// regexp adds the pattern p to the parameters. It returns a function that returns the SQL condition that text, an SQL
+// expression, matches p or, if negated is true, that it is null or does not match p.
+func (s *selectCompiler) regexp(p *pattern.Pattern) func(text string, negated bool) string {
 	if s.c.postgres() {
-		name := s.c.arg(p.Source) + "::text"
+		placeholder := s.c.arg(p.Source) + "::text"
 		return func(text string, negated bool) string {
 			if s.c.collation != "" {
 				text += " COLLATE " + s.c.collation
 			}
-			return isTrue("("+text+" ~ "+name+")", negated)
+			return trueOrNot("("+text+" ~ "+placeholder+")", negated)
 		}
 	}
 	m, _ := p.Matcher() // the checks have refused patterns without a matcher
 	id := pattern.Hold(m)
 	s.c.patterns = append(s.c.patterns, id)
-	name := s.c.arg(id)
+	placeholder := s.c.arg(id)
 	return func(text string, negated bool) string {
-		return isTrue("run_match("+name+", "+text+")", negated)
+		return trueOrNot("run_match("+placeholder+", "+text+")", negated)
 	}
 }
 
-func isTrue(test string, negated bool) string {
+// trueOrNot returns test, an SQL condition, or, if negated is true, the condition that test is false or null.
+func trueOrNot(test string, negated bool) string {
 	if negated {
 		return test + " IS NOT TRUE"
 	}
 	return test
 }
 
-// anyElement returns the SQL condition that an element of the array of texts in col meets test. If negated is true, the
-// condition is that no element does. nulls is as in shared.
-func (s *scope) anyElement(col string, test func(element string) string, negated, nulls bool) string {
+// anyElement returns the SQL condition that col, an expression for a JSON array of texts, has an element that meets
+// test. If negated is true, the condition is that no element meets test; if acceptNull is true as well, null is
+// accepted instead of an array.
+func (s *selectCompiler) anyElement(col string, test func(element string) string, negated, acceptNull bool) string {
 	from := "json_each(" + col + ")"
 	element := "value"
 	if s.c.postgres() {
@@ -324,7 +339,7 @@ func (s *scope) anyElement(col string, test func(element string) string, negated
 	}
 	exists := "EXISTS (SELECT 1 FROM " + from + " WHERE " + test(element) + ")"
 	switch {
-	case negated && nulls:
+	case negated && acceptNull:
 		return "NOT " + exists
 	case negated:
 		return "(" + col + " IS NOT NULL AND NOT " + exists + ")"
@@ -332,61 +347,66 @@ func (s *scope) anyElement(col string, test func(element string) string, negated
 	return "(" + col + " IS NOT NULL AND " + exists + ")"
 }
 
-// node returns an SQL condition on the state of the node to which a row belongs.
-func (s *scope) node(x *nodeExpr, negated bool) string {
-	test := "deactivated_at IS NULL AND expired_at IS NULL"
-	switch {
-	case x.active && negated:
-		test = "deactivated_at IS NOT NULL OR expired_at IS NOT NULL"
-	case !x.active && !negated:
+// nodeState returns the SQL condition on the state of the node to which a row belongs. A node is active if it is
+// neither deactivated nor expired. It counts as inactive if it was deactivated or expired after compiler.cutoff, so a
+// node that is about to be deleted is neither. If negated is true, nodeState returns the negation.
+func (s *selectCompiler) nodeState(x *nodeExpr, negated bool) string {
+	var test string
+	if x.active {
+		test = "deactivated_at IS NULL AND expired_at IS NULL"
+		if negated {
+			test = "deactivated_at IS NOT NULL OR expired_at IS NOT NULL"
+		}
+	} else {
 		cutoff := s.c.arg(s.c.cutoff)
 		test = "deactivated_at > " + cutoff + " OR expired_at > " + cutoff
-	case !x.active:
-		cutoff := s.c.arg(s.c.cutoff)
-		test = "NOT COALESCE(deactivated_at > " + cutoff + ", 1 = 0) AND NOT COALESCE(expired_at > " + cutoff + ", 1 = 0)"
+		if negated {
+			// The comparisons are null for an active node, which must meet the negation.
+			test = "NOT COALESCE(deactivated_at > " + cutoff + ", 1 = 0) AND NOT COALESCE(expired_at > " + cutoff + ", 1 = 0)"
+		}
 	}
 	return s.column(s.q.entity.alias, s.q.entity.node) + " IN (SELECT id FROM run_nodes WHERE " + test + ")"
 }
 
-// inQuery returns the SQL condition that the values of some fields are a row of an inner query. It compares IDs instead
-// of values if IDs of the same table represent both.
-func (s *scope) inQuery(x *inQueryExpr, negated bool) string {
+// inQuery returns the SQL condition that the values of some fields are a row of an inner query or, if negated is true,
+// that they are not. It compares IDs instead of values if IDs of the same table represent both.
+func (s *selectCompiler) inQuery(x *inQueryExpr, negated bool) string {
 	if x.query.entity.absent() {
-		return truth(negated)
+		return sqlBool(negated)
 	}
-	inner := s.c.open(x.query)
-	simple := !x.query.aggregates()
-	left := make([]string, len(x.fields))
-	right := make([]string, len(x.fields))
+	inner := s.c.newSelect(x.query)
+	aggregated := x.query.aggregates()
+	left := make([]string, len(x.fields))  // expressions for the fields
+	right := make([]string, len(x.fields)) // columns of the inner query, unless it is aggregated
 	for i, f := range x.fields {
 		left[i] = s.value(f)
 		col := x.query.columns[i]
-		if !simple {
-			if f.kind == typeHash {
+		if aggregated {
+			if f.kind == typeHash { // see groupable
 				left[i] = s.c.hex(left[i])
 			}
 			continue
 		}
 		right[i] = inner.value(col.field)
-		table, key, ok := s.identity(f)
-		table2, key2, ok2 := inner.identity(col.field)
-		if ok && ok2 && table == table2 {
-			left[i], right[i] = key, key2
+		table, key, ok := s.idOf(f)
+		innerTable, innerKey, innerOK := inner.idOf(col.field)
+		if ok && innerOK && table == innerTable {
+			left[i], right[i] = key, innerKey
 		}
 	}
 	var sql string
-	if simple {
-		sql = inner.plain(right)
-	} else {
+	if aggregated {
 		sql, _ = inner.aggregate()
+	} else {
+		sql = inner.selectRows(right)
 	}
-	word := " IN ("
+	operator := " IN ("
 	if negated {
-		word = " NOT IN ("
+		operator = " NOT IN ("
 	}
 	row := strings.Join(left, ", ")
 	if len(left) > 1 {
 		row = "(" + row + ")"
 	}
-	return row + word + sql + ")"
+	return row + operator + sql + ")"
 }

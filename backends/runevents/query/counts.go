@@ -20,21 +20,23 @@ type counts struct {
 	aggregate bool // /aggregate-event-counts
 }
 
+// countFilter is the condition counts_filter on a column of countColumns.
 type countFilter struct {
 	column, op string
 	value      any // int64 or float64
 }
 
+// countOrder is an element of order_by.
 type countOrder struct {
 	column   string
 	nullable bool
 	desc     bool
 }
 
-// countColumns are the members of a row of counts, and countWords are the statuses that they count.
+// countColumns are the members of a row of counts. countStatuses are the IDs of the statuses that they count.
 var (
-	countColumns = []string{"failures", "noops", "skips", "successes"}
-	countWords   = []string{wordFailure, wordNoop, wordSkipped, wordSuccess}
+	countColumns  = []string{"failures", "noops", "skips", "successes"}
+	countStatuses = []string{wordFailure, wordNoop, wordSkipped, wordSuccess}
 )
 
 // subjects maps each kind of subject to the columns that identify a subject.
@@ -44,6 +46,7 @@ var subjects = map[string][]string{
 	"containing_class": {"containing_class"},
 }
 
+// checkSummarizeBy returns an error unless s is a kind of subject.
 func checkSummarizeBy(s string) error {
 	if subjects[s] == nil {
 		return refuse("Unsupported value for 'summarize_by': '%s'", syntax.Clip(s))
@@ -74,6 +77,7 @@ func checkCountFilter(v *syntax.Value) (*countFilter, error) {
 	return &countFilter{name, op, n}, err
 }
 
+// orderBy checks the terms of order_by and adds them to the order.
 func (q *counts) orderBy(terms []orderTerm) error {
 	columns := slices.Concat(countColumns, subjects[q.subject])
 	for _, t := range terms {
@@ -86,12 +90,13 @@ func (q *counts) orderBy(terms []orderTerm) error {
 	return nil
 }
 
-// counted returns a SELECT with one row for each subject. The events are counted by the IDs of their subjects before
-// the subjects are looked up.
-func (c *compiler) counted(q *counts) string {
-	s := c.open(q.events)
+// subjectCounts returns a SELECT with one row for each subject: the columns that identify the subject, and the columns
+// in countColumns. The events are counted by the IDs of their subjects before the subjects are looked up. If q.byNode
+// is true, events of the same node and status count once.
+func (c *compiler) subjectCounts(q *counts) string {
+	s := c.newSelect(q.events)
 	names := subjects[q.subject]
-	idColumn := "resource"
+	idColumn := "resource" // identifies the subject in the table of events
 	if q.subject == "certname" {
 		idColumn = "node"
 	}
@@ -108,25 +113,25 @@ func (c *compiler) counted(q *counts) string {
 			columns = append(columns, idColumn)
 		}
 		for i, name := range countColumns {
-			outer = append(outer, sum(countIf("status", countWords[i]), name))
+			outer = append(outer, sum(countIf("status", countStatuses[i]), name))
 		}
 		inner = append(inner, s.column("e", "node")+" AS node", s.column("e", "status")+" AS status")
-		// Several rows of resources may be the same subject.
+		// Resources with different IDs may be the same subject.
 		inner[0] = "DISTINCT " + inner[0]
-		return c.filtered(q, outer, inner, s.condensed(columns, nil))
+		return c.groupBySubject(q, outer, inner, s.groupedEvents(columns, nil))
 	}
-	aggregates := make([]string, len(countColumns))
+	countsByID := make([]string, len(countColumns))
 	for i, name := range countColumns {
-		aggregates[i] = sum(countIf(s.column("e", "status"), countWords[i]), name)
+		countsByID[i] = sum(countIf(s.column("e", "status"), countStatuses[i]), name)
 		inner = append(inner, s.column("e", name))
 		outer = append(outer, sum(name, name))
 	}
-	return c.filtered(q, outer, inner, s.condensed([]string{idColumn}, aggregates))
+	return c.groupBySubject(q, outer, inner, s.groupedEvents([]string{idColumn}, countsByID))
 }
 
-// filtered returns a SELECT that groups the counts by subject and applies the filter. outer and inner are the columns
-// of the outer and the inner SELECT, and from is the FROM clause.
-func (c *compiler) filtered(q *counts, outer, inner []string, from string) string {
+// groupBySubject returns a SELECT that groups the counts by subject and applies the filter. inner are the columns of
+// the inner SELECT, from is its FROM clause, and outer are the columns of the SELECT that groups its rows.
+func (c *compiler) groupBySubject(q *counts, outer, inner []string, from string) string {
 	names := subjects[q.subject]
 	sql := "SELECT " + strings.Join(slices.Concat(names, countColumns), ", ") + " FROM (SELECT " +
 		strings.Join(outer, ", ") +
@@ -138,17 +143,15 @@ func (c *compiler) filtered(q *counts, outer, inner []string, from string) strin
 	return sql
 }
 
-// countRows compiles a query for counts of events, or for totals of these counts.
+// countRows compiles a query for counts of events or, if q.aggregate is true, for totals of these counts.
 func (c *compiler) countRows(q *counts) *statement {
-	st := &statement{hash: -1}
-	sql := c.counted(q)
+	st := &statement{hashColumn: -1}
+	sql := c.subjectCounts(q)
 	if q.aggregate {
-		positive := func(name string) string {
-			return "COALESCE(SUM(CASE WHEN " + name + " > 0 THEN 1 ELSE 0 END), 0)"
-		}
 		items := make([]string, 0, len(countColumns)+1)
 		for _, name := range countColumns {
-			items = append(items, positive(name))
+			// The number of subjects with such events.
+			items = append(items, "COALESCE(SUM(CASE WHEN "+name+" > 0 THEN 1 ELSE 0 END), 0)")
 			st.cells = append(st.cells, cell{key: name, kind: cellInteger})
 		}
 		st.cells = append(st.cells, cell{key: "total", kind: cellInteger})
@@ -163,7 +166,7 @@ func (c *compiler) countRows(q *counts) *statement {
 		if len(subjects[q.subject]) == 1 {
 			st.cells[0].key = "title"
 		}
-		sql += q.orderSQL() + (&scope{c: c, q: &query{limit: q.limit, offset: q.offset}}).page()
+		sql += q.orderSQL() + (&selectCompiler{c: c, q: &query{limit: q.limit, offset: q.offset}}).limitClause()
 	}
 	st.sql, st.args, st.patterns = sql, c.args, c.patterns
 	return st
@@ -191,12 +194,14 @@ func (q *counts) orderSQL() string {
 	return " ORDER BY " + strings.Join(append(parts, subjects[q.subject]...), ", ")
 }
 
+// countTotal compiles the statement that counts the subjects, ignoring paging.
 func (c *compiler) countTotal(q *counts) *statement {
-	sql := "SELECT COUNT(*) FROM (" + c.counted(q) + ") subjects"
-	return &statement{sql: sql, args: c.args, patterns: c.patterns, hash: -1}
+	sql := "SELECT COUNT(*) FROM (" + c.subjectCounts(q) + ") subjects"
+	return &statement{sql: sql, args: c.args, patterns: c.patterns, hashColumn: -1}
 }
 
-// subjectRow writes one row of counts as JSON.
+// subjectRow appends the current row of counts to the buffer as a JSON object. The columns that identify the subject
+// become the member "subject".
 func (rw *rowWriter) subjectRow(q *counts) error {
 	n := len(subjects[q.subject])
 	rw.buf = append(rw.buf, `{"subject_type":`...)

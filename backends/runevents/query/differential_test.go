@@ -16,7 +16,7 @@ import (
 
 var generated = flag.Int("generated", 600, "how many generated queries the engines are compared by")
 
-// generator makes queries by the grammar, most of them valid.
+// generator generates queries by the grammar, most of them valid.
 type generator struct{ *rand.Rand }
 
 func pick[T any](g generator, from ...T) T { return from[g.IntN(len(from))] }
@@ -208,15 +208,15 @@ func (g generator) request() (path string, pairs []string) {
 		q = []any{"extract", []any{"certname", []any{"function", "to_string", "line", pick(g, "0000", "9999", "FM0000", "FM9", "990")}}, clause}
 	case 4:
 		return "/event-counts", []string{
-			"query", spell(clause), "summarize_by", pick(g, "certname", "resource", "containing_class"), "count_by", pick(g, "certname", "resource"),
+			"query", jsonText(clause), "summarize_by", pick(g, "certname", "resource", "containing_class"), "count_by", pick(g, "certname", "resource"),
 			"counts_filter", pick(g, "[]", `[">","failures",0]`, `["<=","successes",2.5]`),
 		}
 	case 5:
-		return "/aggregate-event-counts", []string{"query", spell(clause), "summarize_by", "certname,resource,containing_class"}
+		return "/aggregate-event-counts", []string{"query", jsonText(clause), "summarize_by", "certname,resource,containing_class"}
 	case 6:
 		field := pick(g, append(append([]string{"containment_path", "line", "new_value"}, eventTexts...), eventTimes...)...)
 		order := fmt.Sprintf(`[{"field":%q,"order":%q},{"field":"timestamp"},{"field":"report"},{"field":"resource_title"},{"field":"property"},{"field":"message"},{"field":"new_value"},{"field":"line"}]`, field, pick(g, "asc", "desc"))
-		return "/events", []string{"query", spell(q), "order_by", order, "limit", fmt.Sprint(1 + g.IntN(20)), "offset", fmt.Sprint(g.IntN(30)), "include_total", "true"}
+		return "/events", []string{"query", jsonText(q), "order_by", order, "limit", fmt.Sprint(1 + g.IntN(20)), "offset", fmt.Sprint(g.IntN(30)), "include_total", "true"}
 	case 7:
 		// Much of this is counted beforehand.
 		q = []any{"extract", []any{"status", []any{"function", "count"}}, g.time(), []any{"group_by", "status"}}
@@ -224,14 +224,14 @@ func (g generator) request() (path string, pairs []string) {
 			q = []any{"extract", []any{"status", template, []any{"function", "count"}, []any{"function", "count", "status"}}, g.time(), []any{"group_by", template, "status"}}
 		}
 	case 8:
-		return "/events", []string{"query", spell(q), "distinct_resources", "true", "distinct_start_time", "2026-03-02", "distinct_end_time", pick(g, "2026-03-05", "2026-04-01", "2026-03-01")}
+		return "/events", []string{"query", jsonText(q), "distinct_resources", "true", "distinct_start_time", "2026-03-02", "distinct_end_time", pick(g, "2026-03-05", "2026-04-01", "2026-03-01")}
 	case 9:
-		return "/nodes", []string{"query", spell([]any{"extract", []any{"certname", "latest_report_status"}, g.nodeClause(2)})}
+		return "/nodes", []string{"query", jsonText([]any{"extract", []any{"certname", "latest_report_status"}, g.nodeClause(2)})}
 	}
-	return path, []string{"query", spell(q)}
+	return path, []string{"query", jsonText(q)}
 }
 
-func spell(v any) string {
+func jsonText(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic(err)
@@ -239,11 +239,11 @@ func spell(v any) string {
 	return string(b)
 }
 
-// engines are two beds with the same data.
-type engines [2]*bed
+// engines are two fixtures with the same data, one for each database engine.
+type engines [2]*fixture
 
-// differ returns how the answers to a request differ, or an empty string.
-func (e engines) differ(tb testing.TB, path string, pairs []string) (difference string, a answer) {
+// compareAnswers returns how the answers of both engines to a request differ, or an empty string.
+func (e engines) compareAnswers(tb testing.TB, path string, pairs []string) (difference string, a answer) {
 	tb.Helper()
 	var answers [2]answer
 	var wg sync.WaitGroup
@@ -274,8 +274,7 @@ func (e engines) differ(tb testing.TB, path string, pairs []string) (difference 
 	return "", a
 }
 
-// shrink makes the query of a request smaller as long as the engines differ
-// about it.
+// shrink makes the query of a request smaller as long as the answers of the engines differ.
 func (e engines) shrink(tb testing.TB, path string, pairs []string) []string {
 	tb.Helper()
 	var query any
@@ -284,9 +283,9 @@ func (e engines) shrink(tb testing.TB, path string, pairs []string) []string {
 	}
 	for smaller := true; smaller; {
 		smaller = false
-		for _, candidate := range simpler(query) {
-			tried := slices.Concat([]string{"query", spell(candidate)}, pairs[2:])
-			if difference, a := e.differ(tb, path, tried); difference != "" && a.status == http.StatusOK {
+		for _, candidate := range simplerClauses(query) {
+			tried := slices.Concat([]string{"query", jsonText(candidate)}, pairs[2:])
+			if difference, a := e.compareAnswers(tb, path, tried); difference != "" && a.status == http.StatusOK {
 				query, pairs, smaller = candidate, tried, true
 				break
 			}
@@ -295,8 +294,8 @@ func (e engines) shrink(tb testing.TB, path string, pairs []string) []string {
 	return pairs
 }
 
-// simpler lists what a clause becomes with one of its parts less.
-func simpler(clause any) (list []any) {
+// simplerClauses returns variants of a clause, each without one of its parts.
+func simplerClauses(clause any) (list []any) {
 	items, ok := clause.([]any)
 	if !ok || len(items) == 0 {
 		return nil
@@ -311,7 +310,7 @@ func simpler(clause any) (list []any) {
 		return nil
 	}
 	for i := 1; i < len(items); i++ {
-		for _, part := range simpler(items[i]) {
+		for _, part := range simplerClauses(items[i]) {
 			smaller := slices.Clone(items)
 			smaller[i] = part
 			list = append(list, smaller)
@@ -326,7 +325,7 @@ func TestSimplerClauses(t *testing.T) {
 	if err := json.Unmarshal([]byte(`["extract","a",["and",["=","b",1],["not",["in","c",["array",["and","x"]]]]]]`), &clause); err != nil {
 		t.Fatal(err)
 	}
-	wantEqual(t, "simpler", spell(simpler(clause)), `[["extract","a",["=","b",1]],["extract","a",["not",["in","c",["array",["and","x"]]]]],`+
+	wantEqual(t, "simpler", jsonText(simplerClauses(clause)), `[["extract","a",["=","b",1]],["extract","a",["not",["in","c",["array",["and","x"]]]]],`+
 		`["extract","a",["and",["not",["in","c",["array",["and","x"]]]]]],["extract","a",["and",["=","b",1]]],`+
 		`["extract","a",["and",["=","b",1],["in","c",["array",["and","x"]]]]]]`)
 }
@@ -336,28 +335,28 @@ func TestEnginesAgree(t *testing.T) {
 	t.Parallel()
 	var e engines
 	for i, d := range []store.Dialect{store.SQLite, store.Postgres} {
-		e[i] = open(t, d).loadEach(t, 4, special...)
+		e[i] = open(t, d).loadEveryNth(t, 4, special...)
 		e[i].submit(t, "deactivate node", 3, []byte(`{"certname":"web02.example.com","producer_timestamp":"2026-03-25T00:00:00Z"}`))
 	}
 	const parts = 4 // at a time: one alone leaves a processor idle
 	for part := range uint64(parts) {
 		t.Run(strconv.FormatUint(part, 10), func(t *testing.T) {
 			t.Parallel()
-			e.agree(t, generator{rand.New(rand.NewPCG(1, 2+part))}, *generated/parts)
+			e.compareQueries(t, generator{rand.New(rand.NewPCG(1, 2+part))}, *generated/parts)
 		})
 	}
 }
 
-// agree asks both engines so many queries of a generator.
-func (e engines) agree(t *testing.T, g generator, queries int) {
+// compareQueries compares the answers of both engines to the given number of generated queries.
+func (e engines) compareQueries(t *testing.T, g generator, queries int) {
 	t.Helper()
 	nonEmpty, refused := 0, 0
 	for n := range queries {
 		path, pairs := g.request()
-		difference, a := e.differ(t, path, pairs)
+		difference, a := e.compareAnswers(t, path, pairs)
 		if difference != "" {
 			small := e.shrink(t, path, pairs)
-			if again, _ := e.differ(t, path, small); again != "" {
+			if again, _ := e.compareAnswers(t, path, small); again != "" {
 				difference = again
 			}
 			t.Fatalf("%d: %s %q\nof %q\n%s", n, path, small, pairs, difference)
@@ -381,5 +380,5 @@ func parsed(tb testing.TB, body string, ordered bool) []string {
 	if err := json.Unmarshal([]byte(body), &rows); err != nil {
 		tb.Fatalf("%v\n%.300s", err, body)
 	}
-	return spelledAll(tb, rows, ordered)
+	return rowTexts(tb, rows, ordered)
 }

@@ -4,40 +4,48 @@ import "strings"
 
 // window is the time span of distinct_resources, a parameter that selects the latest event of each resource.
 type window struct {
-	start, end int64
-	latest     []*latestExpr // conditions on the rows that are compared
+	start, end int64         // Unix milliseconds, both included
+	latest     []*latestExpr // conditions of the query on latest_report?; they apply before the latest event is selected
 }
 
 // latestEvents returns a subquery that replaces the table of events. It has the latest event of each property of a
-// resource within the window. Resources without an event in the window that meets the query are dropped first, because
-// their latest event would not meet the query either.
-func (s *scope) latestEvents(w *window) string {
+// resource on a node within the window. If the query has a condition, the subquery has these steps:
+//
+//   - matching: the nodes and resources with an event in the window that meets the condition. The latest event of any
+//     other resource cannot meet it either.
+//   - picked and kin: these resources, and all IDs of the same resource; see relatedResources
+//   - near: the events of these resources in the window
+//
+// Without a condition, all events in the window are compared.
+func (s *selectCompiler) latestEvents(w *window) string {
 	within := " BETWEEN " + s.c.arg(w.start) + " AND " + s.c.arg(w.end)
-	bounds := append(make([]string, 0, 1+len(w.latest)), "a.at"+within)
+	conditions := append(make([]string, 0, 1+len(w.latest)), "a.at"+within)
 	for _, l := range w.latest {
-		bounds = append(bounds, latest("a.report", l.truth))
+		conditions = append(conditions, isLatestReport("a.report", l.truth))
 	}
+	inWindow := strings.Join(conditions, " AND ")
 	const columns = "a.at, a.report, a.seq, a.node, a.resource, a.change, a.status, a.corrective_change"
-	with, resource, from := "", "b.type, b.title",
-		"run_events a JOIN run_resources b ON b.id = a.resource JOIN run_changes d ON d.id = a.change WHERE "+
-			strings.Join(bounds, " AND ")
+	with := ""
+	resource := "b.type, b.title" // columns that identify the resource
+	from := "run_events a JOIN run_resources b ON b.id = a.resource JOIN run_changes d ON d.id = a.change WHERE " + inWindow
 	if s.q.where != nil {
-		m := s.c.open(s.q)
+		m := s.c.newSelect(s.q)
 		matching := "SELECT DISTINCT " + m.column("e", "node") + " AS node, " + m.column("e", "resource") + " AS resource"
 		where := m.where() + " AND " + m.column("e", "at") + within
-		events := "SELECT " + columns + ", k.same FROM kin k CROSS JOIN run_events a WHERE a.resource = k.resource AND " +
-			strings.Join(bounds, " AND ")
-		with = "WITH matching AS MATERIALIZED (" + matching + " FROM " + m.from() + where + ")" + relatedResources + s.c.resourceEvents(events)
-		resource, from = "a.same", "near a CROSS JOIN run_changes d WHERE (a.node, a.same) IN ("+
-			comparedResources+") AND d.id = a.change"
+		events := "SELECT " + columns + ", k.same FROM kin k CROSS JOIN run_events a WHERE a.resource = k.resource AND " + inWindow
+		with = "WITH matching AS MATERIALIZED (" + matching + " FROM " + m.from() + where + ")" + relatedResources +
+			s.c.resourceEvents(events)
+		resource = "a.same"
+		from = "near a CROSS JOIN run_changes d WHERE (a.node, a.same) IN (" + comparedResources + ") AND d.id = a.change"
 	}
 	return "(" + with + "SELECT * FROM (SELECT " + columns +
 		", RANK() OVER (PARTITION BY a.node, " + resource + ", d.property, d.name ORDER BY a.at DESC) AS place FROM " + from +
 		") ranked WHERE place = 1) e"
 }
 
-// relatedResources assigns one ID to all rows of the same resource with different positions in a catalog, because
-// comparing IDs is faster than comparing texts.
+// relatedResources defines the tables picked and kin. The table run_resources has several rows for a resource that
+// occurs at different positions in catalogs. kin maps the IDs of all these rows to one of them, the column same,
+// because comparing IDs is faster than comparing types and titles.
 const relatedResources = `, picked AS MATERIALIZED (SELECT id, type, title FROM run_resources WHERE id IN (SELECT resource FROM matching))` +
 	`, kin AS MATERIALIZED (SELECT x.id AS resource, MIN(p.id) AS same FROM picked p JOIN run_resources x ON substr(x.title, 1, 100) = substr(p.title, 1, 100)` +
 	` AND x.title = p.title AND x.type = p.type GROUP BY x.id)`
@@ -45,8 +53,9 @@ const relatedResources = `, picked AS MATERIALIZED (SELECT id, type, title FROM 
 // comparedResources selects the pairs of node and resource whose events are compared.
 const comparedResources = `SELECT m.node, k.same FROM matching m JOIN kin k ON k.resource = m.resource`
 
-// resourceEvents returns the common table expression for the events of the resources. SQLite reads the events in the
-// order of the expression. PostgreSQL would read all of them for each node if the expression were not materialized.
+// resourceEvents returns the common table expression near for events, a SELECT of the events of the resources.
+// SQLite reads the events in the order of the expression. PostgreSQL would read all of them for each node if the
+// expression were not materialized.
 func (c *compiler) resourceEvents(events string) string {
 	if c.postgres() {
 		return ", near AS MATERIALIZED (" + events + ") "

@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// emptyAnswer answers requests about entities that are never stored, if the answer is not a list of rows: with an empty
-// list of names, or an empty catalog.
+// emptyAnswer answers requests for the names of facts with an empty list, and requests for a catalog with an empty
+// catalog, because facts and catalogs are never stored.
 func (s *Service) emptyAnswer(pl *plan, out *output) error {
 	if pl.detail == "fact-names" {
 		if pl.total {

@@ -5,7 +5,7 @@ import "testing"
 // TestAbsent checks that every query for entities that are never stored returns nothing.
 func TestAbsent(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b *bed) {
+	onBoth(t, func(t *testing.T, b *fixture) {
 		for q, want := range map[string]string{
 			`nodes[certname]{ resources { type = 'Class' and tag = 'x' and exported = true } }`:              `[]`,
 			`nodes[certname]{ inventory { facts.os.family = 'RedHat' } }`:                                    `[]`,

@@ -5,7 +5,7 @@ import "maps"
 // Only this file, and the files that compile counts and details (counts.go, expanded.go), contain names of tables and
 // columns of the database.
 
-// fieldType is the type of a field, which determines the operators that can be used with the field.
+// fieldType is the type of a field. It determines the operators that can be used with the field.
 type fieldType int
 
 const (
@@ -26,25 +26,26 @@ type field struct {
 	name     string
 	kind     fieldType
 	nullable bool
-	// alias and column identify the column with the value. If there is a dictionary, the column contains the ID of a
-	// text in that table instead.
+	// alias and column identify the column with the value: the alias of the base table or of a joined one, and a column
+	// of that table. If dictionary is not empty, the column contains the ID of a text in the table dictionary instead.
 	alias, column string
 	dictionary    string
-	// unknowable means that the field is always null, because the service does not store it or does not show it.
-	unknowable bool
+	// alwaysNull means that the field is always null, because the service does not store it or does not show it.
+	alwaysNull bool
 }
 
+// queryable reports whether clauses can have conditions on the field, and extractable whether answers can contain it.
 func (f *field) queryable() bool   { return f.kind != typeExpanded }
 func (f *field) extractable() bool { return f.kind != typeLatest }
 
 // join is a table that is joined to the base table of an entity.
 type join struct {
 	alias, table string
-	// keyAlias and key identify the column with the ID of the joined row.
+	// keyAlias and key identify the column with the ID of the joined row: the alias of a table and a column of it.
 	keyAlias, key string
-	outer         bool
-	large         bool // the table is too large to test each row needlessly
-	lasting       bool // all runs refer to the same rows, so the latest runs refer to many of the rows
+	outer         bool // left join: there may be no joined row
+	large         bool // the table has so many rows that conditions should be tested on those of the result only
+	reused        bool // all runs refer to the same rows, so the latest runs alone refer to many of them
 }
 
 // relation is a pair of fields, one of each entity, that are equal in related rows of the two entities.
@@ -53,15 +54,16 @@ type relation struct{ local, foreign string }
 // entity is a kind of row that can be queried, such as events or nodes.
 type entity struct {
 	name         string
-	alias, table string // of the base table; table is empty if the entity is never stored
-	order        []string
+	alias, table string   // of the base table; table is empty if the entity is never stored
+	order        []string // columns of the base table that make the order of rows total
 	joins        []join
 	fields       []*field
 	byName       map[string]*field
-	relations    map[string]relation
-	node         string // column of the base table with the node's ID, or empty
+	relations    map[string]relation // by the name of the other entity
+	node         string              // column of the base table with the node's ID, or empty
 }
 
+// join returns the joined table with the given alias, or nil for the base table.
 func (e *entity) join(alias string) *join {
 	for i := range e.joins {
 		if e.joins[i].alias == alias {
@@ -78,7 +80,7 @@ func (e *entity) absent() bool { return e.table == "" }
 // every field.
 func (e *entity) field(name string) *field {
 	if e.absent() {
-		return &field{name: name, kind: typeAbsent, nullable: true, unknowable: true}
+		return &field{name: name, kind: typeAbsent, nullable: true, alwaysNull: true}
 	}
 	return e.byName[name]
 }
@@ -94,10 +96,11 @@ func (e *entity) names(filter func(*field) bool) []string {
 	return sorted(names)
 }
 
+// The dictionaries: tables that contain each text once.
 const (
-	words        = "run_words"
-	environments = "run_environments"
-	producers    = "run_producers"
+	wordTable        = "run_words"
+	environmentTable = "run_environments"
+	producerTable    = "run_producers"
 )
 
 // The IDs of the first rows in the table of words.
@@ -132,8 +135,8 @@ func entities(corrective bool) map[string]*entity {
 	return all
 }
 
-// byCertname returns the relations by certname to all entities with a certname, and the relations in more.
-func byCertname(more map[string]relation) map[string]relation {
+// byCertname returns the relations by certname to all entities with a certname, and the relations in others.
+func byCertname(others map[string]relation) map[string]relation {
 	all := make(map[string]relation)
 	for _, name := range []string{
 		"events", "reports", "nodes", "catalogs", "facts", "factsets", "fact_contents",
@@ -141,10 +144,11 @@ func byCertname(more map[string]relation) map[string]relation {
 	} {
 		all[name] = relation{"certname", "certname"}
 	}
-	maps.Copy(all, more)
+	maps.Copy(all, others)
 	return all
 }
 
+// events returns the entity for events. If corrective is false, corrective_change is always null.
 func events(corrective bool) *entity {
 	return &entity{
 		name: "events", alias: "e", table: "run_events", node: "node",
@@ -152,13 +156,13 @@ func events(corrective bool) *entity {
 		joins: []join{
 			{alias: "r", table: "run_reports", keyAlias: "e", key: "report", large: true},
 			{alias: "n", table: "run_nodes", keyAlias: "e", key: "node"},
-			{alias: "s", table: "run_resources", keyAlias: "e", key: "resource", large: true, lasting: true},
+			{alias: "s", table: "run_resources", keyAlias: "e", key: "resource", large: true, reused: true},
 			{alias: "c", table: "run_changes", keyAlias: "e", key: "change", large: true},
 		},
 		fields: []*field{
 			{name: "certname", alias: "n", column: "certname"},
 			{name: "report", kind: typeHash, alias: "r", column: "hash"},
-			{name: "status", alias: "e", column: "status", dictionary: words},
+			{name: "status", alias: "e", column: "status", dictionary: wordTable},
 			{name: "timestamp", kind: typeTime, alias: "e", column: "at"},
 			{name: "run_start_time", kind: typeTime, alias: "r", column: "start_time"},
 			{name: "run_end_time", kind: typeTime, alias: "r", column: "end_time"},
@@ -173,12 +177,12 @@ func events(corrective bool) *entity {
 			{name: "file", nullable: true, alias: "s", column: "file"},
 			{name: "line", kind: typeNumber, nullable: true, alias: "s", column: "line"},
 			{name: "containing_class", nullable: true, alias: "s", column: "containing_class"},
-			{name: "environment", alias: "r", column: "environment", dictionary: environments},
+			{name: "environment", alias: "r", column: "environment", dictionary: environmentTable},
 			{name: "configuration_version", alias: "r", column: "configuration_version"},
 			{name: "containment_path", kind: typePath, nullable: true, alias: "s", column: "containment_path"},
 			{
 				name: "corrective_change", kind: typeBool, nullable: true, alias: "e", column: "corrective_change",
-				unknowable: !corrective,
+				alwaysNull: !corrective,
 			},
 			{name: "latest_report?", kind: typeLatest, alias: "e", column: "report"},
 		},
@@ -189,6 +193,7 @@ func events(corrective bool) *entity {
 	}
 }
 
+// reports returns the entity for reports; corrective is as in events.
 func reports(corrective bool) *entity {
 	return &entity{
 		name: "reports", alias: "r", table: "run_reports", node: "node",
@@ -199,28 +204,28 @@ func reports(corrective bool) *entity {
 		fields: []*field{
 			{name: "hash", kind: typeHash, alias: "r", column: "hash"},
 			{name: "certname", alias: "n", column: "certname"},
-			{name: "environment", alias: "r", column: "environment", dictionary: environments},
-			{name: "status", nullable: true, alias: "r", column: "status", dictionary: words},
+			{name: "environment", alias: "r", column: "environment", dictionary: environmentTable},
+			{name: "status", nullable: true, alias: "r", column: "status", dictionary: wordTable},
 			{name: "noop", kind: typeBool, nullable: true, alias: "r", column: "noop"},
 			{name: "noop_pending", kind: typeBool, nullable: true, alias: "r", column: "noop_pending"},
 			{
 				name: "corrective_change", kind: typeBool, nullable: true, alias: "r", column: "corrective_change",
-				unknowable: !corrective,
+				alwaysNull: !corrective,
 			},
-			{name: "type", alias: "r", column: "type", dictionary: words},
-			{name: "puppet_version", alias: "r", column: "puppet_version", dictionary: words},
+			{name: "type", alias: "r", column: "type", dictionary: wordTable},
+			{name: "puppet_version", alias: "r", column: "puppet_version", dictionary: wordTable},
 			{name: "report_format", kind: typeNumber, alias: "r", column: "report_format"},
 			{name: "configuration_version", alias: "r", column: "configuration_version"},
 			{name: "start_time", kind: typeTime, alias: "r", column: "start_time"},
 			{name: "end_time", kind: typeTime, alias: "r", column: "end_time"},
 			{name: "producer_timestamp", kind: typeTime, alias: "r", column: "producer_timestamp"},
 			{name: "receive_time", kind: typeTime, alias: "r", column: "receive_time"},
-			{name: "producer", nullable: true, alias: "r", column: "producer", dictionary: producers},
+			{name: "producer", nullable: true, alias: "r", column: "producer", dictionary: producerTable},
 			{name: "transaction_uuid", nullable: true, alias: "r", column: "transaction_uuid"},
 			{name: "catalog_uuid", nullable: true, alias: "r", column: "catalog_uuid"},
-			{name: "code_id", nullable: true, alias: "r", column: "code_id", dictionary: words},
+			{name: "code_id", nullable: true, alias: "r", column: "code_id", dictionary: wordTable},
 			{name: "job_id", nullable: true, alias: "r", column: "job_id"},
-			{name: "cached_catalog_status", nullable: true, alias: "r", column: "cached_catalog_status", dictionary: words},
+			{name: "cached_catalog_status", nullable: true, alias: "r", column: "cached_catalog_status", dictionary: wordTable},
 			{name: "resource_events", kind: typeExpanded, alias: "r", column: "events"},
 			{name: "logs", kind: typeExpanded, alias: "r", column: "logs"},
 			{name: "metrics", kind: typeExpanded, alias: "r", column: "metrics"},
@@ -234,6 +239,7 @@ func reports(corrective bool) *entity {
 	}
 }
 
+// nodes returns the entity for nodes; corrective is as in events.
 func nodes(corrective bool) *entity {
 	return &entity{
 		name: "nodes", alias: "n", table: "run_nodes", node: "id",
@@ -246,22 +252,22 @@ func nodes(corrective bool) *entity {
 			{name: "deactivated", kind: typeTime, nullable: true, alias: "n", column: "deactivated_at"},
 			{name: "expired", kind: typeTime, nullable: true, alias: "n", column: "expired_at"},
 			{name: "report_timestamp", kind: typeTime, nullable: true, alias: "r", column: "end_time"},
-			{name: "report_environment", nullable: true, alias: "r", column: "environment", dictionary: environments},
+			{name: "report_environment", nullable: true, alias: "r", column: "environment", dictionary: environmentTable},
 			{name: "latest_report_hash", kind: typeHash, nullable: true, alias: "r", column: "hash"},
-			{name: "latest_report_status", nullable: true, alias: "r", column: "status", dictionary: words},
+			{name: "latest_report_status", nullable: true, alias: "r", column: "status", dictionary: wordTable},
 			{name: "latest_report_noop", kind: typeBool, nullable: true, alias: "r", column: "noop"},
 			{name: "latest_report_noop_pending", kind: typeBool, nullable: true, alias: "r", column: "noop_pending"},
-			{name: "cached_catalog_status", nullable: true, alias: "r", column: "cached_catalog_status", dictionary: words},
+			{name: "cached_catalog_status", nullable: true, alias: "r", column: "cached_catalog_status", dictionary: wordTable},
 			{name: "latest_report_job_id", nullable: true, alias: "r", column: "job_id"},
 			{
 				name: "latest_report_corrective_change", kind: typeBool, nullable: true, alias: "r", column: "corrective_change",
-				unknowable: !corrective,
+				alwaysNull: !corrective,
 			},
 			// The times of catalogs and facts are null, because catalogs and facts are never stored.
-			{name: "catalog_timestamp", kind: typeTime, nullable: true, alias: "n", column: "id", unknowable: true},
-			{name: "catalog_environment", nullable: true, alias: "n", column: "id", unknowable: true},
-			{name: "facts_timestamp", kind: typeTime, nullable: true, alias: "n", column: "id", unknowable: true},
-			{name: "facts_environment", nullable: true, alias: "n", column: "id", unknowable: true},
+			{name: "catalog_timestamp", kind: typeTime, nullable: true, alias: "n", column: "id", alwaysNull: true},
+			{name: "catalog_environment", nullable: true, alias: "n", column: "id", alwaysNull: true},
+			{name: "facts_timestamp", kind: typeTime, nullable: true, alias: "n", column: "id", alwaysNull: true},
+			{name: "facts_environment", nullable: true, alias: "n", column: "id", alwaysNull: true},
 		},
 		relations: byCertname(map[string]relation{
 			"environments": {"report_environment", "name"},
@@ -269,9 +275,10 @@ func nodes(corrective bool) *entity {
 	}
 }
 
+// environmentsEntity returns the entity for environments.
 func environmentsEntity() *entity {
 	return &entity{
-		name: "environments", alias: "v", table: environments,
+		name: "environments", alias: "v", table: environmentTable,
 		order:  []string{"id"},
 		fields: []*field{{name: "name", alias: "v", column: "name"}},
 		relations: map[string]relation{
@@ -282,16 +289,17 @@ func environmentsEntity() *entity {
 	}
 }
 
+// producersEntity returns the entity for producers: servers that have submitted reports.
 func producersEntity() *entity {
 	return &entity{
-		name: "producers", alias: "p", table: producers,
+		name: "producers", alias: "p", table: producerTable,
 		order:     []string{"id"},
 		fields:    []*field{{name: "name", alias: "p", column: "name"}},
 		relations: map[string]relation{"reports": {"name", "producer"}},
 	}
 }
 
-// absentEntity returns an entity that the query language has, but that is never stored.
+// absentEntity returns an entity of the query language that is never stored.
 func absentEntity(name string) *entity {
 	return &entity{name: name, relations: byCertname(nil)}
 }

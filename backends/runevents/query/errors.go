@@ -48,6 +48,7 @@ func quotedList(names []string) string {
 	return strings.Join(quoted[:last], ", ") + ", and " + quoted[last]
 }
 
+// sorted returns a sorted copy of names.
 func sorted(names []string) []string {
 	names = slices.Clone(names)
 	slices.Sort(names)

@@ -186,7 +186,7 @@ func TestRefusals(t *testing.T) {
 }
 
 // refuser returns a service that refuses queries without using its database.
-func refuser(t *testing.T) *bed {
+func refuser(t *testing.T) *fixture {
 	t.Helper()
 	if refusing == nil {
 		refusing = open(t, store.SQLite)
@@ -194,7 +194,7 @@ func refuser(t *testing.T) *bed {
 	return refusing
 }
 
-var refusing *bed
+var refusing *fixture
 
 func TestHTTP(t *testing.T) {
 	t.Parallel()

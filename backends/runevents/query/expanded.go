@@ -8,17 +8,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/runevents/packed"
 )
 
-// expanded returns the SQL expression of a field that is a list of a report, such as its events, and the kind and the
-// href of its cell. Only one report's list is in memory at a time.
-func (s *scope) expanded(f *field) (sql string, kind cellKind, href string) {
+// expanded returns the SQL expression of a field that is a list of a report: its events, logs or metrics. It also
+// returns the kind and the href of the cell. Only one report's list is in memory at a time.
+func (s *selectCompiler) expanded(f *field) (sql string, kind cellKind, href string) {
 	if f.column != "events" {
 		return "(SELECT d." + f.column + " FROM run_report_details d WHERE d.at = " + s.column("r", "producer_timestamp") +
 			" AND d.report = " + s.column("r", "id") + ")", cellPacked, f.column
 	}
 	corrective := "NULL"
-	if f := s.q.entity.byName["corrective_change"]; f != nil && !f.unknowable {
+	if f := s.q.entity.byName["corrective_change"]; f != nil && !f.alwaysNull {
 		corrective = s.c.jsonBool("e.corrective_change")
 	}
+	// The names of SQL functions, and an expression for a column with JSON.
 	object, list, json := "json_object", "json_group_array", func(col string) string { return "json(" + col + ")" }
 	timestamp := "run_timestamp(e.at)"
 	if s.c.postgres() {
@@ -43,17 +44,18 @@ func (c *compiler) jsonBool(col string) string {
 	return "json(CASE " + col + " WHEN 1 THEN 'true' WHEN 0 THEN 'false' END)"
 }
 
-// detail answers with the logs or metrics of one report.
+// detail answers with the logs or metrics of one report, as pl.detail says. The list is empty if retention has deleted
+// it.
 func (s *Service) detail(ctx context.Context, tx *sql.Tx, pl *plan, out *output) error {
-	b, _ := hash(pl.scope.Report)
-	var stored []byte
-	err := tx.QueryRowContext(ctx, "SELECT d."+pl.detail+" FROM run_reports r JOIN run_report_details d ON d.at = r.producer_timestamp AND d.report = r.id WHERE r.hash = $1", b).Scan(&stored) //nolint:gosec // one of two names
+	reportHash, _ := decodeHash(pl.scope.Report) // checkScope has refused invalid hashes
+	var compressed []byte
+	err := tx.QueryRowContext(ctx, "SELECT d."+pl.detail+" FROM run_reports r JOIN run_report_details d ON d.at = r.producer_timestamp AND d.report = r.id WHERE r.hash = $1", reportHash).Scan(&compressed) //nolint:gosec // one of two names
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
 	list := []byte("[]")
 	if err == nil {
-		if list, err = packed.Append(nil, stored, maxDetail); err != nil {
+		if list, err = packed.Append(nil, compressed, maxDetail); err != nil {
 			return err
 		}
 	}

@@ -69,7 +69,7 @@ func (s *Service) Explain(tb testing.TB, r *http.Request, entity string, scope S
 	return sqlText, plan
 }
 
-// Occupy takes all places of wide queries and returns how to give them back.
+// Occupy acquires all slots for wide queries. release returns them.
 func (s *Service) Occupy(tb testing.TB) (release func()) {
 	tb.Helper()
 	if err := s.wide.Acquire(tb.Context(), int64(s.o.Wide)); err != nil {
@@ -78,24 +78,24 @@ func (s *Service) Occupy(tb testing.TB) (release func()) {
 	return func() { s.wide.Release(int64(s.o.Wide)) }
 }
 
-// AnswerKept is how much of an answer is kept.
-const AnswerKept = answerKept
+// MaxBuffered is the size up to which an answer is buffered.
+const MaxBuffered = maxBuffered
 
-// LongPlaces returns the number of places for long answers. A query must have run before.
+// LongPlaces returns the number of slots for long answers. A query must have run before.
 func (s *Service) LongPlaces() (n int) {
-	for s.places.long.TryAcquire(int64(n) + 1) {
-		s.places.long.Release(int64(n) + 1)
+	for s.slots.long.TryAcquire(int64(n) + 1) {
+		s.slots.long.Release(int64(n) + 1)
 		n++
 	}
 	return n
 }
 
-// OccupyLong takes all places of long answers; a query has run before.
+// OccupyLong acquires all slots for long answers. A query must have run before. release returns the slots.
 func (s *Service) OccupyLong(tb testing.TB) (release func()) {
 	tb.Helper()
 	n := int64(s.LongPlaces())
-	if !s.places.long.TryAcquire(n) {
-		tb.Fatal("they are taken")
+	if !s.slots.long.TryAcquire(n) {
+		tb.Fatal("the slots for long answers are in use")
 	}
-	return func() { s.places.long.Release(n) }
+	return func() { s.slots.long.Release(n) }
 }

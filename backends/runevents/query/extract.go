@@ -12,20 +12,21 @@ func (c *checker) extract(q *query, v *syntax.Value, outermost bool) error {
 	if len(v.Items) < 2 || len(v.Items) > 4 {
 		return c.malformed(v, "extract takes columns, a query and a group_by clause")
 	}
-	rest := v.Items[2:]
+	clauses := v.Items[2:]
 	var group *syntax.Value
-	if n := len(rest); n > 0 && rest[n-1].Operator() == "group_by" {
-		group, rest = rest[n-1], rest[:n-1]
+	if n := len(clauses); n > 0 && clauses[n-1].Operator() == "group_by" {
+		group, clauses = clauses[n-1], clauses[:n-1]
 	}
-	if len(rest) > 1 {
+	if len(clauses) > 1 {
 		return c.malformed(v, "extract takes one query, and group_by comes last")
 	}
 	if err := c.columns(q, v.Items[1]); err != nil {
 		return err
 	}
-	if len(rest) == 1 && rest[0].Kind != syntax.Null && (!rest[0].IsList() || len(rest[0].Items) > 0) {
+	// Null and an empty list mean that there is no condition.
+	if len(clauses) == 1 && clauses[0].Kind != syntax.Null && (!clauses[0].IsList() || len(clauses[0].Items) > 0) {
 		var err error
-		if q.where, err = c.clause(q.entity, rest[0], outermost, 0); err != nil {
+		if q.where, err = c.clause(q.entity, clauses[0], outermost, 0); err != nil {
 			return err
 		}
 	}
@@ -57,25 +58,24 @@ func (c *checker) columns(q *query, v *syntax.Value) error {
 	if err := unknownFields("Can't extract", q.entity, names, (*field).extractable); err != nil {
 		return err
 	}
-	used := make(map[string]int)
+	usedFields := make(map[string]bool)
+	usedFunctions := make(map[string]int)
 	for _, item := range items {
-		var col column
 		if item.IsText() {
 			f := q.entity.field(item.Text)
-			col = column{key: f.name, field: f}
-			if used[f.name] > 0 {
-				continue // named twice, shown once
+			if !usedFields[f.name] { // a repeated field becomes one column
+				usedFields[f.name] = true
+				q.columns = append(q.columns, column{key: f.name, field: f})
 			}
-			used[f.name]++
-		} else {
-			var err error
-			if col, err = c.function(q.entity, item); err != nil {
-				return err
-			}
-			used["()"+col.function]++
-			if n := used["()"+col.function]; n > 1 {
-				col.key += "_" + strconv.Itoa(n)
-			}
+			continue
+		}
+		col, err := c.function(q.entity, item)
+		if err != nil {
+			return err
+		}
+		usedFunctions[col.function]++
+		if n := usedFunctions[col.function]; n > 1 {
+			col.key += "_" + strconv.Itoa(n)
 		}
 		q.columns = append(q.columns, col)
 	}
@@ -96,14 +96,14 @@ func (c *checker) function(e *entity, v *syntax.Value) (column, error) {
 		return column{}, c.malformed(v, "function '"+syntax.Clip(name)+"' is unknown")
 	}
 	col := column{key: name, function: name}
-	limit := 1
+	arity := 1
 	if name == "to_string" {
-		limit = 2
+		arity = 2
 	}
-	if len(args) > limit || len(args) < limit && name != "count" {
-		return column{}, c.malformed(v, "function '"+name+"' takes "+strconv.Itoa(limit)+" argument(s)")
+	if len(args) > arity || len(args) < arity && name != "count" {
+		return column{}, c.malformed(v, "function '"+name+"' takes "+strconv.Itoa(arity)+" argument(s)")
 	}
-	if len(args) == 0 {
+	if len(args) == 0 { // count
 		return col, nil
 	}
 	if !args[0].IsText() {

@@ -62,15 +62,15 @@ var payloads = sync.OnceValues(func() ([][]byte, error) {
 	}
 })
 
-// bed is a service with data.
-type bed struct {
+// fixture is a query service with a database, and a service that stores reports in it.
+type fixture struct {
 	*query.Service
 	db    *store.DB
 	store *runevents.Service
 }
 
-// open makes an empty bed.
-func open(tb testing.TB, dialect store.Dialect, change ...func(*query.Options)) *bed {
+// open returns a fixture with an empty database.
+func open(tb testing.TB, dialect store.Dialect, change ...func(*query.Options)) *fixture {
 	tb.Helper()
 	var db *store.DB
 	var err error
@@ -101,17 +101,17 @@ func open(tb testing.TB, dialect store.Dialect, change ...func(*query.Options)) 
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return &bed{q, db, s}
+	return &fixture{q, db, s}
 }
 
-// load stores the real reports, and the hand-made ones beside them.
-func (b *bed) load(tb testing.TB, more ...string) *bed {
+// load stores the real reports, and the reports in more.
+func (b *fixture) load(tb testing.TB, more ...string) *fixture {
 	tb.Helper()
-	return b.loadEach(tb, 1, more...)
+	return b.loadEveryNth(tb, 1, more...)
 }
 
-// loadEach takes one of so many real reports.
-func (b *bed) loadEach(tb testing.TB, nth int, more ...string) *bed {
+// loadEveryNth stores every nth real report, and the reports in more.
+func (b *fixture) loadEveryNth(tb testing.TB, nth int, more ...string) *fixture {
 	tb.Helper()
 	list, err := payloads()
 	if err != nil || len(list) != 89 {
@@ -134,7 +134,7 @@ func (b *bed) loadEach(tb testing.TB, nth int, more ...string) *bed {
 	return b
 }
 
-func (b *bed) submit(tb testing.TB, name string, version int, payload []byte) {
+func (b *fixture) submit(tb testing.TB, name string, version int, payload []byte) {
 	tb.Helper()
 	if _, err := b.store.Process(tb.Context(), runevents.Command{Name: name, Version: version, Certname: "x", Payload: payload}); err != nil {
 		tb.Errorf("%s: %v", name, err)
@@ -142,7 +142,7 @@ func (b *bed) submit(tb testing.TB, name string, version int, payload []byte) {
 }
 
 // onBoth runs the test on each engine with the real reports.
-func onBoth(t *testing.T, test func(t *testing.T, b *bed)) {
+func onBoth(t *testing.T, test func(t *testing.T, b *fixture)) {
 	t.Helper()
 	for _, d := range []store.Dialect{store.SQLite, store.Postgres} {
 		t.Run(d.String(), func(t *testing.T) {
@@ -160,7 +160,7 @@ type answer struct {
 }
 
 // call sends a request to an endpoint, as the routes do.
-func (b *bed) call(r *http.Request) answer {
+func (b *fixture) call(r *http.Request) answer {
 	path := strings.Trim(strings.TrimPrefix(r.URL.Path, "/query/v4"), "/")
 	scope := query.Scope{}
 	parts := strings.Split(path, "/")
@@ -179,7 +179,7 @@ func (b *bed) call(r *http.Request) answer {
 }
 
 // get asks an endpoint with pairs of names and values.
-func (b *bed) get(path string, pairs ...string) answer {
+func (b *fixture) get(path string, pairs ...string) answer {
 	return b.call(request(path, pairs...))
 }
 
@@ -192,7 +192,7 @@ func request(path string, pairs ...string) *http.Request {
 }
 
 // rows asks for rows and fails where there are none to be had.
-func (b *bed) rows(tb testing.TB, path string, pairs ...string) []map[string]any {
+func (b *fixture) rows(tb testing.TB, path string, pairs ...string) []map[string]any {
 	tb.Helper()
 	a := b.get(path, pairs...)
 	if a.status != http.StatusOK {
@@ -206,13 +206,13 @@ func (b *bed) rows(tb testing.TB, path string, pairs ...string) []map[string]any
 }
 
 // count asks for the number of rows of a query.
-func (b *bed) count(tb testing.TB, path, q string) int {
+func (b *fixture) count(tb testing.TB, path, q string) int {
 	tb.Helper()
 	return len(b.rows(tb, path, "query", q))
 }
 
-// spelled returns a row as text, which is the same for equal rows.
-func spelled(tb testing.TB, row any, ignored ...string) string {
+// rowText returns a row as text, which is the same for equal rows.
+func rowText(tb testing.TB, row any, ignored ...string) string {
 	tb.Helper()
 	if m, ok := row.(map[string]any); ok {
 		for _, k := range ignored {
@@ -226,11 +226,11 @@ func spelled(tb testing.TB, row any, ignored ...string) string {
 	return string(text)
 }
 
-func spelledAll(tb testing.TB, rows []map[string]any, ordered bool) []string {
+func rowTexts(tb testing.TB, rows []map[string]any, ordered bool) []string {
 	tb.Helper()
 	out := make([]string, len(rows))
 	for i, r := range rows {
-		out[i] = spelled(tb, r, "receive_time", "report_receive_time")
+		out[i] = rowText(tb, r, "receive_time", "report_receive_time")
 	}
 	if !ordered {
 		slices.Sort(out)

@@ -13,7 +13,14 @@ import (
 )
 
 // init registers functions of PostgreSQL that SQLite lacks. They exist in all SQLite connections that the process opens
-// afterwards.
+// afterwards:
+//
+//   - run_match(id, text): 1 if the text matches the pattern with the ID from pattern.Hold, otherwise 0
+//   - run_path_order(array): a byte string that sorts like the JSON array of texts
+//   - run_timestamp(milliseconds): the time in ISO 8601
+//   - run_format_time(milliseconds, template) and run_format_number(integer, template): to_char of PostgreSQL
+//
+// The result is NULL if an argument is NULL.
 func init() {
 	sqlite.MustRegisterDeterministicScalarFunction("run_match", 2,
 		func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
@@ -21,7 +28,7 @@ func init() {
 			if !ok {
 				return nil, errors.New("run_match takes the number of a pattern")
 			}
-			text, ok := textArg(args[1])
+			text, ok := textOf(args[1])
 			if !ok {
 				return nil, nil //nolint:nilnil // SQL: null
 			}
@@ -33,7 +40,7 @@ func init() {
 		})
 	sqlite.MustRegisterDeterministicScalarFunction("run_path_order", 1,
 		func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
-			text, ok := textArg(args[0])
+			text, ok := textOf(args[0])
 			if !ok {
 				return nil, nil //nolint:nilnil // SQL: null
 			}
@@ -61,17 +68,18 @@ func init() {
 	} {
 		sqlite.MustRegisterDeterministicScalarFunction(name, 2,
 			func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
-				n, ok := args[0].(int64)
-				template, ok2 := textArg(args[1])
-				if !ok || !ok2 {
+				value, hasValue := args[0].(int64)
+				template, hasTemplate := textOf(args[1])
+				if !hasValue || !hasTemplate {
 					return nil, nil //nolint:nilnil // SQL: null
 				}
-				return format(n, template), nil
+				return format(value, template), nil
 			})
 	}
 }
 
-func textArg(v driver.Value) (string, bool) {
+// textOf returns the text of an argument. ok is false for NULL and numbers.
+func textOf(v driver.Value) (text string, ok bool) {
 	switch v := v.(type) {
 	case string:
 		return v, true

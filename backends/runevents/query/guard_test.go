@@ -99,14 +99,14 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// idler is a client that reads nothing until it is told to.
-type idler struct {
+// blockedWriter is a response writer whose client does not read until it is released.
+type blockedWriter struct {
 	*httptest.ResponseRecorder
 	asked chan<- struct{}
 	read  <-chan struct{}
 }
 
-func (i *idler) Write(b []byte) (int, error) {
+func (i *blockedWriter) Write(b []byte) (int, error) {
 	select {
 	case i.asked <- struct{}{}:
 	default:
@@ -123,7 +123,7 @@ func TestIdleReaders(t *testing.T) {
 		t.Run(d.String(), func(t *testing.T) {
 			t.Parallel()
 			b := open(t, d, func(o *query.Options) { o.Wide, o.Timeout = 1000, 10*time.Minute }).load(t) // busy machines take their time
-			if size := len(b.get("/events").body); size <= query.AnswerKept {
+			if size := len(b.get("/events").body); size <= query.MaxBuffered {
 				t.Fatalf("%d bytes are no long answer", size)
 			}
 			const readers = 40 // more than connections
@@ -137,7 +137,7 @@ func TestIdleReaders(t *testing.T) {
 								panic(r)
 							}
 						}()
-						b.Serve(&idler{httptest.NewRecorder(), asked, read}, request("/events", pairs...).WithContext(ctx), "events", query.Scope{})
+						b.Serve(&blockedWriter{httptest.NewRecorder(), asked, read}, request("/events", pairs...).WithContext(ctx), "events", query.Scope{})
 					})
 				}
 			}
@@ -179,15 +179,15 @@ func TestLongAnswersWait(t *testing.T) {
 	}
 }
 
-// leaver is a client that goes after the first piece of an answer.
-type leaver struct {
+// failingWriter is a response writer whose client closes the connection after the first piece of an answer.
+type failingWriter struct {
 	*httptest.ResponseRecorder
 	pieces int
 }
 
 var errLeft = errors.New("the client left")
 
-func (l *leaver) Write(b []byte) (int, error) {
+func (l *failingWriter) Write(b []byte) (int, error) {
 	if l.pieces++; l.pieces > 1 {
 		return 0, errLeft
 	}
@@ -224,12 +224,12 @@ func TestBrokenAnswer(t *testing.T) {
 		}
 		wantEqual(t, "the next", b.get("/events", "limit", "1").status, http.StatusOK)
 	}()
-	b.Serve(&leaver{ResponseRecorder: httptest.NewRecorder()}, request("/events"), "events", query.Scope{})
+	b.Serve(&failingWriter{ResponseRecorder: httptest.NewRecorder()}, request("/events"), "events", query.Scope{})
 	t.Error("the answer came to an end")
 }
 
-// TestPatternsAreReleased runs beside no other test, since the patterns are
-// those of the whole process.
+// TestPatternsAreReleased checks that no patterns are held after queries. It must not run in parallel, because patterns
+// are shared by the whole process.
 func TestPatternsAreReleased(t *testing.T) {
 	b := open(t, store.SQLite)
 	b.submit(t, "store report", 8, []byte(specialReport))

@@ -22,19 +22,19 @@ const maxHours = 1 << 40
 // interval is a range of times in milliseconds, including from and excluding until.
 type interval struct{ from, until int64 }
 
-// timesOf returns the interval to which a clause restricts events. ok is false if the clause contains any other
-// condition.
-func timesOf(x expr) (bounds interval, ok bool) {
+// timeBounds returns the interval to which a predicate restricts events. ok is false if the predicate contains any
+// other condition.
+func timeBounds(x expr) (bounds interval, ok bool) {
 	bounds, ok = interval{-maxHours * hourLength, maxHours * hourLength}, true
 	conjuncts(x, func(x expr) {
-		c, is := x.(*compareExpr)
-		ok = ok && is && c.field.name == "timestamp" && c.op != "=" && bounds.narrow(c)
+		c, isCompare := x.(*compareExpr)
+		ok = ok && isCompare && c.field.name == "timestamp" && c.op != "=" && bounds.restrict(c)
 	})
 	return bounds, ok
 }
 
-// narrow restricts the interval by a comparison with a time. ok is false if the comparison cannot restrict an interval.
-func (i *interval) narrow(c *compareExpr) (ok bool) {
+// restrict restricts the interval to times that meet a comparison. ok is false if the comparison is not with a time.
+func (i *interval) restrict(c *compareExpr) (ok bool) {
 	bound, ok := c.value.(int64)
 	if !ok {
 		return false
@@ -56,10 +56,11 @@ func (i *interval) narrow(c *compareExpr) (ok bool) {
 	return true
 }
 
-// hours reports whether an aggregate can use the stored counts of events: it must depend only on the hours, nodes and
-// statuses of events, and its interval, bounds, must contain a whole hour.
-func (q *query) hours() (bounds interval, ok bool) {
-	columns, ok := q.groupColumns()
+// countableInterval reports whether an aggregate query can use the stored counts of events, and returns the interval to
+// which the query restricts events. The query must depend only on the hours, nodes and statuses of events, and the
+// interval must contain a whole hour.
+func (q *query) countableInterval() (bounds interval, ok bool) {
+	columns, ok := q.eventColumns()
 	if !ok || !q.aggregates() {
 		return bounds, false
 	}
@@ -68,7 +69,7 @@ func (q *query) hours() (bounds interval, ok bool) {
 			return bounds, false
 		}
 	}
-	bounds, ok = timesOf(q.where)
+	bounds, ok = timeBounds(q.where)
 	first, end := bounds.wholeHours()
 	return bounds, ok && first < end
 }
@@ -76,35 +77,41 @@ func (q *query) hours() (bounds interval, ok bool) {
 // wholeHours returns the first whole hour of an interval, and the hour that follows the last whole hour, as numbers of
 // hours since 1970.
 func (i interval) wholeHours() (first, end int64) {
-	return (i.from+(maxHours+1)*hourLength-1)/hourLength - maxHours, (i.until+maxHours*hourLength)/hourLength - maxHours
+	// Division rounds towards zero, so the times are made positive first.
+	const shift = maxHours * hourLength
+	first = (i.from+shift+hourLength-1)/hourLength - maxHours // rounded up
+	end = (i.until+shift)/hourLength - maxHours               // rounded down
+	return first, end
 }
 
-// counted returns a subquery that replaces the table of events, with a column n for the number of events that each row
+// hourlyCounts returns a subquery, with joins, that replaces the table of events in the FROM clause. The subquery has
+// the given columns, which are among at, node and status, and a column n for the number of events that a row
 // represents. For the whole hours of the interval it reads the stored counts, and for the incomplete hours at both ends
-// the events themselves. If the columns include the node, it uses the counts of each node.
-func (s *scope) counted(columns []string, bounds interval) string {
+// the events themselves. If the columns include the node, it uses the counts of each node, and otherwise the total
+// counts.
+func (s *selectCompiler) hourlyCounts(columns []string, bounds interval) string {
 	first, end := bounds.wholeHours()
-	columnsRead, table := []string{"status", "hour"}, "run_event_counts"
+	readColumns, table := []string{"status", "hour"}, "run_event_counts" // all columns: this table is small
 	if slices.Contains(columns, "node") {
-		columnsRead, table = columns, "run_node_counts"
+		readColumns, table = columns, "run_node_counts"
 	}
-	counts, rest := make([]string, len(columnsRead)), make([]string, len(columnsRead))
-	group := make([]string, len(columnsRead))
-	for i, column := range columnsRead {
+	countItems, eventItems := make([]string, len(readColumns)), make([]string, len(readColumns))
+	group := make([]string, len(readColumns))
+	for i, column := range readColumns {
 		switch column {
 		case "at", "hour":
-			counts[i], rest[i], group[i] = "hour * "+strconv.Itoa(hourLength)+" AS at", "at", "hour"
+			countItems[i], eventItems[i], group[i] = "hour * "+strconv.Itoa(hourLength)+" AS at", "at", "hour"
 		default:
-			counts[i], rest[i], group[i] = column, column, column
+			countItems[i], eventItems[i], group[i] = column, column, column
 		}
 	}
-	selects := []string{"SELECT " + strings.Join(counts, ", ") + ", CAST(SUM(events) AS BIGINT) AS n FROM " + table +
-		" WHERE hour >= " +
-		s.c.arg(first) + " AND hour < " + s.c.arg(end) + " GROUP BY " + strings.Join(group, ", ") + " HAVING SUM(events) > 0"}
-	for _, left := range []interval{{bounds.from, first * hourLength}, {end * hourLength, bounds.until}} {
-		if left.from < left.until {
-			selects = append(selects, "SELECT "+strings.Join(rest, ", ")+", 1 FROM run_events WHERE at >= "+s.c.arg(left.from)+
-				" AND at < "+s.c.arg(left.until))
+	selects := []string{"SELECT " + strings.Join(countItems, ", ") + ", CAST(SUM(events) AS BIGINT) AS n FROM " + table +
+		" WHERE hour >= " + s.c.arg(first) + " AND hour < " + s.c.arg(end) +
+		" GROUP BY " + strings.Join(group, ", ") + " HAVING SUM(events) > 0"}
+	for _, partial := range []interval{{bounds.from, first * hourLength}, {end * hourLength, bounds.until}} {
+		if partial.from < partial.until {
+			selects = append(selects, "SELECT "+strings.Join(eventItems, ", ")+", 1 FROM run_events WHERE at >= "+
+				s.c.arg(partial.from)+" AND at < "+s.c.arg(partial.until))
 		}
 	}
 	return "(" + strings.Join(selects, " UNION ALL ") + ") " + s.q.entity.alias + s.suffix + s.joins()

@@ -10,11 +10,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestHours compares counts of a time with the events themselves: whole hours
-// are counted beforehand.
+// TestHours compares counts, which use the stored counts for whole hours, with the events themselves.
 func TestHours(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b *bed) {
+	onBoth(t, func(t *testing.T, b *fixture) {
 		const hour = 60 * 60 * 1000
 		const base = 1772409600000 // 2026-03-02T00:00:00Z
 		total := 0

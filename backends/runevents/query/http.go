@@ -21,12 +21,15 @@ import (
 // Serve answers a query request for an entity: "events", "reports", "event-counts", "aggregate-event-counts", "nodes",
 // "environments", "producers", or an entity that is never stored. An empty entity means the root endpoint, where the
 // query names the entity. With a scope, "metrics" and "logs" return the lists of one report, and "node", "environment",
-// "producer" and "catalog" return one object. "mbeans" and "mbean" return beans in the format of Jolokia.
+// "producer" and "catalog" return one object. "fact-names" returns an empty list of names. "mbeans" and "mbean" return
+// beans in the format of Jolokia.
+//
+// scope restricts the answer, for example to the events of one report. The objects in it must exist.
 //
 // Serve also writes the answer for an error. If an error occurs after the answer has begun, Serve panics with
 // http.ErrAbortHandler to close the connection.
 func (s *Service) Serve(w http.ResponseWriter, r *http.Request, entity string, scope Scope) {
-	inbound.Default.Keep(w, r)
+	inbound.Default.Keep(w, r) // limits the time for the request body
 	pl, err := s.admit(r, entity, scope)
 	if err != nil {
 		s.fail(w, r, err)
@@ -34,18 +37,18 @@ func (s *Service) Serve(w http.ResponseWriter, r *http.Request, entity string, s
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	deadline := time.AfterFunc(s.o.MaxTime, func() { cancel(errTimeout) })
-	defer deadline.Stop()
+	answerTimer := time.AfterFunc(s.o.MaxTime, func() { cancel(errTimeout) })
+	defer answerTimer.Stop()
 	out := &output{
 		w: w, control: http.NewResponseController(w), timeout: s.o.Timeout, gzip: acceptsGzip(r),
-		lease: lease{places: &s.places},
+		lease: lease{querySlots: &s.slots},
 	}
 	defer out.release()
 	if pl.pretty {
 		out.indenter = new(indenter)
 	}
-	out.watch = time.AfterFunc(s.o.Timeout, func() { cancel(errTimeout) })
-	defer out.watch.Stop()
+	out.pieceTimer = time.AfterFunc(s.o.Timeout, func() { cancel(errTimeout) })
+	defer out.pieceTimer.Stop()
 	err = s.execute(ctx, pl, out)
 	if err == nil {
 		err = out.close()
@@ -56,14 +59,14 @@ func (s *Service) Serve(w http.ResponseWriter, r *http.Request, entity string, s
 		s.fail(w, r, statusError(ctx, err))
 	default:
 		if !errors.As(err, new(*clientError)) && r.Context().Err() == nil {
-			s.o.Logger.Warn("answer broken off", zap.Error(err))
+			s.o.Logger.Warn("the answer to a query is incomplete", zap.Error(err))
 		}
-		// The status has been sent, so only closing the connection shows the error to the client.
+		// The status has been sent, so closing the connection is the only way to show the error to the client.
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// admit checks a request and returns its plan, without using the database.
+// admit checks a request and returns its plan, without using the database. The error is for the client.
 func (s *Service) admit(r *http.Request, entity string, scope Scope) (*plan, error) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost:
@@ -110,6 +113,7 @@ func excludes(parameters string) bool {
 	return false
 }
 
+// acceptsGzip reports whether the client accepts an answer that is compressed with gzip.
 func acceptsGzip(r *http.Request) bool {
 	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
 		coding, quality, _ := strings.Cut(part, ";")
@@ -120,7 +124,7 @@ func acceptsGzip(r *http.Request) bool {
 	return false
 }
 
-// fail answers with an error.
+// fail answers with an error. If err is not an [Error], it is logged, and the answer does not contain it.
 func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := asError(err)
 	if e == nil {
@@ -156,22 +160,23 @@ const outputSize = 32 << 10
 
 // output is the body of a successful answer. The status and headers are sent with the first piece of the body.
 type output struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
-	timeout time.Duration
-	watch   *time.Timer // ends the query if no rows arrive
-	gzip    bool
-	total   string // X-Records
-	begun   bool
+	w          http.ResponseWriter
+	control    *http.ResponseController
+	timeout    time.Duration
+	pieceTimer *time.Timer // ends the query if no rows arrive
+	gzip       bool
+	total      string // value of the header X-Records, or empty
+	begun      bool   // the status and headers have been sent
 	lease
-	noted     int // length of the buffer when the timer was last reset
-	buf       []byte
-	*indenter // nil for compact JSON
-	packer    *gzip.Writer
-	to        io.Writer
+	lenAtReset int          // length of the buffer when the timer was last reset
+	buf        []byte       // not yet sent
+	*indenter               // nil for compact JSON
+	gzipWriter *gzip.Writer // nil if the answer is not compressed
+	dst        io.Writer    // w or gzipWriter
 }
 
-var packers = sync.Pool{New: func() any { return gzip.NewWriter(io.Discard) }}
+// gzipWriters contains writers for reuse, because a new one allocates much memory.
+var gzipWriters = sync.Pool{New: func() any { return gzip.NewWriter(io.Discard) }}
 
 // Write buffers a part of the answer, and sends the buffer in pieces. Before the first piece is sent, Write may buffer
 // the entire answer; see lease.keep.
@@ -181,16 +186,16 @@ func (o *output) Write(b []byte) (int, error) {
 	} else {
 		o.buf = append(o.buf, b...)
 	}
-	if len(o.buf) < o.noted+outputSize {
+	if len(o.buf) < o.lenAtReset+outputSize {
 		return len(b), nil
 	}
 	if !o.begun {
-		if o.keep(len(o.buf)) {
-			o.noted = len(o.buf)
-			o.watch.Reset(o.timeout)
+		if o.mayBuffer(len(o.buf)) {
+			o.lenAtReset = len(o.buf)
+			o.pieceTimer.Reset(o.timeout)
 			return len(b), nil
 		}
-		if err := o.stream(); err != nil {
+		if err := o.acquireLong(); err != nil {
 			return 0, err
 		}
 	}
@@ -199,11 +204,11 @@ func (o *output) Write(b []byte) (int, error) {
 
 // restart discards the buffered answer, of which nothing has been sent.
 func (o *output) restart() {
-	o.buf, o.noted = o.buf[:0], 0
+	o.buf, o.lenAtReset = o.buf[:0], 0
 	if o.indenter != nil {
 		o.indenter = new(indenter)
 	}
-	o.watch.Reset(o.timeout)
+	o.pieceTimer.Reset(o.timeout)
 }
 
 // begin sends the status and headers, and chooses the compression of the body.
@@ -215,12 +220,12 @@ func (o *output) begin() {
 	if o.total != "" {
 		h.Set("X-Records", o.total)
 	}
-	o.to = o.w
+	o.dst = o.w
 	if o.gzip {
 		h.Set("Content-Encoding", "gzip")
-		o.packer = packers.Get().(*gzip.Writer)
-		o.packer.Reset(o.w)
-		o.to = o.packer
+		o.gzipWriter = gzipWriters.Get().(*gzip.Writer)
+		o.gzipWriter.Reset(o.w)
+		o.dst = o.gzipWriter
 	}
 	o.w.WriteHeader(http.StatusOK)
 }
@@ -231,14 +236,14 @@ func (o *output) flush() error {
 		o.begin()
 	}
 	for piece := range slices.Chunk(o.buf, outputSize) {
-		o.watch.Reset(o.timeout)
+		o.pieceTimer.Reset(o.timeout)
 		// The deadline limits the time in which a client must read the piece. Not every writer supports deadlines.
 		_ = o.control.SetWriteDeadline(time.Now().Add(o.timeout))
-		if _, err := o.to.Write(piece); err != nil {
+		if _, err := o.dst.Write(piece); err != nil {
 			return &clientError{err}
 		}
 	}
-	o.buf, o.noted = o.buf[:0], 0
+	o.buf, o.lenAtReset = o.buf[:0], 0
 	return nil
 }
 
@@ -247,10 +252,10 @@ func (o *output) close() error {
 	if err := o.flush(); err != nil {
 		return err
 	}
-	if o.packer != nil {
-		err := o.packer.Close()
-		packers.Put(o.packer)
-		o.packer = nil
+	if o.gzipWriter != nil {
+		err := o.gzipWriter.Close()
+		gzipWriters.Put(o.gzipWriter)
+		o.gzipWriter = nil
 		if err != nil {
 			return &clientError{err}
 		}

@@ -9,9 +9,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// odd are texts that JSON can say: of the first PostgreSQL has none, the second is half
-// of a pair, and the others are of no script.
-const odd = "a\\u0000b\\ud800\\uffff\\ufeff\\u202e\\ud834\\udd1e'\\\"\\\\%_$1"
+// oddTexts is the content of a JSON string with characters that need care: U+0000, which PostgreSQL does not store, an
+// unpaired surrogate, characters without a script, and characters with a special meaning in SQL.
+const oddTexts = "a\\u0000b\\ud800\\uffff\\ufeff\\u202e\\ud834\\udd1e'\\\"\\\\%_$1"
 
 // TestOddTexts checks that both engines store, show and find any text of a report.
 func TestOddTexts(t *testing.T) {
@@ -41,7 +41,7 @@ func TestOddTexts(t *testing.T) {
 	for _, name := range []string{"producer", "transaction_uuid", "catalog_uuid", "code_id", "cached_catalog_status", "job_id", "status"} {
 		report[name] = "x"
 	}
-	body := []byte(strings.ReplaceAll(spell(spoil(report)), "ODD", odd))
+	body := []byte(strings.ReplaceAll(jsonText(spoil(report)), "ODD", oddTexts))
 	var e engines
 	for i, d := range []store.Dialect{store.SQLite, store.Postgres} {
 		e[i] = open(t, d)
@@ -49,21 +49,21 @@ func TestOddTexts(t *testing.T) {
 	}
 	const shown = "a\uFFFDb\uFFFD\uFFFF\uFEFF\u202E\U0001D11E'\"\\%_$1"
 	for _, path := range []string{"/events", "/nodes", "/environments", "/producers"} {
-		if difference, a := e.differ(t, path, nil); difference != "" || !strings.Contains(a.body, spell(shown)[1:]) {
+		if difference, a := e.compareAnswers(t, path, nil); difference != "" || !strings.Contains(a.body, jsonText(shown)[1:]) {
 			t.Errorf("%s: %s\n%.300s", path, difference, a.body)
 		}
 	}
 	for clause, want := range map[string]int{
-		`["=","certname",` + spell("special.example.com"+shown) + `]`:                 4,
-		`["in","resource_title",["array",[` + spell("b"+shown) + `]]]`:                1,
-		`["=","containment_path",` + spell("Über"+shown) + `]`:                        1,
-		`["=","old_value",` + spell("8"+shown) + `]`:                                  1,
-		`["=","old_value","8` + odd + `"]`:                                            1,
-		`["~","message","\\ufffdb\\ufffd\\uffff\\ufeff\\u202e\\U0001d11e'"]`:          2,
-		`["subquery","reports",["=","producer",` + spell("x"+shown) + `]]`:            4,
-		`["subquery","reports",["=","transaction_uuid",` + spell("x"+shown) + `]]`:    4,
-		`["subquery","environments",["=","name",` + spell("special"+shown) + `]]`:     4,
-		`["=","configuration_version",` + spell(fmt.Sprint("special-1", shown)) + `]`: 4,
+		`["=","certname",` + jsonText("special.example.com"+shown) + `]`:                 4,
+		`["in","resource_title",["array",[` + jsonText("b"+shown) + `]]]`:                1,
+		`["=","containment_path",` + jsonText("Über"+shown) + `]`:                        1,
+		`["=","old_value",` + jsonText("8"+shown) + `]`:                                  1,
+		`["=","old_value","8` + oddTexts + `"]`:                                          1,
+		`["~","message","\\ufffdb\\ufffd\\uffff\\ufeff\\u202e\\U0001d11e'"]`:             2,
+		`["subquery","reports",["=","producer",` + jsonText("x"+shown) + `]]`:            4,
+		`["subquery","reports",["=","transaction_uuid",` + jsonText("x"+shown) + `]]`:    4,
+		`["subquery","environments",["=","name",` + jsonText("special"+shown) + `]]`:     4,
+		`["=","configuration_version",` + jsonText(fmt.Sprint("special-1", shown)) + `]`: 4,
 	} {
 		for _, b := range e {
 			if got := b.count(t, "/events", clause); got != want {
@@ -78,7 +78,7 @@ func TestOddTexts(t *testing.T) {
 			hash = row["hash"].(string)
 		}
 		wantEqual(t, "hash", row["hash"], any(hash))
-		if text := b.get("/reports/" + hash + "/logs").body; !strings.Contains(text, "hello"+spell(shown)[1:]) {
+		if text := b.get("/reports/" + hash + "/logs").body; !strings.Contains(text, "hello"+jsonText(shown)[1:]) {
 			t.Errorf("log: %s", text)
 		}
 	}

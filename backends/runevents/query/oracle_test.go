@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// verdict is what SQL makes of a clause about a row; null is unknown.
+// verdict is the value of a clause for a row in the three-valued logic of SQL.
 type verdict int
 
 const (
@@ -25,7 +25,7 @@ const (
 	yes
 )
 
-func says(b bool) verdict {
+func verdictOf(b bool) verdict {
 	if b {
 		return yes
 	}
@@ -43,9 +43,9 @@ type oracle struct {
 	patterns map[string]*pattern.Pattern // that were read, which takes longer than to match
 }
 
-// once returns the result of an inner query, which is the same for every row.
-func (o *oracle) once(query any, find func() [][]any) [][]any {
-	key := spell(query)
+// cached returns the result of an inner query, which is the same for every row. It calls find in the first call only.
+func (o *oracle) cached(query any, find func() [][]any) [][]any {
+	key := jsonText(query)
 	rows, ok := o.found[key]
 	if !ok {
 		rows = find()
@@ -54,7 +54,7 @@ func (o *oracle) once(query any, find func() [][]any) [][]any {
 	return rows
 }
 
-func newOracle(tb testing.TB, b *bed) *oracle {
+func newOracle(tb testing.TB, b *fixture) *oracle {
 	o := &oracle{tb: tb, active: make(map[string]bool), latest: make(map[string]bool), found: make(map[string][][]any), patterns: make(map[string]*pattern.Pattern), rows: map[string][]map[string]any{
 		"events": b.rows(tb, "/events"), "reports": b.rows(tb, "/reports", "query", `["=","type","any"]`), "nodes": b.rows(tb, "/nodes", "query", `["=","node_state","any"]`),
 		"environments": b.rows(tb, "/environments"), "catalogs": nil,
@@ -114,11 +114,11 @@ func (o *oracle) equal(row map[string]any, field string, v any) verdict {
 	switch {
 	case isTime(field):
 		at, _ := moment(v)
-		return says(row[field] == at)
+		return verdictOf(row[field] == at)
 	case field == "containment_path":
-		return says(slices.Contains(row[field].([]any), any(text(v))))
+		return verdictOf(slices.Contains(row[field].([]any), any(text(v))))
 	}
-	return says(spell(row[field]) == spell(v))
+	return verdictOf(jsonText(row[field]) == jsonText(v))
 }
 
 func (o *oracle) match(row map[string]any, field, expression string) verdict {
@@ -140,13 +140,13 @@ func (o *oracle) match(row map[string]any, field, expression string) verdict {
 		return no
 	case []any:
 		if texts = v; field != "containment_path" {
-			texts = []any{spell(v)}
+			texts = []any{jsonText(v)}
 		}
 	case string:
 	default:
-		texts = []any{spell(v)}
+		texts = []any{jsonText(v)}
 	}
-	return says(slices.ContainsFunc(texts, func(v any) bool {
+	return verdictOf(slices.ContainsFunc(texts, func(v any) bool {
 		matched, err := m.MatchString(v.(string))
 		if err != nil {
 			o.tb.Fatal(err)
@@ -155,8 +155,8 @@ func (o *oracle) match(row map[string]any, field, expression string) verdict {
 	}))
 }
 
-// ask returns the result of a clause for a row of an entity.
-func (o *oracle) ask(entity string, row map[string]any, clause any) verdict {
+// evaluate returns the value of a clause for a row of an entity.
+func (o *oracle) evaluate(entity string, row map[string]any, clause any) verdict {
 	c := clause.([]any)
 	if len(c) == 0 {
 		return yes
@@ -164,23 +164,23 @@ func (o *oracle) ask(entity string, row map[string]any, clause any) verdict {
 	args := c[1:]
 	switch op := c[0].(string); op {
 	case "and", "or":
-		result := o.ask(entity, row, args[0])
+		result := o.evaluate(entity, row, args[0])
 		for _, a := range args[1:] {
-			if v := o.ask(entity, row, a); op == "and" && v < result || op == "or" && v > result {
+			if v := o.evaluate(entity, row, a); op == "and" && v < result || op == "or" && v > result {
 				result = v
 			}
 		}
 		return result
 	case "not":
-		return yes - o.ask(entity, row, args[0])
+		return yes - o.evaluate(entity, row, args[0])
 	case "!=":
-		return yes - o.ask(entity, row, []any{"=", args[0], args[1]})
+		return yes - o.evaluate(entity, row, []any{"=", args[0], args[1]})
 	case "=":
 		return o.equality(row, args[0], args[1])
 	case "~":
 		return o.match(row, args[0].(string), args[1].(string))
 	case "null?":
-		return says(null(row, args[0].(string)) == args[1].(bool))
+		return verdictOf(null(row, args[0].(string)) == args[1].(bool))
 	case "<", "<=", ">", ">=":
 		field := args[0].(string)
 		if null(row, field) {
@@ -193,7 +193,7 @@ func (o *oracle) ask(entity string, row map[string]any, clause any) verdict {
 		} else {
 			order = cmp.Compare(row[field].(float64), args[1].(float64))
 		}
-		return says(order < 0 && op[0] == '<' || order > 0 && op[0] == '>' || order == 0 && len(op) == 2)
+		return verdictOf(order < 0 && op[0] == '<' || order > 0 && op[0] == '>' || order == 0 && len(op) == 2)
 	case "subquery":
 		other := args[0].(string)
 		relation := map[string][2]string{
@@ -202,13 +202,13 @@ func (o *oracle) ask(entity string, row map[string]any, clause any) verdict {
 		if relation[0] == "" {
 			relation = [2]string{"certname", "certname"}
 		}
-		found := o.once([]any{clause, relation[1]}, func() [][]any { return o.project(o.filter(other, args[1]), []any{relation[1]}) })
-		return o.among(row, []any{relation[0]}, found)
+		found := o.cached([]any{clause, relation[1]}, func() [][]any { return o.project(o.filter(other, args[1]), []any{relation[1]}) })
+		return o.inRows(row, []any{relation[0]}, found)
 	case "in":
 		if inner := args[1].([]any); inner[0] != "array" {
-			return o.among(row, list(args[0]), o.once(inner, func() [][]any { return o.inner(inner) }))
+			return o.inRows(row, list(args[0]), o.cached(inner, func() [][]any { return o.inner(inner) }))
 		}
-		return o.contained(row, args[0].(string), args[1].([]any)[1].([]any))
+		return o.equalsAny(row, args[0].(string), args[1].([]any)[1].([]any))
 	}
 	o.tb.Fatalf("%v", clause)
 	return no
@@ -216,22 +216,22 @@ func (o *oracle) ask(entity string, row map[string]any, clause any) verdict {
 
 func (o *oracle) equality(row map[string]any, field, v any) verdict {
 	switch {
-	case spell(field) == `["node","active"]`:
-		return says(o.active[row["certname"].(string)] == v.(bool))
+	case jsonText(field) == `["node","active"]`:
+		return verdictOf(o.active[row["certname"].(string)] == v.(bool))
 	case field == "node_state":
-		return says(v == "any" || o.active[row["certname"].(string)] == (v == "active"))
+		return verdictOf(v == "any" || o.active[row["certname"].(string)] == (v == "active"))
 	case field == "latest_report?":
-		return says(o.latest[fmt.Sprint(cmp.Or(row["report"], row["hash"]))] == v.(bool))
+		return verdictOf(o.latest[fmt.Sprint(cmp.Or(row["report"], row["hash"]))] == v.(bool))
 	case field == "type" && v == "any":
 		return yes
 	case v == nil:
-		return says(row[field.(string)] == nil)
+		return verdictOf(row[field.(string)] == nil)
 	}
 	return o.equal(row, field.(string), v)
 }
 
-// contained reports whether a field equals one of the values.
-func (o *oracle) contained(row map[string]any, field string, values []any) verdict {
+// equalsAny reports whether a field equals one of the values.
+func (o *oracle) equalsAny(row map[string]any, field string, values []any) verdict {
 	result := no
 	for _, v := range values {
 		switch _, timely := moment(v); {
@@ -252,8 +252,8 @@ func (o *oracle) contained(row map[string]any, field string, values []any) verdi
 	return result
 }
 
-// among reports whether fields equal those of one of the rows.
-func (o *oracle) among(row map[string]any, fields []any, rows [][]any) verdict {
+// inRows reports whether fields equal those of one of the rows.
+func (o *oracle) inRows(row map[string]any, fields []any, rows [][]any) verdict {
 	result := no
 	for _, r := range rows {
 		one := yes
@@ -294,7 +294,7 @@ func (o *oracle) inner(q []any) [][]any {
 		}
 		return [][]any{{greatest}}
 	}
-	if len(q) > 3 { // the youngest
+	if len(q) > 3 { // limit: the latest rows
 		slices.SortFunc(rows, func(a, b map[string]any) int {
 			return cmp.Or(strings.Compare(b["start_time"].(string), a["start_time"].(string)), strings.Compare(a["hash"].(string), b["hash"].(string)))
 		})
@@ -303,17 +303,19 @@ func (o *oracle) inner(q []any) [][]any {
 	return o.project(rows, list(extract[1]))
 }
 
+// filter returns the rows of an inner query with the clause.
 func (o *oracle) filter(entity string, clause any) (rows []map[string]any) {
 	inside := *o
 	inside.distinct = false
 	for _, r := range o.rows[entity] {
-		if inside.ask(entity, r, clause) == yes {
+		if inside.evaluate(entity, r, clause) == yes {
 			rows = append(rows, r)
 		}
 	}
 	return rows
 }
 
+// project returns the values of the fields in the rows.
 func (*oracle) project(rows []map[string]any, fields []any) (list [][]any) {
 	for _, r := range rows {
 		values := make([]any, 0, len(fields))
@@ -325,21 +327,21 @@ func (*oracle) project(rows []map[string]any, fields []any) (list [][]any) {
 	return list
 }
 
-// names reports whether a clause refers to a field, not counting subqueries.
-func names(clause any, field string) bool {
+// refersTo reports whether a clause refers to a field, not counting subqueries.
+func refersTo(clause any, field string) bool {
 	c, ok := clause.([]any)
 	if !ok || len(c) < 2 {
 		return false
 	}
 	switch c[0] {
 	case "and", "or", "not":
-		return slices.ContainsFunc(c[1:], func(part any) bool { return names(part, field) })
+		return slices.ContainsFunc(c[1:], func(part any) bool { return refersTo(part, field) })
 	}
 	return c[1] == field
 }
 
-// youngest returns the rows that distinct_resources selects.
-func (o *oracle) youngest(clause any, start, end any) []map[string]any {
+// latestEvents returns the rows that distinct_resources selects.
+func (o *oracle) latestEvents(clause any, start, end any) []map[string]any {
 	from, _ := moment(start)
 	until, _ := moment(end)
 	var limits func(clause any) []any
@@ -358,10 +360,10 @@ func (o *oracle) youngest(clause any, start, end any) []map[string]any {
 	best := make(map[string][]map[string]any)
 	for _, r := range o.rows["events"] {
 		at := r["timestamp"].(string)
-		if at < from || at > until || slices.ContainsFunc(bound, func(c any) bool { return o.ask("events", r, c) != yes }) {
+		if at < from || at > until || slices.ContainsFunc(bound, func(c any) bool { return o.evaluate("events", r, c) != yes }) {
 			continue
 		}
-		key := spell([]any{r["certname"], r["resource_type"], r["resource_title"], r["property"], r["name"]})
+		key := jsonText([]any{r["certname"], r["resource_type"], r["resource_title"], r["property"], r["name"]})
 		switch list := best[key]; {
 		case len(list) == 0 || list[0]["timestamp"].(string) < at:
 			best[key] = []map[string]any{r}
@@ -376,18 +378,18 @@ func (o *oracle) youngest(clause any, start, end any) []map[string]any {
 	return rows
 }
 
-// chosen returns the rows for which a clause is true.
-func (o *oracle) chosen(entity string, rows []map[string]any, clause any) (list []map[string]any) {
+// selectRows returns the rows for which a clause is true.
+func (o *oracle) selectRows(entity string, rows []map[string]any, clause any) (list []map[string]any) {
 	for _, r := range rows {
-		if o.ask(entity, r, clause) == yes {
+		if o.evaluate(entity, r, clause) == yes {
 			list = append(list, r)
 		}
 	}
 	return list
 }
 
-// extracted returns the rows of an extract.
-func (o *oracle) extracted(rows []map[string]any, columns, group []any) []map[string]any {
+// extract returns the rows of an extract.
+func (o *oracle) extract(rows []map[string]any, columns, group []any) []map[string]any {
 	shown := func(r map[string]any, column any) any {
 		f, ok := column.([]any)
 		if !ok {
@@ -419,7 +421,7 @@ func (o *oracle) extracted(rows []map[string]any, columns, group []any) []map[st
 				key = append(key, null(r, name))
 			}
 		}
-		groups[spell(key)] = append(groups[spell(key)], r)
+		groups[jsonText(key)] = append(groups[jsonText(key)], r)
 	}
 	var list []map[string]any
 	for _, g := range groups {
@@ -432,7 +434,7 @@ func (o *oracle) extracted(rows []map[string]any, columns, group []any) []map[st
 			} else if name = f[1].(string); name == "to_string" {
 				value = shown(g[0], c)
 			} else {
-				value = summed(g, name, f[2:])
+				value = applyFunction(g, name, f[2:])
 			}
 			if _, twice := out[name]; twice {
 				name += "_2"
@@ -444,7 +446,7 @@ func (o *oracle) extracted(rows []map[string]any, columns, group []any) []map[st
 	return list
 }
 
-func summed(rows []map[string]any, function string, args []any) any {
+func applyFunction(rows []map[string]any, function string, args []any) any {
 	if len(args) == 0 {
 		return float64(len(rows))
 	}
@@ -492,11 +494,11 @@ func (o *oracle) counts(rows []map[string]any, subject, by string, filter []any)
 		if subject == "resource" {
 			title = map[string]any{"type": r["resource_type"], "title": r["resource_title"]}
 		}
-		key := spell(title)
+		key := jsonText(title)
 		if counted[key] == nil {
 			titled[key], counted[key] = title, map[string]float64{"failures": 0, "noops": 0, "skips": 0, "successes": 0}
 		}
-		once := spell([]any{r["certname"], r["status"], key})
+		once := jsonText([]any{r["certname"], r["status"], key})
 		if by == "certname" && seen[once] {
 			continue
 		}
@@ -511,14 +513,14 @@ func (o *oracle) counts(rows []map[string]any, subject, by string, filter []any)
 		for kind, count := range n {
 			row[kind] = count
 		}
-		if len(filter) == 0 || o.ask("counts", row, filter) == yes {
+		if len(filter) == 0 || o.evaluate("counts", row, filter) == yes {
 			list = append(list, row)
 		}
 	}
 	return list
 }
 
-func aggregated(list []map[string]any, subject string) map[string]any {
+func aggregateCounts(list []map[string]any, subject string) map[string]any {
 	out := map[string]any{"summarize_by": subject, "total": float64(len(list))}
 	for _, kind := range []string{"failures", "noops", "skips", "successes"} {
 		n := 0.0
@@ -547,7 +549,7 @@ func (o *oracle) answers(path string, parameters map[string]string) (rows []map[
 	}
 	switch path {
 	case "/event-counts", "/aggregate-event-counts":
-		rows = o.chosen(entity, o.rows[entity], clause)
+		rows = o.selectRows(entity, o.rows[entity], clause)
 		if path == "/event-counts" {
 			var filter []any
 			if err := json.Unmarshal([]byte(parameters["counts_filter"]), &filter); err != nil {
@@ -557,7 +559,7 @@ func (o *oracle) answers(path string, parameters map[string]string) (rows []map[
 		}
 		var list []map[string]any
 		for subject := range strings.SplitSeq(parameters["summarize_by"], ",") {
-			list = append(list, aggregated(o.counts(rows, subject, "", nil), subject))
+			list = append(list, aggregateCounts(o.counts(rows, subject, "", nil), subject))
 		}
 		return list, true
 	case "/reports", "/nodes":
@@ -568,25 +570,24 @@ func (o *oracle) answers(path string, parameters map[string]string) (rows []map[
 	}
 	all := o.rows[entity]
 	switch {
-	case entity == "reports" && !names(clause, "type"):
+	case entity == "reports" && !refersTo(clause, "type"):
 		clause = []any{"and", []any{"=", "type", "agent"}, clause}
-	case entity == "nodes" && !strings.Contains(spell(clause), `"node_state"`) && !strings.Contains(spell(clause), `["node","active"]`):
+	case entity == "nodes" && !strings.Contains(jsonText(clause), `"node_state"`) && !strings.Contains(jsonText(clause), `["node","active"]`):
 		clause = []any{"and", []any{"=", "node_state", "active"}, clause}
 	case parameters["distinct_resources"] != "":
-		all = o.youngest(clause, parameters["distinct_start_time"], parameters["distinct_end_time"])
+		all = o.latestEvents(clause, parameters["distinct_start_time"], parameters["distinct_end_time"])
 		older := *o
 		older.distinct = true
 		o = &older
 	}
-	return o.extracted(o.chosen(entity, all, clause), columns, group), true
+	return o.extract(o.selectRows(entity, all, clause), columns, group), true
 }
 
-// TestOracle compares the answers to generated queries with those of somebody who looks
-// at every row.
+// TestOracle compares the answers to generated queries with those of the oracle, which evaluates each row without SQL.
 func TestOracle(t *testing.T) {
 	t.Parallel()
 	plan := strings.NewReplacer(`"type":"agent"`, `"type":"plan"`, "special.example.com", "plan.example.com").Replace(specialReport)
-	b := open(t, store.SQLite).loadEach(t, 4, append(special, plan)...)
+	b := open(t, store.SQLite).loadEveryNth(t, 4, append(special, plan)...)
 	b.submit(t, "deactivate node", 3, []byte(`{"certname":"web02.example.com","producer_timestamp":"2026-03-25T00:00:00Z"}`))
 	o := newOracle(t, b)
 	g := generator{rand.New(rand.NewPCG(3, 4))}
@@ -620,7 +621,7 @@ func TestOracle(t *testing.T) {
 			t.Errorf("%s %q: %d %.300s", path, pairs, a.status, a.body)
 			continue
 		}
-		left, right := spelledAll(t, got, false), spelledAll(t, want, false)
+		left, right := rowTexts(t, got, false), rowTexts(t, want, false)
 		if slices.Equal(left, right) {
 			continue
 		}

@@ -16,7 +16,7 @@ import (
 // reports, and are not kept in memory. The error of a list that cannot be read names the list.
 func TestPagesOfReports(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b *bed) {
+	onBoth(t, func(t *testing.T, b *fixture) {
 		const oldest = `[{"field":"end_time"}]`
 		hashes := func(rows []map[string]any) (list []string) {
 			for _, row := range rows {

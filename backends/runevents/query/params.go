@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/inbound"
 )
 
+// Names of parameters, separated by spaces.
 const (
 	paging    = "limit offset order_by include_total"
 	distincts = "distinct_resources distinct_start_time distinct_end_time"
@@ -25,11 +26,12 @@ const (
 	jolokia = "maxDepth maxCollectionSize maxObjects ignoreErrors includeStackTrace serializeException canonicalNaming mimeType"
 )
 
-// otherEntities is the key in allowed for all entities without an entry of their own.
+// otherEntities is the key in allowedParams for all entities without an entry of their own.
 const otherEntities = "rows"
 
-// allowed lists the parameters of each endpoint, by entity. The empty name stands for the root endpoint.
-var allowed = map[string][]string{
+// allowedParams lists the parameters of each endpoint, by the entity as in Serve. The empty name means the root
+// endpoint.
+var allowedParams = map[string][]string{
 	"events":                 strings.Fields("query " + paging + " " + distincts + " " + inert),
 	"event-counts":           strings.Fields("query " + paging + " " + distincts + " " + counting + " " + inert),
 	"aggregate-event-counts": strings.Fields("query " + distincts + " " + counting + " " + inert),
@@ -49,11 +51,12 @@ var allowed = map[string][]string{
 // params are the parameters of a request, from the URL or a JSON body. The values from a URL are strings.
 type params map[string]*syntax.Value
 
-// readParams reads the parameters of a request for an entity. It returns an error for names that allowed does not list.
+// readParams reads the parameters of a request for an entity. It returns an error for a name that allowedParams does
+// not list, and for a repeated one.
 func readParams(r *http.Request, entity string) (params, error) {
-	names, ok := allowed[entity]
+	names, ok := allowedParams[entity]
 	if !ok {
-		names = allowed[otherEntities]
+		names = allowedParams[otherEntities]
 	}
 	p := make(params)
 	if len(r.URL.RawQuery) > syntax.MaxBytes {
@@ -63,10 +66,10 @@ func readParams(r *http.Request, entity string) (params, error) {
 		if pair == "" {
 			continue
 		}
-		k, v, _ := strings.Cut(pair, "=")
-		key, err := url.QueryUnescape(k)
-		text, err2 := url.QueryUnescape(v)
-		if err != nil || err2 != nil {
+		escapedKey, escapedText, _ := strings.Cut(pair, "=")
+		key, keyErr := url.QueryUnescape(escapedKey)
+		text, textErr := url.QueryUnescape(escapedText)
+		if keyErr != nil || textErr != nil {
 			return nil, refuse("the query string holds a %% that begins no escape")
 		}
 		if err := p.add(names, key, syntax.TextValue(text)); err != nil {
@@ -82,18 +85,21 @@ func readParams(r *http.Request, entity string) (params, error) {
 	return p, p.readBody(r, names)
 }
 
+// add adds the parameter key with the value v. It returns an error if names, the allowed parameters, does not contain
+// it or if p contains it already.
 func (p params) add(names []string, key string, v *syntax.Value) error {
 	if !slices.Contains(names, key) {
 		return refuse("Unsupported query parameter '%s'", syntax.Clip(key))
 	}
-	if _, twice := p[key]; twice {
+	if _, repeated := p[key]; repeated {
 		return refuse("Query parameter '%s' is given more than once", key)
 	}
 	p[key] = v
 	return nil
 }
 
-func overlong() error {
+// bodyTooLong returns the error for a body of more than syntax.MaxBytes.
+func bodyTooLong() error {
 	return &Error{Status: http.StatusRequestEntityTooLarge, Text: "the body is longer than " +
 		strconv.Itoa(syntax.MaxBytes) + " bytes"}
 }
@@ -102,7 +108,7 @@ func overlong() error {
 // no parameters.
 func (p params) readBody(r *http.Request, names []string) error {
 	if r.ContentLength > syntax.MaxBytes {
-		return overlong()
+		return bodyTooLong()
 	}
 	raw, err := io.ReadAll(io.LimitReader(r.Body, syntax.MaxBytes+1))
 	if inbound.TooSlow(err) {
@@ -112,20 +118,24 @@ func (p params) readBody(r *http.Request, names []string) error {
 		return refuse("the body could not be read")
 	}
 	if len(raw) > syntax.MaxBytes {
-		return overlong()
+		return bodyTooLong()
 	}
-	kind := r.Header.Get("Content-Type")
-	if media, _, err := mime.ParseMediaType(kind); (err != nil || media != "application/json") &&
-		(len(raw) > 0 || kind != "") {
-		if err == nil {
-			kind = media
+	if contentType := r.Header.Get("Content-Type"); len(raw) > 0 || contentType != "" {
+		mediaType, _, err := mime.ParseMediaType(contentType)
+		if err != nil {
+			mediaType = contentType
 		}
-		return &Error{Status: http.StatusUnsupportedMediaType, Text: "content type " + syntax.Clip(kind) + " not supported"}
+		if err != nil || mediaType != "application/json" {
+			return &Error{
+				Status: http.StatusUnsupportedMediaType,
+				Text:   "content type " + syntax.Clip(mediaType) + " not supported",
+			}
+		}
 	}
 	if !utf8.Valid(raw) {
 		return refuse("the body is not UTF-8")
 	}
-	body, err := parse(string(raw))
+	body, err := parseJSON(string(raw))
 	if err != nil || body == nil || body.Kind == syntax.Null {
 		return err
 	}
@@ -143,7 +153,7 @@ func (p params) readBody(r *http.Request, names []string) error {
 	return nil
 }
 
-// parsePQL parses a query in PQL.
+// parsePQL parses a query in PQL and translates it to the JSON language. An error is an *Error with status 400.
 func parsePQL(text string) (*syntax.Value, error) {
 	v, err := syntax.PQL(text)
 	if err != nil {
@@ -152,11 +162,12 @@ func parsePQL(text string) (*syntax.Value, error) {
 	return v, nil
 }
 
-// parse parses JSON from the client. The error is for the client.
-func parse(text string) (*syntax.Value, error) {
+// parseJSON parses JSON from the client. It returns nil for a blank text. A syntax error is returned as an *Error with
+// status 400, whose text shows its position.
+func parseJSON(text string) (*syntax.Value, error) {
 	v, err := syntax.JSON(text, syntax.QueryLimits)
-	if fault, ok := errors.AsType[*syntax.JSONError](err); ok {
-		return nil, refuse("%s", fault.Describe(text))
+	if syntaxError, ok := errors.AsType[*syntax.JSONError](err); ok {
+		return nil, refuse("%s", syntaxError.Describe(text))
 	}
 	return v, err
 }
@@ -169,7 +180,7 @@ func (p params) query() (*syntax.Value, error) {
 	}
 	if v.IsText() {
 		var err error
-		if v, err = parse(v.Text); err != nil {
+		if v, err = parseJSON(v.Text); err != nil {
 			return nil, err
 		}
 	}
@@ -179,11 +190,13 @@ func (p params) query() (*syntax.Value, error) {
 	return v, nil
 }
 
+// flag reports whether the parameter with the given name is true.
 func (p params) flag(name string) bool {
 	v := p[name]
 	return v != nil && (v.Kind == syntax.Bool && v.Truth || v.IsText() && v.Text == "true")
 }
 
+// limitOf parses a limit, which is at least 1.
 func limitOf(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n < 1 {
@@ -192,6 +205,7 @@ func limitOf(text string) (int64, error) {
 	return n, nil
 }
 
+// offsetOf parses an offset, which is not negative.
 func offsetOf(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {
@@ -206,33 +220,33 @@ type orderTerm struct {
 	desc  bool
 }
 
-// order returns the parameter "order_by".
+// order returns the terms of the parameter "order_by". They are nil if the parameter is missing, blank or null.
 func (p params) order() ([]orderTerm, error) {
 	v := p["order_by"]
 	if v == nil {
 		return nil, nil
 	}
-	shown := v.Plain()
+	quoted := v.Plain()
 	if v.IsText() {
-		inURL := v.Text
-		parsed, err := syntax.JSON(inURL, syntax.QueryLimits)
+		parsed, err := syntax.JSON(v.Text, syntax.QueryLimits)
 		if err != nil {
-			return nil, refuse("Illegal value '%s' for :order_by; expected a JSON array of maps.", shown)
+			return nil, refuse("Illegal value '%s' for :order_by; expected a JSON array of maps.", quoted)
 		}
-		if v = parsed; v == nil {
+		if parsed == nil {
 			return nil, nil
 		}
+		v = parsed
 	}
 	if v.Kind == syntax.Null {
 		return nil, nil
 	}
 	if !v.IsList() || len(v.Items) > maxColumns {
-		return nil, refuse("Illegal value '%s' for :order_by; expected an array of maps.", shown)
+		return nil, refuse("Illegal value '%s' for :order_by; expected an array of maps.", quoted)
 	}
 	var terms []orderTerm
 	for _, item := range v.Items {
 		if item.Kind != syntax.Object {
-			return nil, refuse("Illegal value '%s' for :order_by; expected an array of maps.", shown)
+			return nil, refuse("Illegal value '%s' for :order_by; expected an array of maps.", quoted)
 		}
 		name := item.Member("field")
 		if name == nil {
@@ -240,11 +254,11 @@ func (p params) order() ([]orderTerm, error) {
 		}
 		term := orderTerm{field: name.Plain()}
 		if order := item.Member("order"); order != nil && order.Kind != syntax.Null {
-			word := strings.ToLower(order.Plain())
-			if !order.IsText() || word != "asc" && word != "desc" {
+			direction := strings.ToLower(order.Plain())
+			if !order.IsText() || direction != "asc" && direction != "desc" {
 				return nil, refuse("Illegal value '%s' in :order_by; 'order' must be either 'asc' or 'desc'", item.Notation())
 			}
-			term.desc = word == "desc"
+			term.desc = direction == "desc"
 		}
 		for _, m := range item.Members {
 			if m.Key != "field" && m.Key != "order" {
@@ -260,9 +274,8 @@ func (p params) order() ([]orderTerm, error) {
 type page struct {
 	order         []orderTerm
 	limit, offset int64
-	// skips reports whether the request has an offset, which may be 0, and total whether it asks for the total number
-	// of rows.
-	skips, total bool
+	hasOffset     bool // the request has an offset, which may be 0
+	total         bool // the request asks for the total number of rows
 }
 
 // page returns the paging parameters: order_by, include_total, limit and offset.
@@ -277,30 +290,31 @@ func (p params) page() (pg page, err error) {
 		}
 	}
 	if v := p["offset"]; v != nil && v.Kind != syntax.Null {
-		pg.skips = true
+		pg.hasOffset = true
 		pg.offset, err = offsetOf(v.Plain())
 	}
 	return pg, err
 }
 
-// window returns the time span for distinct_resources, or nil if the request does not have this parameter.
+// window returns the time span for distinct_resources, or nil if the request does not have this parameter or if it is
+// false.
 func (p params) window() (*window, error) {
 	flag, start, end := p["distinct_resources"], p["distinct_start_time"], p["distinct_end_time"]
 	switch {
 	case flag == nil && start == nil && end == nil:
-		return nil, nil //nolint:nilnil // no window is one without bounds
+		return nil, nil //nolint:nilnil // no distinct_resources
 	case flag == nil:
 		return nil, refuse("'distinct_resources' query parameter must accompany parameters 'distinct_start_time' and 'distinct_end_time'")
 	case start == nil || end == nil:
 		return nil, refuse("'distinct_resources' query parameter requires accompanying parameters 'distinct_start_time' and 'distinct_end_time'")
 	}
-	from, err := timeValue(start)
-	to, err2 := timeValue(end)
-	if err != nil || err2 != nil {
+	startTime, startErr := timeValue(start)
+	endTime, endErr := timeValue(end)
+	if startErr != nil || endErr != nil {
 		return nil, refuse("query parameters 'distinct_start_time' and 'distinct_end_time' must be valid datetime strings: %s %s", start.Plain(), end.Plain())
 	}
 	if flag.Kind == syntax.Bool && !flag.Truth || flag.IsText() && flag.Text == "false" {
 		return nil, nil //nolint:nilnil // switched off
 	}
-	return &window{start: from, end: to}, nil
+	return &window{start: startTime, end: endTime}, nil
 }

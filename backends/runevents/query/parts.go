@@ -9,38 +9,40 @@ import (
 	"strings"
 )
 
-// part is a group of members in the rows of events. These members depend on one ID in the row: the ID of the resource,
-// the change or the report. Since many events share them, a long answer encodes them as JSON once and copies the result
-// afterwards. Parts are used with SQLite, where executing a statement costs no round trip.
+// part is a group of members in the JSON objects of events. These members come from one row of another table, whose ID
+// is in the event: a resource, a change or a report. Since many events refer to the same row, a long answer encodes
+// these members as JSON once and copies the result afterwards. Parts are used with SQLite, where executing a statement
+// costs no round trip.
 type part struct {
 	idColumn string // the column of the event that contains the ID
-	sql      string // selects the values and the ID, for a JSON array of IDs
+	sql      string // selects the values and the ID of each row; its parameter is a JSON array of IDs
 	cells    []cell
 }
 
 // manyRows is the limit of a query above which its answer counts as long.
 const manyRows = 1000
 
-// inParts reports whether rows with the given columns are written in parts.
-func (s *scope) inParts(columns []column) bool {
+// inParts reports whether rows with the given columns are written in parts: rows of events, on SQLite, in an answer
+// that may be long, and without functions.
+func (s *selectCompiler) inParts(columns []column) bool {
 	return !s.c.postgres() && s.q.entity.name == "events" && !s.narrow && (s.q.limit == 0 || s.q.limit > manyRows) &&
 		!slices.ContainsFunc(columns, func(col column) bool { return col.function != "" })
 }
 
-// split adds the columns to st. Columns that depend on a shared row become parts. items are the SQL expressions of the
-// other columns, and of the IDs of the parts.
-func (s *scope) split(st *statement, columns []column) (items []string) {
+// addInParts adds the columns to st: columns of joined tables to st.parts, and all others to st.cells. It returns the
+// SQL expressions that the statement must select: those of the cells, followed by the IDs of the parts.
+func (s *selectCompiler) addInParts(st *statement, columns []column) (items []string) {
 	e := s.q.entity
-	values := make(map[string][]string) // of each part
-	tables := make(map[string]string)
+	values := make(map[string][]string) // SQL expressions of each part, by its ID column
+	tables := make(map[string]string)   // tables with aliases, by the ID column that refers to them
 	for _, col := range columns {
 		f := col.field
 		c := cell{key: col.key, kind: kindOf(f)}
-		idColumn, table, value := "", "", ""
+		idColumn, table, value := "", "", "" // empty for a column of the event itself
 		switch j := e.join(f.alias); {
-		case f.unknowable:
+		case f.alwaysNull:
 		case j != nil:
-			partScope := &scope{c: s.c, q: s.q, joined: make(map[string]bool)}
+			partScope := &selectCompiler{c: s.c, q: s.q, joined: make(map[string]bool)}
 			idColumn, table, value = j.key, j.table+" "+j.alias, partScope.value(f)
 		case f.dictionary != "":
 			idColumn, table, value = f.column, f.dictionary, "name"
@@ -70,41 +72,43 @@ func (s *scope) split(st *statement, columns []column) (items []string) {
 // rowsAtOnce is the number of rows that are read before their missing parts are looked up with one statement.
 const rowsAtOnce = 256
 
-// partWriter writes one part of each row.
+// partWriter writes one part of each row. Its rowWriter encodes the rows of the other table.
 type partWriter struct {
 	*rowWriter
-	lookup  *sql.Stmt
-	written fragments
-	missing []byte // IDs as a JSON array
+	lookup  *sql.Stmt // part.sql
+	cache   fragments
+	missing []byte // buffer of cacheMissing
 }
 
+// newPartWriter returns a writer for the part p. It can be used until the transaction ends.
 func newPartWriter(ctx context.Context, tx *sql.Tx, p part) (*partWriter, error) {
 	lookup, err := tx.PrepareContext(ctx, p.sql)
 	if err != nil {
 		return nil, err
 	}
-	return &partWriter{
-		rowWriter: newRowWriter(nil, &statement{cells: p.cells, parts: make([]part, 1), hash: -1}, ""),
-		lookup:    lookup,
-	}, nil
+	// The rows of the statement have one more column than cells: the ID. A part without content reserves its place.
+	st := &statement{cells: p.cells, parts: make([]part, 1), hashColumn: -1}
+	return &partWriter{rowWriter: newRowWriter(nil, st, ""), lookup: lookup}, nil
 }
 
-// load looks up and encodes the parts for rows that are not cached. The IDs are in the given column of the rows.
-func (p *partWriter) load(rows [][]any, column int) error {
-	p.missing = append(p.missing[:0], '[')
+// cacheMissing adds the encoded members that the given rows need to the cache, unless they are in the cache already. It
+// looks them up with one statement. The index column is the position of the ID in each row. Members that are longer
+// than fragmentMax are not cached; append looks them up again.
+func (p *partWriter) cacheMissing(rows [][]any, column int) error {
+	p.missing = append(p.missing[:0], '[') // a JSON array of IDs
 	for _, values := range rows {
 		id, _ := values[column].(int64)
-		if _, ok := p.written.get(id); !ok {
+		if _, ok := p.cache.get(id); !ok {
 			p.missing = append(strconv.AppendInt(p.missing, id, 10), ',')
 		}
 	}
-	if len(p.missing) == 1 {
+	if len(p.missing) == 1 { // only the bracket
 		return nil
 	}
-	p.missing[len(p.missing)-1] = ']'
+	p.missing[len(p.missing)-1] = ']' // instead of the last comma
 	return p.lookUp(string(p.missing), func(id int64, text []byte) {
 		if len(text) <= fragmentMax {
-			p.written.put(id, text)
+			p.cache.put(id, text)
 		}
 	})
 }
@@ -112,9 +116,10 @@ func (p *partWriter) load(rows [][]any, column int) error {
 // errNoPart is the error for an ID that does not exist in the table of a part.
 var errNoPart = errors.New("there is no such part")
 
-// append appends the encoded members for the given ID to b. A comma precedes each member.
+// append appends the encoded members for the given ID to b, with a comma before each member. It returns errNoPart if
+// the other table has no row with this ID.
 func (p *partWriter) append(b []byte, id int64) ([]byte, error) {
-	if text, ok := p.written.get(id); ok {
+	if text, ok := p.cache.get(id); ok {
 		return append(b, text...), nil
 	}
 	found := false
@@ -127,7 +132,8 @@ func (p *partWriter) append(b []byte, id int64) ([]byte, error) {
 	return b, err
 }
 
-// lookUp looks up ids, a JSON array, and calls each with every ID and its encoded members.
+// lookUp looks up ids, a JSON array, and calls each with every ID and its encoded members, which are valid until each
+// returns. IDs that do not exist are omitted.
 func (p *partWriter) lookUp(ids string, each func(id int64, text []byte)) error {
 	rows, err := p.lookup.Query(ids) //nolint:noctx // rows by their keys; the transaction has the context
 	if err != nil {
@@ -142,14 +148,16 @@ func (p *partWriter) lookUp(ids string, each func(id int64, text []byte)) error 
 		if err := p.row(); err != nil {
 			return err
 		}
+		// Turn the object {"a":1,"b":2} into the members ,"a":1,"b":2 of another object.
 		p.buf[0] = ','
+		members := p.buf[:len(p.buf)-1]
 		id, _ := p.values[len(p.cells)].(int64)
-		each(id, p.buf[:len(p.buf)-1])
+		each(id, members)
 	}
 	return rows.Err()
 }
 
-// Limits of the cache of a part. A generation has room for all rows that are read at once; see rowsAtOnce.
+// Limits of the cache of a part, in bytes. A generation has room for the fragments of all rows that are read at once.
 const (
 	generationBytes = 2 << 20
 	fragmentMax     = generationBytes / rowsAtOnce
@@ -165,8 +173,11 @@ type generation struct {
 	text      []byte
 }
 
+// span is the range text[from:to] of a generation.
 type span struct{ from, to int }
 
+// get returns the text for an ID, which is valid until the next call of get or put. It reports whether the ID is in the
+// cache. A text in the old generation is copied to the young one, so that it is kept.
 func (f *fragments) get(id int64) ([]byte, bool) {
 	if position, ok := f.young.positions[id]; ok {
 		return f.young.text[position.from:position.to], true
@@ -176,10 +187,12 @@ func (f *fragments) get(id int64) ([]byte, bool) {
 		return nil, false
 	}
 	f.put(id, f.old.text[position.from:position.to])
-	position = f.young.positions[id] // the old text may have been overwritten
+	position = f.young.positions[id] // put may have made the old generation the young one and overwritten the old text
 	return f.young.text[position.from:position.to], true
 }
 
+// put stores a copy of text for an ID. If the young generation is full, the two generations change places first, and
+// the new young one is emptied.
 func (f *fragments) put(id int64, text []byte) {
 	if len(f.young.text)+len(text) > generationBytes {
 		f.old, f.young = f.young, f.old

@@ -88,7 +88,7 @@ func TestParts(t *testing.T) {
 		}
 		defer tx.Rollback()
 		var out strings.Builder
-		st := &statement{hash: -1, parts: []part{{
+		st := &statement{hashColumn: -1, parts: []part{{
 			sql: "SELECT name, id FROM texts WHERE id IN (SELECT value FROM json_each($1))", cells: []cell{{key: "text", kind: cellText}},
 		}}}
 		rw := newRowWriter(&out, st, "")

@@ -9,17 +9,19 @@ import (
 
 // plan is a checked request, ready to be executed.
 type plan struct {
-	entity   string
-	query    *query
-	counts   []*counts // for the count endpoints
-	distinct *window
-	total    bool
-	pretty   bool // indented
+	entity   string    // as in Serve, but the plural for one node, environment or producer
+	query    *query    // nil unless the answer consists of rows or counts
+	counts   []*counts // for the count endpoints; their common query for events is in query
+	distinct *window   // for distinct_resources; otherwise nil
+	total    bool      // the answer has the header X-Records with the number of all rows
+	pretty   bool      // the answer is indented
 	scope    Scope
-	detail   string        // "logs", "metrics" and other answers that are not rows; empty for rows
-	clause   *syntax.Value // the query itself, for the detail "ast"
-	single   bool          // the answer is one row instead of a list
-	wide     bool
+	// detail names an answer that does not consist of rows or counts: "logs", "metrics", "catalog", "fact-names",
+	// "mbeans", "mbean" or "ast". It is empty for rows and counts.
+	detail string
+	clause *syntax.Value // the query itself, for the detail "ast"
+	single bool          // the answer is one row instead of a list
+	wide   bool          // see Options.Wide
 }
 
 // plan checks a request without using the database. The order of the checks determines which of several errors is
@@ -79,8 +81,8 @@ func (s *Service) plan(entity string, p params, scope Scope) (*plan, error) {
 	return &plan{detail: "ast", clause: clause, pretty: pl.pretty}, nil
 }
 
-// planRows plans a query for rows. It checks the clause, and applies the paging parameters pg, which override paging
-// clauses in the query.
+// planRows plans a query for rows: it sets pl.query. It checks the clause with c, and applies the paging parameters pg,
+// which override paging clauses in the query.
 func (s *Service) planRows(pl *plan, c *checker, clause *syntax.Value, pg page) (err error) {
 	e := s.entities[pl.entity]
 	if e != nil {
@@ -104,7 +106,7 @@ func (s *Service) planRows(pl *plan, c *checker, clause *syntax.Value, pg page) 
 	if pg.limit > 0 {
 		q.limit = pg.limit
 	}
-	if pg.skips {
+	if pg.hasOffset {
 		q.offset = pg.offset
 	}
 	if pg.order != nil {
@@ -119,10 +121,11 @@ func (s *Service) planRows(pl *plan, c *checker, clause *syntax.Value, pg page) 
 	return nil
 }
 
-// planCounts plans a query for counts of events by the given kinds of subjects.
+// planCounts plans a query for counts of events by the given kinds of subjects, the keys of the map subjects. It sets
+// pl.counts and pl.query.
 func (s *Service) planCounts(pl *plan, c *checker, clause *syntax.Value, p params, pg page, kinds []string) error {
 	aggregate := pl.entity == "aggregate-event-counts"
-	if !aggregate {
+	if !aggregate { // only aggregate-event-counts accepts a list of kinds
 		kinds = []string{strings.Join(kinds, ",")}
 	}
 	if len(kinds) > len(subjects) {
@@ -142,7 +145,7 @@ func (s *Service) planCounts(pl *plan, c *checker, clause *syntax.Value, p param
 	filterValue := p["counts_filter"]
 	if filterValue.IsText() {
 		var err error
-		if filterValue, err = parse(filterValue.Text); err != nil {
+		if filterValue, err = parseJSON(filterValue.Text); err != nil {
 			return err
 		}
 	}
@@ -175,8 +178,9 @@ func (s *Service) planCounts(pl *plan, c *checker, clause *syntax.Value, p param
 	return nil
 }
 
-// restrict adds the conditions of the scope to q, and the default conditions: active nodes, and reports of agents. It
-// also sets pl.wide, and the tests of latest_report? in pl.distinct.
+// restrict adds the conditions of pl.scope to q, and the default conditions: active nodes, and reports of type "agent".
+// c, which has checked the clauses of the query, tells whether these replace the default conditions. restrict also sets
+// pl.wide, and copies the conditions on latest_report? to pl.distinct.
 func (s *Service) restrict(pl *plan, c *checker, q *query) {
 	if pl.distinct != nil {
 		conjuncts(q.where, func(x expr) {
@@ -195,23 +199,24 @@ func (s *Service) restrict(pl *plan, c *checker, q *query) {
 		q.where = and(q.where, &compareExpr{q.entity.byName["type"], "=", "agent"})
 	}
 	if pl.scope.Report != "" {
-		b, _ := hash(pl.scope.Report) // an invalid hash was not found before
+		b, _ := decodeHash(pl.scope.Report) // checkScope refuses invalid hashes before the plan is executed
 		q.where = and(q.where, &compareExpr{q.entity.byName["report"], "=", b})
 	}
-	equal := func(field, name string) {
-		if name != "" {
-			q.where = and(q.where, &compareExpr{q.entity.byName[field], "=", name})
+	requireEqual := func(field, value string) {
+		if value != "" {
+			q.where = and(q.where, &compareExpr{q.entity.byName[field], "=", value})
 		}
 	}
-	equal("certname", pl.scope.Node)
-	named := func(entity, field, name string) {
-		if pl.entity == entity {
-			field = "name"
-		}
-		equal(field, name)
+	environmentField, producerField := "environment", "producer"
+	switch pl.entity {
+	case "environments":
+		environmentField = "name"
+	case "producers":
+		producerField = "name"
 	}
-	named("environments", "environment", pl.scope.Environment)
-	named("producers", "producer", pl.scope.Producer)
+	requireEqual("certname", pl.scope.Node)
+	requireEqual(environmentField, pl.scope.Environment)
+	requireEqual(producerField, pl.scope.Producer)
 	pl.wide = isWide(pl, q, s.o.Now())
 }
 
@@ -221,13 +226,13 @@ func isWide(pl *plan, q *query, now time.Time) bool {
 	if q.entity.absent() {
 		return false
 	}
-	if pl.distinct != nil { // the query only reads the window
+	if pl.distinct != nil { // the query reads only the events in this time span
 		return !isShort(interval{pl.distinct.start, pl.distinct.end + 1}, now)
 	}
-	if _, counted := q.hours(); counted {
+	if _, countable := q.countableInterval(); countable { // the query reads stored counts instead of events
 		return false
 	}
-	bounded := q.entity.name != "events" && q.entity.name != "reports"
+	bounded := q.entity.name != "events" && q.entity.name != "reports" // the other tables are small
 	bounds := interval{-maxHours * hourLength, maxHours * hourLength}
 	conjuncts(q.where, func(x expr) {
 		switch x := x.(type) {
@@ -238,7 +243,7 @@ func isWide(pl *plan, q *query, now time.Time) bool {
 			case "report", "certname", "hash", "resource_title":
 				bounded = bounded || x.op == "="
 			case "timestamp", "producer_timestamp":
-				bounds.narrow(x)
+				bounds.restrict(x)
 			}
 		}
 	})

@@ -13,7 +13,7 @@ import (
 // TestPlans checks that the usual queries find their events by an index or by the time, and do not scan all events.
 func TestPlans(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b *bed) {
+	onBoth(t, func(t *testing.T, b *fixture) {
 		sqlite := b.db.Dialect() == store.SQLite
 		for name, c := range map[string]struct {
 			entity, query    string
@@ -95,7 +95,7 @@ func TestPlans(t *testing.T) {
 
 var partitions = regexp.MustCompile(`run_events_d\d+`)
 
-// hostile are texts that would change a statement they became part of.
+// hostile contains texts that would change a statement of which they became a part.
 var hostile = []string{
 	`'; DROP TABLE run_events; --`, `" OR 1=1 --`, `$1`, `?`, `?1`, `%s`, `\'`, `'||(SELECT 1)||'`, "`", "a\nb", `/*`, `*/`, `{{x}}`, `]`, `\`, `')) UNION SELECT certname FROM run_nodes --`,
 }
@@ -104,15 +104,15 @@ var hostile = []string{
 // may get into a statement or move rows.
 func TestInjection(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b *bed) {
+	onBoth(t, func(t *testing.T, b *fixture) {
 		for _, h := range hostile {
-			s := spell(h)
+			s := jsonText(h)
 			for _, q := range []string{
 				`["=","certname",` + s + `]`, `["=","status",` + s + `]`, `["=","report",` + s + `]`, `["=","new_value",` + s + `]`, `["=","new_value",{` + s + `:1}]`,
-				`["=","containment_path",` + s + `]`, `["~","file",` + spell("***="+h) + `]`, `["~","certname",` + spell("***="+h) + `]`,
+				`["=","containment_path",` + s + `]`, `["~","file",` + jsonText("***="+h) + `]`, `["~","certname",` + jsonText("***="+h) + `]`,
 				`["in","certname",["array",[` + s + `]]]`, `["in","message",["array",[` + strings.TrimSuffix(strings.Repeat(s+",", 60), ",") + `]]]`,
 				`["in","certname",["extract","certname",["select_reports",["=","environment",` + s + `]]]]`,
-				`["extract",[["function","to_string","timestamp",` + spell(`"`+strings.NewReplacer(`"`, "", `\`, "").Replace(h)+`"`) + `]],["=","certname",` + s + `]]`,
+				`["extract",[["function","to_string","timestamp",` + jsonText(`"`+strings.NewReplacer(`"`, "", `\`, "").Replace(h)+`"`) + `]],["=","certname",` + s + `]]`,
 			} {
 				a := b.get("/events", "query", q)
 				if a.status != 200 || a.body != "[]" && !strings.Contains(q, "=*") && h != "a\nb" && !strings.Contains(q, `"***=`) {

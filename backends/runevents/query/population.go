@@ -21,13 +21,14 @@ import (
 const populationDomain = "puppetlabs.puppetdb.population"
 
 // populationBeans lists the parts after the colon in the names of the beans, in alphabetical order.
-var populationBeans = []struct{ name, about string }{
+var populationBeans = []struct{ name, description string }{
 	{"name=avg-resources-per-node", "Resources by nodes."},
 	{"name=num-nodes", "Active nodes."},
 	{"name=num-resources", "Resources that the latest reports of active nodes count."},
 }
 
-// beans answers with the list of beans, or with the value of one bean.
+// beans answers with the list of beans if pl.detail is "mbeans", and otherwise with the value of the bean or attribute
+// in pl.scope.Bean. As in Jolokia, the status 404 of an unknown bean is in the body; the status of the response is 200.
 func (s *Service) beans(ctx context.Context, tx *sql.Tx, pl *plan, out *output) error {
 	var b []byte
 	status := 200
@@ -38,7 +39,7 @@ func (s *Service) beans(ctx context.Context, tx *sql.Tx, pl *plan, out *output) 
 				b = append(b, ',')
 			}
 			b = jsontext.AppendQuoted(append(jsontext.AppendQuoted(b, bean.name),
-				`:{"attr":{"Value":{"rw":false,"type":"java.lang.Object","desc":`...), bean.about)
+				`:{"attr":{"Value":{"rw":false,"type":"java.lang.Object","desc":`...), bean.description)
 			b = append(b, "}}}"...)
 		}
 		b = append(b, "}}"...)
@@ -71,13 +72,13 @@ func (s *Service) beans(ctx context.Context, tx *sql.Tx, pl *plan, out *output) 
 	return err
 }
 
-// bean returns the value of a bean as JSON, and reports whether the bean exists.
+// bean returns the value of the bean with the given full name as JSON. known is false if there is no such bean.
 func (s *Service) bean(ctx context.Context, tx *sql.Tx, name string) (value string, known bool, err error) {
-	name, ok := strings.CutPrefix(name, populationDomain+":")
+	shortName, ok := strings.CutPrefix(name, populationDomain+":")
 	if !ok {
 		return "", false, nil
 	}
-	switch name {
+	switch shortName {
 	case "name=num-nodes":
 		n, err := activeNodes(ctx, tx)
 		return strconv.FormatInt(n, 10), true, err
@@ -95,10 +96,12 @@ func (s *Service) bean(ctx context.Context, tx *sql.Tx, name string) (value stri
 	return "", false, nil
 }
 
-const activeOnes = "n.deactivated_at IS NULL AND n.expired_at IS NULL"
+// isActive is the SQL condition that the node n is neither deactivated nor expired.
+const isActive = "n.deactivated_at IS NULL AND n.expired_at IS NULL"
 
+// activeNodes returns the number of active nodes.
 func activeNodes(ctx context.Context, tx *sql.Tx) (n int64, err error) {
-	err = tx.QueryRowContext(ctx, "SELECT count(*) FROM run_nodes n WHERE "+activeOnes).Scan(&n)
+	err = tx.QueryRowContext(ctx, "SELECT count(*) FROM run_nodes n WHERE "+isActive).Scan(&n)
 	return n, err
 }
 
@@ -106,28 +109,28 @@ func activeNodes(ctx context.Context, tx *sql.Tx) (n int64, err error) {
 // numbers in the metrics of each node's latest report.
 func activeResources(ctx context.Context, tx *sql.Tx) (n int64, err error) {
 	rows, err := tx.QueryContext(ctx, "SELECT d.metrics FROM run_nodes n JOIN run_reports r ON r.id = n.latest_report "+
-		"JOIN run_report_details d ON d.at = r.producer_timestamp AND d.report = r.id WHERE "+activeOnes)
+		"JOIN run_report_details d ON d.at = r.producer_timestamp AND d.report = r.id WHERE "+isActive)
 	if err != nil {
 		return 0, err
 	}
 	defer rows.Close()
-	var stored sql.RawBytes
-	var list []byte
+	var compressed sql.RawBytes
+	var metrics []byte
 	for rows.Next() {
-		if err := rows.Scan(&stored); err != nil {
+		if err := rows.Scan(&compressed); err != nil {
 			return 0, err
 		}
-		if list, err = packed.Append(list[:0], stored, maxDetail); err != nil {
+		if metrics, err = packed.Append(metrics[:0], compressed, maxDetail); err != nil {
 			return 0, err
 		}
-		n += resourcesOf(list)
+		n += totalResources(metrics)
 	}
 	return n, rows.Err()
 }
 
-// resourcesOf returns the total number of resources according to the metrics of a report, or 0 if the metrics do not
-// contain it.
-func resourcesOf(metrics []byte) (n int64) {
+// totalResources returns the total number of resources according to the metrics of a report, a JSON array. It returns 0
+// if the metrics do not contain the number.
+func totalResources(metrics []byte) (n int64) {
 	gjson.ParseBytes(metrics).ForEach(func(_, m gjson.Result) bool {
 		if m.Get("category").Str != "resources" || m.Get("name").Str != "total" {
 			return true

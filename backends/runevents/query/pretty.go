@@ -1,20 +1,20 @@
 package query
 
-// indenter indents JSON that arrives in arbitrary pieces.
+// indenter indents JSON that arrives in arbitrary pieces. Its fields describe the position in the JSON text.
 type indenter struct {
-	depth   int
-	open    bool // directly after an opening bracket
-	text    bool // within a string
-	escaped bool // after a backslash
+	depth        int
+	afterOpening bool // directly after an opening bracket
+	inString     bool // within a string
+	escaped      bool // after a backslash
 }
 
 // append appends src, a piece of JSON, to dst with line breaks and indentation. A piece can end anywhere, even within a
 // string.
 func (p *indenter) append(dst, src []byte) []byte {
 	for _, c := range src {
-		if p.text {
+		if p.inString {
 			dst = append(dst, c)
-			p.text = c != '"' || p.escaped
+			p.inString = c != '"' || p.escaped
 			p.escaped = c == '\\' && !p.escaped
 			continue
 		}
@@ -23,32 +23,34 @@ func (p *indenter) append(dst, src []byte) []byte {
 			continue
 		case ']', '}':
 			p.depth--
-			if !p.open {
-				dst = p.line(dst)
+			if !p.afterOpening {
+				dst = p.newLine(dst)
 			}
-			p.open = false
+			p.afterOpening = false
 			dst = append(dst, c)
 			continue
 		case ',':
-			dst = p.line(append(dst, c))
+			dst = p.newLine(append(dst, c))
 			continue
 		case ':':
 			dst = append(dst, c, ' ')
 			continue
 		}
-		if p.open {
-			dst = p.line(dst)
+		if p.afterOpening {
+			dst = p.newLine(dst)
 		}
-		if p.open = c == '[' || c == '{'; p.open {
+		p.afterOpening = c == '[' || c == '{'
+		if p.afterOpening {
 			p.depth++
 		}
-		p.text = c == '"'
+		p.inString = c == '"'
 		dst = append(dst, c)
 	}
 	return dst
 }
 
-func (p *indenter) line(dst []byte) []byte {
+// newLine appends a line break and the indentation of the current depth to dst.
+func (p *indenter) newLine(dst []byte) []byte {
 	dst = append(dst, '\n')
 	for range p.depth {
 		dst = append(dst, "  "...)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -52,7 +53,7 @@ type Service struct {
 	o         Options
 	entities  map[string]*entity
 	wide      *semaphore.Weighted
-	places    places
+	slots     querySlots
 	collation atomic.Pointer[string]
 }
 
@@ -102,33 +103,33 @@ var errBusy = &Error{
 	Text:   "too many queries without a bound in time, certname or report are running; add one or try again later",
 }
 
-// execute runs the plan and writes the answer to out.
+// execute runs the plan and writes the answer to out. A wide query first waits until it may run.
 func (s *Service) execute(ctx context.Context, pl *plan, out *output) error {
 	if s.o.Before != nil {
 		s.o.Before(ctx)
 	}
 	if pl.wide {
-		if err := s.wait(ctx, s.wide, out, errBusy); err != nil {
+		if err := s.acquireSlot(ctx, s.wide, out, errBusy); err != nil {
 			return err
 		}
 		defer s.wide.Release(1)
 	}
 	return s.o.DB.Read(ctx, func(c store.Conn) error {
-		return s.placed(ctx, c.Pool(), out, func() error { return s.read(ctx, c.Pool(), pl, out) })
+		return s.withSlot(ctx, c.Pool(), out, func() error { return s.read(ctx, c.Pool(), pl, out) })
 	})
 }
 
-// read executes the plan in a transaction.
+// read executes the plan in a read-only transaction, and writes the answer to out.
 func (s *Service) read(ctx context.Context, db *sql.DB, pl *plan, out *output) error {
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true, Isolation: s.isolation()})
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback()
+	defer tx.Rollback() // nothing was written
 	if err := s.prepare(ctx, tx); err != nil {
 		return err
 	}
-	if err := s.parents(ctx, tx, pl.scope); err != nil {
+	if err := s.checkScope(ctx, tx, pl.scope); err != nil {
 		return err
 	}
 	switch pl.detail {
@@ -154,8 +155,8 @@ func (s *Service) isolation() sql.IsolationLevel {
 	return sql.LevelDefault
 }
 
-// prepare sets the limits of the transaction's statements. On its first call it also determines which collation of
-// PostgreSQL supports Unicode.
+// prepare sets the time limit of the transaction's statements on PostgreSQL. On its first call it also determines which
+// of the installed collations supports Unicode, and stores its quoted name, or an empty string, in s.collation.
 func (s *Service) prepare(ctx context.Context, tx *sql.Tx) error {
 	if s.o.DB.Dialect() != store.Postgres {
 		return nil
@@ -171,7 +172,7 @@ func (s *Service) prepare(ctx context.Context, tx *sql.Tx) error {
 	err := tx.QueryRowContext(ctx, `SELECT collname FROM pg_collation WHERE collname IN ('und-x-icu', 'pg_c_utf8', 'C.utf8', 'C.UTF-8')
 		ORDER BY CASE collname WHEN 'und-x-icu' THEN 1 WHEN 'pg_c_utf8' THEN 2 ELSE 3 END LIMIT 1`).Scan(&name)
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
+	case errors.Is(err, sql.ErrNoRows): // no such collation: the name remains empty
 	case err != nil:
 		return err
 	default:
@@ -181,6 +182,7 @@ func (s *Service) prepare(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
+// compiler returns a compiler for one statement of the plan.
 func (s *Service) compiler(pl *plan) *compiler {
 	c := &compiler{
 		dialect:  s.o.DB.Dialect(),
@@ -193,27 +195,27 @@ func (s *Service) compiler(pl *plan) *compiler {
 	return c
 }
 
-// parents returns an error unless the objects in the scope exist.
-func (s *Service) parents(ctx context.Context, tx *sql.Tx, scope Scope) error {
+// checkScope returns an error with status 404 unless the report, environment, node and producer in the scope exist.
+func (s *Service) checkScope(ctx context.Context, tx *sql.Tx, scope Scope) error {
 	missing := func(kind, name string) error {
 		return &Error{
 			Status: http.StatusNotFound, Text: "No information is known about " + kind + " " + syntax.Clip(name),
 			JSON: true,
 		}
 	}
-	found := func(query string, arg any) (bool, error) {
-		var exists int
-		err := tx.QueryRowContext(ctx, query, arg).Scan(&exists)
+	exists := func(query string, arg any) (bool, error) {
+		var one int
+		err := tx.QueryRowContext(ctx, query, arg).Scan(&one)
 		if errors.Is(err, sql.ErrNoRows) {
 			return false, nil
 		}
 		return err == nil, err
 	}
 	if scope.Report != "" {
-		b, ok := hash(scope.Report)
+		b, ok := decodeHash(scope.Report)
 		if ok {
 			var err error
-			if ok, err = found("SELECT 1 FROM run_reports WHERE hash = $1", b); err != nil {
+			if ok, err = exists("SELECT 1 FROM run_reports WHERE hash = $1", b); err != nil {
 				return err
 			}
 		}
@@ -229,10 +231,10 @@ func (s *Service) parents(ctx context.Context, tx *sql.Tx, scope Scope) error {
 		if p.name == "" {
 			continue
 		}
-		ok := utf8.ValidString(p.name) && !strings.ContainsRune(p.name, 0)
+		ok := utf8.ValidString(p.name) && !strings.ContainsRune(p.name, 0) // PostgreSQL refuses other parameters
 		if ok {
 			var err error
-			if ok, err = found(p.query, p.name); err != nil {
+			if ok, err = exists(p.query, p.name); err != nil {
 				return err
 			}
 		}
@@ -243,7 +245,8 @@ func (s *Service) parents(ctx context.Context, tx *sql.Tx, scope Scope) error {
 	return nil
 }
 
-// answer executes the statements of a plan and writes the answer.
+// answer executes the statements of a plan for rows or counts, and writes the answer. It also sets out.total if the
+// client asked for the total number of rows.
 func (s *Service) answer(ctx context.Context, tx *sql.Tx, pl *plan, out *output) error {
 	if pl.query.entity.absent() {
 		rows, total := pl.query.emptyAnswer()
@@ -268,7 +271,7 @@ func (s *Service) answer(ctx context.Context, tx *sql.Tx, pl *plan, out *output)
 		out.total = fmt.Sprint(n)
 	}
 	if pl.entity == "aggregate-event-counts" {
-		return s.aggregates(ctx, tx, pl, out)
+		return s.writeAggregateCounts(ctx, tx, pl, out)
 	}
 	var st *statement
 	if pl.counts != nil {
@@ -295,8 +298,9 @@ func (s *Service) answer(ctx context.Context, tx *sql.Tx, pl *plan, out *output)
 	return st.run(ctx, tx, rw.writeAll)
 }
 
-// aggregates writes one row for each kind of subject, each from its own statement.
-func (s *Service) aggregates(ctx context.Context, tx *sql.Tx, pl *plan, out *output) error {
+// writeAggregateCounts writes the answer of /aggregate-event-counts: an array with one object for each kind of subject.
+// Each object comes from a statement of its own, and begins with the member "summarize_by".
+func (s *Service) writeAggregateCounts(ctx context.Context, tx *sql.Tx, pl *plan, out *output) error {
 	var buf []byte
 	for i, q := range pl.counts {
 		sep := byte('[')
@@ -313,11 +317,11 @@ func (s *Service) aggregates(ctx context.Context, tx *sql.Tx, pl *plan, out *out
 				}
 				rw.buf = append(rw.buf, `{"summarize_by":`...)
 				rw.buf = append(jsontext.AppendQuoted(rw.buf, q.subject), ',')
-				open := len(rw.buf)
+				begin := len(rw.buf)
 				if err := rw.row(); err != nil {
 					return err
 				}
-				rw.buf = append(rw.buf[:open], rw.buf[open+1:]...) // without the second brace
+				rw.buf = slices.Delete(rw.buf, begin, begin+1) // the opening brace that row writes
 			}
 			return rows.Err()
 		})
@@ -331,7 +335,8 @@ func (s *Service) aggregates(ctx context.Context, tx *sql.Tx, pl *plan, out *out
 	return err
 }
 
-// statusError converts the error of a query to an error with a status.
+// statusError converts the error of a query that the client can understand to an [Error]. It returns any other error
+// unchanged.
 func statusError(ctx context.Context, err error) error {
 	if e := asError(err); e != nil {
 		return e

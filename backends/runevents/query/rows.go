@@ -20,27 +20,28 @@ const maxDetail = 256 << 20
 
 // rowWriter writes rows as a JSON array while it reads them.
 type rowWriter struct {
-	w      io.Writer
-	cells  []cell
-	keys   [][]byte // `,"key":` of each cell
-	parts  []*partWriter
-	hash   int
-	prefix string
-	single bool    // the answer is one object instead of a list
-	counts *counts // set for rows of counts, which have another format
-	buf    []byte
-	rows   [][]any // the rows that are read at once
-	dest   [][]any // pointers to their values
-	values []any   // the row that is being written
+	w          io.Writer
+	cells      []cell
+	keys       [][]byte // `,"key":` of each cell; the first one begins with a brace
+	parts      []*partWriter
+	hashColumn int
+	prefix     string
+	single     bool    // the answer is one object instead of a list
+	counts     *counts // set for rows of counts, which have another format
+	buf        []byte
+	rows       [][]any // the rows that are read at once
+	dest       [][]any // pointers to their values
+	values     []any   // the row that is being written
 }
 
-// newRowWriter returns a writer for the rows of a statement. prefix is the part of the path before /query in links.
+// newRowWriter returns a writer for the rows of a statement, which reads one row at a time. prefix is the part of the
+// path before /query in links.
 func newRowWriter(w io.Writer, st *statement, prefix string) *rowWriter {
 	n := len(st.cells) + len(st.parts)
-	if st.hash >= 0 {
+	if st.hashColumn >= 0 {
 		n++
 	}
-	rw := &rowWriter{w: w, cells: st.cells, hash: st.hash, prefix: prefix}
+	rw := &rowWriter{w: w, cells: st.cells, hashColumn: st.hashColumn, prefix: prefix}
 	rw.allocate(1, n)
 	for i, c := range st.cells {
 		key := []byte{','}
@@ -64,17 +65,17 @@ func (rw *rowWriter) allocate(rows, width int) {
 	rw.values = rw.rows[0]
 }
 
-// writeAll writes the entire array. It writes nothing until the first row or the end of the rows has been read, so an
-// error before that can still be answered.
+// writeAll writes all rows as a JSON array or, if rw.single is true, the only row as an object. It writes nothing until
+// the first row or the end of the rows has been read, so an error before that can still be answered.
 func (rw *rowWriter) writeAll(rows *sql.Rows) error {
 	if rw.buf = rw.buf[:0]; !rw.single {
 		rw.buf = append(rw.buf, '[')
 	}
 	first := true
-	for more := true; more; {
+	for hasMore := true; hasMore; {
 		n := 0
 		for n < len(rw.rows) {
-			if more = rows.Next(); !more {
+			if hasMore = rows.Next(); !hasMore {
 				break
 			}
 			if err := rows.Scan(rw.dest[n]...); err != nil {
@@ -83,7 +84,7 @@ func (rw *rowWriter) writeAll(rows *sql.Rows) error {
 			n++
 		}
 		for i, p := range rw.parts {
-			if err := p.load(rw.rows[:n], len(rw.cells)+i); err != nil {
+			if err := p.cacheMissing(rw.rows[:n], len(rw.cells)+i); err != nil {
 				return fmt.Errorf("looking up a part: %w", err)
 			}
 		}
@@ -92,8 +93,8 @@ func (rw *rowWriter) writeAll(rows *sql.Rows) error {
 			if !first {
 				rw.buf = append(rw.buf, ',')
 			}
-			switch err := rw.any(); {
-			case errors.Is(err, errNoPart): // a join would omit the row, too
+			switch err := rw.rowOrCounts(); {
+			case errors.Is(err, errNoPart): // omit the row, as a join would do
 				rw.buf = rw.buf[:start]
 				continue
 			case err != nil:
@@ -123,7 +124,8 @@ type clientError struct{ error }
 
 func (e *clientError) Unwrap() error { return e.error }
 
-func (rw *rowWriter) any() error {
+// rowOrCounts appends the current row to the buffer, in the format of rows or of counts.
+func (rw *rowWriter) rowOrCounts() error {
 	if rw.counts != nil {
 		return rw.subjectRow(rw.counts)
 	}
@@ -132,7 +134,7 @@ func (rw *rowWriter) any() error {
 
 // row appends the current row to the buffer as a JSON object.
 func (rw *rowWriter) row() error {
-	open := len(rw.buf)
+	begin := len(rw.buf)
 	for i, c := range rw.cells {
 		rw.buf = append(rw.buf, rw.keys[i]...)
 		if c.href != "" {
@@ -144,7 +146,7 @@ func (rw *rowWriter) row() error {
 		if c.href != "" {
 			rw.buf = append(rw.buf, `,"href":`...)
 			rw.buf = jsontext.AppendQuoted(rw.buf, rw.prefix+"/query/v4/reports/"+
-				hex.EncodeToString(bytesOf(rw.values[rw.hash]))+"/"+c.href)
+				hex.EncodeToString(bytesOf(rw.values[rw.hashColumn]))+"/"+c.href)
 			rw.buf = append(rw.buf, '}')
 		}
 	}
@@ -155,23 +157,25 @@ func (rw *rowWriter) row() error {
 			return fmt.Errorf("looking up a part: %w", err)
 		}
 	}
-	rw.buf[open] = '{'
+	rw.buf[begin] = '{' // instead of a comma, if the row has no cells but parts
 	rw.buf = append(rw.buf, '}')
 	return nil
 }
 
+// bytesOf returns the byte string v, or nil if v has another type.
 func bytesOf(v any) []byte {
 	b, _ := v.([]byte)
 	return b
 }
 
+// errColumnType is the error for a value that does not have the type of its cell.
 var errColumnType = errors.New("the database gave an unexpected type")
 
 // cell appends the value v from the database to the buffer as JSON.
 func (rw *rowWriter) cell(c cell, v any) error {
 	if v == nil {
 		if c.kind == cellPacked {
-			rw.buf = append(rw.buf, "[]"...) // deleted by retention
+			rw.buf = append(rw.buf, "[]"...) // retention has deleted the list
 		} else {
 			rw.buf = append(rw.buf, "null"...)
 		}
@@ -179,8 +183,8 @@ func (rw *rowWriter) cell(c cell, v any) error {
 	}
 	switch c.kind {
 	case cellInteger, cellBool, cellTime:
-		if _, beyond := v.(float64); beyond && c.kind == cellInteger {
-			return errOutOfRange
+		if _, isFloat := v.(float64); isFloat && c.kind == cellInteger {
+			return errOutOfRange // a sum that exceeds 64 bits; see aggregates.integer
 		}
 		n, ok := v.(int64)
 		if !ok {
@@ -201,7 +205,7 @@ func (rw *rowWriter) cell(c cell, v any) error {
 			return fmt.Errorf("%w %T", errColumnType, v)
 		}
 		rw.buf = strconv.AppendFloat(rw.buf, f, 'f', -1, 64)
-		if f == math.Trunc(f) {
+		if f == math.Trunc(f) { // keep the type visible: 2.0
 			rw.buf = append(rw.buf, ".0"...)
 		}
 	case cellHash:

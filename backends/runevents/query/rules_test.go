@@ -14,7 +14,7 @@ import (
 func TestRules(t *testing.T) {
 	t.Parallel()
 	const on = `["=","certname","special.example.com"]`
-	titles := func(tb testing.TB, b *bed, clause string) string {
+	titles := func(tb testing.TB, b *fixture, clause string) string {
 		tb.Helper()
 		rows := b.rows(tb, "/events", "query", `["extract","resource_title",["and",`+on+`,`+clause+`]]`)
 		list := make([]string, 0, len(rows))
@@ -24,7 +24,7 @@ func TestRules(t *testing.T) {
 		slices.Sort(list)
 		return strings.Join(list, ",")
 	}
-	onBoth(t, func(t *testing.T, b *bed) {
+	onBoth(t, func(t *testing.T, b *fixture) {
 		for clause, want := range map[string]string{
 			// The rows are "a b" (success, property p), "b" (strange), "c"
 			// (skipped) and "d" (failure).
@@ -162,7 +162,7 @@ func TestNullPath(t *testing.T) {
 
 func TestExtract(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b *bed) {
+	onBoth(t, func(t *testing.T, b *fixture) {
 		const on = `["=","certname","special.example.com"]`
 		for q, want := range map[string]string{
 			`["extract",["line",["function","count"]],` + on + `,["group_by","line"]]`:                                                                                       `{"count":1,"line":1000} {"count":1,"line":null} {"count":2,"line":7}`,
@@ -177,7 +177,7 @@ func TestExtract(t *testing.T) {
 			`["extract",["containment_path",["function","count"]],` + on + `,["group_by","containment_path"]]`: `{"containment_path":["Stage[main]","Über","Special[a]"],"count":1} {"containment_path":["a b"],"count":1} ` +
 				`{"containment_path":["a","b"],"count":1} {"containment_path":[],"count":1}`,
 		} {
-			got := strings.Join(spelledAll(t, b.rows(t, "/events", "query", q), false), " ")
+			got := strings.Join(rowTexts(t, b.rows(t, "/events", "query", q), false), " ")
 			if got != want {
 				t.Errorf("%s\ngot  %s\nwant %s", q, got, want)
 			}
@@ -191,7 +191,7 @@ func TestExtract(t *testing.T) {
 // TestTemplates checks that to_string returns the same on both engines.
 func TestTemplates(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b *bed) {
+	onBoth(t, func(t *testing.T, b *fixture) {
 		for template, want := range map[string]string{
 			"YYYY-MM-DDTHH24:MI:SS":         "2026-03-20T10:01:00",
 			`YYYY-MM-DD"T"HH24:MI:SS.MS"Z"`: "2026-03-20T10:01:00.123Z",
@@ -220,11 +220,11 @@ func TestTemplates(t *testing.T) {
 			`DD"th`:                         "",
 			`FMDay "é" 5%`:                  "Friday é 5%",
 		} {
-			a := b.get("/events", "query", `["extract",[["function","to_string","timestamp",`+spell(template)+`]],["and",["=","certname","special.example.com"],["=","status","success"]]]`)
+			a := b.get("/events", "query", `["extract",[["function","to_string","timestamp",`+jsonText(template)+`]],["and",["=","certname","special.example.com"],["=","status","success"]]]`)
 			if want == "" {
 				wantEqual(t, template, a.status, 400)
 			} else {
-				wantEqual(t, template, a.body, `[{"to_string":`+spell(want)+`}]`)
+				wantEqual(t, template, a.body, `[{"to_string":`+jsonText(want)+`}]`)
 			}
 		}
 	})
@@ -233,7 +233,7 @@ func TestTemplates(t *testing.T) {
 // TestBeyondIntegers checks that a sum that exceeds 64 bits is refused, and that the average is a double.
 func TestBeyondIntegers(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b *bed) {
+	onBoth(t, func(t *testing.T, b *fixture) {
 		const on = `["=","certname","special.example.com"]`
 		if err := b.db.Write(t.Context(), func(c store.Conn) error {
 			_, err := c.Exec("UPDATE run_resources SET line = 9223372036854775807 WHERE type = 'Special'")
@@ -264,7 +264,7 @@ func TestBeyondIntegers(t *testing.T) {
 
 func TestPaging(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b *bed) {
+	onBoth(t, func(t *testing.T, b *fixture) {
 		const q = `["extract",["resource_title","line"],["=","certname","special.example.com"]]`
 		for order, want := range map[string]string{
 			`[{"field":"line"}]`:                                    "b c d a\nb",
@@ -299,7 +299,7 @@ func TestPaging(t *testing.T) {
 		for offset := 0; ; offset += 500 {
 			rows := b.rows(t, "/events", "order_by", `[{"field":"status"}]`, "limit", "500", "offset", fmt.Sprint(offset))
 			for _, r := range rows {
-				seen[spelled(t, r)] = true
+				seen[rowText(t, r)] = true
 			}
 			if total += len(rows); len(rows) < 500 {
 				break
@@ -313,7 +313,7 @@ func TestPaging(t *testing.T) {
 
 func TestReports(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b *bed) {
+	onBoth(t, func(t *testing.T, b *fixture) {
 		plan := strings.NewReplacer(`"type":"agent"`, `"type":"plan"`, "special.example.com", "plan.example.com").Replace(specialReport)
 		b.submit(t, "store report", 8, []byte(plan))
 		// One report has neither a producer nor a status, and one node no report that counts.
@@ -350,7 +350,7 @@ func TestReports(t *testing.T) {
 		wantEqual(t, "events of a report", len(list), 4)
 		for _, e := range list {
 			if e := e.(map[string]any); e["resource_title"] == "a\nb" {
-				wantEqual(t, "event", spelled(t, e), `{"containing_class":"Über","containment_path":["Stage[main]","Über","Special[a]"],"corrective_change":null,"file":null,"line":null,`+
+				wantEqual(t, "event", rowText(t, e), `{"containing_class":"Über","containment_path":["Stage[main]","Über","Special[a]"],"corrective_change":null,"file":null,"line":null,`+
 					`"message":"nïcode ÄÖ 'quoted' \"x\" \\ ☃ 𝄞","name":"n","new_value":8,"old_value":{"a":null,"b":[1,2.5]},"property":"p","resource_title":"a\nb","resource_type":"Special","status":"success","timestamp":"2026-03-20T10:01:00.123+00:00"}`)
 			}
 		}
@@ -360,14 +360,14 @@ func TestReports(t *testing.T) {
 		wantEqual(t, "children", len(b.rows(t, "/reports/"+hash+"/events", "query", `["=","line",7]`)), 2)
 		wantEqual(t, "environment", len(b.rows(t, "/environments/special/events")), 8)
 		wantEqual(t, "environment", len(b.rows(t, "/environments/special/reports")), 1)
-		wantEqual(t, "projected", spelled(t, b.rows(t, "/reports", "query", `["extract",["logs","type"],["=","hash","`+hash+`"]]`)[0]),
+		wantEqual(t, "projected", rowText(t, b.rows(t, "/reports", "query", `["extract",["logs","type"],["=","hash","`+hash+`"]]`)[0]),
 			`{"logs":{"data":[{"file":null,"level":"info","line":null,"message":"hello","source":"x","tags":["a"],"time":"2026-03-20T10:00:00.000Z"}],"href":"/store/query/v4/reports/`+hash+`/logs"},"type":"agent"}`)
 	})
 }
 
 func TestNodes(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b *bed) {
+	onBoth(t, func(t *testing.T, b *fixture) {
 		b.submit(t, "deactivate node", 3, []byte(`{"certname":"special.example.com","producer_timestamp":"2026-03-25T00:00:00Z"}`))
 		b.submit(t, "deactivate node", 3, []byte(`{"certname":"web01.example.com","producer_timestamp":"2026-03-10T00:00:00Z"}`)) // older than the purge limit
 		for _, c := range []struct {
@@ -415,7 +415,7 @@ func TestNodes(t *testing.T) {
 
 func TestDistinctResources(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b *bed) {
+	onBoth(t, func(t *testing.T, b *fixture) {
 		later := strings.NewReplacer("2026-03-20T", "2026-03-21T", `"status":"failure"`, `"status":"success"`).Replace(specialReport)
 		b.submit(t, "store report", 8, []byte(later))
 		ask := func(clause, flag, start, end string) int {
@@ -446,7 +446,7 @@ func TestDistinctResources(t *testing.T) {
 
 func TestCounts(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b *bed) {
+	onBoth(t, func(t *testing.T, b *fixture) {
 		const on = `["=","certname","special.example.com"]`
 		for _, c := range []struct {
 			pairs []string
@@ -471,7 +471,7 @@ func TestCounts(t *testing.T) {
 
 func TestPQL(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, b *bed) {
+	onBoth(t, func(t *testing.T, b *fixture) {
 		const on = `certname = 'special.example.com'`
 		for q, want := range map[string]string{
 			`events[resource_title]{ ` + on + ` and line = 7 order by resource_title desc }`:                              `[{"resource_title":"c"},{"resource_title":"b"}]`,

@@ -8,8 +8,8 @@ type query struct {
 	entity  *entity
 	columns []column // nil for all fields
 	where   expr     // nil for all rows
-	group   []column // not nil if grouped
-	grouped bool
+	group   []column // columns of the group_by clause
+	grouped bool     // the query has a group_by clause
 	order   []ordering
 	limit   int64 // 0 for no limit
 	offset  int64
@@ -30,12 +30,13 @@ func (q *query) aggregates() bool {
 
 // column is a column of the rows: a field, or a function of a field.
 type column struct {
-	key      string
-	field    *field // nil for the count of rows
-	function string
+	key      string // in the JSON object
+	field    *field // nil for the function count without an argument, which counts rows
+	function string // count, min, max, avg, sum or to_string; empty for the field itself
 	template string // of to_string
 }
 
+// ordering is an element of order_by.
 type ordering struct {
 	field *field
 	desc  bool
@@ -48,23 +49,26 @@ type (
 	andExpr   struct{ list []expr }
 	orExpr    struct{ list []expr }
 	notExpr   struct{ operand expr }
-	constExpr struct{ truth bool }
+	constExpr struct{ truth bool } // every row meets the predicate, or no row
 	// compareExpr compares a field with a value by = < <= > or >=. The value has the type of the database column.
 	compareExpr struct {
 		field *field
 		op    string
 		value any // string, int64, float64, bool, []byte
 	}
+	// inExpr tests whether the field has one of the values, which are as in compareExpr.
 	inExpr struct {
 		field  *field
 		values []any
 	}
+	// nullExpr tests whether the field is null or, if null is false, whether it is not null.
 	nullExpr struct {
 		field *field
 		null  bool
-		// sent means that values which were sent as null count as null, too.
-		sent bool
+		// orJSONNull means that the JSON value null, as a report contained it, counts as null, too.
+		orJSONNull bool
 	}
+	// matchExpr tests whether the field, as text, matches the pattern.
 	matchExpr struct {
 		field   *field
 		pattern *pattern.Pattern
@@ -74,12 +78,13 @@ type (
 		fields []*field
 		query  *query
 	}
-	// latestExpr tests the field latest_report?.
+	// latestExpr tests whether the report of a row is the latest one of its node or, if truth is false, whether it is
+	// not.
 	latestExpr struct {
 		field *field
 		truth bool
 	}
-	// nodeExpr tests the state of the node to which a row belongs.
+	// nodeExpr tests whether the node to which a row belongs is active or, if active is false, inactive.
 	nodeExpr struct{ active bool }
 )
 
@@ -95,7 +100,7 @@ func (*inQueryExpr) isExpr() {}
 func (*latestExpr) isExpr()  {}
 func (*nodeExpr) isExpr()    {}
 
-// and joins predicates. A nil predicate counts as true.
+// and returns the conjunction of predicates. A nil predicate counts as true.
 func and(list ...expr) expr {
 	var remaining []expr
 	for _, x := range list {
@@ -112,7 +117,8 @@ func and(list ...expr) expr {
 	return &andExpr{remaining}
 }
 
-// conjuncts calls fn with each predicate that every row of the result must satisfy.
+// conjuncts calls fn with each part of a conjunction, including nested ones. A predicate that is not a conjunction is
+// its only part; nil has no parts.
 func conjuncts(x expr, fn func(expr)) {
 	if a, ok := x.(*andExpr); ok {
 		for _, part := range a.list {

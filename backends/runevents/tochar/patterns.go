@@ -18,12 +18,13 @@ type timePattern struct {
 	number func(time.Time) int
 	digits int
 	fixed  bool
-	// text returns the value of a pattern that is not numeric. The value is padded with blanks unless bare is true.
-	text    func(t time.Time, bare bool) string
+	// text returns the value of a pattern that is not numeric. The value is padded with blanks to the width blanks,
+	// unless unpadded is true.
+	text    func(t time.Time, unpadded bool) string
 	blanks  int
-	ordinal bool // the text is a number nevertheless
-	named   bool // the name of a day or month
-	fine    bool // differs within an hour
+	ordinal bool // the text is a number nevertheless, so it can have an ordinal suffix
+	named   bool // the text is the name of a day or month
+	fine    bool // the value differs within an hour
 }
 
 // timePatterns lists the patterns of PostgreSQL, the longest first.
@@ -35,44 +36,44 @@ var timePatterns = func() []timePattern {
 			list = append(list, p)
 		}
 	}
-	// number adds a numeric pattern in upper case and in lower case.
-	number := func(p timePattern, names ...string) {
+	// addBothCases adds a pattern whose name can be written in upper case or in lower case, with the same result.
+	addBothCases := func(p timePattern, names ...string) {
 		for _, n := range names {
 			p.sql = n
 			add(p, n, strings.ToLower(n))
 		}
 	}
-	number(timePattern{number: time.Time.Hour, digits: 2}, "HH24")
-	number(timePattern{number: hour12, digits: 2}, "HH12", "HH")
-	number(timePattern{number: time.Time.Minute, digits: 2, fine: true}, "MI")
-	number(timePattern{number: time.Time.Second, digits: 2, fine: true}, "SS")
-	number(timePattern{number: secondOfDay, fine: true}, "SSSSS", "SSSS")
-	number(timePattern{number: fraction(3), digits: 3, fixed: true, fine: true}, "MS")
-	number(timePattern{number: fraction(6), digits: 6, fixed: true, fine: true}, "US")
+	addBothCases(timePattern{number: time.Time.Hour, digits: 2}, "HH24")
+	addBothCases(timePattern{number: hour12, digits: 2}, "HH12", "HH")
+	addBothCases(timePattern{number: time.Time.Minute, digits: 2, fine: true}, "MI")
+	addBothCases(timePattern{number: time.Time.Second, digits: 2, fine: true}, "SS")
+	addBothCases(timePattern{number: secondOfDay, fine: true}, "SSSSS", "SSSS")
+	addBothCases(timePattern{number: fraction(3), digits: 3, fixed: true, fine: true}, "MS")
+	addBothCases(timePattern{number: fraction(6), digits: 6, fixed: true, fine: true}, "US")
 	for n := 1; n <= 6; n++ {
-		number(timePattern{number: fraction(n), digits: n, fixed: true, fine: true}, fmt.Sprintf("FF%d", n))
+		addBothCases(timePattern{number: fraction(n), digits: n, fixed: true, fine: true}, fmt.Sprintf("FF%d", n))
 	}
-	number(timePattern{text: thousands, ordinal: true}, "Y,YYY")
+	addBothCases(timePattern{text: thousands, ordinal: true}, "Y,YYY")
 	for n, year := range []func(time.Time) int{year, isoYear} {
 		prefix := []string{"Y", "I"}[n]
-		number(timePattern{number: year, digits: 4}, prefix+"YYY")
+		addBothCases(timePattern{number: year, digits: 4}, prefix+"YYY")
 		for digits, modulus := 1, 10; digits <= 3; digits, modulus = digits+1, modulus*10 {
-			number(timePattern{number: func(t time.Time) int { return year(t) % modulus }, digits: digits},
+			addBothCases(timePattern{number: func(t time.Time) int { return year(t) % modulus }, digits: digits},
 				prefix+strings.Repeat("Y", digits-1))
 		}
 	}
-	number(timePattern{number: century, digits: 2}, "CC")
-	number(timePattern{number: quarter}, "Q")
-	number(timePattern{number: func(t time.Time) int { return int(t.Month()) }, digits: 2}, "MM")
-	number(timePattern{number: time.Time.YearDay, digits: 3}, "DDD")
-	number(timePattern{number: func(t time.Time) int { return (isoWeek(t)-1)*7 + isoDay(t) }, digits: 3}, "IDDD")
-	number(timePattern{number: time.Time.Day, digits: 2}, "DD")
-	number(timePattern{number: func(t time.Time) int { return int(t.Weekday()) + 1 }}, "D")
-	number(timePattern{number: isoDay}, "ID")
-	number(timePattern{number: isoWeek, digits: 2}, "IW")
-	number(timePattern{number: func(t time.Time) int { return (t.YearDay()-1)/7 + 1 }, digits: 2}, "WW")
-	number(timePattern{number: func(t time.Time) int { return (t.Day()-1)/7 + 1 }}, "W")
-	number(timePattern{number: julian}, "J")
+	addBothCases(timePattern{number: century, digits: 2}, "CC")
+	addBothCases(timePattern{number: quarter}, "Q")
+	addBothCases(timePattern{number: func(t time.Time) int { return int(t.Month()) }, digits: 2}, "MM")
+	addBothCases(timePattern{number: time.Time.YearDay, digits: 3}, "DDD")
+	addBothCases(timePattern{number: func(t time.Time) int { return (isoWeek(t)-1)*7 + isoDay(t) }, digits: 3}, "IDDD")
+	addBothCases(timePattern{number: time.Time.Day, digits: 2}, "DD")
+	addBothCases(timePattern{number: func(t time.Time) int { return int(t.Weekday()) + 1 }}, "D")
+	addBothCases(timePattern{number: isoDay}, "ID")
+	addBothCases(timePattern{number: isoWeek, digits: 2}, "IW")
+	addBothCases(timePattern{number: func(t time.Time) int { return (t.YearDay()-1)/7 + 1 }, digits: 2}, "WW")
+	addBothCases(timePattern{number: func(t time.Time) int { return (t.Day()-1)/7 + 1 }}, "W")
+	addBothCases(timePattern{number: julian}, "J")
 
 	// The case of these patterns determines the case of the resulting names.
 	for _, style := range []func(string) string{strings.ToUpper, capital, strings.ToLower} {
@@ -82,16 +83,16 @@ var timePatterns = func() []timePattern {
 			{name: "day", text: layout("Monday"), blanks: 9},
 			{name: "dy", text: layout("Mon")},
 		} {
-			plain := p.text
-			p.named, p.text = true, func(t time.Time, bare bool) string { return style(plain(t, bare)) }
+			nameOf := p.text
+			p.named, p.text = true, func(t time.Time, unpadded bool) string { return style(nameOf(t, unpadded)) }
 			p.sql = style(p.name)
 			add(p, p.sql)
 		}
 	}
 	for _, style := range []func(string) string{strings.ToUpper, strings.ToLower} {
 		for _, p := range []struct {
-			second func(time.Time) bool
-			names  [2]string
+			second func(time.Time) bool // whether the result is the second name
+			names  [2]string            // both are patterns with the same result
 		}{
 			{func(t time.Time) bool { return t.Hour() >= 12 }, [2]string{"AM", "PM"}},
 			{func(t time.Time) bool { return t.Hour() >= 12 }, [2]string{"A.M.", "P.M."}},
@@ -123,21 +124,23 @@ var timePatterns = func() []timePattern {
 
 var roman = []string{"I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"}
 
-// constant returns a function for timePattern.text that always returns the same text: bare, or padded if the result is
-// to be padded.
-func constant(padded, bare string) func(time.Time, bool) string {
-	return func(_ time.Time, isBare bool) string {
-		if isBare {
-			return bare
+// constant returns a function for timePattern.text that does not depend on the time. It returns withoutPadding if the
+// result must not be padded, and otherwise padded.
+func constant(padded, withoutPadding string) func(time.Time, bool) string {
+	return func(_ time.Time, unpadded bool) string {
+		if unpadded {
+			return withoutPadding
 		}
 		return padded
 	}
 }
 
+// layout returns a function for timePattern.text that formats the time by a layout of package time.
 func layout(format string) func(time.Time, bool) string {
 	return func(t time.Time, _ bool) string { return t.Format(format) }
 }
 
+// capital returns s with one upper-case letter at the beginning.
 func capital(s string) string { return strings.ToUpper(s[:1]) + strings.ToLower(s[1:]) }
 
 func hour12(t time.Time) int { return (t.Hour()+11)%12 + 1 }
@@ -156,6 +159,7 @@ func fraction(digits int) func(time.Time) int {
 // year returns the year as a positive number; for years before the year 1, it is the number of the year BC.
 func year(t time.Time) int { return historical(t.Year()) }
 
+// historical returns the year without a sign: as there is no year 0, the year 0 is 1 BC.
 func historical(year int) int {
 	if year <= 0 {
 		return 1 - year
@@ -163,11 +167,13 @@ func historical(year int) int {
 	return year
 }
 
+// thousands returns the year with a comma before the last three digits.
 func thousands(t time.Time, _ bool) string {
 	y := year(t)
 	return fmt.Sprintf("%d,%03d", y/1000, y%1000)
 }
 
+// century returns the number of the century, which is negative for centuries BC.
 func century(t time.Time) int {
 	if y := t.Year(); y <= 0 {
 		return y/100 - 1
@@ -177,6 +183,7 @@ func century(t time.Time) int {
 
 func quarter(t time.Time) int { return (int(t.Month())-1)/3 + 1 }
 
+// isoDay returns the number of the weekday, from 1 for Monday to 7.
 func isoDay(t time.Time) int { return (int(t.Weekday())+6)%7 + 1 }
 
 func isoWeek(t time.Time) int { _, w := t.ISOWeek(); return w }
@@ -185,7 +192,8 @@ func isoYear(t time.Time) int { y, _ := t.ISOWeek(); return historical(y) }
 
 // julian returns the Julian day, counted from midnight.
 func julian(t time.Time) int {
-	const ofEpoch, day = 2440588, 24 * 60 * 60
+	const epochDay, dayLength = 2440588, 24 * 60 * 60
 	seconds := t.Unix()
-	return int((seconds-((seconds%day)+day)%day)/day) + ofEpoch
+	midnight := seconds - (seconds%dayLength+dayLength)%dayLength
+	return int(midnight/dayLength) + epochDay
 }

@@ -19,8 +19,8 @@ const maxLength = 100
 type templatePart struct {
 	text    string
 	pattern *timePattern // nil for text
-	// bare means that the result is not padded, because FM or, for a name, TM precedes the pattern.
-	bare bool
+	// unpadded means that the result is not padded, because FM or, for a name, TM precedes the pattern.
+	unpadded bool
 	// ordinal is the suffix TH or th after a number, or empty.
 	ordinal string
 }
@@ -41,21 +41,21 @@ func splitTemplate(s string) ([]templatePart, error) {
 			i += n
 			continue
 		}
-		bare, n := modifier(s[i:])
+		bare, n := prefix(s[i:])
 		i += n
 		if p := patternAt(s[i:]); p != nil {
 			i += len(p.name)
-			part := templatePart{pattern: p, bare: bare}
-			part.ordinal, n = ending(s[i:])
+			part := templatePart{pattern: p, unpadded: bare}
+			part.ordinal, n = suffix(s[i:])
 			i += n
 			parts = append(parts, part)
 			continue
 		}
-		if strings.HasPrefix(s[i:], `\"`) {
+		if strings.HasPrefix(s[i:], `\"`) { // an escaped quote is text
 			i++
 		}
 		_, n = utf8.DecodeRuneInString(s[i:])
-		if n > 0 {
+		if n > 0 { // not at the end, after a modifier
 			parts = append(parts, templatePart{text: s[i : i+n]})
 		}
 		i += n
@@ -79,9 +79,9 @@ func quotedText(s string) (text string, n int, ok bool) {
 	return "", 0, false
 }
 
-// modifier parses the modifier FM or TM at the beginning of s. n is its length, or 0 if s begins with neither. bare
-// reports whether the modifier keeps the result from being padded.
-func modifier(s string) (bare bool, n int) {
+// prefix parses the prefix FM or TM, with which s may begin. n is its length, or 0 if s begins with neither. unpadded
+// reports whether the prefix keeps the result from being padded.
+func prefix(s string) (unpadded bool, n int) {
 	if len(s) < 2 {
 		return false, 0
 	}
@@ -101,9 +101,9 @@ func modifier(s string) (bare bool, n int) {
 	return false, 0
 }
 
-// ending parses the suffix TH, th or SP at the beginning of s. n is its length, or 0 if s begins with none of them.
+// suffix parses the suffix TH, th or SP, with which s may begin. n is its length, or 0 if s begins with none of them.
 // ordinal is empty for SP, which has no effect.
-func ending(s string) (ordinal string, n int) {
+func suffix(s string) (ordinal string, n int) {
 	if len(s) < 2 {
 		return "", 0
 	}
@@ -131,8 +131,8 @@ func patternAt(s string) *timePattern {
 	return nil
 }
 
-// Check returns an error if s is neither a template for times nor a template for integers. The errors of this package
-// are texts for clients that use the function to_string.
+// Check returns an error if s cannot be a template, neither for times nor for integers, because of its length or
+// because of U+0000. The errors of this package are texts for clients that use the function to_string.
 func Check(s string) error {
 	if s == "" || len(s) > maxLength {
 		return fmt.Errorf("the template of to_string has from 1 to %d characters", maxLength)
@@ -190,10 +190,10 @@ func ForPostgres(template string) string {
 		case p.pattern.sql == "":
 			b.WriteString(`"` + p.write(time.Time{}) + `"`)
 			continue
-		case p.bare:
+		case p.unpadded:
 			b.WriteString("FM")
 		}
-		b.WriteString(p.pattern.sql + p.ordinal + `""`) // separates two patterns
+		b.WriteString(p.pattern.sql + p.ordinal + `""`) // the empty text separates two patterns
 	}
 	return b.String()
 }
@@ -207,7 +207,7 @@ type splitParts struct {
 // lastSplit is the template used last. It is cached because SQLite calls Time for each row.
 var lastSplit atomic.Pointer[splitParts]
 
-// Time formats a time in Unix milliseconds by a template.
+// Time formats a time in Unix milliseconds by a template that CheckTime accepts.
 func Time(ms int64, template string) string {
 	split := lastSplit.Load()
 	if split == nil || split.template != template {
@@ -230,38 +230,37 @@ func Time(ms int64, template string) string {
 	return b.String()
 }
 
-// write formats a time by a pattern.
+// write formats a time by the pattern of p, which must not be text.
 func (p templatePart) write(t time.Time) string {
-	def := p.pattern
-	var v string
-	switch {
-	case def.number != nil:
-		n, digits := def.number(t), def.digits
-		if p.bare && !def.fixed {
-			digits = 0
+	pattern := p.pattern
+	var result string
+	if pattern.number != nil {
+		n, width := pattern.number(t), pattern.digits
+		if p.unpadded && !pattern.fixed {
+			width = 0
 		}
 		if n < 0 {
-			digits++
+			width++ // for the sign
 		}
-		v = fmt.Sprintf("%0*d", digits, n)
-	default:
-		v = def.text(t, p.bare)
-		if !p.bare {
-			v += strings.Repeat(" ", max(0, def.blanks-len(v)))
+		result = fmt.Sprintf("%0*d", width, n)
+	} else {
+		result = pattern.text(t, p.unpadded)
+		if !p.unpadded {
+			result += strings.Repeat(" ", max(0, pattern.blanks-len(result)))
 		}
 	}
-	if p.ordinal == "" || def.number == nil && !def.ordinal {
-		return v
+	if p.ordinal == "" || pattern.number == nil && !pattern.ordinal {
+		return result
 	}
 	if p.ordinal == "TH" {
-		return v + strings.ToUpper(ordinal(v))
+		return result + strings.ToUpper(ordinal(result))
 	}
-	return v + ordinal(v)
+	return result + ordinal(result)
 }
 
-// ordinal returns the suffix of an ordinal number: st, nd, rd or th.
+// ordinal returns the suffix of the ordinal number with the given digits: st, nd, rd or th.
 func ordinal(digits string) string {
-	if n := len(digits); n < 2 || digits[n-2] != '1' {
+	if n := len(digits); n < 2 || digits[n-2] != '1' { // 11th, 12th and 13th end in th
 		switch digits[n-1] {
 		case '1':
 			return "st"
@@ -274,10 +273,11 @@ func ordinal(digits string) string {
 	return "th"
 }
 
-// Number formats an integer by a template.
+// Number formats an integer by a template that CheckNumber accepts. The result is as wide as the template and has
+// leading zeros from the first 0 of the template on. A number with more digits than the template becomes number signs.
+// Unless the template begins with FM, the result is padded with blanks, and contains a place for the sign.
 func Number(n int64, template string) string {
-	digits := strings.TrimPrefix(template, "FM")
-	fill := digits == template
+	digits, unpadded := strings.CutPrefix(template, "FM")
 	sign := ""
 	text := strconv.FormatInt(n, 10)
 	if n < 0 {
@@ -291,7 +291,7 @@ func Number(n int64, template string) string {
 		text = strings.Repeat("0", max(0, width-zero-len(text))) + text
 	}
 	text = sign + text
-	if !fill {
+	if unpadded {
 		return text
 	}
 	return strings.Repeat(" ", max(0, width+1-len(text))) + text

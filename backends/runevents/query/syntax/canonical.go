@@ -25,12 +25,13 @@ func Canonical(raw []byte) (string, error) {
 	return string(c.out), nil
 }
 
+// canonicalizer copies the JSON text of the scanner to out in canonical form. Its methods return syntax errors.
 type canonicalizer struct {
 	*jsontext.Scanner
 	out []byte
 }
 
-// value copies one value.
+// value copies the next value.
 func (c *canonicalizer) value() error {
 	switch c.Kind() {
 	case jsontext.Array:
@@ -62,7 +63,7 @@ func (c *canonicalizer) value() error {
 	}
 }
 
-// text writes a string, in which it replaces U+0000 by U+FFFD.
+// text writes a string in quotes, in which it replaces U+0000 by U+FFFD.
 func (c *canonicalizer) text(text []byte) {
 	if bytes.IndexByte(text, 0) >= 0 {
 		text = bytes.ReplaceAll(text, []byte{0}, []byte("\uFFFD"))
@@ -70,16 +71,16 @@ func (c *canonicalizer) text(text []byte) {
 	c.out = jsontext.AppendQuoted(c.out, text)
 }
 
-// written describes a member of an object in the output by three positions: the beginning, the quote after the key, and
-// the end. It is small because an object may have millions of members.
-type written struct{ from, quote, end uint32 }
+// memberRange describes a member of an object in the output by three positions: the beginning, the quote after the key,
+// and the end. It is small because an object may have millions of members.
+type memberRange struct{ from, quote, end uint32 }
 
 // object copies an object and sorts its members. Most objects are sorted already.
 func (c *canonicalizer) object() error {
 	c.out = append(c.out, '{')
 	begin := len(c.out)
-	var list []written
-	key := func(m written) []byte { return c.out[m.from+1 : m.quote] }
+	var list []memberRange
+	key := func(m memberRange) []byte { return c.out[m.from+1 : m.quote] }
 	sorted := true
 	err := c.Object(func(name []byte) error {
 		if len(list) > 0 {
@@ -90,13 +91,13 @@ func (c *canonicalizer) object() error {
 		quote := len(c.out) - 1
 		c.out = append(c.out, ':')
 		err := c.value()
-		m := written{uint32(from), uint32(quote), uint32(len(c.out))} //nolint:gosec // a command is shorter
+		m := memberRange{uint32(from), uint32(quote), uint32(len(c.out))} //nolint:gosec // a command is shorter
 		sorted = sorted && (len(list) == 0 || bytes.Compare(key(list[len(list)-1]), key(m)) < 0)
 		list = append(list, m)
 		return err
 	})
 	if err == nil && !sorted {
-		slices.SortStableFunc(list, func(a, b written) int { return bytes.Compare(key(a), key(b)) })
+		slices.SortStableFunc(list, func(a, b memberRange) int { return bytes.Compare(key(a), key(b)) })
 		inOrder := make([]byte, 0, len(c.out)-begin)
 		for i, m := range list {
 			// If two members have the same key, the last one is used, as in PostgreSQL.
@@ -114,8 +115,9 @@ func (c *canonicalizer) object() error {
 	return err
 }
 
-// Numbers beyond these limits keep an exponent. Without an exponent, 1e308 would become sixty times as long.
-const large, small = 1e21, 1e-21
+// Numbers from minLarge on, and those below maxSmall, keep an exponent. Without it, 1e308 would become sixty times as
+// long.
+const minLarge, maxSmall = 1e21, 1e-21
 
 // appendCanonicalNumber appends a number. An integer has neither exponent nor fraction; any other number has the
 // shortest form that parses to the same value.
@@ -134,7 +136,7 @@ func appendCanonicalNumber(b []byte, text string) []byte {
 		return append(b, '0')
 	}
 	format := byte('f')
-	if size := math.Abs(f); size >= large || size < small {
+	if size := math.Abs(f); size >= minLarge || size < maxSmall {
 		format = 'e'
 	}
 	return strconv.AppendFloat(b, f, format, -1, 64)

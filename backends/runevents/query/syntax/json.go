@@ -35,47 +35,47 @@ func (e *JSONError) Describe(input string) string {
 	before := input[:min(e.offset, len(input))]
 	line := strings.Count(before, "\n") + 1
 	column := utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1
-	shown := input
-	if len(shown) > quotedMax {
-		shown = strings.ToValidUTF8(shown[:quotedMax], "") + "..."
-	}
+	excerpt := Clip(input)
 	return fmt.Sprintf("Json parse error at line %d, column %d:\n\n%s\n%s^\n\n%s",
-		line, column, shown, strings.Repeat(" ", min(max(0, column-2), quotedMax)), e.reason)
+		line, column, excerpt, strings.Repeat(" ", min(max(0, column-2), quotedMax)), e.reason)
 }
 
-// parser parses one JSON text.
+// parser parses one JSON text. Its methods return errors of the type *JSONError.
 type parser struct {
 	in     string
 	pos    int
-	limits Limits
+	limits Limits // Values is the number of values that may follow
 }
 
 // JSON parses a text that consists of one JSON value. It returns nil for a blank text. The error is a *JSONError.
 func JSON(in string, limits Limits) (*Value, error) {
 	p := &parser{in: in, limits: limits}
-	if p.blank(); p.pos == len(in) {
+	if p.skipSpace(); p.pos == len(in) {
 		return nil, nil //nolint:nilnil // blank: no value, and no fault either
 	}
 	v, err := p.value(0)
 	if err != nil {
 		return nil, err
 	}
-	if p.blank(); p.pos < len(in) {
+	if p.skipSpace(); p.pos < len(in) {
 		return nil, p.unexpected("the end of the input")
 	}
 	return v, nil
 }
 
-func (p *parser) blank() {
+// skipSpace skips white space.
+func (p *parser) skipSpace() {
 	for p.pos < len(p.in) && strings.IndexByte(" \t\r\n", p.in[p.pos]) >= 0 {
 		p.pos++
 	}
 }
 
+// fail returns an error with the given offset in the text.
 func (p *parser) fail(offset int, format string, args ...any) error {
 	return &JSONError{offset: offset, reason: fmt.Sprintf(format, args...)}
 }
 
+// unexpected returns the error for the next character. want says what is expected instead.
 func (p *parser) unexpected(want string) error {
 	r, size := utf8.DecodeRuneInString(p.in[p.pos:])
 	return p.fail(p.pos+size, "Unexpected character ('%c' (code %d)): was expecting %s", r, r, want)
@@ -94,7 +94,7 @@ func (p *parser) value(depth int) (*Value, error) {
 	if p.limits.Values--; p.limits.Values < 0 {
 		return nil, p.fail(p.pos, "the text holds too many values")
 	}
-	p.blank()
+	p.skipSpace()
 	if p.pos == len(p.in) {
 		return nil, p.fail(p.pos, "Unexpected end-of-input within/between the entries of a value")
 	}
@@ -113,7 +113,7 @@ func (p *parser) value(depth int) (*Value, error) {
 			return nil, err
 		}
 		return TextValue(s), nil
-	case c == '-' || c >= '0' && c <= '9':
+	case c == '-' || isDigit(c):
 		return p.number()
 	}
 	end := p.pos
@@ -134,6 +134,7 @@ func (p *parser) value(depth int) (*Value, error) {
 	return nil, p.fail(end+1, "Unrecognized token '%s': was expecting (JSON String, Number, Array, Object or token 'null', 'true' or 'false')", Clip(word))
 }
 
+// isWord reports whether c can be part of a word such as true, or of an invalid word.
 func isWord(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '$' ||
 		c >= utf8.RuneSelf
@@ -145,7 +146,7 @@ func (p *parser) list(depth int) (*Value, error) {
 	p.pos++
 	v := ListValue()
 	for {
-		if p.blank(); p.pos == len(p.in) {
+		if p.skipSpace(); p.pos == len(p.in) {
 			return nil, p.unclosed("Array", start)
 		}
 		if p.in[p.pos] == ']' && len(v.Items) == 0 {
@@ -157,7 +158,7 @@ func (p *parser) list(depth int) (*Value, error) {
 			return nil, err
 		}
 		v.Items = append(v.Items, item)
-		if p.blank(); p.pos == len(p.in) {
+		if p.skipSpace(); p.pos == len(p.in) {
 			return nil, p.unclosed("Array", start)
 		}
 		switch p.in[p.pos] {
@@ -179,7 +180,7 @@ func (p *parser) object(depth int) (*Value, error) {
 	p.pos++
 	v := &Value{Kind: Object}
 	for {
-		if p.blank(); p.pos == len(p.in) {
+		if p.skipSpace(); p.pos == len(p.in) {
 			return nil, p.unclosed("Object", start)
 		}
 		if p.in[p.pos] == '}' && len(v.Members) == 0 {
@@ -193,7 +194,7 @@ func (p *parser) object(depth int) (*Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		if p.blank(); p.pos == len(p.in) {
+		if p.skipSpace(); p.pos == len(p.in) {
 			return nil, p.unclosed("Object", start)
 		}
 		if p.in[p.pos] != ':' {
@@ -205,7 +206,7 @@ func (p *parser) object(depth int) (*Value, error) {
 			return nil, err
 		}
 		v.Members = append(v.Members, Member{key, item})
-		if p.blank(); p.pos == len(p.in) {
+		if p.skipSpace(); p.pos == len(p.in) {
 			return nil, p.unclosed("Object", start)
 		}
 		switch p.in[p.pos] {
@@ -220,9 +221,10 @@ func (p *parser) object(depth int) (*Value, error) {
 	}
 }
 
-func (p *parser) digits() int {
+// skipDigits skips digits and returns their number.
+func (p *parser) skipDigits() int {
 	start := p.pos
-	for p.pos < len(p.in) && p.in[p.pos] >= '0' && p.in[p.pos] <= '9' {
+	for p.pos < len(p.in) && isDigit(p.in[p.pos]) {
 		p.pos++
 	}
 	return p.pos - start
@@ -234,14 +236,14 @@ func (p *parser) number() (*Value, error) {
 	if p.in[p.pos] == '-' {
 		p.pos++
 	}
-	first := p.pos
-	n := p.digits()
-	if n == 0 || n > 1 && p.in[first] == '0' {
-		return nil, p.fail(first+1, "Invalid numeric value")
+	integer := p.pos
+	n := p.skipDigits()
+	if n == 0 || n > 1 && p.in[integer] == '0' { // no digit, or a leading zero
+		return nil, p.fail(integer+1, "Invalid numeric value")
 	}
 	if p.pos < len(p.in) && p.in[p.pos] == '.' {
 		p.pos++
-		if p.digits() == 0 {
+		if p.skipDigits() == 0 {
 			return nil, p.fail(p.pos+1, "Decimal point not followed by a digit")
 		}
 	}
@@ -250,7 +252,7 @@ func (p *parser) number() (*Value, error) {
 		if p.pos < len(p.in) && (p.in[p.pos] == '+' || p.in[p.pos] == '-') {
 			p.pos++
 		}
-		if p.digits() == 0 {
+		if p.skipDigits() == 0 {
 			return nil, p.fail(p.pos+1, "Exponent indicator not followed by a digit")
 		}
 	}
@@ -289,7 +291,7 @@ func (p *parser) string() (string, error) {
 
 var escapes = map[byte]rune{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// escape reads an escape sequence. An unpaired surrogate becomes U+FFFD.
+// escape reads an escape sequence, beginning with its backslash. An unpaired surrogate becomes U+FFFD.
 func (p *parser) escape() (rune, error) {
 	p.pos++
 	if p.pos == len(p.in) {
@@ -323,6 +325,7 @@ func (p *parser) escape() (rune, error) {
 	return utf8.RuneError, nil
 }
 
+// hex4 parses the four hexadecimal digits with which s begins.
 func hex4(s string) (rune, bool) {
 	if len(s) < 4 {
 		return 0, false

@@ -14,14 +14,15 @@ type token struct {
 	offset int
 }
 
+// tokenKind is the kind of a token.
 type tokenKind int
 
 const (
-	tokenEnd tokenKind = iota
-	tokenName
-	tokenString
+	tokenEnd    tokenKind = iota // the end of the query
+	tokenName                    // a name or keyword, with the path that follows it
+	tokenString                  // its text is without quotes and escapes
 	tokenNumber
-	tokenSign
+	tokenSign // an operator or a bracket
 )
 
 // maxTokens limits the number of tokens in a PQL query.
@@ -35,11 +36,13 @@ func (e PQLError) Error() string { return string(e) }
 
 func refuse(format string, args ...any) error { return PQLError(fmt.Sprintf(format, args...)) }
 
-// pqlParser translates PQL to the clauses of the JSON language.
+// pqlParser translates PQL to the clauses of the JSON language. It splits the query into tokens first. The methods that
+// parse a part of the query return a clause or another value of the JSON language. The parameter depth of these methods
+// is the number of parts that contain this one.
 type pqlParser struct {
 	in     string
 	tokens []token
-	pos    int
+	pos    int // index of the next token
 }
 
 // PQL parses a PQL query. The error is a PQLError.
@@ -67,24 +70,27 @@ func (p *pqlParser) fail(offset int, expected ...string) error {
 	line := strings.Count(before, "\n") + 1
 	start := strings.LastIndexByte(before, '\n') + 1
 	column := utf8.RuneCountInString(p.in[start:offset]) + 1
-	shown, _, _ := strings.Cut(p.in[start:], "\n")
+	excerpt, _, _ := strings.Cut(p.in[start:], "\n")
 	// A long line is shortened to the text around the position.
-	caret := column - 1
-	if len(shown) > quotedMax {
+	indent := column - 1 // of the caret below the excerpt
+	if len(excerpt) > quotedMax {
 		from := max(0, offset-start-100)
-		shown = strings.ToValidUTF8(shown[from:min(len(shown), from+200)], "")
-		caret = min(caret, 100)
+		excerpt = strings.ToValidUTF8(excerpt[from:min(len(excerpt), from+200)], "")
+		indent = min(indent, 100)
 	}
 	return refuse("PQL parse error at line %d, column %d:\n\n%s\n%s^\n\nExpected one of:\n\n%s",
-		line, column, shown, strings.Repeat(" ", caret), strings.Join(expected, "\n"))
+		line, column, excerpt, strings.Repeat(" ", indent), strings.Join(expected, "\n"))
 }
 
+// expected returns an error for the next token. tokens lists the tokens that would be valid instead.
 func (p *pqlParser) expected(tokens ...string) error { return p.fail(p.peek().offset, tokens...) }
 
+// isNameStart reports whether a name can begin with c.
 func isNameStart(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
 }
 
+// signs are the operators and brackets. A sign comes before all signs that are its beginning.
 var signs = []string{"!~", "!=", "~>", "<=", ">=", "=", "<", ">", "~", "!", "(", ")", "[", "]", "{", "}", ","}
 
 // scan splits the query into tokens. The last token is tokenEnd.
@@ -104,17 +110,13 @@ func (p *pqlParser) scan() error {
 			}
 			p.tokens = append(p.tokens, token{tokenString, text, i})
 			i += n
-		case c >= '0' && c <= '9' || (c == '-' || c == '+') && i+1 < len(p.in) && p.in[i+1] >= '0' && p.in[i+1] <= '9':
-			n := 1
-			for i+n < len(p.in) && (isWord(p.in[i+n]) || p.in[i+n] == '.' || (p.in[i+n] == '-' || p.in[i+n] == '+') &&
-				strings.IndexByte("eE", p.in[i+n-1]) >= 0) {
-				n++
-			}
+		case isDigit(c) || (c == '-' || c == '+') && i+1 < len(p.in) && isDigit(p.in[i+1]):
+			n := pqlNumber(p.in[i:])
 			p.tokens = append(p.tokens, token{tokenNumber, strings.TrimPrefix(p.in[i:i+n], "+"), i})
 			i += n
 		case isNameStart(c):
 			n := 1
-			for i+n < len(p.in) && (isNameStart(p.in[i+n]) || isDigit(rune(p.in[i+n])) || p.in[i+n] == '?') {
+			for i+n < len(p.in) && (isNameStart(p.in[i+n]) || isDigit(p.in[i+n]) || p.in[i+n] == '?') {
 				n++
 			}
 			if hasPath(p.in[i : i+n]) {
@@ -144,8 +146,22 @@ func (p *pqlParser) scan() error {
 	return nil
 }
 
-// pqlString reads a string, and returns its text and its length in the query. In double quotes, escapes are as in JSON.
-// In single quotes, a backslash only escapes the quote; any other backslash is kept, which is convenient for patterns.
+// pqlNumber returns the length of the number with which in begins. Whether the number is valid is checked later; see
+// value.
+func pqlNumber(in string) (n int) {
+	for n = 1; n < len(in); n++ {
+		c := in[n]
+		isExponentSign := (c == '-' || c == '+') && (in[n-1] == 'e' || in[n-1] == 'E')
+		if !isWord(c) && c != '.' && !isExponentSign {
+			break
+		}
+	}
+	return n
+}
+
+// pqlString reads the string with which in begins, and returns its text and its length in the query, with the quotes.
+// ok is false if the closing quote is missing. In double quotes, escapes are as in JSON, and in single quotes, a
+// backslash escapes the quote. Any other backslash is part of the text, which is convenient for patterns.
 func pqlString(in string) (text string, n int, ok bool) {
 	quote := in[0]
 	var b strings.Builder
@@ -157,14 +173,15 @@ func pqlString(in string) (text string, n int, ok bool) {
 			b.WriteByte(in[i])
 			continue
 		case quote == '"':
-			escaped := parser{in: in, pos: i}
-			if r, err := escaped.escape(); err == nil {
+			jsonParser := parser{in: in, pos: i}
+			if r, err := jsonParser.escape(); err == nil {
 				b.WriteRune(r)
-				i = escaped.pos - 1
+				i = jsonParser.pos - 1
 				continue
 			}
 		}
-		if i++; in[i] != quote {
+		i++ // the character after the backslash
+		if in[i] != quote {
 			b.WriteByte('\\')
 		}
 		b.WriteByte(in[i])
@@ -172,8 +189,10 @@ func pqlString(in string) (text string, n int, ok bool) {
 	return "", 0, false
 }
 
+// peek returns the next token.
 func (p *pqlParser) peek() token { return p.tokens[p.pos] }
 
+// next returns the next token and skips it. It does not skip the end of the query.
 func (p *pqlParser) next() token {
 	t := p.tokens[p.pos]
 	if t.kind != tokenEnd {
@@ -182,8 +201,8 @@ func (p *pqlParser) next() token {
 	return t
 }
 
-// sign reports whether the next token is the sign s, and skips it if so.
-func (p *pqlParser) sign(s string) bool {
+// acceptSign reports whether the next token is the sign s, and skips it if so.
+func (p *pqlParser) acceptSign(s string) bool {
 	if t := p.peek(); t.kind == tokenSign && t.text == s {
 		p.pos++
 		return true
@@ -191,15 +210,16 @@ func (p *pqlParser) sign(s string) bool {
 	return false
 }
 
-func (p *pqlParser) need(s string) error {
-	if !p.sign(s) {
+// needSign skips the sign s. It returns an error if the next token is another one.
+func (p *pqlParser) needSign(s string) error {
+	if !p.acceptSign(s) {
 		return p.expected(`"` + s + `"`)
 	}
 	return nil
 }
 
-// words reports whether the next tokens are the given names, and skips them if so.
-func (p *pqlParser) words(words ...string) bool {
+// acceptWords reports whether the next tokens are the given words, and skips them if so.
+func (p *pqlParser) acceptWords(words ...string) bool {
 	for i, w := range words {
 		if p.pos+i >= len(p.tokens) {
 			return false
@@ -212,7 +232,9 @@ func (p *pqlParser) words(words ...string) bool {
 	return true
 }
 
-func (p *pqlParser) name(expected string) (string, error) {
+// needName returns the next token, a name, and skips it. If the token is not a name, needName returns an error that
+// says what is expected.
+func (p *pqlParser) needName(expected string) (string, error) {
 	if t := p.peek(); t.kind == tokenName {
 		p.pos++
 		return t.text, nil
@@ -225,26 +247,26 @@ func (p *pqlParser) from(depth int) (*Value, error) {
 	if depth > MaxDepth {
 		return nil, refuse("the query is nested more than %d deep", MaxDepth)
 	}
-	entity, err := p.name("the name of an entity")
+	entity, err := p.needName("the name of an entity")
 	if err != nil {
 		return nil, err
 	}
 	var columns *Value
-	if p.sign("[") {
+	if p.acceptSign("[") {
 		if columns, err = p.columns("]"); err != nil {
 			return nil, err
 		}
 	}
-	if err := p.need("{"); err != nil {
+	if err := p.needSign("{"); err != nil {
 		return nil, err
 	}
 	var clause, group *Value
-	if !p.closing() {
+	if !p.atPredicateEnd() {
 		if clause, err = p.or(depth + 1); err != nil {
 			return nil, err
 		}
 	}
-	if p.words("group", "by") {
+	if p.acceptWords("group", "by") {
 		if group, err = p.groupBy(); err != nil {
 			return nil, err
 		}
@@ -271,28 +293,25 @@ func (p *pqlParser) from(depth int) (*Value, error) {
 		return nil, err
 	}
 	out.Items = append(out.Items, paging...)
-	return out, p.need("}")
+	return out, p.needSign("}")
 }
 
-// closing reports whether no predicate follows: the next token is the closing brace, or begins group by, order by,
-// limit or offset.
-func (p *pqlParser) closing() bool {
+// atPredicateEnd reports whether no predicate follows: the next token is the closing brace, or begins group by, order
+// by, limit or offset.
+func (p *pqlParser) atPredicateEnd() bool {
 	t := p.peek()
 	if t.kind == tokenSign {
 		return t.text == "}"
 	}
-	following := ""
-	if p.pos+1 < len(p.tokens) {
-		following = p.tokens[p.pos+1].text
-	}
 	if t.kind != tokenName {
 		return false
 	}
+	following := p.tokens[p.pos+1] // at least tokenEnd
 	switch t.text {
 	case "group", "order":
-		return following == "by"
+		return following.text == "by"
 	case "limit", "offset":
-		return p.pos+1 < len(p.tokens) && p.tokens[p.pos+1].kind == tokenNumber
+		return following.kind == tokenNumber
 	}
 	return false
 }
@@ -300,7 +319,7 @@ func (p *pqlParser) closing() bool {
 // columns parses fields and functions up to the sign end.
 func (p *pqlParser) columns(end string) (*Value, error) {
 	out := ListValue()
-	if p.sign(end) {
+	if p.acceptSign(end) {
 		return out, nil
 	}
 	for {
@@ -309,10 +328,10 @@ func (p *pqlParser) columns(end string) (*Value, error) {
 			return nil, err
 		}
 		out.Items = append(out.Items, item)
-		if p.sign(end) {
+		if p.acceptSign(end) {
 			return out, nil
 		}
-		if !p.sign(",") {
+		if !p.acceptSign(",") {
 			return nil, p.expected(`","`, `"`+end+`"`)
 		}
 	}
@@ -320,12 +339,12 @@ func (p *pqlParser) columns(end string) (*Value, error) {
 
 // column reads a field, or a function with its arguments, from a list of columns.
 func (p *pqlParser) column() (*Value, error) {
-	name, err := p.name("a field or function")
-	if err != nil || !p.sign("(") {
+	name, err := p.needName("a field or function")
+	if err != nil || !p.acceptSign("(") {
 		return TextValue(name), err
 	}
 	out := ListValue(TextValue("function"), TextValue(name))
-	if p.sign(")") {
+	if p.acceptSign(")") {
 		return out, nil
 	}
 	for {
@@ -335,15 +354,16 @@ func (p *pqlParser) column() (*Value, error) {
 			return nil, p.expected("a field", "a string")
 		}
 		out.Items = append(out.Items, TextValue(t.text))
-		if p.sign(")") {
+		if p.acceptSign(")") {
 			return out, nil
 		}
-		if !p.sign(",") {
+		if !p.acceptSign(",") {
 			return nil, p.expected(`","`, `")"`)
 		}
 	}
 }
 
+// groupBy parses the columns after "group by".
 func (p *pqlParser) groupBy() (*Value, error) {
 	out := ListValue(TextValue("group_by"))
 	for {
@@ -352,8 +372,30 @@ func (p *pqlParser) groupBy() (*Value, error) {
 			return nil, err
 		}
 		out.Items = append(out.Items, item)
-		if !p.sign(",") {
+		if !p.acceptSign(",") {
 			return out, nil
+		}
+	}
+}
+
+// orderTerms parses the terms after "order by".
+func (p *pqlParser) orderTerms() (*Value, error) {
+	terms := ListValue()
+	for {
+		name, err := p.needName("a field")
+		if err != nil {
+			return nil, err
+		}
+		term := TextValue(name)
+		for _, direction := range []string{"asc", "desc"} {
+			if p.acceptWords(direction) {
+				term = ListValue(term, TextValue(direction))
+				break
+			}
+		}
+		terms.Items = append(terms.Items, term)
+		if !p.acceptSign(",") {
+			return terms, nil
 		}
 	}
 }
@@ -365,28 +407,13 @@ func (p *pqlParser) paging() ([]*Value, error) {
 		t := p.peek()
 		item := ListValue(TextValue(t.text))
 		switch {
-		case p.words("order", "by"):
-			item.Items[0].Text = "order_by"
-			terms := ListValue()
-			for {
-				name, err := p.name("a field")
-				if err != nil {
-					return nil, err
-				}
-				term := TextValue(name)
-				for _, direction := range []string{"asc", "desc"} {
-					if p.words(direction) {
-						term = ListValue(term, TextValue(direction))
-						break
-					}
-				}
-				terms.Items = append(terms.Items, term)
-				if !p.sign(",") {
-					break
-				}
+		case p.acceptWords("order", "by"):
+			terms, err := p.orderTerms()
+			if err != nil {
+				return nil, err
 			}
-			item.Items = append(item.Items, terms)
-		case p.words("limit"), p.words("offset"):
+			item = ListValue(TextValue("order_by"), terms)
+		case p.acceptWords("limit"), p.acceptWords("offset"):
 			n := p.next()
 			if n.kind != tokenNumber {
 				p.pos = max(0, p.pos-1)
@@ -403,6 +430,7 @@ func (p *pqlParser) paging() ([]*Value, error) {
 	}
 }
 
+// or and and parse conditions that are joined by the word; "and" binds more tightly.
 func (p *pqlParser) or(depth int) (*Value, error)  { return p.chain("or", depth, p.and) }
 func (p *pqlParser) and(depth int) (*Value, error) { return p.chain("and", depth, p.not) }
 
@@ -414,7 +442,7 @@ func (p *pqlParser) chain(word string, depth int, part func(int) (*Value, error)
 		return nil, err
 	}
 	out := ListValue(TextValue(word), first)
-	for p.words(word) {
+	for p.acceptWords(word) {
 		next, err := part(depth)
 		if err != nil {
 			return nil, err
@@ -432,34 +460,34 @@ func (p *pqlParser) not(depth int) (*Value, error) {
 	if depth > MaxDepth {
 		return nil, refuse("the query is nested more than %d deep", MaxDepth)
 	}
-	if p.sign("!") {
+	if p.acceptSign("!") {
 		negated, err := p.not(depth + 1)
 		return ListValue(TextValue("not"), negated), err
 	}
-	if p.sign("(") {
+	if p.acceptSign("(") {
 		v, err := p.or(depth + 1)
 		if err != nil {
 			return nil, err
 		}
-		return v, p.need(")")
+		return v, p.needSign(")")
 	}
 	return p.condition(depth)
 }
 
 // condition parses a comparison, an "in" condition, a test for null or a subquery.
 func (p *pqlParser) condition(depth int) (*Value, error) {
-	if p.sign("[") {
+	if p.acceptSign("[") {
 		fields, err := p.columns("]")
 		if err != nil {
 			return nil, err
 		}
-		if !p.words("in") {
+		if !p.acceptWords("in") {
 			return nil, p.expected(`"in"`)
 		}
 		return p.inCondition(fields, depth)
 	}
 	start := p.pos
-	name, err := p.name("a condition")
+	name, err := p.needName("a condition")
 	if err != nil {
 		return nil, err
 	}
@@ -477,23 +505,15 @@ func (p *pqlParser) condition(depth int) (*Value, error) {
 	}
 	field := TextValue(name)
 	switch {
-	case p.words("in"):
+	case p.acceptWords("in"):
 		return p.inCondition(field, depth)
-	case p.words("is", "not", "null"):
+	case p.acceptWords("is", "not", "null"):
 		return ListValue(TextValue("null?"), field, boolValue(false)), nil
-	case p.words("is", "null"):
+	case p.acceptWords("is", "null"):
 		return ListValue(TextValue("null?"), field, boolValue(true)), nil
 	}
 	op := p.peek()
-	negated := false
-	switch op.text {
-	case "!=", "!~":
-		negated = true
-	case "=", "<", "<=", ">", ">=", "~", "~>":
-	default:
-		op.kind = tokenEnd
-	}
-	if op.kind != tokenSign {
+	if op.kind != tokenSign || !slices.Contains(comparisons, op.text) {
 		return nil, p.expected(`"="`, `"!="`, `"<"`, `"<="`, `">"`, `">="`, `"~"`, `"!~"`, `"~>"`, `"in"`, `"is"`)
 	}
 	p.pos++
@@ -501,11 +521,14 @@ func (p *pqlParser) condition(depth int) (*Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if negated {
-		return ListValue(TextValue("not"), ListValue(TextValue(op.text[1:]), field, v)), nil
+	if opposite, negated := strings.CutPrefix(op.text, "!"); negated {
+		return ListValue(TextValue("not"), ListValue(TextValue(opposite), field, v)), nil
 	}
 	return ListValue(TextValue(op.text), field, v), nil
 }
+
+// comparisons are the operators between a field and a value. "!" before an operator negates it.
+var comparisons = []string{"=", "!=", "<", "<=", ">", ">=", "~", "!~", "~>"}
 
 // value parses a string, number, boolean or list.
 func (p *pqlParser) value() (*Value, error) {
@@ -536,7 +559,7 @@ func (p *pqlParser) value() (*Value, error) {
 // list parses values up to the closing bracket.
 func (p *pqlParser) list() (*Value, error) {
 	out := ListValue()
-	if p.sign("]") {
+	if p.acceptSign("]") {
 		return out, nil
 	}
 	for {
@@ -548,10 +571,10 @@ func (p *pqlParser) list() (*Value, error) {
 			return nil, err
 		}
 		out.Items = append(out.Items, v)
-		if p.sign("]") {
+		if p.acceptSign("]") {
 			return out, nil
 		}
-		if !p.sign(",") {
+		if !p.acceptSign(",") {
 			return nil, p.expected(`","`, `"]"`)
 		}
 	}
@@ -559,7 +582,7 @@ func (p *pqlParser) list() (*Value, error) {
 
 // inCondition parses the rest of an "in" condition on fields: a list of values, or a query.
 func (p *pqlParser) inCondition(fields *Value, depth int) (*Value, error) {
-	if p.sign("[") {
+	if p.acceptSign("[") {
 		values, err := p.list()
 		return ListValue(TextValue("in"), fields, ListValue(TextValue("array"), values)), err
 	}
@@ -570,4 +593,4 @@ func (p *pqlParser) inCondition(fields *Value, depth int) (*Value, error) {
 	return ListValue(TextValue("in"), fields, q), nil
 }
 
-func isDigit(r rune) bool { return r >= '0' && r <= '9' }
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }

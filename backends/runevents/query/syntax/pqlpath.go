@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// hasPath reports whether a path can follow the name of a field.
+// hasPath reports whether the field with the given name is structured, so that a path to a part of it can follow.
 func hasPath(name string) bool {
 	return slices.Contains([]string{"facts", "trusted", "parameters"}, name)
 }
 
-// pqlPath returns the length of the path that follows a name: one or more parts, each after a dot. ok is false if a
-// part is not terminated. These are paths:
+// pqlPath returns the length of the path with which in, the text after a name, begins: any number of parts, each after
+// a dot. ok is false if a part is not terminated; n is then the position of that part. These are paths:
 //
 //	.kernel
 //	.mountpoints."/var/log".size
@@ -60,7 +60,7 @@ func pqlPathPart(in string) (n int, ok bool) {
 		return n, true
 	}
 	end := n + 1
-	for end < len(in) && isDigit(rune(in[end])) {
+	for end < len(in) && isDigit(in[end]) {
 		end++
 	}
 	if end > n+1 && end < len(in) && in[end] == ']' {

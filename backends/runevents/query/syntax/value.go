@@ -24,9 +24,9 @@ const (
 // same code.
 type Value struct {
 	Kind    Kind
-	Truth   bool
-	Text    string // of a string, or the digits of a number
-	Items   []*Value
+	Truth   bool     // of a boolean
+	Text    string   // of a string, or the notation of a number
+	Items   []*Value // of a list
 	Members []Member // of an object, in the order of the text
 }
 
@@ -51,8 +51,8 @@ func (v *Value) IsText() bool { return v != nil && v.Kind == String }
 // IsList reports whether v is not nil and a list.
 func (v *Value) IsList() bool { return v != nil && v.Kind == List }
 
-// Operator returns the operator of a clause, which is its first word, or an empty string if v does not begin with a
-// word.
+// Operator returns the operator of a clause, which is the first element of the list. It returns an empty string if v is
+// not a list that begins with a string.
 func (v *Value) Operator() string {
 	if v.IsList() && len(v.Items) > 0 && v.Items[0].IsText() {
 		return v.Items[0].Text
@@ -117,7 +117,8 @@ func (v *Value) AppendJSON(b []byte) []byte {
 	}
 }
 
-// Notation returns the value as error texts quote it: lists without commas, and keys as keywords.
+// Notation returns the value as error texts quote it: ["=" "status" nil] for a list, and {:field "status"} for an
+// object. A long value is shortened.
 func (v *Value) Notation() string {
 	b := v.appendNotation(nil)
 	if len(b) > quotedMax {
@@ -165,7 +166,8 @@ func (v *Value) appendNotation(b []byte) []byte {
 	}
 }
 
-// Plain returns a value for use in a sentence: a string without quotes, and any other value as in Notation.
+// Plain returns a value for use in a sentence: a string without quotes, null as "null", and any other value as in
+// Notation. A long value is shortened.
 func (v *Value) Plain() string {
 	if v.IsText() {
 		return Clip(v.Text)
@@ -176,7 +178,7 @@ func (v *Value) Plain() string {
 	return v.Notation()
 }
 
-// Clip shortens a quotation from a query for an error text.
+// Clip shortens a quotation from a query to at most quotedMax bytes and an ellipsis, for an error text.
 func Clip(s string) string {
 	if len(s) <= quotedMax {
 		return s
