@@ -143,13 +143,13 @@ func (a *Accounts) Create(ctx context.Context, n NewKey) (key string, created Ke
 	}
 	switch {
 	case n.Label == "" || len(n.Label) > 200 || len(n.Account) > 200:
-		return "", created, InvalidError("the label is missing, or the label or the account name is longer than 200 bytes")
+		return "", created, InvalidError("the label is missing, or it or the account name is longer than 200 bytes")
 	case n.Limit != nil && (*n.Limit < -1 || *n.Limit > Unlimited):
 		return "", created, InvalidError("the limit must be from 0 to 2^53-1, or -1 for no limit")
 	case !n.Expires.IsZero() && !n.Expires.After(a.Now()):
 		return "", created, InvalidError("the expiry time of the key is in the past")
 	case slices.ContainsFunc(n.Services, func(s string) bool { return !slices.Contains(Services, s) }):
-		return "", created, InvalidError("unknown service: the services of a key are " + strings.Join(Services, " and "))
+		return "", created, InvalidError("a service of the key is not one of " + strings.Join(Services, ", "))
 	}
 	limit := a.options.Limit
 	if n.Limit != nil {

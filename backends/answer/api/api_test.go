@@ -242,7 +242,7 @@ func TestIdempotencyKey(t *testing.T) {
 		if used := gjson.Get(r.do("GET", "/v1/quota", "").Body.String(), "result.used").Int(); used != 1 {
 			t.Errorf("%d are charged", used)
 		}
-		// Who would rather look for it later is told what is known already.
+		// With respond-async, a repeated request gets the outcome if it is known already.
 		if w := r.do("POST", "/v1/answer", asks("What was revenue?"), "Idempotency-Key", "k1", "Prefer", "respond-async"); w.Code != 200 || !gjson.Get(w.Body.String(), "success").Bool() {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
@@ -353,7 +353,7 @@ func TestAsync(t *testing.T) {
 	if !got.Get("success").Bool() || got.Get("result.answer").Str == "" || got.Get("result.query").Str != "What was revenue?" {
 		t.Error(got)
 	}
-	// One that came to nothing is told, too.
+	// The outcome of a question without an answer can be read too.
 	failed := r.do("POST", "/v1/answer", asks("reason Timeout"), "Prefer", "respond-async").Header().Get("Location")
 	for got = (gjson.Result{}); got.Get("result.status").Str != "failed"; time.Sleep(time.Millisecond) {
 		w := r.do("GET", failed, "")

@@ -208,8 +208,8 @@ func (a *API) ask(w http.ResponseWriter, r *http.Request, caller *accounts.Calle
 	}
 }
 
-// enter takes a place in a semaphore if one is free. It returns false, after it has answered 503, if none is. The caller
-// frees the place by receiving from the channel.
+// enter takes a place in a semaphore if one is free. If none is, it answers 503 and returns false. The caller frees the
+// place by receiving from the channel.
 func (a *API) enter(w http.ResponseWriter, places chan<- struct{}) bool {
 	select {
 	case places <- struct{}{}:
@@ -259,8 +259,8 @@ func prefersAsync(h http.Header) bool {
 	return false
 }
 
-// respondUnaccepted answers a request for which Accounts.Accept has returned the id of an earlier answer or an error. It
-// waits for the earlier answer, or it writes the refusal.
+// respondUnaccepted answers a request for which Accounts.Accept has returned the id of an earlier answer or an error.
+// It waits for the earlier answer, or it writes the refusal.
 func (a *API) respondUnaccepted(
 	w http.ResponseWriter, r *http.Request, caller *accounts.Caller, earlier string, err error,
 ) {

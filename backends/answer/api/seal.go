@@ -13,7 +13,7 @@ import (
 // sealedMark is the prefix of sealed texts.
 const sealedMark = "sealed:"
 
-// associated returns the associated data with which the texts of an answer are sealed. It prevents that a sealed text is
+// associated returns the associated data with which the texts of an answer are sealed, so that a sealed text cannot be
 // opened as the text of another answer.
 func associated(id string) []byte { return []byte("answer_answers/" + id) }
 

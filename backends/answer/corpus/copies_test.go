@@ -14,13 +14,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// shelf is a folder of files, which is taken in again and again.
+// shelf is a folder of files that is ingested several times.
 type shelf struct {
 	*testing.T
 	kernel answertest.Kernel
 	corpus *corpus.Corpus
 	dir    string
-	says   map[string]string // what each address says
+	texts  map[string]string // the text that each URL should have
 }
 
 func newShelf(t *testing.T, k answertest.Kernel) *shelf {
@@ -28,14 +28,14 @@ func newShelf(t *testing.T, k answertest.Kernel) *shelf {
 	return &shelf{t, k, corpus.New(k.Server), t.TempDir(), make(map[string]string)}
 }
 
-// ingest writes files of these texts, and takes the folder in.
+// ingest writes files with the given texts, and ingests the folder.
 func (s *shelf) ingest(files map[string]string) *corpus.Report {
 	s.Helper()
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600); err != nil {
 			s.Fatal(err)
 		}
-		s.says["corpus:"+name] = text
+		s.texts["corpus:"+name] = text
 	}
 	r, err := s.corpus.Ingest(s.Context(), s.dir, corpus.IngestOptions{Source: corpus.Source{Title: "Results", Issuer: corpus.Company{Name: "Wexlermere Inc."}}})
 	if err != nil || r.Refused != 0 {
@@ -45,25 +45,25 @@ func (s *shelf) ingest(files map[string]string) *corpus.Report {
 	return r
 }
 
-// check looks whether each address says what its file does, and no passage another thing.
+// check checks that each URL has the text of its file, and that no other texts are stored.
 func (s *shelf) check() {
 	s.Helper()
-	texts := make(map[string]bool)
-	for url, text := range s.says {
-		texts[text] = true
+	distinct := make(map[string]bool)
+	for url, text := range s.texts {
+		distinct[text] = true
 		d, err := s.corpus.Document(s.Context(), url)
 		if err != nil {
-			s.Errorf("%s, which says %q: %v", url, text, err)
+			s.Errorf("%s, with the text %q: %v", url, text, err)
 			continue
 		}
 		passages, err := s.corpus.Text(s.Context(), d.ID, 0, 2)
 		if err != nil || len(passages) != 1 || passages[0].Text != text {
-			s.Errorf("%s says %+v, not %q: %v", url, passages, text, err)
+			s.Errorf("%s: got passages %+v, want %q: %v", url, passages, text, err)
 		}
 	}
 	for _, table := range []string{"documents", "chunks", "vectors", "search"} {
-		if n := count(s.T, s.kernel, "SELECT count(*) FROM answer_"+table); n != len(texts) {
-			s.Errorf("%s has %d rows, of %d texts", table, n, len(texts))
+		if n := count(s.T, s.kernel, "SELECT count(*) FROM answer_"+table); n != len(distinct) {
+			s.Errorf("%s: got %d rows, want %d", table, n, len(distinct))
 		}
 	}
 	if s.Failed() {
@@ -71,11 +71,11 @@ func (s *shelf) check() {
 	}
 }
 
-// TestFilesSwapURLs checks that one ingest stores what the files say, whichever of them said it before.
+// TestFilesSwapURLs checks that one ingest stores the texts of files that exchange their texts.
 func TestFilesSwapURLs(t *testing.T) {
 	t.Parallel()
 	const sales, costs, debts, taxes = "Sales rose.", "Costs fell.", "Debts stayed.", "Taxes came."
-	for name, one := range map[string][2]map[string]string{
+	for name, files := range map[string][2]map[string]string{
 		"swap":           {{"a.md": sales, "b.md": costs}, {"a.md": costs, "b.md": sales}},
 		"cycle":          {{"a.md": sales, "b.md": costs, "c.md": debts}, {"a.md": debts, "b.md": sales, "c.md": costs}},
 		"cycle back":     {{"a.md": sales, "b.md": costs, "c.md": debts}, {"a.md": costs, "b.md": debts, "c.md": sales}},
@@ -91,10 +91,10 @@ func TestFilesSwapURLs(t *testing.T) {
 			t.Parallel()
 			answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
 				s := newShelf(t, k)
-				s.ingest(one[0])
-				s.ingest(one[1])
-				if r := s.ingest(nil); r.Added+r.Replaced != 0 || r.Skipped != len(s.says) {
-					t.Errorf("%+v", r)
+				s.ingest(files[0])
+				s.ingest(files[1])
+				if r := s.ingest(nil); r.Added+r.Replaced != 0 || r.Skipped != len(s.texts) {
+					t.Errorf("a repeated ingest: got %+v, want %d skipped documents", r, len(s.texts))
 				}
 			})
 		})
@@ -116,12 +116,12 @@ func TestFilesChangeAtRandom(t *testing.T) {
 			}
 			s.ingest(files)
 		}
-		urls := slices.Sorted(maps.Keys(s.says))
+		urls := slices.Sorted(maps.Keys(s.texts))
 		for _, url := range urls {
 			if err := s.corpus.Remove(t.Context(), url); err != nil {
 				t.Fatal(err)
 			}
-			delete(s.says, url)
+			delete(s.texts, url)
 			s.check()
 		}
 	})

@@ -162,7 +162,7 @@ func (w *writer) putAtURL(p *prepared) (Outcome, error) {
 			return outcome, err
 		}
 	}
-	if duplicate != 0 {
+	if duplicate != 0 { // the document is stored under another URL already
 		if outcome == Added {
 			outcome = Skipped
 		}
@@ -176,15 +176,15 @@ func (w *writer) putAtURL(p *prepared) (Outcome, error) {
 			return outcome, err
 		}
 	}
-	published := int64(0)
+	publishedMicros := int64(0)
 	if !s.Published.IsZero() {
-		published = s.Published.UnixMicro()
+		publishedMicros = s.Published.UnixMicro()
 	}
 	var id int64
 	err = c.Row("INSERT INTO answer_documents (kind, form, issuer_id, fiscal, quarter, period_start, period_end, published_at, title, url, lang, sha256, pages, chunks, ingested_at) "+
 		"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
 		string(s.Kind), s.Form, sql.NullInt64{Int64: issuer, Valid: issuer != 0}, p.period.Year, p.period.Quarter,
-		string(p.period.Start()), string(p.period.End), published,
+		string(p.period.Start()), string(p.period.End), publishedMicros,
 		s.Title, s.URL, s.Lang, p.digest, len(s.Pages), len(p.chunks), w.now).Scan(&id)
 	if err != nil {
 		return outcome, err

@@ -39,7 +39,7 @@ func TestPut(t *testing.T) {
 			t.Helper()
 			got, err := c.Put(t.Context(), s)
 			if err != nil || got != want {
-				t.Fatalf("%s is %s, not %s: %v", s.URL, got, want, err)
+				t.Fatalf("%s: got outcome %s, want %s: %v", s.URL, got, want, err)
 			}
 		}
 		long := strings.Repeat("Net sales rose as volumes grew. ", 3000)
@@ -56,7 +56,7 @@ func TestPut(t *testing.T) {
 		}
 		put(report("https://a.example/1", "Costs\n\nThey fell."), corpus.Replaced)
 		if d, err := c.Document(t.Context(), "https://a.example/2"); err != nil || d.URL != "https://a.example/2" || count(t, k, "SELECT count(*) FROM answer_chunks") != chunks+1 {
-			t.Errorf("what the other address says is %+v, %v", d, err)
+			t.Errorf("the document at the other URL: got %+v, %v", d, err)
 		}
 		put(report("https://a.example/2", "Costs\n\nThey fell."), corpus.Replaced)
 		for _, table := range []string{"answer_documents", "answer_chunks", "answer_vectors", "answer_search", "answer_issuers"} {
@@ -80,19 +80,19 @@ func TestPut(t *testing.T) {
 			{}, report("", "x"), report("ftp://a.example/", "x"), report("https://u:p@a.example/", "x"), report("corpus:a b", "x"), report("https://a.example/3", " "),
 		} {
 			if _, err := c.Put(t.Context(), bad); !errors.As(err, new(*corpus.RefusedError)) {
-				t.Errorf("%q is taken: %v", bad.URL, err)
+				t.Errorf("%q: got error %v, want a RefusedError", bad.URL, err)
 			}
 		}
 	})
 }
 
-// TestBackToDuplicate checks that what a URL no longer says is gone, even if another URL has what it says
-// now.
+// TestBackToDuplicate checks that the earlier document of a URL is deleted, even if another URL already has the new
+// document.
 func TestBackToDuplicate(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
 		c := corpus.New(k.Server)
-		left := func() {
+		checkDocuments := func() {
 			t.Helper()
 			if n := count(t, k, "SELECT count(*) FROM answer_documents"); n != 1 {
 				t.Errorf("%d documents", n)
@@ -114,9 +114,9 @@ func TestBackToDuplicate(t *testing.T) {
 				t.Errorf("%s %q: %s: %v", s.url, s.text, got, err)
 			}
 		}
-		left()
+		checkDocuments()
 		for _, url := range []string{"https://a.example/1", "https://a.example/2"} {
-			left()
+			checkDocuments()
 			if err := c.Remove(t.Context(), url); err != nil {
 				t.Fatal(err)
 			}
@@ -137,7 +137,7 @@ func TestBackToDuplicate(t *testing.T) {
 		if r, err := c.Ingest(t.Context(), dir, options); err != nil || r.Replaced != 1 || r.Skipped != 1 {
 			t.Fatalf("%+v: %v", r, err)
 		}
-		left()
+		checkDocuments()
 	})
 }
 

@@ -69,12 +69,12 @@ func TestDecimals(t *testing.T) {
 // TestDoubtfulPrices checks that a price that may be a thousand times as large is refused with its row.
 func TestDoubtfulPrices(t *testing.T) {
 	t.Parallel()
-	all, wrong := readAll(t, "WXM.csv", "date;close;volume\n2020-01-02;12;1.100\n")
-	if len(all) > 0 || len(wrong) != 1 || !strings.Contains(wrong[0].Error(), "row 2: ") || !strings.Contains(wrong[0].Error(), "1.100") {
-		t.Errorf("%+v %v", all, wrong)
+	all, problems := readAll(t, "WXM.csv", "date;close;volume\n2020-01-02;12;1.100\n")
+	if len(all) > 0 || len(problems) != 1 || !strings.Contains(problems[0].Error(), "row 2: ") || !strings.Contains(problems[0].Error(), "1.100") {
+		t.Errorf("%+v %v", all, problems)
 	}
-	all, wrong = readAll(t, "WXM.csv", "date;close;volume\n2020-01-02;1'100.50;1'100\n2020-01-03;1'100;7\n")
-	if len(wrong) > 0 || len(all) != 1 || all[0].Prices[0].Close != 1100.5 || all[0].Prices[0].Volume != 1100 || all[0].Prices[1].Close != 1100 {
-		t.Errorf("%+v %v", all, wrong)
+	all, problems = readAll(t, "WXM.csv", "date;close;volume\n2020-01-02;1'100.50;1'100\n2020-01-03;1'100;7\n")
+	if len(problems) > 0 || len(all) != 1 || all[0].Prices[0].Close != 1100.5 || all[0].Prices[0].Volume != 1100 || all[0].Prices[1].Close != 1100 {
+		t.Errorf("%+v %v", all, problems)
 	}
 }

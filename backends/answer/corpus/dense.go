@@ -114,7 +114,9 @@ func (c *Corpus) unembedded(ctx context.Context, model string, last int64, limit
 
 // vectorsOf returns the vectors of the texts of list and the fingerprint (see FingerprintText) of the model that made
 // them. A single text that is refused is halved until it is accepted or no longer than minEmbedded.
-func vectorsOf(ctx context.Context, e Embedder, list []unembedded) (vectors [][]float32, fingerprint []byte, err error) {
+func vectorsOf(
+	ctx context.Context, e Embedder, list []unembedded,
+) (vectors [][]float32, fingerprint []byte, err error) {
 	texts := make([]string, len(list))
 	for i, chunk := range list {
 		texts[i] = chunk.text
@@ -174,7 +176,9 @@ func pack(v []float32) []byte {
 // Similarities returns the similarities, from -1 to 1, between the vector to and the vectors of chunks, by chunk id. to
 // and fingerprint are results of QueryVector. Chunks without a vector are missing from the map. If the vectors of
 // another model have been stored since QueryVector returned, the map is empty.
-func Similarities(c kernel.Conn, model string, fingerprint []byte, to []float32, chunks []int64) (map[int64]float64, error) {
+func Similarities(
+	c kernel.Conn, model string, fingerprint []byte, to []float32, chunks []int64,
+) (map[int64]float64, error) {
 	similarities := make(map[int64]float64)
 	target := pack(to)
 	condition, ids := Among(c, "chunk_id", chunks)

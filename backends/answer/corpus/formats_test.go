@@ -12,26 +12,26 @@ import (
 )
 
 // readAll reads a text as a file of a name.
-func readAll(t testing.TB, name, text string) (all []Source, wrong []error) {
+func readAll(t testing.TB, name, text string) (all []Source, problems []error) {
 	t.Helper()
 	base := Source{URL: nameURL(name), Title: strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))}
 	err := formatOf(name).read(t.Context(), strings.NewReader(text), base, func(s Source, err error) error {
 		if err != nil {
-			wrong = append(wrong, err)
+			problems = append(problems, err)
 		} else {
 			all = append(all, s)
 		}
 		return nil
 	})
 	if err != nil {
-		wrong = append(wrong, err)
+		problems = append(problems, err)
 	}
-	return all, wrong
+	return all, problems
 }
 
 func TestHTML(t *testing.T) {
 	t.Parallel()
-	all, wrong := readAll(t, "a/report.html", `<!doctype html><html lang="en"><head><title>Wexlermere
+	all, problems := readAll(t, "a/report.html", `<!doctype html><html lang="en"><head><title>Wexlermere
  10-K</title><link rel=canonical href="https://a.example/10k"><meta name=date content=2019-11-05><style>p{}</style></head>
 <body><ix:header>hidden</ix:header><div style="display: none">hidden</div><script>hidden</script><nav>hidden</nav>
 <h2>Item 7. Discussion</h2><p>Sales <b>rose</b>
@@ -41,8 +41,8 @@ func TestHTML(t *testing.T) {
 <tr><td>Net sales</td><td></td><td>$</td><td>1,496.5</td><td></td><td>$</td><td>(12</td><td>)</td></tr>
 <tr><td>Share</td><td></td><td></td><td>4.5</td><td>%</td><td></td><td>3</td><td>%</td></tr></table>
 <table><tr><td><table><tr><td>inner</td></tr></table></td></tr></table><table><tr><td>•</td></tr><tr><td>A point</td></tr></table></body></html>`)
-	if len(all) != 1 || len(wrong) > 0 {
-		t.Fatal(all, wrong)
+	if len(all) != 1 || len(problems) > 0 {
+		t.Fatal(all, problems)
 	}
 	s := all[0]
 	if s.Title != "Wexlermere 10-K" || s.URL != "https://a.example/10k" || s.Lang != "en" || kernel.DayOf(s.Published) != "2019-11-05" || len(s.Pages) != 2 {
@@ -59,7 +59,7 @@ func TestHTML(t *testing.T) {
 
 func TestText(t *testing.T) {
 	t.Parallel()
-	all, wrong := readAll(t, "a.txt", "Results\r\n\r\nSales rose  a bit.\r\n\r\n"+
+	all, problems := readAll(t, "a.txt", "Results\r\n\r\nSales rose  a bit.\r\n\r\n"+
 		"                              Years ended June 30,\r\n"+
 		"                                2019        2018\r\n"+
 		"                              -------     -------\r\n"+
@@ -68,8 +68,8 @@ func TestText(t *testing.T) {
 		"  Materials                     (500)        (400)\r\n"+
 		"  Labor                            -          100\r\n"+
 		"\fSecond page | here")
-	if len(all) != 1 || len(wrong) > 0 || len(all[0].Pages) != 2 || all[0].Pages[1].Number != 2 {
-		t.Fatalf("%+v %v", all, wrong)
+	if len(all) != 1 || len(problems) > 0 || len(all[0].Pages) != 2 || all[0].Pages[1].Number != 2 {
+		t.Fatalf("%+v %v", all, problems)
 	}
 	want := "Results\n\nSales rose  a bit.\n\n\n|  | Years ended June 30, | Years ended June 30, |\n|---|---|---|\n|  | 2019 | 2018 |\n| Net sales | $1,234 | $987 |\n| Costs: |  |  |\n| Materials | (500) | (400) |\n| Labor | - | 100 |"
 	if got := all[0].Pages[0].Text; got != want {
@@ -79,21 +79,21 @@ func TestText(t *testing.T) {
 
 func TestCSV(t *testing.T) {
 	t.Parallel()
-	all, wrong := readAll(t, "prices.csv", "Date,Open,High,Low,Close,Volume,Symbol\n2020-01-02,1,2,0.5,1.5,\"1,000\",wxm\n2020-01-03,1,2,0.5,1.6,900,WXM\n2020-01-02,7,8,6,7.5,10,BPT\n")
-	if len(wrong) > 0 || len(all) != 2 || all[0].Issuer.Ticker != "WXM" || len(all[0].Prices) != 2 || all[0].Prices[0].Volume != 1000 || all[1].Prices[0].AdjClose != 7.5 || all[0].URL == all[1].URL {
-		t.Errorf("%+v %v", all, wrong)
+	all, problems := readAll(t, "prices.csv", "Date,Open,High,Low,Close,Volume,Symbol\n2020-01-02,1,2,0.5,1.5,\"1,000\",wxm\n2020-01-03,1,2,0.5,1.6,900,WXM\n2020-01-02,7,8,6,7.5,10,BPT\n")
+	if len(problems) > 0 || len(all) != 2 || all[0].Issuer.Ticker != "WXM" || len(all[0].Prices) != 2 || all[0].Prices[0].Volume != 1000 || all[1].Prices[0].AdjClose != 7.5 || all[0].URL == all[1].URL {
+		t.Errorf("%+v %v", all, problems)
 	}
 	// Prices are looked up and cited from a table a quarter, by day.
 	want := "## Share prices, Q1 2020\n\n| Day | Closing price | Opening price | Highest price | Lowest price | Volume |\n|---|---|---|---|---|---|\n| January 2, 2020 | 1.50 | 1.00 | 2.00 | 0.50 | 1000 |\n| January 3, 2020 | 1.60 |"
 	if pages := all[0].Pages; len(pages) != 1 || !strings.HasPrefix(pages[0].Text, want) {
 		t.Errorf("%+v", pages)
 	}
-	all, wrong = readAll(t, "units.csv", "\ufeffRegion,2019,2018\nNorth,1,2\n\"South, a\",3\n")
-	if len(wrong) > 0 || len(all) != 1 || all[0].Kind != kernel.Tabular || !strings.Contains(all[0].Pages[0].Text, "| Region | 2019 | 2018 |\n|---|---|---|\n| North | 1 | 2 |\n| South, a | 3 |  |") {
-		t.Errorf("%+v %v", all, wrong)
+	all, problems = readAll(t, "units.csv", "\ufeffRegion,2019,2018\nNorth,1,2\n\"South, a\",3\n")
+	if len(problems) > 0 || len(all) != 1 || all[0].Kind != kernel.Tabular || !strings.Contains(all[0].Pages[0].Text, "| Region | 2019 | 2018 |\n|---|---|---|\n| North | 1 | 2 |\n| South, a | 3 |  |") {
+		t.Errorf("%+v %v", all, problems)
 	}
 	for _, bad := range []string{"", "a,b\n", "date,close\nyesterday,1\n", "date,close\n2020-01-02,NaN\n", "date,close\n2020-01-02,x\n"} {
-		if all, wrong := readAll(t, "a.csv", bad); len(all) > 0 || len(wrong) == 0 {
+		if all, problems := readAll(t, "a.csv", bad); len(all) > 0 || len(problems) == 0 {
 			t.Errorf("%q is read", bad)
 		}
 	}
@@ -102,9 +102,9 @@ func TestCSV(t *testing.T) {
 // TestCommas checks prices with decimal commas, for which semicolons separate the columns.
 func TestCommas(t *testing.T) {
 	t.Parallel()
-	all, wrong := readAll(t, "WXM.csv", "Date;Open;Close;Volume\n31.01.2020;12,50;1.235,75;1.100\n03.02.2020;12;12,75;2.000.000\n")
-	if len(wrong) > 0 || len(all) != 1 {
-		t.Fatalf("%+v %v", all, wrong)
+	all, problems := readAll(t, "WXM.csv", "Date;Open;Close;Volume\n31.01.2020;12,50;1.235,75;1.100\n03.02.2020;12;12,75;2.000.000\n")
+	if len(problems) > 0 || len(all) != 1 {
+		t.Fatalf("%+v %v", all, problems)
 	}
 	for i, want := range []Price{{"2020-01-31", 12.5, 0, 0, 1235.75, 1235.75, 1100}, {"2020-02-03", 12, 0, 0, 12.75, 12.75, 2e6}} {
 		if got := all[0].Prices[i]; got != want {
@@ -112,7 +112,7 @@ func TestCommas(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"date;close\n2020-01-02;12,50\n2020-01-03;12.50\n", "date;close\n2020-01-02;1,2345.5\n", "date,close\n2020-01-02,0x10\n", "date,close\n2020-01-02,Infinity\n"} {
-		if all, wrong := readAll(t, "a.csv", bad); len(all) > 0 || len(wrong) == 0 {
+		if all, problems := readAll(t, "a.csv", bad); len(all) > 0 || len(problems) == 0 {
 			t.Errorf("%q is read: %+v", bad, all)
 		}
 	}
@@ -130,13 +130,13 @@ func TestPriceDays(t *testing.T) {
 		"India":       "Date,Close,Volume\n2020-01-31,191.31,\"1,23,45,678\"\n2020-01-03,190.50,$-\n",
 		"bare":        "date,close\n20200131,191.31\n20200103,190.50\n",
 	} {
-		all, wrong := readAll(t, "WXM.csv", text)
-		if len(wrong) > 0 || len(all) != 1 || len(all[0].Prices) != 2 || all[0].Prices[0].Day != "2020-01-31" || all[0].Prices[0].Close != 191.31 || all[0].Prices[1].Day != "2020-01-03" {
-			t.Errorf("%s: %+v %v", name, all, wrong)
+		all, problems := readAll(t, "WXM.csv", text)
+		if len(problems) > 0 || len(all) != 1 || len(all[0].Prices) != 2 || all[0].Prices[0].Day != "2020-01-31" || all[0].Prices[0].Close != 191.31 || all[0].Prices[1].Day != "2020-01-03" {
+			t.Errorf("%s: %+v %v", name, all, problems)
 		}
 	}
 	for _, bad := range []string{"date,close\n01/02/2020,1\n", "date,close\n2020-01-02,1\n01/03/2020,1\n", "date,close\n,1\n", "date,close\n2020-01-02,\n"} {
-		if all, wrong := readAll(t, "a.csv", bad); len(all) > 0 || len(wrong) == 0 {
+		if all, problems := readAll(t, "a.csv", bad); len(all) > 0 || len(problems) == 0 {
 			t.Errorf("%q is read: %+v", bad, all)
 		}
 	}
@@ -156,9 +156,9 @@ const facts = `{"cik":1750,"entityName":"WEXLERMERE CORP","facts":{"dei":{},"us-
 
 func TestCompanyFacts(t *testing.T) {
 	t.Parallel()
-	all, wrong := readAll(t, "CIK0000001750.json", facts)
-	if len(wrong) > 0 || len(all) != 1 {
-		t.Fatal(wrong)
+	all, problems := readAll(t, "CIK0000001750.json", facts)
+	if len(problems) > 0 || len(all) != 1 {
+		t.Fatal(problems)
 	}
 	s := all[0]
 	if s.Issuer.CIK != "1750" || s.URL != "https://data.sec.gov/api/xbrl/companyfacts/CIK0000001750.json" || len(s.Facts) != 5 || len(s.Pages) != 2 {
@@ -185,7 +185,7 @@ func TestCompanyFacts(t *testing.T) {
 		t.Errorf("%v", values)
 	}
 	for _, bad := range []string{"", "[]", `{"facts":{}}`, `{"cik":1,"entityName":"X","facts":{}}`} {
-		if all, wrong := readAll(t, "a.json", bad); len(all) > 0 || len(wrong) == 0 {
+		if all, problems := readAll(t, "a.json", bad); len(all) > 0 || len(problems) == 0 {
 			t.Errorf("%q is read", bad)
 		}
 	}
@@ -202,22 +202,22 @@ func TestPDF(t *testing.T) {
 	}
 	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 	program("cat")
-	all, wrong := readAll(t, "a.pdf", "First page\n\fSecond page")
-	if len(wrong) > 0 || len(all) != 1 || len(all[0].Pages) != 2 || all[0].Pages[1].Text != "Second page" {
-		t.Errorf("%+v %v", all, wrong)
+	all, problems := readAll(t, "a.pdf", "First page\n\fSecond page")
+	if len(problems) > 0 || len(all) != 1 || len(all[0].Pages) != 2 || all[0].Pages[1].Text != "Second page" {
+		t.Errorf("%+v %v", all, problems)
 	}
 	for script, why := range map[string]string{
 		"cat >/dev/null; echo Syntax error >&2; exit 1": "Syntax error",
 		"cat >/dev/null; echo":                          "no text layer",
 	} {
 		program(script)
-		if all, wrong := readAll(t, "a.pdf", "x"); len(all) > 0 || len(wrong) != 1 || !strings.Contains(wrong[0].Error(), why) {
-			t.Errorf("%s: %+v %v", why, all, wrong)
+		if all, problems := readAll(t, "a.pdf", "x"); len(all) > 0 || len(problems) != 1 || !strings.Contains(problems[0].Error(), why) {
+			t.Errorf("%s: %+v %v", why, all, problems)
 		}
 	}
 	t.Setenv("PATH", t.TempDir())
-	if _, wrong := readAll(t, "a.pdf", "x"); len(wrong) != 1 || !strings.Contains(wrong[0].Error(), "not installed") {
-		t.Error(wrong)
+	if _, problems := readAll(t, "a.pdf", "x"); len(problems) != 1 || !strings.Contains(problems[0].Error(), "not installed") {
+		t.Error(problems)
 	}
 	b := bounded{limit: 3, failBeyond: true}
 	if n, err := b.Write([]byte("abcd")); n != 0 || err == nil || !b.exceeded || b.String() != "abc" {

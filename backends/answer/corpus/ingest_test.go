@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/answertest"
 )
 
-// TestIngestFault checks that a document that makes a reader panic is refused as others are.
+// TestIngestFault checks that a document that makes a reader panic is refused like other faulty documents.
 func TestIngestFault(t *testing.T) {
 	t.Parallel()
 	in := &ingest{} // without a corpus, and with a file of a kind that there is not
@@ -45,8 +45,8 @@ func TestLaterMeta(t *testing.T) {
 			if err != nil || report.Refused > 0 || report.Added+report.Replaced != 1 || (meta != "") != (report.Replaced == 1) {
 				t.Fatalf("%+v (%v)", report, err)
 			}
-			counted(t, k, "SELECT count(*) FROM answer_documents", 1)
-			counted(t, k, "SELECT count(*) FROM answer_copies", 0)
+			checkCount(t, k, "SELECT count(*) FROM answer_documents", 1)
+			checkCount(t, k, "SELECT count(*) FROM answer_copies", 0)
 			d, err := c.Document(t.Context(), url)
 			if err != nil || d.Title != title {
 				t.Errorf("%s: %+v (%v)", url, d, err)

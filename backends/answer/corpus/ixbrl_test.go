@@ -30,9 +30,9 @@ const inline = `<html><body><ix:header><ix:hidden>
 // scale and sign, for the whole issuer only.
 func TestInlineXBRL(t *testing.T) {
 	t.Parallel()
-	all, wrong := readAll(t, "a.html", inline)
-	if len(all) != 1 || len(wrong) > 0 {
-		t.Fatalf("%+v %v", all, wrong)
+	all, problems := readAll(t, "a.html", inline)
+	if len(all) != 1 || len(problems) > 0 {
+		t.Fatalf("%+v %v", all, problems)
 	}
 	s := all[0]
 	if s.Issuer.Name != "Wexlermere Inc." || s.Issuer.Ticker != "WXM" || s.Issuer.CIK != "0000001234" || s.Fiscal != "FY2024" || s.PeriodEnd != "2024-09-28" {

@@ -48,7 +48,7 @@ func saved(t testing.TB, sheets ...sheetOf) string {
 // its title, with the units, in its corner.
 func TestWorkbookOfReport(t *testing.T) {
 	t.Parallel()
-	all, wrong := readAll(t, "financials.xlsx", saved(t,
+	all, problems := readAll(t, "financials.xlsx", saved(t,
 		sheetOf{"Document and Entity Information", [][]any{
 			{"Cover - USD ($) $ in Billions", "12 Months Ended"},
 			{"", "Sep. 28, 2019", "Oct. 25, 2019"},
@@ -80,8 +80,8 @@ func TestWorkbookOfReport(t *testing.T) {
 			{"Total assets", 3385, 3657},
 		}},
 	))
-	if len(all) != 1 || len(wrong) > 0 || len(all[0].Pages) != 3 {
-		t.Fatalf("%+v %v", all, wrong)
+	if len(all) != 1 || len(problems) > 0 || len(all[0].Pages) != 3 {
+		t.Fatalf("%+v %v", all, problems)
 	}
 	s := all[0]
 	if s.Issuer.Name != "Wexlermere Holdings, Inc." || s.Issuer.Ticker != "WXM" || s.Issuer.CIK != "0001999999" || s.Form != "10-K" || s.Fiscal != "FY2019" || s.PeriodEnd != "2019-09-28" {
@@ -109,9 +109,9 @@ func TestWorkbookOfReport(t *testing.T) {
 func TestWorkbookOfTables(t *testing.T) {
 	t.Parallel()
 	rows := [][]any{{"Units sold"}, {"in thousands"}, {}, {"Region", 2019, 2018}, {"North", 10, 20}, {"Coast"}, {"West", 1, 2}, {}, {"All", 11, 22}, {}, {"Staff"}, {"", "March", "April"}, {"Drivers", 7, 8}}
-	all, wrong := readAll(t, "units.xlsx", saved(t, sheetOf{"# Units", rows}, sheetOf{"Note", [][]any{{"Only a line"}, {"a", "b"}}}))
-	if len(all) != 1 || len(wrong) > 0 || len(all[0].Pages) != 2 || all[0].Kind != kernel.Tabular {
-		t.Fatalf("%+v %v", all, wrong)
+	all, problems := readAll(t, "units.xlsx", saved(t, sheetOf{"# Units", rows}, sheetOf{"Note", [][]any{{"Only a line"}, {"a", "b"}}}))
+	if len(all) != 1 || len(problems) > 0 || len(all[0].Pages) != 2 || all[0].Kind != kernel.Tabular {
+		t.Fatalf("%+v %v", all, problems)
 	}
 	want := "## Units\n\nUnits sold\n\nin thousands\n\n" +
 		"| Region | 2019 | 2018 |\n|---|---|---|\n| North | 10 | 20 |\n| Coast |  |  |\n| West | 1 | 2 |\n| All | 11 | 22 |\n\n" +
@@ -127,9 +127,9 @@ func TestWorkbookOfTables(t *testing.T) {
 	for i := range 2*rowsPerPage + 1 {
 		long = append(long, []any{fmt.Sprintf("Day %d", i+1), i + 1})
 	}
-	all, wrong = readAll(t, "long.xlsx", saved(t, sheetOf{"Days", long}))
-	if len(all) != 1 || len(wrong) > 0 || len(all[0].Pages) != 3 {
-		t.Fatalf("%d %v", len(all), wrong)
+	all, problems = readAll(t, "long.xlsx", saved(t, sheetOf{"Days", long}))
+	if len(all) != 1 || len(problems) > 0 || len(all[0].Pages) != 3 {
+		t.Fatalf("%d %v", len(all), problems)
 	}
 	if want, got := "## Days\n\n| Day | Units |\n|---|---|\n|  | pieces |\n| Day 401 | 401 |", all[0].Pages[2].Text; got != want {
 		t.Errorf("%s", got)
@@ -138,9 +138,9 @@ func TestWorkbookOfTables(t *testing.T) {
 
 func TestWorkbookOfPrices(t *testing.T) {
 	t.Parallel()
-	all, wrong := readAll(t, "WXM.xlsx", saved(t, sheetOf{"Prices", [][]any{{"Date", "Close", "Volume"}, {"2020-01-02", 12.5, 1100}, {}, {"2020-01-03", 12.75, 900}}}))
-	if len(all) != 1 || len(wrong) > 0 || len(all[0].Prices) != 2 || all[0].Prices[1].Close != 12.75 || all[0].Issuer.Ticker != "WXM" {
-		t.Errorf("%+v %v", all, wrong)
+	all, problems := readAll(t, "WXM.xlsx", saved(t, sheetOf{"Prices", [][]any{{"Date", "Close", "Volume"}, {"2020-01-02", 12.5, 1100}, {}, {"2020-01-03", 12.75, 900}}}))
+	if len(all) != 1 || len(problems) > 0 || len(all[0].Prices) != 2 || all[0].Prices[1].Close != 12.75 || all[0].Issuer.Ticker != "WXM" {
+		t.Errorf("%+v %v", all, problems)
 	}
 }
 
@@ -150,8 +150,8 @@ func TestWorkbookRefused(t *testing.T) {
 		"no workbook": {"a,b\n1,2\n", "the workbook cannot be read: it is not an Excel workbook"},
 		"no text":     {saved(t, sheetOf{"Empty", nil}), "there is no text in the workbook"},
 	} {
-		if all, wrong := readAll(t, "a.xlsx", test.text); len(all) > 0 || len(wrong) != 1 || wrong[0].Error() != test.want {
-			t.Errorf("%s: %v %v", name, all, wrong)
+		if all, problems := readAll(t, "a.xlsx", test.text); len(all) > 0 || len(problems) != 1 || problems[0].Error() != test.want {
+			t.Errorf("%s: %v %v", name, all, problems)
 		}
 	}
 }
