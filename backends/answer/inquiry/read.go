@@ -310,33 +310,33 @@ func (q *Calculation) understand(text, lead string) bool {
 	if q.exceeds(text) {
 		return true
 	}
-	rest, ok := q.readMeasures(text)
+	unread, ok := q.readMeasures(text) // unread is the part of text that is not understood yet
 	if !ok {
 		return false
 	}
-	// remove removes words from rest and reports whether rest had any.
+	// remove removes words from unread and reports whether there were any.
 	remove := func(words *regexp.Regexp) bool {
-		found := words.MatchString(rest)
-		rest = words.ReplaceAllString(rest, " ")
+		found := words.MatchString(unread)
+		unread = words.ReplaceAllString(unread, " ")
 		return found
 	}
 	isYesNo := yesNo.MatchString(text)
 	remove(yesNo)
 	var limit []string // the match of threshold, or nil
-	if m := threshold.FindStringSubmatch(rest); m != nil && isYesNo {
+	if m := threshold.FindStringSubmatch(unread); m != nil && isYesNo {
 		limit = m
 		remove(threshold)
 	}
 	always := remove(everyYear)
 	isSteady, isHistoric := remove(steady), remove(historic)
 	if isSteady && isYesNo {
-		q.limit = 2
-		if m := points.FindStringSubmatch(rest); m != nil {
+		q.limit = 2 // unless the question names another limit
+		if m := points.FindStringSubmatch(unread); m != nil {
 			q.limit, _ = strconv.ParseFloat(m[1], 64)
 		}
-		rest = fluctuating.ReplaceAllString(rest, " ")
+		unread = fluctuating.ReplaceAllString(unread, " ")
 	}
-	sign := signed.FindString(rest)
+	sign := signed.FindString(unread)
 	remove(signed)
 	compound, sums := remove(compoundGrowth), remove(sumWord)
 	grows, mean, moves := remove(growth), remove(averages), remove(moveWord)
@@ -349,7 +349,7 @@ func (q *Calculation) understand(text, lead string) bool {
 	}
 	q.asksDirection = up && down
 	always = always || isSteady && (up || down) || (up || down) && isYesNo && q.Years > 2
-	most, least := highestWord.MatchString(rest), lowestWord.MatchString(rest)
+	most, least := highestWord.MatchString(unread), lowestWord.MatchString(unread)
 	isGood := remove(healthy)
 	paid := remove(anyPaid)
 	first := &q.measures[0]
@@ -397,7 +397,7 @@ func (q *Calculation) understand(text, lead string) bool {
 	default:
 		q.Op = Value
 	}
-	return onlyFiller(rest)
+	return onlyFiller(unread)
 }
 
 // exceeds sets the fields for Exceeds if the question is whether one measure is more or less than another one.

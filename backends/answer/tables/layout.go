@@ -127,7 +127,7 @@ func isLayoutHeader(text string) bool {
 func split(line string) []cell {
 	var cells []cell
 	runes := []rune(line)
-	start, blanks := -1, 0
+	start, blanks := -1, 0 // the start of the current cell, or -1; the number of spaces right before the current character
 	flush := func(end int) {
 		if start >= 0 && len(cells) < maxColumns {
 			cells = append(cells, cell{string(runes[start:end]), start, end})
@@ -168,7 +168,7 @@ func joinSigns(cells []cell) []cell {
 			sign = c
 			continue
 		}
-		trailing := cell{}
+		trailing := cell{} // a currency sign at the end of the cell, which belongs to the next figure
 		if match := currencyAfter.FindStringIndex(c.text); match != nil {
 			trailing = cell{strings.TrimSpace(c.text[match[0]:]), c.end - 1, c.end}
 			c.text, c.end = c.text[:match[0]], c.end-len([]rune(c.text[match[0]:]))
