@@ -154,7 +154,7 @@ func TestPepperGone(t *testing.T) {
 			}
 			return w.Body.String()
 		}
-		const gone = "client_secret_pepper is not set, and there are clients"
+		const gone = "client_secret_pepper is not set, but the secrets of some clients"
 		with := serve(t, db, "client_secret_pepper: a pepper\n")
 		admin(with, http.MethodPost, "/admin/clients", `{"client_name":"C","grant_types":["client_credentials"],"scope":"x"}`)
 		if text := admin(with, http.MethodGet, "/admin/notices", ""); strings.Contains(text, gone) {

@@ -138,7 +138,7 @@ func TestDeny(t *testing.T) {
 	}
 	fields := ask.Fields()
 	fields.Del("scopes")
-	b.post("/consent", with(fields, "action", "allow")).is(t, http.StatusBadRequest, "Nothing was chosen")
+	b.post("/consent", with(fields, "action", "allow")).is(t, http.StatusBadRequest, "No permission was chosen")
 	fields.Set("scopes", "write")
 	b.post("/consent", with(fields, "action", "allow")).is(t, http.StatusBadRequest)
 	b.post("/consent", with(fields, "action", "")).is(t, http.StatusBadRequest)
