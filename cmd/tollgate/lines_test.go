@@ -45,7 +45,7 @@ http://localhost {
 	tollgate authserver {
 		config nothing.json
 	}
-}`, `Caddyfile:8: the keys of the authorization server nothing.json`},
+}`, `Caddyfile:8: the settings of the authorization server nothing.json`},
 		"the second of two": {`
 http://a.localhost, http://b.localhost {
 	budget {

@@ -15,14 +15,14 @@ import (
 
 func checkCommand(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "check [--config <file of keys>]", Args: cobra.NoArgs,
-		Short: "Tells all that is wrong with the keys, or what is in effect",
+		Use: "check [--config <settings file>]", Args: cobra.NoArgs,
+		Short: "Checks the settings and prints all errors, or the effective settings",
 		Long: `
-Reads the file of keys and the environment as the server does. All that is wrong
-is told at once, each with its key and its variable; then all that is wrong with
-the clients, resources and pages that they name. Else it shows every key with
-its value, secrets only as set or not, and what an operator should know. Without
-a file there is the environment alone.
+Reads the settings file and the environment variables as the server does, and
+prints all errors: first those of the settings, each with its key and variable,
+then those of the clients, resources and pages that the settings define. If there
+is no error, it prints every key with its value, and warnings. Of a secret it
+prints only whether it is set. Without a file it reads only the environment.
 `,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s := &cli.Session{Ctx: cmd.Context(), JSON: o.JSON, Out: cmd.OutOrStdout(), Notes: cmd.ErrOrStderr()}

@@ -14,10 +14,10 @@ func exportCommand(o *options) *cobra.Command {
 		Short: "Writes clients and users for another authorization server",
 		Long: `
 Writes all clients, and all users who sign in with a password, to a file that
-import --from tollgate reads: a line of JSON each. Accounts at providers and
-planned deletions are part of it. The file has the hashes of secrets and
-passwords, and the secrets of authenticator apps in clear: keep it as a secret,
-and remove it afterwards. A file that is there already is left as it is. A -
+import --from tollgate reads, one per line, as JSON. It includes the connected
+accounts at providers and the planned deletions. The file contains the hashes of
+secrets and passwords, and the unencrypted secrets of authenticator apps: keep it
+secret, and delete it after the import. An existing file is not overwritten. A -
 stands for standard output.
 `,
 		RunE: o.run(func(s *session, cmd *cobra.Command, args []string) (err error) {

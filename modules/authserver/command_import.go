@@ -23,25 +23,26 @@ func importCommand(o *options) *cobra.Command {
 	names := strings.Join(slices.Sorted(maps.Keys(moving.Readers())), ", ")
 	cmd := &cobra.Command{
 		Use: "import --from keycloak|hydra|csv|tollgate <file> [--dry-run] [--update [--replace-passwords]] [--report <file>]", Args: cobra.ExactArgs(1),
-		Short: "Takes over clients and users from Keycloak, Ory Hydra, a file of values or another Tollgate",
+		Short: "Imports clients and users from Keycloak, Ory Hydra, a CSV file or another Tollgate",
 		Long: `
-Takes over clients with their ids and secrets, and users with their ids, the
-hashes of their passwords, groups, roles, attributes and authenticator apps. What
-is there already stays as it is, so that it can be run again. A record that
-cannot be taken is told and holds no others. A - stands for standard input.
+Imports clients with their ids and secrets, and users with their ids, password
+hashes, groups, roles, attributes and authenticator apps. Existing clients and
+users are not changed, so that the command can be repeated. A record that cannot
+be imported is reported, and the import continues. A - stands for standard input.
 
-With --update what is there already becomes what the file says, but for passwords
-of users, secrets of clients and authenticator apps: these are taken over with
---replace-passwords, which ends the sessions and tokens of these users.
+With --update, existing clients and users are changed to what the file contains,
+except for passwords of users, secrets of clients and authenticator apps. With
+--replace-passwords these are imported too, which ends the sessions and tokens of
+the users.
 
-Passwords and secrets are hashed anew when they are used the first time.
+Passwords and secrets are hashed again when they are used for the first time.
 `,
 	}
-	from := cmd.Flags().String("from", "", "What the file is of: "+names)
-	dry := cmd.Flags().Bool("dry-run", false, "Stores nothing, and tells what would be taken")
-	update := cmd.Flags().Bool("update", false, "Changes what is there already to what the file says, but for passwords and secrets")
+	from := cmd.Flags().String("from", "", "The program that wrote the file: "+names)
+	dry := cmd.Flags().Bool("dry-run", false, "Stores nothing, and reports what would be imported")
+	update := cmd.Flags().Bool("update", false, "Also changes existing clients and users, except for passwords and secrets")
 	secrets := cmd.Flags().Bool("replace-passwords", false, "With --update: replaces passwords and secrets, and adds authenticator apps")
-	report := cmd.Flags().String("report", "", "File for a line of JSON about each record")
+	report := cmd.Flags().String("report", "", "File to which a line of JSON about each record is written")
 	_ = cmd.MarkFlagRequired("from")
 	cmd.RunE = o.run(func(s *session, cmd *cobra.Command, args []string) (err error) {
 		read := moving.Readers()[*from]
@@ -49,7 +50,7 @@ Passwords and secrets are hashed anew when they are used the first time.
 			return fmt.Errorf("--from must be one of: %s", names)
 		}
 		if *secrets && !*update {
-			return errors.New("--replace-passwords goes with --update")
+			return errors.New("--replace-passwords requires --update")
 		}
 		file, err := inputOf(cmd, args[0])
 		if err != nil {

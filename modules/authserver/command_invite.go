@@ -21,14 +21,14 @@ type shownInvitation struct {
 func userInviteCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "invite <email> [--name <name>] [--link]", Args: cobra.ExactArgs(1),
-		Short: "Mails somebody a link with which they choose a password and have an account",
+		Short: "Mails a link with which a person chooses a password and creates an account",
 		Long: `
 Mails a link to an address. Whoever opens it within a week chooses a password
 and has an account; until then nobody can sign in. --link prints the link
 instead, for the operator to hand over, and needs no mail server.
 `,
 	}
-	name := cmd.Flags().String("name", "", "What the user is called, until they choose another name")
+	name := cmd.Flags().String("name", "", "Name of the user, who can change it later")
 	link := cmd.Flags().Bool("link", false, "Prints the link instead of mailing it")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, args []string) error {
 		keys, err := s.keys()

@@ -21,15 +21,14 @@ import (
 func reencryptCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "re-encrypt", Args: cobra.NoArgs,
-		Short: "Seals what is not under the newest key of data_encryption with that key",
+		Short: "Encrypts all secrets in the database again with the newest key of data_encryption",
 		Long: `
-Seals all that is encrypted in the database with the newest key of the driver
-that data_encryption names: after a new master key, after a new version of a key
-of a key management server, and from one driver to another, for as long as both
-are configured. The server may run meanwhile. It can be interrupted and run
-again; when it has nothing left to do, what sealed before can be taken out of
-the configuration. With several servers in the configuration it goes by the keys
-of all of them.
+Encrypts all secrets in the database again with the newest key of the driver in
+data_encryption. Use it after a change of the master key, after a new version of a
+key of a key management server, or to move from one driver to another while both
+are configured. The server may be running. The command can be interrupted and
+repeated. When it has finished, the old key can be removed from the configuration.
+If the configuration has several servers, the command uses the keys of all.
 `,
 		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {
 			done, err := reseal(s)
@@ -37,12 +36,12 @@ of all of them.
 				return err
 			}
 			err = s.Table(done, func(w io.Writer) {
-				cli.Row(w, "Sealed texts:", done.Scanned)
-				cli.Row(w, "Sealed anew:", done.Rewritten)
-				cli.Row(w, "Cannot be opened:", done.Failed)
+				cli.Row(w, "Secrets:", done.Scanned)
+				cli.Row(w, "Encrypted again:", done.Rewritten)
+				cli.Row(w, "Not decryptable:", done.Failed)
 			})
 			if err == nil && done.Failed > 0 {
-				err = fmt.Errorf("%d sealed texts open with none of the configured keys; add what they were sealed with",
+				err = fmt.Errorf("%d secrets cannot be decrypted with any of the configured keys; configure the key that encrypted them",
 					done.Failed)
 			}
 			return err
@@ -87,7 +86,7 @@ func resealBy(s *session, keys *config.Config, before int) (done encryption.Rese
 	}
 	defer func() { err = errors.Join(err, end()) }()
 	return server.Reseal(s.Ctx, func(done encryption.Resealed) {
-		s.Note("%d looked at, %d sealed anew", done.Scanned, before+done.Rewritten)
+		s.Note("%d secrets checked, %d encrypted again", done.Scanned, before+done.Rewritten)
 	})
 }
 
@@ -128,7 +127,7 @@ func sealers(s *session) (list []*config.Config, err error) {
 		}
 		for _, other := range list {
 			if !keys.SealsAs(other) {
-				return nil, fmt.Errorf("%s and %s seal what is in one database with different keys: give both the same",
+				return nil, fmt.Errorf("%s and %s use the same database but encrypt with different keys: configure the same key for both",
 					names[other], names[keys])
 			}
 		}

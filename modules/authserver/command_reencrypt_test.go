@@ -178,8 +178,8 @@ func TestReencryptAll(t *testing.T) {
 		err   string
 	}{
 		{[]string{"plain.yaml", "old.yaml"}, `{"scanned":1,"rewritten":0,"failed":0}`, ""},
-		{[]string{"new.yaml"}, `{"scanned":1,"rewritten":0,"failed":1}`, "open with none"},
-		{[]string{"old.yaml", "both.yaml"}, "", "seal what is in one database with different keys"},
+		{[]string{"new.yaml"}, `{"scanned":1,"rewritten":0,"failed":1}`, "cannot be decrypted"},
+		{[]string{"old.yaml", "both.yaml"}, "", "use the same database but encrypt with different keys"},
 		{[]string{"new.yaml", "plain.yaml", "both.yaml"}, `{"scanned":1,"rewritten":1,"failed":0}`, ""},
 		{[]string{"new.yaml", "both.yaml"}, `{"scanned":1,"rewritten":0,"failed":0}`, ""},
 	} {

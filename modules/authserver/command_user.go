@@ -24,8 +24,8 @@ const operator = "admin"
 func userCommand(o *options) *cobra.Command {
 	return cli.Group(&cobra.Command{Use: "user", Short: "Manages the people who sign in"},
 		userAddCommand(o), userInviteCommand(o), userListCommand(o), userPasswordCommand(o), userResetCommand(o),
-		userStatusCommand(o, "disable", "Keeps a user out: sessions, codes and tokens end", (*userStore).Disable),
-		userStatusCommand(o, "enable", "Enables a user again; what has ended stays so", (*userStore).Enable))
+		userStatusCommand(o, "disable", "Disables a user, and ends all sessions, codes and tokens of the user", (*userStore).Disable),
+		userStatusCommand(o, "enable", "Enables a user again; ended sessions and tokens are not restored", (*userStore).Enable))
 }
 
 // userStore is the type of the service that manages users.
@@ -99,10 +99,10 @@ bcrypt with a cost of 10 or more, scrypt or PBKDF2.
 	name := cmd.Flags().String("name", "", "What the user is called")
 	admin := cmd.Flags().Bool("admin", false, "Gives the role admin")
 	cmd.Flags().StringSliceVar(&n.Groups, "group", nil, "A group that the user is in")
-	cmd.Flags().BoolVar(&n.EmailVerified, "verified", false, "Notes that the address is the user's")
+	cmd.Flags().BoolVar(&n.EmailVerified, "verified", false, "Marks the mail address as verified")
 	cmd.Flags().StringVar(&n.Hash, "hash", "", "Hash of the password")
 	generate := cmd.Flags().Bool("generate", false, "Generate a password and print it once")
-	noPassword := cmd.Flags().Bool("no-password", false, "Gives no password: nobody signs in with one")
+	noPassword := cmd.Flags().Bool("no-password", false, "Sets no password, so that nobody can sign in with one")
 	cmd.MarkFlagsMutuallyExclusive("hash", "generate", "no-password")
 	cmd.RunE = o.runUsers(func(s *session, p *userStore, cmd *cobra.Command, args []string) error {
 		if n.Email, n.Name = args[0], *name; *admin {
@@ -180,7 +180,7 @@ func userPasswordCommand(o *options) *cobra.Command {
 func userResetCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "reset-factors <email>", Args: cobra.ExactArgs(1),
-		Short: "Takes away a user's passkeys, authenticator apps and recovery codes",
+		Short: "Removes a user's passkeys, authenticator apps and recovery codes",
 		RunE: o.runUsers(func(s *session, p *userStore, _ *cobra.Command, args []string) error {
 			u, err := p.FindByEmail(s.Ctx, args[0])
 			if err != nil {
@@ -194,7 +194,7 @@ func userResetCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printUser(s, u, "", fmt.Sprintf("%d are taken away. The password alone signs in.", n))
+			return printUser(s, u, "", fmt.Sprintf("%d second factors were removed. The user can sign in with the password alone.", n))
 		}),
 	}
 }

@@ -110,7 +110,7 @@ func (s *Storage) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		return d.ArgErr()
 	}
 	if d.NextBlock(0) {
-		return d.Err("authserver_config has no options: they are keys of the file")
+		return d.Err("authserver_config has no options; configure the database with the storage keys of the settings file")
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func loadKeys(file string) (*config.Config, error) {
 	file = caddy.NewReplacer().ReplaceKnown(file, "")
 	keys, err := config.Load(file)
 	if err != nil {
-		return nil, fmt.Errorf("the keys of the authorization server %s:\n%w", file, err)
+		return nil, fmt.Errorf("the settings of the authorization server %s:\n%w", file, err)
 	}
 	return keys, nil
 }
@@ -133,7 +133,7 @@ func ownStorage(app *tollgate.App, keys *config.Config) error {
 	}
 	for _, k := range config.Keys() {
 		if strings.HasPrefix(k.Name, "storage.") && keys.Given(k.Name) {
-			return fmt.Errorf("%s: the database is that of the option tollgate; leave the storage keys out, or write there: database %s authserver_config <file>", k.String(), serviceName)
+			return fmt.Errorf("%s: the option tollgate configures the database, so the storage keys have no effect: remove them, or add to the option tollgate: database %s authserver_config <file>", k.String(), serviceName)
 		}
 	}
 	return nil

@@ -311,7 +311,7 @@ func killedAfter(n *e2e.Node, lines int, args ...string) (told int) {
 	var all strings.Builder
 	for scanner := bufio.NewScanner(notes); told < lines && scanner.Scan(); {
 		fmt.Fprintln(&all, scanner.Text())
-		if strings.Contains(scanner.Text(), "looked at") {
+		if strings.Contains(scanner.Text(), "secrets checked") {
 			told++
 		}
 	}
