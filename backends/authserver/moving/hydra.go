@@ -11,8 +11,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 )
 
-// Hydra is the Reader of clients of Ory Hydra. The file is the response of GET /admin/clients, the output of hydra list clients
-// --format json, or the rows of Hydra's table as one JSON object per line. The rows contain the hashes of the secrets:
+// Hydra is the Reader of clients of Ory Hydra. The file is the response of GET /admin/clients, the output of
+// hydra list clients --format json, or the rows of Hydra's table as one JSON object per line. The rows contain the
+// hashes of the secrets:
 //
 //	psql -At -c 'SELECT row_to_json(c) FROM hydra_client c'
 func Hydra(file io.Reader, each func(Record) error) error {

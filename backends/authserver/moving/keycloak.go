@@ -24,9 +24,9 @@ var keycloakBuiltInClients = []string{
 	"security-admin-console",
 }
 
-// Keycloak is the Reader of the export of a realm (kc.sh export, or the realm's partial export with secrets): the arrays
-// "clients", "groups" and "users" of one object. Other files of an export, such as realm-users-0.json, contain only the
-// array "users".
+// Keycloak is the Reader of the export of a realm (kc.sh export, or the realm's partial export with secrets): the
+// arrays "clients", "groups" and "users" of one object. Other files of an export, such as realm-users-0.json, contain
+// only the array "users".
 //
 // Composite roles and the issuers of identity providers may be anywhere in the file. If the file is an io.Seeker,
 // Keycloak reads them first. Otherwise they only apply to the users that follow them.
@@ -189,8 +189,8 @@ type keycloakUser struct {
 	Links       []keycloakLink       `json:"federatedIdentities"`
 }
 
-// keycloakSecurityKey is the type of a security key that is used after the password. Such a key is bound to the host and cannot
-// be imported.
+// keycloakSecurityKey is the type of a security key that is used after the password. Such a key is bound to the host
+// and cannot be imported.
 const keycloakSecurityKey = "webauthn"
 
 // keycloakCredential is Keycloak's CredentialRepresentation. The fields SecretData and CredentialData contain JSON.
@@ -316,7 +316,9 @@ func (c *keycloakCredential) password() (string, error) {
 			data.Iterations < 1 || data.Iterations > 1<<10 {
 			return "", fmt.Errorf("its parameters %v are not those of argon2id", data.More)
 		}
-		hash = password.Argon2id(password.Params{Memory: uint32(memory), Passes: uint32(data.Iterations), Lanes: uint8(lanes)}, salt, sum) //nolint:gosec // bounded above
+		//nolint:gosec // bounded above
+		params := password.Params{Memory: uint32(memory), Passes: uint32(data.Iterations), Lanes: uint8(lanes)}
+		hash = password.Argon2id(params, salt, sum)
 	default:
 		return "", fmt.Errorf("its hash algorithm %s is not supported", strconv.Quote(data.Algorithm))
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// keycloakBuiltInRoles are built-in roles of a realm that every user has. Another built-in role is default-roles-<name of
-// the realm>, whose composites are the roles that every user has.
+// keycloakBuiltInRoles are built-in roles of a realm that every user has. Another built-in role is default-roles-<name
+// of the realm>, whose composites are the roles that every user has.
 var keycloakBuiltInRoles = []string{"offline_access", "uma_authorization"}
 
 const (
@@ -136,7 +136,9 @@ func keycloakRoles(realmRoles []string, clientRoles map[string][]string) (list [
 // rolesOf returns the names of roles and of all roles that they include, without built-in roles. The name of a client's
 // role begins with the id of the client and a colon. The result incomplete is set if there are roles but the composite
 // roles of the realm have not been read yet.
-func (k *keycloakRealm) rolesOf(realmRoles []string, clientRoles map[string][]string) (roles []string, incomplete bool) {
+func (k *keycloakRealm) rolesOf(
+	realmRoles []string, clientRoles map[string][]string,
+) (roles []string, incomplete bool) {
 	pending := keycloakRoles(realmRoles, clientRoles)
 	seen := make(map[keycloakRole]bool, len(pending))
 	for len(pending) > 0 && len(seen) < maxKeycloakRoles {

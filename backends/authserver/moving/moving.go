@@ -207,9 +207,11 @@ func (t *Target) updateOutcome(ctx context.Context, line *Line, err error, e ker
 	return Updated, nil
 }
 
-// storeGroup sets the roles of a group and returns the outcome. If the group already has roles, it changes them only with
-// Options.Update.
-func (t *Target) storeGroup(ctx context.Context, g *users.GroupRoles, o Options, line *Line) (outcome string, err error) {
+// storeGroup sets the roles of a group and returns the outcome. If the group already has roles, it changes them only
+// with Options.Update.
+func (t *Target) storeGroup(
+	ctx context.Context, g *users.GroupRoles, o Options, line *Line,
+) (outcome string, err error) {
 	if err := g.Check(); err != nil {
 		return "", err
 	}
@@ -230,8 +232,8 @@ func (t *Target) storeGroup(ctx context.Context, g *users.GroupRoles, o Options,
 	return outcome, t.Users.SetGroupRoles(ctx, *g, o.By)
 }
 
-// storeUser stores a user with the user's factors and status in one transaction, and returns the outcome. An interruption
-// therefore never leaves a user who can sign in with fewer factors than before.
+// storeUser stores a user with the user's factors and status in one transaction, and returns the outcome. An
+// interruption therefore never leaves a user who can sign in with fewer factors than before.
 func (t *Target) storeUser(ctx context.Context, u *User, o Options, line *Line) (outcome string, err error) {
 	if err := u.check(t.Users); err != nil {
 		return "", err

@@ -279,11 +279,11 @@ func TestHydra(t *testing.T) {
 	hash := "$pbkdf2-sha256$i=1000,l=32$" + base64.RawStdEncoding.EncodeToString(salt) + "$" + base64.RawStdEncoding.EncodeToString(sum)
 	row := `{"id": "shop", "client_name": "The shop", "client_secret": "` + hash + `", "redirect_uris": "https://shop.example/cb|https://shop.example/cb2",
 		"grant_types": "authorization_code|refresh_token|client_credentials|implicit", "response_types": "code", "scope": "openid read", "token_endpoint_auth_method": "client_secret_basic", "jwks": {}}`
-	told := `{"client_id": "shop", "client_name": "The shop", "client_secret": "` + hash + `", "redirect_uris": ["https://shop.example/cb", "https://shop.example/cb2"],
+	client := `{"client_id": "shop", "client_name": "The shop", "client_secret": "` + hash + `", "redirect_uris": ["https://shop.example/cb", "https://shop.example/cb2"],
 		"grant_types": ["authorization_code", "refresh_token", "client_credentials"], "scope": "openid read"}`
 	bare := `{"client_id": "bare", "redirect_uris": ["https://bare.example/cb"], "grant_types": ["authorization_code"]}`
 	for name, file := range map[string]string{
-		"rows": row + "\n" + bare + "\n", "array": " [" + told + "," + bare + "]", "items": `{"items": [` + told + "," + bare + "]}",
+		"rows": row + "\n" + bare + "\n", "array": " [" + client + "," + bare + "]", "items": `{"items": [` + client + "," + bare + "]}",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -202,8 +202,8 @@ func (t *Target) difference(
 	return change, newFacts, changed, nil
 }
 
-// mergedAttributes returns the new attributes of a user: those of the file, and the stored attributes for which the file
-// has no column.
+// mergedAttributes returns the new attributes of a user: those of the file, and the stored attributes for which the
+// file has no column.
 func (u *User) mergedAttributes(stored map[string][]string) map[string][]string {
 	if u.Fields == nil { // the file contains all attributes
 		return u.Given.Attributes
@@ -250,8 +250,8 @@ func linkedElsewhere(l upstreams.Link, user string) error {
 }
 
 // secretChanges compares the password and the authenticator apps of the user with an id with the record u. It returns
-// the names of the fields that differ, and a function that stores the apps that the user does not have yet; storeApps is
-// nil if there are none. Without Options.Secrets nothing is compared.
+// the names of the fields that differ, and a function that stores the apps that the user does not have yet; storeApps
+// is nil if there are none. Without Options.Secrets nothing is compared.
 func (t *Target) secretChanges(
 	ctx context.Context, user string, u *User, o Options,
 ) (storeApps func(c store.Conn) error, changed []string, err error) {

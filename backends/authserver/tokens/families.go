@@ -18,8 +18,8 @@ import (
 )
 
 // A refresh token consists of the id of its family, followed by base64url of 32 random bytes and their 16-byte MAC
-// under the family's key. Only digests of the valid and the recently used tokens are stored. The MAC proves that an older
-// token was issued for the family.
+// under the family's key. Only digests of the valid and the recently used tokens are stored. The MAC proves that an
+// older token was issued for the family.
 const (
 	idLength     = 26 // the number of characters of a family's id
 	secretBytes  = 32

@@ -50,7 +50,8 @@ func givenIn(c store.Conn, id string) (g Given, err error) {
 
 // Regroup replaces the groups, roles and attributes of a user, and returns the user with the new values. Nil arguments
 // leave the stored values unchanged. Tokens contain the new values from the next refresh on. The audit event names the
-// actor. If the user does not exist, IsNone reports true for the error. If a value is invalid, the error has status 422.
+// actor. If the user does not exist, IsNone reports true for the error. If a value is invalid, the error has status
+// 422.
 func (s *Users) Regroup(
 	ctx context.Context, id string, groups, roles *[]string, attributes *map[string][]string, actor string,
 ) (*User, Given, error) {

@@ -23,8 +23,8 @@ import (
 const Upstream = "oidc"
 
 var errAddressTaken = apierror.New(http.StatusConflict, "conflict",
-	"There is an account with your mail address already, but you cannot sign in to it this way. Sign in with its password,"+
-		" or ask the operator.")
+	"There is an account with your mail address already, but you cannot sign in to it this way."+
+		" Sign in with its password, or ask the operator.")
 
 // refusals maps the reasons why FindOrCreate refuses a person to errors for the person.
 var refusals = map[string]error{
@@ -105,8 +105,8 @@ func displayName(p *oidclogin.Person) string {
 }
 
 // HolderOf returns the user with a mail address, for people.Rules, and whether the user has a password. The key is the
-// address as mailaddress.Key returns it. HolderOf sets the fields ID, Email and Closed of h. It locks the user's row. If
-// there is no such user, the error is sql.ErrNoRows.
+// address as mailaddress.Key returns it. HolderOf sets the fields ID, Email and Closed of h. It locks the user's row.
+// If there is no such user, the error is sql.ErrNoRows.
 func HolderOf(c store.Conn, key string) (h *people.Holder[*User], hasPassword bool, err error) {
 	u, err := scan(c.Row("SELECT "+columns+", password <> '' FROM authserver_users WHERE email_key = ?"+c.Lock(), key),
 		&hasPassword)

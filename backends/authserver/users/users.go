@@ -221,8 +221,8 @@ func (s *Users) Create(ctx context.Context, n New, actor string) (*User, error) 
 	err = s.Write(ctx, func(c store.Conn) error {
 		_, err := c.Exec("INSERT INTO authserver_users (id, email, email_key, email_verified, name, password, role, user_groups, status, provider, created_at, updated_at, delete_at)"+
 			" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			u.ID, u.Email, mailaddress.Key(u.Email), kernel.Flag(u.EmailVerified), u.Name, hash, u.Role, string(groups), u.Status,
-			u.Provider, u.CreatedAt, u.UpdatedAt, deleteAt)
+			u.ID, u.Email, mailaddress.Key(u.Email), kernel.Flag(u.EmailVerified), u.Name, hash, u.Role, string(groups),
+			u.Status, u.Provider, u.CreatedAt, u.UpdatedAt, deleteAt)
 		if err != nil || n.Also == nil {
 			return emailTaken(err)
 		}
@@ -471,8 +471,8 @@ func (s *Users) changeAndEnd(ctx context.Context, id string, fn func(c store.Con
 	return s.Change(ctx, Topic, id, fn)
 }
 
-// EndAll ends all sessions of a user, and all tokens and other grants by the functions of Gone. c must be a transaction.
-// Flush must have been called before it began; see changeAndEnd.
+// EndAll ends all sessions of a user, and all tokens and other grants by the functions of Gone. c must be a
+// transaction. Flush must have been called before it began; see changeAndEnd.
 func (s *Users) EndAll(c store.Conn, id string) error {
 	for _, gone := range s.Gone {
 		if err := gone(c, id); err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/locale"
 )
 
-// agentToken is a text in a User-Agent that identifies a browser or an operating system, and the name of that browser or
-// operating system.
+// agentToken is a text in a User-Agent that identifies a browser or an operating system, and the name of that browser
+// or operating system.
 type agentToken struct{ text, name string }
 
 // The known browsers and operating systems. The first match decides: Edge and Opera also call themselves Chrome, Chrome

@@ -82,7 +82,9 @@ type respondForm struct {
 // openTransaction returns the authorization request in a transaction and its client, if the user is signed in as the
 // request requires. Otherwise it sends a response, and done is true. A transaction is an authorization request in
 // progress, as a signed text that is bound to the browser; see authorize.Authorize.Seal.
-func (c *call) openTransaction(transaction string) (r *authorize.Request, client *clients.Client, done bool, err error) {
+func (c *call) openTransaction(
+	transaction string,
+) (r *authorize.Request, client *clients.Client, done bool, err error) {
 	r, client, err = c.Authorize.Open(c.Context(), transaction, c.Browser())
 	if err != nil {
 		return nil, nil, true, c.refuse(err)

@@ -56,5 +56,6 @@ func (c *call) keepAccount() error {
 	if done, err := c.requireSession(); done {
 		return err
 	}
-	return c.Then(c.Users.CancelDeletion(c.Context(), c.session.User.ID), accountPath, c.T("Your account will not be deleted."))
+	err := c.Users.CancelDeletion(c.Context(), c.session.User.ID)
+	return c.Then(err, accountPath, c.T("Your account will not be deleted."))
 }

@@ -28,8 +28,8 @@ func (c *call) askDevice() error {
 	return c.Show("device", c.T("Connect a device"), &deviceForm{code})
 }
 
-// deviceUserChanged handles a form if the signed-in user has changed since the form was shown. It shows the form for the
-// user code again, with the code filled in.
+// deviceUserChanged handles a form if the signed-in user has changed since the form was shown. It shows the form for
+// the user code again, with the code filled in.
 func (c *call) deviceUserChanged() error {
 	code := c.Form.Text("user_code")
 	if found, ok := c.Signer("device").Open(c.Form.Text("device"), c.Browser()); ok {

@@ -82,8 +82,8 @@ type chooseForm struct {
 	New               bool   // the link completes a new account
 }
 
-// openChooseLink returns the data of a chooseForm for the link in the query or form of a request. It returns an error if
-// the link is not valid.
+// openChooseLink returns the data of a chooseForm for the link in the query or form of a request. It returns an error
+// if the link is not valid.
 func (c *call) openChooseLink(fields *pages.Fields) (*chooseForm, error) {
 	secret := fields.Text("link")
 	l, err := c.Accounts.Look(c.Context(), secret, account.LinkReset, account.LinkJoin, account.LinkInvite)

@@ -138,9 +138,9 @@ func (c *call) loginUserChanged() error {
 }
 
 // continueIfSameUser handles a sign-in form that was shown before somebody signed in in another tab. The email is the
-// mail address with which the form signs in. If it is the address of the signed-in user, continueIfSameUser redirects to
-// the form's field redirect, without checking the password. Otherwise it shows the login form again, in which the user
-// chooses to continue as the signed-in user or to sign in with the address.
+// mail address with which the form signs in. If it is the address of the signed-in user, continueIfSameUser redirects
+// to the form's field redirect, without checking the password. Otherwise it shows the login form again, in which the
+// user chooses to continue as the signed-in user or to sign in with the address.
 func (c *call) continueIfSameUser(email string) error {
 	form, user := c.loginForm(&c.Form), c.session.User
 	if mailaddress.Key(email) == mailaddress.Key(user.Email) {

@@ -70,9 +70,9 @@ func TestFormPost(t *testing.T) {
 		"login_required":            {form("prompt", "none", "max_age", "0")},
 	} {
 		for _, v := range requests {
-			told := b.get("/oauth/authorize?" + v.Encode()).posted(t)
-			if told.Get("error") != want || told.Get("state") != state {
-				t.Errorf("%v: %v, want %s", v, told, want)
+			response := b.get("/oauth/authorize?" + v.Encode()).posted(t)
+			if response.Get("error") != want || response.Get("state") != state {
+				t.Errorf("%v: %v, want %s", v, response, want)
 			}
 		}
 	}

@@ -72,9 +72,9 @@ func (c *call) secondUserChanged() error {
 // redirects to the login page.
 func (c *call) restartLogin() error { return c.redirectTo(c.At("/login")) }
 
-// requireSecondFactor redirects the signed-in user to the login page, to prove a second factor, or to the page that sets
-// one up if the user has none. Afterwards the browser continues at the path back. If needed is false, it does nothing.
-// The result done reports whether a response has been sent.
+// requireSecondFactor redirects the signed-in user to the login page, to prove a second factor, or to the page that
+// sets one up if the user has none. Afterwards the browser continues at the path back. If needed is false, it does
+// nothing. The result done reports whether a response has been sent.
 func (c *call) requireSecondFactor(needed bool, back string) (done bool, err error) {
 	if !needed {
 		return false, nil

@@ -114,8 +114,8 @@ func (c *call) storeFlow(id, value string, lasts time.Duration) {
 	}
 }
 
-// takeFlow returns the values that redirectToProvider stored for the flow with a state, and deletes its cookies. Without
-// such cookies both values are empty.
+// takeFlow returns the values that redirectToProvider stored for the flow with a state, and deletes its cookies.
+// Without such cookies both values are empty.
 func (c *call) takeFlow(state string) (secret, to string) {
 	id := flowID(state)
 	for _, name := range [...]string{upstreamCookie, upstreamCookie + "_" + id} {

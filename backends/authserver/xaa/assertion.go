@@ -346,8 +346,8 @@ func (p *Policy) covers(targets []*resources.Resource) bool {
 	})
 }
 
-// grantedScope returns the scope of the new token. It starts from the scopes of the target resources, or from all scopes
-// of the catalog if there are no target resources. It keeps the scopes that the client, the policies (see
+// grantedScope returns the scope of the new token. It starts from the scopes of the target resources, or from all
+// scopes of the catalog if there are no target resources. It keeps the scopes that the client, the policies (see
 // permittedScopes), the request and the assertion all allow.
 func (x *XAA) grantedScope(
 	ctx context.Context, a *assertion, r Request, targets []*resources.Resource, permitted []string,

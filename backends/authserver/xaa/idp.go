@@ -32,8 +32,8 @@ const (
 	maxSubject = 1024 // bytes
 )
 
-// refuse returns an error with status 400 for a member of a request. Its text is the name of the member, followed by the
-// message.
+// refuse returns an error with status 400 for a member of a request. Its text is the name of the member, followed by
+// the message.
 func refuse(member, message string) error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", "%s %s", member, message).With(member)
 }

@@ -152,8 +152,8 @@ func (x *XAA) closeSources() {
 	}
 }
 
-// RefreshKeys fetches the keys of an identity provider at once. If that fails, the error is a *KeysError. If there is no
-// provider with the id, the error is ErrUnknown.
+// RefreshKeys fetches the keys of an identity provider at once. If that fails, the error is a *KeysError. If there is
+// no provider with the id, the error is ErrUnknown.
 func (x *XAA) RefreshKeys(ctx context.Context, id string) error {
 	idp, err := x.IdP(ctx, id)
 	if err != nil {
