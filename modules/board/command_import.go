@@ -46,9 +46,12 @@ docs/how-to/move-a-forum.md.
 	var imported moving.Options
 	flags := cmd.Flags()
 	flags.StringVar(&imported.From, "from", "", "The program: "+programs+" (required)")
-	flags.StringVar(&imported.Attachments, "attachments", "", "The folder with the files of posts. Default: they are left out")
-	flags.StringVar(&imported.Avatars, "avatars", "", "The folder with the pictures of members. Default: they are left out")
-	flags.StringVar(&imported.Prefix, "prefix", "", "The beginning of the names of tables. Default: that of the program, such as phpbb_")
+	flags.StringVar(&imported.Attachments, "attachments", "",
+		"The folder with the files of posts. Default: they are left out")
+	flags.StringVar(&imported.Avatars, "avatars", "",
+		"The folder with the pictures of members. Default: they are left out")
+	flags.StringVar(&imported.Prefix, "prefix", "",
+		"The beginning of the names of tables. Default: that of the program, such as phpbb_")
 	flags.BoolVar(&imported.DryRun, "dry-run", false, "Only check, and change nothing")
 	cli.Required(cmd, "from")
 	cmd.RunE = o.run(func(s *session, args []string) error {

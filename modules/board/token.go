@@ -113,8 +113,8 @@ func (t *Token) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth.
 }
 
 // identify returns the sender of a request: the owner of its token, or the guest if a request without a token is
-// admitted. It returns an error with status 401 if the token is missing or invalid, or with status 429 if the client has
-// sent too many invalid tokens.
+// admitted. It returns an error with status 401 if the token is missing or invalid, or with status 429 if the client
+// has sent too many invalid tokens.
 func (t *Token) identify(w http.ResponseWriter, r *http.Request) (*rights.Actor, error) {
 	if err := t.service.Ready(r.Context()); err != nil {
 		return nil, err

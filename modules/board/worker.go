@@ -41,10 +41,12 @@ func (w *worker) join(p *participant) error {
 		case other.app != p.app:
 		case other.attachments != p.attachments:
 			return errors.New(
-				"attachments: another board on the same database stores its attachments elsewhere; set the same attachments in both")
+				"attachments: another board on the same database stores its attachments elsewhere;" +
+					" set the same attachments in both")
 		case other.mail.URL != "" && p.mail.URL != "" && (other.mail != p.mail || other.baseURL != p.baseURL):
 			return errors.New(
-				"mail: another board on the same database has other mail settings or another base_url; set mail in only one of them")
+				"mail: another board on the same database has other mail settings or another base_url;" +
+					" set mail in only one of them")
 		}
 	}
 	w.participants = append(w.participants, p)

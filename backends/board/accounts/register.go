@@ -252,8 +252,8 @@ func addMember(c store.Conn, u NewUser) (id int64, err error) {
 	}
 	err = c.Row("INSERT INTO board_users (username, username_key, email, email_key, email_confirmed, password_hash,"+
 		" state, moderated, post_count, joined_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-		text.Normal(u.Name), text.Fold(u.Name), u.Email, emailKey, kernel.Bool(u.Confirmed && u.Email != ""), u.Password, u.State,
-		kernel.Bool(u.Moderated), u.Posts, u.Now).Scan(&id)
+		text.Normal(u.Name), text.Fold(u.Name), u.Email, emailKey, kernel.Bool(u.Confirmed && u.Email != ""), u.Password,
+		u.State, kernel.Bool(u.Moderated), u.Posts, u.Now).Scan(&id)
 	if err != nil {
 		return 0, err
 	}

@@ -135,7 +135,8 @@ func (f *ForumSpec) check() error {
 	case f.MinWords < 0 || f.MinWords > kernel.MaxWords:
 		return kernel.Invalid("min_words", "range", "the minimum number of words must be 0 to 10000")
 	case f.MaxWords < 0 || f.MaxWords > kernel.MaxWords || f.MaxWords != 0 && f.MaxWords < f.MinWords:
-		return kernel.Invalid("max_words", "range", "the maximum number of words must be at most 10000 and at least the minimum")
+		return kernel.Invalid("max_words", "range",
+			"the maximum number of words must be at most 10000 and at least the minimum")
 	}
 	if f.Type != "link" {
 		f.LinkURL = ""

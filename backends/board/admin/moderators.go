@@ -82,7 +82,8 @@ func (s *Service) SetModerator(ctx context.Context, a *rights.Actor, m Moderator
 			return err
 		}
 		if count >= maxModerators {
-			return kernel.Conflict("a board has at most " + kernel.Itoa(maxModerators) + " moderator entries; use groups instead of single members")
+			return kernel.Conflict("a board has at most " + kernel.Itoa(maxModerators) +
+				" moderator entries; use groups instead of single members")
 		}
 		_, err = c.Exec("INSERT INTO board_forum_moderators (forum_id, user_id, group_id, rights_mask, cascades)"+
 			" VALUES (?, ?, ?, ?, ?)",

@@ -19,8 +19,8 @@ var components []byte
 func (s *service) openAPI() ([]byte, error) {
 	return rest.Document{
 		Title: "Board", Version: Version, License: "MIT", LicenseID: "MIT", Server: s.kernel.Options.BaseURL + kernel.Mount,
-		Description: "A discussion board. A request with a token has the rights of the token's owner, limited by the token's" +
-			" scopes. A request without a token has the rights of a guest.",
+		Description: "A discussion board. A request with a token has the rights of the token's owner, limited by the" +
+			" token's scopes. A request without a token has the rights of a guest.",
 		Components: components, Security: "bearerToken", PathSchema: `{"type":"integer","minimum":1}`,
 	}.OpenAPI(s.routes())
 }

@@ -80,8 +80,8 @@ func (s *service) routes() []rest.Route {
 		{5, rest.Route{
 			Method: "POST", Path: "/threads/{threadId}/posts", Tag: tagPosts, Scope: postsWrite, Serve: with(s.postReply),
 			Body: "NewReply", Answer: "SettledPost", Status: http.StatusCreated,
-			Summary: "Reply in a thread", Description: "For 24 hours, a repeated request with the same Idempotency-Key gets the" +
-				" answer of the first.",
+			Summary: "Reply in a thread", Description: "For 24 hours, a repeated request with the same Idempotency-Key gets" +
+				" the answer of the first.",
 		}},
 		{5, rest.Route{
 			Method: "PATCH", Path: "/threads/{threadId}/posts/{postId}", Tag: tagPosts, Scope: postsWrite,
@@ -102,7 +102,8 @@ func (s *service) routes() []rest.Route {
 		{1, rest.Route{
 			Method: "GET", Path: "/threads/{threadId}/posts/{postId}/revisions", Tag: tagPosts, Scope: postsRead,
 			Serve: withPost(s.getRevisions), Answer: "RevisionList",
-			Summary: "List the former texts of a post", Description: "Oldest first. If there are more than 100, only the newest 100.",
+			Summary:     "List the former texts of a post",
+			Description: "Oldest first. If there are more than 100, only the newest 100.",
 		}},
 		{5, rest.Route{
 			Method: "DELETE", Path: "/threads/{threadId}/posts/{postId}", Tag: tagPosts, Scope: postsWrite,
@@ -156,20 +157,23 @@ func (s *service) routes() []rest.Route {
 			Method: "POST", Path: "/password-reset", Tag: tagMembers, Guest: true, Serve: with(s.postReset),
 			Body:    "ResetRequest",
 			Summary: "Request a link that sets a new password",
-			Description: "The link is mailed if a member has the address. It works once, for an hour. The answer is the same if" +
-				" no member has the address. At most 3 links an hour are mailed to an address, and a client may request 10.",
+			Description: "The link is mailed if a member has the address. It works once, for an hour. The answer is the same" +
+				" if no member has the address. At most 3 links an hour are mailed to an address, and a client may request 10.",
 		}},
 		{10, rest.Route{
 			Method: "POST", Path: "/email-confirmation", Tag: tagMembers, Scope: membersRead, Serve: with(s.postConfirmation),
 			Summary: "Request again the link that confirms the owner's mail address",
-			Description: "Other mails are sent only to a confirmed address. At most 3 links an hour are mailed to an address, and" +
-				" a client may request 10. The status is 409 if no address waits for confirmation.",
+			Description: "Other mails are sent only to a confirmed address. At most 3 links an hour are mailed to an address," +
+				" and a client may request 10. The status is 409 if no address waits for confirmation.",
 		}},
 		{10, rest.Route{
 			Method: "GET", Path: "/search", Tag: tagPosts, Scope: postsRead, Guest: true, Serve: with(s.getSearch),
 			Answer: "FoundPage",
 			Query: []rest.Param{
-				{Name: "q", Required: true, Schema: `{"type":"string"}`, Description: "1 to 16 words. A post must have all of them."},
+				{
+					Name: "q", Required: true, Schema: `{"type":"string"}`,
+					Description: "1 to 16 words. A post must have all of them.",
+				},
 				forumParam,
 				{Name: "author", Schema: `{"type":"string"}`, Description: "Only posts of this member."},
 				limitParam, afterParam,

@@ -55,8 +55,8 @@ func (s *Service) StripAttachments(ctx context.Context) (done int, err error) {
 	}
 }
 
-// StripStored removes the metadata from the content of an image, for all attachments with this content, and updates f. A
-// broken image keeps its content, and is not served from then on.
+// StripStored removes the metadata from the content of an image, for all attachments with this content, and updates f.
+// A broken image keeps its content, and is not served from then on.
 func (s *Service) StripStored(ctx context.Context, f *Attachment) error {
 	if err := s.strips.Acquire(ctx, 1); err != nil {
 		return err

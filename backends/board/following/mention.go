@@ -30,8 +30,8 @@ func (s *Service) Mention(c store.Conn, author *rights.User, t *content.Thread, 
 	}
 	for _, u := range people {
 		// Only the newest notifications are searched, since a notification of this post is recent.
-		const ofPost = " FROM (SELECT id, kind, post_id FROM board_notifications WHERE user_id = ? ORDER BY id DESC LIMIT ?) w" +
-			" WHERE w.post_id = ? AND w.kind "
+		const ofPost = " FROM (SELECT id, kind, post_id FROM board_notifications WHERE user_id = ?" +
+			" ORDER BY id DESC LIMIT ?) w WHERE w.post_id = ? AND w.kind "
 		var mentioned bool
 		err := c.Row("SELECT EXISTS (SELECT 1"+ofPost+"= ?)", u.ID, maxUnseen, post, KindMention).Scan(&mentioned)
 		if err != nil {

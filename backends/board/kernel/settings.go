@@ -204,7 +204,8 @@ func AllSettings() []Setting {
 			Kind: KindChoice, Choices: []string{RegistrationOpen, RegistrationApproval, RegistrationClosed},
 			field: func(s *Settings) any { return &s.Registration },
 		},
-		flag(general, SettingOffline, "Offline", "Only members with the right to see an offline board can use it; others get status 503.",
+		flag(general, SettingOffline, "Offline",
+			"Only members with the right to see an offline board can use it; others get status 503.",
 			func(s *Settings) *bool { return &s.Offline }),
 		{
 			Name: "offline_message", Section: general, Label: "Message while offline", Kind: KindText, Max: 1000,
@@ -217,7 +218,8 @@ func AllSettings() []Setting {
 		},
 		flag(general, "polls", "Polls", "The author of a new thread may add a poll. If this is off, existing polls stay.",
 			func(s *Settings) *bool { return &s.Polls }),
-		flag(general, "images", "Images in posts", "Posts may show images from https addresses. A change applies to new posts.",
+		flag(general, "images", "Images in posts",
+			"Posts may show images from https addresses. A change applies to new posts.",
 			func(s *Settings) *bool { return &s.Images }),
 
 		flag(joining, "confirm_mail", "New members confirm their mail address",
@@ -259,12 +261,13 @@ func AllSettings() []Setting {
 		number(texts, "duplicate_seconds", "Same text twice",
 			"A text that its author repeats in the same thread within this many seconds is refused; 0: allowed.",
 			0, 86_400, func(s *Settings) *int64 { return &s.DuplicateSeconds }),
-		number(texts, "edit_grace_seconds", "Edits without a note", "An edit by the author within this many seconds of posting is not shown.",
+		number(texts, "edit_grace_seconds", "Edits without a note",
+			"An edit by the author within this many seconds of posting is not shown.",
 			0, 86_400, func(s *Settings) *int64 { return &s.EditGraceSeconds }),
 		{
 			Name: "reactions", Section: texts, Label: "Reactions to posts",
-			Hint: "One on each line, at most 8, each of up to 20 characters. Empty: no reactions. Posts keep reactions that you" +
-				" remove here.",
+			Hint: "One on each line, at most 8, each of up to 20 characters. Empty: no reactions. Posts keep reactions that" +
+				" you remove here.",
 			Kind: KindText, Max: 200, field: func(s *Settings) any { return &s.Reactions },
 		},
 
@@ -273,7 +276,8 @@ func AllSettings() []Setting {
 		number(newcomers, "new_member_posts", "A member is new below",
 			"A member with fewer visible posts is new. The limits below and the flood control for new members then apply.",
 			0, 1000, func(s *Settings) *int64 { return &s.NewMemberPosts }),
-		number(newcomers, "new_member_links", "Links of a new member", "A post of a new member with more links waits for approval.",
+		number(newcomers, "new_member_links", "Links of a new member",
+			"A post of a new member with more links waits for approval.",
 			0, 100, func(s *Settings) *int64 { return &s.NewMemberLinks }),
 
 		number(newcomers, "new_member_twice", "Same text by a new member",
@@ -286,7 +290,8 @@ func AllSettings() []Setting {
 		number(warnings, "warning_hold", "Points that hold posts", "From this many points, all posts of the member wait for"+
 			" approval; 0: never. A change applies with the member's next warning.",
 			0, 1000, func(s *Settings) *int64 { return &s.WarningHold }),
-		number(warnings, "warning_suspend", "Points that suspend", "From this many points, the member may read but not write; 0: never.",
+		number(warnings, "warning_suspend", "Points that suspend",
+			"From this many points, the member may read but not write; 0: never.",
 			0, 1000, func(s *Settings) *int64 { return &s.WarningSuspend }),
 		number(warnings, "warning_suspend_days", "Days of a suspension", "",
 			1, 3650, func(s *Settings) *int64 { return &s.WarningSuspendDays }),
@@ -350,7 +355,8 @@ func (s *Settings) Contradictions() (wrong []error) {
 		wrong = append(wrong, Invalid("title_min", "range", "Shortest title: must not be longer than the longest title"))
 	}
 	if s.MinMessage > s.MaxMessage {
-		wrong = append(wrong, Invalid("message_min", "range", "Shortest message: must not be longer than the longest message"))
+		wrong = append(wrong, Invalid("message_min", "range",
+			"Shortest message: must not be longer than the longest message"))
 	}
 	if s.Question != "" && strings.TrimSpace(s.Answers) == "" {
 		wrong = append(wrong, Invalid("answers", "required", "Right answers: enter at least one answer to the question"))

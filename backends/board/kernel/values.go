@@ -99,8 +99,8 @@ func NilIfZero[T ~int64](n T) *T {
 	return &n
 }
 
-// JoinDetail joins two parts of the detail of an entry in the moderation log with a colon. If second is empty, it returns
-// first alone.
+// JoinDetail joins two parts of the detail of an entry in the moderation log with a colon. If second is empty, it
+// returns first alone.
 func JoinDetail(first, second string) string {
 	if second == "" {
 		return first

@@ -22,9 +22,9 @@ const gone = rights.Gone
 const batch = 500
 
 // Merge merges the threads with the ids first and second, in any order: all posts of the thread that begins later move
-// to the other thread, whose id Merge returns. If title is not empty, it becomes the title of the remaining thread. URLs
-// of the emptied thread then lead to the remaining thread. A long thread is moved in several transactions. If ctx or
-// the process ends meanwhile, ResumeMerges completes the merge.
+// to the other thread, whose id Merge returns. If title is not empty, it becomes the title of the remaining thread.
+// URLs of the emptied thread then lead to the remaining thread. A long thread is moved in several transactions. If ctx
+// or the process ends meanwhile, ResumeMerges completes the merge.
 //
 // The actor needs the right to move threads in both forums and, to change the title, the right to edit titles.
 func (s *Service) Merge(

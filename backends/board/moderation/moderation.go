@@ -35,8 +35,8 @@ func New(board *kernel.Server, actors *rights.Service, finds *search.Service, wr
 // AtOnce is the maximum number of posts or threads in one request.
 const AtOnce = 200
 
-// lockBoth returns the threads with the ids first and second, in this order. It locks them in the order of their ids, so
-// that transactions do not deadlock. If the actor does not see the second thread, or it is the same as the first,
+// lockBoth returns the threads with the ids first and second, in this order. It locks them in the order of their ids,
+// so that transactions do not deadlock. If the actor does not see the second thread, or it is the same as the first,
 // lockBoth returns an error for the given field.
 func lockBoth(c store.Conn, a *rights.Actor, first, second int64, field string) (x, y *content.Thread, err error) {
 	if first == second {

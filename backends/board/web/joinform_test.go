@@ -64,7 +64,7 @@ func TestJoinForm(t *testing.T) {
 			t.Helper()
 			return admin.Get("/admin/settings").Send("/admin/settings", append([]string{"images", "1", "confirm_mail", "1"}, more...)...)
 		}
-		settings("question", "Which river?").Want(422, `id="answers-problem"`, "give one at least")
+		settings("question", "Which river?").Want(422, `id="answers-problem"`, "at least one answer")
 		settings("question", "Which <river>?", "answers", "Danube\nDonau").Want(200, "Saved.", "Which &lt;river&gt;?")
 		p = b.Get("/register").Want(200, `<label for="answer">Which &lt;river&gt;?</label>`, `id="answer"`).Lacks("Danube", "Donau")
 		p = s.join(p, with("answer", "Rhine")...).Want(422, "The answer is wrong", `value="Rhine"`, `id="answer-problem"`).Lacks("Danube")
