@@ -33,7 +33,7 @@ func init() {
 //	POST /v1/answer          a question: {"query": "…"}
 //	GET  /v1/quota           the quota of the key's account
 //	GET  /v1/answers/{id}    an answer of the last 30 days
-//	GET  /v1/answers/{id}/evidence  the passages that an answer stands on
+//	GET  /v1/answers/{id}/evidence  the passages that an answer is based on
 //	GET  /v1/companies       the companies and years in the corpus
 //	GET  /v1/companies/{id}  the documents and figures of one company
 //	GET  /v1/sources/{id}    the text of a document without a public address

@@ -43,23 +43,23 @@ var letterTexts = map[string]letterText{
 		"If that was not you, do nothing: your password stays as it is.",
 	},
 	LinkJoin: {
-		"Finish your registration", "You have registered with this address. Choose a password here, and your account is made:",
-		"If that was not you, do nothing: no account is made.",
+		"Finish your registration", "You have registered with this address. To create your account, choose a password here:",
+		"If that was not you, do nothing: no account is created.",
 	},
 	LinkInvite: {
-		"You are invited", "You are invited to have an account. Choose a password here, and it is made:",
+		"You are invited", "You are invited to create an account. Choose a password here:",
 		"If you do not want it, do nothing.",
 	},
 	LinkAddress: {
-		"Confirm your mail address", "Confirm here that this is to be the mail address of your account:",
+		"Confirm your mail address", "To make this the mail address of your account, confirm it here:",
 		"If you did not ask for that, do nothing: the address stays as it is.",
 	},
 	noticeKnown: {
-		"You have an account already", "Somebody, probably you, has registered with your address. You have an account already: sign in with it, or choose a new password on the page of signing in.",
+		"You already have an account", "Somebody, probably you, has registered with your address. You already have an account: sign in, or choose a new password on the sign-in page.",
 		"If that was not you, there is nothing to do.",
 	},
 	noticeMoved: {
-		"Your mail address was changed", "Your account has another mail address now, and mails go there.",
+		"Your mail address was changed", "The mail address of your account was changed. Mails go to the new address from now on.",
 		"If that was not you, tell the operator at once.",
 	},
 }

@@ -35,7 +35,7 @@ func reference() string {
 One YAML file, and the environment above it: built-in default, below the file, below the variable. A variable that is set and not empty wins. A list is written with
 commas in a variable. A time has a unit: ` + "`30s`, `15m`, `24h`" + `. The key of a section that is not written, or has nothing behind it, has its default.
 
-A key that is not on this page, a value that does not parse, and a rule that is not kept stop the server from starting; the errors are told all at once, each with the
+A key that is not on this page, a value that does not parse, and a rule that is not kept stop the server from starting; all errors are reported together, each with the
 key and its variable. ` + "`tollgate authserver check --config <file>`" + ` tells them beforehand, and shows what is in effect without secrets.
 
 A key whose name ends in ` + "`_env` or `_ref`" + ` has the name of a variable, which is read once at start; that variable must be set. Aliases and tags of YAML are not read.
@@ -74,13 +74,13 @@ of the file does not change what is there. They have no secret: clients that hav
 | ` + "`client_id`" + ` | unique: letters, digits, points, hyphens, underscores |
 | ` + "`client_name`" + ` | what people read |
 | ` + "`redirect_uris`, `post_logout_redirect_uris`" + ` | where browsers may be sent |
-| ` + "`backchannel_logout_uri`" + ` | where the client is told when a session ends |
+| ` + "`backchannel_logout_uri`" + ` | where the client is notified when a session ends |
 | ` + "`grant_types`, `response_types`" + ` | default: ` + "`authorization_code`, `code`" + ` |
 | ` + "`token_endpoint_auth_method`" + ` | ` + "`none`" + ` (default) or ` + "`private_key_jwt`, with `jwks`" + ` |
 | ` + "`scope`" + ` | what it may ask for at most; default: what the resources declare |
 | ` + "`first_party`" + ` | true: an application of your own, such as a console of Tollgate; people are not asked what it may do. Default: false |
-| ` + "`claim_rules`" + ` | [claims of users](../how-to/claims.md) that it is told |
-| ` + "`agent`, `agent_description`" + ` | true: it acts on its own, which its tokens tell by ` + "`agent_id`" + ` |
+| ` + "`claim_rules`" + ` | [claims of users](../how-to/claims.md) that it gets |
+| ` + "`agent`, `agent_description`" + ` | true: it acts on its own; its tokens contain ` + "`agent_id`" + ` |
 
 ## ` + "`resources`" + `
 
@@ -103,7 +103,7 @@ A list of upstream providers, made in the same way: ` + "`slug`, `display_name`,
 
 ## ` + "`upstreams`" + `
 
-A list of further OpenID providers that [people sign in with](../how-to/upstream-providers.md), beside that of ` + "`oidc`" + `. It is in effect as it is in the file: an entry that is taken away signs nobody in any more.
+A list of further OpenID providers that [people sign in with](../how-to/upstream-providers.md), beside that of ` + "`oidc`" + `. The list in the file is always in effect: users can no longer sign in with a provider whose entry was removed.
 
 | Member | |
 |---|---|

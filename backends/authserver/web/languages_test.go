@@ -116,7 +116,7 @@ func TestMailsInTheirLanguage(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 		m := newMailing(t, k, settings{web: web.Options{Languages: languages(t, fstest.MapFS{
-			"de.json": {Data: []byte(`{"texts": {"If that was not you, do nothing: no account is made.": "Sonst ignorieren Sie diese E-Mail."}}`)},
+			"de.json": {Data: []byte(`{"texts": {"If that was not you, do nothing: no account is created.": "Sonst ignorieren Sie diese E-Mail."}}`)},
 		})}})
 		b := m.speaks("de")
 		form := b.get("/register").language(t, "de").is(t, http.StatusOK, "Konto erstellen")

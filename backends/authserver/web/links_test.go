@@ -207,7 +207,7 @@ func TestRegistrationWithAKnownAddress(t *testing.T) {
 	b := m.browser()
 	b.post("/register", with(b.get("/register").Fields(), "email", annMail, "name", "Eve")).is(t, http.StatusOK, "A mail is on its way")
 	list := m.mails()
-	if len(list) != 1 || list[0].To != annMail || !strings.Contains(list[0].Data, "You have an account already") || strings.Contains(list[0].Data, "?link=") {
+	if len(list) != 1 || list[0].To != annMail || !strings.Contains(list[0].Data, "You already have an account") || strings.Contains(list[0].Data, "?link=") {
 		t.Errorf("%+v", list)
 	}
 	if u, err := m.users.FindByEmail(t.Context(), annMail); err != nil || u.Name != "Ann" || !u.Active() {

@@ -90,7 +90,7 @@ export function source(address) {
 
 const get = async (path, signal) => (await (await send('GET', path, { signal })).json()).result;
 
-// evidence returns the passages that an own answer stands on.
+// evidence returns the passages on which an own answer is based.
 export const evidence = (id, signal) => get(`v1/answers/${encodeURIComponent(id)}/evidence`, signal);
 
 // companies returns a page of the companies whose name contains a text, behind the name after.

@@ -105,7 +105,7 @@ function references(list) {
 
 // beside shows passages with what the answer repeats of them.
 function beside({ passages, gone }) {
-  if (!passages.length) return [h('p.small.muted', null, gone ? 'The passages are not in the corpus any more.' : 'This answer stands on no passage of the corpus.')];
+  if (!passages.length) return [h('p.small.muted', null, gone ? 'The passages are not in the corpus any more.' : 'This answer is based on no passage of the corpus.')];
   return passages.map((p) => {
     const text = h('div.text', { tabindex: '0', role: 'region', 'aria-label': `Text of ${p.title}` }, shown(marked(p.parts)));
     return h('article.passage', null,

@@ -52,7 +52,7 @@ inBrowser('an account from registration to deletion', phone, async (tab, context
   await tab.goto(address);
   await sound(tab, 'Choose a password');
   await tab.getByLabel('Password').fill('correct horse');
-  await button(tab, 'Make the account').click();
+  await button(tab, 'Create the account').click();
   await tab.getByRole('status').getByText('Your account is created.').waitFor();
 
   await signIn(tab, email, 'correct horse');
@@ -75,12 +75,12 @@ inBrowser('an account from registration to deletion', phone, async (tab, context
 
   await tab.getByRole('link', { name: 'Change your password' }).click();
   await sound(tab, 'Change your password');
-  await tab.getByLabel('Present password').fill('correct horse');
+  await tab.getByLabel('Current password').fill('correct horse');
   await tab.getByLabel('New password').fill('battery staple');
   await button(tab, 'Change the password').click();
   await sound(tab, 'Your account');
 
-  await tab.getByLabel('Another mail address').fill('newman@example.org');
+  await tab.getByLabel('New mail address').fill('newman@example.org');
   await tab.getByLabel('Your password').fill('battery staple');
   await button(tab, 'Mail me a link').click();
   await tab.goto(await link('newman@example.org'));
