@@ -206,6 +206,25 @@ func TestSplit(t *testing.T) {
 	})
 }
 
+// TestMentionReadAfterSplit checks that reading a thread marks the mention of a member who does not follow it as read,
+// also if the post was split off from another thread.
+func TestMentionReadAfterSplit(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		s := newSite(t, db, kernel.Options{NoFlood: true})
+		thread, _ := s.started("public", "Long thread", 2)
+		post := s.write("alice", "Long thread", "what do you think, @newbie?")
+		s.wantNotificationKinds("mentioned", "newbie", "mention")
+		made, err := s.service.Moderation.Split(t.Context(), s.actor("mod"), thread,
+			moderation.Split{Posts: []int64{post}, Title: "Split off", Forum: s.forum("public")})
+		must(t, err)
+		must(t, s.service.Following.MarkRead(t.Context(), s.actor("newbie"), made, post))
+		if n, err := s.service.Following.Unseen(t.Context(), s.actor("newbie")); n != 0 || err != nil {
+			t.Errorf("%d notifications are unread, want 0: %v", n, err)
+		}
+	})
+}
+
 // TestRandomMovesAndMerges checks that all counters are exact after any order of merges, splits, moves and decisions.
 func TestRandomMovesAndMerges(t *testing.T) {
 	t.Parallel()

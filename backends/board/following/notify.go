@@ -110,8 +110,8 @@ func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
 	type pair struct{ user, post int64 }
 	notified := make(map[pair]bool) // the followers who have a notification of a post already
 	err = c.All("SELECT n.user_id, n.post_id FROM board_subscriptions s"+
-		" JOIN board_notifications n ON n.user_id = s.user_id"+
-		" WHERE s.target = 'thread' AND s.target_id = ? AND s.mode <> 'none' AND n.thread_id = ? AND n.post_id >= ?",
+		" JOIN board_notifications n ON n.user_id = s.user_id JOIN board_post_ids i ON i.id = n.post_id"+
+		" WHERE s.target = 'thread' AND s.target_id = ? AND s.mode <> 'none' AND i.thread_id = ? AND n.post_id >= ?",
 		[]any{t.ID, t.ID, replies[len(replies)-1].ID}, func(r store.Row) error {
 			var p pair
 			err := r.Scan(&p.user, &p.post)

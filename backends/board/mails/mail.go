@@ -309,8 +309,9 @@ const maxLate = 500
 // a later post of the thread. They are unread although they come before the last post that the member has read.
 func latePosts(c store.Conn, user int64) (map[int64][]any, error) {
 	late := make(map[int64][]any)
-	return late, c.All("SELECT n.thread_id, n.post_id FROM board_notifications n"+
-		" JOIN board_thread_reads r ON r.user_id = n.user_id AND r.thread_id = n.thread_id"+
+	return late, c.All("SELECT i.thread_id, n.post_id FROM board_notifications n"+
+		" JOIN board_post_ids i ON i.id = n.post_id"+
+		" JOIN board_thread_reads r ON r.user_id = n.user_id AND r.thread_id = i.thread_id"+
 		" WHERE n.user_id = ? AND n.post_id <= r.last_read_post_id AND n.created_at > r.read_at ORDER BY n.id DESC LIMIT ?",
 		[]any{user, maxLate}, func(r store.Row) error {
 			var thread, post int64

@@ -238,8 +238,8 @@ func (s *Service) moveBatch(c store.Conn, from, to *content.Thread) (done bool, 
 	return true, move.updateForumCounts(0, 1)
 }
 
-// moveFollowers moves up to limit subscriptions from one thread to another, with the followers' notifications and
-// mails, and returns their number.
+// moveFollowers moves up to limit subscriptions from one thread to another, with the followers' waiting mails, and
+// returns the number of the subscriptions.
 func (s *Service) moveFollowers(c store.Conn, from, to *content.Thread, limit int) (int, error) {
 	ids, err := store.Column[any](c, "SELECT user_id FROM board_subscriptions WHERE target = 'thread' AND target_id = ?"+
 		" ORDER BY user_id LIMIT ?", from.ID, limit)
@@ -252,10 +252,6 @@ func (s *Service) moveFollowers(c store.Conn, from, to *content.Thread, limit in
 		" last_notified_post_id) SELECT user_id, target, CAST(? AS BIGINT), mode, created_at, last_notified_post_id"+fromSubscriptions+
 		kernel.Marks(len(ids))+") ON CONFLICT (user_id, target, target_id) DO NOTHING",
 		append([]any{to.ID}, fromAndIDs...)...); err != nil {
-		return 0, err
-	}
-	if _, err := c.Exec("UPDATE board_notifications SET thread_id = ? WHERE thread_id = ? AND user_id IN ("+
-		kernel.Marks(len(ids))+")", append([]any{to.ID}, fromAndIDs...)...); err != nil {
 		return 0, err
 	}
 	// Waiting mails announce the same posts, so they move to the other thread, except if the member gets a mail about

@@ -1,7 +1,6 @@
 package moderation
 
 import (
-	"slices"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
@@ -85,15 +84,8 @@ func (t *transfer) updateReferences(ids []any) error {
 		" WHERE post_id"+inIDs+")", append([]any{t.to.ID}, ids...)...); err != nil {
 		return err
 	}
-	if _, err := t.c.Exec("UPDATE board_reports SET forum_id = ? WHERE post_id"+inIDs,
-		append([]any{t.to.Forum}, ids...)...); err != nil {
-		return err
-	}
-	// Notifications have an index by member, but none by post. Therefore the statement selects the notifications of the
-	// thread's followers and of the posts' authors. Followers of the forum were notified only of the first post.
-	_, err := t.c.Exec("UPDATE board_notifications SET thread_id = ? WHERE user_id IN (SELECT user_id"+
-		" FROM board_subscriptions WHERE target = 'thread' AND target_id = ? UNION SELECT author_id FROM board_post_ids"+
-		" WHERE id"+inIDs+") AND post_id"+inIDs, slices.Concat([]any{t.to.ID, t.from.ID}, ids, ids)...)
+	_, err := t.c.Exec("UPDATE board_reports SET forum_id = ? WHERE post_id"+inIDs,
+		append([]any{t.to.Forum}, ids...)...)
 	return err
 }
 
