@@ -147,7 +147,7 @@ var flipsOfPeople = map[string]flip{
 		l := newLab(t, s)
 		l.guesses("ann@example.com")
 		l.guesses("bob@example.com")
-		return strconv.Itoa(l.logs.FilterMessageSnippet("the lockout tracks as many").Len())
+		return strconv.Itoa(l.logs.FilterMessageSnippet("the lockout tracks the maximum number").Len())
 	}},
 	"rate_limit.enabled": {Other: "false", With: settings{"rate_limit.burst": "1"}, Want: [2]string{"429", "200"}, See: func(t *testing.T, s settings) string {
 		l := newLab(t, s)

@@ -137,7 +137,7 @@ func TestDeletionOfAccount(t *testing.T) {
 			t.Error("somebody is still signed in")
 		}
 		b.tries(annMail, annPass).leads(t, "/")
-		page := b.get("/account").is(t, http.StatusOK, "Your account is deleted")
+		page := b.get("/account").is(t, http.StatusOK, "Your account will be deleted")
 		b.post("/account/keep", page.formTo(t, "/account/keep", "")).leads(t, "/account")
 		s.Clock.Pass(49 * time.Hour)
 		if n, err := s.users.SweepDeleted(t.Context()); n != 0 || err != nil {

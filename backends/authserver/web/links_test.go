@@ -271,7 +271,7 @@ func TestChangeOfAddress(t *testing.T) {
 		}
 		b.post("/confirm-address", b.get(link).Fields()).leads(t, "/account")
 		b.get("/account").is(t, http.StatusOK, "ann@example.org", "confirmed")
-		if list := m.mails(); len(list) != 1 || list[0].To != annMail || !strings.Contains(list[0].Data, "has another mail address") {
+		if list := m.mails(); len(list) != 1 || list[0].To != annMail || !strings.Contains(list[0].Data, "mail address of your account was changed") {
 			t.Errorf("the former address gets %+v", list)
 		}
 		b.get(link).is(t, http.StatusGone)

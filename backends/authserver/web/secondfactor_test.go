@@ -117,7 +117,7 @@ func TestApp(t *testing.T) {
 		other.types(form, codes[4]).leads(t, "/device")
 		other.get("/security").is(t, http.StatusOK, "8 recovery codes are left")
 
-		fresh := other.post("/security/recovery", other.get("/security").formTo(t, "/security/recovery", "Make new")).is(t, http.StatusOK)
+		fresh := other.post("/security/recovery", other.get("/security").formTo(t, "/security/recovery", "Create new")).is(t, http.StatusOK)
 		made := shownCodes.FindAllString(fresh.Text, -1)
 		third, form := s.waits()
 		third.types(form, codes[5]).is(t, http.StatusUnprocessableEntity)
