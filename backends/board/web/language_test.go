@@ -48,7 +48,7 @@ func TestCatalogue(t *testing.T) {
 	for day := time.Sunday; day <= time.Saturday; day++ {
 		texts.Text(day.String())
 	}
-	texts.Variable(t, "../jobs/letter.go", "linkSubjects")
+	texts.Variable(t, "../jobs/template.go", "linkSubjects")
 	texts.Source(t, "../jobs", nil, "letter.go")
 	folders, err := os.ReadDir("..")
 	if err != nil {
