@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/answertest"
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -56,7 +57,7 @@ func TestEmbed(t *testing.T) {
 		}
 		put := func(url string) {
 			t.Helper()
-			if _, err := s.Corpus.Put(t.Context(), corpus.Source{Title: url, URL: url, Issuer: corpus.Company{Name: "Fenwick Industries"}, Pages: []corpus.Page{{Text: "Revenue was $1 million: " + url}}}); err != nil {
+			if _, err := s.Corpus.Put(t.Context(), fileformat.Source{Title: url, URL: url, Issuer: fileformat.Company{Name: "Fenwick Industries"}, Pages: []fileformat.Page{{Text: "Revenue was $1 million: " + url}}}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,6 +1,8 @@
 package answer
 
 import (
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
+
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -164,7 +166,7 @@ func ingest(w http.ResponseWriter, r *http.Request) error {
 	for _, path := range source.Paths {
 		before := *line // the progress of the earlier paths
 		report, failed := n.server.Corpus.Ingest(ctx, path, corpus.IngestOptions{
-			Workers: source.Workers, Source: corpus.Source{Issuer: corpus.Company{Name: source.Issuer}},
+			Workers: source.Workers, Source: fileformat.Source{Issuer: fileformat.Company{Name: source.Issuer}},
 			Progress: func(p corpus.Progress) {
 				if caddy.Exiting() {
 					cancel(errors.New("the server is shutting down"))

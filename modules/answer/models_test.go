@@ -1,6 +1,8 @@
 package answer
 
 import (
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
+
 	"encoding/json"
 	"fmt"
 	"io"
@@ -22,7 +24,6 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/accounts"
-	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
 	"github.com/tollgate-gateway/tollgate/backends/gateway"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
@@ -114,9 +115,9 @@ func newSite(t *testing.T, providers, options string) *site {
 	if err := n.db.WaitReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.server.Corpus.Put(t.Context(), corpus.Source{
-		Title: "Annual report", URL: "https://filings.example.test/fenwick", Issuer: corpus.Company{Name: "Fenwick Industries"}, Fiscal: "FY2025",
-		Pages: []corpus.Page{{Text: "Fenwick Industries reported total revenue of $412.5 million in fiscal 2025, against $380.0 million in fiscal 2024."}},
+	if _, err := n.server.Corpus.Put(t.Context(), fileformat.Source{
+		Title: "Annual report", URL: "https://filings.example.test/fenwick", Issuer: fileformat.Company{Name: "Fenwick Industries"}, Fiscal: "FY2025",
+		Pages: []fileformat.Page{{Text: "Fenwick Industries reported total revenue of $412.5 million in fiscal 2025, against $380.0 million in fiscal 2024."}},
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
@@ -137,16 +138,5 @@ func (s sections) String() string {
 		}
 		b.WriteString(heading)
 	}
-	return cut(b.String(), maxSection)
-}
-
-// cut returns the first bytes of s, at most limit, without dividing a character.
-func cut(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && s[limit]&0xc0 == 0x80 {
-		limit--
-	}
-	return s[:limit]
+	return kernel.Cut(b.String(), maxSection)
 }

@@ -3,6 +3,8 @@ package corpus
 import (
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
@@ -30,7 +32,7 @@ type chunk struct {
 
 // chunks splits pages into chunks. No chunk crosses the end of a page, so that each has one page number. Headings apply
 // to the following pages too.
-func chunks(pages []Page) []chunk {
+func chunks(pages []fileformat.Page) []chunk {
 	var list []chunk
 	var above sections
 	for _, page := range pages {
@@ -149,7 +151,7 @@ func tableNames(all []*tables.Table) string {
 		b.WriteString(name)
 	}
 	for _, t := range all {
-		add(cut(t.Caption, maxSection))
+		add(kernel.Cut(t.Caption, maxSection))
 		add(t.Corner)
 		for _, column := range t.Columns {
 			add(column.Header)
@@ -159,7 +161,7 @@ func tableNames(all []*tables.Table) string {
 			add(row.Label)
 		}
 	}
-	return cut(b.String(), maxHeaders)
+	return kernel.Cut(b.String(), maxHeaders)
 }
 
 // divideTable splits a Markdown table into tables of at most tableFull tokens. Each begins with the caption, unless it
@@ -238,7 +240,7 @@ func divide(text string, limit int) []string {
 			flush()
 			for word := range strings.FieldsSeq(sentence) {
 				for len(word) > bytesPerToken*limit {
-					head := cut(word, bytesPerToken*limit)
+					head := kernel.Cut(word, bytesPerToken*limit)
 					pieces = append(pieces, head)
 					word = word[len(head):]
 				}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/answertest"
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
@@ -37,7 +38,7 @@ func (s *shelf) ingest(files map[string]string) *corpus.Report {
 		}
 		s.texts["corpus:"+name] = text
 	}
-	r, err := s.corpus.Ingest(s.Context(), s.dir, corpus.IngestOptions{Source: corpus.Source{Title: "Results", Issuer: corpus.Company{Name: "Wexlermere Inc."}}})
+	r, err := s.corpus.Ingest(s.Context(), s.dir, corpus.IngestOptions{Source: fileformat.Source{Title: "Results", Issuer: fileformat.Company{Name: "Wexlermere Inc."}}})
 	if err != nil || r.Refused != 0 {
 		s.Fatalf("%+v: %v", r, err)
 	}
@@ -161,7 +162,7 @@ func TestPricesMoveWithDocument(t *testing.T) {
 		c := corpus.New(k.Server)
 		put := func(url string, day kernel.Day, want corpus.Outcome) {
 			t.Helper()
-			s := corpus.Source{Kind: kernel.Tabular, Title: "Prices", URL: url, Issuer: corpus.Company{Name: "Wexlermere Inc."}, Prices: []corpus.Price{{Day: day, Close: 1.5}}}
+			s := fileformat.Source{Kind: kernel.Tabular, Title: "Prices", URL: url, Issuer: fileformat.Company{Name: "Wexlermere Inc."}, Prices: []fileformat.Price{{Day: day, Close: 1.5}}}
 			if got, err := c.Put(t.Context(), s); err != nil || got != want {
 				t.Fatalf("%s at %s: %s, %v", day, url, got, err)
 			}

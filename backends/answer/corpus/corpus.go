@@ -1,6 +1,6 @@
 // Package corpus stores the material for answers: documents, the chunks that they are divided into, their issuers,
-// facts and prices. It reads files of many formats, writes each document in one transaction, and reports the contents
-// of the corpus.
+// facts and prices. It ingests the documents that package fileformat reads, writes each in one transaction, and reports
+// the contents of the corpus.
 //
 // Choices where the specification is silent:
 //   - The same document under another URL is a duplicate and is skipped. It is deleted when none of its URLs has it
@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -54,7 +55,7 @@ func (o Outcome) String() string { return [...]string{"added", "replaced", "skip
 
 // Put ingests a document in one transaction. It replaces the document that its URL had before, and skips a document
 // that the corpus has already. It returns a *RefusedError for a document that cannot be accepted.
-func (c *Corpus) Put(ctx context.Context, s Source) (Outcome, error) {
+func (c *Corpus) Put(ctx context.Context, s fileformat.Source) (Outcome, error) {
 	p, err := prepare(s, nil)
 	if err != nil {
 		return Skipped, err
@@ -124,7 +125,7 @@ func incrementVersion(c kernel.Conn) error {
 // put writes a document, and removes its earlier version from its former URL.
 func (w *writer) put(p *prepared) (Outcome, error) {
 	moved := false
-	if former := p.source.former; former != "" {
+	if former := p.source.Former; former != "" {
 		id, err := idAtURL(w.Conn, former)
 		if err != nil {
 			return Skipped, err
@@ -374,7 +375,7 @@ func putFacts(c kernel.Conn, p *prepared, document, issuer int64, chunks []int64
 }
 
 // putPrices writes the prices of a document. They replace prices of the same issuer and days.
-func putPrices(c kernel.Conn, s *Source, issuer int64) error {
+func putPrices(c kernel.Conn, s *fileformat.Source, issuer int64) error {
 	return insertRows(c, "INSERT INTO answer_prices (issuer_id, day, open, high, low, close, adj_close, volume, source) VALUES ",
 		" ON CONFLICT (issuer_id, day) DO UPDATE SET open = excluded.open, high = excluded.high, low = excluded.low, close = excluded.close, "+
 			"adj_close = excluded.adj_close, volume = excluded.volume, source = excluded.source",

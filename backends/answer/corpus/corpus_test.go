@@ -9,16 +9,17 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/answertest"
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store/storetest"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }
 
-func report(url, text string) corpus.Source {
-	return corpus.Source{
-		Title: "Wexlermere annual report 2019", URL: url, Fiscal: "FY2019", Issuer: corpus.Company{Name: "Wexlermere Inc.", Ticker: "WXM", Aliases: []string{"Wexler"}},
-		Pages: []corpus.Page{{Number: 1, Text: text}},
+func report(url, text string) fileformat.Source {
+	return fileformat.Source{
+		Title: "Wexlermere annual report 2019", URL: url, Fiscal: "FY2019", Issuer: fileformat.Company{Name: "Wexlermere Inc.", Ticker: "WXM", Aliases: []string{"Wexler"}},
+		Pages: []fileformat.Page{{Number: 1, Text: text}},
 	}
 }
 
@@ -35,7 +36,7 @@ func TestPut(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
 		c := corpus.New(k.Server)
-		put := func(s corpus.Source, want corpus.Outcome) {
+		put := func(s fileformat.Source, want corpus.Outcome) {
 			t.Helper()
 			got, err := c.Put(t.Context(), s)
 			if err != nil || got != want {
@@ -76,10 +77,10 @@ func TestPut(t *testing.T) {
 				t.Errorf("%q names %v", question, m)
 			}
 		}
-		for _, bad := range []corpus.Source{
+		for _, bad := range []fileformat.Source{
 			{}, report("", "x"), report("ftp://a.example/", "x"), report("https://u:p@a.example/", "x"), report("corpus:a b", "x"), report("https://a.example/3", " "),
 		} {
-			if _, err := c.Put(t.Context(), bad); !errors.As(err, new(*corpus.RefusedError)) {
+			if _, err := c.Put(t.Context(), bad); !errors.As(err, new(*fileformat.RefusedError)) {
 				t.Errorf("%q: got error %v, want a RefusedError", bad.URL, err)
 			}
 		}
@@ -127,7 +128,7 @@ func TestBackToDuplicate(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		options := corpus.IngestOptions{Source: corpus.Source{Title: "Results"}}
+		options := corpus.IngestOptions{Source: fileformat.Source{Title: "Results"}}
 		if r, err := c.Ingest(t.Context(), dir, options); err != nil || r.Added != 2 {
 			t.Fatalf("%+v: %v", r, err)
 		}

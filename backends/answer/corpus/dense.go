@@ -126,7 +126,7 @@ func vectorsOf(
 		if !errors.Is(err, kernel.ErrTexts) || len(texts) > 1 || len(texts[0]) <= minEmbedded {
 			return vectors, fingerprint, err
 		}
-		texts[0] = cut(texts[0], len(texts[0])/2)
+		texts[0] = kernel.Cut(texts[0], len(texts[0])/2)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/answertest"
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
@@ -51,7 +52,7 @@ func TestEmbedRefused(t *testing.T) {
 			case 20:
 				text += " It is unspeakable."
 			}
-			if _, err := c.Put(t.Context(), corpus.Source{Title: "Pumps", URL: fmt.Sprintf("corpus:%d", i), Pages: []corpus.Page{{Text: text}}}); err != nil {
+			if _, err := c.Put(t.Context(), fileformat.Source{Title: "Pumps", URL: fmt.Sprintf("corpus:%d", i), Pages: []fileformat.Page{{Text: text}}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -66,7 +67,7 @@ func TestEmbedRefused(t *testing.T) {
 		e.atOnce = 0
 		put := func(from, to int) {
 			for i := from; i < to; i++ {
-				if _, err := c.Put(t.Context(), corpus.Source{Title: "Valves", URL: fmt.Sprintf("corpus:%d", i), Pages: []corpus.Page{{Text: fmt.Sprintf("Number %d sells valves.", i)}}}); err != nil {
+				if _, err := c.Put(t.Context(), fileformat.Source{Title: "Valves", URL: fmt.Sprintf("corpus:%d", i), Pages: []fileformat.Page{{Text: fmt.Sprintf("Number %d sells valves.", i)}}}); err != nil {
 					t.Fatal(err)
 				}
 			}

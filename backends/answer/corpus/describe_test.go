@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/answertest"
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
@@ -29,14 +30,14 @@ func TestDescribe(t *testing.T) {
 		c := corpus.New(k.Server)
 		filing := report("https://a.example/1", wholeStatement)
 		filing.Form, filing.Issuer.Ticker = "10-K", "WXM"
-		filing.Pages = []corpus.Page{{Number: 1, Text: "A cover."}, {Number: 2}, {Number: 3, Text: wholeStatement}, {Number: 4}}
+		filing.Pages = []fileformat.Page{{Number: 1, Text: "A cover."}, {Number: 2}, {Number: 3, Text: wholeStatement}, {Number: 4}}
 		for _, url := range []string{filing.URL, "https://a.example/copy"} {
 			filing.URL = url
 			if _, err := c.Put(t.Context(), filing); err != nil {
 				t.Fatal(err)
 			}
 		}
-		news := corpus.Source{Kind: kernel.News, Title: "News", URL: "https://a.example/news", Pages: []corpus.Page{{Text: "Markets rose."}}}
+		news := fileformat.Source{Kind: kernel.News, Title: "News", URL: "https://a.example/news", Pages: []fileformat.Page{{Text: "Markets rose."}}}
 		if _, err := c.Put(t.Context(), news); err != nil {
 			t.Fatal(err)
 		}

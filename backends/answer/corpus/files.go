@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
@@ -17,11 +18,11 @@ import (
 type File struct {
 	// Name is the path of the file relative to the folder, with slashes.
 	Name string
-	// Stamp changes when the size or the modification time of the file, or of its description file (see metaSuffix),
+	// Stamp changes when the size or the modification time of the file, or of its description file (see fileformat.MetaSuffix),
 	// changes.
 	Stamp string
 
-	file file
+	file fileformat.File
 }
 
 // Files returns the files in a folder that Ingest would read, in the order in which Ingest reads them.
@@ -32,12 +33,12 @@ func Files(folder string) ([]File, error) {
 	}
 	files := make([]File, 0, len(found))
 	for _, f := range found {
-		name, err := filepath.Rel(folder, f.path)
+		name, err := filepath.Rel(folder, f.Path)
 		if err != nil {
 			return nil, err
 		}
-		stamp := fmt.Sprintf("%d:%d", f.size, f.modified.UnixNano())
-		if info, err := os.Stat(f.path + metaSuffix); err == nil {
+		stamp := fmt.Sprintf("%d:%d", f.Size, f.Modified.UnixNano())
+		if info, err := os.Stat(f.Path + fileformat.MetaSuffix); err == nil {
 			stamp += fmt.Sprintf(":%d:%d", info.Size(), info.ModTime().UnixNano())
 		}
 		files = append(files, File{Name: filepath.ToSlash(name), Stamp: stamp, file: f})
@@ -47,10 +48,10 @@ func Files(folder string) ([]File, error) {
 
 // IngestFiles ingests some of the files of a folder, which are results of Files. It works like Ingest.
 func (c *Corpus) IngestFiles(ctx context.Context, folder string, files []File, o IngestOptions) (*Report, error) {
-	selected, size := make([]file, len(files)), int64(0)
+	selected, size := make([]fileformat.File, len(files)), int64(0)
 	for i, f := range files {
 		selected[i] = f.file
-		size += f.file.size
+		size += f.file.Size
 	}
 	return c.ingest(ctx, folder, selected, size, o)
 }
@@ -78,7 +79,7 @@ func Extension(mediaType, urlPath string) string {
 		return ""
 	}
 	extension := strings.ToLower(path.Ext(urlPath))
-	if f := formats[extension]; f != nil && f.maxSize > 0 { // the formats without a limit are lists of documents
+	if f := fileformat.ByExtension(extension); f != nil && f.MaxSize > 0 { // the formats without a limit are lists of documents
 		return extension
 	}
 	if mediaType == "text/plain" {
@@ -91,16 +92,16 @@ func Extension(mediaType, urlPath string) string {
 // document. base has the fields of the documents that are known before reading. IngestBody returns an error only if the
 // database fails or ctx ends.
 func (c *Corpus) IngestBody(
-	ctx context.Context, extension string, body []byte, base Source, notify func(result DocumentResult),
+	ctx context.Context, extension string, body []byte, base fileformat.Source, notify func(result DocumentResult),
 ) error {
-	format := formats[extension]
-	if format == nil || format.maxSize > 0 && int64(len(body)) > format.maxSize {
-		notify(DocumentResult{URL: base.URL, Err: refuse("the format is not supported, or the document is too large")})
+	format := fileformat.ByExtension(extension)
+	if format == nil || format.MaxSize > 0 && int64(len(body)) > format.MaxSize {
+		notify(DocumentResult{URL: base.URL, Err: fileformat.Refuse("the format is not supported, or the document is too large")})
 		return nil
 	}
 	var writeErr error // an error of the database, which ends the reading
 	err := kernel.Caught(func() error {
-		return format.read(ctx, bytes.NewReader(body), base, func(s Source, err error) error {
+		return format.Read(ctx, bytes.NewReader(body), base, func(s fileformat.Source, err error) error {
 			var p *prepared
 			if err == nil {
 				p, err = prepare(s, nil)

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
@@ -27,7 +27,7 @@ type IngestOptions struct {
 	// Progress is called from time to time, never concurrently. It may be nil.
 	Progress func(p Progress)
 	// Source has defaults for fields that files do not state: kind, issuer, fiscal period and so on.
-	Source Source
+	Source fileformat.Source
 	// Document is called with the result of each document, never concurrently. It may be nil.
 	Document func(t DocumentResult)
 }
@@ -73,7 +73,7 @@ const (
 // readDocument is a document that was read from a file, or the error of reading it.
 type readDocument struct {
 	name   string // the name of the file, for problems
-	source Source
+	source fileformat.Source
 	err    error // the problem of the document
 }
 
@@ -90,7 +90,7 @@ func (c *Corpus) Ingest(ctx context.Context, path string, o IngestOptions) (*Rep
 
 // ingest ingests files below a path, which have the given total size. Some goroutines read files, some divide documents
 // into chunks, and this one writes the documents.
-func (c *Corpus) ingest(ctx context.Context, path string, files []file, bytes int64, o IngestOptions) (*Report, error) {
+func (c *Corpus) ingest(ctx context.Context, path string, files []fileformat.File, bytes int64, o IngestOptions) (*Report, error) {
 	if o.Workers <= 0 {
 		o.Workers = min(runtime.GOMAXPROCS(0), 8)
 	}
@@ -101,7 +101,7 @@ func (c *Corpus) ingest(ctx context.Context, path string, files []file, bytes in
 		cancel: cancel,
 	}
 
-	queue := make(chan file)
+	queue := make(chan fileformat.File)
 	documents := make(chan readDocument, o.Workers)
 	ready := make(chan *prepared, o.Workers) // a small buffer, because each may be large
 	var readers, dividers sync.WaitGroup
@@ -173,28 +173,21 @@ type ingest struct {
 	report Report
 }
 
-// file is a file of a known format.
-type file struct {
-	path     string
-	size     int64
-	modified time.Time
-}
-
 // maxFiles bounds the files of one ingest.
 const maxFiles = 1_000_000
 
 // list returns the files of known formats at a path, in lexical order, and their total size. The path is that of a file
 // or folder. Hidden files and folders, and description files, are left out.
-func list(path string) (files []file, bytes int64, err error) {
+func list(path string) (files []fileformat.File, bytes int64, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, 0, err
 	}
 	if !info.IsDir() {
-		if formatOf(path) == nil {
-			return nil, 0, fmt.Errorf("%s: the file extension is not one of %s", path, strings.Join(Formats(), ", "))
+		if fileformat.Of(path) == nil {
+			return nil, 0, fmt.Errorf("%s: the file extension is not one of %s", path, strings.Join(fileformat.Extensions(), ", "))
 		}
-		return []file{{path, info.Size(), info.ModTime()}}, info.Size(), nil
+		return []fileformat.File{{Path: path, Size: info.Size(), Modified: info.ModTime()}}, info.Size(), nil
 	}
 	err = filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
 		switch {
@@ -205,7 +198,7 @@ func list(path string) (files []file, bytes int64, err error) {
 				return filepath.SkipDir
 			}
 			return nil
-		case !entry.Type().IsRegular() || formatOf(name) == nil || strings.HasSuffix(name, metaSuffix):
+		case !entry.Type().IsRegular() || fileformat.Of(name) == nil || strings.HasSuffix(name, fileformat.MetaSuffix):
 			return nil
 		case len(files) == maxFiles:
 			return fmt.Errorf("%s has more than %d files", path, maxFiles)
@@ -214,7 +207,7 @@ func list(path string) (files []file, bytes int64, err error) {
 		if err != nil {
 			return err
 		}
-		files = append(files, file{name, info.Size(), info.ModTime()})
+		files = append(files, fileformat.File{Path: name, Size: info.Size(), Modified: info.ModTime()})
 		bytes += info.Size()
 		return nil
 	})
@@ -222,10 +215,10 @@ func list(path string) (files []file, bytes int64, err error) {
 }
 
 // read sends the documents of a file to out, and errors in their place. root is the ingested file or folder.
-func (run *ingest) read(ctx context.Context, root string, f file, out chan<- readDocument) {
-	name, err := filepath.Rel(root, f.path)
+func (run *ingest) read(ctx context.Context, root string, f fileformat.File, out chan<- readDocument) {
+	name, err := filepath.Rel(root, f.Path)
 	if err != nil || name == "." {
-		name = filepath.Base(f.path)
+		name = filepath.Base(f.Path)
 	}
 	name = filepath.ToSlash(name)
 	send := func(document readDocument) bool {
@@ -237,7 +230,7 @@ func (run *ingest) read(ctx context.Context, root string, f file, out chan<- rea
 		}
 	}
 	err = kernel.Caught(func() error {
-		return readFile(ctx, f, name, run.options.Source, func(s Source, err error) error {
+		return fileformat.ReadFile(ctx, f, name, run.options.Source, func(s fileformat.Source, err error) error {
 			if !send(readDocument{name, s, err}) {
 				return context.Cause(ctx)
 			}
@@ -248,7 +241,7 @@ func (run *ingest) read(ctx context.Context, root string, f file, out chan<- rea
 		send(readDocument{name: name, err: err})
 	}
 	run.files.Add(1)
-	run.bytes.Add(f.size)
+	run.bytes.Add(f.Size)
 }
 
 // divide prepares a document and sends it to out, or reports its problem. A document that the corpus has already is not

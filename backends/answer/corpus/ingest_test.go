@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/answertest"
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
 )
 
 // TestIngestFault checks that a document that makes a reader panic is refused like other faulty documents.
@@ -14,9 +15,9 @@ func TestIngestFault(t *testing.T) {
 	t.Parallel()
 	in := &ingest{} // without a corpus, and with a file of a kind that there is not
 	out := make(chan readDocument, 1)
-	in.read(t.Context(), t.TempDir(), file{path: filepath.Join(t.TempDir(), "a.none")}, out)
+	in.read(t.Context(), t.TempDir(), fileformat.File{Path: filepath.Join(t.TempDir(), "a.none")}, out)
 	in.divide(t.Context(), <-out, nil)
-	in.divide(t.Context(), readDocument{name: "b.md", source: Source{Title: "B", URL: "corpus:b", Pages: []Page{{Text: "Some text."}}}}, nil)
+	in.divide(t.Context(), readDocument{name: "b.md", source: fileformat.Source{Title: "B", URL: "corpus:b", Pages: []fileformat.Page{{Text: "Some text."}}}}, nil)
 	if in.report.Refused != 2 || len(in.report.Problems) != 2 {
 		t.Fatalf("%+v", in.report)
 	}
@@ -37,7 +38,7 @@ func TestLaterMeta(t *testing.T) {
 		take := func(meta, url, title string) {
 			t.Helper()
 			if meta != "" {
-				if err := os.WriteFile(filepath.Join(dir, "a.txt"+metaSuffix), []byte(meta), 0o600); err != nil {
+				if err := os.WriteFile(filepath.Join(dir, "a.txt"+fileformat.MetaSuffix), []byte(meta), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -12,7 +13,7 @@ import (
 
 // putIssuer returns the id of the issuer with the CIK of company, or else with its ticker and exchange, or else with
 // its name. If there is no such issuer, putIssuer adds one. It adds new names and missing fields to a stored issuer.
-func putIssuer(c kernel.Conn, company Company) (id int64, err error) {
+func putIssuer(c kernel.Conn, company fileformat.Company) (id int64, err error) {
 	key := metrics.Key(company.Name)
 	missing := false // a field that company has is empty in the database
 	// find sets id and missing for the first issuer that meets the condition, unless id is set already.
@@ -50,7 +51,7 @@ func putIssuer(c kernel.Conn, company Company) (id int64, err error) {
 		return 0, err
 	}
 	for _, alias := range append([]string{company.Name}, company.Aliases...) {
-		if k := metrics.Key(alias); k != "" && len(alias) <= maxTitle {
+		if k := metrics.Key(alias); k != "" && len(alias) <= fileformat.MaxTitle {
 			if err := c.Later("INSERT INTO answer_aliases (alias_key, issuer_id, alias) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
 				k, id, alias); err != nil {
 				return 0, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/answertest"
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
@@ -22,12 +23,12 @@ func TestManage(t *testing.T) {
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
 		c := corpus.New(k.Server)
 		first := report("https://a.example/1", statement)
-		prices := corpus.Source{
+		prices := fileformat.Source{
 			Kind: kernel.Tabular, Title: "Prices", URL: "corpus:prices.csv", Issuer: first.Issuer,
-			Prices: []corpus.Price{{Day: "2020-01-02", Close: 1.5}, {Day: "2020-01-03", Close: 1.6}},
+			Prices: []fileformat.Price{{Day: "2020-01-02", Close: 1.5}, {Day: "2020-01-03", Close: 1.6}},
 		}
-		news := corpus.Source{Kind: kernel.News, Title: "News", URL: "https://a.example/news", Pages: []corpus.Page{{Text: "Markets rose."}}}
-		for _, s := range []corpus.Source{first, prices, news} {
+		news := fileformat.Source{Kind: kernel.News, Title: "News", URL: "https://a.example/news", Pages: []fileformat.Page{{Text: "Markets rose."}}}
+		for _, s := range []fileformat.Source{first, prices, news} {
 			if _, err := c.Put(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}

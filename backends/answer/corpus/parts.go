@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
@@ -17,7 +18,7 @@ type Part struct {
 
 // Divide divides a document that is not stored, such as a web page, into passages. It returns a *RefusedError
 // for a document without a URL or text.
-func Divide(s Source) ([]Part, error) {
+func Divide(s fileformat.Source) ([]Part, error) {
 	p, err := prepare(s, nil)
 	if err != nil {
 		return nil, err
@@ -37,15 +38,15 @@ func Divide(s Source) ([]Part, error) {
 // TextOf returns the text of a web page as Markdown. mediaType is the type of body without parameters. For types other
 // than HTML, XHTML, plain text and Markdown TextOf returns a *RefusedError.
 func TextOf(ctx context.Context, mediaType string, body []byte) (text string, err error) {
-	read := readText
+	read := fileformat.ReadText
 	switch mediaType {
 	case "text/html", "application/xhtml+xml":
-		read = readHTML
+		read = fileformat.ReadHTML
 	case "text/plain", "text/markdown":
 	default:
-		return "", refuse("the media type %q of the page is not supported", cut(mediaType, 80))
+		return "", fileformat.Refuse("the media type %q of the page is not supported", kernel.Cut(mediaType, 80))
 	}
-	err = read(ctx, bytes.NewReader(body), Source{}, func(s Source, err error) error {
+	err = read(ctx, bytes.NewReader(body), fileformat.Source{}, func(s fileformat.Source, err error) error {
 		pages := make([]string, 0, len(s.Pages))
 		for _, page := range s.Pages {
 			pages = append(pages, page.Text)

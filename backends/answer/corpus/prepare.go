@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 	"github.com/tollgate-gateway/tollgate/backends/answer/statements"
@@ -13,7 +14,7 @@ import (
 
 // prepared is a document that is ready to be written: only the work that needs a database is left.
 type prepared struct {
-	source  *Source
+	source  *fileformat.Source
 	file    string        // the name of the file in an ingest
 	digest  string        // see Source.digest
 	period  kernel.Period // that the document reports on
@@ -31,19 +32,19 @@ type placedFact struct {
 // prepare checks a document, divides it into chunks and extracts its facts. It returns a *RefusedError for a document
 // that cannot be accepted. If known is not nil and returns true for the document's digest, prepare only checks the
 // document.
-func prepare(s Source, known func(digest string) bool) (*prepared, error) {
-	if err := s.check(); err != nil {
+func prepare(s fileformat.Source, known func(digest string) bool) (*prepared, error) {
+	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	p := &prepared{source: &s, digest: s.digest()}
+	p := &prepared{source: &s, digest: s.Digest()}
 	if known != nil && known(p.digest) {
 		return p, nil
 	}
-	s.completeFromCover()
-	p.period = s.period()
+	s.CompleteFromCover()
+	p.period = s.Period()
 	p.chunks = chunks(s.Pages)
 	if len(p.chunks) == 0 && len(s.Facts) == 0 && len(s.Prices) == 0 {
-		return nil, refuse("the document has no text")
+		return nil, fileformat.Refuse("the document has no text")
 	}
 	p.vectors = make([]terms.Vector, len(p.chunks))
 	var b terms.Builder
@@ -64,9 +65,6 @@ func prepare(s Source, known func(digest string) bool) (*prepared, error) {
 	p.preferTagged()
 	return p, nil
 }
-
-// maxFacts bounds the facts of a document.
-const maxFacts = 200_000
 
 // takeFacts extracts the facts of a document: first the facts in its primary statements (income statement, balance
 // sheet, cash flow statement), then the facts in other tables. If there are primary statements, facts of other tables
@@ -107,7 +105,7 @@ func (p *prepared) takeFacts() {
 		}
 	}
 	p.facts = append(p.facts, otherFacts...)
-	p.facts = p.facts[:min(len(p.facts), maxFacts)]
+	p.facts = p.facts[:min(len(p.facts), fileformat.MaxFacts)]
 }
 
 // preferTagged adds the facts that the document has as data, from inline XBRL tags or company facts. A fact that was
@@ -117,14 +115,14 @@ func (p *prepared) preferTagged() {
 	if len(p.source.Facts) == 0 {
 		return
 	}
-	tagged := make(map[factKey]kernel.Fact, len(p.source.Facts))
+	tagged := make(map[fileformat.FactKey]kernel.Fact, len(p.source.Facts))
 	for _, f := range p.source.Facts {
-		tagged[factKey{f.Metric, f.Period.End, f.Period.Months}] = f
+		tagged[fileformat.KeyOf(f)] = f
 	}
 	facts := p.facts[:0]
-	inText := make(map[factKey]bool) // the tagged facts that were also read from text
+	inText := make(map[fileformat.FactKey]bool) // the tagged facts that were also read from text
 	for _, f := range p.facts {
-		key := factKey{f.Metric, f.Period.End, f.Period.Months}
+		key := fileformat.KeyOf(f.Fact)
 		data, ok := tagged[key]
 		switch {
 		case !ok:
@@ -136,7 +134,7 @@ func (p *prepared) preferTagged() {
 		}
 	}
 	for _, f := range p.source.Facts {
-		if !inText[factKey{f.Metric, f.Period.End, f.Period.Months}] {
+		if !inText[fileformat.KeyOf(f)] {
 			f.Sure = statements.Tagged
 			facts = append(facts, placedFact{f, p.chunkShowing(f)})
 		}

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/answertest"
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
 // putTogether ingests documents with one call of putAll, as an ingest does with documents that are ready at the same
 // time.
-func putTogether(t *testing.T, k answertest.Kernel, sources ...Source) []Outcome {
+func putTogether(t *testing.T, k answertest.Kernel, sources ...fileformat.Source) []Outcome {
 	t.Helper()
 	all := make([]*prepared, 0, len(sources))
 	for _, s := range sources {
@@ -40,10 +41,10 @@ func checkCount(t *testing.T, k answertest.Kernel, query string, want int) {
 func TestReplacedTogether(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
-		line := func(url string, n int) Source {
-			return Source{
-				Title: "Line", URL: url, Issuer: Company{Name: "Wexlermere Inc."}, Pages: []Page{{Text: fmt.Sprintf("Text %d.", n)}},
-				Prices: []Price{{Day: kernel.Day(fmt.Sprintf("2020-01-%02d", n)), Close: 1}},
+		line := func(url string, n int) fileformat.Source {
+			return fileformat.Source{
+				Title: "Line", URL: url, Issuer: fileformat.Company{Name: "Wexlermere Inc."}, Pages: []fileformat.Page{{Text: fmt.Sprintf("Text %d.", n)}},
+				Prices: []fileformat.Price{{Day: kernel.Day(fmt.Sprintf("2020-01-%02d", n)), Close: 1}},
 			}
 		}
 		const a, b, c = "corpus:a", "corpus:b", "corpus:c"
@@ -72,9 +73,9 @@ func TestReplacedTogether(t *testing.T) {
 func TestIssuersTogether(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
-		sources := make([]Source, 0, 4)
-		for n, issuer := range []Company{{Name: "Wexlermere Inc."}, {Name: "Wexlermere Inc.", Ticker: "WXM"}, {Name: "Wexler", Ticker: "WXM", CIK: "12"}, {Name: "The Mere", CIK: "12"}} {
-			sources = append(sources, Source{Title: "Line", URL: fmt.Sprintf("corpus:%d", n), Issuer: issuer, Pages: []Page{{Text: fmt.Sprintf("Text %d.", n)}}})
+		sources := make([]fileformat.Source, 0, 4)
+		for n, issuer := range []fileformat.Company{{Name: "Wexlermere Inc."}, {Name: "Wexlermere Inc.", Ticker: "WXM"}, {Name: "Wexler", Ticker: "WXM", CIK: "12"}, {Name: "The Mere", CIK: "12"}} {
+			sources = append(sources, fileformat.Source{Title: "Line", URL: fmt.Sprintf("corpus:%d", n), Issuer: issuer, Pages: []fileformat.Page{{Text: fmt.Sprintf("Text %d.", n)}}})
 		}
 		putTogether(t, k, sources...)
 		checkCount(t, k, "SELECT count(*) FROM answer_issuers", 1)

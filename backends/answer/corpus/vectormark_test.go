@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/answertest"
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
@@ -51,7 +52,7 @@ func TestSwappedModel(t *testing.T) {
 		c := corpus.New(k.Server)
 		const passages = 70
 		for i := range passages {
-			if _, err := c.Put(t.Context(), corpus.Source{Title: "Pumps", URL: fmt.Sprintf("corpus:%d", i), Pages: []corpus.Page{{Text: fmt.Sprintf("Number %d sells pumps.", i)}}}); err != nil {
+			if _, err := c.Put(t.Context(), fileformat.Source{Title: "Pumps", URL: fmt.Sprintf("corpus:%d", i), Pages: []fileformat.Page{{Text: fmt.Sprintf("Number %d sells pumps.", i)}}}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/answertest"
 	"github.com/tollgate-gateway/tollgate/backends/answer/answertest/filings"
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
 	"github.com/tollgate-gateway/tollgate/backends/answer/pipeline"
 	"github.com/tollgate-gateway/tollgate/backends/answer/retrieve"
 )
@@ -28,7 +29,7 @@ func TestFilings(t *testing.T) {
 	k := answertest.SQLite(t)
 	c := corpus.New(k.Server)
 	for _, e := range excerpts {
-		_, err := c.Put(t.Context(), corpus.Source{Title: e.Title, URL: e.URL, Fiscal: e.Fiscal, Issuer: corpus.Company{Name: e.Issuer}, Pages: []corpus.Page{{Number: 1, Text: e.Text}}})
+		_, err := c.Put(t.Context(), fileformat.Source{Title: e.Title, URL: e.URL, Fiscal: e.Fiscal, Issuer: fileformat.Company{Name: e.Issuer}, Pages: []fileformat.Page{{Number: 1, Text: e.Text}}})
 		if err != nil {
 			t.Fatal(err)
 		}

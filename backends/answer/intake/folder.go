@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
@@ -117,7 +118,7 @@ func (f *Folder) ingest(ctx context.Context, path, source string, files []corpus
 				r.urls = append(r.urls, t.URL)
 				return
 			}
-			_, refused := errors.AsType[*corpus.RefusedError](t.Err)
+			_, refused := errors.AsType[*fileformat.RefusedError](t.Err)
 			r.retry = r.retry || !refused
 			f.observe(OutcomeRefused)
 			if r.problem != "" {

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
@@ -185,7 +186,7 @@ func (l *List) ingest(ctx context.Context, address string, previous entry) (entr
 		return updated, nil
 	}
 	updated = entry{etag: f.etag, modified: f.modified, due: now.Add(l.Every).UnixMicro()}
-	base := corpus.Source{URL: address, Title: f.title}
+	base := fileformat.Source{URL: address, Title: f.title}
 	err = l.Corpus.IngestBody(ctx, f.extension, f.body, base, func(t corpus.DocumentResult) {
 		if t.Err == nil {
 			l.observe(t.Outcome.String())
@@ -193,7 +194,7 @@ func (l *List) ingest(ctx context.Context, address string, previous entry) (entr
 		}
 		l.observe(OutcomeRefused)
 		updated.problem = cut(t.Err.Error())
-		if _, refused := errors.AsType[*corpus.RefusedError](t.Err); !refused {
+		if _, refused := errors.AsType[*fileformat.RefusedError](t.Err); !refused {
 			updated.etag, updated.modified = "", "" // the next attempt may succeed
 		}
 		if updated.problem != previous.problem {

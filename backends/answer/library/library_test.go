@@ -9,15 +9,16 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/answertest"
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
 	"github.com/tollgate-gateway/tollgate/backends/answer/library"
 )
 
 // report returns the report of a company for a year, with its revenue in this year and in the year before.
-func report(name string, year int, revenue, before string) corpus.Source {
+func report(name string, year int, revenue, before string) fileformat.Source {
 	text := fmt.Sprintf("# Consolidated statements of income\n\n| In millions | %d | %d |\n|---|---|---|\n| Net sales | %s | %s |\n| Operating income | 20 | 18 |\n| Net income | 12 | 11 |\n", year, year-1, revenue, before)
-	return corpus.Source{
+	return fileformat.Source{
 		Kind: "filing", Form: "10-K", Title: fmt.Sprintf("%s %d", name, year), URL: fmt.Sprintf("https://%s.example/%d", strings.ToLower(strings.Fields(name)[0]), year),
-		Issuer: corpus.Company{Name: name, Ticker: "T" + name[:1]}, Fiscal: fmt.Sprintf("FY%d", year), Pages: []corpus.Page{{Number: 1, Text: "Cover."}, {Number: 2, Text: text}},
+		Issuer: fileformat.Company{Name: name, Ticker: "T" + name[:1]}, Fiscal: fmt.Sprintf("FY%d", year), Pages: []fileformat.Page{{Number: 1, Text: "Cover."}, {Number: 2, Text: text}},
 	}
 }
 
@@ -25,7 +26,7 @@ func TestLibrary(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
 		c := corpus.New(k.Server)
-		for _, s := range []corpus.Source{
+		for _, s := range []fileformat.Source{
 			report("Wexlermere Inc.", 2019, "$110", "$100"), report("Wexlermere Inc.", 2018, "$95", "$90"), report("Brantpoint_Industries", 2020, "$7", "$6"), report("Ardmore Holdings", 2017, "$3", "$2"),
 		} {
 			if _, err := c.Put(t.Context(), s); err != nil {

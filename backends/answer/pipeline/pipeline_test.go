@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/answertest"
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 	"github.com/tollgate-gateway/tollgate/backends/answer/models"
@@ -41,15 +42,15 @@ func corpusOf(t *testing.T, others ...string) *corpus.Corpus {
 	t.Helper()
 	k := answertest.SQLite(t)
 	c := corpus.New(k.Server)
-	_, err := c.Put(t.Context(), corpus.Source{
+	_, err := c.Put(t.Context(), fileformat.Source{
 		Title: "Wexlermere Inc. annual report 2019", URL: "https://filings.example.test/wxm/2019#results", Fiscal: "FY2019",
-		Issuer: corpus.Company{Name: "Wexlermere Inc.", Ticker: "WXM"}, Pages: []corpus.Page{{Number: 1, Text: report}},
+		Issuer: fileformat.Company{Name: "Wexlermere Inc.", Ticker: "WXM"}, Pages: []fileformat.Page{{Number: 1, Text: report}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range others {
-		if _, err := c.Put(t.Context(), corpus.Source{Title: name, URL: "corpus:other", Issuer: corpus.Company{Name: name}, Pages: []corpus.Page{{Text: "Nothing."}}}); err != nil {
+		if _, err := c.Put(t.Context(), fileformat.Source{Title: name, URL: "corpus:other", Issuer: fileformat.Company{Name: name}, Pages: []fileformat.Page{{Text: "Nothing."}}}); err != nil {
 			t.Fatal(err)
 		}
 	}

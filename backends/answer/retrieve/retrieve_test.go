@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/answertest"
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/retrieve"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -25,7 +26,7 @@ const table = "Results (in millions)\n\n|  | 2019 | 2018 |\n|---|---|---|\n| Net
 func fill(t *testing.T, k answertest.Kernel) (*corpus.Corpus, map[string]int64) {
 	t.Helper()
 	c := corpus.New(k.Server)
-	put := func(s corpus.Source) {
+	put := func(s fileformat.Source) {
 		t.Helper()
 		if _, err := c.Put(t.Context(), s); err != nil {
 			t.Fatal(err)
@@ -33,23 +34,23 @@ func fill(t *testing.T, k answertest.Kernel) (*corpus.Corpus, map[string]int64) 
 	}
 	for i, name := range []string{"Wexlermere Inc.", "Brantpoint Industries"} {
 		for year := 2016; year <= 2019; year++ {
-			pages := []corpus.Page{
+			pages := []fileformat.Page{
 				{Number: 1, Text: "Overview\n\nWe make pumps and valves in fiscal " + fmt.Sprint(year) + ". Demand for pumps grew."},
 				{Number: 2, Text: fmt.Sprintf(strings.ReplaceAll(strings.ReplaceAll(table, "2018", fmt.Sprint(year-1)), "2019", fmt.Sprint(year)), 100*i+year, 100*i+year-1)},
 				{Number: 3, Text: "Employees\n\nWe had " + fmt.Sprint(1000+year) + " employees. None of them is covered by an agreement."},
 				{Number: 4, Text: "Dividends\n\nThe board declared a dividend of $0." + fmt.Sprint(year-2000) + " per share."},
 			}
-			put(corpus.Source{
+			put(fileformat.Source{
 				Title: name + " annual report " + fmt.Sprint(year), URL: fmt.Sprintf("https://a.example/%d/%d", i, year), Fiscal: fmt.Sprint("FY", year),
-				Issuer: corpus.Company{Name: name}, Pages: pages,
+				Issuer: fileformat.Company{Name: name}, Pages: pages,
 			})
 		}
 	}
 	for i, day := range []string{"2026-03-01", "2025-03-01"} {
 		at, _ := kernel.ParseDay(day)
-		put(corpus.Source{
+		put(fileformat.Source{
 			Kind: kernel.News, Title: "Central bank decision", URL: fmt.Sprintf("https://a.example/news/%d", i), Published: at.Time(),
-			Pages: []corpus.Page{{Text: "The central bank left its rate at " + fmt.Sprint(4+i) + " per cent, saying that inflation was near target in " + day[:4] + "."}},
+			Pages: []fileformat.Page{{Text: "The central bank left its rate at " + fmt.Sprint(4+i) + " per cent, saying that inflation was near target in " + day[:4] + "."}},
 		})
 	}
 	issuers, _, err := c.Issuers(t.Context())
@@ -252,7 +253,7 @@ func TestOlderPassagesAreFound(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, err := c.Put(t.Context(), corpus.Source{Title: fmt.Sprintf("Note %d", i), URL: fmt.Sprintf("https://a.example/%d", i), Kind: kernel.News, Pages: []corpus.Page{{Text: text}}})
+			_, err := c.Put(t.Context(), fileformat.Source{Title: fmt.Sprintf("Note %d", i), URL: fmt.Sprintf("https://a.example/%d", i), Kind: kernel.News, Pages: []fileformat.Page{{Text: text}}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
@@ -43,9 +44,9 @@ func (r *Retriever) fromWeb(ctx context.Context, query string, issuers []int64) 
 	w := parseQuery(query)
 	var list []*candidate
 	for _, page := range pages[:min(len(pages), webPages)] {
-		parts, err := corpus.Divide(corpus.Source{
+		parts, err := corpus.Divide(fileformat.Source{
 			Kind: kernel.Web, Title: page.Title, URL: page.URL,
-			Published: page.Published, Pages: []corpus.Page{{Text: page.Text}},
+			Published: page.Published, Pages: []fileformat.Page{{Text: page.Text}},
 		})
 		if err != nil {
 			continue // the page has no usable address or no text

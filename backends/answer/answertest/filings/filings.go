@@ -14,7 +14,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
 )
 
 //go:embed tatqa/corpus.jsonl
@@ -84,7 +84,7 @@ var issuers = []string{"Aldermoor Industries", "Brackenfell Holdings", "Corriewe
 // Long makes one report per issuer, of 110 to 270 pages. Each page is an excerpt, with the issuer of the report in
 // place of the excerpt's issuer. The excerpts are divided among the reports, and questions are asked only about a
 // report's own excerpts. Each report is filled up with excerpts of other reports. The seed determines the order.
-func Long(seed uint64) (reports []corpus.Source, asked []Asked, err error) {
+func Long(seed uint64) (reports []fileformat.Source, asked []Asked, err error) {
 	all, questions, err := Load()
 	if err != nil {
 		return nil, nil, err
@@ -102,10 +102,10 @@ func Long(seed uint64) (reports []corpus.Source, asked []Asked, err error) {
 		}
 		pages := append(own, others[:sizes[i]-len(own)]...)
 		random.Shuffle(len(pages), func(a, b int) { pages[a], pages[b] = pages[b], pages[a] })
-		report := corpus.Source{
+		report := fileformat.Source{
 			Title: issuer + " annual report 2019", URL: fmt.Sprintf("https://filings.example.test/long/%d", i), Form: "10-K",
 			Fiscal: "FY2019",
-			Issuer: corpus.Company{Name: issuer},
+			Issuer: fileformat.Company{Name: issuer},
 		}
 		owned := make(map[string]bool)
 		for _, e := range own {
@@ -113,7 +113,7 @@ func Long(seed uint64) (reports []corpus.Source, asked []Asked, err error) {
 		}
 		for index, e := range pages {
 			text := strings.TrimPrefix(e.Text, e.Issuer)
-			report.Pages = append(report.Pages, corpus.Page{Number: index + 1, Text: strings.ReplaceAll(text, e.Issuer, issuer)})
+			report.Pages = append(report.Pages, fileformat.Page{Number: index + 1, Text: strings.ReplaceAll(text, e.Issuer, issuer)})
 			for _, q := range questions {
 				if q.Gold.Evidence[0].URL == e.URL && owned[e.URL] {
 					asked = append(asked, Asked{

@@ -1,4 +1,4 @@
-package corpus
+package fileformat
 
 import (
 	"cmp"
@@ -86,9 +86,9 @@ func nameAbove(text string) string {
 	return ""
 }
 
-// completeFromCover fills in the fields of a filing from its cover. Fields that are set are not changed. If the cover
+// CompleteFromCover fills in the fields of a filing from its cover. Fields that are set are not changed. If the cover
 // has another name of the issuer, that becomes an alias.
-func (s *Source) completeFromCover() {
+func (s *Source) CompleteFromCover() {
 	if s.Kind != "" && s.Kind != kernel.Filing {
 		return
 	}

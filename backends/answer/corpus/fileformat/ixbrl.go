@@ -1,4 +1,4 @@
-package corpus
+package fileformat
 
 import (
 	"cmp"
@@ -69,7 +69,7 @@ func (t *tagging) walk(n *html.Node, depth int) {
 	case n.Data == "ix:nonnumeric":
 		if concept, ok := strings.CutPrefix(attr(n, "name"), "dei:"); ok && t.coverValues[concept] == "" &&
 			len(t.coverValues) < maxContexts {
-			t.coverValues[concept] = cut(collapse(textOf(n, depth)), maxTitle)
+			t.coverValues[concept] = kernel.Cut(collapse(textOf(n, depth)), MaxTitle)
 		}
 	case name == "context" && len(t.contexts) < maxContexts:
 		c := tagContext{}
@@ -134,14 +134,14 @@ func describe(s Source, coverValues map[string]string) Source {
 // the one with the best concept, then with the most precise figure.
 func (t *tagging) source(s Source) Source {
 	s = describe(s, t.coverValues)
-	best := make(map[factKey]candidateFact)
-	report := s.period()
+	best := make(map[FactKey]candidateFact)
+	report := s.Period()
 	for i := range t.figures {
 		candidate, ok := t.fact(&t.figures[i], report)
 		if !ok {
 			continue
 		}
-		key := factKey{candidate.Metric, candidate.Period.End, candidate.Period.Months}
+		key := FactKey{candidate.Metric, candidate.Period.End, candidate.Period.Months}
 		other, taken := best[key]
 		isBetter := candidate.rank < other.rank ||
 			candidate.rank == other.rank && candidate.Figure.Step < other.Figure.Step
@@ -153,7 +153,7 @@ func (t *tagging) source(s Source) Source {
 		return cmp.Or(strings.Compare(a.Metric, b.Metric), strings.Compare(string(b.Period.End), string(a.Period.End)),
 			b.Period.Months-a.Period.Months)
 	})
-	for _, f := range facts[:min(len(facts), maxFacts)] {
+	for _, f := range facts[:min(len(facts), MaxFacts)] {
 		s.Facts = append(s.Facts, f.Fact)
 	}
 	return s

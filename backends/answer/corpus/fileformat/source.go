@@ -1,4 +1,4 @@
-package corpus
+package fileformat
 
 import (
 	"crypto/sha256"
@@ -21,7 +21,8 @@ import (
 const (
 	maxPages = 5_000
 	maxText  = 64 << 20 // in all pages, in bytes
-	maxTitle = 1_000    // in characters; also for names and URLs
+	MaxTitle = 1_000    // in characters; also for names and URLs
+	MaxFacts = 200_000
 )
 
 // Source is a document in the form in which readers of files return it.
@@ -40,9 +41,9 @@ type Source struct {
 	Facts     []kernel.Fact // facts that the document has as data, not as text; their Passage is 0
 	Prices    []Price
 
-	// former is the default URL of the document's file, if the description file has another URL. An earlier ingest may
+	// Former is the default URL of the document's file, if the description file has another URL. An earlier ingest may
 	// have stored the document there. It may be empty.
-	former string
+	Former string `json:"-"` // not a part of Digest
 }
 
 // Company is the issuer of a source.
@@ -69,19 +70,19 @@ type RefusedError struct{ Why string }
 // Error implements error.
 func (e *RefusedError) Error() string { return e.Why }
 
-// refuse returns a *RefusedError with a formatted reason.
-func refuse(format string, args ...any) error { return &RefusedError{fmt.Sprintf(format, args...)} }
+// Refuse returns a *RefusedError with a formatted reason.
+func Refuse(format string, args ...any) error { return &RefusedError{fmt.Sprintf(format, args...)} }
 
 // corpusID matches the URL of a document without a web address.
 var corpusID = regexp.MustCompile(`^corpus:[A-Za-z0-9._~/-]{1,200}$`)
 
-// check normalizes and validates the fields of a source. It returns a *RefusedError for a field that is not valid.
-func (s *Source) check() error {
-	// line returns the value of the field name as one line of at most maxTitle characters.
+// Check normalizes and validates the fields of a source. It returns a *RefusedError for a field that is not valid.
+func (s *Source) Check() error {
+	// line returns the value of the field name as one line of at most MaxTitle characters.
 	line := func(name, value string) (string, error) {
-		value = text.Short(text.Storable(strings.ToValidUTF8(text.Normal(value), "\uFFFD")), maxTitle)
+		value = text.Short(text.Storable(strings.ToValidUTF8(text.Normal(value), "\uFFFD")), MaxTitle)
 		if !text.IsLine(value) {
-			return "", refuse("%s has control characters", name)
+			return "", Refuse("%s has control characters", name)
 		}
 		return value, nil
 	}
@@ -98,38 +99,38 @@ func (s *Source) check() error {
 		s.Kind = kernel.Filing
 	}
 	if !slices.Contains(kernel.Kinds, s.Kind) {
-		return refuse("kind is %q, must be one of %v", text.Short(string(s.Kind), 40), kernel.Kinds)
+		return Refuse("kind is %q, must be one of %v", text.Short(string(s.Kind), 40), kernel.Kinds)
 	}
 	if s.Title == "" {
-		return refuse("title is missing")
+		return Refuse("title is missing")
 	}
 	if err := checkURL(s.URL); err != nil {
 		return err
 	}
 	s.Issuer.CIK = strings.TrimLeft(s.Issuer.CIK, "0")
 	if _, err := strconv.ParseUint(s.Issuer.CIK, 10, 40); s.Issuer.CIK != "" && err != nil {
-		return refuse("cik is not a number")
+		return Refuse("cik is not a number")
 	}
 	if s.Issuer.Name != "" && metrics.Key(s.Issuer.Name) == "" {
-		return refuse("issuer is not a name")
+		return Refuse("issuer is not a name")
 	}
 	if s.Issuer.Name == "" && (len(s.Facts) > 0 || len(s.Prices) > 0) {
-		return refuse("facts and prices need an issuer")
+		return Refuse("facts and prices need an issuer")
 	}
 	if len(s.Pages) > maxPages {
-		return refuse("more than %d pages", maxPages)
+		return Refuse("more than %d pages", maxPages)
 	}
 	size := 0
 	for i, page := range s.Pages {
 		if size += len(page.Text); size > maxText {
-			return refuse("more than %d MiB of text", maxText>>20)
+			return Refuse("more than %d MiB of text", maxText>>20)
 		}
 		s.Pages[i].Text = text.Storable(strings.ToValidUTF8(text.Lines(page.Text), "\uFFFD"))
 	}
 	days := make(map[kernel.Day]bool, len(s.Prices))
 	for _, p := range s.Prices {
 		if p.Day.Time().IsZero() || days[p.Day] {
-			return refuse("the day %q of a price is not valid or occurs twice", p.Day)
+			return Refuse("the day %q of a price is not valid or occurs twice", p.Day)
 		}
 		days[p.Day] = true
 	}
@@ -140,7 +141,7 @@ func (s *Source) check() error {
 func checkURL(address string) error {
 	if strings.HasPrefix(address, "corpus:") {
 		if !corpusID.MatchString(address) {
-			return refuse("url %q: the part after corpus: must consist of 1 to 200 letters, digits and . _ ~ / -",
+			return Refuse("url %q: the part after corpus: must consist of 1 to 200 letters, digits and . _ ~ / -",
 				text.Short(address, 80))
 		}
 		return nil
@@ -148,19 +149,19 @@ func checkURL(address string) error {
 	u, err := url.Parse(address)
 	switch {
 	case address == "":
-		return refuse("url is missing")
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(address) > 2*maxTitle ||
+		return Refuse("url is missing")
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(address) > 2*MaxTitle ||
 		!text.IsLine(address):
-		return refuse("url %q is neither a valid http(s) URL nor corpus:ID", text.Short(address, 80))
+		return Refuse("url %q is neither a valid http(s) URL nor corpus:ID", text.Short(address, 80))
 	case u.User != nil:
-		return refuse("url must not contain a user name")
+		return Refuse("url must not contain a user name")
 	}
 	return nil
 }
 
-// digest returns the SHA-256 of all exported fields except the URL, in hexadecimal. Documents with equal digests are
+// Digest returns the SHA-256 of all fields except URL and Former, in hexadecimal. Documents with equal digests are
 // duplicates, whatever their URLs.
-func (s *Source) digest() string {
+func (s *Source) Digest() string {
 	h := sha256.New()
 	e := json.NewEncoder(h)
 	withoutURL := *s
@@ -169,9 +170,9 @@ func (s *Source) digest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// period returns the period that the document reports on, from Fiscal and PeriodEnd. The period of a document other
+// Period returns the period that the document reports on, from Fiscal and PeriodEnd. The period of a document other
 // than a filing that states neither is the year of its publication. Unknown fields are zero.
-func (s *Source) period() kernel.Period {
+func (s *Source) Period() kernel.Period {
 	p := kernel.Period{}
 	if found := metrics.Periods(s.Fiscal); len(found) > 0 {
 		p = found[0].Period

@@ -1,4 +1,4 @@
-package corpus
+package fileformat
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
 // Bounds of reading a PDF.
@@ -25,7 +27,7 @@ const pdfProgram = "pdftotext"
 // readPDF reads the text layer of a PDF with Poppler's pdftotext, which has to be installed. It reads at most
 // maxPages pages and maxText bytes, for at most longestPDF. Readers written in Go are not good enough for
 // the fonts and columns of reports. Scanned pages have no text layer and are refused.
-func readPDF(ctx context.Context, r io.Reader, base Source, out emit) error {
+func readPDF(ctx context.Context, r io.Reader, base Source, out Emit) error {
 	program, err := exec.LookPath(pdfProgram)
 	if err != nil {
 		return out(base, errors.New("reading PDFs needs the program pdftotext (package poppler-utils), which is not installed"))
@@ -41,16 +43,16 @@ func readPDF(ctx context.Context, r io.Reader, base Source, out emit) error {
 	err = cmd.Run()
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return out(base, refuse("reading the PDF took longer than %s", longestPDF))
+		return out(base, Refuse("reading the PDF took longer than %s", longestPDF))
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case text.exceeded:
-		return out(base, refuse("the PDF has more than %d MiB of text", maxText>>20))
+		return out(base, Refuse("the PDF has more than %d MiB of text", maxText>>20))
 	case err != nil:
-		return out(base, refuse("pdftotext: %v: %s",
-			err, cut(strings.TrimSpace(strings.ToValidUTF8(messages.String(), "")), 200)))
+		return out(base, Refuse("pdftotext: %v: %s",
+			err, kernel.Cut(strings.TrimSpace(strings.ToValidUTF8(messages.String(), "")), 200)))
 	case strings.TrimSpace(text.String()) == "":
-		return out(base, refuse("the PDF has no text layer: its pages are images"))
+		return out(base, Refuse("the PDF has no text layer: its pages are images"))
 	}
 	base.Pages = textPages(text.String())
 	return out(base, nil)

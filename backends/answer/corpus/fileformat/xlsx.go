@@ -1,4 +1,4 @@
-package corpus
+package fileformat
 
 import (
 	"context"
@@ -17,13 +17,13 @@ const unpackedWorkbook = 4 * maxText
 // readWorkbook reads the visible sheets of an Excel workbook. A sheet is one page, or several if it has long tables. A
 // workbook of one sheet with the columns date and close holds prices, like a CSV file. In workbooks of the SEC, the
 // sheets that repeat the cover page of a report name its issuer and period.
-func readWorkbook(_ context.Context, r io.Reader, base Source, out emit) error {
+func readWorkbook(_ context.Context, r io.Reader, base Source, out Emit) error {
 	sheets, err := workbook.Read(r, workbook.Limits{Unpacked: unpackedWorkbook, Rows: maxCSVRows, Columns: maxCells})
 	switch {
 	case err != nil:
-		return out(base, refuse("the workbook cannot be read: %v", err))
+		return out(base, Refuse("the workbook cannot be read: %v", err))
 	case len(sheets) == 0:
-		return out(base, refuse("there is no text in the workbook"))
+		return out(base, Refuse("there is no text in the workbook"))
 	}
 	if rows := sheets[0].Rows; len(sheets) == 1 && len(rows) > 1 {
 		if columns, ok := priceColumns(rows[0]); ok {
@@ -67,7 +67,7 @@ func recordCoverValue(coverValues map[string]string, row []string) {
 	}
 	for _, cell := range row[1:] {
 		if cell != "" && coverValues[concept] == "" && len(coverValues) < maxContexts {
-			coverValues[concept] = cut(cell, maxTitle)
+			coverValues[concept] = kernel.Cut(cell, MaxTitle)
 		}
 	}
 }

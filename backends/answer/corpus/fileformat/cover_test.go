@@ -1,4 +1,4 @@
-package corpus
+package fileformat
 
 import "testing"
 
@@ -18,13 +18,13 @@ func TestCover(t *testing.T) {
 		"known":     {Source{Fiscal: "FY2018", Issuer: Company{Name: "Wexlermere"}, Pages: []Page{{1, annual}}}, Source{Fiscal: "FY2018", Form: "10-K"}},
 	} {
 		s := c.s
-		s.completeFromCover()
+		s.CompleteFromCover()
 		if s.Fiscal != c.want.Fiscal || s.PeriodEnd != c.want.PeriodEnd || s.Form != c.want.Form || s.Issuer.Ticker != "WXM" {
 			t.Errorf("%s: %q, %q, %q, %+v", name, s.Fiscal, s.PeriodEnd, s.Form, s.Issuer)
 		}
 	}
 	s := Source{Pages: []Page{{1, "A note about nothing."}}}
-	if s.completeFromCover(); s.Issuer.Name != "" || s.Fiscal != "" {
+	if s.CompleteFromCover(); s.Issuer.Name != "" || s.Fiscal != "" {
 		t.Errorf("%+v", s)
 	}
 }

@@ -1,4 +1,4 @@
-package corpus
+package fileformat
 
 import (
 	"context"
@@ -11,11 +11,21 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
+// testFile returns the text of a file of testdata.
+func testFile(t testing.TB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // readAll reads a text as a file of a name.
 func readAll(t testing.TB, name, text string) (all []Source, problems []error) {
 	t.Helper()
 	base := Source{URL: nameURL(name), Title: strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))}
-	err := formatOf(name).read(t.Context(), strings.NewReader(text), base, func(s Source, err error) error {
+	err := Of(name).Read(t.Context(), strings.NewReader(text), base, func(s Source, err error) error {
 		if err != nil {
 			problems = append(problems, err)
 		} else {
@@ -142,21 +152,9 @@ func TestPriceDays(t *testing.T) {
 	}
 }
 
-const facts = `{"cik":1750,"entityName":"WEXLERMERE CORP","facts":{"dei":{},"us-gaap":{
-"Revenues":{"label":"Revenues","units":{"USD":[
- {"start":"2018-10-01","end":"2019-09-30","val":1496500000,"fy":2019,"fp":"FY","form":"10-K","filed":"2019-11-20"},
- {"start":"2018-10-01","end":"2019-09-30","val":1496600000,"fy":2020,"fp":"FY","form":"10-K","filed":"2020-11-20"},
- {"start":"2019-07-01","end":"2019-09-30","val":400000000,"form":"10-K","filed":"2019-11-20"},
- {"start":"2017-10-01","end":"2018-09-30","val":1202900000,"form":"10-K","filed":"2018-11-20"},
- {"end":"2018-09-30","val":1,"filed":"2018-11-20"},{"start":"x","end":"y","val":1}]}},
-"SalesRevenueNet":{"units":{"USD":[{"start":"2017-10-01","end":"2018-09-30","val":7,"filed":"2024-01-01"}]}},
-"Assets":{"units":{"USD":[{"end":"2019-09-30","val":2000000000,"filed":"2019-11-20"}]}},
-"EarningsPerShareBasic":{"units":{"USD/shares":[{"start":"2018-10-01","end":"2019-09-30","val":-1.25,"filed":"2019-11-20"}]}},
-"Unknown":{"units":{"USD":[{"end":"2019-09-30","val":1}]}}}}}`
-
 func TestCompanyFacts(t *testing.T) {
 	t.Parallel()
-	all, problems := readAll(t, "CIK0000001750.json", facts)
+	all, problems := readAll(t, "CIK0000001750.json", testFile(t, "companyfacts.json"))
 	if len(problems) > 0 || len(all) != 1 {
 		t.Fatal(problems)
 	}
@@ -167,22 +165,6 @@ func TestCompanyFacts(t *testing.T) {
 	if want := "WEXLERMERE CORP: income statement data, years ended\n\n|  | September 30, 2019 | September 30, 2018 |\n|---|---|---|\n" +
 		"| basic earnings per share | -$1.25 |  |\n| revenue | $1,496,600,000 | $1,202,900,000 |"; s.Pages[0].Text != want {
 		t.Errorf("%s", s.Pages[0].Text)
-	}
-	p, err := prepare(s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	values := make(map[factKey]float64)
-	for _, f := range p.facts {
-		key := factKey{f.Metric, f.Period.End, f.Period.Months}
-		if first, twice := values[key]; twice && first != f.Figure.Value {
-			t.Errorf("%+v is %v and %v", key, first, f.Figure.Value)
-		}
-		values[key] = f.Figure.Value
-	}
-	if values[factKey{"revenue", "2019-09-30", 12}] != 1496.6e6 || values[factKey{"revenue", "2019-09-30", 3}] != 400e6 || values[factKey{"total_assets", "2019-09-30", 0}] != 2e9 ||
-		values[factKey{"eps_basic", "2019-09-30", 12}] != -1.25 {
-		t.Errorf("%v", values)
 	}
 	for _, bad := range []string{"", "[]", `{"facts":{}}`, `{"cik":1,"entityName":"X","facts":{}}`} {
 		if all, problems := readAll(t, "a.json", bad); len(all) > 0 || len(problems) == 0 {
@@ -228,53 +210,20 @@ func TestPDF(t *testing.T) {
 func TestMeta(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "a.txt")
-	for file, text := range map[string]string{name: "Sales rose.", name + metaSuffix: `{"url":"https://a.example/1","issuer":{"name":"Wexlermere","cik":"0012"},"fiscal":2019}`} {
+	for file, text := range map[string]string{name: "Sales rose.", name + MetaSuffix: `{"url":"https://a.example/1","issuer":{"name":"Wexlermere","cik":"0012"},"fiscal":2019}`} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var got Source
-	if err := readFile(t.Context(), file{path: name, size: 11}, "a.txt", Source{Kind: kernel.News}, func(s Source, err error) error { got = s; return err }); err != nil {
+	if err := ReadFile(t.Context(), File{Path: name, Size: 11}, "a.txt", Source{Kind: kernel.News}, func(s Source, err error) error { got = s; return err }); err != nil {
 		t.Fatal(err)
 	}
-	if got.URL != "https://a.example/1" || got.Kind != kernel.News || got.Title != "a" || got.period() != kernel.FiscalYear(2019) {
+	if got.URL != "https://a.example/1" || got.Kind != kernel.News || got.Title != "a" || got.Period() != kernel.FiscalYear(2019) {
 		t.Errorf("%+v", got)
 	}
-	if err := readFile(t.Context(), file{path: name, size: maxText + 1}, "a.txt", Source{}, nil); !errors.As(err, new(*RefusedError)) {
+	if err := ReadFile(t.Context(), File{Path: name, Size: maxText + 1}, "a.txt", Source{}, nil); !errors.As(err, new(*RefusedError)) {
 		t.Error(err)
-	}
-}
-
-// TestChunks checks that no chunk is too long or crosses a page, that all of the text is in a chunk, and that
-// each part of a long table has the header.
-func TestChunks(t *testing.T) {
-	t.Parallel()
-	var table strings.Builder
-	table.WriteString("Sales by country (in millions):\n\n| Country | 2019 | 2018 |\n|---|---|---|\n")
-	for i := range 400 {
-		table.WriteString("| Country number " + strings.Repeat("x", i%7) + " | 1,234 | 5,678 |\n")
-	}
-	pages := []Page{
-		{1, "# Item 7. Discussion\n\n## Results\n\n" + strings.Repeat("Net sales rose in all of our markets. ", 200) + "\n\nThe end of it."},
-		{2, table.String()},
-		{3, strings.Repeat("word", 5000)},
-	}
-	list := chunks(pages)
-	parts := 0
-	for _, c := range list {
-		most := chunkFull + chunkOverlap
-		if len(c.tables) > 0 {
-			most = tableFull
-			if parts++; c.page != 2 || !strings.Contains(c.text, "in millions") || !strings.Contains(c.text, "| Country | 2019 | 2018 |") || c.tables[0].Units.Scale != 1e6 {
-				t.Errorf("a part of the table on page %d: %.100s", c.page, c.text)
-			}
-		}
-		if c.tokens > most || !strings.HasPrefix(c.section, "Item 7. Discussion > Results") {
-			t.Errorf("%d tokens in %q", c.tokens, c.section)
-		}
-	}
-	if parts < 3 || list[0].page != 1 || !strings.Contains(list[len(list)-parts-1].text+list[len(list)-1].text, "word") {
-		t.Errorf("%d parts of a table in %d chunks", parts, len(list))
 	}
 }
 
@@ -283,20 +232,33 @@ func FuzzFormats(f *testing.F) {
 	f.Add(".md", "---\ntitle: x\n---\n# a\n| b | c |\n|---|---|\n\f<!-- page 9 -->")
 	f.Add(".jsonl", `{"title":"a","url":"https://a.example","pages":["x",{"number":2,"text":"y"}],"cik":1,"fiscal":"FY19"}`)
 	f.Add(".csv", "date,close\n2020-01-02,1\n\"a")
-	f.Add(".json", facts)
+	f.Add(".json", testFile(f, "companyfacts.json"))
 	f.Add(".txt", "a   1   2\nb   3   4\nc   $ 5  (6)\n\f")
 	f.Fuzz(func(t *testing.T, ending, text string) {
 		format := formats[ending]
 		if format == nil || ending == ".pdf" {
 			return
 		}
-		_ = format.read(context.Background(), strings.NewReader(text), Source{URL: "corpus:a", Title: "a", Issuer: Company{Name: "A"}}, func(s Source, err error) error {
-			if err == nil {
-				if p, err := prepare(s, nil); err == nil && len(p.vectors) != len(p.chunks) {
-					t.Error("a chunk without a vector")
-				}
+		_ = format.Read(context.Background(), strings.NewReader(text), Source{URL: "corpus:a", Title: "a", Issuer: Company{Name: "A"}}, func(s Source, err error) error {
+			if err == nil && len(s.Pages) > maxPages {
+				t.Errorf("%d pages", len(s.Pages))
 			}
 			return nil
 		})
 	})
+}
+
+// TestDigest checks that documents that differ only in their URLs have the same digest.
+func TestDigest(t *testing.T) {
+	t.Parallel()
+	a := Source{Title: "Report", URL: "https://a.example/report", Pages: []Page{{1, "Net sales rose."}}}
+	b := a
+	b.URL, b.Former = "https://b.example/report", "corpus:report.html"
+	if a.Digest() != b.Digest() {
+		t.Error("another URL changes the digest")
+	}
+	b.Pages = []Page{{1, "Net sales fell."}}
+	if a.Digest() == b.Digest() {
+		t.Error("another text has the same digest")
+	}
 }

@@ -1,4 +1,6 @@
-package corpus
+// Package fileformat reads the files of which a corpus is made: HTML with inline XBRL, Markdown, plain text, PDF, CSV,
+// workbooks, JSON Lines, and the SEC's company facts. A reader returns each document of a file as a Source.
+package fileformat
 
 import (
 	"bytes"
@@ -19,28 +21,28 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// emit receives a document of a file, or the error that was found in the document. In case of an error s has only the
-// fields that are known. If emit returns an error, the reader of the file stops and returns that error.
-type emit func(s Source, err error) error
+// Emit receives a document of a file, or the error that was found in the document. In case of an error s has only the
+// fields that are known. If Emit returns an error, the reader of the file stops and returns that error.
+type Emit func(s Source, err error) error
 
-// format is a file format that can be read.
-type format struct {
-	maxSize int64 // the largest size of a file in bytes; 0 for a list of documents, which is read one by one
-	// read reads the documents of a file and calls out with each. base has the fields that are known before reading,
-	// such as the default title. read returns an error if the file cannot be read any further.
-	read func(ctx context.Context, r io.Reader, base Source, out emit) error
+// Format is a file format that can be read.
+type Format struct {
+	MaxSize int64 // the largest size of a file in bytes; 0 for a list of documents, which is read one by one
+	// Read reads the documents of a file and calls out with each. base has the fields that are known before reading,
+	// such as the default title. Read returns an error if the file cannot be read any further.
+	Read func(ctx context.Context, r io.Reader, base Source, out Emit) error
 }
 
 // formats holds the formats by file extension.
-var formats = map[string]*format{
+var formats = map[string]*Format{
 	".jsonl":    {0, readJSONL},
 	".ndjson":   {0, readJSONL},
 	".md":       {maxText, readMarkdown},
 	".markdown": {maxText, readMarkdown},
-	".html":     {maxText, readHTML},
-	".htm":      {maxText, readHTML},
-	".xhtml":    {maxText, readHTML},
-	".txt":      {maxText, readText},
+	".html":     {maxText, ReadHTML},
+	".htm":      {maxText, ReadHTML},
+	".xhtml":    {maxText, ReadHTML},
+	".txt":      {maxText, ReadText},
 	".csv":      {maxText, readCSV},
 	".json":     {maxText, readJSON},
 	".pdf":      {maxPDF, readPDF},
@@ -48,32 +50,36 @@ var formats = map[string]*format{
 	".xlsm":     {maxText, readWorkbook},
 }
 
-// Formats returns the extensions of the files that can be read, sorted.
-func Formats() []string { return slices.Sorted(maps.Keys(formats)) }
+// Extensions returns the extensions of the files that can be read, sorted.
+func Extensions() []string { return slices.Sorted(maps.Keys(formats)) }
 
-// formatOf returns the format of a file by the extension of its name, or nil if it cannot be read.
-func formatOf(name string) *format { return formats[strings.ToLower(filepath.Ext(name))] }
+// ByExtension returns the format of files with an extension in lower case, such as ".html", or nil if they cannot be
+// read.
+func ByExtension(extension string) *Format { return formats[extension] }
 
-// metaSuffix is the suffix of description files. The file NAME.meta.json describes the document in the file NAME. It
+// Of returns the format of a file by the extension of its name, or nil if it cannot be read.
+func Of(name string) *Format { return ByExtension(strings.ToLower(filepath.Ext(name))) }
+
+// MetaSuffix is the suffix of description files. The file NAME.meta.json describes the document in the file NAME. It
 // contains the members of a line of JSONL except text and pages.
-const metaSuffix = ".meta.json"
+const MetaSuffix = ".meta.json"
 
 // maxMeta is the largest size of a description file in bytes.
 const maxMeta = 64 << 10
 
-// readFile reads the documents of a file, whose format must be known, and its description file. name is the path of the
+// ReadFile reads the documents of a file, whose format must be known, and its description file. name is the path of the
 // file relative to the ingested folder. Without a URL in base or in the description file, the URL is that of nameURL.
-func readFile(ctx context.Context, f file, name string, base Source, out emit) error {
-	format := formatOf(f.path)
-	if format.maxSize > 0 && f.size > format.maxSize {
-		return refuse("the file has more than %d MiB", format.maxSize>>20)
+func ReadFile(ctx context.Context, f File, name string, base Source, out Emit) error {
+	format := Of(f.Path)
+	if format.MaxSize > 0 && f.Size > format.MaxSize {
+		return Refuse("the file has more than %d MiB", format.MaxSize>>20)
 	}
-	opened, err := os.Open(f.path)
+	opened, err := os.Open(f.Path)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = opened.Close() }()
-	if base, err = readMeta(f.path, base); err != nil {
+	if base, err = readMeta(f.Path, base); err != nil {
 		return err
 	}
 	defaultURL := nameURL(name)
@@ -81,22 +87,22 @@ func readFile(ctx context.Context, f file, name string, base Source, out emit) e
 		base.URL = defaultURL
 	}
 	if base.URL != defaultURL {
-		base.former = defaultURL
+		base.Former = defaultURL
 	}
 	if base.Title == "" {
 		base.Title = strings.TrimSuffix(path.Base(name), path.Ext(name))
 	}
 	var r io.Reader = opened
-	if format.maxSize > 0 {
-		r = io.LimitReader(opened, format.maxSize)
+	if format.MaxSize > 0 {
+		r = io.LimitReader(opened, format.MaxSize)
 	}
-	return format.read(ctx, r, base, out)
+	return format.Read(ctx, r, base, out)
 }
 
 // nameURL returns the default URL of a document: "corpus:" and the name of its file, with "-" in place of
 // characters that an id may not contain.
 func nameURL(name string) string {
-	id := []byte(cut(name, 200))
+	id := []byte(kernel.Cut(name, 200))
 	for i, c := range id {
 		isLetter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 		isDigit := c >= '0' && c <= '9'
@@ -110,7 +116,7 @@ func nameURL(name string) string {
 // readMeta returns base with the fields that the description file of a file sets. name is the path of the file that is
 // described. Without a description file readMeta returns base.
 func readMeta(name string, base Source) (Source, error) {
-	opened, err := os.Open(name + metaSuffix)
+	opened, err := os.Open(name + MetaSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return base, nil
 	}
@@ -120,14 +126,14 @@ func readMeta(name string, base Source) (Source, error) {
 	defer func() { _ = opened.Close() }()
 	body, err := io.ReadAll(io.LimitReader(opened, maxMeta+1))
 	if err == nil && len(body) > maxMeta {
-		err = fmt.Errorf("%s has more than %d KiB", name+metaSuffix, maxMeta>>10)
+		err = fmt.Errorf("%s has more than %d KiB", name+MetaSuffix, maxMeta>>10)
 	}
 	if err != nil {
 		return base, err
 	}
 	var r record
 	if err := json.Unmarshal([]byte(decoded(body)), &r); err != nil {
-		return base, refuse("%s: %v", filepath.Base(name)+metaSuffix, err)
+		return base, Refuse("%s: %v", filepath.Base(name)+MetaSuffix, err)
 	}
 	return r.source(base)
 }
@@ -169,25 +175,25 @@ func (r *record) source(base Source) (Source, error) {
 	}{Ticker: r.Ticker, Exchange: r.Exchange, CIK: r.CIK, Aliases: r.Aliases}
 	if len(r.Issuer) > 0 && r.Issuer[0] == '{' {
 		if err := json.Unmarshal(r.Issuer, &company); err != nil {
-			return s, refuse("issuer: %v", err)
+			return s, Refuse("issuer: %v", err)
 		}
 	} else {
 		name, err := scalar(r.Issuer)
 		if err != nil {
-			return s, refuse("issuer is neither a string nor an object")
+			return s, Refuse("issuer is neither a string nor an object")
 		}
 		company.Name = name
 	}
 	cik, err := scalar(company.CIK)
 	if err != nil {
-		return s, refuse("cik is neither a string nor a number")
+		return s, Refuse("cik is neither a string nor a number")
 	}
 	fiscal, err := scalar(r.Fiscal)
 	if err != nil {
-		return s, refuse("fiscal is neither a string nor a year")
+		return s, Refuse("fiscal is neither a string nor a year")
 	}
 	if len(company.Aliases) > maxAliases {
-		return s, refuse("more than %d aliases", maxAliases)
+		return s, Refuse("more than %d aliases", maxAliases)
 	}
 	set(&s.Title, r.Title)
 	set(&s.URL, r.URL)
@@ -205,14 +211,14 @@ func (r *record) source(base Source) (Source, error) {
 	if r.PeriodEnd != "" {
 		day, ok := kernel.ParseDay(r.PeriodEnd)
 		if !ok {
-			return s, refuse("period_end %q is not YYYY-MM-DD", cut(r.PeriodEnd, 40))
+			return s, Refuse("period_end %q is not YYYY-MM-DD", kernel.Cut(r.PeriodEnd, 40))
 		}
 		s.PeriodEnd = day
 	}
 	if r.Published != "" {
 		published, err := parseTime(r.Published)
 		if err != nil {
-			return s, refuse("published %q is neither YYYY-MM-DD nor an RFC 3339 time", cut(r.Published, 40))
+			return s, Refuse("published %q is neither YYYY-MM-DD nor an RFC 3339 time", kernel.Cut(r.Published, 40))
 		}
 		s.Published = published
 	}
@@ -244,4 +250,11 @@ func scalar(raw json.RawMessage) (string, error) {
 	var n json.Number
 	err := json.Unmarshal(raw, &n)
 	return n.String(), err
+}
+
+// File is a file of a known format.
+type File struct {
+	Path     string
+	Size     int64 // in bytes
+	Modified time.Time
 }

@@ -1,4 +1,4 @@
-package corpus
+package fileformat
 
 import (
 	"context"
@@ -21,17 +21,17 @@ const (
 	maxPieces = 2_000_000 // elements and texts; later ones are left out
 )
 
-// readHTML reads an HTML document: its headings, paragraphs, tables and inline XBRL tags. It takes the title, the
+// ReadHTML reads an HTML document: its headings, paragraphs, tables and inline XBRL tags. It takes the title, the
 // canonical URL, the language and the time of publication from the document if it states them. A page break in a style
 // attribute begins a new page.
-func readHTML(_ context.Context, r io.Reader, base Source, out emit) error {
+func ReadHTML(_ context.Context, r io.Reader, base Source, out Emit) error {
 	text, err := readEncoded(r)
 	if err != nil {
 		return err
 	}
 	root, err := html.Parse(strings.NewReader(text))
 	if err != nil {
-		return out(base, refuse("the HTML cannot be read: %v", err))
+		return out(base, Refuse("the HTML cannot be read: %v", err))
 	}
 	d := &htmlReader{source: base, fileTitle: base.Title}
 	d.walk(root, 0)

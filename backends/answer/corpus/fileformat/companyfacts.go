@@ -1,4 +1,4 @@
-package corpus
+package fileformat
 
 import (
 	"cmp"
@@ -39,14 +39,14 @@ type companyFactValue struct {
 
 // readJSON reads a file with the company facts of the SEC. It reads any other JSON as one document in the form of a
 // line of JSONL.
-func readJSON(_ context.Context, r io.Reader, base Source, out emit) error {
+func readJSON(_ context.Context, r io.Reader, base Source, out Emit) error {
 	body, err := io.ReadAll(r)
 	if err != nil {
 		return err
 	}
 	var c companyFacts
 	if err := json.Unmarshal(body, &c); err != nil {
-		return out(base, refuse("the JSON cannot be read: %v", err))
+		return out(base, Refuse("the JSON cannot be read: %v", err))
 	}
 	if c.Facts == nil {
 		s, err := parseLine(body, base)
@@ -63,12 +63,15 @@ type candidateFact struct {
 	filed string // the date of filing; the latest wins
 }
 
-// factKey identifies the facts of the same metric and period.
-type factKey struct {
+// FactKey identifies the facts of the same metric and period.
+type FactKey struct {
 	metric string
 	end    kernel.Day
 	months int
 }
+
+// KeyOf returns the key of a fact.
+func KeyOf(f kernel.Fact) FactKey { return FactKey{f.Metric, f.Period.End, f.Period.Months} }
 
 // source converts the facts to a document. It takes fields that the file does not have from base. Of several facts for
 // the same metric and period, it stores in Source.Facts the fact that candidateFact.before prefers; it ignores facts of
@@ -79,7 +82,7 @@ func (c *companyFacts) source(base Source) (Source, error) {
 	s := base
 	cik, err := scalar(c.CIK)
 	if err != nil || c.Entity == "" {
-		return s, refuse("the company is unknown: entityName is missing, or cik is neither a string nor a number")
+		return s, Refuse("the company is unknown: entityName is missing, or cik is neither a string nor a number")
 	}
 	s.Kind = kernel.Tabular
 	s.Form = cmp.Or(base.Form, "companyfacts")
@@ -88,7 +91,7 @@ func (c *companyFacts) source(base Source) (Source, error) {
 	if n, err := strconv.ParseUint(strings.TrimLeft(cik, "0"), 10, 40); err == nil && strings.HasPrefix(s.URL, "corpus:") {
 		s.URL = fmt.Sprintf("https://data.sec.gov/api/xbrl/companyfacts/CIK%010d.json", n)
 	}
-	best := make(map[factKey]candidateFact)
+	best := make(map[FactKey]candidateFact)
 	for _, taxonomy := range []string{"us-gaap", "dei"} {
 		for concept, all := range c.Facts[taxonomy] {
 			m, ok := metrics.Concept(concept)
@@ -102,7 +105,7 @@ func (c *companyFacts) source(base Source) (Source, error) {
 						continue
 					}
 					candidate.rank = metrics.Rank(concept)
-					key := factKey{m.Key, candidate.Period.End, candidate.Period.Months}
+					key := FactKey{m.Key, candidate.Period.End, candidate.Period.Months}
 					if other, taken := best[key]; !taken || candidate.before(other) {
 						best[key] = candidate
 					}
@@ -111,10 +114,10 @@ func (c *companyFacts) source(base Source) (Source, error) {
 		}
 	}
 	if len(best) == 0 {
-		return s, refuse("no fact has a known metric")
+		return s, Refuse("no fact has a known metric")
 	}
-	if len(best) > maxFacts {
-		return s, refuse("more than %d facts", maxFacts)
+	if len(best) > MaxFacts {
+		return s, Refuse("more than %d facts", MaxFacts)
 	}
 	facts := slices.SortedFunc(maps.Values(best), func(a, b candidateFact) int {
 		return cmp.Or(strings.Compare(a.Metric, b.Metric), strings.Compare(string(b.Period.End), string(a.Period.End)),

@@ -1,4 +1,4 @@
-package corpus
+package fileformat
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 // readMarkdown reads a Markdown document. It may begin with front matter: lines of the form "name: value" between two
 // lines "---", with the names of JSONL members. Without a title the first heading is the title. A form feed, or a line
 // <!-- page 12 -->, begins a page.
-func readMarkdown(_ context.Context, r io.Reader, base Source, out emit) error {
+func readMarkdown(_ context.Context, r io.Reader, base Source, out Emit) error {
 	text, err := readEncoded(r)
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func frontMatter(text string, base Source) (s Source, body string, err error) {
 	}
 	var r record
 	if err := json.Unmarshal(encoded, &r); err != nil {
-		return base, body, refuse("front matter: %v", err)
+		return base, body, Refuse("front matter: %v", err)
 	}
 	s, err = r.source(base)
 	return s, body, err

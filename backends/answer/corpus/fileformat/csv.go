@@ -1,4 +1,4 @@
-package corpus
+package fileformat
 
 import (
 	"cmp"
@@ -26,9 +26,9 @@ const (
 )
 
 // readCSV reads a table. A table with the columns date and close holds prices. Their issuer is named by the description
-// file beside it (see metaSuffix), or else by the column symbol or the file's name. Any other table is a document of
+// file beside it (see MetaSuffix), or else by the column symbol or the file's name. Any other table is a document of
 // the kind table.
-func readCSV(ctx context.Context, r io.Reader, base Source, out emit) error {
+func readCSV(ctx context.Context, r io.Reader, base Source, out Emit) error {
 	text, err := readEncoded(r)
 	if err != nil {
 		return err
@@ -45,17 +45,17 @@ func readCSV(ctx context.Context, r io.Reader, base Source, out emit) error {
 			break
 		}
 		if err != nil {
-			return out(base, refuse("the CSV cannot be read: %v", err))
+			return out(base, Refuse("the CSV cannot be read: %v", err))
 		}
 		if rows = append(rows, row); len(rows) > maxCSVRows || len(row) > maxCells {
-			return out(base, refuse("the table has more than %d rows or %d columns", maxCSVRows, maxCells))
+			return out(base, Refuse("the table has more than %d rows or %d columns", maxCSVRows, maxCells))
 		}
 		if len(rows)%1000 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
 	if len(rows) < 2 {
-		return out(base, refuse("the file has no table: it needs a header row and at least one more row"))
+		return out(base, Refuse("the file has no table: it needs a header row and at least one more row"))
 	}
 	if columns, ok := priceColumns(rows[0]); ok {
 		readDecimals(rows, 0, lines.Comma)
@@ -128,7 +128,7 @@ func priceColumns(header []string) (columns priceTable, ok bool) {
 // readPrices emits one document with the prices of each symbol, in the order in which the symbols first appear. rows do
 // not include the header. Rows without a closing price are skipped; if a row is faulty, readPrices emits its error and
 // no document.
-func readPrices(rows [][]string, columns priceTable, base Source, out emit) error {
+func readPrices(rows [][]string, columns priceTable, base Source, out Emit) error {
 	var order []string
 	bySymbol := make(map[string][]Price)
 	layout, err := dayLayout(rows, columns[dayColumn])
@@ -154,10 +154,10 @@ func readPrices(rows [][]string, columns priceTable, base Source, out emit) erro
 			}
 			v, err := strconv.ParseFloat(text, 64)
 			if strings.Contains(text, figures.Doubt) {
-				rowErr = refuse("row %d: %q is ambiguous: its point or comma may be a decimal mark or a thousands separator",
-					line, cut(strings.ReplaceAll(text, figures.Doubt, "."), 40))
+				rowErr = Refuse("row %d: %q is ambiguous: its point or comma may be a decimal mark or a thousands separator",
+					line, kernel.Cut(strings.ReplaceAll(text, figures.Doubt, "."), 40))
 			} else if err != nil || math.IsInf(v, 0) || math.IsNaN(v) || !pricePattern.MatchString(cell(column)) {
-				rowErr = refuse("row %d: %q is not a number", line, cut(cell(column), 40))
+				rowErr = Refuse("row %d: %q is not a number", line, kernel.Cut(cell(column), 40))
 			}
 			return v
 		}
@@ -167,7 +167,7 @@ func readPrices(rows [][]string, columns priceTable, base Source, out emit) erro
 		}
 		day, ok := dayIn(layout, cell(dayColumn))
 		if !ok {
-			rowErr = refuse("row %d: %q is not a date in the form YYYY-MM-DD", line, cut(cell(dayColumn), 40))
+			rowErr = Refuse("row %d: %q is not a date in the form YYYY-MM-DD", line, kernel.Cut(cell(dayColumn), 40))
 		}
 		if rowErr != nil {
 			return out(base, rowErr)
@@ -182,7 +182,7 @@ func readPrices(rows [][]string, columns priceTable, base Source, out emit) erro
 		bySymbol[symbol] = append(bySymbol[symbol], p)
 	}
 	if len(order) == 0 {
-		return out(base, refuse("the table has no prices"))
+		return out(base, Refuse("the table has no prices"))
 	}
 	for _, symbol := range order {
 		s := base
@@ -239,7 +239,7 @@ func dayLayout(rows [][]string, column int) (string, error) {
 	case len(fitting) == 0: // the first row in another layout is reported by the caller
 		return time.DateOnly, nil
 	case len(fitting) > 1 && fitting[0] == "1/2/2006":
-		return "", refuse("dates such as %q are ambiguous, month/day or day/month: write YYYY-MM-DD", cut(first, 40))
+		return "", Refuse("dates such as %q are ambiguous, month/day or day/month: write YYYY-MM-DD", kernel.Cut(first, 40))
 	}
 	return fitting[0], nil
 }
@@ -247,7 +247,7 @@ func dayLayout(rows [][]string, column int) (string, error) {
 // dayIn parses a day in a layout of package time. A day in the form YYYY-MM-DD may be followed by a time.
 func dayIn(layout, text string) (kernel.Day, bool) {
 	if text = strings.TrimSpace(text); layout == time.DateOnly {
-		text = cut(text, len(layout))
+		text = kernel.Cut(text, len(layout))
 	}
 	date, err := time.Parse(layout, text)
 	if err != nil {

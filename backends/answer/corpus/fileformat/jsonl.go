@@ -1,4 +1,4 @@
-package corpus
+package fileformat
 
 import (
 	"bufio"
@@ -16,7 +16,7 @@ const maxLine = 128 << 20
 // readJSONL reads one document per line: {title, url, kind, issuer, fiscal, text}. In place of text a line may have
 // pages, which are strings or objects {number, text}. A faulty line is reported and skipped; a line longer than maxLine
 // ends the reading.
-func readJSONL(ctx context.Context, r io.Reader, base Source, out emit) error {
+func readJSONL(ctx context.Context, r io.Reader, base Source, out Emit) error {
 	lines := bufio.NewReaderSize(r, 1<<20)
 	n := 0
 	for {
@@ -32,7 +32,7 @@ func readJSONL(ctx context.Context, r io.Reader, base Source, out emit) error {
 			defaults.URL += "/" + strconv.Itoa(n) // for a line without a URL
 			s, lineErr := parseLine(line, defaults)
 			if lineErr != nil {
-				lineErr = refuse("line %d: %v", n, lineErr)
+				lineErr = Refuse("line %d: %v", n, lineErr)
 			}
 			if err := out(s, lineErr); err != nil {
 				return err
@@ -42,7 +42,7 @@ func readJSONL(ctx context.Context, r io.Reader, base Source, out emit) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case errors.Is(err, errLong):
-			return refuse("line %d has more than %d MiB", n, maxLine>>20)
+			return Refuse("line %d has more than %d MiB", n, maxLine>>20)
 		case err != nil:
 			return err
 		}
@@ -86,16 +86,16 @@ func (r *record) pages() ([]Page, error) {
 	raw := bytes.TrimSpace(r.Pages)
 	if len(raw) == 0 || string(raw) == "null" {
 		if r.Text == "" {
-			return nil, refuse("text and pages are missing")
+			return nil, Refuse("text and pages are missing")
 		}
 		return []Page{{Text: columnsToTables(r.Text)}}, nil
 	}
 	var all []json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {
-		return nil, refuse("pages is not an array")
+		return nil, Refuse("pages is not an array")
 	}
 	if len(all) > maxPages {
-		return nil, refuse("more than %d pages", maxPages)
+		return nil, Refuse("more than %d pages", maxPages)
 	}
 	pages := make([]Page, 0, len(all))
 	for i, raw := range all {
@@ -106,10 +106,10 @@ func (r *record) pages() ([]Page, error) {
 		}{}
 		if len(raw) > 0 && raw[0] == '"' {
 			if err := json.Unmarshal(raw, &page.Text); err != nil {
-				return nil, refuse("page %d: %v", i+1, err)
+				return nil, Refuse("page %d: %v", i+1, err)
 			}
 		} else if err := json.Unmarshal(raw, &page); err != nil {
-			return nil, refuse("page %d is neither a string nor an object with number and text", i+1)
+			return nil, Refuse("page %d is neither a string nor an object with number and text", i+1)
 		}
 		number := max(page.Number, page.Page)
 		if number <= 0 {

@@ -1,4 +1,4 @@
-package corpus
+package fileformat
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
 )
 
-// readText reads a plain text document. Form feeds begin pages, and columns separated by spaces become tables.
-func readText(_ context.Context, r io.Reader, base Source, out emit) error {
+// ReadText reads a plain text document. Form feeds begin pages, and columns separated by spaces become tables.
+func ReadText(_ context.Context, r io.Reader, base Source, out Emit) error {
 	text, err := readEncoded(r)
 	if err != nil {
 		return err
