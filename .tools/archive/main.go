@@ -1,5 +1,6 @@
-// Command archive packs files into a .tar.gz or .zip file, in one folder with the name of the archive. The same files give
-// the same archive: their times are in 1980, the first year of zip, and they have no owner. `make package` calls it.
+// Command archive packs files into a .tar.gz or .zip file, in one folder with the name of the archive. The same files
+// give the same archive: their times are in 1980, the first year of zip, and they have no owner. `make package` calls
+// it.
 //
 //	go run .tools/archive/main.go tollgate_1.2.3_linux_amd64.tar.gz tollgate=bin/tollgate LICENSE NOTICE
 package main

@@ -21,7 +21,9 @@ import (
 
 // Evaluate asks the questions one after the other and grades the answers. With a nil model answers are extracted from
 // the passages by rules. Evaluate calls done, which may be nil, after each question.
-func (s *Server) Evaluate(ctx context.Context, questions []eval.Question, model models.Model, done func()) []eval.Result {
+func (s *Server) Evaluate(
+	ctx context.Context, questions []eval.Question, model models.Model, done func(),
+) []eval.Result {
 	return eval.Run(ctx, eval.Setup{
 		Search: retrieve.New(s.Corpus, s.retrieval),
 		Asker: func(search pipeline.Searcher) eval.Asker {

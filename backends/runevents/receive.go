@@ -43,7 +43,8 @@ func newBodyLimits(o Options) bodyLimits {
 	if bodies == nil {
 		bodies = memory.New(max(o.MaxQueued/4, 2*o.MaxBody))
 	}
-	return bodyLimits{bodies, semaphore.NewWeighted(max(o.MaxQueued, memoryFactor*o.MaxBody)), processWait, inbound.Default}
+	processing := semaphore.NewWeighted(max(o.MaxQueued, memoryFactor*o.MaxBody))
+	return bodyLimits{bodies, processing, processWait, inbound.Default}
 }
 
 var (

@@ -134,8 +134,8 @@ func parseReport(version int, payload []byte, oldest int64) (*report, error) {
 		return nil, errNotUTF8
 	}
 	r := &reader{
-		scanner: newScanner(payload), workspace: workspaces.Get().(*workspace), version: version, oldest: oldest, skippedChange: -1,
-		report: &report{kind: "agent"},
+		scanner: newScanner(payload), workspace: workspaces.Get().(*workspace), version: version, oldest: oldest,
+		skippedChange: -1, report: &report{kind: "agent"},
 	}
 	r.lend(r.report)
 	if err := r.read(); err != nil {

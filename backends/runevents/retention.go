@@ -60,7 +60,7 @@ func (s *Service) Work() {
 	})
 }
 
-// purge is the background job that calls Purge. done is the number of deleted rows and dropped partitions.
+// purge runs Purge as a background job. done is the number of deleted rows and dropped partitions.
 func (s *Service) purge(ctx context.Context) (done int, err error) {
 	defer s.checkLocks(ctx)
 	purged, err := s.Purge(ctx)

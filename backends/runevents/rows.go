@@ -135,7 +135,8 @@ func (b *batch) internResources(reports []storedReport) error {
 		if res.line.Valid {
 			line = res.line.Int64
 		}
-		return append(args, res.kind, res.title, nullableText(res.file), line, nullableText(res.containingClass), nullableText(res.containmentPath))
+		return append(args, res.kind, res.title, nullableText(res.file), line,
+			nullableText(res.containingClass), nullableText(res.containmentPath))
 	})
 }
 
@@ -149,7 +150,8 @@ func (b *batch) internChanges(reports []storedReport) error {
 		}
 	}
 	return upsert(b, b.changes, insertChanges[b.Dialect()], w.sorted(), func(args []any, c *change) []any {
-		return append(args, nullableText(c.property), nullableText(c.name), nullableText(c.oldValue), nullableText(c.newValue), nullableText(c.message))
+		return append(args, nullableText(c.property), nullableText(c.name),
+			nullableText(c.oldValue), nullableText(c.newValue), nullableText(c.message))
 	})
 }
 
@@ -206,7 +208,8 @@ func (b *batch) insertEvents(reports []storedReport) error {
 			resourceRow, _ := b.resources.get(r.resources[e.resource].digest)
 			changeRow, _ := b.changes.get(r.changes[e.change].digest)
 			counts.add(e.timestamp, r.node, status.id, 1)
-			args = append(args, e.timestamp, r.id, int64(i), r.node, resourceRow.id, changeRow.id, status.id, nullableBool(e.corrective))
+			args = append(args, e.timestamp, r.id, int64(i), r.node, resourceRow.id, changeRow.id, status.id,
+				nullableBool(e.corrective))
 			if len(args) < columns*statementRows {
 				continue
 			}

@@ -121,7 +121,7 @@ type Service struct {
 	writer      chan *writer // contains the writer while nobody uses it
 	parsing     atomic.Int64 // number of reports that are being parsed and will be put into the queue
 	cachesStale atomic.Bool  // rows that the writers' caches may contain have been deleted
-	failedAt    atomic.Int64 // Unix time in nanoseconds at which storing a command failed; 0 if the last command was stored
+	failedAt    atomic.Int64 // when storing a command failed, in Unix nanoseconds; 0 if the last one was stored
 
 	rejected atomic.Int64 // length of the list of rejected commands at the last count
 

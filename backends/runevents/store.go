@@ -230,7 +230,8 @@ func (b *batch) reportRow(args []any, r *report, node int64) []any {
 	}
 	return append(args,
 		r.hash[:], node, id(environments, validText(r.environment)), id(words, r.status), id(words, validText(r.kind)),
-		nullableBool(r.noop), nullableBool(r.noopPending), nullableBool(r.correctiveChange), id(words, validText(r.puppetVersion)), r.format,
+		nullableBool(r.noop), nullableBool(r.noopPending), nullableBool(r.correctiveChange),
+		id(words, validText(r.puppetVersion)), r.format,
 		r.configurationVersion, r.start, r.end, r.producerTimestamp, r.receiveTime, id(producers, r.producer),
 		nullableText(r.transactionUUID), nullableText(r.catalogUUID), id(words, r.codeID),
 		nullableText(r.jobID), id(words, r.cachedCatalogStatus))

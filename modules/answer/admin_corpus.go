@@ -1,8 +1,6 @@
 package answer
 
 import (
-	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
-
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -18,6 +16,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
 
 	"github.com/caddyserver/caddy/v2"
 

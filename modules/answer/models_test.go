@@ -1,8 +1,6 @@
 package answer
 
 import (
-	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
-
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,6 +12,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"

@@ -18,8 +18,8 @@ import (
 type File struct {
 	// Name is the path of the file relative to the folder, with slashes.
 	Name string
-	// Stamp changes when the size or the modification time of the file, or of its description file (see fileformat.MetaSuffix),
-	// changes.
+	// Stamp changes when the size or the modification time of the file, or of its description file (see
+	// fileformat.MetaSuffix), changes.
 	Stamp string
 
 	file fileformat.File
@@ -79,7 +79,8 @@ func Extension(mediaType, urlPath string) string {
 		return ""
 	}
 	extension := strings.ToLower(path.Ext(urlPath))
-	if f := fileformat.ByExtension(extension); f != nil && f.MaxSize > 0 { // the formats without a limit are lists of documents
+	// The formats without a limit are lists of documents.
+	if f := fileformat.ByExtension(extension); f != nil && f.MaxSize > 0 {
 		return extension
 	}
 	if mediaType == "text/plain" {

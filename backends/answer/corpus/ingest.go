@@ -90,7 +90,9 @@ func (c *Corpus) Ingest(ctx context.Context, path string, o IngestOptions) (*Rep
 
 // ingest ingests files below a path, which have the given total size. Some goroutines read files, some divide documents
 // into chunks, and this one writes the documents.
-func (c *Corpus) ingest(ctx context.Context, path string, files []fileformat.File, bytes int64, o IngestOptions) (*Report, error) {
+func (c *Corpus) ingest(
+	ctx context.Context, path string, files []fileformat.File, bytes int64, o IngestOptions,
+) (*Report, error) {
 	if o.Workers <= 0 {
 		o.Workers = min(runtime.GOMAXPROCS(0), 8)
 	}

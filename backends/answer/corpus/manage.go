@@ -133,7 +133,7 @@ type Stats struct {
 	Version                                           int64
 	Issuers, Documents, Chunks, Tokens, Facts, Prices int64
 	Kinds                                             map[kernel.Kind]int64 // the number of documents by kind
-	Vectors                                           map[string]int64      // the number of passages with a vector by model
+	Vectors                                           map[string]int64      // the number of vectors by model
 }
 
 // Stats counts the contents of the corpus. It reads all rows.

@@ -60,8 +60,8 @@ func vectorsAndFingerprint(
 }
 
 // QueryVector returns the vector of a text and the fingerprint of the model that made the vectors of the passages. If
-// the text's vector comes from another model, QueryVector returns ErrOtherModel. If the passages have no vectors yet, it
-// returns a nil vector.
+// the text's vector comes from another model, QueryVector returns ErrOtherModel. If the passages have no vectors yet,
+// it returns a nil vector.
 func (c *Corpus) QueryVector(
 	ctx context.Context, e Embedder, text string,
 ) (vector []float32, fingerprint []byte, err error) {

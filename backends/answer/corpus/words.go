@@ -14,8 +14,8 @@ type indexEntry struct {
 	title, section, text    string
 }
 
-// put adds the entry to the index (see store.Conn.Later). In PostgreSQL the entry also has the words of Scope and Spans;
-// in SQLite, scope is a column.
+// put adds the entry to the index (see store.Conn.Later). In PostgreSQL the entry also has the words of Scope and
+// Spans; in SQLite, scope is a column.
 func (e *indexEntry) put(c kernel.Conn) error {
 	scope := Scope(e.issuer, e.year)
 	if c.Dialect() == store.SQLite {

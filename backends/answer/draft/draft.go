@@ -1,6 +1,6 @@
-// Package draft writes answers. Each sentence refers to the passages that support it by marks, such as "[P3]". Without a
-// model it states values by templates and quotes sentences of the passages, which is deterministic (extractive). For a
-// model it writes a prompt with the passages as fenced data, between <passage> and </passage>, and parses the reply.
+// Package draft writes answers. Each sentence refers to the passages that support it by marks, such as "[P3]". Without
+// a model it states values by templates and quotes sentences of the passages, which is deterministic (extractive). For
+// a model it writes a prompt with the passages as fenced data, between <passage> and </passage>, and parses the reply.
 //
 // Choices where the specification is silent:
 //   - An extractive answer of text has at most two sentences, in the words of their document.
@@ -38,7 +38,8 @@ type Draft struct {
 // Information is the last line of an answer to a question for advice.
 const Information = "This is information, not investment advice."
 
-// mark matches the mark by which a sentence refers to a passage, such as "[P3]". Its group is the number of the passage.
+// mark matches the mark by which a sentence refers to a passage, such as "[P3]". Its group is the number of the
+// passage.
 var mark = regexp.MustCompile(`\s*\[\s*[pP]\s?(\d{1,4})\s*\]`)
 
 // anyMark also matches texts that look like marks but are not valid marks, such as "[3]" or "[P3](https://…)".

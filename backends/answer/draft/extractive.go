@@ -220,7 +220,8 @@ var statesShare = regexp.MustCompile(`(?i)\d\s?(?:%|per\s?cent)|\baverage\b`)
 
 // draftOfText quotes the sentence of the passages that fits the question best, if it fits much better than all others,
 // and the second best if it is close to the best. minimum is the least cover of a quoted sentence. Sentences that
-// required does not match are not quoted; a nil required accepts all. If no sentence is good enough, the draft is empty.
+// required does not match are not quoted; a nil required accepts all. If no sentence is good enough, the draft is
+// empty.
 func draftOfText(body string, passages []kernel.Passage, minimum float64, required *regexp.Regexp) Draft {
 	quotes := quotesOf(passages)
 	if required != nil {

@@ -11,8 +11,8 @@ import (
 )
 
 // cite counts the marks of the sentences with figures, that is, their citations of passages. supported is the number of
-// marks whose passage contains one of the sentence's figures. A mark of a sentence that has an unsupported figure too is
-// not supported.
+// marks whose passage contains one of the sentence's figures. A mark of a sentence that has an unsupported figure too
+// is not supported.
 func cite(query string, claims []pipeline.Claim) (marks, supported int) {
 	inQuestion := mentioned(query)
 	for i, c := range claims {

@@ -125,8 +125,8 @@ func Markdown(w io.Writer, rows []Row) error {
 	return err
 }
 
-// Table returns the rows of a set: the whole set ("all"), the part that rules are developed with ("worked on"), the part
-// that is held back, and each type of question.
+// Table returns the rows of a set: the whole set ("all"), the part that rules are developed with ("worked on"), the
+// part that is held back, and each type of question.
 func Table(results []Result) []Row {
 	var workedOn, heldBack []Result
 	for i := range results {

@@ -59,8 +59,8 @@ func Caption(text string) Units {
 	return u
 }
 
-// Under returns u with its missing fields taken from outer, such as the units of the table around a column. A percentage
-// takes nothing from outer.
+// Under returns u with its missing fields taken from outer, such as the units of the table around a column. A
+// percentage takes nothing from outer.
 func (u Units) Under(outer Units) Units {
 	if u.Unit == kernel.Percent {
 		return u

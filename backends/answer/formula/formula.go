@@ -233,7 +233,8 @@ func (r request) lookUpIn(f *finder) *Value {
 	return v
 }
 
-// Title returns the name of a series for a sentence, with its group in parentheses unless the group is long or a period.
+// Title returns the name of a series for a sentence, with its group in parentheses unless the group is long or a
+// period.
 func (s *Series) Title() string {
 	name := strings.TrimRight(s.Name, ":")
 	if group := strings.TrimRight(s.Group, ":"); group != "" && len(group) < 80 &&

@@ -190,7 +190,8 @@ func seriesInTable(t *tables.Table, context surroundings) []*Series {
 	return all
 }
 
-// quarters maps the headers of columns that name a quarter to its number. The year of such a quarter is that of the row.
+// quarters maps the headers of columns that name a quarter to its number. The year of such a quarter is that of the
+// row.
 var quarters = map[string]int{
 	"first quarter": 1, "second quarter": 2, "third quarter": 3, "fourth quarter": 4, "q1": 1, "q2": 2, "q3": 3, "q4": 4,
 	"first": 1, "second": 2, "third": 3, "fourth": 4, "1st quarter": 1, "2nd quarter": 2, "3rd quarter": 3, "4th quarter": 4,

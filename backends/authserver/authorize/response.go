@@ -72,7 +72,8 @@ func (s *Authorize) Modes() []string {
 }
 
 // setMode sets the response mode of a request. It must be called before other parameters are checked, since their
-// errors are sent in that mode. If the mode is not supported, setMode returns the fault, and the response is a redirect.
+// errors are sent in that mode. If the mode is not supported, setMode returns the fault, and the response is a
+// redirect.
 func (s *Authorize) setMode(r *Request, mode string) (fault string) {
 	switch {
 	case mode == "" || mode == queryMode:

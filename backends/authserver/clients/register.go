@@ -247,7 +247,8 @@ func holdsPrivate(set []byte) bool {
 	})
 }
 
-// refuse returns an invalid_client_metadata error for a member of a registration. The message follows the member's name.
+// refuse returns an invalid_client_metadata error for a member of a registration. The message follows the member's
+// name.
 func refuse(member, message string) error {
 	return kernel.Refuse(InvalidMetadata, "%s %s", member, message).With(member)
 }

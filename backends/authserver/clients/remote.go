@@ -68,8 +68,8 @@ func (r *remotes) end() {
 	}
 }
 
-// published finds the keys of a client at its jwks_uri; it is a jwks.Finder. If the keys cannot be fetched, the error is
-// always ErrUnknownKey, so that nobody learns which service answers at an address.
+// published finds the keys of a client at its jwks_uri; it is a jwks.Finder. If the keys cannot be fetched, the error
+// is always ErrUnknownKey, so that nobody learns which service answers at an address.
 type published struct {
 	*remotes
 	uri string

@@ -128,8 +128,8 @@ func (cs *Clients) Total(ctx context.Context, f Filter, limit int) (int, error) 
 // Place returns the position of a client in a list.
 func (c *Client) Place() kernel.Place { return kernel.Place{At: c.IssuedAt.UnixMicro(), ID: c.ID} }
 
-// Create stores a client with the status active, and with a new id unless it has an id. If the client authenticates with
-// a secret, Create returns a new secret in clear, and otherwise "".
+// Create stores a client with the status active, and with a new id unless it has an id. If the client authenticates
+// with a secret, Create returns a new secret in clear, and otherwise "".
 func (cs *Clients) Create(ctx context.Context, c *Client) (secret string, err error) {
 	if c.ID == "" {
 		c.ID = kernel.NewID()

@@ -29,8 +29,11 @@ type condition struct {
 var (
 	postgresDriver = condition{"storage.driver is postgres", func(c *Config) bool { return c.Storage.Driver == Postgres }}
 	sqliteDriver   = condition{"storage.driver is sqlite", func(c *Config) bool { return c.Storage.Driver == SQLite }}
-	keysInFiles    = condition{"signing.key_store is keyfile", func(c *Config) bool { return c.Signing.KeyStore == KeyFile }}
-	keysInKMS      = condition{
+	keysInFiles    = condition{
+		"signing.key_store is keyfile",
+		func(c *Config) bool { return c.Signing.KeyStore == KeyFile },
+	}
+	keysInKMS = condition{
 		"signing.key_store is kms_transit",
 		func(c *Config) bool { return c.Signing.KeyStore == KMSTransit },
 	}

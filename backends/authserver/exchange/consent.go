@@ -53,7 +53,9 @@ func (x *Exchange) consents(ctx context.Context, r *Request) ([]consent.Grant, e
 
 // checkCovered returns the id of the consent, among those found, that covers a scope of a resource. If no consent
 // covers it, the error is a *kernel.ConsentError.
-func (x *Exchange) checkCovered(consents []consent.Grant, t *resources.Resource, scope []string) (id string, err error) {
+func (x *Exchange) checkCovered(
+	consents []consent.Grant, t *resources.Resource, scope []string,
+) (id string, err error) {
 	index := slices.IndexFunc(consents, func(g consent.Grant) bool { return g.Resource == t.ID })
 	if index < 0 {
 		return "", x.consentError(kernel.ConsentMissing, t, scope)

@@ -20,8 +20,8 @@ var csvColumns = []string{
 	"email", "id", "name", "email_verified", "password_hash", "groups", "roles", "totp", "disabled",
 }
 
-// CSV is the Reader of users as comma-separated values (RFC 4180). The first line names the columns. The column email
-// is required; the others are optional:
+// CSV implements Reader for users as comma-separated values (RFC 4180). The first line names the columns. The column
+// email is required; the others are optional:
 //   - id: the sub of tokens
 //   - name
 //   - email_verified and disabled: true or false

@@ -147,7 +147,7 @@ func (t *Target) Export(ctx context.Context, w io.Writer) (n Exported, err error
 	return n, err
 }
 
-// Tollgate is the Reader of files that Export has written.
+// Tollgate implements Reader for files that Export has written.
 func Tollgate(file io.Reader, each func(Record) error) error {
 	d := json.NewDecoder(file)
 	for i := 1; ; i++ {

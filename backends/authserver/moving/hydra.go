@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 )
 
-// Hydra is the Reader of clients of Ory Hydra. The file is the response of GET /admin/clients, the output of
+// Hydra implements Reader for clients of Ory Hydra. The file is the response of GET /admin/clients, the output of
 // hydra list clients --format json, or the rows of Hydra's table as one JSON object per line. The rows contain the
 // hashes of the secrets:
 //

@@ -24,7 +24,7 @@ var keycloakBuiltInClients = []string{
 	"security-admin-console",
 }
 
-// Keycloak is the Reader of the export of a realm (kc.sh export, or the realm's partial export with secrets): the
+// Keycloak implements Reader for the export of a realm (kc.sh export, or the realm's partial export with secrets): the
 // arrays "clients", "groups" and "users" of one object. Other files of an export, such as realm-users-0.json, contain
 // only the array "users".
 //

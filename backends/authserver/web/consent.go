@@ -96,7 +96,8 @@ func (c *call) openTransaction(
 	if !signedIn {
 		return nil, nil, true, c.toLogin(r, transaction)
 	}
-	if done, err := c.requireSecondFactor(c.Authorize.NeedsSecondFactor(r, c.session), consentLocation(transaction)); done {
+	needed := c.Authorize.NeedsSecondFactor(r, c.session)
+	if done, err := c.requireSecondFactor(needed, consentLocation(transaction)); done {
 		return nil, nil, true, err
 	}
 	return r, client, false, nil

@@ -196,7 +196,7 @@ var unsafeGets = []string{
 	connections.Path + "{provider}/callback",
 }
 
-// everybody is the access rule of the pages: every visitor may open them.
+// everybody implements the access rule of pages that every visitor may open.
 func everybody(*call) error { return nil }
 
 // call is a request for a page.

@@ -28,7 +28,9 @@ type Query struct {
 const maxExamined = 5000
 
 // moderatorRights lists the rights that let a member choose posts in a forum; one of them is sufficient.
-var moderatorRights = []rights.Mask{rights.PostDeleteOthers, rights.ContentApprove, rights.ThreadLock, rights.ThreadMove}
+var moderatorRights = []rights.Mask{
+	rights.PostDeleteOthers, rights.ContentApprove, rights.ThreadLock, rights.ThreadMove,
+}
 
 // Forums lists the forums that the actor moderates. It returns Forbidden if the actor moderates no forum.
 func (s *Service) Forums(ctx context.Context, a *rights.Actor) (forums []int64, err error) {

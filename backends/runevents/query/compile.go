@@ -520,5 +520,7 @@ func (c *compiler) total(q *query) *statement {
 	} else {
 		sql = s.selectRows([]string{"1 AS one"})
 	}
-	return &statement{sql: "SELECT COUNT(*) FROM (" + sql + ") counted", args: c.args, patterns: c.patterns, hashColumn: -1}
+	return &statement{
+		sql: "SELECT COUNT(*) FROM (" + sql + ") counted", args: c.args, patterns: c.patterns, hashColumn: -1,
+	}
 }

@@ -113,7 +113,8 @@ func Long(seed uint64) (reports []fileformat.Source, asked []Asked, err error) {
 		}
 		for index, e := range pages {
 			text := strings.TrimPrefix(e.Text, e.Issuer)
-			report.Pages = append(report.Pages, fileformat.Page{Number: index + 1, Text: strings.ReplaceAll(text, e.Issuer, issuer)})
+			text = strings.ReplaceAll(text, e.Issuer, issuer)
+			report.Pages = append(report.Pages, fileformat.Page{Number: index + 1, Text: text})
 			for _, q := range questions {
 				if q.Gold.Evidence[0].URL == e.URL && owned[e.URL] {
 					asked = append(asked, Asked{

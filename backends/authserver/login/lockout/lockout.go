@@ -191,7 +191,8 @@ func (l *Lockout) Succeed(k Key) (wait time.Duration) {
 	if !ok {
 		return 0
 	}
-	if addressIndex, ok := l.addresses.indexes[k.address]; ok && l.addresses.entries[addressIndex].ends == l.entries[index].window {
+	window := l.entries[index].window
+	if addressIndex, ok := l.addresses.indexes[k.address]; ok && l.addresses.entries[addressIndex].ends == window {
 		l.addresses.entries[addressIndex].failures-- // this identity no longer counts as one that fails there
 	}
 	l.drop(index)
