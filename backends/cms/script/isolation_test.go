@@ -93,7 +93,7 @@ func TestOnlyCodeCanBeRequired(t *testing.T) {
 	for name, want := range map[string]string{
 		"../config": "config.json holds secrets", "../config.json": "config.json holds secrets", "/config": "config.json holds secrets", "/config.json": "config.json holds secrets", "./../api/../config": "config.json holds secrets",
 		"./second": "config.json holds secrets", "../CONFIG.JSON": "config.json holds secrets", "../Config.json": "config.json holds secrets", "./linked": "is a link", "./linked.json": "is a link", "./away": "is a link", "./up/config": "is a link",
-		"./up/api/data": "is a link", "../files/1/a": "what was uploaded", "../cache/a": "what was uploaded", "../FILES/1/a.js": "what was uploaded", "./.env": "hidden files", "../.git/a": "hidden files", "./note.txt": "there is no file",
+		"./up/api/data": "is a link", "../files/1/a": "contain no code", "../cache/a": "contain no code", "../FILES/1/a.js": "contain no code", "./.env": "hidden files", "../.git/a": "hidden files", "./note.txt": "there is no file",
 		"./folder": "there is no file", "../../outside": "is outside", "/../outside": "there is no file", "fs": "is not a file of the site", "./data/x": "there is no file", "": "is not a file of the site",
 	} {
 		got, err := run(t, p, "m", callWith(map[string]any{"name": name}))

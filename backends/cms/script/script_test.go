@@ -142,10 +142,10 @@ func TestErrors(t *testing.T) {
 		`throw new Error("secret")`: "0 secret", `throw "text"`: "0 thrown: text", `throw {code: 200, message: "odd"}`: "0 odd", `throw {code: 404.5}`: "0 [object Object]", `throw null`: "0 thrown: null",
 		`return undefinedName`: "0 undefinedName is not defined", `return null.x`: "0 Cannot read property 'x' of", `return Promise.reject({code: 409, message: "taken"})`: "409 taken",
 		`return (async () => { throw {code: 400, message: "later"} })()`: "400 later", `return new Promise(() => {})`: "0 the handler's promise is not resolved",
-		`const a = {}; a.a = a; return a`: "0 the answer nests deeper than 512, or holds itself", `return {get a() { throw {code: 410, message: "gone"} }}`: "410 gone", `return {toJSON() { throw new Error("inner") }}`: "0 inner",
-		`return () => 1`: "0 a function is not an answer", `return 10n`: "0 10 cannot be written as JSON", `throw {get message() { throw 1 }, code: 400}`: "0 an error that cannot be read",
+		`const a = {}; a.a = a; return a`: "0 the answer nests deeper than 512, or contains itself", `return {get a() { throw {code: 410, message: "gone"} }}`: "410 gone", `return {toJSON() { throw new Error("inner") }}`: "0 inner",
+		`return () => 1`: "0 a function cannot be an answer", `return 10n`: "0 10 cannot be written as JSON", `throw {get message() { throw 1 }, code: 400}`: "0 an error whose message or code cannot be read",
 		`x = 1`:         "0 x is not defined",
-		`require("fs")`: "0 'fs' is not a file of the site", `require("../../etc/passwd.js")`: "0 '../../etc/passwd.js' is outside", `require("../files/a.js")`: "0 '../files/a.js': what was uploaded", `require("./none")`: "0 there is no file 'api/none'",
+		`require("fs")`: "0 'fs' is not a file of the site", `require("../../etc/passwd.js")`: "0 '../../etc/passwd.js' is outside", `require("../files/a.js")`: "0 '../files/a.js': the folders files and cache", `require("./none")`: "0 there is no file 'api/none'",
 		`pages.find("a=b")`: "0 there are no pages here", `Response(100)`: "0 100 is not a status", `Response(200, "", {"Content-Length": "1"})`: "0 header Content-Length", `http.fetch("https://example.com")`: "0 http.fetch is off", `session.get("a")`: "0 there are no sessions",
 	}
 	bodies := slices.Collect(maps.Keys(cases))

@@ -153,7 +153,7 @@ func TestLoadErrors(t *testing.T) {
 		{bad("module.exports = class { static get name() { throw new Error('broken') } }"), "api/Example.js:1:52: broken"},
 		{bad("module.exports = new Proxy({}, {ownKeys() { throw new Error('broken') }})"), "api/Example.js:1:51: broken"},
 		{bad("Object.defineProperty(module, 'exports', {get() { throw new Error('broken') }})"), "api/Example.js:1:57: broken"},
-		{bad("throw {toString() { throw new Error('broken') }}"), "api/Example.js: an error that cannot be read"},
+		{bad("throw {toString() { throw new Error('broken') }}"), "api/Example.js: an error whose message or code cannot be read"},
 		{bad("throw {toString() { for (;;); }}"), "api/Example.js:1:"},
 		{bad("cache.set('a', {get b() { for (;;); }})"), "api/Example.js"},
 		{bad("const a = require('./none')"), "api/Example.js:1:18: there is no file 'api/none'"},

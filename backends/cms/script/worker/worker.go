@@ -44,7 +44,7 @@ const MaxMemory = 128 << 20
 func init() {
 	if len(os.Args) > 0 && os.Args[0] == Name {
 		go func() { os.Exit(serve()) }()
-		select {} // the goroutine that initializes packages is locked to its thread, which is slow
+		select {} // serve needs a goroutine of its own, because this one is locked to its thread, which is slow
 	}
 }
 
@@ -144,11 +144,11 @@ func program(payload []byte) *js.Code {
 
 // work is the state of a worker.
 type work struct {
-	conn   *wire.Conn
-	code   *js.Code
-	buffer []byte      // buffer for results; operations use the buffer of conn
-	base   uint64      // memory before the first call
-	asking atomic.Bool // whether the worker waits for the gateway
+	conn    *wire.Conn
+	code    *js.Code
+	buffer  []byte      // buffer for results; operations use the buffer of conn
+	base    uint64      // memory before the first call
+	waiting atomic.Bool // whether the worker waits for the gateway
 
 	timer       *time.Timer
 	mu          sync.Mutex  // guards the following members, which check reads
@@ -160,10 +160,10 @@ type work struct {
 	demoted     bool      // whether the thread has lost its priority
 }
 
-// The times after which check first looks at a call, and after which a computing call loses its priority.
 const (
-	firstCheck  = 5 * time.Millisecond
-	nextCheck   = 10 * time.Millisecond
+	firstCheck = 5 * time.Millisecond  // time from the beginning of a call to its first check
+	nextCheck  = 10 * time.Millisecond // time between two checks
+	// demoteAfter is the duration after which a call that does not wait for the gateway loses its priority.
 	demoteAfter = 200 * time.Millisecond
 )
 
@@ -193,16 +193,16 @@ func (w *work) check() {
 	if w.rt == nil {
 		return
 	}
-	if !w.demoted && time.Since(w.begun) > demoteAfter && !w.asking.Load() {
+	if !w.demoted && time.Since(w.begun) > demoteAfter && !w.waiting.Load() {
 		w.demoted = true
 		demote(w.thread)
 	}
-	taken, left := max(memory(), w.base)-w.base, time.Until(w.until)
+	used, left := max(memory(), w.base)-w.base, time.Until(w.until)
 	switch {
-	case taken > MaxMemory &&
-		(taken > MaxMemory*5/4 || !w.interrupted.IsZero() && time.Since(w.interrupted) > 50*time.Millisecond):
+	case used > MaxMemory &&
+		(used > MaxMemory*5/4 || !w.interrupted.IsZero() && time.Since(w.interrupted) > 50*time.Millisecond):
 		os.Exit(MemoryExit)
-	case taken > MaxMemory:
+	case used > MaxMemory:
 		if w.interrupted.IsZero() {
 			w.interrupted = time.Now()
 			w.rt.Interrupt(js.ErrMemory)
@@ -227,8 +227,8 @@ func memory() uint64 {
 
 // Ask implements js.Host.
 func (w *work) Ask(operation byte, arguments []byte) ([]byte, error) {
-	w.asking.Store(true)
-	defer w.asking.Store(false)
+	w.waiting.Store(true)
+	defer w.waiting.Store(false)
 	if err := w.conn.Send(append(w.conn.Begin(operation), arguments...)); err != nil {
 		os.Exit(0)
 	}
