@@ -82,7 +82,7 @@ func TestVisitor(t *testing.T) {
 	for _, path := range []string{"/", Mount, Mount + "/"} {
 		page := visitor.Get(path).Want(http.StatusOK, "Example &amp; Co", `<a href="/forum/">Forum</a>`, "Run &lt;events&gt;", "events.example", `<a href="/api/v1/openapi.json">API reference</a>`)
 		page.Lacks(append(secrets, "State", "/docs")...)
-		administrator := local(pagestest.New(t, base, false)).Get(path).Want(http.StatusOK, append(secrets, "Running since", "2.0\u00a0MiB", "is down", "has ended", `href="/_tollgate/docs"`)...)
+		administrator := local(pagestest.New(t, base, false)).Get(path).Want(http.StatusOK, append(secrets, "Running since", "2.0\u00a0MiB", "is down", "expired", `href="/_tollgate/docs"`)...)
 		if cache := administrator.Header.Get("Cache-Control"); cache != "no-store" {
 			t.Errorf("%s: the state may be kept: %s", path, cache)
 		}
@@ -93,7 +93,7 @@ func TestVisitor(t *testing.T) {
 	local(pagestest.New(t, site(t, func(o *Options) {
 		o.Services = func(*http.Request) []Service { return nil }
 		o.State = func(context.Context) State { return State{Started: time.Now(), Loaded: time.Now()} }
-	}), false)).Get("/").Want(http.StatusOK, "no service here that you may see", "tollgate backup")
+	}), false)).Get("/").Want(http.StatusOK, "no services that you may see", "tollgate backup")
 }
 
 // TestDocuments checks who may read the documents, and the search in them.
@@ -121,7 +121,7 @@ func TestDocuments(t *testing.T) {
 	b.Get(Mount+"/docs/how-to/budgets").Want(http.StatusOK, "<title>Set budgets", `aria-current="page"`, `<a href="#one--each-key">One &amp; each key</a>`)
 	b.Get(Mount+"/docs/search?q=need").Want(http.StatusOK, `href="/_tollgate/docs/how-to/budgets#one--each-key"`, "A <mark>need</mark>le &amp; a thread", `value="need"`)
 	b.Get(Mount+"/docs/search?q=%3Cscript%3E").Want(http.StatusOK, "No section", "&lt;script&gt;")
-	b.Get(Mount+"/docs/search").Want(http.StatusOK, "Write what you look for")
+	b.Get(Mount+"/docs/search").Want(http.StatusOK, "Enter words to search for")
 	b.Get(Mount+"/docs/search?q="+strings.Repeat("x", 5000)).Want(http.StatusOK, `value="`+strings.Repeat("x", documents.MaxQuery)+`"`)
 	b.Get(Mount + "/docs/none").Want(http.StatusNotFound)
 	if kind := b.Get(Mount + "/docs/images/a.svg").Want(http.StatusOK).Header.Get("Content-Type"); kind != "image/svg+xml" {
@@ -144,11 +144,13 @@ func TestSignOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		now := time.Now()
-		var told []string
+		var signedOut []string
 		var home *Site
 		base := site(t, func(o *Options) {
 			o.OIDC, o.OIDCLabel, o.DB, o.Now = provider, "Example", db, func() time.Time { return now }
-			o.SignedOut = func(_ context.Context, issuer, subject string) { told = append(told, issuer+" "+subject) }
+			o.SignedOut = func(_ context.Context, issuer, subject string) {
+				signedOut = append(signedOut, issuer+" "+subject)
+			}
 			home = New(*o)
 		})
 		come := func(claims map[string]any) *pagestest.Browser {
@@ -178,8 +180,8 @@ func TestSignOn(t *testing.T) {
 		elsewhere := come(map[string]any{"sub": "ann", "name": "Ann", "groups": []any{"root"}})
 		page.Send(Mount + "/logout").Want(http.StatusSeeOther)
 		hidden(ann) // who has signed out
-		if len(told) != 1 || told[0] != at.URL+" ann" {
-			t.Errorf("told %q", told)
+		if len(signedOut) != 1 || signedOut[0] != at.URL+" ann" {
+			t.Errorf("SignedOut was called for %q, want once for ann", signedOut)
 		}
 		elsewhere.Get("/").Want(http.StatusOK, secrets...)
 		if err := home.EndSessions(t.Context(), at.URL, "ann"); err != nil {
