@@ -223,7 +223,7 @@ func (s *Site) begin(p *pages.Call) (*call, error) {
 	return c, nil
 }
 
-// administers reports whether the visitor is an administrator.
+// isAdministrator reports whether the visitor is an administrator.
 func (c *call) isAdministrator() bool {
 	if c.OIDC == nil {
 		return c.Local(c.R)
@@ -231,7 +231,7 @@ func (c *call) isAdministrator() bool {
 	return c.session != nil && c.session.Administrator
 }
 
-// reads reports whether the visitor may read the documents.
+// mayReadDocuments reports whether the visitor may read the documents.
 func (c *call) mayReadDocuments() bool {
 	switch c.DocumentsFor {
 	case ForEverybody:

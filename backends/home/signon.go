@@ -16,8 +16,8 @@ func (c *call) browser() oidclogin.Browser {
 	return oidclogin.Browser{Secret: c.Browser(), Redirect: c.Base() + "/login/callback"}
 }
 
-// beginSignOn redirects to the provider to sign in. If the visitor is already signed in, it redirects to the page in the
-// parameter next.
+// beginSignOn redirects to the provider to sign in. If the visitor is already signed in, it redirects to the page in
+// the parameter next.
 func (c *call) beginSignOn() error {
 	if c.OIDC == nil {
 		return pages.NotFound()

@@ -32,8 +32,8 @@ func (p *planCache) get(model string) *plan {
 	return p.plans[model]
 }
 
-// put adds a plan for a model name with its script. It empties a full cache first, which is sufficient for the few names
-// that a run uses.
+// put adds a plan for a model name with its script. It empties a full cache first, which is sufficient for the few
+// names that a run uses.
 func (p *planCache) put(model string, added *plan) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 )
 
 // trickle makes the call send the headers of the answer line by line, spread over the delay of the script. For this, it
-// hijacks the connection, which only HTTP/1 allows; otherwise it pauses before the headers. ok is false if the client has
-// left. The caller must call stop at the end of the answer, which closes a hijacked connection.
+// hijacks the connection, which only HTTP/1 allows; otherwise it pauses before the headers. ok is false if the client
+// has left. The caller must call stop at the end of the answer, which closes a hijacked connection.
 func (c *call) trickle() (stop func(), ok bool) {
 	total := c.scr.delay
 	if total == 0 {

@@ -50,8 +50,8 @@ func (c *call) sendStream() {
 	}
 }
 
-// run sends the events in order. It returns false if the client has left, or a fault has ended the stream early, so that
-// the answer is not complete.
+// run sends the events in order. It returns false if the client has left, or a fault has ended the stream early, so
+// that the answer is not complete.
 func (t *stream) run() bool {
 	s := t.scr
 	switch {
@@ -232,8 +232,8 @@ func (t *stream) sendHuge() bool {
 	return t.pushEvent()
 }
 
-// sendStall waits until the client leaves, and sends comments in the meantime if the script has the fault comments. After
-// maxHold, it aborts the answer by a panic with http.ErrAbortHandler.
+// sendStall waits until the client leaves, and sends comments in the meantime if the script has the fault comments.
+// After maxHold, it aborts the answer by a panic with http.ErrAbortHandler.
 func (t *stream) sendStall() {
 	t.writeAndFlush()
 	if !t.scr.faults.has(faultComments) {
@@ -272,7 +272,8 @@ func (t *stream) beginChunk() {
 	t.buf = append(t.buf, t.head...)
 }
 
-// endChoice appends the end of the only choice of a chunk. finish is the finish_reason; if it is empty, it becomes null.
+// endChoice appends the end of the only choice of a chunk. finish is the finish_reason; if it is empty, it becomes
+// null.
 func (t *stream) endChoice(finish string) {
 	t.buf = append(t.buf, `,"logprobs":null,"finish_reason":`...)
 	t.buf = appendOrNull(t.buf, finish)

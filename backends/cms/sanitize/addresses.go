@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
 )
 
-// email returns a valid mail address in lower case, or an empty string if s is no address or does not have a stable form
-// in lower case.
+// email returns a valid mail address in lower case, or an empty string if s is no address or does not have a stable
+// form in lower case.
 func email(s string) string {
 	address, err := mailaddress.Parse(s)
 	if err != nil {

@@ -33,16 +33,23 @@ func keepOnly(s string, limit int, keep func(rune) bool, replacement rune) strin
 	}, s), limit)
 }
 
+// name returns s as a name, in which ASCII letters, digits and "_-." are allowed. It replaces other characters by
+// underscores.
 func name(s string, limit int) string { return keepOnly(trim(s), limit, isName, '_') }
 
+// fieldName returns s as the name of a field. It replaces characters other than those of isVar by underscores.
 func fieldName(s string, limit int) string { return keepOnly(trim(s), limit, isVar, '_') }
 
+// templateName returns s as the name of a template. It replaces characters other than those of isHyphened by hyphens.
 func templateName(s string, limit int) string { return keepOnly(trim(s), limit, isHyphened, '-') }
 
+// alpha keeps only ASCII letters.
 func alpha(s string, limit int) string { return keepOnly(s, limit, isAlpha, -1) }
 
+// digits keeps only ASCII digits.
 func digits(s string, limit int) string { return keepOnly(s, limit, isDigit, -1) }
 
+// alphanumeric keeps only ASCII letters and digits.
 func alphanumeric(s string, limit int) string {
 	return keepOnly(s, limit, func(r rune) bool { return isAlpha(r) || isDigit(r) }, -1)
 }

@@ -153,12 +153,13 @@ func word(s string, limit int) string {
 // words returns the first limit words of a text, separated by spaces.
 func words(s string, limit int) string { return strings.Join(wordsOf(s, limit), " ") }
 
-// The following functions convert to and from HTML.
-
+// entities escapes a text for HTML.
 func entities(s string) string { return html.EscapeString(s) }
 
+// unentities replaces the entities of HTML by their characters.
 func unentities(s string) string { return html.UnescapeString(s) }
 
+// purify returns HTML without elements and attributes that are unsafe or unknown.
 func purify(s string) string { return text.Purify(printable(s)) }
 
 // markupToText converts HTML to plain text.

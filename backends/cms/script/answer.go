@@ -32,8 +32,9 @@ func (h *host) answer(result []byte) (any, error) {
 	}
 	for range r.Len() {
 		failure := h.readError(r)
-		h.engine.Logger().Warn("a promise was rejected, and the script does not handle it", zap.String("request", h.call.RequestID),
-			zap.String("handler", h.method.class+"."+h.method.name), zap.Error(failure), zap.String("stack", Stack(failure)))
+		h.engine.Logger().Warn("a promise was rejected, and the script does not handle it",
+			zap.String("request", h.call.RequestID), zap.String("handler", h.method.class+"."+h.method.name),
+			zap.Error(failure), zap.String("stack", Stack(failure)))
 	}
 	value, err := h.readResult(r)
 	if r.Err() != nil {

@@ -45,8 +45,8 @@ func TestDeclarations(t *testing.T) {
 	p := load(t, Options{}, `static m(data, ctx) { return Object.getOwnPropertyNames(data.name === "ctx" ? ctx : globalThis[data.name]).sort().join(" ") }`)
 	for name, members := range want {
 		got, err := run(t, p, "m", callWith(map[string]any{"name": name}))
-		if err != nil || shown(got) != "'"+strings.Join(members, " ")+"'" || len(members) == 0 {
-			t.Errorf("%s has %s, declared are %v, error %v", name, shown(got), members, err)
+		if err != nil || resultText(got) != "'"+strings.Join(members, " ")+"'" || len(members) == 0 {
+			t.Errorf("%s has %s, declared are %v, error %v", name, resultText(got), members, err)
 		}
 	}
 }

@@ -34,8 +34,8 @@ func newClient(o Options) *http.Client {
 	}
 }
 
-// checkHost returns an error unless u is an http or https URL whose host matches one of hosts; see Options.Hosts. A host
-// without a port matches only a URL without a port.
+// checkHost returns an error unless u is an http or https URL whose host matches one of hosts; see Options.Hosts. A
+// host without a port matches only a URL without a port.
 func checkHost(hosts []string, u *url.URL) error {
 	if u.Scheme != "https" && u.Scheme != "http" {
 		return fmt.Errorf("%s is not an http or https URL", quote(u.Redacted()))

@@ -59,8 +59,8 @@ func TestCallsShareNoState(t *testing.T) {
 		for i, name := range names {
 			class, _ := p.Class(fmt.Sprint("A", i))
 			for range 3 {
-				if got, err := class.Methods["m"](t.Context(), callWith(map[string]any{})); err != nil || shown(got) != "1" {
-					t.Errorf("%s, in this process %v: %s, %v", name, inProcess, shown(got), err)
+				if got, err := class.Methods["m"](t.Context(), callWith(map[string]any{})); err != nil || resultText(got) != "1" {
+					t.Errorf("%s, in this process %v: %s, %v", name, inProcess, resultText(got), err)
 				}
 			}
 		}
@@ -98,12 +98,12 @@ func TestOnlyCodeCanBeRequired(t *testing.T) {
 	} {
 		got, err := run(t, p, "m", callWith(map[string]any{"name": name}))
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %s, %v", name, shown(got), err)
+			t.Errorf("%s: %s, %v", name, resultText(got), err)
 		}
 	}
 	for name, want := range map[string]string{"./data": "'data'", "./data.json": "'data'", "./v1": "'data1'", "../lib/a": "'lib'", "/lib/a.js": "'lib'", "/api/data": "'data'"} {
-		if got, err := run(t, p, "m", callWith(map[string]any{"name": name})); err != nil || shown(got) != want {
-			t.Errorf("%s: %s, %v", name, shown(got), err)
+		if got, err := run(t, p, "m", callWith(map[string]any{"name": name})); err != nil || resultText(got) != want {
+			t.Errorf("%s: %s, %v", name, resultText(got), err)
 		}
 	}
 	for _, file := range []string{"config.json", "api/linked.json", "files/1/a.js"} {

@@ -53,7 +53,8 @@ type idleRunner struct {
 	since  time.Time
 }
 
-// methodStats holds the statistics of one method's calls, by which the pool limits them. The lock of the pool guards it.
+// methodStats holds the statistics of one method's calls, by which the pool limits them. The lock of the pool guards
+// it.
 type methodStats struct {
 	running      int       // calls that have a runner
 	hadQuickCall bool      // a call has ended within slowAfter
@@ -85,8 +86,8 @@ func newPool(limit int, wait time.Duration, start func() (runner, error)) *pool 
 }
 
 // take waits for a runner for a call of the method with the given statistics. The caller must return the runner with
-// release. take returns handler.Busy after p.wait, except while a runner is being started, and the cause of ctx when ctx
-// is done.
+// release. take returns handler.Busy after p.wait, except while a runner is being started, and the cause of ctx when
+// ctx is done.
 func (p *pool) take(ctx context.Context, stats *methodStats) (*runningCall, error) {
 	p.mu.Lock()
 	if call := p.assign(stats); call != nil {

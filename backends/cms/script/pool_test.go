@@ -30,6 +30,7 @@ func take(t *testing.T, p *pool, l *methodStats) *runningCall {
 	return got
 }
 
+// busy checks that a call gets the error handler.Busy.
 func busy(t *testing.T, p *pool, l *methodStats) {
 	t.Helper()
 	got, err := p.take(t.Context(), l)
@@ -53,13 +54,13 @@ func TestFairPool(t *testing.T) {
 	for range 2 {
 		p.release(take(t, p, new(methodStats)), true) // the first call of a method
 	}
-	turns := make([]*runningCall, 0, 4)
+	calls := make([]*runningCall, 0, 4)
 	for range 4 {
-		turns = append(turns, take(t, p, quick))
+		calls = append(calls, take(t, p, quick))
 	}
 	busy(t, p, quick)
-	for _, turn := range turns {
-		p.release(turn, true)
+	for _, call := range calls {
+		p.release(call, true)
 	}
 	lost := take(t, p, quick)
 	p.release(lost, false) // a method that loses its runner is slow from then on
@@ -71,29 +72,29 @@ func TestFairPool(t *testing.T) {
 	busy(t, p, slow)
 }
 
-// TestWaiting checks that a waiting call gets the first free runner, or the error why there is none.
+// TestWaiting checks that a waiting call gets the first free runner, or the error with which starting a runner failed.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	p := fakePool(1, time.Minute)
-	held := take(t, p, new(methodStats))
+	first := take(t, p, new(methodStats))
 	got := make(chan *runningCall)
 	go func() { t, _ := p.take(context.Background(), new(methodStats)); got <- t }()
-	ended, cancel := context.WithCancel(t.Context())
+	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := p.take(ended, new(methodStats)); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
+	if _, err := p.take(cancelled, new(methodStats)); !errors.Is(err, context.Canceled) {
+		t.Errorf("got error %v, want %v", err, context.Canceled)
 	}
-	p.release(held, true)
-	next := <-got
+	p.release(first, true)
+	second := <-got
 	p.close()
-	p.release(next, true) // which nobody needs any more
-	<-next.runner.(*fakeRunner).closed
-	own := take(t, p, new(methodStats)) // a call that comes late has one for itself
-	p.release(own, true)
-	<-own.runner.(*fakeRunner).closed
-	broken := errors.New("no more processes")
-	p = newPool(2, time.Minute, func() (runner, error) { return nil, broken })
-	if _, err := p.take(t.Context(), new(methodStats)); !errors.Is(err, broken) {
-		t.Errorf("error %v", err)
+	p.release(second, true) // closes the runner, because the pool is closed
+	<-second.runner.(*fakeRunner).closed
+	late := take(t, p, new(methodStats)) // a call after close gets a runner of its own
+	p.release(late, true)
+	<-late.runner.(*fakeRunner).closed
+	startErr := errors.New("no more processes")
+	p = newPool(2, time.Minute, func() (runner, error) { return nil, startErr })
+	if _, err := p.take(t.Context(), new(methodStats)); !errors.Is(err, startErr) {
+		t.Errorf("got error %v, want %v", err, startErr)
 	}
 }

@@ -120,7 +120,8 @@ func (e *Engine) start() (runner, error) {
 	}
 	p, err := startProcess(e.processEnded)
 	if err != nil {
-		return nil, fmt.Errorf("starting a worker process for handlers (the option isolation none does without processes): %w", err)
+		return nil, fmt.Errorf("starting a worker process for handlers (the option isolation none does without "+
+			"processes): %w", err)
 	}
 	if program := e.current.Load(); program != nil {
 		if err := p.sendProgram(program); err != nil {
@@ -225,9 +226,9 @@ func (e *Engine) load(kind byte, appendPayload func([]byte) []byte) (p *Program,
 	return p, table, nil
 }
 
-// statsOf returns the statistics of the methods of a new program's classes by "class.method", and stores them in e.stats
-// for the next program. A method that the previous program had keeps its statistics, and therefore counts as slow or
-// quick as before.
+// statsOf returns the statistics of the methods of a new program's classes by "class.method", and stores them in
+// e.stats for the next program. A method that the previous program had keeps its statistics, and therefore counts as
+// slow or quick as before.
 func (e *Engine) statsOf(classes map[string]*class) map[string]*methodStats {
 	e.mu.Lock()
 	defer e.mu.Unlock()

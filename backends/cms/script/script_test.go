@@ -92,8 +92,8 @@ func run(t testing.TB, p *Program, name string, c *handler.Call) (any, error) {
 	return method(t.Context(), c)
 }
 
-// shown returns a result as text: JSON unchanged, and a string in quotes.
-func shown(result any) string {
+// resultText returns a result as text: JSON unchanged, and a string in quotes.
+func resultText(result any) string {
 	switch v := result.(type) {
 	case nil:
 		return "nothing"
@@ -128,8 +128,8 @@ func TestResults(t *testing.T) {
 	bothWays(t, bodies, func(t *testing.T, p *Program) {
 		for i, body := range bodies {
 			got, err := run(t, p, fmt.Sprint("m", i), nil)
-			if want := cases[body]; err != nil || shown(got) != want {
-				t.Errorf("%s\n got %s, %v\nwant %s", body, shown(got), err, want)
+			if want := cases[body]; err != nil || resultText(got) != want {
+				t.Errorf("%s\n got %s, %v\nwant %s", body, resultText(got), err, want)
 			}
 		}
 	})
@@ -153,7 +153,7 @@ func TestErrors(t *testing.T) {
 		for i, body := range bodies {
 			got, err := run(t, p, fmt.Sprint("m", i), nil)
 			if err == nil {
-				t.Errorf("%s gave %s", body, shown(got))
+				t.Errorf("%s gave %s", body, resultText(got))
 				continue
 			}
 			code := 0
@@ -227,8 +227,8 @@ static preflight() { return RestApiHelper.preflight() }
 			Method: "GET", Path: "users/7", RequestID: "r", Header: http.Header{"X-A": {"1", "2"}}, Address: "192.0.2.1", BaseURL: "https://example.com/api", User: handler.User{ID: 3, Name: "ann", Roles: []string{"editor"}}, Session: kept,
 		}
 		got, err := run(t, p, name, c)
-		if err != nil || shown(got) != want {
-			t.Errorf("%s\n got %s, %v\nwant %s", name, shown(got), err, want)
+		if err != nil || resultText(got) != want {
+			t.Errorf("%s\n got %s, %v\nwant %s", name, resultText(got), err, want)
 		}
 		status, header := c.Answered()
 		r, _ := got.(handler.Response)

@@ -117,8 +117,8 @@ func TestClassesWithSameName(t *testing.T) {
 	}
 	for i, want := range []string{"1", "2", "3"} {
 		m := s.table.Find(http.MethodGet, fmt.Sprintf("v%d/posts", i+1))
-		if got, err := m.Route.Call(t.Context(), &handler.Call{}); err != nil || shown(got) != want {
-			t.Errorf("%s: %s, %v", m.Route.Endpoint, shown(got), err)
+		if got, err := m.Route.Call(t.Context(), &handler.Call{}); err != nil || resultText(got) != want {
+			t.Errorf("%s: %s, %v", m.Route.Endpoint, resultText(got), err)
 		}
 	}
 }
@@ -233,15 +233,15 @@ func TestReloadUnderLoad(t *testing.T) {
 				if err != nil {
 					all.Store(err.Error(), true)
 				}
-				answered.Store(shown(got), true)
+				answered.Store(resultText(got), true)
 			}
 		})
 	}
 	for i := range 10 {
 		write(t, dir, "api/Example.js", version(i+1))
 		reload()
-		if got, err := find(t, l); err != nil || shown(got) != fmt.Sprint(i+1) {
-			t.Errorf("%d: %s, %v", i+1, shown(got), err)
+		if got, err := find(t, l); err != nil || resultText(got) != fmt.Sprint(i+1) {
+			t.Errorf("%d: %s, %v", i+1, resultText(got), err)
 		}
 	}
 	done.Store(true)

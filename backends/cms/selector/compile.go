@@ -172,7 +172,8 @@ func errorAt(position int, format string, args ...any) error {
 	return &Error{position, fmt.Sprintf(format, args...)}
 }
 
-// checkOnce returns an error if it has been called with the same name before. It is for terms that must occur only once.
+// checkOnce returns an error if it has been called with the same name before. It is for terms that must occur only
+// once.
 func (c *compiler) checkOnce(name Name) error {
 	if slices.Contains(c.seen, name.Text) {
 		return errorAt(name.position, "%s must occur only once", name.Text)

@@ -47,7 +47,8 @@ func (c *compiler) fieldCondition(name Name, t Term) (string, error) {
 }
 
 // allValues combines the conditions for the values of a term. condition returns the condition for one value. For != it
-// must return the condition for =, because allValues negates the result: a page meets != if none of its values is equal.
+// must return the condition for =, because allValues negates the result: a page meets != if none of its values is
+// equal.
 func (c *compiler) allValues(t Term, condition func(v Value) (string, error)) (string, error) {
 	conditions := make([]string, len(t.Values))
 	for i, v := range t.Values {
@@ -165,7 +166,8 @@ func parseNumber(name Name, op Op, kind Kind, v Value) (float64, error) {
 		if parsed, ok := ParseTime(v.Text); ok {
 			return float64(parsed.UnixMicro()) / 1e6, nil
 		}
-		return 0, errorAt(v.position, "%q is not a time: write 2026-01-02, 2026-01-02T15:04:05Z or seconds since 1970", v.Text)
+		return 0, errorAt(v.position, "%q is not a time: write 2026-01-02, 2026-01-02T15:04:05Z or seconds since 1970",
+			v.Text)
 	}
 	return 0, errorAt(v.position, "%q is not a number", v.Text)
 }

@@ -39,9 +39,9 @@ type key struct {
 // the whole list has.
 const maxMerge = 32
 
-// mergeTemplates makes the query a union of one query for each template, if it is a query for published pages of several
-// templates in an order for which the database has an index of each template's pages. As a single query, the database
-// would read all pages of the templates, or search the pages of all templates.
+// mergeTemplates makes the query a union of one query for each template, if it is a query for published pages of
+// several templates in an order for which the database has an index of each template's pages. As a single query, the
+// database would read all pages of the templates, or search the pages of all templates.
 func (c *compiler) mergeTemplates() {
 	ids := c.view.IDs
 	onlyVisibility := len(c.where) == 1 && len(c.joins) == 0 // there are no other conditions

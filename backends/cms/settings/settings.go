@@ -250,8 +250,8 @@ func decode(text []byte) (s Settings, err error) {
 	return s, s.Check()
 }
 
-// Save checks the settings, writes them to the file and makes them the current ones. If JWTSecret is empty, it generates
-// a secret.
+// Save checks the settings, writes them to the file and makes them the current ones. If JWTSecret is empty, it
+// generates a secret.
 func (s *Store) Save(settings Settings) error {
 	if err := settings.Check(); err != nil {
 		return err

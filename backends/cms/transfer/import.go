@@ -45,9 +45,9 @@ type importer struct {
 	done       Done
 }
 
-// Import reads the output of Export, saves it and returns the number of imported objects. It saves pages in batches, each
-// in one transaction. If it returns an error, the earlier batches are saved, and the import can be repeated. The error is
-// a *LineError.
+// Import reads the output of Export, saves it and returns the number of imported objects. It saves pages in batches,
+// each in one transaction. If it returns an error, the earlier batches are saved, and the import can be repeated. The
+// error is a *LineError.
 func (s Site) Import(ctx context.Context, from io.Reader) (Done, error) {
 	i := &importer{
 		Site: s, in: bufio.NewScanner(from), fields: make(map[string]*content.Field),
@@ -81,7 +81,8 @@ func (i *importer) next() (*line, error) {
 // errMissing is the error for an export that was cut off.
 var errMissing = errors.New("the export is incomplete: its last lines are missing")
 
-// importLines imports all lines. It returns errMissing if the file ends without the line that marks the end of an export.
+// importLines imports all lines. It returns errMissing if the file ends without the line that marks the end of an
+// export.
 func (i *importer) importLines(ctx context.Context) error {
 	first, err := i.next()
 	if err != nil || first.CMS != version {
@@ -198,8 +199,8 @@ func (i *importer) collect(d content.Definition) {
 	i.defined, i.lines = append(i.defined, d), append(i.lines, i.lineNumber)
 }
 
-// saveDefinitions saves the collected fields and templates. In case of an error, it sets i.lineNumber to the line of the
-// definition with the error.
+// saveDefinitions saves the collected fields and templates. In case of an error, it sets i.lineNumber to the line of
+// the definition with the error.
 func (i *importer) saveDefinitions(ctx context.Context) error {
 	if len(i.defined) == 0 {
 		return nil

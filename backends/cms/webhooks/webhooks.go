@@ -204,8 +204,8 @@ func (s Webhooks) Deliveries(ctx context.Context, u *kernel.User, id int64) (lis
 	return list, err
 }
 
-// change locks a webhook and calls fn in a transaction. It returns an error if the user has no permission or there is no
-// such webhook.
+// change locks a webhook and calls fn in a transaction. It returns an error if the user has no permission or there is
+// no such webhook.
 func (s Webhooks) change(ctx context.Context, u *kernel.User, id int64, fn func(c kernel.Conn) error) error {
 	if err := s.permit(u); err != nil {
 		return err

@@ -183,8 +183,8 @@ func (x *index) beginningWith(prefix string) []string {
 	return x.words[first:last]
 }
 
-// scores returns the BM25 scores, by index in x.sections, of the sections that contain any of the given words. The words
-// count as the same word.
+// scores returns the BM25 scores, by index in x.sections, of the sections that contain any of the given words. The
+// words count as the same word.
 func (x *index) scores(words []string) map[int]float64 {
 	scores := make(map[int]float64)
 	for _, word := range words {

@@ -22,8 +22,9 @@ func init() {
 	// the namespaces are created below.
 	lazyObject := func(n **namespace) member { return member{value: func(rt *Runtime) goja.Value { return rt.lazy(*n) }} }
 	globals = newNamespace(map[string]member{
-		"pages": lazyObject(&pages), "users": lazyObject(&users), "templates": lazyObject(&templates), "fields": lazyObject(&fields), "cache": lazyObject(&cache),
-		"http": lazyObject(&fetch), "log": lazyObject(&log), "console": lazyObject(&console), "RestApiHelper": lazyObject(&helper),
+		"pages": lazyObject(&pages), "users": lazyObject(&users), "templates": lazyObject(&templates),
+		"fields": lazyObject(&fields), "cache": lazyObject(&cache), "http": lazyObject(&fetch), "log": lazyObject(&log),
+		"console": lazyObject(&console), "RestApiHelper": lazyObject(&helper),
 		"sanitizer": lazyObject(&sanitizers), "input": lazyObject(&input), "session": lazyObject(&session),
 		"Response": {value: func(rt *Runtime) goja.Value { return rt.vm.ToValue(rt.newResponse) }},
 		"config":   hostValue(wire.Config),
@@ -224,8 +225,8 @@ func (rt *Runtime) sizeArgument(v goja.Value) []byte {
 	return rt.objectArgument(v, "the size")
 }
 
-// idArgument returns the ID in an argument, which is a number or an object with the member id. It throws an error in the
-// script if there is none; label names the argument in the error.
+// idArgument returns the ID in an argument, which is a number or an object with the member id. It throws an error in
+// the script if there is none; label names the argument in the error.
 func (rt *Runtime) idArgument(v goja.Value, label string) int64 {
 	if o, ok := v.(*goja.Object); ok {
 		v = o.Get("id")
@@ -363,8 +364,8 @@ func (rt *Runtime) cacheGet(key goja.Value) (goja.Value, bool) {
 	return value, true
 }
 
-// cacheSet stores a value in the cache for the given number of seconds. If seconds is undefined, the value is kept until
-// the cache needs the space; if seconds is not positive, cacheSet deletes the value.
+// cacheSet stores a value in the cache for the given number of seconds. If seconds is undefined, the value is kept
+// until the cache needs the space; if seconds is not positive, cacheSet deletes the value.
 func (rt *Runtime) cacheSet(key, value, seconds goja.Value) {
 	encoded, err := rt.json(value)
 	rt.check(err)
@@ -385,8 +386,8 @@ const (
 	maxLines = 1000    // number of lines
 )
 
-// logMethod returns a method that logs its arguments as a line with the given level. Instead of line maxLines, it logs a
-// warning, and then ignores further lines.
+// logMethod returns a method that logs its arguments as a line with the given level. Instead of line maxLines, it logs
+// a warning, and then ignores further lines.
 func logMethod(level byte) member {
 	return member{call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 		if rt.logged++; rt.logged > maxLines {

@@ -93,7 +93,8 @@ var (
 	ErrMemory = errors.New("the handler took too much memory")
 )
 
-var errPending = errors.New("the handler's promise is not resolved, and there is no code left to run that could resolve it")
+// errPending is the error of a call that has returned a promise that will never be resolved.
+var errPending = errors.New("the handler's promise is not resolved, and no code is left to run that could resolve it")
 
 // Run calls the method that frame, the payload of a Call frame, names, and appends the payload of a Result frame to
 // result.
@@ -133,8 +134,8 @@ func (rt *Runtime) Run(host Host, frame, result []byte) []byte {
 }
 
 // method calls a method of a class with data as its first argument, and returns the encoded result; see answer. The
-// class is an export of the file that the file from requires by the given name. If export is empty, the file exports the
-// class itself. The name class is for errors only.
+// class is an export of the file that the file from requires by the given name. If export is empty, the file exports
+// the class itself. The name class is for errors only.
 func (rt *Runtime) method(from, name, export, class, method string, data goja.Value) ([]byte, error) {
 	found, err := rt.code.find(rt.host, from, name)
 	if err != nil {
@@ -182,8 +183,8 @@ type rejection struct{ value goja.Value }
 
 func (*rejection) Error() string { return "the promise was rejected" }
 
-// trackRejection updates rt.rejected, which has at most 10 promises. The engine calls it when a promise is rejected, and
-// when the script handles a rejected promise.
+// trackRejection updates rt.rejected, which has at most 10 promises. The engine calls it when a promise is rejected,
+// and when the script handles a rejected promise.
 func (rt *Runtime) trackRejection(p *goja.Promise, operation goja.PromiseRejectionOperation) {
 	switch {
 	case operation == goja.PromiseRejectionReject && len(rt.rejected) < 10:
@@ -193,8 +194,9 @@ func (rt *Runtime) trackRejection(p *goja.Promise, operation goja.PromiseRejecti
 	}
 }
 
-// catch calls fn, in which code of the script may run, such as a getter. It returns the exception that this code throws.
-// It calls fn by way of a JavaScript function, because only then does the engine turn the exception into an error.
+// catch calls fn, in which code of the script may run, such as a getter. It returns the exception that this code
+// throws. It calls fn by way of a JavaScript function, because only then does the engine turn the exception into an
+// error.
 func (rt *Runtime) catch(fn func()) error {
 	if rt.callNext == nil {
 		rt.callNext, _ = goja.AssertFunction(rt.vm.ToValue(func(goja.FunctionCall) goja.Value {
@@ -345,7 +347,8 @@ func (rt *Runtime) toWireError(err error) wireError {
 		return wireError{kind: kind, stack: stack(interrupted.String())}
 	}
 	if deep, ok := errors.AsType[*goja.StackOverflowError](err); ok {
-		return wireError{message: fmt.Sprintf("calls of functions are nested deeper than %d", maxDepth), stack: stack(deep.String())}
+		message := fmt.Sprintf("calls of functions are nested deeper than %d", maxDepth)
+		return wireError{message: message, stack: stack(deep.String())}
 	}
 	if r, ok := errors.AsType[*rejection](err); ok {
 		return rt.thrownToWire(r.value, nil)
@@ -357,8 +360,8 @@ func (rt *Runtime) toWireError(err error) wireError {
 }
 
 // thrownToWire converts a value that the script has thrown. If the value has a code from 400 to 599, the code is the
-// status of the response. exception is nil if the position is not known. Reading the value's members may run code of the
-// script.
+// status of the response. exception is nil if the position is not known. Reading the value's members may run code of
+// the script.
 func (rt *Runtime) thrownToWire(value goja.Value, exception *goja.Exception) wireError {
 	var trace, message string
 	var code int64

@@ -37,7 +37,8 @@ func (p *SourceError) Error() string {
 	return text + ": " + p.Message
 }
 
-// maxNames limits the number of required names that are stored, because a script may build a name from data of a client.
+// maxNames limits the number of required names that are stored, because a script may build a name from data of a
+// client.
 const maxNames = 10_000
 
 // Code holds the compiled files of a site that have been required so far. It represents the site at one point in time:
@@ -150,8 +151,8 @@ func compile(name, text string) (*source, error) {
 	return compiled, nil
 }
 
-// newSyntaxError converts an error of the parser or the compiler to a SourceError with its position. name is the name of
-// the file.
+// newSyntaxError converts an error of the parser or the compiler to a SourceError with its position. name is the name
+// of the file.
 func newSyntaxError(name string, err error) *SourceError {
 	message := err.Error()
 	var pos file.Position

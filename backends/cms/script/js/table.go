@@ -40,8 +40,8 @@ func (rt *Runtime) Load(host Host, frame, result []byte) []byte {
 	return t.appendLoaded(result, nil)
 }
 
-// Table evaluates Routes.js and appends the payload of a Result frame to result, which contains the routes table and its
-// classes. The names of the classes are unique, even if two files export classes with the same name.
+// Table evaluates Routes.js and appends the payload of a Result frame to result, which contains the routes table and
+// its classes. The names of the classes are unique, even if two files export classes with the same name.
 func (rt *Runtime) Table(host Host, result []byte) []byte {
 	rt.host = host
 	t := &tableBuilder{rt: rt, taken: make(map[string]bool), names: make(map[*goja.Object]string)}
@@ -149,8 +149,8 @@ type class struct {
 }
 
 // addExports adds the classes that a file exports to t.found, for Load: module.exports, if it is a class, and its
-// members that are classes or objects with methods. exports is the value of module.exports. If two classes have the same
-// name, the host uses the later one.
+// members that are classes or objects with methods. exports is the value of module.exports. If two classes have the
+// same name, the host uses the later one.
 func (t *tableBuilder) addExports(s *source, exports goja.Value) {
 	object, ok := exports.(*goja.Object)
 	if !ok {
@@ -352,7 +352,8 @@ func (t *tableBuilder) value(v goja.Value, expr ast.Expression, pos position, de
 		literal, _ := expr.(*ast.ObjectLiteral)
 		for _, key := range v.Keys() {
 			memberExpr, memberPos := t.file.member(literal, key, pos)
-			converted.items = append(converted.items, item{true, key, memberPos, t.value(v.Get(key), memberExpr, memberPos, depth+1)})
+			member := t.value(v.Get(key), memberExpr, memberPos, depth+1)
+			converted.items = append(converted.items, item{true, key, memberPos, member})
 		}
 		return converted
 	}
@@ -372,8 +373,8 @@ func (t *tableBuilder) value(v goja.Value, expr ast.Expression, pos position, de
 	return converted
 }
 
-// list converts a JavaScript array in the table: a route, or a list of routes and groups. The other parameters are those
-// of value.
+// list converts a JavaScript array in the table: a route, or a list of routes and groups. The other parameters are
+// those of value.
 func (t *tableBuilder) list(o *goja.Object, expr ast.Expression, pos position, depth int) value {
 	converted := value{kind: wire.List, pos: pos}
 	literal, _ := expr.(*ast.ArrayLiteral)

@@ -92,8 +92,8 @@ type Conn struct {
 	frame    []byte // buffer of the frame that is written
 }
 
-// NewConn returns a Conn that reads frames from in and writes frames to out. Its Read returns an error for frames longer
-// than limit.
+// NewConn returns a Conn that reads frames from in and writes frames to out. Its Read returns an error for frames
+// longer than limit.
 func NewConn(in io.Reader, out io.Writer, limit int) *Conn {
 	return &Conn{in: in, out: out, limit: limit, buffer: make([]byte, 4096)}
 }

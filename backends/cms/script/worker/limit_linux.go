@@ -57,7 +57,8 @@ func closeInherited() {
 const arena = 64 << 20
 
 // limitMemory limits the memory that the system grants to the process. The limit allows for the present memory, the
-// memory of a call, and memory that the Go runtime requests in advance. The process ends when the system refuses memory.
+// memory of a call, and memory that the Go runtime requests in advance. The process ends when the system refuses
+// memory.
 func limitMemory() error {
 	current, err := dataSize()
 	if err != nil {
