@@ -68,8 +68,8 @@ static many() { for (let i = 0; i < 1000; i++) pages.count("x"); try { pages.cou
 	}
 	if got, err := run(t, p, "get", nil); !errors.Is(err, broken) {
 		t.Errorf("%s, error %v", resultText(got), err)
-	} else if _, told := handler.Of(err); told {
-		t.Error("clients are told of it")
+	} else if _, visible := handler.Of(err); visible {
+		t.Error("the error is visible to clients")
 	}
 	fake.get = func(context.Context) (Object, error) {
 		return nil, apierror.New(http.StatusBadRequest, "bad_selector", "no such field")
@@ -107,12 +107,12 @@ static unknown() { return sanitizer.apply("a", "nope") }
 		{map[string]any{"x": "abcdef", "specs": []any{"x|text3_entities"}}, `{"x":"abc"}`},
 	} {
 		got, err := run(t, p, "m", callWith(c.data))
-		said := resultText(got)
+		gotText := resultText(got)
 		if e, ok := handler.Of(err); ok {
-			said = fmt.Sprintf("%d %s", e.Code, e.Message)
+			gotText = fmt.Sprintf("%d %s", e.Code, e.Message)
 		}
-		if said != c.want {
-			t.Errorf("%v\n got %s, %v\nwant %s", c.data, said, err, c.want)
+		if gotText != c.want {
+			t.Errorf("%v\n got %s, %v\nwant %s", c.data, gotText, err, c.want)
 		}
 	}
 	if got, err := run(t, p, "s", nil); err != nil || resultText(got) != `["a",null,5,"b","&amp;",true,"1970-01-01",true]` {

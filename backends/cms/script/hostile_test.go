@@ -21,11 +21,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/worker"
 )
 
-// hostile are bodies of methods that would take a gateway down, or give a wrong answer, in an engine that is not
-// bounded from outside. Time ends those with 504, memory or the engine's own limits the others with 500.
+// hostile are bodies of methods that would make a gateway fail, or return a wrong answer, if the engine had no limits
+// from outside. The time limit ends a call with the status 504; the memory limit, and limits of the engine, with 500.
 var hostile = map[string]struct {
 	body string
-	want int // 0 where either may come first
+	want int // the status; 0 if either limit may be reached first
 }{
 	"loop":               {`for (;;);`, 504},
 	"loop that catches":  {`for (;;) { try { for (;;); } catch (e) {} finally { continue } }`, 504},

@@ -177,9 +177,9 @@ func TestStack(t *testing.T) {
 	if stack := Stack(err); !strings.HasPrefix(stack, "inner (api/A.js:4:") || !strings.Contains(stack, "\nm (api/A.js:2:") {
 		t.Errorf("%q of %v", stack, err)
 	}
-	said := logs.FilterMessage("script").All()
-	if len(said) != 1 || said[0].ContextMap()["text"] != `at {"a":1} 5` || said[0].ContextMap()["request"] != "r1" {
-		t.Errorf("logged %v", said)
+	entries := logs.FilterMessage("script").All()
+	if len(entries) != 1 || entries[0].ContextMap()["text"] != `at {"a":1} 5` || entries[0].ContextMap()["request"] != "r1" {
+		t.Errorf("logged %v", entries)
 	}
 }
 
@@ -194,9 +194,9 @@ static async thrown() { throw {code: 404, message: "told"} }`)
 	for _, name := range []string{"lost", "caught", "thrown"} {
 		_, _ = run(t, p, name, &handler.Call{RequestID: name})
 	}
-	said := logs.All()
-	if len(said) != 1 || said[0].ContextMap()["request"] != "lost" || !strings.Contains(fmt.Sprint(said[0].ContextMap()["error"]), "lost") {
-		t.Errorf("logged %v", said)
+	entries := logs.All()
+	if len(entries) != 1 || entries[0].ContextMap()["request"] != "lost" || !strings.Contains(fmt.Sprint(entries[0].ContextMap()["error"]), "lost") {
+		t.Errorf("logged %v", entries)
 	}
 }
 

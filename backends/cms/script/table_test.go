@@ -84,7 +84,7 @@ module.exports = [
   ['GET', 'go', 'Go', 'go', { roles: ['editor'] }],
 ];`},
 	}
-	said := make([]string, 0, len(tables))
+	texts := make([]string, 0, len(tables))
 	for name, files := range tables {
 		s, err := loadSite(engine(t, Options{Site: site(t, files)}))
 		if err != nil {
@@ -93,15 +93,15 @@ module.exports = [
 		all := make([]string, 0, len(s.entries))
 		for _, e := range s.entries {
 			if e.At.Line == 0 || e.At.Column == 0 {
-				t.Errorf("%s: no place: %+v", name, e)
+				t.Errorf("%s: an entry without a position: %+v", name, e)
 			}
 			e.At = routes.Position{}
 			all = append(all, fmt.Sprintf("%+v", e))
 		}
-		said = append(said, strings.Join(all, "\n"))
+		texts = append(texts, strings.Join(all, "\n"))
 	}
-	if said[0] != said[1] || strings.Count(said[0], "\n") != 3 {
-		t.Errorf("%s\n%s", said[0], said[1])
+	if texts[0] != texts[1] || strings.Count(texts[0], "\n") != 3 {
+		t.Errorf("the tables differ, or do not have 4 entries:\n%s\n\n%s", texts[0], texts[1])
 	}
 }
 
@@ -190,12 +190,12 @@ exports.A = A`})}).Load("api/A.js")
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := make([]string, 0, 3)
+	messages := make([]string, 0, 3)
 	for _, w := range p.Warnings() {
-		said = append(said, w.Error())
+		messages = append(messages, w.Error())
 	}
 	want := "api/A.js:3:74: 'nope' is not a sanitizer\napi/A.js:4:22: 'unknown' is not a sanitizer\napi/A.js:4:79: 'odd' is not a sanitizer"
-	if got := strings.Join(said, "\n"); got != want {
+	if got := strings.Join(messages, "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

@@ -253,7 +253,7 @@ func TestCursor(t *testing.T) {
 		}
 		for _, other := range []string{"sort=created, after=" + cursor, "after=" + cursor + "A", "sort=title, after=" + cursor, sort + ", start=1, after=" + cursor} {
 			if _, err := compile(strings.TrimPrefix(other, ", ")); err == nil {
-				t.Errorf("%s: %s", sort, other)
+				t.Errorf("the cursor of %q is valid in %q", sort, other)
 			}
 		}
 	}
