@@ -46,8 +46,8 @@ func TestRoutes(t *testing.T) {
 		{"POST", "/v1/chat/completions", `{"model":"m","messages":[],"stream":"yes"}`, 400, `"param":"stream"`},
 		{"POST", "/v1/chat/completions", chatBody(strings.Repeat("m", 300), "x", ""), 400, "longer than 256"},
 		{"POST", "/v1/chat/completions", chatBody("scripted?text=ok&repeat=1000000&repeat=2", "x", ""), 400, "at most 1"},
-		{"POST", "/v1/chat/completions", chatBody("scripted?text=0123456789012345678&repeat=1000000", "x", ""), 400, "more than 16777216 bytes"},
-		{"POST", "/v1/chat/completions", chatBody("scripted?repeat=1000000", "x", ""), 400, "more than 16777216 bytes"},
+		{"POST", "/v1/chat/completions", chatBody("scripted?text=0123456789012345678&repeat=1000000", "x", ""), 400, "longer than 16777216 bytes"},
+		{"POST", "/v1/chat/completions", chatBody("scripted?repeat=1000000", "x", ""), 400, "longer than 16777216 bytes"},
 		{"POST", "/v1/chat/completions", chatBody("scripted", "scripted?status=%zz", ""), 400, `"param":"messages"`},
 	}
 	s := New(Options{})

@@ -206,7 +206,7 @@ static get(data) { return http.fetch(data.url).status }`
 	}
 	for address, want := range map[string]string{
 		server.URL + "/away": "the host 'elsewhere.test' is not among", server.URL + "/large": "larger than 4 MiB", "http://127.0.0.1:1/": "is not among the hosts", "https://example.com/": "is not among the hosts",
-		"ftp://a.example.com/": "is not an http or https URL", "http://a.example.com:8080/": "is not among the hosts", "http://[::1": "is not a URL", "": "is not a URL",
+		"ftp://a.example.com/": "is not an http or https URL", "http://a.example.com:8080/": "is not among the hosts", "http://[::1": "is not a URL", "": "is not an http or https URL",
 	} {
 		if got, err := run(t, p, "get", callWith(map[string]any{"url": address})); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %s, %v", address, resultText(got), err)
