@@ -214,15 +214,16 @@ func (p *pool) borrow() (runner, error) {
 // not needed.
 func (p *pool) putBack(r runner, reusable bool) {
 	p.mu.Lock()
-	if keep := reusable && (len(p.waiting) > 0 || !p.closed && len(p.idle)+len(p.running) < p.limit); keep {
+	needed := len(p.waiting) > 0 || !p.closed && len(p.idle)+len(p.running) < p.limit
+	keep := reusable && needed
+	if keep {
 		p.idle = append(p.idle, idleRunner{r, time.Now()})
-		r = nil
 	} else if !reusable && !p.closed {
-		p.grow()
+		p.grow() // replaces the runner
 	}
 	p.assignIdle()
 	p.mu.Unlock()
-	if r != nil {
+	if !keep {
 		r.close()
 	}
 }

@@ -216,7 +216,7 @@ func (e *Engine) load(kind byte, appendPayload func([]byte) []byte) (p *Program,
 		}
 	}
 	if table, err = p.decode(result); err == nil {
-		p.stats = e.statsOf(p.classes)
+		p.stats = e.updateStats(p.classes)
 		e.current.Store(p)
 	}
 	e.pool.putBack(r, true)
@@ -226,10 +226,9 @@ func (e *Engine) load(kind byte, appendPayload func([]byte) []byte) (p *Program,
 	return p, table, nil
 }
 
-// statsOf returns the statistics of the methods of a new program's classes by "class.method", and stores them in
-// e.stats for the next program. A method that the previous program had keeps its statistics, and therefore counts as
-// slow or quick as before.
-func (e *Engine) statsOf(classes map[string]*class) map[string]*methodStats {
+// updateStats sets e.stats to the statistics of the methods of a new program's classes, by "class.method", and returns
+// them. A method that the previous program had keeps its statistics, and therefore counts as slow or quick as before.
+func (e *Engine) updateStats(classes map[string]*class) map[string]*methodStats {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	stats := make(map[string]*methodStats)

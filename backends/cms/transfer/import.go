@@ -130,21 +130,7 @@ func (i *importer) line(ctx context.Context, l *line) error {
 		i.collect(content.Definition{Template: l.Template})
 		return nil
 	case l.Page != nil:
-		p := l.Page
-		e := content.Edit{Template: p.Template, Title: &p.Title, Status: &p.Status, Fields: p.Fields}
-		now := i.Pages.Moment()
-		// In any other status, the planned publication is that of a draft, and drafts are not exported.
-		if p.PublishAt > now && p.Status == content.StatusUnpublished {
-			e.PublishAt = &p.PublishAt
-		}
-		if p.UnpublishAt > now {
-			e.UnpublishAt = &p.UnpublishAt
-		}
-		i.done.Pages++
-		return i.addToBatch(ctx, content.Imported{
-			Path: p.Path, Edit: e,
-			History: content.History{Created: p.Created, Modified: p.Modified, Published: p.Published, Sort: p.Sort},
-		})
+		return i.addPage(ctx, l.Page)
 	case l.Refs != nil:
 		return i.refs(ctx, l.Refs)
 	case l.File != nil:
@@ -154,6 +140,24 @@ func (i *importer) line(ctx context.Context, l *line) error {
 		return err
 	}
 	return errors.New("the line contains none of the objects of an export")
+}
+
+// addPage adds a page, without its files and its references to pages, to the batch.
+func (i *importer) addPage(ctx context.Context, p *page) error {
+	e := content.Edit{Template: p.Template, Title: &p.Title, Status: &p.Status, Fields: p.Fields}
+	now := i.Pages.Moment()
+	// In any other status, the planned publication is that of a draft, and drafts are not exported.
+	if p.PublishAt > now && p.Status == content.StatusUnpublished {
+		e.PublishAt = &p.PublishAt
+	}
+	if p.UnpublishAt > now {
+		e.UnpublishAt = &p.UnpublishAt
+	}
+	i.done.Pages++
+	return i.addToBatch(ctx, content.Imported{
+		Path: p.Path, Edit: e,
+		History: content.History{Created: p.Created, Modified: p.Modified, Published: p.Published, Sort: p.Sort},
+	})
 }
 
 // addToBatch adds a page to the batch. If the batch is full, it saves the batch.

@@ -240,7 +240,8 @@ func (rt *Runtime) idArgument(v goja.Value, label string) int64 {
 // sanitizerMembers returns the members of the global object sanitizer: a method for each sanitizer, and the methods
 // apply, valid and names, which take specs.
 func sanitizerMembers() map[string]member {
-	// plainArguments converts the arguments of a sanitizer: the value to sanitize, and the parameters of the sanitizer.
+	// plainArguments converts the arguments of a sanitizer: the value to sanitize, and the parameters of the sanitizer. It
+	// throws an error in the script if spec is unknown.
 	plainArguments := func(rt *Runtime, spec string, args []goja.Value) (value any, arguments []any) {
 		if !sanitize.Known(spec) {
 			rt.throw(http.StatusBadRequest, sanitize.UnknownError(spec).Error())

@@ -47,9 +47,9 @@ type Runtime struct {
 	context   *goja.Object            // the second argument of methods
 	jsonParse goja.Callable           // JSON.parse
 	callNext  goja.Callable           // a JavaScript function that calls nextFunc; see catch
-	nextFunc  func()
-	buffer    []byte // buffer for the arguments of an operation
-	logged    int    // number of lines
+	nextFunc  func()                  // called by callNext
+	buffer    []byte                  // buffer for the arguments of an operation
+	logged    int                     // number of lines
 
 	call   request
 	status int
