@@ -46,28 +46,28 @@ func (p *planCache) put(model string, added *plan) {
 // plan finds or creates the plan of the request, and sets c.model, c.scr and c.ans. A request with a script in its last
 // user message has a plan of its own, which is not stored.
 func (c *call) plan() error {
-	line, userText := cutScript(c.req.lastUser)
-	if line == "" {
+	lineQuery, userText := cutScript(c.req.lastUser)
+	if lineQuery == "" {
 		if p := c.srv.plans.get(c.req.model); p != nil {
 			return c.usePlan(p, userText)
 		}
 	}
 	// The model name is a part of the string with the whole body. Copy it, so that a stored plan does not keep the body
 	// in memory.
-	full := c.req.model
-	if len(full) <= maxPlanSize {
-		full = strings.Clone(full)
+	fullModel := c.req.model
+	if len(fullModel) <= maxPlanSize {
+		fullModel = strings.Clone(fullModel)
 	}
-	model, query, _ := strings.Cut(full, "?")
+	model, query, _ := strings.Cut(fullModel, "?")
 	if len(model) > maxName {
 		return badRequest("invalid_value", "model", "the model name is longer than %d bytes", maxName)
 	}
-	s, scriptErr := parseScript(query, line)
+	s, scriptErr := parseScript(query, lineQuery)
 	if scriptErr != nil {
 		return scriptErr
 	}
 	p := &plan{model: model, script: s}
-	if line == "" && len(full) <= maxPlanSize {
+	if lineQuery == "" && len(fullModel) <= maxPlanSize {
 		a, static, err := newAnswer(s, model, userText, c)
 		if err != nil {
 			return err
@@ -76,7 +76,7 @@ func (c *call) plan() error {
 			a.split(s)
 			p.answer = a
 		}
-		c.srv.plans.put(full, p)
+		c.srv.plans.put(fullModel, p)
 	}
 	return c.usePlan(p, userText)
 }

@@ -16,13 +16,13 @@ import (
 // hijacks the connection, which only HTTP/1 allows; otherwise it pauses before the headers. ok is false if the client
 // has left. The caller must call stop at the end of the answer, which closes a hijacked connection.
 func (c *call) trickle() (stop func(), ok bool) {
-	total := c.scr.delay
-	if total == 0 {
-		total = time.Second
+	headerTime := c.scr.delay
+	if headerTime == 0 {
+		headerTime = time.Second
 	}
 	conn, rw, err := http.NewResponseController(c.w).Hijack()
 	if err != nil {
-		return func() {}, c.pause(total)
+		return func() {}, c.pause(headerTime)
 	}
 	_ = conn.SetDeadline(time.Now().Add(MaxDuration))
 	ctx, cancel := context.WithCancel(c.r.Context())
@@ -31,7 +31,7 @@ func (c *call) trickle() (stop func(), ok bool) {
 		cancel()
 	}()
 	c.r = c.r.WithContext(ctx)
-	c.w = &slowWriter{call: c, conn: conn, out: rw.Writer, header: c.w.Header().Clone(), headerTime: total}
+	c.w = &slowWriter{call: c, conn: conn, out: rw.Writer, header: c.w.Header().Clone(), headerTime: headerTime}
 	return func() {
 		if c.complete {
 			_ = rw.Flush()

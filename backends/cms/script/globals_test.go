@@ -19,7 +19,7 @@ import (
 
 func callWith(data map[string]any) *handler.Call { return &handler.Call{Data: data} }
 
-// fakePages are pages that a test gives.
+// fakePages is a Pages whose results are fixed, except that of Get.
 type fakePages struct {
 	get func(ctx context.Context) (Object, error)
 }

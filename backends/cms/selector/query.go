@@ -90,6 +90,7 @@ func (q *Query) mergedSelect(columns string) (string, []any) {
 	}
 	part := "SELECT * FROM (SELECT " + exprs + " FROM cms_pages p WHERE " + strings.Join(where, " AND ") + " ORDER BY " +
 		q.order + " LIMIT ?) AS "
+	// part, followed by the name of its alias, is the query for one template.
 	lists, args := make([]string, len(q.merged)), make([]any, 0, len(q.args)+2*len(q.merged))
 	for i, id := range q.merged {
 		lists[i] = part + "l" + strconv.Itoa(i)
@@ -116,7 +117,7 @@ func (q *Query) Keys() []any {
 		switch {
 		case k.text:
 			pointers[i] = new(string)
-		case strings.HasPrefix(k.expr, "COALESCE(s"): // the number of a field; see compiler.sort
+		case strings.HasPrefix(k.expr, "COALESCE(s"): // the number of a field; see compiler.addSort
 			pointers[i] = new(float64)
 		default:
 			pointers[i] = new(int64)
@@ -129,7 +130,7 @@ func (q *Query) Keys() []any {
 func (q *Query) Cursor(keys []any) string {
 	payload, err := json.Marshal(keys)
 	if err != nil {
-		panic(err) // texts and finite numbers
+		panic(err) // impossible: the keys are texts and finite numbers
 	}
 	return q.cursor.Sign(payload, q.sorting)
 }

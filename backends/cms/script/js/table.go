@@ -173,9 +173,10 @@ func (t *tableBuilder) addExports(s *source, exports goja.Value) {
 // methods returns the sorted names of a class's static methods, including inherited ones, or of a plain object's
 // functions.
 func (rt *Runtime) methods(object *goja.Object) (found []string) {
-	functionPrototype := rt.vm.Get("Function").ToObject(rt.vm).Get("prototype") // the prototype of all functions
+	functionPrototype := rt.vm.Get("Function").ToObject(rt.vm).Get("prototype")
 	for o := object; o != nil; o = o.Prototype() {
-		if o.Prototype() == nil || o == functionPrototype { // the prototype of all objects
+		isObjectPrototype := o.Prototype() == nil
+		if isObjectPrototype || o == functionPrototype { // do not list the built-in methods
 			break
 		}
 		for _, name := range o.GetOwnPropertyNames() {
