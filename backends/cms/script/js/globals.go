@@ -74,7 +74,7 @@ func init() {
 			args = wire.AppendText(wire.AppendText(wire.AppendBool(args, isObject), name), content)
 			return rt.decoded(rt.ask(wire.Attach, args))
 		}},
-		// file(file, size) returns an answer with the file. To send it, the method must return it.
+		// file(file, size) returns a response with the file. To send it, the method must return it.
 		"file": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			file, size := rt.idArgument(c.Argument(0), "file"), rt.sizeArgument(c.Argument(1))
 			number := rt.ask(wire.File, wire.AppendText(wire.AppendInt(rt.arguments(), file), size)).Uint()

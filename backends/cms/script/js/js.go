@@ -278,7 +278,7 @@ func (rt *Runtime) newError(class, message string) goja.Value {
 	return object
 }
 
-// throw throws an Error in the script. If code is not 0, it is the status of the answer unless the script catches the
+// throw throws an Error in the script. If code is not 0, it is the status of the response unless the script catches the
 // error.
 func (rt *Runtime) throw(code int, message string) {
 	object := rt.newError("Error", message)

@@ -160,14 +160,14 @@ func (rt *Runtime) answer(result goja.Value) ([]byte, error) {
 	return rt.body(result)
 }
 
-// response is an answer created by new Response(status, body, headers).
+// response holds the arguments of a response created by new Response(status, body, headers).
 type response struct {
 	status int
 	body   goja.Value
 	header [][2]string
 }
 
-// body encodes a JavaScript value as the body of an answer.
+// body encodes a JavaScript value as the body of a response.
 func (rt *Runtime) body(v goja.Value) ([]byte, error) {
 	if !isSet(v) {
 		return []byte{wire.Nothing}, nil
