@@ -11,27 +11,27 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// documentData is the data of the page of a document or of the search.
+// documentData is the data of the template for a document or for a search.
 type documentData struct {
 	Groups []documents.Group
 	Page   *documents.Page // nil for a search
 	Hits   []documents.Hit
 }
 
-// document shows a document or an image.
+// document shows the document or the image that the path of the request names.
 func (c *call) document() error {
 	library, err := c.Documents()
 	if err != nil {
 		return err
 	}
-	at := c.R.PathValue("path")
-	if picture, ok := library.Image(at); ok {
+	name := c.R.PathValue("path")
+	if picture, ok := library.Image(name); ok {
 		c.W.Header().Set("Content-Type", "image/svg+xml")
 		c.W.Header().Set("Content-Security-Policy", "default-src 'none'")
 		http.ServeContent(c.W, c.R, "", time.Time{}, bytes.NewReader(picture))
 		return nil
 	}
-	page := library.Page(at)
+	page := library.Page(name)
 	if page == nil {
 		return pages.NotFound()
 	}
@@ -39,7 +39,7 @@ func (c *call) document() error {
 	return c.Show("document", page.Title, documentData{Groups: library.Groups(), Page: page})
 }
 
-// search shows the results of a search.
+// search shows the sections of documents that match the query q.
 func (c *call) search() error {
 	library, err := c.Documents()
 	if err != nil {

@@ -30,8 +30,8 @@ const DocumentsPath = Mount + "/docs"
 //go:embed templates static
 var embedded embed.FS
 
-// shown holds the templates and static files, which are parsed once.
-var shown = sync.OnceValue(func() *pages.Look {
+// sharedLook holds the templates and static files, which all sites share. They are parsed at the first use.
+var sharedLook = sync.OnceValue(func() *pages.Look {
 	return pages.NewLook("home", embedded,
 		template.FuncMap{"len64": func(hits []documents.Hit) int64 { return int64(len(hits)) }})
 })
@@ -42,11 +42,11 @@ type Service struct {
 	Title   string
 	Summary string // one line about what it is
 	URL     string // of its first page; empty if it has none that the visitor can reach
-	Address string // the address as text: without a path, empty if it is on the same site
+	Address string // the host of URL, for display; empty if it is on the same site
 	API     string // of its API reference; empty if there is none
 }
 
-// State is the state of a process as administrators see it.
+// State is the state of the process as administrators see it.
 type State struct {
 	Version         string
 	Started, Loaded time.Time // when the process was started, and when the configuration was loaded
@@ -59,7 +59,7 @@ type State struct {
 // ServiceState is the state of a service.
 type ServiceState struct {
 	Title     string
-	Faults    []Fault  // of what it depends on; empty if everything works
+	Faults    []Fault  // of the parts that the service depends on; empty if everything works
 	Addresses []string // where it is available
 	Database  string   // the engine of its database; empty if it has none
 }
@@ -71,7 +71,7 @@ type Fault struct{ Part, Reason string }
 type Database struct {
 	Engine   string   // SQLite or PostgreSQL
 	Place    string   // a path, or the name of the database
-	Services []string // that use it
+	Services []string // the services that use it
 	Size     int64    // in bytes; negative if unknown
 	Reason   string   // why the size is unknown
 }
@@ -80,7 +80,7 @@ type Database struct {
 type Certificate struct {
 	Names  []string
 	Issuer string
-	Ends   time.Time
+	Ends   time.Time // end of the validity
 }
 
 // Expired reports whether the certificate is no longer valid.
@@ -104,7 +104,7 @@ const (
 
 // Options configures a home page. Everything without a default is required.
 type Options struct {
-	// Services returns the services that the visitor may know of.
+	// Services returns the services that the sender of the request may see.
 	Services func(*http.Request) []Service
 	// State returns the state that administrators see.
 	State func(context.Context) State
@@ -114,14 +114,14 @@ type Options struct {
 	// OIDC is the provider at which people sign in, and OIDCLabel is its name. By default nobody can sign in.
 	OIDC      *oidclogin.Provider
 	OIDCLabel string
-	// SignedOut is called when somebody has signed out. It may be nil.
+	// SignedOut is called when a person has signed out. It may be nil.
 	SignedOut func(ctx context.Context, issuer, subject string)
 	// DB stores the sessions. It is required with OIDC.
 	DB *store.DB
 	// Signer returns the signer of the forms' tokens.
 	Signer func() signed.Signer
-	// Documents returns the documents and is called at their first use. DocumentsFor defines who may read them; the
-	// default is administrators.
+	// Documents returns the documents. It is called for each request. DocumentsFor defines who may read them; the default
+	// is administrators.
 	Documents    func() (*documents.Library, error)
 	DocumentsFor Audience
 	// BaseURL is the address of the site. By default the address of each request is used.
@@ -149,7 +149,7 @@ func New(o Options) *Site {
 	}
 	s := &Site{Options: o, sessions: sessions{o.DB, o.Now}}
 	s.pages = pages.New(pages.Options[*call]{
-		Look: shown(), Table: table, Begin: s.begin, Admit: everybody, Called: "the home page", Mount: Mount,
+		Look: sharedLook(), Table: table, Begin: s.begin, Admit: everybody, Called: "the home page", Mount: Mount,
 		BaseURL: o.BaseURL,
 		Signer:  o.Signer, Bar: o.Bar, Conceal: o.Conceal, Logger: o.Logger,
 	})
@@ -162,11 +162,11 @@ func Owns(path string) bool { return path == Mount || strings.HasPrefix(path, Mo
 // ServeHTTP serves the pages below Mount. It also serves the first page at /.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/" || r.URL.Path == Mount {
-		at := *r.URL
-		at.Path = Mount + "/"
-		first := *r
-		first.URL = &at
-		r = &first
+		homeURL := *r.URL
+		homeURL.Path = Mount + "/"
+		homeRequest := *r
+		homeRequest.URL = &homeURL
+		r = &homeRequest
 	}
 	s.pages.ServeHTTP(w, r)
 }
@@ -178,7 +178,7 @@ const (
 
 // table lists all pages.
 var table = []pages.Page[*call]{
-	{Method: get, Path: "/{$}", Serve: (*call).first},
+	{Method: get, Path: "/{$}", Serve: (*call).showHome},
 	{Method: get, Path: "/login", Serve: (*call).beginSignOn},
 	{Method: get, Path: "/login/callback", Secret: true, Serve: (*call).signOn},
 	{Method: post, Path: "/logout", Serve: (*call).logout, Else: (*call).logoutMeanwhile},
@@ -191,8 +191,8 @@ var table = []pages.Page[*call]{
 type call struct {
 	*pages.Call
 	*Site
-	by    *Session // nil if nobody has signed in
-	frame *frame
+	session *Session // nil if nobody has signed in
+	frame   *frame
 }
 
 // frame is the data for what surrounds a page; templates know it as .Site.
@@ -204,67 +204,69 @@ type frame struct {
 	Page      *documents.Page
 }
 
-// begin identifies the visitor.
+// begin finds out who sent the request, and returns the call for it.
 func (s *Site) begin(p *pages.Call) (*call, error) {
 	c := &call{Call: p, Site: s, frame: new(frame)}
 	if s.OIDC != nil {
 		c.frame.SignOn = s.OIDCLabel
-		by, err := s.sessions.find(p.Context(), p.Session())
+		session, err := s.sessions.find(p.Context(), p.Session())
 		if err != nil {
 			return nil, err
 		}
-		if by != nil {
-			c.by, c.frame.User = by, by.Name
-			p.SignedIn(by.Person)
+		if session != nil {
+			c.session, c.frame.User = session, session.Name
+			p.SignedIn(session.Person)
 		}
 	}
-	c.frame.Documents = c.reads()
+	c.frame.Documents = c.mayReadDocuments()
 	c.Call.Site = c.frame
 	return c, nil
 }
 
-// administers reports whether the visitor is an administrator.
-func (c *call) administers() bool {
+// isAdministrator reports whether the visitor is an administrator.
+func (c *call) isAdministrator() bool {
 	if c.OIDC == nil {
 		return c.Local(c.R)
 	}
-	return c.by != nil && c.by.Administrator
+	return c.session != nil && c.session.Administrator
 }
 
-// reads reports whether the visitor may read the documents.
-func (c *call) reads() bool {
+// mayReadDocuments reports whether the visitor may read the documents.
+func (c *call) mayReadDocuments() bool {
 	switch c.DocumentsFor {
 	case ForEverybody:
 		return true
 	case ForAdministrators:
-		return c.administers()
+		return c.isAdministrator()
 	case ForNobody:
 	}
 	return false
 }
 
+// everybody admits all visitors.
 func everybody(*call) error { return nil }
 
-// readers admits those who may read the documents. Others are asked to sign in or get a not-found error.
+// readers admits visitors who may read the documents. Others are asked to sign in or get a not-found error.
 func readers(c *call) error {
 	switch {
-	case c.reads():
+	case c.mayReadDocuments():
 		return nil
-	case c.DocumentsFor == ForAdministrators && c.OIDC != nil && c.by == nil:
+	case c.DocumentsFor == ForAdministrators && c.OIDC != nil && c.session == nil:
 		return c.ToLogin("/login")
 	}
 	return pages.NotFound()
 }
 
-// home is the data of the first page.
-type home struct {
+// homeData is the data of the first page.
+type homeData struct {
 	Services []Service
 	State    *State // nil if the visitor is not an administrator
 }
 
-func (c *call) first() error {
-	data := home{Services: c.Services(c.R)}
-	if c.administers() {
+// showHome shows the first page.
+func (c *call) showHome() error {
+	data := homeData{Services: c.Services(c.R)}
+	if c.isAdministrator() {
 		c.W.Header().Set("Cache-Control", "no-store") // a cached copy could be shown to others
 		data.State = new(c.State(c.Context()))
 	}

@@ -26,7 +26,7 @@ var databases = storetest.Fixture{Schemas: []store.Schema{Schema()}}
 
 func TestMain(m *testing.M) { storetest.Main(m) }
 
-// Words of the state, which none but administrators may see.
+// secrets are words of the state, which only administrators may see.
 var secrets = []string{"9.9.9-secret", "secret.example", "secret-fault", "Secret Authority", "/backups/secret", "secret.db"}
 
 // site returns a home page with two services and a state.
@@ -69,12 +69,13 @@ func site(t *testing.T, change func(*Options)) (base string) {
 	return server.URL
 }
 
+// local makes a browser send requests that Options.Local accepts.
 func local(b *pagestest.Browser) *pagestest.Browser {
 	b.Always.Set("X-Local", "yes")
 	return b
 }
 
-// TestVisitor checks that everybody sees the services, and administrators alone how they are.
+// TestVisitor checks that everybody sees the services, and that only administrators see their state.
 func TestVisitor(t *testing.T) {
 	t.Parallel()
 	base := site(t, nil)
@@ -82,9 +83,9 @@ func TestVisitor(t *testing.T) {
 	for _, path := range []string{"/", Mount, Mount + "/"} {
 		page := visitor.Get(path).Want(http.StatusOK, "Example &amp; Co", `<a href="/forum/">Forum</a>`, "Run &lt;events&gt;", "events.example", `<a href="/api/v1/openapi.json">API reference</a>`)
 		page.Lacks(append(secrets, "State", "/docs")...)
-		administrator := local(pagestest.New(t, base, false)).Get(path).Want(http.StatusOK, append(secrets, "Running since", "2.0\u00a0MiB", "is down", "has ended", `href="/_tollgate/docs"`)...)
+		administrator := local(pagestest.New(t, base, false)).Get(path).Want(http.StatusOK, append(secrets, "Running since", "2.0\u00a0MiB", "is down", "expired", `href="/_tollgate/docs"`)...)
 		if cache := administrator.Header.Get("Cache-Control"); cache != "no-store" {
-			t.Errorf("%s: the state may be kept: %s", path, cache)
+			t.Errorf("%s: Cache-Control is %q, want no-store", path, cache)
 		}
 	}
 	visitor.Get("/other").Want(http.StatusNotFound)
@@ -93,7 +94,7 @@ func TestVisitor(t *testing.T) {
 	local(pagestest.New(t, site(t, func(o *Options) {
 		o.Services = func(*http.Request) []Service { return nil }
 		o.State = func(context.Context) State { return State{Started: time.Now(), Loaded: time.Now()} }
-	}), false)).Get("/").Want(http.StatusOK, "no service here that you may see", "tollgate backup")
+	}), false)).Get("/").Want(http.StatusOK, "no services that you may see", "tollgate backup")
 }
 
 // TestDocuments checks who may read the documents, and the search in them.
@@ -121,7 +122,7 @@ func TestDocuments(t *testing.T) {
 	b.Get(Mount+"/docs/how-to/budgets").Want(http.StatusOK, "<title>Set budgets", `aria-current="page"`, `<a href="#one--each-key">One &amp; each key</a>`)
 	b.Get(Mount+"/docs/search?q=need").Want(http.StatusOK, `href="/_tollgate/docs/how-to/budgets#one--each-key"`, "A <mark>need</mark>le &amp; a thread", `value="need"`)
 	b.Get(Mount+"/docs/search?q=%3Cscript%3E").Want(http.StatusOK, "No section", "&lt;script&gt;")
-	b.Get(Mount+"/docs/search").Want(http.StatusOK, "Write what you look for")
+	b.Get(Mount+"/docs/search").Want(http.StatusOK, "Enter words to search for")
 	b.Get(Mount+"/docs/search?q="+strings.Repeat("x", 5000)).Want(http.StatusOK, `value="`+strings.Repeat("x", documents.MaxQuery)+`"`)
 	b.Get(Mount + "/docs/none").Want(http.StatusNotFound)
 	if kind := b.Get(Mount + "/docs/images/a.svg").Want(http.StatusOK).Header.Get("Content-Type"); kind != "image/svg+xml" {
@@ -129,8 +130,8 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// TestSignOn checks that people sign in at the provider, that its group makes administrators, also not by being on this
-// machine, and that a sign-out is told and ends what it should.
+// TestSignOn checks that people sign in at the provider, that only the members of its group are administrators, even if
+// they send requests from this machine, and that a sign-out calls SignedOut and ends the right sessions.
 func TestSignOn(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -144,21 +145,25 @@ func TestSignOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		now := time.Now()
-		var told []string
+		var signedOut []string
 		var home *Site
 		base := site(t, func(o *Options) {
 			o.OIDC, o.OIDCLabel, o.DB, o.Now = provider, "Example", db, func() time.Time { return now }
-			o.SignedOut = func(_ context.Context, issuer, subject string) { told = append(told, issuer+" "+subject) }
+			o.SignedOut = func(_ context.Context, issuer, subject string) {
+				signedOut = append(signedOut, issuer+" "+subject)
+			}
 			home = New(*o)
 		})
-		come := func(claims map[string]any) *pagestest.Browser {
+		// signIn signs in a person with the given claims and returns the browser.
+		signIn := func(claims map[string]any) *pagestest.Browser {
 			t.Helper()
 			b := pagestest.New(t, base, false)
 			at.Claims = claims
-			led := b.Get(Mount + "/login?next=/docs").Want(http.StatusSeeOther)
-			b.Get(Mount + "/login/callback?" + at.Visit(led.Header.Get("Location")).Encode()).Want(http.StatusSeeOther).Leads(Mount + "/docs")
+			redirect := b.Get(Mount + "/login?next=/docs").Want(http.StatusSeeOther)
+			b.Get(Mount + "/login/callback?" + at.Visit(redirect.Header.Get("Location")).Encode()).Want(http.StatusSeeOther).Leads(Mount + "/docs")
 			return b
 		}
+		// hidden checks that the state is hidden.
 		hidden := func(b *pagestest.Browser) {
 			t.Helper()
 			b.Get("/").Want(http.StatusOK, "Forum").Lacks(secrets...)
@@ -166,30 +171,30 @@ func TestSignOn(t *testing.T) {
 		guest := pagestest.New(t, base, false)
 		guest.Get("/").Want(http.StatusOK, "Sign in")
 		guest.Get(Mount + "/docs").Want(http.StatusSeeOther).Leads(Mount + "/login?next=%2Fdocs")
-		hidden(local(pagestest.New(t, base, false))) // somebody on this machine
+		hidden(local(pagestest.New(t, base, false))) // a request from this machine, without a sign-in
 
-		ann := come(map[string]any{"sub": "ann", "name": "Ann <A>", "groups": []any{"root"}})
+		ann := signIn(map[string]any{"sub": "ann", "name": "Ann <A>", "groups": []any{"root"}})
 		page := ann.Get("/").Want(http.StatusOK, append(secrets, "Ann &lt;A&gt;", "Sign out")...)
-		bob := come(map[string]any{"sub": "bob", "email": "bob@example.com", "groups": []any{"others"}})
+		bob := signIn(map[string]any{"sub": "bob", "email": "bob@example.com", "groups": []any{"others"}})
 		bob.Get("/").Want(http.StatusOK, "bob@example.com")
 		bob.Get(Mount + "/docs").Want(http.StatusNotFound)
-		hidden(bob) // somebody who has signed in
+		hidden(bob) // not in the group
 
-		elsewhere := come(map[string]any{"sub": "ann", "name": "Ann", "groups": []any{"root"}})
+		elsewhere := signIn(map[string]any{"sub": "ann", "name": "Ann", "groups": []any{"root"}})
 		page.Send(Mount + "/logout").Want(http.StatusSeeOther)
-		hidden(ann) // who has signed out
-		if len(told) != 1 || told[0] != at.URL+" ann" {
-			t.Errorf("told %q", told)
+		hidden(ann) // signed out
+		if len(signedOut) != 1 || signedOut[0] != at.URL+" ann" {
+			t.Errorf("SignedOut was called for %q, want once for ann", signedOut)
 		}
 		elsewhere.Get("/").Want(http.StatusOK, secrets...)
 		if err := home.EndSessions(t.Context(), at.URL, "ann"); err != nil {
 			t.Fatal(err)
 		}
-		hidden(elsewhere) // who was signed out
+		hidden(elsewhere) // signed out by EndSessions
 		bob.Get("/").Want(http.StatusOK, "bob@example.com")
 
-		again := come(map[string]any{"sub": "ann", "name": "Ann", "groups": []any{"root"}})
+		again := signIn(map[string]any{"sub": "ann", "name": "Ann", "groups": []any{"root"}})
 		now = now.Add(sessionIdle + time.Minute)
-		hidden(again) // whose session is old
+		hidden(again) // the session has ended
 	})
 }

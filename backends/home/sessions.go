@@ -32,26 +32,26 @@ const (
 	maxName = 80
 )
 
-// kept is the store of the sessions. Their users are identified by issuer and subject.
-var kept = session.Store[string]{
+// sessionStore stores the sessions. Their users are identified by the result of personOf.
+var sessionStore = session.Store[string]{
 	Table: "home_sessions", Idle: sessionIdle, Whole: sessionWhole, Every: time.Minute, MaxPerUser: maxSessions,
 	More: "name, administrator",
 }
 
 // Session is the session of a browser in which somebody has signed in.
 type Session struct {
-	Person        string // issuer and subject
+	Person        string // the result of personOf
 	Name          string
 	Administrator bool
 }
 
-// sessions begins, finds and ends sessions.
+// sessions begins, finds and ends sessions in a database.
 type sessions struct {
 	db  *store.DB
 	now func() time.Time
 }
 
-// personOf returns the identifier of a person.
+// personOf returns the identifier of a person: the issuer and the subject of OpenID Connect, with a line end between.
 func personOf(issuer, subject string) string { return issuer + "\n" + subject }
 
 // begin starts a session for a person, ends the session of the former cookie, and returns the cookie of the new
@@ -61,23 +61,24 @@ func (s sessions) begin(ctx context.Context, p *oidclogin.Person, former string)
 	if len(p.Names) > 0 {
 		name = p.Names[0]
 	}
-	if letters := []rune(name); len(letters) > maxName {
-		name = string(letters[:maxName])
+	if runes := []rune(name); len(runes) > maxName {
+		name = string(runes[:maxName])
 	}
 	administrator := 0
 	if slices.Contains(p.Groups, AdministratorGroup) {
 		administrator = 1
 	}
 	err = s.db.Write(ctx, func(c store.Conn) error {
-		if err := kept.End(c, former); err != nil {
+		if err := sessionStore.End(c, former); err != nil {
 			return err
 		}
 		now := s.now()
+		// Remove some sessions that have ended, so that the table does not grow.
 		_, err := c.Exec("DELETE FROM home_sessions WHERE id IN (SELECT id FROM home_sessions WHERE created_at < ? ORDER BY created_at LIMIT 100)", now.Add(-sessionWhole).UnixMicro())
 		if err != nil {
 			return err
 		}
-		if cookie, err = kept.Begin(c, personOf(p.Issuer, p.Subject), now); err != nil {
+		if cookie, err = sessionStore.Begin(c, personOf(p.Issuer, p.Subject), now); err != nil {
 			return err
 		}
 		_, err = c.Exec("UPDATE home_sessions SET name = ?, administrator = ? WHERE secret_hash = ?",
@@ -87,15 +88,15 @@ func (s sessions) begin(ctx context.Context, p *oidclogin.Person, former string)
 	return cookie, err
 }
 
-// find returns the session of a cookie, or nil if there is none.
+// find returns the session of a cookie, or nil if there is none, and extends it from time to time.
 func (s sessions) find(ctx context.Context, cookie string) (*Session, error) {
 	if cookie == "" {
 		return nil, nil
 	}
 	var found session.Session[string]
-	by := new(Session)
+	result := new(Session)
 	err := s.db.Read(ctx, func(c store.Conn) (err error) {
-		found, err = kept.Find(c, cookie, s.now(), &by.Name, &by.Administrator)
+		found, err = sessionStore.Find(c, cookie, s.now(), &result.Name, &result.Administrator)
 		return err
 	})
 	if errors.Is(err, session.ErrNone) {
@@ -104,19 +105,19 @@ func (s sessions) find(ctx context.Context, cookie string) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	by.Person = found.User
-	if kept.Due(found, s.now()) {
-		err = s.db.Write(ctx, func(c store.Conn) error { return kept.Renew(c, found.ID, s.now()) })
+	result.Person = found.User
+	if sessionStore.Due(found, s.now()) {
+		err = s.db.Write(ctx, func(c store.Conn) error { return sessionStore.Renew(c, found.ID, s.now()) })
 	}
-	return by, err
+	return result, err
 }
 
 // end ends the session of a cookie.
 func (s sessions) end(ctx context.Context, cookie string) error {
-	return s.db.Write(ctx, func(c store.Conn) error { return kept.End(c, cookie) })
+	return s.db.Write(ctx, func(c store.Conn) error { return sessionStore.End(c, cookie) })
 }
 
 // EndSessions ends all sessions of a person who has signed out at another service.
 func (s *Site) EndSessions(ctx context.Context, issuer, subject string) error {
-	return s.DB.Write(ctx, func(c store.Conn) error { return kept.EndAll(c, personOf(issuer, subject)) })
+	return s.DB.Write(ctx, func(c store.Conn) error { return sessionStore.EndAll(c, personOf(issuer, subject)) })
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// AdministratorGroup is the group of those who see the state of the process.
+// AdministratorGroup is the group whose members see the state of the process.
 const AdministratorGroup = "administrators"
 
 // browser identifies the browser for a sign-in at the provider.
@@ -16,13 +16,14 @@ func (c *call) browser() oidclogin.Browser {
 	return oidclogin.Browser{Secret: c.Browser(), Redirect: c.Base() + "/login/callback"}
 }
 
-// beginSignOn redirects to the provider.
+// beginSignOn redirects to the provider to sign in. If the visitor is already signed in, it redirects to the page in
+// the parameter next.
 func (c *call) beginSignOn() error {
 	if c.OIDC == nil {
 		return pages.NotFound()
 	}
 	next := pages.Local(c.Query.Text("next"))
-	if c.by != nil {
+	if c.session != nil {
 		return c.Redirect(next, "")
 	}
 	location, err := c.OIDC.Begin(c.Context(), c.browser(), oidclogin.Ask{Next: next})
@@ -33,7 +34,7 @@ func (c *call) beginSignOn() error {
 	return nil
 }
 
-// signOn handles the redirect from the provider.
+// signOn handles the redirect from the provider after a sign-in: it starts a session.
 func (c *call) signOn() error {
 	if c.OIDC == nil {
 		return pages.NotFound()
@@ -59,18 +60,18 @@ func (c *call) logout() error {
 		return err
 	}
 	c.SignOut()
-	if c.by != nil && c.Options.SignedOut != nil {
-		issuer, subject, _ := strings.Cut(c.by.Person, "\n")
+	if c.session != nil && c.Options.SignedOut != nil {
+		issuer, subject, _ := strings.Cut(c.session.Person, "\n")
 		c.Options.SignedOut(c.Context(), issuer, subject)
 	}
 	return c.Redirect("/", "You are signed out.")
 }
 
-// logoutMeanwhile answers a form to sign out that was made for another person than the one who is signed in now. It
-// signs nobody out.
+// logoutMeanwhile handles a form to sign out if, since the form was shown, another person has signed in, or the visitor
+// has signed out. It does not sign out the other person.
 func (c *call) logoutMeanwhile() error {
-	if c.by == nil {
+	if c.session == nil {
 		return c.logout()
 	}
-	return c.Redirect("/", "You are signed in as "+c.by.Name+".")
+	return c.Redirect("/", "You are signed in as "+c.session.Name+".")
 }

@@ -10,11 +10,12 @@ import (
 )
 
 const (
-	typeJSON  = "application/json"
-	typeSSE   = "text/event-stream; charset=utf-8"
-	typeHTML  = "text/html; charset=utf-8"
+	typeJSON = "application/json"
+	typeSSE  = "text/event-stream; charset=utf-8"
+	typeHTML = "text/html; charset=utf-8"
+	// htmlPage is a page in which % stands for the title.
 	htmlPage  = "<!doctype html>\n<html><head><title>%</title></head>\n<body><h1>%</h1><p>A scripted page where an answer should be.</p></body></html>\n"
-	drainSize = 32 << 10 // bytes of a stream that are collected before a write if nothing flushes
+	writeSize = 32 << 10 // bytes of a stream that are collected before a write if nothing flushes
 )
 
 // call is the state of one request.
@@ -25,8 +26,8 @@ type call struct {
 	rec *Recorded // nil if it is not recorded
 
 	req   *request
-	model string // without the script
-	scr   *script
+	model string  // model name without the script
+	scr   *script // nil if the request is invalid
 	ans   *answer
 
 	deadline time.Time // of the whole answer, set by the first pause
@@ -37,8 +38,9 @@ type call struct {
 // buffers is a pool of buffers in which answers are encoded.
 var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 4<<10); return &b }}
 
+// putBuffer returns the buffer p to the pool. b is the slice to which it has grown.
 func putBuffer(p *[]byte, b []byte) {
-	if cap(b) <= keepBuf {
+	if cap(b) <= maxKeptBuffer {
 		*p = b[:0]
 		buffers.Put(p)
 	}
@@ -47,7 +49,7 @@ func putBuffer(p *[]byte, b []byte) {
 // chat answers POST /v1/chat/completions.
 func (c *call) chat() { c.answer(parseRequest) }
 
-// answer parses a request and follows its script.
+// answer parses a request with the function parse and answers it according to its script.
 func (c *call) answer(parse func(body string) (*request, error)) {
 	body, sum, err := c.readBody()
 	if err == nil {
@@ -62,16 +64,16 @@ func (c *call) answer(parse func(body string) (*request, error)) {
 		c.fail(err)
 		return
 	}
-	c.play()
+	c.followScript()
 }
 
-// play follows the script up to the answer itself.
-func (c *call) play() {
+// followScript performs the pauses and faults of the script before the answer, and then sends the answer.
+func (c *call) followScript() {
 	if s := c.scr; s.failTimes > 0 {
 		if c.srv.failures.take(s.failKey, s.failTimes) {
-			c.scr = s.failing()
+			c.scr = s.withFailure()
 		} else {
-			c.scr = s.succeeding()
+			c.scr = s.withoutFailure()
 		}
 	}
 	s := c.scr
@@ -94,38 +96,38 @@ func (c *call) play() {
 	}
 	switch {
 	case s.faults.has(faultHTML):
-		c.html()
+		c.sendHTML()
 	case s.hasBody:
-		c.raw()
+		c.sendBody()
 	case s.status != 0 && !s.faults.has(faultErrorObject|faultErrorMid):
 		if s.retryAfter != "" {
 			c.w.Header().Set("Retry-After", s.retryAfter)
 		}
 		c.json(s.status, appendError(nil, s.scriptedError(s.status)))
 	case c.req.texts != nil:
-		c.vectors()
+		c.sendVectors()
 	case c.req.stream:
-		c.stream()
+		c.sendStream()
 	default:
-		c.whole()
+		c.sendWhole()
 	}
 }
 
-// html answers with an HTML page, as a failing proxy does.
-func (c *call) html() {
+// sendHTML answers with an HTML page, as a failing proxy does.
+func (c *call) sendHTML() {
 	status := c.scr.status
 	if status == 0 {
 		status = http.StatusOK
 	}
 	title := strconv.Itoa(status) + " " + http.StatusText(status)
 	page := strings.ReplaceAll(htmlPage, "%", title)
-	c.begin(status, typeHTML, int64(len(page)))
+	c.sendHeader(status, typeHTML, int64(len(page)))
 	c.send([]byte(page))
 	c.complete = !c.gone
 }
 
-// raw answers with the body in the script.
-func (c *call) raw() {
+// sendBody answers with the body in the script.
+func (c *call) sendBody() {
 	status, typ := c.scr.status, typeJSON
 	if status == 0 {
 		status = http.StatusOK
@@ -136,13 +138,14 @@ func (c *call) raw() {
 	if c.scr.retryAfter != "" && c.scr.status != 0 {
 		c.w.Header().Set("Retry-After", c.scr.retryAfter)
 	}
-	c.begin(status, typ, int64(len(c.scr.body)))
+	c.sendHeader(status, typ, int64(len(c.scr.body)))
 	c.send([]byte(c.scr.body))
 	c.complete = !c.gone
 }
 
-// begin sends the status and the headers. A negative length is omitted.
-func (c *call) begin(status int, contentType string, length int64) {
+// sendHeader sends the status and the headers, with those of the script. A negative length means that there is no
+// Content-Length.
+func (c *call) sendHeader(status int, contentType string, length int64) {
 	h := c.w.Header()
 	h.Set("Content-Type", contentType)
 	if length >= 0 {
@@ -162,7 +165,7 @@ func (c *call) begin(status int, contentType string, length int64) {
 	c.w.WriteHeader(status)
 }
 
-// send writes b unless the client has left.
+// send writes b, unless the client has left. If writing fails, it sets c.gone.
 func (c *call) send(b []byte) {
 	if c.gone {
 		return
@@ -174,7 +177,7 @@ func (c *call) send(b []byte) {
 	}
 }
 
-// flush sends what has been written so far.
+// flush flushes the written bytes to the client. If that fails, it sets c.gone.
 func (c *call) flush() {
 	if c.gone {
 		return
@@ -184,8 +187,8 @@ func (c *call) flush() {
 	}
 }
 
-// pause waits and reports whether to continue, which is false if the client has left. It aborts an answer that has
-// taken MaxDuration.
+// pause waits for the duration d. It returns false if the client has left. If the answer would take longer than
+// MaxDuration, it aborts the answer by a panic with http.ErrAbortHandler.
 func (c *call) pause(d time.Duration) bool {
 	if d <= 0 || c.gone {
 		return !c.gone
@@ -208,7 +211,7 @@ func (c *call) pause(d time.Duration) bool {
 	}
 }
 
-// hold waits for the client to leave, and closes the connection after maxHold.
+// hold waits until the client leaves. After maxHold, it aborts the answer by a panic with http.ErrAbortHandler.
 func (c *call) hold() {
 	if c.pause(maxHold) {
 		panic(http.ErrAbortHandler)

@@ -46,7 +46,7 @@
 //	delay              duration      pause before the headers
 //	first_delay        duration      pause after the headers (and the role chunk) and before the rest
 //	chunk_delay        duration      pause between chunks
-//	flush              0 or 1        1: flush after every chunk. 0: only when something waits, or at the end. Default: 1
+//	flush              0 or 1        1: flush after every chunk. 0: only before a pause, and at the end. Default: 1
 //	status             300..599      answer with this status and an error body
 //	code               text          error.code of that body and of the errors below. Default: by status
 //	message            text          error.message. Default: by status
@@ -57,7 +57,7 @@
 //	                                 JSON, or event-stream if the request asks for a stream, unless a header sets it
 //	usage              off           never send usage
 //	                   finish        streams: in the chunk with the finish_reason
-//	                   last          streams: in a chunk of its own, also when nobody asked. Default: that, if asked
+//	                   last          streams: in a chunk of its own. Default: last with include_usage, off without
 //	prompt_tokens      0..1000000000 usage.prompt_tokens instead of the count
 //	completion_tokens  0..1000000000 usage.completion_tokens instead of the count
 //	cached_tokens      0..1000000000 usage.prompt_tokens_details.cached_tokens. Default: 0
@@ -77,20 +77,21 @@
 // The last column describes the fault in an answer that is not streamed.
 //
 //	Fault          Stream                                        Not streamed
-//	hang           nothing comes, for up to 10 minutes           same
+//	hang           no answer, for up to 10 minutes               same
 //	drop           the connection is cut before any byte         same
-//	slow_headers   header lines come one by one, spread over     same
+//	slow_headers   header lines are sent one by one, spread over same
 //	               delay (default 1s); one pause on HTTP/2
 //	html           status 200 (or status) and an HTML page       same
 //	stall          role chunk, chunks up to after, then          headers, with after half of the body,
 //	               silence for up to 10 minutes                  then silence
 //	drop_mid       cut in the middle                             cut after half of the body
 //	empty_choices  one chunk with choices [], then [DONE]        choices []
-//	error_object   the first event is an error object; the end   status 200, an error object
-//	error_mid      an error object in the middle; the end        status 200, an error object
+//	error_object   an error object is the first and last event   status 200, an error object
+//	error_mid      an error object in the middle, and then       status 200, an error object
+//	               nothing
 //	no_finish      no chunk has a finish_reason                  finish_reason null
-//	no_done        no [DONE]                                     nothing
-//	done_twice     [DONE] twice                                  nothing
+//	no_done        no [DONE]                                     no effect
+//	done_twice     [DONE] twice                                  no effect
 //	broken_json    one more event, its JSON cut short            the body is cut short
 //	comments       a comment line before every chunk, and        two empty lines before the body
 //	               every chunk_delay (default 1s) of a stall

@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	usualDimensions = 256
-	maxDimensions   = 4096
-	maxTexts        = 2048
+	defaultDimensions = 256
+	maxDimensions     = 4096
+	maxTexts          = 2048 // in one request
 )
 
 // embeddings answers POST /v1/embeddings. Texts with common words have similar vectors, and the same text always
 // has the same vector.
 func (c *call) embeddings() { c.answer(parseEmbeddings) }
 
-// parseEmbeddings reads the fields that matter and ignores all others.
+// parseEmbeddings parses the body of a request for embeddings. It ignores unknown members.
 func parseEmbeddings(body string) (*request, error) {
 	switch {
-	case !shallow(body, maxDepth):
+	case !depthWithin(body, maxDepth):
 		return nil, badRequest("invalid_json", "", "the request body is nested more than %d levels deep", maxDepth)
 	case !gjson.Valid(body):
 		return nil, badRequest("invalid_json", "", "the request body is not valid JSON")
@@ -39,7 +39,7 @@ func parseEmbeddings(body string) (*request, error) {
 		return nil, badRequest("invalid_value", "model", "model must be the name of a model")
 	}
 	r := &request{
-		body: body, model: model.Str, dimensions: usualDimensions,
+		body: body, model: model.Str, dimensions: defaultDimensions,
 		base64: root.Get("encoding_format").Str == "base64",
 	}
 	switch {
@@ -70,8 +70,8 @@ func parseEmbeddings(body string) (*request, error) {
 	return r, nil
 }
 
-// vectors answers with the vectors of the texts.
-func (c *call) vectors() {
+// sendVectors answers with the vectors of the texts.
+func (c *call) sendVectors() {
 	b := append([]byte(nil), `{"object":"list","data":[`...)
 	for i, text := range c.req.texts {
 		if i > 0 {
@@ -101,7 +101,7 @@ func vector(text string, dimensions int) []float32 {
 	v := make([]float32, dimensions)
 	words := strings.FieldsFunc(strings.ToLower(text),
 		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	for _, word := range append(words, "") { // so that no vector is zero
+	for _, word := range append(words, "") { // the empty word, so that no vector is zero
 		hash := fnv.New32a()
 		_, _ = hash.Write([]byte(word))      // never fails
 		v[hash.Sum32()%uint32(dimensions)]++ //nolint:gosec // at most maxDimensions
@@ -116,10 +116,10 @@ func vector(text string, dimensions int) []float32 {
 	return v
 }
 
-// appendVector appends a vector as an array of numbers or, if packed, as the base64 text of little-endian float32
-// values.
-func appendVector(b []byte, v []float32, packed bool) []byte {
-	if packed {
+// appendVector appends a vector as an array of numbers or, if asBase64 is true, as the base64 text of little-endian
+// float32 values.
+func appendVector(b []byte, v []float32, asBase64 bool) []byte {
+	if asBase64 {
 		var raw []byte
 		for _, x := range v {
 			raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))

@@ -10,16 +10,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
+// badRequest returns an error with status 400. param is the member of the request that the error is about.
 func badRequest(code, param, format string, args ...any) *apierror.Error {
 	return apierror.New(http.StatusBadRequest, code, format, args...).With(param)
 }
 
+// notFound returns an error with status 404.
 func notFound(format string, args ...any) *apierror.Error {
 	return apierror.New(http.StatusNotFound, "not_found", format, args...)
 }
 
-// method reports whether the method of the request is allowed. If it is not, it answers with 405.
-func (c *call) method(allowed ...string) bool {
+// allowMethod reports whether the method of the request is one of allowed. If it is not, it answers with 405.
+func (c *call) allowMethod(allowed ...string) bool {
 	if slices.Contains(allowed, c.r.Method) {
 		return true
 	}
@@ -30,7 +32,7 @@ func (c *call) method(allowed ...string) bool {
 	return false
 }
 
-// fail answers with the status and the body of err.
+// fail answers with the status and the message of an *apierror.Error, and with status 500 for any other error.
 func (c *call) fail(err error) {
 	e, ok := apierror.From(err)
 	if !ok {
@@ -41,7 +43,7 @@ func (c *call) fail(err error) {
 
 // json sends a complete JSON body.
 func (c *call) json(status int, body []byte) {
-	c.begin(status, typeJSON, int64(len(body)))
+	c.sendHeader(status, typeJSON, int64(len(body)))
 	c.send(body)
 	c.complete = !c.gone
 }
@@ -63,6 +65,7 @@ func (s *script) scriptedError(status int) *apierror.Error {
 	return e
 }
 
+// codeQuota is the code and the type of OpenAI's error for an exhausted quota.
 const codeQuota = "insufficient_quota"
 
 // errorOf returns the type, code and message that OpenAI-compatible servers use for a status.

@@ -74,7 +74,7 @@ func TestClientLeaves(t *testing.T) {
 				case err := <-ended:
 					t.Fatalf("the answer ended early: %v", err)
 				case <-within.Done():
-					t.Fatal("what the client waits for does not come")
+					t.Fatal("the client has not received the text it waits for")
 				}
 			}
 			leave()
@@ -91,7 +91,7 @@ func TestClientLeaves(t *testing.T) {
 	}
 }
 
-// readUntil closes seen when what has come holds a text, then reads to the end.
+// readUntil reads to the end, and closes seen as soon as the bytes read contain a text.
 func readUntil(r io.Reader, text string, seen chan struct{}) error {
 	var all bytes.Buffer
 	b := make([]byte, 4096)
@@ -111,7 +111,7 @@ func readUntil(r io.Reader, text string, seen chan struct{}) error {
 	}
 }
 
-// TestSlowHeaders sees the header lines come one by one.
+// TestSlowHeaders checks that the header lines arrive one by one.
 func TestSlowHeaders(t *testing.T) {
 	t.Parallel()
 	ts := newTestServer(t, New(Options{}))
@@ -134,7 +134,7 @@ func TestSlowHeaders(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	if reads < 3 {
-		t.Errorf("the headers came in %d reads", reads)
+		t.Errorf("the headers arrived in %d reads, want at least 3", reads)
 	}
 	all, err := io.ReadAll(resp.Body)
 	if err != nil || !strings.Contains(string(all), `"content":"ok"`) {
@@ -146,7 +146,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
-// TestSlowHeadersWithoutHijack falls back to one pause.
+// TestSlowHeadersWithoutHijack checks that there is one pause instead if the connection cannot be hijacked.
 func TestSlowHeadersWithoutHijack(t *testing.T) {
 	t.Parallel()
 	rec := httptest.NewRecorder()
@@ -157,7 +157,7 @@ func TestSlowHeadersWithoutHijack(t *testing.T) {
 	}
 }
 
-// TestHugeEvent measures the event of huge_event and the body of its twin.
+// TestHugeEvent checks the size of the event of huge_event, and of the body of an answer that is not streamed.
 func TestHugeEvent(t *testing.T) {
 	t.Parallel()
 	ts := newTestServer(t, New(Options{}))

@@ -3,7 +3,9 @@ package scriptedmodel
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,8 +13,8 @@ import (
 
 // key defines how a key of a script is parsed.
 type key struct {
-	apply func(s *script, v string) error
-	most  int // how often it may be given; 0 means once
+	apply    func(s *script, v string) error // sets the value v in s
+	maxCount int                             // how often the key may occur; 0 means once
 }
 
 // keys holds all keys of a script. The package comment documents each of them, which a test checks.
@@ -20,7 +22,7 @@ var keys = map[string]key{
 	"text":      {apply: func(s *script, v string) error { s.text, s.hasText = v, true; return nil }},
 	"repeat":    integer(1, 1_000_000, func(s *script) *int { return &s.repeat }),
 	"reasoning": {apply: func(s *script, v string) error { s.reasoning, s.hasReasoning = v, true; return nil }},
-	"tool":      {apply: applyTool, most: 128},
+	"tool":      {apply: applyTool, maxCount: 128},
 	"finish":    nonEmpty(64, func(s *script) *string { return &s.finish }),
 
 	"words":       integer(1, maxChunks, func(s *script) *int { return &s.words }),
@@ -35,26 +37,27 @@ var keys = map[string]key{
 	"code":        nonEmpty(128, func(s *script) *string { return &s.code }),
 	"message":     nonEmpty(64<<10, func(s *script) *string { return &s.message }),
 	"retry_after": {apply: applyRetryAfter},
-	"header":      {apply: applyHeader, most: 64},
+	"header":      {apply: applyHeader, maxCount: 64},
 	"body":        {apply: func(s *script, v string) error { s.body, s.hasBody = v, true; return nil }},
 
 	"usage": {apply: func(s *script, v string) error {
-		return oneOf(&s.usage, v, map[string]usageMode{"off": usageOff, "finish": usageFinish, "last": usageLast})
+		return setNamed(&s.usage, v, map[string]usageMode{"off": usageOff, "finish": usageFinish, "last": usageLast})
 	}},
 	"prompt_tokens":     integer(0, maxTokens, func(s *script) *int { return &s.promptTokens }),
 	"completion_tokens": integer(0, maxTokens, func(s *script) *int { return &s.completionTokens }),
 	"cached_tokens":     integer(0, maxTokens, func(s *script) *int { return &s.cachedTokens }),
 
 	"echo": {apply: func(s *script, v string) error {
-		return oneOf(&s.echo, v, map[string]echoMode{"headers": echoHeaders, "body": echoBody})
+		return setNamed(&s.echo, v, map[string]echoMode{"headers": echoHeaders, "body": echoBody})
 	}},
-	"fault":      {apply: applyFault, most: 32},
+	"fault":      {apply: applyFault, maxCount: 32},
 	"after":      integer(0, maxChunks, func(s *script) *int { return &s.after }),
 	"bytes":      integer(1, 64<<20, func(s *script) *int { return &s.bytes }),
 	"fail_times": integer(1, 1_000_000, func(s *script) *int { return &s.failTimes }),
 	"fail_key":   nonEmpty(128, func(s *script) *string { return &s.failKey }),
 }
 
+// maxTokens limits the token counts that a script can set.
 const maxTokens = 1_000_000_000
 
 // integer returns a key whose value is an integer from low to high.
@@ -92,28 +95,33 @@ func nonEmpty(limit int, field func(*script) *string) key {
 	}}
 }
 
-func oneOf[T any](field *T, v string, names map[string]T) error {
+// setNamed sets a field to the value with the name v. It returns an error if names has no such value.
+func setNamed[T any](field *T, v string, names map[string]T) error {
 	x, ok := names[v]
 	if !ok {
-		return fmt.Errorf("unknown value %q", shorten(v, 50))
+		return fmt.Errorf("unknown value %q, use one of %s", shorten(v, 50),
+			strings.Join(slices.Sorted(maps.Keys(names)), ", "))
 	}
 	*field = x
 	return nil
 }
 
+// applyFault adds a fault.
 func applyFault(s *script, v string) error {
 	var f fault
-	if err := oneOf(&f, v, faultNames); err != nil {
+	if err := setNamed(&f, v, faultNames); err != nil {
 		return err
 	}
 	s.faults |= f
 	return nil
 }
 
+// applyFlush sets whether the stream is flushed after every chunk.
 func applyFlush(s *script, v string) error {
-	return oneOf(&s.flush, v, map[string]bool{"0": false, "1": true})
+	return setNamed(&s.flush, v, map[string]bool{"0": false, "1": true})
 }
 
+// applyTool adds a tool call in the form name:args. Without the colon, args is {}.
 func applyTool(s *script, v string) error {
 	name, args, ok := strings.Cut(v, ":")
 	if !ok {
@@ -126,6 +134,7 @@ func applyTool(s *script, v string) error {
 	return nil
 }
 
+// applyRetryAfter sets the header Retry-After.
 func applyRetryAfter(s *script, v string) error {
 	if v == "" || len(v) > 64 || !isHeaderValue(v) {
 		return errors.New("the value must be 1 to 64 printable characters")

@@ -11,9 +11,10 @@ const (
 	maxPlanText = 64 << 10 // bytes of an answer that is kept
 )
 
-// plan is a parsed script and, if it is the same for all requests, its answer.
+// plan is a parsed script and, if it is the same for all requests, its answer. All requests with the same model name
+// share a plan.
 type plan struct {
-	model  string // without the script
+	model  string // model name without the script
 	script *script
 	answer *answer // nil if it depends on the request
 }
@@ -24,45 +25,49 @@ type planCache struct {
 	plans map[string]*plan
 }
 
+// get returns the plan for a model name with its script, or nil.
 func (p *planCache) get(model string) *plan {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.plans[model]
 }
 
-// put adds a plan. It empties a full cache, which is sufficient for the few names that a run uses.
-func (p *planCache) put(model string, x *plan) {
+// put adds a plan for a model name with its script. It empties a full cache first, which is sufficient for the few
+// names that a run uses.
+func (p *planCache) put(model string, added *plan) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.plans == nil || len(p.plans) >= maxPlans {
 		p.plans = make(map[string]*plan)
 	}
-	p.plans[model] = x
+	p.plans[model] = added
 }
 
-// plan finds or creates the plan of the request, and its answer.
+// plan finds or creates the plan of the request, and sets c.model, c.scr and c.ans. A request with a script in its last
+// user message has a plan of its own, which is not stored.
 func (c *call) plan() error {
-	line, userText := cutScript(c.req.lastUser)
-	if line == "" {
+	lineQuery, userText := cutScript(c.req.lastUser)
+	if lineQuery == "" {
 		if p := c.srv.plans.get(c.req.model); p != nil {
-			return c.follow(p, userText)
+			return c.usePlan(p, userText)
 		}
 	}
-	// The body is a single string. What outlives the request must not refer to it.
-	full := c.req.model
-	if len(full) <= maxPlanSize {
-		full = strings.Clone(full)
+	// The model name is a part of the string with the whole body. Copy it, so that a stored plan does not keep the body
+	// in memory.
+	fullModel := c.req.model
+	if len(fullModel) <= maxPlanSize {
+		fullModel = strings.Clone(fullModel)
 	}
-	model, query, _ := strings.Cut(full, "?")
+	model, query, _ := strings.Cut(fullModel, "?")
 	if len(model) > maxName {
 		return badRequest("invalid_value", "model", "the model name is longer than %d bytes", maxName)
 	}
-	s, bad := parseScript(query, line)
-	if bad != nil {
-		return bad
+	s, scriptErr := parseScript(query, lineQuery)
+	if scriptErr != nil {
+		return scriptErr
 	}
 	p := &plan{model: model, script: s}
-	if line == "" && len(full) <= maxPlanSize {
+	if lineQuery == "" && len(fullModel) <= maxPlanSize {
 		a, static, err := newAnswer(s, model, userText, c)
 		if err != nil {
 			return err
@@ -71,13 +76,13 @@ func (c *call) plan() error {
 			a.split(s)
 			p.answer = a
 		}
-		c.srv.plans.put(full, p)
+		c.srv.plans.put(fullModel, p)
 	}
-	return c.follow(p, userText)
+	return c.usePlan(p, userText)
 }
 
-// follow uses a plan for this request.
-func (c *call) follow(p *plan, userText string) (err error) {
+// usePlan sets c.model, c.scr and c.ans to those of a plan. userText is the last user message without its script.
+func (c *call) usePlan(p *plan, userText string) (err error) {
 	c.model, c.scr, c.ans = p.model, p.script, p.answer
 	if c.ans == nil {
 		c.ans, _, err = newAnswer(p.script, p.model, userText, c)
@@ -85,6 +90,7 @@ func (c *call) follow(p *plan, userText string) (err error) {
 	return err
 }
 
+// maxFailKeys limits the number of keys in a failureCounts.
 const maxFailKeys = 4096
 
 // failureCounts counts the failed requests of each fail_key.
@@ -94,7 +100,8 @@ type failureCounts struct {
 	order  []string // keys by age, to drop the oldest
 }
 
-// take reports whether the next request with a key fails. If so, it counts the request.
+// take reports whether a request with a fail_key must fail, because fewer than times requests with the key have failed
+// so far. If so, it counts the request.
 func (f *failureCounts) take(key string, times int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// maxRecordedBody limits how many bytes of a body are kept.
+// maxRecordedBody limits how many bytes of a body are recorded.
 const maxRecordedBody = 1 << 20
 
 // Recorded is one request as this server received it, credentials included.
@@ -31,8 +31,8 @@ type requestLog struct {
 	list  []*Recorded
 }
 
-// begin records a request. It returns nil if requests are not recorded.
-func (l *requestLog) begin(r *http.Request) *Recorded {
+// add records a request, whose body is set later. It returns nil if requests are not recorded.
+func (l *requestLog) add(r *http.Request) *Recorded {
 	if l.limit == 0 {
 		return nil
 	}
@@ -46,19 +46,19 @@ func (l *requestLog) begin(r *http.Request) *Recorded {
 	return e
 }
 
-// body adds the body to a record.
-func (l *requestLog) body(e *Recorded, b []byte) {
+// setBody adds the body to a record. It does nothing if e is nil.
+func (l *requestLog) setBody(e *Recorded, b []byte) {
 	if e == nil {
 		return
 	}
-	part := bytes.Clone(b[:min(len(b), maxRecordedBody)])
+	firstPart := bytes.Clone(b[:min(len(b), maxRecordedBody)])
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e.Body, e.BodySize = part, len(b)
+	e.Body, e.BodySize = firstPart, len(b)
 }
 
-// left records that the client has left.
-func (l *requestLog) left(e *Recorded) {
+// setDisconnected records that the client has closed the connection. It does nothing if e is nil.
+func (l *requestLog) setDisconnected(e *Recorded) {
 	if e == nil {
 		return
 	}

@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	maxBody  = 64 << 20 // bytes of a request body
-	maxDepth = 512      // of nested arrays and objects in it
-	maxModel = 1 << 20  // bytes of a model name with its script
-	maxName  = 256      // bytes of a model name without it
-	keepBuf  = 1 << 20  // buffers above this are left to the garbage collector
+	maxBody       = 64 << 20 // bytes of a request body
+	maxDepth      = 512      // of nested arrays and objects in it
+	maxModel      = 1 << 20  // bytes of a model name with its script
+	maxName       = 256      // bytes of a model name without it
+	maxKeptBuffer = 1 << 20  // buffers above this are left to the garbage collector
 )
 
-// request is the part of a chat completions request that the server uses.
+// request is the part of a request for a chat completion or for embeddings that the server uses.
 type request struct {
 	body         string
-	sum          [sha256.Size]byte
-	model        string // with its script
+	sum          [sha256.Size]byte // hash of body
+	model        string            // with its script
 	stream       bool
-	includeUsage bool
-	lastUser     string // text of the last user message
-	promptBytes  int    // text of all messages
+	includeUsage bool   // stream_options.include_usage
+	lastUser     string // text of the last user message, with its script
+	promptBytes  int    // length of the text of all messages, or of all texts
 
 	// The following members belong to a request for embeddings.
 	texts      []string // nil for other requests
@@ -38,6 +38,7 @@ type request struct {
 	base64     bool
 }
 
+// bodies is a pool of buffers for request bodies.
 var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // readBody reads the body within maxBody and the server's BodyTimeout, and returns it with its hash.
@@ -46,7 +47,7 @@ func (c *call) readBody() (body string, sum [sha256.Size]byte, err error) {
 		return "", sum, tooLarge()
 	}
 	if d := c.srv.bodyTimeout; d > 0 {
-		// A writer without deadlines is limited by its own server.
+		// An error means that the writer supports no deadlines. The limits of its server apply then.
 		rc := http.NewResponseController(c.w)
 		if rc.SetReadDeadline(time.Now().Add(d)) == nil {
 			defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
@@ -55,12 +56,12 @@ func (c *call) readBody() (body string, sum [sha256.Size]byte, err error) {
 	buf, _ := bodies.Get().(*bytes.Buffer)
 	buf.Reset()
 	defer func() {
-		if buf.Cap() <= keepBuf {
+		if buf.Cap() <= maxKeptBuffer {
 			bodies.Put(buf)
 		}
 	}()
 	_, err = buf.ReadFrom(http.MaxBytesReader(c.w, c.r.Body, maxBody))
-	c.srv.log.body(c.rec, buf.Bytes())
+	c.srv.log.setBody(c.rec, buf.Bytes())
 	if err != nil {
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			return "", sum, tooLarge()
@@ -72,14 +73,15 @@ func (c *call) readBody() (body string, sum [sha256.Size]byte, err error) {
 	return buf.String(), sha256.Sum256(buf.Bytes()), nil
 }
 
+// tooLarge returns the error for a body that is larger than maxBody.
 func tooLarge() error {
 	return apierror.New(http.StatusRequestEntityTooLarge, "request_too_large", "the request body is larger than %d bytes",
 		maxBody)
 }
 
-// parseRequest parses the members that matter and ignores all others.
+// parseRequest parses the body of a request for a chat completion. It ignores unknown members.
 func parseRequest(body string) (*request, error) {
-	if !shallow(body, maxDepth) {
+	if !depthWithin(body, maxDepth) {
 		return nil, badRequest("invalid_json", "", "the request body is nested more than %d levels deep", maxDepth)
 	}
 	if !gjson.Valid(body) {
@@ -129,23 +131,23 @@ func parseRequest(body string) (*request, error) {
 	return q, nil
 }
 
-// readMessages counts the bytes of text and finds the last user message.
+// readMessages sets q.promptBytes and q.lastUser.
 func (q *request) readMessages(messages gjson.Result) {
 	var last gjson.Result
 	messages.ForEach(func(_, m gjson.Result) bool {
-		user := false
+		isUser := false
 		var content gjson.Result
 		m.ForEach(func(key, v gjson.Result) bool {
 			switch key.Str {
 			case "role":
-				user = v.Str == "user"
+				isUser = v.Str == "user"
 			case "content":
 				content = v
 				eachText(v, func(text string) { q.promptBytes += len(text) })
 			}
 			return true
 		})
-		if user {
+		if isUser {
 			last = content
 		}
 		return true
@@ -173,9 +175,9 @@ func eachText(content gjson.Result, f func(string)) {
 	})
 }
 
-// shallow reports whether arrays and objects in s are nested at most limit deep. It is called before the parser,
-// which is recursive.
-func shallow(s string, limit int) bool {
+// depthWithin reports whether arrays and objects in the JSON text s are nested at most limit deep. It must be called
+// before the JSON parser, which is recursive.
+func depthWithin(s string, limit int) bool {
 	depth := 0
 	for i := 0; i < len(s); i++ {
 		switch s[i] {

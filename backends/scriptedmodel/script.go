@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// maxText limits the text with its repetitions, in bytes.
+// maxText limits the length of the text with its repetitions, in bytes.
 const maxText = 16 << 20
 
 // linePrefix is the beginning of a line in a user message that is a script.
@@ -20,6 +20,7 @@ const linePrefix = modelScripted + "?"
 // fault is a set of faults.
 type fault uint32
 
+// The faults; the package comment describes them.
 const (
 	faultHang fault = 1 << iota
 	faultStall
@@ -39,6 +40,7 @@ const (
 	faultSlowHeaders
 )
 
+// faultNames holds the faults by the names that scripts use.
 var faultNames = map[string]fault{
 	"hang":          faultHang,
 	"stall":         faultStall,
@@ -58,8 +60,8 @@ var faultNames = map[string]fault{
 	"slow_headers":  faultSlowHeaders,
 }
 
-// has reports whether f contains any of the faults in g.
-func (f fault) has(g fault) bool { return f&g != 0 }
+// has reports whether f contains any of the other faults.
+func (f fault) has(others fault) bool { return f&others != 0 }
 
 // usageMode defines where usage is sent.
 type usageMode uint8
@@ -113,7 +115,7 @@ type script struct {
 	echo      echoMode
 	faults    fault
 	after     int // unset means the default of the fault
-	bytes     int
+	bytes     int // size of the event of the fault huge_event
 	failTimes int // 0 if not given
 	failKey   string
 }
@@ -126,19 +128,19 @@ func newScript() *script {
 	}
 }
 
-// parseScript parses the query after the model name and the query in the message, either of which may be empty.
-// Keys of the first one take precedence.
+// parseScript parses the query after the model name and the query in a line of a message, either of which may be empty.
+// Keys of modelQuery take precedence.
 func parseScript(modelQuery, lineQuery string) (*script, *apierror.Error) {
 	values, err := url.ParseQuery(modelQuery)
 	if err != nil {
 		return nil, scriptError("model", "the script after the model name is not a URL query")
 	}
 	if lineQuery != "" {
-		more, err := url.ParseQuery(lineQuery)
+		lineValues, err := url.ParseQuery(lineQuery)
 		if err != nil {
 			return nil, scriptError("messages", "the line that begins with %s is not a URL query", linePrefix)
 		}
-		for key, v := range more {
+		for key, v := range lineValues {
 			if _, ok := values[key]; !ok {
 				values[key] = v
 			}
@@ -151,7 +153,7 @@ func parseScript(modelQuery, lineQuery string) (*script, *apierror.Error) {
 		if !ok {
 			return nil, scriptError("model", "the script has an unknown key %q", shorten(key, 50))
 		}
-		if limit := max(set.most, 1); len(list) > limit {
+		if limit := max(set.maxCount, 1); len(list) > limit {
 			return nil, scriptError("model", "the script has %s %d times, at most %d are allowed", key, len(list), limit)
 		}
 		for _, v := range list {
@@ -165,51 +167,53 @@ func parseScript(modelQuery, lineQuery string) (*script, *apierror.Error) {
 
 // check returns an error for keys that must not be combined.
 func (s *script) check() *apierror.Error {
-	given := 0
+	chunkKeys := 0
 	for _, n := range []int{s.words, s.chunks, s.chunkBytes} {
 		if n > 0 {
-			given++
+			chunkKeys++
 		}
 	}
 	switch {
-	case given > 1:
+	case chunkKeys > 1:
 		return scriptError("model", "the script may have only one of words, chunks and chunk_bytes")
 	case s.echo != echoNone && s.hasText:
 		return scriptError("model", "the script may have only one of text and echo")
 	case s.failTimes > 0 && s.failKey == "":
-		return scriptError("model", "the script has fail_times, it needs a fail_key too")
+		return scriptError("model", "the script has fail_times but no fail_key")
 	case s.repeat > 1 && len(s.text)*s.repeat > maxText:
 		return errTextTooLong()
 	}
 	return nil
 }
 
+// errTextTooLong returns the error for a text that is longer than maxText.
 func errTextTooLong() *apierror.Error {
-	return scriptError("model", "text and repeat make more than %d bytes", maxText)
+	return scriptError("model", "the repeated text is longer than %d bytes", maxText)
 }
 
+// scriptError returns the error for an invalid script. param is the member of the request that contains the script.
 func scriptError(param, format string, args ...any) *apierror.Error {
 	return badRequest("invalid_script", param, format, args...)
 }
 
-// succeeding returns the script without a status and faults.
-func (s *script) succeeding() *script {
-	ok := *s
-	ok.status, ok.faults = 0, 0
-	return &ok
+// withoutFailure returns a copy of the script without a status and faults.
+func (s *script) withoutFailure() *script {
+	changed := *s
+	changed.status, changed.faults = 0, 0
+	return &changed
 }
 
-// failing returns the script with a status, unless it fails anyway.
-func (s *script) failing() *script {
+// withFailure returns the script if it has a status or a fault, and otherwise a copy with the status 503.
+func (s *script) withFailure() *script {
 	if s.status != 0 || s.faults != 0 {
 		return s
 	}
-	bad := *s
-	bad.status = http.StatusServiceUnavailable
-	return &bad
+	changed := *s
+	changed.status = http.StatusServiceUnavailable
+	return &changed
 }
 
-// afterChunks returns the number of chunks after which the faults of the middle occur.
+// afterChunks returns the number of chunks after which the faults in the middle of a stream occur.
 func (s *script) afterChunks() int {
 	if s.after != unset {
 		return s.after
@@ -220,8 +224,9 @@ func (s *script) afterChunks() int {
 	return 1
 }
 
-// cutScript removes the first line that is a script from a user's text.
-func cutScript(text string) (query, rest string) {
+// cutScript removes the first line that is a script from a user's text, and returns its query and the remaining text.
+// The query is empty if there is no such line.
+func cutScript(text string) (query, remaining string) {
 	if !strings.Contains(text, linePrefix) {
 		return "", text
 	}

@@ -67,8 +67,8 @@ func TestParseScriptRefuses(t *testing.T) {
 		"header=content-length:1":    "cannot be set",
 		"header=Transfer-Encoding:x": "cannot be set",
 		"retry_after=1%0a":           "printable",
-		"fail_times=1":               "needs a fail_key",
-		"text=" + strings.Repeat("x", 9<<20) + "&repeat=2": "more than 16777216 bytes",
+		"fail_times=1":               "but no fail_key",
+		"text=" + strings.Repeat("x", 9<<20) + "&repeat=2": "longer than 16777216 bytes",
 	} {
 		_, bad := parseScript(query, "")
 		if bad == nil || bad.Code != "invalid_script" || !strings.Contains(bad.Message, want) {

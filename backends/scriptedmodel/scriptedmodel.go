@@ -83,10 +83,10 @@ func (s *Server) Wait(ctx context.Context, done func(Stats) bool) error {
 
 // ServeHTTP implements http.Handler. For faults that close the connection, it panics with http.ErrAbortHandler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := call{srv: s, w: w, r: r, rec: s.log.begin(r)}
+	c := call{srv: s, w: w, r: r, rec: s.log.add(r)}
 	s.requests.Add(1)
 	s.inFlight.Add(1)
-	defer c.end()
+	defer c.finish()
 
 	path := r.URL.Path
 	if path == "/" || path == "" {
@@ -96,31 +96,31 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path = strings.TrimPrefix(path, "/v1")
 	switch {
 	case path == "/chat/completions":
-		if c.method(http.MethodPost) {
+		if c.allowMethod(http.MethodPost) {
 			c.chat()
 		}
 	case path == "/embeddings":
-		if c.method(http.MethodPost) {
+		if c.allowMethod(http.MethodPost) {
 			c.embeddings()
 		}
 	case path == "/models":
-		if c.method(http.MethodGet, http.MethodHead) {
+		if c.allowMethod(http.MethodGet, http.MethodHead) {
 			c.json(http.StatusOK, s.models.list)
 		}
 	case strings.HasPrefix(path, "/models/"):
-		if c.method(http.MethodGet, http.MethodHead) {
-			c.oneModel(strings.TrimPrefix(path, "/models/"))
+		if c.allowMethod(http.MethodGet, http.MethodHead) {
+			c.modelByID(strings.TrimPrefix(path, "/models/"))
 		}
 	default:
 		c.fail(notFound("there is no %s here; this is Tollgate's scripted model, it serves /v1/chat/completions, /v1/embeddings and /v1/models", shorten(r.URL.Path, 100)))
 	}
 }
 
-// end updates the counts when a request ends.
-func (c *call) end() {
+// finish updates the counts of the server at the end of a request.
+func (c *call) finish() {
 	if !c.complete && (c.gone || c.r.Context().Err() != nil) {
 		c.srv.cancelled.Add(1)
-		c.srv.log.left(c.rec)
+		c.srv.log.setDisconnected(c.rec)
 	}
 	c.srv.inFlight.Add(-1)
 }

@@ -46,8 +46,8 @@ func TestRoutes(t *testing.T) {
 		{"POST", "/v1/chat/completions", `{"model":"m","messages":[],"stream":"yes"}`, 400, `"param":"stream"`},
 		{"POST", "/v1/chat/completions", chatBody(strings.Repeat("m", 300), "x", ""), 400, "longer than 256"},
 		{"POST", "/v1/chat/completions", chatBody("scripted?text=ok&repeat=1000000&repeat=2", "x", ""), 400, "at most 1"},
-		{"POST", "/v1/chat/completions", chatBody("scripted?text=0123456789012345678&repeat=1000000", "x", ""), 400, "more than 16777216 bytes"},
-		{"POST", "/v1/chat/completions", chatBody("scripted?repeat=1000000", "x", ""), 400, "more than 16777216 bytes"},
+		{"POST", "/v1/chat/completions", chatBody("scripted?text=0123456789012345678&repeat=1000000", "x", ""), 400, "longer than 16777216 bytes"},
+		{"POST", "/v1/chat/completions", chatBody("scripted?repeat=1000000", "x", ""), 400, "longer than 16777216 bytes"},
 		{"POST", "/v1/chat/completions", chatBody("scripted", "scripted?status=%zz", ""), 400, `"param":"messages"`},
 	}
 	s := New(Options{})
@@ -93,8 +93,8 @@ func (spaces) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestBodyTimeout gives up on a body that does not come, and does not take the
-// end of the deadline for a client that left.
+// TestBodyTimeout checks that a body must arrive within BodyTimeout, and that a later expiry of the deadline does not
+// cancel the answer.
 func TestBodyTimeout(t *testing.T) {
 	t.Parallel()
 	s := New(Options{BodyTimeout: 50 * time.Millisecond})
@@ -203,7 +203,7 @@ func TestFailTimes(t *testing.T) {
 		}
 	}
 	if got, text := answerOf(t, s, script("c", "&fault=empty_choices"), nil); got != 200 || text != "" {
-		t.Errorf("a fault instead of a status: %d %q", got, text)
+		t.Errorf("with a fault and no status: got %d %q, want 200 and no text", got, text)
 	}
 }
 
@@ -216,13 +216,13 @@ func TestFailKeysAreBounded(t *testing.T) {
 		}
 	}
 	if len(f.counts) != maxFailKeys || len(f.order) != maxFailKeys {
-		t.Errorf("%d counts, %d keys in order", len(f.counts), len(f.order))
+		t.Errorf("%d counts, %d keys in order, want %d each", len(f.counts), len(f.order), maxFailKeys)
 	}
 	if f.take(fmt.Sprint(maxFailKeys), 1) {
-		t.Error("a young key was forgotten")
+		t.Error("the count of a recent key was dropped")
 	}
 	if !f.take("0", 1) {
-		t.Error("the oldest key was kept")
+		t.Error("the count of the oldest key was not dropped")
 	}
 }
 
@@ -244,11 +244,11 @@ func TestRecord(t *testing.T) {
 		}
 	}
 	if plain := New(Options{}); len(plain.Requests()) != 0 {
-		t.Error("records nobody asked for")
+		t.Error("requests are recorded without Options.Record")
 	}
 }
 
-// TestDeterministic sends the same requests at once and wants the same bytes.
+// TestDeterministic checks that concurrent requests with the same body get the same bytes.
 func TestDeterministic(t *testing.T) {
 	t.Parallel()
 	s := New(Options{})
@@ -294,11 +294,11 @@ func TestPlanCacheIsBounded(t *testing.T) {
 	}
 	dumpOf(s, chatBody("scripted?text="+strings.Repeat("x", maxPlanSize), "x", ""))
 	if n := len(s.plans.plans); n > maxPlans {
-		t.Errorf("%d plans are kept", n)
+		t.Errorf("%d plans are stored, want at most %d", n, maxPlans)
 	}
 	for model := range s.plans.plans {
 		if len(model) > maxPlanSize {
-			t.Errorf("a model name of %d bytes is kept", len(model))
+			t.Errorf("a model name of %d bytes is stored, want at most %d", len(model), maxPlanSize)
 		}
 	}
 }

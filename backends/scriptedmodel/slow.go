@@ -12,25 +12,26 @@ import (
 	"time"
 )
 
-// trickle sends the headers of the answer line by line. It hijacks the connection, which only HTTP/1 allows;
-// otherwise it pauses before the headers. It reports whether to continue. stop closes the connection.
+// trickle makes the call send the headers of the answer line by line, spread over the delay of the script. For this, it
+// hijacks the connection, which only HTTP/1 allows; otherwise it pauses before the headers. ok is false if the client
+// has left. The caller must call stop at the end of the answer, which closes a hijacked connection.
 func (c *call) trickle() (stop func(), ok bool) {
-	total := c.scr.delay
-	if total == 0 {
-		total = time.Second
+	headerTime := c.scr.delay
+	if headerTime == 0 {
+		headerTime = time.Second
 	}
 	conn, rw, err := http.NewResponseController(c.w).Hijack()
 	if err != nil {
-		return func() {}, c.pause(total)
+		return func() {}, c.pause(headerTime)
 	}
 	_ = conn.SetDeadline(time.Now().Add(MaxDuration))
 	ctx, cancel := context.WithCancel(c.r.Context())
-	go func() { // the server no longer detects whether the client has left
+	go func() { // detects that the client has left, because the server does not for a hijacked connection
 		_, _ = io.Copy(io.Discard, rw.Reader)
 		cancel()
 	}()
 	c.r = c.r.WithContext(ctx)
-	c.w = &slowWriter{call: c, conn: conn, out: rw.Writer, header: c.w.Header().Clone(), total: total}
+	c.w = &slowWriter{call: c, conn: conn, out: rw.Writer, header: c.w.Header().Clone(), headerTime: headerTime}
 	return func() {
 		if c.complete {
 			_ = rw.Flush()
@@ -43,12 +44,12 @@ func (c *call) trickle() (stop func(), ok bool) {
 // slowWriter is an http.ResponseWriter on a hijacked connection. The body ends with the connection or after the
 // Content-Length.
 type slowWriter struct {
-	call   *call
-	conn   net.Conn
-	out    *bufio.Writer
-	header http.Header
-	total  time.Duration // of the headers
-	began  bool
+	call        *call
+	conn        net.Conn
+	out         *bufio.Writer
+	header      http.Header
+	headerTime  time.Duration // over which the lines of the headers are spread
+	wroteHeader bool
 }
 
 // Header implements http.ResponseWriter.
@@ -56,10 +57,10 @@ func (w *slowWriter) Header() http.Header { return w.header }
 
 // WriteHeader implements http.ResponseWriter.
 func (w *slowWriter) WriteHeader(status int) {
-	if w.began {
+	if w.wroteHeader {
 		return
 	}
-	w.began = true
+	w.wroteHeader = true
 	lines := []string{fmt.Sprintf("HTTP/1.1 %d %s\r\n", status, http.StatusText(status))}
 	w.header.Set("Connection", "close")
 	for _, name := range slices.Sorted(maps.Keys(w.header)) {
@@ -68,7 +69,7 @@ func (w *slowWriter) WriteHeader(status int) {
 		}
 	}
 	lines = append(lines, "\r\n")
-	gap := w.total / time.Duration(len(lines))
+	gap := w.headerTime / time.Duration(len(lines))
 	for _, line := range lines {
 		if !w.call.pause(gap) {
 			return
@@ -83,7 +84,7 @@ func (w *slowWriter) WriteHeader(status int) {
 
 // Write implements io.Writer.
 func (w *slowWriter) Write(b []byte) (int, error) {
-	if !w.began {
+	if !w.wroteHeader {
 		w.WriteHeader(http.StatusOK)
 	}
 	return w.out.Write(b)

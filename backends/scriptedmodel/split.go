@@ -11,7 +11,8 @@ const maxChunks = 100_000
 // The split functions return pieces whose concatenation is s. No piece is empty, and none ends within a character.
 // The pieces share the memory of s.
 
-// splitWords splits before every n-th word. White space belongs to the preceding word.
+// splitWords returns pieces of n words, or of more if there would be more than maxChunks pieces. White space belongs to
+// the preceding word.
 func splitWords(s string, n int) []string {
 	words := 0
 	eachWord(s, func(int) { words++ })
@@ -33,17 +34,18 @@ func splitWords(s string, n int) []string {
 
 // eachWord calls f with the index of the first byte of every word.
 func eachWord(s string, f func(int)) {
-	space := true
+	afterSpace := true
 	for i, r := range s {
-		is := unicode.IsSpace(r)
-		if space && !is {
+		isSpace := unicode.IsSpace(r)
+		if afterSpace && !isSpace {
 			f(i)
 		}
-		space = is
+		afterSpace = isSpace
 	}
 }
 
-// splitBytes returns pieces of at most size bytes. A longer character is a piece by itself.
+// splitBytes returns pieces of at most size bytes, or of more if there would be more than maxChunks pieces. A character
+// that is longer than size is a piece by itself.
 func splitBytes(s string, size int) []string {
 	if len(s) > size*maxChunks {
 		size = (len(s)+maxChunks-1)/maxChunks + utf8.UTFMax // room for pieces that are shorter than size

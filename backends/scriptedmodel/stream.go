@@ -9,30 +9,31 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// stream is the state of an answer that is sent as server-sent events.
+// stream is the state of an answer that is sent as server-sent events. Its methods that send or write events, and wait,
+// return false if the client has left.
 type stream struct {
 	*call
-	head  []byte // "data: " and the beginning of a chunk up to the opening bracket of choices
-	buf   []byte
-	eager bool // flush after every event
-	nulls bool // send "usage":null in chunks without usage
-	last  bool // send usage in a chunk of its own
+	head       []byte // "data: " and the beginning of a chunk up to the opening bracket of choices
+	buf        []byte // events, or parts of them, that are not written yet
+	flushEach  bool   // flush after every event
+	nullUsage  bool   // send "usage":null in chunks without usage
+	usageChunk bool   // send usage in a chunk of its own
 }
 
-// stream sends a streamed answer.
-func (c *call) stream() {
+// sendStream sends a streamed answer.
+func (c *call) sendStream() {
 	s := c.scr
 	headBuf, _ := buffers.Get().(*[]byte)
 	eventBuf, _ := buffers.Get().(*[]byte)
-	ownChunk := c.req.includeUsage && s.usage == usageAsked || s.usage == usageLast
+	ownChunk := c.req.includeUsage && s.usage == usageAsked || s.usage == usageLast // usage is in a chunk of its own
 	noUsage := s.faults.has(faultNullUsage)
 	t := stream{
-		call:  c,
-		head:  c.appendEnvelope(append((*headBuf)[:0], "data: "...), "chat.completion.chunk"),
-		buf:   (*eventBuf)[:0],
-		eager: s.flush || s.chunkDelay > 0,
-		nulls: noUsage || c.req.includeUsage && s.usage != usageOff,
-		last:  ownChunk && !noUsage,
+		call:       c,
+		head:       c.appendEnvelope(append((*headBuf)[:0], "data: "...), "chat.completion.chunk"),
+		buf:        (*eventBuf)[:0],
+		flushEach:  s.flush || s.chunkDelay > 0,
+		nullUsage:  noUsage || c.req.includeUsage && s.usage != usageOff,
+		usageChunk: ownChunk && !noUsage,
 	}
 	defer func() {
 		putBuffer(headBuf, t.head)
@@ -42,62 +43,63 @@ func (c *call) stream() {
 	h := c.w.Header()
 	h.Set("Cache-Control", "no-cache, no-transform")
 	h.Set("X-Accel-Buffering", "no")
-	c.begin(http.StatusOK, typeSSE, -1)
+	c.sendHeader(http.StatusOK, typeSSE, -1)
 	if t.run() {
 		t.write()
 		c.complete = !c.gone
 	}
 }
 
-// run sends the events in order, and reports whether it has reached the end that the script asks for.
+// run sends the events in order. It returns false if the client has left, or a fault has ended the stream early, so
+// that the answer is not complete.
 func (t *stream) run() bool {
 	s := t.scr
 	switch {
 	case s.faults.has(faultErrorObject):
-		return t.failure()
+		return t.sendError()
 	case s.faults.has(faultEmptyChoices):
-		t.start()
-		return t.stop(false) && t.done()
+		t.beginChunk()
+		return t.endChunk(false) && t.sendDone()
 	}
-	if !t.role() || !t.wait(s.firstDelay) {
+	if !t.sendRole() || !t.wait(s.firstDelay) {
 		return false
 	}
 	t.ans.split(s)
 	after := s.afterChunks()
 	for i := range t.ans.deltas {
 		if i == after {
-			if goOn, ended := t.middle(); !goOn {
-				return ended
+			if continues, complete := t.applyMidFaults(); !continues {
+				return complete
 			}
 		}
-		if i > 0 && !t.wait(s.chunkDelay) || !t.delta(&t.ans.deltas[i]) {
+		if i > 0 && !t.wait(s.chunkDelay) || !t.sendDelta(&t.ans.deltas[i]) {
 			return false
 		}
 	}
 	if after >= len(t.ans.deltas) {
-		if goOn, ended := t.middle(); !goOn {
-			return ended
+		if continues, complete := t.applyMidFaults(); !continues {
+			return complete
 		}
 	}
-	return t.finish() && t.done()
+	return t.sendFinish() && t.sendDone()
 }
 
-// role sends the chunk that contains only the role.
-func (t *stream) role() bool {
-	t.start()
+// sendRole sends the chunk that contains only the role.
+func (t *stream) sendRole() bool {
+	t.beginChunk()
 	t.buf = append(t.buf, `{"index":0,"delta":{"role":"assistant","content":`...)
 	if t.ans.hasContent {
 		t.buf = append(t.buf, `"","refusal":null}`...)
 	} else {
 		t.buf = append(t.buf, `null,"refusal":null}`...)
 	}
-	t.choiceEnd("")
-	return t.stop(false)
+	t.endChoice("")
+	return t.endChunk(false)
 }
 
-// delta sends one piece of the answer.
-func (t *stream) delta(d *delta) bool {
-	t.start()
+// sendDelta sends one piece of the answer.
+func (t *stream) sendDelta(d *delta) bool {
+	t.beginChunk()
 	t.buf = append(t.buf, `{"index":0,"delta":{`...)
 	switch d.kind {
 	case deltaText:
@@ -122,30 +124,30 @@ func (t *stream) delta(d *delta) bool {
 		t.buf = append(t.buf, `}}]`...)
 	}
 	t.buf = append(t.buf, '}')
-	t.choiceEnd("")
-	return t.stop(false)
+	t.endChoice("")
+	return t.endChunk(false)
 }
 
-// finish sends the chunk with the finish_reason, and the chunk with usage if there is one.
-func (t *stream) finish() bool {
+// sendFinish sends the chunk with the finish_reason, and the chunk with usage if there is one.
+func (t *stream) sendFinish() bool {
 	s := t.scr
 	if !s.faults.has(faultNoFinish) {
-		t.start()
+		t.beginChunk()
 		t.buf = append(t.buf, `{"index":0,"delta":{}`...)
-		t.choiceEnd(t.ans.finish)
-		if !t.stop(s.usage == usageFinish && !s.faults.has(faultNullUsage)) {
+		t.endChoice(t.ans.finish)
+		if !t.endChunk(s.usage == usageFinish && !s.faults.has(faultNullUsage)) {
 			return false
 		}
 	}
-	if t.last {
-		t.start()
-		return t.stop(true)
+	if t.usageChunk {
+		t.beginChunk()
+		return t.endChunk(true)
 	}
 	return true
 }
 
-// done sends the end marker, unless a fault suppresses or repeats it.
-func (t *stream) done() bool {
+// sendDone sends the end marker. Faults may suppress or repeat it.
+func (t *stream) sendDone() bool {
 	times := 1
 	switch {
 	case t.scr.faults.has(faultNoDone):
@@ -155,51 +157,51 @@ func (t *stream) done() bool {
 	}
 	for range times {
 		t.buf = append(t.buf, "data: [DONE]\n\n"...)
-		if !t.push() {
+		if !t.pushEvent() {
 			return false
 		}
 	}
 	return true
 }
 
-// middle performs the faults of the middle. It reports whether the stream continues and, if not, whether this is
-// the end that the script asks for.
-func (t *stream) middle() (goOn, ended bool) {
+// applyMidFaults performs the faults in the middle of the stream. It reports whether the stream continues and, if not,
+// whether it is complete, because the script ends it here.
+func (t *stream) applyMidFaults() (continues, complete bool) {
 	f := t.scr.faults
-	if f.has(faultHugeEvent) && !t.huge() {
+	if f.has(faultHugeEvent) && !t.sendHuge() {
 		return false, false
 	}
 	if f.has(faultBrokenJSON) {
-		t.start()
+		t.beginChunk()
 		t.buf = append(t.buf, `{"index":0,"delta":{"content":"cut`...)
 		t.buf = append(t.buf, "\n\n"...)
-		if !t.push() {
+		if !t.pushEvent() {
 			return false, false
 		}
 	}
 	switch {
 	case f.has(faultErrorMid):
-		return false, t.failure()
+		return false, t.sendError()
 	case f.has(faultDropMid):
 		t.writeAndFlush()
 		panic(http.ErrAbortHandler)
 	case f.has(faultStall):
-		t.stall()
+		t.sendStall()
 		return false, false
 	}
 	return true, false
 }
 
-// failure sends an error object. Nothing follows it, not even [DONE].
-func (t *stream) failure() bool {
-	t.comment()
+// sendError sends an error object. The caller must end the stream after it, without [DONE].
+func (t *stream) sendError() bool {
+	t.appendComment()
 	t.buf = append(t.buf, "data: "...)
 	t.buf = appendError(t.buf, t.scr.streamError())
 	t.buf = append(t.buf, "\n\n"...)
-	return t.push()
+	return t.pushEvent()
 }
 
-// streamError returns the error of error_object and error_mid.
+// streamError returns the error that the faults error_object and error_mid send.
 func (s *script) streamError() *apierror.Error {
 	if s.status != 0 {
 		return s.scriptedError(s.status)
@@ -207,31 +209,32 @@ func (s *script) streamError() *apierror.Error {
 	return s.scriptedError(http.StatusInternalServerError)
 }
 
-// huge sends one content chunk of the size that the script sets.
-func (t *stream) huge() bool {
+// sendHuge sends one content chunk of the size that the script sets.
+func (t *stream) sendHuge() bool {
 	if !t.write() {
 		return false
 	}
-	t.start()
+	t.beginChunk()
 	t.buf = append(t.buf, `{"index":0,"delta":{"content":"`...)
-	cut := len(t.buf)
+	insertAt := len(t.buf)
 	t.buf = append(t.buf, `"}`...)
-	t.choiceEnd("")
-	t.stopEvent(false)
+	t.endChoice("")
+	t.appendChunkEnd(false)
 
 	size := len(t.buf)
 	if t.scr.faults.has(faultComments) {
 		size -= len(comment)
 	}
-	t.send(t.buf[:cut])
+	t.send(t.buf[:insertAt])
 	t.fill(t.scr.bytes - size)
-	t.send(t.buf[cut:])
+	t.send(t.buf[insertAt:])
 	t.buf = t.buf[:0]
-	return t.push()
+	return t.pushEvent()
 }
 
-// stall sends nothing but comments until the client leaves.
-func (t *stream) stall() {
+// sendStall waits until the client leaves, and sends comments in the meantime if the script has the fault comments.
+// After maxHold, it aborts the answer by a panic with http.ErrAbortHandler.
+func (t *stream) sendStall() {
 	t.writeAndFlush()
 	if !t.scr.faults.has(faultComments) {
 		t.hold()
@@ -245,7 +248,7 @@ func (t *stream) stall() {
 		if !t.pause(gap) {
 			return
 		}
-		t.comment()
+		t.appendComment()
 		if !t.writeAndFlush() {
 			return
 		}
@@ -253,64 +256,69 @@ func (t *stream) stall() {
 	panic(http.ErrAbortHandler)
 }
 
+// comment is a comment of server-sent events.
 const comment = ": keep-alive\n\n"
 
-func (t *stream) comment() {
+// appendComment appends a comment if the script has the fault comments.
+func (t *stream) appendComment() {
 	if t.scr.faults.has(faultComments) {
 		t.buf = append(t.buf, comment...)
 	}
 }
 
-// start begins the event of a chunk up to the opening bracket of choices.
-func (t *stream) start() {
-	t.comment()
+// beginChunk appends the beginning of the event of a chunk, up to the opening bracket of choices.
+func (t *stream) beginChunk() {
+	t.appendComment()
 	t.buf = append(t.buf, t.head...)
 }
 
-// choiceEnd ends the only choice of a chunk. An empty finish becomes null.
-func (t *stream) choiceEnd(finish string) {
+// endChoice appends the end of the only choice of a chunk. finish is the finish_reason; if it is empty, it becomes
+// null.
+func (t *stream) endChoice(finish string) {
 	t.buf = append(t.buf, `,"logprobs":null,"finish_reason":`...)
 	t.buf = appendOrNull(t.buf, finish)
 	t.buf = append(t.buf, '}')
 }
 
-// stop ends the event of a chunk and sends it.
-func (t *stream) stop(usage bool) bool {
-	t.stopEvent(usage)
-	return t.push()
+// endChunk ends the event of a chunk, with usage if that is true, and sends it.
+func (t *stream) endChunk(usage bool) bool {
+	t.appendChunkEnd(usage)
+	return t.pushEvent()
 }
 
-func (t *stream) stopEvent(usage bool) {
+// appendChunkEnd appends the end of the event of a chunk, with usage if that is true.
+func (t *stream) appendChunkEnd(usage bool) {
 	t.buf = append(t.buf, ']')
 	switch {
 	case usage:
 		t.buf = append(t.buf, `,"usage":`...)
 		t.buf = t.appendUsage(t.buf)
-	case t.nulls:
+	case t.nullUsage:
 		t.buf = append(t.buf, `,"usage":null`...)
 	}
 	t.buf = append(t.buf, "}\n\n"...)
 }
 
-// push sends an event at once if the stream is eager, and otherwise collects it.
-func (t *stream) push() bool {
+// pushEvent sends the events in t.buf at once if the stream is flushed after every event, and otherwise collects them.
+func (t *stream) pushEvent() bool {
 	switch {
-	case t.eager:
+	case t.flushEach:
 		return t.writeAndFlush()
-	case len(t.buf) >= drainSize:
+	case len(t.buf) >= writeSize:
 		return t.write()
 	}
 	return !t.gone
 }
 
-// wait sends what has been collected, and pauses.
+// wait sends the events in t.buf and pauses, if d is positive.
 func (t *stream) wait(d time.Duration) bool {
 	if d <= 0 {
 		return true
 	}
-	return (t.eager || t.writeAndFlush()) && t.pause(d)
+	return (t.flushEach || t.writeAndFlush()) && t.pause(d)
 }
 
+// write writes the events in t.buf.
 func (t *stream) write() bool {
 	if len(t.buf) > 0 {
 		t.send(t.buf)
@@ -319,6 +327,7 @@ func (t *stream) write() bool {
 	return !t.gone
 }
 
+// writeAndFlush writes the events in t.buf and flushes them to the client.
 func (t *stream) writeAndFlush() bool {
 	t.write()
 	t.flush()

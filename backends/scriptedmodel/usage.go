@@ -23,6 +23,7 @@ func (c *call) appendUsage(b []byte) []byte {
 	return append(b, `,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}`...)
 }
 
+// override returns the number that a script gives or, if it is unset, the counted number.
 func override(given, counted int) int {
 	if given != unset {
 		return given

@@ -8,38 +8,39 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// whole sends an answer that is not streamed.
-func (c *call) whole() {
+// sendWhole sends an answer that is not streamed.
+func (c *call) sendWhole() {
 	s := c.scr
 	if s.faults.has(faultErrorObject | faultErrorMid) {
 		c.json(http.StatusOK, appendError(nil, s.streamError()))
 		return
 	}
 	p, _ := buffers.Get().(*[]byte)
-	b, cut := c.appendWhole((*p)[:0])
+	b, insertAt := c.appendWhole((*p)[:0])
 	defer func() { putBuffer(p, b) }()
 
-	filler := 0
-	if s.faults.has(faultHugeEvent) && cut >= 0 {
+	filler := 0 // number of bytes of text to insert, for the fault huge_event
+	if s.faults.has(faultHugeEvent) && insertAt >= 0 {
 		filler = max(s.bytes-len(b), 0)
 	}
-	send := b
+	body := b
 	if s.faults.has(faultBrokenJSON) {
-		send, filler = b[:len(b)/2], 0
+		body, filler = b[:len(b)/2], 0
 	}
-	c.begin(http.StatusOK, typeJSON, int64(len(send)+filler))
-	c.middleOfWhole(send)
+	c.sendHeader(http.StatusOK, typeJSON, int64(len(body)+filler))
+	c.applyMidFaults(body)
 	if filler > 0 {
-		c.send(send[:cut])
+		c.send(body[:insertAt])
 		c.fill(filler)
-		send = send[cut:]
+		body = body[insertAt:]
 	}
-	c.send(send)
+	c.send(body)
 	c.complete = !c.gone
 }
 
-// middleOfWhole performs what pauses or ends an answer after its headers.
-func (c *call) middleOfWhole(body []byte) {
+// applyMidFaults performs the faults and the pause that occur between the headers and the body of an answer that is not
+// streamed.
+func (c *call) applyMidFaults(body []byte) {
 	s := c.scr
 	half := body[:len(body)/2]
 	switch {
@@ -59,11 +60,11 @@ func (c *call) middleOfWhole(body []byte) {
 	}
 }
 
-// appendWhole appends the chat.completion object. cut is the position at which text can be inserted into its
+// appendWhole appends the chat.completion object. insertAt is the position at which text can be inserted into its
 // content; it is negative if there is no content.
-func (c *call) appendWhole(b []byte) (_ []byte, cut int) {
+func (c *call) appendWhole(b []byte) (_ []byte, insertAt int) {
 	s, a := c.scr, c.ans
-	cut = -1
+	insertAt = -1
 	if s.faults.has(faultComments) {
 		b = append(b, "\n\n"...)
 	}
@@ -72,7 +73,7 @@ func (c *call) appendWhole(b []byte) (_ []byte, cut int) {
 		b = append(b, `{"index":0,"message":{"role":"assistant","content":`...)
 		if a.hasContent {
 			b = jsontext.AppendQuoted(b, a.text)
-			cut = len(b) - 1
+			insertAt = len(b) - 1
 		} else {
 			b = append(b, "null"...)
 		}
@@ -114,7 +115,7 @@ func (c *call) appendWhole(b []byte) (_ []byte, cut int) {
 		b = append(b, `,"usage":`...)
 		b = c.appendUsage(b)
 	}
-	return append(b, '}'), cut
+	return append(b, '}'), insertAt
 }
 
 // appendToolID appends the ID of the i-th tool call as a JSON string.
@@ -126,6 +127,7 @@ func (c *call) appendToolID(b []byte, i int) []byte {
 	return append(b, '"')
 }
 
+// fillerBytes is text for fill.
 var fillerBytes = func() []byte {
 	b := make([]byte, 32<<10)
 	for i := range b {
@@ -134,7 +136,7 @@ var fillerBytes = func() []byte {
 	return b
 }()
 
-// fill sends n bytes of text without holding them in memory.
+// fill sends n bytes of text, in parts, so that it does not need n bytes of memory.
 func (c *call) fill(n int) {
 	for n > 0 && !c.gone {
 		part := fillerBytes[:min(n, len(fillerBytes))]

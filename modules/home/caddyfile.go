@@ -13,6 +13,7 @@ func init() {
 	directive.Register[Handler]("home")
 }
 
+// optionNames are the options of the directive.
 var optionNames = []string{"docs", "base_url", "oidc"}
 
 // UnmarshalCaddyfile parses the directive. The comment of Handler has its syntax.

@@ -85,8 +85,8 @@ var library = sync.OnceValues(func() (*documents.Library, error) {
 	}})
 })
 
-// randomKey returns a random key for the form tokens if nobody can sign in. It stays the same as long as the process
-// runs.
+// randomKey returns the random key of the form tokens, for sites at which nobody can sign in. It stays the same as long
+// as the process runs.
 var randomKey = sync.OnceValue(func() []byte {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
@@ -120,7 +120,7 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 		keys := h.app.Keys(home.SchemaName)
 		key := func() []byte {
 			all, err := keys()
-			if err != nil || len(all) == 0 { // before the app has started no request is answered
+			if err != nil || len(all) == 0 { // the app has not started yet, so there are no requests
 				return nil
 			}
 			return all[0]
@@ -133,7 +133,7 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 		}
 		for group, serviceGroups := range h.OIDC.Groups {
 			if len(serviceGroups) != 1 || serviceGroups[0] != home.AdministratorGroup {
-				return fmt.Errorf("oidc: group %s stands for %s: the home page has only %s",
+				return fmt.Errorf("oidc: group %s gives the groups %s, but the home page only has the group %s",
 					group, strings.Join(serviceGroups, " "), home.AdministratorGroup)
 			}
 		}
@@ -163,6 +163,7 @@ func (h *Handler) Presence() tollgate.Presence {
 	}
 }
 
+// ServeHTTP implements caddyhttp.MiddlewareHandler. See Handler for the paths that it serves.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	switch {
 	case home.Owns(r.URL.Path):
@@ -174,6 +175,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	return next.ServeHTTP(w, r)
 }
 
+// serve answers a request for a page.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	rest.NoSniff(w.Header())
 	if r.ProtoMajor == 1 && r.Header["Expect"] != nil {
@@ -194,7 +196,7 @@ func (h *Handler) services(r *http.Request) (all []home.Service) {
 		s := home.Service{
 			Name: m.Service, Title: m.Title, Summary: m.Summary, URL: m.URL(r, m.Path), API: m.URL(r, m.API),
 		}
-		if s.URL == "" && s.API == "" && m.Path+m.API != "" { // the sender cannot get there
+		if s.URL == "" && s.API == "" && m.Path+m.API != "" { // the sender can reach none of its pages
 			continue
 		}
 		if _, address, ok := strings.Cut(s.URL, "://"); ok {

@@ -8,8 +8,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
+// shortForm is the Caddyfile to which the line "tollgate home" expands.
+//
 //go:embed service.caddyfile
-var form string
+var shortForm string
 
 // The short form has the options of the directive:
 //
@@ -20,6 +22,6 @@ func init() {
 	// Handlers is empty although the handler uses a database with the option oidc. Without that option, a start must not
 	// check a database that no other handler uses.
 	tollgate.Register(tollgate.Service{
-		Name: home.SchemaName, Form: form, Block: optionNames, Schemas: []store.Schema{home.Schema()},
+		Name: home.SchemaName, Form: shortForm, Block: optionNames, Schemas: []store.Schema{home.Schema()},
 	})
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // sizeTime is the time limit for a database to report its size.
-const sizeTime = 2 * time.Second
+const sizeTimeout = 2 * time.Second
 
 // state returns the state of the process, for administrators.
 func state(ctx context.Context, app *tollgate.App) home.State {
@@ -26,15 +26,15 @@ func state(ctx context.Context, app *tollgate.App) home.State {
 	if last, ok := app.LastBackup(); ok {
 		s.Backup = &home.Backup{At: last.At, Folder: last.Folder}
 	}
-	engines := make(map[string]string)
+	engines := make(map[string]string) // of databases, by service
 	for _, d := range app.ServedDatabases() {
-		shown := database(ctx, d)
-		s.Databases = append(s.Databases, shown)
+		described := database(ctx, d)
+		s.Databases = append(s.Databases, described)
 		for _, service := range d.Services {
-			engines[service] = shown.Engine
+			engines[service] = described.Engine
 		}
 	}
-	hosts := make(map[string]bool)
+	hosts := make(map[string]bool) // with HTTPS
 	for _, m := range app.AllServices() {
 		entry := home.ServiceState{Title: m.Title, Faults: faults(ctx, app, m.Service), Database: engines[m.Service]}
 		for _, a := range m.Addresses {
@@ -51,7 +51,7 @@ func state(ctx context.Context, app *tollgate.App) home.State {
 	return s
 }
 
-// faults returns the faults of the parts that a service needs.
+// faults returns the parts of a service that do not work, ordered by name.
 func faults(ctx context.Context, app *tollgate.App, service string) (all []home.Fault) {
 	parts := app.Parts(ctx, service)
 	for _, part := range slices.Sorted(maps.Keys(parts)) {
@@ -62,22 +62,22 @@ func faults(ctx context.Context, app *tollgate.App, service string) (all []home.
 	return all
 }
 
-// database returns the properties of a database that the page shows to administrators.
+// database describes a database for administrators. It asks the database for its size.
 func database(ctx context.Context, d tollgate.ServedDatabase) home.Database {
-	shown := home.Database{Engine: "PostgreSQL", Place: "on a server", Services: d.Services}
+	described := home.Database{Engine: "PostgreSQL", Place: "on a server", Services: d.Services}
 	if d.DB.Dialect() == store.SQLite {
-		shown.Engine, shown.Place = "SQLite", filepath.Base(d.DB.File())
+		described.Engine, described.Place = "SQLite", filepath.Base(d.DB.File())
 	}
-	ctx, cancel := context.WithTimeout(ctx, sizeTime)
+	ctx, cancel := context.WithTimeout(ctx, sizeTimeout)
 	defer cancel()
 	var err error
-	if shown.Size, err = d.DB.Size(ctx); err != nil {
-		shown.Size, shown.Reason = -1, err.Error()
+	if described.Size, err = d.DB.Size(ctx); err != nil {
+		described.Size, described.Reason = -1, err.Error()
 	}
-	return shown
+	return described
 }
 
-// certificates returns the certificates that the process has for hosts, by the time of expiry.
+// certificates returns the certificates that the process has for the given hosts, ordered by the time of expiry.
 func certificates(hosts []string) (all []home.Certificate) {
 	seen := make(map[string]bool)
 	for _, host := range hosts {

@@ -65,11 +65,11 @@ func Run(ctx context.Context, listen string, out io.Writer) error {
 		return fmt.Errorf("listening on %s: %w", listen, err)
 	}
 	// Requests continue for the grace period after ctx has ended, and are then cancelled.
-	base, cut := context.WithCancel(context.WithoutCancel(ctx))
-	defer cut()
+	requestContext, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancelRequests()
 	server := &http.Server{
 		Handler:           scriptedmodel.New(scriptedmodel.Options{BodyTimeout: time.Minute}),
-		BaseContext:       func(net.Listener) context.Context { return base },
+		BaseContext:       func(net.Listener) context.Context { return requestContext },
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		// The body has a separate timeout. A ReadTimeout would end long answers.
@@ -86,10 +86,10 @@ func Run(ctx context.Context, listen string, out io.Writer) error {
 		return fmt.Errorf("serving the scripted model: %w", err)
 	case <-ctx.Done():
 	}
-	wait, cancel := context.WithTimeout(base, grace)
+	shutdownContext, cancel := context.WithTimeout(requestContext, grace)
 	defer cancel()
-	if err := server.Shutdown(wait); err != nil {
-		cut()
+	if err := server.Shutdown(shutdownContext); err != nil {
+		cancelRequests()
 		if err := server.Close(); err != nil {
 			return fmt.Errorf("closing the scripted model: %w", err)
 		}

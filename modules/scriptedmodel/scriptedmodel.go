@@ -68,7 +68,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		return d.ArgErr()
 	}
 	for d.NextBlock(0) {
-		return d.Errf("unrecognized option %s: scripted_model has none, a request carries the script", d.Val())
+		return d.Errf("unrecognized option %s: scripted_model has no options, each request contains its script", d.Val())
 	}
 	return nil
 }

@@ -7,17 +7,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
 )
 
-// email returns a valid mail address in lower case, or an empty string.
+// email returns a valid mail address in lower case, or an empty string if s is no address or does not have a stable
+// form in lower case.
 func email(s string) string {
 	address, err := mailaddress.Parse(s)
 	if err != nil {
 		return ""
 	}
-	small := strings.ToLower(address)
-	if reparsed, err := mailaddress.Parse(small); err != nil || reparsed != small || strings.ToLower(small) != small {
+	lower := strings.ToLower(address)
+	if reparsed, err := mailaddress.Parse(lower); err != nil || reparsed != lower || strings.ToLower(lower) != lower {
 		return ""
 	}
-	return small
+	return lower
 }
 
 // parseURL parses an http or https URL, or a relative reference, and returns it with its normalized text. The text is
@@ -59,8 +60,11 @@ func normalizeURL(s string, limit int) string {
 	return normalized
 }
 
+// anyURL returns a normalized http or https URL or relative reference, or an empty string for any other URL.
 func anyURL(s string, limit int) string { return normalizeURL(trim(s), limit) }
 
+// httpURL returns a normalized http or https URL, or an empty string for any other URL. It adds http:// if s has no
+// scheme.
 func httpURL(s string, limit int) string {
 	s = trim(s)
 	if !strings.Contains(s, "://") {
@@ -103,14 +107,14 @@ func selectorField(s string, limit int) string {
 	var b strings.Builder
 	for field := range strings.SplitSeq(s, "|") {
 		field = fieldName(field, 128)
-		space := min(b.Len(), 1)
+		separatorLength := min(b.Len(), 1) // 0 for the first field
 		if field == "" {
 			continue
 		}
-		if b.Len()+space+len(field) > limit {
+		if b.Len()+separatorLength+len(field) > limit {
 			break
 		}
-		b.WriteString("|"[:space])
+		b.WriteString("|"[:separatorLength])
 		b.WriteString(field)
 	}
 	return b.String()

@@ -41,12 +41,16 @@ func split(value any) []any {
 	return items
 }
 
+// cutList returns the first limit items.
 func cutList(items []any, limit int) []any { return items[:min(len(items), limit)] }
 
+// array returns a value as a list; it splits texts.
 func array(value any, o options) any { return cutList(split(value), o.limit) }
 
+// arrayVal returns a value as a list; a text is a single item.
 func arrayVal(value any, o options) any { return cutList(list(value), o.limit) }
 
+// ints returns the items as unsigned integers.
 func ints(items []any) any {
 	result := make([]any, len(items))
 	for i, item := range items {
@@ -55,8 +59,10 @@ func ints(items []any) any {
 	return result
 }
 
+// intArray is like array, with unsigned integers as items.
 func intArray(value any, o options) any { return ints(cutList(split(value), o.limit)) }
 
+// intArrayVal is like arrayVal, with unsigned integers as items.
 func intArrayVal(value any, o options) any { return ints(cutList(list(value), o.limit)) }
 
 // flatArray returns one flat list with all values in nested lists and objects; see flatten.
@@ -91,7 +97,7 @@ func flatten(flat []any, value any) []any {
 // minArray removes null and empty texts, lists and objects from a list. It keeps 0 and false.
 func minArray(value any, o options) any {
 	items := list(value)
-	left := make([]any, 0, len(items))
+	result := make([]any, 0, len(items))
 	for _, item := range items {
 		switch v := item.(type) {
 		case nil:
@@ -109,27 +115,28 @@ func minArray(value any, o options) any {
 				continue
 			}
 		}
-		left = append(left, item)
+		result = append(result, item)
 	}
-	return cutList(left, o.limit)
+	return cutList(result, o.limit)
 }
 
-// allowed returns the values that the sanitizers option and options allow. nil means that all values except lists and
-// objects are allowed.
-func (o options) allowed() map[string]bool {
+// allowedValues returns the values, as texts, that the sanitizers option and options allow. nil means that all values
+// except null, lists and objects are allowed.
+func (o options) allowedValues() map[string]bool {
 	if len(o.arguments) == 0 {
 		return nil
 	}
-	all := make(map[string]bool)
+	allowed := make(map[string]bool)
 	for _, argument := range o.arguments {
 		for _, item := range list(argument) {
-			all[str(item)] = true
+			allowed[str(item)] = true
 		}
 	}
-	return all
+	return allowed
 }
 
-func allows(allowed map[string]bool, value any) bool {
+// isAllowed reports whether a value is among the allowed values; see allowedValues.
+func isAllowed(allowed map[string]bool, value any) bool {
 	switch value.(type) {
 	case nil, []any, map[string]any:
 		return false
@@ -139,7 +146,7 @@ func allows(allowed map[string]bool, value any) bool {
 
 // option returns the value if it is one of the arguments of the sanitizer, and null otherwise.
 func option(value any, o options) any {
-	if !allows(o.allowed(), value) {
+	if !isAllowed(o.allowedValues(), value) {
 		return nil
 	}
 	return value
@@ -147,16 +154,17 @@ func option(value any, o options) any {
 
 // optionsOf returns the items of a list that are among the arguments of the sanitizer.
 func optionsOf(value any, o options) any {
-	allowed := o.allowed()
-	left := []any{}
+	allowed := o.allowedValues()
+	result := []any{}
 	for _, item := range split(value) {
-		if allows(allowed, item) {
-			left = append(left, item)
+		if isAllowed(allowed, item) {
+			result = append(result, item)
 		}
 	}
-	return cutList(left, o.limit)
+	return cutList(result, o.limit)
 }
 
+// wordsArray returns the words of a text, or of all items of a list, at most o.limit words in total.
 func wordsArray(value any, o options) any {
 	found := []any{}
 	for _, item := range list(value) {

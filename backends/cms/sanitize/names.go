@@ -7,16 +7,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// Classes of ASCII characters.
-
+// isDigit reports whether r is an ASCII digit.
 func isDigit(r rune) bool { return '0' <= r && r <= '9' }
 
+// isAlpha reports whether r is an ASCII letter.
 func isAlpha(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' }
 
+// isVar reports whether r can be part of the name of a variable or a field: an ASCII letter, a digit or an underscore.
 func isVar(r rune) bool { return isAlpha(r) || isDigit(r) || r == '_' }
 
+// isHyphened reports whether r can be part of the name of a template: as isVar, or a hyphen.
 func isHyphened(r rune) bool { return isVar(r) || r == '-' }
 
+// isName reports whether r can be part of any other name: as isHyphened, or a dot.
 func isName(r rune) bool { return isHyphened(r) || r == '.' }
 
 // keepOnly keeps the characters for which keep returns true. It replaces the others by replacement, or removes them if
@@ -30,16 +33,23 @@ func keepOnly(s string, limit int, keep func(rune) bool, replacement rune) strin
 	}, s), limit)
 }
 
+// name returns s as a name, in which ASCII letters, digits and "_-." are allowed. It replaces other characters by
+// underscores.
 func name(s string, limit int) string { return keepOnly(trim(s), limit, isName, '_') }
 
+// fieldName returns s as the name of a field. It replaces characters other than those of isVar by underscores.
 func fieldName(s string, limit int) string { return keepOnly(trim(s), limit, isVar, '_') }
 
+// templateName returns s as the name of a template. It replaces characters other than those of isHyphened by hyphens.
 func templateName(s string, limit int) string { return keepOnly(trim(s), limit, isHyphened, '-') }
 
+// alpha keeps only ASCII letters.
 func alpha(s string, limit int) string { return keepOnly(s, limit, isAlpha, -1) }
 
+// digits keeps only ASCII digits.
 func digits(s string, limit int) string { return keepOnly(s, limit, isDigit, -1) }
 
+// alphanumeric keeps only ASCII letters and digits.
 func alphanumeric(s string, limit int) string {
 	return keepOnly(s, limit, func(r rune) bool { return isAlpha(r) || isDigit(r) }, -1)
 }
@@ -72,6 +82,7 @@ func pageName(s string, limit int) string {
 	return strings.TrimRight(first(strings.TrimLeft(s, punctuation), limit), punctuation)
 }
 
+// pageNameTranslate is like pageName, but transliterates letters outside of ASCII.
 func pageNameTranslate(s string, limit int) string { return pageName(text.Transliterate(s), limit) }
 
 // pagePathName returns s as a path of page names. It keeps a slash at the beginning and at the end.
@@ -94,8 +105,9 @@ func pagePathName(s string, limit int) string {
 	return strings.TrimRight(first(b.String(), limit), punctuation)
 }
 
+// path returns a value if it is a path in the form of pagePathName, and false otherwise.
 func path(value any, o options) any {
-	if value == false { // the result of an earlier call
+	if value == false { // the result for an invalid path; it does not change, so that path is idempotent
 		return false
 	}
 	s := str(value)
@@ -118,6 +130,7 @@ func filename(s string, limit int) string {
 	return strings.TrimRight(s[:limit], ".")
 }
 
+// attrName returns s as the name of an HTML attribute. It removes all other characters.
 func attrName(s string, limit int) string {
 	s = keepOnly(s, unlimited, func(r rune) bool { return isName(r) || r == ':' }, -1)
 	return first(strings.TrimLeft(s, "0123456789.-"), limit)
@@ -150,21 +163,19 @@ func htmlClasses(s string, limit int) string {
 			continue
 		}
 		seen[class] = true
-		space := min(b.Len(), 1)
-		if b.Len()+space+len(class) > limit {
+		separatorLength := min(b.Len(), 1) // 0 for the first class
+		if b.Len()+separatorLength+len(class) > limit {
 			break
 		}
-		b.WriteString(" "[:space])
+		b.WriteString(" "[:separatorLength])
 		b.WriteString(class)
 	}
 	return b.String()
 }
 
-// The following functions split texts into words; see parts.
-
-// parts returns the words of a text. A word ends at a character other than an ASCII letter or digit, and before a
+// asciiWords returns the words of a text. A word ends at a character other than an ASCII letter or digit, and before a
 // capital that does not follow a capital. Latin letters with diacritics are replaced by ASCII letters first.
-func parts(s string) (found []string) {
+func asciiWords(s string) (found []string) {
 	s = strings.Map(func(r rune) rune {
 		if isAlpha(r) || isDigit(r) {
 			return r
@@ -172,14 +183,14 @@ func parts(s string) (found []string) {
 		return ' '
 	}, latin(s))
 	for run := range strings.FieldsSeq(s) {
-		begin := 0
+		start := 0
 		for i := 1; i < len(run); i++ {
 			if 'A' <= run[i] && run[i] <= 'Z' && (run[i-1] < 'A' || run[i-1] > 'Z') {
-				found = append(found, run[begin:i])
-				begin = i
+				found = append(found, run[start:i])
+				start = i
 			}
 		}
-		found = append(found, run[begin:])
+		found = append(found, run[start:])
 	}
 	return found
 }
@@ -214,23 +225,25 @@ func camelCase(s string) string {
 // pascalCase joins the words of a text, each with a capital as its first letter. Leading digits are removed.
 func pascalCase(s string) string {
 	result := make([]byte, 0, len(s))
-	begins := true // the next letter begins a word
+	wordStart := true // the next letter begins a word
 	for _, r := range s {
 		switch {
 		case !isAlpha(r) && !isDigit(r):
-			begins = true
+			wordStart = true
 			continue
 		case isDigit(r) && len(result) == 0:
 			continue
-		case begins && 'a' <= r && r <= 'z':
+		case wordStart && 'a' <= r && r <= 'z':
 			r -= 'a' - 'A'
 		}
 		result = append(result, byte(r)) //nolint:gosec // ASCII
-		begins = false
+		wordStart = false
 	}
 	return string(result)
 }
 
-func snakeCase(s string) string { return strings.ToLower(strings.Join(parts(s), "_")) }
+// snakeCase joins the words of a text in lower case by underscores; see asciiWords.
+func snakeCase(s string) string { return strings.ToLower(strings.Join(asciiWords(s), "_")) }
 
-func kebabCase(s string) string { return strings.ToLower(strings.Join(parts(s), "-")) }
+// kebabCase joins the words of a text in lower case by hyphens; see asciiWords.
+func kebabCase(s string) string { return strings.ToLower(strings.Join(asciiWords(s), "-")) }

@@ -5,16 +5,19 @@ import (
 	"time"
 )
 
+// signed returns a value as an integer, or 0 if it is not a number.
 func signed(value any, _ options) any {
 	n, _ := numeric(value)
 	return integer(n)
 }
 
+// unsigned returns a value as an integer, or 0 if it is negative or not a number.
 func unsigned(value any, _ options) any {
 	n, _ := numeric(value)
 	return max(integer(n), 0)
 }
 
+// float returns a value as a number, or 0 if it is not a number.
 func float(value any, _ options) any {
 	n, ok := numeric(value)
 	if !ok {
@@ -23,8 +26,8 @@ func float(value any, _ options) any {
 	return n
 }
 
-// bound returns the argument with the given index or, if there are fewer arguments, the number in the spec. ok is false
-// if the argument is not a number or there is no number in the spec.
+// bound returns a bound of a number: the argument with the given index or, if there are fewer arguments, the number in
+// the spec. ok is false if there is no bound, because the argument is not a number or the spec has no number.
 func (o options) bound(index int) (n float64, ok bool) {
 	if len(o.arguments) > index {
 		return numeric(o.arguments[index])
@@ -32,6 +35,7 @@ func (o options) bound(index int) (n float64, ok bool) {
 	return float64(o.limit), o.limit != unlimited
 }
 
+// atLeast returns a number, or the bound if the number is smaller.
 func atLeast(value any, o options) any {
 	n, _ := numeric(value)
 	if minimum, ok := o.bound(0); ok {
@@ -40,6 +44,7 @@ func atLeast(value any, o options) any {
 	return exact(n)
 }
 
+// atMost returns a number, or the bound if the number is larger.
 func atMost(value any, o options) any {
 	n, _ := numeric(value)
 	if limit, ok := o.bound(0); ok {
@@ -67,6 +72,7 @@ func within(value any, o options) any {
 	return exact(n)
 }
 
+// bit returns 1 for a truthy value, and 0 otherwise.
 func bit(value any, _ options) any {
 	if truthy(value) {
 		return int64(1)
@@ -74,6 +80,7 @@ func bit(value any, _ options) any {
 	return int64(0)
 }
 
+// boolean returns true for a truthy value, and false otherwise.
 func boolean(value any, _ options) any { return truthy(value) }
 
 // truthy returns false for null, empty values, zero, and the texts "false" and "0", and true otherwise.
@@ -101,8 +108,8 @@ const (
 	firstSecond = -62135596800
 )
 
-// layouts are the accepted formats of a date. A date without a zone is in UTC.
-var layouts = []string{
+// dateLayouts are the accepted formats of a date. A date without a zone is in UTC.
+var dateLayouts = []string{
 	time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02",
 	"2006-01", "02.01.2006",
 	"02.01.2006 15:04", "01/02/2006", "2 January 2006", "January 2, 2006", "2 Jan 2006", "Jan 2, 2006", time.RFC1123Z,
@@ -117,7 +124,7 @@ func date(value any, o options) any {
 	if len(o.arguments) > 0 {
 		layout = goLayout(str(o.arguments[0]))
 	}
-	seconds, ok := moment(value, layout)
+	seconds, ok := unixSeconds(value, layout)
 	if !ok || seconds < firstSecond || seconds > lastSecond {
 		return ""
 	}
@@ -127,10 +134,10 @@ func date(value any, o options) any {
 	return time.Unix(seconds, 0).UTC().Format(layout)
 }
 
-// moment converts a value to a Unix time in seconds. The value may be a number of seconds, or a text in the given
-// format layout, unless that is empty, or in one of the formats in layouts.
-func moment(value any, layout string) (seconds int64, ok bool) {
-	if _, is := value.(bool); is {
+// unixSeconds converts a value to a Unix time in seconds. The value may be a number of seconds, a text in the given
+// layout, unless that is empty, or a text in one of dateLayouts.
+func unixSeconds(value any, layout string) (seconds int64, ok bool) {
+	if _, isBool := value.(bool); isBool {
 		return 0, false
 	}
 	s, isText := value.(string)
@@ -146,7 +153,7 @@ func moment(value any, layout string) (seconds int64, ok bool) {
 	if !isText || s == "" || len(s) > 64 {
 		return 0, false
 	}
-	for _, layout := range layouts {
+	for _, layout := range dateLayouts {
 		if t, err := time.Parse(layout, s); err == nil {
 			return t.Unix(), true
 		}
@@ -154,9 +161,11 @@ func moment(value any, layout string) (seconds int64, ok bool) {
 	return 0, false
 }
 
-var letters = strings.NewReplacer(
+// phpLetters replaces the letters of a PHP date format by the elements of a Go layout.
+var phpLetters = strings.NewReplacer(
 	"d", "02", "j", "2", "m", "01", "n", "1", "Y", "2006", "y", "06", "H", "15", "G", "15", "i", "04", "s", "05", "D",
 	"Mon", "l", "Monday", "M", "Jan", "F", "January",
 )
 
-func goLayout(php string) string { return letters.Replace(php) }
+// goLayout converts a PHP date format to a Go layout.
+func goLayout(php string) string { return phpLetters.Replace(php) }

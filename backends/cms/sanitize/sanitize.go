@@ -25,20 +25,20 @@ func Apply(spec string, value any) (any, error) { return With(spec, value) }
 // With is like Apply, but passes the arguments to the sanitizer, such as the values that option allows. In a
 // chain, only the last sanitizer gets the arguments.
 func With(spec string, value any, arguments ...any) (any, error) {
-	rest := spec
+	remaining := spec // the part that is not applied yet
 	for {
-		name, more, chained := strings.Cut(rest, "_")
+		name, next, chained := strings.Cut(remaining, "_")
 		s, limit, ok := parse(name)
 		if !ok {
 			return nil, UnknownError(spec)
 		}
 		if !chained {
-			return s.make(value, options{limit, arguments}), nil
+			return s.apply(value, options{limit, arguments}), nil
 		}
-		if !Known(more) { // before anything is applied
+		if !Known(next) { // check the whole spec before applying the first sanitizer
 			return nil, UnknownError(spec)
 		}
-		value, rest = s.make(value, options{limit: limit}), more
+		value, remaining = s.apply(value, options{limit: limit}), next
 	}
 }
 
@@ -68,9 +68,10 @@ func Names() []string {
 	return names
 }
 
-// sanitizer is a sanitizer: the function make and its default number.
+// sanitizer is a sanitizer: the function apply and its default number.
 type sanitizer struct {
-	make func(value any, o options) any
+	// apply returns the sanitized value.
+	apply func(value any, o options) any
 	// limit is the maximum length or the bound, unless the spec has a number. The value unlimited means that there is
 	// no default limit.
 	limit int
@@ -78,6 +79,7 @@ type sanitizer struct {
 	fixed bool
 }
 
+// unlimited is the limit of a sanitizer without a default limit.
 const unlimited = 1 << 30
 
 // options are the number and the arguments with which a sanitizer is called.
@@ -107,6 +109,7 @@ func parse(name string) (s sanitizer, limit int, ok bool) {
 var all map[string]sanitizer
 
 func init() {
+	// text and cut convert a function on texts to the function of a sanitizer. The function of cut has a limit.
 	text := func(fn func(string) string) func(any, options) any {
 		return func(value any, _ options) any { return fn(str(value)) }
 	}
@@ -114,83 +117,83 @@ func init() {
 		return func(value any, o options) any { return fn(str(value), o.limit) }
 	}
 	all = map[string]sanitizer{
-		"string":   {make: cut(first), limit: unlimited},
-		"text":     {make: cut(line), limit: 255},
-		"textarea": {make: cut(lines), limit: 16_384},
-		"line":     {make: cut(line), limit: unlimited},
-		"lines":    {make: cut(lines), limit: unlimited},
+		"string":   {apply: cut(first), limit: unlimited},
+		"text":     {apply: cut(line), limit: 255},
+		"textarea": {apply: cut(lines), limit: 16_384},
+		"line":     {apply: cut(line), limit: unlimited},
+		"lines":    {apply: cut(lines), limit: unlimited},
 
-		"name":              {make: cut(name), limit: 128},
-		"fieldName":         {make: cut(fieldName), limit: 128},
-		"varName":           {make: cut(fieldName), limit: 128},
-		"templateName":      {make: cut(templateName), limit: 128},
-		"pageName":          {make: cut(pageName), limit: 128},
-		"username":          {make: cut(pageName), limit: 128},
-		"pageNameTranslate": {make: cut(pageNameTranslate), limit: 128},
-		"pagePathName":      {make: cut(pagePathName), limit: 2048},
-		"path":              {make: path, limit: 2048},
-		"filename":          {make: cut(filename), limit: 128},
-		"attrName":          {make: cut(attrName), limit: 128},
-		"htmlClass":         {make: cut(htmlClass), limit: 128},
-		"htmlClasses":       {make: cut(htmlClasses), limit: 1024},
+		"name":              {apply: cut(name), limit: 128},
+		"fieldName":         {apply: cut(fieldName), limit: 128},
+		"varName":           {apply: cut(fieldName), limit: 128},
+		"templateName":      {apply: cut(templateName), limit: 128},
+		"pageName":          {apply: cut(pageName), limit: 128},
+		"username":          {apply: cut(pageName), limit: 128},
+		"pageNameTranslate": {apply: cut(pageNameTranslate), limit: 128},
+		"pagePathName":      {apply: cut(pagePathName), limit: 2048},
+		"path":              {apply: path, limit: 2048},
+		"filename":          {apply: cut(filename), limit: 128},
+		"attrName":          {apply: cut(attrName), limit: 128},
+		"htmlClass":         {apply: cut(htmlClass), limit: 128},
+		"htmlClasses":       {apply: cut(htmlClasses), limit: 1024},
 
-		"alpha":        {make: cut(alpha), limit: 1024},
-		"alphanumeric": {make: cut(alphanumeric), limit: 1024},
-		"digits":       {make: cut(digits), limit: 1024},
-		"chars":        {make: chars, limit: unlimited},
-		"word":         {make: cut(word), limit: unlimited},
-		"words":        {make: cut(words), limit: unlimited},
-		"wordsArray":   {make: wordsArray, limit: unlimited},
+		"alpha":        {apply: cut(alpha), limit: 1024},
+		"alphanumeric": {apply: cut(alphanumeric), limit: 1024},
+		"digits":       {apply: cut(digits), limit: 1024},
+		"chars":        {apply: chars, limit: unlimited},
+		"word":         {apply: cut(word), limit: unlimited},
+		"words":        {apply: cut(words), limit: unlimited},
+		"wordsArray":   {apply: wordsArray, limit: unlimited},
 
-		"email":         {make: text(email), fixed: true},
-		"emailHeader":   {make: cut(emailHeader), limit: unlimited},
-		"url":           {make: cut(anyURL), limit: 1024},
-		"httpUrl":       {make: cut(httpURL), limit: 1024},
-		"selectorValue": {make: cut(selectorValue), limit: 100},
-		"selectorField": {make: cut(selectorField), limit: unlimited},
+		"email":         {apply: text(email), fixed: true},
+		"emailHeader":   {apply: cut(emailHeader), limit: unlimited},
+		"url":           {apply: cut(anyURL), limit: 1024},
+		"httpUrl":       {apply: cut(httpURL), limit: 1024},
+		"selectorValue": {apply: cut(selectorValue), limit: 100},
+		"selectorField": {apply: cut(selectorField), limit: unlimited},
 
-		"entities":         {make: text(entities), fixed: true},
-		"unentities":       {make: text(unentities), fixed: true},
-		"entitiesMarkdown": {make: text(entitiesMarkdown), fixed: true},
-		"purify":           {make: text(purify), fixed: true},
-		"markupToText":     {make: cut(markupToText), limit: unlimited},
-		"markupToLine":     {make: cut(markupToLine), limit: unlimited},
+		"entities":         {apply: text(entities), fixed: true},
+		"unentities":       {apply: text(unentities), fixed: true},
+		"entitiesMarkdown": {apply: text(entitiesMarkdown), fixed: true},
+		"purify":           {apply: text(purify), fixed: true},
+		"markupToText":     {apply: cut(markupToText), limit: unlimited},
+		"markupToLine":     {apply: cut(markupToLine), limit: unlimited},
 
-		"removeNewlines":      {make: text(removeNewlines), fixed: true},
-		"removeWhitespace":    {make: text(removeWhitespace), fixed: true},
-		"reduceWhitespace":    {make: text(reduceWhitespace), fixed: true},
-		"normalizeWhitespace": {make: text(normalizeWhitespace), fixed: true},
-		"trim":                {make: text(trim), fixed: true},
-		"truncate":            {make: cut(truncate), limit: 300},
-		"maxLength":           {make: cut(first), limit: 128},
-		"minLength":           {make: cut(minLength), limit: 1},
-		"maxBytes":            {make: cut(maxBytes), limit: 128},
+		"removeNewlines":      {apply: text(removeNewlines), fixed: true},
+		"removeWhitespace":    {apply: text(removeWhitespace), fixed: true},
+		"reduceWhitespace":    {apply: text(reduceWhitespace), fixed: true},
+		"normalizeWhitespace": {apply: text(normalizeWhitespace), fixed: true},
+		"trim":                {apply: text(trim), fixed: true},
+		"truncate":            {apply: cut(truncate), limit: 300},
+		"maxLength":           {apply: cut(first), limit: 128},
+		"minLength":           {apply: cut(minLength), limit: 1},
+		"maxBytes":            {apply: cut(maxBytes), limit: 128},
 
-		"camelCase":  {make: text(camelCase), fixed: true},
-		"pascalCase": {make: text(pascalCase), fixed: true},
-		"snakeCase":  {make: text(snakeCase), fixed: true},
-		"kebabCase":  {make: text(kebabCase), fixed: true},
-		"hyphenCase": {make: text(kebabCase), fixed: true},
+		"camelCase":  {apply: text(camelCase), fixed: true},
+		"pascalCase": {apply: text(pascalCase), fixed: true},
+		"snakeCase":  {apply: text(snakeCase), fixed: true},
+		"kebabCase":  {apply: text(kebabCase), fixed: true},
+		"hyphenCase": {apply: text(kebabCase), fixed: true},
 
-		"int":         {make: unsigned, fixed: true},
-		"intUnsigned": {make: unsigned, fixed: true},
-		"intSigned":   {make: signed, fixed: true},
-		"float":       {make: float, fixed: true},
-		"min":         {make: atLeast, limit: unlimited},
-		"max":         {make: atMost, limit: unlimited},
-		"range":       {make: within, limit: unlimited},
-		"bit":         {make: bit, fixed: true},
-		"bool":        {make: boolean, fixed: true},
-		"checkbox":    {make: boolean, fixed: true},
-		"date":        {make: date, fixed: true},
+		"int":         {apply: unsigned, fixed: true},
+		"intUnsigned": {apply: unsigned, fixed: true},
+		"intSigned":   {apply: signed, fixed: true},
+		"float":       {apply: float, fixed: true},
+		"min":         {apply: atLeast, limit: unlimited},
+		"max":         {apply: atMost, limit: unlimited},
+		"range":       {apply: within, limit: unlimited},
+		"bit":         {apply: bit, fixed: true},
+		"bool":        {apply: boolean, fixed: true},
+		"checkbox":    {apply: boolean, fixed: true},
+		"date":        {apply: date, fixed: true},
 
-		"array":       {make: array, limit: unlimited},
-		"arrayVal":    {make: arrayVal, limit: unlimited},
-		"intArray":    {make: intArray, limit: unlimited},
-		"intArrayVal": {make: intArrayVal, limit: unlimited},
-		"flatArray":   {make: flatArray, limit: unlimited},
-		"minArray":    {make: minArray, limit: unlimited},
-		"option":      {make: option, fixed: true},
-		"options":     {make: optionsOf, limit: unlimited},
+		"array":       {apply: array, limit: unlimited},
+		"arrayVal":    {apply: arrayVal, limit: unlimited},
+		"intArray":    {apply: intArray, limit: unlimited},
+		"intArrayVal": {apply: intArrayVal, limit: unlimited},
+		"flatArray":   {apply: flatArray, limit: unlimited},
+		"minArray":    {apply: minArray, limit: unlimited},
+		"option":      {apply: option, fixed: true},
+		"options":     {apply: optionsOf, limit: unlimited},
 	}
 }

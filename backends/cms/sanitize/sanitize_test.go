@@ -180,7 +180,7 @@ var cases = []struct {
 	{"int", true, int64(1)},
 	{"int", list1{1.0}, int64(0)},
 	{"int", "0x10", int64(0)},
-	{"int", 1e300, int64(safe)},
+	{"int", 1e300, int64(maxSafe)},
 	{"int", "1e999", int64(0)},
 	{"intUnsigned", "-5", int64(0)},
 	{"intSigned", "-5.7", int64(-5)},

@@ -13,6 +13,7 @@ import (
 // isSpace reports whether r is white space, including characters of zero width.
 func isSpace(r rune) bool { return unicode.IsSpace(r) || r == '\u200b' || r == '\ufeff' }
 
+// trim removes white space at both ends.
 func trim(s string) string { return strings.TrimFunc(s, isSpace) }
 
 // lineEnds replaces all kinds of line ends by \n.
@@ -21,7 +22,7 @@ var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "
 
 // printable removes control characters except tabs and line ends, and replaces all kinds of line ends by \n.
 func printable(s string) string {
-	clean := true
+	clean := true // s consists of printable ASCII characters, so it need not be copied
 	for i := 0; i < len(s) && clean; i++ {
 		clean = s[i] >= ' ' && s[i] < 0x7f
 	}
@@ -36,21 +37,26 @@ func printable(s string) string {
 	}, lineEnds.Replace(s))
 }
 
+// line returns the text in one line, without tags and control characters.
 func line(s string, limit int) string {
 	s = strings.ReplaceAll(text.StripTags(printable(s)), "\n", " ")
 	return trim(first(trim(s), limit))
 }
 
+// lines returns the text without tags and control characters, with \n as its line ends.
 func lines(s string, limit int) string {
 	return trim(first(trim(text.StripTags(printable(s))), limit))
 }
 
+// emailHeader returns the text in one line, without control characters.
 func emailHeader(s string, limit int) string {
 	return trim(first(trim(strings.ReplaceAll(printable(s), "\n", " ")), limit))
 }
 
+// removeNewlines replaces each line end by a space.
 func removeNewlines(s string) string { return strings.ReplaceAll(lineEnds.Replace(s), "\n", " ") }
 
+// removeWhitespace removes all white space.
 func removeWhitespace(s string) string {
 	return strings.Map(func(r rune) rune {
 		if isSpace(r) {
@@ -63,16 +69,16 @@ func removeWhitespace(s string) string {
 // reduceWhitespace replaces each run of white space by a single space.
 func reduceWhitespace(s string) string {
 	var b strings.Builder
-	inside := false
+	inSpace := false
 	for _, r := range s {
 		space := isSpace(r)
 		switch {
 		case !space:
 			b.WriteRune(r)
-		case !inside:
+		case !inSpace:
 			b.WriteByte(' ')
 		}
-		inside = space
+		inSpace = space
 	}
 	return b.String()
 }
@@ -112,8 +118,7 @@ func truncate(s string, limit int) string {
 	return strings.TrimRight(cut, " …,;/") + "…"
 }
 
-// The following functions return words.
-
+// inWord reports whether r is a character of a word.
 func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
 
 // isApostrophe reports whether r is an apostrophe, which belongs to the word around it.
@@ -122,6 +127,7 @@ func isApostrophe(r rune) bool { return r == '\'' || r == '’' }
 // maxWord limits the length of a word in characters; longer words are cut.
 const maxWord = 80
 
+// wordsOf returns the first limit words of a text, without tags. An apostrophe within a word belongs to the word.
 func wordsOf(s string, limit int) (found []string) {
 	s = text.StripTags(printable(s))
 	for run := range strings.FieldsFuncSeq(s, func(r rune) bool { return !inWord(r) && !isApostrophe(r) }) {
@@ -136,6 +142,7 @@ func wordsOf(s string, limit int) (found []string) {
 	return found
 }
 
+// word returns the first word of a text, cut to limit characters, or an empty string.
 func word(s string, limit int) string {
 	for _, found := range wordsOf(s, 1) {
 		return strings.TrimFunc(first(found, limit), isApostrophe)
@@ -143,20 +150,24 @@ func word(s string, limit int) string {
 	return ""
 }
 
+// words returns the first limit words of a text, separated by spaces.
 func words(s string, limit int) string { return strings.Join(wordsOf(s, limit), " ") }
 
-// The following functions convert to and from HTML.
-
+// entities escapes a text for HTML.
 func entities(s string) string { return html.EscapeString(s) }
 
+// unentities replaces the entities of HTML by their characters.
 func unentities(s string) string { return html.UnescapeString(s) }
 
+// purify returns HTML without elements and attributes that are unsafe or unknown.
 func purify(s string) string { return text.Purify(printable(s)) }
 
+// markupToText converts HTML to plain text.
 func markupToText(s string, limit int) string {
 	return trim(first(trim(text.Plain(printable(s))), limit))
 }
 
+// markupToLine converts HTML to plain text in one line.
 func markupToLine(s string, limit int) string {
 	return trim(first(trim(strings.Join(strings.Fields(text.Plain(printable(s))), " ")), limit))
 }
@@ -174,7 +185,7 @@ func entitiesMarkdown(s string) string {
 	for _, found := range inline.FindAllStringSubmatchIndex(s, -1) {
 		b.WriteString(s[end:found[0]])
 		end = found[1]
-		part := func(n int) string { return s[found[2*n]:found[2*n+1]] }
+		part := func(n int) string { return s[found[2*n]:found[2*n+1]] } // the text of group n
 		wrap := func(tag string, n int) { b.WriteString("<" + tag + ">" + part(n) + "</" + tag + ">") }
 		switch {
 		case found[2] >= 0:

@@ -79,7 +79,8 @@ func numeric(value any) (n float64, ok bool) {
 		return 0, true
 	case string:
 		v = trim(v)
-		if len(v) > 400 || strings.ContainsAny(v, "xX_pPnN") { // Go's own forms: 0x1p-2, 1_000, Inf, NaN
+		// Other forms of numbers in Go are not accepted: 0x1p-2, 1_000, Inf, NaN.
+		if len(v) > 400 || strings.ContainsAny(v, "xX_pPnN") {
 			return 0, false
 		}
 		if n, err := strconv.ParseFloat(v, 64); err == nil {
@@ -95,17 +96,17 @@ func numeric(value any) (n float64, ok bool) {
 	return 0, false
 }
 
-// safe is the largest integer that all JSON parsers represent exactly (RFC 8259, section 6).
-const safe = 1<<53 - 1
+// maxSafe is the largest integer that all JSON parsers represent exactly (RFC 8259, section 6).
+const maxSafe = 1<<53 - 1
 
-// integer truncates a number to an integer from -safe to safe.
+// integer truncates a number to an integer from -maxSafe to maxSafe.
 func integer(n float64) int64 {
-	return int64(math.Trunc(max(-safe, min(n, safe))))
+	return int64(math.Trunc(max(-maxSafe, min(n, maxSafe))))
 }
 
-// exact returns a number as an int64 if it is an integer, else as a float64.
+// exact returns a number as an int64 if it is an integer from -maxSafe to maxSafe, else as a float64.
 func exact(n float64) any {
-	if n == math.Trunc(n) && math.Abs(n) <= safe {
+	if n == math.Trunc(n) && math.Abs(n) <= maxSafe {
 		return int64(n)
 	}
 	return n
@@ -160,6 +161,7 @@ func first(s string, limit int) string {
 	return s
 }
 
+// maxBytes returns as many characters from the beginning of a text as fit in limit bytes.
 func maxBytes(s string, limit int) string {
 	if len(s) <= limit {
 		return s

@@ -14,12 +14,13 @@ import (
 )
 
 // errResult is the error for a malformed Result frame of a worker.
-var errResult = errors.New("a process for handlers gave an answer that is none")
+var errResult = errors.New("a worker process sent a malformed result")
 
-// answer decodes the Result frame of a call.
+// answer decodes the Result frame of a call. It applies the status and the headers that the script has set, logs
+// rejected promises that the script has not handled, and returns the result of the method as handler.Func does.
 func (h *host) answer(result []byte) (any, error) {
 	r := wire.NewReader(result)
-	if status := int(r.Uint()); status != 0 { //nolint:gosec // G115: SetStatus refuses what is none
+	if status := int(r.Uint()); status != 0 { //nolint:gosec // G115: SetStatus refuses other numbers
 		if err := h.call.SetStatus(status); err != nil {
 			return nil, err
 		}
@@ -30,22 +31,23 @@ func (h *host) answer(result []byte) (any, error) {
 		}
 	}
 	for range r.Len() {
-		failure := h.failed(r)
-		h.engine.Logger().Warn("a promise was rejected and nobody waits for it", zap.String("request", h.call.RequestID),
-			zap.String("handler", h.method.class+"."+h.method.name), zap.Error(failure), zap.String("stack", Stack(failure)))
+		failure := h.readError(r)
+		h.engine.Logger().Warn("a promise was rejected, and the script does not handle it",
+			zap.String("request", h.call.RequestID), zap.String("handler", h.method.class+"."+h.method.name),
+			zap.Error(failure), zap.String("stack", Stack(failure)))
 	}
-	value, err := h.result(r)
+	value, err := h.readResult(r)
 	if r.Err() != nil {
 		return nil, errResult
 	}
 	return value, err
 }
 
-// result reads the result of a call: an error, a file or an image to serve, a response, or a value.
-func (h *host) result(r *wire.Reader) (any, error) {
+// readResult reads the result of a call: an error, a file or an image to serve, a response, or a value.
+func (h *host) readResult(r *wire.Reader) (any, error) {
 	switch kind := r.Byte(); kind {
 	case wire.Failed:
-		return nil, h.failed(r)
+		return nil, h.readError(r)
 	case wire.Served:
 		n := r.Uint()
 		if n < 1 || n > uint64(len(h.served)) {
@@ -53,20 +55,21 @@ func (h *host) result(r *wire.Reader) (any, error) {
 		}
 		return h.served[n-1], nil
 	case wire.Responded:
-		response := handler.Response{Status: int(r.Uint()), Header: http.Header{}} //nolint:gosec // G115: the API refuses what is none
+		response := handler.Response{Status: int(r.Uint()), Header: http.Header{}} //nolint:gosec // G115: the API refuses other numbers
 		for range r.Len() {
 			response.Header.Set(r.Text(), r.Text())
 		}
 		var err error
-		response.Body, err = body(r.Byte(), r)
+		response.Body, err = readBody(r.Byte(), r)
 		return response, err
 	default:
-		return body(kind, r)
+		return readBody(kind, r)
 	}
 }
 
-// body decodes a value that a method has returned. kind is one of the kinds of answers of package wire.
-func body(kind byte, r *wire.Reader) (any, error) {
+// readBody decodes the body of a response, or a value that a method has returned. kind is one of the kinds of answers
+// of package wire.
+func readBody(kind byte, r *wire.Reader) (any, error) {
 	switch kind {
 	case wire.Nothing:
 		return nil, nil
@@ -80,8 +83,8 @@ func body(kind byte, r *wire.Reader) (any, error) {
 	return nil, errResult
 }
 
-// failed decodes the error with which a call has ended.
-func (h *host) failed(r *wire.Reader) error {
+// readError decodes the error with which a call has ended, or the reason for which a promise was rejected.
+func (h *host) readError(r *wire.Reader) error {
 	kind, code, message, stack, cause := r.Byte(), r.Uint(), r.Text(), r.Text(), r.Uint()
 	failure := &scriptError{errors.New(message), stack}
 	switch {
@@ -120,9 +123,9 @@ func Stack(err error) string {
 	return ""
 }
 
-// endedError is the error of a call whose process ended before the answer.
+// endedError is the error of a call whose process ended before it sent a result. detail is the detail of the process.
 type endedError struct{ detail string }
 
 func (e *endedError) Error() string {
-	return fmt.Sprintf("the process of the handler has ended: %s", e.detail)
+	return fmt.Sprintf("the worker process of the handler has ended: %s", e.detail)
 }

@@ -24,13 +24,16 @@ type cache struct {
 	order   list.List // of *cached, most recently used first
 }
 
+// cached is an entry of a cache.
 type cached struct {
 	key, value string
-	until      time.Time // zero if it does not expire
+	expires    time.Time // zero if it does not expire
 }
 
+// cost returns the number of bytes that the entry adds to the size of the cache.
 func (c *cached) cost() int { return len(c.key) + len(c.value) + entryCost }
 
+// newCache returns an empty cache whose entries take at most limit bytes. now is the clock for the expiry times.
 func newCache(limit int, now func() time.Time) *cache {
 	return &cache{limit: limit, now: now, entries: make(map[string]*list.Element)}
 }
@@ -44,7 +47,7 @@ func (c *cache) get(key string) (value string, ok bool) {
 		return "", false
 	}
 	found := e.Value.(*cached)
-	if !found.until.IsZero() && !c.now().Before(found.until) {
+	if !found.expires.IsZero() && !c.now().Before(found.expires) {
 		c.drop(e)
 		return "", false
 	}
@@ -52,12 +55,12 @@ func (c *cache) get(key string) (value string, ok bool) {
 	return found.value, true
 }
 
-// set stores a value for the duration life, or without expiry if life is 0. It returns false if the value is larger
-// than the whole cache.
-func (c *cache) set(key, value string, life time.Duration) bool {
+// set stores a value for the given lifetime, or without expiry if lifetime is 0, and removes the previous value of the
+// key. It returns false, without storing the value, if the value alone exceeds the limit of the cache.
+func (c *cache) set(key, value string, lifetime time.Duration) bool {
 	entry := &cached{key: key, value: value}
-	if life > 0 {
-		entry.until = c.now().Add(life)
+	if lifetime > 0 {
+		entry.expires = c.now().Add(lifetime)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,6 +78,7 @@ func (c *cache) set(key, value string, life time.Duration) bool {
 	return true
 }
 
+// delete removes an entry, and reports whether it existed.
 func (c *cache) delete(key string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,6 +89,7 @@ func (c *cache) delete(key string) bool {
 	return ok
 }
 
+// drop removes an entry. The caller holds the lock.
 func (c *cache) drop(e *list.Element) {
 	removed := c.order.Remove(e).(*cached)
 	delete(c.entries, removed.key)

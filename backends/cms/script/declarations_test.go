@@ -16,7 +16,7 @@ func TestDeclarations(t *testing.T) {
 		t.Fatal(err)
 	}
 	member := regexp.MustCompile(`(?m)^  (?:readonly )?([a-zA-Z]+)(?:<T>)?(?:\(|\??:)`)
-	told := func(body string) (names []string) {
+	memberNames := func(body string) (names []string) {
 		for _, found := range member.FindAllStringSubmatch(body, -1) {
 			if !slices.Contains(names, found[1]) {
 				names = append(names, found[1])
@@ -33,20 +33,20 @@ func TestDeclarations(t *testing.T) {
 		body, _, _ = strings.Cut(body, "\n}")
 		return body + "\n"
 	}
-	console := append(told(block("interface CmsLog")), "log", "trace")
+	console := append(memberNames(block("interface CmsLog")), "log", "trace")
 	slices.Sort(console)
 	want := map[string][]string{
-		"log": told(block("interface CmsLog")), "console": console, "templates": told(block("interface CmsDefinitions")), "fields": told(block("interface CmsDefinitions")),
-		"ctx": told(block("interface CmsContext")),
+		"log": memberNames(block("interface CmsLog")), "console": console, "templates": memberNames(block("interface CmsDefinitions")), "fields": memberNames(block("interface CmsDefinitions")),
+		"ctx": memberNames(block("interface CmsContext")),
 	}
 	for _, name := range []string{"pages", "users", "sanitizer", "RestApiHelper", "input", "session", "cache", "http"} {
-		want[name] = told(block("declare const " + name + ":"))
+		want[name] = memberNames(block("declare const " + name + ":"))
 	}
 	p := load(t, Options{}, `static m(data, ctx) { return Object.getOwnPropertyNames(data.name === "ctx" ? ctx : globalThis[data.name]).sort().join(" ") }`)
 	for name, members := range want {
 		got, err := run(t, p, "m", callWith(map[string]any{"name": name}))
-		if err != nil || shown(got) != "'"+strings.Join(members, " ")+"'" || len(members) == 0 {
-			t.Errorf("%s has %s, declared are %v, error %v", name, shown(got), members, err)
+		if err != nil || resultText(got) != "'"+strings.Join(members, " ")+"'" || len(members) == 0 {
+			t.Errorf("%s has %s, declared are %v, error %v", name, resultText(got), members, err)
 		}
 	}
 }

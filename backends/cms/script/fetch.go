@@ -16,8 +16,8 @@ import (
 // maxFetch limits the body of a request and of a response, in bytes.
 const maxFetch = 4 << 20
 
-// newClient returns the HTTP client for http.fetch. The client checks the IP address before each connection, and the
-// host before each redirect.
+// newClient returns the HTTP client for http.fetch. The client connects only to public IP addresses and o.Networks, and
+// follows redirects only to o.Hosts.
 func newClient(o Options) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
@@ -29,34 +29,35 @@ func newClient(o Options) *http.Client {
 			if len(via) >= 5 {
 				return errors.New("more than 5 redirects")
 			}
-			return allowedHost(o.Hosts(), r.URL)
+			return checkHost(o.Hosts(), r.URL)
 		},
 	}
 }
 
-// allowedHost returns an error unless hosts contains the host of u.
-func allowedHost(hosts []string, u *url.URL) error {
+// checkHost returns an error unless u is an http or https URL whose host matches one of hosts; see Options.Hosts. A
+// host without a port matches only a URL without a port.
+func checkHost(hosts []string, u *url.URL) error {
 	if u.Scheme != "https" && u.Scheme != "http" {
-		return fmt.Errorf("%s is not an address of http or https", quote(u.Redacted()))
+		return fmt.Errorf("%s is not an http or https URL", quote(u.Redacted()))
 	}
 	if len(hosts) == 0 {
-		return errors.New("http.fetch is off: no hosts are allowed in the settings")
+		return errors.New("http.fetch is off: fetchHosts in the settings allows no hosts")
 	}
 	name := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 	for _, host := range hosts {
-		host, port, only := strings.Cut(strings.ToLower(host), ":")
-		if only && port != u.Port() || !only && u.Port() != "" {
+		host, port, hasPort := strings.Cut(strings.ToLower(host), ":")
+		if hasPort && port != u.Port() || !hasPort && u.Port() != "" {
 			continue
 		}
-		if below, ok := strings.CutPrefix(host, "*"); host == name || ok && strings.HasPrefix(below, ".") &&
-			strings.HasSuffix(name, below) {
+		if suffix, isWildcard := strings.CutPrefix(host, "*"); host == name || isWildcard && strings.HasPrefix(suffix, ".") &&
+			strings.HasSuffix(name, suffix) {
 			return nil
 		}
 	}
-	return fmt.Errorf("the host %s is not among those that may be fetched from", quote(u.Host))
+	return fmt.Errorf("the host %s is not among the hosts that fetchHosts in the settings allows", quote(u.Host))
 }
 
-// fetched is the response to a request by http.fetch.
+// fetched is the response to a request that a script has sent with http.fetch.
 type fetched struct {
 	status  int
 	headers http.Header
@@ -70,14 +71,14 @@ func (e *Engine) fetch(
 ) (*fetched, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, fmt.Errorf("%s is not an address", quote(address))
+		return nil, fmt.Errorf("%s is not a URL", quote(address))
 	}
-	if err := allowedHost(e.Hosts(), u); err != nil {
+	if err := checkHost(e.Hosts(), u); err != nil {
 		return nil, err
 	}
 	r, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
-		return nil, errors.New("the method is not a token")
+		return nil, fmt.Errorf("%s is not an HTTP method", quote(method))
 	}
 	for name, value := range headers {
 		if strings.EqualFold(name, "Host") {
@@ -87,18 +88,18 @@ func (e *Engine) fetch(
 	}
 	resp, err := e.client.Do(r)
 	if err != nil {
-		if failed, ok := errors.AsType[*url.Error](err); ok {
-			err = failed.Err
+		if urlErr, ok := errors.AsType[*url.Error](err); ok {
+			err = urlErr.Err
 		}
 		return nil, fmt.Errorf("fetching from %s: %w", u.Host, err)
 	}
 	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxFetch+1))
+	content, err := io.ReadAll(io.LimitReader(resp.Body, maxFetch+1))
 	if err != nil {
 		return nil, fmt.Errorf("fetching from %s: %w", u.Host, err)
 	}
-	if len(text) > maxFetch {
-		return nil, fmt.Errorf("fetching from %s: the answer is larger than 4 MiB", u.Host)
+	if len(content) > maxFetch {
+		return nil, fmt.Errorf("fetching from %s: the response is larger than 4 MiB", u.Host)
 	}
-	return &fetched{resp.StatusCode, resp.Header, text}, nil
+	return &fetched{resp.StatusCode, resp.Header, content}, nil
 }

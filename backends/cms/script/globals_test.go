@@ -19,7 +19,7 @@ import (
 
 func callWith(data map[string]any) *handler.Call { return &handler.Call{Data: data} }
 
-// fakePages are pages that a test gives.
+// fakePages is a Pages whose results are fixed, except that of Get.
 type fakePages struct {
 	get func(ctx context.Context) (Object, error)
 }
@@ -62,27 +62,27 @@ static many() { for (let i = 0; i < 1000; i++) pages.count("x"); try { pages.cou
 		"find": `["next","[{\"id\":1,\"selector\":\"a=b\"},{\"id\":2}]"]`, "count": "2", "add": `{"fields":{"n":[1]},"title":"a"}`, "save": `[{"changes":{"a":1},"id":7},{"changes":{"b":2,"id":8},"id":8}]`,
 		"many": `["more than 1000 operations on the content in one request"]`,
 	} {
-		if got, err := run(t, p, name, nil); err != nil || shown(got) != want {
-			t.Errorf("%s\n got %s, %v\nwant %s", name, shown(got), err, want)
+		if got, err := run(t, p, name, nil); err != nil || resultText(got) != want {
+			t.Errorf("%s\n got %s, %v\nwant %s", name, resultText(got), err, want)
 		}
 	}
 	if got, err := run(t, p, "get", nil); !errors.Is(err, broken) {
-		t.Errorf("%s, error %v", shown(got), err)
-	} else if _, told := handler.Of(err); told {
-		t.Error("clients are told of it")
+		t.Errorf("%s, error %v", resultText(got), err)
+	} else if _, visible := handler.Of(err); visible {
+		t.Error("the error is visible to clients")
 	}
 	fake.get = func(context.Context) (Object, error) {
 		return nil, apierror.New(http.StatusBadRequest, "bad_selector", "no such field")
 	}
-	if got, err := run(t, p, "get", nil); err != nil || shown(got) != `["caught",400,"no such field"]` {
-		t.Errorf("%s, %v", shown(got), err)
+	if got, err := run(t, p, "get", nil); err != nil || resultText(got) != `["caught",400,"no such field"]` {
+		t.Errorf("%s, %v", resultText(got), err)
 	}
 	if got, err := run(t, p, "none", nil); fmt.Sprint(err) != "no such field" {
-		t.Errorf("%s, %v", shown(got), err)
+		t.Errorf("%s, %v", resultText(got), err)
 	}
 	fake.get = func(context.Context) (Object, error) { return nil, nil }
-	if got, err := run(t, p, "none", nil); err != nil || shown(got) != "[null]" {
-		t.Errorf("%s, %v", shown(got), err)
+	if got, err := run(t, p, "none", nil); err != nil || resultText(got) != "[null]" {
+		t.Errorf("%s, %v", resultText(got), err)
 	}
 }
 
@@ -107,16 +107,16 @@ static unknown() { return sanitizer.apply("a", "nope") }
 		{map[string]any{"x": "abcdef", "specs": []any{"x|text3_entities"}}, `{"x":"abc"}`},
 	} {
 		got, err := run(t, p, "m", callWith(c.data))
-		said := shown(got)
+		gotText := resultText(got)
 		if e, ok := handler.Of(err); ok {
-			said = fmt.Sprintf("%d %s", e.Code, e.Message)
+			gotText = fmt.Sprintf("%d %s", e.Code, e.Message)
 		}
-		if said != c.want {
-			t.Errorf("%v\n got %s, %v\nwant %s", c.data, said, err, c.want)
+		if gotText != c.want {
+			t.Errorf("%v\n got %s, %v\nwant %s", c.data, gotText, err, c.want)
 		}
 	}
-	if got, err := run(t, p, "s", nil); err != nil || shown(got) != `["a",null,5,"b","&amp;",true,"1970-01-01",true]` {
-		t.Errorf("%s, %v", shown(got), err)
+	if got, err := run(t, p, "s", nil); err != nil || resultText(got) != `["a",null,5,"b","&amp;",true,"1970-01-01",true]` {
+		t.Errorf("%s, %v", resultText(got), err)
 	}
 	_, err := run(t, p, "unknown", nil)
 	if e, ok := handler.Of(err); !ok || e.Code != 400 || e.Message != "'nope' is not a sanitizer" {
@@ -144,15 +144,15 @@ func TestCacheGlobal(t *testing.T) {
 	}
 	want := func(p *Program, name, want string) {
 		t.Helper()
-		if got, err := run(t, p, name, nil); err != nil || shown(got) != want {
-			t.Errorf("%s: %s, %v, want %s", name, shown(got), err, want)
+		if got, err := run(t, p, name, nil); err != nil || resultText(got) != want {
+			t.Errorf("%s: %s, %v, want %s", name, resultText(got), err, want)
 		}
 	}
 	want(programs[0], "set", `{"n":[1]}`)
 	want(programs[1], "get", `[{"n":[1],"x":1},1,null]`)
 	want(programs[1], "get", `[{"n":[1],"x":1},1,null]`)
 	first, _ := run(t, programs[0], "remember", nil)
-	want(programs[1], "remember", shown(first))
+	want(programs[1], "remember", resultText(first))
 	ahead.Store(10)
 	want(programs[0], "get", `[null,1,null]`)
 	want(programs[0], "set", `{"n":[1]}`)
@@ -201,15 +201,15 @@ static get(data) { return http.fetch(data.url).status }`
 	local := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	p := load(t, Options{Hosts: func() []string { return []string{u.Host, "*.example.com"} }, Networks: local}, body)
 	got, err := run(t, p, "m", callWith(map[string]any{"url": server.URL}))
-	if want := `[418,false,"POST b application/json",[1],"{\"a\":[1]}"]`; err != nil || shown(got) != want {
-		t.Errorf("%s, %v", shown(got), err)
+	if want := `[418,false,"POST b application/json",[1],"{\"a\":[1]}"]`; err != nil || resultText(got) != want {
+		t.Errorf("%s, %v", resultText(got), err)
 	}
 	for address, want := range map[string]string{
-		server.URL + "/away": "the host 'elsewhere.test' is not among", server.URL + "/large": "larger than 4 MiB", "http://127.0.0.1:1/": "is not among those", "https://example.com/": "is not among those",
-		"ftp://a.example.com/": "is not an address of http", "http://a.example.com:8080/": "is not among those", "http://[::1": "is not an address", "": "is not an address",
+		server.URL + "/away": "the host 'elsewhere.test' is not among", server.URL + "/large": "larger than 4 MiB", "http://127.0.0.1:1/": "is not among the hosts", "https://example.com/": "is not among the hosts",
+		"ftp://a.example.com/": "is not an http or https URL", "http://a.example.com:8080/": "is not among the hosts", "http://[::1": "is not a URL", "": "is not an http or https URL",
 	} {
 		if got, err := run(t, p, "get", callWith(map[string]any{"url": address})); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %s, %v", address, shown(got), err)
+			t.Errorf("%s: %s, %v", address, resultText(got), err)
 		}
 	}
 	guarded := load(t, Options{Hosts: func() []string { return []string{u.Host} }}, body)

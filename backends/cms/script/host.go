@@ -20,10 +20,10 @@ import (
 
 // Limits of a call.
 const (
-	maxOperations = 1000
+	maxOperations = 1000    // operations on the content, and requests of http.fetch
 	maxLines      = 1000    // lines in the log
-	maxFile       = 8 << 20 // bytes of a text that becomes a file
-	maxValues     = 250_000 // parts of a value that a script passes
+	maxFile       = 8 << 20 // length of a text that becomes a file, in bytes
+	maxValues     = 250_000 // number of values in a JSON value that a script passes
 )
 
 // host performs the operations that the script of one call requests. It validates all data from the script: the process
@@ -34,24 +34,25 @@ type host struct {
 	ctx        context.Context
 	call       *handler.Call
 	method     *method // nil while files are loaded
-	operations int
-	lines      int
-	// The script refers to these errors and answers by numbers, beginning with 1.
-	causes []error
-	served []handler.Served
+	operations int     // number of operations so far that maxOperations limits
+	lines      int     // number of logged lines so far
+	// The script refers to an element of these by its index plus one.
+	causes []error          // errors whose text the script must not see
+	served []handler.Served // files that the method may return as the response
 }
 
 // Ask implements js.Host for calls that run in this process.
 func (h *host) Ask(operation byte, arguments []byte) ([]byte, error) {
-	reply, refused := h.do(operation, arguments, nil)
-	if refused != nil {
-		return nil, refused
+	reply, refusal := h.perform(operation, arguments, nil)
+	if refusal != nil {
+		return nil, refusal
 	}
 	return reply, nil
 }
 
-// do performs an operation and appends its result to reply.
-func (h *host) do(operation byte, arguments, reply []byte) ([]byte, *wire.RefusedError) {
+// perform performs an operation and appends its result to reply. If the operation fails, perform returns the error for
+// the script instead.
+func (h *host) perform(operation byte, arguments, reply []byte) ([]byte, *wire.RefusedError) {
 	r := wire.NewReader(arguments)
 	reply, err := h.operate(operation, r, reply)
 	if err == nil && r.Err() != nil {
@@ -60,7 +61,7 @@ func (h *host) do(operation byte, arguments, reply []byte) ([]byte, *wire.Refuse
 	if err == nil {
 		return reply, nil
 	}
-	return nil, h.refused(err)
+	return nil, h.refusal(err)
 }
 
 // shownError is an error whose text the script may see.
@@ -68,10 +69,10 @@ type shownError string
 
 func (e shownError) Error() string { return string(e) }
 
-// refused converts an error for the script. An error with a client status (4xx) keeps its status and text. For any
-// other error, the script sees "internal error"; the error itself is added to h.causes, and is logged if the script
-// does not catch it.
-func (h *host) refused(err error) *wire.RefusedError {
+// refusal converts an error for the script. A shownError keeps its text, and an error with a client status (4xx) its
+// status and text. For any other error, the script sees "internal error"; the error itself is added to h.causes, and
+// becomes the error of the call if the script does not catch it.
+func (h *host) refusal(err error) *wire.RefusedError {
 	if e, ok := errors.AsType[shownError](err); ok {
 		return &wire.RefusedError{Message: string(e)}
 	}
@@ -87,8 +88,8 @@ func (h *host) refused(err error) *wire.RefusedError {
 	return &wire.RefusedError{Message: "internal error", Cause: uint64(len(h.causes))}
 }
 
-// operate performs an operation and appends its result to reply. Operations on pages, files, users, templates and
-// fields, and fetch, are limited to maxOperations per request together.
+// operate performs an operation, whose arguments it reads from r, and appends its result to reply. The operations on
+// pages, files, users, templates and fields, and Fetch, are limited to maxOperations for each call together.
 func (h *host) operate(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
 	switch operation {
 	case wire.Source:
@@ -117,6 +118,7 @@ func (h *host) operate(operation byte, r *wire.Reader, reply []byte) ([]byte, er
 	case wire.Data, wire.Datum, wire.Query, wire.Body, wire.Params, wire.Uploads, wire.Header, wire.Headers:
 		return h.request(operation, r, reply)
 	}
+	// The operations above are not counted, because they are cheap.
 	if h.operations++; h.operations > maxOperations {
 		return nil, shownError(fmt.Sprintf("more than %d operations on the content in one request", maxOperations))
 	}
@@ -134,11 +136,11 @@ func (h *host) operate(operation byte, r *wire.Reader, reply []byte) ([]byte, er
 	case wire.Fetch:
 		return h.fetch(r, reply)
 	}
-	return nil, fmt.Errorf("there is no operation %d", operation)
+	return nil, fmt.Errorf("unknown operation %d", operation)
 }
 
-// appendMember appends to reply whether a value exists, and then the value.
-func appendMember(reply []byte, value any, ok bool) ([]byte, error) {
+// appendOptional appends to reply whether a value exists, and then the value.
+func appendOptional(reply []byte, value any, ok bool) ([]byte, error) {
 	return wire.AppendValue(wire.AppendBool(reply, ok), value)
 }
 
@@ -158,14 +160,17 @@ func appendObjects(reply []byte, list []Object, err error) ([]byte, error) {
 	return wire.AppendValue(reply, list)
 }
 
-// request performs the operations that read rarely used parts of the request.
+// request performs an operation that reads a part of the HTTP request, such as a header, and appends the part to reply.
+// r contains the name of the part for Datum and Header, and nothing for the other operations. Other parts, such as the
+// path and the user, are in the Call frame; see appendCall.
 func (h *host) request(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
-	switch c := h.call; operation {
+	c := h.call
+	switch operation {
 	case wire.Data:
 		return wire.AppendValue(reply, orEmpty(c.Data))
 	case wire.Datum:
 		value, ok := c.Data[r.Text()]
-		return appendMember(reply, value, ok)
+		return appendOptional(reply, value, ok)
 	case wire.Query:
 		return wire.AppendValue(reply, orEmpty(c.Query))
 	case wire.Body:
@@ -174,26 +179,28 @@ func (h *host) request(operation byte, r *wire.Reader, reply []byte) ([]byte, er
 		values := c.Header.Values(r.Text())
 		return wire.AppendText(wire.AppendBool(reply, len(values) > 0), strings.Join(values, ", ")), nil
 	case wire.Headers:
-		all := make(Object, len(c.Header))
+		headers := make(Object, len(c.Header))
 		for name, values := range c.Header {
-			all[strings.ToLower(name)] = strings.Join(values, ", ")
+			headers[strings.ToLower(name)] = strings.Join(values, ", ")
 		}
-		return wire.AppendValue(reply, all)
+		return wire.AppendValue(reply, headers)
 	case wire.Params:
-		all := make(Object, len(c.Params))
+		params := make(Object, len(c.Params))
 		for name, value := range c.Params {
-			all[name] = value
+			params[name] = value
 		}
-		return wire.AppendValue(reply, all)
-	default: // the files of a form, without their content
-		list := make([]Object, 0, len(c.Files))
-		for _, name := range slices.Sorted(maps.Keys(c.Files)) {
-			list = append(list, Object{"field": name, "name": c.Files[name].Name, "size": len(c.Files[name].Content)})
+		return wire.AppendValue(reply, params)
+	default: // wire.Uploads: the files of a form, without their content
+		uploads := make([]Object, 0, len(c.Files))
+		for _, field := range slices.Sorted(maps.Keys(c.Files)) {
+			file := c.Files[field]
+			uploads = append(uploads, Object{"field": field, "name": file.Name, "size": len(file.Content)})
 		}
-		return wire.AppendValue(reply, list)
+		return wire.AppendValue(reply, uploads)
 	}
 }
 
+// orEmpty returns o, or an empty object if o is nil.
 func orEmpty(o Object) Object {
 	if o == nil {
 		return Object{}
@@ -206,13 +213,13 @@ func orEmpty(o Object) Object {
 func (h *host) session(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
 	s := h.call.Session
 	if s == nil {
-		return nil, shownError("there are no sessions in this mode of authorization")
+		return nil, shownError("there are no sessions in this authorization mode")
 	}
 	name := r.Text()
 	switch operation {
 	case wire.SessionGet:
 		value, ok := s.Get(name)
-		return appendMember(reply, value, ok)
+		return appendOptional(reply, value, ok)
 	case wire.SessionSet:
 		value, err := readJSON(r.Bytes())
 		if err != nil {
@@ -234,7 +241,7 @@ func readJSON(text []byte) (value any, err error) {
 		return nil, err
 	}
 	if err := json.Unmarshal(text, &value); err != nil {
-		return nil, shownError("the value is not JSON")
+		return nil, shownError("the value is not valid JSON")
 	}
 	return value, nil
 }
@@ -320,33 +327,18 @@ func (h *host) pages(operation byte, r *wire.Reader, reply []byte) ([]byte, erro
 	}
 }
 
-// files performs an operation on files: it attaches a file to a page, returns the address of an image, or prepares a
-// file or an image as the answer of the request. The attached file is an upload of the request, or a text from the
-// script.
+// files performs an operation on files: it attaches a file to a page, appends the address of an image to reply, or
+// prepares a file or an image as the response and appends its number to reply.
 func (h *host) files(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
-	files, user := h.engine.Files, h.call.User
+	files := h.engine.Files
 	if files == nil {
 		return nil, shownError("there are no files here")
 	}
-	id := r.Int()
 	if operation == wire.Attach {
-		field, isText := r.Text(), r.Bool()
-		file := handler.Upload{Name: r.Text()}
-		if isText {
-			if file.Content = []byte(r.Text()); len(file.Content) > maxFile {
-				return nil, shownError("the file is larger than 8 MiB")
-			}
-		} else {
-			part, ok := h.call.Files[file.Name]
-			if !ok {
-				return nil, handler.Errorf(http.StatusBadRequest, "a file '%s' is missing", file.Name)
-			}
-			file = part
-		}
-		page, err := files.Attach(h.ctx, user, id, field, file.Name, file.Content)
-		return appendObject(reply, page, err)
+		return h.attach(r, reply)
 	}
-	var size Object
+	id := r.Int()
+	var size Object // of an image; nil for the original size
 	if text := r.Bytes(); len(text) > 0 {
 		var err error
 		if size, err = readObject(text); err != nil {
@@ -360,7 +352,7 @@ func (h *host) files(operation byte, r *wire.Reader, reply []byte) ([]byte, erro
 		}
 		return wire.AppendValue(reply, h.call.BaseURL+"/"+link)
 	}
-	serve, err := files.Answer(user, id, size)
+	serve, err := files.Answer(h.call.User, id, size)
 	if err != nil {
 		return nil, err
 	}
@@ -368,7 +360,28 @@ func (h *host) files(operation byte, r *wire.Reader, reply []byte) ([]byte, erro
 	return wire.AppendUint(reply, uint64(len(h.served))), nil
 }
 
-// users performs an operation that reads one user or a list of users.
+// attach adds a file to a field of a page, and appends the page to reply. The file is an upload of the request, whose
+// name in the form r contains, or a text from the script with the name of the new file.
+func (h *host) attach(r *wire.Reader, reply []byte) ([]byte, error) {
+	page, field, isText, name := r.Int(), r.Text(), r.Bool(), r.Text()
+	var file handler.Upload
+	if isText {
+		file = handler.Upload{Name: name, Content: []byte(r.Text())}
+		if len(file.Content) > maxFile {
+			return nil, shownError("the file is larger than 8 MiB")
+		}
+	} else {
+		var ok bool
+		if file, ok = h.call.Files[name]; !ok {
+			return nil, handler.Errorf(http.StatusBadRequest, "a file '%s' is missing", name)
+		}
+	}
+	changed, err := h.engine.Files.Attach(h.ctx, h.call.User, page, field, file.Name, file.Content)
+	return appendObject(reply, changed, err)
+}
+
+// users performs an operation that reads the user with an ID or name, or at most 500 users with IDs greater than a
+// given one.
 func (h *host) users(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
 	users := h.engine.Users
 	switch {
@@ -383,8 +396,8 @@ func (h *host) users(operation byte, r *wire.Reader, reply []byte) ([]byte, erro
 	return appendObjects(reply, found, err)
 }
 
-// definitions performs an operation that reads one template or field, or all of them. name is the word for them in
-// errors.
+// definitions performs an operation on templates or fields: it appends all of them to reply or, if all is false, the
+// definition with a name. name is the word for the definitions in errors.
 func (h *host) definitions(
 	definitions Definitions, name string, all bool, r *wire.Reader, reply []byte,
 ) ([]byte, error) {
@@ -399,8 +412,7 @@ func (h *host) definitions(
 	return appendObject(reply, found, err)
 }
 
-// fetch sends the HTTP request that a script has described, and appends the status, headers and body of the response to
-// reply.
+// fetch sends the HTTP request that r contains, and appends the status, headers and body of the response to reply.
 func (h *host) fetch(r *wire.Reader, reply []byte) ([]byte, error) {
 	address, method := r.Text(), r.Text()
 	headers := make(map[string]string)
@@ -411,16 +423,16 @@ func (h *host) fetch(r *wire.Reader, reply []byte) ([]byte, error) {
 	if len(body) > maxFetch {
 		return nil, shownError("the body is larger than 4 MiB")
 	}
-	got, err := h.engine.fetch(h.ctx, method, address, headers, body)
+	response, err := h.engine.fetch(h.ctx, method, address, headers, body)
 	if err != nil {
 		return nil, shownError(err.Error())
 	}
-	reply = wire.AppendUint(reply, uint64(got.status)) //nolint:gosec // G115: a status
-	reply = wire.AppendUint(reply, uint64(len(got.headers)))
-	for name := range got.headers {
-		reply = wire.AppendText(wire.AppendText(reply, strings.ToLower(name)), got.headers.Get(name))
+	reply = wire.AppendUint(reply, uint64(response.status)) //nolint:gosec // G115: a status
+	reply = wire.AppendUint(reply, uint64(len(response.headers)))
+	for name := range response.headers {
+		reply = wire.AppendText(wire.AppendText(reply, strings.ToLower(name)), response.headers.Get(name))
 	}
-	return wire.AppendText(reply, got.body), nil
+	return wire.AppendText(reply, response.body), nil
 }
 
 // levels holds the functions that log a line, by level.
@@ -432,7 +444,8 @@ var levels = [...]func(*zap.Logger, string, ...zap.Field){
 // maxLine limits the length of a line that a script logs, in bytes.
 const maxLine = 8 << 10
 
-// Log writes a line from the script to the log. After maxLines lines of a call, it ignores further lines.
+// Log writes a line from the script to the log. level is one of the levels of package wire. After maxLines lines of a
+// call, Log ignores further lines.
 func (h *host) Log(level byte, text string) {
 	if h.lines++; h.lines > maxLines || int(level) >= len(levels) {
 		return

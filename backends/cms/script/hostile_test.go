@@ -21,11 +21,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/worker"
 )
 
-// hostile are bodies of methods that would take a gateway down, or give a wrong answer, in an engine that is not
-// bounded from outside. Time ends those with 504, memory or the engine's own limits the others with 500.
+// hostile are bodies of methods that would make a gateway fail, or return a wrong answer, if the engine had no limits
+// from outside. The time limit ends a call with the status 504; the memory limit, and limits of the engine, with 500.
 var hostile = map[string]struct {
 	body string
-	want int // 0 where either may come first
+	want int // the status; 0 if either limit may be reached first
 }{
 	"loop":               {`for (;;);`, 504},
 	"loop that catches":  {`for (;;) { try { for (;;); } catch (e) {} finally { continue } }`, 504},
@@ -121,7 +121,7 @@ func TestHostileHandlers(t *testing.T) {
 			got, err := runFor(attacked, fmt.Sprint("m", i), nil)
 			// On a machine that is busy the time is over before what else would end a call.
 			if code, want := status(err), hostile[name].want; code != 500 && code != 504 || want == 504 && code != want {
-				t.Errorf("%s: %s, %v instead of %d", name, shown(got), err, want)
+				t.Errorf("%s: %s, %v instead of %d", name, resultText(got), err, want)
 			}
 		})
 	}
@@ -131,8 +131,8 @@ func TestHostileHandlers(t *testing.T) {
 				for n := 0; !done.Load() || n < 50; n++ {
 					begun := time.Now()
 					got, err := runWithin(time.Minute, p, "good", callWith(map[string]any{"id": i}))
-					if want := fmt.Sprintf(`{"id":%d,"page":"a"}`, i); err != nil || shown(got) != want {
-						t.Errorf("good: %s, %v", shown(got), err)
+					if want := fmt.Sprintf(`{"id":%d,"page":"a"}`, i); err != nil || resultText(got) != want {
+						t.Errorf("good: %s, %v", resultText(got), err)
 					}
 					if took := int64(time.Since(begun)); took > slowest.Load() {
 						slowest.Store(took)
@@ -258,19 +258,19 @@ func TestKilledProcess(t *testing.T) {
 	go func() { _, err := run(t, p, "m", nil); failed <- err }()
 	<-begun
 	p.engine.pool.mu.Lock()
-	for turn := range p.engine.pool.running {
-		turn.runner.(*process).kill()
+	for call := range p.engine.pool.running {
+		call.runner.(*process).kill()
 	}
 	p.engine.pool.mu.Unlock()
 	err := <-failed
 	if _, ok := errors.AsType[*endedError](err); !ok || status(err) != 500 || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("error %v", err)
 	}
-	if why := <-reason; why != endedDied {
-		t.Errorf("it has ended for %s", why)
+	if got := <-reason; got != endedDied {
+		t.Errorf("the reason for the end is %s, want %s", got, endedDied)
 	}
-	if got, err := run(t, p, "good", nil); err != nil || shown(got) != "1" {
-		t.Errorf("%s, %v", shown(got), err)
+	if got, err := run(t, p, "good", nil); err != nil || resultText(got) != "1" {
+		t.Errorf("%s, %v", resultText(got), err)
 	}
 }
 
@@ -290,35 +290,35 @@ static loop() { for (;;); }`)
 	if took := time.Since(begun); took > 5*time.Second {
 		t.Errorf("took %s", took)
 	}
-	// On a machine that is busy the time may have been over before the pattern was met.
+	// On a busy machine, the time may be over before the script has begun to match the pattern.
 	for try := 0; len(reasons) == 0 && try < 5; try++ {
 		_, _ = runWithin(5*time.Second, p, "stuck", nil)
 	}
-	// ended waits until a process has ended for a reason. More than one try of the pattern may have ended for time, and
-	// the log may hear of it after the call has its answer.
-	ended := func(want string) {
+	// awaitEnd waits until a process has ended for a reason. It ignores earlier processes that ended because of the time
+	// limit: several attempts above may have ended so, and Options.Ended may be called after the call has returned.
+	awaitEnd := func(want string) {
 		t.Helper()
-		var heard []string
+		var others []string
 		for limit := time.After(time.Minute); ; {
 			select {
-			case why := <-reasons:
-				if why == want {
+			case got := <-reasons:
+				if got == want {
 					return
 				}
-				if heard = append(heard, why); why != endedTime {
-					t.Errorf("it has ended for %s, want %s", why, want)
+				if others = append(others, got); got != endedTime {
+					t.Errorf("a process has ended for the reason %s, want %s", got, want)
 				}
 			case <-limit:
-				t.Fatalf("no process has ended for %s, but for %q", want, heard)
+				t.Fatalf("no process has ended for the reason %s, but for the reasons %q", want, others)
 			}
 		}
 	}
-	ended(endedTime)
+	awaitEnd(endedTime)
 	if _, err := runWithin(time.Minute, p, "bomb", nil); !errors.Is(err, js.ErrMemory) || status(err) != 500 {
 		t.Errorf("error %v", err)
 	}
-	ended(endedMemory)
-	for try := 0; ; try++ { // the process ends by itself but on a machine that is busy
+	awaitEnd(endedMemory)
+	for try := 0; ; try++ { // on a busy machine, the gateway may kill the process before it reports a stack trace
 		_, err := run(t, p, "loop", nil)
 		if status(err) != 504 {
 			t.Errorf("error %v", err)
@@ -327,7 +327,7 @@ static loop() { for (;;); }`)
 			break
 		}
 		if try == 20 {
-			t.Errorf("nobody knows where %v was", err)
+			t.Errorf("the stack trace of %v is %q, want one that begins with loop", err, Stack(err))
 			break
 		}
 	}
@@ -357,8 +357,8 @@ static buffers() { const all = []; for (let i = 0; i < 80; i++) all.push(new Uin
 static list() { const all = []; for (let i = 0; i < 5e4; i++) all.push({i}); return all.length }
 static text() { let s = "x".repeat(2 ** 20); while (s.length < 2 ** 25) s += s; return s.length }`)
 	for name, want := range map[string]string{"buffer": "104857600", "buffers": "80", "list": "50000", "text": "33554432"} {
-		if got, err := run(t, p, name, nil); err != nil || shown(got) != want {
-			t.Errorf("%s: %s, %v", name, shown(got), err)
+		if got, err := run(t, p, name, nil); err != nil || resultText(got) != want {
+			t.Errorf("%s: %s, %v", name, resultText(got), err)
 		}
 	}
 }

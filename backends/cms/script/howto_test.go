@@ -54,8 +54,8 @@ func TestHowToPage(t *testing.T) {
 	}
 	c := &handler.Call{}
 	got, err := l.table.Find("GET", "posts").Route.Call(t.Context(), c)
-	if _, header := c.Answered(); err != nil || shown(got) != `{"posts":[{"id":1},{"id":2}]}` || header.Get("X-Next") != "next" {
-		t.Errorf("%s, %v, %v", shown(got), header, err)
+	if _, header := c.Answered(); err != nil || resultText(got) != `{"posts":[{"id":1},{"id":2}]}` || header.Get("X-Next") != "next" {
+		t.Errorf("%s, %v, %v", resultText(got), header, err)
 	}
 	_, err = l.table.Find("POST", "posts").Route.Call(t.Context(), callWith(map[string]any{"title": "a"}))
 	if err == nil || err.Error() != "Required parameter 'body' is missing" {
@@ -69,8 +69,8 @@ func TestHowToPage(t *testing.T) {
 	e.Files = fakeFiles{}
 	form := callWith(map[string]any{"id": "7"})
 	form.Files = map[string]handler.Upload{"photo": {Name: "a.png", Content: []byte("x")}}
-	if got, err := pictures.Methods["add"](t.Context(), form); err != nil || shown(got) != `{"id":5,"small":"/image of 5"}` {
-		t.Errorf("%s, %v", shown(got), err)
+	if got, err := pictures.Methods["add"](t.Context(), form); err != nil || resultText(got) != `{"id":5,"small":"/image of 5"}` {
+		t.Errorf("%s, %v", resultText(got), err)
 	}
 	if got, err := pictures.Methods["show"](t.Context(), form); err != nil {
 		t.Error(err)
@@ -80,8 +80,8 @@ func TestHowToPage(t *testing.T) {
 	counter, _ := p.Class("Counter")
 	for _, want := range []string{"1", "2", "3"} {
 		for method, want := range map[string]string{"once": "1", "all": want} {
-			if got, err := counter.Methods[method](t.Context(), &handler.Call{}); err != nil || shown(got) != `{"calls":`+want+`}` {
-				t.Errorf("%s: %s, %v", method, shown(got), err)
+			if got, err := counter.Methods[method](t.Context(), &handler.Call{}); err != nil || resultText(got) != `{"calls":`+want+`}` {
+				t.Errorf("%s: %s, %v", method, resultText(got), err)
 			}
 		}
 	}

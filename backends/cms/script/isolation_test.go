@@ -59,8 +59,8 @@ func TestCallsShareNoState(t *testing.T) {
 		for i, name := range names {
 			class, _ := p.Class(fmt.Sprint("A", i))
 			for range 3 {
-				if got, err := class.Methods["m"](t.Context(), callWith(map[string]any{})); err != nil || shown(got) != "1" {
-					t.Errorf("%s, in this process %v: %s, %v", name, inProcess, shown(got), err)
+				if got, err := class.Methods["m"](t.Context(), callWith(map[string]any{})); err != nil || resultText(got) != "1" {
+					t.Errorf("%s, in this process %v: %s, %v", name, inProcess, resultText(got), err)
 				}
 			}
 		}
@@ -93,17 +93,17 @@ func TestOnlyCodeCanBeRequired(t *testing.T) {
 	for name, want := range map[string]string{
 		"../config": "config.json holds secrets", "../config.json": "config.json holds secrets", "/config": "config.json holds secrets", "/config.json": "config.json holds secrets", "./../api/../config": "config.json holds secrets",
 		"./second": "config.json holds secrets", "../CONFIG.JSON": "config.json holds secrets", "../Config.json": "config.json holds secrets", "./linked": "is a link", "./linked.json": "is a link", "./away": "is a link", "./up/config": "is a link",
-		"./up/api/data": "is a link", "../files/1/a": "what was uploaded", "../cache/a": "what was uploaded", "../FILES/1/a.js": "what was uploaded", "./.env": "hidden files", "../.git/a": "hidden files", "./note.txt": "there is no file",
+		"./up/api/data": "is a link", "../files/1/a": "contain no code", "../cache/a": "contain no code", "../FILES/1/a.js": "contain no code", "./.env": "hidden files", "../.git/a": "hidden files", "./note.txt": "there is no file",
 		"./folder": "there is no file", "../../outside": "is outside", "/../outside": "there is no file", "fs": "is not a file of the site", "./data/x": "there is no file", "": "is not a file of the site",
 	} {
 		got, err := run(t, p, "m", callWith(map[string]any{"name": name}))
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %s, %v", name, shown(got), err)
+			t.Errorf("%s: %s, %v", name, resultText(got), err)
 		}
 	}
 	for name, want := range map[string]string{"./data": "'data'", "./data.json": "'data'", "./v1": "'data1'", "../lib/a": "'lib'", "/lib/a.js": "'lib'", "/api/data": "'data'"} {
-		if got, err := run(t, p, "m", callWith(map[string]any{"name": name})); err != nil || shown(got) != want {
-			t.Errorf("%s: %s, %v", name, shown(got), err)
+		if got, err := run(t, p, "m", callWith(map[string]any{"name": name})); err != nil || resultText(got) != want {
+			t.Errorf("%s: %s, %v", name, resultText(got), err)
 		}
 	}
 	for _, file := range []string{"config.json", "api/linked.json", "files/1/a.js"} {

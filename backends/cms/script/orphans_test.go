@@ -68,15 +68,15 @@ func attackedParent(t *testing.T) {
 	go func() { _, _ = runFor(p, "loop", nil) }()
 	for {
 		p.engine.pool.mu.Lock()
-		said := "processes"
-		for turn := range p.engine.pool.running {
-			said += " " + strconv.Itoa(turn.runner.(*process).command.Process.Pid)
+		line := "processes"
+		for call := range p.engine.pool.running {
+			line += " " + strconv.Itoa(call.runner.(*process).command.Process.Pid)
 		}
 		n := len(p.engine.pool.running)
 		p.engine.pool.mu.Unlock()
 		if n == 2 {
 			time.Sleep(100 * time.Millisecond) // the calls have begun
-			fmt.Println(said)
+			fmt.Println(line)
 			select {}
 		}
 		time.Sleep(10 * time.Millisecond)

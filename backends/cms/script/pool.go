@@ -11,9 +11,10 @@ import (
 
 // runner runs calls, one at a time.
 type runner interface {
-	// run sends a request of package wire, whose payload question appends, and returns the Result. After an error the
-	// runner must not be used again.
-	run(h *host, kind byte, question func([]byte) []byte) ([]byte, error)
+	// run sends a request of package wire and returns the payload of the Result, which is valid until the next call of
+	// run. kind is the kind of the request, and appendPayload appends its payload to a buffer. After an error the runner
+	// must not be used again.
+	run(h *host, kind byte, appendPayload func([]byte) []byte) ([]byte, error)
 	close()
 }
 
@@ -33,64 +34,68 @@ const (
 // slow calls of all methods together may also use at most half of them; calls of a method count as slow until one call
 // has been quick. The first call of a method may use another quarter of the runners.
 type pool struct {
-	limit int
-	wait  time.Duration
+	limit int           // maximum number of runners
+	wait  time.Duration // how long a call waits for a runner
 	start func() (runner, error)
 
 	mu       sync.Mutex
-	idle     []idler // most recently used last
-	running  map[*turn]struct{}
-	waiting  []*waiter
-	starting int
-	trimmer  *time.Timer
+	idle     []idleRunner // most recently used last
+	running  map[*runningCall]struct{}
+	waiting  []*waiter   // in the order in which the calls arrived
+	starting int         // number of runners that are being started
+	trimmer  *time.Timer // calls trim; nil if there are no surplus idle runners
 	closed   bool
 }
 
-// idler is a runner that runs no call.
-type idler struct {
+// idleRunner is a runner that runs no call.
+type idleRunner struct {
 	runner runner
 	since  time.Time
 }
 
-// lane holds the statistics of one method's calls, by which the pool limits them. The lock of the pool guards it.
-type lane struct {
-	running int       // calls that have a runner
-	quick   bool      // a call has finished that was not slow
-	slow    time.Time // time until which calls count as slow
+// methodStats holds the statistics of one method's calls, by which the pool limits them. The lock of the pool guards
+// it.
+type methodStats struct {
+	running      int       // calls that have a runner
+	hadQuickCall bool      // a call has ended within slowAfter
+	slowUntil    time.Time // time until which calls count as slow because of a slow call; zero without one
 }
 
-// isSlow reports whether calls of the method count as slow at the time now.
-func (l *lane) isSlow(now time.Time) bool { return !l.quick || l.slow.After(now) }
+// isSlow reports whether the calls of the method count as slow at the time now. They do until one call has ended within
+// slowAfter, and for the duration slowFor after each call that has not.
+func (m *methodStats) isSlow(now time.Time) bool { return !m.hadQuickCall || now.Before(m.slowUntil) }
 
-// turn is a running call with the runner that it uses.
-type turn struct {
+// runningCall is a call with the runner that it uses.
+type runningCall struct {
 	runner runner
-	lane   *lane
+	stats  *methodStats
 	since  time.Time
 }
 
 // waiter is a call that waits for a runner.
 type waiter struct {
-	lane *lane
-	turn chan *turn
-	err  error // the reason if turn is closed
+	stats    *methodStats
+	assigned chan *runningCall
+	err      error // the reason if assigned is closed
 }
 
+// newPool returns a pool without runners. limit is the maximum number of runners, and wait limits how long a call waits
+// for a runner. start starts a runner.
 func newPool(limit int, wait time.Duration, start func() (runner, error)) *pool {
-	return &pool{limit: limit, wait: wait, start: start, running: make(map[*turn]struct{})}
+	return &pool{limit: limit, wait: wait, start: start, running: make(map[*runningCall]struct{})}
 }
 
-// take waits for a runner for a call of the method with the lane l. The caller must return the runner with release.
-// take returns handler.Busy after p.wait, except while a runner is being started, and the cause of ctx when ctx is
-// done.
-func (p *pool) take(ctx context.Context, l *lane) (*turn, error) {
+// take waits for a runner for a call of the method with the given statistics. The caller must return the runner with
+// release. take returns handler.Busy after p.wait, except while a runner is being started, and the cause of ctx when
+// ctx is done.
+func (p *pool) take(ctx context.Context, stats *methodStats) (*runningCall, error) {
 	p.mu.Lock()
-	if t := p.next(l); t != nil {
+	if call := p.assign(stats); call != nil {
 		p.startSpare()
 		p.mu.Unlock()
-		return t, nil
+		return call, nil
 	}
-	w := &waiter{lane: l, turn: make(chan *turn, 1)}
+	w := &waiter{stats: stats, assigned: make(chan *runningCall, 1)}
 	p.waiting = append(p.waiting, w)
 	p.startSpare()
 	p.mu.Unlock()
@@ -99,11 +104,11 @@ func (p *pool) take(ctx context.Context, l *lane) (*turn, error) {
 	for {
 		var err error
 		select {
-		case t := <-w.turn:
-			if t == nil {
+		case call := <-w.assigned:
+			if call == nil {
 				return nil, w.err
 			}
-			return t, nil
+			return call, nil
 		case <-timer.C:
 			if p.isStarting() {
 				timer.Reset(p.wait)
@@ -117,9 +122,9 @@ func (p *pool) take(ctx context.Context, l *lane) (*turn, error) {
 		p.waiting = slices.DeleteFunc(p.waiting, func(other *waiter) bool { return other == w })
 		p.mu.Unlock()
 		select { // a runner may have been assigned in the meantime
-		case t := <-w.turn:
-			if t != nil {
-				p.release(t, true)
+		case call := <-w.assigned:
+			if call != nil {
+				p.release(call, true)
 			}
 		default:
 		}
@@ -127,64 +132,66 @@ func (p *pool) take(ctx context.Context, l *lane) (*turn, error) {
 	}
 }
 
-// isStarting reports whether a runner is being started that the pool has room for.
+// isStarting reports whether a runner is being started and will be kept, because the pool has fewer runners than
+// p.limit.
 func (p *pool) isStarting() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.starting > 0 && len(p.idle)+len(p.running) < p.limit
 }
 
-// next assigns an idle runner to a call of l. It returns nil if no runner is idle, or if the call must wait; see
-// mayRun. The caller holds the lock.
-func (p *pool) next(l *lane) *turn {
-	for len(p.idle) > 0 && p.mayRun(l) {
+// assign assigns an idle runner to a call of the method with the given statistics. It returns nil if no runner is idle,
+// or if the call must wait; see mayRun. The caller holds the lock.
+func (p *pool) assign(stats *methodStats) *runningCall {
+	for len(p.idle) > 0 && p.mayRun(stats) {
 		r := p.idle[len(p.idle)-1].runner
 		p.idle = p.idle[:len(p.idle)-1]
-		if q, ok := r.(*process); ok && q.dead() {
+		if q, ok := r.(*process); ok && q.hasEnded() {
 			continue
 		}
-		t := &turn{runner: r, lane: l, since: time.Now()}
-		p.running[t] = struct{}{}
-		l.running++
-		return t
+		call := &runningCall{runner: r, stats: stats, since: time.Now()}
+		p.running[call] = struct{}{}
+		stats.running++
+		return call
 	}
 	return nil
 }
 
-// mayRun reports whether a call of the method l may get an idle runner. The method must have fewer than half of the
-// runners already. If the method counts as slow, or has a call that has been running for longer than slowAfter, the
-// slow calls of all methods together must have fewer than half of the runners, or fewer than three quarters if this is
-// the method's first call. The caller holds the lock.
-func (p *pool) mayRun(l *lane) bool {
+// mayRun reports whether a call of the method with the given statistics may get an idle runner. The method must have
+// fewer than half of the runners already. If the method counts as slow, or has a call that has been running for longer
+// than slowAfter, the slow calls of all methods together must have fewer than half of the runners, or fewer than three
+// quarters if this is the method's first call. The caller holds the lock.
+func (p *pool) mayRun(stats *methodStats) bool {
 	half, quarter := (p.limit+1)/2, (p.limit+1)/4
-	if l.running >= half {
+	if stats.running >= half {
 		return false
 	}
 	now := time.Now()
-	slow, slowMethod := 0, l.isSlow(now)
-	for t := range p.running {
-		if t.lane.isSlow(now) || now.Sub(t.since) > slowAfter {
-			slow++
-			slowMethod = slowMethod || t.lane == l
+	slowCalls, slowMethod := 0, stats.isSlow(now) // the slow calls that are running, of all methods
+	for call := range p.running {
+		if call.stats.isSlow(now) || now.Sub(call.since) > slowAfter {
+			slowCalls++
+			slowMethod = slowMethod || call.stats == stats
 		}
 	}
 	// The first call of a method shows whether the method is slow, so it need not wait for slow calls.
-	first := !l.quick && l.running == 0 && !l.slow.After(now)
-	return !slowMethod || slow < half || first && slow < half+quarter
+	first := !stats.hadQuickCall && stats.running == 0 && !stats.slowUntil.After(now)
+	return !slowMethod || slowCalls < half || first && slowCalls < half+quarter
 }
 
-// release returns the runner of a call that has ended. If reusable is false, the runner is closed.
-func (p *pool) release(t *turn, reusable bool) {
+// release returns the runner of a call that has ended to the pool, and records whether the call was slow. If reusable
+// is false, release closes the runner, and the call counts as slow.
+func (p *pool) release(call *runningCall, reusable bool) {
 	p.mu.Lock()
-	delete(p.running, t)
-	t.lane.running--
-	if now := time.Now(); !reusable || now.Sub(t.since) > slowAfter {
-		t.lane.slow = now.Add(slowFor)
+	delete(p.running, call)
+	call.stats.running--
+	if now := time.Now(); !reusable || now.Sub(call.since) > slowAfter {
+		call.stats.slowUntil = now.Add(slowFor)
 	} else {
-		t.lane.quick = true
+		call.stats.hadQuickCall = true
 	}
 	p.mu.Unlock()
-	p.putBack(t.runner, reusable)
+	p.putBack(call.runner, reusable)
 }
 
 // borrow returns a runner for a task that must not wait for calls, such as loading. The caller must return the runner
@@ -194,7 +201,7 @@ func (p *pool) borrow() (runner, error) {
 	for len(p.idle) > 0 {
 		r := p.idle[len(p.idle)-1].runner
 		p.idle = p.idle[:len(p.idle)-1]
-		if q, ok := r.(*process); !ok || !q.dead() {
+		if q, ok := r.(*process); !ok || !q.hasEnded() {
 			p.mu.Unlock()
 			return r, nil
 		}
@@ -203,19 +210,20 @@ func (p *pool) borrow() (runner, error) {
 	return p.start()
 }
 
-// putBack adds a runner to the idle runners. It closes the runner if the runner is not reusable or is
+// putBack adds a runner that runs no call to the idle runners. It closes the runner if the runner is not reusable or is
 // not needed.
 func (p *pool) putBack(r runner, reusable bool) {
 	p.mu.Lock()
-	if keep := reusable && (len(p.waiting) > 0 || !p.closed && len(p.idle)+len(p.running) < p.limit); keep {
-		p.idle = append(p.idle, idler{r, time.Now()})
-		r = nil
+	needed := len(p.waiting) > 0 || !p.closed && len(p.idle)+len(p.running) < p.limit
+	keep := reusable && needed
+	if keep {
+		p.idle = append(p.idle, idleRunner{r, time.Now()})
 	} else if !reusable && !p.closed {
-		p.grow()
+		p.grow() // replaces the runner
 	}
 	p.assignIdle()
 	p.mu.Unlock()
-	if r != nil {
+	if !keep {
 		r.close()
 	}
 }
@@ -223,11 +231,11 @@ func (p *pool) putBack(r runner, reusable bool) {
 // assignIdle assigns idle runners to waiting calls, in the order in which the calls arrived. The caller holds the lock.
 func (p *pool) assignIdle() {
 	p.waiting = slices.DeleteFunc(p.waiting, func(w *waiter) bool {
-		t := p.next(w.lane)
-		if t != nil {
-			w.turn <- t
+		call := p.assign(w.stats)
+		if call != nil {
+			w.assigned <- call
 		}
-		return t != nil
+		return call != nil
 	})
 	if len(p.idle) > 1 && p.trimmer == nil && !p.closed {
 		p.trimmer = time.AfterFunc(idleFor/2, p.trim)
@@ -255,7 +263,7 @@ func (p *pool) grow() {
 		if err != nil && len(p.idle)+len(p.running)+p.starting == 0 { // no runner will come
 			for _, w := range p.waiting {
 				w.err = err
-				close(w.turn)
+				close(w.assigned)
 			}
 			p.waiting = nil
 		}
@@ -276,7 +284,7 @@ func (p *pool) grow() {
 func (p *pool) drop(r runner) {
 	p.mu.Lock()
 	previous := len(p.idle)
-	p.idle = slices.DeleteFunc(p.idle, func(i idler) bool { return i.runner == r })
+	p.idle = slices.DeleteFunc(p.idle, func(i idleRunner) bool { return i.runner == r })
 	if len(p.idle) < previous && !p.closed { // otherwise putBack will be called for the runner
 		p.grow()
 	}

@@ -21,7 +21,7 @@ func fakePool(limit int, wait time.Duration) *pool {
 }
 
 // take takes a runner or fails.
-func take(t *testing.T, p *pool, l *lane) *turn {
+func take(t *testing.T, p *pool, l *methodStats) *runningCall {
 	t.Helper()
 	got, err := p.take(t.Context(), l)
 	if err != nil {
@@ -30,7 +30,8 @@ func take(t *testing.T, p *pool, l *lane) *turn {
 	return got
 }
 
-func busy(t *testing.T, p *pool, l *lane) {
+// busy checks that a call gets the error handler.Busy.
+func busy(t *testing.T, p *pool, l *methodStats) {
 	t.Helper()
 	got, err := p.take(t.Context(), l)
 	if e, ok := handler.Of(err); !ok || e.Code != 503 {
@@ -43,7 +44,7 @@ func busy(t *testing.T, p *pool, l *lane) {
 func TestFairPool(t *testing.T) {
 	t.Parallel()
 	p := fakePool(8, 50*time.Millisecond)
-	quick, one, other, slow := new(lane), new(lane), new(lane), new(lane)
+	quick, one, other, slow := new(methodStats), new(methodStats), new(methodStats), new(methodStats)
 	p.release(take(t, p, quick), true)
 	for range 2 {
 		take(t, p, one)
@@ -51,49 +52,49 @@ func TestFairPool(t *testing.T) {
 	}
 	busy(t, p, one)
 	for range 2 {
-		p.release(take(t, p, new(lane)), true) // the first call of a method
+		p.release(take(t, p, new(methodStats)), true) // the first call of a method
 	}
-	turns := make([]*turn, 0, 4)
+	calls := make([]*runningCall, 0, 4)
 	for range 4 {
-		turns = append(turns, take(t, p, quick))
+		calls = append(calls, take(t, p, quick))
 	}
 	busy(t, p, quick)
-	for _, turn := range turns {
-		p.release(turn, true)
+	for _, call := range calls {
+		p.release(call, true)
 	}
 	lost := take(t, p, quick)
 	p.release(lost, false) // a method that loses its runner is slow from then on
 	<-lost.runner.(*fakeRunner).closed
 	busy(t, p, quick)
-	quick.slow = time.Time{}
+	quick.slowUntil = time.Time{}
 	p.release(take(t, p, quick), true)
-	slow.quick, slow.slow = true, time.Now().Add(time.Hour)
+	slow.hadQuickCall, slow.slowUntil = true, time.Now().Add(time.Hour)
 	busy(t, p, slow)
 }
 
-// TestWaiting checks that a waiting call gets the first free runner, or the error why there is none.
+// TestWaiting checks that a waiting call gets the first free runner, or the error with which starting a runner failed.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	p := fakePool(1, time.Minute)
-	held := take(t, p, new(lane))
-	got := make(chan *turn)
-	go func() { t, _ := p.take(context.Background(), new(lane)); got <- t }()
-	ended, cancel := context.WithCancel(t.Context())
+	first := take(t, p, new(methodStats))
+	got := make(chan *runningCall)
+	go func() { t, _ := p.take(context.Background(), new(methodStats)); got <- t }()
+	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := p.take(ended, new(lane)); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
+	if _, err := p.take(cancelled, new(methodStats)); !errors.Is(err, context.Canceled) {
+		t.Errorf("got error %v, want %v", err, context.Canceled)
 	}
-	p.release(held, true)
-	next := <-got
+	p.release(first, true)
+	second := <-got
 	p.close()
-	p.release(next, true) // which nobody needs any more
-	<-next.runner.(*fakeRunner).closed
-	own := take(t, p, new(lane)) // a call that comes late has one for itself
-	p.release(own, true)
-	<-own.runner.(*fakeRunner).closed
-	broken := errors.New("no more processes")
-	p = newPool(2, time.Minute, func() (runner, error) { return nil, broken })
-	if _, err := p.take(t.Context(), new(lane)); !errors.Is(err, broken) {
-		t.Errorf("error %v", err)
+	p.release(second, true) // closes the runner, because the pool is closed
+	<-second.runner.(*fakeRunner).closed
+	late := take(t, p, new(methodStats)) // a call after close gets a runner of its own
+	p.release(late, true)
+	<-late.runner.(*fakeRunner).closed
+	startErr := errors.New("no more processes")
+	p = newPool(2, time.Minute, func() (runner, error) { return nil, startErr })
+	if _, err := p.take(t.Context(), new(methodStats)); !errors.Is(err, startErr) {
+		t.Errorf("got error %v, want %v", err, startErr)
 	}
 }

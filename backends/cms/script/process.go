@@ -20,9 +20,9 @@ import (
 
 const (
 	// grace is how long a call may exceed its deadline before its process is killed. A call that ends within this time
-	// leaves its stack trace in the log. Loading files gets more time, because only the author of the files waits for
-	// it.
-	grace     = 150 * time.Millisecond
+	// leaves its stack trace in the log.
+	grace = 150 * time.Millisecond
+	// loadGrace is added to grace when files are loaded, because only the author of the files waits for that.
 	loadGrace = 5 * time.Second
 	// startLimit limits the time in which a process must start.
 	startLimit = 20 * time.Second
@@ -35,13 +35,13 @@ const (
 	endedDied   = "died" // by itself, for instance by a fault of the engine, or killed by the system
 )
 
-// process is a worker process; see package worker.
+// process is a runner that runs calls in a worker process; see package worker.
 type process struct {
 	command  *exec.Cmd
 	conn     *wire.Conn
-	in, out  *os.File
+	in, out  *os.File // the pipes of conn: from and to the process
 	stderr   *os.File // standard error of the process
-	program  *Program // the program whose code the process has
+	program  *Program // the program whose code the process has; nil before the first one
 	onEnd    func(p *process, reason string)
 	timedOut atomic.Bool   // the process was killed because a call took too long
 	closed   atomic.Bool   // the process was killed because it is not needed any more
@@ -54,29 +54,25 @@ type process struct {
 // called; its second argument is the reason.
 func startProcess(onEnd func(*process, string)) (*process, error) {
 	p := &process{onEnd: onEnd, gone: make(chan struct{})}
-	theirIn, ourEnd, err := os.Pipe()
-	if err != nil {
+	var childStdin, childStdout, childStderr *os.File
+	var err error
+	if childStdin, p.out, err = os.Pipe(); err != nil {
 		return nil, err
 	}
-	p.out = ourEnd
-	p.in, ourEnd, err = os.Pipe()
-	if err != nil {
-		closeAll(theirIn, p.out)
+	if p.in, childStdout, err = os.Pipe(); err != nil {
+		closeAll(childStdin, p.out)
 		return nil, err
 	}
-	theirOut := ourEnd
-	stderr, theirStderr, err := os.Pipe()
-	if err != nil {
-		closeAll(theirIn, theirOut, p.in, p.out)
+	if p.stderr, childStderr, err = os.Pipe(); err != nil {
+		closeAll(childStdin, childStdout, p.in, p.out)
 		return nil, err
 	}
-	p.stderr = stderr
 	p.command = &exec.Cmd{
 		Path: executable(), Args: []string{worker.Name}, Env: worker.Environment(), Dir: string(os.PathSeparator),
-		Stdin: theirIn, Stdout: theirOut, Stderr: theirStderr, SysProcAttr: attributes(),
+		Stdin: childStdin, Stdout: childStdout, Stderr: childStderr, SysProcAttr: attributes(),
 	}
 	err = p.command.Start()
-	closeAll(theirIn, theirOut, theirStderr)
+	closeAll(childStdin, childStdout, childStderr)
 	if err != nil {
 		closeAll(p.in, p.out, p.stderr)
 		return nil, err
@@ -87,11 +83,12 @@ func startProcess(onEnd func(*process, string)) (*process, error) {
 	defer timer.Stop()
 	if kind, _, err := p.conn.Read(); err != nil || kind != wire.Result {
 		p.close()
-		return nil, fmt.Errorf("it is not ready: %w", p.ended(err))
+		return nil, fmt.Errorf("the process did not become ready: %w", p.endError(err))
 	}
 	return p, nil
 }
 
+// closeAll closes files and ignores errors.
 func closeAll(files ...*os.File) {
 	for _, f := range files {
 		_ = f.Close()
@@ -125,7 +122,7 @@ func (p *process) close() {
 // maxStderr limits how much of the standard error of a process is kept, in bytes.
 const maxStderr = 4 << 10
 
-// await waits for the end of the process and records the reason.
+// await waits for the end of the process, records the reason, and calls p.onEnd unless p.close has ended the process.
 func (p *process) await() {
 	err := p.command.Wait()
 	text, _ := io.ReadAll(io.LimitReader(p.stderr, maxStderr)) // until the process has ended
@@ -152,19 +149,20 @@ func (p *process) await() {
 // outOfMemory reports whether text, the standard error of a process, shows that the Go runtime could not get memory or
 // that a stack has become too large.
 func outOfMemory(text string) bool {
-	for _, sign := range []string{
+	for _, message := range []string{
 		"out of memory", "cannot allocate memory", "stack exceeds", "stack overflow",
 		"failed to allocate", // the race detector
 	} {
-		if strings.Contains(text, sign) {
+		if strings.Contains(text, message) {
 			return true
 		}
 	}
 	return false
 }
 
-// ended kills the process, unless it has ended already, and returns the error for the call that gets no answer.
-func (p *process) ended(err error) error {
+// endError kills the process, unless it has ended already, and returns the error for the call that gets no result. err
+// is the error of the connection, or nil if the process sent a frame of the wrong kind.
+func (p *process) endError(err error) error {
 	p.kill()
 	<-p.gone
 	switch p.reason {
@@ -179,8 +177,8 @@ func (p *process) ended(err error) error {
 	return &endedError{p.detail}
 }
 
-// dead reports whether the process has ended.
-func (p *process) dead() bool {
+// hasEnded reports whether the process has ended.
+func (p *process) hasEnded() bool {
 	select {
 	case <-p.gone:
 		return true
@@ -189,53 +187,52 @@ func (p *process) dead() bool {
 	}
 }
 
-// use sends the code of a program to the process: the files that have been required so far.
-func (p *process) use(program *Program) error {
-	known := program.sources.storedFiles()
-	frame := wire.AppendUint(p.conn.Begin(wire.Program), uint64(len(known)))
-	for _, source := range known {
+// sendProgram sends the code of a program to the process: the files that have been required so far.
+func (p *process) sendProgram(program *Program) error {
+	files := program.sources.storedFiles()
+	frame := wire.AppendUint(p.conn.Begin(wire.Program), uint64(len(files)))
+	for _, source := range files {
 		for _, text := range source {
 			frame = wire.AppendText(frame, text)
 		}
 	}
 	if err := p.conn.Send(frame); err != nil {
-		return p.ended(err)
+		return p.endError(err)
 	}
 	if kind, _, err := p.conn.Read(); err != nil || kind != wire.Result {
-		return p.ended(err)
+		return p.endError(err)
 	}
 	p.program = program
 	return nil
 }
 
-// run sends a request to the process, performs the operations that the script requests in the meantime, and returns the
-// Result, which is valid until the next call. question appends the payload of the request. After an error the process
-// must not be used again.
-func (p *process) run(h *host, kind byte, question func([]byte) []byte) ([]byte, error) {
-	until, _ := h.ctx.Deadline()
-	end := time.Until(until) + grace
+// run implements runner. It sends a request to the process, performs the operations that the script requests in the
+// meantime, and returns the Result. It kills the process if the call exceeds the deadline of h.ctx by more than grace.
+func (p *process) run(h *host, kind byte, appendPayload func([]byte) []byte) ([]byte, error) {
+	deadline, _ := h.ctx.Deadline()
+	killAfter := time.Until(deadline) + grace
 	if h.method == nil {
-		end += loadGrace
+		killAfter += loadGrace
 	}
-	timer := time.AfterFunc(end, func() {
+	timer := time.AfterFunc(killAfter, func() {
 		p.timedOut.Store(true)
 		p.kill()
 	})
 	defer timer.Stop()
 	if p.program != h.program {
-		if err := p.use(h.program); err != nil {
+		if err := p.sendProgram(h.program); err != nil {
 			return nil, err
 		}
 	}
-	left := max(time.Until(until), time.Microsecond).Microseconds()
-	if err := p.conn.Send(question(wire.AppendUint(p.conn.Begin(kind), uint64(left)))); err != nil { //nolint:gosec // G115: positive
+	remaining := max(time.Until(deadline), time.Microsecond).Microseconds()
+	if err := p.conn.Send(appendPayload(wire.AppendUint(p.conn.Begin(kind), uint64(remaining)))); err != nil { //nolint:gosec // G115: positive
 		return nil, p.sendError(err)
 	}
 	for {
 		kind, payload, err := p.conn.Read()
 		switch {
 		case err != nil:
-			return nil, p.ended(err)
+			return nil, p.endError(err)
 		case kind == wire.Result:
 			return payload, nil
 		case kind == wire.Log:
@@ -244,10 +241,10 @@ func (p *process) run(h *host, kind byte, question func([]byte) []byte) ([]byte,
 			}
 			continue
 		}
-		frame, refused := h.do(kind, payload, p.conn.Begin(wire.Reply))
-		if refused != nil {
-			frame = wire.AppendUint(p.conn.Begin(wire.Refusal), uint64(refused.Code)) //nolint:gosec // G115: a status
-			frame = wire.AppendUint(wire.AppendText(frame, refused.Message), refused.Cause)
+		frame, refusal := h.perform(kind, payload, p.conn.Begin(wire.Reply))
+		if refusal != nil {
+			frame = wire.AppendUint(p.conn.Begin(wire.Refusal), uint64(refusal.Code)) //nolint:gosec // G115: a status
+			frame = wire.AppendUint(wire.AppendText(frame, refusal.Message), refusal.Cause)
 		}
 		if err := p.conn.Send(frame); err != nil {
 			return nil, p.sendError(err)
@@ -260,7 +257,7 @@ func (p *process) sendError(err error) error {
 	if errors.Is(err, wire.ErrLong) {
 		p.kill()
 		<-p.gone
-		return handler.Errorf(413, "the request is larger than a handler may take")
+		return handler.Errorf(413, "the request is too large for a handler in JavaScript")
 	}
-	return p.ended(err)
+	return p.endError(err)
 }

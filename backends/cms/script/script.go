@@ -78,7 +78,7 @@ type Engine struct {
 	current atomic.Pointer[Program] // the latest program
 
 	mu    sync.Mutex
-	lanes map[string]*lane // of the methods of the latest program
+	stats map[string]*methodStats // of the methods of the latest program, by "class.method"
 }
 
 // New returns an engine, without reading files or starting processes yet. The caller must call Close.
@@ -120,10 +120,11 @@ func (e *Engine) start() (runner, error) {
 	}
 	p, err := startProcess(e.processEnded)
 	if err != nil {
-		return nil, fmt.Errorf("starting a process for handlers (the option isolation none runs them in this one): %w", err)
+		return nil, fmt.Errorf("starting a worker process for handlers (the option isolation none does without "+
+			"processes): %w", err)
 	}
 	if program := e.current.Load(); program != nil {
-		if err := p.use(program); err != nil {
+		if err := p.sendProgram(program); err != nil {
 			p.close()
 			return nil, err
 		}
@@ -143,7 +144,7 @@ type Program struct {
 	sources  *sources
 	code     *js.Code // for calls in this process
 	classes  map[string]*class
-	lanes    map[string]*lane // by class and method
+	stats    map[string]*methodStats // by "class.method"
 	warnings []*routes.Error
 }
 
@@ -156,11 +157,11 @@ type class struct {
 // method is a method of a class.
 type method struct {
 	file, export, class, name string
-	lane                      *lane
+	stats                     *methodStats
 }
 
-// program returns a new program without classes.
-func (e *Engine) program() (*Program, error) {
+// newProgram returns a program without classes.
+func (e *Engine) newProgram() (*Program, error) {
 	root, err := os.OpenRoot(e.Site)
 	if err != nil {
 		return nil, fmt.Errorf("opening the site: %w", err)
@@ -174,12 +175,12 @@ func (e *Engine) program() (*Program, error) {
 // folder (api/Example.js). The program has the classes that the files export, under the names of the exports; if two
 // have the same name, it has the later one. If the code has an error, the returned error is a *[routes.Error].
 func (e *Engine) Load(files ...string) (*Program, error) {
-	p, _, err := e.load(wire.Load, func(to []byte) []byte {
-		to = wire.AppendUint(to, uint64(len(files)))
+	p, _, err := e.load(wire.Load, func(buf []byte) []byte {
+		buf = wire.AppendUint(buf, uint64(len(files)))
 		for _, name := range files {
-			to = wire.AppendText(to, filepath.ToSlash(name))
+			buf = wire.AppendText(buf, filepath.ToSlash(name))
 		}
-		return to
+		return buf
 	})
 	return p, err
 }
@@ -188,14 +189,15 @@ func (e *Engine) Load(files ...string) (*Program, error) {
 // routes.Read for Routes.php. The names of its classes are unique, even if two files export classes with the same name.
 // If the code has an error, the returned error is a *routes.Error.
 func (e *Engine) LoadTable() (routes.Value, *Program, error) {
-	p, table, err := e.load(wire.Table, func(to []byte) []byte { return to })
+	p, table, err := e.load(wire.Table, func(buf []byte) []byte { return buf })
 	return table, p, err
 }
 
-// load loads a program in a runner, within the time and memory limits of a call. question is the kind of the frame, and
-// arguments appends its payload.
-func (e *Engine) load(question byte, arguments func([]byte) []byte) (p *Program, table routes.Value, err error) {
-	if p, err = e.program(); err != nil {
+// load loads a program in a runner, within the time and memory limits of a call, and makes it the current program. kind
+// is wire.Load or wire.Table, and appendPayload appends the payload of the frame to a buffer. The returned table is
+// empty for wire.Load.
+func (e *Engine) load(kind byte, appendPayload func([]byte) []byte) (p *Program, table routes.Value, err error) {
+	if p, err = e.newProgram(); err != nil {
 		return nil, table, err
 	}
 	r, err := e.pool.borrow()
@@ -205,7 +207,7 @@ func (e *Engine) load(question byte, arguments func([]byte) []byte) (p *Program,
 	ctx, cancel := context.WithTimeout(context.Background(), e.Timeout)
 	defer cancel()
 	h := &host{engine: e, program: p, ctx: ctx, call: &handler.Call{User: handler.User{Name: "guest"}}}
-	result, err := r.run(h, question, arguments)
+	result, err := r.run(h, kind, appendPayload)
 	if err != nil {
 		e.pool.putBack(r, false)
 		return nil, table, &routes.Error{
@@ -213,8 +215,8 @@ func (e *Engine) load(question byte, arguments func([]byte) []byte) (p *Program,
 			Message: "the files of the site cannot be loaded: " + err.Error(),
 		}
 	}
-	if table, err = p.loaded(result); err == nil {
-		p.lanes = e.follow(p.classes)
+	if table, err = p.decode(result); err == nil {
+		p.stats = e.updateStats(p.classes)
 		e.current.Store(p)
 	}
 	e.pool.putBack(r, true)
@@ -224,26 +226,27 @@ func (e *Engine) load(question byte, arguments func([]byte) []byte) (p *Program,
 	return p, table, nil
 }
 
-// follow returns the lanes of a program's methods by "class.method", and stores them in e.lanes for the next program. A
-// method that the previous program had keeps its lane, and therefore counts as slow or quick as before.
-func (e *Engine) follow(classes map[string]*class) map[string]*lane {
+// updateStats sets e.stats to the statistics of the methods of a new program's classes, by "class.method", and returns
+// them. A method that the previous program had keeps its statistics, and therefore counts as slow or quick as before.
+func (e *Engine) updateStats(classes map[string]*class) map[string]*methodStats {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	lanes := make(map[string]*lane)
+	stats := make(map[string]*methodStats)
 	for name, c := range classes {
 		for _, m := range c.methods {
 			key := name + "." + m
-			if lanes[key] = e.lanes[key]; lanes[key] == nil {
-				lanes[key] = new(lane)
+			if stats[key] = e.stats[key]; stats[key] == nil {
+				stats[key] = new(methodStats)
 			}
 		}
 	}
-	e.lanes = lanes
-	return lanes
+	e.stats = stats
+	return stats
 }
 
-// loaded decodes the Result of a Load or Table frame into p and the routes table.
-func (p *Program) loaded(result []byte) (table routes.Value, err error) {
+// decode decodes the Result of a Load or Table frame: it sets the classes and warnings of p, and returns the routes
+// table, which is empty for a Load frame.
+func (p *Program) decode(result []byte) (table routes.Value, err error) {
 	r := wire.NewReader(result)
 	if kind := r.Byte(); kind == wire.Wrong {
 		return table, readProblem(r)
@@ -274,10 +277,12 @@ func (p *Program) loaded(result []byte) (table routes.Value, err error) {
 	return table, r.Err()
 }
 
+// readProblem decodes an error or a warning with its position.
 func readProblem(r *wire.Reader) *routes.Error {
 	return &routes.Error{At: readPosition(r), Message: r.Text()}
 }
 
+// readPosition decodes a position in a file.
 func readPosition(r *wire.Reader) routes.Position {
 	return routes.Position{File: r.Text(), Line: int(r.Int()), Column: int(r.Int())}
 }
@@ -285,7 +290,8 @@ func readPosition(r *wire.Reader) routes.Position {
 // maxTable limits the nesting of a routes table.
 const maxTable = 40
 
-// readTable decodes a routes table.
+// readTable decodes a value of a routes table that is nested in depth other values. It cuts off values that are nested
+// deeper than maxTable.
 func readTable(r *wire.Reader, depth int) (v routes.Value) {
 	kind := r.Byte()
 	v.At = readPosition(r)
@@ -320,7 +326,7 @@ func (p *Program) Class(name string) (handler.Class, bool) {
 	}
 	converted := handler.Class{Name: name, Methods: make(map[string]handler.Func, len(c.methods))}
 	for _, methodName := range c.methods {
-		m := &method{file: c.file, export: c.export, class: name, name: methodName, lane: p.lanes[name+"."+methodName]}
+		m := &method{file: c.file, export: c.export, class: name, name: methodName, stats: p.stats[name+"."+methodName]}
 		converted.Methods[methodName] = func(ctx context.Context, call *handler.Call) (any, error) {
 			return p.call(ctx, m, call)
 		}
@@ -333,38 +339,40 @@ func (p *Program) Warnings() []*routes.Error { return p.warnings }
 
 // call runs a method in a free runner.
 func (p *Program) call(ctx context.Context, m *method, c *handler.Call) (any, error) {
-	t, err := p.engine.pool.take(ctx, m.lane)
+	running, err := p.engine.pool.take(ctx, m.stats)
 	if err != nil {
 		return nil, err
 	}
 	reusable := false
-	defer func() { p.engine.pool.release(t, reusable) }() // also after a panic
+	defer func() { p.engine.pool.release(running, reusable) }() // also after a panic
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, p.engine.Timeout)
 		defer cancel()
 	}
 	h := &host{engine: p.engine, program: p, ctx: ctx, call: c, method: m}
-	var unfit error // the error of an argument that cannot be encoded
-	result, err := t.runner.run(h, wire.Call, func(to []byte) []byte {
-		to, unfit = appendCall(to, m, c)
-		return to
+	var encodeErr error
+	result, err := running.runner.run(h, wire.Call, func(buf []byte) []byte {
+		buf, encodeErr = appendCall(buf, m, c)
+		return buf
 	})
 	if err != nil {
 		return nil, err
 	}
 	reusable = true
-	if unfit != nil {
-		return nil, unfit
+	if encodeErr != nil {
+		return nil, encodeErr
 	}
 	return h.answer(result)
 }
 
-// appendCall appends the arguments of a Call frame for the method m.
+// appendCall appends the payload of a Call frame: the method m, and the parts of the request that most methods need. It
+// returns an error if the data of the request cannot be encoded.
 func appendCall(buf []byte, m *method, c *handler.Call) ([]byte, error) {
+	const requiringFile = "" // no file: the name of the required file begins with /, for the folder of the site
 	for _, text := range [...]string{
-		"", "/" + m.file, m.export, m.class, m.name, c.Method, c.Path, c.RequestID, c.Address,
-		c.BaseURL,
+		requiringFile, "/" + m.file, m.export, m.class, m.name,
+		c.Method, c.Path, c.RequestID, c.Address, c.BaseURL,
 	} {
 		buf = wire.AppendText(buf, text)
 	}

@@ -92,8 +92,8 @@ func run(t testing.TB, p *Program, name string, c *handler.Call) (any, error) {
 	return method(t.Context(), c)
 }
 
-// shown returns a result as text: JSON unchanged, and a string in quotes.
-func shown(result any) string {
+// resultText returns a result as text: JSON unchanged, and a string in quotes.
+func resultText(result any) string {
 	switch v := result.(type) {
 	case nil:
 		return "nothing"
@@ -128,8 +128,8 @@ func TestResults(t *testing.T) {
 	bothWays(t, bodies, func(t *testing.T, p *Program) {
 		for i, body := range bodies {
 			got, err := run(t, p, fmt.Sprint("m", i), nil)
-			if want := cases[body]; err != nil || shown(got) != want {
-				t.Errorf("%s\n got %s, %v\nwant %s", body, shown(got), err, want)
+			if want := cases[body]; err != nil || resultText(got) != want {
+				t.Errorf("%s\n got %s, %v\nwant %s", body, resultText(got), err, want)
 			}
 		}
 	})
@@ -142,10 +142,10 @@ func TestErrors(t *testing.T) {
 		`throw new Error("secret")`: "0 secret", `throw "text"`: "0 thrown: text", `throw {code: 200, message: "odd"}`: "0 odd", `throw {code: 404.5}`: "0 [object Object]", `throw null`: "0 thrown: null",
 		`return undefinedName`: "0 undefinedName is not defined", `return null.x`: "0 Cannot read property 'x' of", `return Promise.reject({code: 409, message: "taken"})`: "409 taken",
 		`return (async () => { throw {code: 400, message: "later"} })()`: "400 later", `return new Promise(() => {})`: "0 the handler's promise is not resolved",
-		`const a = {}; a.a = a; return a`: "0 the answer nests deeper than 512, or holds itself", `return {get a() { throw {code: 410, message: "gone"} }}`: "410 gone", `return {toJSON() { throw new Error("inner") }}`: "0 inner",
-		`return () => 1`: "0 a function is not an answer", `return 10n`: "0 10 cannot be written as JSON", `throw {get message() { throw 1 }, code: 400}`: "0 an error that cannot be read",
+		`const a = {}; a.a = a; return a`: "0 the answer nests deeper than 512, or contains itself", `return {get a() { throw {code: 410, message: "gone"} }}`: "410 gone", `return {toJSON() { throw new Error("inner") }}`: "0 inner",
+		`return () => 1`: "0 a function cannot be an answer", `return 10n`: "0 10 cannot be written as JSON", `throw {get message() { throw 1 }, code: 400}`: "0 an error whose message or code cannot be read",
 		`x = 1`:         "0 x is not defined",
-		`require("fs")`: "0 'fs' is not a file of the site", `require("../../etc/passwd.js")`: "0 '../../etc/passwd.js' is outside", `require("../files/a.js")`: "0 '../files/a.js': what was uploaded", `require("./none")`: "0 there is no file 'api/none'",
+		`require("fs")`: "0 'fs' is not a file of the site", `require("../../etc/passwd.js")`: "0 '../../etc/passwd.js' is outside", `require("../files/a.js")`: "0 '../files/a.js': the folders files and cache", `require("./none")`: "0 there is no file 'api/none'",
 		`pages.find("a=b")`: "0 there are no pages here", `Response(100)`: "0 100 is not a status", `Response(200, "", {"Content-Length": "1"})`: "0 header Content-Length", `http.fetch("https://example.com")`: "0 http.fetch is off", `session.get("a")`: "0 there are no sessions",
 	}
 	bodies := slices.Collect(maps.Keys(cases))
@@ -153,7 +153,7 @@ func TestErrors(t *testing.T) {
 		for i, body := range bodies {
 			got, err := run(t, p, fmt.Sprint("m", i), nil)
 			if err == nil {
-				t.Errorf("%s gave %s", body, shown(got))
+				t.Errorf("%s gave %s", body, resultText(got))
 				continue
 			}
 			code := 0
@@ -177,9 +177,9 @@ func TestStack(t *testing.T) {
 	if stack := Stack(err); !strings.HasPrefix(stack, "inner (api/A.js:4:") || !strings.Contains(stack, "\nm (api/A.js:2:") {
 		t.Errorf("%q of %v", stack, err)
 	}
-	said := logs.FilterMessage("script").All()
-	if len(said) != 1 || said[0].ContextMap()["text"] != `at {"a":1} 5` || said[0].ContextMap()["request"] != "r1" {
-		t.Errorf("logged %v", said)
+	entries := logs.FilterMessage("script").All()
+	if len(entries) != 1 || entries[0].ContextMap()["text"] != `at {"a":1} 5` || entries[0].ContextMap()["request"] != "r1" {
+		t.Errorf("logged %v", entries)
 	}
 }
 
@@ -194,9 +194,9 @@ static async thrown() { throw {code: 404, message: "told"} }`)
 	for _, name := range []string{"lost", "caught", "thrown"} {
 		_, _ = run(t, p, name, &handler.Call{RequestID: name})
 	}
-	said := logs.All()
-	if len(said) != 1 || said[0].ContextMap()["request"] != "lost" || !strings.Contains(fmt.Sprint(said[0].ContextMap()["error"]), "lost") {
-		t.Errorf("logged %v", said)
+	entries := logs.All()
+	if len(entries) != 1 || entries[0].ContextMap()["request"] != "lost" || !strings.Contains(fmt.Sprint(entries[0].ContextMap()["error"]), "lost") {
+		t.Errorf("logged %v", entries)
 	}
 }
 
@@ -227,8 +227,8 @@ static preflight() { return RestApiHelper.preflight() }
 			Method: "GET", Path: "users/7", RequestID: "r", Header: http.Header{"X-A": {"1", "2"}}, Address: "192.0.2.1", BaseURL: "https://example.com/api", User: handler.User{ID: 3, Name: "ann", Roles: []string{"editor"}}, Session: kept,
 		}
 		got, err := run(t, p, name, c)
-		if err != nil || shown(got) != want {
-			t.Errorf("%s\n got %s, %v\nwant %s", name, shown(got), err, want)
+		if err != nil || resultText(got) != want {
+			t.Errorf("%s\n got %s, %v\nwant %s", name, resultText(got), err, want)
 		}
 		status, header := c.Answered()
 		r, _ := got.(handler.Response)

@@ -17,8 +17,8 @@ const (
 	maxSource = 4 << 20
 	// settingsFile holds secrets; see package settings.
 	settingsFile = "config.json"
-	// maxKnownNames and maxKnownBytes limit the stored names and texts of required files, because the names may contain
-	// data from a client. Beyond the limits, a file is read each time.
+	// maxKnownNames and maxKnownBytes limit the number of stored names and the length of the stored texts of required
+	// files, because a script may build a name from data of a client. Beyond the limits, a file is read each time.
 	maxKnownNames = 10_000
 	maxKnownBytes = 64 << 20
 )
@@ -34,13 +34,15 @@ type sources struct {
 	bytes int                  // length of all texts
 }
 
+// newSources returns a sources for the site whose folder is root. It reads no files yet.
 func newSources(root *os.Root) *sources {
 	return &sources{root: root, files: make(map[string]string), names: make(map[[2]string]string)}
 }
 
-// find returns the file that the file from requires by the given name, and its text. A name begins with ./ or ../, or
-// with / for the site's folder; the extension .js may be omitted. The file must be a .js or .json file of the site. The
-// settings, uploaded files, caches, hidden files and symbolic links are errors.
+// find returns the name of the file that the file from requires by the given name, and its text. A required name begins
+// with ./ or ../, or with / for the site's folder; the extensions .js and .json, and /index.js, may be omitted. find
+// returns an error for other files, for the settings, uploaded files, caches, hidden files and symbolic links, and for
+// files outside of the site.
 func (s *sources) find(from, name string) (file, text string, err error) {
 	required := [2]string{from, name}
 	s.mu.Lock()
@@ -78,13 +80,13 @@ func (s *sources) find(from, name string) (file, text string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	return file, s.keep(required, file, text), nil
+	return file, s.store(required, file, text), nil
 }
 
-// keep stores the text of a file within the limits, and records that required refers to the file. required is the
-// requiring file and the required name. If another call has stored the file before, keep returns the stored text, so
+// store stores the text of a file within the limits, and records that required refers to the file. required is the
+// requiring file and the required name. If another call has stored the file before, store returns the stored text, so
 // that all callers get the same text.
-func (s *sources) keep(required [2]string, file, text string) string {
+func (s *sources) store(required [2]string, file, text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if first, ok := s.files[file]; ok {
@@ -109,9 +111,11 @@ func (s *sources) stored(file string) (text string, ok bool) {
 	return text, ok
 }
 
+// quote returns s in quotation marks, for errors.
 func quote(s string) string { return "'" + s + "'" }
 
-// read reads a file of the site. It returns an error if the file cannot be code. name is the required name, for errors.
+// read returns the text of a file of the site. It returns fs.ErrNotExist if there is no such file, and another error if
+// the file must not be read as code. name is the required name, for errors.
 func (s *sources) read(name, file string) (string, error) {
 	if text, ok := s.stored(file); ok {
 		return text, nil
@@ -119,7 +123,8 @@ func (s *sources) read(name, file string) (string, error) {
 	if err := permitted(name, file); err != nil {
 		return "", err
 	}
-	for i, c := range file + "/" { // a link could point to what is refused by name
+	// Check each folder of the path and the file, because a link could point to a file that permitted refuses.
+	for i, c := range file + "/" {
 		if c != '/' {
 			continue
 		}
@@ -162,16 +167,19 @@ func missing(file string, err error) error {
 	return fmt.Errorf("reading %s: %w", file, err)
 }
 
-var errSettings = errors.New(settingsFile + " holds secrets: what handlers may know of it is in config")
+// errSettings is the error for a script that requires the file of the settings.
+var errSettings = errors.New(settingsFile +
+	" holds secrets: the settings that handlers may read are in the global object config")
 
-// permitted returns an error for files of the site that are not code.
+// permitted returns an error for a file of the site that must not be read as code: the settings, an uploaded file, a
+// file in the cache, or a hidden file. name is the required name, for the error.
 func permitted(name, file string) error {
-	first, _, inside := strings.Cut(strings.ToLower(file), "/")
+	first, _, inFolder := strings.Cut(strings.ToLower(file), "/")
 	switch {
 	case first == settingsFile:
 		return errSettings
-	case inside && (first == "files" || first == "cache"):
-		return fmt.Errorf("%s: what was uploaded is not code", quote(name))
+	case inFolder && (first == "files" || first == "cache"):
+		return fmt.Errorf("%s: the folders files and cache contain no code", quote(name))
 	case strings.HasPrefix(file, ".") || strings.Contains(file, "/."):
 		return fmt.Errorf("%s: hidden files are not code", quote(name))
 	}

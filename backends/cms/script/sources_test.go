@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSourcesAreBounded checks that what is kept of required files is limited, because clients can influence the
-// names.
+// TestSourcesAreBounded checks that the number of stored names and the length of stored texts are limited, because
+// clients can influence the names.
 func TestSourcesAreBounded(t *testing.T) {
 	t.Parallel()
 	root, err := os.OpenRoot(site(t, map[string]string{"api/a.json": `"a"`, "api/b.json": `"b"`}))
@@ -26,13 +26,13 @@ func TestSourcesAreBounded(t *testing.T) {
 		found(fmt.Sprintf("/api/%d.js", i), "/api/a.json", `"a"`)
 	}
 	if len(s.names) != maxKnownNames || len(s.files) != 1 {
-		t.Errorf("%d names and %d files are kept", len(s.names), len(s.files))
+		t.Errorf("%d names and %d files are stored, want %d and 1", len(s.names), len(s.files), maxKnownNames)
 	}
 	s.bytes = maxKnownBytes
 	for range 2 {
 		found("/api/x.js", "/api/b.json", `"b"`)
 	}
 	if len(s.files) != 1 {
-		t.Error("a file is kept beyond the bound")
+		t.Errorf("%d files are stored, want 1, because the limit of bytes is reached", len(s.files))
 	}
 }

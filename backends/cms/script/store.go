@@ -17,10 +17,11 @@ type Pages interface {
 	// Get returns the first page that matches a selector, or the page with a path or an ID. It returns nil if there is
 	// no such page.
 	Get(ctx context.Context, user handler.User, selector string) (Object, error)
+	// Count returns the number of pages that match a selector.
 	Count(ctx context.Context, user handler.User, selector string) (int64, error)
 	// Add creates a page from {template, parent, name, title, status, …fields}.
 	Add(ctx context.Context, user handler.User, page Object) (Object, error)
-	// Save changes the given members of a page.
+	// Save changes the given members of a page, and returns the page.
 	Save(ctx context.Context, user handler.User, id int64, changes Object) (Object, error)
 	// Trash moves a page to the trash.
 	Trash(ctx context.Context, user handler.User, id int64) error
@@ -28,13 +29,13 @@ type Pages interface {
 
 // Files gives scripts access to the files of pages with the rights of a user.
 type Files interface {
-	// Attach adds a file to a field of a page, and returns the page.
+	// Attach adds a file to a field of the page with the ID page, and returns the page. name is the name of the file.
 	Attach(ctx context.Context, user handler.User, page int64, field, name string, content []byte) (Object, error)
-	// Answer returns an answer that sends a file. For an image, size is {width, height, fit}, or nil for the original
-	// size.
+	// Answer returns a response that sends the file with the ID file. For an image, size is {width, height, fit}, or nil
+	// for the original size.
 	Answer(user handler.User, file int64, size Object) (handler.Served, error)
-	// Link returns the path, relative to the endpoint, of an image in a size. Everybody who may see the image can
-	// request it at this path.
+	// Link returns the path of an image in the given size, relative to handler.Call.BaseURL. Everybody who may see the
+	// image can request it at this path.
 	Link(file int64, size Object) (string, error)
 }
 
@@ -48,6 +49,7 @@ type Users interface {
 
 // Definitions gives scripts access to the templates or the fields that a user may see.
 type Definitions interface {
+	// All returns all templates or fields that the user may see.
 	All(ctx context.Context, user handler.User) ([]Object, error)
 	// Get returns the template or field with the given name, or nil if there is no such definition.
 	Get(ctx context.Context, user handler.User, name string) (Object, error)

@@ -84,7 +84,7 @@ module.exports = [
   ['GET', 'go', 'Go', 'go', { roles: ['editor'] }],
 ];`},
 	}
-	said := make([]string, 0, len(tables))
+	texts := make([]string, 0, len(tables))
 	for name, files := range tables {
 		s, err := loadSite(engine(t, Options{Site: site(t, files)}))
 		if err != nil {
@@ -93,15 +93,15 @@ module.exports = [
 		all := make([]string, 0, len(s.entries))
 		for _, e := range s.entries {
 			if e.At.Line == 0 || e.At.Column == 0 {
-				t.Errorf("%s: no place: %+v", name, e)
+				t.Errorf("%s: an entry without a position: %+v", name, e)
 			}
 			e.At = routes.Position{}
 			all = append(all, fmt.Sprintf("%+v", e))
 		}
-		said = append(said, strings.Join(all, "\n"))
+		texts = append(texts, strings.Join(all, "\n"))
 	}
-	if said[0] != said[1] || strings.Count(said[0], "\n") != 3 {
-		t.Errorf("%s\n%s", said[0], said[1])
+	if texts[0] != texts[1] || strings.Count(texts[0], "\n") != 3 {
+		t.Errorf("the tables differ, or do not have 4 entries:\n%s\n\n%s", texts[0], texts[1])
 	}
 }
 
@@ -117,8 +117,8 @@ func TestClassesWithSameName(t *testing.T) {
 	}
 	for i, want := range []string{"1", "2", "3"} {
 		m := s.table.Find(http.MethodGet, fmt.Sprintf("v%d/posts", i+1))
-		if got, err := m.Route.Call(t.Context(), &handler.Call{}); err != nil || shown(got) != want {
-			t.Errorf("%s: %s, %v", m.Route.Endpoint, shown(got), err)
+		if got, err := m.Route.Call(t.Context(), &handler.Call{}); err != nil || resultText(got) != want {
+			t.Errorf("%s: %s, %v", m.Route.Endpoint, resultText(got), err)
 		}
 	}
 }
@@ -153,7 +153,7 @@ func TestLoadErrors(t *testing.T) {
 		{bad("module.exports = class { static get name() { throw new Error('broken') } }"), "api/Example.js:1:52: broken"},
 		{bad("module.exports = new Proxy({}, {ownKeys() { throw new Error('broken') }})"), "api/Example.js:1:51: broken"},
 		{bad("Object.defineProperty(module, 'exports', {get() { throw new Error('broken') }})"), "api/Example.js:1:57: broken"},
-		{bad("throw {toString() { throw new Error('broken') }}"), "api/Example.js: an error that cannot be read"},
+		{bad("throw {toString() { throw new Error('broken') }}"), "api/Example.js: an error whose message or code cannot be read"},
 		{bad("throw {toString() { for (;;); }}"), "api/Example.js:1:"},
 		{bad("cache.set('a', {get b() { for (;;); }})"), "api/Example.js"},
 		{bad("const a = require('./none')"), "api/Example.js:1:18: there is no file 'api/none'"},
@@ -190,12 +190,12 @@ exports.A = A`})}).Load("api/A.js")
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := make([]string, 0, 3)
+	messages := make([]string, 0, 3)
 	for _, w := range p.Warnings() {
-		said = append(said, w.Error())
+		messages = append(messages, w.Error())
 	}
 	want := "api/A.js:3:74: 'nope' is not a sanitizer\napi/A.js:4:22: 'unknown' is not a sanitizer\napi/A.js:4:79: 'odd' is not a sanitizer"
-	if got := strings.Join(said, "\n"); got != want {
+	if got := strings.Join(messages, "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -233,15 +233,15 @@ func TestReloadUnderLoad(t *testing.T) {
 				if err != nil {
 					all.Store(err.Error(), true)
 				}
-				answered.Store(shown(got), true)
+				answered.Store(resultText(got), true)
 			}
 		})
 	}
 	for i := range 10 {
 		write(t, dir, "api/Example.js", version(i+1))
 		reload()
-		if got, err := find(t, l); err != nil || shown(got) != fmt.Sprint(i+1) {
-			t.Errorf("%d: %s, %v", i+1, shown(got), err)
+		if got, err := find(t, l); err != nil || resultText(got) != fmt.Sprint(i+1) {
+			t.Errorf("%d: %s, %v", i+1, resultText(got), err)
 		}
 	}
 	done.Store(true)

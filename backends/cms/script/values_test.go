@@ -35,9 +35,9 @@ func FuzzValues(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said, _ := engine.(string)
-		if compact(t, made) != compact(t, []byte(said)) {
-			t.Errorf("%s became %s, the engine writes %s", text, made, said)
+		engineText, _ := engine.(string)
+		if compact(t, made) != compact(t, []byte(engineText)) {
+			t.Errorf("%s became %s, the engine writes %s", text, made, engineText)
 		}
 	})
 }

@@ -56,8 +56,8 @@ var Statuses = []string{"published", "hidden", "unpublished", "trash"}
 // user.
 type Scheme struct {
 	Dialect   store.Dialect
-	Fields    map[string]Field
-	Templates map[string]int64
+	Fields    map[string]Field // by name
+	Templates map[string]int64 // the IDs by name
 	// Paths maps the results of Selector.Paths to page IDs. A path without a page is not in the map.
 	Paths map[string]int64
 	// View holds the templates whose published and hidden pages the user may see. Edit holds those whose pages in any
@@ -101,7 +101,7 @@ func (s *Selector) Paths() (paths []string) {
 		}
 		for _, v := range t.Values {
 			if strings.HasPrefix(v.Text, "/") {
-				paths = append(paths, path(v.Text))
+				paths = append(paths, storedPath(v.Text))
 			}
 		}
 	}
@@ -120,16 +120,17 @@ func (s *Selector) Compile(scheme *Scheme) (*Query, error) {
 			return nil, err
 		}
 	}
-	c.visible()
+	c.addVisibility()
 	if len(c.sorts) == 0 && c.sameParent {
 		c.keys = append(c.keys, key{expr: "p.sort"})
 	}
 	for _, v := range c.sorts {
-		if err := c.sort(v); err != nil {
+		if err := c.addSort(v); err != nil {
 			return nil, err
 		}
 	}
-	if last := len(c.keys) - 1; last < 0 || c.keys[last].expr != "p.id" { // the ID makes the order total
+	// Pages with the same values are ordered by ID, in the direction of the last key.
+	if last := len(c.keys) - 1; last < 0 || c.keys[last].expr != "p.id" {
 		c.keys = append(c.keys, key{expr: "p.id", desc: last >= 0 && c.keys[last].desc})
 	}
 	for _, k := range c.keys {
@@ -138,14 +139,14 @@ func (s *Selector) Compile(scheme *Scheme) (*Query, error) {
 			q.order += " DESC"
 		}
 	}
-	q.order = q.order[2:]
-	c.merge()
+	q.order = strings.TrimPrefix(q.order, ", ")
+	c.mergeTemplates()
 	for _, v := range c.sorts {
-		q.signer += v.Text + ","
+		q.sorting += v.Text + ","
 	}
 	if c.after != nil {
 		if q.Start > 0 {
-			return nil, &Error{c.after.position, "after and start do not go together"}
+			return nil, &Error{c.after.position, "after and start cannot be combined"}
 		}
 		return q, c.afterCursor(*c.after)
 	}
@@ -155,27 +156,29 @@ func (s *Selector) Compile(scheme *Scheme) (*Query, error) {
 // compiler holds the state of Compile.
 type compiler struct {
 	*Query
-	scheme     *Scheme
-	view, edit Set
-	statuses   []Status
-	stated     []Status // statuses in "status="; nil without that term
-	narrowed   bool     // to templates that the selector names
-	sorts      []Value
-	after      *Value
-	sameParent bool // all pages have the same parent
-	used       []string
+	scheme          *Scheme
+	view, edit      Set      // those of scheme, restricted by "template"
+	statuses        []Status // that pages may have; may contain duplicates until addVisibility
+	statusTerm      []Status // statuses in "status="; nil without that term
+	hasTemplateTerm bool     // the selector contains "template"
+	sorts           []Value  // the values of "sort"
+	after           *Value   // the value of "after"; nil for the beginning of the list
+	sameParent      bool     // all pages have the same parent
+	seen            []string
 }
 
-func refuse(position int, format string, args ...any) error {
+// errorAt returns an *Error at a position of the selector.
+func errorAt(position int, format string, args ...any) error {
 	return &Error{position, fmt.Sprintf(format, args...)}
 }
 
-// once returns an error if the term that name begins must occur only once in a selector and has occurred before.
-func (c *compiler) once(name Name) error {
-	if slices.Contains(c.used, name.Text) {
-		return refuse(name.position, "%s is there twice", name.Text)
+// checkOnce returns an error if it has been called with the same name before. It is for terms that must occur only
+// once.
+func (c *compiler) checkOnce(name Name) error {
+	if slices.Contains(c.seen, name.Text) {
+		return errorAt(name.position, "%s must occur only once", name.Text)
 	}
-	c.used = append(c.used, name.Text)
+	c.seen = append(c.seen, name.Text)
 	return nil
 }
 
@@ -186,20 +189,20 @@ func (c *compiler) term(t Term) error {
 		switch name.Text {
 		case "limit", "start", "after", "include", "sort", "template", "status":
 			if len(t.Fields) > 1 {
-				return refuse(name.position, "%s does not go together with other fields", name.Text)
+				return errorAt(name.position, "%s cannot be combined with other fields", name.Text)
 			}
 			return c.singleField(name, t)
 		}
 	}
-	var either []string
+	var alternatives []string
 	for _, name := range t.Fields {
-		sql, err := c.field(name, t)
+		sql, err := c.fieldCondition(name, t)
 		if err != nil {
 			return err
 		}
-		either = append(either, sql)
+		alternatives = append(alternatives, sql)
 	}
-	c.where = append(c.where, or(either))
+	c.where = append(c.where, or(alternatives))
 	return nil
 }
 
@@ -220,22 +223,22 @@ func (c *compiler) singleField(name Name, t Term) error {
 		return c.status(name, t)
 	}
 	if t.Op != Equal {
-		return refuse(name.position, "%s takes the operator = alone", name.Text)
+		return errorAt(name.position, "%s takes only the operator =", name.Text)
 	}
 	if name.Text == "sort" {
 		for _, v := range t.Values {
 			if c.sorts = append(c.sorts, v); len(c.sorts) > MaxSorts {
-				return refuse(v.position, "pages are sorted by %d fields at most", MaxSorts)
+				return errorAt(v.position, "pages can be sorted by at most %d fields", MaxSorts)
 			}
 		}
 		return nil
 	}
-	if err := c.once(name); err != nil {
+	if err := c.checkOnce(name); err != nil {
 		return err
 	}
 	v := t.Values[0]
 	if len(t.Values) > 1 && name.Text != "include" {
-		return refuse(t.Values[1].position, "%s takes one value", name.Text)
+		return errorAt(t.Values[1].position, "%s takes one value", name.Text)
 	}
 	switch name.Text {
 	case "after":
@@ -243,15 +246,15 @@ func (c *compiler) singleField(name Name, t Term) error {
 			c.after = &v
 		}
 	case "limit", "start":
-		minimum, maximum, into := 1, MaxLimit, &c.Limit
+		minimum, maximum, target := 1, MaxLimit, &c.Limit
 		if name.Text == "start" {
-			minimum, maximum, into = 0, MaxStart, &c.Start
+			minimum, maximum, target = 0, MaxStart, &c.Start
 		}
 		n, err := strconv.Atoi(v.Text)
 		if err != nil || n < minimum || n > maximum {
-			return refuse(v.position, "%s is a number from %d to %d", name.Text, minimum, maximum)
+			return errorAt(v.position, "%s must be a number from %d to %d", name.Text, minimum, maximum)
 		}
-		*into = n
+		*target = n
 	case "include":
 		for _, v := range t.Values {
 			switch v.Text {
@@ -262,7 +265,7 @@ func (c *compiler) singleField(name Name, t Term) error {
 			case "all":
 				c.statuses = append(c.statuses, Hidden, Unpublished)
 			default:
-				return refuse(v.position, "include is hidden, unpublished or all")
+				return errorAt(v.position, "include must be hidden, unpublished or all")
 			}
 		}
 	}
@@ -272,7 +275,7 @@ func (c *compiler) singleField(name Name, t Term) error {
 // checkEquality returns an error if op is neither = nor !=, for a field that has only these operators.
 func checkEquality(name Name, op Op) error {
 	if op != Equal && op != NotEqual {
-		return refuse(name.position, "%s takes the operators = and != alone", name.Text)
+		return errorAt(name.position, "%s takes only the operators = and !=", name.Text)
 	}
 	return nil
 }
@@ -287,7 +290,7 @@ func (c *compiler) template(name Name, t Term) error {
 	for _, v := range t.Values {
 		id, ok := c.scheme.Templates[v.Text]
 		if !ok {
-			return refuse(v.position, "there is no template %q", v.Text)
+			return errorAt(v.position, "there is no template %q", v.Text)
 		}
 		ids = append(ids, id)
 	}
@@ -301,7 +304,7 @@ func (c *compiler) template(name Name, t Term) error {
 		slices.Sort(remaining)
 		ids = remaining
 	}
-	c.view, c.edit, c.narrowed = c.view.intersect(ids), c.edit.intersect(ids), true
+	c.view, c.edit, c.hasTemplateTerm = c.view.intersect(ids), c.edit.intersect(ids), true
 	return nil
 }
 
@@ -319,19 +322,19 @@ func (c *compiler) status(name Name, t Term) error {
 	if err := checkEquality(name, t.Op); err != nil {
 		return err
 	}
-	if err := c.once(name); err != nil {
+	if err := c.checkOnce(name); err != nil {
 		return err
 	}
 	var statuses []Status
 	for _, v := range t.Values {
 		i := slices.Index(Statuses, v.Text)
 		if i < 0 {
-			return refuse(v.position, "a status is %s", strings.Join(Statuses, ", "))
+			return errorAt(v.position, "the status must be one of %s", strings.Join(Statuses, ", "))
 		}
 		statuses = append(statuses, Status(i))
 	}
 	if t.Op == Equal {
-		c.stated = statuses
+		c.statusTerm = statuses
 		return nil
 	}
 	for _, status := range statuses {
@@ -340,21 +343,23 @@ func (c *compiler) status(name Name, t Term) error {
 	return nil
 }
 
-// visible adds the condition that the user may see a page. Statuses are literals in the SQL, so that the database can
-// use partial indexes.
-func (c *compiler) visible() {
+// addVisibility adds the condition that a page has one of the requested statuses and templates, and that the user may
+// see it. Statuses are literals in the SQL, so that the database can use partial indexes.
+func (c *compiler) addVisibility() {
 	var public, restricted []string
-	if c.stated != nil {
-		c.statuses = c.stated
+	if c.statusTerm != nil {
+		c.statuses = c.statusTerm
 	}
 	slices.Sort(c.statuses)
 	for _, status := range slices.Compact(c.statuses) {
-		into := &public
+		target := &public
 		if status >= Unpublished {
-			into = &restricted
+			target = &restricted
 		}
-		*into = append(*into, strconv.Itoa(int(status)))
+		*target = append(*target, strconv.Itoa(int(status)))
 	}
+	// allowed returns the condition that a page has one of the statuses and one of the templates, or an empty string if
+	// no page can meet it.
 	allowed := func(statuses []string, templates Set) string {
 		condition := "p.status IN (" + strings.Join(statuses, ", ") + ")"
 		switch {
@@ -373,21 +378,23 @@ func (c *compiler) visible() {
 			return "(" + condition + " AND p.template_id = ?)"
 		}
 		column := "p.template_id"
-		if !c.narrowed { // most templates: other indexes are better, so exclude this one
+		if !c.hasTemplateTerm {
+			// These are most of the templates. The unary plus keeps SQLite from using the index of templates, because other
+			// indexes are better then.
 			column = "+p.template_id"
 		}
 		return "(" + condition + " AND " + column + " IN (?" + strings.Repeat(", ?", len(templates.IDs)-1) + "))"
 	}
-	either := []string{allowed(public, c.view), allowed(restricted, c.edit)}
-	either = slices.DeleteFunc(either, func(condition string) bool { return condition == "" })
-	if len(either) == 0 {
-		either = []string{"1 = 0"}
+	alternatives := []string{allowed(public, c.view), allowed(restricted, c.edit)}
+	alternatives = slices.DeleteFunc(alternatives, func(condition string) bool { return condition == "" })
+	if len(alternatives) == 0 {
+		alternatives = []string{noPage}
 	}
-	c.where = append(c.where, or(either))
+	c.where = append(c.where, or(alternatives))
 }
 
-// sort adds the expression by which "sort=v" orders pages.
-func (c *compiler) sort(v Value) error {
+// addSort adds the expression by which "sort=v" orders pages.
+func (c *compiler) addSort(v Value) error {
 	name, desc := strings.CutPrefix(v.Text, "-")
 	if column, ok := columns[name]; ok {
 		c.keys = append(c.keys, key{column.column, column.kind == Text, desc})
@@ -403,7 +410,7 @@ func (c *compiler) sort(v Value) error {
 	}
 	field, ok := c.scheme.Fields[name]
 	if !ok {
-		return refuse(v.position, "there is no field %q to sort by", name)
+		return errorAt(v.position, "there is no field %q to sort by", name)
 	}
 	table := "s" + strconv.Itoa(len(c.joins))
 	join := " LEFT JOIN cms_page_values " + table + " ON " + table + ".page_id = p.id AND " + table +
@@ -425,34 +432,34 @@ func (c *compiler) sort(v Value) error {
 // afterCursor adds the condition that a page follows the page at which the cursor v was created. It returns an error if
 // v was created for a list in another order.
 func (c *compiler) afterCursor(v Value) error {
-	invalid := refuse(v.position, "after is not a cursor of this list")
-	payload, ok := c.cursor.Open(v.Text, c.signer)
+	invalidCursor := errorAt(v.position, "after is not a cursor of this list")
+	payload, ok := c.cursor.Open(v.Text, c.sorting)
 	if !ok {
-		return invalid
+		return invalidCursor
 	}
 	var values []any
 	decoder := json.NewDecoder(strings.NewReader(string(payload)))
 	decoder.UseNumber()
 	if decoder.Decode(&values) != nil || len(values) != len(c.keys) {
-		return invalid
+		return invalidCursor
 	}
 	for i, value := range values {
-		n, ok := value.(json.Number)
-		// the field has been replaced by a field of another type
-		if _, text := value.(string); ok == c.keys[i].text || text != c.keys[i].text {
-			return invalid
+		n, isNumber := value.(json.Number)
+		_, isText := value.(string)
+		if isText != c.keys[i].text || isNumber == c.keys[i].text { // the type of the field has changed
+			return invalidCursor
 		}
-		if ok {
+		if isNumber {
 			if integer, err := n.Int64(); err == nil {
 				values[i] = integer
 			} else if values[i], err = n.Float64(); err != nil {
-				return invalid
+				return invalidCursor
 			}
 		}
 	}
-	same := true
+	sameDirection := true
 	for _, k := range c.keys {
-		same = same && k.desc == c.keys[0].desc
+		sameDirection = sameDirection && k.desc == c.keys[0].desc
 	}
 	op := func(k key) string {
 		if k.desc {
@@ -460,7 +467,7 @@ func (c *compiler) afterCursor(v Value) error {
 		}
 		return " > "
 	}
-	if same { // a comparison of rows can use an index
+	if sameDirection { // (a, b) > (?, ?): the database can use an index for such a comparison of rows
 		exprs := make([]string, len(c.keys))
 		for i, k := range c.keys {
 			exprs[i] = k.expr
@@ -470,15 +477,16 @@ func (c *compiler) afterCursor(v Value) error {
 		c.args = append(c.args, values...)
 		return nil
 	}
-	var either []string
+	// a > ? OR a = ? AND b < ? OR …
+	var alternatives []string
 	for i, k := range c.keys {
 		conditions := make([]string, 0, len(c.keys))
 		for _, previous := range c.keys[:i] {
 			conditions = append(conditions, previous.expr+" = ?")
 		}
-		either = append(either, "("+strings.Join(append(conditions, k.expr+op(k)+"?"), " AND ")+")")
+		alternatives = append(alternatives, "("+strings.Join(append(conditions, k.expr+op(k)+"?"), " AND ")+")")
 		c.args = append(c.args, values[:i+1]...)
 	}
-	c.where = append(c.where, or(either))
+	c.where = append(c.where, or(alternatives))
 	return nil
 }

@@ -12,17 +12,18 @@ import (
 
 // Query is a compiled selector: SQL over the table cms_pages with the alias p.
 type Query struct {
-	Limit, Start int
+	Limit, Start int // the values of "limit" and "start"
 
-	// merged holds the IDs of the templates if the query is a union of one query for each template. In this case where
-	// begins with the condition on the templates, and args with their IDs.
+	// merged holds the IDs of the templates if the query is a union of one query for each template; see mergeTemplates.
+	// In this case where begins with the condition on the templates, and args with their IDs.
 	merged []int64
 	// joins are JOIN clauses with placeholders for joinArgs. where are conditions, connected by AND, with placeholders
 	// for args.
 	joins, where   []string
 	joinArgs, args []any
 	keys           []key
-	order, signer  string // the ORDER BY expressions, and the values of "sort", to which cursors are bound
+	order          string // the ORDER BY expressions
+	sorting        string // the values of "sort"; a cursor is only valid for a list with the same values
 	cursor         signed.Signer
 	dialect        store.Dialect
 }
@@ -34,16 +35,17 @@ type key struct {
 	desc bool
 }
 
-// maxMerge limits the number of templates in a merged query, because the part for each template reads up to the limit
-// of the list.
+// maxMerge limits the number of templates in a merged query, because the part for each template reads as many pages as
+// the whole list has.
 const maxMerge = 32
 
-// merge converts a query for published pages of several templates to a union of one query for each template, if the
-// requested order has an index of each template's pages. Otherwise the database would read all pages of the templates,
-// or search the pages of all templates.
-func (c *compiler) merge() {
+// mergeTemplates makes the query a union of one query for each template, if it is a query for published pages of
+// several templates in an order for which the database has an index of each template's pages. As a single query, the
+// database would read all pages of the templates, or search the pages of all templates.
+func (c *compiler) mergeTemplates() {
 	ids := c.view.IDs
-	if !c.narrowed || c.view.All || len(ids) < 2 || len(ids) > maxMerge || len(c.where) != 1 || len(c.joins) > 0 ||
+	onlyVisibility := len(c.where) == 1 && len(c.joins) == 0 // there are no other conditions
+	if !c.hasTemplateTerm || c.view.All || len(ids) < 2 || len(ids) > maxMerge || !onlyVisibility ||
 		!slices.Equal(c.statuses, []Status{Published}) {
 		return
 	}
@@ -78,16 +80,17 @@ func (q *Query) Select(columns string) (string, []any) {
 func (q *Query) mergedSelect(columns string) (string, []any) {
 	where := append([]string{"p.status = 0 AND p.template_id = ?"}, q.where[1:]...)
 	commonArgs := q.args[len(q.merged):]
-	shown, order := "p.id AS page", ""
+	exprs, order := "p.id AS page", ""
 	for i, k := range q.keys {
 		name := "k" + strconv.Itoa(i)
-		shown += ", " + k.expr + " AS " + name
+		exprs += ", " + k.expr + " AS " + name
 		if order += ", m." + name; k.desc {
 			order += " DESC"
 		}
 	}
-	part := "SELECT * FROM (SELECT " + shown + " FROM cms_pages p WHERE " + strings.Join(where, " AND ") + " ORDER BY " +
+	part := "SELECT * FROM (SELECT " + exprs + " FROM cms_pages p WHERE " + strings.Join(where, " AND ") + " ORDER BY " +
 		q.order + " LIMIT ?) AS "
+	// part, followed by the name of its alias, is the query for one template.
 	lists, args := make([]string, len(q.merged)), make([]any, 0, len(q.args)+2*len(q.merged))
 	for i, id := range q.merged {
 		lists[i] = part + "l" + strconv.Itoa(i)
@@ -109,25 +112,25 @@ func (q *Query) Count() (string, []any) {
 
 // Keys returns pointers for scanning the last columns of a row of Select: the values by which the row is ordered.
 func (q *Query) Keys() []any {
-	into := make([]any, len(q.keys))
+	pointers := make([]any, len(q.keys))
 	for i, k := range q.keys {
 		switch {
 		case k.text:
-			into[i] = new(string)
-		case strings.HasPrefix(k.expr, "COALESCE(s"): // the number of a field; see compiler.sort
-			into[i] = new(float64)
+			pointers[i] = new(string)
+		case strings.HasPrefix(k.expr, "COALESCE(s"): // the number of a field; see compiler.addSort
+			pointers[i] = new(float64)
 		default:
-			into[i] = new(int64)
+			pointers[i] = new(int64)
 		}
 	}
-	return into
+	return pointers
 }
 
 // Cursor returns the cursor for the part of the list after the row with the given keys.
 func (q *Query) Cursor(keys []any) string {
 	payload, err := json.Marshal(keys)
 	if err != nil {
-		panic(err) // texts and finite numbers
+		panic(err) // impossible: the keys are texts and finite numbers
 	}
-	return q.cursor.Sign(payload, q.signer)
+	return q.cursor.Sign(payload, q.sorting)
 }

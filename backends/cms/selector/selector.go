@@ -29,11 +29,11 @@ import (
 
 // Limits of a selector.
 const (
-	MaxLength = 4096 // length in bytes
+	MaxLength = 4096 // length of the selector, in bytes
 	MaxTerms  = 32
 	// MaxAlternatives limits the sum, over all terms, of the number of fields times the number of values.
 	MaxAlternatives = 600
-	MaxSorts        = 4
+	MaxSorts        = 4 // number of values of "sort"
 
 	DefaultLimit = 25
 	MaxLimit     = 500
@@ -100,28 +100,28 @@ func Parse(text string) (*Selector, error) {
 	}
 	r := reader{text: text}
 	if !utf8.ValidString(text) {
-		return nil, r.refuse("it is not UTF-8")
+		return nil, r.errorf("it is not UTF-8")
 	}
 	s := new(Selector)
 	alternatives := 0
-	for r.blank(); r.offset < len(text); {
+	for r.skipSpace(); r.offset < len(text); {
 		if len(s.Terms) == MaxTerms {
-			return nil, r.refuse("it has more than %d terms", MaxTerms)
+			return nil, r.errorf("it has more than %d terms", MaxTerms)
 		}
 		t, err := r.term()
 		if err != nil {
 			return nil, err
 		}
 		if alternatives += len(t.Fields) * len(t.Values); alternatives > MaxAlternatives {
-			return nil, r.refuse("it has more than %d alternatives", MaxAlternatives)
+			return nil, r.errorf("it has more than %d alternatives", MaxAlternatives)
 		}
 		s.Terms = append(s.Terms, t)
 		if r.offset == len(text) {
 			break
 		}
-		r.offset++ // a comma: nothing else ends a value
-		if r.blank(); r.offset == len(text) {
-			return nil, r.refuse("a term is missing behind the comma")
+		r.offset++ // the next byte is a comma, because nothing else ends a value
+		if r.skipSpace(); r.offset == len(text) {
+			return nil, r.errorf("a term is missing behind the comma")
 		}
 	}
 	return s, nil
@@ -133,21 +133,23 @@ type reader struct {
 	offset int // byte offset
 }
 
+// position returns the position of the character at a byte offset, counted from 1.
 func (r *reader) position(offset int) int { return utf8.RuneCountInString(r.text[:offset]) + 1 }
 
-func (r *reader) refuse(format string, args ...any) error {
+// errorf returns an *Error at the current position.
+func (r *reader) errorf(format string, args ...any) error {
 	return &Error{r.position(r.offset), fmt.Sprintf(format, args...)}
 }
 
-// blank skips white space.
-func (r *reader) blank() {
+// skipSpace skips white space.
+func (r *reader) skipSpace() {
 	for r.offset < len(r.text) && strings.IndexByte(" \t\r\n", r.text[r.offset]) >= 0 {
 		r.offset++
 	}
 }
 
-// next reports whether the next byte is b, and skips it if so.
-func (r *reader) next(b byte) bool {
+// accept skips the next byte if it is b, and reports whether it was.
+func (r *reader) accept(b byte) bool {
 	if r.offset < len(r.text) && r.text[r.offset] == b {
 		r.offset++
 		return true
@@ -158,43 +160,43 @@ func (r *reader) next(b byte) bool {
 // term reads a term: one or more fields, an operator, and one or more values, with | between alternatives.
 func (r *reader) term() (t Term, err error) {
 	for {
-		begin := r.offset
-		for r.offset < len(r.text) && nameByte(r.text[r.offset]) {
+		start := r.offset
+		for r.offset < len(r.text) && isNameByte(r.text[r.offset]) {
 			r.offset++
 		}
-		if r.offset == begin {
-			return t, r.refuse("a field is expected")
+		if r.offset == start {
+			return t, r.errorf("a field is expected")
 		}
-		t.Fields = append(t.Fields, Name{r.text[begin:r.offset], r.position(begin)})
-		r.blank()
-		if !r.next('|') {
+		t.Fields = append(t.Fields, Name{r.text[start:r.offset], r.position(start)})
+		r.skipSpace()
+		if !r.accept('|') {
 			break
 		}
-		r.blank()
+		r.skipSpace()
 	}
 	i := slices.IndexFunc(ops, func(op Op) bool { return strings.HasPrefix(r.text[r.offset:], string(op)) })
 	if i < 0 {
-		return t, r.refuse("an operator is expected, one of = != < <= > >= *= ~= %%= ^= $=")
+		return t, r.errorf("an operator is expected, one of = != < <= > >= *= ~= %%= ^= $=")
 	}
 	t.Op = ops[i]
 	r.offset += len(t.Op)
 	for {
-		r.blank()
+		r.skipSpace()
 		value, err := r.value()
 		if err != nil {
 			return t, err
 		}
 		t.Values = append(t.Values, value)
-		if !r.next('|') {
+		if !r.accept('|') {
 			return t, nil
 		}
 	}
 }
 
-// value parses a value and skips the white space after the value.
+// value parses a value and skips the white space after it. Within a quoted value, two quotes stand for one.
 func (r *reader) value() (Value, error) {
-	begin := r.offset
-	v := Value{position: r.position(begin)}
+	start := r.offset
+	v := Value{position: r.position(start)}
 	if r.offset < len(r.text) && (r.text[r.offset] == '"' || r.text[r.offset] == '\'') {
 		quote := r.text[r.offset]
 		var value strings.Builder
@@ -212,22 +214,23 @@ func (r *reader) value() (Value, error) {
 		}
 		v.Text = value.String()
 		r.offset++
-		if r.blank(); r.offset < len(r.text) && r.text[r.offset] != ',' && r.text[r.offset] != '|' {
-			return v, r.refuse("a comma or a bar is expected behind a quoted value")
+		if r.skipSpace(); r.offset < len(r.text) && r.text[r.offset] != ',' && r.text[r.offset] != '|' {
+			return v, r.errorf("a comma or a bar is expected behind a quoted value")
 		}
 		return v, nil
 	}
 	for r.offset < len(r.text) && r.text[r.offset] != ',' && r.text[r.offset] != '|' {
 		if r.text[r.offset] == '"' || r.text[r.offset] == '\'' {
-			return v, r.refuse("a value with a quote in it must be quoted")
+			return v, r.errorf("a value with a quote in it must be quoted")
 		}
 		r.offset++
 	}
-	v.Text = strings.TrimSpace(r.text[begin:r.offset])
+	v.Text = strings.TrimSpace(r.text[start:r.offset])
 	return v, nil
 }
 
-func nameByte(b byte) bool {
+// isNameByte reports whether the name of a field can contain b.
+func isNameByte(b byte) bool {
 	return b == '_' || b >= '0' && b <= '9' || b|0x20 >= 'a' && b|0x20 <= 'z'
 }
 

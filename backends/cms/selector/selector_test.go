@@ -128,27 +128,27 @@ func TestErrors(t *testing.T) {
 		"title=\"x\"y":        "10: a comma or a bar is expected behind a quoted value",
 		"title=it's":          "9: a value with a quote in it must be quoted",
 		"template=none":       "10: there is no template \"none\"",
-		"template>post":       "1: template takes the operators = and != alone",
-		"title|template=post": "7: template does not go together with other fields",
-		"limit=0":             "7: limit is a number from 1 to 500",
-		"limit=501":           "7: limit is a number from 1 to 500",
-		"limit>5":             "1: limit takes the operator = alone",
+		"template>post":       "1: template takes only the operators = and !=",
+		"title|template=post": "7: template cannot be combined with other fields",
+		"limit=0":             "7: limit must be a number from 1 to 500",
+		"limit=501":           "7: limit must be a number from 1 to 500",
+		"limit>5":             "1: limit takes only the operator =",
 		"limit=5|6":           "9: limit takes one value",
-		"limit=5, limit=6":    "10: limit is there twice",
-		"start=10001":         "7: start is a number from 0 to 10000",
-		"include=trash":       "9: include is hidden, unpublished or all",
-		"status=gone":         "8: a status is published, hidden, unpublished, trash",
+		"limit=5, limit=6":    "10: limit must occur only once",
+		"start=10001":         "7: start must be a number from 0 to 10000",
+		"include=trash":       "9: include must be hidden, unpublished or all",
+		"status=gone":         "8: the status must be one of published, hidden, unpublished, trash",
 		"sort=none":           "6: there is no field \"none\" to sort by",
-		"sort=id|id|id|id|id": "18: pages are sorted by 4 fields at most",
+		"sort=id|id|id|id|id": "18: pages can be sorted by at most 4 fields",
 		"after=x":             "7: after is not a cursor of this list",
 		"price=cheap":         "7: \"cheap\" is not a number",
 		"price=NaN":           "7: \"NaN\" is not a number",
-		"price%=1":            "1: price is not text: %= is not for it",
+		"price%=1":            "1: price is not text: the operator %= is for texts only",
 		"id=1.5":              "4: \"1.5\" is not a value of id",
 		"id=1e300":            "4: \"1e300\" is not a value of id",
 		"created>yesterday":   "9: \"yesterday\" is not a time: write 2026-01-02, 2026-01-02T15:04:05Z or seconds since 1970",
-		"sold=perhaps":        "6: sold is true or false",
-		"sold>1":              "1: sold takes the operators = and != alone",
+		"sold=perhaps":        "6: sold must be true or false",
+		"sold>1":              "1: sold takes only the operators = and !=",
 		"parent=blog":         "8: \"blog\" is neither an id nor a path",
 		"name*=x":             "1: name has no words: use %=, ^= or $=",
 		"title=" + strings.Repeat("x", MaxLength): "1: it is longer than 4096 bytes",
@@ -208,7 +208,7 @@ func TestInjection(t *testing.T) {
 					}
 					got, args := q.Select("p.id")
 					want, _ := plain.Select("p.id")
-					if got != want && !strings.Contains(got, nowhere) || len(args) != strings.Count(got, "?") {
+					if got != want && !strings.Contains(got, noPage) || len(args) != strings.Count(got, "?") {
 						t.Errorf("%s%s%q:\n got %s\nwant %s", field, op, text, got, want)
 					}
 				}
@@ -253,7 +253,7 @@ func TestCursor(t *testing.T) {
 		}
 		for _, other := range []string{"sort=created, after=" + cursor, "after=" + cursor + "A", "sort=title, after=" + cursor, sort + ", start=1, after=" + cursor} {
 			if _, err := compile(strings.TrimPrefix(other, ", ")); err == nil {
-				t.Errorf("%s: %s", sort, other)
+				t.Errorf("the cursor of %q is valid in %q", sort, other)
 			}
 		}
 	}

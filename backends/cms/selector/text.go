@@ -16,9 +16,9 @@ func Fold(text string) string {
 	return strings.ToLower(norm.NFKC.String(strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\x00", "")))
 }
 
-// Key returns the first MaxKey characters of a folded text, which determine its order. more reports whether the text is
+// Key returns the first MaxKey characters of a folded text, which determine its order, and reports whether the text is
 // longer.
-func Key(folded string) (key string, more bool) {
+func Key(folded string) (key string, truncated bool) {
 	n := 0
 	for i := range folded {
 		if n == MaxKey {

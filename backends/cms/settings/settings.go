@@ -89,17 +89,18 @@ var endpointForm = regexp.MustCompile(`^[a-z0-9-]+(/[a-z0-9-]+)*$`)
 func (s *Settings) Check() error {
 	switch {
 	case s.Endpoint != "" && (!endpointForm.MatchString(s.Endpoint) || len(s.Endpoint) > 128):
-		return fmt.Errorf("endpoint: %q is not of a-z, 0-9 and -, in segments with / between them", s.Endpoint)
+		return fmt.Errorf("endpoint: %q must consist of segments of a-z, 0-9 and -, with / between them, "+
+			"at most 128 characters", s.Endpoint)
 	case !slices.Contains([]string{"", None, Session, JWT}, s.Auth):
-		return fmt.Errorf("auth: %q is none of: none, session, jwt", s.Auth)
+		return fmt.Errorf("auth: %q must be none, session or jwt", s.Auth)
 	case s.JWTSecret != "" && len(s.JWTSecret) < minSecret:
-		return fmt.Errorf("jwtSecret: it has less than %d characters", minSecret)
+		return fmt.Errorf("jwtSecret: it must have at least %d characters", minSecret)
 	case s.JWTSeconds != 0 && (s.JWTSeconds < 60 || s.JWTSeconds > 31_536_000):
-		return fmt.Errorf("jwtSeconds: %d is not from 60 to 31536000", s.JWTSeconds)
+		return fmt.Errorf("jwtSeconds: %d must be from 60 to 31536000", s.JWTSeconds)
 	case !slices.Contains([]string{"", ContentOff, ContentRead, ContentWrite}, s.Content):
-		return fmt.Errorf("content: %q is none of: off, read, write", s.Content)
+		return fmt.Errorf("content: %q must be off, read or write", s.Content)
 	case len(s.Origins) > maxList || len(s.FetchHosts) > maxList:
-		return fmt.Errorf("origins, fetchHosts: more than %d", maxList)
+		return fmt.Errorf("origins, fetchHosts: each list may have at most %d entries", maxList)
 	}
 	for _, origin := range s.Origins {
 		if origin == "*" {
@@ -158,7 +159,8 @@ func (s *Settings) Lifetime() time.Duration {
 	return time.Duration(s.JWTSeconds) * time.Second
 }
 
-// Allowed reports whether web pages of the given origin may call the API, and whether they may send credentials.
+// Allowed reports whether web pages of the given origin may call the API, and whether they may send credentials. The
+// origin of the site itself is not included.
 func (s *Settings) Allowed(origin string) (ok, credentials bool) {
 	if origin == "" {
 		return false, false
@@ -171,12 +173,13 @@ func (s *Settings) Allowed(origin string) (ok, credentials bool) {
 
 // Store reads and writes the settings of one site. A Store is safe for concurrent use.
 type Store struct {
-	path string
-	now  atomic.Pointer[read]
-	save sync.Mutex
+	path    string // of the file
+	current atomic.Pointer[snapshot]
+	mu      sync.Mutex // is held while the file is read or written
 }
 
-type read struct {
+// snapshot holds the settings together with the text of the file from which they were read.
+type snapshot struct {
 	settings Settings
 	text     []byte
 }
@@ -189,18 +192,18 @@ func Open(site string) (*Store, error) {
 }
 
 // Current returns the settings that were last read or saved. The caller must not modify them.
-func (s *Store) Current() *Settings { return &s.now.Load().settings }
+func (s *Store) Current() *Settings { return &s.current.Load().settings }
 
 // Reload reads the file again and reports whether it has changed. If the file has an error, the current settings stay
 // in use.
 func (s *Store) Reload() (changed bool, err error) {
-	s.save.Lock()
-	defer s.save.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	text, err := readFile(s.path)
 	if err != nil {
 		return false, err
 	}
-	previous := s.now.Load()
+	previous := s.current.Load()
 	if previous != nil && bytes.Equal(previous.text, text) {
 		return false, nil
 	}
@@ -210,7 +213,7 @@ func (s *Store) Reload() (changed bool, err error) {
 			return false, fmt.Errorf("%s: %w", File, err)
 		}
 	}
-	s.now.Store(&read{settings, text})
+	s.current.Store(&snapshot{settings, text})
 	return true, nil
 }
 
@@ -234,6 +237,7 @@ func readFile(path string) ([]byte, error) {
 	return text, nil
 }
 
+// decode parses and checks the text of a settings file.
 func decode(text []byte) (s Settings, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -241,12 +245,13 @@ func decode(text []byte) (s Settings, err error) {
 		return s, err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return s, errors.New("more than one object")
+		return s, errors.New("the file contains more than one JSON object")
 	}
 	return s, s.Check()
 }
 
-// Save writes the settings to the file. If JWTSecret is empty, it generates a secret.
+// Save checks the settings, writes them to the file and makes them the current ones. If JWTSecret is empty, it
+// generates a secret.
 func (s *Store) Save(settings Settings) error {
 	if err := settings.Check(); err != nil {
 		return err
@@ -259,12 +264,12 @@ func (s *Store) Save(settings Settings) error {
 		return err
 	}
 	text = append(text, '\n')
-	s.save.Lock()
-	defer s.save.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := replace(s.path, text); err != nil {
 		return fmt.Errorf("saving the settings: %w", err)
 	}
-	s.now.Store(&read{settings, text})
+	s.current.Store(&snapshot{settings, text})
 	return nil
 }
 

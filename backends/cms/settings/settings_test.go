@@ -35,9 +35,9 @@ func TestStore(t *testing.T) {
 	if changed, err := s.Reload(); changed || err != nil {
 		t.Errorf("its own file: %v %v", changed, err)
 	}
-	kept := *s.Current()
-	kept.Debug = true
-	if err := s.Save(kept); err != nil || s.Current().JWTSecret != secret {
+	changed := *s.Current()
+	changed.Debug = true
+	if err := s.Save(changed); err != nil || s.Current().JWTSecret != secret {
 		t.Errorf("saved again: %v, another secret: %v", err, s.Current().JWTSecret != secret)
 	}
 	other, err := settings.Open(site) // another node
@@ -49,7 +49,7 @@ func TestStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		if changed, err := s.Reload(); changed || err == nil {
-			t.Errorf("%.20q is taken", bad)
+			t.Errorf("%.20q: reloaded %v, error %v, want an error", bad, changed, err)
 		}
 	}
 	if s.Current().JWTSecret != secret {
@@ -88,7 +88,7 @@ func TestCheck(t *testing.T) {
 		{SiteURL: "https://www.example.com/?a"},
 	} {
 		if s.Check() == nil {
-			t.Errorf("%+v is good", s)
+			t.Errorf("no error for %+v", s)
 		}
 	}
 	s := settings.Settings{Origins: []string{"https://app.example.com", "http://localhost:3000"}}
@@ -96,19 +96,19 @@ func TestCheck(t *testing.T) {
 		t.Error(err)
 	}
 	if ok, with := s.Allowed("http://localhost:3000"); !ok || !with {
-		t.Error("an origin of the list")
+		t.Errorf("a listed origin: allowed %v, with credentials %v, want both", ok, with)
 	}
 	if ok, _ := s.Allowed("http://localhost"); ok {
-		t.Error("another port is another origin")
+		t.Error("an origin with another port is allowed")
 	}
 	s.Origins = append(s.Origins, "*")
 	if ok, with := s.Allowed("https://other.example"); !ok || with {
-		t.Error("any origin, without credentials")
+		t.Errorf("an origin that only * allows: allowed %v, with credentials %v, want true, false", ok, with)
 	}
 	if _, with := s.Allowed("*"); with {
-		t.Error("the star is not an origin of its own")
+		t.Error("the origin * may send credentials")
 	}
 	if ok, _ := s.Allowed(""); ok {
-		t.Error("no origin is among all")
+		t.Error("a request without an origin is allowed")
 	}
 }

@@ -32,28 +32,29 @@ type importer struct {
 	in         *bufio.Scanner
 	lineNumber int
 	batch      []content.Imported
-	fields     map[string]*content.Field
+	fields     map[string]*content.Field // the fields of earlier lines, by name
 	// defined holds fields and templates that have been read but not saved. Since they refer to each other, they are
 	// saved together, before the first line of another kind.
 	defined    []content.Definition
 	lines      []int                // line numbers of the definitions in defined
 	incomplete []content.Definition // definitions that refer to templates which do not exist yet
-	read       map[string]bool      // the templates of earlier lines
-	existing   map[string]bool      // the templates in read and those of the site
+	imported   map[string]bool      // the names of the templates of earlier lines
+	known      map[string]bool      // the names of the templates in imported and of those of the site
 	page       string               // the page of the previous file
-	placed     map[int64]bool       // IDs of the files of page that belong to earlier lines
+	matched    map[int64]bool       // IDs of the files of page that belong to earlier lines
 	done       Done
 }
 
-// Import reads the output of Export. It saves pages in batches, each in one transaction. If it returns an error, the
-// earlier batches are saved, and the import can be repeated. The error is a *LineError.
+// Import reads the output of Export, saves it and returns the number of imported objects. It saves pages in batches,
+// each in one transaction. If it returns an error, the earlier batches are saved, and the import can be repeated. The
+// error is a *LineError.
 func (s Site) Import(ctx context.Context, from io.Reader) (Done, error) {
 	i := &importer{
 		Site: s, in: bufio.NewScanner(from), fields: make(map[string]*content.Field),
-		read: make(map[string]bool), existing: make(map[string]bool),
+		imported: make(map[string]bool), known: make(map[string]bool),
 	}
 	i.in.Buffer(make([]byte, 0, 64<<10), maxLine)
-	if err := i.all(ctx); err != nil {
+	if err := i.importLines(ctx); err != nil {
 		return i.done, &LineError{max(i.lineNumber, 1), err}
 	}
 	return i.done, nil
@@ -72,18 +73,20 @@ func (i *importer) next() (*line, error) {
 	decoder := json.NewDecoder(bytes.NewReader(i.in.Bytes()))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(l); err != nil {
-		return nil, fmt.Errorf("this is not a line of an export: %w", err)
+		return nil, fmt.Errorf("the line is not a line of an export: %w", err)
 	}
 	return l, nil
 }
 
-var errMissing = errors.New("the export ends in the middle: its last line is missing")
+// errMissing is the error for an export that was cut off.
+var errMissing = errors.New("the export is incomplete: its last lines are missing")
 
-// all imports all lines. It returns errMissing if the file ends without the line that marks the end of an export.
-func (i *importer) all(ctx context.Context) error {
+// importLines imports all lines. It returns errMissing if the file ends without the line that marks the end of an
+// export.
+func (i *importer) importLines(ctx context.Context) error {
 	first, err := i.next()
 	if err != nil || first.CMS != version {
-		return errors.Join(errors.New("this is not an export of a site, or one of another version"), err)
+		return errors.Join(errors.New("the file is not an export of a site, or its format has another version"), err)
 	}
 	for {
 		l, err := i.next()
@@ -102,8 +105,8 @@ func (i *importer) all(ctx context.Context) error {
 	}
 }
 
-// line imports a line. Definitions and pages are collected, and saved in batches. A line of another kind saves the
-// collected batch first.
+// line imports a line, and for a file also the following lines with its content. Definitions and pages are collected,
+// and saved in batches. A line of another kind saves the collected batch first.
 func (i *importer) line(ctx context.Context, l *line) error {
 	if l.Page == nil && l.Refs == nil {
 		if err := i.flush(ctx); err != nil {
@@ -111,7 +114,7 @@ func (i *importer) line(ctx context.Context, l *line) error {
 		}
 	}
 	if l.Role == nil && l.Field == nil && l.Template == nil {
-		if err := i.definitions(ctx); err != nil {
+		if err := i.saveDefinitions(ctx); err != nil {
 			return err
 		}
 	}
@@ -120,28 +123,14 @@ func (i *importer) line(ctx context.Context, l *line) error {
 		return i.role(ctx, *l.Role)
 	case l.Field != nil:
 		i.fields[l.Field.Name] = l.Field
-		i.define(content.Definition{Field: l.Field})
+		i.collect(content.Definition{Field: l.Field})
 		return nil
 	case l.Template != nil:
-		i.read[l.Template.Name], i.existing[l.Template.Name] = true, true
-		i.define(content.Definition{Template: l.Template})
+		i.imported[l.Template.Name], i.known[l.Template.Name] = true, true
+		i.collect(content.Definition{Template: l.Template})
 		return nil
 	case l.Page != nil:
-		p := l.Page
-		e := content.Edit{Template: p.Template, Title: &p.Title, Status: &p.Status, Fields: p.Fields}
-		now := i.Pages.Moment()
-		// otherwise the planned publication belongs to a draft, which is not exported
-		if p.PublishAt > now && p.Status == content.StatusUnpublished {
-			e.PublishAt = &p.PublishAt
-		}
-		if p.UnpublishAt > now {
-			e.UnpublishAt = &p.UnpublishAt
-		}
-		i.done.Pages++
-		return i.addToBatch(ctx, content.Imported{
-			Path: p.Path, Edit: e,
-			History: content.History{Created: p.Created, Modified: p.Modified, Published: p.Published, Sort: p.Sort},
-		})
+		return i.addPage(ctx, l.Page)
 	case l.Refs != nil:
 		return i.refs(ctx, l.Refs)
 	case l.File != nil:
@@ -150,7 +139,25 @@ func (i *importer) line(ctx context.Context, l *line) error {
 		_, err := i.Pages.Define(ctx, i.incomplete)
 		return err
 	}
-	return errors.New("this line has nothing in it")
+	return errors.New("the line contains none of the objects of an export")
+}
+
+// addPage adds a page, without its files and its references to pages, to the batch.
+func (i *importer) addPage(ctx context.Context, p *page) error {
+	e := content.Edit{Template: p.Template, Title: &p.Title, Status: &p.Status, Fields: p.Fields}
+	now := i.Pages.Moment()
+	// In any other status, the planned publication is that of a draft, and drafts are not exported.
+	if p.PublishAt > now && p.Status == content.StatusUnpublished {
+		e.PublishAt = &p.PublishAt
+	}
+	if p.UnpublishAt > now {
+		e.UnpublishAt = &p.UnpublishAt
+	}
+	i.done.Pages++
+	return i.addToBatch(ctx, content.Imported{
+		Path: p.Path, Edit: e,
+		History: content.History{Created: p.Created, Modified: p.Modified, Published: p.Published, Sort: p.Sort},
+	})
 }
 
 // addToBatch adds a page to the batch. If the batch is full, it saves the batch.
@@ -161,11 +168,12 @@ func (i *importer) addToBatch(ctx context.Context, p content.Imported) error {
 	return i.flush(ctx)
 }
 
+// flush saves the pages of the batch.
 func (i *importer) flush(ctx context.Context) error {
 	if len(i.batch) == 0 {
 		return nil
 	}
-	err := i.Pages.Import(ctx, i.batch, i.read)
+	err := i.Pages.Import(ctx, i.batch, i.imported)
 	i.batch = i.batch[:0]
 	if i.Progress != nil {
 		i.Progress(i.done)
@@ -190,12 +198,14 @@ func (i *importer) role(ctx context.Context, role accounts.Role) error {
 	return err
 }
 
-func (i *importer) define(d content.Definition) {
+// collect adds a field or a template to those that saveDefinitions saves.
+func (i *importer) collect(d content.Definition) {
 	i.defined, i.lines = append(i.defined, d), append(i.lines, i.lineNumber)
 }
 
-// definitions saves the collected fields and templates.
-func (i *importer) definitions(ctx context.Context) error {
+// saveDefinitions saves the collected fields and templates. In case of an error, it sets i.lineNumber to the line of
+// the definition with the error.
+func (i *importer) saveDefinitions(ctx context.Context) error {
 	if len(i.defined) == 0 {
 		return nil
 	}
@@ -204,7 +214,7 @@ func (i *importer) definitions(ctx context.Context) error {
 		return err
 	}
 	for _, t := range existing {
-		i.existing[t.Name] = true
+		i.known[t.Name] = true
 	}
 	list := make([]content.Definition, len(i.defined))
 	for n, d := range i.defined {
@@ -235,26 +245,26 @@ func (i *importer) definitions(ctx context.Context) error {
 // writes no such references.
 func (i *importer) saveable(d content.Definition) (content.Definition, bool) {
 	complete := true
-	named := func(list []string) []string {
+	existingNames := func(list []string) []string {
 		return slices.DeleteFunc(slices.Clone(list), func(name string) bool {
-			complete = complete && i.existing[name]
-			return !i.existing[name]
+			complete = complete && i.known[name]
+			return !i.known[name]
 		})
 	}
 	if d.Field != nil {
 		f := *d.Field
-		f.Settings.Templates = named(f.Settings.Templates)
+		f.Settings.Templates = existingNames(f.Settings.Templates)
 		return content.Definition{Field: &f}, complete
 	}
 	t := *d.Template
-	t.Family.Children, t.Family.Parents = named(t.Family.Children), named(t.Family.Parents)
+	t.Family.Children, t.Family.Parents = existingNames(t.Family.Children), existingNames(t.Family.Parents)
 	return content.Definition{Template: &t}, complete
 }
 
 // refs adds the values of a page that refer to other pages to the batch. It replaces paths in the values by IDs, and
 // removes references to pages that do not exist.
 func (i *importer) refs(ctx context.Context, r *refs) error {
-	// All referenced pages exist, except those in the current batch.
+	// A referenced page may still be in the batch, if the batch contains new pages and not only references.
 	if len(i.batch) > 0 && i.batch[0].Template != "" {
 		if err := i.flush(ctx); err != nil {
 			return err
@@ -285,33 +295,33 @@ func (i *importer) refs(ctx context.Context, r *refs) error {
 
 // chunks is a reader of the content of a file, which is in the following lines.
 type chunks struct {
-	i    *importer
-	left int64
-	rest []byte
+	i         *importer
+	remaining int64  // number of bytes in lines that have not been read
+	unread    []byte // the part of the last line's content that Read has not returned yet
 }
 
 // Read implements io.Reader.
 func (c *chunks) Read(p []byte) (int, error) {
-	for len(c.rest) == 0 {
-		if c.left == 0 {
+	for len(c.unread) == 0 {
+		if c.remaining == 0 {
 			return 0, io.EOF
 		}
 		l, err := c.i.next()
-		if err != nil || len(l.Chunk) == 0 || int64(len(l.Chunk)) > c.left {
+		if err != nil || len(l.Chunk) == 0 || int64(len(l.Chunk)) > c.remaining {
 			return 0, errors.Join(errMissing, err)
 		}
-		c.rest = l.Chunk
-		c.left -= int64(len(l.Chunk))
+		c.unread = l.Chunk
+		c.remaining -= int64(len(l.Chunk))
 	}
-	n := copy(p, c.rest)
-	c.rest = c.rest[n:]
+	n := copy(p, c.unread)
+	c.unread = c.unread[n:]
 	return n, nil
 }
 
 // file adds a file to its page, unless the page already has a file with the same name and size. Each file of the page
 // counts for one line only, since a page may have several equal files.
 func (i *importer) file(ctx context.Context, f *file) error {
-	body := &chunks{i: i, left: f.Size}
+	body := &chunks{i: i, remaining: f.Size}
 	site := kernel.Site()
 	p, err := i.Pages.At(ctx, site, f.Page)
 	if err != nil {
@@ -319,14 +329,14 @@ func (i *importer) file(ctx context.Context, f *file) error {
 	}
 	i.done.Files++
 	if i.page != p.Path {
-		i.page, i.placed = p.Path, make(map[int64]bool)
+		i.page, i.matched = p.Path, make(map[int64]bool)
 	}
 	list, _ := p.Fields[f.Field].([]any)
 	for _, item := range list {
 		entry, _ := item.(map[string]any)
-		if id := idOf(entry); entry["name"] == f.Name && entry["size"] == float64(f.Size) && !i.placed[id] {
-			i.placed[id] = true
-			if _, err := io.Copy(io.Discard, body); err != nil {
+		if id := idOf(entry); entry["name"] == f.Name && entry["size"] == float64(f.Size) && !i.matched[id] {
+			i.matched[id] = true
+			if _, err := io.Copy(io.Discard, body); err != nil { // skip the lines with the content
 				return err
 			}
 			return i.describe(ctx, p.Path, f, list, entry)
@@ -339,7 +349,7 @@ func (i *importer) file(ctx context.Context, f *file) error {
 	}
 	list, _ = changed.Fields[f.Field].([]any)
 	last, _ := list[len(list)-1].(map[string]any)
-	i.placed[idOf(last)] = true
+	i.matched[idOf(last)] = true
 	if _, err := io.Copy(io.Discard, body); err != nil {
 		return err
 	}
@@ -357,6 +367,7 @@ func (i *importer) describe(ctx context.Context, page string, f *file, list []an
 		nil)
 }
 
+// idOf returns the ID of a file in the value of a field.
 func idOf(file map[string]any) int64 {
 	id, _ := file["id"].(float64)
 	return int64(id)

@@ -60,6 +60,7 @@ type line struct {
 	End      *Done             `json:"end,omitempty"`   // on the last line
 }
 
+// page is a page without its files and without the values that refer to other pages.
 type page struct {
 	Path        string         `json:"path"`
 	Template    string         `json:"template"`
@@ -80,6 +81,7 @@ type refs struct {
 	Fields map[string]any `json:"fields"`
 }
 
+// file describes a file of a page. Its content is in the following lines.
 type file struct {
 	Page        string `json:"page"`
 	Field       string `json:"field"`
@@ -92,7 +94,7 @@ type file struct {
 type exporter struct {
 	Site
 	out    *json.Encoder
-	fields map[string]*content.Field
+	fields map[string]*content.Field // by name
 	done   Done
 }
 
@@ -101,15 +103,16 @@ func (s Site) Export(ctx context.Context, to io.Writer) (Done, error) {
 	out := bufio.NewWriter(to)
 	e := &exporter{Site: s, out: json.NewEncoder(out), fields: make(map[string]*content.Field)}
 	e.out.SetEscapeHTML(false)
-	for _, part := range []func(context.Context) error{e.schema, e.pages, e.refs} {
-		if err := part(ctx); err != nil {
+	for _, exportPart := range []func(context.Context) error{e.schema, e.pages, e.refs} {
+		if err := exportPart(ctx); err != nil {
 			return e.done, err
 		}
 	}
 	return e.done, errors.Join(e.out.Encode(line{End: &e.done}), out.Flush())
 }
 
-func (e *exporter) tell() {
+// reportProgress calls e.Progress, if it is set.
+func (e *exporter) reportProgress() {
 	if e.Progress != nil {
 		e.Progress(e.done)
 	}
@@ -137,7 +140,7 @@ func (e *exporter) schema(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	slices.SortStableFunc(fields, func(a, b *content.Field) int { // blocks refer to the other fields
+	slices.SortStableFunc(fields, func(a, b *content.Field) int { // false sorts before true
 		return strings.Compare(strconv.FormatBool(a.Type == content.TypeBlocks),
 			strconv.FormatBool(b.Type == content.TypeBlocks))
 	})
@@ -161,7 +164,7 @@ func (e *exporter) schema(ctx context.Context) error {
 		}
 		e.done.Templates++
 	}
-	e.tell()
+	e.reportProgress()
 	return nil
 }
 
@@ -177,7 +180,7 @@ func (e *exporter) eachPage(ctx context.Context, fn func(p *content.Page) error)
 				return err
 			}
 		}
-		e.tell()
+		e.reportProgress()
 		if after = list.Next; after == "" {
 			return nil
 		}
@@ -192,9 +195,7 @@ func (e *exporter) pages(ctx context.Context) error {
 			Created: p.Created, Modified: p.Modified, Published: p.Published, PublishAt: p.PublishAt, UnpublishAt: p.UnpublishAt,
 		}
 		for name, value := range p.Fields {
-			switch f := e.fields[name]; {
-			case f == nil || f.Type == content.TypeFile || refers(e.fields, f):
-			default:
+			if f := e.fields[name]; f != nil && f.Type != content.TypeFile && !refersToPages(e.fields, f) {
 				exported.Fields[name] = value
 			}
 		}
@@ -203,8 +204,8 @@ func (e *exporter) pages(ctx context.Context) error {
 	})
 }
 
-// refers reports whether values of the field f can refer to pages. fields holds all fields by name.
-func refers(fields map[string]*content.Field, f *content.Field) bool {
+// refersToPages reports whether values of the field f can refer to pages. fields holds all fields by name.
+func refersToPages(fields map[string]*content.Field, f *content.Field) bool {
 	if f.Type == content.TypePage {
 		return true
 	}
@@ -226,7 +227,7 @@ func (e *exporter) refs(ctx context.Context) error {
 			f := e.fields[name]
 			switch {
 			case f == nil:
-			case refers(e.fields, f):
+			case refersToPages(e.fields, f):
 				changed, err := replaceReferences(e.fields, value, func(id any) (any, error) { return e.path(ctx, id) })
 				if err != nil {
 					return err
@@ -245,8 +246,8 @@ func (e *exporter) refs(ctx context.Context) error {
 	})
 }
 
-// replaceReferences returns a copy of a value in which each reference to a page is replaced by the result of replace.
-// If the result is nil, the reference is removed.
+// replaceReferences returns a copy of the value of a page field or a blocks field in which each reference to a page is
+// replaced by the result of replace. If the result is nil, the reference is removed. fields holds all fields by name.
 func replaceReferences(fields map[string]*content.Field, value any, replace func(page any) (any, error)) (any, error) {
 	switch v := value.(type) {
 	case []any:
@@ -280,7 +281,7 @@ func replaceReferences(fields map[string]*content.Field, value any, replace func
 	return replace(value)
 }
 
-// path returns the path of a page, or nil if the page does not exist or is in the trash.
+// path returns the path of the page with an ID, or nil if the page does not exist or is in the trash.
 func (e *exporter) path(ctx context.Context, id any) (any, error) {
 	n, _ := id.(float64)
 	p, err := e.Pages.Page(ctx, kernel.Site(), int64(n))
@@ -293,6 +294,7 @@ func (e *exporter) path(ctx context.Context, id any) (any, error) {
 	return p.Path, nil
 }
 
+// files writes the files in the value of a page's field.
 func (e *exporter) files(ctx context.Context, p *content.Page, field string, value any) error {
 	list, _ := value.([]any)
 	for _, item := range list {

@@ -105,11 +105,11 @@ func TestTransfer(t *testing.T) {
 			from, into := newSite(t, databases.SQLite(t)), newSite(t, to(t))
 			fill(t, from)
 			text := export(t, from)
-			var told transfer.Done
-			into.Progress = func(d transfer.Done) { told = d }
+			var progress transfer.Done
+			into.Progress = func(d transfer.Done) { progress = d }
 			done := ok[transfer.Done](t)(into.Import(t.Context(), strings.NewReader(text)))
-			if done.Pages != 7 || done.Files != 2 || done.Fields != 6 || done.Templates != 6 || told.Pages != 7 {
-				t.Errorf("imported %+v, told %+v", done, told)
+			if done.Pages != 7 || done.Files != 2 || done.Fields != 6 || done.Templates != 6 || progress.Pages != 7 {
+				t.Errorf("imported %+v, progress reported %+v", done, progress)
 			}
 			same := func() {
 				t.Helper()
@@ -203,7 +203,7 @@ func TestScheduledTimesAreExported(t *testing.T) {
 	}
 }
 
-// cut ends as a process does that is killed: what was read of it counts, the rest does not come.
+// cut is a reader that returns an error instead of io.EOF, like an export that is interrupted.
 type cut struct{ io.Reader }
 
 var errCut = errors.New("cut off")
@@ -228,14 +228,14 @@ func TestInterruptedImport(t *testing.T) {
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
 		into := newSite(t, db)
 		site := kernel.Site()
-		family := func(name, is string) {
+		checkFamily := func(name, want string) {
 			t.Helper()
 			template, err := into.Pages.Template(t.Context(), site, name)
 			if err != nil && !kernel.IsNotFound(err) {
 				t.Fatal(err)
 			}
-			if err == nil && strings.Join(template.Family.Children, " ") != is {
-				t.Errorf("pages below those of %s: %q, want %q", name, template.Family.Children, is)
+			if err == nil && strings.Join(template.Family.Children, " ") != want {
+				t.Errorf("the children of template %s are %q, want %q", name, template.Family.Children, want)
 			}
 		}
 		// A template that the other site has, too.
@@ -243,19 +243,19 @@ func TestInterruptedImport(t *testing.T) {
 		first := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, `{"page":`) })
 		for n := 1; n < len(lines)-1; n++ {
 			if _, err := into.Import(t.Context(), cut{strings.NewReader(strings.Join(lines[:n], ""))}); err == nil {
-				t.Fatalf("after %d lines it is whole", n)
+				t.Fatalf("the import of the first %d lines returned no error", n)
 			}
 			if n <= first {
-				family("blog", "home")
+				checkFamily("blog", "home")
 				if _, err := into.Pages.Template(t.Context(), site, "post"); !kernel.IsNotFound(err) {
-					t.Errorf("after %d lines there is a part of the templates, error %v", n, err)
+					t.Errorf("after %d lines: template post: got error %v, want not found", n, err)
 				}
 				continue
 			}
-			family("blog", "post")
+			checkFamily("blog", "post")
 			author := ok[*content.Field](t)(into.Pages.Field(t.Context(), site, "author"))
 			if !slices.Equal(author.Settings.Templates, []string{"post"}) {
-				t.Errorf("after %d lines the author is of %q", n, author.Settings.Templates)
+				t.Errorf("after %d lines: the templates of field author are %q, want post", n, author.Settings.Templates)
 			}
 		}
 		ok[transfer.Done](t)(into.Import(t.Context(), strings.NewReader(text)))
@@ -365,9 +365,9 @@ func TestMalformedExports(t *testing.T) {
 		"":                          {1, "not an export"},
 		"{}":                        {1, "not an export"},
 		`{"cms":2}`:                 {1, "another version"},
-		"{\"cms\":1}\n":             {1, "last line is missing"},
+		"{\"cms\":1}\n":             {1, "last lines are missing"},
 		"{\"cms\":1}\n{\"none\":1}": {2, "unknown field"},
-		"{\"cms\":1}\n{}\n":         {2, "nothing in it"},
+		"{\"cms\":1}\n{}\n":         {2, "contains none of the objects"},
 		"{\"cms\":1}\n{\"page\":{\"path\":\"/a/b\",\"template\":\"post\",\"title\":\"x\",\"status\":\"published\"}}\n{\"end\":{}}": {3, "page /a/b: there is no page /a"},
 		"{\"cms\":1}\n{\"file\":{\"page\":\"/\",\"field\":\"x\",\"name\":\"a.txt\",\"size\":3}}\n{\"chunk\":\"eHh4eA==\"}":         {2, "no field of files"},
 		"{\"cms\":1}\n" + strings.Repeat("x", 5<<20): {1, "too long"},

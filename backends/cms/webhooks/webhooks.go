@@ -24,7 +24,7 @@ const (
 	maxDeliveries = 100
 )
 
-// NewHooks returns the hooks that queue the events of a site.
+// NewHooks returns the hooks of a site, which queue its events for the webhooks.
 func NewHooks(s *kernel.Server) *webhook.Hooks {
 	return webhook.New(webhook.Options{
 		DB: s.DB, Prefix: prefix, Headers: "X-CMS", Agent: "Tollgate-CMS", Topics: content.Topics, Max: MaxWebhooks,
@@ -59,8 +59,8 @@ type Webhook struct {
 	Enabled  bool          `json:"enabled"`
 	Disabled string        `json:"disabled_reason,omitempty"` // empty if it was disabled by hand
 	Created  kernel.Moment `json:"created"`
-	By       string        `json:"created_by"`
-	Pending  int64         `json:"pending"` // waiting deliveries
+	By       string        `json:"created_by"` // name of the user
+	Pending  int64         `json:"pending"`    // waiting deliveries
 	// Secret is the secret with which deliveries are signed. It is only set in the result of Add.
 	Secret string `json:"secret,omitempty"`
 }
@@ -72,12 +72,13 @@ type Delivery struct {
 	Topic    string        `json:"topic"`
 	State    string        `json:"state"` // pending, delivered or failed
 	Attempts int64         `json:"attempts"`
-	Answer   string        `json:"answer"`
+	Answer   string        `json:"answer"` // the answer to the last attempt, or its error
 	Created  kernel.Moment `json:"created"`
-	Tried    kernel.Moment `json:"tried,omitzero"`
-	Next     kernel.Moment `json:"next,omitzero"`
+	Tried    kernel.Moment `json:"tried,omitzero"` // time of the last attempt
+	Next     kernel.Moment `json:"next,omitzero"`  // time of the next attempt
 }
 
+// permit returns a 403 error unless the user has the permission kernel.PermissionSettings.
 func (s Webhooks) permit(u *kernel.User) error {
 	if !u.May(kernel.PermissionSettings) {
 		return kernel.Forbidden("you may not change the webhooks")
@@ -91,11 +92,11 @@ func (s Webhooks) List(ctx context.Context, u *kernel.User) (list []*Webhook, er
 		return nil, err
 	}
 	err = s.Read(ctx, func(c kernel.Conn) error {
-		all, err := s.Hooks.List(c)
-		for _, w := range all {
+		hooks, err := s.Hooks.List(c)
+		for _, w := range hooks {
 			list = append(list, &Webhook{
 				ID: w.ID, URL: w.URL, Topics: w.Topics, Enabled: w.Enabled, Disabled: w.DisabledReason,
-				Created: moment(w.CreatedAt), By: w.CreatedBy, Pending: w.Pending,
+				Created: momentOf(w.CreatedAt), By: w.CreatedBy, Pending: w.Pending,
 			})
 		}
 		return err
@@ -103,21 +104,22 @@ func (s Webhooks) List(ctx context.Context, u *kernel.User) (list []*Webhook, er
 	return list, err
 }
 
-func moment(micros int64) kernel.Moment {
+// momentOf converts a time in microseconds since 1970. 0 means that there is no time.
+func momentOf(micros int64) kernel.Moment {
 	if micros == 0 {
 		return 0
 	}
 	return instant.Of(time.UnixMicro(micros))
 }
 
-// Add creates a webhook and its secret.
+// Add creates a webhook that receives events with the given topics at an address, and its secret.
 func (s Webhooks) Add(ctx context.Context, u *kernel.User, address string, topics []string) (*Webhook, error) {
 	if err := s.permit(u); err != nil {
 		return nil, err
 	}
 	address, topics, err := s.Hooks.Check(address, topics)
-	if refused, ok := errors.AsType[*webhook.Error](err); ok {
-		return nil, kernel.Invalid(refused.Field, refused.Reason, refused.Message)
+	if invalid, ok := errors.AsType[*webhook.Error](err); ok {
+		return nil, kernel.Invalid(invalid.Field, invalid.Reason, invalid.Message)
 	}
 	if err != nil {
 		return nil, err
@@ -190,11 +192,11 @@ func (s Webhooks) Deliveries(ctx context.Context, u *kernel.User, id int64) (lis
 		if _, err := s.Hooks.Address(c, id); err != nil {
 			return kernel.OrNotFound(err, "webhook")
 		}
-		all, err := s.Hooks.Deliveries(c, id, maxDeliveries)
-		for _, d := range all {
+		deliveries, err := s.Hooks.Deliveries(c, id, maxDeliveries)
+		for _, d := range deliveries {
 			list = append(list, &Delivery{
 				ID: d.ID, Event: d.Event, Topic: d.Topic, State: d.State, Attempts: d.Attempts, Answer: d.Answer,
-				Created: moment(d.CreatedAt), Tried: moment(d.TriedAt), Next: moment(d.NextAt),
+				Created: momentOf(d.CreatedAt), Tried: momentOf(d.TriedAt), Next: momentOf(d.NextAt),
 			})
 		}
 		return err
@@ -202,6 +204,8 @@ func (s Webhooks) Deliveries(ctx context.Context, u *kernel.User, id int64) (lis
 	return list, err
 }
 
+// change locks a webhook and calls fn in a transaction. It returns an error if the user has no permission or there is
+// no such webhook.
 func (s Webhooks) change(ctx context.Context, u *kernel.User, id int64, fn func(c kernel.Conn) error) error {
 	if err := s.permit(u); err != nil {
 		return err

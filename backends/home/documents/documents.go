@@ -66,12 +66,12 @@ type Heading struct {
 	ID, Text string
 }
 
-// section is a heading and the text up to the next one.
+// section is a heading and the text up to the next heading.
 type section struct {
-	page *Page
-	id   string // of the heading; empty at the top of the page
-	head string
-	text string
+	page    *Page
+	id      string // the anchor of the heading; empty at the top of the page
+	heading string
+	text    string
 }
 
 // New reads all documents. An error names the file.
@@ -100,7 +100,7 @@ func New(o Options) (*Library, error) {
 	return l, nil
 }
 
-// arrange builds the groups.
+// arrange sets l.groups: the documents by folder, ordered by title.
 func (l *Library) arrange() {
 	folders := slices.Clone(l.options.Folders)
 	for _, page := range l.pages {
@@ -132,23 +132,23 @@ const indexName = "README"
 // Groups returns the documents grouped by folder.
 func (l *Library) Groups() []Group { return l.groups }
 
-// Page returns the document at a path below Base, or nil if there is none.
-func (l *Library) Page(at string) *Page {
-	if at == "" {
+// Page returns the document at a path below Base, or nil if there is none. The empty path is the first page.
+func (l *Library) Page(name string) *Page {
+	if name == "" {
 		return l.pages[indexName]
 	}
-	if at == indexName {
+	if name == indexName {
 		return nil
 	}
-	return l.pages[at]
+	return l.pages[name]
 }
 
-// Image returns an SVG image of the documents.
-func (l *Library) Image(at string) (picture []byte, ok bool) {
-	if path.Ext(at) != ".svg" || !fs.ValidPath(at) {
+// Image returns the SVG image at a path below Base, and reports whether there is one.
+func (l *Library) Image(name string) (picture []byte, ok bool) {
+	if path.Ext(name) != ".svg" || !fs.ValidPath(name) {
 		return nil, false
 	}
-	picture, err := fs.ReadFile(l.options.Files, at)
+	picture, err := fs.ReadFile(l.options.Files, name)
 	return picture, err == nil
 }
 
@@ -167,22 +167,23 @@ var markdown = goldmark.New(
 	goldmark.WithRendererOptions(withOwnHTML()),
 )
 
-// render parses and renders a document.
+// render parses and renders the document with the given name, and collects its headings and sections.
 func (l *Library) render(name string, source []byte) (*Page, error) {
 	page := &Page{Name: name, Title: name, URL: l.urlOf(name)}
 	context := parser.NewContext(parser.WithIDs(make(anchors)))
 	tree := markdown.Parser().Parse(text.NewReader(source), parser.WithContext(context))
-	now := &section{page: page}
-	var words strings.Builder
-	end := func() {
-		now.text = strings.Join(strings.Fields(words.String()), " ")
-		page.sections = append(page.sections, *now)
-		words.Reset()
+	current := &section{page: page}
+	var sectionText strings.Builder
+	// endSection adds the current section to the page.
+	endSection := func() {
+		current.text = strings.Join(strings.Fields(sectionText.String()), " ")
+		page.sections = append(page.sections, *current)
+		sectionText.Reset()
 	}
 	err := ast.Walk(tree, func(node ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
 			if node.Type() == ast.TypeBlock {
-				words.WriteByte(' ')
+				sectionText.WriteByte(' ')
 			}
 			return ast.WalkContinue, nil
 		}
@@ -190,36 +191,36 @@ func (l *Library) render(name string, source []byte) (*Page, error) {
 		case *ast.Heading:
 			id, _ := node.AttributeString("id")
 			anchor, _ := id.([]byte)
-			title := plain(node, source)
-			if node.Level == 1 && len(page.sections) == 0 && now.head == "" {
-				page.Title, now.head = title, title
+			title := textOf(node, source)
+			if node.Level == 1 && len(page.sections) == 0 && current.heading == "" {
+				page.Title, current.heading = title, title
 				return ast.WalkSkipChildren, nil
 			}
-			end()
-			now = &section{page: page, id: string(anchor), head: title}
+			endSection()
+			current = &section{page: page, id: string(anchor), heading: title}
 			if node.Level == 2 || node.Level == 3 {
 				page.Headings = append(page.Headings, Heading{node.Level, string(anchor), title})
 			}
 			return ast.WalkSkipChildren, nil
 		case *ast.Link:
-			to, ok := l.target(name, string(node.Destination))
-			node.Destination = []byte(to)
+			destination, ok := l.target(name, string(node.Destination))
+			node.Destination = []byte(destination)
 			if !ok {
-				node.SetAttributeString("class", []byte("elsewhere"))
+				node.SetAttributeString("class", []byte("elsewhere")) // removed by unlink
 			}
 		case *table.Table:
-			node.SetAttributeString(captionName, []byte(now.head))
+			node.SetAttributeString(captionName, []byte(current.heading))
 		case *ast.Image:
 			node.Destination = []byte(l.image(name, string(node.Destination)))
 		default:
-			written(&words, node, source)
+			appendText(&sectionText, node, source)
 		}
 		return ast.WalkContinue, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	end()
+	endSection()
 	unlink(tree)
 	var out bytes.Buffer
 	if err := markdown.Renderer().Render(&out, source, tree); err != nil {
@@ -229,8 +230,9 @@ func (l *Library) render(name string, source []byte) (*Page, error) {
 	return page, nil
 }
 
-// target returns the destination of a link. ok is false for a file of the repository that is not a document.
-func (l *Library) target(from, link string) (to string, ok bool) {
+// target returns the destination of a link in the document from. ok is false if the link leads to a file that is not a
+// document, or is not a URL.
+func (l *Library) target(from, link string) (destination string, ok bool) {
 	u, err := url.Parse(link)
 	if err != nil || u.Scheme != "" || u.Host != "" {
 		return link, err == nil
@@ -247,17 +249,17 @@ func (l *Library) target(from, link string) (to string, ok bool) {
 	return u.String(), true
 }
 
-// image returns the URL path of an image.
+// image returns the URL path of an image to which the document from refers.
 func (l *Library) image(from, link string) string {
 	return l.options.Base + "/" + path.Join(path.Dir(from), link)
 }
 
-// unlink replaces links to files of the repository that are not documents by their text.
+// unlink replaces links to files that are not documents, which render has marked with a class, by their text.
 func unlink(tree ast.Node) {
 	var links []*ast.Link
 	_ = ast.Walk(tree, func(node ast.Node, entering bool) (ast.WalkStatus, error) {
 		if link, ok := node.(*ast.Link); ok && entering {
-			if _, elsewhere := link.AttributeString("class"); elsewhere {
+			if _, isElsewhere := link.AttributeString("class"); isElsewhere {
 				links = append(links, link)
 			}
 		}
@@ -272,20 +274,20 @@ func unlink(tree ast.Node) {
 	}
 }
 
-// plain returns the text of a heading, or of another node that contains texts.
-func plain(node ast.Node, source []byte) string {
-	var words strings.Builder
+// textOf returns the text of a heading, or of another node that contains texts.
+func textOf(node ast.Node, source []byte) string {
+	var content strings.Builder
 	_ = ast.Walk(node, func(inner ast.Node, entering bool) (ast.WalkStatus, error) {
 		if entering {
-			written(&words, inner, source)
+			appendText(&content, inner, source)
 		}
 		return ast.WalkContinue, nil
 	})
-	return words.String()
+	return content.String()
 }
 
-// written appends the text of a node without children.
-func written(words *strings.Builder, node ast.Node, source []byte) {
+// appendText appends the text of a node without children. It appends nothing for other nodes.
+func appendText(words *strings.Builder, node ast.Node, source []byte) {
 	switch node := node.(type) {
 	case *ast.Text:
 		words.Write(node.Segment.Value(source))

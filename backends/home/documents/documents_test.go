@@ -114,14 +114,14 @@ func TestSearch(t *testing.T) {
 		}
 	}
 	if hits := l.Search("bud"); hits[0].URL != "/docs/how-to/budgets" { // a heading counts more
-		t.Errorf("the first is %s", hits[0].URL)
+		t.Errorf("the first hit is %s, want /docs/how-to/budgets", hits[0].URL)
 	}
 	if hits := l.Search("run"); string(hits[0].Snippet) != "tollgate &lt;<mark>run</mark>&gt; Option Number window 1 Back to the start , above , a file ." && !strings.Contains(string(hits[0].Snippet), "&lt;<mark>run</mark>&gt;") {
 		t.Errorf("the snippet is %s", hits[0].Snippet)
 	}
 }
 
-// TestSnippet checks that a piece of a long text is around the word, bounded, and of whole characters.
+// TestSnippet checks that the snippet of a long text contains the word, has a limited length, and splits no characters.
 func TestSnippet(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -136,15 +136,15 @@ func TestSnippet(t *testing.T) {
 
 var linked = regexp.MustCompile(`(?:href|src)="([^"]*)"`)
 
-// TestOwnDocuments checks that every document of the program is shown, and that every link and picture of them leads to
-// something, headings included.
+// TestOwnDocuments checks that every document of the program is rendered, and that every link leads to an existing
+// document, heading or image.
 func TestOwnDocuments(t *testing.T) {
 	t.Parallel()
 	l := library(t, docs.Files)
 	count := 0
 	for name, page := range l.pages {
 		if page.Title == name || len(page.HTML) < 100 || strings.Contains(string(page.HTML), "raw HTML omitted") {
-			t.Errorf("%s is titled %q, and is %.200s", name, page.Title, page.HTML)
+			t.Errorf("%s has no title, no text, or raw HTML: title %q, HTML %.200s", name, page.Title, page.HTML)
 		}
 		for _, match := range linked.FindAllStringSubmatch(string(page.HTML), -1) {
 			to, anchor, _ := strings.Cut(match[1], "#")
@@ -152,20 +152,20 @@ func TestOwnDocuments(t *testing.T) {
 				continue
 			}
 			count++
-			there := page
+			target := page
 			if to != "" {
-				at, ok := strings.CutPrefix(to, "/docs")
-				at = strings.TrimPrefix(at, "/")
-				if _, picture := l.Image(at); picture {
+				path, ok := strings.CutPrefix(to, "/docs")
+				path = strings.TrimPrefix(path, "/")
+				if _, isImage := l.Image(path); isImage {
 					continue
 				}
-				if there = l.Page(at); !ok || there == nil {
-					t.Errorf("%s: %s leads nowhere", name, match[1])
+				if target = l.Page(path); !ok || target == nil {
+					t.Errorf("%s: the link %s leads to no document", name, match[1])
 					continue
 				}
 			}
-			if anchor != "" && !strings.Contains(string(there.HTML), ` id="`+anchor+`"`) {
-				t.Errorf("%s: %s: there is no such heading", name, match[1])
+			if anchor != "" && !strings.Contains(string(target.HTML), ` id="`+anchor+`"`) {
+				t.Errorf("%s: the link %s leads to no heading", name, match[1])
 			}
 		}
 	}

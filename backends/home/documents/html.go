@@ -13,7 +13,7 @@ import (
 )
 
 // anchors generates the IDs of headings as the common repository hosts do, so that links to them work in both
-// places.
+// places. It contains the IDs that are in use.
 type anchors map[string]bool
 
 // Generate implements parser.IDs.
@@ -42,6 +42,7 @@ func (a anchors) Put(value []byte) { a[string(value)] = true }
 // caption and scroll on small screens.
 type ownHTML struct{}
 
+// withOwnHTML returns an option that makes a renderer use ownHTML.
 func withOwnHTML() renderer.Option {
 	return renderer.WithNodeRenderers(util.Prioritized(ownHTML{}, 10))
 }
@@ -49,13 +50,13 @@ func withOwnHTML() renderer.Option {
 // RegisterFuncs implements renderer.NodeRenderer.
 func (ownHTML) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindHeading, heading)
-	r.Register(ast.KindFencedCodeBlock, code)
-	r.Register(ast.KindCodeBlock, code)
-	r.Register(table.KindTable, scrolled)
+	r.Register(ast.KindFencedCodeBlock, codeBlock)
+	r.Register(ast.KindCodeBlock, codeBlock)
+	r.Register(table.KindTable, scrollingTable)
 	r.Register(table.KindTableHeader, header)
 	r.Register(table.KindTableCell, cell)
-	r.Register(ast.KindHTMLBlock, nothing)
-	r.Register(ast.KindRawHTML, nothing)
+	r.Register(ast.KindHTMLBlock, omit)
+	r.Register(ast.KindRawHTML, omit)
 }
 
 // heading renders a heading with its ID, and with a link to itself below level 1.
@@ -76,7 +77,8 @@ func heading(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.Walk
 	return ast.WalkContinue, err
 }
 
-func code(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+// codeBlock renders a code block. The attribute data-copy gives it a button that copies the code.
+func codeBlock(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		return ast.WalkContinue, nil
 	}
@@ -90,15 +92,16 @@ func code(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.Wa
 	return ast.WalkSkipChildren, err
 }
 
-// nothing omits HTML, which documents only use for comments.
-func nothing(util.BufWriter, []byte, ast.Node, bool) (ast.WalkStatus, error) {
+// omit leaves out HTML, which documents only use for comments.
+func omit(util.BufWriter, []byte, ast.Node, bool) (ast.WalkStatus, error) {
 	return ast.WalkSkipChildren, nil
 }
 
 // captionName is the attribute of a table that holds its caption, which is the heading above the table.
 const captionName = "caption"
 
-func scrolled(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+// scrollingTable renders a table with its caption, in an element that scrolls if the table is too wide for the screen.
+func scrollingTable(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	text := "</table></div>\n"
 	if entering {
 		value, _ := node.AttributeString(captionName)
@@ -111,19 +114,19 @@ func scrolled(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.Wal
 	return ast.WalkContinue, err
 }
 
-// header omits the header row of a table if it is empty.
+// header renders the header row of a table, and the beginning of the body after it. It omits an empty header row.
 func header(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
-	blank := true
+	empty := true
 	for cell := node.FirstChild(); cell != nil; cell = cell.NextSibling() {
-		blank = blank && !cell.HasChildren()
+		empty = empty && !cell.HasChildren()
 	}
 	text, status := "", ast.WalkContinue
 	switch {
-	case entering && blank:
+	case entering && empty:
 		status = ast.WalkSkipChildren
 	case entering:
 		text = "<thead>\n<tr>\n"
-	case !blank:
+	case !empty:
 		text = "</tr>\n</thead>\n"
 	}
 	if !entering && node.NextSibling() != nil {
@@ -133,7 +136,7 @@ func header(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkS
 	return status, err
 }
 
-// cell renders a cell of a table. An empty cell of the header is no th element.
+// cell renders a cell of a table. An empty cell of the header becomes a td element instead of th.
 func cell(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	c := node.(*table.TableCell)
 	tag, attributes := "td", ""

@@ -14,40 +14,40 @@ const (
 	// MaxQuery limits the length of a query in characters, and maxWords its number of words.
 	MaxQuery = 200
 	maxWords = 12
-	// maxHits limits the number of sections that are found, and maxOfPage those of one page.
-	maxHits, maxOfPage = 30, 3
-	// maxPrefix limits the number of words that a prefix matches.
-	maxPrefix = 200
+	// maxHits limits the number of sections that are found, and maxHitsPerPage the number of those of one page.
+	maxHits, maxHitsPerPage = 30, 3
+	// maxPrefixWords limits the number of words that a prefix matches.
+	maxPrefixWords = 200
 	// snippetSize is the length of a snippet in bytes.
 	snippetSize = 220
 )
 
 // The parameters of BM25, and the weight of a word in a heading relative to one in the text.
 const (
-	bm25K, bm25B = 1.2, 0.75
-	headWeight   = 6
+	bm25K, bm25B  = 1.2, 0.75
+	headingWeight = 6
 )
 
-// Hit is a section that was found.
+// Hit is a section that matches a query.
 type Hit struct {
 	Page    *Page
 	Heading string        // of the section; empty at the top of the page
 	URL     string        // of the section
-	Snippet template.HTML // an excerpt of its text in which the words are marked
+	Snippet template.HTML // an excerpt of its text in which the words of the query are marked
 }
 
 // index is an inverted index of the sections.
 type index struct {
 	sections []section
-	lengths  []float64
-	mean     float64
-	postings map[string][]posting
-	words    []string // sorted
+	lengths  []float64            // numbers of words of the sections
+	mean     float64              // mean of lengths
+	postings map[string][]posting // by word
+	words    []string             // all words, sorted
 }
 
 // posting is the weighted number of occurrences of a word in a section.
 type posting struct {
-	section int
+	section int // index in index.sections
 	count   float64
 }
 
@@ -68,7 +68,7 @@ func newIndex(pages map[string]*Page) *index {
 			}
 		}
 		add(s.text, 1)
-		add(s.head, headWeight)
+		add(s.heading, headingWeight)
 		if s.id != "" { // the title of the page describes its sections, too
 			add(s.page.Title, 1)
 		}
@@ -105,7 +105,7 @@ func wordsOf(text string) (words []string) {
 }
 
 // Search returns the sections that contain all words of a query, best first. The last word of the query also
-// matches words that begin with it.
+// matches words that begin with it. It ignores characters of the query after MaxQuery and words after maxWords.
 func (l *Library) Search(query string) []Hit {
 	if utf8.RuneCountInString(query) > MaxQuery {
 		query = string([]rune(query)[:MaxQuery])
@@ -114,6 +114,7 @@ func (l *Library) Search(query string) []Hit {
 	if len(words) == 0 {
 		return nil
 	}
+	// scored is a section, as an index in l.index.sections, with its score.
 	type scored struct {
 		section int
 		score   float64
@@ -143,15 +144,15 @@ func (l *Library) Search(query string) []Hit {
 	}
 	slices.SortFunc(ranked, func(a, b scored) int { return cmp.Or(cmp.Compare(b.score, a.score), a.section-b.section) })
 	var hits []Hit
-	ofPage := make(map[*Page]int)
+	hitsOfPage := make(map[*Page]int)
 	for _, r := range ranked {
 		s := &l.index.sections[r.section]
-		if ofPage[s.page]++; ofPage[s.page] > maxOfPage {
+		if hitsOfPage[s.page]++; hitsOfPage[s.page] > maxHitsPerPage {
 			continue
 		}
 		hit := Hit{Page: s.page, URL: s.page.URL, Snippet: snippet(s.text, words)}
 		if s.id != "" {
-			hit.Heading, hit.URL = s.head, s.page.URL+"#"+s.id
+			hit.Heading, hit.URL = s.heading, s.page.URL+"#"+s.id
 		}
 		if hits = append(hits, hit); len(hits) == maxHits {
 			break
@@ -176,13 +177,14 @@ func queryWords(query string) (words []string) {
 func (x *index) beginningWith(prefix string) []string {
 	first, _ := slices.BinarySearch(x.words, prefix)
 	last := first
-	for last < len(x.words) && last < first+maxPrefix && strings.HasPrefix(x.words[last], prefix) {
+	for last < len(x.words) && last < first+maxPrefixWords && strings.HasPrefix(x.words[last], prefix) {
 		last++
 	}
 	return x.words[first:last]
 }
 
-// scores returns the BM25 scores of the sections that contain any of some words, which count as the same word.
+// scores returns the BM25 scores, by index in x.sections, of the sections that contain any of the given words. The
+// words count as the same word.
 func (x *index) scores(words []string) map[int]float64 {
 	scores := make(map[int]float64)
 	for _, word := range words {
@@ -190,20 +192,21 @@ func (x *index) scores(words []string) map[int]float64 {
 			scores[p.section] += p.count
 		}
 	}
-	n, all := float64(len(scores)), float64(len(x.sections))
-	rare := math.Log(1 + (all-n+0.5)/(n+0.5))
+	matching, total := float64(len(scores)), float64(len(x.sections))
+	idf := math.Log(1 + (total-matching+0.5)/(matching+0.5))
 	for section, count := range scores {
-		scores[section] = rare * count * (bm25K + 1) / (count + bm25K*(1-bm25B+bm25B*x.lengths[section]/x.mean))
+		scores[section] = idf * count * (bm25K + 1) / (count + bm25K*(1-bm25B+bm25B*x.lengths[section]/x.mean))
 	}
 	return scores
 }
 
-// snippet returns an excerpt of a text around the first of some words, in which all of the words are marked.
+// snippet returns an excerpt of a text around the first occurrence of the given words. Words of the excerpt that begin
+// with one of the given words are marked.
 func snippet(text string, words []string) template.HTML {
-	places := occurrences(text, words)
+	ranges := occurrences(text, words)
 	start := 0
-	if len(places) > 0 && places[0][0] > snippetSize/3 {
-		start = boundary(text, places[0][0]-snippetSize/3)
+	if len(ranges) > 0 && ranges[0][0] > snippetSize/3 {
+		start = boundary(text, ranges[0][0]-snippetSize/3)
 	}
 	end := len(text)
 	if start+snippetSize < end {
@@ -213,29 +216,29 @@ func snippet(text string, words []string) template.HTML {
 	if start > 0 {
 		out.WriteString("… ")
 	}
-	at := start
-	for _, place := range places {
-		if place[0] < at || place[1] > end {
+	offset := start
+	for _, match := range ranges {
+		if match[0] < offset || match[1] > end {
 			continue
 		}
-		out.WriteString(template.HTMLEscapeString(text[at:place[0]]) + "<mark>" +
-			template.HTMLEscapeString(text[place[0]:place[1]]) + "</mark>")
-		at = place[1]
+		out.WriteString(template.HTMLEscapeString(text[offset:match[0]]) + "<mark>" +
+			template.HTMLEscapeString(text[match[0]:match[1]]) + "</mark>")
+		offset = match[1]
 	}
-	out.WriteString(template.HTMLEscapeString(text[at:end]))
+	out.WriteString(template.HTMLEscapeString(text[offset:end]))
 	if end < len(text) {
 		out.WriteString(" …")
 	}
-	return template.HTML(out.String()) //nolint:gosec // what is not a mark is escaped
+	return template.HTML(out.String()) //nolint:gosec // everything but the mark elements is escaped
 }
 
 // occurrences returns the positions of words that begin with one of the given words, up to the end of the matching
 // part, in the order of the text.
-func occurrences(text string, words []string) (places [][2]int) {
-	begins := true
+func occurrences(text string, words []string) (ranges [][2]int) {
+	wordStart := true
 	for i, r := range text {
-		letter := unicode.IsLetter(r) || unicode.IsNumber(r)
-		if letter && begins {
+		inWord := unicode.IsLetter(r) || unicode.IsNumber(r)
+		if inWord && wordStart {
 			longest := 0
 			for _, word := range words {
 				if len(word) > longest && len(text)-i >= len(word) && strings.EqualFold(text[i:i+len(word)], word) {
@@ -243,22 +246,22 @@ func occurrences(text string, words []string) (places [][2]int) {
 				}
 			}
 			if longest > 0 {
-				places = append(places, [2]int{i, i + longest})
+				ranges = append(ranges, [2]int{i, i + longest})
 			}
 		}
-		begins = !letter
+		wordStart = !inWord
 	}
-	return places
+	return ranges
 }
 
-// boundary returns the end of the word before a position in a text. Within a very long word, it returns the
-// beginning of a character.
-func boundary(text string, at int) int {
-	if space := strings.LastIndexByte(text[:at], ' '); space > at-snippetSize/3 && space > 0 {
+// boundary returns the last position up to the given one in a text at which a word begins. Within a very long word, it
+// returns a position at which a character begins.
+func boundary(text string, position int) int {
+	if space := strings.LastIndexByte(text[:position], ' '); space > position-snippetSize/3 && space > 0 {
 		return space + 1
 	}
-	for !utf8.RuneStart(text[at]) {
-		at--
+	for !utf8.RuneStart(text[position]) {
+		position--
 	}
-	return at
+	return position
 }

@@ -18,12 +18,14 @@ import (
 var globals, pages, users, templates, fields, cache, fetch, log, console, helper, sanitizers *namespace
 
 func init() {
-	// of returns a member whose value is an object with the members of a namespace.
-	of := func(n **namespace) member { return member{value: func(rt *Runtime) goja.Value { return rt.lazy(*n) }} }
+	// lazyObject returns a member whose value is an object with the members of a namespace. It takes a pointer, because
+	// the namespaces are created below.
+	lazyObject := func(n **namespace) member { return member{value: func(rt *Runtime) goja.Value { return rt.lazy(*n) }} }
 	globals = newNamespace(map[string]member{
-		"pages": of(&pages), "users": of(&users), "templates": of(&templates), "fields": of(&fields), "cache": of(&cache),
-		"http": of(&fetch), "log": of(&log), "console": of(&console), "RestApiHelper": of(&helper),
-		"sanitizer": of(&sanitizers), "input": of(&input), "session": of(&session),
+		"pages": lazyObject(&pages), "users": lazyObject(&users), "templates": lazyObject(&templates),
+		"fields": lazyObject(&fields), "cache": lazyObject(&cache), "http": lazyObject(&fetch), "log": lazyObject(&log),
+		"console": lazyObject(&console), "RestApiHelper": lazyObject(&helper),
+		"sanitizer": lazyObject(&sanitizers), "input": lazyObject(&input), "session": lazyObject(&session),
 		"Response": {value: func(rt *Runtime) goja.Value { return rt.vm.ToValue(rt.newResponse) }},
 		"config":   hostValue(wire.Config),
 	})
@@ -39,25 +41,25 @@ func init() {
 		"get":   hostMethod(wire.Get),
 		"count": hostMethod(wire.Count),
 		"add": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
-			page := rt.object(c.Argument(0), "the page")
+			page := rt.objectArgument(c.Argument(0), "the page")
 			return rt.decoded(rt.ask(wire.Add, wire.AppendText(rt.arguments(), page)))
 		}},
 		"save": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
-			to, changes := rt.id(c.Argument(0), "page"), c.Argument(1)
+			page, changes := rt.idArgument(c.Argument(0), "page"), c.Argument(1)
 			if !isSet(changes) {
 				changes = c.Argument(0)
 			}
-			change := rt.object(changes, "the change")
-			return rt.decoded(rt.ask(wire.Save, wire.AppendText(wire.AppendInt(rt.arguments(), to), change)))
+			change := rt.objectArgument(changes, "the changes")
+			return rt.decoded(rt.ask(wire.Save, wire.AppendText(wire.AppendInt(rt.arguments(), page), change)))
 		}},
 		"trash": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
-			rt.ask(wire.Trash, wire.AppendInt(rt.arguments(), rt.id(c.Argument(0), "page")))
+			rt.ask(wire.Trash, wire.AppendInt(rt.arguments(), rt.idArgument(c.Argument(0), "page")))
 			return goja.Undefined()
 		}},
 		// attach(page, field, file) adds a file to a field. file is the name of a part in the submitted form, or {name,
 		// text}.
 		"attach": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
-			to, in := rt.id(c.Argument(0), "page"), text(c.Argument(1))
+			page, field := rt.idArgument(c.Argument(0), "page"), text(c.Argument(1))
 			o, isObject := c.Argument(2).(*goja.Object)
 			var name, content string
 			if isObject {
@@ -68,13 +70,13 @@ func init() {
 			if len(content) > maxOutput {
 				rt.fail("the file is larger than 8 MiB")
 			}
-			ask := wire.AppendText(wire.AppendInt(rt.arguments(), to), in)
-			ask = wire.AppendText(wire.AppendText(wire.AppendBool(ask, isObject), name), content)
-			return rt.decoded(rt.ask(wire.Attach, ask))
+			args := wire.AppendText(wire.AppendInt(rt.arguments(), page), field)
+			args = wire.AppendText(wire.AppendText(wire.AppendBool(args, isObject), name), content)
+			return rt.decoded(rt.ask(wire.Attach, args))
 		}},
-		// file(file, size) returns an answer with the file. To send it, the method must return it.
+		// file(file, size) returns a response with the file. To send it, the method must return it.
 		"file": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
-			file, size := rt.id(c.Argument(0), "file"), rt.size(c.Argument(1))
+			file, size := rt.idArgument(c.Argument(0), "file"), rt.sizeArgument(c.Argument(1))
 			number := rt.ask(wire.File, wire.AppendText(wire.AppendInt(rt.arguments(), file), size)).Uint()
 			object := rt.vm.NewObject()
 			if rt.served == nil {
@@ -85,7 +87,7 @@ func init() {
 		}},
 		// image(file, size) returns the address of the image in the given size.
 		"image": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
-			file, size := rt.id(c.Argument(0), "file"), rt.size(c.Argument(1))
+			file, size := rt.idArgument(c.Argument(0), "file"), rt.sizeArgument(c.Argument(1))
 			return rt.decoded(rt.ask(wire.Image, wire.AppendText(wire.AppendInt(rt.arguments(), file), size)))
 		}},
 	})
@@ -110,6 +112,7 @@ func init() {
 			return rt.decoded(rt.ask(wire.User, wire.AppendText(rt.arguments(), c.Argument(0).String())))
 		}},
 	})
+	// definitions returns the namespace of templates or fields. all and single are the operations of package wire.
 	definitions := func(all, single byte) *namespace {
 		return newNamespace(map[string]member{
 			"all": {call: func(rt *Runtime, _ goja.FunctionCall) goja.Value { return rt.decoded(rt.ask(all, nil)) }},
@@ -119,11 +122,11 @@ func init() {
 	templates, fields = definitions(wire.Templates, wire.Template), definitions(wire.Fields, wire.Field)
 	cache = newNamespace(map[string]member{
 		"get": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
-			value, _ := rt.cached(c.Argument(0))
+			value, _ := rt.cacheGet(c.Argument(0))
 			return value
 		}},
 		"set": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
-			rt.keep(c.Argument(0), c.Argument(1), c.Argument(2))
+			rt.cacheSet(c.Argument(0), c.Argument(1), c.Argument(2))
 			return goja.Undefined()
 		}},
 		"delete": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
@@ -131,7 +134,7 @@ func init() {
 		}},
 		// remember(key, seconds, make) returns the cached value, or calls make and caches its result.
 		"remember": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
-			if value, ok := rt.cached(c.Argument(0)); ok {
+			if value, ok := rt.cacheGet(c.Argument(0)); ok {
 				return value
 			}
 			fn, ok := goja.AssertFunction(c.Argument(2))
@@ -140,12 +143,12 @@ func init() {
 			}
 			value, err := fn(goja.Undefined())
 			rt.check(err)
-			rt.keep(c.Argument(0), value, c.Argument(1))
+			rt.cacheSet(c.Argument(0), value, c.Argument(1))
 			return value
 		}},
 	})
 	fetch = newNamespace(map[string]member{"fetch": {call: (*Runtime).fetch}})
-	debug, info, warn, failure := logs(wire.Debug), logs(wire.Info), logs(wire.Warn), logs(wire.Error)
+	debug, info, warn, failure := logMethod(wire.Debug), logMethod(wire.Info), logMethod(wire.Warn), logMethod(wire.Error)
 	log = newNamespace(map[string]member{"debug": debug, "info": info, "warn": warn, "error": failure})
 	console = newNamespace(map[string]member{
 		"debug": debug, "log": info, "info": info, "warn": warn, "error": failure,
@@ -165,19 +168,20 @@ func init() {
 	sanitizers = newNamespace(sanitizerMembers())
 }
 
-// hostValue returns a member whose value is the result of a host operation without arguments.
+// hostValue returns a member whose value is the result of an operation of the host without arguments.
 func hostValue(operation byte) member {
 	return member{value: func(rt *Runtime) goja.Value { return rt.decoded(rt.ask(operation, nil)) }}
 }
 
-// hostMethod returns a method that calls a host operation with its first argument, a string such as a selector.
+// hostMethod returns a method that performs an operation of the host with the method's first argument, a string such as
+// a selector.
 func hostMethod(operation byte) member {
 	return member{call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 		return rt.decoded(rt.ask(operation, wire.AppendText(rt.arguments(), text(c.Argument(0)))))
 	}}
 }
 
-// arguments returns an empty buffer to which the arguments of a host operation are appended.
+// arguments returns an empty buffer to which the arguments of an operation of the host are appended.
 func (rt *Runtime) arguments() []byte { return rt.buffer[:0] }
 
 // ask performs an operation of the host and returns the host's reply. If the host returns an error, ask throws it in
@@ -198,9 +202,9 @@ func (rt *Runtime) decoded(r *wire.Reader) goja.Value {
 	return value
 }
 
-// object returns the JSON of an argument. It throws an error in the script if the argument is not an object; label
-// names the argument in the error.
-func (rt *Runtime) object(v goja.Value, label string) []byte {
+// objectArgument returns the JSON of an argument. It throws an error in the script if the argument is not an object;
+// label names the argument in the error.
+func (rt *Runtime) objectArgument(v goja.Value, label string) []byte {
 	if o, ok := v.(*goja.Object); ok {
 		encoded, err := rt.json(o)
 		rt.check(err)
@@ -212,21 +216,23 @@ func (rt *Runtime) object(v goja.Value, label string) []byte {
 	return nil
 }
 
-func (rt *Runtime) size(v goja.Value) []byte {
+// sizeArgument returns the JSON of an argument that is the size of an image, or nil if the argument is missing. It
+// throws an error in the script if the argument is not an object.
+func (rt *Runtime) sizeArgument(v goja.Value) []byte {
 	if !isSet(v) {
 		return nil
 	}
-	return rt.object(v, "the size")
+	return rt.objectArgument(v, "the size")
 }
 
-// id returns the ID in an argument, which is a number or an object with the member id. label names the argument in
-// errors.
-func (rt *Runtime) id(v goja.Value, label string) int64 {
+// idArgument returns the ID in an argument, which is a number or an object with the member id. It throws an error in
+// the script if there is none; label names the argument in the error.
+func (rt *Runtime) idArgument(v goja.Value, label string) int64 {
 	if o, ok := v.(*goja.Object); ok {
 		v = o.Get("id")
 	}
 	if !isSet(v) {
-		rt.fail("a " + label + " has an id")
+		rt.fail("the " + label + " has no id")
 	}
 	return v.ToInteger()
 }
@@ -234,7 +240,9 @@ func (rt *Runtime) id(v goja.Value, label string) int64 {
 // sanitizerMembers returns the members of the global object sanitizer: a method for each sanitizer, and the methods
 // apply, valid and names, which take specs.
 func sanitizerMembers() map[string]member {
-	convert := func(rt *Runtime, spec string, args []goja.Value) (value any, arguments []any) {
+	// plainArguments converts the arguments of a sanitizer: the value to sanitize, and the parameters of the sanitizer. It
+	// throws an error in the script if spec is unknown.
+	plainArguments := func(rt *Runtime, spec string, args []goja.Value) (value any, arguments []any) {
 		if !sanitize.Known(spec) {
 			rt.throw(http.StatusBadRequest, sanitize.UnknownError(spec).Error())
 		}
@@ -248,14 +256,15 @@ func sanitizerMembers() map[string]member {
 		return value, arguments
 	}
 	apply := func(rt *Runtime, spec string, args []goja.Value) goja.Value {
-		value, arguments := convert(rt, spec, args)
+		value, arguments := plainArguments(rt, spec, args)
 		sanitized, err := sanitize.With(spec, value, arguments...)
 		rt.check(err)
 		return rt.value(sanitized)
 	}
-	second := func(rt *Runtime, c goja.FunctionCall) (spec string, args []goja.Value) {
+	// specArguments returns the second argument of apply or valid, which is the spec of a sanitizer, and the others.
+	specArguments := func(rt *Runtime, c goja.FunctionCall) (spec string, args []goja.Value) {
 		if len(c.Arguments) < 2 {
-			rt.fail("a value and the name of a sanitizer are needed")
+			rt.fail("this method needs a value and the name of a sanitizer")
 		}
 		return c.Arguments[1].String(), append([]goja.Value{c.Arguments[0]}, c.Arguments[2:]...)
 	}
@@ -266,12 +275,12 @@ func sanitizerMembers() map[string]member {
 		}}
 	}
 	members["apply"] = member{call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
-		spec, args := second(rt, c)
+		spec, args := specArguments(rt, c)
 		return apply(rt, spec, args)
 	}}
 	members["valid"] = member{call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
-		spec, args := second(rt, c)
-		value, arguments := convert(rt, spec, args)
+		spec, args := specArguments(rt, c)
+		value, arguments := plainArguments(rt, spec, args)
 		valid, err := sanitize.Valid(spec, value, arguments...)
 		rt.check(err)
 		return rt.vm.ToValue(valid)
@@ -282,7 +291,8 @@ func sanitizerMembers() map[string]member {
 	return members
 }
 
-// checkParameters implements checkAndSanitizeRequiredParameters of scripts.
+// checkParameters implements checkAndSanitizeRequiredParameters(data, specs) of RestApiHelper. It sanitizes members of
+// data in place, and returns data. For the form of specs, see required.
 func (rt *Runtime) checkParameters(c goja.FunctionCall) goja.Value {
 	data, ok := c.Argument(0).(*goja.Object)
 	if !ok {
@@ -301,8 +311,8 @@ func (rt *Runtime) checkParameters(c goja.FunctionCall) goja.Value {
 // required sanitizes a member of data, and throws an error in the script if the member is missing. spec has the form
 // name|sanitizer; the default sanitizer is text.
 func (rt *Runtime) required(data *goja.Object, spec string) {
-	name, sanitizer, has := strings.Cut(spec, "|")
-	if !has {
+	name, sanitizer, hasSanitizer := strings.Cut(spec, "|")
+	if !hasSanitizer {
 		sanitizer = "text"
 	}
 	value := data.Get(name)
@@ -316,7 +326,7 @@ func (rt *Runtime) required(data *goja.Object, spec string) {
 	rt.check(data.Set(name, rt.value(sanitized)))
 }
 
-// newResponse implements Response(status, body, headers), called with or without new.
+// newResponse implements new Response(status, body, headers). The default of the status is 200.
 func (rt *Runtime) newResponse(c goja.ConstructorCall) *goja.Object {
 	status := c.Argument(0).ToInteger()
 	if !isSet(c.Argument(0)) {
@@ -344,8 +354,8 @@ func (rt *Runtime) newResponse(c goja.ConstructorCall) *goja.Object {
 	return object
 }
 
-// cached returns the value in the cache with the given key, and reports whether it exists.
-func (rt *Runtime) cached(key goja.Value) (goja.Value, bool) {
+// cacheGet returns the value in the cache with the given key, and reports whether it exists.
+func (rt *Runtime) cacheGet(key goja.Value) (goja.Value, bool) {
 	r := rt.ask(wire.CacheGet, wire.AppendText(rt.arguments(), key.String()))
 	if !r.Bool() {
 		return goja.Undefined(), false
@@ -355,9 +365,9 @@ func (rt *Runtime) cached(key goja.Value) (goja.Value, bool) {
 	return value, true
 }
 
-// keep stores a value in the cache for some seconds. If seconds is undefined, the value is kept until the cache needs
-// the space; if seconds is not positive, keep deletes the value.
-func (rt *Runtime) keep(key, value, seconds goja.Value) {
+// cacheSet stores a value in the cache for the given number of seconds. If seconds is undefined, the value is kept
+// until the cache needs the space; if seconds is not positive, cacheSet deletes the value.
+func (rt *Runtime) cacheSet(key, value, seconds goja.Value) {
 	encoded, err := rt.json(value)
 	rt.check(err)
 	lifetime := 0.0
@@ -367,24 +377,25 @@ func (rt *Runtime) keep(key, value, seconds goja.Value) {
 			return
 		}
 	}
-	ask := wire.AppendText(wire.AppendText(rt.arguments(), key.String()), encoded)
-	rt.ask(wire.CacheSet, wire.AppendInt(ask, int64(min(lifetime, math.MaxInt32)*1000)))
+	args := wire.AppendText(wire.AppendText(rt.arguments(), key.String()), encoded)
+	rt.ask(wire.CacheSet, wire.AppendInt(args, int64(min(lifetime, math.MaxInt32)*1000)))
 }
 
 // Limits of the lines that a call logs.
 const (
-	maxLine  = 8 << 10
-	maxLines = 1000
+	maxLine  = 8 << 10 // length of a line, in bytes
+	maxLines = 1000    // number of lines
 )
 
-// logs returns a method that logs a line with the given level.
-func logs(level byte) member {
+// logMethod returns a method that logs its arguments as a line with the given level. Instead of line maxLines, it logs
+// a warning, and then ignores further lines.
+func logMethod(level byte) member {
 	return member{call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 		if rt.logged++; rt.logged > maxLines {
 			return goja.Undefined()
 		}
 		if rt.logged == maxLines {
-			rt.host.Log(wire.Warn, fmt.Sprintf("a call logs at most %d lines: what follows is left out", maxLines))
+			rt.host.Log(wire.Warn, fmt.Sprintf("a call logs at most %d lines: further lines are left out", maxLines))
 			return goja.Undefined()
 		}
 		var line strings.Builder
@@ -420,10 +431,11 @@ func (rt *Runtime) logText(v goja.Value) string {
 	return string(encoded)
 }
 
-// maxFetch limits the body of a request, in bytes.
+// maxFetch limits the body of a request of http.fetch, in bytes.
 const maxFetch = 4 << 20
 
-// fetch implements http.fetch(address, {method, headers, body}). If the body is an object, it is sent as JSON.
+// fetch implements http.fetch(address, {method, headers, body}). If the body is an object, it is sent as JSON. The
+// result is {status, ok, headers, text(), json()}.
 func (rt *Runtime) fetch(c goja.FunctionCall) goja.Value {
 	method, names, headers := http.MethodGet, []string(nil), make(map[string]string)
 	var body []byte
@@ -444,7 +456,7 @@ func (rt *Runtime) fetch(c goja.FunctionCall) goja.Value {
 			encoded, err := rt.json(b)
 			rt.check(err)
 			body = encoded
-			if _, has := headers["Content-Type"]; !has {
+			if _, exists := headers["Content-Type"]; !exists {
 				names = append(names, "Content-Type")
 				headers["Content-Type"] = "application/json"
 			}
@@ -453,21 +465,21 @@ func (rt *Runtime) fetch(c goja.FunctionCall) goja.Value {
 	if len(body) > maxFetch {
 		rt.fail("the body is larger than 4 MiB")
 	}
-	ask := wire.AppendText(wire.AppendText(rt.arguments(), c.Argument(0).String()), method)
-	ask = wire.AppendUint(ask, uint64(len(names)))
+	args := wire.AppendText(wire.AppendText(rt.arguments(), c.Argument(0).String()), method)
+	args = wire.AppendUint(args, uint64(len(names)))
 	for _, name := range names {
-		ask = wire.AppendText(wire.AppendText(ask, name), headers[name])
+		args = wire.AppendText(wire.AppendText(args, name), headers[name])
 	}
-	r := rt.ask(wire.Fetch, wire.AppendText(ask, body))
-	result, all := rt.vm.NewObject(), rt.vm.NewObject()
+	r := rt.ask(wire.Fetch, wire.AppendText(args, body))
+	result, responseHeaders := rt.vm.NewObject(), rt.vm.NewObject()
 	status := int(r.Uint()) //nolint:gosec // G115: a status
 	for range r.Len() {
-		rt.setMember(all, r.Text(), rt.vm.ToValue(r.Text()))
+		rt.setMember(responseHeaders, r.Text(), rt.vm.ToValue(r.Text()))
 	}
 	responseBody := r.Text()
 	_ = result.Set("status", status)
 	_ = result.Set("ok", status >= 200 && status <= 299)
-	_ = result.Set("headers", all)
+	_ = result.Set("headers", responseHeaders)
 	_ = result.Set("text", func(goja.FunctionCall) goja.Value {
 		return rt.vm.ToValue(strings.ToValidUTF8(responseBody, "\uFFFD"))
 	})

@@ -25,15 +25,15 @@ import (
 // this, so the default of its package is changed.
 func init() { regexp2.DefaultOptimizationOptions.MaxBacktrackingStackSize = -1 }
 
-// maxDepth limits the depth of calls.
+// maxDepth limits the nesting of calls of JavaScript functions.
 const maxDepth = 512
 
 // Host performs operations for a script.
 type Host interface {
-	// Ask performs an operation and returns the reply, which is valid until the next call of Ask. An error that the
-	// script may see is a *[wire.RefusedError].
+	// Ask performs one of the operations of package wire and returns the reply, which is valid until the next call of
+	// Ask. An error that the script may see is a *[wire.RefusedError].
 	Ask(operation byte, arguments []byte) (reply []byte, err error)
-	// Log writes a line to the log.
+	// Log writes a line to the log. level is one of the levels of package wire.
 	Log(level byte, text string)
 }
 
@@ -46,18 +46,18 @@ type Runtime struct {
 	modules   map[string]*goja.Object // by file name
 	context   *goja.Object            // the second argument of methods
 	jsonParse goja.Callable           // JSON.parse
-	enter     goja.Callable           // calls todo as a script would
-	todo      func()
-	buffer    []byte // buffer for the arguments of an operation
-	logged    int    // number of lines
+	callNext  goja.Callable           // a JavaScript function that calls nextFunc; see catch
+	nextFunc  func()                  // called by callNext
+	buffer    []byte                  // buffer for the arguments of an operation
+	logged    int                     // number of lines
 
 	call   request
 	status int
 	header [][2]string // in the order in which they were set
-	// Objects that Go functions have created for the script, and which methods may return as answers.
-	responses map[*goja.Object]*response
-	served    map[*goja.Object]uint64 // numbers that the host has assigned
-	causes    map[*goja.Object]uint64 // numbers that the host has assigned
+	// Objects that the script got from Go functions. A method may return the objects in responses and served.
+	responses map[*goja.Object]*response // created by new Response(…)
+	served    map[*goja.Object]uint64    // created by pages.file; the number that the host has given to the file
+	causes    map[*goja.Object]uint64    // errors whose text the script must not see; see wire.RefusedError.Cause
 	// rejected holds the rejected promises that the script has not handled yet, in order.
 	rejected []*goja.Promise
 }
@@ -77,7 +77,7 @@ type request struct {
 func New(code *Code) *Runtime {
 	rt := &Runtime{vm: goja.New(), code: code, modules: make(map[string]*goja.Object)}
 	rt.vm.SetMaxCallStackSize(maxDepth)
-	rt.vm.SetPromiseRejectionTracker(rt.track)
+	rt.vm.SetPromiseRejectionTracker(rt.trackRejection)
 	_ = rt.vm.GlobalObject().SetPrototype(rt.lazy(globals))
 	rt.context = rt.lazy(context)
 	return rt
@@ -93,9 +93,11 @@ var (
 	ErrMemory = errors.New("the handler took too much memory")
 )
 
-var errPending = errors.New("the handler's promise is not resolved: nothing is left that could do it")
+// errPending is the error of a call that has returned a promise that will never be resolved.
+var errPending = errors.New("the handler's promise is not resolved, and no code is left to run that could resolve it")
 
-// Run calls the method that the Call frame names, and returns result with a Result frame appended.
+// Run calls the method that frame, the payload of a Call frame, names, and appends the payload of a Result frame to
+// result.
 func (rt *Runtime) Run(host Host, frame, result []byte) []byte {
 	rt.host = host
 	r := wire.NewReader(frame)
@@ -108,7 +110,7 @@ func (rt *Runtime) Run(host Host, frame, result []byte) []byte {
 	}
 	var answer []byte
 	var err error
-	if thrown := rt.do(func() {
+	if thrown := rt.catch(func() {
 		var data goja.Value
 		if data, err = rt.read(r); err == nil {
 			answer, err = rt.method(from, name, export, class, method, data)
@@ -123,16 +125,17 @@ func (rt *Runtime) Run(host Host, frame, result []byte) []byte {
 	}
 	result = wire.AppendUint(result, uint64(len(rt.rejected)))
 	for _, promise := range rt.rejected {
-		result = rt.thrown(promise.Result(), nil).append(result)
+		result = rt.thrownToWire(promise.Result(), nil).append(result)
 	}
 	if err != nil {
-		return rt.reason(err).append(append(result, wire.Failed))
+		return rt.toWireError(err).append(append(result, wire.Failed))
 	}
 	return append(result, answer...)
 }
 
-// method calls a method of a class and returns the encoded answer. The class is an export of the file that the file
-// from requires by the given name. If export is empty, the file exports the class itself.
+// method calls a method of a class with data as its first argument, and returns the encoded result; see answer. The
+// class is an export of the file that the file from requires by the given name. If export is empty, the file exports
+// the class itself. The name class is for errors only.
 func (rt *Runtime) method(from, name, export, class, method string, data goja.Value) ([]byte, error) {
 	found, err := rt.code.find(rt.host, from, name)
 	if err != nil {
@@ -159,7 +162,7 @@ func (rt *Runtime) method(from, name, export, class, method string, data goja.Va
 	}
 	if o, ok := result.(*goja.Object); ok && o.ExportType() == promiseType {
 		promise, _ := o.Export().(*goja.Promise)
-		rt.track(promise, goja.PromiseRejectionHandle)
+		rt.trackRejection(promise, goja.PromiseRejectionHandle)
 		switch promise.State() {
 		case goja.PromiseStatePending:
 			return nil, errPending
@@ -172,6 +175,7 @@ func (rt *Runtime) method(from, name, export, class, method string, data goja.Va
 	return rt.answer(result)
 }
 
+// promiseType is the type to which the engine exports promises.
 var promiseType = reflect.TypeFor[*goja.Promise]()
 
 // rejection is the error of a call that has returned a rejected promise.
@@ -179,8 +183,9 @@ type rejection struct{ value goja.Value }
 
 func (*rejection) Error() string { return "the promise was rejected" }
 
-// track keeps the list of rejected promises that the script has not handled.
-func (rt *Runtime) track(p *goja.Promise, operation goja.PromiseRejectionOperation) {
+// trackRejection updates rt.rejected, which has at most 10 promises. The engine calls it when a promise is rejected,
+// and when the script handles a rejected promise.
+func (rt *Runtime) trackRejection(p *goja.Promise, operation goja.PromiseRejectionOperation) {
 	switch {
 	case operation == goja.PromiseRejectionReject && len(rt.rejected) < 10:
 		rt.rejected = append(rt.rejected, p)
@@ -189,22 +194,25 @@ func (rt *Runtime) track(p *goja.Promise, operation goja.PromiseRejectionOperati
 	}
 }
 
-// do calls fn, in which code of the script may run, such as a getter. It returns the exception that this code throws.
-func (rt *Runtime) do(fn func()) error {
-	if rt.enter == nil {
-		rt.enter, _ = goja.AssertFunction(rt.vm.ToValue(func(goja.FunctionCall) goja.Value {
-			rt.todo()
+// catch calls fn, in which code of the script may run, such as a getter. It returns the exception that this code
+// throws. It calls fn by way of a JavaScript function, because only then does the engine turn the exception into an
+// error.
+func (rt *Runtime) catch(fn func()) error {
+	if rt.callNext == nil {
+		rt.callNext, _ = goja.AssertFunction(rt.vm.ToValue(func(goja.FunctionCall) goja.Value {
+			rt.nextFunc()
 			return goja.Undefined()
 		}))
 	}
-	outer := rt.todo
-	rt.todo = fn
-	_, err := rt.enter(goja.Undefined())
-	rt.todo = outer
+	outer := rt.nextFunc
+	rt.nextFunc = fn
+	_, err := rt.callNext(goja.Undefined())
+	rt.nextFunc = outer
 	return err
 }
 
-// require returns the function require that the file from sees.
+// require returns the JavaScript function require for the file from. The function loads a file and returns its exports,
+// or throws an error.
 func (rt *Runtime) require(from string) func(goja.FunctionCall) goja.Value {
 	return func(c goja.FunctionCall) goja.Value {
 		found, err := rt.code.find(rt.host, from, c.Argument(0).String())
@@ -215,7 +223,7 @@ func (rt *Runtime) require(from string) func(goja.FunctionCall) goja.Value {
 			}
 		}
 		if p, ok := errors.AsType[*SourceError](err); ok {
-			panic(rt.failure("SyntaxError", p.Error()))
+			panic(rt.newError("SyntaxError", p.Error()))
 		}
 		rt.check(err)
 		return goja.Undefined()
@@ -260,9 +268,9 @@ func (rt *Runtime) parse(text string) (goja.Value, error) {
 	return rt.jsonParse(goja.Undefined(), rt.vm.ToValue(text))
 }
 
-// failure returns a new error object of the given class, such as TypeError. If the class cannot be called, it returns
-// the message.
-func (rt *Runtime) failure(class, message string) goja.Value {
+// newError returns a new error object of the given class, such as TypeError. If the class cannot be called, because the
+// script has replaced it, newError returns the message.
+func (rt *Runtime) newError(class, message string) goja.Value {
 	object, err := rt.vm.New(rt.vm.Get(class), rt.vm.ToValue(message))
 	if err != nil {
 		return rt.vm.ToValue(message)
@@ -270,16 +278,17 @@ func (rt *Runtime) failure(class, message string) goja.Value {
 	return object
 }
 
-// throw throws an Error in the script. If code is not 0, it is the status of the answer unless the script catches the
+// throw throws an Error in the script. If code is not 0, it is the status of the response unless the script catches the
 // error.
 func (rt *Runtime) throw(code int, message string) {
-	object := rt.failure("Error", message)
+	object := rt.newError("Error", message)
 	if o, ok := object.(*goja.Object); ok && code != 0 {
 		_ = o.Set("code", code)
 	}
 	panic(object)
 }
 
+// fail throws an Error without a code in the script.
 func (rt *Runtime) fail(message string) { rt.throw(0, message) }
 
 // check throws err in the script, unless err is nil. An exception of the script is thrown unchanged, and an error of
@@ -288,7 +297,7 @@ func (rt *Runtime) check(err error) {
 	if err == nil {
 		return
 	}
-	switch err := err.(type) { //nolint:errorlint // as the engine and the host return them
+	switch err := err.(type) { //nolint:errorlint // the engine and the host return these without wrapping
 	case *goja.Exception:
 		panic(err.Value())
 	case *goja.InterruptedError, *goja.StackOverflowError:
@@ -297,7 +306,7 @@ func (rt *Runtime) check(err error) {
 		if err.Cause == 0 {
 			rt.throw(err.Code, err.Message)
 		}
-		object := rt.failure("Error", "internal error")
+		object := rt.newError("Error", "internal error")
 		if o, ok := object.(*goja.Object); ok {
 			if rt.causes == nil {
 				rt.causes = make(map[*goja.Object]uint64)
@@ -309,53 +318,55 @@ func (rt *Runtime) check(err error) {
 	rt.fail(err.Error())
 }
 
-// failed is an error as it is encoded in a Result frame.
-type failed struct {
-	kind           byte
-	code           int
+// wireError is an error as it is encoded in a Result frame.
+type wireError struct {
+	kind           byte // one of the kinds of errors of package wire
+	code           int  // the status of the response if kind is wire.Coded, otherwise 0
 	message, stack string
-	cause          uint64
+	cause          uint64 // see wire.RefusedError.Cause
 }
 
 // maxErrorText limits the message and the stack trace of an error, in bytes each.
 const maxErrorText = 64 << 10
 
-func (f failed) append(buf []byte) []byte {
-	buf = wire.AppendUint(append(buf, f.kind), uint64(f.code)) //nolint:gosec // G115: not negative
-	buf = wire.AppendText(buf, f.message[:min(len(f.message), maxErrorText)])
-	buf = wire.AppendText(buf, f.stack[:min(len(f.stack), maxErrorText)])
-	return wire.AppendUint(buf, f.cause)
+// append appends the encoded error to buf.
+func (e wireError) append(buf []byte) []byte {
+	buf = wire.AppendUint(append(buf, e.kind), uint64(e.code)) //nolint:gosec // G115: not negative
+	buf = wire.AppendText(buf, e.message[:min(len(e.message), maxErrorText)])
+	buf = wire.AppendText(buf, e.stack[:min(len(e.stack), maxErrorText)])
+	return wire.AppendUint(buf, e.cause)
 }
 
-// reason converts the error that ended a call to a failed.
-func (rt *Runtime) reason(err error) failed {
+// toWireError converts the error that ended a call, which is an error of the engine, of the host or of this package.
+func (rt *Runtime) toWireError(err error) wireError {
 	if interrupted, ok := errors.AsType[*goja.InterruptedError](err); ok {
 		kind := wire.TookMemory
 		if reason, _ := interrupted.Value().(error); errors.Is(reason, ErrTime) {
 			kind = wire.TookTime
 		}
-		return failed{kind: kind, stack: stack(interrupted.String())}
+		return wireError{kind: kind, stack: stack(interrupted.String())}
 	}
 	if deep, ok := errors.AsType[*goja.StackOverflowError](err); ok {
-		return failed{message: fmt.Sprintf("calls nest deeper than %d", maxDepth), stack: stack(deep.String())}
+		message := fmt.Sprintf("calls of functions are nested deeper than %d", maxDepth)
+		return wireError{message: message, stack: stack(deep.String())}
 	}
 	if r, ok := errors.AsType[*rejection](err); ok {
-		return rt.thrown(r.value, nil)
+		return rt.thrownToWire(r.value, nil)
 	}
 	if thrown, ok := errors.AsType[*goja.Exception](err); ok {
-		return rt.thrown(thrown.Value(), thrown)
+		return rt.thrownToWire(thrown.Value(), thrown)
 	}
-	return failed{message: err.Error()}
+	return wireError{message: err.Error()}
 }
 
-// thrown converts a value that the script has thrown. If the value has a code from 400 to 599, the code is the status
-// of the answer. exception is nil if the position is not known. Reading the value's members may run code of
+// thrownToWire converts a value that the script has thrown. If the value has a code from 400 to 599, the code is the
+// status of the response. exception is nil if the position is not known. Reading the value's members may run code of
 // the script.
-func (rt *Runtime) thrown(value goja.Value, exception *goja.Exception) failed {
+func (rt *Runtime) thrownToWire(value goja.Value, exception *goja.Exception) wireError {
 	var trace, message string
 	var code int64
 	object, ok := value.(*goja.Object)
-	err := rt.do(func() {
+	err := rt.catch(func() {
 		if exception != nil {
 			trace = exception.String()
 		}
@@ -379,12 +390,12 @@ func (rt *Runtime) thrown(value goja.Value, exception *goja.Exception) failed {
 	})
 	_, interrupted := errors.AsType[*goja.InterruptedError](err)
 	_, deep := errors.AsType[*goja.StackOverflowError](err)
-	result := failed{message: message, stack: stack(trace)}
+	result := wireError{message: message, stack: stack(trace)}
 	switch {
 	case interrupted || deep:
-		return rt.reason(err)
+		return rt.toWireError(err)
 	case err != nil:
-		result.message = "an error that cannot be read"
+		result.message = "an error whose message or code cannot be read"
 	case !ok:
 		result.message = "thrown: " + value.String()
 	case code >= 400 && code <= 599:
@@ -401,7 +412,8 @@ func (rt *Runtime) thrown(value goja.Value, exception *goja.Exception) failed {
 // programCounter matches the number in parentheses that the engine appends to a position.
 var programCounter = regexp.MustCompile(`\([0-9]+\)`)
 
-// stack returns the calls in the site's code from a stack trace, one on each line in the form name (file:line:column).
+// stack returns the calls in the site's code from a stack trace of the engine, one on each line in the form
+// name (file:line:column).
 func stack(trace string) string {
 	var lines []string
 	for line := range strings.Lines(trace) {

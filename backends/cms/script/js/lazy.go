@@ -7,7 +7,7 @@ import (
 	"github.com/dop251/goja"
 )
 
-// member is a member of a global object: a method or a value.
+// member is a member of a global object: a method or a value. Only one of its functions is set.
 type member struct {
 	call  func(*Runtime, goja.FunctionCall) goja.Value
 	value func(*Runtime) goja.Value
@@ -15,7 +15,7 @@ type member struct {
 
 // namespace describes the members of a global object. All runtimes share it.
 type namespace struct {
-	names   []string
+	names   []string // in the order in which a script lists them
 	members map[string]member
 }
 

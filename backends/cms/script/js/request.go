@@ -14,6 +14,7 @@ import (
 var context, input, session *namespace
 
 func init() {
+	// requestText returns a member whose value is a string of the request.
 	requestText := func(read func(*request) string) member {
 		return member{value: func(rt *Runtime) goja.Value { return rt.vm.ToValue(read(&rt.call)) }}
 	}
@@ -44,7 +45,7 @@ func init() {
 				rt.fail(err.Error())
 			}
 			if len(rt.header) >= maxHeaders || len(name)+len(value) > maxHeader {
-				rt.fail(fmt.Sprintf("more than %d headers, or one longer than %d bytes", maxHeaders, maxHeader))
+				rt.fail(fmt.Sprintf("more than %d headers, or a header longer than %d bytes", maxHeaders, maxHeader))
 			}
 			rt.header = append(rt.header, [2]string{name, value})
 			return goja.Undefined()
@@ -53,7 +54,7 @@ func init() {
 	input = newNamespace(map[string]member{
 		"method": method, "path": path, "data": hostValue(wire.Data), "query": hostValue(wire.Query),
 		"body": hostValue(wire.Body), "params": hostValue(wire.Params), "files": hostValue(wire.Uploads),
-		// get(name, sanitizer) returns a sanitized member of the data.
+		// get(name, sanitizer) returns a member of the data, sanitized if a sanitizer is given.
 		"get": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			r := rt.ask(wire.Datum, wire.AppendText(rt.arguments(), c.Argument(0).String()))
 			if !r.Bool() {
@@ -104,7 +105,7 @@ func init() {
 	})
 }
 
-// Limits of the headers that a call sets.
+// Limits of the headers that a call sets: their number, and the length of each header's name and value, in bytes.
 const (
 	maxHeaders = 1000
 	maxHeader  = 64 << 10

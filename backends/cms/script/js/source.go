@@ -37,14 +37,15 @@ func (p *SourceError) Error() string {
 	return text + ": " + p.Message
 }
 
-// maxNames limits the required names that are stored, because names may contain data from a client.
+// maxNames limits the number of required names that are stored, because a script may build a name from data of a
+// client.
 const maxNames = 10_000
 
-// Code is the code of a site at one point in time: those files, compiled, that have been required so far. A Code is
-// safe for concurrent use.
+// Code holds the compiled files of a site that have been required so far. It represents the site at one point in time:
+// a file that has changed is not read again. A Code is safe for concurrent use.
 type Code struct {
 	mu    sync.Mutex
-	files map[string]*source
+	files map[string]*source    // by file name
 	names map[[2]string]*source // by requiring file and required name
 }
 
@@ -79,8 +80,8 @@ func (c *Code) add(required [2]string, file, text string) (*source, error) {
 	return s, nil
 }
 
-// find returns the file that the file from requires by the given name. If no file has required the name before, find
-// asks the host for the file.
+// find returns the file that the file from requires by the given name. If the file from has not required the name
+// before, find asks the host for the file.
 func (c *Code) find(host Host, from, name string) (*source, error) {
 	required := [2]string{from, name}
 	c.mu.Lock()
@@ -107,10 +108,10 @@ type source struct {
 	json string // the text of a .json file
 	// program evaluates to a function with the parameters exports, require and module.
 	program  *goja.Program
-	problems []*SourceError // problems that do not keep the file from running
+	problems []*SourceError // problems that do not keep the file from running, such as unknown sanitizers
 	// Set for Routes.js only: the syntax tree, and the expression that is assigned to module.exports, if any.
-	tree      *ast.Program
-	exportsAt ast.Expression
+	tree        *ast.Program
+	exportsExpr ast.Expression
 }
 
 // Each file is wrapped in this function before it is compiled.
@@ -124,8 +125,8 @@ const (
 func compile(name, text string) (*source, error) {
 	compiled := &source{name: name}
 	if path.Ext(name) == ".json" {
-		var any json.RawMessage
-		if err := json.Unmarshal([]byte(text), &any); err != nil {
+		var raw json.RawMessage
+		if err := json.Unmarshal([]byte(text), &raw); err != nil {
 			return nil, &SourceError{File: name, Message: fmt.Sprintf("not JSON: %v", err)}
 		}
 		compiled.json = text
@@ -137,21 +138,22 @@ func compile(name, text string) (*source, error) {
 	}
 	tree, err := parser.ParseFile(nil, name, wrapperStart+text+wrapperEnd, 0, parser.WithDisableSourceMaps)
 	if err != nil {
-		return nil, syntax(name, err)
+		return nil, newSyntaxError(name, err)
 	}
-	l := inspect(name, tree)
-	compiled.problems = l.problems
+	findings := inspect(name, tree)
+	compiled.problems = findings.problems
 	if name == routesJS {
-		compiled.tree, compiled.exportsAt = tree, l.value
+		compiled.tree, compiled.exportsExpr = tree, findings.exportsExpr
 	}
 	if compiled.program, err = goja.CompileAST(tree, true); err != nil {
-		return nil, syntax(name, err)
+		return nil, newSyntaxError(name, err)
 	}
 	return compiled, nil
 }
 
-// syntax converts an error of the parser or the compiler to a SourceError with its position.
-func syntax(name string, err error) *SourceError {
+// newSyntaxError converts an error of the parser or the compiler to a SourceError with its position. name is the name
+// of the file.
+func newSyntaxError(name string, err error) *SourceError {
 	message := err.Error()
 	var pos file.Position
 	if list, ok := errors.AsType[parser.ErrorList](err); ok && len(list) > 0 {
@@ -166,68 +168,70 @@ func syntax(name string, err error) *SourceError {
 		strings.Contains(message, "export") {
 		message += " (files are CommonJS: require and module.exports)"
 	}
-	line, column := place(pos)
+	line, column := filePosition(pos)
 	return &SourceError{name, line, column, message}
 }
 
-// place returns a position in the file without the wrapper, as the author wrote it.
-func place(pos file.Position) (line, column int) {
+// filePosition converts a position in the wrapped text of a file to the position in the file.
+func filePosition(pos file.Position) (line, column int) {
 	if pos.Line == 1 {
 		return 1, max(pos.Column-len(wrapperStart), 1)
 	}
 	return pos.Line, pos.Column
 }
 
-// inspection collects findings in the syntax tree of a file, without running the file.
+// inspection collects findings in the syntax tree of a file, without running the file. name is the name of the file.
 type inspection struct {
-	name     string
-	tree     *ast.Program
-	shadowed bool // the file declares its own sanitizer
-	problems []*SourceError
-	value    ast.Expression // assigned to module.exports
+	name        string
+	tree        *ast.Program
+	shadowed    bool // the file declares its own sanitizer
+	problems    []*SourceError
+	exportsExpr ast.Expression // assigned to module.exports
 }
 
-// inspect finds the expression assigned to module.exports, and unknown sanitizers, in a file.
+// inspect finds the expression assigned to module.exports, and the names of unknown sanitizers, in the syntax tree of a
+// wrapped file.
 func inspect(name string, tree *ast.Program) *inspection {
-	l := &inspection{name: name, tree: tree}
+	in := &inspection{name: name, tree: tree}
 	outer, ok := tree.Body[0].(*ast.ExpressionStatement).Expression.(*ast.FunctionLiteral)
-	if !ok { // the file closes the function around it
-		return l
+	if !ok { // the file contains a brace that closes the wrapper
+		return in
 	}
-	for _, d := range outer.DeclarationList {
+	for _, d := range outer.DeclarationList { // the variables declared with var
 		for _, b := range d.List {
-			l.noteBinding(b)
+			in.noteBinding(b)
 		}
 	}
 	for _, statement := range outer.Body.List {
 		switch s := statement.(type) {
 		case *ast.LexicalDeclaration:
 			for _, b := range s.List {
-				l.noteBinding(b)
+				in.noteBinding(b)
 			}
 		case *ast.ExpressionStatement:
 			if assign, ok := s.Expression.(*ast.AssignExpression); ok {
 				if left, ok := assign.Left.(*ast.DotExpression); ok && left.Identifier.Name == "exports" {
-					l.value = assign.Right
+					in.exportsExpr = assign.Right
 				}
 			}
 		}
 	}
 	for _, statement := range outer.Body.List {
-		walk(reflect.ValueOf(statement), l.checkSanitizer)
+		walk(reflect.ValueOf(statement), in.checkSanitizer)
 	}
-	return l
+	return in
 }
 
 // noteBinding sets l.shadowed if the file declares a variable with the name of the global object sanitizer.
-func (l *inspection) noteBinding(b *ast.Binding) {
+func (in *inspection) noteBinding(b *ast.Binding) {
 	if name, ok := b.Target.(*ast.Identifier); ok && name.Name == "sanitizer" {
-		l.shadowed = true
+		in.shadowed = true
 	}
 }
 
-// checkSanitizer reports an unknown sanitizer, if n is a call with the sanitizer's name as a string literal.
-func (l *inspection) checkSanitizer(n ast.Node) {
+// checkSanitizer reports an unknown sanitizer, if n is a call such as sanitizer.text(…), sanitizer.apply(…, "text") or
+// checkAndSanitizeRequiredParameters(…, ["name|text"]).
+func (in *inspection) checkSanitizer(n ast.Node) {
 	call, ok := n.(*ast.CallExpression)
 	if !ok {
 		return
@@ -246,28 +250,29 @@ func (l *inspection) checkSanitizer(n ast.Node) {
 		for _, item := range specs.Value {
 			if spec, ok := item.(*ast.StringLiteral); ok {
 				if _, sanitizer, has := strings.Cut(spec.Value.String(), "|"); has && !sanitize.Known(sanitizer) {
-					l.report(spec.Idx, sanitize.UnknownError(sanitizer))
+					in.report(spec.Idx, sanitize.UnknownError(sanitizer))
 				}
 			}
 		}
-	case object != nil && object.Name == "sanitizer" && !l.shadowed && name != "apply" && name != "valid" &&
+	case object != nil && object.Name == "sanitizer" && !in.shadowed && name != "apply" && name != "valid" &&
 		name != "names" && !sanitize.Known(name):
-		l.report(callee.Identifier.Idx, sanitize.UnknownError(name))
-	case object != nil && object.Name == "sanitizer" && !l.shadowed && (name == "apply" || name == "valid") &&
+		in.report(callee.Identifier.Idx, sanitize.UnknownError(name))
+	case object != nil && object.Name == "sanitizer" && !in.shadowed && (name == "apply" || name == "valid") &&
 		len(call.ArgumentList) > 1:
 		if spec, ok := call.ArgumentList[1].(*ast.StringLiteral); ok && !sanitize.Known(spec.Value.String()) {
-			l.report(spec.Idx, sanitize.UnknownError(spec.Value.String()))
+			in.report(spec.Idx, sanitize.UnknownError(spec.Value.String()))
 		}
 	}
 }
 
 // report adds a problem at a position of the file.
-func (l *inspection) report(pos file.Idx, err error) {
-	line, column := place(l.tree.File.Position(int(pos) - l.tree.File.Base()))
-	l.problems = append(l.problems, &SourceError{l.name, line, column, err.Error()})
+func (in *inspection) report(pos file.Idx, err error) {
+	line, column := filePosition(in.tree.File.Position(int(pos) - in.tree.File.Base()))
+	in.problems = append(in.problems, &SourceError{in.name, line, column, err.Error()})
 }
 
-// walk calls fn for each node of a syntax tree. It uses reflection, because each file is walked only once, at loading.
+// walk calls fn for each node of a syntax tree. It uses reflection, which is slow but short: each file is walked only
+// once, when it is compiled. Declaration lists are left out, because they repeat declarations of the body.
 func walk(v reflect.Value, fn func(ast.Node)) {
 	switch v.Kind() {
 	case reflect.Interface, reflect.Pointer:

@@ -21,34 +21,34 @@ const routesJS = "api/Routes.js"
 // helperName is the name of the built-in class that every site can use.
 const helperName = "RestApiHelper"
 
-// Load loads the files that the Load frame lists, and returns result with a Result frame appended, which contains the
-// classes in these files. The classes have the names under which the files export them.
+// Load loads the files that frame, the payload of a Load frame, lists. It appends the payload of a Result frame to
+// result, which contains the classes in these files. The classes have the names under which the files export them.
 func (rt *Runtime) Load(host Host, frame, result []byte) []byte {
 	rt.host = host
 	t := &tableBuilder{rt: rt, taken: make(map[string]bool)}
 	r := wire.NewReader(frame)
 	names := make([]string, r.Len())
-	for i := range names { // before the host is asked, whose reply reuses the memory of the frame
+	for i := range names { // read all names first, because a reply of the host overwrites the memory of the frame
 		names[i] = r.Text()
 	}
 	for _, name := range names {
-		err := rt.open("/"+name, func(s *source, exports goja.Value) { t.exported(s, exports) })
+		err := rt.withExports("/"+name, func(s *source, exports goja.Value) { t.addExports(s, exports) })
 		if err != nil {
 			return rt.appendError(name, err, result)
 		}
 	}
-	return t.loaded(result, nil)
+	return t.appendLoaded(result, nil)
 }
 
-// Table evaluates Routes.js and returns result with a Result frame appended, which contains the routes table and its
-// classes. The names of the classes are unique, even if two files export classes with the same name.
+// Table evaluates Routes.js and appends the payload of a Result frame to result, which contains the routes table and
+// its classes. The names of the classes are unique, even if two files export classes with the same name.
 func (rt *Runtime) Table(host Host, result []byte) []byte {
 	rt.host = host
 	t := &tableBuilder{rt: rt, taken: make(map[string]bool), names: make(map[*goja.Object]string)}
 	var table value
-	err := rt.open("/"+routesJS, func(s *source, exports goja.Value) {
-		for _, s := range rt.scripts() {
-			t.classes(s, rt.modules[s.name].Get("exports"))
+	err := rt.withExports("/"+routesJS, func(s *source, exports goja.Value) {
+		for _, s := range rt.loadedScripts() {
+			t.addTableClasses(s, rt.modules[s.name].Get("exports"))
 		}
 		t.names[rt.vm.Get(helperName).ToObject(rt.vm)] = helperName
 		if o, ok := exports.(*goja.Object); !ok || o.ClassName() != "Array" {
@@ -56,7 +56,7 @@ func (rt *Runtime) Table(host Host, result []byte) []byte {
 			return
 		}
 		t.file = s
-		table = t.value(exports, s.exportsAt, s.place(s.exportsAt), 0)
+		table = t.value(exports, s.exportsExpr, s.position(s.exportsExpr), 0)
 	})
 	if err == nil && t.err != nil {
 		err = t.err
@@ -64,17 +64,17 @@ func (rt *Runtime) Table(host Host, result []byte) []byte {
 	if err != nil {
 		return rt.appendError(routesJS, err, result)
 	}
-	return t.loaded(result, &table)
+	return t.appendLoaded(result, &table)
 }
 
-// open loads a file and calls fn with its exports. It calls fn by way of the engine, because fn may run code of the
-// script, such as a getter.
-func (rt *Runtime) open(name string, fn func(*source, goja.Value)) error {
+// withExports loads a file and calls fn with the value of its module.exports. fn may run code of the script, such as a
+// getter; withExports returns the exception that this code throws.
+func (rt *Runtime) withExports(name string, fn func(*source, goja.Value)) error {
 	found, err := rt.code.find(rt.host, "", name)
 	if err != nil {
 		return err
 	}
-	thrown := rt.do(func() {
+	thrown := rt.catch(func() {
 		var exports goja.Value
 		if exports, err = rt.load(found); err == nil {
 			fn(found, exports)
@@ -86,8 +86,8 @@ func (rt *Runtime) open(name string, fn func(*source, goja.Value)) error {
 	return err
 }
 
-// scripts returns the loaded JavaScript files except Routes.js, sorted by name.
-func (rt *Runtime) scripts() (all []*source) {
+// loadedScripts returns the loaded JavaScript files except Routes.js, sorted by name.
+func (rt *Runtime) loadedScripts() (all []*source) {
 	rt.code.mu.Lock()
 	defer rt.code.mu.Unlock()
 	for name := range rt.modules {
@@ -99,23 +99,25 @@ func (rt *Runtime) scripts() (all []*source) {
 	return all
 }
 
-// appendError returns result with a Result frame appended that contains an error in the file name, with its position.
+// appendError appends the payload of a Result frame to result, which contains an error in the file name with its
+// position.
 func (rt *Runtime) appendError(name string, err error, result []byte) []byte {
 	p, ok := errors.AsType[*SourceError](err)
 	if !ok {
-		p = rt.problem(name, rt.reason(err))
+		p = rt.problem(name, rt.toWireError(err))
 	}
 	return p.append(append(result, wire.Wrong))
 }
 
+// append appends the encoded error to buf.
 func (p *SourceError) append(buf []byte) []byte {
 	buf = wire.AppendInt(wire.AppendInt(wire.AppendText(buf, p.File), int64(p.Line)), int64(p.Column))
 	return wire.AppendText(buf, p.Message[:min(len(p.Message), maxErrorText)])
 }
 
-// problem converts an error to a SourceError. The position is that of the innermost call or, if it is not known, the
-// file name.
-func (rt *Runtime) problem(name string, err failed) *SourceError {
+// problem converts an error to a SourceError. Its position is that of the innermost call or, if that is not known, the
+// file name without a line.
+func (rt *Runtime) problem(name string, err wireError) *SourceError {
 	converted := &SourceError{File: name, Message: err.message}
 	switch err.kind {
 	case wire.TookTime:
@@ -146,9 +148,10 @@ type class struct {
 	methods            []string
 }
 
-// exported adds the classes that a file exports to t.found, for Load: module.exports, if it is a class, and its members
-// that are classes or objects with methods. If two classes have the same name, the host uses the later one.
-func (t *tableBuilder) exported(s *source, exports goja.Value) {
+// addExports adds the classes that a file exports to t.found, for Load: module.exports, if it is a class, and its
+// members that are classes or objects with methods. exports is the value of module.exports. If two classes have the
+// same name, the host uses the later one.
+func (t *tableBuilder) addExports(s *source, exports goja.Value) {
 	object, ok := exports.(*goja.Object)
 	if !ok {
 		return
@@ -170,9 +173,10 @@ func (t *tableBuilder) exported(s *source, exports goja.Value) {
 // methods returns the sorted names of a class's static methods, including inherited ones, or of a plain object's
 // functions.
 func (rt *Runtime) methods(object *goja.Object) (found []string) {
-	every := rt.vm.Get("Function").ToObject(rt.vm).Get("prototype") // the prototype of all functions
+	functionPrototype := rt.vm.Get("Function").ToObject(rt.vm).Get("prototype")
 	for o := object; o != nil; o = o.Prototype() {
-		if o.Prototype() == nil || o == every { // the prototype of all objects
+		isObjectPrototype := o.Prototype() == nil
+		if isObjectPrototype || o == functionPrototype { // do not list the built-in methods
 			break
 		}
 		for _, name := range o.GetOwnPropertyNames() {
@@ -188,9 +192,9 @@ func (rt *Runtime) methods(object *goja.Object) (found []string) {
 	return found
 }
 
-// loaded returns result with a Result frame appended that contains the classes, the problems found in all files, and
-// the table, unless that is nil.
-func (t *tableBuilder) loaded(result []byte, table *value) []byte {
+// appendLoaded appends the payload of a Result frame to result, which contains the classes in t.found, the problems
+// found in all files, and the table, unless that is nil.
+func (t *tableBuilder) appendLoaded(result []byte, table *value) []byte {
 	result = wire.AppendUint(append(result, wire.Loaded), uint64(len(t.found)))
 	for _, c := range t.found {
 		result = wire.AppendText(wire.AppendText(wire.AppendText(result, c.name), c.file), c.export)
@@ -221,6 +225,7 @@ type position struct {
 	Line, Column int
 }
 
+// append appends the encoded position to buf.
 func (p position) append(buf []byte) []byte {
 	return wire.AppendInt(wire.AppendInt(wire.AppendText(buf, p.File), int64(p.Line)), int64(p.Column))
 }
@@ -234,13 +239,15 @@ type value struct {
 	pos   position
 }
 
+// item is an element of a list, or a member of an object in a routes table.
 type item struct {
-	named bool
+	named bool // whether it is a member of an object; key and pos are set only then
 	key   string
-	pos   position
+	pos   position // of the key
 	value value
 }
 
+// append appends the encoded value to buf.
 func (v *value) append(buf []byte) []byte {
 	buf = v.pos.append(append(buf, v.kind))
 	switch v.kind {
@@ -269,11 +276,11 @@ type tableBuilder struct {
 	err   *SourceError            // the first error
 }
 
-// classes adds the classes that a file exports to t.found, for Table: module.exports, if it is a class; its members
-// that are objects; and module.exports as one class, if its members include functions. exports is the value of
+// addTableClasses adds the classes that a file exports to t.found, for Table: module.exports, if it is a class; its
+// members that are objects; and module.exports as one class, if its members include functions. exports is the value of
 // module.exports. If the name of a class is taken, the class gets the name of the file instead, followed by a colon and
 // the name of the member.
-func (t *tableBuilder) classes(s *source, exports goja.Value) {
+func (t *tableBuilder) addTableClasses(s *source, exports goja.Value) {
 	object, ok := exports.(*goja.Object)
 	if !ok {
 		return
@@ -299,17 +306,18 @@ func (t *tableBuilder) classes(s *source, exports goja.Value) {
 		}
 	}
 	if len(t.rt.methods(object)) > 0 { // the exports of the module are methods
-		add(handlerName(s.name), "", object)
+		add(fileClassName(s.name), "", object)
 	}
 }
 
-// handlerName returns the name of the class that all exports of a file form together: the name of the file without its
-// extension.
-func handlerName(name string) string {
+// fileClassName returns the name of the class that all exports of a file form together: the name of the file without
+// its folder and extension.
+func fileClassName(name string) string {
 	base := filepath.Base(name)
 	return base[:len(base)-len(filepath.Ext(base))]
 }
 
+// fail sets t.err, unless there is an earlier error.
 func (t *tableBuilder) fail(pos position, format string, args ...any) {
 	if t.err == nil {
 		t.err = &SourceError{pos.File, pos.Line, pos.Column, fmt.Sprintf(format, args...)}
@@ -319,9 +327,10 @@ func (t *tableBuilder) fail(pos position, format string, args ...any) {
 // maxTable limits the nesting of a routes table.
 const maxTable = 32
 
-// value converts a value in the routes table. written is the expression of the value in the file, or nil if it is not
-// known.
-func (t *tableBuilder) value(v goja.Value, written ast.Expression, pos position, depth int) value {
+// value converts a value in the routes table that is nested in depth other values. expr is the expression of the value
+// in Routes.js, or nil if that is not known; pos is the position of the expression or, if that is not known, of the
+// innermost expression around it.
+func (t *tableBuilder) value(v goja.Value, expr ast.Expression, pos position, depth int) value {
 	converted := value{kind: wire.Null, pos: pos}
 	if depth > maxTable {
 		t.fail(pos, "the routes nest deeper than %d", maxTable)
@@ -335,16 +344,17 @@ func (t *tableBuilder) value(v goja.Value, written ast.Expression, pos position,
 		return converted
 	case *goja.Object:
 		if v.ClassName() == "Array" {
-			return t.list(v, written, pos, depth)
+			return t.list(v, expr, pos, depth)
 		}
 		if _, class := t.names[v]; class || v.ClassName() == "Function" {
 			return t.class(v, pos)
 		}
 		converted.kind = wire.List
-		literal, _ := written.(*ast.ObjectLiteral)
+		literal, _ := expr.(*ast.ObjectLiteral)
 		for _, key := range v.Keys() {
-			inner, innerAt := t.file.member(literal, key, pos)
-			converted.items = append(converted.items, item{true, key, innerAt, t.value(v.Get(key), inner, innerAt, depth+1)})
+			memberExpr, memberPos := t.file.member(literal, key, pos)
+			member := t.value(v.Get(key), memberExpr, memberPos, depth+1)
+			converted.items = append(converted.items, item{true, key, memberPos, member})
 		}
 		return converted
 	}
@@ -364,27 +374,28 @@ func (t *tableBuilder) value(v goja.Value, written ast.Expression, pos position,
 	return converted
 }
 
-// list converts a JavaScript array in the table: a route, or a list of routes and groups.
-func (t *tableBuilder) list(o *goja.Object, written ast.Expression, pos position, depth int) value {
+// list converts a JavaScript array in the table: a route, or a list of routes and groups. The other parameters are
+// those of value.
+func (t *tableBuilder) list(o *goja.Object, expr ast.Expression, pos position, depth int) value {
 	converted := value{kind: wire.List, pos: pos}
-	literal, _ := written.(*ast.ArrayLiteral)
+	literal, _ := expr.(*ast.ArrayLiteral)
 	length := o.Get("length").ToInteger()
 	for i := range length {
-		var inner ast.Expression
-		innerAt := pos
+		var elementExpr ast.Expression
+		elementPos := pos
 		if literal != nil && int64(len(literal.Value)) == length {
-			if inner = literal.Value[i]; inner != nil {
-				innerAt = t.file.place(inner)
+			if elementExpr = literal.Value[i]; elementExpr != nil {
+				elementPos = t.file.position(elementExpr)
 			}
 		}
 		element := o.Get(strconv.FormatInt(i, 10))
-		var inside value
-		if i == 2 && converted.items[0].value.kind == wire.String {
-			inside = t.class(element, innerAt)
+		var convertedElement value
+		if i == 2 && converted.items[0].value.kind == wire.String { // a route: [HTTP method, path, class, method, …]
+			convertedElement = t.class(element, elementPos)
 		} else {
-			inside = t.value(element, inner, innerAt, depth+1)
+			convertedElement = t.value(element, elementExpr, elementPos, depth+1)
 		}
-		converted.items = append(converted.items, item{value: inside})
+		converted.items = append(converted.items, item{value: convertedElement})
 		if i > 100_000 {
 			t.fail(pos, "too many routes")
 			break
@@ -411,8 +422,8 @@ func (t *tableBuilder) class(v goja.Value, pos position) value {
 	return converted
 }
 
-// member returns the expression of the member key in an object literal, and its position. pos is the position if the
-// member is not in the literal.
+// member returns the expression of the member key in an object literal of the file, and its position. If literal is nil
+// or has no such member, member returns nil and pos.
 func (s *source) member(literal *ast.ObjectLiteral, key string, pos position) (ast.Expression, position) {
 	if literal == nil {
 		return nil, pos
@@ -423,17 +434,17 @@ func (s *source) member(literal *ast.ObjectLiteral, key string, pos position) (a
 			continue
 		}
 		if name, ok := keyed.Key.(*ast.StringLiteral); ok && name.Value.String() == key {
-			return keyed.Value, s.place(keyed.Key)
+			return keyed.Value, s.position(keyed.Key)
 		}
 	}
 	return nil, pos
 }
 
-// place returns the position of an expression, or a position without a line if e is nil.
-func (s *source) place(e ast.Expression) position {
+// position returns the position of an expression of the file, or a position without a line if e is nil.
+func (s *source) position(e ast.Expression) position {
 	if e == nil || s.tree == nil {
 		return position{File: s.name}
 	}
-	line, column := place(s.tree.File.Position(int(e.Idx0()) - s.tree.File.Base()))
+	line, column := filePosition(s.tree.File.Position(int(e.Idx0()) - s.tree.File.Base()))
 	return position{s.name, line, column}
 }

@@ -20,8 +20,8 @@ const maxOutput = 8 << 20
 
 var (
 	errOutput   = errors.New("the answer is larger than 8 MiB")
-	errCircle   = fmt.Errorf("the answer nests deeper than %d, or holds itself", wire.MaxNesting)
-	errFunction = errors.New("a function is not an answer")
+	errNesting  = fmt.Errorf("the answer nests deeper than %d, or contains itself", wire.MaxNesting)
+	errFunction = errors.New("a function cannot be an answer")
 )
 
 // read decodes a value that was encoded by wire.AppendValue.
@@ -76,7 +76,7 @@ func (rt *Runtime) setMember(o *goja.Object, name string, value goja.Value) {
 	_ = o.Set(name, value)
 }
 
-// value converts a JSON value to a JavaScript value.
+// value converts a value of encoding/json, or a list of strings, to a JavaScript value.
 func (rt *Runtime) value(value any) goja.Value {
 	switch v := value.(type) {
 	case nil:
@@ -103,7 +103,8 @@ func (rt *Runtime) value(value any) goja.Value {
 	return rt.vm.ToValue(value)
 }
 
-// plain converts a JavaScript value to a JSON value.
+// plain converts a JavaScript value to a value of encoding/json. It throws an error in the script if the value has no
+// JSON form.
 func (rt *Runtime) plain(v goja.Value) any {
 	if !isSet(v) {
 		return nil
@@ -132,7 +133,7 @@ func text(v goja.Value) string {
 	return v.String()
 }
 
-// answer encodes the return value of a method for a Result frame.
+// answer encodes the return value of a method for a Result frame: a file, a response, or a body.
 func (rt *Runtime) answer(result goja.Value) ([]byte, error) {
 	if !isSet(result) {
 		return []byte{wire.Nothing}, nil
@@ -159,14 +160,14 @@ func (rt *Runtime) answer(result goja.Value) ([]byte, error) {
 	return rt.body(result)
 }
 
-// response is an answer created by new Response(status, body, headers).
+// response holds the arguments of a response created by new Response(status, body, headers).
 type response struct {
 	status int
 	body   goja.Value
 	header [][2]string
 }
 
-// body encodes a JavaScript value as the body of an answer.
+// body encodes a JavaScript value as the body of a response.
 func (rt *Runtime) body(v goja.Value) ([]byte, error) {
 	if !isSet(v) {
 		return []byte{wire.Nothing}, nil
@@ -195,16 +196,16 @@ func (rt *Runtime) body(v goja.Value) ([]byte, error) {
 	return wire.AppendText([]byte{wire.Whole}, text), nil
 }
 
-// json encodes a value like JSON.stringify.
+// json encodes a value like JSON.stringify. It returns an error if the value has no JSON form.
 func (rt *Runtime) json(v goja.Value) ([]byte, error) {
 	w := writer{rt: rt, text: make([]byte, 0, 256)}
-	var failed error
-	if err := rt.do(func() { failed = w.write(v, 0) }); err != nil {
+	var writeErr error
+	if err := rt.catch(func() { writeErr = w.write(v, 0) }); err != nil {
 		return nil, err
 	}
 	switch {
-	case failed != nil:
-		return nil, failed
+	case writeErr != nil:
+		return nil, writeErr
 	case len(w.text) == 0:
 		return nil, errFunction
 	case len(w.text) > maxOutput:
@@ -225,7 +226,7 @@ func (w *writer) write(v goja.Value, depth int) error {
 		return errOutput
 	}
 	if depth > wire.MaxNesting {
-		return errCircle
+		return errNesting
 	}
 	switch v := v.(type) {
 	case nil:
@@ -261,7 +262,7 @@ func (w *writer) object(o *goja.Object, depth int) error {
 	case "Function":
 		return nil
 	case "Date", "String", "Number", "Boolean", "GoMap": // seldom used, so the engine encodes them
-		return w.wrapped(o, depth)
+		return w.wrapper(o, depth)
 	case "Array":
 		return w.array(o, depth)
 	}
@@ -269,22 +270,22 @@ func (w *writer) object(o *goja.Object, depth int) error {
 		return w.write(replacement, depth+1)
 	}
 	w.text = append(w.text, '{')
-	begun := false
+	needsComma := false
 	for _, key := range o.Keys() {
 		start := len(w.text)
-		if begun {
+		if needsComma {
 			w.text = append(w.text, ',')
 		}
 		w.text = append(appendString(w.text, key), ':')
-		value := len(w.text)
+		valueStart := len(w.text)
 		if err := w.write(o.Get(key), depth+1); err != nil {
 			return err
 		}
-		if len(w.text) == value {
+		if len(w.text) == valueStart {
 			w.text = w.text[:start]
 			continue
 		}
-		begun = true
+		needsComma = true
 	}
 	w.text = append(w.text, '}')
 	return nil
@@ -310,8 +311,8 @@ func (w *writer) array(o *goja.Object, depth int) error {
 	return nil
 }
 
-// wrapped appends an object that wraps another value, such as a Date.
-func (w *writer) wrapped(o *goja.Object, depth int) error {
+// wrapper appends an object that wraps another value, such as a Date.
+func (w *writer) wrapper(o *goja.Object, depth int) error {
 	if replacement, ok := w.rt.toJSON(o); ok {
 		return w.write(replacement, depth+1)
 	}
@@ -344,7 +345,7 @@ func appendNumber(text []byte, n float64) []byte {
 	}
 	if abs := math.Abs(n); n == 0 || abs >= 1e-6 && abs < 1e21 {
 		if n == 0 {
-			n = 0 // without a sign
+			n = 0 // -0 becomes 0
 		}
 		return strconv.AppendFloat(text, n, 'f', -1, 64)
 	}

@@ -28,10 +28,10 @@ const MaxNesting = 512
 // errNesting is the error of a value that nests too deeply.
 var errNesting = fmt.Errorf("a value nests deeper than %d", MaxNesting)
 
-// AppendUint appends an unsigned number.
+// AppendUint appends an unsigned number as a varint.
 func AppendUint(buf []byte, n uint64) []byte { return binary.AppendUvarint(buf, n) }
 
-// AppendInt appends a signed number.
+// AppendInt appends a signed number as a varint.
 func AppendInt(buf []byte, n int64) []byte { return binary.AppendVarint(buf, n) }
 
 // AppendText appends a text preceded by its length.
@@ -115,14 +115,14 @@ func appendValue(buf []byte, value any, depth int) (_ []byte, err error) {
 	}
 	text, err := json.Marshal(value)
 	if err != nil {
-		return buf, fmt.Errorf("a value for a script: %w", err)
+		return buf, fmt.Errorf("encoding a value for a script: %w", err)
 	}
 	return AppendText(append(buf, JSON), text), nil
 }
 
 // Reader decodes a payload. Reading beyond the end returns zero values and sets the error that Err returns.
 type Reader struct {
-	rest []byte
+	rest []byte // the unread bytes
 	err  error
 }
 
@@ -138,6 +138,7 @@ func (r *Reader) More() bool { return len(r.rest) > 0 }
 // Rest returns the unread bytes.
 func (r *Reader) Rest() []byte { return r.rest }
 
+// fail records that the payload is too short, and discards the unread bytes.
 func (r *Reader) fail() {
 	r.rest = nil
 	if r.err == nil {

@@ -29,38 +29,38 @@ const (
 
 // The operations that a worker can request.
 const (
-	Find byte = iota + 64
-	Get
-	Count
-	Add
-	Save
-	Trash
-	Attach
-	File
-	Image
-	Users
-	User
-	Templates
-	Template
-	Fields
-	Field
-	CacheGet
-	CacheSet
-	CacheDelete
-	Fetch
-	SessionGet
-	SessionSet
-	SessionRemove
-	Data
-	Datum // a member of Data
-	Header
-	Query
-	Body
-	Params
-	Uploads
-	Headers
-	Config
-	Source
+	Find          byte = iota + 64 // pages that match a selector
+	Get                            // one page
+	Count                          // the number of pages that match a selector
+	Add                            // creates a page
+	Save                           // changes a page
+	Trash                          // moves a page to the trash
+	Attach                         // adds a file to a page
+	File                           // prepares a file as the response
+	Image                          // the address of an image
+	Users                          // a list of users
+	User                           // one user
+	Templates                      // all templates
+	Template                       // one template
+	Fields                         // all fields
+	Field                          // one field
+	CacheGet                       // reads a value in the cache of the site
+	CacheSet                       // stores a value in the cache
+	CacheDelete                    // removes a value from the cache
+	Fetch                          // sends an HTTP request
+	SessionGet                     // reads a value in the caller's session
+	SessionSet                     // stores a value in the session
+	SessionRemove                  // removes a value from the session
+	Data                           // the data of the request: all its parameters together
+	Datum                          // a member of Data
+	Header                         // one header of the request
+	Query                          // the parameters of the request's query
+	Body                           // the parameters of the request's body
+	Params                         // the parameters of the request's path
+	Uploads                        // the names and sizes of the files in a form
+	Headers                        // all headers of the request
+	Config                         // the settings that scripts may read
+	Source                         // a file of code that a file requires
 )
 
 // The maximum lengths of frames in each direction. The body of a request has at most 64 MiB.
@@ -76,23 +76,24 @@ const maxKept = 256 << 10
 const headerLength = 5
 
 // ErrLong is the error of Send for a frame that exceeds the limit.
-var ErrLong = errors.New("a frame that is too long")
+var ErrLong = errors.New("the frame is too long")
 
 // errShort is the error for a payload that is too short.
-var errShort = errors.New("a frame that ends too early")
+var errShort = errors.New("the frame ends too early")
 
 // Conn reads and writes frames. A Conn is not safe for concurrent use.
 type Conn struct {
 	in    io.Reader
 	out   io.Writer
-	limit int // of the payload of a frame that is read
+	limit int // maximum length of a frame that is read: kind and payload, in bytes
 	// buffer holds the received bytes, of which buffer[from:to] are unread.
 	buffer   []byte
 	from, to int
 	frame    []byte // buffer of the frame that is written
 }
 
-// NewConn returns a Conn. Its Read returns an error for frames longer than limit.
+// NewConn returns a Conn that reads frames from in and writes frames to out. Its Read returns an error for frames
+// longer than limit.
 func NewConn(in io.Reader, out io.Writer, limit int) *Conn {
 	return &Conn{in: in, out: out, limit: limit, buffer: make([]byte, 4096)}
 }
@@ -110,7 +111,7 @@ func (c *Conn) Read() (kind byte, payload []byte, err error) {
 	}
 	length := int(binary.LittleEndian.Uint32(c.buffer[c.from:]))
 	if length < 1 || length > c.limit {
-		return 0, nil, fmt.Errorf("a frame of %d bytes; there may be %d", length, c.limit)
+		return 0, nil, fmt.Errorf("the length of a frame is %d bytes; it must be 1 to %d", length, c.limit)
 	}
 	if err := c.fill(4 + length); err != nil {
 		if errors.Is(err, io.EOF) {
@@ -142,7 +143,8 @@ func (c *Conn) fill(n int) error {
 	return nil
 }
 
-// Begin returns the beginning of a frame. The caller appends the payload and passes the result to Send.
+// Begin returns the beginning of a frame, to which the caller appends the payload and which it then passes to Send. The
+// memory is reused for the next frame.
 func (c *Conn) Begin(kind byte) []byte {
 	if cap(c.frame) > maxKept {
 		c.frame = nil
@@ -150,7 +152,7 @@ func (c *Conn) Begin(kind byte) []byte {
 	return append(c.frame[:0], 0, 0, 0, 0, kind)
 }
 
-// Send sends a frame that Begin has begun. It returns ErrLong if the frame exceeds the limit.
+// Send sends a frame that Begin has begun. It returns ErrLong if the frame exceeds MaxDown.
 func (c *Conn) Send(frame []byte) error {
 	c.frame = frame
 	if len(frame)-4 > MaxDown {
@@ -171,8 +173,8 @@ const (
 
 // The kinds of answers in a Result.
 const (
-	Nothing   byte = '0'
-	Text      byte = 't'
+	Nothing   byte = '0' // no body
+	Text      byte = 't' // a text
 	Whole     byte = 'j' // JSON, unchanged
 	Raw       byte = 'b' // the bytes of a body
 	Responded byte = 'r' // new Response(…)

@@ -31,13 +31,13 @@ func TestFrames(t *testing.T) {
 			}
 		}
 		if _, _, err := c.Read(); !errors.Is(err, io.EOF) {
-			t.Errorf("%s: behind the last: %v", name, err)
+			t.Errorf("%s: after the last frame: got error %v, want %v", name, err, io.EOF)
 		}
 	}
 	for cut := 1; cut < 6; cut++ {
 		c := NewConn(bytes.NewReader(whole[len(whole)-6:len(whole)-cut]), nil, MaxUp)
 		if _, _, err := c.Read(); err == nil {
-			t.Error("half a frame is one")
+			t.Errorf("a frame without its last %d bytes was read without an error", cut)
 		}
 	}
 }
@@ -48,7 +48,7 @@ func TestLengths(t *testing.T) {
 	t.Parallel()
 	for _, length := range []uint32{0, MaxUp + 1, 1 << 31, 1<<32 - 1} {
 		if _, _, err := NewConn(bytes.NewReader(append(binary.LittleEndian.AppendUint32(nil, length), Result)), nil, MaxUp).Read(); err == nil || errors.Is(err, io.EOF) {
-			t.Errorf("a frame of %d bytes: %v", length, err)
+			t.Errorf("a frame of %d bytes: got error %v, want an error for its length", length, err)
 		}
 	}
 	var before, after runtime.MemStats
@@ -60,15 +60,15 @@ func TestLengths(t *testing.T) {
 		}
 	}
 	runtime.ReadMemStats(&after)
-	if taken := after.TotalAlloc - before.TotalAlloc; taken > 100*64<<10 {
-		t.Errorf("%d bytes were taken", taken)
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 100*64<<10 {
+		t.Errorf("%d bytes were allocated for 100 frames, want at most 64 KiB each", allocated)
 	}
 	if err := NewConn(nil, io.Discard, MaxUp).Send(make([]byte, MaxDown+5)); !errors.Is(err, ErrLong) {
-		t.Errorf("error %v", err)
+		t.Errorf("got error %v, want %v", err, ErrLong)
 	}
 }
 
-// TestNesting checks that values that nest too deeply are refused when they are written.
+// TestNesting checks that AppendValue returns an error for values that nest too deeply.
 func TestNesting(t *testing.T) {
 	t.Parallel()
 	var value any
@@ -76,11 +76,11 @@ func TestNesting(t *testing.T) {
 		value = []any{value}
 	}
 	if _, err := AppendValue(nil, value); err == nil {
-		t.Error("it is written")
+		t.Errorf("a value that nests deeper than %d was appended without an error", MaxNesting)
 	}
 }
 
-// FuzzReader reads whatever comes without a panic, and tells when something was not there.
+// FuzzReader checks that a Reader does not panic, and that Err returns an error after reading beyond the end.
 func FuzzReader(f *testing.F) {
 	value, err := AppendValue(nil, map[string]any{"a": []any{1, 2.5, "x", nil, true, int64(-7)}, "b": map[string]any{}})
 	if err != nil {
@@ -109,12 +109,12 @@ func FuzzReader(f *testing.F) {
 				r.Bool()
 			}
 			if len(r.Rest()) >= left {
-				t.Fatal("it reads nothing")
+				t.Fatal("a call has read no bytes")
 			}
 		}
 		for range 3 {
 			if r.Byte(); r.Err() == nil {
-				t.Fatal("there is more than there is")
+				t.Fatal("reading beyond the end is no error")
 			}
 		}
 	})

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The nice values of a worker, and of a worker's thread with a call that computes for long.
+// The nice values of a worker, and of the thread of a worker whose call has computed for longer than demoteAfter.
 const (
 	nice = 2
 	slow = 10
@@ -56,18 +56,19 @@ func closeInherited() {
 // arena is the amount of memory that the Go runtime requests from the system at a time.
 const arena = 64 << 20
 
-// limitMemory limits the memory that the system grants to the process. The limit allows for the memory of a call, and
-// for memory that the Go runtime requests in advance. The process ends when the system refuses memory.
+// limitMemory limits the memory that the system grants to the process. The limit allows for the present memory, the
+// memory of a call, and memory that the Go runtime requests in advance. The process ends when the system refuses
+// memory.
 func limitMemory() error {
-	now, err := dataSize()
+	current, err := dataSize()
 	if err != nil {
 		return err
 	}
-	limit := now + shadow*(MaxMemory+arena+arena/2)
+	limit := current + shadow*(MaxMemory+arena+arena/2)
 	return unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: limit, Max: limit})
 }
 
-// dataSize returns the amount of memory that counts towards RLIMIT_DATA at present.
+// dataSize returns the amount of memory that counts towards RLIMIT_DATA at present, in bytes.
 func dataSize() (uint64, error) {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {

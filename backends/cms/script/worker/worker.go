@@ -44,7 +44,7 @@ const MaxMemory = 128 << 20
 func init() {
 	if len(os.Args) > 0 && os.Args[0] == Name {
 		go func() { os.Exit(serve()) }()
-		select {} // the goroutine that initializes packages is locked to its thread, which is slow
+		select {} // serve needs a goroutine of its own, because this one is locked to its thread, which is slow
 	}
 }
 
@@ -55,6 +55,7 @@ func serve() int {
 	w := &work{base: memory(), conn: wire.NewConn(os.Stdin, os.Stdout, wire.MaxDown)}
 	w.timer = time.AfterFunc(time.Hour, w.check)
 	w.timer.Stop()
+	// The garbage collector works harder when a call comes close to its limit.
 	debug.SetMemoryLimit(int64(w.base) + MaxMemory - 8<<20) //nolint:gosec // G115: far from the limit
 	if err := limitMemory(); err != nil {
 		_, _ = io.WriteString(os.Stderr, "limiting the memory of a worker: "+err.Error()+"\n")
@@ -69,9 +70,9 @@ func serve() int {
 		return 0
 	}
 	for {
-		ended := make(chan int)
-		go func() { ended <- w.answer() }()
-		if status := <-ended; status != moreRequests {
+		result := make(chan int)
+		go func() { result <- w.answer() }()
+		if status := <-result; status != moreRequests {
 			return status
 		}
 	}
@@ -87,7 +88,7 @@ func (w *work) answer() int {
 	goruntime.LockOSThread()
 	w.thread, w.demoted = thread(), false
 	for {
-		rt := js.New(w.code)
+		rt := js.New(w.code) // before the request arrives, because creating a runtime takes a while
 		kind, payload, err := w.conn.Read()
 		if errors.Is(err, io.EOF) {
 			return 0
@@ -117,9 +118,10 @@ func (w *work) answer() int {
 	}
 }
 
-// run answers a request within the time and memory limits of a call.
+// run answers a request, whose payload r contains, within the time and memory limits of a call. It returns the payload
+// of the Result.
 func (w *work) run(rt *js.Runtime, kind byte, r *wire.Reader) []byte {
-	w.begin(rt, time.Duration(r.Uint())*time.Microsecond) //nolint:gosec // G115: as the gateway says
+	w.begin(rt, time.Duration(r.Uint())*time.Microsecond) //nolint:gosec // G115: the gateway sends a valid duration
 	defer w.end()
 	switch kind {
 	case wire.Load:
@@ -144,26 +146,26 @@ func program(payload []byte) *js.Code {
 
 // work is the state of a worker.
 type work struct {
-	conn   *wire.Conn
-	code   *js.Code
-	buffer []byte      // buffer for results; operations use the buffer of conn
-	base   uint64      // memory before the first call
-	asking atomic.Bool // whether the worker waits for the gateway
+	conn    *wire.Conn
+	code    *js.Code
+	buffer  []byte      // buffer for results; operations use the buffer of conn
+	base    uint64      // memory before the first call, in bytes
+	waiting atomic.Bool // whether the worker waits for the gateway
 
 	timer       *time.Timer
 	mu          sync.Mutex  // guards the following members, which check reads
 	rt          *js.Runtime // nil between two calls
 	begun       time.Time
-	until       time.Time
+	deadline    time.Time
 	interrupted time.Time // when the call was interrupted because of its memory
 	thread      int       // ID of the thread in which calls run
 	demoted     bool      // whether the thread has lost its priority
 }
 
-// The times after which check first looks at a call, and after which a computing call loses its priority.
 const (
-	firstCheck  = 5 * time.Millisecond
-	nextCheck   = 10 * time.Millisecond
+	firstCheck = 5 * time.Millisecond  // time from the beginning of a call to its first check
+	nextCheck  = 10 * time.Millisecond // time between two checks
+	// demoteAfter is the duration after which a call that does not wait for the gateway loses its priority.
 	demoteAfter = 200 * time.Millisecond
 )
 
@@ -172,7 +174,7 @@ func (w *work) begin(rt *js.Runtime, limit time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.rt, w.begun, w.interrupted = rt, time.Now(), time.Time{}
-	w.until = w.begun.Add(limit)
+	w.deadline = w.begun.Add(limit)
 	w.timer.Reset(min(firstCheck, limit))
 }
 
@@ -193,16 +195,17 @@ func (w *work) check() {
 	if w.rt == nil {
 		return
 	}
-	if !w.demoted && time.Since(w.begun) > demoteAfter && !w.asking.Load() {
+	if !w.demoted && time.Since(w.begun) > demoteAfter && !w.waiting.Load() {
 		w.demoted = true
 		demote(w.thread)
 	}
-	taken, left := max(memory(), w.base)-w.base, time.Until(w.until)
+	used, left := max(memory(), w.base)-w.base, time.Until(w.deadline)
+	// The interrupt has had no effect, because the engine is within a built-in function.
+	ignoresInterrupt := !w.interrupted.IsZero() && time.Since(w.interrupted) > 50*time.Millisecond
 	switch {
-	case taken > MaxMemory &&
-		(taken > MaxMemory*5/4 || !w.interrupted.IsZero() && time.Since(w.interrupted) > 50*time.Millisecond):
+	case used > MaxMemory && (used > MaxMemory*5/4 || ignoresInterrupt):
 		os.Exit(MemoryExit)
-	case taken > MaxMemory:
+	case used > MaxMemory:
 		if w.interrupted.IsZero() {
 			w.interrupted = time.Now()
 			w.rt.Interrupt(js.ErrMemory)
@@ -218,7 +221,7 @@ func (w *work) check() {
 	w.timer.Reset(nextCheck)
 }
 
-// memory returns the memory that the process has obtained from the system, not counting its code.
+// memory returns the memory that the process has obtained from the system, not counting its code, in bytes.
 func memory() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(sample)
@@ -227,8 +230,8 @@ func memory() uint64 {
 
 // Ask implements js.Host.
 func (w *work) Ask(operation byte, arguments []byte) ([]byte, error) {
-	w.asking.Store(true)
-	defer w.asking.Store(false)
+	w.waiting.Store(true)
+	defer w.waiting.Store(false)
 	if err := w.conn.Send(append(w.conn.Begin(operation), arguments...)); err != nil {
 		os.Exit(0)
 	}
