@@ -20,6 +20,7 @@ type item struct {
 	parts     []part
 }
 
+// status is the status of an output item.
 type status uint8
 
 const (
@@ -28,14 +29,17 @@ const (
 	incomplete
 )
 
+// String returns the value of the item's field status.
 func (s status) String() string { return [...]string{"in_progress", "completed", "incomplete"}[s] }
 
 func (it *item) open() bool     { return it.status == running }
 func (it *item) close(s status) { it.status = s }
 
+// reasoning is the content of a reasoning item.
 type reasoning struct {
-	text []byte
-	// token is the token of the reasoning state. If hidden is set the token is stored but not shown to the client.
+	text []byte // summary, empty if the client gets no text
+	// token is the token of the reasoning state, or empty. If hidden is set the token is stored but not shown to the
+	// client.
 	token  string
 	hidden bool
 }
@@ -87,11 +91,13 @@ func (r *reasoning) append(dst []byte, s status) []byte {
 	return append(dst, '}')
 }
 
+// appendPart appends the only part of the summary as a JSON object.
 func (r *reasoning) appendPart(dst []byte) []byte {
 	dst = append(append(dst, `{"type":"summary_text","text":"`...), r.text...)
 	return append(dst, `"}`...)
 }
 
+// append appends the content part as a JSON object.
 func (p *part) append(dst []byte) []byte {
 	if p.refusal {
 		dst = append(append(dst, `{"type":"refusal","refusal":"`...), p.text...)
@@ -295,7 +301,8 @@ func (w *writer) beginSummaryEvent(dst []byte, name string, index int) []byte {
 	return append(dst, `,"summary_index":0`...)
 }
 
-// state ends the open reasoning item, with the token of s. Without such an item it writes one with an empty summary.
+// state ends the open reasoning item, with a token of the reasoning state s. Without an open reasoning item it writes
+// an item with an empty summary, unless there is no token.
 func (w *writer) state(dst []byte, s hub.State) []byte {
 	if w.current == noItem || w.items[w.current].reasoning == nil {
 		if !w.takesState() {

@@ -83,6 +83,7 @@ func (in *reader) requireOwnFormat(err error) {
 	}
 }
 
+// drop records that the field or element at path is left out of the request.
 func (in *reader) drop(path string) {
 	if len(in.r.Dropped) < maxDropped {
 		in.r.Drop(path)
@@ -138,19 +139,19 @@ func (in *reader) rejectUnsupported() error {
 		}
 		if id != "" {
 			return apierror.New(http.StatusBadRequest, "previous_response_not_found",
-				"no response %s is stored here: responses are not kept, send the full input instead",
+				"the response %s is not stored here, because the gateway keeps no responses: send the full input instead",
 				hub.Shown(id)).With(v.String())
 		}
 	}
 	for _, name := range [...]string{"conversation", "prompt"} {
 		if v := in.fields.Get(name); v.Given() {
-			return v.Unsupported("is not supported, nothing is stored here: send the full input instead")
+			return v.Unsupported("is not supported: send the full input instead")
 		}
 	}
 	v := in.fields.Get("background")
 	background, err := v.Flag()
 	if background {
-		return v.Unsupported("is not supported: leave it out and read the answer, as a stream if it takes long")
+		return v.Unsupported("is not supported: leave it out, and set stream if the answer may take long")
 	}
 	return err
 }
@@ -169,6 +170,7 @@ func (in *reader) model() (err error) {
 	return nil
 }
 
+// stream reads the fields stream and stream_options.
 func (in *reader) stream() (err error) {
 	v := in.fields.Get("stream")
 	if in.r.Stream, err = v.Flag(); err != nil {
@@ -189,6 +191,7 @@ func (in *reader) stream() (err error) {
 	return err
 }
 
+// include reads the field include. Values that the gateway does not know are ignored.
 func (in *reader) include() error {
 	v := in.fields.Get("include")
 	if !v.Given() {
@@ -206,6 +209,7 @@ func (in *reader) include() error {
 	})
 }
 
+// reasoning reads the field reasoning: the effort, and whether the client wants a summary.
 func (in *reader) reasoning() error {
 	v := in.fields.Get("reasoning")
 	if !v.Given() {
@@ -225,6 +229,7 @@ func (in *reader) reasoning() error {
 	return in.effort(in.item.Get("effort"))
 }
 
+// effort sets the request's reasoning effort to v, unless v is absent.
 func (in *reader) effort(v fields.Value) error {
 	effort, err := v.Text()
 	if err != nil || !v.Given() {
@@ -315,8 +320,10 @@ func strict(o *fields.Object) (string, error) {
 	return v.Raw, nil
 }
 
+// count adds the length of text to the size of the request's text.
 func (in *reader) count(text string) { in.r.TextBytes += int64(len(text)) }
 
+// param adds a parameter of chat completions to the request. raw is the value as JSON text.
 func (in *reader) param(name, raw string) {
 	in.r.Params = append(in.r.Params, hub.Param{Name: name, Value: raw})
 }
@@ -400,6 +407,7 @@ func (in *reader) identifiers() error {
 	return err
 }
 
+// metadata checks the field metadata. Upstreams do not get it; the response object repeats it.
 func (in *reader) metadata() (err error) {
 	v := in.fields.Get("metadata")
 	if !v.Given() {
@@ -413,7 +421,7 @@ func (in *reader) metadata() (err error) {
 		pairs++
 		switch {
 		case text.Type != gjson.String:
-			err = v.Invalid("must have strings as values, that of %s is %s", hub.Shown(key), jsontext.KindOf(text))
+			err = v.Invalid("must have only strings as values: the value of %s is %s", hub.Shown(key), jsontext.KindOf(text))
 		case pairs > 16:
 			err = v.Invalid("must have at most 16 pairs")
 		}
@@ -422,6 +430,7 @@ func (in *reader) metadata() (err error) {
 	return err
 }
 
+// truncation checks the field truncation. The gateway never truncates the input, so the value "auto" is dropped.
 func (in *reader) truncation() error {
 	v := in.fields.Get("truncation")
 	mode, err := v.Text()
