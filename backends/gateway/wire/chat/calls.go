@@ -22,7 +22,7 @@ type calls struct {
 type call struct {
 	index     int    // the upstream's index; unindexed if it sent none
 	id        string // the upstream's id, cut at maxID; empty until it is known
-	out       string // the id that is emitted
+	emittedID       string // the id that is emitted
 	name      string
 	number    int // hub.Delta.Call; notBegun before the call was emitted
 	chunk     int // the last chunk in which the call's name occurred
@@ -84,10 +84,10 @@ func (r *reader) call(p *callPiece) error {
 func (r *reader) beginCall(c *call) {
 	r.flushDetails()
 	r.thought(c.signature)
-	c.number, c.out = r.calls.begun, r.legalID(c.id)
+	c.number, c.emittedID = r.calls.begun, r.legalID(c.id)
 	r.calls.begun++
 	r.proof = true
-	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaCall, Call: c.number, ID: c.out, Name: c.name})
+	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaCall, Call: c.number, ID: c.emittedID, Name: c.name})
 	if len(c.held) > 0 {
 		r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaArguments, Call: c.number, Text: c.held})
 	}
@@ -106,7 +106,7 @@ func (r *reader) legalID(id string) string {
 
 func (c *calls) used(id string) bool {
 	for _, known := range c.list {
-		if known.out == id {
+		if known.emittedID == id {
 			return true
 		}
 	}

@@ -17,7 +17,7 @@ type chunk struct {
 	details                     []byte // the JSON array reasoning_details
 	logprobs                    []byte // the JSON array logprobs.content
 	signature                   []byte // Gemini's signature of the message
-	padding                     []byte // OpenAI's padding, whose length varies between chunks
+	paddingStart                     []byte // OpenAI's padding, whose length varies between chunks
 	calls                       []callPiece
 	finish                      finish
 	failure                     []byte // the body or choice with an error; nil if there is none
@@ -77,7 +77,7 @@ func (c *chunk) scan(member string, usage *wire.Usage) error {
 			}
 		case "obfuscation":
 			var err error
-			c.padding, err = c.text(&s, kind)
+			c.paddingStart, err = c.text(&s, kind)
 			return err
 		case "object":
 			if text, err := c.text(&s, kind); string(text) == "error" || err != nil {

@@ -27,23 +27,23 @@ const maxFrame = 4 << 10
 // tags: no frame is stored during the search, in which each text must be inspected.
 func (f *frame) learn(data []byte, c *chunk, phase thinkPhase) {
 	kind, text := c.singleText()
-	padded := len(c.padding) > 0
-	if f.kind = 0; kind == 0 || phase != noTags || len(data)-len(text)-len(c.padding) > maxFrame {
+	padded := len(c.paddingStart) > 0
+	if f.kind = 0; kind == 0 || phase != noTags || len(data)-len(text)-len(c.paddingStart) > maxFrame {
 		return
 	}
-	from := cap(data) - cap(text) // text is a part of data
-	rest := from + len(text)
-	f.head = append(f.head[:0], data[:from]...)
+	textStart := cap(data) - cap(text) // text is a part of data
+	tailStart := textStart + len(text)
+	f.head = append(f.head[:0], data[:textStart]...)
 	f.middle = f.middle[:0]
 	if padded {
-		padding := cap(data) - cap(c.padding)
-		if padding < rest {
+		padding := cap(data) - cap(c.paddingStart)
+		if padding < tailStart {
 			return
 		}
-		f.middle = append(f.middle, data[rest:padding]...)
-		rest = padding + len(c.padding)
+		f.middle = append(f.middle, data[tailStart:padding]...)
+		tailStart = padding + len(c.paddingStart)
 	}
-	f.tail = append(f.tail[:0], data[rest:]...)
+	f.tail = append(f.tail[:0], data[tailStart:]...)
 	f.kind, f.padded = kind, padded
 }
 

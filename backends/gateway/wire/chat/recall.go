@@ -35,7 +35,7 @@ type reasoningRecorder struct {
 }
 
 // note processes the next delta of an answer. Only reasoning, reasoning state and tool calls matter.
-func (m *reasoningRecorder) note(d *hub.Delta) {
+func (m *reasoningRecorder) add(d *hub.Delta) {
 	if m.remember == nil {
 		return
 	}

@@ -55,9 +55,9 @@ func (r *request) read(root gjson.Result) error {
 		case "stream_options":
 			err = r.streamOptions(value)
 		case "max_completion_tokens":
-			r.MaxTokens, err = limit(key, value)
+			r.MaxTokens, err = positiveInteger(key, value)
 		case "max_tokens":
-			r.legacy, err = limit(key, value)
+			r.legacy, err = positiveInteger(key, value)
 		case "tools":
 			err = r.readTools(value)
 		case "tool_choice":
@@ -128,7 +128,7 @@ func (r *request) streamOptions(value gjson.Result) error {
 	})
 }
 
-func limit(path string, value gjson.Result) (int64, error) {
+func positiveInteger(path string, value gjson.Result) (int64, error) {
 	switch value.Type {
 	case gjson.Null:
 		return 0, nil
@@ -230,7 +230,7 @@ func (r *request) param(key string, value gjson.Result) error {
 			return wrongType(key, "an object", value)
 		}
 	case "n":
-		n, err := limit("n", value)
+		n, err := positiveInteger("n", value)
 		if err == nil && n > 128 {
 			err = invalid("n", "must be an integer from 1 to 128")
 		}

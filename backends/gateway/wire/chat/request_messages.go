@@ -20,7 +20,7 @@ type answered struct {
 
 // owner is the position of a tool call. turn is the index of the call's message in the list of turns, call the index of
 // the call in this message.
-type owner struct{ turn, call int }
+type callPosition struct{ turn, call int }
 
 // messages reads the list of messages into r.Messages. It moves each tool result directly behind the message with its
 // call, and images in results into a user message behind the results.
@@ -29,13 +29,13 @@ func (r *request) messages(value gjson.Result) error {
 		return wrongType("messages", "an array", value)
 	}
 	var turns []answered
-	owners := make(map[string]owner)
+	calls := make(map[string]callPosition)
 	count := 0
 	err := elements(value, func(i int, value gjson.Result) error {
 		count++
 		m, err := r.message(value)
 		if err == nil {
-			turns, err = turn(turns, owners, m)
+			turns, err = addTurn(turns, calls, m)
 		}
 		return prefixPath(err, "messages[%d]", i)
 	})
@@ -71,28 +71,28 @@ func (r *request) messages(value gjson.Result) error {
 // its call, so that results may come in any order after the call. A message without content is left out. owners maps
 // the client's call ids to the positions of the calls, and turn adds the calls of m. The error is a fault: a result has
 // no call, or its call already has a result.
-func turn(turns []answered, owners map[string]owner, m *hub.Message) ([]answered, error) {
+func addTurn(turns []answered, calls map[string]callPosition, m *hub.Message) ([]answered, error) {
 	if m.Role != hub.ToolResult {
 		if len(m.Parts)+len(m.Calls)+len(m.Reasoning) == 0 && !hasChatOnlyContent(m) {
 			return turns, nil
 		}
 		for i := range m.Calls {
 			c := &m.Calls[i]
-			owners[c.ID] = owner{len(turns), i}
+			calls[c.ID] = callPosition{len(turns), i}
 			c.ID = hub.LegalName(c.ID) // history may come from anywhere
 		}
 		return append(turns, answered{message: *m, results: make([]*hub.Message, len(m.Calls))}), nil
 	}
-	callOwner, ok := owners[m.CallID]
+	position, ok := calls[m.CallID]
 	if !ok {
 		return nil, invalid("tool_call_id", "%s is not a tool call of an assistant message before it", quote(m.CallID))
 	}
-	t := &turns[callOwner.turn]
-	if t.results[callOwner.call] != nil {
+	t := &turns[position.turn]
+	if t.results[position.call] != nil {
 		return nil, invalid("tool_call_id", "%s has a result already", quote(m.CallID))
 	}
-	t.results[callOwner.call] = m
-	m.CallID = t.message.Calls[callOwner.call].ID
+	t.results[position.call] = m
+	m.CallID = t.message.Calls[position.call].ID
 	// Most chat APIs accept only text in results, so images are moved into a user message after the results.
 	texts := m.Parts[:0]
 	for _, p := range m.Parts {
@@ -117,25 +117,25 @@ func (r *request) message(value gjson.Result) (*hub.Message, error) {
 	if m.Role, err = role(value.Get("role")); err != nil {
 		return nil, err
 	}
-	seen, mark := 0, ""
+	seenFields, mark := 0, ""
 	err = each(value, func(key string, value gjson.Result) (err error) {
-		bit := 0
+		field := 0
 		switch key {
 		case "role":
-			bit = 1
+			field = 1
 		case "content":
-			bit = 2
+			field = 2
 			err = r.content(m, value)
 		case "refusal":
-			bit = 4
+			field = 4
 			var refusal string
 			refusal, err = text(key, value)
 			r.addText(m, hub.PartRefusal, refusal)
 		case "tool_calls":
-			bit = 8
+			field = 8
 			err = r.toolCalls(m, value)
 		case "tool_call_id":
-			bit = 16
+			field = 16
 			m.CallID, err = text(key, value)
 		case "function_call":
 			if value.Type != gjson.Null {
@@ -151,10 +151,10 @@ func (r *request) message(value gjson.Result) (*hub.Message, error) {
 			}
 			m.Extra = append(m.Extra, hub.Param{Name: key, Value: value.Raw})
 		}
-		if seen&bit != 0 {
+		if seenFields&field != 0 {
 			return invalid(key, "is given twice")
 		}
-		seen |= bit
+		seenFields |= field
 		return err
 	})
 	// Clients that send content as a string put cache_control on the message. The mark means a position in the prompt,

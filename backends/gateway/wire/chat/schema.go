@@ -27,7 +27,7 @@ var errSchema = errors.New("a JSON schema is too large for this provider once it
 // boolean schemas, and none of the keywords for which unknownKeyword returns true.
 type subset struct {
 	dst  []byte
-	from int
+	start int
 	root gjson.Result
 	refs map[string]gjson.Result // resolved references
 	work *int
@@ -37,7 +37,7 @@ type subset struct {
 // number of bytes visited so far for all schemas of the request. appendSubset adds to it. The error is errSchema if a
 // limit is exceeded.
 func appendSubset(dst []byte, schema string, work *int) ([]byte, error) {
-	s := subset{dst: dst, from: len(dst), root: gjson.Parse(schema), work: work}
+	s := subset{dst: dst, start: len(dst), root: gjson.Parse(schema), work: work}
 	err := s.value(s.root, nil, 0)
 	return s.dst, err
 }
@@ -53,7 +53,7 @@ func unknownKeyword(key string) bool {
 // value writes v, which is usually a schema. refs are the references within which v lies: following one of them again
 // would not end. depth is the depth of nesting.
 func (s *subset) value(v gjson.Result, refs []string, depth int) error {
-	if depth > maxSchemaDepth || len(s.dst)-s.from > maxSchema {
+	if depth > maxSchemaDepth || len(s.dst)-s.start > maxSchema {
 		return errSchema
 	}
 	switch {

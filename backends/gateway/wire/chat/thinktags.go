@@ -51,7 +51,7 @@ func (r *reader) splitTags(text []byte) {
 		r.emit(hub.DeltaText, after)
 		return
 	}
-	size := len(text) - begins(text, closeTag)
+	size := len(text) - partialTag(text, closeTag)
 	r.emit(hub.DeltaReasoning, text[:size])
 	t.held = text[size:]
 }
@@ -69,7 +69,7 @@ func (r *reader) endTags() {
 
 // begins returns the length of the longest beginning of tag with which text ends, not counting the whole tag. It is 0
 // if text does not end with a beginning of tag.
-func begins(text, tag []byte) int {
+func partialTag(text, tag []byte) int {
 	for n := min(len(text), len(tag)-1); n > 0; n-- {
 		if bytes.HasSuffix(text, tag[:n]) {
 			return n

@@ -25,7 +25,7 @@ func (w *body) messages() error {
 	for n := len(messages); n > 0 && w.isEmpty(&messages[n-1]); n-- {
 		messages = messages[:n-1]
 	}
-	turn := currentTurn(messages)
+	lastUser := lastUserMessage(messages)
 	w.name("messages")
 	n := 0
 	for i := range messages {
@@ -35,7 +35,7 @@ func (w *body) messages() error {
 		}
 		w.dst = append(w.dst, separator(n))
 		n++
-		if err := w.message(m, i > turn, i == len(messages)-1); err != nil {
+		if err := w.message(m, i > lastUser, i == len(messages)-1); err != nil {
 			return err
 		}
 	}
@@ -47,7 +47,7 @@ func (w *body) messages() error {
 }
 
 // currentTurn returns the index of the last user message, or -1 if there is no user message.
-func currentTurn(messages []hub.Message) int {
+func lastUserMessage(messages []hub.Message) int {
 	for i, m := range slices.Backward(messages) {
 		if m.Role == hub.User {
 			return i
@@ -73,7 +73,7 @@ func (w *body) isEmpty(m *hub.Message) bool {
 
 // message writes the message m. current is set if m comes after the last user message, last if m is the last message.
 // The error is that of content.
-func (w *body) message(m *hub.Message, current, last bool) error {
+func (w *body) message(m *hub.Message, afterUser, last bool) error {
 	w.dst = jsontext.AppendAll(w.dst, `{"role":"`, w.role(m.Role), `"`)
 	if m.Role == hub.ToolResult {
 		w.dst = append(w.dst, `,"tool_call_id":`...)
@@ -84,7 +84,7 @@ func (w *body) message(m *hub.Message, current, last bool) error {
 	}
 	if m.Role == hub.Assistant {
 		w.calls(m)
-		w.reasoning(m, current)
+		w.reasoning(m, afterUser)
 		if last && w.shape.PrefillField != "" && len(m.Calls) == 0 && !hasParam(m.Extra, w.shape.PrefillField) {
 			w.dst = append(w.dst, ',')
 			w.dst = append(jsontext.AppendQuoted(w.dst, w.shape.PrefillField), ":true"...)

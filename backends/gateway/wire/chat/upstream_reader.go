@@ -36,7 +36,7 @@ type reader struct {
 	ended   bool
 }
 
-var done = []byte("[DONE]")
+var doneMark = []byte("[DONE]")
 
 func (r *reader) Event(name, data []byte) (hub.Step, error) {
 	r.begin()
@@ -46,7 +46,7 @@ func (r *reader) Event(name, data []byte) (hub.Step, error) {
 		return hub.Step{Done: true}, nil
 	case len(data) == 0:
 		return hub.Step{}, nil
-	case bytes.Equal(data, done):
+	case bytes.Equal(data, doneMark):
 		return r.end()
 	case string(name) == "error":
 		return hub.Step{}, wire.ParseUpstreamError(200, data)
@@ -124,7 +124,7 @@ func (r *reader) read(body []byte, member string) error {
 		}
 	}
 	if len(c.logprobs) > 0 {
-		r.attach(c.logprobs)
+		r.attachLogprobs(c.logprobs)
 	}
 	if len(c.refusal) > 0 {
 		r.emit(hub.DeltaRefusal, c.refusal)
@@ -197,7 +197,7 @@ func (r *reader) flushDetails() {
 
 // attach stores logprobs in the first text delta of the chunk that was read. Without a text delta the log probabilities
 // are lost.
-func (r *reader) attach(logprobs []byte) {
+func (r *reader) attachLogprobs(logprobs []byte) {
 	for i := range r.deltas {
 		if r.deltas[i].Kind == hub.DeltaText {
 			r.deltas[i].Logprobs = logprobs

@@ -167,20 +167,20 @@ func (w *body) params() {
 	chatClient := w.request.Format == hub.Chat
 	for i := range w.request.Params {
 		p := &w.request.Params[i]
-		to := p.Name
+		sentName := p.Name
 		if renamed := w.shape.Rename[p.Name]; renamed != "" {
-			to = renamed
+			sentName = renamed
 		}
 		switch {
 		case w.drops(p.Name):
-		case p.Name == "top_k" && !chatClient, to != p.Name && w.request.Param(to) != "":
+		case p.Name == "top_k" && !chatClient, sentName != p.Name && w.request.Param(sentName) != "":
 			// Few chat APIs have top_k, and some refuse unknown members. A parameter is not renamed to the name of
 			// another parameter in the request.
 			w.dropped = append(w.dropped, p.Name)
 		case p.Name == "parallel_tool_calls" && len(w.request.Tools) == 0:
 			// Without tools the parameter has no meaning, and some upstreams refuse it.
 		default:
-			w.name(to)
+			w.name(sentName)
 			w.dst = append(w.dst, p.Value...)
 		}
 	}
@@ -239,7 +239,7 @@ func (w *body) schemaOutput() bool {
 
 // outputLine returns the text of a system message that asks for JSON, with the schema if there is one. It is needed if
 // the candidate does not support response_format or its schema. Otherwise the result is an empty string.
-func (w *body) outputLine() string {
+func (w *body) outputRule() string {
 	o := w.request.Output
 	if o == nil {
 		return ""

@@ -30,7 +30,7 @@ type writer struct {
 	tail    string
 	began   bool
 	thought string // a signature waiting for the next call or text
-	customs []custom
+	customCalls []custom
 	bytes   int64 // number of bytes of text, reasoning and arguments
 	memory  reasoningRecorder
 }
@@ -63,7 +63,7 @@ func (w *writer) Stream(dst []byte, deltas []hub.Delta) []byte {
 	}
 	for i := range deltas {
 		w.bytes += int64(len(deltas[i].Text))
-		w.memory.note(&deltas[i])
+		w.memory.add(&deltas[i])
 		dst = w.delta(dst, &deltas[i])
 	}
 	return dst
@@ -152,7 +152,7 @@ func (w *writer) call(dst []byte, d *hub.Delta) []byte {
 	dst = strconv.AppendInt(dst, int64(d.Call), 10)
 	dst = w.appendCall(append(dst, ','), d.ID, &tool)
 	if tool.Kind == hub.ToolCustom {
-		w.customs = append(w.customs, custom{call: d.Call})
+		w.customCalls = append(w.customCalls, custom{call: d.Call})
 	}
 	return w.closeChunk(append(dst, `"}}]`...))
 }
@@ -201,10 +201,10 @@ func (w *writer) flushThought(dst []byte) []byte {
 
 func (w *writer) end(dst []byte, end *hub.End) []byte {
 	dst = w.flushThought(dst)
-	for i := range w.customs {
+	for i := range w.customCalls {
 		dst = append(w.openChunk(dst), `"tool_calls":[{"index":`...)
-		dst = strconv.AppendInt(dst, int64(w.customs[i].call), 10)
-		dst = append(append(dst, `,"custom":{"input":"`...), w.customs[i].input()...)
+		dst = strconv.AppendInt(dst, int64(w.customCalls[i].call), 10)
+		dst = append(append(dst, `,"custom":{"input":"`...), w.customCalls[i].input()...)
 		dst = w.closeChunk(append(dst, `"}}]`...))
 	}
 	dst = append(w.openChunk(dst), `},"finish_reason":"`...)
@@ -243,9 +243,9 @@ func appendLine[T string | []byte](dst []byte, text T) []byte {
 }
 
 func (w *writer) custom(call int) *custom {
-	for i := range w.customs {
-		if w.customs[i].call == call {
-			return &w.customs[i]
+	for i := range w.customCalls {
+		if w.customCalls[i].call == call {
+			return &w.customCalls[i]
 		}
 	}
 	return nil

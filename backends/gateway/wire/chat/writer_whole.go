@@ -59,7 +59,7 @@ func (w *writer) gather(deltas []hub.Delta) *message {
 	for i := range deltas {
 		d := &deltas[i]
 		w.bytes += int64(len(d.Text))
-		w.memory.note(d)
+		w.memory.add(d)
 		switch d.Kind {
 		case hub.DeltaText:
 			m.content = append(m.content, d.Text...)
@@ -111,8 +111,8 @@ func (w *writer) appendCalls(dst []byte, calls []wholeCall) []byte {
 		dst = w.appendCall(append(dst, '{'), c.id, &tool)
 		arguments := c.arguments
 		if tool.Kind == hub.ToolCustom {
-			free := custom{arguments: arguments}
-			arguments = free.input()
+			call := custom{arguments: arguments}
+			arguments = call.input()
 		}
 		dst = append(append(dst, arguments...), `"}}`...)
 	}

@@ -179,12 +179,12 @@ func (in *clientReader) searchResult(o *fields.Object) ([]hub.Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	from, err := o.Text("source")
+	source, err := o.Text("source")
 	if err != nil {
 		return nil, err
 	}
 	joined := hub.Joiner{Separator: "\n"}
-	joined.Add("["+title+"]("+from+")", "")
+	joined.Add("["+title+"]("+source+")", "")
 	err = texts(o.Get("content"), &joined)
 	return joined.End(""), err
 }

@@ -83,11 +83,11 @@ func (in *clientReader) tool(v fields.Value) error {
 
 // choice reads toolChoice from o. Without tools in the request it is recorded as dropped.
 func (in *clientReader) choice(o *fields.Object) error {
-	forced, free := o.Get("any"), o.Get("auto")
+	anyTool, auto := o.Get("any"), o.Get("auto")
 	switch {
-	case forced.Given():
+	case anyTool.Given():
 		in.q.Choice.Mode = "required"
-	case free.Given():
+	case auto.Given():
 		in.q.Choice.Mode = "auto"
 	default:
 		var tool fields.Object

@@ -148,8 +148,8 @@ func (in *clientReader) cited(v fields.Value) (string, error) {
 		if err := piece.Open(v); err != nil {
 			return err
 		}
-		more, err := piece.Text("text")
-		text += more
+		pieceText, err := piece.Text("text")
+		text += pieceText
 		return err
 	})
 	return text, err
@@ -198,12 +198,12 @@ func (in *clientReader) reasoning(m *hub.Message, v fields.Value) error {
 		if err := inner.Open(text); err != nil {
 			return err
 		}
-		shown, err := inner.Text("text")
+		summary, err := inner.Text("text")
 		if err != nil {
 			return err
 		}
 		signature, err := inner.Text("signature")
-		in.reason(m, shown, signature)
+		in.addReasoning(m, summary, signature)
 		return err
 	}
 	redacted := o.Get("redactedContent")
@@ -217,18 +217,18 @@ func (in *clientReader) reasoning(m *hub.Message, v fields.Value) error {
 		return unknown(&o, "reasoningText, redactedContent")
 	}
 	data, err := redacted.Text()
-	if token, notBase64 := base64.StdEncoding.DecodeString(data); notBase64 == nil {
+	if token, decodeErr := base64.StdEncoding.DecodeString(data); decodeErr == nil {
 		if _, isToken := in.options.Token(string(token)); isToken {
 			data = string(token)
 		}
 	}
-	in.reason(m, "", data)
+	in.addReasoning(m, "", data)
 	return err
 }
 
 // reason adds reasoning with the given text to m. token is the block's signature or redacted content. If it is a token
 // of the gateway, the reasoning gets the state in the token. Otherwise token is stored in Reasoning.Foreign.
-func (in *clientReader) reason(m *hub.Message, text, token string) {
+func (in *clientReader) addReasoning(m *hub.Message, text, token string) {
 	reasoning := hub.Reasoning{Text: text}
 	if state, isToken := in.options.Token(token); isToken {
 		reasoning.State = &state

@@ -62,11 +62,11 @@ func (w *clientWriter) Begin(dst []byte, index int, b *blocks.Block) []byte {
 	}
 	from := len(dst)
 	dst = append(begin(dst, "contentBlockStart", index), `,"start":{"toolUse":{`...)
-	return wire.EndFrame(append(use(dst, b), "}}}"...), from)
+	return wire.EndFrame(append(appendToolUse(dst, b), "}}}"...), from)
 }
 
 // use appends the fields toolUseId and name of the tool call in b.
-func use(dst []byte, b *blocks.Block) []byte {
+func appendToolUse(dst []byte, b *blocks.Block) []byte {
 	dst = jsontext.AppendMember(dst, `"toolUseId":`, b.ID)
 	return jsontext.AppendMember(dst, `,"name":`, b.Name)
 }
@@ -181,7 +181,7 @@ func (w *clientWriter) Whole(deltas []hub.Delta) ([]byte, error) {
 			if !ok {
 				return nil, hub.ErrArguments
 			}
-			dst = append(use(append(dst, `{"toolUse":{`...), b), `,"input":`...)
+			dst = append(appendToolUse(append(dst, `{"toolUse":{`...), b), `,"input":`...)
 			dst = append(append(dst, input...), '}')
 		}
 		dst = append(dst, '}')

@@ -66,13 +66,13 @@ func (w *writer) params(e extra) {
 			continue
 		}
 		value, isNumber := number(p.Value)
-		sampled := isNumber && !e.thinks
+		canSample := isNumber && !e.thinks
 		switch {
-		case p.Name == "temperature" && sampled:
-			config += `,"temperature":` + w.capped(value)
-		case p.Name == "top_p" && sampled && !w.oneSampler():
-			config += `,"topP":` + w.capped(value)
-		case p.Name == "top_k" && sampled && w.maker == anthropic:
+		case p.Name == "temperature" && canSample:
+			config += `,"temperature":` + w.atMostOne(value)
+		case p.Name == "top_p" && canSample && !w.oneSampler():
+			config += `,"topP":` + w.atMostOne(value)
+		case p.Name == "top_k" && canSample && w.maker == anthropic:
 			e.text += `,"top_k":` + value
 		case p.Name == "service_tier" && p.Value == `"auto"`:
 		case p.Name == "service_tier" && (p.Value == `"flex"` || p.Value == `"priority"` || p.Value == `"default"`):
@@ -102,7 +102,7 @@ func (w *writer) oneSampler() bool {
 
 // capped returns value, the JSON text of a sampling parameter, or "1" if the value is greater. Converse allows at most
 // 1, while chat completions allow temperatures up to 2.
-func (w *writer) capped(value string) string {
+func (w *writer) atMostOne(value string) string {
 	if n, err := strconv.ParseFloat(value, 64); err == nil && n > 1 {
 		return "1"
 	}

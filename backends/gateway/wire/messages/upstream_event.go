@@ -32,9 +32,9 @@ type upstreamEvent struct {
 	index int64
 	block upstreamBlock // content_block or delta
 	// model is the position of the value of the field model in the JSON text. It is zero if there is no such field.
-	model upstreamSpan
-	// isMessage is set if the event is a whole message.
-	isMessage, failed bool
+	model     upstreamSpan
+	isMessage bool // the event is a whole message, which is not streamed
+	failed    bool // the field error is not null
 }
 
 // upstreamBlock is a content block, or a delta of a content block.
@@ -47,6 +47,7 @@ type upstreamBlock struct {
 	input                           []byte // JSON text
 }
 
+// upstreamSpan is the position [from, to) of a value in the JSON text.
 type upstreamSpan struct{ from, to int }
 
 // size returns the number of bytes in the block that the model wrote.
@@ -124,7 +125,7 @@ func (a *upstreamAnswer) scan(data []byte, block func(*upstreamBlock)) error {
 	if s.Kind() != jsontext.Object {
 		return wire.ErrBroken
 	}
-	e, counts := &a.event, false
+	e, hasUsage := &a.event, false
 	err := s.Object(func(key []byte) (err error) {
 		switch string(key) {
 		case "type":
@@ -150,7 +151,7 @@ func (a *upstreamAnswer) scan(data []byte, block func(*upstreamBlock)) error {
 				return a.blocks(&s, data, block)
 			}
 		case "usage":
-			counts = s.Kind() == jsontext.Object
+			hasUsage = s.Kind() == jsontext.Object
 			return a.usage.scan(&s)
 		default:
 			if e.isMessage {
@@ -165,7 +166,7 @@ func (a *upstreamAnswer) scan(data []byte, block func(*upstreamBlock)) error {
 	if err != nil {
 		return errors.Join(wire.ErrBroken, err)
 	}
-	a.counted = a.counted || counts && (e.isMessage || a.stop != "")
+	a.counted = a.counted || hasUsage && (e.isMessage || a.stop != "")
 	return nil
 }
 
@@ -276,6 +277,9 @@ func (a *upstreamAnswer) block(s *jsontext.Scanner, data []byte) error {
 
 // upstreamCounts are token counts as in the messages format: input does not include tokens read from and written to the
 // cache. Counts are cumulative, so a later count replaces an earlier one.
+//
+// read and written are the tokens read from and written to the cache, hour those of written that the cache keeps for an
+// hour. thinking is a part of output.
 type upstreamCounts struct{ input, read, written, hour, output, thinking int64 }
 
 // upstreamUsage is the usage of an answer. compacted counts the tokens of compactions, which are billed but not
@@ -335,6 +339,7 @@ func (u *upstreamUsage) iterations(s *jsontext.Scanner) error {
 	})
 }
 
+// add adds the counts in o to c.
 func (c *upstreamCounts) add(o *upstreamCounts) {
 	c.input += o.input
 	c.read += o.read
@@ -364,14 +369,14 @@ func (c *upstreamCounts) member(s *jsontext.Scanner, key []byte) error {
 	return s.Skip()
 }
 
-// upstreamDetail scans an object and stores the count in the object's field name in *into.
-func upstreamDetail(s *jsontext.Scanner, name string, into *int64) error {
+// upstreamDetail scans an object and stores the count in the object's field with this name in *count.
+func upstreamDetail(s *jsontext.Scanner, name string, count *int64) error {
 	if s.Kind() != jsontext.Object {
 		return s.Skip()
 	}
 	return s.Object(func(key []byte) error {
 		if string(key) == name {
-			return s.Count(into)
+			return s.Count(count)
 		}
 		return s.Skip()
 	})

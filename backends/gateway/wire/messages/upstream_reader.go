@@ -27,8 +27,8 @@ type upstreamReader struct {
 
 // upstreamCall is a tool_use block.
 type upstreamCall struct {
-	index        int64 // index of the block
-	call         int
+	index        int64  // index of the block
+	call         int    // hub.Delta.Call
 	hasArguments bool   // arguments were passed on
 	input        []byte // input in the start event, escaped, in case no delta follows
 }
@@ -84,7 +84,7 @@ func (r *upstreamReader) Whole(body []byte) ([]hub.Delta, error) {
 		if err := r.begin(&e); err != nil && failure == nil {
 			failure = err
 		}
-		r.stop(0)
+		r.stop(0) // blocks of a whole answer have no index
 	})
 	if err == nil {
 		err = failure
@@ -227,6 +227,7 @@ func (r *upstreamReader) end() {
 	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaEnd, End: end})
 }
 
+// finish returns the reason why the answer ended.
 func (r *upstreamReader) finish() hub.Finish {
 	switch r.answer.stop {
 	case "max_tokens":

@@ -85,7 +85,7 @@ func (w *upstreamWriter) parts(m *hub.Message, i int, begin func()) error {
 			}
 		case hub.PartOther:
 			if w.Request.Format != hub.Messages {
-				return fmt.Errorf("messages[%d] holds a part that only the %s format knows", i, w.Request.Format)
+				return fmt.Errorf("messages[%d] has a part that exists only in the %s format", i, w.Request.Format)
 			}
 			begin()
 			w.Dst = append(w.Dst, p.Raw...)
@@ -125,6 +125,7 @@ func (w *upstreamWriter) Result(i int) error {
 	return nil
 }
 
+// textBlock writes a text block. cache is the JSON text of its cache_control, or empty.
 func (w *upstreamWriter) textBlock(text, cache string) {
 	w.Dst = jsontext.AppendMember(w.Dst, `{"type":"text","text":`, text)
 	w.cache(cache)

@@ -8,6 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
+// Whole implements hub.Writer.
 func (w *writer) Whole(deltas []hub.Delta) ([]byte, error) {
 	all, end := w.answer.Whole(deltas)
 	dst := w.head(append(make([]byte, 0, 1024+w.answer.TextBytes()), `{"id":`...))

@@ -90,7 +90,7 @@ func (in *reader) readPart(v fields.Value) (hub.Part, error) {
 // rejectUploaded rejects files that were uploaded before, since they belong to an account at a provider.
 func (in *reader) rejectUploaded() error {
 	if v := in.part.Get("file_id"); v.Given() {
-		return v.Unsupported("is not supported, because the gateway stores no files: send the content as a data URL")
+		return v.Unsupported("is not supported, because files belong to a provider's account: send the content as a data URL")
 	}
 	return nil
 }

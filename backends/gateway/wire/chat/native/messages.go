@@ -15,21 +15,21 @@ func (r *Request) messages(s *jsontext.Scanner, kind jsontext.Kind) error {
 	if kind != jsontext.Array {
 		return wrongKind(s, "messages", "an array", kind)
 	}
-	last, turn := "", ""
+	role, previousRole := "", ""
 	err := s.Array(func(i int) error {
 		r.Messages++
 		var err error
-		last, err = r.message(s, i)
-		switch last {
+		role, err = r.message(s, i)
+		switch role {
 		case "system", "developer":
-			if turn != "" {
+			if previousRole != "" {
 				r.Traits |= TraitLateSystem
 			}
 		default:
-			if last == turn && last != "tool" || turn == "" && last != "user" {
+			if role == previousRole && role != "tool" || previousRole == "" && role != "user" {
 				r.Traits |= TraitRepeats
 			}
-			turn = last
+			previousRole = role
 		}
 		return err
 	})
@@ -40,7 +40,7 @@ func (r *Request) messages(s *jsontext.Scanner, kind jsontext.Kind) error {
 	if r.Messages == 0 {
 		return invalid("messages", "messages must have at least one message")
 	}
-	if last == "assistant" {
+	if role == "assistant" {
 		r.Needs |= wire.NeedPrefill
 	}
 	return nil
@@ -52,7 +52,7 @@ func (r *Request) message(s *jsontext.Scanner, i int) (role string, err error) {
 		return "", wrongKind(s, path(""), "an object", k)
 	}
 	var sawRole, sawContent bool
-	var result []byte // tool_call_id
+	var callID []byte // tool_call_id
 	r.calls.next = r.calls.next[:0]
 	err = s.Object(func(key []byte) error {
 		kind := s.Kind()
@@ -94,13 +94,13 @@ func (r *Request) message(s *jsontext.Scanner, i int) (role string, err error) {
 			return s.Skip()
 		case "tool_call_id":
 			raw, err := s.Inside()
-			result = raw
+			callID = raw
 			return err
 		default:
 			return s.Skip()
 		}
 	})
-	r.calls.turn(r, role, result)
+	r.calls.addMessage(r, role, callID)
 	if err == nil && !sawRole {
 		err = apierror.New(http.StatusBadRequest, "missing_required_parameter", "%s is required",
 			path(".role")).With(path(".role"))
@@ -175,7 +175,7 @@ type medium struct {
 
 // maxPictures is the number of images in a request whose width and height are read. Each further image counts with a
 // fixed number of tokens.
-const maxPictures = 256
+const maxImages = 256
 
 // medium adds the content part m to r.Needs and, with its estimated tokens, to r.MediaTokens. A text part changes
 // nothing.
@@ -184,7 +184,7 @@ func (r *Request) medium(m *medium) {
 	switch m.kind {
 	case wire.NeedImage:
 		url := m.url[:min(len(m.url), wire.HeadOfImage)]
-		if r.pictures++; r.pictures > maxPictures {
+		if r.images++; r.images > maxImages {
 			url = nil
 		}
 		if m.escaped { // the slash is the only character of base64 that is escaped

@@ -83,7 +83,7 @@ type Request struct {
 	options    bool     // stream_options has members
 	limit      int      // index of the field whose value is MaxTokens, if that is not 0
 	calls      callTurn // used while the messages are read
-	pictures   int      // number of images that were inspected
+	images   int      // number of images that were inspected
 }
 
 // invalid returns the error with status 400 for an invalid field. param is the path of the field. The message is the
@@ -204,7 +204,7 @@ func (r *Request) keys() {
 }
 
 func boolean(s *jsontext.Scanner, param string, kind jsontext.Kind) (bool, error) {
-	if present, err := takes(s, param, "a boolean", kind, jsontext.Bool); !present {
+	if present, err := checkKind(s, param, "a boolean", kind, jsontext.Bool); !present {
 		return false, err
 	}
 	return s.Bool()
@@ -223,7 +223,7 @@ func wrongKind(s *jsontext.Scanner, param, want string, got jsontext.Kind) error
 // takes reports whether the value of an optional field has the kind wanted. Then the caller must scan the value.
 // Otherwise takes scans it: null counts as absent, and any other kind is an error. kind is the kind of the value. param
 // and want are the same as in wrongKind.
-func takes(s *jsontext.Scanner, param, want string, kind, wanted jsontext.Kind) (bool, error) {
+func checkKind(s *jsontext.Scanner, param, want string, kind, wanted jsontext.Kind) (bool, error) {
 	switch kind {
 	case wanted:
 		return true, nil
@@ -260,7 +260,7 @@ func (r *Request) model(s *jsontext.Scanner, kind jsontext.Kind) error {
 }
 
 func (r *Request) streamOptions(s *jsontext.Scanner, kind jsontext.Kind) error {
-	if present, err := takes(s, "stream_options", "an object", kind, jsontext.Object); !present {
+	if present, err := checkKind(s, "stream_options", "an object", kind, jsontext.Object); !present {
 		return err
 	}
 	return s.Object(func(key []byte) error {
@@ -285,7 +285,7 @@ func (r *Request) streamOptions(s *jsontext.Scanner, kind jsontext.Kind) error {
 }
 
 func (r *Request) maxTokens(s *jsontext.Scanner, param string, kind jsontext.Kind) error {
-	if present, err := takes(s, param, "an integer", kind, jsontext.Number); !present {
+	if present, err := checkKind(s, param, "an integer", kind, jsontext.Number); !present {
 		return err
 	}
 	n, ok, err := s.Int()
@@ -302,7 +302,7 @@ func (r *Request) maxTokens(s *jsontext.Scanner, param string, kind jsontext.Kin
 }
 
 func (r *Request) choices(s *jsontext.Scanner, kind jsontext.Kind) error {
-	if present, err := takes(s, "n", "an integer", kind, jsontext.Number); !present {
+	if present, err := checkKind(s, "n", "an integer", kind, jsontext.Number); !present {
 		return err
 	}
 	n, ok, err := s.Int()
@@ -319,7 +319,7 @@ func (r *Request) choices(s *jsontext.Scanner, kind jsontext.Kind) error {
 }
 
 func (r *Request) effort(s *jsontext.Scanner, kind jsontext.Kind) error {
-	if present, err := takes(s, "reasoning_effort", "a string", kind, jsontext.String); !present {
+	if present, err := checkKind(s, "reasoning_effort", "a string", kind, jsontext.String); !present {
 		return err
 	}
 	raw, err := s.Word()
@@ -328,7 +328,7 @@ func (r *Request) effort(s *jsontext.Scanner, kind jsontext.Kind) error {
 }
 
 func (r *Request) tools(s *jsontext.Scanner, kind jsontext.Kind) error {
-	if present, err := takes(s, "tools", "an array", kind, jsontext.Array); !present {
+	if present, err := checkKind(s, "tools", "an array", kind, jsontext.Array); !present {
 		return err
 	}
 	return s.Array(func(i int) error {
@@ -354,7 +354,7 @@ func (r *Request) toolChoice(s *jsontext.Scanner, kind jsontext.Kind) error {
 }
 
 func (r *Request) responseFormat(s *jsontext.Scanner, kind jsontext.Kind) error {
-	if present, err := takes(s, "response_format", "an object", kind, jsontext.Object); !present {
+	if present, err := checkKind(s, "response_format", "an object", kind, jsontext.Object); !present {
 		return err
 	}
 	return s.Object(func(key []byte) error {

@@ -31,7 +31,7 @@ func (r *Request) Shape(shape *Shape) *Shaped {
 	if len(r.fields) == 0 {
 		return out.end(0)
 	}
-	limitSent, usageSent, previous, first := false, false, true, true
+	limitSent, usageSent, previousKept, first := false, false, true, true
 	out.keep(0, r.fields[0].key)
 	for i := range r.fields {
 		f := &r.fields[i]
@@ -57,16 +57,16 @@ func (r *Request) Shape(shape *Shape) *Shaped {
 		}
 		if drop {
 			out.Dropped = append(out.Dropped, name)
-			previous = false
+			previousKept = false
 			continue
 		}
 		switch {
-		case i > 0 && previous:
+		case i > 0 && previousKept:
 			out.keep(r.fields[i-1].end, f.key)
 		case !first:
 			out.insert(",")
 		}
-		previous, first = true, false
+		previousKept, first = true, false
 		if rename != "" && rename != name {
 			out.insertQuoted(rename)
 			out.keep(f.keyEnd, f.value)

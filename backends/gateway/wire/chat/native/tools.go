@@ -15,7 +15,7 @@ type choiceTools []choiceTool
 // choiceTool is what is stored about a tool call.
 type choiceTool struct {
 	id        string // the upstream's id; empty if the call began without one
-	out       string // replacement for the id; empty if the client gets the upstream's
+	replacement       string // replacement for the id; empty if the client gets the upstream's
 	index     int    // the upstream's index
 	number    int    // the client's index
 	named     bool
@@ -33,13 +33,13 @@ type toolEntry struct {
 	function                           int // offset at which the members of function begin
 	indexed, typed                     bool
 	object                             bool // arguments are an object rather than a string
-	odd                                bool // arguments are of a kind that is left unchanged
+	oddArguments                                bool // arguments are of a kind that is left unchanged
 	hasName                            bool // the call has its name already
 	members                            int
 }
 
-func (f *form) scanTool(s *jsontext.Scanner, choice, position int, got *seen) error {
-	if got.tools++; got.tools > maxEntries {
+func (f *corrector) scanTool(s *jsontext.Scanner, choice, position int, facts *bodyFacts) error {
+	if facts.tools++; facts.tools > maxEntries {
 		return wire.ErrBroken
 	}
 	if s.Kind() != jsontext.Object {
@@ -52,7 +52,7 @@ func (f *form) scanTool(s *jsontext.Scanner, choice, position int, got *seen) er
 	if err := f.scanEntry(s, &e); err != nil || e.members == 0 {
 		return err
 	}
-	got.proof = got.proof || len(e.name) > 0
+	facts.proof = facts.proof || len(e.name) > 0
 	tool, n, begins := f.tool(choice, position, &e)
 	missing := ""
 	switch {
@@ -60,17 +60,17 @@ func (f *form) scanTool(s *jsontext.Scanner, choice, position int, got *seen) er
 	case e.indexAt.empty():
 		missing = `"index":` + strconv.Itoa(n) + `,`
 	default:
-		f.insertSorted(e.indexAt.from, e.indexAt.to, strconv.Itoa(n))
+		f.addEdit(e.indexAt.from, e.indexAt.to, strconv.Itoa(n))
 	}
 	switch {
 	case tool == nil:
-	case begins && tool.out != "" && e.idAt.empty():
-		missing += `"id":"` + tool.out + `",`
-	case begins && tool.out != "":
-		f.insertSorted(e.idAt.from, e.idAt.to, `"`+tool.out+`"`)
+	case begins && tool.replacement != "" && e.idAt.empty():
+		missing += `"id":"` + tool.replacement + `",`
+	case begins && tool.replacement != "":
+		f.addEdit(e.idAt.from, e.idAt.to, `"`+tool.replacement+`"`)
 	case begins || e.idAt.empty(): // some clients would append a repeated id to the first id
 	case e.members == 1: // a member may be inserted before it
-		f.insertSorted(e.idAt.from, e.idAt.to, "null")
+		f.addEdit(e.idAt.from, e.idAt.to, "null")
 	default:
 		f.removeMember(s.Since(0), e.idAt)
 	}
@@ -87,19 +87,19 @@ func (f *form) scanTool(s *jsontext.Scanner, choice, position int, got *seen) er
 	f.scanArguments(&e, tool)
 	f.edits[insertAt].Text = missing
 	if begins && f.delta == "delta" && len(e.name) > 0 && tool.arguments.Size() == 0 {
-		f.fresh = append(f.fresh, freshCall{choice, tool.number, e.function, e.argumentsAt})
+		f.newCalls = append(f.newCalls, newCall{choice, tool.number, e.function, e.argumentsAt})
 	}
 	return nil
 }
 
 // scanArguments adds the edits that convert the arguments of the entry e to the form that clients accept: a string,
 // which does not repeat earlier arguments of the call. tool is the call of the entry, or nil if it is not stored.
-func (f *form) scanArguments(e *toolEntry, tool *choiceTool) {
-	place, stream := e.argumentsAt, f.delta == "delta"
+func (f *corrector) scanArguments(e *toolEntry, tool *choiceTool) {
+	value, stream := e.argumentsAt, f.delta == "delta"
 	switch {
-	case place.empty():
-		if !stream && !e.odd && len(e.name) > 0 { // clients parse the arguments
-			f.insertSorted(e.function, e.function, `"arguments":"{}",`)
+	case value.empty():
+		if !stream && !e.oddArguments && len(e.name) > 0 { // clients parse the arguments
+			f.addEdit(e.function, e.function, `"arguments":"{}",`)
 		}
 	case e.object:
 		text := e.arguments
@@ -110,12 +110,12 @@ func (f *form) scanArguments(e *toolEntry, tool *choiceTool) {
 		if stream && tool != nil {
 			text = tool.arguments.Rest(text)
 		}
-		f.insertSorted(place.from, place.to, `"`+string(text)+`"`)
+		f.addEdit(value.from, value.to, `"`+string(text)+`"`)
 	case !stream && len(e.arguments) == 0:
-		f.insertSorted(place.from, place.to, `"{}"`)
+		f.addEdit(value.from, value.to, `"{}"`)
 	case stream && tool != nil:
 		if n := len(e.arguments) - len(tool.arguments.Rest(e.arguments)); n > 0 {
-			f.insertSorted(place.from+1, place.from+1+n, "")
+			f.addEdit(value.from+1, value.from+1+n, "")
 			f.TextBytes -= int64(n)
 		}
 	}
@@ -123,12 +123,12 @@ func (f *form) scanArguments(e *toolEntry, tool *choiceTool) {
 
 // bareCall identifies a call that ended without arguments. choice is the index of its choice, number the index that the
 // client knows for the call.
-type bareCall struct{ choice, number int }
+type emptyCall struct{ choice, number int }
 
 // freshCall is a call that began in this body and has no arguments yet. choice and number are the same as in bareCall.
 // function is the offset in the body at which the fields of the call's function object begin. arguments is the position
 // of the value of arguments, or empty if the field is absent.
-type freshCall struct {
+type newCall struct {
 	choice, number, function int
 	arguments                span
 }
@@ -136,7 +136,7 @@ type freshCall struct {
 // completeCalls gives the arguments "{}" to those calls of a choice that have none: in the body that was scanned if the
 // call began there, and otherwise in a separate chunk, see appendBare. The caller has read the finish_reason of the
 // choice. completeCalls does nothing for a whole answer.
-func (f *form) completeCalls(choice int) {
+func (f *corrector) completeCalls(choice int) {
 	if choice >= len(f.tools) || f.delta != "delta" || f.finished.has(choice) {
 		return
 	}
@@ -145,22 +145,22 @@ func (f *form) completeCalls(choice int) {
 		if !t.named || t.arguments.Size() > 0 {
 			continue
 		}
-		index := slices.IndexFunc(f.fresh, func(c freshCall) bool { return c.choice == choice && c.number == t.number })
+		index := slices.IndexFunc(f.newCalls, func(c newCall) bool { return c.choice == choice && c.number == t.number })
 		switch {
 		case index < 0:
-			f.bare = append(f.bare, bareCall{choice, t.number})
-		case f.fresh[index].arguments.empty():
-			f.insertSorted(f.fresh[index].function, f.fresh[index].function, `"arguments":"{}",`)
+			f.emptyCalls = append(f.emptyCalls, emptyCall{choice, t.number})
+		case f.newCalls[index].arguments.empty():
+			f.addEdit(f.newCalls[index].function, f.newCalls[index].function, `"arguments":"{}",`)
 		default:
-			f.replace(f.fresh[index].arguments, `"{}"`)
+			f.replaceValue(f.newCalls[index].arguments, `"{}"`)
 		}
 	}
 }
 
 // appendBare appends a chunk with the arguments "{}" for each call that began in an earlier body and ended without
 // arguments.
-func (f *form) appendBare(dst []byte) []byte {
-	for _, c := range f.bare {
+func (f *corrector) appendEmptyCalls(dst []byte) []byte {
+	for _, c := range f.emptyCalls {
 		dst = append(f.appendHead(dst), `{"index":`...)
 		dst = strconv.AppendInt(dst, int64(c.choice), 10)
 		dst = append(dst, `,"delta":{"tool_calls":[{"index":`...)
@@ -171,7 +171,7 @@ func (f *form) appendBare(dst []byte) []byte {
 }
 
 // scanEntry scans an entry of tool_calls and stores its contents in e.
-func (f *form) scanEntry(s *jsontext.Scanner, e *toolEntry) error {
+func (f *corrector) scanEntry(s *jsontext.Scanner, e *toolEntry) error {
 	return s.Object(func(key []byte) (err error) {
 		e.members++
 		kind := s.Kind()
@@ -186,7 +186,7 @@ func (f *form) scanEntry(s *jsontext.Scanner, e *toolEntry) error {
 		case string(key) == "type":
 			e.typed = true
 			if err = s.Skip(); kind != jsontext.String {
-				f.insertSorted(from, s.Offset(), `"function"`)
+				f.addEdit(from, s.Offset(), `"function"`)
 			}
 		case string(key) == "id":
 			err = s.Skip()
@@ -204,7 +204,7 @@ func (f *form) scanEntry(s *jsontext.Scanner, e *toolEntry) error {
 }
 
 // scanFunction scans the value of key, a field of the entry's function object, and stores it in e.
-func (f *form) scanFunction(s *jsontext.Scanner, key []byte, e *toolEntry) error {
+func (f *corrector) scanFunction(s *jsontext.Scanner, key []byte, e *toolEntry) error {
 	kind, from := s.Kind(), s.Offset()
 	arguments := string(key) == "arguments"
 	if arguments && kind == jsontext.Object {
@@ -216,7 +216,7 @@ func (f *form) scanFunction(s *jsontext.Scanner, key []byte, e *toolEntry) error
 	}
 	if kind != jsontext.String {
 		err := s.Skip()
-		e.odd = e.odd || arguments && kind != jsontext.Null
+		e.oddArguments = e.oddArguments || arguments && kind != jsontext.Null
 		if arguments && kind == jsontext.Null {
 			e.arguments, e.argumentsAt, e.object = nil, span{from, s.Offset()}, false
 		}
@@ -236,7 +236,7 @@ func (f *form) scanFunction(s *jsontext.Scanner, key []byte, e *toolEntry) error
 // tool returns the call to which the entry e belongs, and adds a new call if e begins one. choice is the index of the
 // choice, position the index of e in tool_calls. n is the index of the call that the client gets. begins is set if e
 // begins the call. tool is nil if there are too many calls to store another one.
-func (f *form) tool(choice, position int, e *toolEntry) (tool *choiceTool, n int, begins bool) {
+func (f *corrector) tool(choice, position int, e *toolEntry) (tool *choiceTool, n int, begins bool) {
 	if choice >= maxChoices {
 		return nil, position, false
 	}
@@ -260,7 +260,7 @@ func (f *form) tool(choice, position int, e *toolEntry) (tool *choiceTool, n int
 		begun.index = e.index
 	}
 	if !wire.LegalID(begun.id) || tools.uses(begun.id) {
-		begun.out = wire.NewID("call_")
+		begun.replacement = wire.NewID("call_")
 	}
 	*tools = append(*tools, begun)
 	return &(*tools)[len(*tools)-1], begun.number, true
@@ -268,13 +268,13 @@ func (f *form) tool(choice, position int, e *toolEntry) (tool *choiceTool, n int
 
 // uses reports whether id is the upstream's id of one of the calls, and the client got this id.
 func (c choiceTools) uses(id string) bool {
-	return slices.ContainsFunc(c, func(t choiceTool) bool { return t.out == "" && t.id == id })
+	return slices.ContainsFunc(c, func(t choiceTool) bool { return t.replacement == "" && t.id == id })
 }
 
 // known returns the position in tools of the call that the entry e continues, or -1 if e begins a new call. An entry is
 // matched by its index, or without an index by its id. An entry with neither continues the last call, unless both the
 // entry and the call have a name.
-func (f *form) known(tools choiceTools, e *toolEntry) int {
+func (f *corrector) known(tools choiceTools, e *toolEntry) int {
 	last := len(tools) - 1
 	switch {
 	case f.delta != "delta":
@@ -315,7 +315,7 @@ func (t *choiceTool) beginsNew(e *toolEntry) bool {
 
 // removeMember adds an edit that removes a field of an object, with the comma after or before it. body is the JSON up
 // to the position of the scanner. value is the position of the field's value in it.
-func (f *form) removeMember(body []byte, value span) {
+func (f *corrector) removeMember(body []byte, value span) {
 	const space = " \t\r\n"
 	from, to := jsontext.KeyAt(body, value.from), value.to
 	rest := bytes.TrimLeft(body[to:], space)
@@ -324,5 +324,5 @@ func (f *form) removeMember(body []byte, value span) {
 	} else if head := bytes.TrimRight(body[:from], space); head[len(head)-1] == ',' {
 		from = len(head) - 1
 	}
-	f.insertSorted(from, to, "")
+	f.addEdit(from, to, "")
 }

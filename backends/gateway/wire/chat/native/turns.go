@@ -49,16 +49,16 @@ func (c *callTurn) read(s *jsontext.Scanner) error {
 
 // turn processes a message that was read and sets traits of r. role is the message's role. result is the message's
 // tool_call_id, still escaped, if it is a tool result.
-func (c *callTurn) turn(r *Request, role string, result []byte) {
-	c.longest = max(c.longest, len(result))
+func (c *callTurn) addMessage(r *Request, role string, callID []byte) {
+	c.longest = max(c.longest, len(callID))
 	switch {
 	case c.stray:
 	case role == "tool":
-		if c.stray = !c.answer(result); c.stray {
+		if c.stray = !c.answer(callID); c.stray {
 			r.Traits |= TraitStray
 		}
 	default:
-		if !c.answered() {
+		if !c.allAnswered() {
 			r.Traits |= TraitGaps
 		}
 		c.open, c.next = c.next, c.open
@@ -71,9 +71,9 @@ func (c *callTurn) turn(r *Request, role string, result []byte) {
 
 // answer marks the call with the id result as answered. It returns false if no open call without a result has this id.
 // Results may come in another order than the calls.
-func (c *callTurn) answer(result []byte) bool {
+func (c *callTurn) answer(callID []byte) bool {
 	for i := range c.open {
-		if call := &c.open[i]; !call.answered && string(call.id) == string(result) {
+		if call := &c.open[i]; !call.answered && string(call.id) == string(callID) {
 			call.answered = true
 			return true
 		}
@@ -81,7 +81,7 @@ func (c *callTurn) answer(result []byte) bool {
 	return false
 }
 
-func (c *callTurn) answered() bool {
+func (c *callTurn) allAnswered() bool {
 	for i := range c.open {
 		if !c.open[i].answered {
 			return false
@@ -93,11 +93,11 @@ func (c *callTurn) answered() bool {
 // end stores the traits of the calls in r after the last message: TraitGaps if some but not all calls of the last
 // message with calls have results, and LongestCallID.
 func (c *callTurn) end(r *Request) {
-	begun := false
+	anyAnswered := false
 	for i := range c.open {
-		begun = begun || c.open[i].answered
+		anyAnswered = anyAnswered || c.open[i].answered
 	}
-	if begun && !c.stray && !c.answered() {
+	if anyAnswered && !c.stray && !c.allAnswered() {
 		r.Traits |= TraitGaps
 	}
 	r.LongestCallID = c.longest
