@@ -14,26 +14,26 @@ type calls struct {
 	list     []*call
 	begun    int  // number of calls already emitted
 	held     int  // bytes of arguments in calls without a name
-	chunk    int  // number of the current chunk with calls
-	separate bool // each entry is a separate call
+	chunk    int  // number of the current chunk, counting only chunks with calls
+	separate bool // each entry of tool_calls is a separate call, as in a whole answer
 }
 
 // call is one tool call.
 type call struct {
 	index     int    // the upstream's index; unindexed if it sent none
 	id        string // the upstream's id, cut at maxID; empty until it is known
-	emittedID       string // the id that is emitted
+	emittedID string // the id that is emitted
 	name      string
-	number    int // hub.Delta.Call; notBegun before the call was emitted
-	chunk     int // the last chunk in which the call's name occurred
-	signature []byte
+	number    int    // hub.Delta.Call; notBegun before the call was emitted
+	chunk     int    // the last chunk in which the call's name occurred
+	signature []byte // Gemini's thought signature, stored until the call is emitted
 	held      []byte // arguments that arrived before the name
 	arguments wire.Repeats
 }
 
 const (
-	notBegun  = -1
-	unindexed = -2
+	notBegun  = -1 // value of call.number
+	unindexed = -2 // value of call.index
 )
 
 // call processes p, an entry of tool_calls, and appends the resulting deltas to r.deltas. In a stream an entry may be a
@@ -104,6 +104,7 @@ func (r *reader) legalID(id string) string {
 	return r.newID("call_")
 }
 
+// used reports whether id was emitted as the id of a call.
 func (c *calls) used(id string) bool {
 	for _, known := range c.list {
 		if known.emittedID == id {
@@ -175,9 +176,10 @@ func (c *calls) beginsNew(known *call, p *callPiece) bool {
 	if len(p.name) == 0 || known.name == "" || (len(p.id) > 0 && known.hasID(p.id)) {
 		return false
 	}
-	if known.chunk == c.chunk || len(p.id) > 0 && known.id != "" {
+	if known.chunk == c.chunk || len(p.id) > 0 && known.id != "" { // two names in one chunk, or different ids
 		return true
 	}
+	// Without ids, a new name with new arguments begins a new call.
 	return known.name != string(p.name) && known.arguments.Size() > 0 && bytes.HasPrefix(p.arguments, []byte("{"))
 }
 

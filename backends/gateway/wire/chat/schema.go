@@ -26,11 +26,11 @@ var errSchema = errors.New("a JSON schema is too large for this provider once it
 // subset writes a schema in the subset of JSON Schema that some providers support. The subset has no references, no
 // boolean schemas, and none of the keywords for which unknownKeyword returns true.
 type subset struct {
-	dst  []byte
-	start int
-	root gjson.Result
-	refs map[string]gjson.Result // resolved references
-	work *int
+	dst   []byte
+	start int                     // length of dst before the schema
+	root  gjson.Result            // the whole schema, to which references refer
+	refs  map[string]gjson.Result // resolved references
+	work  *int                    // bytes visited so far, see appendSubset
 }
 
 // appendSubset appends schema to dst, reduced to the subset of JSON Schema that some providers support. work is the
@@ -42,6 +42,8 @@ func appendSubset(dst []byte, schema string, work *int) ([]byte, error) {
 	return s.dst, err
 }
 
+// unknownKeyword reports whether the subset does not have the keyword. $ref and the definitions are in the list because
+// references are resolved.
 func unknownKeyword(key string) bool {
 	switch key {
 	case "$schema", "additionalProperties", "format", "exclusiveMinimum", "$defs", "definitions", "$ref":
@@ -109,6 +111,7 @@ func (s *subset) members(v gjson.Result, written map[string]bool, refs []string,
 	return s.members(target, written, append(slices.Clip(refs), ref.Str), depth)
 }
 
+// key writes the name of a field and the colon after it.
 func (s *subset) key(key string) {
 	if s.dst[len(s.dst)-1] != '{' {
 		s.dst = append(s.dst, ',')

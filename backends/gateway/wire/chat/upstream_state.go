@@ -71,7 +71,7 @@ func (w *body) lastThought(m *hub.Message) string {
 }
 
 // reasoning writes the reasoning state of m, an assistant message, into the field in which the provider expects it.
-// current is set if m comes after the last user message: the text of the reasoning is sent only for such messages.
+// afterUser is set if m comes after the last user message: the text of the reasoning is sent only for such messages.
 func (w *body) reasoning(m *hub.Message, afterUser bool) {
 	switch w.shape.ReasoningState {
 	case catalog.StateThought:

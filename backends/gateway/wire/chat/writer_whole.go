@@ -17,11 +17,13 @@ type message struct {
 	end                         hub.End
 }
 
+// wholeCall is a tool call of a whole answer. name is the upstream name of the tool.
 type wholeCall struct {
 	id, name, thought string
 	arguments         []byte
 }
 
+// Whole implements hub.Writer.
 func (w *writer) Whole(deltas []hub.Delta) ([]byte, error) {
 	m := w.gather(deltas)
 	size := 512 + len(m.content) + len(m.reasoning) + len(m.refusal) + len(m.details) + len(m.logprobs)
@@ -94,6 +96,7 @@ func (w *writer) gather(deltas []hub.Delta) *message {
 	return m
 }
 
+// appendCalls appends the field tool_calls, preceded by a comma, if there are calls.
 func (w *writer) appendCalls(dst []byte, calls []wholeCall) []byte {
 	if len(calls) == 0 {
 		return dst
@@ -111,7 +114,7 @@ func (w *writer) appendCalls(dst []byte, calls []wholeCall) []byte {
 		dst = w.appendCall(append(dst, '{'), c.id, &tool)
 		arguments := c.arguments
 		if tool.Kind == hub.ToolCustom {
-			call := custom{arguments: arguments}
+			call := freeTextCall{arguments: arguments}
 			arguments = call.input()
 		}
 		dst = append(append(dst, arguments...), `"}}`...)
@@ -119,6 +122,7 @@ func (w *writer) appendCalls(dst []byte, calls []wholeCall) []byte {
 	return append(dst, ']')
 }
 
+// appendTextOrNull appends text as a JSON string, or null if text is empty. text is already escaped.
 func appendTextOrNull(dst, text []byte) []byte {
 	if len(text) == 0 {
 		return append(dst, "null"...)

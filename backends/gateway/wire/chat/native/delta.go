@@ -10,8 +10,8 @@ type delta struct {
 	// roleAt, contentAt and reasoningAt are positions of values in the body. roleAt is set for a role that is empty or
 	// not a string, contentAt for a content that is a list of parts, and reasoningAt for any reasoning_content.
 	roleAt, contentAt, reasoningAt span
-	hasRole                           bool
-	hasReasoning                      bool // reasoning_content is a non-empty text
+	hasRole                        bool
+	hasReasoning                   bool // reasoning_content is a non-empty text
 }
 
 // scanDelta scans the delta or message of a choice and adds the edits that correct it. choice is the index of the

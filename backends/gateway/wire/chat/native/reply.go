@@ -30,8 +30,8 @@ type corrector struct {
 
 	tools          []choiceTools // indexed by the choice
 	begun          int           // number of calls in tools
-	emptyCalls           []emptyCall    // calls without arguments that end with this body
-	newCalls          []newCall   // calls that began in this body
+	emptyCalls     []emptyCall   // calls without arguments that end with this body
+	newCalls       []newCall     // calls that began in this body
 	open, finished choiceSet
 	roles          choiceSet // choices whose role the client has
 	parts          parts     // texts of content in parts
@@ -70,21 +70,21 @@ func (f *corrector) streams() bool { return f.delta == "delta" }
 
 // seen holds the facts about one body, which is a chunk or a whole answer.
 type bodyFacts struct {
-	proof      bool // content that proves that the candidate works
-	thinks     bool // reasoning state, which shows that the model is thinking
-	empty      bool // no members
-	choices    int
-	tools      int    // number of entries of tool_calls
-	usage      span   // the usage member with the comma before it, if it is an object
-	usageValue int    // offset of the value of usage
-	failure    []byte // the object with a non-null "error" member: the body or a choice
-	sawUsage   bool
-	hasTokens     bool // the usage states tokens
-	afterBrace int
-	texts      int  // number of non-empty texts in deltas
-	text       span // position of the last text, without the quotes
-	padding    span // position of padding after the text
-	otherContent       bool // other content than text, or a finish_reason
+	proof        bool // content that proves that the candidate works
+	thinks       bool // reasoning state, which shows that the model is thinking
+	empty        bool // no members
+	choices      int
+	tools        int    // number of entries of tool_calls
+	usage        span   // the usage member with the comma before it, if it is an object
+	usageValue   int    // offset of the value of usage
+	failure      []byte // the object with a non-null "error" member: the body or a choice
+	sawUsage     bool
+	hasTokens    bool // the usage states tokens
+	afterBrace   int
+	texts        int  // number of non-empty texts in deltas
+	text         span // position of the last text, without the quotes
+	padding      span // position of padding after the text
+	otherContent bool // other content than text, or a finish_reason
 }
 
 // onlyText reports whether a chunk has exactly one choice with exactly one text, and no usage, error, finish_reason,

@@ -83,7 +83,7 @@ type Request struct {
 	options    bool     // stream_options has members
 	limit      int      // index of the field whose value is MaxTokens, if that is not 0
 	calls      callTurn // used while the messages are read
-	images   int      // number of images that were inspected
+	images     int      // number of images that were inspected
 }
 
 // invalid returns the error with status 400 for an invalid field. param is the path of the field. The message is the

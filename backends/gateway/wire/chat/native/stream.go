@@ -11,7 +11,7 @@ import (
 // Stream corrects the chunks of an upstream's stream for a chat client. It stores little: the ids of tool calls, and
 // the bytes around the text of the last chunk.
 type Stream struct {
-	corrector         corrector
+	corrector    corrector
 	includeUsage bool
 	last         template
 	usage        []byte // the chunk with the last usage, for the end of the stream

@@ -14,13 +14,13 @@ type choiceTools []choiceTool
 
 // choiceTool is what is stored about a tool call.
 type choiceTool struct {
-	id        string // the upstream's id; empty if the call began without one
-	replacement       string // replacement for the id; empty if the client gets the upstream's
-	index     int    // the upstream's index
-	number    int    // the client's index
-	named     bool
-	typed     bool
-	arguments wire.Repeats
+	id          string // the upstream's id; empty if the call began without one
+	replacement string // replacement for the id; empty if the client gets the upstream's
+	index       int    // the upstream's index
+	number      int    // the client's index
+	named       bool
+	typed       bool
+	arguments   wire.Repeats
 }
 
 // toolEntry is one entry of tool_calls.
@@ -33,7 +33,7 @@ type toolEntry struct {
 	function                           int // offset at which the members of function begin
 	indexed, typed                     bool
 	object                             bool // arguments are an object rather than a string
-	oddArguments                                bool // arguments are of a kind that is left unchanged
+	oddArguments                       bool // arguments are of a kind that is left unchanged
 	hasName                            bool // the call has its name already
 	members                            int
 }
