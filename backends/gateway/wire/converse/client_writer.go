@@ -17,6 +17,7 @@ func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
 	return &clientWriter{answer: blocks.Answer{Request: r, Reply: reply}}
 }
 
+// clientWriter implements hub.Writer and, for the events of content blocks, blocks.Frames.
 type clientWriter struct {
 	answer         blocks.Answer
 	started, ended bool
@@ -65,7 +66,7 @@ func (w *clientWriter) Begin(dst []byte, index int, b *blocks.Block) []byte {
 	return wire.EndFrame(append(appendToolUse(dst, b), "}}}"...), from)
 }
 
-// use appends the fields toolUseId and name of the tool call in b.
+// appendToolUse appends the fields toolUseId and name of the tool call in b.
 func appendToolUse(dst []byte, b *blocks.Block) []byte {
 	dst = jsontext.AppendMember(dst, `"toolUseId":`, b.ID)
 	return jsontext.AppendMember(dst, `,"name":`, b.Name)

@@ -28,8 +28,8 @@ func (w *writer) reasoning() (e extra) {
 	if w.maker == anthropic {
 		object, thinks, dropped := messages.Thinking(w.Request, w.Target, w.maxTokens)
 		w.dropped = append(w.dropped, dropped...)
-		if members := strings.TrimSuffix(object[1:], "}"); members != "" {
-			e.text = "," + members
+		if fields := strings.TrimSuffix(object[1:], "}"); fields != "" {
+			e.text = "," + fields
 		}
 		e.thinks = thinks
 		return e
@@ -65,15 +65,14 @@ func (w *writer) params(e extra) {
 			w.dropped = append(w.dropped, p.Name)
 			continue
 		}
-		value, isNumber := number(p.Value)
-		canSample := isNumber && !e.thinks
+		canSample := isNotNegative(p.Value) && !e.thinks
 		switch {
 		case p.Name == "temperature" && canSample:
-			config += `,"temperature":` + w.atMostOne(value)
+			config += `,"temperature":` + w.atMostOne(p.Value)
 		case p.Name == "top_p" && canSample && !w.oneSampler():
-			config += `,"topP":` + w.atMostOne(value)
+			config += `,"topP":` + w.atMostOne(p.Value)
 		case p.Name == "top_k" && canSample && w.maker == anthropic:
-			e.text += `,"top_k":` + value
+			e.text += `,"top_k":` + p.Value
 		case p.Name == "service_tier" && p.Value == `"auto"`:
 		case p.Name == "service_tier" && (p.Value == `"flex"` || p.Value == `"priority"` || p.Value == `"default"`):
 			tier = p.Value
@@ -100,8 +99,8 @@ func (w *writer) oneSampler() bool {
 	return w.maker == anthropic && temperature != "" && temperature != "null"
 }
 
-// capped returns value, the JSON text of a sampling parameter, or "1" if the value is greater. Converse allows at most
-// 1, while chat completions allow temperatures up to 2.
+// atMostOne returns value, the JSON text of a sampling parameter, or "1" if the value is greater. Converse allows at
+// most 1, while chat completions allow temperatures up to 2.
 func (w *writer) atMostOne(value string) string {
 	if n, err := strconv.ParseFloat(value, 64); err == nil && n > 1 {
 		return "1"
@@ -109,11 +108,10 @@ func (w *writer) atMostOne(value string) string {
 	return value
 }
 
-// number returns value, the JSON text of a parameter, unchanged. ok is false unless it is a number that is not
-// negative.
-func number(value string) (text string, ok bool) {
+// isNotNegative reports whether value, the JSON text of a parameter, is a number of at least 0.
+func isNotNegative(value string) bool {
 	v := gjson.Parse(value)
-	return value, v.Type == gjson.Number && v.Num >= 0
+	return v.Type == gjson.Number && v.Num >= 0
 }
 
 // stops returns the JSON text of the field stopSequences with a comma before it, or an empty string without stop

@@ -59,6 +59,7 @@ func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	return written, nil
 }
 
+// writer is the state of writing a request. It implements blocks.Contents.
 type writer struct {
 	blocks.Turns
 	maker   maker
@@ -68,7 +69,7 @@ type writer struct {
 	grammar   string // schema that the upstream enforces; empty if it cannot
 
 	documentsBefore int  // number of documents so far, to make their names unique
-	lacksText      bool // the current turn has a document but no text
+	lacksText       bool // the current turn has a document but no text
 }
 
 // maker is the vendor of a model. For features that Converse does not define, such as reasoning, each vendor has
@@ -175,7 +176,7 @@ func (w *writer) called() (names []string) {
 	return names
 }
 
-// tool writes the definition of t as an element of tools. more is set if it is not the first element.
+// tool writes the definition of t as an element of tools. needsComma is set if it is not the first element.
 func (w *writer) tool(t *hub.Tool, needsComma bool) {
 	if needsComma {
 		w.Dst = append(w.Dst, ',')

@@ -80,7 +80,7 @@ func (w *writer) parts(m *hub.Message, i int, begin func()) error {
 				return fmt.Errorf("messages[%d]: %w", i, err)
 			}
 		default:
-			return fmt.Errorf("messages[%d] holds a part that the Converse format does not carry", i)
+			return fmt.Errorf("messages[%d] has a part that the Converse format does not support", i)
 		}
 		w.cachePoint(p.Cache)
 	}
@@ -138,11 +138,11 @@ func (w *writer) media(p *hub.Part) error {
 	}
 	media, data, ok := wire.CutDataURL(p.URL)
 	if !ok {
-		return fmt.Errorf("the address of the %s is not base64 data, and the Converse format takes no other", kind)
+		return fmt.Errorf("the URL of the %s is not a data URL in base64, but the Converse format accepts nothing else", kind)
 	}
 	format := formats[media]
 	if format == "" {
-		return fmt.Errorf("the Converse format takes no %s of the type %q", kind, wire.Mask(media, 100))
+		return fmt.Errorf("the Converse format has no %s of the type %q", kind, wire.Mask(media, 100))
 	}
 	w.Dst = jsontext.AppendAll(w.Dst, `{"`, kind, `":{"format":"`, format, `"`)
 	if kind == "document" {

@@ -6,21 +6,21 @@ import (
 
 // delta is the state of scanning one delta (in a stream) or message (in a whole answer).
 type delta struct {
-	members int
+	members int // number of fields
 	// roleAt, contentAt and reasoningAt are positions of values in the body. roleAt is set for a role that is empty or
 	// not a string, contentAt for a content that is a list of parts, and reasoningAt for any reasoning_content.
 	roleAt, contentAt, reasoningAt span
-	hasRole                        bool
+	hasRole                        bool // role is a non-empty string
 	hasReasoning                   bool // reasoning_content is a non-empty text
 }
 
 // scanDelta scans the delta or message of a choice and adds the edits that correct it. choice is the index of the
-// choice. got collects facts about the body. The error means that the JSON is invalid or has too many tool calls.
+// choice. scanDelta adds what it finds to facts. The error means that the JSON is invalid or has too many tool calls.
 func (f *corrector) scanDelta(s *jsontext.Scanner, choice int, facts *bodyFacts) error {
 	roleEdit, roleKnown := len(f.edits), f.roles.has(choice)
 	if !roleKnown {
 		start := s.Offset() + 1
-		f.edits.Replace(start, start, "")
+		f.edits.Replace(start, start, "") // ensureRole may set the text
 	}
 	var d delta
 	err := s.Object(func(key []byte) error {
@@ -29,7 +29,8 @@ func (f *corrector) scanDelta(s *jsontext.Scanner, choice int, facts *bodyFacts)
 		case "role":
 			from := s.Start()
 			raw, err := s.Inside()
-			if d.hasRole = len(raw) > 0; !d.hasRole {
+			d.hasRole = len(raw) > 0
+			if !d.hasRole {
 				d.roleAt = span{from, s.Offset()}
 			}
 			return err
@@ -99,11 +100,12 @@ func (f *corrector) ensureRole(d *delta, edit int, facts *bodyFacts) {
 // the reasoning.
 type parts struct{ text, thinking []byte }
 
+// reset empties p. It keeps the memory.
 func (p *parts) reset() { p.text, p.thinking = p.text[:0], p.thinking[:0] }
 
-// scanParts collects the texts of a list of content parts in f.parts. The parts are strings, {"type":"text","text":…},
-// refusals, and Mistral's {"type":"thinking","thinking":…} with a string or a list of parts as its value. thinking is
-// set for the list within a thinking part, whose texts are reasoning.
+// scanParts collects the texts of a list of content parts in f.parts. The parts are strings, refusals,
+// {"type":"text","text":…}, and Mistral's {"type":"thinking","thinking":…} with a string or a list of parts as its
+// value. thinking is set for the list within a thinking part, whose texts are reasoning.
 func (f *corrector) scanParts(s *jsontext.Scanner, facts *bodyFacts, thinking bool) error {
 	return s.Array(func(int) error {
 		switch s.Kind() {
@@ -129,6 +131,8 @@ func (f *corrector) scanParts(s *jsontext.Scanner, facts *bodyFacts, thinking bo
 	})
 }
 
+// scanPart scans a value and adds its text to f.parts: to the reasoning if thinking is set. A value that is not a
+// string has no text.
 func (f *corrector) scanPart(s *jsontext.Scanner, facts *bodyFacts, thinking bool) error {
 	raw, err := s.Inside()
 	facts.proof = facts.proof || len(raw) > 0

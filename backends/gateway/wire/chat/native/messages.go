@@ -11,11 +11,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
+// messages scans the field messages and stores the facts about the messages in r.
 func (r *Request) messages(s *jsontext.Scanner, kind jsontext.Kind) error {
 	if kind != jsontext.Array {
 		return wrongKind(s, "messages", "an array", kind)
 	}
-	role, previousRole := "", ""
+	role, previousRole := "", "" // previousRole is that of the last message other than system and developer
 	err := s.Array(func(i int) error {
 		r.Messages++
 		var err error
@@ -26,7 +27,8 @@ func (r *Request) messages(s *jsontext.Scanner, kind jsontext.Kind) error {
 				r.Traits |= TraitLateSystem
 			}
 		default:
-			if role == previousRole && role != "tool" || previousRole == "" && role != "user" {
+			isFirst := previousRole == ""
+			if role == previousRole && role != "tool" || isFirst && role != "user" {
 				r.Traits |= TraitRepeats
 			}
 			previousRole = role
@@ -46,6 +48,7 @@ func (r *Request) messages(s *jsontext.Scanner, kind jsontext.Kind) error {
 	return nil
 }
 
+// message scans message i and returns its role.
 func (r *Request) message(s *jsontext.Scanner, i int) (role string, err error) {
 	path := func(member string) string { return fmt.Sprintf("messages[%d]%s", i, member) }
 	if k := s.Kind(); k != jsontext.Object {
@@ -168,12 +171,12 @@ func (r *Request) part(s *jsontext.Scanner, i, j int) error {
 // medium describes a content part that is an image, a file or audio.
 type medium struct {
 	kind    wire.Needs // 0 if the part is text
-	url     []byte
-	escaped bool
-	file    int // size of a file part in bytes
+	url     []byte     // URL of an image, as in the JSON string
+	escaped bool       // url has escapes
+	file    int        // size of a file part in bytes
 }
 
-// maxPictures is the number of images in a request whose width and height are read. Each further image counts with a
+// maxImages is the number of images in a request whose width and height are read. Each further image counts with a
 // fixed number of tokens.
 const maxImages = 256
 
@@ -184,7 +187,8 @@ func (r *Request) medium(m *medium) {
 	switch m.kind {
 	case wire.NeedImage:
 		url := m.url[:min(len(m.url), wire.HeadOfImage)]
-		if r.images++; r.images > maxImages {
+		r.images++
+		if r.images > maxImages {
 			url = nil
 		}
 		if m.escaped { // the slash is the only character of base64 that is escaped

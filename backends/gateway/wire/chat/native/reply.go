@@ -11,11 +11,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// form is the state of correcting a whole answer or the chunks of a stream. The model's name in the answer becomes the
-// name that the client requested, and common mistakes of upstreams are corrected.
+// corrector is the state of correcting a whole answer or the chunks of a stream. The model's name in the answer becomes
+// the name that the client requested, and common mistakes of upstreams are corrected.
 type corrector struct {
-	object          string // "chat.completion" or "chat.completion.chunk"
-	delta           string // "message" or "delta"
+	object          string // value of the field object: "chat.completion" or "chat.completion.chunk"
+	delta           string // name of the field of a choice with its content: "message" or "delta"
 	model           string // the requested model as JSON text
 	id              string // the upstream's first id
 	created         int64  // our creation time, for an upstream that sends none; 0 until it is set
@@ -28,13 +28,13 @@ type corrector struct {
 	// TextBytes is the number of bytes of text, reasoning and tool arguments.
 	TextBytes int64
 
-	tools          []choiceTools // indexed by the choice
+	tools          []choiceTools // tool calls, indexed by the choice
 	begun          int           // number of calls in tools
 	emptyCalls     []emptyCall   // calls without arguments that end with this body
 	newCalls       []newCall     // calls that began in this body
-	open, finished choiceSet
-	roles          choiceSet // choices whose role the client has
-	parts          parts     // texts of content in parts
+	open, finished choiceSet     // choices that have begun, choices with a finish_reason
+	roles          choiceSet     // choices whose role the client has
+	parts          parts         // texts of content in parts
 	edits          jsontext.Edits
 	space          [8]jsontext.Edit // initial memory of edits, saves allocations
 }
@@ -54,12 +54,14 @@ const maxEntries = 4 * maxTools
 // choiceSet is a set of choice indexes.
 type choiceSet [maxChoices / 64]uint64
 
+// add adds a choice to the set, unless its index is too large.
 func (c *choiceSet) add(index int) {
 	if index < maxChoices {
 		c[index/64] |= 1 << (index % 64)
 	}
 }
 
+// has reports whether the set has the choice. It returns true for an index that is too large to be stored.
 func (c *choiceSet) has(index int) bool {
 	return index >= maxChoices || c[index/64]&(1<<(index%64)) != 0
 }
@@ -68,23 +70,23 @@ func (c *choiceSet) has(index int) bool {
 // have a delta, since clients read the fields of the delta without checking that it exists.
 func (f *corrector) streams() bool { return f.delta == "delta" }
 
-// seen holds the facts about one body, which is a chunk or a whole answer.
+// bodyFacts holds the facts about one body, which is a chunk or a whole answer.
 type bodyFacts struct {
-	proof        bool // content that proves that the candidate works
-	thinks       bool // reasoning state, which shows that the model is thinking
-	empty        bool // no members
-	choices      int
+	proof        bool   // content that proves that the candidate works
+	thinks       bool   // reasoning state, which shows that the model is thinking
+	empty        bool   // no fields
+	choices      int    // number of choices
 	tools        int    // number of entries of tool_calls
-	usage        span   // the usage member with the comma before it, if it is an object
+	usage        span   // the field usage with the comma before it, if its value is an object
 	usageValue   int    // offset of the value of usage
-	failure      []byte // the object with a non-null "error" member: the body or a choice
-	sawUsage     bool
-	hasTokens    bool // the usage states tokens
-	afterBrace   int
-	texts        int  // number of non-empty texts in deltas
-	text         span // position of the last text, without the quotes
-	padding      span // position of padding after the text
-	otherContent bool // other content than text, or a finish_reason
+	failure      []byte // the object with a non-null field "error": the body or a choice
+	sawUsage     bool   // usage is an object
+	hasTokens    bool   // the usage states tokens
+	afterBrace   int    // offset after the body's opening brace
+	texts        int    // number of non-empty texts in deltas
+	text         span   // position of the last text, without the quotes
+	padding      span   // position of padding after the text
+	otherContent bool   // other content than text, or a finish_reason
 }
 
 // onlyText reports whether a chunk has exactly one choice with exactly one text, and no usage, error, finish_reason,
@@ -94,7 +96,7 @@ func (s *bodyFacts) onlyText() bool {
 }
 
 // scan parses body, stores the corrections in f.edits and returns the facts about the body. For an error object it sets
-// seen.failure and returns a nil error. The errors wrap wire.ErrBroken: the body is not a JSON object, the JSON is
+// bodyFacts.failure and returns a nil error. The errors wrap wire.ErrBroken: the body is not a JSON object, the JSON is
 // invalid, or there are too many tool calls.
 func (f *corrector) scan(body []byte) (bodyFacts, error) {
 	var facts bodyFacts
@@ -113,7 +115,7 @@ func (f *corrector) scan(body []byte) (bodyFacts, error) {
 	facts.afterBrace = s.Offset() + 1
 	var has headMembers
 	insertAt := len(f.edits)
-	f.edits.Replace(facts.afterBrace, facts.afterBrace, "") // place for missing members
+	f.edits.Replace(facts.afterBrace, facts.afterBrace, "") // gets the missing fields as its text at the end
 	previousEnd := facts.afterBrace
 	facts.empty = true
 	err := s.Object(func(key []byte) error {
@@ -227,9 +229,10 @@ func (f *corrector) missing(has headMembers) (text string) {
 	return text
 }
 
-// complete reports whether there was a finish_reason and no choice that began is without one.
+// complete reports whether there was a finish_reason, and every choice that has begun has one.
 func (f *corrector) complete() bool { return f.Finish != "" && f.open == f.finished }
 
+// identity returns the id of the answer: the upstream's first id, or a new one if the upstream sent none.
 func (f *corrector) identity() string {
 	if f.id == "" {
 		f.id = wire.NewID("chatcmpl-")
@@ -237,6 +240,7 @@ func (f *corrector) identity() string {
 	return f.id
 }
 
+// now returns the creation time of the answer in Unix seconds. It is the same for all chunks.
 func (f *corrector) now() int64 {
 	if f.upstreamCreated != 0 {
 		return f.upstreamCreated
@@ -270,16 +274,18 @@ func (f *corrector) scanID(s *jsontext.Scanner, kind jsontext.Kind, from int) er
 	return nil
 }
 
+// scanChoice scans an element of choices and adds the edits that correct it. position is the element's position in
+// choices, which counts as the index of a choice without the field index.
 func (f *corrector) scanChoice(s *jsontext.Scanner, position int, facts *bodyFacts) error {
 	if s.Kind() != jsontext.Object {
 		return s.Skip()
 	}
 	index := position
 	hasIndex, hasDelta, searched := false, false, false
-	begin := *s
+	begin := *s // for findIndex
 	open := s.Offset() + 1
 	insertAt := len(f.edits)
-	f.edits.Replace(open, open, "")
+	f.edits.Replace(open, open, "") // gets the missing fields as its text at the end
 	var finishAt span
 	finish := ""
 	empty, failed := true, false
@@ -348,7 +354,7 @@ func (f *corrector) scanChoice(s *jsontext.Scanner, position int, facts *bodyFac
 	return nil
 }
 
-// finish records the finish_reason of the choice with the given index. place is the position of the value in the body.
+// finish records the finish_reason of the choice with the given index. value is the position of the value in the body.
 // An empty reason is replaced by null and not recorded. The reason "stop" is replaced by "tool_calls" if the choice has
 // tool calls.
 func (f *corrector) finish(index int, reason string, value span, facts *bodyFacts) {
@@ -391,8 +397,8 @@ func findIndex(s *jsontext.Scanner) (index int, ok bool) {
 	return index, ok
 }
 
-// insertSorted adds an edit that replaces the bytes from <= i < to of the body by text. It keeps f.edits sorted by
-// position, since fields may come in any order: finish_reason, for example, may come before delta.
+// addEdit adds an edit that replaces the bytes from <= i < to of the body by text. It keeps f.edits sorted by position,
+// since fields may come in any order: finish_reason, for example, may come before delta.
 func (f *corrector) addEdit(from, to int, text string) {
 	index := len(f.edits)
 	for index > 0 && f.edits[index-1].From > from {
@@ -403,8 +409,8 @@ func (f *corrector) addEdit(from, to int, text string) {
 	f.edits[index] = jsontext.Edit{From: from, To: to, Text: text}
 }
 
-// replace adds an edit that replaces the value at place by text. If an edit already replaces this value, replace only
-// changes the text of that edit.
+// replaceValue adds an edit that replaces the value at the position value by text. If an edit already replaces this
+// value, replaceValue only changes the text of that edit.
 func (f *corrector) replaceValue(value span, text string) {
 	for i := range f.edits {
 		if f.edits[i].From == value.from && f.edits[i].To == value.to {

@@ -203,6 +203,7 @@ func (r *Request) keys() {
 	}
 }
 
+// boolean scans an optional boolean. It returns false for null. kind is the kind of the value, param its path.
 func boolean(s *jsontext.Scanner, param string, kind jsontext.Kind) (bool, error) {
 	if present, err := checkKind(s, param, "a boolean", kind, jsontext.Bool); !present {
 		return false, err
@@ -220,9 +221,9 @@ func wrongKind(s *jsontext.Scanner, param, want string, got jsontext.Kind) error
 	return invalid(param, "%s must be %s, it is %s", param, want, got)
 }
 
-// takes reports whether the value of an optional field has the kind wanted. Then the caller must scan the value.
-// Otherwise takes scans it: null counts as absent, and any other kind is an error. kind is the kind of the value. param
-// and want are the same as in wrongKind.
+// checkKind reports whether the value of an optional field has the kind wanted. Then the caller must scan the value.
+// Otherwise checkKind scans it: null counts as absent, and any other kind is an error. kind is the kind of the value.
+// param and want are the same as in wrongKind.
 func checkKind(s *jsontext.Scanner, param, want string, kind, wanted jsontext.Kind) (bool, error) {
 	switch kind {
 	case wanted:
@@ -244,6 +245,7 @@ func (r *Request) Field(name string) []byte {
 	return nil
 }
 
+// model scans the field model.
 func (r *Request) model(s *jsontext.Scanner, kind jsontext.Kind) error {
 	if kind != jsontext.String {
 		return wrongKind(s, "model", "a string", kind)
@@ -259,6 +261,7 @@ func (r *Request) model(s *jsontext.Scanner, kind jsontext.Kind) error {
 	return nil
 }
 
+// streamOptions scans the field stream_options.
 func (r *Request) streamOptions(s *jsontext.Scanner, kind jsontext.Kind) error {
 	if present, err := checkKind(s, "stream_options", "an object", kind, jsontext.Object); !present {
 		return err
@@ -284,6 +287,8 @@ func (r *Request) streamOptions(s *jsontext.Scanner, kind jsontext.Kind) error {
 	})
 }
 
+// maxTokens scans the token limit in the field with the name param. max_completion_tokens takes precedence over
+// max_tokens.
 func (r *Request) maxTokens(s *jsontext.Scanner, param string, kind jsontext.Kind) error {
 	if present, err := checkKind(s, param, "an integer", kind, jsontext.Number); !present {
 		return err
@@ -301,6 +306,7 @@ func (r *Request) maxTokens(s *jsontext.Scanner, param string, kind jsontext.Kin
 	return nil
 }
 
+// choices scans the field n, the number of choices in the answer.
 func (r *Request) choices(s *jsontext.Scanner, kind jsontext.Kind) error {
 	if present, err := checkKind(s, "n", "an integer", kind, jsontext.Number); !present {
 		return err
@@ -318,6 +324,7 @@ func (r *Request) choices(s *jsontext.Scanner, kind jsontext.Kind) error {
 	return nil
 }
 
+// effort scans the field reasoning_effort.
 func (r *Request) effort(s *jsontext.Scanner, kind jsontext.Kind) error {
 	if present, err := checkKind(s, "reasoning_effort", "a string", kind, jsontext.String); !present {
 		return err
@@ -327,6 +334,7 @@ func (r *Request) effort(s *jsontext.Scanner, kind jsontext.Kind) error {
 	return err
 }
 
+// tools scans the field tools. The definitions count as text of the prompt.
 func (r *Request) tools(s *jsontext.Scanner, kind jsontext.Kind) error {
 	if present, err := checkKind(s, "tools", "an array", kind, jsontext.Array); !present {
 		return err
@@ -340,6 +348,7 @@ func (r *Request) tools(s *jsontext.Scanner, kind jsontext.Kind) error {
 	})
 }
 
+// toolChoice scans the field tool_choice.
 func (r *Request) toolChoice(s *jsontext.Scanner, kind jsontext.Kind) error {
 	switch kind {
 	case jsontext.String:
@@ -353,6 +362,7 @@ func (r *Request) toolChoice(s *jsontext.Scanner, kind jsontext.Kind) error {
 	}
 }
 
+// responseFormat scans the field response_format.
 func (r *Request) responseFormat(s *jsontext.Scanner, kind jsontext.Kind) error {
 	if present, err := checkKind(s, "response_format", "an object", kind, jsontext.Object); !present {
 		return err

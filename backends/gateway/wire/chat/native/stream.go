@@ -13,8 +13,8 @@ import (
 type Stream struct {
 	corrector    corrector
 	includeUsage bool
-	last         template
-	usage        []byte // the chunk with the last usage, for the end of the stream
+	last         template // the bytes around the text of the last chunk
+	usage        []byte   // the event with the last usage, for the end of the stream
 	// PromptTokens is the estimated number of prompt tokens, for an upstream that states no usage.
 	PromptTokens int64
 }
@@ -82,17 +82,18 @@ func (c *Stream) Event(dst, data []byte) ([]byte, wire.Progress, error) {
 			c.dropUsage(&facts)
 		}
 	}
-	if frame := len(data) - (facts.text.to - facts.text.from); facts.onlyText() && frame <= maxFrame &&
-		bytes.IndexByte(data, '\n') < 0 && bytes.IndexByte(data, '\r') < 0 {
+	frameSize := len(data) - (facts.text.to - facts.text.from) // bytes around the text
+	if facts.onlyText() && frameSize <= maxFrame && bytes.IndexByte(data, '\n') < 0 && bytes.IndexByte(data, '\r') < 0 {
 		c.last.learn(data, facts.text, facts.padding, c.corrector.edits)
 	} else {
 		c.last.forget()
 	}
-	return c.appendChunk(c.corrector.appendEmptyCalls(dst), data), wire.Progress{Proof: facts.proof, Thinks: facts.thinks}, nil
+	dst = c.appendChunk(c.corrector.appendEmptyCalls(dst), data)
+	return dst, wire.Progress{Proof: facts.proof, Thinks: facts.thinks}, nil
 }
 
 // appendChunk appends an event with data, the JSON of the chunk that was just scanned, after applying the edits in
-// c.form.edits.
+// c.corrector.edits.
 func (c *Stream) appendChunk(dst, data []byte) []byte {
 	dst = append(dst, "data: "...)
 	from := len(dst)
@@ -102,8 +103,8 @@ func (c *Stream) appendChunk(dst, data []byte) []byte {
 }
 
 // keepUsage stores a chunk with the usage in data, the chunk that was just scanned. The client gets the usage once, in
-// a separate chunk at the end of the stream, although some upstreams send a usage with every chunk. got holds the facts
-// about data.
+// a separate chunk at the end of the stream, although some upstreams send a usage with every chunk. facts are those of
+// data.
 func (c *Stream) keepUsage(data []byte, facts *bodyFacts) {
 	if facts.choices == 0 {
 		c.usage = c.appendChunk(c.usage[:0], data)

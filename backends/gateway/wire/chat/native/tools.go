@@ -18,8 +18,8 @@ type choiceTool struct {
 	replacement string // replacement for the id; empty if the client gets the upstream's
 	index       int    // the upstream's index
 	number      int    // the client's index
-	named       bool
-	typed       bool
+	named       bool   // its name has arrived
+	typed       bool   // the client has its type
 	arguments   wire.Repeats
 }
 
@@ -30,16 +30,19 @@ type toolEntry struct {
 	// string, argumentsAt of a string, an object or null. A position is empty if there is no such value.
 	idAt, nameAt, argumentsAt, indexAt span
 	index                              int
-	function                           int // offset at which the members of function begin
-	indexed, typed                     bool
+	function                           int  // offset at which the fields of function begin
+	indexed, typed                     bool // the entry has an index, a type
 	object                             bool // arguments are an object rather than a string
 	oddArguments                       bool // arguments are of a kind that is left unchanged
-	hasName                            bool // the call has its name already
-	members                            int
+	hasName                            bool // the name of the call arrived in an earlier entry
+	members                            int  // number of fields of the entry
 }
 
+// scanTool scans an entry of tool_calls and adds the edits that correct it. choice is the index of the choice, position
+// the position of the entry in tool_calls. The error means that the JSON is invalid or has too many entries.
 func (f *corrector) scanTool(s *jsontext.Scanner, choice, position int, facts *bodyFacts) error {
-	if facts.tools++; facts.tools > maxEntries {
+	facts.tools++
+	if facts.tools > maxEntries {
 		return wire.ErrBroken
 	}
 	if s.Kind() != jsontext.Object {
@@ -53,25 +56,25 @@ func (f *corrector) scanTool(s *jsontext.Scanner, choice, position int, facts *b
 		return err
 	}
 	facts.proof = facts.proof || len(e.name) > 0
-	tool, n, begins := f.tool(choice, position, &e)
-	missing := ""
-	switch {
-	case f.delta != "delta" || e.indexed && (tool == nil || tool.number == e.index):
+	tool, number, begins := f.tool(choice, position, &e)
+	missing := "" // JSON text of missing fields
+	switch {      // the index
+	case !f.streams() || e.indexed && (tool == nil || tool.number == e.index):
 	case e.indexAt.empty():
-		missing = `"index":` + strconv.Itoa(n) + `,`
+		missing = `"index":` + strconv.Itoa(number) + `,`
 	default:
-		f.addEdit(e.indexAt.from, e.indexAt.to, strconv.Itoa(n))
+		f.addEdit(e.indexAt.from, e.indexAt.to, strconv.Itoa(number))
 	}
-	switch {
+	switch { // the id
 	case tool == nil:
 	case begins && tool.replacement != "" && e.idAt.empty():
 		missing += `"id":"` + tool.replacement + `",`
 	case begins && tool.replacement != "":
 		f.addEdit(e.idAt.from, e.idAt.to, `"`+tool.replacement+`"`)
-	case begins || e.idAt.empty(): // some clients would append a repeated id to the first id
-	case e.members == 1: // a member may be inserted before it
+	case begins || e.idAt.empty():
+	case e.members == 1: // removeMember must not remove the only field, since missing may be inserted before it
 		f.addEdit(e.idAt.from, e.idAt.to, "null")
-	default:
+	default: // some clients would append a repeated id to the first id
 		f.removeMember(s.Since(0), e.idAt)
 	}
 	if tool != nil {
@@ -86,7 +89,7 @@ func (f *corrector) scanTool(s *jsontext.Scanner, choice, position int, facts *b
 	}
 	f.scanArguments(&e, tool)
 	f.edits[insertAt].Text = missing
-	if begins && f.delta == "delta" && len(e.name) > 0 && tool.arguments.Size() == 0 {
+	if begins && f.streams() && len(e.name) > 0 && tool.arguments.Size() == 0 {
 		f.newCalls = append(f.newCalls, newCall{choice, tool.number, e.function, e.argumentsAt})
 	}
 	return nil
@@ -95,7 +98,7 @@ func (f *corrector) scanTool(s *jsontext.Scanner, choice, position int, facts *b
 // scanArguments adds the edits that convert the arguments of the entry e to the form that clients accept: a string,
 // which does not repeat earlier arguments of the call. tool is the call of the entry, or nil if it is not stored.
 func (f *corrector) scanArguments(e *toolEntry, tool *choiceTool) {
-	value, stream := e.argumentsAt, f.delta == "delta"
+	value, stream := e.argumentsAt, f.streams()
 	switch {
 	case value.empty():
 		if !stream && !e.oddArguments && len(e.name) > 0 { // clients parse the arguments
@@ -114,18 +117,18 @@ func (f *corrector) scanArguments(e *toolEntry, tool *choiceTool) {
 	case !stream && len(e.arguments) == 0:
 		f.addEdit(value.from, value.to, `"{}"`)
 	case stream && tool != nil:
-		if n := len(e.arguments) - len(tool.arguments.Rest(e.arguments)); n > 0 {
-			f.addEdit(value.from+1, value.from+1+n, "")
-			f.TextBytes -= int64(n)
+		if repeated := len(e.arguments) - len(tool.arguments.Rest(e.arguments)); repeated > 0 {
+			f.addEdit(value.from+1, value.from+1+repeated, "")
+			f.TextBytes -= int64(repeated)
 		}
 	}
 }
 
-// bareCall identifies a call that ended without arguments. choice is the index of its choice, number the index that the
-// client knows for the call.
+// emptyCall identifies a call that ended without arguments. choice is the index of its choice, number the index that
+// the client knows for the call.
 type emptyCall struct{ choice, number int }
 
-// freshCall is a call that began in this body and has no arguments yet. choice and number are the same as in bareCall.
+// newCall is a call that began in this body and has no arguments yet. choice and number are the same as in emptyCall.
 // function is the offset in the body at which the fields of the call's function object begin. arguments is the position
 // of the value of arguments, or empty if the field is absent.
 type newCall struct {
@@ -134,10 +137,10 @@ type newCall struct {
 }
 
 // completeCalls gives the arguments "{}" to those calls of a choice that have none: in the body that was scanned if the
-// call began there, and otherwise in a separate chunk, see appendBare. The caller has read the finish_reason of the
-// choice. completeCalls does nothing for a whole answer.
+// call began there, and otherwise in a separate chunk, see appendEmptyCalls. The caller has read the finish_reason of
+// the choice. completeCalls does nothing for a whole answer.
 func (f *corrector) completeCalls(choice int) {
-	if choice >= len(f.tools) || f.delta != "delta" || f.finished.has(choice) {
+	if choice >= len(f.tools) || !f.streams() || f.finished.has(choice) {
 		return
 	}
 	for i := range f.tools[choice] {
@@ -157,8 +160,8 @@ func (f *corrector) completeCalls(choice int) {
 	}
 }
 
-// appendBare appends a chunk with the arguments "{}" for each call that began in an earlier body and ended without
-// arguments.
+// appendEmptyCalls appends a chunk with the arguments "{}" for each call that began in an earlier body and ended
+// without arguments.
 func (f *corrector) appendEmptyCalls(dst []byte) []byte {
 	for _, c := range f.emptyCalls {
 		dst = append(f.appendHead(dst), `{"index":`...)
@@ -192,7 +195,7 @@ func (f *corrector) scanEntry(s *jsontext.Scanner, e *toolEntry) error {
 			err = s.Skip()
 			e.idAt = span{from, s.Offset()}
 		case string(key) == "function" && kind == jsontext.Object:
-			if len(e.name) == 0 { // a later one may have no members
+			if len(e.name) == 0 { // if function occurs twice, the one with the name counts
 				e.function = from + 1
 			}
 			err = s.Object(func(key []byte) error { return f.scanFunction(s, key, e) })
@@ -206,8 +209,8 @@ func (f *corrector) scanEntry(s *jsontext.Scanner, e *toolEntry) error {
 // scanFunction scans the value of key, a field of the entry's function object, and stores it in e.
 func (f *corrector) scanFunction(s *jsontext.Scanner, key []byte, e *toolEntry) error {
 	kind, from := s.Kind(), s.Offset()
-	arguments := string(key) == "arguments"
-	if arguments && kind == jsontext.Object {
+	isArguments := string(key) == "arguments"
+	if isArguments && kind == jsontext.Object {
 		err := s.Skip()
 		e.argumentsAt, e.object = span{from, s.Offset()}, true
 		e.arguments = s.Since(from)
@@ -216,8 +219,8 @@ func (f *corrector) scanFunction(s *jsontext.Scanner, key []byte, e *toolEntry) 
 	}
 	if kind != jsontext.String {
 		err := s.Skip()
-		e.oddArguments = e.oddArguments || arguments && kind != jsontext.Null
-		if arguments && kind == jsontext.Null {
+		e.oddArguments = e.oddArguments || isArguments && kind != jsontext.Null
+		if isArguments && kind == jsontext.Null {
 			e.arguments, e.argumentsAt, e.object = nil, span{from, s.Offset()}, false
 		}
 		return err
@@ -225,7 +228,7 @@ func (f *corrector) scanFunction(s *jsontext.Scanner, key []byte, e *toolEntry) 
 	raw, _, err := s.Text()
 	f.TextBytes += int64(len(raw))
 	switch {
-	case arguments:
+	case isArguments:
 		e.arguments, e.argumentsAt, e.object = raw, span{from, s.Offset()}, false
 	case string(key) == "name":
 		e.name, e.nameAt = raw, span{from, s.Offset()}
@@ -234,9 +237,9 @@ func (f *corrector) scanFunction(s *jsontext.Scanner, key []byte, e *toolEntry) 
 }
 
 // tool returns the call to which the entry e belongs, and adds a new call if e begins one. choice is the index of the
-// choice, position the index of e in tool_calls. n is the index of the call that the client gets. begins is set if e
-// begins the call. tool is nil if there are too many calls to store another one.
-func (f *corrector) tool(choice, position int, e *toolEntry) (tool *choiceTool, n int, begins bool) {
+// choice, position the index of e in tool_calls. number is the index of the call that the client gets. begins is set if
+// e begins the call. tool is nil if there are too many calls to store another one.
+func (f *corrector) tool(choice, position int, e *toolEntry) (tool *choiceTool, number int, begins bool) {
 	if choice >= maxChoices {
 		return nil, position, false
 	}
@@ -245,8 +248,8 @@ func (f *corrector) tool(choice, position int, e *toolEntry) (tool *choiceTool, 
 	}
 	tools := &f.tools[choice]
 	e.id = e.id[:min(len(e.id), maxID)]
-	if n := f.known(*tools, e); n >= 0 {
-		tool = &(*tools)[n]
+	if index := f.known(*tools, e); index >= 0 {
+		tool = &(*tools)[index]
 		e.hasName = tool.named
 		tool.named = tool.named || len(e.name) > 0
 		return tool, tool.number, false
@@ -255,15 +258,15 @@ func (f *corrector) tool(choice, position int, e *toolEntry) (tool *choiceTool, 
 		return nil, max(0, len(*tools)-1), false
 	}
 	f.begun++
-	begun := choiceTool{id: string(e.id), index: len(*tools), number: len(*tools), named: len(e.name) > 0}
+	added := choiceTool{id: string(e.id), index: len(*tools), number: len(*tools), named: len(e.name) > 0}
 	if e.indexed {
-		begun.index = e.index
+		added.index = e.index
 	}
-	if !wire.LegalID(begun.id) || tools.uses(begun.id) {
-		begun.replacement = wire.NewID("call_")
+	if !wire.LegalID(added.id) || tools.uses(added.id) {
+		added.replacement = wire.NewID("call_")
 	}
-	*tools = append(*tools, begun)
-	return &(*tools)[len(*tools)-1], begun.number, true
+	*tools = append(*tools, added)
+	return &(*tools)[len(*tools)-1], added.number, true
 }
 
 // uses reports whether id is the upstream's id of one of the calls, and the client got this id.
@@ -277,7 +280,7 @@ func (c choiceTools) uses(id string) bool {
 func (f *corrector) known(tools choiceTools, e *toolEntry) int {
 	last := len(tools) - 1
 	switch {
-	case f.delta != "delta":
+	case !f.streams(): // each entry of a whole answer is a call
 		return -1
 	case e.indexed:
 		n := tools.last(func(t *choiceTool) bool { return t.index == e.index })
@@ -318,11 +321,11 @@ func (t *choiceTool) beginsNew(e *toolEntry) bool {
 func (f *corrector) removeMember(body []byte, value span) {
 	const space = " \t\r\n"
 	from, to := jsontext.KeyAt(body, value.from), value.to
-	rest := bytes.TrimLeft(body[to:], space)
-	if len(rest) > 0 && rest[0] == ',' {
-		to = len(body) - len(bytes.TrimLeft(rest[1:], space))
-	} else if head := bytes.TrimRight(body[:from], space); head[len(head)-1] == ',' {
-		from = len(head) - 1
+	after := bytes.TrimLeft(body[to:], space)
+	if len(after) > 0 && after[0] == ',' {
+		to = len(body) - len(bytes.TrimLeft(after[1:], space))
+	} else if before := bytes.TrimRight(body[:from], space); before[len(before)-1] == ',' {
+		from = len(before) - 1
 	}
 	f.addEdit(from, to, "")
 }

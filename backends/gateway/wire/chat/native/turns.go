@@ -8,17 +8,17 @@ import (
 // refuse. These upstreams require that each result directly follows the message with its call, and that each call has a
 // result before the next message.
 type callTurn struct {
-	open  []openCall // calls of the last message with calls
+	open  []openCall // calls of the last message other than a tool result
 	next  []openCall // calls of the message that is being read
-	stray bool       // a result had no call; the rest is not checked
+	stray bool       // a result had no call, or there were too many calls; later messages are not checked
 	// longest is the length of the longest call id, in bytes.
 	longest int
 }
 
-// openCall is a call of the last message with calls. id is its id, still escaped for a JSON string.
+// openCall is a tool call. id is its id, still escaped for a JSON string.
 type openCall struct {
 	id       []byte
-	answered bool
+	answered bool // its result was read
 }
 
 // maxOpenCalls limits the calls of a message among which the call of a result is searched for. A request with more
@@ -47,15 +47,16 @@ func (c *callTurn) read(s *jsontext.Scanner) error {
 	})
 }
 
-// turn processes a message that was read and sets traits of r. role is the message's role. result is the message's
-// tool_call_id, still escaped, if it is a tool result.
+// addMessage processes a message that was read and sets traits of r. role is the message's role. callID is the
+// message's tool_call_id, still escaped, if it is a tool result.
 func (c *callTurn) addMessage(r *Request, role string, callID []byte) {
 	c.longest = max(c.longest, len(callID))
 	switch {
 	case c.stray:
 	case role == "tool":
-		if c.stray = !c.answer(callID); c.stray {
+		if !c.answer(callID) {
 			r.Traits |= TraitStray
+			c.stray = true
 		}
 	default:
 		if !c.allAnswered() {
@@ -69,7 +70,7 @@ func (c *callTurn) addMessage(r *Request, role string, callID []byte) {
 	}
 }
 
-// answer marks the call with the id result as answered. It returns false if no open call without a result has this id.
+// answer marks the call with the id callID as answered. It returns false if no open call without a result has this id.
 // Results may come in another order than the calls.
 func (c *callTurn) answer(callID []byte) bool {
 	for i := range c.open {
@@ -81,6 +82,7 @@ func (c *callTurn) answer(callID []byte) bool {
 	return false
 }
 
+// allAnswered reports whether all open calls have results.
 func (c *callTurn) allAnswered() bool {
 	for i := range c.open {
 		if !c.open[i].answered {
