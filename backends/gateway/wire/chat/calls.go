@@ -15,7 +15,7 @@ type calls struct {
 	begun    int  // number of calls already emitted
 	held     int  // bytes of arguments in calls without a name
 	chunk    int  // number of the current chunk, counting only chunks with calls
-	separate bool // each entry of tool_calls is a separate call, as in a whole answer
+	separate bool // each entry of tool_calls is a new call, as in a whole answer
 }
 
 // call is one tool call.
@@ -106,8 +106,8 @@ func (r *reader) legalID(id string) string {
 
 // used reports whether id was emitted as the id of a call.
 func (c *calls) used(id string) bool {
-	for _, known := range c.list {
-		if known.emittedID == id {
+	for _, other := range c.list {
+		if other.emittedID == id {
 			return true
 		}
 	}
@@ -138,17 +138,17 @@ func (c *calls) find(p *callPiece) *call {
 	last := c.list[len(c.list)-1]
 	switch {
 	case p.indexed:
-		known := c.last(func(k *call) bool { return k.index == p.index })
-		if known == nil && len(p.id) > 0 {
-			known = c.last(func(k *call) bool { return k.index == unindexed && k.hasID(p.id) })
+		existing := c.last(func(k *call) bool { return k.index == p.index })
+		if existing == nil && len(p.id) > 0 {
+			existing = c.last(func(k *call) bool { return k.index == unindexed && k.hasID(p.id) })
 		}
-		if known != nil && c.beginsNew(known, p) {
+		if existing != nil && c.beginsNew(existing, p) {
 			return nil
 		}
-		return known
+		return existing
 	case len(p.id) > 0:
-		if known := c.last(func(k *call) bool { return k.hasID(p.id) }); known != nil {
-			return known
+		if existing := c.last(func(k *call) bool { return k.hasID(p.id) }); existing != nil {
+			return existing
 		}
 		if last.id == "" && len(p.name) == 0 { // some upstreams send the id after the beginning of the call
 			return last
@@ -170,17 +170,17 @@ func (c *calls) last(fits func(*call) bool) *call {
 	return nil
 }
 
-// beginsNew reports whether the entry p begins a new call although known, an earlier call, has the same index. Some
+// beginsNew reports whether the entry p begins a new call although existing, an earlier call, has the same index. Some
 // upstreams give every call the index 0.
-func (c *calls) beginsNew(known *call, p *callPiece) bool {
-	if len(p.name) == 0 || known.name == "" || (len(p.id) > 0 && known.hasID(p.id)) {
+func (c *calls) beginsNew(existing *call, p *callPiece) bool {
+	if len(p.name) == 0 || existing.name == "" || (len(p.id) > 0 && existing.hasID(p.id)) {
 		return false
 	}
-	if known.chunk == c.chunk || len(p.id) > 0 && known.id != "" { // two names in one chunk, or different ids
+	if existing.chunk == c.chunk || len(p.id) > 0 && existing.id != "" { // two names in one chunk, or different ids
 		return true
 	}
 	// Without ids, a new name with new arguments begins a new call.
-	return known.name != string(p.name) && known.arguments.Size() > 0 && bytes.HasPrefix(p.arguments, []byte("{"))
+	return existing.name != string(p.name) && existing.arguments.Size() > 0 && bytes.HasPrefix(p.arguments, []byte("{"))
 }
 
 // open adds a new call, which the entry p begins, to the list and returns the call.

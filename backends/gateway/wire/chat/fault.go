@@ -20,6 +20,7 @@ type fault struct {
 	path, code, text string
 }
 
+// Error implements error.
 func (f *fault) Error() string { return f.path + " " + f.text }
 
 // invalid returns a fault with the code invalid_value. path leads from the value that the caller reads to the invalid

@@ -15,6 +15,7 @@ func NewPass(model string, includeUsage bool, promptTokens int64) hub.Pass {
 	return &pass{model: model, includeUsage: includeUsage, promptTokens: promptTokens}
 }
 
+// pass is the hub.Pass that NewPass returns.
 type pass struct {
 	model        string
 	includeUsage bool

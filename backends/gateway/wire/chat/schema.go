@@ -21,6 +21,7 @@ const (
 	schemaWork     = 512
 )
 
+// errSchema is the error for a schema that exceeds a limit.
 var errSchema = errors.New("a JSON schema is too large for this provider once its references are resolved")
 
 // subset writes a schema in the subset of JSON Schema that some providers support. The subset has no references, no

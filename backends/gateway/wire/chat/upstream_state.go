@@ -117,6 +117,7 @@ func (w *body) details(m *hub.Message) {
 	}
 }
 
+// base62 are the characters of an id that replaces another one.
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 // appendID appends id, the id of a call, as a quoted JSON string. An id that the provider does not accept is replaced,

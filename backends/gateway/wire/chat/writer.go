@@ -21,6 +21,7 @@ func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
 	return w
 }
 
+// writer is the hub.Writer that NewWriter returns.
 type writer struct {
 	request *hub.Request
 	reply   *hub.Reply

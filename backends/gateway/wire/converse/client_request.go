@@ -86,6 +86,7 @@ func (in *clientReader) dropOthers(o *fields.Object, names ...string) {
 	}
 }
 
+// param adds a parameter of chat completions to the request. value is JSON text.
 func (in *clientReader) param(name, value string) {
 	in.q.Params = append(in.q.Params, hub.Param{Name: name, Value: value})
 }

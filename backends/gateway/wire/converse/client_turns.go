@@ -15,11 +15,11 @@ func (in *clientReader) conversation(o *fields.Object) error {
 	if err := list.Each(in.message); err != nil {
 		return err
 	}
-	all, hasUser := in.turns.Messages()
+	messages, hasUser := in.turns.Messages()
 	if !hasUser {
 		return list.Invalid("must have at least one user message with content")
 	}
-	in.q.Messages = all
+	in.q.Messages = messages
 	return nil
 }
 

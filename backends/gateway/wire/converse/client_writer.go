@@ -160,11 +160,11 @@ func (w *clientWriter) usage(dst []byte, e *hub.End) []byte {
 
 // Whole implements hub.Writer. The error is hub.ErrArguments if the arguments of a tool call are not an object.
 func (w *clientWriter) Whole(deltas []hub.Delta) ([]byte, error) {
-	all, end := w.answer.Whole(deltas)
+	answerBlocks, end := w.answer.Whole(deltas)
 	cut := blocks.CutOff(end.Finish)
 	dst := append(make([]byte, 0, 512+w.answer.TextBytes()), `{"output":{"message":{"role":"assistant","content":[`...)
-	for i := range all {
-		b := &all[i]
+	for i := range answerBlocks {
+		b := &answerBlocks[i]
 		if i > 0 {
 			dst = append(dst, ',')
 		}

@@ -193,6 +193,7 @@ func (r *reader) find(block int64) int {
 	return slices.IndexFunc(r.open, func(c call) bool { return c.block == block })
 }
 
+// noArguments are the arguments of a call without arguments.
 var noArguments = []byte("{}")
 
 // close ends the call in the content block with the index block, if there is one. A call without arguments gets the

@@ -21,6 +21,7 @@ func (Format) Edit(r *hub.Request, t *hub.Target, open hub.Open) (hub.Written, e
 	return e.Written(), nil
 }
 
+// editor is the state of Edit.
 type editor struct {
 	hub.Editor
 	last editTurn // the last assistant message
@@ -237,6 +238,7 @@ type editBlock struct {
 	signatureAt, dataAt   editSpan
 }
 
+// scan scans a content block and stores its fields in b.
 func (b *editBlock) scan(s *jsontext.Scanner) error {
 	return s.Object(func(key []byte) (err error) {
 		if s.Kind() != jsontext.String {

@@ -25,7 +25,7 @@ func (r *reader) tools(f *fields) error {
 	if !isPresent(f.tools) {
 		return nil
 	}
-	seen := map[string]struct{}{}
+	names := map[string]struct{}{}
 	servedPath, servedKind := "", "" // path and type of the first tool that runs on the vendor's servers
 	err := each(f.tools, "tools", func(v gjson.Result, path string) error {
 		t, err := r.tool(v, path)
@@ -35,10 +35,10 @@ func (r *reader) tools(f *fields) error {
 			}
 			return err
 		}
-		if _, exists := seen[t.ClientName]; exists {
+		if _, exists := names[t.ClientName]; exists {
 			return invalid(path+".name", "is %s, which is also the name of an earlier tool", hub.Shown(t.ClientName))
 		}
-		seen[t.ClientName] = struct{}{}
+		names[t.ClientName] = struct{}{}
 		r.request.Tools = append(r.request.Tools, *t)
 		return nil
 	})

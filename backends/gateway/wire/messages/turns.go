@@ -18,9 +18,8 @@ func (r *reader) conversation(f *fields) error {
 	if r.lastTurnError != nil {
 		return r.lastTurnError
 	}
-	q := r.request
-	all, hasUser := r.turns.Messages()
-	q.Messages = all
+	messages, hasUser := r.turns.Messages()
+	r.request.Messages = messages
 	if !hasUser {
 		return invalid("messages", "must have at least one user message with content")
 	}

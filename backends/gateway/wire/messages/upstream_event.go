@@ -69,6 +69,7 @@ func (e *upstreamEvent) thinks() bool {
 	return false
 }
 
+// upstreamDone is the end mark of chat completions.
 var upstreamDone = []byte("[DONE]")
 
 // read reads one event of a stream into a. name is the event's name, data its JSON text. ok is false for an event to
@@ -233,6 +234,7 @@ func (a *upstreamAnswer) endMember(s *jsontext.Scanner, key []byte) error {
 	return err
 }
 
+// upstreamStops are the usual values of stop_reason.
 var upstreamStops = []string{"end_turn", "tool_use", "max_tokens", "stop_sequence", "refusal"}
 
 // block scans a content block or a delta into a.event.block. data is the JSON text that s scans.

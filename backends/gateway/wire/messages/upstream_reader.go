@@ -17,6 +17,7 @@ func (Format) NewReader(*catalog.Provider) hub.Reader { return &upstreamReader{}
 // maxUpstreamCalls limits the tool calls of an answer, whose ids and open blocks are stored.
 const maxUpstreamCalls = 1024
 
+// upstreamReader is the hub.Reader that NewReader returns.
 type upstreamReader struct {
 	answer upstreamAnswer
 	deltas []hub.Delta
@@ -127,11 +128,11 @@ func (r *upstreamReader) delta(e *upstreamEvent) {
 	case "signature_delta":
 		r.state(hub.FormSignature, b.signature)
 	case "input_json_delta":
-		open := r.find(e.index)
-		if open < 0 || len(b.partial) == 0 {
+		position := r.find(e.index)
+		if position < 0 || len(b.partial) == 0 {
 			return // a tool that the upstream runs, or an empty delta
 		}
-		c := &r.open[open]
+		c := &r.open[position]
 		c.hasArguments = true
 		r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaArguments, Call: c.call, Text: b.partial})
 	}
@@ -187,16 +188,17 @@ func (r *upstreamReader) find(index int64) int {
 	return -1
 }
 
+// upstreamEmpty are the arguments of a call without arguments.
 var upstreamEmpty = []byte("{}")
 
 // stop ends the block with the given index.
 func (r *upstreamReader) stop(index int64) {
-	open := r.find(index)
-	if open < 0 {
+	position := r.find(index)
+	if position < 0 {
 		return
 	}
-	r.close(&r.open[open])
-	r.open = slices.Delete(r.open, open, open+1)
+	r.close(&r.open[position])
+	r.open = slices.Delete(r.open, position, position+1)
 }
 
 // close emits the arguments of a call whose arguments did not come in deltas: those in the block's input, or {}.

@@ -58,9 +58,10 @@ func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	return hub.Written{Body: w.Dst, Dropped: w.dropped, Header: version}, nil
 }
 
+// upstreamWriter is the state of writing a request. It implements blocks.Contents.
 type upstreamWriter struct {
 	blocks.Turns
-	dropped []string
+	dropped []string // names of parameters that are not sent
 
 	maxTokens int64
 	thinking  upstreamThinking

@@ -102,8 +102,8 @@ func (w *upstreamWriter) Result(i int) error {
 	w.Dst = jsontext.AppendMember(w.Dst, `{"type":"tool_result","tool_use_id":`, m.CallID)
 	n, from := 0, len(w.Dst)
 	w.Dst = append(w.Dst, `,"content":[`...)
-	bare, mark := blocks.Unmarked(m)
-	err := w.parts(&bare, i, func() {
+	unmarked, mark := blocks.Unmarked(m)
+	err := w.parts(&unmarked, i, func() {
 		if n++; n > 1 {
 			w.Dst = append(w.Dst, ',')
 		}

@@ -24,6 +24,7 @@ func (Format) Edit(r *hub.Request, t *hub.Target, open hub.Open) (hub.Written, e
 	return e.Written(), nil
 }
 
+// editor is the state of Edit.
 type editor struct{ hub.Editor }
 
 // top scans the top-level fields of the request and records the edits that they need.
@@ -79,6 +80,7 @@ func (e *editor) top() error {
 	return nil
 }
 
+// encryptedContent is the value of include that requests reasoning state, as JSON text.
 const encryptedContent = `"reasoning.encrypted_content"`
 
 // include adds "reasoning.encrypted_content" to the list in the request's field include, so that the upstream returns
@@ -131,6 +133,7 @@ type editObject struct {
 	from, to        int    // position in the body
 }
 
+// scan scans an object and stores its fields in o.
 func (o *editObject) scan(s *jsontext.Scanner) error {
 	return s.Object(func(key []byte) (err error) {
 		switch {

@@ -70,11 +70,11 @@ func inputStart(text []byte) (n int, undecided bool) {
 		for n < len(text) && strings.IndexByte(" \t\r\n", text[n]) >= 0 {
 			n++
 		}
-		rest := text[n:]
-		if len(rest) < len(want) {
-			return 0, bytes.HasPrefix([]byte(want), rest)
+		remaining := text[n:]
+		if len(remaining) < len(want) {
+			return 0, bytes.HasPrefix([]byte(want), remaining)
 		}
-		if !bytes.HasPrefix(rest, []byte(want)) {
+		if !bytes.HasPrefix(remaining, []byte(want)) {
 			return 0, false
 		}
 		n += len(want)

@@ -24,9 +24,9 @@ type item struct {
 type status uint8
 
 const (
-	running status = iota
+	running status = iota // not ended yet
 	completed
-	incomplete
+	incomplete // cut off
 )
 
 // String returns the value of the item's field status.

@@ -17,6 +17,7 @@ func (Format) NewPass(r *hub.Request, reply hub.Reply) hub.Pass {
 	return &pass{model: string(jsontext.AppendQuoted(nil, r.Model)), reply: reply}
 }
 
+// pass is the hub.Pass that NewPass returns.
 type pass struct {
 	model  string // JSON text
 	reply  hub.Reply

@@ -156,6 +156,7 @@ func (in *reader) rejectUnsupported() error {
 	return err
 }
 
+// model reads the field model.
 func (in *reader) model() (err error) {
 	v := in.fields.Get("model")
 	if in.r.Model, err = v.Text(); err != nil {

@@ -373,7 +373,7 @@ func TestReadConfigurationUpdate(t *testing.T) {
 }
 
 // TestReadThoughts checks that each thought signature belongs to the call that follows it.
-func TestReadThoughts(t *testing.T) {
+func TestReadReasoning(t *testing.T) {
 	t.Parallel()
 	o := hub.ReadOptions{Open: func(token string) (hub.State, bool) {
 		return hub.State{Provider: "gemini", Family: "g", Form: hub.FormThought, Data: token}, true

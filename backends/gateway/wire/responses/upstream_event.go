@@ -74,6 +74,7 @@ type upstreamResponse struct {
 // upstreamSpan is the position [from, to) of a value in an event's JSON text. It is zero if there is no such value.
 type upstreamSpan struct{ from, to int }
 
+// upstreamDone is the data of an event that some upstreams send after the last event.
 var upstreamDone = []byte("[DONE]")
 
 // read reads one event of a stream into a. name is the event's name, data its JSON text. ok is false for an event
@@ -314,6 +315,7 @@ func (a *upstreamAnswer) response(s *jsontext.Scanner, data, key []byte) (err er
 	return err
 }
 
+// upstreamStates are the usual values of a response's status.
 var upstreamStates = []string{"in_progress", "completed", "incomplete", "failed", "queued"}
 
 // scan scans an output item into i. A value that is not an object leaves i unchanged. data is the JSON text that s

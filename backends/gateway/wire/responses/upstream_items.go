@@ -24,26 +24,26 @@ func (w *upstreamWriter) instructions() (next int) {
 // input writes the messages from index first on as input items. If the conversation continues after a call without a
 // result, the call gets a placeholder result, since the upstream would refuse the request otherwise.
 func (w *upstreamWriter) input(first int) error {
-	all := w.r.Messages
-	var open []string // ids of calls that wait for a result
-	for i := first; i < len(all); i++ {
-		m := &all[i]
+	messages := w.r.Messages
+	var unanswered []string // ids of calls that wait for a result
+	for i := first; i < len(messages); i++ {
+		m := &messages[i]
 		var err error
 		switch m.Role {
 		case hub.Assistant:
-			w.missingResults(open)
-			open = open[:0]
+			w.missingResults(unanswered)
+			unanswered = unanswered[:0]
 			if err = w.assistant(i); err == nil {
 				for j := range m.Calls {
-					open = append(open, m.Calls[j].ID)
+					unanswered = append(unanswered, m.Calls[j].ID)
 				}
 			}
 		case hub.ToolResult:
-			open = upstreamWithout(open, m.CallID)
+			unanswered = upstreamWithout(unanswered, m.CallID)
 			err = w.result(i)
 		default:
-			w.missingResults(open)
-			open = open[:0]
+			w.missingResults(unanswered)
+			unanswered = unanswered[:0]
 			err = w.message(i)
 		}
 		if err != nil {
@@ -55,19 +55,19 @@ func (w *upstreamWriter) input(first int) error {
 
 // upstreamWithout returns open, a list of call ids, without id. Results come in the order of the calls, so the id is
 // near the front.
-func upstreamWithout(open []string, id string) []string {
-	for i := range open {
-		if open[i] == id {
-			copy(open[1:i+1], open[:i]) // moves the few ids before it, not the many after it
-			return open[1:]
+func upstreamWithout(ids []string, id string) []string {
+	for i := range ids {
+		if ids[i] == id {
+			copy(ids[1:i+1], ids[:i]) // moves the few ids before it, not the many after it
+			return ids[1:]
 		}
 	}
-	return open
+	return ids
 }
 
 // missingResults writes a placeholder result for each call whose id is in open.
-func (w *upstreamWriter) missingResults(open []string) {
-	for _, id := range open {
+func (w *upstreamWriter) missingResults(ids []string) {
+	for _, id := range ids {
 		w.beginResult(id)
 		w.dst = append(w.dst, `"[no result]"}`...)
 	}

@@ -17,6 +17,7 @@ func (Format) NewReader(*catalog.Provider) hub.Reader { return &upstreamReader{l
 // maxUpstreamCalls limits the tool calls of an answer, which are stored.
 const maxUpstreamCalls = 1024
 
+// upstreamReader is the hub.Reader that NewReader returns.
 type upstreamReader struct {
 	answer   upstreamAnswer
 	deltas   []hub.Delta
@@ -189,6 +190,7 @@ func (r *upstreamReader) text(kind hub.DeltaKind, output int64, text, logprobs [
 	r.deltas = append(r.deltas, hub.Delta{Kind: kind, Text: text, Logprobs: logprobs})
 }
 
+// upstreamGap is the text between two parts of reasoning, escaped for a JSON string.
 var upstreamGap = []byte(`\n\n`)
 
 // reasoning emits reasoning, with an empty line between the parts of an item. output is the output_index of the item
@@ -270,6 +272,7 @@ func (r *upstreamReader) piece(index int, text []byte, last bool) {
 	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaArguments, Call: index, Text: text})
 }
 
+// upstreamEmpty are the arguments of a call without arguments.
 var upstreamEmpty = []byte("{}")
 
 // close ends the call with the given index. text is all text of the call. It is emitted only if no text of the call was

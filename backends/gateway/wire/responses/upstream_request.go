@@ -48,11 +48,12 @@ func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	return hub.Written{Body: w.dst, Dropped: w.dropped}, nil
 }
 
+// upstreamWriter is the state of writing a request.
 type upstreamWriter struct {
 	r       *hub.Request
 	t       *hub.Target
-	dst     []byte
-	dropped []string
+	dst     []byte              // the request so far
+	dropped []string            // names of parameters that are not sent
 	items   int                 // input items written
 	custom  map[string]struct{} // names of tools that are sent as custom tools
 	called  map[string]struct{} // ids of calls of these tools

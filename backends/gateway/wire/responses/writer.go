@@ -51,6 +51,7 @@ type result struct {
 	usage          *wire.Usage // nil means null
 }
 
+// The outcomes of an answer that has not ended, and of one that is complete.
 var (
 	inProgress      = result{status: "in_progress"}
 	completedResult = result{status: "completed"}

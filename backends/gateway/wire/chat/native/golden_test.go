@@ -311,7 +311,7 @@ func TestChatStreamHostileIDs(t *testing.T) {
 
 // TestEntriesAreBounded checks that the number of call entries in a chunk is bounded, because each entry is searched
 // for among all calls.
-func TestEntriesAreBounded(t *testing.T) {
+func TestMaxEntries(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]error{maxEntries: nil, maxEntries + 1: wire.ErrBroken} {
 		entries := strings.Repeat(`,{"index":0}`, n)[1:]

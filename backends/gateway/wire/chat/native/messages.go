@@ -125,6 +125,7 @@ func (r *Request) role(s *jsontext.Scanner) (role string, known bool, err error)
 	return role, slices.Contains(roles, role), nil
 }
 
+// roles are the roles of messages.
 var roles = []string{"user", "assistant", "system", "tool", "developer", "function"}
 
 // part scans content part j of message i and stores its facts in r. A plain string is accepted as a text part, as some

@@ -283,9 +283,9 @@ func (f *corrector) scanChoice(s *jsontext.Scanner, position int, facts *bodyFac
 	index := position
 	hasIndex, hasDelta, searched := false, false, false
 	begin := *s // for findIndex
-	open := s.Offset() + 1
+	objectStart := s.Offset() + 1
 	insertAt := len(f.edits)
-	f.edits.Replace(open, open, "") // gets the missing fields as its text at the end
+	f.edits.Replace(objectStart, objectStart, "") // gets the missing fields as its text at the end
 	var finishAt span
 	finish := ""
 	empty, failed := true, false
@@ -339,7 +339,7 @@ func (f *corrector) scanChoice(s *jsontext.Scanner, position int, facts *bodyFac
 		return err
 	}
 	if failed && facts.failure == nil {
-		facts.failure = s.Since(open - 1)
+		facts.failure = s.Since(objectStart - 1)
 	}
 	if !hasIndex && !empty {
 		f.edits[insertAt].Text = `"index":` + strconv.Itoa(position) + `,`
@@ -429,6 +429,7 @@ type Reply struct {
 	TextBytes int64
 }
 
+// correctors are unused correctors for whole answers.
 var correctors = sync.Pool{New: func() any { return new(corrector) }}
 
 // ReadReply parses body, a whole answer of an upstream, and appends the corrected answer for the client to dst. model

@@ -181,6 +181,7 @@ func (r *Request) Release() {
 	lease.Give()
 }
 
+// fieldLists is the memory of Request.fields.
 var fieldLists = sync.Pool{New: func() any { return new(make([]field, 0, 16)) }}
 
 // keys sets the offsets key and keyEnd of each field. It relies on the scanner having accepted the body: before the key

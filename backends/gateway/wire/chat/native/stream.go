@@ -41,6 +41,7 @@ func (c *Stream) Usage() wire.Usage { return c.corrector.Usage }
 // TextBytes returns the number of bytes of text, reasoning and tool arguments so far.
 func (c *Stream) TextBytes() int64 { return c.corrector.TextBytes }
 
+// done is the data of the event that ends a stream.
 var done = []byte("[DONE]")
 
 // Event converts data, the data of one event of the upstream's stream, and appends the resulting events for the client

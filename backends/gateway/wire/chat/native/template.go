@@ -31,14 +31,14 @@ func (t *template) learn(data []byte, text, padding span, changes jsontext.Edits
 	t.known, t.padded = true, padding.to > 0
 	t.head = append(t.head[:0], data[:text.from]...)
 	t.outHead = changes.Part(append(t.outHead[:0], "data: "...), data, 0, text.from)
-	rest := text.to
+	restStart := text.to
 	if t.padded {
-		t.middle = append(t.middle[:0], data[rest:padding.from]...)
-		t.outMid = changes.Part(t.outMid[:0], data, rest, padding.from)
-		rest = padding.to
+		t.middle = append(t.middle[:0], data[restStart:padding.from]...)
+		t.outMid = changes.Part(t.outMid[:0], data, restStart, padding.from)
+		restStart = padding.to
 	}
-	t.tail = append(t.tail[:0], data[rest:]...)
-	t.outTail = append(changes.Part(t.outTail[:0], data, rest, len(data)), "\n\n"...)
+	t.tail = append(t.tail[:0], data[restStart:]...)
+	t.outTail = append(changes.Part(t.outTail[:0], data, restStart, len(data)), "\n\n"...)
 }
 
 // forget discards the template, so that apply fails for the next chunk.

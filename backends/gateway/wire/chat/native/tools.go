@@ -48,9 +48,9 @@ func (f *corrector) scanTool(s *jsontext.Scanner, choice, position int, facts *b
 	if s.Kind() != jsontext.Object {
 		return s.Skip()
 	}
-	open := s.Offset() + 1
+	objectStart := s.Offset() + 1
 	insertAt := len(f.edits)
-	f.edits.Replace(open, open, "")
+	f.edits.Replace(objectStart, objectStart, "")
 	var e toolEntry
 	if err := f.scanEntry(s, &e); err != nil || e.members == 0 {
 		return err
@@ -248,7 +248,7 @@ func (f *corrector) tool(choice, position int, e *toolEntry) (tool *choiceTool, 
 	}
 	tools := &f.tools[choice]
 	e.id = e.id[:min(len(e.id), maxID)]
-	if index := f.known(*tools, e); index >= 0 {
+	if index := f.findCall(*tools, e); index >= 0 {
 		tool = &(*tools)[index]
 		e.hasName = tool.named
 		tool.named = tool.named || len(e.name) > 0
@@ -274,10 +274,10 @@ func (c choiceTools) uses(id string) bool {
 	return slices.ContainsFunc(c, func(t choiceTool) bool { return t.replacement == "" && t.id == id })
 }
 
-// known returns the position in tools of the call that the entry e continues, or -1 if e begins a new call. An entry is
-// matched by its index, or without an index by its id. An entry with neither continues the last call, unless both the
-// entry and the call have a name.
-func (f *corrector) known(tools choiceTools, e *toolEntry) int {
+// findCall returns the position in tools of the call that the entry e continues, or -1 if e begins a new call. An entry
+// is matched by its index, or without an index by its id. An entry with neither continues the last call, unless both
+// the entry and the call have a name.
+func (f *corrector) findCall(tools choiceTools, e *toolEntry) int {
 	last := len(tools) - 1
 	switch {
 	case !f.streams(): // each entry of a whole answer is a call
