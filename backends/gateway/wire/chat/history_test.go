@@ -29,7 +29,7 @@ func TestIllegalIDs(t *testing.T) {
 	}
 }
 
-// TestOrphanIsNamed checks that the error for a result without a call has the id that the client sent.
+// TestResultWithoutCall checks that the error for a result without a call has the id that the client sent.
 func TestResultWithoutCall(t *testing.T) {
 	t.Parallel()
 	_, err := Format{}.Read([]byte(askWeather+`{"role":"tool","tool_call_id":"functions.weather:0","content":"r"}]}`), hub.ReadOptions{})
@@ -38,7 +38,7 @@ func TestResultWithoutCall(t *testing.T) {
 	}
 }
 
-// TestGaps checks that a call without a result gets one only for providers that require it.
+// TestMissingResults checks that a call without a result gets one only for providers that require it.
 func TestMissingResults(t *testing.T) {
 	t.Parallel()
 	const calls = `{"role":"assistant","tool_calls":[{"id":"t1aaaaaaa","type":"function","function":{"name":"w","arguments":"{}"}},{"id":"t2aaaaaaa","type":"function","function":{"name":"w","arguments":"{}"}}]},`

@@ -22,8 +22,8 @@ type conversationTurn struct {
 // index of the call in this message.
 type callPosition struct{ turn, call int }
 
-// messages reads the list of messages into r.Messages. It moves each tool result directly behind the message with its
-// call, and images in results into a user message behind the results.
+// messages reads the list of messages into r.Messages. It moves each tool result directly after the message with its
+// call, and images in results into a user message after the results.
 func (r *request) messages(value gjson.Result) error {
 	if !value.IsArray() {
 		return wrongType("messages", "an array", value)

@@ -279,7 +279,7 @@ func TestClientStream(t *testing.T) {
 		t.Errorf("got\n%s", got)
 	}
 	if more := w.Fail(w.KeepAlive(w.Stream(nil, []hub.Delta{{Kind: hub.DeltaText, Text: []byte("a")}})), hub.Failure{}); len(more) > 0 {
-		t.Errorf("behind the end: %q", more)
+		t.Errorf("after the end: %q", more)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// conversation reads the messages and moves tool results behind the message with their calls.
+// conversation reads the messages and moves tool results directly after the message with their calls.
 func (r *reader) conversation(f *fields) error {
 	if !f.messages.IsArray() {
 		return wrongKind("messages", "an array", f.messages)

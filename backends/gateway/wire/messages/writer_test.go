@@ -26,7 +26,7 @@ func newCall(call int, id, name string) hub.Delta {
 	return hub.Delta{Kind: hub.DeltaCall, Call: call, ID: id, Name: name}
 }
 
-// argued returns a delta with arguments. The given JSON text is escaped as in all deltas.
+// newArguments returns a delta with arguments. The given JSON text is escaped as in all deltas.
 func newArguments(call int, arguments string) hub.Delta {
 	return hub.Delta{Kind: hub.DeltaArguments, Call: call, Text: jsontext.AppendEscaped(nil, arguments)}
 }
@@ -172,7 +172,7 @@ func TestWriterFail(t *testing.T) {
 		t.Errorf("at the start: %s", got)
 	}
 	if got := w.KeepAlive(w.Fail(w.Stream(nil, []hub.Delta{newText("late")}), f)); len(got) != 0 {
-		t.Errorf("behind the end: %s", got)
+		t.Errorf("after the end: %s", got)
 	}
 	w = Format{}.NewWriter(testRequest(), testReply())
 	out := w.Stream(nil, []hub.Delta{newText("a")})
@@ -200,7 +200,7 @@ func TestWriterKeepAlive(t *testing.T) {
 	}
 	out = w.Stream(out, []hub.Delta{newEnd(hub.FinishStop)})
 	if end := len(out); len(w.KeepAlive(out)) != end {
-		t.Error("a ping behind the end")
+		t.Error("a ping after the end")
 	}
 	checkStream(t, out)
 }
@@ -292,7 +292,7 @@ func checkStream(t *testing.T, stream []byte) *message {
 			t.Errorf("event %s has type %s", name, v.Get("type"))
 		}
 		if m.done || m.failed {
-			t.Errorf("%s behind the end", name)
+			t.Errorf("%s after the end", name)
 		}
 		index := int(v.Get("index").Int())
 		if v.Get("index").Exists() && name != "content_block_start" && index != open {
@@ -357,7 +357,7 @@ func (b *received) take(t *testing.T, delta gjson.Result) {
 		t.Errorf("%s in a %s block", kind, b.kind)
 	}
 	if b.signature != "" {
-		t.Errorf("%s behind the signature", kind)
+		t.Errorf("%s after the signature", kind)
 	}
 	b.text += delta.Get("text").Str + delta.Get("thinking").Str + delta.Get("partial_json").Str
 	b.signature += delta.Get("signature").Str

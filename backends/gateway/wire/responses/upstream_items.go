@@ -25,7 +25,7 @@ func (w *upstreamWriter) instructions() (next int) {
 // result, the call gets a placeholder result, since the upstream would refuse the request otherwise.
 func (w *upstreamWriter) input(first int) error {
 	messages := w.r.Messages
-	var unanswered []string // ids of calls that wait for a result
+	var unanswered []string // ids of calls without a result
 	for i := first; i < len(messages); i++ {
 		m := &messages[i]
 		var err error
@@ -53,7 +53,7 @@ func (w *upstreamWriter) input(first int) error {
 	return nil
 }
 
-// upstreamWithout returns open, a list of call ids, without id. Results come in the order of the calls, so the id is
+// upstreamWithout returns ids, a list of call ids, without id. Results come in the order of the calls, so the id is
 // near the front.
 func upstreamWithout(ids []string, id string) []string {
 	for i := range ids {
@@ -65,7 +65,7 @@ func upstreamWithout(ids []string, id string) []string {
 	return ids
 }
 
-// missingResults writes a placeholder result for each call whose id is in open.
+// missingResults writes a placeholder result for each call whose id is in ids.
 func (w *upstreamWriter) missingResults(ids []string) {
 	for _, id := range ids {
 		w.beginResult(id)

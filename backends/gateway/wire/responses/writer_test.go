@@ -130,10 +130,10 @@ func TestWriter(t *testing.T) {
 			golden(t, filepath.Join("writer", name+".sse"), shorter(string(stream)))
 
 			if got := w.Stream(nil, c.deltas); len(got) > 0 {
-				t.Errorf("the stream goes on behind its end: %s", got)
+				t.Errorf("the stream goes on after its end: %s", got)
 			}
 			if got := w.Fail(nil, hub.Failure{}); len(got) > 0 {
-				t.Errorf("the stream fails behind its end: %s", got)
+				t.Errorf("the stream fails after its end: %s", got)
 			}
 			if at := newWriter(r).Stream(nil, c.deltas); !bytes.Equal(at, stream) {
 				t.Errorf("all at once gives\n%s", at)

@@ -309,7 +309,7 @@ func TestChatStreamHostileIDs(t *testing.T) {
 	}
 }
 
-// TestEntriesAreBounded checks that the number of call entries in a chunk is bounded, because each entry is searched
+// TestMaxEntries checks that the number of call entries in a chunk is bounded, because each entry is searched
 // for among all calls.
 func TestMaxEntries(t *testing.T) {
 	t.Parallel()
