@@ -178,7 +178,7 @@ func TestClientRefused(t *testing.T) {
 	}
 }
 
-// answered returns the deltas for the events of TestStream.
+// answerDeltas returns the deltas for the events of TestStream.
 func answerDeltas(t testing.TB) (all []hub.Delta) {
 	t.Helper()
 	r := Format{}.NewReader(nil)

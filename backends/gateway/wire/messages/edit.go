@@ -40,9 +40,8 @@ var editNever = [...]string{"model", "messages", "system", "max_tokens", "tools"
 // top scans the top-level fields of the request and records the edits that they need.
 func (e *editor) top() error {
 	s := jsontext.NewScanner(e.Request.Body)
-	// The number of the current field, and the numbers of thinking and context_management. The first field has the
-	// number 1; 0 means that there is no such field.
-	number, thinkingNumber, contextNumber := 0, 0, 0
+	// The indexes of the current field, of thinking and of context_management; -1 means that there is no such field.
+	index, thinkingIndex, contextIndex := -1, -1, -1
 	var thinkingValue editSpan // position of the value of thinking
 	items, err := s.ObjectItems(func(key []byte, item *jsontext.Item) error {
 		kind, from := s.Kind(), s.Offset()
@@ -57,12 +56,12 @@ func (e *editor) top() error {
 		default:
 			err = s.Skip()
 		}
-		number++
+		index++
 		switch name {
 		case "thinking":
-			thinkingNumber, thinkingValue = number, editSpan{from, s.Offset()}
+			thinkingIndex, thinkingValue = index, editSpan{from, s.Offset()}
 		case "context_management":
-			contextNumber = number
+			contextIndex = index
 		}
 		e.CommonEdit(name, "max_tokens", from, s.Offset())
 		e.Drop(item, name, wire.Foreign(wire.APIMessages, key) || e.drops(name))
@@ -71,12 +70,12 @@ func (e *editor) top() error {
 	if err != nil {
 		return err
 	}
-	if thinkingNumber > 0 && !items[thinkingNumber-1].Drop &&
+	if thinkingIndex >= 0 && !items[thinkingIndex].Drop &&
 		e.mustNotThink(e.Request.Body[thinkingValue.from:thinkingValue.to]) {
 		e.Edits.Replace(thinkingValue.from, thinkingValue.to, `{"type":"disabled"}`)
 		// context_management may clear thinking, which is an error if thinking is disabled.
-		if contextNumber > 0 && !items[contextNumber-1].Drop {
-			e.Drop(&items[contextNumber-1], "context_management", true)
+		if contextIndex >= 0 && !items[contextIndex].Drop {
+			e.Drop(&items[contextIndex], "context_management", true)
 		}
 	}
 	e.Edits.Remove(items)

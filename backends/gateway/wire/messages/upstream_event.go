@@ -39,7 +39,7 @@ type upstreamEvent struct {
 
 // upstreamBlock is a content block, or a delta of a content block.
 type upstreamBlock struct {
-	kind                            []byte
+	kind                            []byte // type
 	text, thinking, signature, data []byte
 	summary                         []byte // the summary of a compaction
 	partial                         []byte // partial_json
@@ -120,13 +120,14 @@ func (a *upstreamAnswer) readWhole(body []byte, block func(*upstreamBlock)) erro
 }
 
 // scan scans data, the JSON text of one event or of an answer that is not streamed, and stores its values in a. For
-// such an answer it calls block for each content block.
-func (a *upstreamAnswer) scan(data []byte, block func(*upstreamBlock)) error {
+// such an answer it calls eachBlock for each content block; for an event eachBlock is nil.
+func (a *upstreamAnswer) scan(data []byte, eachBlock func(*upstreamBlock)) error {
 	s := jsontext.NewScanner(data)
 	if s.Kind() != jsontext.Object {
 		return wire.ErrBroken
 	}
-	e, hasUsage := &a.event, false
+	e := &a.event
+	hasUsage := false
 	err := s.Object(func(key []byte) (err error) {
 		switch string(key) {
 		case "type":
@@ -148,8 +149,8 @@ func (a *upstreamAnswer) scan(data []byte, block func(*upstreamBlock)) error {
 		case "error":
 			e.failed = s.Kind() != jsontext.Null
 		case "content":
-			if block != nil && s.Kind() == jsontext.Array {
-				return a.blocks(&s, data, block)
+			if eachBlock != nil && s.Kind() == jsontext.Array {
+				return a.blocks(&s, data, eachBlock)
 			}
 		case "usage":
 			hasUsage = s.Kind() == jsontext.Object

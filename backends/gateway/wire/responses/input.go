@@ -36,22 +36,22 @@ func (d *inputDecoder) decode(dst, piece []byte) []byte {
 	switch d.phase {
 	case inputAfter:
 		return dst
-	case inputBefore, inputOther:
-		d.undecoded = jsontext.AppendUnquoted(d.undecoded, piece)
 	case inputWithin:
 		d.scratch = append(d.scratch[:0], d.undecoded...)
 		d.undecoded = d.undecoded[:0]
 		d.scratch = jsontext.AppendUnquoted(d.scratch, piece)
 		return d.decodeInside(dst, d.scratch)
-	}
-	if d.phase == inputOther {
+	case inputOther:
+		d.undecoded = jsontext.AppendUnquoted(d.undecoded, piece)
 		return dst
+	case inputBefore:
+		d.undecoded = jsontext.AppendUnquoted(d.undecoded, piece)
 	}
-	n, undecided := inputStart(d.undecoded)
+	textStart, undecided := inputStart(d.undecoded)
 	switch {
-	case n > 0:
+	case textStart > 0:
 		d.phase = inputWithin
-		d.scratch = append(d.scratch[:0], d.undecoded[n:]...)
+		d.scratch = append(d.scratch[:0], d.undecoded[textStart:]...)
 		d.undecoded = d.undecoded[:0]
 		return d.decodeInside(dst, d.scratch)
 	case !undecided || len(d.undecoded) > maxInputStart:

@@ -28,7 +28,7 @@ func (in *reader) call(item string) (err error) {
 		if key.clientName, err = in.item.Name("name"); err == nil {
 			key.namespace, err = in.item.Text("namespace")
 		}
-	default:
+	default: // the item does not state the name of the tool
 		key.clientName = toolNames[key.kind]
 	}
 	if err == nil {

@@ -183,25 +183,35 @@ const (
 	refusalDelta = "event: response.refusal.delta\ndata: {\"type\":\"response.refusal.delta\",\"sequence_number\":"
 )
 
-// text writes a piece of the answer's text, or of a refusal if refusal is set.
-func (w *writer) text(dst []byte, d *hub.Delta, refusal bool) []byte {
+// openPart begins a content part for text, or for a refusal if refusal is set, unless the last part of the open item is
+// such a part. If the open item is not a message, openPart first begins one.
+func (w *writer) openPart(dst []byte, refusal bool) []byte {
 	if w.current == noItem || w.items[w.current].reasoning != nil {
 		dst = w.closeCurrent(dst)
 		w.current = len(w.items)
 		dst = w.add(dst, item{id: w.reply.ID("msg_")})
 	}
 	it := &w.items[w.current]
-	if n := len(it.parts); n == 0 || it.parts[n-1].refusal != refusal {
-		if n > 0 {
-			dst = w.closePart(dst, w.current)
-		}
-		it.parts = append(it.parts, part{refusal: refusal})
-		dst = w.beginPartEvent(dst, "response.content_part.added", w.current)
-		dst = append(dst, `,"part":`...)
-		dst = end(it.parts[n].append(dst))
-		it.parts[n].delta = append(w.appendPartRef(nil, w.current), `,"delta":"`...)
+	n := len(it.parts)
+	if n > 0 && it.parts[n-1].refusal == refusal {
+		return dst
 	}
-	p := &it.parts[len(it.parts)-1]
+	if n > 0 {
+		dst = w.closePart(dst, w.current)
+	}
+	it.parts = append(it.parts, part{refusal: refusal})
+	dst = w.beginPartEvent(dst, "response.content_part.added", w.current)
+	dst = append(dst, `,"part":`...)
+	dst = end(it.parts[n].append(dst))
+	it.parts[n].delta = append(w.appendPartRef(nil, w.current), `,"delta":"`...)
+	return dst
+}
+
+// text writes a piece of the answer's text, or of a refusal if refusal is set.
+func (w *writer) text(dst []byte, d *hub.Delta, refusal bool) []byte {
+	dst = w.openPart(dst, refusal)
+	parts := w.items[w.current].parts
+	p := &parts[len(parts)-1]
 	p.text = append(p.text, d.Text...)
 	if refusal {
 		dst = w.number(append(dst, refusalDelta...))

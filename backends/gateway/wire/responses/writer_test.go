@@ -68,7 +68,7 @@ func newCall(n int, name string) hub.Delta {
 	return hub.Delta{Kind: hub.DeltaCall, Call: n, ID: fmt.Sprintf("call_%d", n), Name: name}
 }
 
-// gives returns a delta with the arguments of call n.
+// newArguments returns a delta with the arguments of call n.
 func newArguments(n int, text string) hub.Delta {
 	return hub.Delta{Kind: hub.DeltaArguments, Call: n, Text: jsontext.AppendEscaped(nil, text)}
 }

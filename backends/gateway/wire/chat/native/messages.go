@@ -69,7 +69,9 @@ func (r *Request) message(s *jsontext.Scanner, i int) (role string, err error) {
 				return wrongKind(s, path(".role"), "a string", kind)
 			}
 			var known bool
-			if role, known, err = r.role(s); err == nil && !known {
+			var err error
+			role, known, err = r.role(s)
+			if err == nil && !known {
 				err = invalid(path(".role"), "%s must be one of system, developer, user, assistant, tool, function", path(".role"))
 			}
 			return err

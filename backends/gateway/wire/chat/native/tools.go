@@ -50,42 +50,24 @@ func (f *corrector) scanTool(s *jsontext.Scanner, choice, position int, facts *b
 	}
 	objectStart := s.Offset() + 1
 	insertAt := len(f.edits)
-	f.edits.Replace(objectStart, objectStart, "")
+	f.edits.Replace(objectStart, objectStart, "") // gets the missing fields as its text at the end
 	var e toolEntry
 	if err := f.scanEntry(s, &e); err != nil || e.members == 0 {
 		return err
 	}
 	facts.proof = facts.proof || len(e.name) > 0
 	tool, number, begins := f.tool(choice, position, &e)
-	missing := "" // JSON text of missing fields
-	switch {      // the index
-	case !f.streams() || e.indexed && (tool == nil || tool.number == e.index):
-	case e.indexAt.empty():
-		missing = `"index":` + strconv.Itoa(number) + `,`
-	default:
-		f.addEdit(e.indexAt.from, e.indexAt.to, strconv.Itoa(number))
-	}
-	switch { // the id
-	case tool == nil:
-	case begins && tool.replacement != "" && e.idAt.empty():
-		missing += `"id":"` + tool.replacement + `",`
-	case begins && tool.replacement != "":
-		f.addEdit(e.idAt.from, e.idAt.to, `"`+tool.replacement+`"`)
-	case begins || e.idAt.empty():
-	case e.members == 1: // removeMember must not remove the only field, since missing may be inserted before it
-		f.addEdit(e.idAt.from, e.idAt.to, "null")
-	default: // some clients would append a repeated id to the first id
-		f.removeMember(s.Since(0), e.idAt)
-	}
+	missing := f.correctIndex(&e, tool, number) // JSON text of the missing fields
 	if tool != nil {
+		missing += f.correctID(s.Since(0), &e, tool, begins)
 		tool.typed = tool.typed || e.typed
 		if !tool.typed && e.function > 0 { // clients refuse a call without a type
 			tool.typed = true
 			missing += `"type":"function",`
 		}
-	}
-	if tool != nil && !begins && !e.nameAt.empty() && (e.hasName || len(e.name) == 0) {
-		f.removeMember(s.Since(0), e.nameAt)
+		if !begins && !e.nameAt.empty() && (e.hasName || len(e.name) == 0) { // a repeated or empty name
+			f.removeMember(s.Since(0), e.nameAt)
+		}
 	}
 	f.scanArguments(&e, tool)
 	f.edits[insertAt].Text = missing
@@ -93,6 +75,37 @@ func (f *corrector) scanTool(s *jsontext.Scanner, choice, position int, facts *b
 		f.newCalls = append(f.newCalls, newCall{choice, tool.number, e.function, e.argumentsAt})
 	}
 	return nil
+}
+
+// correctIndex adds the edit that gives the entry e of a stream the index number. If the field is missing, it returns
+// the field as JSON text with a comma after it. tool is the call of the entry, or nil if it is not stored.
+func (f *corrector) correctIndex(e *toolEntry, tool *choiceTool, number int) (missing string) {
+	switch {
+	case !f.streams() || e.indexed && (tool == nil || tool.number == e.index):
+	case e.indexAt.empty():
+		return `"index":` + strconv.Itoa(number) + `,`
+	default:
+		f.addEdit(e.indexAt.from, e.indexAt.to, strconv.Itoa(number))
+	}
+	return ""
+}
+
+// correctID adds the edit that gives the entry e the right id: the id of its call tool if e begins the call, and
+// otherwise none. If the field is missing, it returns the field as JSON text with a comma after it. body is the JSON up
+// to the position of the scanner.
+func (f *corrector) correctID(body []byte, e *toolEntry, tool *choiceTool, begins bool) (missing string) {
+	switch {
+	case begins && tool.replacement != "" && e.idAt.empty():
+		return `"id":"` + tool.replacement + `",`
+	case begins && tool.replacement != "":
+		f.addEdit(e.idAt.from, e.idAt.to, `"`+tool.replacement+`"`)
+	case begins || e.idAt.empty():
+	case e.members == 1: // the only field cannot be removed, since another field may be inserted before it
+		f.addEdit(e.idAt.from, e.idAt.to, "null")
+	default: // some clients would append a repeated id to the first id
+		f.removeMember(body, e.idAt)
+	}
+	return ""
 }
 
 // scanArguments adds the edits that convert the arguments of the entry e to the form that clients accept: a string,
