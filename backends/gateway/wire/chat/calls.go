@@ -24,11 +24,11 @@ type call struct {
 	id        string // the upstream's id, cut at maxID; empty until it is known
 	emittedID string // the id that is emitted
 	name      string
-	number    int    // hub.Delta.Call; notBegun before the call was emitted
-	chunk     int    // the last chunk in which the call's name occurred
-	signature []byte // Gemini's thought signature, stored until the call is emitted
-	held      []byte // arguments that arrived before the name
-	arguments wire.Repeats
+	number    int          // hub.Delta.Call; notBegun before the call was emitted
+	chunk     int          // the last chunk in which the call's name occurred
+	signature []byte       // Gemini's thought signature, stored until the call is emitted
+	held      []byte       // arguments that arrived before the name
+	arguments wire.Repeats // finds arguments that the upstream repeats
 }
 
 const (

@@ -56,7 +56,7 @@ func (w *writer) params(e extra) {
 		config = `,"maxTokens":` + strconv.FormatInt(w.maxTokens, 10)
 	}
 	for _, p := range w.Request.Params {
-		switch {
+		switch { // values that mean the same as an absent parameter are not sent; Write has checked n
 		case p.Value == "null" || p.Value == "false" && (p.Name == "logprobs" || p.Name == "store"), p.Name == "n":
 			continue
 		case p.Name == "parallel_tool_calls" && p.Value != "false":

@@ -19,12 +19,12 @@ func (r *reader) reasoning(f *fields) error {
 	if err != nil {
 		return err
 	}
-	effort, err := effort(value)
+	stated, err := effort(value)
 	if err != nil {
 		return err
 	}
 	q := r.request
-	q.Effort = effort
+	q.Effort = stated
 	ok, err := optionalObject(f.thinking, "thinking")
 	if !ok || err != nil {
 		return err
@@ -43,7 +43,7 @@ func (r *reader) reasoning(f *fields) error {
 	case "disabled":
 		q.Answer.Reasoning = false
 		q.Effort = hub.EffortNone
-		if effort == hub.EffortLow { // without thinking, the lowest effort is "minimal" in other formats
+		if stated == hub.EffortLow { // without thinking, the lowest effort is "minimal" in other formats
 			q.Effort = hub.EffortMinimal
 		}
 		return nil

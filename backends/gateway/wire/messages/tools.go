@@ -26,14 +26,17 @@ func (r *reader) tools(f *fields) error {
 		return nil
 	}
 	names := map[string]struct{}{}
-	servedPath, servedKind := "", "" // path and type of the first tool that runs on the vendor's servers
+	servedPath, servedKind := "", "" // path and type of the first tool that is left out
 	err := each(f.tools, "tools", func(v gjson.Result, path string) error {
 		t, err := r.tool(v, path)
-		if t == nil || err != nil {
-			if err == nil && servedPath == "" {
+		if err != nil {
+			return err
+		}
+		if t == nil { // left out
+			if servedPath == "" {
 				servedPath, servedKind = path, v.Get("type").String()
 			}
-			return err
+			return nil
 		}
 		if _, exists := names[t.ClientName]; exists {
 			return invalid(path+".name", "is %s, which is also the name of an earlier tool", hub.Shown(t.ClientName))

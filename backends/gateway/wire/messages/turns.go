@@ -49,10 +49,9 @@ func (r *reader) message(v gjson.Result, path string) error {
 	if err != nil {
 		return err
 	}
-	if role == "system" { // the message stays at its position
-		return r.systemMessage(content, clearAt, outputConfig, path)
-	}
 	switch role {
+	case "system": // the message stays at its position
+		return r.systemMessage(content, clearAt, outputConfig, path)
 	case "user":
 		return r.user(content, path+".content")
 	case "assistant":

@@ -31,13 +31,14 @@ const (
 // decideThinking sets w.thinking, w.effort and w.budget: it converts the request's effort to settings that the model
 // supports.
 func (w *upstreamWriter) decideThinking() {
-	if !w.Target.Model.Reasoning || w.Request.Effort == "" || upstreamDrops(w.Target, "reasoning_effort") {
-		if w.Request.Effort != "" {
-			w.dropped = append(w.dropped, "reasoning_effort")
-		}
+	wanted := w.Request.Effort
+	if wanted == "" {
 		return
 	}
-	wanted := w.Request.Effort
+	if !w.Target.Model.Reasoning || upstreamDrops(w.Target, "reasoning_effort") {
+		w.dropped = append(w.dropped, "reasoning_effort")
+		return
+	}
 	switch wanted {
 	case hub.EffortNone:
 		w.thinking = upstreamOff
@@ -47,7 +48,7 @@ func (w *upstreamWriter) decideThinking() {
 	default:
 		w.thinking = upstreamAdaptive
 	}
-	if len(w.Target.Efforts()) > 0 {
+	if len(w.Target.Efforts()) > 0 { // the model has an effort parameter
 		w.effort = string(w.Target.Effort(wanted, hub.EffortLow))
 	} else if w.thinking == upstreamAdaptive {
 		w.thinking, w.budget = upstreamBudget, min(upstreamBudgetOf(w.Request.Effort), w.maxTokens-1)

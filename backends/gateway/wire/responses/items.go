@@ -39,7 +39,7 @@ func (in *reader) input() error {
 	case !v.IsArray():
 		return v.Wrong("a string or an array")
 	}
-	for _, item := range in.items {
+	for _, item := range in.items { // the elements of the array, collected by the method tools
 		if err := in.readItem(item); err != nil {
 			return err
 		}

@@ -61,8 +61,8 @@ type reader struct {
 	// hosted is the path of the first tool that only its vendor can run. hostedKind is the type of that tool.
 	hosted, hostedKind string
 
-	items []fields.Value // of the input
-	turns []turn
+	items []fields.Value // elements of the input, if it is an array
+	turns []turn         // the messages so far
 	// open is the index of the assistant's current turn, or closed.
 	open int
 	// pending is reasoning for the assistant's next item.

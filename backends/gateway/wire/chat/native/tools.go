@@ -14,13 +14,13 @@ type choiceTools []choiceTool
 
 // choiceTool is what is stored about a tool call.
 type choiceTool struct {
-	id          string // the upstream's id; empty if the call began without one
-	replacement string // replacement for the id; empty if the client gets the upstream's
-	index       int    // the upstream's index
-	number      int    // the client's index
-	named       bool   // its name has arrived
-	typed       bool   // the client has its type
-	arguments   wire.Repeats
+	id          string       // the upstream's id; empty if the call began without one
+	replacement string       // replacement for the id; empty if the client gets the upstream's
+	index       int          // the upstream's index
+	number      int          // the client's index
+	named       bool         // its name has arrived
+	typed       bool         // the client has its type
+	arguments   wire.Repeats // finds arguments that the upstream repeats
 }
 
 // toolEntry is one entry of tool_calls.
