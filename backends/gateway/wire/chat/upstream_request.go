@@ -100,26 +100,22 @@ const maxStopsSent = 4
 
 // stop writes the stop sequences.
 func (w *body) stop() {
-	list := w.request.Stop
-	if len(list) == 0 {
-		return
-	}
-	clientParam := "stop" // the client's name of the parameter
-	if w.request.Format == hub.Messages {
-		clientParam = "stop_sequences"
-	}
+	sent := w.request.Stop[:min(len(w.request.Stop), maxStopsSent)]
 	if slices.Contains(w.target.Drop, "stop") {
-		list = nil
+		sent = nil
 	}
-	if sent := list[:min(len(list), maxStopsSent)]; len(sent) < len(w.request.Stop) {
-		list = sent
+	if len(sent) < len(w.request.Stop) {
+		clientParam := "stop" // the client's name of the parameter
+		if w.request.Format == hub.Messages {
+			clientParam = "stop_sequences"
+		}
 		w.dropped = append(w.dropped, clientParam)
 	}
-	if len(list) == 0 {
+	if len(sent) == 0 {
 		return
 	}
 	w.name("stop")
-	for i, s := range list {
+	for i, s := range sent {
 		w.dst = append(w.dst, separator(i))
 		w.dst = jsontext.AppendQuoted(w.dst, s)
 	}
@@ -176,9 +172,9 @@ func (w *body) params() {
 		}
 		switch {
 		case w.drops(p.Name):
-		case p.Name == "top_k" && !chatClient, sentName != p.Name && w.request.Param(sentName) != "":
-			// Few chat APIs have top_k, and some refuse unknown fields. A parameter is not renamed to the name of another
-			// parameter in the request.
+		case p.Name == "top_k" && !chatClient: // few chat APIs have top_k, and some refuse unknown fields
+			w.dropped = append(w.dropped, p.Name)
+		case sentName != p.Name && w.request.Param(sentName) != "": // another parameter of the request has this name
 			w.dropped = append(w.dropped, p.Name)
 		case p.Name == "parallel_tool_calls" && len(w.request.Tools) == 0:
 			// Without tools the parameter has no meaning, and some upstreams refuse it.

@@ -65,7 +65,7 @@ func (w *writer) gather(deltas []hub.Delta) *message {
 		switch d.Kind {
 		case hub.DeltaText:
 			m.content = append(m.content, d.Text...)
-			m.thought, w.thought = cmp.Or(w.thought, m.thought), ""
+			m.thought, w.thought = cmp.Or(w.thought, m.thought), "" // a waiting signature belongs to the text
 			if w.request.Answer.Logprobs {
 				m.logprobs = appendElements(m.logprobs, d.Logprobs)
 			}

@@ -241,9 +241,11 @@ func (r *reader) count(usage gjson.Result, tier string) {
 		}
 		return true
 	})
-	if s := jsontext.NewScanner(jsontext.AppendQuoted(nil, tier)); tier != "" &&
-		wire.ScanTerm(&s, &u.Served, wire.TermTier) != nil {
-		u.Served = nil
+	if tier != "" {
+		s := jsontext.NewScanner(jsontext.AppendQuoted(nil, tier))
+		if wire.ScanTerm(&s, &u.Served, wire.TermTier) != nil {
+			u.Served = nil
+		}
 	}
 	r.usage = u
 }

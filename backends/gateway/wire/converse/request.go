@@ -133,15 +133,12 @@ func (w *writer) drops(name string) bool {
 func (w *writer) tools() {
 	defined := w.Request.Tools
 	called := w.called()
-	if w.Request.Choice.Mode == "none" {
-		if len(defined) > 0 && len(called) > 0 {
-			w.dropped = append(w.dropped, "tool_choice")
-		} else if len(called) == 0 {
-			return
-		}
-	}
-	if len(defined) == 0 && len(called) == 0 {
+	forbidden := w.Request.Choice.Mode == "none"
+	if len(called) == 0 && (forbidden || len(defined) == 0) {
 		return
+	}
+	if forbidden && len(defined) > 0 {
+		w.dropped = append(w.dropped, "tool_choice")
 	}
 	w.Dst = append(w.Dst, `,"toolConfig":{"tools":[`...)
 	for i := range defined {

@@ -53,12 +53,12 @@ func (in *reader) add(key toolKey, t hub.Tool) {
 	if _, exists := in.names[key]; exists {
 		return
 	}
-	full := key.flatName()
-	t.Name = hub.LegalName(full)
+	fullName := key.flatName()
+	t.Name = hub.LegalName(fullName)
 	if in.taken(t.Name) {
-		full += "\x00" + key.namespace + "\x00" + toolKinds[key.kind]
-		for t.Name = hub.LegalName(full); in.taken(t.Name); t.Name = hub.LegalName(full) {
-			full += "\x00"
+		fullName += "\x00" + key.namespace + "\x00" + toolKinds[key.kind]
+		for t.Name = hub.LegalName(fullName); in.taken(t.Name); t.Name = hub.LegalName(fullName) {
+			fullName += "\x00"
 		}
 	}
 	t.Kind, t.Namespace, t.ClientName = key.kind, key.namespace, key.clientName
