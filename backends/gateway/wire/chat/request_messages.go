@@ -110,6 +110,15 @@ func addTurn(turns []conversationTurn, calls map[string]callPosition, m *hub.Mes
 // imageBelow replaces an image in a tool result.
 const imageBelow = "[image attached below]"
 
+// The fields of a message that must not occur twice, as bits of a set.
+const (
+	roleField = 1 << iota
+	contentField
+	refusalField
+	toolCallsField
+	toolCallIDField
+)
+
 // message reads an element of messages.
 func (r *request) message(value gjson.Result) (*hub.Message, error) {
 	if !value.IsObject() {
@@ -120,26 +129,26 @@ func (r *request) message(value gjson.Result) (*hub.Message, error) {
 	if m.Role, err = role(value.Get("role")); err != nil {
 		return nil, err
 	}
-	seenFields := 0 // set of the known fields so far, one bit for each
+	seenFields := 0 // set of the fields so far that must not occur twice
 	mark := ""      // cache_control
 	err = each(value, func(key string, value gjson.Result) (err error) {
 		field := 0
 		switch key {
 		case "role":
-			field = 1
+			field = roleField
 		case "content":
-			field = 2
+			field = contentField
 			err = r.content(m, value)
 		case "refusal":
-			field = 4
+			field = refusalField
 			var refusal string
 			refusal, err = text(key, value)
 			r.addText(m, hub.PartRefusal, refusal)
 		case "tool_calls":
-			field = 8
+			field = toolCallsField
 			err = r.toolCalls(m, value)
 		case "tool_call_id":
-			field = 16
+			field = toolCallIDField
 			m.CallID, err = text(key, value)
 		case "function_call":
 			if value.Type != gjson.Null {

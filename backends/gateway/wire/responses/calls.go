@@ -63,7 +63,7 @@ func (c *call) kind() *callKind { return &callKinds[c.tool.Kind] }
 // when the object is complete.
 func (c *call) isDelayed() bool { return c.index == noItem }
 
-// append appends it, the output item of the call, as JSON to dst.
+// append appends the output item of the call as JSON to dst. it holds the id and the status of the item.
 func (c *call) append(dst []byte, it *item) []byte {
 	k := c.kind()
 	dst = jsontext.AppendMember(dst, `{"id":`, it.id)

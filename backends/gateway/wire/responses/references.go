@@ -59,7 +59,7 @@ func (Format) Expand(body []byte, find func(ids []string) (map[string]string, er
 		}
 		if size += len(text); size > maxExpanded {
 			return nil, apierror.New(http.StatusRequestEntityTooLarge, "request_too_large",
-				"the request is larger than 32 MB with the items that it refers to: send fewer")
+				"the request and the items to which it refers have more than 32 MB together: refer to fewer items")
 		}
 		edits.Replace(r.from, r.to, text)
 	}
