@@ -96,7 +96,7 @@ func (w *writer) Result(i int) error {
 	m := &w.Request.Messages[i]
 	w.Dst = append(jsontext.AppendMember(w.Dst, `{"toolResult":{"toolUseId":`, m.CallID), `,"content":[`...)
 	n := 0
-	unmarked, mark := blocks.Unmarked(m)
+	unmarked, mark := blocks.Unmarked(m) // the cache mark belongs to the whole result
 	err := w.parts(&unmarked, i, func() {
 		if n++; n > 1 {
 			w.Dst = append(w.Dst, ',')

@@ -288,7 +288,8 @@ func (r *reader) addSystem(parts []hub.Part) {
 // the client's bytes. err is the error for the client if there is no such upstream. Of several errors the first is
 // kept.
 func (r *reader) requireOwnFormat(err error) {
-	if r.request.Needs |= wire.NeedOwnFormat; r.request.OwnFormatError == nil {
+	r.request.Needs |= wire.NeedOwnFormat
+	if r.request.OwnFormatError == nil {
 		r.request.OwnFormatError = err
 	}
 }

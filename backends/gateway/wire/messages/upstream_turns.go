@@ -77,7 +77,6 @@ func (w *upstreamWriter) parts(m *hub.Message, i int, begin func()) error {
 			}
 			begin()
 			w.textBlock(text, p.Cache)
-			continue
 		case hub.PartImage, hub.PartFile:
 			begin()
 			if err := w.media(p); err != nil {
@@ -100,9 +99,9 @@ func (w *upstreamWriter) parts(m *hub.Message, i int, begin func()) error {
 func (w *upstreamWriter) Result(i int) error {
 	m := &w.Request.Messages[i]
 	w.Dst = jsontext.AppendMember(w.Dst, `{"type":"tool_result","tool_use_id":`, m.CallID)
-	n, from := 0, len(w.Dst)
+	n, contentStart := 0, len(w.Dst)
 	w.Dst = append(w.Dst, `,"content":[`...)
-	unmarked, mark := blocks.Unmarked(m)
+	unmarked, mark := blocks.Unmarked(m) // the cache mark belongs to the whole result
 	err := w.parts(&unmarked, i, func() {
 		if n++; n > 1 {
 			w.Dst = append(w.Dst, ',')
@@ -112,7 +111,7 @@ func (w *upstreamWriter) Result(i int) error {
 		return err
 	}
 	if n == 0 {
-		w.Dst = w.Dst[:from]
+		w.Dst = w.Dst[:contentStart]
 	} else {
 		w.Dst = append(w.Dst, ']')
 	}

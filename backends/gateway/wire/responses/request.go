@@ -52,10 +52,11 @@ func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 type reader struct {
 	r       *hub.Request
 	options hub.ReadOptions
-	// fields holds the top-level fields. The other variables hold one object of their kind at a time (see object).
+	// fields holds the top-level fields. Each of the others holds the object that is being read: an input item, a content
+	// part, a tool, or an object within one of these.
 	fields, item, part, tool, inner fields.Object
 
-	// names maps tools to their upstream names. flat is the set of these names.
+	// names maps tools to their upstream names (hub.Tool.Name). flat is the set of these names.
 	names map[toolKey]string
 	flat  map[string]struct{}
 	// hosted is the path of the first tool that only its vendor can run. hostedKind is the type of that tool.
@@ -65,9 +66,9 @@ type reader struct {
 	turns []turn         // the messages so far
 	// open is the index of the assistant's current turn, or closed.
 	open int
-	// pending is reasoning for the assistant's next item.
+	// pending is the reasoning that was read since the assistant's last item. It belongs to the assistant's next item.
 	pending []hub.Reasoning
-	// calls maps call ids to calls. The search for the first call without a result begins at waiting.
+	// calls maps call ids to calls. All calls before waiting have results.
 	calls   map[string]callIndex
 	waiting callIndex
 }
@@ -78,7 +79,8 @@ const maxDropped = 32
 // requireOwnFormat records that only an upstream of the Responses format can carry the request; such an upstream gets
 // the client's bytes. err is the error for the client if there is no such upstream.
 func (in *reader) requireOwnFormat(err error) {
-	if in.r.Needs |= wire.NeedOwnFormat; in.r.OwnFormatError == nil {
+	in.r.Needs |= wire.NeedOwnFormat
+	if in.r.OwnFormatError == nil {
 		in.r.OwnFormatError = err
 	}
 }
