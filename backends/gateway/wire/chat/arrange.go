@@ -10,31 +10,32 @@ import (
 // not change the request's own messages.
 func (w *body) arrangedMessages() []hub.Message {
 	messages := w.request.Messages
-	if line := w.outputLine(); line != "" {
-		index := leading(messages)
-		messages = slices.Insert(slices.Clip(messages), index, systemMessage(line))
+	if rule := w.outputRule(); rule != "" {
+		index := leadingSystem(messages)
+		messages = slices.Insert(slices.Clip(messages), index, systemMessage(rule))
 	}
 	if w.shape.SystemFirst {
 		messages = systemFirst(messages)
 	}
-	hollow := func(m hub.Message) bool { return w.isEmpty(&m) }
+	isEmpty := func(m hub.Message) bool { return w.isEmpty(&m) }
 	switch {
 	case w.shape.Alternation:
-		messages = alternating(slices.DeleteFunc(slices.Clone(messages), hollow))
+		messages = alternating(slices.DeleteFunc(slices.Clone(messages), isEmpty))
 	case w.shape.CallsAnswered && slices.ContainsFunc(messages, hasCalls):
-		messages = answeredCalls(slices.DeleteFunc(slices.Clone(messages), hollow))
+		messages = answeredCalls(slices.DeleteFunc(slices.Clone(messages), isEmpty))
 	}
 	return messages
 }
 
-func systemMessage(line string) hub.Message {
-	return hub.Message{Role: hub.System, Parts: []hub.Part{{Kind: hub.PartText, Text: line}}}
+// systemMessage returns a system message with the given text.
+func systemMessage(text string) hub.Message {
+	return hub.Message{Role: hub.System, Parts: []hub.Part{{Kind: hub.PartText, Text: text}}}
 }
 
 func isSystem(m *hub.Message) bool { return m.Role == hub.System || m.Role == hub.Developer }
 
-// leading returns the number of system and developer messages at the start of messages.
-func leading(messages []hub.Message) int {
+// leadingSystem returns the number of system and developer messages at the start of messages.
+func leadingSystem(messages []hub.Message) int {
 	for i := range messages {
 		if !isSystem(&messages[i]) {
 			return i
@@ -47,7 +48,7 @@ func leading(messages []hub.Message) int {
 // whose text is in <system-reminder> tags, at the same position: moving the text to the start would change its meaning
 // and break the prompt cache.
 func systemFirst(messages []hub.Message) []hub.Message {
-	n := leading(messages)
+	n := leadingSystem(messages)
 	out := make([]hub.Message, 0, len(messages))
 	if n > 0 {
 		first := hub.Message{Role: hub.System, Extra: messages[0].Extra}
@@ -70,17 +71,17 @@ func systemFirst(messages []hub.Message) []hub.Message {
 	return out
 }
 
-// appendText appends the texts of parts to the text of dst[0], with joint before each appended text. If dst is empty it
+// appendText appends the texts of parts to the text of dst[0], with gap before each appended text. If dst is empty it
 // first gets a text part. Parts that are not text are ignored: systemFirst uses appendText for system messages, in
 // which these providers accept only text.
-func appendText(dst []hub.Part, joint string, parts []hub.Part) []hub.Part {
+func appendText(dst []hub.Part, gap string, parts []hub.Part) []hub.Part {
 	for i := range parts {
 		switch {
 		case !isText(&parts[i]) || parts[i].Text == "":
 		case len(dst) == 0:
 			dst = append(dst, hub.Part{Kind: hub.PartText, Text: parts[i].Text})
 		default:
-			dst[0].Text += joint + parts[i].Text
+			dst[0].Text += gap + parts[i].Text
 		}
 	}
 	return dst
@@ -108,11 +109,10 @@ func alternating(messages []hub.Message) []hub.Message {
 		default:
 			out = append(out, m)
 		}
-		if len(out[len(out)-1].Calls) > 0 {
+		if hasCalls(out[len(out)-1]) {
 			results := resultsAt(messages[i+1:])
-			more := i+1+len(results) < len(messages)
-			out = appendResults(out, results, more)
 			i += len(results)
+			out = appendResults(out, results, i+1 < len(messages))
 		}
 	}
 	return out
@@ -135,21 +135,21 @@ func answeredCalls(messages []hub.Message) []hub.Message {
 	return out
 }
 
-// merge appends the content of m to into, the message before m. If into ends with a text and m begins with a text, the
-// two become one text part, since some of these providers accept only strings as content.
-func merge(into, m *hub.Message) {
-	into.Parts = slices.Clone(into.Parts)
-	more := m.Parts
-	if n := len(into.Parts); n > 0 && len(more) > 0 && isText(&into.Parts[n-1]) && isText(&more[0]) {
-		into.Parts[n-1].Text += "\n\n" + more[0].Text
-		more = more[1:]
+// merge appends the content of m to previous, the message before m. If previous ends with a text and m begins with a
+// text, the two become one text part, since some of these providers accept only strings as content.
+func merge(previous, m *hub.Message) {
+	previous.Parts = slices.Clone(previous.Parts)
+	parts := m.Parts
+	if n := len(previous.Parts); n > 0 && len(parts) > 0 && isText(&previous.Parts[n-1]) && isText(&parts[0]) {
+		previous.Parts[n-1].Text += "\n\n" + parts[0].Text
+		parts = parts[1:]
 	}
-	into.Parts = append(into.Parts, more...)
-	into.Calls = slices.Concat(into.Calls, m.Calls)
-	into.Reasoning = slices.Concat(into.Reasoning, m.Reasoning)
+	previous.Parts = append(previous.Parts, parts...)
+	previous.Calls = slices.Concat(previous.Calls, m.Calls)
+	previous.Reasoning = slices.Concat(previous.Reasoning, m.Reasoning)
 	for _, p := range m.Extra {
-		if !hasParam(into.Extra, p.Name) {
-			into.Extra = append(slices.Clip(into.Extra), p)
+		if !hasParam(previous.Extra, p.Name) {
+			previous.Extra = append(slices.Clip(previous.Extra), p)
 		}
 	}
 }
@@ -165,10 +165,10 @@ func resultsAt(messages []hub.Message) []hub.Message {
 }
 
 // appendResults appends the results of the calls in the last message of out, in the order of the calls. A call whose
-// result is not in results gets a placeholder result. more is set if the conversation continues after the results. If
-// results is empty and more is not set, appendResults returns out unchanged.
-func appendResults(out, results []hub.Message, more bool) []hub.Message {
-	if len(results) == 0 && !more {
+// result is not in results gets a placeholder result. continues is set if other messages follow the results. If results
+// is empty and continues is not set, appendResults returns out unchanged.
+func appendResults(out, results []hub.Message, continues bool) []hub.Message {
+	if len(results) == 0 && !continues {
 		return out
 	}
 	for _, call := range out[len(out)-1].Calls {

@@ -14,26 +14,26 @@ type calls struct {
 	list     []*call
 	begun    int  // number of calls already emitted
 	held     int  // bytes of arguments in calls without a name
-	chunk    int  // number of the current chunk with calls
-	separate bool // each entry is a separate call
+	chunk    int  // number of the current chunk, counting only chunks with calls
+	separate bool // each entry of tool_calls is a new call, as in a whole answer
 }
 
 // call is one tool call.
 type call struct {
 	index     int    // the upstream's index; unindexed if it sent none
 	id        string // the upstream's id, cut at maxID; empty until it is known
-	out       string // the id that is emitted
+	emittedID string // the id that is emitted
 	name      string
-	number    int // hub.Delta.Call; notBegun before the call was emitted
-	chunk     int // the last chunk in which the call's name occurred
-	signature []byte
-	held      []byte // arguments that arrived before the name
-	arguments wire.Repeats
+	number    int          // hub.Delta.Call; notBegun before the call was emitted
+	chunk     int          // the last chunk in which the call's name occurred
+	signature []byte       // Gemini's thought signature, stored until the call is emitted
+	held      []byte       // arguments that arrived before the name
+	arguments wire.Repeats // finds arguments that the upstream repeats
 }
 
 const (
-	notBegun  = -1
-	unindexed = -2
+	notBegun  = -1 // value of call.number
+	unindexed = -2 // value of call.index
 )
 
 // call processes p, an entry of tool_calls, and appends the resulting deltas to r.deltas. In a stream an entry may be a
@@ -84,10 +84,10 @@ func (r *reader) call(p *callPiece) error {
 func (r *reader) beginCall(c *call) {
 	r.flushDetails()
 	r.thought(c.signature)
-	c.number, c.out = r.calls.begun, r.legalID(c.id)
+	c.number, c.emittedID = r.calls.begun, r.legalID(c.id)
 	r.calls.begun++
 	r.proof = true
-	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaCall, Call: c.number, ID: c.out, Name: c.name})
+	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaCall, Call: c.number, ID: c.emittedID, Name: c.name})
 	if len(c.held) > 0 {
 		r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaArguments, Call: c.number, Text: c.held})
 	}
@@ -104,9 +104,10 @@ func (r *reader) legalID(id string) string {
 	return r.newID("call_")
 }
 
+// used reports whether id was emitted as the id of a call.
 func (c *calls) used(id string) bool {
-	for _, known := range c.list {
-		if known.out == id {
+	for _, other := range c.list {
+		if other.emittedID == id {
 			return true
 		}
 	}
@@ -137,17 +138,17 @@ func (c *calls) find(p *callPiece) *call {
 	last := c.list[len(c.list)-1]
 	switch {
 	case p.indexed:
-		known := c.last(func(k *call) bool { return k.index == p.index })
-		if known == nil && len(p.id) > 0 {
-			known = c.last(func(k *call) bool { return k.index == unindexed && k.hasID(p.id) })
+		existing := c.last(func(k *call) bool { return k.index == p.index })
+		if existing == nil && len(p.id) > 0 {
+			existing = c.last(func(k *call) bool { return k.index == unindexed && k.hasID(p.id) })
 		}
-		if known != nil && c.beginsNew(known, p) {
+		if existing != nil && c.beginsNew(existing, p) {
 			return nil
 		}
-		return known
+		return existing
 	case len(p.id) > 0:
-		if known := c.last(func(k *call) bool { return k.hasID(p.id) }); known != nil {
-			return known
+		if existing := c.last(func(k *call) bool { return k.hasID(p.id) }); existing != nil {
+			return existing
 		}
 		if last.id == "" && len(p.name) == 0 { // some upstreams send the id after the beginning of the call
 			return last
@@ -169,16 +170,17 @@ func (c *calls) last(fits func(*call) bool) *call {
 	return nil
 }
 
-// beginsNew reports whether the entry p begins a new call although known, an earlier call, has the same index. Some
+// beginsNew reports whether the entry p begins a new call although existing, an earlier call, has the same index. Some
 // upstreams give every call the index 0.
-func (c *calls) beginsNew(known *call, p *callPiece) bool {
-	if len(p.name) == 0 || known.name == "" || (len(p.id) > 0 && known.hasID(p.id)) {
+func (c *calls) beginsNew(existing *call, p *callPiece) bool {
+	if len(p.name) == 0 || existing.name == "" || (len(p.id) > 0 && existing.hasID(p.id)) {
 		return false
 	}
-	if known.chunk == c.chunk || len(p.id) > 0 && known.id != "" {
+	if existing.chunk == c.chunk || len(p.id) > 0 && existing.id != "" { // two names in one chunk, or different ids
 		return true
 	}
-	return known.name != string(p.name) && known.arguments.Size() > 0 && bytes.HasPrefix(p.arguments, []byte("{"))
+	// Without ids, a new name with new arguments begins a new call.
+	return existing.name != string(p.name) && existing.arguments.Size() > 0 && bytes.HasPrefix(p.arguments, []byte("{"))
 }
 
 // open adds a new call, which the entry p begins, to the list and returns the call.

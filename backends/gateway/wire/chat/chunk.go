@@ -34,13 +34,14 @@ type piece struct {
 // callPiece is one entry of tool_calls.
 type callPiece struct {
 	index     int
-	indexed   bool
+	indexed   bool   // the entry has an index
 	id, name  []byte // unescaped
 	arguments []byte
 	object    bool   // arguments is the JSON text of an object, not the inside of a string
 	signature []byte // Gemini's signature
 }
 
+// reset empties c for the body data. It keeps the memory of the slices.
 func (c *chunk) reset(data []byte) {
 	*c = chunk{data: data, pieces: c.pieces[:0], calls: c.calls[:0]}
 }
@@ -121,7 +122,7 @@ func (c *chunk) scanChoice(s *jsontext.Scanner, position int, member string) err
 	if c.choice || s.Kind() != jsontext.Object {
 		return s.Skip()
 	}
-	previous := *c
+	previous := *c // restored if it is not the first choice, which only its index shows
 	from, index, failed := s.Offset(), position, false
 	err := s.Object(func(key []byte) error {
 		kind := s.Kind()
@@ -169,6 +170,7 @@ func (c *chunk) scanChoice(s *jsontext.Scanner, position int, member string) err
 	return nil
 }
 
+// scanLogprobs scans the object logprobs of a choice and stores its array content in c.logprobs.
 func (c *chunk) scanLogprobs(s *jsontext.Scanner) error {
 	return s.Object(func(key []byte) (err error) {
 		if string(key) == "content" && s.Kind() == jsontext.Array {
@@ -257,6 +259,7 @@ func (c *chunk) scanParts(s *jsontext.Scanner, thinking bool) error {
 	})
 }
 
+// scanPiece scans a string and appends it to c.pieces, unless it is empty. thinking is set for reasoning.
 func (c *chunk) scanPiece(s *jsontext.Scanner, thinking bool) error {
 	text, _, err := s.Text()
 	if len(text) > 0 {
@@ -265,6 +268,7 @@ func (c *chunk) scanPiece(s *jsontext.Scanner, thinking bool) error {
 	return err
 }
 
+// scanCall scans an entry of tool_calls and appends it to c.calls. Empty objects are skipped.
 func (c *chunk) scanCall(s *jsontext.Scanner) error {
 	if s.Kind() != jsontext.Object {
 		return s.Skip()
@@ -297,6 +301,7 @@ func (c *chunk) scanCall(s *jsontext.Scanner) error {
 	return err
 }
 
+// scanFunction scans the object function of an entry of tool_calls and stores its name and arguments in p.
 func (c *chunk) scanFunction(s *jsontext.Scanner, p *callPiece) error {
 	return s.Object(func(key []byte) (err error) {
 		kind := s.Kind()
@@ -305,7 +310,8 @@ func (c *chunk) scanFunction(s *jsontext.Scanner, p *callPiece) error {
 			p.name, err = c.word(s, kind)
 			return err
 		case "arguments":
-			if p.object = kind == jsontext.Object; p.object { // object describes the last arguments, like p.arguments
+			p.object = kind == jsontext.Object
+			if p.object {
 				p.arguments, err = c.raw(s)
 			} else {
 				p.arguments, err = c.text(s, kind)

@@ -10,18 +10,19 @@ import (
 // fragments: consecutive entries with the same type and index are fragments of one entry.
 type details struct {
 	list     []detail
-	size     int
-	overflow bool // some entries were too large; an incomplete list would be refused
+	size     int  // bytes of list as JSON text
+	overflow bool // some entries were too large, so all are discarded: upstreams refuse an incomplete list
 }
 
 // detail is an entry of reasoning_details, joined from its fragments.
 type detail struct {
-	kind, index string // JSON text
-	members     []member
-	textName    string
-	text        []byte // text of the member that grows, escaped
+	kind, index string   // values of type and index as JSON text
+	members     []member // all fields except the text
+	textName    string   // name of the field with the text (text or summary); empty if there is none
+	text        []byte   // the text, which grows with each fragment; still escaped
 }
 
+// member is a field of an entry. value is JSON text.
 type member struct{ name, value string }
 
 // maxDetail limits the number of fields of an entry. Known entries have six fields.
@@ -141,6 +142,7 @@ func (d *details) take() string {
 	return string(append(out, ']'))
 }
 
+// append appends the entry as a JSON object.
 func (d *detail) append(dst []byte) []byte {
 	dst = append(dst, '{')
 	for i, m := range d.members {

@@ -63,6 +63,7 @@ func Error(e *apierror.Error) []byte {
 	return append(body, "}}"...)
 }
 
+// appendAttempts appends the field failed_attempts, which lists the candidates that were tried.
 func appendAttempts(dst []byte, attempts []apierror.Attempt) []byte {
 	dst = append(dst, `,"failed_attempts":[`...)
 	for i, a := range attempts {

@@ -20,6 +20,7 @@ type fault struct {
 	path, code, text string
 }
 
+// Error implements error.
 func (f *fault) Error() string { return f.path + " " + f.text }
 
 // invalid returns a fault with the code invalid_value. path leads from the value that the caller reads to the invalid
@@ -28,14 +29,18 @@ func invalid(path, format string, args ...any) error {
 	return &fault{path, "invalid_value", fmt.Sprintf(format, args...)}
 }
 
+// unsupported returns a fault with the code unsupported_parameter. The parameters are those of invalid.
 func unsupported(path, format string, args ...any) error {
 	return &fault{path, "unsupported_parameter", fmt.Sprintf(format, args...)}
 }
 
+// missing returns a fault for a required field that is absent.
 func missing(path string) error {
 	return &fault{path, "missing_required_parameter", "is required"}
 }
 
+// wrongType returns a fault for the value got, which has the wrong type. want names the right type with an article,
+// such as "a string".
 func wrongType(path, want string, got gjson.Result) error {
 	return invalid(path, "must be %s, it is %s", want, jsontext.KindOf(got))
 }

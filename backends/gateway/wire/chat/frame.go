@@ -12,10 +12,10 @@ import (
 // scanned.
 type frame struct {
 	kind   hub.DeltaKind // kind of the text; 0 if no frame is known
-	padded bool
-	head   []byte // up to and including the opening quote of the text
-	middle []byte // between text and padding, including the quotes
-	tail   []byte // from the last closing quote on
+	padded bool          // the chunk has padding
+	head   []byte        // up to and including the opening quote of the text
+	middle []byte        // between text and padding, including the quotes
+	tail   []byte        // from the last closing quote on
 }
 
 // maxFrame limits the size in bytes of a frame, which is the chunk without text and padding. Usual frames have a few
@@ -26,24 +26,26 @@ const maxFrame = 4 << 10
 // so that match fails. data is the chunk's JSON, c its scanned content. phase is the state of the search for think
 // tags: no frame is stored during the search, in which each text must be inspected.
 func (f *frame) learn(data []byte, c *chunk, phase thinkPhase) {
+	f.kind = 0
 	kind, text := c.singleText()
 	padded := len(c.padding) > 0
-	if f.kind = 0; kind == 0 || phase != noTags || len(data)-len(text)-len(c.padding) > maxFrame {
+	if kind == 0 || phase != noTags || len(data)-len(text)-len(c.padding) > maxFrame {
 		return
 	}
-	from := cap(data) - cap(text) // text is a part of data
-	rest := from + len(text)
-	f.head = append(f.head[:0], data[:from]...)
+	// text and c.padding are subslices of data, so their offsets in data follow from the capacities.
+	textStart := cap(data) - cap(text)
+	tailStart := textStart + len(text)
+	f.head = append(f.head[:0], data[:textStart]...)
 	f.middle = f.middle[:0]
 	if padded {
-		padding := cap(data) - cap(c.padding)
-		if padding < rest {
+		paddingStart := cap(data) - cap(c.padding)
+		if paddingStart < tailStart { // padding before the text
 			return
 		}
-		f.middle = append(f.middle, data[rest:padding]...)
-		rest = padding + len(c.padding)
+		f.middle = append(f.middle, data[tailStart:paddingStart]...)
+		tailStart = paddingStart + len(c.padding)
 	}
-	f.tail = append(f.tail[:0], data[rest:]...)
+	f.tail = append(f.tail[:0], data[tailStart:]...)
 	f.kind, f.padded = kind, padded
 }
 
@@ -80,12 +82,13 @@ func (c *chunk) singleText() (kind hub.DeltaKind, text []byte) {
 	if c.usage || len(c.calls)+len(c.refusal)+len(c.details)+len(c.logprobs)+len(c.signature)+len(c.finish.reason) > 0 {
 		return 0, nil
 	}
-	switch texts := len(c.reasoningContent) + len(c.reasoning); {
-	case len(c.pieces) == 1 && texts == 0 && !c.pieces[0].thinking:
+	hasReasoningContent, hasReasoning := len(c.reasoningContent) > 0, len(c.reasoning) > 0
+	switch {
+	case len(c.pieces) == 1 && !hasReasoningContent && !hasReasoning && !c.pieces[0].thinking:
 		return hub.DeltaText, c.pieces[0].text
-	case len(c.pieces) == 0 && len(c.reasoning) == 0 && texts > 0:
+	case len(c.pieces) == 0 && hasReasoningContent && !hasReasoning:
 		return hub.DeltaReasoning, c.reasoningContent
-	case len(c.pieces) == 0 && len(c.reasoningContent) == 0 && texts > 0:
+	case len(c.pieces) == 0 && hasReasoning && !hasReasoningContent:
 		return hub.DeltaReasoning, c.reasoning
 	}
 	return 0, nil

@@ -44,7 +44,7 @@ func (p *promises) check(deltas []hub.Delta) {
 	for i := range deltas {
 		d := &deltas[i]
 		if p.ended {
-			p.t.Fatalf("%s behind the end", show(d))
+			p.t.Fatalf("%s after the end", show(d))
 		}
 		switch d.Kind {
 		case hub.DeltaCall:

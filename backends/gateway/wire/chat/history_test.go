@@ -29,8 +29,8 @@ func TestIllegalIDs(t *testing.T) {
 	}
 }
 
-// TestOrphanIsNamed checks that the error for a result without a call has the id that the client sent.
-func TestOrphanIsNamed(t *testing.T) {
+// TestResultWithoutCall checks that the error for a result without a call has the id that the client sent.
+func TestResultWithoutCall(t *testing.T) {
 	t.Parallel()
 	_, err := Format{}.Read([]byte(askWeather+`{"role":"tool","tool_call_id":"functions.weather:0","content":"r"}]}`), hub.ReadOptions{})
 	if e, ok := apierror.From(err); !ok || e.Status != 400 || !strings.Contains(e.Message, "functions.weather:0") || e.Param != "messages[1].tool_call_id" {
@@ -38,8 +38,8 @@ func TestOrphanIsNamed(t *testing.T) {
 	}
 }
 
-// TestGaps checks that a call without a result gets one only for providers that require it.
-func TestGaps(t *testing.T) {
+// TestMissingResults checks that a call without a result gets one only for providers that require it.
+func TestMissingResults(t *testing.T) {
 	t.Parallel()
 	const calls = `{"role":"assistant","tool_calls":[{"id":"t1aaaaaaa","type":"function","function":{"name":"w","arguments":"{}"}},{"id":"t2aaaaaaa","type":"function","function":{"name":"w","arguments":"{}"}}]},`
 	const result = `{"role":"tool","tool_call_id":"t1aaaaaaa","content":"r1"}`

@@ -15,6 +15,7 @@ func NewPass(model string, includeUsage bool, promptTokens int64) hub.Pass {
 	return &pass{model: model, includeUsage: includeUsage, promptTokens: promptTokens}
 }
 
+// pass is the hub.Pass that NewPass returns.
 type pass struct {
 	model        string
 	includeUsage bool
@@ -23,10 +24,12 @@ type pass struct {
 	reply        native.Reply
 }
 
+// Event implements hub.Pass.
 func (p *pass) Event(dst, _, data []byte) ([]byte, wire.Progress, error) {
 	return p.opened().Event(dst, data)
 }
 
+// End implements hub.Pass.
 func (p *pass) End(dst []byte) ([]byte, error) { return p.opened().End(dst) }
 
 // opened returns the stream and creates it on the first call. A whole answer needs no stream.
@@ -38,15 +41,19 @@ func (p *pass) opened() *native.Stream {
 	return p.stream
 }
 
+// Whole implements hub.Pass.
 func (p *pass) Whole(dst, body []byte) (_ []byte, err error) {
 	dst, p.reply, err = native.ReadReply(dst, body, p.model)
 	return dst, err
 }
 
+// Fail implements hub.Pass.
 func (p *pass) Fail(dst []byte, f hub.Failure) []byte { return AppendFailure(dst, f) }
 
+// KeepAlive implements hub.Pass. It appends a comment line, which clients ignore.
 func (p *pass) KeepAlive(dst []byte) []byte { return append(dst, keepAlive...) }
 
+// Usage implements hub.Pass.
 func (p *pass) Usage() wire.Usage {
 	if p.stream == nil {
 		return p.reply.Usage
@@ -54,6 +61,7 @@ func (p *pass) Usage() wire.Usage {
 	return p.stream.Usage()
 }
 
+// TextBytes implements hub.Pass.
 func (p *pass) TextBytes() int64 {
 	if p.stream == nil {
 		return p.reply.TextBytes

@@ -34,8 +34,8 @@ type reasoningRecorder struct {
 	size     int // bytes of text and list; more than maxState is not stored
 }
 
-// note processes the next delta of an answer. Only reasoning, reasoning state and tool calls matter.
-func (m *reasoningRecorder) note(d *hub.Delta) {
+// add processes the next delta of an answer. Only reasoning, reasoning state and tool calls matter.
+func (m *reasoningRecorder) add(d *hub.Delta) {
 	if m.remember == nil {
 		return
 	}
@@ -45,7 +45,8 @@ func (m *reasoningRecorder) note(d *hub.Delta) {
 			m.text = append(m.text, d.Text...)
 		}
 	case hub.DeltaState:
-		if m.size += len(d.State.Data) + hub.RecallItem; d.State.Data == "" || m.size > maxState {
+		m.size += len(d.State.Data) + hub.RecallItem
+		if d.State.Data == "" || m.size > maxState {
 			return
 		}
 		state := d.State

@@ -14,12 +14,12 @@ func TestReasoningRecorderCountsPieces(t *testing.T) {
 		kept := 0
 		m := reasoningRecorder{remember: func(_ string, reasoning []hub.Reasoning) { kept = len(reasoning) }}
 		for range n {
-			m.note(&hub.Delta{Kind: hub.DeltaState, State: hub.State{Data: "x"}})
+			m.add(&hub.Delta{Kind: hub.DeltaState, State: hub.State{Data: "x"}})
 		}
 		if len(m.list) >= maxState/hub.RecallItem {
 			t.Errorf("%d are held", len(m.list))
 		}
-		if m.note(&hub.Delta{Kind: hub.DeltaCall, ID: "a"}); kept != want {
+		if m.add(&hub.Delta{Kind: hub.DeltaCall, ID: "a"}); kept != want {
 			t.Errorf("%d of %d pieces are kept", kept, n)
 		}
 	}

@@ -32,10 +32,11 @@ func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 // request is the state of reading a request.
 type request struct {
 	*hub.Request
-	choice gjson.Result
-	legacy int64 // max_tokens
+	choice gjson.Result // tool_choice
+	legacy int64        // max_tokens
 }
 
+// read reads root, the body of the request. The errors are faults.
 func (r *request) read(root gjson.Result) error {
 	sawMessages := false
 	err := each(root, func(key string, value gjson.Result) (err error) {
@@ -55,16 +56,16 @@ func (r *request) read(root gjson.Result) error {
 		case "stream_options":
 			err = r.streamOptions(value)
 		case "max_completion_tokens":
-			r.MaxTokens, err = limit(key, value)
+			r.MaxTokens, err = positiveInteger(key, value)
 		case "max_tokens":
-			r.legacy, err = limit(key, value)
+			r.legacy, err = positiveInteger(key, value)
 		case "tools":
 			err = r.readTools(value)
 		case "tool_choice":
 			r.choice = value
 		case "functions", "function_call":
 			if value.Type != gjson.Null {
-				err = unsupported(key, "is the form before tools: send tools and tool_choice")
+				err = unsupported(key, "is deprecated and not supported: send tools and tool_choice instead")
 			}
 		case "response_format":
 			err = r.responseFormat(value)
@@ -110,6 +111,7 @@ func foreign(key string, value gjson.Result) bool {
 	return wire.Foreign(wire.APIChat, []byte(key))
 }
 
+// streamOptions reads stream_options. All fields except include_usage are dropped.
 func (r *request) streamOptions(value gjson.Result) error {
 	if value.Type == gjson.Null {
 		return nil
@@ -128,7 +130,9 @@ func (r *request) streamOptions(value gjson.Result) error {
 	})
 }
 
-func limit(path string, value gjson.Result) (int64, error) {
+// positiveInteger returns the integer in value, or 0 if value is null or absent. Any other value, and an integer less
+// than 1, is an error. path is the path of value for the error.
+func positiveInteger(path string, value gjson.Result) (int64, error) {
 	switch value.Type {
 	case gjson.Null:
 		return 0, nil
@@ -142,11 +146,13 @@ func limit(path string, value gjson.Result) (int64, error) {
 	}
 }
 
+// effort reads reasoning_effort.
 func (r *request) effort(value gjson.Result) error {
 	word, err := text("reasoning_effort", value)
 	r.Effort = hub.Effort(word)
 	if err == nil && word != "" && !slices.Contains(hub.Efforts[:], r.Effort) {
-		return invalid("reasoning_effort", "must be one of none, minimal, low, medium, high, xhigh, max, it is %s", quote(word))
+		return invalid("reasoning_effort", "must be one of none, minimal, low, medium, high, xhigh, max, it is %s",
+			quote(word))
 	}
 	return err
 }
@@ -168,7 +174,9 @@ func otherEffort(key string, value gjson.Result) hub.Effort {
 		}
 		return ""
 	}
-	switch enabled, budget, effort := value.Get("enabled"), value.Get("max_tokens"), hub.Effort(value.Get("effort").Str); {
+	enabled, budget := value.Get("enabled"), value.Get("max_tokens")
+	effort := hub.Effort(value.Get("effort").Str)
+	switch {
 	case enabled.Type == gjson.False:
 		return hub.EffortNone
 	case slices.Contains(hub.Efforts[:], effort):
@@ -184,6 +192,7 @@ func otherEffort(key string, value gjson.Result) hub.Effort {
 // maxStops is the largest number of stop sequences in a request. Upstreams accept four.
 const maxStops = 64
 
+// stop reads the field stop: one stop sequence or a list of them. Empty strings are left out.
 func (r *request) stop(value gjson.Result) error {
 	if !value.IsArray() {
 		word, err := text("stop", value)
@@ -230,7 +239,7 @@ func (r *request) param(key string, value gjson.Result) error {
 			return wrongType(key, "an object", value)
 		}
 	case "n":
-		n, err := limit("n", value)
+		n, err := positiveInteger("n", value)
 		if err == nil && n > 128 {
 			err = invalid("n", "must be an integer from 1 to 128")
 		}
@@ -245,6 +254,7 @@ func (r *request) param(key string, value gjson.Result) error {
 	return nil
 }
 
+// responseFormat reads response_format into r.Output.
 func (r *request) responseFormat(value gjson.Result) error {
 	const path = "response_format"
 	if value.Type == gjson.Null {

@@ -11,31 +11,31 @@ import (
 // maxMembers limits the number of fields, in a message or a tool call, that only the chat format knows.
 const maxMembers = 64
 
-// answered is a message together with the results of its tool calls.
-type answered struct {
+// conversationTurn is a message together with the results of its tool calls.
+type conversationTurn struct {
 	message hub.Message
 	results []*hub.Message // by the index of the call; nil until the result arrives
 	images  []hub.Part     // images in the results
 }
 
-// owner is the position of a tool call. turn is the index of the call's message in the list of turns, call the index of
-// the call in this message.
-type owner struct{ turn, call int }
+// callPosition is the position of a tool call. turn is the index of the call's message in the list of turns, call the
+// index of the call in this message.
+type callPosition struct{ turn, call int }
 
-// messages reads the list of messages into r.Messages. It moves each tool result directly behind the message with its
-// call, and images in results into a user message behind the results.
+// messages reads the list of messages into r.Messages. It moves each tool result directly after the message with its
+// call, and images in results into a user message after the results.
 func (r *request) messages(value gjson.Result) error {
 	if !value.IsArray() {
 		return wrongType("messages", "an array", value)
 	}
-	var turns []answered
-	owners := make(map[string]owner)
+	var turns []conversationTurn
+	calls := make(map[string]callPosition)
 	count := 0
 	err := elements(value, func(i int, value gjson.Result) error {
 		count++
 		m, err := r.message(value)
 		if err == nil {
-			turns, err = turn(turns, owners, m)
+			turns, err = addTurn(turns, calls, m)
 		}
 		return prefixPath(err, "messages[%d]", i)
 	})
@@ -67,32 +67,33 @@ func (r *request) messages(value gjson.Result) error {
 	return nil
 }
 
-// turn appends m to turns and returns the new list. A tool result is not appended but stored with the message that has
-// its call, so that results may come in any order after the call. A message without content is left out. owners maps
-// the client's call ids to the positions of the calls, and turn adds the calls of m. The error is a fault: a result has
-// no call, or its call already has a result.
-func turn(turns []answered, owners map[string]owner, m *hub.Message) ([]answered, error) {
+// addTurn appends m to turns and returns the new list. A tool result is not appended but stored with the message that
+// has its call, so that results may come in any order after the call. A message without content is left out. calls maps
+// the client's call ids to the positions of the calls, and addTurn adds the calls of m. The error is a fault: a result
+// has no call, or its call already has a result.
+func addTurn(turns []conversationTurn, calls map[string]callPosition, m *hub.Message) ([]conversationTurn, error) {
 	if m.Role != hub.ToolResult {
 		if len(m.Parts)+len(m.Calls)+len(m.Reasoning) == 0 && !hasChatOnlyContent(m) {
 			return turns, nil
 		}
 		for i := range m.Calls {
 			c := &m.Calls[i]
-			owners[c.ID] = owner{len(turns), i}
-			c.ID = hub.LegalName(c.ID) // history may come from anywhere
+			calls[c.ID] = callPosition{len(turns), i}
+			c.ID = hub.LegalName(c.ID) // the id may come from a provider whose ids other upstreams refuse
 		}
-		return append(turns, answered{message: *m, results: make([]*hub.Message, len(m.Calls))}), nil
+		return append(turns, conversationTurn{message: *m, results: make([]*hub.Message, len(m.Calls))}), nil
 	}
-	callOwner, ok := owners[m.CallID]
+	position, ok := calls[m.CallID]
 	if !ok {
-		return nil, invalid("tool_call_id", "%s is not a tool call of an assistant message before it", quote(m.CallID))
+		return nil, invalid("tool_call_id", "is %s, but no earlier assistant message has a tool call with this id",
+			quote(m.CallID))
 	}
-	t := &turns[callOwner.turn]
-	if t.results[callOwner.call] != nil {
-		return nil, invalid("tool_call_id", "%s has a result already", quote(m.CallID))
+	t := &turns[position.turn]
+	if t.results[position.call] != nil {
+		return nil, invalid("tool_call_id", "is %s, for which there already is a tool message", quote(m.CallID))
 	}
-	t.results[callOwner.call] = m
-	m.CallID = t.message.Calls[callOwner.call].ID
+	t.results[position.call] = m
+	m.CallID = t.message.Calls[position.call].ID
 	// Most chat APIs accept only text in results, so images are moved into a user message after the results.
 	texts := m.Parts[:0]
 	for _, p := range m.Parts {
@@ -106,8 +107,19 @@ func turn(turns []answered, owners map[string]owner, m *hub.Message) ([]answered
 	return turns, nil
 }
 
+// imageBelow replaces an image in a tool result.
 const imageBelow = "[image attached below]"
 
+// The fields of a message that must not occur twice, as bits of a set.
+const (
+	roleField = 1 << iota
+	contentField
+	refusalField
+	toolCallsField
+	toolCallIDField
+)
+
+// message reads an element of messages.
 func (r *request) message(value gjson.Result) (*hub.Message, error) {
 	if !value.IsObject() {
 		return nil, wrongType("", "an object", value)
@@ -117,29 +129,30 @@ func (r *request) message(value gjson.Result) (*hub.Message, error) {
 	if m.Role, err = role(value.Get("role")); err != nil {
 		return nil, err
 	}
-	seen, mark := 0, ""
+	seenFields := 0 // set of the fields so far that must not occur twice
+	mark := ""      // cache_control
 	err = each(value, func(key string, value gjson.Result) (err error) {
-		bit := 0
+		field := 0
 		switch key {
 		case "role":
-			bit = 1
+			field = roleField
 		case "content":
-			bit = 2
+			field = contentField
 			err = r.content(m, value)
 		case "refusal":
-			bit = 4
+			field = refusalField
 			var refusal string
 			refusal, err = text(key, value)
 			r.addText(m, hub.PartRefusal, refusal)
 		case "tool_calls":
-			bit = 8
+			field = toolCallsField
 			err = r.toolCalls(m, value)
 		case "tool_call_id":
-			bit = 16
+			field = toolCallIDField
 			m.CallID, err = text(key, value)
 		case "function_call":
 			if value.Type != gjson.Null {
-				err = unsupported(key, "is the form before tools: send tool_calls")
+				err = unsupported(key, "is deprecated and not supported: send tool_calls instead")
 			}
 		case "cache_control":
 			if value.IsObject() {
@@ -151,10 +164,10 @@ func (r *request) message(value gjson.Result) (*hub.Message, error) {
 			}
 			m.Extra = append(m.Extra, hub.Param{Name: key, Value: value.Raw})
 		}
-		if seen&bit != 0 {
+		if seenFields&field != 0 {
 			return invalid(key, "is given twice")
 		}
-		seen |= bit
+		seenFields |= field
 		return err
 	})
 	// Clients that send content as a string put cache_control on the message. The mark means a position in the prompt,
@@ -165,13 +178,14 @@ func (r *request) message(value gjson.Result) (*hub.Message, error) {
 	switch {
 	case err != nil:
 	case m.Role != hub.ToolResult:
-		m.CallID = "" // only tool results have this member
+		m.CallID = "" // only tool results have this field
 	case m.CallID == "":
 		err = missing("tool_call_id")
 	}
 	return m, err
 }
 
+// role returns the role with the name in value.
 func role(value gjson.Result) (hub.Role, error) {
 	word, err := name("role", value)
 	if err != nil {
@@ -183,11 +197,13 @@ func role(value gjson.Result) (hub.Role, error) {
 		}
 	}
 	if word == "function" {
-		return 0, unsupported("role", "function is the form before tools: send role tool with tool_call_id")
+		return 0, unsupported("role",
+			`is "function", which is deprecated and not supported: send the role tool with tool_call_id instead`)
 	}
 	return 0, invalid("role", "must be one of system, developer, user, assistant, tool, it is %s", quote(word))
 }
 
+// addText appends a part with this kind and text to the parts of m, unless text is empty.
 func (r *request) addText(m *hub.Message, kind hub.PartKind, text string) {
 	if text != "" {
 		m.Parts = append(m.Parts, hub.Part{Kind: kind, Text: text})
@@ -195,6 +211,7 @@ func (r *request) addText(m *hub.Message, kind hub.PartKind, text string) {
 	}
 }
 
+// content reads the field content of a message: a string or a list of parts. null counts as absent.
 func (r *request) content(m *hub.Message, value gjson.Result) error {
 	if value.IsArray() {
 		return elements(value, func(i int, value gjson.Result) error {
@@ -208,8 +225,9 @@ func (r *request) content(m *hub.Message, value gjson.Result) error {
 	return nil
 }
 
+// part reads a content part and adds it to m. A part of an unknown type becomes a PartOther.
 func (r *request) part(m *hub.Message, value gjson.Result) error {
-	if value.Type == gjson.String { // tolerated, as by some upstreams
+	if value.Type == gjson.String { // some upstreams accept this too
 		r.addText(m, hub.PartText, value.Str)
 		return nil
 	}
@@ -265,8 +283,9 @@ func (r *request) addPart(m *hub.Message, part hub.Part, value gjson.Result) {
 	m.Parts = append(m.Parts, part)
 }
 
+// image reads value, the object in the field image_url, into part.
 func image(part *hub.Part, value gjson.Result) (err error) {
-	if value.Type == gjson.String { // tolerated, as by some upstreams
+	if value.Type == gjson.String { // some upstreams accept the URL itself too
 		part.URL, err = name("image_url", value)
 		return err
 	}
@@ -280,6 +299,7 @@ func image(part *hub.Part, value gjson.Result) (err error) {
 	return err
 }
 
+// audio reads value, the object in the field input_audio, into part.
 func audio(part *hub.Part, value gjson.Result) (err error) {
 	if !value.IsObject() {
 		return wrongType("input_audio", "an object", value)
@@ -326,6 +346,7 @@ func thinkingText(value gjson.Result) string {
 	return string(all)
 }
 
+// toolCalls reads the field tool_calls of a message.
 func (r *request) toolCalls(m *hub.Message, value gjson.Result) error {
 	switch {
 	case value.Type == gjson.Null:
@@ -333,7 +354,7 @@ func (r *request) toolCalls(m *hub.Message, value gjson.Result) error {
 	case !value.IsArray():
 		return wrongType("tool_calls", "an array", value)
 	case m.Role != hub.Assistant && len(value.Raw) > 0 && value.Get("0").Exists():
-		return invalid("tool_calls", "stands only in messages of the role assistant")
+		return invalid("tool_calls", "is allowed only in messages with the role assistant")
 	}
 	return elements(value, func(i int, value gjson.Result) error {
 		call, err := toolCall(value)
@@ -343,6 +364,7 @@ func (r *request) toolCalls(m *hub.Message, value gjson.Result) error {
 	})
 }
 
+// toolCall reads an element of tool_calls.
 func toolCall(value gjson.Result) (call hub.Call, err error) {
 	if !value.IsObject() {
 		return call, wrongType("", "an object", value)
@@ -382,6 +404,7 @@ func toolCall(value gjson.Result) (call hub.Call, err error) {
 	return call, err
 }
 
+// functionCall reads value, the object in the field function of a tool call, into call.
 func functionCall(call *hub.Call, value gjson.Result) error {
 	if !value.IsObject() {
 		return wrongType("", "an object", value)
@@ -392,7 +415,7 @@ func functionCall(call *hub.Call, value gjson.Result) error {
 	}
 	call.Name = hub.LegalName(clientName)
 	arguments := value.Get("arguments")
-	if arguments.IsObject() { // tolerated, as by some upstreams
+	if arguments.IsObject() { // some upstreams accept this too
 		call.Arguments = arguments.Raw
 		return nil
 	}
@@ -400,6 +423,8 @@ func functionCall(call *hub.Call, value gjson.Result) error {
 	return err
 }
 
+// customCall reads value, the object in the field custom of a tool call, into call. The free text becomes the argument
+// input, as in customSchema.
 func customCall(call *hub.Call, value gjson.Result) error {
 	if !value.IsObject() {
 		return wrongType("", "an object", value)

@@ -13,6 +13,7 @@ import (
 // For upstreams it becomes a function with the single argument input.
 const customSchema = `{"type":"object","properties":{"input":{"type":"string","description":"The whole input of the tool."}},"required":["input"],"additionalProperties":false}`
 
+// readTools reads the field tools.
 func (r *request) readTools(value gjson.Result) error {
 	if value.Type == gjson.Null {
 		return nil
@@ -32,6 +33,7 @@ func (r *request) readTools(value gjson.Result) error {
 	})
 }
 
+// readTool reads an element of tools.
 func readTool(value gjson.Result) (hub.Tool, error) {
 	if !value.IsObject() {
 		return hub.Tool{}, wrongType("", "an object", value)
@@ -60,6 +62,7 @@ func readTool(value gjson.Result) (hub.Tool, error) {
 	return tool, err
 }
 
+// readFunction reads value, the object in the field function of a tool.
 func readFunction(value gjson.Result) (tool hub.Tool, err error) {
 	if !value.IsObject() {
 		return tool, wrongType("", "an object", value)
@@ -83,6 +86,8 @@ func readFunction(value gjson.Result) (tool hub.Tool, err error) {
 	return tool, err
 }
 
+// readCustom reads value, the object in the field custom of a tool. The grammar of the text, which models cannot
+// enforce for a function, is appended to the description.
 func readCustom(value gjson.Result) (tool hub.Tool, err error) {
 	if !value.IsObject() {
 		return tool, wrongType("", "an object", value)
@@ -128,6 +133,7 @@ func (r *request) toolChoice() error {
 	return invalid("tool_choice.type", "must be function, custom or allowed_tools, it is %s", quote(kind))
 }
 
+// choiceMode sets r.Choice.Mode. mode is the client's word, path the path of its value for the error.
 func (r *request) choiceMode(path, mode string) error {
 	switch mode {
 	case "auto", "none", "required":

@@ -21,27 +21,30 @@ const (
 	schemaWork     = 512
 )
 
+// errSchema is the error for a schema that exceeds a limit.
 var errSchema = errors.New("a JSON schema is too large for this provider once its references are resolved")
 
 // subset writes a schema in the subset of JSON Schema that some providers support. The subset has no references, no
 // boolean schemas, and none of the keywords for which unknownKeyword returns true.
 type subset struct {
-	dst  []byte
-	from int
-	root gjson.Result
-	refs map[string]gjson.Result // resolved references
-	work *int
+	dst   []byte
+	start int                     // length of dst before the schema
+	root  gjson.Result            // the whole schema, to which references refer
+	refs  map[string]gjson.Result // resolved references
+	work  *int                    // bytes visited so far, see appendSubset
 }
 
 // appendSubset appends schema to dst, reduced to the subset of JSON Schema that some providers support. work is the
 // number of bytes visited so far for all schemas of the request. appendSubset adds to it. The error is errSchema if a
 // limit is exceeded.
 func appendSubset(dst []byte, schema string, work *int) ([]byte, error) {
-	s := subset{dst: dst, from: len(dst), root: gjson.Parse(schema), work: work}
+	s := subset{dst: dst, start: len(dst), root: gjson.Parse(schema), work: work}
 	err := s.value(s.root, nil, 0)
 	return s.dst, err
 }
 
+// unknownKeyword reports whether the subset does not have the keyword. $ref and the definitions are in the list because
+// references are resolved.
 func unknownKeyword(key string) bool {
 	switch key {
 	case "$schema", "additionalProperties", "format", "exclusiveMinimum", "$defs", "definitions", "$ref":
@@ -53,7 +56,7 @@ func unknownKeyword(key string) bool {
 // value writes v, which is usually a schema. refs are the references within which v lies: following one of them again
 // would not end. depth is the depth of nesting.
 func (s *subset) value(v gjson.Result, refs []string, depth int) error {
-	if depth > maxSchemaDepth || len(s.dst)-s.from > maxSchema {
+	if depth > maxSchemaDepth || len(s.dst)-s.start > maxSchema {
 		return errSchema
 	}
 	switch {
@@ -109,6 +112,7 @@ func (s *subset) members(v gjson.Result, written map[string]bool, refs []string,
 	return s.members(target, written, append(slices.Clip(refs), ref.Str), depth)
 }
 
+// key writes the name of a field and the colon after it.
 func (s *subset) key(key string) {
 	if s.dst[len(s.dst)-1] != '{' {
 		s.dst = append(s.dst, ',')

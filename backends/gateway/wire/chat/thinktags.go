@@ -15,12 +15,13 @@ type thinkTags struct {
 	held  []byte // a possible beginning of a tag, at most 7 bytes
 }
 
+// thinkPhase is the state of the search for think tags.
 type thinkPhase uint8
 
 const (
-	noTags thinkPhase = iota // tags are not searched for, or no longer
-	beforeThinking
-	thinking
+	noTags         thinkPhase = iota // tags are not searched for, or no longer
+	beforeThinking                   // <think> may come
+	thinking                         // after <think>, before </think>
 )
 
 var openTag, closeTag = []byte("<think>"), []byte("</think>")
@@ -51,7 +52,7 @@ func (r *reader) splitTags(text []byte) {
 		r.emit(hub.DeltaText, after)
 		return
 	}
-	size := len(text) - begins(text, closeTag)
+	size := len(text) - partialTag(text, closeTag)
 	r.emit(hub.DeltaReasoning, text[:size])
 	t.held = text[size:]
 }
@@ -67,9 +68,9 @@ func (r *reader) endTags() {
 	t.held = nil
 }
 
-// begins returns the length of the longest beginning of tag with which text ends, not counting the whole tag. It is 0
-// if text does not end with a beginning of tag.
-func begins(text, tag []byte) int {
+// partialTag returns the length of the longest beginning of tag with which text ends, not counting the whole tag. It is
+// 0 if text does not end with a beginning of tag.
+func partialTag(text, tag []byte) int {
 	for n := min(len(text), len(tag)-1); n > 0; n-- {
 		if bytes.HasSuffix(text, tag[:n]) {
 			return n

@@ -12,9 +12,9 @@ import (
 
 // The reasons why a request cannot be sent to a chat candidate.
 var (
-	errRemoteImage = errors.New("the provider takes images as data URLs only, and the gateway fetches none")
-	errRemoteFile  = errors.New("chat completions take files as data URLs only, and the gateway fetches none")
-	errOwnPart     = errors.New("a part of the content is known to the client's API only")
+	errRemoteImage = errors.New("the provider accepts images only as data URLs, and the gateway does not fetch images")
+	errRemoteFile  = errors.New("chat completions accept files only as data URLs, and the gateway does not fetch files")
+	errOwnPart     = errors.New("a part of the content exists only in the client's API")
 	errNoMessages  = errors.New("no message has content")
 )
 
@@ -25,7 +25,7 @@ func (w *body) messages() error {
 	for n := len(messages); n > 0 && w.isEmpty(&messages[n-1]); n-- {
 		messages = messages[:n-1]
 	}
-	turn := currentTurn(messages)
+	lastUser := lastUserMessage(messages)
 	w.name("messages")
 	n := 0
 	for i := range messages {
@@ -35,7 +35,7 @@ func (w *body) messages() error {
 		}
 		w.dst = append(w.dst, separator(n))
 		n++
-		if err := w.message(m, i > turn, i == len(messages)-1); err != nil {
+		if err := w.message(m, i > lastUser, i == len(messages)-1); err != nil {
 			return err
 		}
 	}
@@ -46,8 +46,8 @@ func (w *body) messages() error {
 	return nil
 }
 
-// currentTurn returns the index of the last user message, or -1 if there is no user message.
-func currentTurn(messages []hub.Message) int {
+// lastUserMessage returns the index of the last user message, or -1 if there is no user message.
+func lastUserMessage(messages []hub.Message) int {
 	for i, m := range slices.Backward(messages) {
 		if m.Role == hub.User {
 			return i
@@ -71,9 +71,9 @@ func (w *body) isEmpty(m *hub.Message) bool {
 	})
 }
 
-// message writes the message m. current is set if m comes after the last user message, last if m is the last message.
+// message writes the message m. afterUser is set if m comes after the last user message, last if m is the last message.
 // The error is that of content.
-func (w *body) message(m *hub.Message, current, last bool) error {
+func (w *body) message(m *hub.Message, afterUser, last bool) error {
 	w.dst = jsontext.AppendAll(w.dst, `{"role":"`, w.role(m.Role), `"`)
 	if m.Role == hub.ToolResult {
 		w.dst = append(w.dst, `,"tool_call_id":`...)
@@ -84,7 +84,7 @@ func (w *body) message(m *hub.Message, current, last bool) error {
 	}
 	if m.Role == hub.Assistant {
 		w.calls(m)
-		w.reasoning(m, current)
+		w.reasoning(m, afterUser)
 		if last && w.shape.PrefillField != "" && len(m.Calls) == 0 && !hasParam(m.Extra, w.shape.PrefillField) {
 			w.dst = append(w.dst, ',')
 			w.dst = append(jsontext.AppendQuoted(w.dst, w.shape.PrefillField), ":true"...)
@@ -127,6 +127,7 @@ func (w *body) extra(members []hub.Param) {
 	}
 }
 
+// hasParam reports whether members contain a field with the given name.
 func hasParam(members []hub.Param, name string) bool {
 	return slices.ContainsFunc(members, func(p hub.Param) bool { return p.Name == name })
 }
@@ -146,14 +147,14 @@ func (w *body) content(m *hub.Message) error {
 		return nil
 	}
 	w.dst = append(w.dst, `,"content":`...)
-	switch joint := w.textSeparator(m); {
-	case w.cacheMarks && slices.ContainsFunc(m.Parts, marked): // a mark needs a part
-	case len(m.Parts) == 1 && isText(&m.Parts[0]), joint != notJoined &&
-		!slices.ContainsFunc(m.Parts, func(p hub.Part) bool { return !isText(&p) }):
+	onlyText := !slices.ContainsFunc(m.Parts, func(p hub.Part) bool { return !isText(&p) })
+	needsParts := w.cacheMarks && slices.ContainsFunc(m.Parts, marked) // only a part can have a mark
+	gap := w.textSeparator(m)
+	if onlyText && !needsParts && (len(m.Parts) == 1 || gap != notJoined) {
 		w.dst = append(w.dst, '"')
 		for i := range m.Parts {
 			if i > 0 {
-				w.dst = append(w.dst, joint...)
+				w.dst = append(w.dst, gap...)
 			}
 			w.dst = jsontext.AppendEscaped(w.dst, m.Parts[i].Text)
 		}
@@ -170,6 +171,7 @@ func (w *body) content(m *hub.Message) error {
 	return nil
 }
 
+// marked reports whether p is a text with a cache mark.
 func marked(p hub.Part) bool { return isText(&p) && p.Cache != "" }
 
 func isText(p *hub.Part) bool { return p.Kind == hub.PartText || p.Kind == hub.PartRefusal }
@@ -202,6 +204,7 @@ func (w *body) noContent(m *hub.Message) {
 	}
 }
 
+// part writes p as an element of a list of content parts.
 func (w *body) part(p *hub.Part) error {
 	switch p.Kind {
 	case hub.PartText, hub.PartRefusal:
@@ -244,6 +247,7 @@ func (w *body) part(p *hub.Part) error {
 // isData reports whether url is a data URL, which contains the data itself.
 func isData(url string) bool { return len(url) >= 5 && strings.EqualFold(url[:5], "data:") }
 
+// calls writes the field tool_calls of m, if m has calls.
 func (w *body) calls(m *hub.Message) {
 	for i := range m.Calls {
 		c := &m.Calls[i]

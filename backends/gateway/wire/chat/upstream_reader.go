@@ -24,8 +24,8 @@ func NewReader(state hub.Form, thinkTags bool) hub.Reader {
 type reader struct {
 	state   hub.Form
 	newID   func(prefix string) string
-	deltas  []hub.Delta
-	proof   bool
+	deltas  []hub.Delta // result of the current call
+	proof   bool        // hub.Step.Proof of the current call
 	chunk   chunk
 	frame   frame
 	tags    thinkTags
@@ -36,8 +36,9 @@ type reader struct {
 	ended   bool
 }
 
-var done = []byte("[DONE]")
+var doneMark = []byte("[DONE]")
 
+// Event implements hub.Reader.
 func (r *reader) Event(name, data []byte) (hub.Step, error) {
 	r.begin()
 	data = bytes.TrimSpace(data)
@@ -46,7 +47,7 @@ func (r *reader) Event(name, data []byte) (hub.Step, error) {
 		return hub.Step{Done: true}, nil
 	case len(data) == 0:
 		return hub.Step{}, nil
-	case bytes.Equal(data, done):
+	case bytes.Equal(data, doneMark):
 		return r.end()
 	case string(name) == "error":
 		return hub.Step{}, wire.ParseUpstreamError(200, data)
@@ -62,6 +63,7 @@ func (r *reader) Event(name, data []byte) (hub.Step, error) {
 	return r.step(), nil
 }
 
+// End implements hub.Reader.
 func (r *reader) End() (hub.Step, error) {
 	r.begin()
 	if r.ended {
@@ -70,6 +72,7 @@ func (r *reader) End() (hub.Step, error) {
 	return r.end()
 }
 
+// Whole implements hub.Reader.
 func (r *reader) Whole(body []byte) ([]hub.Delta, error) {
 	r.begin()
 	r.calls.separate = true
@@ -86,10 +89,13 @@ func (r *reader) Whole(body []byte) ([]hub.Delta, error) {
 	return step.Deltas, err
 }
 
+// Usage implements hub.Reader.
 func (r *reader) Usage() wire.Usage { return r.usage }
 
+// begin discards the results of the previous call.
 func (r *reader) begin() { r.deltas, r.proof = r.deltas[:0], false }
 
+// step returns the results of the current call.
 func (r *reader) step() hub.Step {
 	return hub.Step{Deltas: r.deltas, Proof: r.proof, Thinks: len(r.chunk.details) > 0}
 }
@@ -124,7 +130,7 @@ func (r *reader) read(body []byte, member string) error {
 		}
 	}
 	if len(c.logprobs) > 0 {
-		r.attach(c.logprobs)
+		r.attachLogprobs(c.logprobs)
 	}
 	if len(c.refusal) > 0 {
 		r.emit(hub.DeltaRefusal, c.refusal)
@@ -177,6 +183,7 @@ func (r *reader) emit(kind hub.DeltaKind, text []byte) {
 	r.deltas = append(r.deltas, hub.Delta{Kind: kind, Text: text})
 }
 
+// emitState appends a delta with reasoning state to r.deltas.
 func (r *reader) emitState(form hub.Form, data string) {
 	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaState, State: hub.State{Form: form, Data: data}})
 }
@@ -189,15 +196,16 @@ func (r *reader) thought(signature []byte) {
 	}
 }
 
+// flushDetails emits the entries of reasoning_details that were collected, if there are any.
 func (r *reader) flushDetails() {
 	if data := r.details.take(); data != "" {
 		r.emitState(hub.FormDetails, data)
 	}
 }
 
-// attach stores logprobs in the first text delta of the chunk that was read. Without a text delta the log probabilities
-// are lost.
-func (r *reader) attach(logprobs []byte) {
+// attachLogprobs stores logprobs in the first text delta of the chunk that was read. Without a text delta the log
+// probabilities are lost.
+func (r *reader) attachLogprobs(logprobs []byte) {
 	for i := range r.deltas {
 		if r.deltas[i].Kind == hub.DeltaText {
 			r.deltas[i].Logprobs = logprobs

@@ -75,6 +75,7 @@ func (w *body) drops(names ...string) bool {
 // limit against the quota. Usual answers are far shorter.
 const reservedTokens = 16_384
 
+// limit writes the token limit, lowered to the limits of the model and the provider.
 func (w *body) limit() {
 	n := w.request.MaxTokens
 	if n == 0 {
@@ -97,27 +98,24 @@ func (w *body) limit() {
 // maxStopsSent is the largest number of stop sequences that chat APIs accept. Further ones are not sent.
 const maxStopsSent = 4
 
+// stop writes the stop sequences.
 func (w *body) stop() {
-	list := w.request.Stop
-	if len(list) == 0 {
-		return
-	}
-	clientParam := "stop" // the client's name of the parameter
-	if w.request.Format == hub.Messages {
-		clientParam = "stop_sequences"
-	}
+	sent := w.request.Stop[:min(len(w.request.Stop), maxStopsSent)]
 	if slices.Contains(w.target.Drop, "stop") {
-		list = nil
+		sent = nil
 	}
-	if sent := list[:min(len(list), maxStopsSent)]; len(sent) < len(w.request.Stop) {
-		list = sent
+	if len(sent) < len(w.request.Stop) {
+		clientParam := "stop" // the client's name of the parameter
+		if w.request.Format == hub.Messages {
+			clientParam = "stop_sequences"
+		}
 		w.dropped = append(w.dropped, clientParam)
 	}
-	if len(list) == 0 {
+	if len(sent) == 0 {
 		return
 	}
 	w.name("stop")
-	for i, s := range list {
+	for i, s := range sent {
 		w.dst = append(w.dst, separator(i))
 		w.dst = jsontext.AppendQuoted(w.dst, s)
 	}
@@ -132,6 +130,7 @@ func separator(i int) byte {
 	return ','
 }
 
+// effort writes the reasoning effort in the provider's form.
 func (w *body) effort() {
 	wanted := w.request.Effort
 	if wanted == "" || w.drops("reasoning_effort", "reasoning") {
@@ -139,7 +138,7 @@ func (w *body) effort() {
 	}
 	if w.shape.ThinkingSwitch && wanted == hub.EffortNone && w.target.Model.Reasoning {
 		if w.request.Param("thinking") != "" {
-			return // the provider's own parameter is set too
+			return // the client has set the provider's own parameter
 		}
 		w.name("thinking")
 		w.dst = append(w.dst, `{"type":"disabled"}`...)
@@ -151,7 +150,7 @@ func (w *body) effort() {
 		w.dropped = append(w.dropped, "reasoning_effort")
 	case w.shape.EffortField == catalog.EffortNested:
 		if w.request.Format == hub.Chat && w.request.Param("reasoning") != "" {
-			return // as above
+			return // the client has set the provider's own parameter
 		}
 		w.name("reasoning")
 		w.dst = append(append(append(w.dst, `{"effort":"`...), effort...), `"}`...)
@@ -167,20 +166,20 @@ func (w *body) params() {
 	chatClient := w.request.Format == hub.Chat
 	for i := range w.request.Params {
 		p := &w.request.Params[i]
-		to := p.Name
+		sentName := p.Name
 		if renamed := w.shape.Rename[p.Name]; renamed != "" {
-			to = renamed
+			sentName = renamed
 		}
 		switch {
 		case w.drops(p.Name):
-		case p.Name == "top_k" && !chatClient, to != p.Name && w.request.Param(to) != "":
-			// Few chat APIs have top_k, and some refuse unknown members. A parameter is not renamed to the name of
-			// another parameter in the request.
+		case p.Name == "top_k" && !chatClient: // few chat APIs have top_k, and some refuse unknown fields
+			w.dropped = append(w.dropped, p.Name)
+		case sentName != p.Name && w.request.Param(sentName) != "": // another parameter of the request has this name
 			w.dropped = append(w.dropped, p.Name)
 		case p.Name == "parallel_tool_calls" && len(w.request.Tools) == 0:
 			// Without tools the parameter has no meaning, and some upstreams refuse it.
 		default:
-			w.name(to)
+			w.name(sentName)
 			w.dst = append(w.dst, p.Value...)
 		}
 	}
@@ -194,6 +193,7 @@ func (w *body) params() {
 	}
 }
 
+// stream writes stream and stream_options.
 func (w *body) stream() {
 	if !w.request.Stream {
 		return
@@ -207,7 +207,7 @@ func (w *body) stream() {
 }
 
 // output writes response_format. If the candidate does not support schemas, the value is {"type":"json_object"}, and a
-// system message states the schema, see outputLine. The error is that of appendSubset.
+// system message states the schema, see outputRule. The error is that of appendSubset.
 func (w *body) output() error {
 	o := w.request.Output
 	if o == nil || w.drops("response_format") {
@@ -233,13 +233,14 @@ func (w *body) output() error {
 	return nil
 }
 
+// schemaOutput reports whether the request has a schema for the answer and the candidate supports it.
 func (w *body) schemaOutput() bool {
 	return w.request.Output.Kind == "json_schema" && w.target.Model.JSONSchema
 }
 
-// outputLine returns the text of a system message that asks for JSON, with the schema if there is one. It is needed if
+// outputRule returns the text of a system message that asks for JSON, with the schema if there is one. It is needed if
 // the candidate does not support response_format or its schema. Otherwise the result is an empty string.
-func (w *body) outputLine() string {
+func (w *body) outputRule() string {
 	o := w.request.Output
 	if o == nil {
 		return ""
@@ -254,12 +255,14 @@ func (w *body) outputLine() string {
 	return ""
 }
 
+// strict writes the field strict of a tool or schema. value is its JSON text, or empty if absent.
 func (w *body) strict(value string) {
 	if value != "" && !slices.Contains(w.target.Drop, "strict") {
 		w.dst = append(append(w.dst, `,"strict":`...), value...)
 	}
 }
 
+// schema writes a JSON schema in the form that the provider supports. The error is that of appendSubset.
 func (w *body) schema(schema string) (err error) {
 	if w.shape.SchemaSubset {
 		w.dst, err = appendSubset(w.dst, schema, &w.schemaWork)
@@ -269,6 +272,7 @@ func (w *body) schema(schema string) (err error) {
 	return nil
 }
 
+// tools writes the fields tools and tool_choice. The error names the tool whose schema is too large.
 func (w *body) tools() error {
 	tools := w.request.Tools
 	if len(tools) == 0 || w.drops("tools") {
@@ -296,6 +300,7 @@ func (w *body) tools() error {
 	return nil
 }
 
+// choice writes tool_choice.
 func (w *body) choice() {
 	choice := w.request.Choice
 	if choice.Mode == "" || w.drops("tool_choice") {

@@ -71,15 +71,15 @@ func (w *body) lastThought(m *hub.Message) string {
 }
 
 // reasoning writes the reasoning state of m, an assistant message, into the field in which the provider expects it.
-// current is set if m comes after the last user message: the text of the reasoning is sent only for such messages.
-func (w *body) reasoning(m *hub.Message, current bool) {
+// afterUser is set if m comes after the last user message: the text of the reasoning is sent only for such messages.
+func (w *body) reasoning(m *hub.Message, afterUser bool) {
 	switch w.shape.ReasoningState {
 	case catalog.StateThought:
 		if signature := w.lastThought(m); signature != "" && len(m.Calls) == 0 && !w.hasExtra(m.Extra, "extra_content") {
 			w.dst = appendThought(append(w.dst, ','), signature)
 		}
 	case catalog.StateContent:
-		if current && len(m.Calls) > 0 && w.target.Model.Reasoning && !w.hasExtra(m.Extra, "reasoning_content") {
+		if afterUser && len(m.Calls) > 0 && w.target.Model.Reasoning && !w.hasExtra(m.Extra, "reasoning_content") {
 			w.reasoningContent(m)
 		}
 	case catalog.StateDetails:
@@ -117,6 +117,7 @@ func (w *body) details(m *hub.Message) {
 	}
 }
 
+// base62 are the characters of an id that replaces another one.
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 // appendID appends id, the id of a call, as a quoted JSON string. An id that the provider does not accept is replaced,

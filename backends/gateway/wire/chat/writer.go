@@ -21,18 +21,19 @@ func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
 	return w
 }
 
+// writer is the hub.Writer that NewWriter returns.
 type writer struct {
 	request *hub.Request
 	reply   *hub.Reply
 	id      string
 	// head is the text before the list of choices in every chunk, including "data: ". tail is the text after the list.
-	head    []byte
-	tail    string
-	began   bool
-	thought string // a signature waiting for the next call or text
-	customs []custom
-	bytes   int64 // number of bytes of text, reasoning and arguments
-	memory  reasoningRecorder
+	head        []byte
+	tail        string
+	began       bool           // the first chunk was sent
+	thought     string         // a signature waiting for the next call or text
+	customCalls []freeTextCall // used only for a stream
+	bytes       int64          // number of bytes of text, reasoning and arguments
+	memory      reasoningRecorder
 }
 
 // frame appends the beginning of an answer or chunk: the fields id, object, created and model, and the bracket that
@@ -56,6 +57,7 @@ func (w *writer) closeChunk(dst []byte) []byte {
 	return append(append(dst, `},"finish_reason":null}]`...), w.tail...)
 }
 
+// Stream implements hub.Writer.
 func (w *writer) Stream(dst []byte, deltas []hub.Delta) []byte {
 	if !w.began {
 		w.began = true
@@ -63,7 +65,7 @@ func (w *writer) Stream(dst []byte, deltas []hub.Delta) []byte {
 	}
 	for i := range deltas {
 		w.bytes += int64(len(deltas[i].Text))
-		w.memory.note(&deltas[i])
+		w.memory.add(&deltas[i])
 		dst = w.delta(dst, &deltas[i])
 	}
 	return dst
@@ -99,6 +101,7 @@ func (w *writer) delta(dst []byte, d *hub.Delta) []byte {
 	return dst
 }
 
+// showsReasoning reports whether the client gets the text of the reasoning.
 func (w *writer) showsReasoning() bool {
 	return w.request.Answer.Reasoning && !w.request.Answer.HideReasoningText
 }
@@ -146,13 +149,14 @@ func appendThought(dst []byte, signature string) []byte {
 	return append(jsontext.AppendQuoted(dst, signature), "}}"...)
 }
 
+// call appends the chunk that begins a tool call.
 func (w *writer) call(dst []byte, d *hub.Delta) []byte {
 	tool := w.request.Tool(d.Name)
 	dst = append(w.openChunk(dst), `"tool_calls":[{"index":`...)
 	dst = strconv.AppendInt(dst, int64(d.Call), 10)
 	dst = w.appendCall(append(dst, ','), d.ID, &tool)
 	if tool.Kind == hub.ToolCustom {
-		w.customs = append(w.customs, custom{call: d.Call})
+		w.customCalls = append(w.customCalls, freeTextCall{call: d.Call})
 	}
 	return w.closeChunk(append(dst, `"}}]`...))
 }
@@ -199,12 +203,14 @@ func (w *writer) flushThought(dst []byte) []byte {
 	return w.closeChunk(dst)
 }
 
+// end appends the last chunks of a stream: the input of calls of free-text tools, the finish_reason, the usage if the
+// client wants it, and [DONE].
 func (w *writer) end(dst []byte, end *hub.End) []byte {
 	dst = w.flushThought(dst)
-	for i := range w.customs {
+	for i := range w.customCalls {
 		dst = append(w.openChunk(dst), `"tool_calls":[{"index":`...)
-		dst = strconv.AppendInt(dst, int64(w.customs[i].call), 10)
-		dst = append(append(dst, `,"custom":{"input":"`...), w.customs[i].input()...)
+		dst = strconv.AppendInt(dst, int64(w.customCalls[i].call), 10)
+		dst = append(append(dst, `,"custom":{"input":"`...), w.customCalls[i].input()...)
 		dst = w.closeChunk(append(dst, `"}}]`...))
 	}
 	dst = append(w.openChunk(dst), `},"finish_reason":"`...)
@@ -225,8 +231,10 @@ func (w *writer) usage(end *hub.End) wire.Usage {
 	return w.reply.Estimate(w.request, &end.Usage, w.bytes)
 }
 
+// Fail implements hub.Writer.
 func (w *writer) Fail(dst []byte, f hub.Failure) []byte { return AppendFailure(dst, f) }
 
+// KeepAlive implements hub.Writer. It appends a comment line, which clients ignore.
 func (w *writer) KeepAlive(dst []byte) []byte { return append(dst, keepAlive...) }
 
 // appendLine appends the JSON text with a space in place of each line end, since the JSON of an event must be on one
@@ -242,25 +250,27 @@ func appendLine[T string | []byte](dst []byte, text T) []byte {
 	return dst
 }
 
-func (w *writer) custom(call int) *custom {
-	for i := range w.customs {
-		if w.customs[i].call == call {
-			return &w.customs[i]
+// custom returns the call of a free-text tool with this index (hub.Delta.Call), or nil for any other call.
+func (w *writer) custom(call int) *freeTextCall {
+	for i := range w.customCalls {
+		if w.customCalls[i].call == call {
+			return &w.customCalls[i]
 		}
 	}
 	return nil
 }
 
-// custom is a call of a free-text tool. For upstreams the tool is a function with the single argument input, so the
-// text can be extracted only from complete arguments. In a stream the client gets the text at the end of the answer.
-type custom struct {
-	call      int
+// freeTextCall is a call of a free-text tool (type "custom"). For upstreams the tool is a function with the single
+// argument input, so the text can be extracted only from complete arguments. In a stream the client gets the text at
+// the end of the answer.
+type freeTextCall struct {
+	call      int    // hub.Delta.Call
 	arguments []byte // the inside of a JSON string
 }
 
 // input returns the free text in the arguments, as the text between the quotes of a JSON string. If the arguments are
 // not an object with the string input, it returns all arguments as the text.
-func (c *custom) input() []byte {
+func (c *freeTextCall) input() []byte {
 	var text []byte
 	found := false
 	c.arguments = wire.WholeEscapes(c.arguments) // maxHeld may have cut an escape

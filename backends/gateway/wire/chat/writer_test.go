@@ -185,7 +185,7 @@ func TestCustomInput(t *testing.T) {
 		`cut \`:                    `cut `,
 		`cut \u00`:                 `cut `,
 	} {
-		c := custom{arguments: []byte(in)}
+		c := freeTextCall{arguments: []byte(in)}
 		if got := string(c.input()); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}

@@ -17,11 +17,13 @@ type message struct {
 	end                         hub.End
 }
 
+// wholeCall is a tool call of a whole answer. name is the upstream name of the tool.
 type wholeCall struct {
 	id, name, thought string
 	arguments         []byte
 }
 
+// Whole implements hub.Writer.
 func (w *writer) Whole(deltas []hub.Delta) ([]byte, error) {
 	m := w.gather(deltas)
 	size := 512 + len(m.content) + len(m.reasoning) + len(m.refusal) + len(m.details) + len(m.logprobs)
@@ -59,11 +61,11 @@ func (w *writer) gather(deltas []hub.Delta) *message {
 	for i := range deltas {
 		d := &deltas[i]
 		w.bytes += int64(len(d.Text))
-		w.memory.note(d)
+		w.memory.add(d)
 		switch d.Kind {
 		case hub.DeltaText:
 			m.content = append(m.content, d.Text...)
-			m.thought, w.thought = cmp.Or(w.thought, m.thought), ""
+			m.thought, w.thought = cmp.Or(w.thought, m.thought), "" // a waiting signature belongs to the text
 			if w.request.Answer.Logprobs {
 				m.logprobs = appendElements(m.logprobs, d.Logprobs)
 			}
@@ -94,6 +96,7 @@ func (w *writer) gather(deltas []hub.Delta) *message {
 	return m
 }
 
+// appendCalls appends the field tool_calls, preceded by a comma, if there are calls.
 func (w *writer) appendCalls(dst []byte, calls []wholeCall) []byte {
 	if len(calls) == 0 {
 		return dst
@@ -111,14 +114,15 @@ func (w *writer) appendCalls(dst []byte, calls []wholeCall) []byte {
 		dst = w.appendCall(append(dst, '{'), c.id, &tool)
 		arguments := c.arguments
 		if tool.Kind == hub.ToolCustom {
-			free := custom{arguments: arguments}
-			arguments = free.input()
+			call := freeTextCall{arguments: arguments}
+			arguments = call.input()
 		}
 		dst = append(append(dst, arguments...), `"}}`...)
 	}
 	return append(dst, ']')
 }
 
+// appendTextOrNull appends text as a JSON string, or null if text is empty. text is already escaped.
 func appendTextOrNull(dst, text []byte) []byte {
 	if len(text) == 0 {
 		return append(dst, "null"...)

@@ -27,11 +27,14 @@ func (in *clientReader) content(block *fields.Object) ([]hub.Part, error) {
 			return nil, err
 		}
 	}
-	if guarded, ok, err := optional(block, "guardContent"); err != nil {
+	guarded, isGuarded, err := optional(block, "guardContent")
+	if err != nil {
 		return nil, err
-	} else if image := guarded.Get("image"); ok && image.Given() {
+	}
+	if image := guarded.Get("image"); isGuarded && image.Given() {
 		return in.content(&guarded)
-	} else if text := block.Get("text"); !ok && !text.Given() {
+	}
+	if text := block.Get("text"); !isGuarded && !text.Given() {
 		return nil, unknown(block, "text, image, document, audio, searchResult, toolResult, cachePoint")
 	}
 	text, err := in.textOf(block)
@@ -47,7 +50,7 @@ func inlineData(o *fields.Object) (string, error) {
 	}
 	for _, name := range [...]string{"s3Location", "uri"} {
 		if v := source.Get(name); v.Given() {
-			return "", v.Unsupported("is not supported, the gateway fetches nothing: send the content as bytes")
+			return "", v.Unsupported("is not supported, because the gateway does not fetch files: send the content as bytes")
 		}
 	}
 	return source.Name("bytes")
@@ -71,6 +74,7 @@ func mediaType(o *fields.Object, formats map[string]string) (media, format strin
 	return "", "", v.Invalid("must be one of %s, it is %s", strings.Join(names, ", "), hub.Shown(format))
 }
 
+// image reads the object of an image block.
 func (in *clientReader) image(o *fields.Object) ([]hub.Part, error) {
 	media, _, err := mediaType(o, imageFormats)
 	if err != nil {
@@ -86,6 +90,7 @@ func (in *clientReader) image(o *fields.Object) ([]hub.Part, error) {
 // audioFormats maps media types to the names of those audio formats that the other APIs accept too.
 var audioFormats = map[string]string{"audio/wav": "wav", "audio/mpeg": "mp3"}
 
+// audio reads the object of an audio block.
 func (in *clientReader) audio(o *fields.Object) ([]hub.Part, error) {
 	_, format, err := mediaType(o, audioFormats)
 	if err != nil {
@@ -179,12 +184,12 @@ func (in *clientReader) searchResult(o *fields.Object) ([]hub.Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	from, err := o.Text("source")
+	source, err := o.Text("source")
 	if err != nil {
 		return nil, err
 	}
 	joined := hub.Joiner{Separator: "\n"}
-	joined.Add("["+title+"]("+from+")", "")
+	joined.Add("["+title+"]("+source+")", "")
 	err = texts(o.Get("content"), &joined)
 	return joined.End(""), err
 }

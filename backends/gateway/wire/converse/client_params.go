@@ -17,7 +17,7 @@ func (in *clientReader) additionalFields(o *fields.Object) error {
 	}
 	for _, name := range [...]string{"tools", "tool_choice", "mcp_servers", "container"} {
 		if v := extra.Get(name); v.Given() {
-			return v.Unsupported("is not supported: give tools that the client runs in toolConfig.tools")
+			return v.Unsupported("is not supported: list tools that the client runs in toolConfig.tools")
 		}
 	}
 	if v := extra.Get("top_k"); v.Given() {
@@ -100,6 +100,7 @@ func (in *clientReader) effort(extra *fields.Object) error {
 	return in.setEffort(extra.Get("reasoning_effort"))
 }
 
+// setEffort sets the request's reasoning effort to v, unless v is absent or empty. An unknown effort is an error.
 func (in *clientReader) setEffort(v fields.Value) error {
 	text, err := v.Text()
 	if text == "" || err != nil {
@@ -109,7 +110,7 @@ func (in *clientReader) setEffort(v fields.Value) error {
 		in.q.Effort = e
 		return nil
 	}
-	return v.Invalid("is %s, which is not an effort", hub.Shown(text))
+	return v.Invalid("is %s, which is not a known reasoning effort", hub.Shown(text))
 }
 
 // readThinking reads a vendor's object that switches thinking on or off. kind is the value of its field type:

@@ -86,6 +86,7 @@ func (in *clientReader) dropOthers(o *fields.Object, names ...string) {
 	}
 }
 
+// param adds a parameter of chat completions to the request. value is JSON text.
 func (in *clientReader) param(name, value string) {
 	in.q.Params = append(in.q.Params, hub.Param{Name: name, Value: value})
 }
@@ -110,7 +111,7 @@ func (in *clientReader) rejectAccountResources(o *fields.Object) error {
 			return err
 		}
 		if v := o.Get(name); ok && len(inner.Members) > 0 {
-			return v.Unsupported("belongs to an AWS account and is not supported: leave it out")
+			return v.Unsupported("refers to resources of an AWS account and is not supported: leave it out")
 		}
 	}
 	return nil
@@ -301,12 +302,15 @@ func cacheMark(block *fields.Object) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if ttl, err := point.Text("ttl"); ttl == "" || err != nil {
-		return `{"type":"ephemeral"}`, err
-	} else if ttl != "5m" && ttl != "1h" {
+	ttl, err := point.Text("ttl")
+	switch {
+	case err != nil:
+		return "", err
+	case ttl == "":
+		return `{"type":"ephemeral"}`, nil
+	case ttl != "5m" && ttl != "1h":
 		v := point.Get("ttl")
 		return "", v.Invalid("must be 5m or 1h, it is %s", hub.Shown(ttl))
-	} else {
-		return string(append(jsontext.AppendQuoted([]byte(`{"type":"ephemeral","ttl":`), ttl), '}')), nil
 	}
+	return `{"type":"ephemeral","ttl":"` + ttl + `"}`, nil
 }

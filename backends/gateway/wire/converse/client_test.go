@@ -144,24 +144,24 @@ func TestClientRefused(t *testing.T) {
 		user(`{"image":{"format":"png","source":{"s3Location":{"uri":"s3://b/k"}}}}`):                                                       "image.source.s3Location is not supported",
 		user(`{"image":{"format":"png","source":{}}}`):                                                                                      "image.source.bytes is required",
 		user(`{"document":{"format":"txt","source":{"bytes":"!"}}}`):                                                                        "UTF-8 text",
-		user(`{"toolResult":{"toolUseId":"x","content":[]}}`):                                                                               "no toolUse block before it",
+		user(`{"toolResult":{"toolUseId":"x","content":[]}}`):                                                                               "no earlier toolUse block has this id",
 		user(`{"cachePoint":{"ttl":"2h"}}`):                                                                                                 "must be 5m or 1h",
 		`{"messages":[{"role":"system","content":[]}]}`:                                                                                     "messages[0].role must be one of user, assistant",
 		`{"messages":[{"role":"user","content":"Hi"}]}`:                                                                                     "messages[0].content must be an array",
 		`{"messages":[{"role":"assistant","content":[{"image":{}}]}]}`:                                                                      `it has "image"`,
 		`{"messages":[{"role":"assistant","content":[{"toolUse":{"name":"f"}}]}]}`:                                                          "toolUseId is required",
 		`{"messages":[{"role":"assistant","content":[{"reasoningContent":{"text":1}}]}]}`:                                                   "must have one of reasoningText, redactedContent",
-		`{"messages":[{"role":"assistant","content":[{"toolUse":{"toolUseId":"a","name":"f"}},{"toolUse":{"toolUseId":"a","name":"f"}}]}]}`: "another toolUse",
-		with(`"guardrailConfig":{"guardrailIdentifier":"g"}`):                                                                               "guardrailConfig belongs to an AWS account",
-		with(`"promptVariables":{"a":{"text":"b"}}`):                                                                                        "promptVariables belongs",
+		`{"messages":[{"role":"assistant","content":[{"toolUse":{"toolUseId":"a","name":"f"}},{"toolUse":{"toolUseId":"a","name":"f"}}]}]}`: "also the id of an earlier toolUse block",
+		with(`"guardrailConfig":{"guardrailIdentifier":"g"}`):                                                                               "guardrailConfig refers to resources of an AWS account",
+		with(`"promptVariables":{"a":{"text":"b"}}`):                                                                                        "promptVariables refers to resources",
 		with(`"inferenceConfig":{"temperature":2}`):                                                                                         "inferenceConfig.temperature must be from 0 to 1",
 		with(`"inferenceConfig":{"maxTokens":0}`):                                                                                           "at least 1",
-		with(`"toolConfig":{"tools":[{"systemTool":{"name":"nova_grounding"}}]}`):                                                           "systemTool runs on its vendor's servers",
+		with(`"toolConfig":{"tools":[{"systemTool":{"name":"nova_grounding"}}]}`):                                                           "systemTool is not supported, because the tool runs on its vendor's servers",
 		with(`"toolConfig":{"tools":[{"toolSpec":{"name":"f"}}]}`):                                                                          "inputSchema is required",
 		with(`"toolConfig":{"tools":[],"toolChoice":{"tool":{"name":"f"}}}`):                                                                "not in toolConfig.tools",
 		with(`"additionalModelRequestFields":{"tools":[{"type":"web_search_20250305"}]}`):                                                   "additionalModelRequestFields.tools is not supported",
 		with(`"additionalModelRequestFields":{"thinking":{"type":"odd"}}`):                                                                  "thinking.type must be one of",
-		with(`"additionalModelRequestFields":{"reasoning_effort":"most"}`):                                                                  "which is not an effort",
+		with(`"additionalModelRequestFields":{"reasoning_effort":"most"}`):                                                                  "which is not a known reasoning effort",
 		with(`"outputConfig":{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"schema":"7"}}}}`):                              "JSON text of an object",
 		with(`"system":"Hi"`): "system must be an array",
 		with(`"x":1,"x":2`):   "given twice",
@@ -178,8 +178,8 @@ func TestClientRefused(t *testing.T) {
 	}
 }
 
-// answered returns the deltas for the events of TestStream.
-func answered(t testing.TB) (all []hub.Delta) {
+// answerDeltas returns the deltas for the events of TestStream.
+func answerDeltas(t testing.TB) (all []hub.Delta) {
 	t.Helper()
 	r := Format{}.NewReader(nil)
 	for i := 0; i < len(stream); i += 2 {
@@ -272,14 +272,14 @@ func TestClientStream(t *testing.T) {
 	t.Parallel()
 	w := newClientWriter(t)
 	var out []byte
-	for _, d := range answered(t) {
+	for _, d := range answerDeltas(t) {
 		out = w.Stream(out, []hub.Delta{d})
 	}
 	if got := decoded(t, out); got != clientEvents {
 		t.Errorf("got\n%s", got)
 	}
 	if more := w.Fail(w.KeepAlive(w.Stream(nil, []hub.Delta{{Kind: hub.DeltaText, Text: []byte("a")}})), hub.Failure{}); len(more) > 0 {
-		t.Errorf("behind the end: %q", more)
+		t.Errorf("after the end: %q", more)
 	}
 }
 
@@ -289,7 +289,7 @@ func TestClientWhole(t *testing.T) {
 		`{"reasoningContent":{"redactedContent":"a2NzMS5yZWRhY3RlZDpjbVZr"}},{"text":"Hello"},{"toolUse":{"toolUseId":"tooluse_1","name":"weather","input":{"city":"Rome"}}},` +
 		`{"toolUse":{"toolUseId":"tooluse_2","name":"now","input":{}}}]}},"stopReason":"tool_use",` +
 		`"usage":{"inputTokens":10,"outputTokens":5,"totalTokens":22,"cacheReadInputTokens":3,"cacheWriteInputTokens":4},"metrics":{"latencyMs":25}}`
-	got, err := newClientWriter(t).Whole(answered(t))
+	got, err := newClientWriter(t).Whole(answerDeltas(t))
 	if err != nil || string(got) != want {
 		t.Errorf("%v, got\n%s", err, got)
 	}
@@ -364,7 +364,7 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("no object: %s", w.Body)
 		}
 		for _, writer := range []hub.Writer{(Format{}).NewWriter(r, hub.Reply{}), (Format{}).NewWriter(r, hub.Reply{Seal: seal})} {
-			if out := decoded(t, writer.Stream(nil, answered(t))); !strings.HasSuffix(out, "}\n\n") {
+			if out := decoded(t, writer.Stream(nil, answerDeltas(t))); !strings.HasSuffix(out, "}\n\n") {
 				t.Errorf("%s", out)
 			}
 		}

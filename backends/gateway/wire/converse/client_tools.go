@@ -42,7 +42,8 @@ func (in *clientReader) tool(v fields.Value) error {
 		return err
 	}
 	if system := entry.Get("systemTool"); system.Given() {
-		return system.Unsupported("runs on its vendor's servers and is not supported: give a tool that the client runs")
+		return system.Unsupported(
+			"is not supported, because the tool runs on its vendor's servers: use a tool that the client runs")
 	}
 	if err := spec.Open(entry.Get("toolSpec")); err != nil {
 		return err
@@ -57,7 +58,7 @@ func (in *clientReader) tool(v fields.Value) error {
 	}
 	t := hub.Tool{Name: hub.LegalName(clientName), ClientName: clientName}
 	if in.defines(t.Name) {
-		return name.Invalid("is the name of another tool already: %s", hub.Shown(clientName))
+		return name.Invalid("is %s, which is also the name of an earlier tool", hub.Shown(clientName))
 	}
 	if t.Description, err = spec.Text("description"); err != nil {
 		return err
@@ -65,11 +66,11 @@ func (in *clientReader) tool(v fields.Value) error {
 	if err := schema.Open(spec.Get("inputSchema")); err != nil {
 		return err
 	}
-	json := schema.Get("json")
-	if err := json.Object(); err != nil {
+	schemaJSON := schema.Get("json")
+	if err := schemaJSON.Object(); err != nil {
 		return err
 	}
-	t.Parameters = messages.ObjectSchema(json.Result)
+	t.Parameters = messages.ObjectSchema(schemaJSON.Result)
 	if strict := spec.Get("strict"); strict.Given() {
 		if _, err := strict.Flag(); err != nil {
 			return err
@@ -83,11 +84,11 @@ func (in *clientReader) tool(v fields.Value) error {
 
 // choice reads toolChoice from o. Without tools in the request it is recorded as dropped.
 func (in *clientReader) choice(o *fields.Object) error {
-	forced, free := o.Get("any"), o.Get("auto")
+	anyTool, auto := o.Get("any"), o.Get("auto")
 	switch {
-	case forced.Given():
+	case anyTool.Given():
 		in.q.Choice.Mode = "required"
-	case free.Given():
+	case auto.Given():
 		in.q.Choice.Mode = "auto"
 	default:
 		var tool fields.Object

@@ -8,18 +8,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// conversation reads the list of messages. Each tool result is moved behind the message with its call. A request
+// conversation reads the list of messages. Each tool result is moved directly after the message with its call. A request
 // without a user message is an error.
 func (in *clientReader) conversation(o *fields.Object) error {
 	list := o.Get("messages")
 	if err := list.Each(in.message); err != nil {
 		return err
 	}
-	all, hasUser := in.turns.Messages()
+	messages, hasUser := in.turns.Messages()
 	if !hasUser {
 		return list.Invalid("must have at least one user message with content")
 	}
-	in.q.Messages = all
+	in.q.Messages = messages
 	return nil
 }
 
@@ -45,7 +45,7 @@ func (in *clientReader) message(v fields.Value) error {
 	}
 	in.dropOthers(&o, "role", "content")
 	content := o.Get("content")
-	var mark *string // place for a cache point after the last block
+	var mark *string // where to store a cache mark of the previous block; nil if the block cannot have one
 	err = content.Each(func(v fields.Value) error {
 		var block fields.Object
 		if err := block.Open(v); err != nil {
@@ -148,8 +148,8 @@ func (in *clientReader) cited(v fields.Value) (string, error) {
 		if err := piece.Open(v); err != nil {
 			return err
 		}
-		more, err := piece.Text("text")
-		text += more
+		pieceText, err := piece.Text("text")
+		text += pieceText
 		return err
 	})
 	return text, err
@@ -177,11 +177,11 @@ func (in *clientReader) call(m *hub.Message, v fields.Value) error {
 		arguments = jsontext.Compact(input.Raw)
 	}
 	if kind := o.Get("type"); kind.Given() {
-		return kind.Unsupported("is not supported: tools run at the client")
+		return kind.Unsupported("is not supported, because only the client runs tools: leave it out")
 	}
 	if !in.turns.Call(m, id, hub.Call{Name: hub.LegalName(clientName), Arguments: arguments, State: in.thought}) {
 		value := o.Get("toolUseId")
-		return value.Invalid("is the id of another toolUse of this message already: %s", hub.Shown(id))
+		return value.Invalid("is %s, which is also the id of an earlier toolUse block of this message", hub.Shown(id))
 	}
 	in.thought = nil
 	return nil
@@ -198,12 +198,12 @@ func (in *clientReader) reasoning(m *hub.Message, v fields.Value) error {
 		if err := inner.Open(text); err != nil {
 			return err
 		}
-		shown, err := inner.Text("text")
+		summary, err := inner.Text("text")
 		if err != nil {
 			return err
 		}
 		signature, err := inner.Text("signature")
-		in.reason(m, shown, signature)
+		in.addReasoning(m, summary, signature)
 		return err
 	}
 	redacted := o.Get("redactedContent")
@@ -217,18 +217,18 @@ func (in *clientReader) reasoning(m *hub.Message, v fields.Value) error {
 		return unknown(&o, "reasoningText, redactedContent")
 	}
 	data, err := redacted.Text()
-	if token, notBase64 := base64.StdEncoding.DecodeString(data); notBase64 == nil {
-		if _, isToken := in.options.Token(string(token)); isToken {
-			data = string(token)
+	if decoded, decodeErr := base64.StdEncoding.DecodeString(data); decodeErr == nil {
+		if _, isToken := in.options.Token(string(decoded)); isToken { // clientWriter has encoded the token
+			data = string(decoded)
 		}
 	}
-	in.reason(m, "", data)
+	in.addReasoning(m, "", data)
 	return err
 }
 
-// reason adds reasoning with the given text to m. token is the block's signature or redacted content. If it is a token
-// of the gateway, the reasoning gets the state in the token. Otherwise token is stored in Reasoning.Foreign.
-func (in *clientReader) reason(m *hub.Message, text, token string) {
+// addReasoning adds reasoning with the given text to m. token is the block's signature or redacted content. If it is a
+// token of the gateway, the reasoning gets the state in the token. Otherwise token is stored in Reasoning.Foreign.
+func (in *clientReader) addReasoning(m *hub.Message, text, token string) {
 	reasoning := hub.Reasoning{Text: text}
 	if state, isToken := in.options.Token(token); isToken {
 		reasoning.State = &state
@@ -253,10 +253,11 @@ func (in *clientReader) result(v fields.Value) (mark *string, err error) {
 		return nil, err
 	}
 	value := o.Get("toolUseId")
-	if known, waits := in.turns.Waits(id); !known {
-		return nil, value.Invalid("is %s, which is the id of no toolUse block before it", hub.Shown(id))
-	} else if !waits {
-		return nil, value.Invalid("is %s, which has a toolResult already", hub.Shown(id))
+	switch known, waits := in.turns.Waits(id); {
+	case !known:
+		return nil, value.Invalid("is %s, but no earlier toolUse block has this id", hub.Shown(id))
+	case !waits:
+		return nil, value.Invalid("is %s, for which there already is a toolResult", hub.Shown(id))
 	}
 	status, err := o.Text("status")
 	if err != nil {

@@ -17,6 +17,7 @@ func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
 	return &clientWriter{answer: blocks.Answer{Request: r, Reply: reply}}
 }
 
+// clientWriter implements hub.Writer and, for the events of content blocks, blocks.Frames.
 type clientWriter struct {
 	answer         blocks.Answer
 	started, ended bool
@@ -62,11 +63,11 @@ func (w *clientWriter) Begin(dst []byte, index int, b *blocks.Block) []byte {
 	}
 	from := len(dst)
 	dst = append(begin(dst, "contentBlockStart", index), `,"start":{"toolUse":{`...)
-	return wire.EndFrame(append(use(dst, b), "}}}"...), from)
+	return wire.EndFrame(append(appendToolUse(dst, b), "}}}"...), from)
 }
 
-// use appends the fields toolUseId and name of the tool call in b.
-func use(dst []byte, b *blocks.Block) []byte {
+// appendToolUse appends the fields toolUseId and name of the tool call in b.
+func appendToolUse(dst []byte, b *blocks.Block) []byte {
 	dst = jsontext.AppendMember(dst, `"toolUseId":`, b.ID)
 	return jsontext.AppendMember(dst, `,"name":`, b.Name)
 }
@@ -159,11 +160,11 @@ func (w *clientWriter) usage(dst []byte, e *hub.End) []byte {
 
 // Whole implements hub.Writer. The error is hub.ErrArguments if the arguments of a tool call are not an object.
 func (w *clientWriter) Whole(deltas []hub.Delta) ([]byte, error) {
-	all, end := w.answer.Whole(deltas)
+	answerBlocks, end := w.answer.Whole(deltas)
 	cut := blocks.CutOff(end.Finish)
 	dst := append(make([]byte, 0, 512+w.answer.TextBytes()), `{"output":{"message":{"role":"assistant","content":[`...)
-	for i := range all {
-		b := &all[i]
+	for i := range answerBlocks {
+		b := &answerBlocks[i]
 		if i > 0 {
 			dst = append(dst, ',')
 		}
@@ -181,7 +182,7 @@ func (w *clientWriter) Whole(deltas []hub.Delta) ([]byte, error) {
 			if !ok {
 				return nil, hub.ErrArguments
 			}
-			dst = append(use(append(dst, `{"toolUse":{`...), b), `,"input":`...)
+			dst = append(appendToolUse(append(dst, `{"toolUse":{`...), b), `,"input":`...)
 			dst = append(append(dst, input...), '}')
 		}
 		dst = append(dst, '}')

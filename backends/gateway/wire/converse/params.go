@@ -28,8 +28,8 @@ func (w *writer) reasoning() (e extra) {
 	if w.maker == anthropic {
 		object, thinks, dropped := messages.Thinking(w.Request, w.Target, w.maxTokens)
 		w.dropped = append(w.dropped, dropped...)
-		if members := strings.TrimSuffix(object[1:], "}"); members != "" {
-			e.text = "," + members
+		if fields := strings.TrimSuffix(object[1:], "}"); fields != "" {
+			e.text = "," + fields
 		}
 		e.thinks = thinks
 		return e
@@ -56,7 +56,7 @@ func (w *writer) params(e extra) {
 		config = `,"maxTokens":` + strconv.FormatInt(w.maxTokens, 10)
 	}
 	for _, p := range w.Request.Params {
-		switch {
+		switch { // values that mean the same as an absent parameter are not sent; Write has checked n
 		case p.Value == "null" || p.Value == "false" && (p.Name == "logprobs" || p.Name == "store"), p.Name == "n":
 			continue
 		case p.Name == "parallel_tool_calls" && p.Value != "false":
@@ -65,15 +65,14 @@ func (w *writer) params(e extra) {
 			w.dropped = append(w.dropped, p.Name)
 			continue
 		}
-		value, isNumber := number(p.Value)
-		sampled := isNumber && !e.thinks
+		canSample := isNotNegative(p.Value) && !e.thinks
 		switch {
-		case p.Name == "temperature" && sampled:
-			config += `,"temperature":` + w.capped(value)
-		case p.Name == "top_p" && sampled && !w.oneSampler():
-			config += `,"topP":` + w.capped(value)
-		case p.Name == "top_k" && sampled && w.maker == anthropic:
-			e.text += `,"top_k":` + value
+		case p.Name == "temperature" && canSample:
+			config += `,"temperature":` + w.atMostOne(p.Value)
+		case p.Name == "top_p" && canSample && !w.oneSampler():
+			config += `,"topP":` + w.atMostOne(p.Value)
+		case p.Name == "top_k" && canSample && w.maker == anthropic:
+			e.text += `,"top_k":` + p.Value
 		case p.Name == "service_tier" && p.Value == `"auto"`:
 		case p.Name == "service_tier" && (p.Value == `"flex"` || p.Value == `"priority"` || p.Value == `"default"`):
 			tier = p.Value
@@ -100,20 +99,19 @@ func (w *writer) oneSampler() bool {
 	return w.maker == anthropic && temperature != "" && temperature != "null"
 }
 
-// capped returns value, the JSON text of a sampling parameter, or "1" if the value is greater. Converse allows at most
-// 1, while chat completions allow temperatures up to 2.
-func (w *writer) capped(value string) string {
+// atMostOne returns value, the JSON text of a sampling parameter, or "1" if the value is greater. Converse allows at
+// most 1, while chat completions allow temperatures up to 2.
+func (w *writer) atMostOne(value string) string {
 	if n, err := strconv.ParseFloat(value, 64); err == nil && n > 1 {
 		return "1"
 	}
 	return value
 }
 
-// number returns value, the JSON text of a parameter, unchanged. ok is false unless it is a number that is not
-// negative.
-func number(value string) (text string, ok bool) {
+// isNotNegative reports whether value, the JSON text of a parameter, is a number of at least 0.
+func isNotNegative(value string) bool {
 	v := gjson.Parse(value)
-	return value, v.Type == gjson.Number && v.Num >= 0
+	return v.Type == gjson.Number && v.Num >= 0
 }
 
 // stops returns the JSON text of the field stopSequences with a comma before it, or an empty string without stop

@@ -20,11 +20,12 @@ const maxCalls = 1024
 // NewReader returns a reader for one answer of Converse, or of ConverseStream if it is streamed.
 func (Format) NewReader(*catalog.Provider) hub.Reader { return &reader{} }
 
+// reader implements hub.Reader.
 type reader struct {
-	deltas []hub.Delta
-	ids    []string // ids of all calls so far
-	open   []call   // toolUse blocks of a stream that have not ended
-	stop   string   // stopReason
+	deltas []hub.Delta // result of the current call
+	ids    []string    // ids of all calls so far
+	open   []call      // toolUse blocks of a stream that have not ended
+	stop   string      // stopReason
 	usage  wire.Usage
 	ended  bool // DeltaEnd was returned
 }
@@ -43,7 +44,7 @@ func (r *reader) Event(name, data []byte) (hub.Step, error) {
 	if r.ended || len(data) == 0 {
 		return hub.Step{Done: r.ended}, nil
 	}
-	if strings.HasSuffix(string(name), "xception") || string(name) == "error" {
+	if strings.HasSuffix(string(name), "xception") || string(name) == "error" { // "…Exception" or "exception"
 		return hub.Step{}, exception(string(name), data)
 	}
 	event, err := parse(data)
@@ -192,6 +193,7 @@ func (r *reader) find(block int64) int {
 	return slices.IndexFunc(r.open, func(c call) bool { return c.block == block })
 }
 
+// noArguments are the arguments of a call without arguments.
 var noArguments = []byte("{}")
 
 // close ends the call in the content block with the index block, if there is one. A call without arguments gets the
@@ -239,9 +241,11 @@ func (r *reader) count(usage gjson.Result, tier string) {
 		}
 		return true
 	})
-	if s := jsontext.NewScanner(jsontext.AppendQuoted(nil, tier)); tier != "" &&
-		wire.ScanTerm(&s, &u.Served, wire.TermTier) != nil {
-		u.Served = nil
+	if tier != "" {
+		s := jsontext.NewScanner(jsontext.AppendQuoted(nil, tier))
+		if wire.ScanTerm(&s, &u.Served, wire.TermTier) != nil {
+			u.Served = nil
+		}
 	}
 	r.usage = u
 }

@@ -109,7 +109,7 @@ func TestStream(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", got.String(), same)
 	}
 	if step, err := r.End(); err != nil || !step.Done || len(step.Deltas) > 0 {
-		t.Errorf("behind the end: %+v, %v", step, err)
+		t.Errorf("after the end: %+v, %v", step, err)
 	}
 }
 

@@ -35,7 +35,7 @@ func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	if w.grammar == "" {
 		rule = r.Output.Rule()
 	}
-	rest, wrote, err := w.System(w, `"system":[`, rule)
+	next, wrote, err := w.System(w, `"system":[`, rule)
 	if err != nil {
 		return hub.Written{}, err
 	}
@@ -43,7 +43,7 @@ func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 		w.Dst = append(w.Dst, "],"...)
 	}
 	w.Dst = append(w.Dst, `"messages":[`...)
-	if err := w.Messages(w, rest); err != nil {
+	if err := w.Messages(w, next); err != nil {
 		return hub.Written{}, err
 	}
 	w.Dst = append(w.Dst, ']')
@@ -59,6 +59,7 @@ func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	return written, nil
 }
 
+// writer is the state of writing a request. It implements blocks.Contents.
 type writer struct {
 	blocks.Turns
 	maker   maker
@@ -67,8 +68,8 @@ type writer struct {
 	maxTokens int64  // 0 leaves the limit to the model
 	grammar   string // schema that the upstream enforces; empty if it cannot
 
-	documents int  // number of documents so far, to make their names unique
-	bare      bool // the current turn has a document but no text
+	documentsBefore int  // number of documents so far, to make their names unique
+	lacksText       bool // the current turn has a document but no text
 }
 
 // maker is the vendor of a model. For features that Converse does not define, such as reasoning, each vendor has
@@ -100,12 +101,12 @@ func makerOf(family string) maker {
 // limit returns the token limit that is sent to the upstream, or 0 if none is sent. A Claude model always gets a limit
 // if one is known, since it requires a limit to divide between thinking and answer.
 func limit(r *hub.Request, t *hub.Target) int64 {
-	known := int64(t.Model.MaxOutput)
+	maximum := int64(t.Model.MaxOutput)
 	switch {
-	case r.MaxTokens > 0 && known > 0:
-		return min(r.MaxTokens, known)
+	case r.MaxTokens > 0 && maximum > 0:
+		return min(r.MaxTokens, maximum)
 	case r.MaxTokens == 0 && makerOf(t.Model.Family) == anthropic:
-		return known
+		return maximum
 	}
 	return r.MaxTokens
 }
@@ -132,15 +133,12 @@ func (w *writer) drops(name string) bool {
 func (w *writer) tools() {
 	defined := w.Request.Tools
 	called := w.called()
-	if w.Request.Choice.Mode == "none" {
-		if len(defined) > 0 && len(called) > 0 {
-			w.dropped = append(w.dropped, "tool_choice")
-		} else if len(called) == 0 {
-			return
-		}
-	}
-	if len(defined) == 0 && len(called) == 0 {
+	forbidden := w.Request.Choice.Mode == "none"
+	if len(called) == 0 && (forbidden || len(defined) == 0) {
 		return
+	}
+	if forbidden && len(defined) > 0 {
+		w.dropped = append(w.dropped, "tool_choice")
 	}
 	w.Dst = append(w.Dst, `,"toolConfig":{"tools":[`...)
 	for i := range defined {
@@ -175,9 +173,9 @@ func (w *writer) called() (names []string) {
 	return names
 }
 
-// tool writes the definition of t as an element of tools. more is set if it is not the first element.
-func (w *writer) tool(t *hub.Tool, more bool) {
-	if more {
+// tool writes the definition of t as an element of tools. needsComma is set if it is not the first element.
+func (w *writer) tool(t *hub.Tool, needsComma bool) {
+	if needsComma {
 		w.Dst = append(w.Dst, ',')
 	}
 	w.Dst = jsontext.AppendMember(w.Dst, `{"toolSpec":{"name":`, t.Name)

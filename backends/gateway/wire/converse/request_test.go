@@ -115,9 +115,9 @@ func golden(t *testing.T, name string, r *hub.Request, model string) {
 func TestWriteRefuses(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
-		`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://example.com/a.png"}}]}]}`:   "is not base64 data",
+		`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://example.com/a.png"}}]}]}`:   "is not a data URL in base64",
 		`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/tiff;base64,AAAA"}}]}]}`: "image/tiff",
-		`{"model":"m","messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"}}]}]}`:    "does not carry",
+		`{"model":"m","messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"}}]}]}`:    "does not support",
 		`{"model":"m","n":2,"messages":[{"role":"user","content":"Hi"}]}`:                                                               "one answer",
 		`{"model":"m","modalities":["audio"],"messages":[{"role":"user","content":"Hi"}]}`:                                              "gives text",
 	} {

@@ -19,9 +19,9 @@ func (w *writer) Text(text, mark string) {
 // EndTurn implements blocks.Contents. The format refuses a turn that has a document but no text. To such a turn EndTurn
 // adds the text "See the document."
 func (w *writer) EndTurn() {
-	if w.bare {
+	if w.lacksText {
 		w.Dst = append(w.Dst, `,{"text":"See the document."}`...)
-		w.bare = false
+		w.lacksText = false
 	}
 }
 
@@ -59,7 +59,7 @@ func (w *writer) Content(i int) error {
 // messages format, since the blocks are in a user turn. An error means that the format cannot express one of the parts.
 func (w *writer) parts(m *hub.Message, i int, begin func()) error {
 	isSystem := m.Role == hub.System || m.Role == hub.Developer
-	texts, documents := 0, w.documents
+	texts, documents := 0, w.documentsBefore
 	for j := range m.Parts {
 		p := &m.Parts[j]
 		switch p.Kind {
@@ -80,12 +80,12 @@ func (w *writer) parts(m *hub.Message, i int, begin func()) error {
 				return fmt.Errorf("messages[%d]: %w", i, err)
 			}
 		default:
-			return fmt.Errorf("messages[%d] holds a part that the Converse format does not carry", i)
+			return fmt.Errorf("messages[%d] has a part that the Converse format does not support", i)
 		}
 		w.cachePoint(p.Cache)
 	}
 	if m.Role != hub.ToolResult {
-		w.bare = texts == 0 && (w.bare || w.documents > documents)
+		w.lacksText = texts == 0 && (w.lacksText || w.documentsBefore > documents)
 	}
 	return nil
 }
@@ -96,8 +96,8 @@ func (w *writer) Result(i int) error {
 	m := &w.Request.Messages[i]
 	w.Dst = append(jsontext.AppendMember(w.Dst, `{"toolResult":{"toolUseId":`, m.CallID), `,"content":[`...)
 	n := 0
-	bare, mark := blocks.Unmarked(m)
-	err := w.parts(&bare, i, func() {
+	unmarked, mark := blocks.Unmarked(m) // the cache mark belongs to the whole result
+	err := w.parts(&unmarked, i, func() {
 		if n++; n > 1 {
 			w.Dst = append(w.Dst, ',')
 		}
@@ -138,16 +138,16 @@ func (w *writer) media(p *hub.Part) error {
 	}
 	media, data, ok := wire.CutDataURL(p.URL)
 	if !ok {
-		return fmt.Errorf("the address of the %s is not base64 data, and the Converse format takes no other", kind)
+		return fmt.Errorf("the URL of the %s is not a data URL in base64, but the Converse format accepts nothing else", kind)
 	}
 	format := formats[media]
 	if format == "" {
-		return fmt.Errorf("the Converse format takes no %s of the type %q", kind, wire.Mask(media, 100))
+		return fmt.Errorf("the Converse format has no %s of the type %q", kind, wire.Mask(media, 100))
 	}
 	w.Dst = jsontext.AppendAll(w.Dst, `{"`, kind, `":{"format":"`, format, `"`)
 	if kind == "document" {
-		w.documents++
-		w.Dst = jsontext.AppendMember(w.Dst, `,"name":`, documentName(p.Detail, w.documents))
+		w.documentsBefore++
+		w.Dst = jsontext.AppendMember(w.Dst, `,"name":`, documentName(p.Detail, w.documentsBefore))
 	}
 	w.Dst = append(jsontext.AppendMember(w.Dst, `,"source":{"bytes":`, data), "}}}"...)
 	return nil

@@ -13,10 +13,11 @@ import (
 // data from the signature of a thinking block, which never contains a colon.
 const ForeignRedacted = "redacted_thinking:"
 
-// block holds the field values of a content block, found in one pass over the block.
+// block holds the field values of a content block, found in one pass over the block. The method field maps the names
+// of the JSON fields to the fields of the struct.
 type block struct {
-	raw                                         string
-	path, kind                                  string
+	raw                                         string // the block's JSON text
+	path, kind                                  string // JSON path and type of the block
 	text, source, title, context, content       gjson.Result
 	citations, id, name, input, callID, failed  gjson.Result
 	thinking, signature, data, cache, reference gjson.Result
@@ -82,9 +83,9 @@ func (b *block) field(key string) *gjson.Result {
 	return nil
 }
 
-// mark returns v as JSON text. v is the value of cache_control in the object at path. The text is empty if v is absent
-// or null. It returns an error if v is any other value that is not an object.
-func mark(v gjson.Result, path string) (string, error) {
+// cacheMark returns v as JSON text. v is the value of cache_control in the object at path. The text is empty if v is
+// absent or null. It returns an error if v is any other value that is not an object.
+func cacheMark(v gjson.Result, path string) (string, error) {
 	ok, err := optionalObject(v, path+".cache_control")
 	if !ok || err != nil {
 		return "", err
@@ -98,17 +99,17 @@ func (r *reader) userBlock(m *hub.Message, b *block) error {
 	case "tool_result":
 		return r.result(b)
 	case "text", "image", "document", "search_result":
-		parts, err := r.visible(b)
+		parts, err := r.contentParts(b)
 		m.Parts = append(m.Parts, parts...)
 		return err
 	case "compaction":
-		if r.summary(m, b) {
+		if r.compaction(m, b) {
 			return nil
 		}
 		fallthrough
 	case "container_upload", "browser_state":
-		if r.unanswered == nil {
-			r.unanswered = invalid(b.path+".type", "is %s, which is not supported in the last user turn", b.kind)
+		if r.lastTurnError == nil {
+			r.lastTurnError = invalid(b.path+".type", "is %s, which is not supported in the last user turn", b.kind)
 		}
 		r.drop("messages[].content[]." + b.kind)
 		return nil
@@ -126,7 +127,7 @@ func (r *reader) assistantBlock(m *hub.Message, b *block) error {
 		if err != nil {
 			return err
 		}
-		cache, err := mark(b.cache, b.path)
+		cache, err := cacheMark(b.cache, b.path)
 		m.Parts = hub.AppendText(m.Parts, s, cache)
 		return err
 	case "tool_use":
@@ -143,9 +144,9 @@ func (r *reader) assistantBlock(m *hub.Message, b *block) error {
 		r.drop("messages[].content[].document")
 		return nil
 	case "server_tool_use", "mcp_tool_use":
-		return nil // the result of the call follows
+		return nil // serverResult reads the result of the call, which follows
 	case "compaction":
-		if r.summary(m, b) {
+		if r.compaction(m, b) {
 			return nil
 		}
 		fallthrough
@@ -158,10 +159,10 @@ func (r *reader) assistantBlock(m *hub.Message, b *block) error {
 	return r.serverResult(m, b)
 }
 
-// summary reads a compaction block with a summary of the conversation before it. It reports whether the block has a
-// summary. The vendor's models get the summary instead of the earlier messages; other upstreams get it in addition to
-// them.
-func (r *reader) summary(m *hub.Message, b *block) bool {
+// compaction reads a compaction block, which contains a summary of the conversation before it, and adds the summary to
+// m. It reports whether the block has a summary. The vendor's models get the summary instead of the earlier messages;
+// other upstreams get it in addition to them.
+func (r *reader) compaction(m *hub.Message, b *block) bool {
 	if b.content.Type != gjson.String || b.content.Str == "" {
 		return false
 	}
@@ -180,22 +181,23 @@ func (r *reader) thinking(m *hub.Message, b *block) error {
 	if err != nil {
 		return err
 	}
-	r.reason(m, s, signature, "")
+	r.addReasoning(m, s, signature, "")
 	return nil
 }
 
+// redacted reads a redacted_thinking block and adds it to m as reasoning without text.
 func (r *reader) redacted(m *hub.Message, b *block) error {
 	data, err := text(b.data, b.path+".data")
 	if err != nil {
 		return err
 	}
-	r.reason(m, "", data, ForeignRedacted)
+	r.addReasoning(m, "", data, ForeignRedacted)
 	return nil
 }
 
-// reason adds reasoning with the given text to m. token is the block's signature or data. If token is not a token of
-// the gateway, it is stored in Foreign with the prefix foreign.
-func (r *reader) reason(m *hub.Message, text, token, foreign string) {
+// addReasoning adds reasoning with the given text to m. token is the block's signature or data. If token is not a token
+// of the gateway, it is stored in Reasoning.Foreign after foreignPrefix.
+func (r *reader) addReasoning(m *hub.Message, text, token, foreignPrefix string) {
 	reasoning := hub.Reasoning{Text: text}
 	if state, isToken := r.options.Token(token); isToken {
 		reasoning.State = &state
@@ -203,7 +205,7 @@ func (r *reader) reason(m *hub.Message, text, token, foreign string) {
 			r.thought = reasoning.State
 		}
 	} else if token != "" {
-		reasoning.Foreign = foreign + token
+		reasoning.Foreign = foreignPrefix + token
 	}
 	m.Reasoning = append(m.Reasoning, reasoning)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// serverRun reports whether a tool of the given type runs on the vendor's servers.
-func serverRun(kind string) bool {
+// isServerTool reports whether a tool of the given type runs on the vendor's servers.
+func isServerTool(kind string) bool {
 	for _, prefix := range [...]string{"web_search_", "web_fetch_", "code_execution_", "tool_search_", "advisor_"} {
 		if strings.HasPrefix(kind, prefix) {
 			return true
@@ -16,20 +16,21 @@ func serverRun(kind string) bool {
 	return false
 }
 
-// clientRun fills in t for a tool whose definition the vendor has published and that the client runs: a request states
-// only the tool's type with a date. It reports whether kind is the type of such a tool.
-func clientRun(t *hub.Tool, kind string, f *toolFields) bool {
-	cut := strings.LastIndexByte(kind, '_')
-	if cut < 0 {
+// defineClientTool adds the description and the input schema to t if kind is the type of a tool that the client runs
+// and the vendor defines, such as "bash_20250124". A request states only the type of such a tool, which ends in a date.
+// defineClientTool reports whether kind is such a type.
+func defineClientTool(t *hub.Tool, kind string, f *toolFields) bool {
+	underscore := strings.LastIndexByte(kind, '_')
+	if underscore < 0 {
 		return false
 	}
-	date := kind[cut+1:]
-	switch kind[:cut] {
+	date := kind[underscore+1:]
+	switch kind[:underscore] {
 	case "bash":
 		t.Description, t.Parameters = bashDescription, bashSchema
 	case "text_editor":
 		t.Description, t.Parameters = editorDescription, editorSchema
-		if date < "20250429" {
+		if date < "20250429" { // the first version without undo_edit
 			t.Parameters = editorSchemaUndo
 		}
 	case "memory":

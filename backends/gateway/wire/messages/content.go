@@ -33,7 +33,7 @@ func (r *reader) textParts(content gjson.Result, path string, inline bool) ([]hu
 			return err
 		}
 		if inline && (b.kind == "tool_addition" || b.kind == "tool_removal") {
-			r.requireOwnFormat(invalid(b.path+".type", "is %s, which is not supported: give the tools in tools", b.kind))
+			r.requireOwnFormat(invalid(b.path+".type", "is %s, which is not supported: list all tools in tools", b.kind))
 			return nil
 		}
 		s, cache, err := b.onlyText()
@@ -54,12 +54,13 @@ func (b *block) onlyText() (s, cache string, err error) {
 	if s, err = text(b.text, b.path+".text"); err != nil {
 		return "", "", err
 	}
-	cache, err = mark(b.cache, b.path)
+	cache, err = cacheMark(b.cache, b.path)
 	return s, cache, err
 }
 
-// visible returns the content of the block b of a user message or tool result.
-func (r *reader) visible(b *block) (parts []hub.Part, err error) {
+// contentParts returns the content of b, a text, image, document or search_result block of a user message or tool
+// result.
+func (r *reader) contentParts(b *block) (parts []hub.Part, err error) {
 	switch b.kind {
 	case "text":
 		if r.strict && b.citations.IsArray() && b.citations.Get("0").Exists() {
@@ -78,7 +79,7 @@ func (r *reader) visible(b *block) (parts []hub.Part, err error) {
 	if err != nil {
 		return nil, err
 	}
-	cache, err := mark(b.cache, b.path)
+	cache, err := cacheMark(b.cache, b.path)
 	if len(parts) > 0 && cache != "" {
 		parts[len(parts)-1].Cache = cache
 	}
@@ -87,8 +88,8 @@ func (r *reader) visible(b *block) (parts []hub.Part, err error) {
 
 // source is the source of an image or a document.
 type source struct {
-	path, kind               string
-	media, data, url, inside gjson.Result
+	path, kind                string
+	media, data, url, content gjson.Result
 }
 
 // readSource reads the block's field source.
@@ -109,7 +110,7 @@ func (b *block) readSource() (s source, err error) {
 		case "url":
 			s.url = v
 		case "content":
-			s.inside = v
+			s.content = v
 		}
 		return true
 	})
@@ -146,11 +147,13 @@ func (s *source) link(media ...string) (string, error) {
 		}
 		return "", invalid(s.path+".url", "must begin with https://")
 	case "file":
-		return "", unsupported(s.path+".type", "is file: files belong to an account of the vendor, send the content as base64")
+		return "", unsupported(s.path+".type",
+			"is file, which is not supported, because files belong to a vendor's account: send the content as base64")
 	}
 	return "", invalid(s.path+".type", "is %s, which is not supported: use base64 or url", hub.Shown(s.kind))
 }
 
+// image reads an image block.
 func (r *reader) image(b *block) ([]hub.Part, error) {
 	s, err := b.readSource()
 	if err != nil {
@@ -192,8 +195,8 @@ func (r *reader) document(b *block) ([]hub.Part, error) {
 		j.Add(data, "")
 		return j.End(""), nil
 	case "content":
-		pictures, err := r.documentContent(&s, &j)
-		return append(j.End(""), pictures...), err
+		images, err := r.documentContent(&s, &j)
+		return append(j.End(""), images...), err
 	}
 	url, err := s.link("application/pdf")
 	if err != nil {
@@ -207,27 +210,27 @@ func (r *reader) document(b *block) ([]hub.Part, error) {
 }
 
 // documentContent reads the content blocks of a document. It adds the texts to j and returns the images.
-func (r *reader) documentContent(s *source, j *hub.Joiner) (pictures []hub.Part, err error) {
+func (r *reader) documentContent(s *source, j *hub.Joiner) (images []hub.Part, err error) {
 	path := s.path + ".content"
-	if s.inside.Type == gjson.String {
-		j.Add(s.inside.Str, "")
+	if s.content.Type == gjson.String {
+		j.Add(s.content.Str, "")
 		return nil, nil
 	}
-	err = each(s.inside, path, func(v gjson.Result, path string) error {
+	err = each(s.content, path, func(v gjson.Result, path string) error {
 		var b block
 		if err := b.read(v, path); err != nil {
 			return err
 		}
 		if b.kind == "image" {
-			picture, err := r.image(&b)
-			pictures = append(pictures, picture...)
+			parts, err := r.image(&b)
+			images = append(images, parts...)
 			return err
 		}
 		text, _, err := b.onlyText()
 		j.Add(text, "")
 		return err
 	})
-	return pictures, err
+	return images, err
 }
 
 // searchResult reads a search_result block. It returns one text: the line [title](source), followed by the texts of the
@@ -237,12 +240,12 @@ func searchResult(b *block) ([]hub.Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	from, err := text(b.source, b.path+".source")
+	source, err := text(b.source, b.path+".source")
 	if err != nil {
 		return nil, err
 	}
 	j := hub.Joiner{Separator: "\n"}
-	j.Add("["+title+"]("+from+")", "")
+	j.Add("["+title+"]("+source+")", "")
 	err = each(b.content, b.path+".content", func(v gjson.Result, path string) error {
 		var inner block
 		if err := inner.read(v, path); err != nil {

@@ -21,6 +21,7 @@ func (Format) Edit(r *hub.Request, t *hub.Target, open hub.Open) (hub.Written, e
 	return e.Written(), nil
 }
 
+// editor is the state of Edit.
 type editor struct {
 	hub.Editor
 	last editTurn // the last assistant message
@@ -36,10 +37,12 @@ type editTurn struct {
 // editNever are the top-level fields that are never removed, even if an upstream refused them.
 var editNever = [...]string{"model", "messages", "system", "max_tokens", "tools", "stream"}
 
+// top scans the top-level fields of the request and records the edits that they need.
 func (e *editor) top() error {
 	s := jsontext.NewScanner(e.Request.Body)
-	n, thinking, contexts := 0, 0, 0 // numbers of members, counted from 1; 0 means absent
-	var value editSpan               // position of the value of thinking
+	// The indexes of the current field, of thinking and of context_management; -1 means that there is no such field.
+	index, thinkingIndex, contextIndex := -1, -1, -1
+	var thinkingValue editSpan // position of the value of thinking
 	items, err := s.ObjectItems(func(key []byte, item *jsontext.Item) error {
 		kind, from := s.Kind(), s.Offset()
 		name := string(key)
@@ -53,12 +56,12 @@ func (e *editor) top() error {
 		default:
 			err = s.Skip()
 		}
-		n++
+		index++
 		switch name {
 		case "thinking":
-			thinking, value = n, editSpan{from, s.Offset()}
+			thinkingIndex, thinkingValue = index, editSpan{from, s.Offset()}
 		case "context_management":
-			contexts = n
+			contextIndex = index
 		}
 		e.CommonEdit(name, "max_tokens", from, s.Offset())
 		e.Drop(item, name, wire.Foreign(wire.APIMessages, key) || e.drops(name))
@@ -67,16 +70,19 @@ func (e *editor) top() error {
 	if err != nil {
 		return err
 	}
-	if thinking > 0 && !items[thinking-1].Drop && e.mustNotThink(e.Request.Body[value.from:value.to]) {
-		e.Edits.Replace(value.from, value.to, `{"type":"disabled"}`)
-		if contexts > 0 && !items[contexts-1].Drop { // it may clear thinking, which is an error without thinking
-			e.Drop(&items[contexts-1], "context_management", true)
+	if thinkingIndex >= 0 && !items[thinkingIndex].Drop &&
+		e.mustNotThink(e.Request.Body[thinkingValue.from:thinkingValue.to]) {
+		e.Edits.Replace(thinkingValue.from, thinkingValue.to, `{"type":"disabled"}`)
+		// context_management may clear thinking, which is an error if thinking is disabled.
+		if contextIndex >= 0 && !items[contextIndex].Drop {
+			e.Drop(&items[contextIndex], "context_management", true)
 		}
 	}
 	e.Edits.Remove(items)
 	return nil
 }
 
+// editSpan is the position [from, to) of a value in the body.
 type editSpan struct{ from, to int }
 
 // drops reports whether the request's top-level field with this name is removed. The target's Drop lists parameters by
@@ -137,14 +143,17 @@ func editType(value []byte) (kind string) {
 	return kind
 }
 
+// messages scans the messages and records the edits that they need. Messages of which no content would remain are
+// removed.
 func (e *editor) messages(s *jsontext.Scanner) error {
 	items, err := s.ArrayItems(func(item *jsontext.Item) (err error) {
 		if s.Kind() != jsontext.Object {
 			return s.Skip()
 		}
-		mark := len(e.Edits)
-		if item.Drop, err = e.message(s); item.Drop {
-			e.Edits = e.Edits[:mark]
+		editCount := len(e.Edits)
+		item.Drop, err = e.message(s)
+		if item.Drop { // no edits within a removed message
+			e.Edits = e.Edits[:editCount]
 		}
 		return err
 	})
@@ -178,7 +187,7 @@ func (e *editor) message(s *jsontext.Scanner) (empty bool, err error) {
 // content scans the blocks of a message and records the edits that they need. turn describes the blocks that are kept.
 // empty is set if there were blocks and all of them are removed.
 func (e *editor) content(s *jsontext.Scanner) (turn editTurn, empty bool, err error) {
-	dropped, mark := 0, len(e.Edits)
+	dropped, editCount := 0, len(e.Edits)
 	items, err := s.ArrayItems(func(item *jsontext.Item) error {
 		if s.Kind() != jsontext.Object {
 			return s.Skip()
@@ -191,7 +200,7 @@ func (e *editor) content(s *jsontext.Scanner) (turn editTurn, empty bool, err er
 		case "tool_use":
 			turn.calls = true
 		case "thinking", "redacted_thinking":
-			item.Drop = e.token(&b)
+			item.Drop = e.restoreState(&b)
 			turn.thinking = turn.thinking || !item.Drop
 			turn.removed = turn.removed || item.Drop
 		}
@@ -201,23 +210,23 @@ func (e *editor) content(s *jsontext.Scanner) (turn editTurn, empty bool, err er
 		return nil
 	})
 	if dropped > 0 && dropped == len(items) {
-		e.Edits = e.Edits[:mark]
+		e.Edits = e.Edits[:editCount]
 		return turn, true, err
 	}
 	e.Edits.Remove(items)
 	return turn, false, err
 }
 
-// token replaces the gateway's token in b by the reasoning state in the token. drop is set if the block must be removed
-// instead. A block without a token of the gateway stays unchanged.
-func (e *editor) token(b *editBlock) (drop bool) {
-	value, place, form := b.signature, b.signatureAt, hub.FormSignature
+// restoreState replaces the gateway's token in b, a thinking or redacted_thinking block, by the reasoning state in the
+// token. drop is set if the block must be removed instead. A block without a token of the gateway stays unchanged.
+func (e *editor) restoreState(b *editBlock) (drop bool) {
+	value, position, form := b.signature, b.signatureAt, hub.FormSignature
 	if b.kind == "redacted_thinking" {
-		value, place, form = b.data, b.dataAt, hub.FormRedacted
+		value, position, form = b.data, b.dataAt, hub.FormRedacted
 	}
 	state, isToken, ok := e.State(value, form)
 	if ok {
-		e.Edits.Replace(place.from, place.to, string(jsontext.AppendQuoted(nil, state.Data)))
+		e.Edits.Replace(position.from, position.to, string(jsontext.AppendQuoted(nil, state.Data)))
 	}
 	return isToken && !ok
 }
@@ -228,6 +237,7 @@ type editBlock struct {
 	signatureAt, dataAt   editSpan
 }
 
+// scan scans a content block and stores its fields in b.
 func (b *editBlock) scan(s *jsontext.Scanner) error {
 	return s.Object(func(key []byte) (err error) {
 		if s.Kind() != jsontext.String {

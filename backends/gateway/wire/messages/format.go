@@ -13,6 +13,7 @@ import (
 // Format is the messages format, for the table in package formats.
 type Format struct{}
 
+// versionHeader is the request header with the version of the API.
 const versionHeader = "Anthropic-Version"
 
 var facts = hub.Facts{

@@ -14,10 +14,11 @@ func (Format) NewPass(r *hub.Request, _ hub.Reply) hub.Pass {
 	return &pass{model: string(jsontext.AppendQuoted(nil, r.Model))}
 }
 
+// pass is the hub.Pass that NewPass returns.
 type pass struct {
 	model  string // JSON text
 	answer upstreamAnswer
-	bytes  int64
+	bytes  int64 // bytes that the model wrote, for TextBytes
 	edits  jsontext.Edits
 }
 
@@ -67,8 +68,8 @@ func (p *pass) Event(dst, name, data []byte) ([]byte, wire.Progress, error) {
 // model is replaced by the model name that the client requested.
 func (p *pass) rename(dst, data []byte) []byte {
 	p.edits = p.edits[:0]
-	if place := p.answer.event.model; place.to > 0 {
-		p.edits.Replace(place.from, place.to, p.model)
+	if span := p.answer.event.model; span.to > 0 {
+		p.edits.Replace(span.from, span.to, p.model)
 	}
 	return p.edits.Apply(dst, data)
 }

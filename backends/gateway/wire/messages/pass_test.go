@@ -105,7 +105,7 @@ func TestPassFailAndKeepAlive(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := string(p.KeepAlive(nil)); got != "event: ping\ndata: {\"type\":\"ping\"}\n\n" {
-		t.Errorf("behind the start: %q", got)
+		t.Errorf("after the start: %q", got)
 	}
 	got := string(p.Fail(nil, hub.Failure{Type: "overloaded_error", Message: `a "b"`, RequestID: "req_1"}))
 	want := "event: error\ndata: " + `{"type":"error","error":{"type":"overloaded_error","message":"a \"b\""},"request_id":"req_1"}` + "\n\n"

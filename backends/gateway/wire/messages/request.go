@@ -38,21 +38,22 @@ const (
 type reader struct {
 	options  hub.ReadOptions
 	request  *hub.Request
-	counting bool
+	counting bool // the request only counts tokens
 	strict   bool // the version is noSampling or later
 	turns    hub.Turns
 	// thought is reasoning state that belongs to the message's next call (Gemini).
 	thought *hub.State
-	// unanswered is the error for a block that is allowed only in earlier turns. It is set as long as the block's turn
-	// may be the last one.
-	unanswered error
+	// lastTurnError is the error for a block that is not allowed in the last user turn. It is set until an assistant
+	// message follows.
+	lastTurnError error
 	// served names the tools that run on the vendor's servers.
 	served map[string]struct{}
 	// temporary are the indexes of the system messages that apply only until the next user message, which removes them.
 	temporary []int
 }
 
-// fields are the values of the top-level fields that the reader evaluates.
+// fields are the values of the top-level fields that the reader evaluates. The method collect shows which JSON field
+// each of them is.
 type fields struct {
 	model, maxTokens, messages, system, stream, stop gjson.Result
 	temperature, topP, topK, tools, choice           gjson.Result
@@ -191,8 +192,8 @@ func (r *reader) sampling(f *fields) error {
 			continue
 		}
 		if r.strict {
-			return unsupported(p.name, "is not part of anthropic-version %s: leave it out, or send anthropic-version 2023-06-01",
-				noSampling)
+			return unsupported(p.name,
+				"is not allowed with anthropic-version %s: leave it out, or send anthropic-version 2023-06-01", noSampling)
 		}
 		if p.name == "top_k" {
 			if n, err := integer(p.value, p.name); err != nil {
@@ -266,6 +267,7 @@ func (r *reader) rejectVendorFeatures(f *fields) error {
 	return err
 }
 
+// system reads the field system and adds it as a system message.
 func (r *reader) system(f *fields) error {
 	if !isPresent(f.system) {
 		return nil
@@ -286,7 +288,8 @@ func (r *reader) addSystem(parts []hub.Part) {
 // the client's bytes. err is the error for the client if there is no such upstream. Of several errors the first is
 // kept.
 func (r *reader) requireOwnFormat(err error) {
-	if r.request.Needs |= wire.NeedOwnFormat; r.request.OwnFormatError == nil {
+	r.request.Needs |= wire.NeedOwnFormat
+	if r.request.OwnFormatError == nil {
 		r.request.OwnFormatError = err
 	}
 }
@@ -301,6 +304,7 @@ func member(object gjson.Result, path, key string) (gjson.Result, error) {
 	return object.Get(key), nil
 }
 
+// param adds a parameter of chat completions to the request. value is JSON text.
 func (r *reader) param(name, value string) {
 	r.request.Params = append(r.request.Params, hub.Param{Name: name, Value: value})
 }

@@ -15,10 +15,10 @@ func (r *reader) result(b *block) error {
 	}
 	known, waits := r.turns.Waits(id)
 	if !known {
-		return invalid(b.path+".tool_use_id", "is %s, which is the id of no tool_use block before it", hub.Shown(id))
+		return invalid(b.path+".tool_use_id", "is %s, but no earlier tool_use block has this id", hub.Shown(id))
 	}
 	if !waits {
-		return invalid(b.path+".tool_use_id", "is %s, which has a tool_result already", hub.Shown(id))
+		return invalid(b.path+".tool_use_id", "is %s, for which there already is a tool_result", hub.Shown(id))
 	}
 	failed, err := optionalBool(b.failed, b.path+".is_error")
 	if err != nil {
@@ -29,7 +29,7 @@ func (r *reader) result(b *block) error {
 		return err
 	}
 	parts = r.turns.Result(id, parts, failed, attached)
-	cache, err := mark(b.cache, b.path)
+	cache, err := cacheMark(b.cache, b.path)
 	if n := len(parts); n > 0 && cache != "" {
 		parts[n-1].Cache = cache
 	}
@@ -71,10 +71,11 @@ func (r *reader) resultContent(b *block) (parts, attached []hub.Part, err error)
 	return j.End(""), attached, err
 }
 
+// resultBlock reads a content block of a tool result.
 func (r *reader) resultBlock(b *block) ([]hub.Part, error) {
 	switch b.kind {
 	case "text", "image", "document", "search_result":
-		return r.visible(b)
+		return r.contentParts(b)
 	case "tool_reference":
 		tool, err := name(b.reference, b.path+".tool_name")
 		return hub.AppendText(nil, "tool available: "+tool, ""), err

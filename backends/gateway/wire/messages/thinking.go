@@ -19,12 +19,12 @@ func (r *reader) reasoning(f *fields) error {
 	if err != nil {
 		return err
 	}
-	effort, err := effort(value)
+	stated, err := effort(value)
 	if err != nil {
 		return err
 	}
 	q := r.request
-	q.Effort = effort
+	q.Effort = stated
 	ok, err := optionalObject(f.thinking, "thinking")
 	if !ok || err != nil {
 		return err
@@ -33,17 +33,17 @@ func (r *reader) reasoning(f *fields) error {
 	if err != nil {
 		return err
 	}
-	otherwise := hub.EffortMedium
+	defaultEffort := hub.EffortMedium
 	switch kind {
 	case "adaptive", "between_tools":
 	case "enabled":
-		if otherwise, err = r.budget(f.thinking.Get("budget_tokens")); err != nil {
+		if defaultEffort, err = r.budget(f.thinking.Get("budget_tokens")); err != nil {
 			return err
 		}
 	case "disabled":
 		q.Answer.Reasoning = false
-		// The lowest effort without thinking is the effort "minimal" of other formats.
-		if q.Effort = hub.EffortNone; effort == hub.EffortLow {
+		q.Effort = hub.EffortNone
+		if stated == hub.EffortLow { // without thinking, the lowest effort is "minimal" in other formats
 			q.Effort = hub.EffortMinimal
 		}
 		return nil
@@ -52,7 +52,7 @@ func (r *reader) reasoning(f *fields) error {
 			hub.Shown(kind))
 	}
 	if q.Effort == "" {
-		q.Effort = otherwise
+		q.Effort = defaultEffort
 	}
 	display, err := optionalText(f.thinking.Get("display"), "thinking.display")
 	switch display {
@@ -65,6 +65,7 @@ func (r *reader) reasoning(f *fields) error {
 	return err
 }
 
+// effort returns the effort in v, the value of output_config.effort, or an empty effort if v is absent or null.
 func effort(v gjson.Result) (hub.Effort, error) {
 	const path = "output_config.effort"
 	s, err := optionalText(v, path)
@@ -94,9 +95,10 @@ func (r *reader) budget(v gjson.Result) (hub.Effort, error) {
 	return hub.BudgetEffort(n), nil
 }
 
-// config checks the fields of output_config. It returns an error for a second or differently spelled effort: the effort
-// has already chosen the tier, and an upstream of this format might use the other spelling's value.
-func (r *reader) config(output gjson.Result) (err error) {
+// checkOutputConfig checks the fields of output_config, the object output. It returns an error if the effort occurs
+// twice, or once more in another spelling such as "Effort": the gateway has chosen the tier by the first one, but an
+// upstream of this format might use the other. Unknown fields are dropped.
+func (r *reader) checkOutputConfig(output gjson.Result) (err error) {
 	if !isPresent(output) {
 		return nil
 	}
@@ -125,7 +127,7 @@ func (r *reader) format(f *fields) error {
 	if err != nil {
 		return err
 	}
-	if err := r.config(f.output); err != nil {
+	if err := r.checkOutputConfig(f.output); err != nil {
 		return err
 	}
 	if !isPresent(v) {

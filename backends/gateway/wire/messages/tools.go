@@ -25,31 +25,35 @@ func (r *reader) tools(f *fields) error {
 	if !isPresent(f.tools) {
 		return nil
 	}
-	seen := map[string]struct{}{}
-	served, kind := "", "" // path and type of the first tool that runs on the vendor's servers
+	names := map[string]struct{}{}
+	servedPath, servedKind := "", "" // path and type of the first tool that is left out
 	err := each(f.tools, "tools", func(v gjson.Result, path string) error {
 		t, err := r.tool(v, path)
-		if t == nil || err != nil {
-			if err == nil && served == "" {
-				served, kind = path, v.Get("type").String()
-			}
+		if err != nil {
 			return err
 		}
-		if _, twice := seen[t.ClientName]; twice {
-			return invalid(path+".name", "is the name of another tool already: %s", hub.Shown(t.ClientName))
+		if t == nil { // left out
+			if servedPath == "" {
+				servedPath, servedKind = path, v.Get("type").String()
+			}
+			return nil
 		}
-		seen[t.ClientName] = struct{}{}
+		if _, exists := names[t.ClientName]; exists {
+			return invalid(path+".name", "is %s, which is also the name of an earlier tool", hub.Shown(t.ClientName))
+		}
+		names[t.ClientName] = struct{}{}
 		r.request.Tools = append(r.request.Tools, *t)
 		return nil
 	})
-	if err == nil && len(r.request.Tools) == 0 && served != "" {
-		r.requireOwnFormat(unsupported(served, "is %s, which runs on its vendor's servers, and no provider of yours has it: "+
-			"give a tool that the client runs too, or no tools", hub.Shown(kind)))
+	if err == nil && len(r.request.Tools) == 0 && servedPath != "" {
+		r.requireOwnFormat(unsupported(servedPath, "is %s, a tool that runs on its vendor's servers and that none of the "+
+			"configured providers has: add a tool that the client runs, or leave tools out", hub.Shown(servedKind)))
 	}
 	return err
 }
 
-// tool reads one tool. It returns nil for a tool that is left out.
+// tool reads one tool. It returns nil without an error for a tool that is left out, since it runs on the vendor's
+// servers or its type is unknown.
 func (r *reader) tool(v gjson.Result, path string) (*hub.Tool, error) {
 	if !v.IsObject() {
 		return nil, wrongKind(path, "an object", v)
@@ -73,13 +77,13 @@ func (r *reader) tool(v gjson.Result, path string) (*hub.Tool, error) {
 		return nil, invalid(path+".name", "must have at most %d bytes, it has %d", maxToolName, len(clientName))
 	}
 	t := &hub.Tool{Name: hub.LegalName(clientName), ClientName: clientName}
-	if t.Cache, err = mark(f.cache, path); err != nil {
+	if t.Cache, err = cacheMark(f.cache, path); err != nil {
 		return nil, err
 	}
 	switch {
 	case kind == "" || kind == "custom":
 		return t, custom(t, &f, path)
-	case serverRun(kind):
+	case isServerTool(kind):
 		if r.served == nil {
 			r.served = map[string]struct{}{}
 		}
@@ -87,14 +91,15 @@ func (r *reader) tool(v gjson.Result, path string) (*hub.Tool, error) {
 		r.drop(path)
 		return nil, nil
 	}
-	if clientRun(t, kind, &f) {
+	if defineClientTool(t, kind, &f) {
 		return t, nil
 	}
-	r.requireOwnFormat(invalid(path+".type", "is %s, which is not supported: give the tool as a custom one with its input_schema",
-		hub.Shown(kind)))
+	r.requireOwnFormat(invalid(path+".type",
+		"is %s, which is not supported: define the tool as a custom tool with an input_schema", hub.Shown(kind)))
 	return nil, nil
 }
 
+// collectTool stores v, the value of the field key of a tool, in f. It drops fields that other formats do not have.
 func (r *reader) collectTool(f *toolFields, key string, v gjson.Result) {
 	switch key {
 	case "type":
@@ -120,7 +125,8 @@ func (r *reader) collectTool(f *toolFields, key string, v gjson.Result) {
 	}
 }
 
-// custom fills in t for a tool that the client defines itself.
+// custom adds the description and the input schema in f to t, a tool that the client defines itself. path is the tool's
+// JSON path.
 func custom(t *hub.Tool, f *toolFields, path string) (err error) {
 	if t.Description, err = optionalText(f.description, path+".description"); err != nil {
 		return err
@@ -173,7 +179,7 @@ func (r *reader) choice(f *fields) error {
 	if err != nil {
 		return err
 	}
-	single, err := optionalBool(f.choice.Get("disable_parallel_tool_use"), "tool_choice.disable_parallel_tool_use")
+	oneCall, err := optionalBool(f.choice.Get("disable_parallel_tool_use"), "tool_choice.disable_parallel_tool_use")
 	if err != nil {
 		return err
 	}
@@ -184,9 +190,9 @@ func (r *reader) choice(f *fields) error {
 	case "any":
 		choice.Mode = "required"
 	case "none":
-		choice.Mode, single = "none", false
+		choice.Mode, oneCall = "none", false
 	case "tool":
-		if choice, err = r.chosen(f.choice.Get("name")); err != nil {
+		if choice, err = r.namedTool(f.choice.Get("name")); err != nil {
 			return err
 		}
 	default:
@@ -197,22 +203,23 @@ func (r *reader) choice(f *fields) error {
 		return nil
 	}
 	r.request.Choice = choice
-	if single {
+	if oneCall {
 		r.param("parallel_tool_calls", "false")
 	}
 	return nil
 }
 
-// chosen returns the choice for a tool_choice that requires a call of one named tool. v is the value of
-// tool_choice.name.
-func (r *reader) chosen(v gjson.Result) (hub.Choice, error) {
+// namedTool returns the choice for a tool_choice that requires a call of one named tool. v is the value of
+// tool_choice.name. The choice is zero if the request does not have the tool but an upstream may have it.
+func (r *reader) namedTool(v gjson.Result) (hub.Choice, error) {
 	const path = "tool_choice.name"
 	clientName, err := name(v, path)
 	if err != nil {
 		return hub.Choice{}, err
 	}
 	if _, served := r.served[clientName]; served {
-		r.requireOwnFormat(unsupported(path, "is %s, a tool that runs on the vendor's servers and is not available here: choose another one",
+		r.requireOwnFormat(unsupported(path,
+			"is %s, a tool that runs on its vendor's servers and is not available here: choose another tool",
 			hub.Shown(clientName)))
 		return hub.Choice{}, nil
 	}

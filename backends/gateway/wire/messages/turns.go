@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// conversation reads the messages and moves tool results behind the message with their calls.
+// conversation reads the messages and moves tool results directly after the message with their calls.
 func (r *reader) conversation(f *fields) error {
 	if !f.messages.IsArray() {
 		return wrongKind("messages", "an array", f.messages)
@@ -15,12 +15,11 @@ func (r *reader) conversation(f *fields) error {
 	if err := each(f.messages, "messages", r.message); err != nil {
 		return err
 	}
-	if r.unanswered != nil {
-		return r.unanswered
+	if r.lastTurnError != nil {
+		return r.lastTurnError
 	}
-	q := r.request
-	all, hasUser := r.turns.Messages()
-	q.Messages = all
+	messages, hasUser := r.turns.Messages()
+	r.request.Messages = messages
 	if !hasUser {
 		return invalid("messages", "must have at least one user message with content")
 	}
@@ -32,7 +31,7 @@ func (r *reader) message(v gjson.Result, path string) error {
 	if !v.IsObject() {
 		return wrongKind(path, "an object", v)
 	}
-	var roleValue, content, clear, config gjson.Result
+	var roleValue, content, clearAt, outputConfig gjson.Result
 	jsontext.Members(v, func(key string, v gjson.Result) bool {
 		switch key {
 		case "role":
@@ -40,9 +39,9 @@ func (r *reader) message(v gjson.Result, path string) error {
 		case "content":
 			content = v
 		case "clear_at":
-			clear = v
+			clearAt = v
 		case "output_config":
-			config = v
+			outputConfig = v
 		}
 		return true
 	})
@@ -50,27 +49,26 @@ func (r *reader) message(v gjson.Result, path string) error {
 	if err != nil {
 		return err
 	}
-	if role == "system" { // the message stays at its position
-		return r.midSystem(content, clear, config, path)
-	}
-	path += ".content"
 	switch role {
+	case "system": // the message stays at its position
+		return r.systemMessage(content, clearAt, outputConfig, path)
 	case "user":
-		return r.user(content, path)
+		return r.user(content, path+".content")
 	case "assistant":
-		return r.assistant(content, path)
+		return r.assistant(content, path+".content")
 	}
-	return invalid(path[:len(path)-len("content")]+"role", "must be one of user, assistant, system, it is %s", hub.Shown(role))
+	return invalid(path+".role", "must be one of user, assistant, system, it is %s", hub.Shown(role))
 }
 
-// midSystem reads a system message between other messages. It may set the effort of one turn (config), which no other
-// format can express and is dropped. If clear says so, the message applies only until the next user message.
-func (r *reader) midSystem(content, clear, config gjson.Result, path string) error {
-	configured, err := optionalObject(config, path+".output_config")
+// systemMessage reads a system message between other messages. Its output_config, which sets the effort of one turn, is
+// dropped, since no other format can express it. If clearAt is "next_user_message", the message applies only until the
+// next user message.
+func (r *reader) systemMessage(content, clearAt, outputConfig gjson.Result, path string) error {
+	hasConfig, err := optionalObject(outputConfig, path+".output_config")
 	if err != nil {
 		return err
 	}
-	if configured {
+	if hasConfig {
 		r.drop("messages[].output_config")
 		if !isPresent(content) {
 			return nil
@@ -80,7 +78,7 @@ func (r *reader) midSystem(content, clear, config gjson.Result, path string) err
 	if err != nil {
 		return err
 	}
-	until, err := optionalText(clear, path+".clear_at")
+	until, err := optionalText(clearAt, path+".clear_at")
 	if until == "next_user_message" && len(parts) > 0 {
 		r.temporary = append(r.temporary, r.turns.Len())
 	}
@@ -104,7 +102,7 @@ func (r *reader) user(content gjson.Result, path string) error {
 
 // assistant reads the content of an assistant message.
 func (r *reader) assistant(content gjson.Result, path string) error {
-	r.unanswered, r.thought = nil, nil
+	r.lastTurnError, r.thought = nil, nil
 	m := hub.Message{Role: hub.Assistant}
 	if err := r.blocks(content, path, &m, r.assistantBlock); err != nil {
 		return err
@@ -153,7 +151,8 @@ func (r *reader) call(m *hub.Message, b *block) error {
 		arguments = jsontext.Compact(b.input.Raw)
 	}
 	if !r.turns.Call(m, id, hub.Call{Name: hub.LegalName(clientName), Arguments: arguments, State: r.thought}) {
-		return invalid(b.path+".id", "is the id of another tool_use of this message already: %s", hub.Shown(id))
+		return invalid(b.path+".id", "is %s, which is also the id of an earlier tool_use block of this message",
+			hub.Shown(id))
 	}
 	r.thought = nil
 	return nil

@@ -32,14 +32,14 @@ type upstreamEvent struct {
 	index int64
 	block upstreamBlock // content_block or delta
 	// model is the position of the value of the field model in the JSON text. It is zero if there is no such field.
-	model upstreamSpan
-	// isMessage is set if the event is a whole message.
-	isMessage, failed bool
+	model     upstreamSpan
+	isMessage bool // the event is a whole message, which is not streamed
+	failed    bool // the field error is not null
 }
 
 // upstreamBlock is a content block, or a delta of a content block.
 type upstreamBlock struct {
-	kind                            []byte
+	kind                            []byte // type
 	text, thinking, signature, data []byte
 	summary                         []byte // the summary of a compaction
 	partial                         []byte // partial_json
@@ -47,6 +47,7 @@ type upstreamBlock struct {
 	input                           []byte // JSON text
 }
 
+// upstreamSpan is the position [from, to) of a value in the JSON text.
 type upstreamSpan struct{ from, to int }
 
 // size returns the number of bytes in the block that the model wrote.
@@ -68,6 +69,7 @@ func (e *upstreamEvent) thinks() bool {
 	return false
 }
 
+// upstreamDone is the end mark of chat completions.
 var upstreamDone = []byte("[DONE]")
 
 // read reads one event of a stream into a. name is the event's name, data its JSON text. ok is false for an event to
@@ -118,13 +120,14 @@ func (a *upstreamAnswer) readWhole(body []byte, block func(*upstreamBlock)) erro
 }
 
 // scan scans data, the JSON text of one event or of an answer that is not streamed, and stores its values in a. For
-// such an answer it calls block for each content block.
-func (a *upstreamAnswer) scan(data []byte, block func(*upstreamBlock)) error {
+// such an answer it calls eachBlock for each content block; for an event eachBlock is nil.
+func (a *upstreamAnswer) scan(data []byte, eachBlock func(*upstreamBlock)) error {
 	s := jsontext.NewScanner(data)
 	if s.Kind() != jsontext.Object {
 		return wire.ErrBroken
 	}
-	e, counts := &a.event, false
+	e := &a.event
+	hasUsage := false
 	err := s.Object(func(key []byte) (err error) {
 		switch string(key) {
 		case "type":
@@ -146,11 +149,11 @@ func (a *upstreamAnswer) scan(data []byte, block func(*upstreamBlock)) error {
 		case "error":
 			e.failed = s.Kind() != jsontext.Null
 		case "content":
-			if block != nil && s.Kind() == jsontext.Array {
-				return a.blocks(&s, data, block)
+			if eachBlock != nil && s.Kind() == jsontext.Array {
+				return a.blocks(&s, data, eachBlock)
 			}
 		case "usage":
-			counts = s.Kind() == jsontext.Object
+			hasUsage = s.Kind() == jsontext.Object
 			return a.usage.scan(&s)
 		default:
 			if e.isMessage {
@@ -165,7 +168,7 @@ func (a *upstreamAnswer) scan(data []byte, block func(*upstreamBlock)) error {
 	if err != nil {
 		return errors.Join(wire.ErrBroken, err)
 	}
-	a.counted = a.counted || counts && (e.isMessage || a.stop != "")
+	a.counted = a.counted || hasUsage && (e.isMessage || a.stop != "")
 	return nil
 }
 
@@ -232,6 +235,7 @@ func (a *upstreamAnswer) endMember(s *jsontext.Scanner, key []byte) error {
 	return err
 }
 
+// upstreamStops are the usual values of stop_reason.
 var upstreamStops = []string{"end_turn", "tool_use", "max_tokens", "stop_sequence", "refusal"}
 
 // block scans a content block or a delta into a.event.block. data is the JSON text that s scans.
@@ -276,6 +280,9 @@ func (a *upstreamAnswer) block(s *jsontext.Scanner, data []byte) error {
 
 // upstreamCounts are token counts as in the messages format: input does not include tokens read from and written to the
 // cache. Counts are cumulative, so a later count replaces an earlier one.
+//
+// read and written are the tokens read from and written to the cache, hour those of written that the cache keeps for an
+// hour. thinking is a part of output.
 type upstreamCounts struct{ input, read, written, hour, output, thinking int64 }
 
 // upstreamUsage is the usage of an answer. compacted counts the tokens of compactions, which are billed but not
@@ -335,6 +342,7 @@ func (u *upstreamUsage) iterations(s *jsontext.Scanner) error {
 	})
 }
 
+// add adds the counts in o to c.
 func (c *upstreamCounts) add(o *upstreamCounts) {
 	c.input += o.input
 	c.read += o.read
@@ -364,14 +372,14 @@ func (c *upstreamCounts) member(s *jsontext.Scanner, key []byte) error {
 	return s.Skip()
 }
 
-// upstreamDetail scans an object and stores the count in the object's field name in *into.
-func upstreamDetail(s *jsontext.Scanner, name string, into *int64) error {
+// upstreamDetail scans an object and stores the count in the object's field with this name in *count.
+func upstreamDetail(s *jsontext.Scanner, name string, count *int64) error {
 	if s.Kind() != jsontext.Object {
 		return s.Skip()
 	}
 	return s.Object(func(key []byte) error {
 		if string(key) == name {
-			return s.Count(into)
+			return s.Count(count)
 		}
 		return s.Skip()
 	})

@@ -17,9 +17,9 @@ type upstreamMarks struct{ system, message, tool int }
 // write returns body, a complete request, with the cache marks inserted. Without marks the upstream would read, and
 // bill, the whole conversation again in each turn.
 func (m upstreamMarks) write(body []byte) []byte {
-	places := []int{m.system, m.message, m.tool}
-	slices.Sort(places)
-	for _, offset := range slices.Backward(places) {
+	offsets := []int{m.system, m.message, m.tool}
+	slices.Sort(offsets)
+	for _, offset := range slices.Backward(offsets) {
 		if offset > 0 {
 			body = slices.Insert(body, offset, []byte(upstreamMark)...)
 		}
@@ -27,9 +27,10 @@ func (m upstreamMarks) write(body []byte) []byte {
 	return body
 }
 
-// upstreamMarksOf reports whether the gateway adds cache marks to a request. It does so if the target allows it, if the
-// client's format is not messages, and if the client has not set any marks itself with fields of the messages format.
-func upstreamMarksOf(r *hub.Request, t *hub.Target) bool {
+// upstreamAddsMarks reports whether the gateway adds cache marks to a request. It does so if the target allows it, if
+// the client's format is not messages, and if the client has not set any marks itself with fields of the messages
+// format.
+func upstreamAddsMarks(r *hub.Request, t *hub.Target) bool {
 	if !t.CacheMarks || r.Format == hub.Messages || r.Param("cache_control") != "" {
 		return false
 	}

@@ -75,16 +75,16 @@ func (w *upstreamWriter) params() (version map[string]string) {
 	return version
 }
 
-// sampling returns the value of a sampling parameter, or an empty string for the default. ok is false if the model does
-// not accept the parameter: a model that thinks accepts none, and newer models accept only one of temperature and
-// top_p.
+// sampling returns the value of the sampling parameter p for the upstream. The value is empty if it is the default,
+// which need not be sent. ok is false if the model does not accept the parameter: a model that thinks accepts none, and
+// newer models accept only one of temperature and top_p.
 func (w *upstreamWriter) sampling(p hub.Param) (value string, ok bool) {
 	n, err := strconv.ParseFloat(p.Value, 64)
 	if err != nil || n < 0 {
 		return "", false
 	}
 	if p.Name != "top_k" {
-		if n >= 1 {
+		if n >= 1 { // 1 is the default and the maximum of temperature and top_p
 			return "", n == 1
 		}
 		if p.Name == "top_p" && w.Request.Param("temperature") != "" && w.Request.Param("temperature") != "1" {
@@ -97,6 +97,7 @@ func (w *upstreamWriter) sampling(p hub.Param) (value string, ok bool) {
 	return p.Value, true
 }
 
+// tier writes service_tier. Values that the format does not have are dropped.
 func (w *upstreamWriter) tier(p hub.Param) {
 	switch p.Value {
 	case `"auto"`:

@@ -17,6 +17,7 @@ func (Format) NewReader(*catalog.Provider) hub.Reader { return &upstreamReader{}
 // maxUpstreamCalls limits the tool calls of an answer, whose ids and open blocks are stored.
 const maxUpstreamCalls = 1024
 
+// upstreamReader is the hub.Reader that NewReader returns.
 type upstreamReader struct {
 	answer upstreamAnswer
 	deltas []hub.Delta
@@ -27,8 +28,8 @@ type upstreamReader struct {
 
 // upstreamCall is a tool_use block.
 type upstreamCall struct {
-	index        int64 // index of the block
-	call         int
+	index        int64  // index of the block
+	call         int    // hub.Delta.Call
 	hasArguments bool   // arguments were passed on
 	input        []byte // input in the start event, escaped, in case no delta follows
 }
@@ -84,7 +85,7 @@ func (r *upstreamReader) Whole(body []byte) ([]hub.Delta, error) {
 		if err := r.begin(&e); err != nil && failure == nil {
 			failure = err
 		}
-		r.stop(0)
+		r.stop(0) // blocks of a whole answer have no index
 	})
 	if err == nil {
 		err = failure
@@ -127,11 +128,11 @@ func (r *upstreamReader) delta(e *upstreamEvent) {
 	case "signature_delta":
 		r.state(hub.FormSignature, b.signature)
 	case "input_json_delta":
-		open := r.find(e.index)
-		if open < 0 || len(b.partial) == 0 {
+		position := r.find(e.index)
+		if position < 0 || len(b.partial) == 0 {
 			return // a tool that the upstream runs, or an empty delta
 		}
-		c := &r.open[open]
+		c := &r.open[position]
 		c.hasArguments = true
 		r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaArguments, Call: c.call, Text: b.partial})
 	}
@@ -187,16 +188,17 @@ func (r *upstreamReader) find(index int64) int {
 	return -1
 }
 
+// upstreamEmpty are the arguments of a call without arguments.
 var upstreamEmpty = []byte("{}")
 
 // stop ends the block with the given index.
 func (r *upstreamReader) stop(index int64) {
-	open := r.find(index)
-	if open < 0 {
+	position := r.find(index)
+	if position < 0 {
 		return
 	}
-	r.close(&r.open[open])
-	r.open = slices.Delete(r.open, open, open+1)
+	r.close(&r.open[position])
+	r.open = slices.Delete(r.open, position, position+1)
 }
 
 // close emits the arguments of a call whose arguments did not come in deltas: those in the block's input, or {}.
@@ -227,6 +229,7 @@ func (r *upstreamReader) end() {
 	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaEnd, End: end})
 }
 
+// finish returns the reason why the answer ended.
 func (r *upstreamReader) finish() hub.Finish {
 	switch r.answer.stop {
 	case "max_tokens":

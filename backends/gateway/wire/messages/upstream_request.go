@@ -30,7 +30,7 @@ func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	w.Dst = jsontext.AppendMember(w.Dst, `{"model":`, t.Model.ID)
 	w.Dst = append(w.Dst, `,"max_tokens":`...)
 	w.Dst = strconv.AppendInt(w.Dst, w.maxTokens, 10)
-	rest, wrote, err := w.System(w, `,"system":[`, w.outputRule())
+	next, wrote, err := w.System(w, `,"system":[`, w.outputRule())
 	if err != nil {
 		return hub.Written{}, err
 	}
@@ -39,7 +39,7 @@ func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 		w.Dst = append(w.Dst, ']')
 	}
 	w.Dst = append(w.Dst, `,"messages":[`...)
-	if err := w.Messages(w, rest); err != nil {
+	if err := w.Messages(w, next); err != nil {
 		return hub.Written{}, err
 	}
 	w.Dst = append(w.Dst, ']')
@@ -52,15 +52,16 @@ func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 		w.Dst = append(w.Dst, `,"stream":true`...)
 	}
 	w.Dst = append(w.Dst, '}')
-	if upstreamMarksOf(r, t) {
+	if upstreamAddsMarks(r, t) {
 		w.Dst = w.marks.write(w.Dst)
 	}
 	return hub.Written{Body: w.Dst, Dropped: w.dropped, Header: version}, nil
 }
 
+// upstreamWriter is the state of writing a request. It implements blocks.Contents.
 type upstreamWriter struct {
 	blocks.Turns
-	dropped []string
+	dropped []string // names of parameters that are not sent
 
 	maxTokens int64
 	thinking  upstreamThinking
@@ -75,12 +76,14 @@ func newUpstreamWriter(r *hub.Request, t *hub.Target, dst []byte) *upstreamWrite
 	return &upstreamWriter{Turns: blocks.Turns{Request: r, Target: t, Format: "messages", Dst: dst}}
 }
 
-// upstreamDrops reports whether a parameter is left out. The parameters in a provider's shape are left out only in its
-// chat format.
+// upstreamDrops reports whether the chat completions parameter with this name is left out, because the candidate has
+// refused it before. Parameters that the provider's Shape drops do not count, since Shape describes only the provider's
+// chat completions API.
 func upstreamDrops(t *hub.Target, name string) bool {
 	return slices.Contains(t.Drop, name) && !slices.Contains(t.Provider.Shape.Drop, name)
 }
 
+// upstreamLimit returns the token limit of the answer.
 func upstreamLimit(r *hub.Request, t *hub.Target) int64 {
 	maximum := int64(t.Model.MaxOutput)
 	switch {
@@ -110,11 +113,12 @@ func (w *upstreamWriter) decideOutput() {
 	}
 }
 
+// tools writes the fields tools and tool_choice.
 func (w *upstreamWriter) tools() {
-	parallel := w.Request.Param("parallel_tool_calls") != "false"
 	if len(w.Request.Tools) == 0 {
 		return // the format refuses tool_choice without tools
 	}
+	parallel := w.Request.Param("parallel_tool_calls") != "false"
 	w.Dst = append(w.Dst, `,"tools":[`...)
 	for i := range w.Request.Tools {
 		if i > 0 {
@@ -134,7 +138,7 @@ func (w *upstreamWriter) tools() {
 		kind = "tool"
 	default:
 		if parallel {
-			return
+			return // the defaults need no tool_choice
 		}
 		kind = "auto"
 	}
@@ -148,6 +152,7 @@ func (w *upstreamWriter) tools() {
 	w.Dst = append(w.Dst, '}')
 }
 
+// tool writes one element of tools.
 func (w *upstreamWriter) tool(t *hub.Tool) {
 	w.Dst = jsontext.AppendMember(w.Dst, `{"name":`, t.Name)
 	if t.Description != "" {

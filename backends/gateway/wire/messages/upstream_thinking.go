@@ -14,10 +14,10 @@ import (
 type upstreamThinking uint8
 
 const (
-	upstreamUnsaid upstreamThinking = iota
-	upstreamOff
-	upstreamAdaptive
-	upstreamBudget
+	upstreamUnset    upstreamThinking = iota // the field thinking is not sent
+	upstreamOff                              // "disabled"
+	upstreamAdaptive                         // "adaptive"
+	upstreamBudget                           // "enabled", with a budget in tokens
 )
 
 // The thinking budgets for models without an effort parameter, in tokens.
@@ -25,18 +25,20 @@ const (
 	upstreamLowBudget    = 2048
 	upstreamMediumBudget = 8192
 	upstreamHighBudget   = 24576
-	upstreamLeastBudget  = 1024
+	upstreamLeastBudget  = 1024 // models refuse a smaller one
 )
 
-// decideThinking converts the effort to the settings that the model supports.
+// decideThinking sets w.thinking, w.effort and w.budget: it converts the request's effort to settings that the model
+// supports.
 func (w *upstreamWriter) decideThinking() {
-	if !w.Target.Model.Reasoning || w.Request.Effort == "" || upstreamDrops(w.Target, "reasoning_effort") {
-		if w.Request.Effort != "" {
-			w.dropped = append(w.dropped, "reasoning_effort")
-		}
+	wanted := w.Request.Effort
+	if wanted == "" {
 		return
 	}
-	wanted := w.Request.Effort
+	if !w.Target.Model.Reasoning || upstreamDrops(w.Target, "reasoning_effort") {
+		w.dropped = append(w.dropped, "reasoning_effort")
+		return
+	}
 	switch wanted {
 	case hub.EffortNone:
 		w.thinking = upstreamOff
@@ -46,17 +48,18 @@ func (w *upstreamWriter) decideThinking() {
 	default:
 		w.thinking = upstreamAdaptive
 	}
-	if len(w.Target.Efforts()) > 0 {
+	if len(w.Target.Efforts()) > 0 { // the model has an effort parameter
 		w.effort = string(w.Target.Effort(wanted, hub.EffortLow))
 	} else if w.thinking == upstreamAdaptive {
-		w.thinking, w.budget = upstreamBudget, min(upstreamBudgets(w.Request.Effort), w.maxTokens-1)
+		w.thinking, w.budget = upstreamBudget, min(upstreamBudgetOf(w.Request.Effort), w.maxTokens-1)
 	}
 	if w.forbidsThinking() || w.thinking == upstreamBudget && w.budget < upstreamLeastBudget {
 		w.thinking = upstreamOff
 	}
 }
 
-func upstreamBudgets(effort hub.Effort) int64 {
+// upstreamBudgetOf returns the thinking budget for an effort, in tokens.
+func upstreamBudgetOf(effort hub.Effort) int64 {
 	switch effort {
 	case hub.EffortLow:
 		return upstreamLowBudget
@@ -101,17 +104,17 @@ func (w *upstreamWriter) reasoning() {
 	case upstreamBudget:
 		w.Dst = append(w.Dst, `,"thinking":{"type":"enabled","budget_tokens":`...)
 		w.Dst = append(strconv.AppendInt(w.Dst, w.budget, 10), '}')
-	case upstreamUnsaid:
+	case upstreamUnset:
 	}
-	format := w.grammar != ""
-	if w.effort == "" && !format {
+	hasFormat := w.grammar != ""
+	if w.effort == "" && !hasFormat {
 		return
 	}
 	w.Dst = append(w.Dst, `,"output_config":{`...)
 	if w.effort != "" {
 		w.Dst = jsontext.AppendAll(w.Dst, `"effort":"`, w.effort, `"`)
 	}
-	if format {
+	if hasFormat {
 		if w.effort != "" {
 			w.Dst = append(w.Dst, ',')
 		}

@@ -77,7 +77,6 @@ func (w *upstreamWriter) parts(m *hub.Message, i int, begin func()) error {
 			}
 			begin()
 			w.textBlock(text, p.Cache)
-			continue
 		case hub.PartImage, hub.PartFile:
 			begin()
 			if err := w.media(p); err != nil {
@@ -85,7 +84,7 @@ func (w *upstreamWriter) parts(m *hub.Message, i int, begin func()) error {
 			}
 		case hub.PartOther:
 			if w.Request.Format != hub.Messages {
-				return fmt.Errorf("messages[%d] holds a part that only the %s format knows", i, w.Request.Format)
+				return fmt.Errorf("messages[%d] has a part that exists only in the %s format", i, w.Request.Format)
 			}
 			begin()
 			w.Dst = append(w.Dst, p.Raw...)
@@ -100,10 +99,10 @@ func (w *upstreamWriter) parts(m *hub.Message, i int, begin func()) error {
 func (w *upstreamWriter) Result(i int) error {
 	m := &w.Request.Messages[i]
 	w.Dst = jsontext.AppendMember(w.Dst, `{"type":"tool_result","tool_use_id":`, m.CallID)
-	n, from := 0, len(w.Dst)
+	n, contentStart := 0, len(w.Dst)
 	w.Dst = append(w.Dst, `,"content":[`...)
-	bare, mark := blocks.Unmarked(m)
-	err := w.parts(&bare, i, func() {
+	unmarked, mark := blocks.Unmarked(m) // the cache mark belongs to the whole result
+	err := w.parts(&unmarked, i, func() {
 		if n++; n > 1 {
 			w.Dst = append(w.Dst, ',')
 		}
@@ -112,7 +111,7 @@ func (w *upstreamWriter) Result(i int) error {
 		return err
 	}
 	if n == 0 {
-		w.Dst = w.Dst[:from]
+		w.Dst = w.Dst[:contentStart]
 	} else {
 		w.Dst = append(w.Dst, ']')
 	}
@@ -125,6 +124,7 @@ func (w *upstreamWriter) Result(i int) error {
 	return nil
 }
 
+// textBlock writes a text block. cache is the JSON text of its cache_control, or empty.
 func (w *upstreamWriter) textBlock(text, cache string) {
 	w.Dst = jsontext.AppendMember(w.Dst, `{"type":"text","text":`, text)
 	w.cache(cache)

@@ -9,14 +9,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
+// invalid returns the error with status 400 for an invalid value. path is the value's JSON path. The message is the
+// path followed by the formatted text.
 func invalid(path, format string, args ...any) error {
 	return hub.Fault("invalid_value", path, format, args...)
 }
 
+// unsupported returns the error with status 400 for a value that asks for something the gateway does not offer. The
+// parameters are those of invalid.
 func unsupported(path, format string, args ...any) error {
 	return hub.Fault("unsupported_parameter", path, format, args...)
 }
 
+// missing returns the error with status 400 for a required value that is absent.
 func missing(path string) error {
 	return hub.Fault("missing_required_parameter", path, "is required")
 }
@@ -24,6 +29,8 @@ func missing(path string) error {
 // isPresent reports whether the value of a field is present and not null.
 func isPresent(v gjson.Result) bool { return v.Type != gjson.Null }
 
+// wrongKind returns the error for the value v, which has the wrong type or is absent. want names the right type with an
+// article, such as "a string".
 func wrongKind(path, want string, v gjson.Result) error {
 	if !isPresent(v) {
 		return missing(path)

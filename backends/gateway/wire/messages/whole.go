@@ -8,10 +8,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
+// Whole implements hub.Writer.
 func (w *writer) Whole(deltas []hub.Delta) ([]byte, error) {
-	all, end := w.answer.Whole(deltas)
+	answerBlocks, end := w.answer.Whole(deltas)
 	dst := w.head(append(make([]byte, 0, 1024+w.answer.TextBytes()), `{"id":`...))
-	dst, err := w.content(append(dst, `,"content":[`...), all, blocks.CutOff(end.Finish))
+	dst, err := w.content(append(dst, `,"content":[`...), answerBlocks, blocks.CutOff(end.Finish))
 	if err != nil {
 		return nil, err
 	}
@@ -29,9 +30,9 @@ func (w *writer) Whole(deltas []hub.Delta) ([]byte, error) {
 
 // content appends the JSON array of the content blocks in all. cut is set if the answer was cut off. It returns
 // hub.ErrArguments for a tool call whose arguments are no JSON object and cannot be repaired.
-func (w *writer) content(dst []byte, all []blocks.Block, cut bool) ([]byte, error) {
-	for i := range all {
-		b := &all[i]
+func (w *writer) content(dst []byte, answerBlocks []blocks.Block, cut bool) ([]byte, error) {
+	for i := range answerBlocks {
+		b := &answerBlocks[i]
 		if i > 0 {
 			dst = append(dst, ',')
 		}

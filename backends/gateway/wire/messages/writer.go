@@ -16,9 +16,12 @@ func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
 	return &writer{answer: blocks.Answer{Request: r, Reply: reply}}
 }
 
+// writer implements hub.Writer and, for the events of content blocks, blocks.Frames.
 type writer struct {
-	answer                 blocks.Answer
-	started, pinged, ended bool
+	answer  blocks.Answer
+	started bool // message_start was sent
+	pinged  bool // a ping was sent after the first content_block_start
+	ended   bool
 }
 
 // The constant parts of events. Between two of them the writer puts a text that is escaped for a JSON string.
@@ -32,6 +35,7 @@ const (
 	comment     = ": keep-alive\n\n"
 )
 
+// Stream implements hub.Writer.
 func (w *writer) Stream(dst []byte, deltas []hub.Delta) []byte {
 	if w.ended {
 		return dst
@@ -156,6 +160,7 @@ func (w *writer) end(dst []byte, e *hub.End) []byte {
 	return append(dst, frameEnd+messageStop...)
 }
 
+// Fail implements hub.Writer.
 func (w *writer) Fail(dst []byte, f hub.Failure) []byte {
 	if w.ended {
 		return dst
@@ -175,6 +180,8 @@ func appendFailure(dst []byte, f *hub.Failure) []byte {
 	return append(dst, frameEnd...)
 }
 
+// KeepAlive implements hub.Writer. It appends a ping event, or a comment line before message_start, since no ping may
+// come earlier.
 func (w *writer) KeepAlive(dst []byte) []byte {
 	switch {
 	case w.ended:

@@ -18,31 +18,31 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-func said(s string) hub.Delta    { return hub.Delta{Kind: hub.DeltaText, Text: []byte(s)} }
-func thought(s string) hub.Delta { return hub.Delta{Kind: hub.DeltaReasoning, Text: []byte(s)} }
-func refused(s string) hub.Delta { return hub.Delta{Kind: hub.DeltaRefusal, Text: []byte(s)} }
+func newText(s string) hub.Delta      { return hub.Delta{Kind: hub.DeltaText, Text: []byte(s)} }
+func newReasoning(s string) hub.Delta { return hub.Delta{Kind: hub.DeltaReasoning, Text: []byte(s)} }
+func newRefusal(s string) hub.Delta   { return hub.Delta{Kind: hub.DeltaRefusal, Text: []byte(s)} }
 
-func called(call int, id, name string) hub.Delta {
+func newCall(call int, id, name string) hub.Delta {
 	return hub.Delta{Kind: hub.DeltaCall, Call: call, ID: id, Name: name}
 }
 
-// argued returns a delta with arguments. The given JSON text is escaped as in all deltas.
-func argued(call int, arguments string) hub.Delta {
+// newArguments returns a delta with arguments. The given JSON text is escaped as in all deltas.
+func newArguments(call int, arguments string) hub.Delta {
 	return hub.Delta{Kind: hub.DeltaArguments, Call: call, Text: jsontext.AppendEscaped(nil, arguments)}
 }
 
-func kept(form hub.Form, data string) hub.Delta {
+func newState(form hub.Form, data string) hub.Delta {
 	return hub.Delta{Kind: hub.DeltaState, State: hub.State{Form: form, Data: data}}
 }
 
-func ended(finish hub.Finish) hub.Delta {
+func newEnd(finish hub.Finish) hub.Delta {
 	return hub.Delta{Kind: hub.DeltaEnd, End: hub.End{Finish: finish, Usage: wire.Usage{
 		Known: true, Prompt: 812, Completion: 41, CacheRead: 22, CacheWrite: 10, Reasoning: 7,
 	}}}
 }
 
-func stoppedBy(text string) hub.Delta {
-	d := ended(hub.FinishStop)
+func newStopSequenceEnd(text string) hub.Delta {
+	d := newEnd(hub.FinishStop)
 	d.End.StopSequence = text
 	return d
 }
@@ -68,27 +68,27 @@ var writerCases = []struct {
 	name   string
 	deltas []hub.Delta
 }{
-	{"text", []hub.Delta{said(`Hello`), said(` \"you\"\n`), ended(hub.FinishStop)}},
-	{"empty", []hub.Delta{ended(hub.FinishStop)}},
-	{"no_usage", []hub.Delta{said("Hello there"), {Kind: hub.DeltaEnd, End: hub.End{Finish: hub.FinishStop}}}},
-	{"reasoning_text", []hub.Delta{thought("Check the "), thought("file first."), kept(hub.FormItem, "{}"), said("Done."), ended(hub.FinishStop)}},
-	{"reasoning_call", []hub.Delta{thought("Check."), called(0, "call_a", "Read"), argued(0, `{"file_path"`), argued(0, `:"/x"}`), ended(hub.FinishCalls)}},
-	{"reasoning_alone", []hub.Delta{thought("Hm."), ended(hub.FinishLength)}},
-	{"two_states", []hub.Delta{thought("a"), kept(hub.FormItem, "1"), kept(hub.FormItem, "2"), thought("b"), kept(hub.FormDetails, "[1]"), kept(hub.FormDetails, "[1,2]"), said("x"), ended(hub.FinishStop)}},
-	{"state_before_call", []hub.Delta{said("I look."), kept(hub.FormThought, "sig"), called(0, "call_a", "Read"), argued(0, `{}`), ended(hub.FinishCalls)}},
-	{"redacted", []hub.Delta{thought("a"), kept(hub.FormRedacted, "xyz"), said("x"), ended(hub.FinishStop)}},
-	{"parallel", []hub.Delta{said("Both."), called(0, "call_a", hub.LegalName("mcp.read")), argued(0, `{"a":1}`), called(1, "call_b", "Bash"), argued(1, `{"b":`), argued(1, `2}`), ended(hub.FinishCalls)}},
-	{"interleaved", []hub.Delta{called(0, "call_a", "A"), called(1, "call_b", "B"), argued(0, `{"a":"}\"`), argued(1, `{"b":`), argued(0, `"}`), argued(1, `[2]}`), called(2, "call_c", "C"), argued(2, `{}`), ended(hub.FinishCalls)}},
-	{"text_within_call", []hub.Delta{called(0, "call_a", "A"), argued(0, `{"a":`), said("mid"), thought("hm"), argued(0, `1}`), said("after"), ended(hub.FinishStop)}},
-	{"call_without_arguments", []hub.Delta{called(0, "call_a", "A"), called(1, "call_b", "B"), argued(1, `{"b":2}`), argued(0, `{}`), ended(hub.FinishStop)}},
-	{"length_in_call", []hub.Delta{called(0, "call_a", "A"), argued(0, `{"a":"half`), ended(hub.FinishLength)}},
-	{"hopeless_call", []hub.Delta{called(0, "call_a", "A"), argued(0, `{"a":tr`), ended(hub.FinishLength)}},
-	{"context", []hub.Delta{said("a"), ended(hub.FinishContext)}},
-	{"filtered", []hub.Delta{said("a"), ended(hub.FinishRefusal)}},
-	{"refusal", []hub.Delta{refused(`I \"can't\"`), refused(" do it."), ended(hub.FinishStop)}},
-	{"stop_sequence", []hub.Delta{said("a"), stoppedBy("END")}},
-	{"stop_sequence_unasked", []hub.Delta{said("a"), stoppedBy("\n\n")}},
-	{"calls_missing", []hub.Delta{said("a"), ended(hub.FinishCalls)}},
+	{"text", []hub.Delta{newText(`Hello`), newText(` \"you\"\n`), newEnd(hub.FinishStop)}},
+	{"empty", []hub.Delta{newEnd(hub.FinishStop)}},
+	{"no_usage", []hub.Delta{newText("Hello there"), {Kind: hub.DeltaEnd, End: hub.End{Finish: hub.FinishStop}}}},
+	{"reasoning_text", []hub.Delta{newReasoning("Check the "), newReasoning("file first."), newState(hub.FormItem, "{}"), newText("Done."), newEnd(hub.FinishStop)}},
+	{"reasoning_call", []hub.Delta{newReasoning("Check."), newCall(0, "call_a", "Read"), newArguments(0, `{"file_path"`), newArguments(0, `:"/x"}`), newEnd(hub.FinishCalls)}},
+	{"reasoning_alone", []hub.Delta{newReasoning("Hm."), newEnd(hub.FinishLength)}},
+	{"two_states", []hub.Delta{newReasoning("a"), newState(hub.FormItem, "1"), newState(hub.FormItem, "2"), newReasoning("b"), newState(hub.FormDetails, "[1]"), newState(hub.FormDetails, "[1,2]"), newText("x"), newEnd(hub.FinishStop)}},
+	{"state_before_call", []hub.Delta{newText("I look."), newState(hub.FormThought, "sig"), newCall(0, "call_a", "Read"), newArguments(0, `{}`), newEnd(hub.FinishCalls)}},
+	{"redacted", []hub.Delta{newReasoning("a"), newState(hub.FormRedacted, "xyz"), newText("x"), newEnd(hub.FinishStop)}},
+	{"parallel", []hub.Delta{newText("Both."), newCall(0, "call_a", hub.LegalName("mcp.read")), newArguments(0, `{"a":1}`), newCall(1, "call_b", "Bash"), newArguments(1, `{"b":`), newArguments(1, `2}`), newEnd(hub.FinishCalls)}},
+	{"interleaved", []hub.Delta{newCall(0, "call_a", "A"), newCall(1, "call_b", "B"), newArguments(0, `{"a":"}\"`), newArguments(1, `{"b":`), newArguments(0, `"}`), newArguments(1, `[2]}`), newCall(2, "call_c", "C"), newArguments(2, `{}`), newEnd(hub.FinishCalls)}},
+	{"text_within_call", []hub.Delta{newCall(0, "call_a", "A"), newArguments(0, `{"a":`), newText("mid"), newReasoning("hm"), newArguments(0, `1}`), newText("after"), newEnd(hub.FinishStop)}},
+	{"call_without_arguments", []hub.Delta{newCall(0, "call_a", "A"), newCall(1, "call_b", "B"), newArguments(1, `{"b":2}`), newArguments(0, `{}`), newEnd(hub.FinishStop)}},
+	{"length_in_call", []hub.Delta{newCall(0, "call_a", "A"), newArguments(0, `{"a":"half`), newEnd(hub.FinishLength)}},
+	{"hopeless_call", []hub.Delta{newCall(0, "call_a", "A"), newArguments(0, `{"a":tr`), newEnd(hub.FinishLength)}},
+	{"context", []hub.Delta{newText("a"), newEnd(hub.FinishContext)}},
+	{"filtered", []hub.Delta{newText("a"), newEnd(hub.FinishRefusal)}},
+	{"refusal", []hub.Delta{newRefusal(`I \"can't\"`), newRefusal(" do it."), newEnd(hub.FinishStop)}},
+	{"stop_sequence", []hub.Delta{newText("a"), newStopSequenceEnd("END")}},
+	{"stop_sequence_unasked", []hub.Delta{newText("a"), newStopSequenceEnd("\n\n")}},
+	{"calls_missing", []hub.Delta{newText("a"), newEnd(hub.FinishCalls)}},
 }
 
 func TestWriter(t *testing.T) {
@@ -121,7 +121,7 @@ func TestWriter(t *testing.T) {
 
 func TestWriterThinkingDisplay(t *testing.T) {
 	t.Parallel()
-	deltas := []hub.Delta{thought("secret"), kept(hub.FormItem, "s"), said("x"), ended(hub.FinishStop)}
+	deltas := []hub.Delta{newReasoning("secret"), newState(hub.FormItem, "s"), newText("x"), newEnd(hub.FinishStop)}
 	for _, c := range []struct {
 		name   string
 		answer hub.Answer
@@ -130,8 +130,8 @@ func TestWriterThinkingDisplay(t *testing.T) {
 	}{
 		{"omitted", hub.Answer{Reasoning: true, HideReasoningText: true}, deltas, "thinking() text(x)"},
 		{"off", hub.Answer{}, deltas, "thinking() text(x)"},
-		{"off without state", hub.Answer{}, []hub.Delta{thought("secret"), said("x"), ended(hub.FinishStop)}, "text(x)"},
-		{"off with a mark only", hub.Answer{}, []hub.Delta{thought("secret"), kept(hub.FormContent, ""), said("x"), ended(hub.FinishStop)}, "text(x)"},
+		{"off without state", hub.Answer{}, []hub.Delta{newReasoning("secret"), newText("x"), newEnd(hub.FinishStop)}, "text(x)"},
+		{"off with a mark only", hub.Answer{}, []hub.Delta{newReasoning("secret"), newState(hub.FormContent, ""), newText("x"), newEnd(hub.FinishStop)}, "text(x)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -152,7 +152,7 @@ func TestWriterThinkingDisplay(t *testing.T) {
 func TestWriterWithoutTokens(t *testing.T) {
 	t.Parallel()
 	stream := string(Format{}.NewWriter(testRequest(), hub.Reply{}).Stream(nil, []hub.Delta{
-		kept(hub.FormItem, "s"), thought("a"), kept(hub.FormRedacted, "r"), said("x"), ended(hub.FinishStop),
+		newState(hub.FormItem, "s"), newReasoning("a"), newState(hub.FormRedacted, "r"), newText("x"), newEnd(hub.FinishStop),
 	}))
 	m := checkStream(t, []byte(stream))
 	if got := m.outline(); got != "thinking(a) text(x)" || !strings.Contains(stream, `"signature":"kcs1."}`) {
@@ -171,11 +171,11 @@ func TestWriterFail(t *testing.T) {
 	if got := string(w.Fail(nil, f)); got != want {
 		t.Errorf("at the start: %s", got)
 	}
-	if got := w.KeepAlive(w.Fail(w.Stream(nil, []hub.Delta{said("late")}), f)); len(got) != 0 {
-		t.Errorf("behind the end: %s", got)
+	if got := w.KeepAlive(w.Fail(w.Stream(nil, []hub.Delta{newText("late")}), f)); len(got) != 0 {
+		t.Errorf("after the end: %s", got)
 	}
 	w = Format{}.NewWriter(testRequest(), testReply())
-	out := w.Stream(nil, []hub.Delta{said("a")})
+	out := w.Stream(nil, []hub.Delta{newText("a")})
 	begun := len(out)
 	f.Type = ""
 	out = w.Fail(out, f)
@@ -192,15 +192,15 @@ func TestWriterKeepAlive(t *testing.T) {
 	if string(out) != ": keep-alive\n\n" {
 		t.Errorf("at the start: %s", out)
 	}
-	out = w.Stream(out, []hub.Delta{said("a")})
+	out = w.Stream(out, []hub.Delta{newText("a")})
 	begun := len(out)
 	out = w.KeepAlive(out)
 	if got := string(out[begun:]); got != "event: ping\ndata: {\"type\":\"ping\"}\n\n" {
 		t.Errorf("within: %s", got)
 	}
-	out = w.Stream(out, []hub.Delta{ended(hub.FinishStop)})
+	out = w.Stream(out, []hub.Delta{newEnd(hub.FinishStop)})
 	if end := len(out); len(w.KeepAlive(out)) != end {
-		t.Error("a ping behind the end")
+		t.Error("a ping after the end")
 	}
 	checkStream(t, out)
 }
@@ -226,7 +226,7 @@ func TestWriterWholeArguments(t *testing.T) {
 		{`{}{}`, hub.FinishStop, ``},
 		{strings.Repeat("[", 10000), hub.FinishStop, ``},
 	} {
-		whole, err := Format{}.NewWriter(testRequest(), testReply()).Whole([]hub.Delta{called(0, "a", "f"), argued(0, c.arguments), ended(c.finish)})
+		whole, err := Format{}.NewWriter(testRequest(), testReply()).Whole([]hub.Delta{newCall(0, "a", "f"), newArguments(0, c.arguments), newEnd(c.finish)})
 		if c.input == "" {
 			if !errors.Is(err, hub.ErrArguments) {
 				t.Errorf("%.20s: got %s, %v", c.arguments, whole, err)
@@ -243,15 +243,15 @@ func TestWriterWholeArguments(t *testing.T) {
 func TestWriterLimitsHeldText(t *testing.T) {
 	t.Parallel()
 	w := Format{}.NewWriter(testRequest(), testReply())
-	out := w.Stream(nil, []hub.Delta{called(0, "a", "A"), argued(0, `{"a":`)})
+	out := w.Stream(nil, []hub.Delta{newCall(0, "a", "A"), newArguments(0, `{"a":`)})
 	chunk := strings.Repeat("x", 1<<20)
 	for range 12 {
-		out = w.Stream(out, []hub.Delta{said(chunk)})
+		out = w.Stream(out, []hub.Delta{newText(chunk)})
 	}
 	if len(out) < blocks.MaxHeld {
 		t.Errorf("%d bytes came out", len(out))
 	}
-	out = w.Stream(out, []hub.Delta{argued(0, `1}`), ended(hub.FinishStop)})
+	out = w.Stream(out, []hub.Delta{newArguments(0, `1}`), newEnd(hub.FinishStop)})
 	if m := checkStream(t, out); len(m.blocks) != 2 || len(m.blocks[1].text) != 12<<20 {
 		t.Error("text was lost")
 	}
@@ -292,7 +292,7 @@ func checkStream(t *testing.T, stream []byte) *message {
 			t.Errorf("event %s has type %s", name, v.Get("type"))
 		}
 		if m.done || m.failed {
-			t.Errorf("%s behind the end", name)
+			t.Errorf("%s after the end", name)
 		}
 		index := int(v.Get("index").Int())
 		if v.Get("index").Exists() && name != "content_block_start" && index != open {
@@ -357,7 +357,7 @@ func (b *received) take(t *testing.T, delta gjson.Result) {
 		t.Errorf("%s in a %s block", kind, b.kind)
 	}
 	if b.signature != "" {
-		t.Errorf("%s behind the signature", kind)
+		t.Errorf("%s after the signature", kind)
 	}
 	b.text += delta.Get("text").Str + delta.Get("thinking").Str + delta.Get("partial_json").Str
 	b.signature += delta.Get("signature").Str
@@ -397,13 +397,13 @@ func script(in []byte) (deltas []hub.Delta, text, reasoning string, arguments []
 		piece := pieces[int(c>>3)%len(pieces)]
 		switch c % 8 {
 		case 0:
-			deltas = append(deltas, said(piece))
+			deltas = append(deltas, newText(piece))
 			text += piece
 		case 1:
-			deltas = append(deltas, thought(piece))
+			deltas = append(deltas, newReasoning(piece))
 			reasoning += piece
 		case 2:
-			deltas = append(deltas, called(len(arguments), fmt.Sprintf("call_%d", len(arguments)), "F"))
+			deltas = append(deltas, newCall(len(arguments), fmt.Sprintf("call_%d", len(arguments)), "F"))
 			arguments = append(arguments, "")
 		case 3, 4, 5:
 			if n := len(arguments); n > 0 {
@@ -423,9 +423,9 @@ func script(in []byte) (deltas []hub.Delta, text, reasoning string, arguments []
 			}
 		case 6:
 			forms := [...]hub.Form{hub.FormItem, hub.FormRedacted, hub.FormThought, hub.FormDetails, hub.FormContent}
-			deltas = append(deltas, kept(forms[int(c>>3)%len(forms)], piece))
+			deltas = append(deltas, newState(forms[int(c>>3)%len(forms)], piece))
 		case 7:
-			deltas = append(deltas, refused(piece))
+			deltas = append(deltas, newRefusal(piece))
 			text += piece
 		}
 	}
@@ -439,7 +439,7 @@ func script(in []byte) (deltas []hub.Delta, text, reasoning string, arguments []
 			arguments[call] += rest
 		}
 	}
-	return append(deltas, ended(hub.FinishStop)), text, reasoning, arguments
+	return append(deltas, newEnd(hub.FinishStop)), text, reasoning, arguments
 }
 
 func FuzzWriter(f *testing.F) {
@@ -488,7 +488,7 @@ func FuzzWriter(f *testing.F) {
 
 func BenchmarkWriterText(b *testing.B) {
 	w := Format{}.NewWriter(testRequest(), testReply())
-	deltas := []hub.Delta{said(`some text of a token \"or\" three`)}
+	deltas := []hub.Delta{newText(`some text of a token \"or\" three`)}
 	dst := w.Stream(make([]byte, 0, 4096), deltas)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -498,8 +498,8 @@ func BenchmarkWriterText(b *testing.B) {
 
 func BenchmarkWriterArguments(b *testing.B) {
 	w := Format{}.NewWriter(testRequest(), testReply())
-	dst := w.Stream(make([]byte, 0, 4096), []hub.Delta{called(0, "a", "A"), argued(0, `{"a":"`)})
-	deltas := []hub.Delta{argued(0, `some \"text\" of a call`)}
+	dst := w.Stream(make([]byte, 0, 4096), []hub.Delta{newCall(0, "a", "A"), newArguments(0, `{"a":"`)})
+	deltas := []hub.Delta{newArguments(0, `some \"text\" of a call`)}
 	b.ReportAllocs()
 	for b.Loop() {
 		dst = w.Stream(dst[:0], deltas)
@@ -543,22 +543,22 @@ func TestArguments(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			for _, queued := range []bool{false, true} { // after a call that is still open
-				deltas := []hub.Delta{called(0, "call_a", "f"), argued(0, `{"x"`), called(1, "call_b", "f")}
+				deltas := []hub.Delta{newCall(0, "call_a", "f"), newArguments(0, `{"x"`), newCall(1, "call_b", "f")}
 				if !queued {
-					deltas = []hub.Delta{called(1, "call_b", "f")}
+					deltas = []hub.Delta{newCall(1, "call_b", "f")}
 				}
 				for _, piece := range c.pieces {
-					deltas = append(deltas, argued(1, piece))
+					deltas = append(deltas, newArguments(1, piece))
 				}
 				if queued {
-					deltas = append(deltas, argued(0, `:1}`))
+					deltas = append(deltas, newArguments(0, `:1}`))
 				}
 				w := Format{}.NewWriter(testRequest(), testReply())
 				var stream []byte
 				for i := range deltas {
 					stream = w.Stream(stream, deltas[i:i+1])
 				}
-				stream = w.Stream(stream, []hub.Delta{ended(c.finish)})
+				stream = w.Stream(stream, []hub.Delta{newEnd(c.finish)})
 				input := ""
 				for line := range strings.Lines(string(stream)) {
 					data, _ := strings.CutPrefix(line, "data: ")
@@ -585,11 +585,11 @@ func TestLongArguments(t *testing.T) {
 		spaces + `{"_raw":"y"}`:                   {spaces, "y"},
 	} {
 		w := Format{}.NewWriter(testRequest(), testReply())
-		stream := w.Stream(nil, []hub.Delta{called(0, "call_a", "f")})
+		stream := w.Stream(nil, []hub.Delta{newCall(0, "call_a", "f")})
 		for _, piece := range pieces {
-			stream = w.Stream(stream, []hub.Delta{argued(0, piece)})
+			stream = w.Stream(stream, []hub.Delta{newArguments(0, piece)})
 		}
-		m := checkStream(t, w.Stream(stream, []hub.Delta{ended(hub.FinishCalls)}))
+		m := checkStream(t, w.Stream(stream, []hub.Delta{newEnd(hub.FinishCalls)}))
 		if got := m.blocks[0].text; got != want {
 			t.Errorf("got %s", strings.NewReplacer(x, "…", spaces, "_").Replace(got))
 		}
@@ -607,16 +607,16 @@ func FuzzArguments(f *testing.F) {
 			return
 		}
 		w := Format{}.NewWriter(testRequest(), testReply())
-		stream := w.Stream(nil, []hub.Delta{called(0, "call_a", "f")})
+		stream := w.Stream(nil, []hub.Delta{newCall(0, "call_a", "f")})
 		for rest := []rune(arguments); len(rest) > 0; {
 			n := min(int(size)+1, len(rest))
-			stream = w.Stream(stream, []hub.Delta{argued(0, string(rest[:n]))})
+			stream = w.Stream(stream, []hub.Delta{newArguments(0, string(rest[:n]))})
 			rest = rest[n:]
 		}
 		if more {
-			stream = w.Stream(stream, []hub.Delta{called(1, "call_b", "f"), argued(1, "{}")})
+			stream = w.Stream(stream, []hub.Delta{newCall(1, "call_b", "f"), newArguments(1, "{}")})
 		}
-		m := checkStream(t, w.Stream(stream, []hub.Delta{ended(hub.FinishCalls)}))
+		m := checkStream(t, w.Stream(stream, []hub.Delta{newEnd(hub.FinishCalls)}))
 		input := m.blocks[0].text
 		if !hub.IsObject([]byte(input)) {
 			t.Fatalf("%q becomes %q", arguments, input)
@@ -633,7 +633,7 @@ func TestEstimate(t *testing.T) {
 	t.Parallel()
 	r := testRequest()
 	r.Messages = []hub.Message{{Role: hub.User, Parts: []hub.Part{{Kind: hub.PartText, Text: "What is in the file?"}}}}
-	body, err := Format{}.NewWriter(r, hub.Reply{}).Whole([]hub.Delta{said(strings.Repeat("text", 9)), {Kind: hub.DeltaEnd, End: hub.End{Finish: hub.FinishStop}}})
+	body, err := Format{}.NewWriter(r, hub.Reply{}).Whole([]hub.Delta{newText(strings.Repeat("text", 9)), {Kind: hub.DeltaEnd, End: hub.End{Finish: hub.FinishStop}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,9 +17,9 @@ type call struct {
 	// escaped.
 	text  []byte
 	input *inputDecoder // decoder for a custom tool; nil for other tools
-	body  []byte        // JSON object, for the kinds that have one
+	body  []byte        // arguments as a JSON object, if kind().object is set
 	done  bool          // the item is complete
-	// arguments finds the end of the arguments.
+	// arguments finds the end of the arguments in the pieces of text.
 	arguments hub.Arguments
 }
 
@@ -27,14 +27,15 @@ type call struct {
 type callKind struct {
 	item   string // type of the item
 	prefix string // prefix of the item's id
-	// member is the name of the item's field with the call's arguments. If object is set the field is an object.
-	// Defaults are then added for fields that the object lacks, since clients rely on them.
+	// member is the name of the item's field with the call's arguments. If object is set, the value of the field is an
+	// object, otherwise it is a string. defaults are the fields that an object always has, since clients rely on them.
 	member   string
 	object   bool
 	defaults []hub.Param
-	extra    string // further members
+	extra    string // constant fields of the item as JSON text, each followed by a comma
 }
 
+// callKinds are the descriptions of the items, indexed by hub.ToolKind.
 var callKinds = [...]callKind{
 	hub.ToolFunction: {item: "function_call", prefix: "fc_", member: "arguments"},
 	hub.ToolCustom:   {item: "custom_tool_call", prefix: "ctc_", member: "input"},
@@ -55,13 +56,14 @@ var callKinds = [...]callKind{
 	hub.ToolApplyPatch: {item: "apply_patch_call", prefix: "apc_", member: "operation", object: true},
 }
 
+// kind returns the description of the call's output item.
 func (c *call) kind() *callKind { return &callKinds[c.tool.Kind] }
 
 // isDelayed reports whether the item has not been written yet: an item whose arguments are an object is written only
 // when the object is complete.
 func (c *call) isDelayed() bool { return c.index == noItem }
 
-// append appends the call's output item as JSON to dst.
+// append appends the output item of the call as JSON to dst. it holds the id and the status of the item.
 func (c *call) append(dst []byte, it *item) []byte {
 	k := c.kind()
 	dst = jsontext.AppendMember(dst, `{"id":`, it.id)
@@ -106,19 +108,20 @@ func (w *writer) addCall(dst []byte, c *call) []byte {
 // closeCompleted ends complete calls as soon as the answer continues with something else, so that a client can run them
 // meanwhile. d is the next delta. A call whose arguments are not an object stays open until the end.
 func (w *writer) closeCompleted(dst []byte, d *hub.Delta) []byte {
-	open := w.complete[:0]
+	kept := w.complete[:0]
 	for _, c := range w.complete {
+		continues := d.Kind == hub.DeltaArguments && d.Call < len(w.calls) && w.calls[d.Call] == c
 		switch {
-		case d.Kind == hub.DeltaEnd || d.Kind == hub.DeltaArguments && d.Call < len(w.calls) && w.calls[d.Call] == c:
-			open = append(open, c)
-		case !c.complete():
+		case continues || d.Kind == hub.DeltaEnd:
+			kept = append(kept, c)
+		case !c.complete(): // not the required form: finish closes the call, with a repair if possible
 		case c.isDelayed():
 			dst = w.delayedCall(w.closeCurrent(dst), c, completedResult)
 		default:
 			dst = w.closeCall(dst, c, completedResult)
 		}
 	}
-	w.complete = open
+	w.complete = kept
 	return dst
 }
 
@@ -130,7 +133,8 @@ func (w *writer) arguments(dst []byte, c *call, text []byte) []byte {
 	}
 	if !c.arguments.Complete() {
 		w.piece = jsontext.AppendUnquoted(w.piece[:0], text)
-		if c.arguments.Pass(w.piece); c.arguments.Complete() {
+		c.arguments.Pass(w.piece)
+		if c.arguments.Complete() {
 			w.complete = append(w.complete, c)
 		}
 	}
@@ -161,12 +165,13 @@ func (w *writer) inputDelta(dst []byte, c *call, from int) []byte {
 // closeCall ends a call and appends the events of its end. r is the outcome of the answer.
 func (w *writer) closeCall(dst []byte, c *call, r result) []byte {
 	c.done = true
+	cutOff := r.status != "completed"
 	s := completed
-	if r.status != "completed" && !c.complete() {
+	if cutOff && !c.complete() {
 		s = incomplete
 	}
 	if c.input != nil {
-		if r.status == "completed" && !c.complete() {
+		if !cutOff && !c.complete() {
 			c.repair() // arguments that cannot be repaired stay unchanged
 		}
 		from := len(c.text)
@@ -176,7 +181,7 @@ func (w *writer) closeCall(dst []byte, c *call, r result) []byte {
 		dst = appendText(dst, "input", c.text)
 		return w.done(dst, c.index, s)
 	}
-	if closing := c.arguments.Closing(); len(closing) > 0 && r.status == "completed" && !c.complete() {
+	if closing := c.arguments.Closing(); len(closing) > 0 && !cutOff && !c.complete() {
 		from := len(c.text)
 		c.text = jsontext.AppendEscaped(c.text, closing)
 		dst = w.beginItemEvent(dst, "response.function_call_arguments.delta", c.index)
@@ -197,8 +202,8 @@ func (c *call) complete() bool {
 }
 
 // repair closes open strings and brackets in a call's arguments, and reports whether the arguments then have the
-// required form. It serves answers that are not streamed. In a stream the client already has the arguments of a
-// function, and the decoded part of a custom tool's input.
+// required form. It serves answers that are not streamed. In a stream it can only repair the part of a custom tool's
+// input that is not decoded yet, since the client already has the rest.
 func (c *call) repair() bool {
 	if c.complete() {
 		return true
@@ -207,7 +212,7 @@ func (c *call) repair() bool {
 		return c.input.repair()
 	}
 	text := jsontext.AppendUnquoted(nil, c.text)
-	if closed := hub.Closed(text); hub.IsObject(closed) { // exactly what a stream would close
+	if closed := hub.Closed(text); hub.IsObject(closed) { // the same repair as in a stream
 		c.text = jsontext.AppendEscaped(c.text, closed[len(text):])
 		return true
 	}
@@ -228,7 +233,7 @@ func (w *writer) delayedCall(dst []byte, c *call, r result) []byte {
 		c.body = appendFilled(nil, body, c.kind().defaults)
 	case r.status != "completed":
 		return dst
-	default:
+	default: // arguments that cannot be repaired
 		c.body = append(append([]byte(`{"_raw":"`), c.text...), `"}`...)
 	}
 	c.done = true
@@ -236,13 +241,13 @@ func (w *writer) delayedCall(dst []byte, c *call, r result) []byte {
 	return w.done(dst, c.index, completed)
 }
 
-// appendFilled appends the JSON object body, with those of the defaults added whose fields the object lacks.
+// appendFilled appends the JSON object body to dst, followed by those fields in defaults that the object does not have.
 func appendFilled(dst, body []byte, defaults []hub.Param) []byte {
 	object := gjson.ParseBytes(body)
 	dst = append(dst, '{')
-	from := len(dst)
+	firstField := len(dst)
 	object.ForEach(func(key, v gjson.Result) bool {
-		if len(dst) > from {
+		if len(dst) > firstField {
 			dst = append(dst, ',')
 		}
 		dst = jsontext.AppendAll(dst, key.Raw, `:`, v.Raw)
@@ -252,7 +257,7 @@ func appendFilled(dst, body []byte, defaults []hub.Param) []byte {
 		if object.Get(p.Name).Exists() {
 			continue
 		}
-		if len(dst) > from {
+		if len(dst) > firstField {
 			dst = append(dst, ',')
 		}
 		dst = jsontext.AppendAll(dst, `"`, p.Name, `":`, p.Value)

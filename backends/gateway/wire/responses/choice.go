@@ -16,7 +16,8 @@ func (in *reader) choice() error {
 	case v.Type == gjson.String:
 		switch v.Str {
 		case "auto", "none", "required":
-			return in.choose(v, hub.Choice{Mode: v.Str})
+			in.choose(v, hub.Choice{Mode: v.Str})
+			return nil
 		}
 		return v.Invalid("must be one of auto, none, required, or an object, it is %s", hub.Shown(v.Str))
 	}
@@ -36,30 +37,31 @@ func (in *reader) choice() error {
 	}
 	if !offered {
 		value := in.tool.Get("type")
-		in.requireOwnFormat(value.Unsupported("names the tool %s, which is run by its vendor and not offered here", hub.Shown(kind)))
+		in.requireOwnFormat(value.Unsupported("is %s, a tool that runs on its vendor's servers and is not available here",
+			hub.Shown(kind)))
 		return nil
 	}
 	name, known := in.names[key]
 	if !known && len(in.r.Tools) > 0 {
 		return v.Invalid("names the tool %s, which is not in tools", hub.Shown(key.flatName()))
 	}
-	return in.choose(v, hub.Choice{Mode: "function", Name: name})
+	in.choose(v, hub.Choice{Mode: "function", Name: name})
+	return nil
 }
 
 // choose sets the tool choice c if the request has tools. Without tools, a choice that requires a call is dropped. v is
 // the value of tool_choice.
-func (in *reader) choose(v fields.Value, c hub.Choice) error {
+func (in *reader) choose(v fields.Value, c hub.Choice) {
 	switch {
 	case len(in.r.Tools) > 0:
 		in.r.Choice = c
 	case c.Mode == "required" || c.Mode == "function":
 		in.drop(v.String())
 	}
-	return nil
 }
 
-// namedTool returns the key of the tool that an object names. kind is the object's type. offered is false for a tool
-// that its vendor runs.
+// namedTool returns the key of the tool that the object o in tool_choice names. kind is the object's type. offered is
+// false for a tool that runs on its vendor's servers, which the gateway does not offer.
 func (in *reader) namedTool(o *fields.Object, kind string) (key toolKey, offered bool, err error) {
 	switch kind {
 	case "function", "custom":
@@ -101,7 +103,7 @@ func (in *reader) keepAllowed(v fields.Value) error {
 		return err
 	}
 	if len(keep) == 0 {
-		in.requireOwnFormat(list.Unsupported("allows no tool that is offered here"))
+		in.requireOwnFormat(list.Unsupported("must list at least one tool that is available here"))
 		return nil
 	}
 	// The tools keep their order, since caches depend on it.
@@ -112,7 +114,8 @@ func (in *reader) keepAllowed(v fields.Value) error {
 		}
 	}
 	in.r.Tools = tools
-	return in.choose(v, hub.Choice{Mode: mode})
+	in.choose(v, hub.Choice{Mode: mode})
+	return nil
 }
 
 // allowTool sets keep for the upstream name of the tool that element names. If element names a namespace, it sets keep

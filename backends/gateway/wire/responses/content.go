@@ -61,6 +61,7 @@ func (in *reader) outputParts(v fields.Value) (text string, attached []hub.Part,
 	return strings.Join(texts, "\n"), attached, err
 }
 
+// readPart reads a content part. A part of a type that the gateway does not know becomes a hub.PartOther.
 func (in *reader) readPart(v fields.Value) (hub.Part, error) {
 	kind, err := in.part.Typed(v)
 	if err != nil {
@@ -89,7 +90,7 @@ func (in *reader) readPart(v fields.Value) (hub.Part, error) {
 // rejectUploaded rejects files that were uploaded before, since they belong to an account at a provider.
 func (in *reader) rejectUploaded() error {
 	if v := in.part.Get("file_id"); v.Given() {
-		return v.Unsupported("is not supported, no files are stored here: send the content as a data URL")
+		return v.Unsupported("is not supported, because files belong to a provider's account: send the content as a data URL")
 	}
 	return nil
 }
@@ -110,6 +111,7 @@ func (in *reader) url(name string, schemes ...string) (string, error) {
 	return "", v.Invalid("must begin with %s", strings.Join(schemes, " or "))
 }
 
+// image returns the image in in.part.
 func (in *reader) image() (hub.Part, error) {
 	in.r.Needs |= wire.NeedImage
 	part := hub.Part{Kind: hub.PartImage}
@@ -136,6 +138,7 @@ func (in *reader) image() (hub.Part, error) {
 	return part, err
 }
 
+// file returns the file in in.part.
 func (in *reader) file() (hub.Part, error) {
 	in.r.Needs |= wire.NeedFile
 	part := hub.Part{Kind: hub.PartFile}
@@ -162,6 +165,7 @@ func (in *reader) file() (hub.Part, error) {
 	return part, nil
 }
 
+// audio returns the audio in in.part.
 func (in *reader) audio() (hub.Part, error) {
 	in.r.Needs |= wire.NeedAudio
 	part := hub.Part{Kind: hub.PartAudio}

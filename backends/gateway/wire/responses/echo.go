@@ -59,6 +59,7 @@ func inner(v fields.Value, name, missing string) string {
 // lineEnds replaces line ends by spaces, since an event has one data line. JSON has line ends only between tokens.
 var lineEnds = strings.NewReplacer("\n", " ", "\r", " ")
 
+// oneLine returns a JSON text without line ends.
 func oneLine(json string) string {
 	if strings.IndexByte(json, '\n') < 0 && strings.IndexByte(json, '\r') < 0 {
 		return json

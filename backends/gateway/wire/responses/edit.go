@@ -24,11 +24,15 @@ func (Format) Edit(r *hub.Request, t *hub.Target, open hub.Open) (hub.Written, e
 	return e.Written(), nil
 }
 
+// editor is the state of Edit.
 type editor struct{ hub.Editor }
 
+// top scans the top-level fields of the request and records the edits that they need.
 func (e *editor) top() error {
 	s := jsontext.NewScanner(e.Request.Body)
-	stored, state := false, !e.Target.State || e.Request.Answer.State || e.drops("include")
+	hasStore := false
+	// hasState is set if the field include need not be changed: it already requests reasoning state, or must not.
+	hasState := !e.Target.State || e.Request.Answer.State || e.drops("include")
 	items, err := s.ObjectItems(func(key []byte, item *jsontext.Item) error {
 		kind, from := s.Kind(), s.Offset()
 		name := string(key)
@@ -45,13 +49,13 @@ func (e *editor) top() error {
 		}
 		e.CommonEdit(name, "max_output_tokens", from, s.Offset())
 		if name == "store" {
-			stored = true
+			hasStore = true
 			if string(s.Since(from)) != "false" {
 				e.Edits.Replace(from, s.Offset(), "false")
 			}
 		}
-		if name == "include" && !state {
-			state = true
+		if name == "include" && !hasState {
+			hasState = true
 			e.include(kind, from, s.Offset())
 		}
 		e.Drop(item, name, wire.Foreign(wire.APIResponses, key) || e.drops(name))
@@ -61,21 +65,22 @@ func (e *editor) top() error {
 		return err
 	}
 	e.Edits.Remove(items)
-	more := ""
-	if !stored {
-		more = `,"store":false`
+	added := ""
+	if !hasStore {
+		added = `,"store":false`
 	}
-	if !state {
-		more += `,"include":[` + encryptedContent + `]`
+	if !hasState {
+		added += `,"include":[` + encryptedContent + `]`
 	}
-	if more != "" {
+	if added != "" {
 		// The field model is never removed, so items is not empty.
 		end := items[len(items)-1].To
-		e.Edits.Replace(end, end, more)
+		e.Edits.Replace(end, end, added)
 	}
 	return nil
 }
 
+// encryptedContent is the value of include that requests reasoning state, as JSON text.
 const encryptedContent = `"reasoning.encrypted_content"`
 
 // include adds "reasoning.encrypted_content" to the list in the request's field include, so that the upstream returns
@@ -106,7 +111,7 @@ func (e *editor) drops(name string) bool {
 	return slices.Contains(e.Target.Drop, name)
 }
 
-// array scans an array and removes the objects for which drop returns true.
+// array scans an array and removes the objects for which drop returns true. Other elements are kept.
 func (e *editor) array(s *jsontext.Scanner, drop func(o *editObject) bool) error {
 	items, err := s.ArrayItems(func(item *jsontext.Item) error {
 		if s.Kind() != jsontext.Object {
@@ -124,10 +129,11 @@ func (e *editor) array(s *jsontext.Scanner, drop func(o *editObject) bool) error
 
 // editObject holds the fields of an input item or tool that Edit needs.
 type editObject struct {
-	kind, encrypted string
-	from, to        int
+	kind, encrypted string // type, encrypted_content
+	from, to        int    // position in the body
 }
 
+// scan scans an object and stores its fields in o.
 func (o *editObject) scan(s *jsontext.Scanner) error {
 	return s.Object(func(key []byte) (err error) {
 		switch {

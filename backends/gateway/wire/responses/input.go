@@ -10,50 +10,51 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// inputDecoder extracts the text from {"input": "…"}, the arguments of a custom tool, while they arrive. Its output is
-// the inside of a JSON string, so valid escapes stay as the model wrote them.
+// inputDecoder extracts the text from {"input": "…"}, the arguments of a custom tool, while the arguments arrive. Its
+// output is the inside of a JSON string, so valid escapes stay as the model wrote them.
 type inputDecoder struct {
 	phase inputPhase
-	// held is JSON text that was not decoded yet: the part before the text, an incomplete escape, or everything if the
-	// arguments do not have the expected form.
-	held    []byte
-	scratch []byte
+	// undecoded is JSON text that was not decoded yet: the part before the text, an incomplete escape, or everything if
+	// the arguments do not have the expected form.
+	undecoded []byte
+	scratch   []byte
 }
 
+// inputPhase is the position of an inputDecoder in the arguments.
 type inputPhase uint8
 
 const (
-	inputBefore inputPhase = iota
-	inputWithin
-	inputBehind
-	inputOther // not the expected form; decoded at the end
+	inputBefore inputPhase = iota // before the text
+	inputWithin                   // within the text
+	inputAfter                    // after the text's closing quote
+	inputOther                    // not the expected form; decoded at the end
 )
 
 // decode takes the next piece of the arguments, still escaped as in a JSON string. It appends the part of the custom
 // tool's input that the piece contains to dst.
 func (d *inputDecoder) decode(dst, piece []byte) []byte {
 	switch d.phase {
-	case inputBehind:
+	case inputAfter:
 		return dst
-	case inputBefore, inputOther:
-		d.held = jsontext.AppendUnquoted(d.held, piece)
 	case inputWithin:
-		d.scratch = append(d.scratch[:0], d.held...)
-		d.held = d.held[:0]
+		d.scratch = append(d.scratch[:0], d.undecoded...)
+		d.undecoded = d.undecoded[:0]
 		d.scratch = jsontext.AppendUnquoted(d.scratch, piece)
 		return d.decodeInside(dst, d.scratch)
-	}
-	if d.phase == inputOther {
+	case inputOther:
+		d.undecoded = jsontext.AppendUnquoted(d.undecoded, piece)
 		return dst
+	case inputBefore:
+		d.undecoded = jsontext.AppendUnquoted(d.undecoded, piece)
 	}
-	n, more := inputStart(d.held)
+	textStart, undecided := inputStart(d.undecoded)
 	switch {
-	case n > 0:
+	case textStart > 0:
 		d.phase = inputWithin
-		d.scratch = append(d.scratch[:0], d.held[n:]...)
-		d.held = d.held[:0]
+		d.scratch = append(d.scratch[:0], d.undecoded[textStart:]...)
+		d.undecoded = d.undecoded[:0]
 		return d.decodeInside(dst, d.scratch)
-	case !more || len(d.held) > maxInputStart:
+	case !undecided || len(d.undecoded) > maxInputStart:
 		d.phase = inputOther
 	}
 	return dst
@@ -62,18 +63,18 @@ func (d *inputDecoder) decode(dst, piece []byte) []byte {
 // maxInputStart limits the text that is examined again with every piece.
 const maxInputStart = 256
 
-// inputStart returns the length of {"input":" at the beginning of text, including white space. more is set if text is
-// too short to decide.
-func inputStart(text []byte) (n int, more bool) {
+// inputStart returns the length of {"input":" at the beginning of text, including white space. The length is 0 if text
+// does not begin so. undecided is set if text is too short to tell.
+func inputStart(text []byte) (n int, undecided bool) {
 	for _, want := range [...]string{"{", `"input"`, ":", `"`} {
 		for n < len(text) && strings.IndexByte(" \t\r\n", text[n]) >= 0 {
 			n++
 		}
-		rest := text[n:]
-		if len(rest) < len(want) {
-			return 0, bytes.HasPrefix([]byte(want), rest)
+		remaining := text[n:]
+		if len(remaining) < len(want) {
+			return 0, bytes.HasPrefix([]byte(want), remaining)
 		}
-		if !bytes.HasPrefix(rest, []byte(want)) {
+		if !bytes.HasPrefix(remaining, []byte(want)) {
 			return 0, false
 		}
 		n += len(want)
@@ -81,19 +82,19 @@ func inputStart(text []byte) (n int, more bool) {
 	return n, false
 }
 
-// decodeInside appends a piece of the input's JSON string to dst. An incomplete escape sequence is held until the next
-// piece.
+// decodeInside appends text, a piece of the input's JSON string, to dst, up to the string's closing quote. It stores an
+// incomplete escape sequence at the end of text in d.undecoded until the next piece.
 func (d *inputDecoder) decodeInside(dst, text []byte) []byte {
 	for i := 0; i < len(text); {
 		c := text[i]
 		switch {
 		case c == '"':
-			d.phase = inputBehind
+			d.phase = inputAfter
 			return dst
 		case c == '\\':
 			size, complete := escapeSize(text[i:])
 			if !complete {
-				d.held = append(d.held, text[i:]...)
+				d.undecoded = append(d.undecoded, text[i:]...)
 				return dst
 			}
 			dst = appendEscape(dst, text[i:i+size])
@@ -126,21 +127,21 @@ func escapeSize(text []byte) (size int, complete bool) {
 		return 2, true
 	}
 	if digits := hexRun(text[2:]); digits < 4 {
-		return 1, len(text) > 2+digits
+		return 1, len(text) > 2+digits // complete if a character other than a hexadecimal digit follows
 	}
 	if !highSurrogate(text) {
-		return 6, true
+		return len(`\uXXXX`), true
 	}
-	switch rest := text[6:]; {
-	case len(rest) == 0 || len(rest) == 1 && rest[0] == '\\':
+	switch second := text[len(`\uXXXX`):]; {
+	case len(second) == 0 || len(second) == 1 && second[0] == '\\': // the second half may follow
 		return 0, false
-	case rest[0] != '\\' || rest[1] != 'u':
-		return 6, true
+	case second[0] != '\\' || second[1] != 'u':
+		return len(`\uXXXX`), true
 	default:
-		if digits := hexRun(rest[2:]); digits < 4 {
-			return 6, len(rest) > 2+digits
+		if digits := hexRun(second[2:]); digits < 4 {
+			return len(`\uXXXX`), len(second) > 2+digits
 		}
-		return 12, true
+		return len(`\uXXXX\uXXXX`), true
 	}
 }
 
@@ -175,15 +176,15 @@ func appendEscape(dst, escape []byte) []byte {
 // have the form {"input": "…"}, it appends the value of their field input or, without such a field, all of the
 // arguments.
 func (d *inputDecoder) finish(dst []byte) []byte {
-	held := d.held
-	d.held = nil
-	if d.phase == inputWithin || d.phase == inputBehind {
+	undecoded := d.undecoded
+	d.undecoded = nil
+	if d.phase == inputWithin || d.phase == inputAfter {
 		return dst // an incomplete escape at the end is lost
 	}
-	if !hub.IsObject(held) {
-		return jsontext.AppendEscaped(dst, held)
+	if !hub.IsObject(undecoded) {
+		return jsontext.AppendEscaped(dst, undecoded)
 	}
-	object := gjson.ParseBytes(held)
+	object := gjson.ParseBytes(undecoded)
 	switch input := object.Get("input"); {
 	case input.Type == gjson.String:
 		return jsontext.AppendEscaped(dst, input.Str)
@@ -198,31 +199,31 @@ func (d *inputDecoder) finish(dst []byte) []byte {
 	if empty {
 		return dst
 	}
-	return jsontext.AppendEscaped(dst, held)
+	return jsontext.AppendEscaped(dst, undecoded)
 }
 
 // complete reports whether the arguments so far contain the whole input: a closed string in "input", another complete
 // object, or bare text.
 func (d *inputDecoder) complete() bool {
 	switch d.phase {
-	case inputBehind:
+	case inputAfter:
 		return true
 	case inputWithin:
 		return false
 	case inputBefore, inputOther:
 	}
 	// Bare text, which some models write, is accepted as the input.
-	return hub.IsObject(d.held) || !bytes.HasPrefix(bytes.TrimSpace(d.held), []byte("{"))
+	return hub.IsObject(d.undecoded) || !bytes.HasPrefix(bytes.TrimSpace(d.undecoded), []byte("{"))
 }
 
 // repair closes open strings and brackets in arguments that were cut off, and reports whether they are complete then.
 func (d *inputDecoder) repair() bool {
 	if d.phase == inputWithin {
-		return true
+		return true // the text so far becomes the input
 	}
-	object, ok := hub.Object(jsontext.AppendEscaped(nil, d.held))
+	object, ok := hub.Object(jsontext.AppendEscaped(nil, d.undecoded))
 	if ok {
-		d.held = object
+		d.undecoded = object
 	}
 	return ok
 }

@@ -28,7 +28,7 @@ func (in *reader) call(item string) (err error) {
 		if key.clientName, err = in.item.Name("name"); err == nil {
 			key.namespace, err = in.item.Text("namespace")
 		}
-	default:
+	default: // the item does not state the name of the tool
 		key.clientName = toolNames[key.kind]
 	}
 	if err == nil {
@@ -42,16 +42,16 @@ func (in *reader) call(item string) (err error) {
 	}
 	call.Name = in.upstreamName(key)
 	in.count(call.Arguments)
-	if n := len(in.pending); n > 0 { // Gemini's state belongs to a call
+	if n := len(in.pending); n > 0 { // Gemini's reasoning state belongs to a call
 		if s := in.pending[n-1].State; s != nil && s.Form == hub.FormThought {
 			call.State = s
 		}
 	}
 
 	t := in.assistant()
-	if at, twice := in.calls[call.ID]; twice && at.turn == in.open {
+	if earlier, exists := in.calls[call.ID]; exists && earlier.turn == in.open { // a later turn may use an id again
 		v := in.item.Get("call_id")
-		return v.Invalid("is that of another call before it: each call needs its own")
+		return v.Invalid("is also the call_id of an earlier call: each call needs an id of its own")
 	}
 	in.calls[call.ID] = callIndex{in.open, len(t.Calls)}
 	t.Calls = append(t.Calls, call)
@@ -77,7 +77,7 @@ func kindOfCall(item string) hub.ToolKind {
 	}
 }
 
-// arguments returns the arguments of the call in in.item.
+// arguments returns the arguments of the call in in.item as JSON text. kind is the kind of the tool.
 func (in *reader) arguments(kind hub.ToolKind) (string, error) {
 	switch kind {
 	case hub.ToolFunction:
@@ -93,7 +93,7 @@ func (in *reader) arguments(kind hub.ToolKind) (string, error) {
 		}
 		return `{"input":` + v.Raw + `}`, nil
 	default:
-		v := in.item.Get(bodyNames[kind])
+		v := in.item.Get(argumentFields[kind])
 		if v.Type == gjson.String && kind == hub.ToolSearch {
 			return v.Str, nil
 		}
@@ -118,10 +118,10 @@ func (in *reader) callID() (string, error) {
 func (in *reader) output(item string) error {
 	if item == "tool_search_output" {
 		if execution, err := in.item.Text("execution"); err != nil || execution == "server" {
-			return err // its tools were read with the others
+			return err // the method tools has read the tools in the item
 		}
 	}
-	at, err := in.callOf()
+	index, err := in.callOf()
 	if err != nil {
 		return err
 	}
@@ -129,8 +129,8 @@ func (in *reader) output(item string) error {
 	if err != nil {
 		return err
 	}
-	result.Role, result.CallID = hub.ToolResult, in.turns[at.turn].Calls[at.call].ID
-	in.turns[at.turn].results[at.call] = result
+	result.Role, result.CallID = hub.ToolResult, in.turns[index.turn].Calls[index.call].ID
+	in.turns[index.turn].results[index.call] = result
 	in.open, in.pending = closed, nil
 	return nil
 }
@@ -148,25 +148,29 @@ func (in *reader) callOf() (callIndex, error) {
 		if err != nil {
 			return callIndex{}, err
 		}
-		if at, known := in.calls[hub.LegalName(itemID)]; known && itemID != "" && !in.hasResult(at) {
-			return at, nil
+		if index, known := in.calls[hub.LegalName(itemID)]; known && itemID != "" && !in.hasResult(index) {
+			return index, nil
 		}
-		return in.firstWaiting()
+		return in.firstWithoutResult()
 	}
-	at, known := in.calls[hub.LegalName(id)]
+	index, known := in.calls[hub.LegalName(id)]
 	if !known {
 		return callIndex{}, v.Invalid("names the call %s, which is not in the input before it: send the call too", hub.Shown(id))
 	}
-	if in.hasResult(at) {
+	if in.hasResult(index) {
 		return callIndex{}, v.Invalid("names the call %s, which has a result already", hub.Shown(id))
 	}
-	return at, nil
+	return index, nil
 }
 
-func (in *reader) hasResult(at callIndex) bool { return in.turns[at.turn].results[at.call].Role != 0 }
+// hasResult reports whether the result of the call at index was read.
+func (in *reader) hasResult(index callIndex) bool {
+	return in.turns[index.turn].results[index.call].Role != 0
+}
 
-// firstWaiting returns the first call without a result.
-func (in *reader) firstWaiting() (callIndex, error) {
+// firstWithoutResult returns the first call without a result. It advances in.waiting to that call. It returns an error
+// if all calls have results.
+func (in *reader) firstWithoutResult() (callIndex, error) {
 	for ; in.waiting.turn < len(in.turns); in.waiting = (callIndex{turn: in.waiting.turn + 1}) {
 		for ; in.waiting.call < len(in.turns[in.waiting.turn].results); in.waiting.call++ {
 			if !in.hasResult(in.waiting) {
@@ -178,7 +182,7 @@ func (in *reader) firstWaiting() (callIndex, error) {
 		}
 	}
 	v := in.item.Get("call_id")
-	return callIndex{}, v.Invalid("is missing, and no call before it waits for a result")
+	return callIndex{}, v.Invalid("is missing, and the input has no earlier call without a result")
 }
 
 // result reads the result in in.item: one text, followed by the parts that are not text. item is the item's type.
@@ -204,7 +208,7 @@ func (in *reader) result(item string) (hub.Message, error) {
 		}
 		if status == "failed" {
 			m.Failed = true
-			text = failed(text)
+			text = errorText(text)
 		}
 	default:
 		if v.IsArray() {
@@ -223,8 +227,8 @@ func (in *reader) result(item string) (hub.Message, error) {
 	return m, nil
 }
 
-// failed returns the text of an error result, with the prefix "Error: ".
-func failed(text string) string {
+// errorText returns the text of an error result, with the prefix "Error: ".
+func errorText(text string) string {
 	if strings.HasPrefix(text, "Error: ") {
 		return text
 	}
@@ -235,7 +239,7 @@ func failed(text string) string {
 // request's other tools.
 func (in *reader) searchOutput() (string, error) {
 	var text strings.Builder
-	err := in.eachFound(func(name string) {
+	err := in.eachFoundTool(func(name string) {
 		if text.Len() > 0 {
 			text.WriteByte('\n')
 		}

@@ -30,7 +30,7 @@ func (in *reader) input() error {
 	if instructions != "" {
 		in.addMessage(hub.System, in.textContent(instructions))
 	}
-	first := len(in.turns)
+	instructionTurns := len(in.turns)
 	switch v = in.fields.Get("input"); {
 	case v.Type == gjson.String:
 		if v.Str != "" {
@@ -39,18 +39,19 @@ func (in *reader) input() error {
 	case !v.IsArray():
 		return v.Wrong("a string or an array")
 	}
-	for _, item := range in.items {
+	for _, item := range in.items { // the elements of the array, collected by the method tools
 		if err := in.readItem(item); err != nil {
 			return err
 		}
 	}
-	if in.finish(); len(in.turns) == first && in.r.OwnFormatError == nil {
+	in.finish()
+	if len(in.turns) == instructionTurns && in.r.OwnFormatError == nil {
 		return v.Invalid("must have at least one message")
 	}
 	return nil
 }
 
-// finish converts the turns to messages.
+// finish converts the turns to the request's messages.
 func (in *reader) finish() {
 	in.r.Messages = make([]hub.Message, 0, len(in.turns)+8)
 	for i := range in.turns {
@@ -118,13 +119,13 @@ func (in *reader) readItem(v fields.Value) error {
 	case "message":
 		return in.message()
 	case "reasoning":
-		return in.thought()
+		return in.readReasoning()
 	case "function_call", "custom_tool_call", "tool_search_call", "local_shell_call", "shell_call", "apply_patch_call":
 		return in.call(name)
 	case "function_call_output", "custom_tool_call_output", "tool_search_output",
 		"local_shell_call_output", "shell_call_output", "apply_patch_call_output":
 		return in.output(name)
-	case "additional_tools": // its tools were read with the others
+	case "additional_tools": // the method tools has read the tools in the item
 		return nil
 	case "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call",
 		"mcp_call", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response",
@@ -135,13 +136,13 @@ func (in *reader) readItem(v fields.Value) error {
 	case "configuration_update":
 		return in.configure()
 	case "item_reference":
-		return v.Unsupported("refers to an item, and none is stored here: send the item itself")
+		return v.Unsupported("refers to an item that is not stored here: send the item itself")
 	}
 	value := in.item.Get("type")
 	if !value.Given() {
 		return value.Missing()
 	}
-	in.requireOwnFormat(value.Invalid("is not supported: %s is not a type of an input item that is known here", hub.Shown(name)))
+	in.requireOwnFormat(value.Invalid("is %s, which is not a supported type of input item", hub.Shown(name)))
 	return nil
 }
 
@@ -179,6 +180,7 @@ func (in *reader) guessType() string {
 	return ""
 }
 
+// message reads the message in in.item. A message without content is left out.
 func (in *reader) message() error {
 	value := in.item.Get("role")
 	name, err := value.Text()
@@ -213,34 +215,38 @@ func (in *reader) message() error {
 	return nil
 }
 
-// thought reads a reasoning item. Without state it is dropped, since no model could use it.
-func (in *reader) thought() error {
+// readReasoning reads the reasoning item in in.item. An item without encrypted_content, which is the reasoning state,
+// is dropped, since no model could use it.
+func (in *reader) readReasoning() error {
 	token, err := in.item.Text("encrypted_content")
 	if err != nil {
 		return err
 	}
-	text, err := in.thoughts("summary")
+	text, err := in.reasoningText("summary")
 	if err == nil && text == "" {
-		text, err = in.thoughts("content")
+		text, err = in.reasoningText("content")
 	}
 	if err != nil || token == "" {
 		return err
 	}
 	reasoning := hub.Reasoning{Text: text}
-	if state, isToken := in.options.Token(token); isToken {
+	state, isToken := in.options.Token(token)
+	switch {
+	case isToken:
 		reasoning.State = &state
-	} else if strings.HasPrefix(token, hub.TokenPrefix) {
-		return nil // changed, or another user's: no vendor knows it
-	} else {
+	case strings.HasPrefix(token, hub.TokenPrefix):
+		return nil // a token that was changed or belongs to another user is useless to every vendor
+	default:
 		reasoning.Foreign = token
 	}
 	in.pending = append(in.pending, reasoning)
 	return nil
 }
 
-// thoughts returns the texts in the item's array field with the name list, joined to one text.
-func (in *reader) thoughts(list string) (string, error) {
-	v := in.item.Get(list)
+// reasoningText returns the texts in the field with this name of in.item, an array of parts, joined to one text. The
+// text is empty if the field is absent.
+func (in *reader) reasoningText(name string) (string, error) {
+	v := in.item.Get(name)
 	if !v.Given() {
 		return "", nil
 	}

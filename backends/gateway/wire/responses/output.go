@@ -20,22 +20,26 @@ type item struct {
 	parts     []part
 }
 
+// status is the status of an output item.
 type status uint8
 
 const (
-	running status = iota
+	running status = iota // not ended yet
 	completed
-	incomplete
+	incomplete // cut off
 )
 
+// String returns the value of the item's field status.
 func (s status) String() string { return [...]string{"in_progress", "completed", "incomplete"}[s] }
 
 func (it *item) open() bool     { return it.status == running }
 func (it *item) close(s status) { it.status = s }
 
+// reasoning is the content of a reasoning item.
 type reasoning struct {
-	text []byte
-	// token is the token of the reasoning state. If hidden is set the token is stored but not shown to the client.
+	text []byte // summary, empty if the client gets no text
+	// token is the token of the reasoning state, or empty. If hidden is set the token is stored but not shown to the
+	// client.
 	token  string
 	hidden bool
 }
@@ -87,11 +91,13 @@ func (r *reasoning) append(dst []byte, s status) []byte {
 	return append(dst, '}')
 }
 
+// appendPart appends the only part of the summary as a JSON object.
 func (r *reasoning) appendPart(dst []byte) []byte {
 	dst = append(append(dst, `{"type":"summary_text","text":"`...), r.text...)
 	return append(dst, `"}`...)
 }
 
+// append appends the content part as a JSON object.
 func (p *part) append(dst []byte) []byte {
 	if p.refusal {
 		dst = append(append(dst, `{"type":"refusal","refusal":"`...), p.text...)
@@ -177,25 +183,35 @@ const (
 	refusalDelta = "event: response.refusal.delta\ndata: {\"type\":\"response.refusal.delta\",\"sequence_number\":"
 )
 
-// text writes a piece of the answer's text, or of a refusal if refusal is set.
-func (w *writer) text(dst []byte, d *hub.Delta, refusal bool) []byte {
+// openPart begins a content part for text, or for a refusal if refusal is set, unless the last part of the open item is
+// such a part. If the open item is not a message, openPart first begins one.
+func (w *writer) openPart(dst []byte, refusal bool) []byte {
 	if w.current == noItem || w.items[w.current].reasoning != nil {
 		dst = w.closeCurrent(dst)
 		w.current = len(w.items)
 		dst = w.add(dst, item{id: w.reply.ID("msg_")})
 	}
 	it := &w.items[w.current]
-	if n := len(it.parts); n == 0 || it.parts[n-1].refusal != refusal {
-		if n > 0 {
-			dst = w.closePart(dst, w.current)
-		}
-		it.parts = append(it.parts, part{refusal: refusal})
-		dst = w.beginPartEvent(dst, "response.content_part.added", w.current)
-		dst = append(dst, `,"part":`...)
-		dst = end(it.parts[n].append(dst))
-		it.parts[n].delta = append(w.appendPartRef(nil, w.current), `,"delta":"`...)
+	n := len(it.parts)
+	if n > 0 && it.parts[n-1].refusal == refusal {
+		return dst
 	}
-	p := &it.parts[len(it.parts)-1]
+	if n > 0 {
+		dst = w.closePart(dst, w.current)
+	}
+	it.parts = append(it.parts, part{refusal: refusal})
+	dst = w.beginPartEvent(dst, "response.content_part.added", w.current)
+	dst = append(dst, `,"part":`...)
+	dst = end(it.parts[n].append(dst))
+	it.parts[n].delta = append(w.appendPartRef(nil, w.current), `,"delta":"`...)
+	return dst
+}
+
+// text writes a piece of the answer's text, or of a refusal if refusal is set.
+func (w *writer) text(dst []byte, d *hub.Delta, refusal bool) []byte {
+	dst = w.openPart(dst, refusal)
+	parts := w.items[w.current].parts
+	p := &parts[len(parts)-1]
 	p.text = append(p.text, d.Text...)
 	if refusal {
 		dst = w.number(append(dst, refusalDelta...))
@@ -295,7 +311,8 @@ func (w *writer) beginSummaryEvent(dst []byte, name string, index int) []byte {
 	return append(dst, `,"summary_index":0`...)
 }
 
-// state ends the open reasoning item, with the token of s. Without such an item it writes one with an empty summary.
+// state ends the open reasoning item, with a token of the reasoning state s. Without an open reasoning item it writes
+// an item with an empty summary, unless there is no token.
 func (w *writer) state(dst []byte, s hub.State) []byte {
 	if w.current == noItem || w.items[w.current].reasoning == nil {
 		if !w.takesState() {

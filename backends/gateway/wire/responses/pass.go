@@ -17,11 +17,12 @@ func (Format) NewPass(r *hub.Request, reply hub.Reply) hub.Pass {
 	return &pass{model: string(jsontext.AppendQuoted(nil, r.Model)), reply: reply}
 }
 
+// pass is the hub.Pass that NewPass returns.
 type pass struct {
 	model  string // JSON text
 	reply  hub.Reply
 	answer upstreamAnswer
-	bytes  int64
+	bytes  int64 // bytes that the model wrote, for TextBytes
 	edits  jsontext.Edits
 	id     string // the response's id, as the inside of a JSON string
 	next   int64  // sequence_number of the next event
@@ -44,7 +45,7 @@ func (p *pass) Event(dst, name, data []byte) ([]byte, wire.Progress, error) {
 	}
 	p.bytes += e.size()
 	if string(e.kind) == "response.output_item.done" {
-		p.keep(e.item.raw)
+		p.recordOutput(e.item.raw)
 		p.keepItem(e.item.raw)
 	}
 	if len(name) == 0 || e.renamed {
@@ -66,8 +67,8 @@ const maxPassID = 256
 // maxPassOutput limits the bytes of output that are stored.
 const maxPassOutput = 1 << 20
 
-// keep stores an item in case the stream breaks: response.failed repeats it, see Fail.
-func (p *pass) keep(item []byte) {
+// recordOutput appends a complete item to p.output. If the stream breaks later, Fail repeats the items.
+func (p *pass) recordOutput(item []byte) {
 	if len(item) == 0 || len(p.output)+len(item) > maxPassOutput {
 		return
 	}
@@ -103,11 +104,11 @@ func passProves(e *upstreamEvent) bool {
 func (p *pass) rename(dst, data []byte) []byte {
 	p.edits = p.edits[:0]
 	e := &p.answer.event
-	if at := e.response.model; at.to > 0 {
-		p.edits.Replace(at.from, at.to, p.model)
+	if span := e.response.model; span.to > 0 {
+		p.edits.Replace(span.from, span.to, p.model)
 	}
-	if at := e.kindAt; e.renamed && at.to > 0 {
-		p.edits.Replace(at.from, at.to, `"`+string(e.kind)+`"`)
+	if span := e.kindAt; e.renamed && span.to > 0 {
+		p.edits.Replace(span.from, span.to, `"`+string(e.kind)+`"`)
 	}
 	p.edits.Sort()
 	return p.edits.Apply(dst, data)
@@ -127,7 +128,7 @@ func (p *pass) Whole(dst, body []byte) ([]byte, error) {
 		return nil, err
 	}
 	s := jsontext.NewScanner(p.answer.event.response.output)
-	_ = s.Array(func(int) error { // it was scanned before
+	_ = s.Array(func(int) error { // readWhole has checked the array
 		var item upstreamItem
 		err := item.scan(&s, p.answer.event.response.output)
 		p.keepItem(item.raw)

@@ -28,20 +28,20 @@ type reference struct {
 // unchanged, so that Read reports the error. The errors are those of find, and *apierror.Error with status 400 for an
 // item that is not stored and with status 413 for a request that becomes too large.
 func (Format) Expand(body []byte, find func(ids []string) (map[string]string, error)) ([]byte, error) {
-	if !bytes.Contains(body, []byte(`"id"`)) { // the only member that every reference has
+	if !bytes.Contains(body, []byte(`"id"`)) { // the only field that every reference has
 		return body, nil
 	}
-	references := references(body)
+	found := references(body)
 	switch {
-	case len(references) == 0:
+	case len(found) == 0:
 		return body, nil
-	case len(references) > maxReferences:
+	case len(found) > maxReferences:
 		return nil, hub.Fault("invalid_value", "input", "refers to more than %d items: send the items themselves",
 			maxReferences)
 	}
-	ids := make([]string, 0, len(references))
-	for i := range references {
-		ids = append(ids, references[i].id)
+	ids := make([]string, 0, len(found))
+	for i := range found {
+		ids = append(ids, found[i].id)
 	}
 	items, err := find(ids)
 	if err != nil {
@@ -49,16 +49,17 @@ func (Format) Expand(body []byte, find func(ids []string) (map[string]string, er
 	}
 	var edits jsontext.Edits
 	size := len(body)
-	for i := range references {
-		r := &references[i]
+	for i := range found {
+		r := &found[i]
 		text, ok := items[r.id]
 		if !ok {
 			return nil, hub.Fault("invalid_value", "input["+strconv.Itoa(r.index)+"]",
-				"refers to the item %s, which is not kept here: items of answers are, for a time, and for the key that got them alone; send the item itself", hub.Shown(r.id))
+				"refers to the item %s, which is not stored here: the items of an answer are stored for a limited time, and "+
+					"only for the key that received the answer; send the item itself", hub.Shown(r.id))
 		}
 		if size += len(text); size > maxExpanded {
 			return nil, apierror.New(http.StatusRequestEntityTooLarge, "request_too_large",
-				"the request is larger than 32 MB with the items that it refers to: send fewer")
+				"the request and the items to which it refers have more than 32 MB together: refer to fewer items")
 		}
 		edits.Replace(r.from, r.to, text)
 	}
@@ -97,7 +98,7 @@ func references(body []byte) (found []reference) {
 // scan scans an input item into r. isReference is set if the item has the type of a reference, or an id but neither
 // type nor role.
 func (r *reference) scan(s *jsontext.Scanner) (isReference bool, err error) {
-	kind, hasType := "", false
+	kind, isOther := "", false // isOther is set for an item with a role, or with a type that is not a string
 	err = s.Object(func(key []byte) (err error) {
 		text := s.Kind() == jsontext.String
 		switch string(key) {
@@ -106,16 +107,16 @@ func (r *reference) scan(s *jsontext.Scanner) (isReference bool, err error) {
 				kind, err = s.Unquoted()
 				return err
 			}
-			hasType = hasType || s.Kind() != jsontext.Null
+			isOther = isOther || s.Kind() != jsontext.Null
 		case "id":
 			if text {
 				r.id, err = s.Unquoted()
 				return err
 			}
 		case "role":
-			hasType = true
+			isOther = true
 		}
 		return s.Skip()
 	})
-	return r.id != "" && (kind == "item_reference" || kind == "" && !hasType), err
+	return r.id != "" && (kind == "item_reference" || kind == "" && !isOther), err
 }

@@ -52,22 +52,23 @@ func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 type reader struct {
 	r       *hub.Request
 	options hub.ReadOptions
-	// fields holds the top-level fields. The other variables hold one object of their kind at a time (see object).
+	// fields holds the top-level fields. Each of the others holds the object that is being read: an input item, a content
+	// part, a tool, or an object within one of these.
 	fields, item, part, tool, inner fields.Object
 
-	// names maps tools to their upstream names. flat is the set of these names.
+	// names maps tools to their upstream names (hub.Tool.Name). flat is the set of these names.
 	names map[toolKey]string
 	flat  map[string]struct{}
 	// hosted is the path of the first tool that only its vendor can run. hostedKind is the type of that tool.
 	hosted, hostedKind string
 
-	items []fields.Value // of the input
-	turns []turn
+	items []fields.Value // elements of the input, if it is an array
+	turns []turn         // the messages so far
 	// open is the index of the assistant's current turn, or closed.
 	open int
-	// pending is reasoning for the assistant's next item.
+	// pending is the reasoning that was read since the assistant's last item. It belongs to the assistant's next item.
 	pending []hub.Reasoning
-	// calls maps call ids to calls. The search for the first call without a result begins at waiting.
+	// calls maps call ids to calls. All calls before waiting have results.
 	calls   map[string]callIndex
 	waiting callIndex
 }
@@ -78,11 +79,13 @@ const maxDropped = 32
 // requireOwnFormat records that only an upstream of the Responses format can carry the request; such an upstream gets
 // the client's bytes. err is the error for the client if there is no such upstream.
 func (in *reader) requireOwnFormat(err error) {
-	if in.r.Needs |= wire.NeedOwnFormat; in.r.OwnFormatError == nil {
+	in.r.Needs |= wire.NeedOwnFormat
+	if in.r.OwnFormatError == nil {
 		in.r.OwnFormatError = err
 	}
 }
 
+// drop records that the field or element at path is left out of the request.
 func (in *reader) drop(path string) {
 	if len(in.r.Dropped) < maxDropped {
 		in.r.Drop(path)
@@ -138,23 +141,24 @@ func (in *reader) rejectUnsupported() error {
 		}
 		if id != "" {
 			return apierror.New(http.StatusBadRequest, "previous_response_not_found",
-				"no response %s is stored here: responses are not kept, send the full input instead",
+				"the response %s is not stored here, because the gateway keeps no responses: send the full input instead",
 				hub.Shown(id)).With(v.String())
 		}
 	}
 	for _, name := range [...]string{"conversation", "prompt"} {
 		if v := in.fields.Get(name); v.Given() {
-			return v.Unsupported("is not supported, nothing is stored here: send the full input instead")
+			return v.Unsupported("is not supported: send the full input instead")
 		}
 	}
 	v := in.fields.Get("background")
 	background, err := v.Flag()
 	if background {
-		return v.Unsupported("is not supported: leave it out and read the answer, as a stream if it takes long")
+		return v.Unsupported("is not supported: leave it out, and set stream if the answer may take long")
 	}
 	return err
 }
 
+// model reads the field model.
 func (in *reader) model() (err error) {
 	v := in.fields.Get("model")
 	if in.r.Model, err = v.Text(); err != nil {
@@ -169,6 +173,7 @@ func (in *reader) model() (err error) {
 	return nil
 }
 
+// stream reads the fields stream and stream_options.
 func (in *reader) stream() (err error) {
 	v := in.fields.Get("stream")
 	if in.r.Stream, err = v.Flag(); err != nil {
@@ -189,6 +194,7 @@ func (in *reader) stream() (err error) {
 	return err
 }
 
+// include reads the field include. Values that the gateway does not know are ignored.
 func (in *reader) include() error {
 	v := in.fields.Get("include")
 	if !v.Given() {
@@ -206,6 +212,7 @@ func (in *reader) include() error {
 	})
 }
 
+// reasoning reads the field reasoning: the effort, and whether the client wants a summary.
 func (in *reader) reasoning() error {
 	v := in.fields.Get("reasoning")
 	if !v.Given() {
@@ -225,6 +232,7 @@ func (in *reader) reasoning() error {
 	return in.effort(in.item.Get("effort"))
 }
 
+// effort sets the request's reasoning effort to v, unless v is absent.
 func (in *reader) effort(v fields.Value) error {
 	effort, err := v.Text()
 	if err != nil || !v.Given() {
@@ -315,8 +323,10 @@ func strict(o *fields.Object) (string, error) {
 	return v.Raw, nil
 }
 
+// count adds the length of text to the size of the request's text.
 func (in *reader) count(text string) { in.r.TextBytes += int64(len(text)) }
 
+// param adds a parameter of chat completions to the request. raw is the value as JSON text.
 func (in *reader) param(name, raw string) {
 	in.r.Params = append(in.r.Params, hub.Param{Name: name, Value: raw})
 }
@@ -400,6 +410,7 @@ func (in *reader) identifiers() error {
 	return err
 }
 
+// metadata checks the field metadata. Upstreams do not get it; the response object repeats it.
 func (in *reader) metadata() (err error) {
 	v := in.fields.Get("metadata")
 	if !v.Given() {
@@ -413,7 +424,7 @@ func (in *reader) metadata() (err error) {
 		pairs++
 		switch {
 		case text.Type != gjson.String:
-			err = v.Invalid("must have strings as values, that of %s is %s", hub.Shown(key), jsontext.KindOf(text))
+			err = v.Invalid("must have only strings as values: the value of %s is %s", hub.Shown(key), jsontext.KindOf(text))
 		case pairs > 16:
 			err = v.Invalid("must have at most 16 pairs")
 		}
@@ -422,6 +433,7 @@ func (in *reader) metadata() (err error) {
 	return err
 }
 
+// truncation checks the field truncation. The gateway never truncates the input, so the value "auto" is dropped.
 func (in *reader) truncation() error {
 	v := in.fields.Get("truncation")
 	mode, err := v.Text()

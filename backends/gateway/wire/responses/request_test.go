@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // opener opens two known tokens.
 var opener = hub.ReadOptions{Open: func(token string) (hub.State, bool) {
@@ -372,8 +372,8 @@ func TestReadConfigurationUpdate(t *testing.T) {
 	}
 }
 
-// TestReadThoughts checks that each thought signature belongs to the call that follows it.
-func TestReadThoughts(t *testing.T) {
+// TestReadThoughtSignatures checks that each thought signature belongs to the call that follows it.
+func TestReadThoughtSignatures(t *testing.T) {
 	t.Parallel()
 	o := hub.ReadOptions{Open: func(token string) (hub.State, bool) {
 		return hub.State{Provider: "gemini", Family: "g", Form: hub.FormThought, Data: token}, true
@@ -579,7 +579,7 @@ func checkRequest(t *testing.T, r *hub.Request) {
 				waiting = waiting[1:]
 			}
 			if len(waiting) == 0 {
-				t.Fatalf("the result of %s is not behind its call", m.CallID)
+				t.Fatalf("the result of %s does not follow its call", m.CallID)
 			}
 			waiting = waiting[1:]
 			if len(m.Parts) > 1 {

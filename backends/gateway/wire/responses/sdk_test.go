@@ -12,7 +12,7 @@ import (
 // TestSDK checks that a client library can assemble a stream.
 func TestSDK(t *testing.T) {
 	t.Parallel()
-	deltas := []hub.Delta{think("Hm."), say("Hello"), calls(0, "f"), gives(0, `{"a":1}`), calls(1, "patch"), gives(1, `{"input":"x\ny"}`), calls(2, "shell"), gives(2, `{"commands":["ls"]}`), ends(hub.FinishCalls)}
+	deltas := []hub.Delta{newReasoning("Hm."), newText("Hello"), newCall(0, "f"), newArguments(0, `{"a":1}`), newCall(1, "patch"), newArguments(1, `{"input":"x\ny"}`), newCall(2, "shell"), newArguments(2, `{"commands":["ls"]}`), newEnd(hub.FinishCalls)}
 	stream := newWriter(request(t, wantState)).Stream(nil, deltas)
 	var all sdk.ResponseAccumulator
 	for _, e := range readEvents(t, stream) {

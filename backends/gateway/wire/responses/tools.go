@@ -25,7 +25,7 @@ var (
 		hub.ToolSearch: "tool_search", hub.ToolLocalShell: "local_shell",
 		hub.ToolShell: "shell", hub.ToolApplyPatch: "apply_patch",
 	}
-	bodyNames = [...]string{
+	argumentFields = [...]string{
 		hub.ToolSearch: "arguments", hub.ToolLocalShell: "action", hub.ToolShell: "action", hub.ToolApplyPatch: "operation",
 	}
 )
@@ -38,7 +38,7 @@ func (k toolKey) flatName() string {
 	return k.namespace + "__" + k.clientName
 }
 
-// upstreamName returns the upstream name of a tool, even if the tool is not in the request.
+// upstreamName returns the name that upstreams get for a tool, even if the tool is not in the request.
 func (in *reader) upstreamName(key toolKey) string {
 	if name, known := in.names[key]; known {
 		return name
@@ -50,15 +50,15 @@ func (in *reader) upstreamName(key toolKey) string {
 // one with a hash. To make the hash different, NUL and more text are appended to the name; NUL does not occur in legal
 // names.
 func (in *reader) add(key toolKey, t hub.Tool) {
-	if _, twice := in.names[key]; twice {
+	if _, exists := in.names[key]; exists {
 		return
 	}
-	full := key.flatName()
-	t.Name = hub.LegalName(full)
+	fullName := key.flatName()
+	t.Name = hub.LegalName(fullName)
 	if in.taken(t.Name) {
-		full += "\x00" + key.namespace + "\x00" + toolKinds[key.kind]
-		for t.Name = hub.LegalName(full); in.taken(t.Name); t.Name = hub.LegalName(full) {
-			full += "\x00"
+		fullName += "\x00" + key.namespace + "\x00" + toolKinds[key.kind]
+		for t.Name = hub.LegalName(fullName); in.taken(t.Name); t.Name = hub.LegalName(fullName) {
+			fullName += "\x00"
 		}
 	}
 	t.Kind, t.Namespace, t.ClientName = key.kind, key.namespace, key.clientName
@@ -99,9 +99,9 @@ func (in *reader) tools() error {
 			return err
 		}
 	}
-	if len(in.r.Tools) == 0 && in.hosted != "" {
+	if len(in.r.Tools) == 0 && in.hosted != "" { // without any tool the request would mean something else
 		in.requireOwnFormat(apierror.New(http.StatusBadRequest, "unsupported_parameter",
-			"%s is %s, which is run by its vendor and not offered here: give a function tool too, or no tools",
+			"%s is %s, a tool that runs on its vendor's servers and is not available here: add a function tool, or leave tools out",
 			in.hosted, hub.Shown(in.hostedKind)).With(in.hosted))
 	}
 	return nil
@@ -124,7 +124,7 @@ func (in *reader) itemTools(item fields.Value) error {
 	return v.Each(in.readTool)
 }
 
-// readTool reads a tool.
+// readTool reads a tool and adds it to the request, unless only the tool's vendor can run it.
 func (in *reader) readTool(v fields.Value) error {
 	name, err := in.tool.Typed(v)
 	if err != nil {
@@ -307,8 +307,8 @@ func (in *reader) search(v fields.Value) error {
 	return nil
 }
 
-// eachFound calls do with the upstream name of each tool in in.item.
-func (in *reader) eachFound(do func(name string)) error {
+// eachFoundTool calls do with the upstream name of each tool in in.item, which is the result of a tool search.
+func (in *reader) eachFoundTool(do func(name string)) error {
 	v := in.item.Get("tools")
 	if !v.Given() {
 		return nil

@@ -30,10 +30,10 @@ type upstreamEvent struct {
 	summary    int64  // summary_index, or content_index of reasoning text
 	text       []byte // delta
 	final      []byte // arguments or input: the complete text of a call
-	logprobs   []byte // JSON array, not empty
+	logprobs   []byte // JSON array with at least one element, or nil
 	item       upstreamItem
 	response   upstreamResponse
-	failed     bool // it has an error member
+	failed     bool // the field error is an object
 	isResponse bool // the event is a response itself
 }
 
@@ -71,8 +71,10 @@ type upstreamResponse struct {
 	failed bool         // its error is not null
 }
 
+// upstreamSpan is the position [from, to) of a value in an event's JSON text. It is zero if there is no such value.
 type upstreamSpan struct{ from, to int }
 
+// upstreamDone is the data of an event that some upstreams send after the last event.
 var upstreamDone = []byte("[DONE]")
 
 // read reads one event of a stream into a. name is the event's name, data its JSON text. ok is false for an event
@@ -139,7 +141,9 @@ func (a *upstreamAnswer) failure() error {
 	if a.event.response.failed {
 		return wire.ParseUpstreamError(200, a.event.response.raw)
 	}
-	return &wire.UpstreamError{Status: 200, Code: "server_error", Message: "the upstream gave up the response"}
+	return &wire.UpstreamError{
+		Status: 200, Code: "server_error", Message: "the upstream could not complete the response and stated no reason",
+	}
 }
 
 // readWhole reads body, a response that is not streamed, into a. It returns the error that the upstream stated,
@@ -156,7 +160,7 @@ func (a *upstreamAnswer) readWhole(body []byte) error {
 		return a.failure()
 	case string(e.kind) == "error":
 		return wire.ParseUpstreamError(200, body)
-	case len(e.response.output) == 0, a.status == "" && len(bytes.TrimSpace(e.response.output[1:])) == 1:
+	case len(e.response.output) == 0, a.status == "" && upstreamIsEmpty(e.response.output):
 		return wire.ErrNoChoices
 	case a.status == "queued" || a.status == "in_progress":
 		return wire.ErrNoFinish
@@ -165,18 +169,21 @@ func (a *upstreamAnswer) readWhole(body []byte) error {
 	return nil
 }
 
+// upstreamIsEmpty reports whether array, the JSON text of an array, has no elements.
+func upstreamIsEmpty(array []byte) bool { return len(bytes.TrimSpace(array[1:])) == 1 }
+
 // countCalls counts the calls of tools that the provider ran. It uses the output of the complete response, which is
-// more complete than the events before.
+// more complete than the events before, and discards the counts from these events.
 func (a *upstreamAnswer) countCalls() {
 	output := a.event.response.output
-	if len(output) == 0 || len(bytes.TrimSpace(output[1:])) == 1 {
+	if len(output) == 0 || upstreamIsEmpty(output) {
 		return
 	}
 	if a.usage.Served != nil {
 		a.usage.Served.Calls = nil
 	}
 	s := jsontext.NewScanner(output)
-	_ = s.Array(func(int) error { // it was scanned before
+	_ = s.Array(func(int) error { // scan has checked the array
 		var item upstreamItem
 		err := item.scan(&s, output)
 		a.countCall(&item)
@@ -242,7 +249,7 @@ func (a *upstreamAnswer) member(s *jsontext.Scanner, data, key []byte) (err erro
 		err = s.Count(&e.summary)
 	case "logprobs":
 		e.logprobs, err = upstreamArray(s, data)
-		if len(e.logprobs) > 0 && len(bytes.TrimSpace(e.logprobs[1:])) == 1 {
+		if len(e.logprobs) > 0 && upstreamIsEmpty(e.logprobs) {
 			e.logprobs = nil
 		}
 	case "item":
@@ -308,8 +315,11 @@ func (a *upstreamAnswer) response(s *jsontext.Scanner, data, key []byte) (err er
 	return err
 }
 
+// upstreamStates are the usual values of a response's status.
 var upstreamStates = []string{"in_progress", "completed", "incomplete", "failed", "queued"}
 
+// scan scans an output item into i. A value that is not an object leaves i unchanged. data is the JSON text that s
+// scans.
 func (i *upstreamItem) scan(s *jsontext.Scanner, data []byte) error {
 	if s.Kind() != jsontext.Object {
 		return s.Skip()
@@ -359,8 +369,8 @@ func (i *upstreamItem) call() bool {
 	return string(i.kind) == "function_call" || string(i.kind) == "custom_tool_call"
 }
 
-// upstreamParts calls each for each part of an item's content or summary. array is a JSON array that was already
-// scanned.
+// upstreamParts calls each for every part of an item's content or summary. array is the JSON text of the content or
+// summary, which must be valid, or nil. text is the part's text or refusal, still escaped; logprobs is nil if absent.
 func upstreamParts(array []byte, each func(kind, text, logprobs []byte)) {
 	if len(array) == 0 {
 		return
@@ -379,7 +389,7 @@ func upstreamParts(array []byte, each func(kind, text, logprobs []byte)) {
 				text, err = s.Inside()
 			case "logprobs":
 				logprobs, err = upstreamArray(&s, array)
-				if len(logprobs) > 0 && len(bytes.TrimSpace(logprobs[1:])) == 1 {
+				if len(logprobs) > 0 && upstreamIsEmpty(logprobs) {
 					logprobs = nil
 				}
 			default:

@@ -8,9 +8,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// instructions writes the text of the first message as the field instructions, if that message is a system message. It
-// returns the index of the first message that is still to be written.
-func (w *upstreamWriter) instructions() (rest int) {
+// instructions writes the text of the first message as the field instructions, if that message is a system message.
+// next is the index of the first message that is still to be written.
+func (w *upstreamWriter) instructions() (next int) {
 	if len(w.r.Messages) == 0 || w.r.Messages[0].Role != hub.System {
 		return 0
 	}
@@ -21,29 +21,29 @@ func (w *upstreamWriter) instructions() (rest int) {
 	return 1
 }
 
-// input writes the messages from index rest on as input items. If the conversation continues after a call without a
-// result, the call gets a placeholder, since the upstream would refuse the request otherwise.
-func (w *upstreamWriter) input(rest int) error {
-	all := w.r.Messages
-	var open []string // ids of calls that wait for a result
-	for i := rest; i < len(all); i++ {
-		m := &all[i]
+// input writes the messages from index first on as input items. If the conversation continues after a call without a
+// result, the call gets a placeholder result, since the upstream would refuse the request otherwise.
+func (w *upstreamWriter) input(first int) error {
+	messages := w.r.Messages
+	var unanswered []string // ids of calls without a result
+	for i := first; i < len(messages); i++ {
+		m := &messages[i]
 		var err error
 		switch m.Role {
 		case hub.Assistant:
-			w.synthetic(open)
-			open = open[:0]
+			w.missingResults(unanswered)
+			unanswered = unanswered[:0]
 			if err = w.assistant(i); err == nil {
 				for j := range m.Calls {
-					open = append(open, m.Calls[j].ID)
+					unanswered = append(unanswered, m.Calls[j].ID)
 				}
 			}
 		case hub.ToolResult:
-			open = upstreamWithout(open, m.CallID)
+			unanswered = upstreamWithout(unanswered, m.CallID)
 			err = w.result(i)
 		default:
-			w.synthetic(open)
-			open = open[:0]
+			w.missingResults(unanswered)
+			unanswered = unanswered[:0]
 			err = w.message(i)
 		}
 		if err != nil {
@@ -53,22 +53,22 @@ func (w *upstreamWriter) input(rest int) error {
 	return nil
 }
 
-// upstreamWithout returns open, a list of call ids, without id. Results come in the order of the calls, so the id is
+// upstreamWithout returns ids, a list of call ids, without id. Results come in the order of the calls, so the id is
 // near the front.
-func upstreamWithout(open []string, id string) []string {
-	for i := range open {
-		if open[i] == id {
-			copy(open[1:i+1], open[:i])
-			return open[1:]
+func upstreamWithout(ids []string, id string) []string {
+	for i := range ids {
+		if ids[i] == id {
+			copy(ids[1:i+1], ids[:i]) // moves the few ids before it, not the many after it
+			return ids[1:]
 		}
 	}
-	return open
+	return ids
 }
 
-// synthetic writes a placeholder result for each call whose id is in open.
-func (w *upstreamWriter) synthetic(open []string) {
-	for _, id := range open {
-		w.output(id)
+// missingResults writes a placeholder result for each call whose id is in ids.
+func (w *upstreamWriter) missingResults(ids []string) {
+	for _, id := range ids {
+		w.beginResult(id)
 		w.dst = append(w.dst, `"[no result]"}`...)
 	}
 }
@@ -81,8 +81,8 @@ func (w *upstreamWriter) begin(kind string) {
 	w.dst = jsontext.AppendAll(w.dst, `{"type":"`, kind, `"`)
 }
 
-// output writes the beginning of the input item with the result of the call whose id is given.
-func (w *upstreamWriter) output(id string) {
+// beginResult writes the beginning of the input item with the result of the call whose id is given.
+func (w *upstreamWriter) beginResult(id string) {
 	kind := "function_call_output"
 	if _, custom := w.called[id]; custom {
 		kind = "custom_tool_call_output"
@@ -138,7 +138,7 @@ func (w *upstreamWriter) parts(i int) (n int, err error) {
 			w.file(p)
 		case hub.PartOther:
 			if w.r.Format != hub.Responses {
-				return 0, fmt.Errorf("messages[%d] holds a part that only the %s format knows", i, w.r.Format)
+				return 0, fmt.Errorf("messages[%d] has a part that exists only in the %s format", i, w.r.Format)
 			}
 			w.dst = append(w.dst, p.Raw...)
 		default:
@@ -148,6 +148,7 @@ func (w *upstreamWriter) parts(i int) (n int, err error) {
 	return n, nil
 }
 
+// file writes a file as an input_file part.
 func (w *upstreamWriter) file(p *hub.Part) {
 	if !strings.HasPrefix(p.URL, "data:") {
 		w.dst = append(jsontext.AppendMember(w.dst, `{"type":"input_file","file_url":`, p.URL), '}')
@@ -164,17 +165,17 @@ func (w *upstreamWriter) file(p *hub.Part) {
 // assistant writes message i: first the reasoning, then the text, then the calls.
 func (w *upstreamWriter) assistant(i int) error {
 	m := &w.r.Messages[i]
-	text := false
+	hasText := false
 	for j := range m.Parts {
 		switch p := &m.Parts[j]; p.Kind {
 		case hub.PartText, hub.PartRefusal:
-			text = text || p.Text != ""
+			hasText = hasText || p.Text != ""
 		case hub.PartOther: // history in another format
 		default:
-			return fmt.Errorf("messages[%d] is of the assistant and holds more than text, which the responses format does not carry", i)
+			return fmt.Errorf("messages[%d] is an assistant message with more than text, which the responses format does not allow", i)
 		}
 	}
-	if !text && len(m.Calls) == 0 {
+	if !hasText && len(m.Calls) == 0 {
 		return nil // the format refuses reasoning without text or calls
 	}
 	for j := range m.Reasoning {
@@ -185,7 +186,7 @@ func (w *upstreamWriter) assistant(i int) error {
 			w.dst = append(w.dst, s.Data...)
 		}
 	}
-	if text {
+	if hasText {
 		w.assistantText(m)
 	}
 	for j := range m.Calls {
@@ -217,6 +218,7 @@ func (w *upstreamWriter) assistantText(m *hub.Message) {
 	w.dst = append(w.dst, "]}"...)
 }
 
+// call writes a tool call.
 func (w *upstreamWriter) call(c *hub.Call) {
 	kind, member, text := "function_call", "arguments", c.Arguments
 	if w.isCustom(c.Name) {
@@ -235,7 +237,7 @@ func (w *upstreamWriter) call(c *hub.Call) {
 // result writes message i as the output of a call: a text, or a list if the result has other parts.
 func (w *upstreamWriter) result(i int) error {
 	m := &w.r.Messages[i]
-	w.output(m.CallID)
+	w.beginResult(m.CallID)
 	for j := range m.Parts {
 		if kind := m.Parts[j].Kind; kind != hub.PartText && kind != hub.PartRefusal {
 			w.dst = append(w.dst, '[')

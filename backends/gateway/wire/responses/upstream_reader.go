@@ -17,15 +17,16 @@ func (Format) NewReader(*catalog.Provider) hub.Reader { return &upstreamReader{l
 // maxUpstreamCalls limits the tool calls of an answer, which are stored.
 const maxUpstreamCalls = 1024
 
+// upstreamReader is the hub.Reader that NewReader returns.
 type upstreamReader struct {
 	answer   upstreamAnswer
 	deltas   []hub.Delta
 	buf      []byte // buffer for composed texts of deltas
 	ids      []string
 	calls    []upstreamCall
-	lastText int64 // output_index of the last text, or -1
+	lastText int64 // output_index of the last delta with a text or reasoning, or -1
 	summary  int64 // summary_index of the last reasoning
-	items    bool  // any item was seen
+	sawItems bool  // any item was seen
 	ended    bool  // DeltaEnd was added
 }
 
@@ -62,14 +63,14 @@ func (r *upstreamReader) Event(name, data []byte) (hub.Step, error) {
 			r.close(index, e.final)
 		}
 	case "response.output_item.added":
-		r.items = true
+		r.sawItems = true
 		if e.item.call() && len(e.item.name) > 0 {
 			_, err = r.call(e.output, &e.item)
 		}
 	case "response.output_item.done":
 		err = r.item(e.output, &e.item)
 	case "response.completed", "response.incomplete":
-		if !r.items {
+		if !r.sawItems {
 			err = r.output(e.response.output)
 		}
 		if err == nil {
@@ -123,13 +124,14 @@ func (r *upstreamReader) output(array []byte) error {
 	})
 }
 
-// item processes a complete item. It emits only the content that earlier events did not have.
+// item processes a complete item. It emits only the content that earlier events did not have. output is the item's
+// output_index.
 func (r *upstreamReader) item(output int64, item *upstreamItem) error {
-	r.items = true
+	r.sawItems = true
 	switch string(item.kind) {
 	case "message":
 		if r.lastText == output {
-			return nil
+			return nil // the text came in delta events
 		}
 		upstreamParts(item.content, func(kind, text, logprobs []byte) {
 			if string(kind) == "refusal" {
@@ -139,8 +141,8 @@ func (r *upstreamReader) item(output int64, item *upstreamItem) error {
 			r.text(hub.DeltaText, output, text, logprobs)
 		})
 	case "reasoning":
-		if r.lastText != output {
-			r.thoughts(output, item)
+		if r.lastText != output { // no reasoning came in delta events
+			r.reasoningItem(output, item)
 		}
 		if len(item.encrypted) > 0 {
 			state := hub.State{Form: hub.FormItem, Data: string(item.raw)}
@@ -163,18 +165,18 @@ func (r *upstreamReader) item(output int64, item *upstreamItem) error {
 	return nil
 }
 
-// thoughts emits the text of a reasoning item, or its summary if it has no text.
-func (r *upstreamReader) thoughts(output int64, item *upstreamItem) {
+// reasoningItem emits the text of a reasoning item, or its summary if it has no text. output is its output_index.
+func (r *upstreamReader) reasoningItem(output int64, item *upstreamItem) {
 	list := item.summary
 	upstreamParts(item.content, func(_, text, _ []byte) {
 		if len(text) > 0 {
 			list = item.content
 		}
 	})
-	n := int64(0)
+	part := int64(0)
 	upstreamParts(list, func(_, text, _ []byte) {
-		r.reasoning(output, n, text)
-		n++
+		r.reasoning(output, part, text)
+		part++
 	})
 }
 
@@ -184,10 +186,11 @@ func (r *upstreamReader) text(kind hub.DeltaKind, output int64, text, logprobs [
 	if len(text) == 0 {
 		return
 	}
-	r.items, r.lastText = true, output
+	r.sawItems, r.lastText = true, output
 	r.deltas = append(r.deltas, hub.Delta{Kind: kind, Text: text, Logprobs: logprobs})
 }
 
+// upstreamGap is the text between two parts of reasoning, escaped for a JSON string.
 var upstreamGap = []byte(`\n\n`)
 
 // reasoning emits reasoning, with an empty line between the parts of an item. output is the output_index of the item
@@ -269,6 +272,7 @@ func (r *upstreamReader) piece(index int, text []byte, last bool) {
 	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaArguments, Call: index, Text: text})
 }
 
+// upstreamEmpty are the arguments of a call without arguments.
 var upstreamEmpty = []byte("{}")
 
 // close ends the call with the given index. text is all text of the call. It is emitted only if no text of the call was
@@ -302,6 +306,7 @@ func (r *upstreamReader) end() {
 	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaEnd, End: end})
 }
 
+// finish returns the reason why the answer ended.
 func (r *upstreamReader) finish() hub.Finish {
 	switch {
 	case r.answer.status == "incomplete" && r.answer.reason == "content_filter":

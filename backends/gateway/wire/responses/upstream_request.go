@@ -27,9 +27,9 @@ func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	w := upstreamWriter{r: r, t: t, dst: make([]byte, 0, len(r.Body)+2048)}
 	w.findCustom()
 	w.dst = jsontext.AppendMember(w.dst, `{"model":`, t.Model.ID)
-	rest := w.instructions()
+	next := w.instructions()
 	w.dst = append(w.dst, `,"input":[`...)
-	if err := w.input(rest); err != nil {
+	if err := w.input(next); err != nil {
 		return hub.Written{}, err
 	}
 	w.dst = append(w.dst, ']')
@@ -48,16 +48,18 @@ func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
 	return hub.Written{Body: w.dst, Dropped: w.dropped}, nil
 }
 
+// upstreamWriter is the state of writing a request.
 type upstreamWriter struct {
 	r       *hub.Request
 	t       *hub.Target
-	dst     []byte
-	dropped []string
+	dst     []byte              // the request so far
+	dropped []string            // names of parameters that are not sent
 	items   int                 // input items written
 	custom  map[string]struct{} // names of tools that are sent as custom tools
 	called  map[string]struct{} // ids of calls of these tools
 }
 
+// drops reports whether the target does not accept the chat completions parameter with this name.
 func (w *upstreamWriter) drops(name string) bool { return slices.Contains(w.t.Drop, name) }
 
 // findCustom records the client's custom tools in w.custom if the provider supports custom tools. Otherwise they are
@@ -76,11 +78,13 @@ func (w *upstreamWriter) findCustom() {
 	}
 }
 
+// isCustom reports whether the tool with this upstream name is sent as a custom tool.
 func (w *upstreamWriter) isCustom(name string) bool {
 	_, ok := w.custom[name]
 	return ok
 }
 
+// tools writes the fields tools, tool_choice and parallel_tool_calls.
 func (w *upstreamWriter) tools() {
 	if len(w.r.Tools) == 0 {
 		return // the format refuses tool_choice without tools
@@ -110,6 +114,7 @@ func (w *upstreamWriter) tools() {
 	}
 }
 
+// tool writes one element of tools.
 func (w *upstreamWriter) tool(t *hub.Tool) {
 	custom := w.isCustom(t.Name)
 	kind := "function"
@@ -162,6 +167,7 @@ func (w *upstreamWriter) text() {
 	w.dst = append(w.dst, '}')
 }
 
+// format writes the field format of text, which states the form of the answer.
 func (w *upstreamWriter) format(o *hub.Output) {
 	if o.Kind != "json_schema" || o.Schema == "" {
 		w.dst = append(w.dst, `"format":{"type":"json_object"}`...)
@@ -200,6 +206,7 @@ func (w *upstreamWriter) reasoning() {
 	w.dst = append(w.dst, '}')
 }
 
+// limit writes max_output_tokens: the client's limit, adjusted to the limits of the model and the format.
 func (w *upstreamWriter) limit() {
 	if w.r.MaxTokens == 0 {
 		return
@@ -212,7 +219,7 @@ func (w *upstreamWriter) limit() {
 	w.dst = strconv.AppendInt(w.dst, max(limit, upstreamLeastTokens), 10)
 }
 
-// params writes the remaining parameters. The format has most of the chat parameters among them.
+// params writes the remaining parameters of chat completions that the format has, and drops the others.
 func (w *upstreamWriter) params() {
 	if len(w.r.Stop) > 0 {
 		w.dropped = append(w.dropped, "stop")
@@ -240,6 +247,7 @@ func (w *upstreamWriter) params() {
 	}
 }
 
+// include writes the field include, which requests reasoning state and log probabilities with the answer.
 func (w *upstreamWriter) include() {
 	state := w.t.Model.Reasoning // other models refuse the include value for state
 	logprobs := (w.r.Answer.Logprobs || w.r.Param("logprobs") == "true") && !w.drops("logprobs")

@@ -36,12 +36,12 @@ type writer struct {
 	current int
 	// calls are the calls by their index (hub.Delta.Call). complete are the open calls whose arguments are complete.
 	calls, complete []*call
-	scratch         []byte
-	// piece is an unescaped piece of arguments.
-	piece     []byte
-	textBytes int64
+	scratch         []byte // buffer of scratchEvents
+	piece           []byte // buffer for an unescaped piece of arguments
+	textBytes       int64  // bytes that the model wrote, for the estimate of the usage
 }
 
+// noItem is the index of an item that does not exist.
 const noItem = -1
 
 // result is the outcome of an answer, for the response object.
@@ -51,6 +51,7 @@ type result struct {
 	usage          *wire.Usage // nil means null
 }
 
+// The outcomes of an answer that has not ended, and of one that is complete.
 var (
 	inProgress      = result{status: "in_progress"}
 	completedResult = result{status: "completed"}
@@ -74,6 +75,7 @@ func (w *writer) outcome(end *hub.End) result {
 	return r
 }
 
+// Stream implements hub.Writer.
 func (w *writer) Stream(dst []byte, deltas []hub.Delta) []byte {
 	if w.ended {
 		return dst
@@ -106,6 +108,7 @@ func (w *writer) begin(dst []byte) []byte {
 	return end(append(dst, dst[from:to]...))
 }
 
+// Whole implements hub.Writer.
 func (w *writer) Whole(deltas []hub.Delta) ([]byte, error) {
 	end := completedResult
 	for i := range deltas {
@@ -128,12 +131,13 @@ func (w *writer) Whole(deltas []hub.Delta) ([]byte, error) {
 	return w.object(nil, end), nil
 }
 
-// scratchEvents calls write with a scratch buffer and discards the events that write appends. It is called for the
+// scratchEvents calls write and discards the events that write appends. An answer that is not streamed needs only the
 // output items that write adds to w.
 func (w *writer) scratchEvents(write func(dst []byte) []byte) {
 	w.scratch = write(w.scratch[:0])
 }
 
+// Fail implements hub.Writer.
 func (w *writer) Fail(dst []byte, f hub.Failure) []byte {
 	if w.ended {
 		return dst
@@ -176,6 +180,7 @@ func failureCode(f *hub.Failure) string {
 	return "server_error"
 }
 
+// KeepAlive implements hub.Writer. It appends a comment line, which clients ignore.
 func (w *writer) KeepAlive(dst []byte) []byte { return append(dst, ": keep-alive\n\n"...) }
 
 // delta appends the events for a delta other than DeltaEnd.
@@ -242,8 +247,10 @@ func (w *writer) number(dst []byte) []byte {
 	return dst
 }
 
+// end appends the end of an event.
 func end(dst []byte) []byte { return append(dst, "}\n\n"...) }
 
+// response is the name of the field with the response object in an event.
 const response = `,"response":`
 
 // lifecycle appends an event with the given name that contains the response object. r is the outcome of the answer so

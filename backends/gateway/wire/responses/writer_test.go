@@ -53,24 +53,27 @@ func newWriter(r *hub.Request) *writer {
 	}).(*writer)
 }
 
-func say(text string) hub.Delta    { return hub.Delta{Kind: hub.DeltaText, Text: []byte(text)} }
-func think(text string) hub.Delta  { return hub.Delta{Kind: hub.DeltaReasoning, Text: []byte(text)} }
-func refuse(text string) hub.Delta { return hub.Delta{Kind: hub.DeltaRefusal, Text: []byte(text)} }
+func newText(text string) hub.Delta { return hub.Delta{Kind: hub.DeltaText, Text: []byte(text)} }
+func newReasoning(text string) hub.Delta {
+	return hub.Delta{Kind: hub.DeltaReasoning, Text: []byte(text)}
+}
 
-func state(form hub.Form, data string) hub.Delta {
+func newRefusal(text string) hub.Delta { return hub.Delta{Kind: hub.DeltaRefusal, Text: []byte(text)} }
+
+func newState(form hub.Form, data string) hub.Delta {
 	return hub.Delta{Kind: hub.DeltaState, State: hub.State{Form: form, Data: data}}
 }
 
-func calls(n int, name string) hub.Delta {
+func newCall(n int, name string) hub.Delta {
 	return hub.Delta{Kind: hub.DeltaCall, Call: n, ID: fmt.Sprintf("call_%d", n), Name: name}
 }
 
-// gives returns a delta with the arguments of call n.
-func gives(n int, text string) hub.Delta {
+// newArguments returns a delta with the arguments of call n.
+func newArguments(n int, text string) hub.Delta {
 	return hub.Delta{Kind: hub.DeltaArguments, Call: n, Text: jsontext.AppendEscaped(nil, text)}
 }
 
-func ends(f hub.Finish) hub.Delta {
+func newEnd(f hub.Finish) hub.Delta {
 	return hub.Delta{Kind: hub.DeltaEnd, End: hub.End{Finish: f, Usage: wire.Usage{
 		Prompt: 100, Completion: 20, CacheRead: 60, CacheWrite: 5, Reasoning: 7, Known: true,
 	}}}
@@ -78,42 +81,42 @@ func ends(f hub.Finish) hub.Delta {
 
 func TestWriter(t *testing.T) {
 	t.Parallel()
-	logprobs := say("Hi")
+	logprobs := newText("Hi")
 	logprobs.Logprobs = []byte("[ {\"token\":\"Hi\",\n\"logprob\":-0.1,\"bytes\":[72,105],\"top_logprobs\":[]} ]")
-	more := say("!")
+	more := newText("!")
 	more.Logprobs = []byte(`[{"token":"!","logprob":-1}]`)
-	none := say("?")
+	none := newText("?")
 	none.Logprobs = []byte(`[]`)
 	for name, c := range map[string]struct {
 		include string
 		deltas  []hub.Delta
 	}{
-		"text":             {"", []hub.Delta{say(`Hel\"`), say(`lo\n\u00e9`), ends(hub.FinishStop)}},
-		"empty":            {"", []hub.Delta{ends(hub.FinishStop)}},
-		"reasoning":        {wantState, []hub.Delta{think("Look "), think("first."), say("ok"), ends(hub.FinishStop)}},
-		"reasoning_plain":  {"", []hub.Delta{think("Look."), state(hub.FormItem, "x"), say("ok"), ends(hub.FinishStop)}},
-		"reasoning_states": {wantState, []hub.Delta{think("a"), state(hub.FormSignature, "1"), think("b"), state(hub.FormSignature, "2"), state(hub.FormRedacted, "3"), say("ok"), ends(hub.FinishStop)}},
-		"reasoning_tool":   {wantState, []hub.Delta{think("a"), calls(0, "f"), gives(0, "{}"), ends(hub.FinishCalls)}},
-		"state_alone":      {wantState, []hub.Delta{state(hub.FormThought, "t"), calls(0, "f"), gives(0, "{}"), ends(hub.FinishCalls)}},
-		"state_too_large":  {wantState, []hub.Delta{state(hub.FormThought, "large"), say("ok"), ends(hub.FinishStop)}},
-		"state_unwanted":   {"", []hub.Delta{state(hub.FormThought, "t"), say("ok"), ends(hub.FinishStop)}},
-		"two_tools":        {"", []hub.Delta{say("I do."), calls(0, "f"), gives(0, `{"a":`), gives(0, `"x\ny"}`), calls(1, "n__m"), gives(1, "{}"), ends(hub.FinishCalls)}},
-		"interleaved":      {"", []hub.Delta{calls(0, "f"), gives(0, `{"a":`), calls(1, hub.LegalName("mcp.g")), gives(1, `{"b":`), gives(0, "1}"), gives(1, "2}"), ends(hub.FinishCalls)}},
-		"late_arguments":   {"", []hub.Delta{calls(0, "f"), gives(0, `{"a":1}`), calls(1, "f"), gives(1, "{}"), gives(0, " "), say("text"), ends(hub.FinishCalls)}},
-		"object_behind":    {"", []hub.Delta{calls(0, "shell"), gives(0, `{"commands":`), say("I list. "), gives(0, `["ls"]}`), say("Wait."), ends(hub.FinishCalls)}},
-		"text_after_call":  {"", []hub.Delta{calls(0, "f"), gives(0, "{}"), say("and "), say("text"), calls(1, "f"), gives(1, "{}"), ends(hub.FinishCalls)}},
-		"unknown_tool":     {"", []hub.Delta{calls(0, "other"), gives(0, "{}"), ends(hub.FinishCalls)}},
-		"custom":           {"", []hub.Delta{calls(0, "patch"), gives(0, `{"in`), gives(0, `put": "*** \`), gives(0, `"a\\`), gives(0, `n\ud8`), gives(0, `3d\ude00`), gives(0, `b\n"}`), calls(1, "n__c"), gives(1, `{"input":"x"}`), ends(hub.FinishCalls)}},
+		"text":             {"", []hub.Delta{newText(`Hel\"`), newText(`lo\n\u00e9`), newEnd(hub.FinishStop)}},
+		"empty":            {"", []hub.Delta{newEnd(hub.FinishStop)}},
+		"reasoning":        {wantState, []hub.Delta{newReasoning("Look "), newReasoning("first."), newText("ok"), newEnd(hub.FinishStop)}},
+		"reasoning_plain":  {"", []hub.Delta{newReasoning("Look."), newState(hub.FormItem, "x"), newText("ok"), newEnd(hub.FinishStop)}},
+		"reasoning_states": {wantState, []hub.Delta{newReasoning("a"), newState(hub.FormSignature, "1"), newReasoning("b"), newState(hub.FormSignature, "2"), newState(hub.FormRedacted, "3"), newText("ok"), newEnd(hub.FinishStop)}},
+		"reasoning_tool":   {wantState, []hub.Delta{newReasoning("a"), newCall(0, "f"), newArguments(0, "{}"), newEnd(hub.FinishCalls)}},
+		"state_alone":      {wantState, []hub.Delta{newState(hub.FormThought, "t"), newCall(0, "f"), newArguments(0, "{}"), newEnd(hub.FinishCalls)}},
+		"state_too_large":  {wantState, []hub.Delta{newState(hub.FormThought, "large"), newText("ok"), newEnd(hub.FinishStop)}},
+		"state_unwanted":   {"", []hub.Delta{newState(hub.FormThought, "t"), newText("ok"), newEnd(hub.FinishStop)}},
+		"two_tools":        {"", []hub.Delta{newText("I do."), newCall(0, "f"), newArguments(0, `{"a":`), newArguments(0, `"x\ny"}`), newCall(1, "n__m"), newArguments(1, "{}"), newEnd(hub.FinishCalls)}},
+		"interleaved":      {"", []hub.Delta{newCall(0, "f"), newArguments(0, `{"a":`), newCall(1, hub.LegalName("mcp.g")), newArguments(1, `{"b":`), newArguments(0, "1}"), newArguments(1, "2}"), newEnd(hub.FinishCalls)}},
+		"late_arguments":   {"", []hub.Delta{newCall(0, "f"), newArguments(0, `{"a":1}`), newCall(1, "f"), newArguments(1, "{}"), newArguments(0, " "), newText("text"), newEnd(hub.FinishCalls)}},
+		"object_behind":    {"", []hub.Delta{newCall(0, "shell"), newArguments(0, `{"commands":`), newText("I list. "), newArguments(0, `["ls"]}`), newText("Wait."), newEnd(hub.FinishCalls)}},
+		"text_after_call":  {"", []hub.Delta{newCall(0, "f"), newArguments(0, "{}"), newText("and "), newText("text"), newCall(1, "f"), newArguments(1, "{}"), newEnd(hub.FinishCalls)}},
+		"unknown_tool":     {"", []hub.Delta{newCall(0, "other"), newArguments(0, "{}"), newEnd(hub.FinishCalls)}},
+		"custom":           {"", []hub.Delta{newCall(0, "patch"), newArguments(0, `{"in`), newArguments(0, `put": "*** \`), newArguments(0, `"a\\`), newArguments(0, `n\ud8`), newArguments(0, `3d\ude00`), newArguments(0, `b\n"}`), newCall(1, "n__c"), newArguments(1, `{"input":"x"}`), newEnd(hub.FinishCalls)}},
 		"known_by_type": {"", []hub.Delta{
-			calls(0, "tool_search"), gives(0, "{\"query\":\n\"x\"}"), calls(1, "local_shell"), gives(1, `{"command":["ls"]}`), calls(2, "shell"), gives(2, `{"commands":["ls"],"timeout_ms":5}`),
-			calls(3, "apply_patch"), gives(3, `{"type":"delete_file",`), calls(4, "f"), gives(3, `"path":"x"}`), gives(4, "{}"), ends(hub.FinishCalls),
+			newCall(0, "tool_search"), newArguments(0, "{\"query\":\n\"x\"}"), newCall(1, "local_shell"), newArguments(1, `{"command":["ls"]}`), newCall(2, "shell"), newArguments(2, `{"commands":["ls"],"timeout_ms":5}`),
+			newCall(3, "apply_patch"), newArguments(3, `{"type":"delete_file",`), newCall(4, "f"), newArguments(3, `"path":"x"}`), newArguments(4, "{}"), newEnd(hub.FinishCalls),
 		}},
-		"length_in_text":      {"", []hub.Delta{say("Hel"), ends(hub.FinishLength)}},
-		"length_in_arguments": {"", []hub.Delta{calls(0, "f"), gives(0, "{}"), calls(1, "f"), gives(1, `{"a`), calls(2, "shell"), gives(2, `{"c`), ends(hub.FinishLength)}},
-		"context":             {"", []hub.Delta{say("Hel"), ends(hub.FinishContext)}},
-		"refusal":             {"", []hub.Delta{say("Well. "), refuse("I can"), refuse("not."), ends(hub.FinishRefusal)}},
-		"logprobs":            {wantLogprobs, []hub.Delta{logprobs, more, none, ends(hub.FinishStop)}},
-		"logprobs_unwanted":   {"", []hub.Delta{logprobs, ends(hub.FinishStop)}},
+		"length_in_text":      {"", []hub.Delta{newText("Hel"), newEnd(hub.FinishLength)}},
+		"length_in_arguments": {"", []hub.Delta{newCall(0, "f"), newArguments(0, "{}"), newCall(1, "f"), newArguments(1, `{"a`), newCall(2, "shell"), newArguments(2, `{"c`), newEnd(hub.FinishLength)}},
+		"context":             {"", []hub.Delta{newText("Hel"), newEnd(hub.FinishContext)}},
+		"refusal":             {"", []hub.Delta{newText("Well. "), newRefusal("I can"), newRefusal("not."), newEnd(hub.FinishRefusal)}},
+		"logprobs":            {wantLogprobs, []hub.Delta{logprobs, more, none, newEnd(hub.FinishStop)}},
+		"logprobs_unwanted":   {"", []hub.Delta{logprobs, newEnd(hub.FinishStop)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -127,10 +130,10 @@ func TestWriter(t *testing.T) {
 			golden(t, filepath.Join("writer", name+".sse"), shorter(string(stream)))
 
 			if got := w.Stream(nil, c.deltas); len(got) > 0 {
-				t.Errorf("the stream goes on behind its end: %s", got)
+				t.Errorf("the stream goes on after its end: %s", got)
 			}
 			if got := w.Fail(nil, hub.Failure{}); len(got) > 0 {
-				t.Errorf("the stream fails behind its end: %s", got)
+				t.Errorf("the stream fails after its end: %s", got)
 			}
 			if at := newWriter(r).Stream(nil, c.deltas); !bytes.Equal(at, stream) {
 				t.Errorf("all at once gives\n%s", at)
@@ -165,7 +168,7 @@ func shorter(stream string) string {
 func TestEstimate(t *testing.T) {
 	t.Parallel()
 	r := request(t, "")
-	deltas := []hub.Delta{say(strings.Repeat("text", 9)), {Kind: hub.DeltaEnd, End: hub.End{Finish: hub.FinishStop}}}
+	deltas := []hub.Delta{newText(strings.Repeat("text", 9)), {Kind: hub.DeltaEnd, End: hub.End{Finish: hub.FinishStop}}}
 	body, err := newWriter(r).Whole(deltas)
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +185,7 @@ func TestEstimate(t *testing.T) {
 // TestEcho checks that the response repeats all members of the request.
 func TestEcho(t *testing.T) {
 	t.Parallel()
-	body, err := newWriter(request(t, "")).Whole([]hub.Delta{say("ok"), ends(hub.FinishStop)})
+	body, err := newWriter(request(t, "")).Whole([]hub.Delta{newText("ok"), newEnd(hub.FinishStop)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +208,7 @@ func TestHiddenReasoning(t *testing.T) {
 	t.Parallel()
 	r := request(t, wantState)
 	r.Answer.HideReasoningText = true
-	deltas := []hub.Delta{think("secret"), state(hub.FormItem, "x"), say("ok"), ends(hub.FinishStop)}
+	deltas := []hub.Delta{newReasoning("secret"), newState(hub.FormItem, "x"), newText("ok"), newEnd(hub.FinishStop)}
 	stream := newWriter(r).Stream(nil, deltas)
 	checkStream(t, stream)
 	if bytes.Contains(stream, []byte("secret")) || !bytes.Contains(stream, []byte(`"summary":[],"encrypted_content":"kcs1.item:x"`)) {
@@ -234,7 +237,7 @@ func TestFail(t *testing.T) {
 	}
 
 	w = newWriter(r)
-	stream := w.Stream(nil, []hub.Delta{think("a"), say("done"), calls(0, "f"), gives(0, `{"a`), calls(1, "shell"), gives(1, "{}"), calls(2, "patch"), gives(2, `{"input":"x`), say("more")})
+	stream := w.Stream(nil, []hub.Delta{newReasoning("a"), newText("done"), newCall(0, "f"), newArguments(0, `{"a`), newCall(1, "shell"), newArguments(1, "{}"), newCall(2, "patch"), newArguments(2, `{"input":"x`), newText("more")})
 	stream = w.Fail(stream, hub.Failure{Code: "rate_limit_exceeded", Message: "Please try again in 1.5s."})
 	checkStream(t, stream)
 	golden(t, filepath.Join("writer", "fail.sse"), shorter(string(stream)))
@@ -275,36 +278,36 @@ func TestWholeArguments(t *testing.T) {
 		{"patch", `{"inp`, false},
 		{"patch", `*** Begin Patch`, true},
 	} {
-		deltas := []hub.Delta{calls(0, c.tool), gives(0, c.arguments), ends(hub.FinishCalls)}
+		deltas := []hub.Delta{newCall(0, c.tool), newArguments(0, c.arguments), newEnd(hub.FinishCalls)}
 		if _, err := newWriter(request(t, "")).Whole(deltas); (err == nil) != c.good || err != nil && !errors.Is(err, hub.ErrArguments) {
 			t.Errorf("%s %s: %v", c.tool, c.arguments, err)
 		}
-		deltas[2] = ends(hub.FinishLength)
+		deltas[2] = newEnd(hub.FinishLength)
 		if _, err := newWriter(request(t, "")).Whole(deltas); err != nil {
 			t.Errorf("%s %s, cut: %v", c.tool, c.arguments, err)
 		}
 	}
 	// A stream cannot change what it has sent, not even leading white space, so a whole answer keeps it too.
-	mended, err := newWriter(request(t, "")).Whole([]hub.Delta{calls(0, "f"), gives(0, ` {"a":[1,"x\ny`), ends(hub.FinishCalls)})
+	mended, err := newWriter(request(t, "")).Whole([]hub.Delta{newCall(0, "f"), newArguments(0, ` {"a":[1,"x\ny`), newEnd(hub.FinishCalls)})
 	if err != nil || gjson.GetBytes(mended, "output.0.arguments").Str != ` {"a":[1,"x\ny"]}` {
 		t.Errorf("mended: %s, error %v", mended, err)
 	}
 	for arguments, want := range map[string]string{`{"input":"x\ny`: "x\ny", `{"more":1,"input":"x`: "x"} {
-		mended, err := newWriter(request(t, "")).Whole([]hub.Delta{calls(0, "patch"), gives(0, arguments), ends(hub.FinishCalls)})
+		mended, err := newWriter(request(t, "")).Whole([]hub.Delta{newCall(0, "patch"), newArguments(0, arguments), newEnd(hub.FinishCalls)})
 		if err != nil || gjson.GetBytes(mended, "output.0.input").Str != want {
 			t.Errorf("mended %s: %s, error %v", arguments, mended, err)
 		}
 	}
 	// Arguments that a stream left open are closed, unless the answer was cut off.
 	for finish, want := range map[hub.Finish]string{hub.FinishCalls: `{"a":[1,"x"]}`, hub.FinishLength: `{"a":[1,"x`} {
-		stream := newWriter(request(t, "")).Stream(nil, []hub.Delta{calls(0, "f"), gives(0, `{"a":[1,"x`), ends(finish)})
+		stream := newWriter(request(t, "")).Stream(nil, []hub.Delta{newCall(0, "f"), newArguments(0, `{"a":[1,"x`), newEnd(finish)})
 		checkStream(t, stream)
 		events := readEvents(t, stream)
 		if got := events[len(events)-1].Get("response.output.0.arguments").Str; got != want {
 			t.Errorf("finish %d: arguments %s, want %s", finish, got, want)
 		}
 	}
-	stream := newWriter(request(t, "")).Stream(nil, []hub.Delta{calls(0, "shell"), gives(0, `"ls"`), ends(hub.FinishCalls)})
+	stream := newWriter(request(t, "")).Stream(nil, []hub.Delta{newCall(0, "shell"), newArguments(0, `"ls"`), newEnd(hub.FinishCalls)})
 	checkStream(t, stream)
 	if !bytes.Contains(stream, []byte(`"action":{"_raw":"\"ls\""}`)) {
 		t.Errorf("got %s", stream)
@@ -549,28 +552,28 @@ func FuzzWriter(f *testing.F) {
 				if text != "" {
 					pick = int(text[0]) % len(tools)
 				}
-				deltas = append(deltas, calls(count, tools[pick]))
+				deltas = append(deltas, newCall(count, tools[pick]))
 				count++
 			case op%8 == 6:
-				deltas = append(deltas, state(hub.FormThought, text))
+				deltas = append(deltas, newState(hub.FormThought, text))
 			case text == "":
 			case op%8 == 1:
-				d := say(string(jsontext.AppendEscaped(nil, text)))
+				d := newText(string(jsontext.AppendEscaped(nil, text)))
 				d.Logprobs = []byte(`[{"token":"x"}]`)
 				deltas = append(deltas, d)
 			case op%8 == 2:
-				deltas = append(deltas, think(string(jsontext.AppendEscaped(nil, text))))
+				deltas = append(deltas, newReasoning(string(jsontext.AppendEscaped(nil, text))))
 			case op%8 == 3:
-				deltas = append(deltas, refuse(string(jsontext.AppendEscaped(nil, text))))
+				deltas = append(deltas, newRefusal(string(jsontext.AppendEscaped(nil, text))))
 			case count > 0:
 				call := int(op>>3) % count
 				given[call] = true
-				deltas = append(deltas, gives(call, text))
+				deltas = append(deltas, newArguments(call, text))
 			}
 		}
 		for call := range count {
 			if !given[call] {
-				deltas = append(deltas, gives(call, "{}"))
+				deltas = append(deltas, newArguments(call, "{}"))
 			}
 		}
 		w := newWriter(r)
@@ -581,12 +584,12 @@ func FuzzWriter(f *testing.F) {
 			return
 		}
 		finish := hub.Finish(how>>5)%5 + 1
-		stream = w.Stream(stream, []hub.Delta{ends(finish)})
+		stream = w.Stream(stream, []hub.Delta{newEnd(finish)})
 		if !bytes.HasPrefix(stream, before) {
 			t.Fatal("the same deltas gave other events")
 		}
 		checkStream(t, stream)
-		whole, err := newWriter(r).Whole(append(deltas, ends(finish)))
+		whole, err := newWriter(r).Whole(append(deltas, newEnd(finish)))
 		if err != nil {
 			if !errors.Is(err, hub.ErrArguments) {
 				t.Fatal(err)
@@ -604,7 +607,7 @@ func FuzzWriter(f *testing.F) {
 
 func BenchmarkWriterText(b *testing.B) {
 	r := request(b, "")
-	deltas := []hub.Delta{say(`some text of the usual length`)}
+	deltas := []hub.Delta{newText(`some text of the usual length`)}
 	var dst []byte
 	w := newWriter(r)
 	dst = w.Stream(dst, deltas)
@@ -620,8 +623,8 @@ func BenchmarkWriterText(b *testing.B) {
 
 func BenchmarkWriterInput(b *testing.B) {
 	r := request(b, "")
-	begin := []hub.Delta{calls(0, "patch"), gives(0, `{"input":"`)}
-	deltas := []hub.Delta{gives(0, `+ some \"text\" of a patch\n`)}
+	begin := []hub.Delta{newCall(0, "patch"), newArguments(0, `{"input":"`)}
+	deltas := []hub.Delta{newArguments(0, `+ some \"text\" of a patch\n`)}
 	var dst []byte
 	w := newWriter(r)
 	dst = w.Stream(dst, begin)
@@ -641,7 +644,7 @@ func BenchmarkWriterWhole(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	deltas := []hub.Delta{think("Hm."), say(strings.Repeat("some text ", 400)), calls(0, "tool_1"), gives(0, `{"a":1}`), ends(hub.FinishCalls)}
+	deltas := []hub.Delta{newReasoning("Hm."), newText(strings.Repeat("some text ", 400)), newCall(0, "tool_1"), newArguments(0, `{"a":1}`), newEnd(hub.FinishCalls)}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := newWriter(r).Whole(deltas); err != nil {

@@ -76,7 +76,7 @@ var (
 )
 
 // steady replaces generated values, which differ each time.
-func steady(t *testing.T, text string, f *form) string {
+func steady(t *testing.T, text string, f *corrector) string {
 	t.Helper()
 	if strings.HasPrefix(f.id, "chatcmpl-") {
 		if !madeID.MatchString(f.id) {
@@ -86,13 +86,13 @@ func steady(t *testing.T, text string, f *form) string {
 	}
 	for _, tools := range f.tools {
 		for _, tool := range tools {
-			if tool.out == "" {
+			if tool.replacement == "" {
 				continue
 			}
-			if madeCall.FindString(tool.out) != tool.out {
-				t.Errorf("made the id %q", tool.out)
+			if madeCall.FindString(tool.replacement) != tool.replacement {
+				t.Errorf("made the id %q", tool.replacement)
 			}
-			text = strings.ReplaceAll(text, tool.out, "call_MADE"+strconv.Itoa(tool.number))
+			text = strings.ReplaceAll(text, tool.replacement, "call_MADE"+strconv.Itoa(tool.number))
 		}
 	}
 	if f.created != 0 {
@@ -167,7 +167,7 @@ func relayStream(t *testing.T, r io.Reader, includeUsage bool) (out, end string)
 	}
 	checkLines(t, string(dst))
 	end = fmt.Sprintf("error: %s\nproof: %s\nfinish: %q\nusage: %s\ntext: %d bytes\n", errorName(err), proof, chat.Finish(), usageText(chat.Usage()), chat.TextBytes())
-	return steady(t, string(dst), &chat.form), end
+	return steady(t, string(dst), &chat.corrector), end
 }
 
 // checkLines checks the properties on which every client relies: each event has one data line with valid JSON, all have
@@ -297,21 +297,21 @@ func TestChatStreamHostileIDs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := len(chat.form.tools); n != 1 {
+	if n := len(chat.corrector.tools); n != 1 {
 		t.Errorf("keeps %d choices", n)
 	}
 	kept := 0
-	for _, tool := range chat.form.tools[0] {
+	for _, tool := range chat.corrector.tools[0] {
 		kept += len(tool.id)
 	}
-	if n := len(chat.form.tools[0]); n != maxTools || kept > maxTools*maxID {
+	if n := len(chat.corrector.tools[0]); n != maxTools || kept > maxTools*maxID {
 		t.Errorf("keeps %d ids of %d bytes", n, kept)
 	}
 }
 
-// TestEntriesAreBounded checks that the number of call entries in a chunk is bounded, because each entry is searched
+// TestMaxEntries checks that the number of call entries in a chunk is bounded, because each entry is searched
 // for among all calls.
-func TestEntriesAreBounded(t *testing.T) {
+func TestMaxEntries(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]error{maxEntries: nil, maxEntries + 1: wire.ErrBroken} {
 		entries := strings.Repeat(`,{"index":0}`, n)[1:]

@@ -11,25 +11,27 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
+// messages scans the field messages and stores the facts about the messages in r.
 func (r *Request) messages(s *jsontext.Scanner, kind jsontext.Kind) error {
 	if kind != jsontext.Array {
 		return wrongKind(s, "messages", "an array", kind)
 	}
-	last, turn := "", ""
+	role, previousRole := "", "" // previousRole is that of the last message other than system and developer
 	err := s.Array(func(i int) error {
 		r.Messages++
 		var err error
-		last, err = r.message(s, i)
-		switch last {
+		role, err = r.message(s, i)
+		switch role {
 		case "system", "developer":
-			if turn != "" {
+			if previousRole != "" {
 				r.Traits |= TraitLateSystem
 			}
 		default:
-			if last == turn && last != "tool" || turn == "" && last != "user" {
+			isFirst := previousRole == ""
+			if role == previousRole && role != "tool" || isFirst && role != "user" {
 				r.Traits |= TraitRepeats
 			}
-			turn = last
+			previousRole = role
 		}
 		return err
 	})
@@ -40,19 +42,20 @@ func (r *Request) messages(s *jsontext.Scanner, kind jsontext.Kind) error {
 	if r.Messages == 0 {
 		return invalid("messages", "messages must have at least one message")
 	}
-	if last == "assistant" {
+	if role == "assistant" {
 		r.Needs |= wire.NeedPrefill
 	}
 	return nil
 }
 
+// message scans message i and returns its role.
 func (r *Request) message(s *jsontext.Scanner, i int) (role string, err error) {
 	path := func(member string) string { return fmt.Sprintf("messages[%d]%s", i, member) }
 	if k := s.Kind(); k != jsontext.Object {
 		return "", wrongKind(s, path(""), "an object", k)
 	}
 	var sawRole, sawContent bool
-	var result []byte // tool_call_id
+	var callID []byte // tool_call_id
 	r.calls.next = r.calls.next[:0]
 	err = s.Object(func(key []byte) error {
 		kind := s.Kind()
@@ -66,7 +69,9 @@ func (r *Request) message(s *jsontext.Scanner, i int) (role string, err error) {
 				return wrongKind(s, path(".role"), "a string", kind)
 			}
 			var known bool
-			if role, known, err = r.role(s); err == nil && !known {
+			var err error
+			role, known, err = r.role(s)
+			if err == nil && !known {
 				err = invalid(path(".role"), "%s must be one of system, developer, user, assistant, tool, function", path(".role"))
 			}
 			return err
@@ -94,13 +99,13 @@ func (r *Request) message(s *jsontext.Scanner, i int) (role string, err error) {
 			return s.Skip()
 		case "tool_call_id":
 			raw, err := s.Inside()
-			result = raw
+			callID = raw
 			return err
 		default:
 			return s.Skip()
 		}
 	})
-	r.calls.turn(r, role, result)
+	r.calls.addMessage(r, role, callID)
 	if err == nil && !sawRole {
 		err = apierror.New(http.StatusBadRequest, "missing_required_parameter", "%s is required",
 			path(".role")).With(path(".role"))
@@ -122,6 +127,7 @@ func (r *Request) role(s *jsontext.Scanner) (role string, known bool, err error)
 	return role, slices.Contains(roles, role), nil
 }
 
+// roles are the roles of messages.
 var roles = []string{"user", "assistant", "system", "tool", "developer", "function"}
 
 // part scans content part j of message i and stores its facts in r. A plain string is accepted as a text part, as some
@@ -168,14 +174,14 @@ func (r *Request) part(s *jsontext.Scanner, i, j int) error {
 // medium describes a content part that is an image, a file or audio.
 type medium struct {
 	kind    wire.Needs // 0 if the part is text
-	url     []byte
-	escaped bool
-	file    int // size of a file part in bytes
+	url     []byte     // URL of an image, as in the JSON string
+	escaped bool       // url has escapes
+	file    int        // size of a file part in bytes
 }
 
-// maxPictures is the number of images in a request whose width and height are read. Each further image counts with a
+// maxImages is the number of images in a request whose width and height are read. Each further image counts with a
 // fixed number of tokens.
-const maxPictures = 256
+const maxImages = 256
 
 // medium adds the content part m to r.Needs and, with its estimated tokens, to r.MediaTokens. A text part changes
 // nothing.
@@ -184,7 +190,8 @@ func (r *Request) medium(m *medium) {
 	switch m.kind {
 	case wire.NeedImage:
 		url := m.url[:min(len(m.url), wire.HeadOfImage)]
-		if r.pictures++; r.pictures > maxPictures {
+		r.images++
+		if r.images > maxImages {
 			url = nil
 		}
 		if m.escaped { // the slash is the only character of base64 that is escaped

@@ -11,11 +11,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// form is the state of correcting a whole answer or the chunks of a stream. The model's name in the answer becomes the
-// name that the client requested, and common mistakes of upstreams are corrected.
-type form struct {
-	object          string // "chat.completion" or "chat.completion.chunk"
-	delta           string // "message" or "delta"
+// corrector is the state of correcting a whole answer or the chunks of a stream. The model's name in the answer becomes
+// the name that the client requested, and common mistakes of upstreams are corrected.
+type corrector struct {
+	object          string // value of the field object: "chat.completion" or "chat.completion.chunk"
+	delta           string // name of the field of a choice with its content: "message" or "delta"
 	model           string // the requested model as JSON text
 	id              string // the upstream's first id
 	created         int64  // our creation time, for an upstream that sends none; 0 until it is set
@@ -28,13 +28,13 @@ type form struct {
 	// TextBytes is the number of bytes of text, reasoning and tool arguments.
 	TextBytes int64
 
-	tools          []choiceTools // indexed by the choice
+	tools          []choiceTools // tool calls, indexed by the choice
 	begun          int           // number of calls in tools
-	bare           []bareCall    // calls without arguments that end with this body
-	fresh          []freshCall   // calls that began in this body
-	open, finished choiceSet
-	roles          choiceSet // choices whose role the client has
-	parts          parts     // texts of content in parts
+	emptyCalls     []emptyCall   // calls without arguments that end with this body
+	newCalls       []newCall     // calls that began in this body
+	open, finished choiceSet     // choices that have begun, choices with a finish_reason
+	roles          choiceSet     // choices whose role the client has
+	parts          parts         // texts of content in parts
 	edits          jsontext.Edits
 	space          [8]jsontext.Edit // initial memory of edits, saves allocations
 }
@@ -54,70 +54,72 @@ const maxEntries = 4 * maxTools
 // choiceSet is a set of choice indexes.
 type choiceSet [maxChoices / 64]uint64
 
+// add adds a choice to the set, unless its index is too large.
 func (c *choiceSet) add(index int) {
 	if index < maxChoices {
 		c[index/64] |= 1 << (index % 64)
 	}
 }
 
+// has reports whether the set has the choice. It returns true for an index that is too large to be stored.
 func (c *choiceSet) has(index int) bool {
 	return index >= maxChoices || c[index/64]&(1<<(index%64)) != 0
 }
 
 // streams reports whether f corrects the chunks of a stream rather than a whole answer. Each choice of a chunk must
 // have a delta, since clients read the fields of the delta without checking that it exists.
-func (f *form) streams() bool { return f.delta == "delta" }
+func (f *corrector) streams() bool { return f.delta == "delta" }
 
-// seen holds the facts about one body, which is a chunk or a whole answer.
-type seen struct {
-	proof      bool // content that proves that the candidate works
-	thinks     bool // reasoning state, which shows that the model is thinking
-	empty      bool // no members
-	choices    int
-	tools      int    // number of entries of tool_calls
-	usage      span   // the usage member with the comma before it, if it is an object
-	usageValue int    // offset of the value of usage
-	failure    []byte // the object with a non-null "error" member: the body or a choice
-	sawUsage   bool
-	counts     bool // the usage states tokens
-	afterBrace int
-	texts      int  // number of non-empty texts in deltas
-	text       span // position of the last text, without the quotes
-	padding    span // position of padding after the text
-	more       bool // other content than text, or a finish_reason
+// bodyFacts holds the facts about one body, which is a chunk or a whole answer.
+type bodyFacts struct {
+	proof        bool   // content that proves that the candidate works
+	thinks       bool   // reasoning state, which shows that the model is thinking
+	empty        bool   // no fields
+	choices      int    // number of choices
+	tools        int    // number of entries of tool_calls
+	usage        span   // the field usage with the comma before it, if its value is an object
+	usageValue   int    // offset of the value of usage
+	failure      []byte // the object with a non-null field "error": the body or a choice
+	sawUsage     bool   // usage is an object
+	hasTokens    bool   // the usage states tokens
+	afterBrace   int    // offset after the body's opening brace
+	texts        int    // number of non-empty texts in deltas
+	text         span   // position of the last text, without the quotes
+	padding      span   // position of padding after the text
+	otherContent bool   // other content than text, or a finish_reason
 }
 
 // onlyText reports whether a chunk has exactly one choice with exactly one text, and no usage, error, finish_reason,
 // tool calls or other content. Such a chunk may serve as a template for the next chunks.
-func (s *seen) onlyText() bool {
-	return s.choices == 1 && s.texts == 1 && !s.more && !s.sawUsage && s.failure == nil
+func (s *bodyFacts) onlyText() bool {
+	return s.choices == 1 && s.texts == 1 && !s.otherContent && !s.sawUsage && s.failure == nil
 }
 
 // scan parses body, stores the corrections in f.edits and returns the facts about the body. For an error object it sets
-// seen.failure and returns a nil error. The errors wrap wire.ErrBroken: the body is not a JSON object, the JSON is
+// bodyFacts.failure and returns a nil error. The errors wrap wire.ErrBroken: the body is not a JSON object, the JSON is
 // invalid, or there are too many tool calls.
-func (f *form) scan(body []byte) (seen, error) {
-	var got seen
+func (f *corrector) scan(body []byte) (bodyFacts, error) {
+	var facts bodyFacts
 	if f.edits == nil {
 		f.edits = f.space[:0]
 	}
-	f.edits, f.bare, f.fresh = f.edits[:0], f.bare[:0], f.fresh[:0]
+	f.edits, f.emptyCalls, f.newCalls = f.edits[:0], f.emptyCalls[:0], f.newCalls[:0]
 	s := jsontext.NewScanner(body)
 	if s.Kind() != jsontext.Object {
 		if wire.ListsError(body) {
-			got.failure = body
-			return got, nil
+			facts.failure = body
+			return facts, nil
 		}
-		return got, wire.ErrBroken
+		return facts, wire.ErrBroken
 	}
-	got.afterBrace = s.Offset() + 1
+	facts.afterBrace = s.Offset() + 1
 	var has headMembers
 	insertAt := len(f.edits)
-	f.edits.Replace(got.afterBrace, got.afterBrace, "") // place for missing members
-	previousEnd := got.afterBrace
-	got.empty = true
+	f.edits.Replace(facts.afterBrace, facts.afterBrace, "") // gets the missing fields as its text at the end
+	previousEnd := facts.afterBrace
+	facts.empty = true
 	err := s.Object(func(key []byte) error {
-		got.empty = false
+		facts.empty = false
 		kind := s.Kind()
 		from := s.Offset()
 		var err error
@@ -149,28 +151,28 @@ func (f *form) scan(body []byte) (seen, error) {
 				break
 			}
 			err = s.Array(func(i int) error {
-				got.choices++
-				return f.scanChoice(&s, i, &got)
+				facts.choices++
+				return f.scanChoice(&s, i, &facts)
 			})
 		case "usage":
-			got.counts, err = wire.ScanUsage(&s, &f.Usage)
+			facts.hasTokens, err = wire.ScanUsage(&s, &f.Usage)
 			if kind == jsontext.Object {
-				got.sawUsage = true
-				got.usage, got.usageValue = span{previousEnd, s.Offset()}, from
+				facts.sawUsage = true
+				facts.usage, facts.usageValue = span{previousEnd, s.Offset()}, from
 			}
 		case "service_tier":
 			err = wire.ScanTerm(&s, &f.Usage.Served, wire.TermTier)
 		case "obfuscation": // OpenAI's padding, with another length in each chunk
 			err = s.Skip()
-			if kind == jsontext.String && got.texts > 0 && got.padding.to == 0 {
-				got.padding = span{from + 1, s.Offset() - 1}
+			if kind == jsontext.String && facts.texts > 0 && facts.padding.to == 0 {
+				facts.padding = span{from + 1, s.Offset() - 1}
 			} else {
-				got.more = true
+				facts.otherContent = true
 			}
 		case "error":
 			err = s.Skip()
 			if kind != jsontext.Null && err == nil {
-				got.failure = body
+				facts.failure = body
 			}
 		default:
 			err = s.Skip()
@@ -182,15 +184,15 @@ func (f *form) scan(body []byte) (seen, error) {
 		err = s.End()
 	}
 	if err != nil {
-		return got, errors.Join(wire.ErrBroken, err)
+		return facts, errors.Join(wire.ErrBroken, err)
 	}
-	if got.empty {
-		return got, nil
+	if facts.empty {
+		return facts, nil
 	}
 	if has != headAll {
 		f.edits[insertAt].Text = f.missing(has)
 	}
-	return got, nil
+	return facts, nil
 }
 
 // headMembers is a set of the top-level fields that every answer must have.
@@ -208,7 +210,7 @@ const (
 
 // missing returns the JSON text of those required fields that are not in has, with a comma after each field. The text
 // is inserted at the start of the body's object.
-func (f *form) missing(has headMembers) (text string) {
+func (f *corrector) missing(has headMembers) (text string) {
 	if has&headID == 0 {
 		text += `"id":"` + f.identity() + `",`
 	}
@@ -227,17 +229,19 @@ func (f *form) missing(has headMembers) (text string) {
 	return text
 }
 
-// complete reports whether there was a finish_reason and no choice that began is without one.
-func (f *form) complete() bool { return f.Finish != "" && f.open == f.finished }
+// complete reports whether there was a finish_reason, and every choice that has begun has one.
+func (f *corrector) complete() bool { return f.Finish != "" && f.open == f.finished }
 
-func (f *form) identity() string {
+// identity returns the id of the answer: the upstream's first id, or a new one if the upstream sent none.
+func (f *corrector) identity() string {
 	if f.id == "" {
 		f.id = wire.NewID("chatcmpl-")
 	}
 	return f.id
 }
 
-func (f *form) now() int64 {
+// now returns the creation time of the answer in Unix seconds. It is the same for all chunks.
+func (f *corrector) now() int64 {
 	if f.upstreamCreated != 0 {
 		return f.upstreamCreated
 	}
@@ -250,7 +254,7 @@ func (f *form) now() int64 {
 // scanID scans the value of the field id. Since the id must not change during a stream, any other id than the first one
 // is replaced by the first. An id that is missing, too long or not a string is replaced too. kind and from are the kind
 // and the offset of the value.
-func (f *form) scanID(s *jsontext.Scanner, kind jsontext.Kind, from int) error {
+func (f *corrector) scanID(s *jsontext.Scanner, kind jsontext.Kind, from int) error {
 	if kind != jsontext.String {
 		if err := s.Skip(); err != nil {
 			return err
@@ -270,16 +274,18 @@ func (f *form) scanID(s *jsontext.Scanner, kind jsontext.Kind, from int) error {
 	return nil
 }
 
-func (f *form) scanChoice(s *jsontext.Scanner, position int, got *seen) error {
+// scanChoice scans an element of choices and adds the edits that correct it. position is the element's position in
+// choices, which counts as the index of a choice without the field index.
+func (f *corrector) scanChoice(s *jsontext.Scanner, position int, facts *bodyFacts) error {
 	if s.Kind() != jsontext.Object {
 		return s.Skip()
 	}
 	index := position
 	hasIndex, hasDelta, searched := false, false, false
-	begin := *s
-	open := s.Offset() + 1
+	begin := *s // for findIndex
+	objectStart := s.Offset() + 1
 	insertAt := len(f.edits)
-	f.edits.Replace(open, open, "")
+	f.edits.Replace(objectStart, objectStart, "") // gets the missing fields as its text at the end
 	var finishAt span
 	finish := ""
 	empty, failed := true, false
@@ -315,7 +321,7 @@ func (f *form) scanChoice(s *jsontext.Scanner, position int, got *seen) error {
 					index = n
 				}
 			}
-			return f.scanDelta(s, index, got)
+			return f.scanDelta(s, index, facts)
 		case "finish_reason":
 			if kind != jsontext.String {
 				break
@@ -332,8 +338,8 @@ func (f *form) scanChoice(s *jsontext.Scanner, position int, got *seen) error {
 	if err != nil {
 		return err
 	}
-	if failed && got.failure == nil {
-		got.failure = s.Since(open - 1)
+	if failed && facts.failure == nil {
+		facts.failure = s.Since(objectStart - 1)
 	}
 	if !hasIndex && !empty {
 		f.edits[insertAt].Text = `"index":` + strconv.Itoa(position) + `,`
@@ -343,29 +349,29 @@ func (f *form) scanChoice(s *jsontext.Scanner, position int, got *seen) error {
 	}
 	f.open.add(index)
 	if !finishAt.empty() {
-		f.finish(index, finish, finishAt, got)
+		f.finish(index, finish, finishAt, facts)
 	}
 	return nil
 }
 
-// finish records the finish_reason of the choice with the given index. place is the position of the value in the body.
+// finish records the finish_reason of the choice with the given index. value is the position of the value in the body.
 // An empty reason is replaced by null and not recorded. The reason "stop" is replaced by "tool_calls" if the choice has
 // tool calls.
-func (f *form) finish(index int, reason string, place span, got *seen) {
+func (f *corrector) finish(index int, reason string, value span, facts *bodyFacts) {
 	switch reason {
 	case "":
-		f.insertSorted(place.from, place.to, "null")
+		f.addEdit(value.from, value.to, "null")
 		return
 	case "stop":
 		if index < len(f.tools) && len(f.tools[index]) > 0 {
 			reason = "tool_calls"
-			f.insertSorted(place.from, place.to, `"tool_calls"`)
+			f.addEdit(value.from, value.to, `"tool_calls"`)
 		}
 	}
 	f.Finish = reason
 	f.completeCalls(index)
 	f.finished.add(index)
-	got.proof, got.more = true, true
+	facts.proof, facts.otherContent = true, true
 }
 
 // indexOf scans the value of a field index. ok is set if the value is a whole number from 0 to math.MaxInt32. Any other
@@ -391,9 +397,9 @@ func findIndex(s *jsontext.Scanner) (index int, ok bool) {
 	return index, ok
 }
 
-// insertSorted adds an edit that replaces the bytes from <= i < to of the body by text. It keeps f.edits sorted by
-// position, since fields may come in any order: finish_reason, for example, may come before delta.
-func (f *form) insertSorted(from, to int, text string) {
+// addEdit adds an edit that replaces the bytes from <= i < to of the body by text. It keeps f.edits sorted by position,
+// since fields may come in any order: finish_reason, for example, may come before delta.
+func (f *corrector) addEdit(from, to int, text string) {
 	index := len(f.edits)
 	for index > 0 && f.edits[index-1].From > from {
 		index--
@@ -403,16 +409,16 @@ func (f *form) insertSorted(from, to int, text string) {
 	f.edits[index] = jsontext.Edit{From: from, To: to, Text: text}
 }
 
-// replace adds an edit that replaces the value at place by text. If an edit already replaces this value, replace only
-// changes the text of that edit.
-func (f *form) replace(place span, text string) {
+// replaceValue adds an edit that replaces the value at the position value by text. If an edit already replaces this
+// value, replaceValue only changes the text of that edit.
+func (f *corrector) replaceValue(value span, text string) {
 	for i := range f.edits {
-		if f.edits[i].From == place.from && f.edits[i].To == place.to {
+		if f.edits[i].From == value.from && f.edits[i].To == value.to {
 			f.edits[i].Text = text
 			return
 		}
 	}
-	f.insertSorted(place.from, place.to, text)
+	f.addEdit(value.from, value.to, text)
 }
 
 // Reply holds the facts that ReadReply finds in a whole answer.
@@ -423,26 +429,27 @@ type Reply struct {
 	TextBytes int64
 }
 
-var forms = sync.Pool{New: func() any { return new(form) }}
+// correctors are unused correctors for whole answers.
+var correctors = sync.Pool{New: func() any { return new(corrector) }}
 
 // ReadReply parses body, a whole answer of an upstream, and appends the corrected answer for the client to dst. model
 // is the model's name that the client requested. The errors are a *wire.UpstreamError for an answer that is an error,
 // wire.ErrNoChoices for an answer without content, and errors that wrap wire.ErrBroken.
 func ReadReply(dst, body []byte, model string) ([]byte, Reply, error) {
-	f := forms.Get().(*form)
+	f := correctors.Get().(*corrector)
 	defer func() {
-		*f = form{} // it may hold memory as large as the answer
-		forms.Put(f)
+		*f = corrector{} // it may hold memory as large as the answer
+		correctors.Put(f)
 	}()
 	f.object, f.delta, f.model = "chat.completion", "message", string(jsontext.AppendQuoted(nil, model))
-	got, err := f.scan(body)
+	facts, err := f.scan(body)
 	switch {
 	case err != nil:
-	case got.failure != nil:
-		err = wire.ParseUpstreamError(200, got.failure)
+	case facts.failure != nil:
+		err = wire.ParseUpstreamError(200, facts.failure)
 	case f.Finish == "error":
 		err = &wire.UpstreamError{Status: 200, Code: "error", Message: "the model ended with an error"}
-	case !got.proof:
+	case !facts.proof:
 		err = wire.ErrNoChoices
 	}
 	if err != nil {

@@ -83,7 +83,7 @@ type Request struct {
 	options    bool     // stream_options has members
 	limit      int      // index of the field whose value is MaxTokens, if that is not 0
 	calls      callTurn // used while the messages are read
-	pictures   int      // number of images that were inspected
+	images     int      // number of images that were inspected
 }
 
 // invalid returns the error with status 400 for an invalid field. param is the path of the field. The message is the
@@ -181,6 +181,7 @@ func (r *Request) Release() {
 	lease.Give()
 }
 
+// fieldLists is the memory of Request.fields.
 var fieldLists = sync.Pool{New: func() any { return new(make([]field, 0, 16)) }}
 
 // keys sets the offsets key and keyEnd of each field. It relies on the scanner having accepted the body: before the key
@@ -203,8 +204,9 @@ func (r *Request) keys() {
 	}
 }
 
+// boolean scans an optional boolean. It returns false for null. kind is the kind of the value, param its path.
 func boolean(s *jsontext.Scanner, param string, kind jsontext.Kind) (bool, error) {
-	if present, err := takes(s, param, "a boolean", kind, jsontext.Bool); !present {
+	if present, err := checkKind(s, param, "a boolean", kind, jsontext.Bool); !present {
 		return false, err
 	}
 	return s.Bool()
@@ -220,10 +222,10 @@ func wrongKind(s *jsontext.Scanner, param, want string, got jsontext.Kind) error
 	return invalid(param, "%s must be %s, it is %s", param, want, got)
 }
 
-// takes reports whether the value of an optional field has the kind wanted. Then the caller must scan the value.
-// Otherwise takes scans it: null counts as absent, and any other kind is an error. kind is the kind of the value. param
-// and want are the same as in wrongKind.
-func takes(s *jsontext.Scanner, param, want string, kind, wanted jsontext.Kind) (bool, error) {
+// checkKind reports whether the value of an optional field has the kind wanted. Then the caller must scan the value.
+// Otherwise checkKind scans it: null counts as absent, and any other kind is an error. kind is the kind of the value.
+// param and want are the same as in wrongKind.
+func checkKind(s *jsontext.Scanner, param, want string, kind, wanted jsontext.Kind) (bool, error) {
 	switch kind {
 	case wanted:
 		return true, nil
@@ -244,6 +246,7 @@ func (r *Request) Field(name string) []byte {
 	return nil
 }
 
+// model scans the field model.
 func (r *Request) model(s *jsontext.Scanner, kind jsontext.Kind) error {
 	if kind != jsontext.String {
 		return wrongKind(s, "model", "a string", kind)
@@ -259,8 +262,9 @@ func (r *Request) model(s *jsontext.Scanner, kind jsontext.Kind) error {
 	return nil
 }
 
+// streamOptions scans the field stream_options.
 func (r *Request) streamOptions(s *jsontext.Scanner, kind jsontext.Kind) error {
-	if present, err := takes(s, "stream_options", "an object", kind, jsontext.Object); !present {
+	if present, err := checkKind(s, "stream_options", "an object", kind, jsontext.Object); !present {
 		return err
 	}
 	return s.Object(func(key []byte) error {
@@ -284,8 +288,10 @@ func (r *Request) streamOptions(s *jsontext.Scanner, kind jsontext.Kind) error {
 	})
 }
 
+// maxTokens scans the token limit in the field with the name param. max_completion_tokens takes precedence over
+// max_tokens.
 func (r *Request) maxTokens(s *jsontext.Scanner, param string, kind jsontext.Kind) error {
-	if present, err := takes(s, param, "an integer", kind, jsontext.Number); !present {
+	if present, err := checkKind(s, param, "an integer", kind, jsontext.Number); !present {
 		return err
 	}
 	n, ok, err := s.Int()
@@ -301,8 +307,9 @@ func (r *Request) maxTokens(s *jsontext.Scanner, param string, kind jsontext.Kin
 	return nil
 }
 
+// choices scans the field n, the number of choices in the answer.
 func (r *Request) choices(s *jsontext.Scanner, kind jsontext.Kind) error {
-	if present, err := takes(s, "n", "an integer", kind, jsontext.Number); !present {
+	if present, err := checkKind(s, "n", "an integer", kind, jsontext.Number); !present {
 		return err
 	}
 	n, ok, err := s.Int()
@@ -318,8 +325,9 @@ func (r *Request) choices(s *jsontext.Scanner, kind jsontext.Kind) error {
 	return nil
 }
 
+// effort scans the field reasoning_effort.
 func (r *Request) effort(s *jsontext.Scanner, kind jsontext.Kind) error {
-	if present, err := takes(s, "reasoning_effort", "a string", kind, jsontext.String); !present {
+	if present, err := checkKind(s, "reasoning_effort", "a string", kind, jsontext.String); !present {
 		return err
 	}
 	raw, err := s.Word()
@@ -327,8 +335,9 @@ func (r *Request) effort(s *jsontext.Scanner, kind jsontext.Kind) error {
 	return err
 }
 
+// tools scans the field tools. The definitions count as text of the prompt.
 func (r *Request) tools(s *jsontext.Scanner, kind jsontext.Kind) error {
-	if present, err := takes(s, "tools", "an array", kind, jsontext.Array); !present {
+	if present, err := checkKind(s, "tools", "an array", kind, jsontext.Array); !present {
 		return err
 	}
 	return s.Array(func(i int) error {
@@ -340,6 +349,7 @@ func (r *Request) tools(s *jsontext.Scanner, kind jsontext.Kind) error {
 	})
 }
 
+// toolChoice scans the field tool_choice.
 func (r *Request) toolChoice(s *jsontext.Scanner, kind jsontext.Kind) error {
 	switch kind {
 	case jsontext.String:
@@ -353,8 +363,9 @@ func (r *Request) toolChoice(s *jsontext.Scanner, kind jsontext.Kind) error {
 	}
 }
 
+// responseFormat scans the field response_format.
 func (r *Request) responseFormat(s *jsontext.Scanner, kind jsontext.Kind) error {
-	if present, err := takes(s, "response_format", "an object", kind, jsontext.Object); !present {
+	if present, err := checkKind(s, "response_format", "an object", kind, jsontext.Object); !present {
 		return err
 	}
 	return s.Object(func(key []byte) error {

@@ -31,7 +31,8 @@ func (r *Request) Shape(shape *Shape) *Shaped {
 	if len(r.fields) == 0 {
 		return out.end(0)
 	}
-	limitSent, usageSent, previous, first := false, false, true, true
+	limitSent, usageSent := false, false // a token limit was kept, stream_options was kept
+	previousKept, first := true, true    // the previous field was kept, no field was kept yet
 	out.keep(0, r.fields[0].key)
 	for i := range r.fields {
 		f := &r.fields[i]
@@ -57,16 +58,16 @@ func (r *Request) Shape(shape *Shape) *Shaped {
 		}
 		if drop {
 			out.Dropped = append(out.Dropped, name)
-			previous = false
+			previousKept = false
 			continue
 		}
 		switch {
-		case i > 0 && previous:
+		case i > 0 && previousKept: // the client's comma and white space
 			out.keep(r.fields[i-1].end, f.key)
 		case !first:
 			out.insert(",")
 		}
-		previous, first = true, false
+		previousKept, first = true, false
 		if rename != "" && rename != name {
 			out.insertQuoted(rename)
 			out.keep(f.keyEnd, f.value)
@@ -93,10 +94,12 @@ func (r *Request) Gives(names ...string) bool {
 	return slices.ContainsFunc(r.fields, func(f field) bool { return slices.Contains(names, string(f.name)) })
 }
 
+// has reports whether the request has the field with this name.
 func (r *Request) has(name string) bool {
 	return slices.ContainsFunc(r.fields, func(f field) bool { return string(f.name) == name })
 }
 
+// shapeValue writes the value of f, the field with this name, with the changes that shape describes.
 func (r *Request) shapeValue(out *Shaped, f *field, name string, shape *Shape) {
 	switch {
 	case name == "model" && shape.Model != r.Model:
@@ -104,13 +107,13 @@ func (r *Request) shapeValue(out *Shaped, f *field, name string, shape *Shape) {
 	case name == "tool_choice" && r.ToolChoiceRequired && shape.ToolChoiceRequired != "":
 		out.insertQuoted(shape.ToolChoiceRequired)
 	case name == "messages" && !shape.Developer:
-		from := f.value
+		unwritten := f.value // offset of the first byte that is not written yet
 		for _, role := range r.developers {
-			out.keep(from, role.from)
+			out.keep(unwritten, role.from)
 			out.insert(`"system"`)
-			from = role.to
+			unwritten = role.to
 		}
-		out.keep(from, f.end)
+		out.keep(unwritten, f.end)
 	case name == "stream_options" && r.Stream && shape.StreamUsage && !r.IncludeUsage:
 		r.askUsage(out, f)
 	default:
@@ -144,14 +147,14 @@ func (r *Request) Sends(shape *Shape, name string) bool {
 		if r.fields[i].foreign || slices.Contains(shape.Drop, clientName) {
 			continue
 		}
-		sent := clientName
-		if to := shape.Rename[clientName]; to != "" {
-			sent = to
+		sentName := clientName
+		if renamed := shape.Rename[clientName]; renamed != "" {
+			sentName = renamed
 		}
 		if shape.MaxTokensField != "" && (clientName == "max_tokens" || clientName == "max_completion_tokens") {
-			sent = shape.MaxTokensField
+			sentName = shape.MaxTokensField
 		}
-		if sent == name {
+		if sentName == name {
 			return true
 		}
 	}

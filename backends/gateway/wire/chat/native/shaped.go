@@ -12,12 +12,12 @@ import (
 // Shaped is a request body that consists of pieces of the client's body and of inserted texts. A small body is a copy.
 // For a large body, only the inserted texts take memory, and the pieces remain in the client's body.
 type Shaped struct {
-	body     []byte
-	lease    *wire.Lease
-	from, to int      // body[from:to] is the piece not yet flushed
-	small    []byte   // a small body
-	pieces   [][]byte // the pieces of a large body
-	size     int64
+	body     []byte      // the client's body
+	lease    *wire.Lease // counts the users of body
+	from, to int         // body[from:to] is the piece not yet flushed
+	small    []byte      // the result, if body is small; otherwise nil
+	pieces   [][]byte    // the pieces of the result, if body is large
+	size     int64       // bytes of the result
 	// Dropped names the fields of the client that were left out.
 	Dropped []string
 }
@@ -31,6 +31,7 @@ const (
 	changesRoom = 128
 )
 
+// newShaped returns an empty Shaped for the client's body.
 func newShaped(body []byte, lease *wire.Lease) *Shaped {
 	b := &Shaped{body: body, lease: lease}
 	if len(body) <= smallBody {
@@ -62,6 +63,7 @@ func (b *Shaped) keep(from, to int) {
 	b.to = to
 }
 
+// insert appends text.
 func (b *Shaped) insert(text string) {
 	b.flush()
 	if b.small != nil {
@@ -72,8 +74,10 @@ func (b *Shaped) insert(text string) {
 	b.size += int64(len(text))
 }
 
+// insertQuoted appends text as a JSON string.
 func (b *Shaped) insertQuoted(text string) { b.insert(string(jsontext.AppendQuoted(nil, text))) }
 
+// flush appends the piece of the client's body that keep has recorded.
 func (b *Shaped) flush() {
 	if piece := b.body[b.from:max(b.from, b.to)]; len(piece) > 0 {
 		if b.small != nil {
@@ -104,6 +108,7 @@ type pieceReader struct {
 	closed bool
 }
 
+// Read implements io.Reader.
 func (p *pieceReader) Read(b []byte) (n int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,6 +129,7 @@ func (p *pieceReader) Read(b []byte) (n int, err error) {
 	return n, nil
 }
 
+// Close implements io.Closer. It may be called several times.
 func (p *pieceReader) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

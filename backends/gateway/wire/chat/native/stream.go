@@ -11,10 +11,10 @@ import (
 // Stream corrects the chunks of an upstream's stream for a chat client. It stores little: the ids of tool calls, and
 // the bytes around the text of the last chunk.
 type Stream struct {
-	form         form
+	corrector    corrector
 	includeUsage bool
-	last         template
-	usage        []byte // the chunk with the last usage, for the end of the stream
+	last         template // the bytes around the text of the last chunk
+	usage        []byte   // the event with the last usage, for the end of the stream
 	// PromptTokens is the estimated number of prompt tokens, for an upstream that states no usage.
 	PromptTokens int64
 }
@@ -23,7 +23,7 @@ type Stream struct {
 // if the client wants a chunk with the usage at the end of the stream.
 func NewStream(model string, includeUsage bool) *Stream {
 	return &Stream{
-		form: form{
+		corrector: corrector{
 			object: "chat.completion.chunk",
 			delta:  "delta",
 			model:  string(jsontext.AppendQuoted(nil, model)),
@@ -33,14 +33,15 @@ func NewStream(model string, includeUsage bool) *Stream {
 }
 
 // Finish returns the last finish_reason so far, or an empty string if none has arrived.
-func (c *Stream) Finish() string { return c.form.Finish }
+func (c *Stream) Finish() string { return c.corrector.Finish }
 
 // Usage returns the last usage that the upstream stated.
-func (c *Stream) Usage() wire.Usage { return c.form.Usage }
+func (c *Stream) Usage() wire.Usage { return c.corrector.Usage }
 
 // TextBytes returns the number of bytes of text, reasoning and tool arguments so far.
-func (c *Stream) TextBytes() int64 { return c.form.TextBytes }
+func (c *Stream) TextBytes() int64 { return c.corrector.TextBytes }
 
+// done is the data of the event that ends a stream.
 var done = []byte("[DONE]")
 
 // Event converts data, the data of one event of the upstream's stream, and appends the resulting events for the client
@@ -52,72 +53,73 @@ func (c *Stream) Event(dst, data []byte) ([]byte, wire.Progress, error) {
 		return dst, wire.Progress{}, nil
 	}
 	if out, size, ok := c.last.apply(dst, data); ok {
-		c.form.TextBytes += int64(size)
+		c.corrector.TextBytes += int64(size)
 		return out, wire.Progress{Proof: true}, nil
 	}
 	if bytes.Equal(data, done) {
 		out, err := c.End(dst)
 		return out, wire.Progress{Done: err == nil}, err
 	}
-	got, err := c.form.scan(data)
+	facts, err := c.corrector.scan(data)
 	switch {
 	case err != nil:
 		return dst, wire.Progress{}, err
-	case got.failure != nil:
-		return dst, wire.Progress{}, wire.ParseUpstreamError(200, got.failure)
-	case got.proof && c.form.Finish == "error":
+	case facts.failure != nil:
+		return dst, wire.Progress{}, wire.ParseUpstreamError(200, facts.failure)
+	case facts.proof && c.corrector.Finish == "error":
 		return dst, wire.Progress{}, &wire.UpstreamError{Status: 200, Code: "error", Message: "the model ended with an error"}
-	case got.empty:
-		return dst, wire.Progress{Proof: got.proof, Thinks: got.thinks}, nil
-	case got.sawUsage:
-		if c.includeUsage && got.counts {
-			c.keepUsage(data, &got)
+	case facts.empty:
+		return dst, wire.Progress{Proof: facts.proof, Thinks: facts.thinks}, nil
+	case facts.sawUsage:
+		if c.includeUsage && facts.hasTokens {
+			c.keepUsage(data, &facts)
 		}
-		if got.choices == 0 {
-			return dst, wire.Progress{Proof: got.proof, Thinks: got.thinks}, nil
+		if facts.choices == 0 {
+			return dst, wire.Progress{Proof: facts.proof, Thinks: facts.thinks}, nil
 		}
 		if c.includeUsage {
-			c.form.insertSorted(got.usageValue, got.usage.to, "null")
+			c.corrector.addEdit(facts.usageValue, facts.usage.to, "null")
 		} else {
-			c.dropUsage(&got)
+			c.dropUsage(&facts)
 		}
 	}
-	if frame := len(data) - (got.text.to - got.text.from); got.onlyText() && frame <= maxFrame &&
-		bytes.IndexByte(data, '\n') < 0 && bytes.IndexByte(data, '\r') < 0 {
-		c.last.learn(data, got.text, got.padding, c.form.edits)
+	frameSize := len(data) - (facts.text.to - facts.text.from) // bytes around the text
+	if facts.onlyText() && frameSize <= maxFrame && bytes.IndexByte(data, '\n') < 0 && bytes.IndexByte(data, '\r') < 0 {
+		c.last.learn(data, facts.text, facts.padding, c.corrector.edits)
 	} else {
 		c.last.forget()
 	}
-	return c.appendChunk(c.form.appendBare(dst), data), wire.Progress{Proof: got.proof, Thinks: got.thinks}, nil
+	dst = c.appendChunk(c.corrector.appendEmptyCalls(dst), data)
+	return dst, wire.Progress{Proof: facts.proof, Thinks: facts.thinks}, nil
 }
 
 // appendChunk appends an event with data, the JSON of the chunk that was just scanned, after applying the edits in
-// c.form.edits.
+// c.corrector.edits.
 func (c *Stream) appendChunk(dst, data []byte) []byte {
 	dst = append(dst, "data: "...)
 	from := len(dst)
-	dst = c.form.edits.Apply(dst, data)
+	dst = c.corrector.edits.Apply(dst, data)
 	wire.OneLine(dst[from:])
 	return append(dst, "\n\n"...)
 }
 
 // keepUsage stores a chunk with the usage in data, the chunk that was just scanned. The client gets the usage once, in
-// a separate chunk at the end of the stream, although some upstreams send a usage with every chunk. got holds the facts
-// about data.
-func (c *Stream) keepUsage(data []byte, got *seen) {
-	if got.choices == 0 {
+// a separate chunk at the end of the stream, although some upstreams send a usage with every chunk. facts are those of
+// data.
+func (c *Stream) keepUsage(data []byte, facts *bodyFacts) {
+	if facts.choices == 0 {
 		c.usage = c.appendChunk(c.usage[:0], data)
 		return
 	}
-	c.usage = append(c.form.appendHead(c.usage[:0]), `],"usage":`...)
+	c.usage = append(c.corrector.appendHead(c.usage[:0]), `],"usage":`...)
 	from := len(c.usage)
-	c.usage = append(c.usage, data[got.usageValue:got.usage.to]...)
+	c.usage = append(c.usage, data[facts.usageValue:facts.usage.to]...)
 	wire.OneLine(c.usage[from:])
 	c.usage = append(c.usage, "}\n\n"...)
 }
 
 // appendHead appends the beginning of an event with a new chunk, including the bracket that opens the list of choices.
-func (f *form) appendHead(dst []byte) []byte {
+func (f *corrector) appendHead(dst []byte) []byte {
 	dst = jsontext.AppendAll(dst, `data: {"id":"`, f.identity(), `","object":"`, f.object)
 	dst = strconv.AppendInt(append(dst, `","created":`...), f.now(), 10)
 	return append(append(append(dst, `,"model":`...), f.model...), `,"choices":[`...)
@@ -125,29 +127,29 @@ func (f *form) appendHead(dst []byte) []byte {
 
 // dropUsage adds an edit that removes the field usage and the comma before it from the chunk. If usage is the first
 // field, the edit sets its value to null instead, since there is no comma before it.
-func (c *Stream) dropUsage(got *seen) {
-	if got.usage.from == got.afterBrace {
-		c.form.insertSorted(got.usageValue, got.usage.to, "null")
+func (c *Stream) dropUsage(facts *bodyFacts) {
+	if facts.usage.from == facts.afterBrace {
+		c.corrector.addEdit(facts.usageValue, facts.usage.to, "null")
 		return
 	}
-	c.form.insertSorted(got.usage.from, got.usage.to, "")
+	c.corrector.addEdit(facts.usage.from, facts.usage.to, "")
 }
 
 // End appends the events at the end of the stream: the usage if the client wants it, and [DONE]. It is called for the
 // upstream's [DONE], and at the end of the upstream's body if no [DONE] came. If a finish_reason is missing, it returns
 // wire.ErrNoFinish and appends nothing.
 func (c *Stream) End(dst []byte) ([]byte, error) {
-	if !c.form.complete() {
+	if !c.corrector.complete() {
 		return dst, wire.ErrNoFinish
 	}
 	switch {
 	case !c.includeUsage:
-	case c.form.Usage.Known:
+	case c.corrector.Usage.Known:
 		dst = append(dst, c.usage...)
 	default:
-		dst = append(c.form.appendHead(dst), `],"usage":`...)
+		dst = append(c.corrector.appendHead(dst), `],"usage":`...)
 		dst = append(wire.AppendUsage(dst,
-			&wire.Usage{Prompt: c.PromptTokens, Completion: wire.EstimateTokens(c.form.TextBytes)}), "}\n\n"...)
+			&wire.Usage{Prompt: c.PromptTokens, Completion: wire.EstimateTokens(c.corrector.TextBytes)}), "}\n\n"...)
 	}
 	return append(dst, "data: [DONE]\n\n"...), nil
 }

@@ -10,8 +10,8 @@ import (
 // differ only in the text (and in OpenAI's padding). In a chunk with the same bytes around the text, only the text must
 // be scanned, which is an order of magnitude less work than parsing the whole chunk.
 type template struct {
-	known   bool
-	padded  bool
+	known   bool   // a template is stored
+	padded  bool   // the chunk has padding after the text
 	head    []byte // the upstream's bytes before the text
 	middle  []byte // between text and padding; unused if not padded
 	tail    []byte // after text and padding
@@ -31,14 +31,14 @@ func (t *template) learn(data []byte, text, padding span, changes jsontext.Edits
 	t.known, t.padded = true, padding.to > 0
 	t.head = append(t.head[:0], data[:text.from]...)
 	t.outHead = changes.Part(append(t.outHead[:0], "data: "...), data, 0, text.from)
-	rest := text.to
+	restStart := text.to
 	if t.padded {
-		t.middle = append(t.middle[:0], data[rest:padding.from]...)
-		t.outMid = changes.Part(t.outMid[:0], data, rest, padding.from)
-		rest = padding.to
+		t.middle = append(t.middle[:0], data[restStart:padding.from]...)
+		t.outMid = changes.Part(t.outMid[:0], data, restStart, padding.from)
+		restStart = padding.to
 	}
-	t.tail = append(t.tail[:0], data[rest:]...)
-	t.outTail = append(changes.Part(t.outTail[:0], data, rest, len(data)), "\n\n"...)
+	t.tail = append(t.tail[:0], data[restStart:]...)
+	t.outTail = append(changes.Part(t.outTail[:0], data, restStart, len(data)), "\n\n"...)
 }
 
 // forget discards the template, so that apply fails for the next chunk.
@@ -61,12 +61,12 @@ func (t *template) apply(dst, data []byte) (out []byte, size int, ok bool) {
 		if !bytes.HasPrefix(data[s.Offset()-1:], t.middle) { // it begins with the closing quote of the text
 			return dst, 0, false
 		}
-		s.From(s.Offset() + len(t.middle) - 2)
+		s.From(s.Offset() + len(t.middle) - 2) // middle ends in the opening quote of the padding
 		if padding, _, err = s.Text(); err != nil {
 			return dst, 0, false
 		}
 	}
-	if len(data)-(s.Offset()-1) != len(t.tail) {
+	if len(data)-(s.Offset()-1) != len(t.tail) { // tail begins with the closing quote
 		return dst, 0, false
 	}
 	out = append(append(dst, t.outHead...), text...)

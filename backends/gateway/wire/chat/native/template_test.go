@@ -39,8 +39,8 @@ func TestTemplateAgreesWithParsing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			fast, long := NewStream("m", false), NewStream("m", false)
-			fast.form.id, long.form.id = "x", "x"
-			fast.form.created, long.form.created = 1, 1
+			fast.corrector.id, long.corrector.id = "x", "x"
+			fast.corrector.created, long.corrector.created = 1, 1
 			for _, data := range events {
 				out, progress, err := fast.Event(nil, []byte(data))
 				want, wantProgress, wantErr := slow(long, []byte(data))
@@ -61,8 +61,8 @@ func FuzzTemplate(f *testing.F) {
 	f.Add(`{"choices":[{"delta":{"content":"`, `a`, `"}}],"obfuscation":"zz"}`, `b`)
 	f.Fuzz(func(t *testing.T, head, first, tail, second string) {
 		fast, long := NewStream("m", true), NewStream("m", true)
-		fast.form.id, long.form.id = "x", "x"
-		fast.form.created, long.form.created = 1, 1
+		fast.corrector.id, long.corrector.id = "x", "x"
+		fast.corrector.created, long.corrector.created = 1, 1
 		for _, text := range []string{first, second, first} {
 			data := []byte(head + text + tail)
 			out, progress, err := fast.Event(nil, data)

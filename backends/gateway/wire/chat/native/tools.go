@@ -14,13 +14,13 @@ type choiceTools []choiceTool
 
 // choiceTool is what is stored about a tool call.
 type choiceTool struct {
-	id        string // the upstream's id; empty if the call began without one
-	out       string // replacement for the id; empty if the client gets the upstream's
-	index     int    // the upstream's index
-	number    int    // the client's index
-	named     bool
-	typed     bool
-	arguments wire.Repeats
+	id          string       // the upstream's id; empty if the call began without one
+	replacement string       // replacement for the id; empty if the client gets the upstream's
+	index       int          // the upstream's index
+	number      int          // the client's index
+	named       bool         // its name has arrived
+	typed       bool         // the client has its type
+	arguments   wire.Repeats // finds arguments that the upstream repeats
 }
 
 // toolEntry is one entry of tool_calls.
@@ -30,76 +30,92 @@ type toolEntry struct {
 	// string, argumentsAt of a string, an object or null. A position is empty if there is no such value.
 	idAt, nameAt, argumentsAt, indexAt span
 	index                              int
-	function                           int // offset at which the members of function begin
-	indexed, typed                     bool
+	function                           int  // offset at which the fields of function begin
+	indexed, typed                     bool // the entry has an index, a type
 	object                             bool // arguments are an object rather than a string
-	odd                                bool // arguments are of a kind that is left unchanged
-	hasName                            bool // the call has its name already
-	members                            int
+	oddArguments                       bool // arguments are of a kind that is left unchanged
+	hasName                            bool // the name of the call arrived in an earlier entry
+	members                            int  // number of fields of the entry
 }
 
-func (f *form) scanTool(s *jsontext.Scanner, choice, position int, got *seen) error {
-	if got.tools++; got.tools > maxEntries {
+// scanTool scans an entry of tool_calls and adds the edits that correct it. choice is the index of the choice, position
+// the position of the entry in tool_calls. The error means that the JSON is invalid or has too many entries.
+func (f *corrector) scanTool(s *jsontext.Scanner, choice, position int, facts *bodyFacts) error {
+	facts.tools++
+	if facts.tools > maxEntries {
 		return wire.ErrBroken
 	}
 	if s.Kind() != jsontext.Object {
 		return s.Skip()
 	}
-	open := s.Offset() + 1
+	objectStart := s.Offset() + 1
 	insertAt := len(f.edits)
-	f.edits.Replace(open, open, "")
+	f.edits.Replace(objectStart, objectStart, "") // gets the missing fields as its text at the end
 	var e toolEntry
 	if err := f.scanEntry(s, &e); err != nil || e.members == 0 {
 		return err
 	}
-	got.proof = got.proof || len(e.name) > 0
-	tool, n, begins := f.tool(choice, position, &e)
-	missing := ""
-	switch {
-	case f.delta != "delta" || e.indexed && (tool == nil || tool.number == e.index):
-	case e.indexAt.empty():
-		missing = `"index":` + strconv.Itoa(n) + `,`
-	default:
-		f.insertSorted(e.indexAt.from, e.indexAt.to, strconv.Itoa(n))
-	}
-	switch {
-	case tool == nil:
-	case begins && tool.out != "" && e.idAt.empty():
-		missing += `"id":"` + tool.out + `",`
-	case begins && tool.out != "":
-		f.insertSorted(e.idAt.from, e.idAt.to, `"`+tool.out+`"`)
-	case begins || e.idAt.empty(): // some clients would append a repeated id to the first id
-	case e.members == 1: // a member may be inserted before it
-		f.insertSorted(e.idAt.from, e.idAt.to, "null")
-	default:
-		f.removeMember(s.Since(0), e.idAt)
-	}
+	facts.proof = facts.proof || len(e.name) > 0
+	tool, number, begins := f.tool(choice, position, &e)
+	missing := f.correctIndex(&e, tool, number) // JSON text of the missing fields
 	if tool != nil {
+		missing += f.correctID(s.Since(0), &e, tool, begins)
 		tool.typed = tool.typed || e.typed
 		if !tool.typed && e.function > 0 { // clients refuse a call without a type
 			tool.typed = true
 			missing += `"type":"function",`
 		}
-	}
-	if tool != nil && !begins && !e.nameAt.empty() && (e.hasName || len(e.name) == 0) {
-		f.removeMember(s.Since(0), e.nameAt)
+		if !begins && !e.nameAt.empty() && (e.hasName || len(e.name) == 0) { // a repeated or empty name
+			f.removeMember(s.Since(0), e.nameAt)
+		}
 	}
 	f.scanArguments(&e, tool)
 	f.edits[insertAt].Text = missing
-	if begins && f.delta == "delta" && len(e.name) > 0 && tool.arguments.Size() == 0 {
-		f.fresh = append(f.fresh, freshCall{choice, tool.number, e.function, e.argumentsAt})
+	if begins && f.streams() && len(e.name) > 0 && tool.arguments.Size() == 0 {
+		f.newCalls = append(f.newCalls, newCall{choice, tool.number, e.function, e.argumentsAt})
 	}
 	return nil
 }
 
+// correctIndex adds the edit that gives the entry e of a stream the index number. If the field is missing, it returns
+// the field as JSON text with a comma after it. tool is the call of the entry, or nil if it is not stored.
+func (f *corrector) correctIndex(e *toolEntry, tool *choiceTool, number int) (missing string) {
+	switch {
+	case !f.streams() || e.indexed && (tool == nil || tool.number == e.index):
+	case e.indexAt.empty():
+		return `"index":` + strconv.Itoa(number) + `,`
+	default:
+		f.addEdit(e.indexAt.from, e.indexAt.to, strconv.Itoa(number))
+	}
+	return ""
+}
+
+// correctID adds the edit that gives the entry e the right id: the id of its call tool if e begins the call, and
+// otherwise none. If the field is missing, it returns the field as JSON text with a comma after it. body is the JSON up
+// to the position of the scanner.
+func (f *corrector) correctID(body []byte, e *toolEntry, tool *choiceTool, begins bool) (missing string) {
+	switch {
+	case begins && tool.replacement != "" && e.idAt.empty():
+		return `"id":"` + tool.replacement + `",`
+	case begins && tool.replacement != "":
+		f.addEdit(e.idAt.from, e.idAt.to, `"`+tool.replacement+`"`)
+	case begins || e.idAt.empty():
+	case e.members == 1: // the only field cannot be removed, since another field may be inserted before it
+		f.addEdit(e.idAt.from, e.idAt.to, "null")
+	default: // some clients would append a repeated id to the first id
+		f.removeMember(body, e.idAt)
+	}
+	return ""
+}
+
 // scanArguments adds the edits that convert the arguments of the entry e to the form that clients accept: a string,
 // which does not repeat earlier arguments of the call. tool is the call of the entry, or nil if it is not stored.
-func (f *form) scanArguments(e *toolEntry, tool *choiceTool) {
-	place, stream := e.argumentsAt, f.delta == "delta"
+func (f *corrector) scanArguments(e *toolEntry, tool *choiceTool) {
+	value, stream := e.argumentsAt, f.streams()
 	switch {
-	case place.empty():
-		if !stream && !e.odd && len(e.name) > 0 { // clients parse the arguments
-			f.insertSorted(e.function, e.function, `"arguments":"{}",`)
+	case value.empty():
+		if !stream && !e.oddArguments && len(e.name) > 0 { // clients parse the arguments
+			f.addEdit(e.function, e.function, `"arguments":"{}",`)
 		}
 	case e.object:
 		text := e.arguments
@@ -110,34 +126,34 @@ func (f *form) scanArguments(e *toolEntry, tool *choiceTool) {
 		if stream && tool != nil {
 			text = tool.arguments.Rest(text)
 		}
-		f.insertSorted(place.from, place.to, `"`+string(text)+`"`)
+		f.addEdit(value.from, value.to, `"`+string(text)+`"`)
 	case !stream && len(e.arguments) == 0:
-		f.insertSorted(place.from, place.to, `"{}"`)
+		f.addEdit(value.from, value.to, `"{}"`)
 	case stream && tool != nil:
-		if n := len(e.arguments) - len(tool.arguments.Rest(e.arguments)); n > 0 {
-			f.insertSorted(place.from+1, place.from+1+n, "")
-			f.TextBytes -= int64(n)
+		if repeated := len(e.arguments) - len(tool.arguments.Rest(e.arguments)); repeated > 0 {
+			f.addEdit(value.from+1, value.from+1+repeated, "")
+			f.TextBytes -= int64(repeated)
 		}
 	}
 }
 
-// bareCall identifies a call that ended without arguments. choice is the index of its choice, number the index that the
-// client knows for the call.
-type bareCall struct{ choice, number int }
+// emptyCall identifies a call that ended without arguments. choice is the index of its choice, number the index that
+// the client knows for the call.
+type emptyCall struct{ choice, number int }
 
-// freshCall is a call that began in this body and has no arguments yet. choice and number are the same as in bareCall.
+// newCall is a call that began in this body and has no arguments yet. choice and number are the same as in emptyCall.
 // function is the offset in the body at which the fields of the call's function object begin. arguments is the position
 // of the value of arguments, or empty if the field is absent.
-type freshCall struct {
+type newCall struct {
 	choice, number, function int
 	arguments                span
 }
 
 // completeCalls gives the arguments "{}" to those calls of a choice that have none: in the body that was scanned if the
-// call began there, and otherwise in a separate chunk, see appendBare. The caller has read the finish_reason of the
-// choice. completeCalls does nothing for a whole answer.
-func (f *form) completeCalls(choice int) {
-	if choice >= len(f.tools) || f.delta != "delta" || f.finished.has(choice) {
+// call began there, and otherwise in a separate chunk, see appendEmptyCalls. The caller has read the finish_reason of
+// the choice. completeCalls does nothing for a whole answer.
+func (f *corrector) completeCalls(choice int) {
+	if choice >= len(f.tools) || !f.streams() || f.finished.has(choice) {
 		return
 	}
 	for i := range f.tools[choice] {
@@ -145,22 +161,22 @@ func (f *form) completeCalls(choice int) {
 		if !t.named || t.arguments.Size() > 0 {
 			continue
 		}
-		index := slices.IndexFunc(f.fresh, func(c freshCall) bool { return c.choice == choice && c.number == t.number })
+		index := slices.IndexFunc(f.newCalls, func(c newCall) bool { return c.choice == choice && c.number == t.number })
 		switch {
 		case index < 0:
-			f.bare = append(f.bare, bareCall{choice, t.number})
-		case f.fresh[index].arguments.empty():
-			f.insertSorted(f.fresh[index].function, f.fresh[index].function, `"arguments":"{}",`)
+			f.emptyCalls = append(f.emptyCalls, emptyCall{choice, t.number})
+		case f.newCalls[index].arguments.empty():
+			f.addEdit(f.newCalls[index].function, f.newCalls[index].function, `"arguments":"{}",`)
 		default:
-			f.replace(f.fresh[index].arguments, `"{}"`)
+			f.replaceValue(f.newCalls[index].arguments, `"{}"`)
 		}
 	}
 }
 
-// appendBare appends a chunk with the arguments "{}" for each call that began in an earlier body and ended without
-// arguments.
-func (f *form) appendBare(dst []byte) []byte {
-	for _, c := range f.bare {
+// appendEmptyCalls appends a chunk with the arguments "{}" for each call that began in an earlier body and ended
+// without arguments.
+func (f *corrector) appendEmptyCalls(dst []byte) []byte {
+	for _, c := range f.emptyCalls {
 		dst = append(f.appendHead(dst), `{"index":`...)
 		dst = strconv.AppendInt(dst, int64(c.choice), 10)
 		dst = append(dst, `,"delta":{"tool_calls":[{"index":`...)
@@ -171,7 +187,7 @@ func (f *form) appendBare(dst []byte) []byte {
 }
 
 // scanEntry scans an entry of tool_calls and stores its contents in e.
-func (f *form) scanEntry(s *jsontext.Scanner, e *toolEntry) error {
+func (f *corrector) scanEntry(s *jsontext.Scanner, e *toolEntry) error {
 	return s.Object(func(key []byte) (err error) {
 		e.members++
 		kind := s.Kind()
@@ -186,13 +202,13 @@ func (f *form) scanEntry(s *jsontext.Scanner, e *toolEntry) error {
 		case string(key) == "type":
 			e.typed = true
 			if err = s.Skip(); kind != jsontext.String {
-				f.insertSorted(from, s.Offset(), `"function"`)
+				f.addEdit(from, s.Offset(), `"function"`)
 			}
 		case string(key) == "id":
 			err = s.Skip()
 			e.idAt = span{from, s.Offset()}
 		case string(key) == "function" && kind == jsontext.Object:
-			if len(e.name) == 0 { // a later one may have no members
+			if len(e.name) == 0 { // if function occurs twice, the one with the name counts
 				e.function = from + 1
 			}
 			err = s.Object(func(key []byte) error { return f.scanFunction(s, key, e) })
@@ -204,10 +220,10 @@ func (f *form) scanEntry(s *jsontext.Scanner, e *toolEntry) error {
 }
 
 // scanFunction scans the value of key, a field of the entry's function object, and stores it in e.
-func (f *form) scanFunction(s *jsontext.Scanner, key []byte, e *toolEntry) error {
+func (f *corrector) scanFunction(s *jsontext.Scanner, key []byte, e *toolEntry) error {
 	kind, from := s.Kind(), s.Offset()
-	arguments := string(key) == "arguments"
-	if arguments && kind == jsontext.Object {
+	isArguments := string(key) == "arguments"
+	if isArguments && kind == jsontext.Object {
 		err := s.Skip()
 		e.argumentsAt, e.object = span{from, s.Offset()}, true
 		e.arguments = s.Since(from)
@@ -216,8 +232,8 @@ func (f *form) scanFunction(s *jsontext.Scanner, key []byte, e *toolEntry) error
 	}
 	if kind != jsontext.String {
 		err := s.Skip()
-		e.odd = e.odd || arguments && kind != jsontext.Null
-		if arguments && kind == jsontext.Null {
+		e.oddArguments = e.oddArguments || isArguments && kind != jsontext.Null
+		if isArguments && kind == jsontext.Null {
 			e.arguments, e.argumentsAt, e.object = nil, span{from, s.Offset()}, false
 		}
 		return err
@@ -225,7 +241,7 @@ func (f *form) scanFunction(s *jsontext.Scanner, key []byte, e *toolEntry) error
 	raw, _, err := s.Text()
 	f.TextBytes += int64(len(raw))
 	switch {
-	case arguments:
+	case isArguments:
 		e.arguments, e.argumentsAt, e.object = raw, span{from, s.Offset()}, false
 	case string(key) == "name":
 		e.name, e.nameAt = raw, span{from, s.Offset()}
@@ -234,9 +250,9 @@ func (f *form) scanFunction(s *jsontext.Scanner, key []byte, e *toolEntry) error
 }
 
 // tool returns the call to which the entry e belongs, and adds a new call if e begins one. choice is the index of the
-// choice, position the index of e in tool_calls. n is the index of the call that the client gets. begins is set if e
-// begins the call. tool is nil if there are too many calls to store another one.
-func (f *form) tool(choice, position int, e *toolEntry) (tool *choiceTool, n int, begins bool) {
+// choice, position the index of e in tool_calls. number is the index of the call that the client gets. begins is set if
+// e begins the call. tool is nil if there are too many calls to store another one.
+func (f *corrector) tool(choice, position int, e *toolEntry) (tool *choiceTool, number int, begins bool) {
 	if choice >= maxChoices {
 		return nil, position, false
 	}
@@ -245,8 +261,8 @@ func (f *form) tool(choice, position int, e *toolEntry) (tool *choiceTool, n int
 	}
 	tools := &f.tools[choice]
 	e.id = e.id[:min(len(e.id), maxID)]
-	if n := f.known(*tools, e); n >= 0 {
-		tool = &(*tools)[n]
+	if index := f.findCall(*tools, e); index >= 0 {
+		tool = &(*tools)[index]
 		e.hasName = tool.named
 		tool.named = tool.named || len(e.name) > 0
 		return tool, tool.number, false
@@ -255,29 +271,29 @@ func (f *form) tool(choice, position int, e *toolEntry) (tool *choiceTool, n int
 		return nil, max(0, len(*tools)-1), false
 	}
 	f.begun++
-	begun := choiceTool{id: string(e.id), index: len(*tools), number: len(*tools), named: len(e.name) > 0}
+	added := choiceTool{id: string(e.id), index: len(*tools), number: len(*tools), named: len(e.name) > 0}
 	if e.indexed {
-		begun.index = e.index
+		added.index = e.index
 	}
-	if !wire.LegalID(begun.id) || tools.uses(begun.id) {
-		begun.out = wire.NewID("call_")
+	if !wire.LegalID(added.id) || tools.uses(added.id) {
+		added.replacement = wire.NewID("call_")
 	}
-	*tools = append(*tools, begun)
-	return &(*tools)[len(*tools)-1], begun.number, true
+	*tools = append(*tools, added)
+	return &(*tools)[len(*tools)-1], added.number, true
 }
 
 // uses reports whether id is the upstream's id of one of the calls, and the client got this id.
 func (c choiceTools) uses(id string) bool {
-	return slices.ContainsFunc(c, func(t choiceTool) bool { return t.out == "" && t.id == id })
+	return slices.ContainsFunc(c, func(t choiceTool) bool { return t.replacement == "" && t.id == id })
 }
 
-// known returns the position in tools of the call that the entry e continues, or -1 if e begins a new call. An entry is
-// matched by its index, or without an index by its id. An entry with neither continues the last call, unless both the
-// entry and the call have a name.
-func (f *form) known(tools choiceTools, e *toolEntry) int {
+// findCall returns the position in tools of the call that the entry e continues, or -1 if e begins a new call. An entry
+// is matched by its index, or without an index by its id. An entry with neither continues the last call, unless both
+// the entry and the call have a name.
+func (f *corrector) findCall(tools choiceTools, e *toolEntry) int {
 	last := len(tools) - 1
 	switch {
-	case f.delta != "delta":
+	case !f.streams(): // each entry of a whole answer is a call
 		return -1
 	case e.indexed:
 		n := tools.last(func(t *choiceTool) bool { return t.index == e.index })
@@ -315,14 +331,14 @@ func (t *choiceTool) beginsNew(e *toolEntry) bool {
 
 // removeMember adds an edit that removes a field of an object, with the comma after or before it. body is the JSON up
 // to the position of the scanner. value is the position of the field's value in it.
-func (f *form) removeMember(body []byte, value span) {
+func (f *corrector) removeMember(body []byte, value span) {
 	const space = " \t\r\n"
 	from, to := jsontext.KeyAt(body, value.from), value.to
-	rest := bytes.TrimLeft(body[to:], space)
-	if len(rest) > 0 && rest[0] == ',' {
-		to = len(body) - len(bytes.TrimLeft(rest[1:], space))
-	} else if head := bytes.TrimRight(body[:from], space); head[len(head)-1] == ',' {
-		from = len(head) - 1
+	after := bytes.TrimLeft(body[to:], space)
+	if len(after) > 0 && after[0] == ',' {
+		to = len(body) - len(bytes.TrimLeft(after[1:], space))
+	} else if before := bytes.TrimRight(body[:from], space); before[len(before)-1] == ',' {
+		from = len(before) - 1
 	}
-	f.insertSorted(from, to, "")
+	f.addEdit(from, to, "")
 }

@@ -8,17 +8,17 @@ import (
 // refuse. These upstreams require that each result directly follows the message with its call, and that each call has a
 // result before the next message.
 type callTurn struct {
-	open  []openCall // calls of the last message with calls
+	open  []openCall // calls of the last message other than a tool result
 	next  []openCall // calls of the message that is being read
-	stray bool       // a result had no call; the rest is not checked
+	stray bool       // a result had no call, or there were too many calls; later messages are not checked
 	// longest is the length of the longest call id, in bytes.
 	longest int
 }
 
-// openCall is a call of the last message with calls. id is its id, still escaped for a JSON string.
+// openCall is a tool call. id is its id, still escaped for a JSON string.
 type openCall struct {
 	id       []byte
-	answered bool
+	answered bool // its result was read
 }
 
 // maxOpenCalls limits the calls of a message among which the call of a result is searched for. A request with more
@@ -47,18 +47,19 @@ func (c *callTurn) read(s *jsontext.Scanner) error {
 	})
 }
 
-// turn processes a message that was read and sets traits of r. role is the message's role. result is the message's
-// tool_call_id, still escaped, if it is a tool result.
-func (c *callTurn) turn(r *Request, role string, result []byte) {
-	c.longest = max(c.longest, len(result))
+// addMessage processes a message that was read and sets traits of r. role is the message's role. callID is the
+// message's tool_call_id, still escaped, if it is a tool result.
+func (c *callTurn) addMessage(r *Request, role string, callID []byte) {
+	c.longest = max(c.longest, len(callID))
 	switch {
 	case c.stray:
 	case role == "tool":
-		if c.stray = !c.answer(result); c.stray {
+		if !c.answer(callID) {
 			r.Traits |= TraitStray
+			c.stray = true
 		}
 	default:
-		if !c.answered() {
+		if !c.allAnswered() {
 			r.Traits |= TraitGaps
 		}
 		c.open, c.next = c.next, c.open
@@ -69,11 +70,11 @@ func (c *callTurn) turn(r *Request, role string, result []byte) {
 	}
 }
 
-// answer marks the call with the id result as answered. It returns false if no open call without a result has this id.
+// answer marks the call with the id callID as answered. It returns false if no open call without a result has this id.
 // Results may come in another order than the calls.
-func (c *callTurn) answer(result []byte) bool {
+func (c *callTurn) answer(callID []byte) bool {
 	for i := range c.open {
-		if call := &c.open[i]; !call.answered && string(call.id) == string(result) {
+		if call := &c.open[i]; !call.answered && string(call.id) == string(callID) {
 			call.answered = true
 			return true
 		}
@@ -81,7 +82,8 @@ func (c *callTurn) answer(result []byte) bool {
 	return false
 }
 
-func (c *callTurn) answered() bool {
+// allAnswered reports whether all open calls have results.
+func (c *callTurn) allAnswered() bool {
 	for i := range c.open {
 		if !c.open[i].answered {
 			return false
@@ -93,11 +95,11 @@ func (c *callTurn) answered() bool {
 // end stores the traits of the calls in r after the last message: TraitGaps if some but not all calls of the last
 // message with calls have results, and LongestCallID.
 func (c *callTurn) end(r *Request) {
-	begun := false
+	anyAnswered := false
 	for i := range c.open {
-		begun = begun || c.open[i].answered
+		anyAnswered = anyAnswered || c.open[i].answered
 	}
-	if begun && !c.stray && !c.answered() {
+	if anyAnswered && !c.stray && !c.allAnswered() {
 		r.Traits |= TraitGaps
 	}
 	r.LongestCallID = c.longest
