@@ -150,7 +150,7 @@ func (p *passthroughRequest) prepare(w http.ResponseWriter, r *http.Request) err
 			return err
 		}
 		f.Model, f.ContentType = form.Model, form.ContentType()
-		f.Body, f.Once, f.Refused = form.For, form.Once, form.Refused
+		f.Body, f.Consumed, f.Refused = form.For, form.Once, form.Refused
 	}
 	if err := p.request.Label(r.Header, label); err != nil {
 		return err

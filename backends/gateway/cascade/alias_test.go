@@ -38,7 +38,7 @@ func TestAliases(t *testing.T) {
 		}
 		return ""
 	}
-	run := r.engine.run(t.Context(), nil, request)
+	run := r.engine.newRun(t.Context(), nil, request)
 	_, err = run.plan()
 	if err == nil || !strings.Contains(err.Error(), "allowed_models") {
 		t.Error("an alias got around allowed_models:", err)

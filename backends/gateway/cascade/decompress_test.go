@@ -96,7 +96,7 @@ func TestPackedComments(t *testing.T) {
 	r := newRig(t, setup{keys: []string{"alpha", "beta"}})
 	// The limit counts bytes. Longer lines are faster, because each line costs time.
 	comment := ":" + strings.Repeat(" ", 62) + "\n"
-	comments, blanks := strings.Repeat(comment, 2*maxUnheard/len(comment)), strings.Repeat("\n", 2*maxUnheard)
+	comments, blanks := strings.Repeat(comment, 2*maxSilentBytes/len(comment)), strings.Repeat("\n", 2*maxSilentBytes)
 	for _, noise := range []string{comments, blanks} {
 		r.alpha.does(packs(stream(noise, role, text("late"), finish, doneLine)))
 		r.beta.does(answers("from beta"))
@@ -113,7 +113,7 @@ func TestPackedComments(t *testing.T) {
 		}
 		r = newRig(t, setup{keys: []string{"alpha", "beta"}})
 	}
-	some := comments[:maxUnheard/2/len(comment)*len(comment)]
+	some := comments[:maxSilentBytes/2/len(comment)*len(comment)]
 	r.alpha.does(packs(stream(some, role, text("one"), some, text("two"), some, text("three"), finish, doneLine)))
 	e := r.askStream("keychain-low")
 	e.wants(t, "alpha/a-low", "three")

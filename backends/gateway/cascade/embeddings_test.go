@@ -109,7 +109,7 @@ func TestEmbeddingsAreRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}, models: vectorModels})
 	e := r.embed("alpha/a-low")
-	if e.fails(t, 409, "no_models_available"); !strings.Contains(e.err.Message, "makes no vectors; use one of alpha/v-1") {
+	if e.fails(t, 409, "no_models_available"); !strings.Contains(e.err.Message, "makes no embeddings; use one of alpha/v-1") {
 		t.Error(e.err)
 	}
 	r.embed("keychain-low").fails(t, 404, "model_not_found")

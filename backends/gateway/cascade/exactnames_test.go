@@ -58,7 +58,7 @@ func TestExactNames(t *testing.T) {
 			}
 			return ""
 		}
-		run := r.engine.run(t.Context(), nil, request)
+		run := r.engine.newRun(t.Context(), nil, request)
 		if plan, err := run.plan(); err != nil || plan[0].Entry != "gamma/claude-opus-5-5" {
 			t.Errorf("%v, %v", plan, err)
 		}

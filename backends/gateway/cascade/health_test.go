@@ -130,7 +130,7 @@ func TestHealthKeys(t *testing.T) {
 	if state := h.Lookup("p", "k", ""); state.Status != Untested {
 		t.Errorf("at first: %+v", state)
 	}
-	until := h.limit("p", "k", "m", ReasonRateLimited, time.Minute)
+	until := h.limitModel("p", "k", "m", ReasonRateLimited, time.Minute)
 	if until.Sub(c.now()) != time.Minute {
 		t.Errorf("limited for %s", until.Sub(c.now()))
 	}
@@ -146,7 +146,7 @@ func TestHealthKeys(t *testing.T) {
 		t.Errorf("limited: %+v", state)
 	}
 	// A shorter limit does not shorten a longer one.
-	if again := h.limit("p", "k", "m", ReasonRateLimited, time.Second); !again.Equal(until) {
+	if again := h.limitModel("p", "k", "m", ReasonRateLimited, time.Second); !again.Equal(until) {
 		t.Errorf("a shorter one: %s", again)
 	}
 	// A key without credit is blocked for all models. The longer of the two blocks applies.
@@ -177,14 +177,14 @@ func TestHealthJitter(t *testing.T) {
 	h, c := newTestHealth()
 	for _, j := range []float64{0, 0.5, 0.999} {
 		h.jitter = func() float64 { return j }
-		until := h.limit("p", "k", fmt.Sprint(j), ReasonRateLimited, 100*time.Second)
+		until := h.limitModel("p", "k", fmt.Sprint(j), ReasonRateLimited, 100*time.Second)
 		if got := until.Sub(c.now()); got != 100*time.Second+time.Duration(j*float64(10*time.Second)) {
 			t.Errorf("jitter %g: %s", j, got)
 		}
 	}
 	real := NewHealth(c.now)
 	for range 100 {
-		if got := real.limit("p", "k", "m", ReasonRateLimited, 100*time.Second).Sub(c.now()); got < 100*time.Second || got > 110*time.Second {
+		if got := real.limitModel("p", "k", "m", ReasonRateLimited, 100*time.Second).Sub(c.now()); got < 100*time.Second || got > 110*time.Second {
 			t.Fatalf("limited for %s", got)
 		}
 	}
@@ -193,7 +193,7 @@ func TestHealthJitter(t *testing.T) {
 func TestHealthIsBounded(t *testing.T) {
 	t.Parallel()
 	h, c := newTestHealth()
-	h.limit("p", "keep", "m", ReasonRateLimited, time.Hour)
+	h.limitModel("p", "keep", "m", ReasonRateLimited, time.Hour)
 	for i := range maxStates + 1000 {
 		h.failed(incident{provider: fmt.Sprint("https://", i), user: "u", userServer: true, reason: ReasonErrors})
 	}
@@ -204,7 +204,7 @@ func TestHealthIsBounded(t *testing.T) {
 		t.Error("a running cooldown was thrown out before states that do not matter")
 	}
 	for i := range maxStates + 1000 { // none of these expires before the others
-		h.limit("p", fmt.Sprint(i), "m", ReasonRateLimited, time.Hour)
+		h.limitModel("p", fmt.Sprint(i), "m", ReasonRateLimited, time.Hour)
 	}
 	if n := len(h.states); n > maxStates {
 		t.Errorf("%d running states", n)
@@ -214,7 +214,7 @@ func TestHealthIsBounded(t *testing.T) {
 		h.failed(incident{provider: "down", user: "other", unreachable: true, reason: ReasonErrors})
 	}
 	for i := range 2 * maxStates {
-		h.limit("p", fmt.Sprint("more ", i), "m", ReasonRateLimited, 2*time.Hour)
+		h.limitModel("p", fmt.Sprint("more ", i), "m", ReasonRateLimited, 2*time.Hour)
 	}
 	if !h.failing("down", "nobody") || len(h.states) > maxStates {
 		t.Errorf("%d states, down fails for everyone: %t", len(h.states), h.failing("down", "nobody"))
@@ -369,7 +369,7 @@ func TestHealthUnderLoad(t *testing.T) {
 			for range 500 {
 				h.success("p", "u", "k")
 				h.fails("u", ReasonErrors, 0)
-				h.limit("p", "k", fmt.Sprint(i), ReasonRateLimited, time.Nanosecond)
+				h.limitModel("p", "k", fmt.Sprint(i), ReasonRateLimited, time.Nanosecond)
 				h.blocked("p", "k", "m")
 				h.failing("p", "u")
 				h.Lookup("p", "k", "")

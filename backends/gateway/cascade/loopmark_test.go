@@ -123,7 +123,7 @@ func TestMark(t *testing.T) {
 		{"many", []string{strings.Repeat("1.1 tollgate-x,", 16)}, false, strings.Repeat("1.1 tollgate-x, ", 16) + "1.1 " + own, strings.Repeat("1.1 tollgate-x, ", 16) + "1.1 " + own},
 		{"too many", []string{strings.Repeat("1.1 tollgate-x,", 10), strings.Repeat("1.1 tollgate-x,", 1_000_000)}, true, "", ""},
 	} {
-		err := m.refuse(c.via)
+		err := m.checkLoop(c.via)
 		if (err != nil) != c.refused {
 			t.Errorf("%s: %v", c.name, err)
 		}
@@ -135,10 +135,10 @@ func TestMark(t *testing.T) {
 		}
 	}
 	var none *Mark
-	if none.refuse([]string{"1.1 " + own}) != nil || none.via(nil, true) != "" {
+	if none.checkLoop([]string{"1.1 " + own}) != nil || none.via(nil, true) != "" {
 		t.Error("no mark does something")
 	}
-	if a, b := NewMark(), NewMark(); a.names[0] == b.names[0] || a.refuse([]string{b.via(nil, true)}) != nil || a.refuse([]string{a.via(nil, true)}) == nil {
+	if a, b := NewMark(), NewMark(); a.names[0] == b.names[0] || a.checkLoop([]string{b.via(nil, true)}) != nil || a.checkLoop([]string{a.via(nil, true)}) == nil {
 		t.Errorf("marks of processes: %v, %v", a, b)
 	}
 }

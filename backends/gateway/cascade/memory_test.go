@@ -281,7 +281,7 @@ func TestMediaIsReadOnce(t *testing.T) { //nolint:paralleltest // it measures th
 	const size = 20 << 20
 	ask := r.request("keychain-low", true, []string{`"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` +
 		strings.Repeat("A", size) + `"}}]}]`})
-	run := r.engine.run(t.Context(), nil, ask)
+	run := r.engine.newRun(t.Context(), nil, ask)
 	run.w, run.key = &nobody{http.Header{}}, &keychain.Key{}
 	if got := allocated(func() {
 		run.commit(&keychain.Candidate{Provider: r.catalog.Providers()[0], Model: r.catalog.Models("alpha")[0]})

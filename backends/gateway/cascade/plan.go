@@ -72,18 +72,18 @@ func (r *run) plan() ([]*keychain.Candidate, error) {
 	r.resolve(routing)
 	model := r.model
 	entry, isEntry := routing.Entry(model)
-	exact := r.exact(routing)
+	exact := r.exactMatches(routing)
 	var tier catalog.Tier
-	switch t, ok := ResolveTier(model); {
+	switch namedTier, ok := ResolveTier(model); {
 	case isEntry && !isPseudo(model):
 		r.result.Tier = 0
 		tier = entry.Tier
 	case len(exact) > 0 && len(exact[0].Model.Tiers) > 0:
 		tier, isEntry = exact[0].Tier, false
 	case len(exact) > 0 && !ok && r.Options.DefaultTier == 0:
-		isEntry = false // it is in no tier, so nothing follows it
+		isEntry = false // the model is in no tier, so no other candidates follow
 	case ok:
-		tier, isEntry = r.byEffort(t), false
+		tier, isEntry = r.byEffort(namedTier), false
 	case r.Options.DefaultTier != 0:
 		tier, isEntry = r.Options.DefaultTier, false
 	default:
@@ -127,9 +127,9 @@ func (r *run) resolve(routing *keychain.Routing) {
 	}
 }
 
-// exact returns the candidates whose model id is the requested name and that the sender may use. Entries whose whole
-// name with the provider was requested are left out, since such a name asks for that entry alone.
-func (r *run) exact(routing *keychain.Routing) []*keychain.Candidate {
+// exactMatches returns the candidates whose model id is the requested name and that the sender may use. Entries whose
+// whole name with the provider was requested are left out, since such a name asks for that entry alone.
+func (r *run) exactMatches(routing *keychain.Routing) []*keychain.Candidate {
 	if isPseudo(r.model) {
 		return nil
 	}
@@ -168,7 +168,7 @@ func (r *run) byEffort(tier catalog.Tier) catalog.Tier {
 		return tier
 	}
 	var wanted catalog.Tier
-	switch r.from.TierEffort(r.req.Hub) {
+	switch r.clientFormat.TierEffort(r.req.Hub) {
 	case "low":
 		wanted = catalog.Low
 	case "medium":
@@ -184,8 +184,8 @@ func (r *run) byEffort(tier catalog.Tier) catalog.Tier {
 	return wanted
 }
 
-// remoteImage reports whether the request refers to an image by an address instead of including it.
-func (r *run) remoteImage() bool {
+// hasRemoteImage reports whether the request refers to an image by an address instead of including it.
+func (r *run) hasRemoteImage() bool {
 	if r.req.Chat != nil {
 		return r.req.Chat.Traits&native.TraitRemoteImage != 0
 	}
@@ -200,17 +200,17 @@ func (r *run) remoteImage() bool {
 }
 
 // formatFor returns the format in which a candidate would be asked.
-func (r *run) formatFor(c *keychain.Candidate) formats.Upstream { return r.wire(c, r.shape(c)) }
+func (r *run) formatFor(c *keychain.Candidate) formats.Upstream { return r.chooseFormat(c, r.shape(c)) }
 
 // cannotExpress reports whether the format for a candidate cannot express a need of the request.
 func (r *run) cannotExpress(c *keychain.Candidate, need wire.Needs) bool {
 	return r.formatFor(c).Facts().Lacks&need != 0
 }
 
-// plainImage reports whether the request has an image at an http address and the format for a candidate accepts only
-// https addresses.
-func (r *run) plainImage(c *keychain.Candidate) bool {
-	if !r.remoteImage() || r.from.Facts().HTTPSImages || !r.formatFor(c).Facts().HTTPSImages {
+// refusesHTTPImage reports whether the request has an image at an http address and the format for a candidate accepts
+// only https addresses.
+func (r *run) refusesHTTPImage(c *keychain.Candidate) bool {
+	if !r.hasRemoteImage() || r.clientFormat.Facts().HTTPSImages || !r.formatFor(c).Facts().HTTPSImages {
 		return false
 	}
 	h, err := r.hub()
@@ -268,7 +268,7 @@ func (f *filter) add(tier []*keychain.Candidate) {
 		f.examined++
 		lack, list := f.lacks(c), f.run.req.forbids(c)
 		if lack != "" || list != "" {
-			f.leave(c, lack, list)
+			f.leaveOut(c, lack, list)
 			continue
 		}
 		failing := f.run.Memory.Health.failing(providerScope(c), f.run.req.User)
@@ -276,7 +276,7 @@ func (f *filter) add(tier []*keychain.Candidate) {
 			f.run.markMoved()
 		}
 		switch {
-		case failing || f.run.emulates(c):
+		case failing || f.run.emulatesSchema(c):
 			last = append(last, c)
 		case c.Entry == f.run.stay.entry:
 			f.list = slices.Insert(f.list, from, c)
@@ -287,13 +287,13 @@ func (f *filter) add(tier []*keychain.Candidate) {
 	f.list = append(f.list, last...)
 }
 
-// leave records why a candidate is left out. lack names the feature that it lacks; if lack is empty the candidate is
+// leaveOut records why a candidate is left out. lack names the feature that it lacks; if lack is empty the candidate is
 // missing from list, a list of allowed models.
-func (f *filter) leave(c *keychain.Candidate, lack, list string) {
+func (f *filter) leaveOut(c *keychain.Candidate, lack, list string) {
 	switch lack {
 	case "":
 		f.forbidden = list
-		lack = lackAllowed + list
+		lack = lackPermission + list
 	case lackWindow:
 		f.tooSmall++
 	}
@@ -314,12 +314,12 @@ func (f *filter) has(c *keychain.Candidate) bool {
 }
 
 const (
-	lackWindow  = "a context window that is large enough"
-	lackFiles   = "file input"
-	lackPrefill = "continuing an assistant message (assistant prefill)"
-	lackOwn     = "the client's own format"
-	lackAllowed = "a place among " // followed by the name of a list
-	lackAnswers = "answers to give: it makes vectors, see POST /v1/embeddings"
+	lackWindow      = "a context window that is large enough"
+	lackFiles       = "file input"
+	lackPrefill     = "continuing an assistant message (assistant prefill)"
+	lackOwnFormat   = "support for the client's API format"
+	lackPermission  = "permission: it is not one of " // followed by the name of a list
+	lackTextAnswers = "support for this endpoint: use POST /v1/embeddings"
 )
 
 // lacks returns the name of the first feature of the request that a candidate lacks, or "" if the candidate can carry
@@ -328,18 +328,18 @@ func (f *filter) lacks(c *keychain.Candidate) string {
 	m, needs := c.Model, f.run.needs
 	switch {
 	case m.Embeddings:
-		return lackAnswers
+		return lackTextAnswers
 	case len(m.Endpoints) > 0:
-		return "answers to give: see POST /v1/" + m.Endpoints[0]
+		return "support for this endpoint: use POST /v1/" + m.Endpoints[0]
 	case needs == 0:
-	case needs&wire.NeedOwnFormat != 0 && (!c.Provider.NativeTools || !f.run.edits(c, f.run.formatFor(c))):
-		return lackOwn
+	case needs&wire.NeedOwnFormat != 0 && (!c.Provider.NativeTools || !f.run.keepsClientBytes(c, f.run.formatFor(c))):
+		return lackOwnFormat
 	case needs&wire.NeedImage != 0 && !m.Accepts(catalog.ModalityImage):
 		return "image input"
-	case needs&wire.NeedImage != 0 && c.Provider.Shape.DataURLImages && f.run.remoteImage():
-		return "images that are not in the request itself"
-	case needs&wire.NeedImage != 0 && f.run.plainImage(c):
-		return "input of images at http addresses"
+	case needs&wire.NeedImage != 0 && c.Provider.Shape.DataURLImages && f.run.hasRemoteImage():
+		return "support for images at remote addresses (include the image as a data URL)"
+	case needs&wire.NeedImage != 0 && f.run.refusesHTTPImage(c):
+		return "support for images at http addresses (use https)"
 	case needs&wire.NeedFile != 0 && !m.Accepts(catalog.ModalityFile):
 		return lackFiles
 	case needs&wire.NeedAudio != 0 && (!m.Accepts(catalog.ModalityAudio) || f.run.cannotExpress(c, wire.NeedAudio)):
@@ -348,12 +348,12 @@ func (f *filter) lacks(c *keychain.Candidate) string {
 		return "tools"
 	case needs&wire.NeedPrefill != 0 && !m.Prefill:
 		return lackPrefill
-	case needs&wire.NeedChoices != 0 && (f.run.cannotExpress(c, wire.NeedChoices) || !f.run.unchanged(c, f.run.shape(c))):
-		return "choices beyond the first (n above 1)"
+	case needs&wire.NeedChoices != 0 && (f.run.cannotExpress(c, wire.NeedChoices) || !f.run.acceptsUnchanged(c, f.run.shape(c))):
+		return "support for several choices (n above 1)"
 	}
 	// Usual texts have fewer than six bytes a token, so a prompt that exceeds the window by this measure cannot fit. A
 	// prompt that may fit is tried.
-	if m.ContextWindow > 0 && f.run.text/6 > int64(m.ContextWindow) {
+	if m.ContextWindow > 0 && f.run.promptBytes/6 > int64(m.ContextWindow) {
 		return lackWindow
 	}
 	return ""
@@ -382,14 +382,14 @@ func (f *filter) noCandidates() error {
 		return &apierror.Error{
 			Status: http.StatusConflict, Code: "no_models_available", Type: "invalid_request_error", Param: untranslatable.Param,
 			NoRetry: true,
-			Message: "no model is available for this request, since those that can carry it are not among " + f.forbidden +
+			Message: "no model is available for this request, since the models that can carry it are not among " + f.forbidden +
 				": " + untranslatable.Message,
 		}
-	} else if untranslatable != nil && f.missing == lackOwn {
+	} else if untranslatable != nil && f.missing == lackOwnFormat {
 		return untranslatable
 	}
 	status := http.StatusConflict
-	mistakes := f.run.from.Facts().Mistakes
+	mistakes := f.run.clientFormat.Facts().Mistakes
 	if mistakes&wire.NeedFile != 0 && f.missing == lackFiles ||
 		mistakes&wire.NeedPrefill != 0 && f.missing == lackPrefill {
 		status = http.StatusBadRequest

@@ -31,7 +31,7 @@ func TestResolveTier(t *testing.T) {
 // planned returns the entries of the candidates in order, or the error.
 func (r *rig) planned(model string, more ...string) ([]string, *run, error) {
 	r.t.Helper()
-	run := r.engine.run(r.t.Context(), httptest.NewRecorder(), r.request(model, false, more))
+	run := r.engine.newRun(r.t.Context(), httptest.NewRecorder(), r.request(model, false, more))
 	candidates, err := run.plan()
 	names := make([]string, 0, len(candidates))
 	for _, c := range candidates {

@@ -159,8 +159,8 @@ func (l *Latency) average(c *keychain.Candidate, stream bool) time.Duration {
 	return last.mean
 }
 
-// measure records how soon a candidate has begun to answer, if its tier is ordered by latency.
-func (r *run) measure(c *keychain.Candidate, started time.Time) {
+// recordLatency records how soon a candidate has begun to answer, if its tier is ordered by latency.
+func (r *run) recordLatency(c *keychain.Candidate, started time.Time) {
 	if r.Options.Orders[c.Tier] == OrderLatency && !r.req.passes() {
 		r.Memory.Latency.add(c, r.stream, r.start.Add(r.result.FirstToken).Sub(started))
 	}
