@@ -109,7 +109,7 @@ func TestUncheckedJSON(t *testing.T) { //nolint:paralleltest // Caddy runs one c
 				Logging: &caddy.Logging{Logs: map[string]*caddy.CustomLog{"default": {BaseLog: caddy.BaseLog{Level: "PANIC"}}}},
 				AppsRaw: caddy.ModuleMap{"http": []byte(`{"servers":{"a":{"listen":["127.0.0.1:0"],"routes":[{"handle":[` + c.handle + `]}]}}}`)},
 			})
-			if refused := err != nil && strings.Contains(err.Error(), "nobody checks a key before cascade"); refused != c.refused || err != nil && !refused {
+			if refused := err != nil && strings.Contains(err.Error(), "no handler verifies a key before cascade"); refused != c.refused || err != nil && !refused {
 				t.Errorf("refused: %t (%v), want %t", refused, err, c.refused)
 			}
 		})

@@ -31,8 +31,8 @@ func (a *around) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// TestGatewayLoop checks that a user's model whose base URL is the gateway itself is refused in the client's format, and
-// that SDKs do not repeat the request.
+// TestGatewayLoop checks that a user's model whose base URL is the gateway itself is refused in the client's format,
+// and that SDKs do not repeat the request.
 func TestGatewayLoop(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
 	server, app := startGateway(t)
 	kept, err := app.Gateway()

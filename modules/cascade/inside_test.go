@@ -15,7 +15,7 @@ func TestPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := &inside{Handler: new(Handler)}
 		i.options.Answer.High = time.Hour
-		for left, want := range map[time.Duration]time.Duration{0: time.Hour, time.Second: minPatience, time.Minute: 30 * time.Second} {
+		for left, want := range map[time.Duration]time.Duration{0: time.Hour, time.Second: minAnswerTime, time.Minute: 30 * time.Second} {
 			ctx := t.Context()
 			if left > 0 {
 				var cancel context.CancelFunc
