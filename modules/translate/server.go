@@ -60,7 +60,7 @@ func (t *translation) convertInto(result *conversion) error {
 	return nil
 }
 
-// convertInto returns the request as a chat completion for the server.
+// writeChat returns the request as a chat completion for the server.
 func (h *Handler) writeChat(request *hub.Request) (hub.Written, error) {
 	if request.OwnFormatError != nil {
 		return hub.Written{}, request.OwnFormatError

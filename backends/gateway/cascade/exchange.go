@@ -230,8 +230,8 @@ func (r *run) identity(c *keychain.Candidate, s *shape) *exchange {
 	}
 }
 
-// wireName returns the format in which a candidate is asked: the client's own format if the provider supports it, else
-// the format that loses least.
+// chooseFormat returns the format in which a candidate is asked: the client's own format if the provider supports it,
+// else the format that loses least.
 func (r *run) chooseFormat(c *keychain.Candidate, s *shape) formats.Upstream {
 	p := c.Provider
 	switch {

@@ -34,7 +34,7 @@ const (
 // share, key is either keychain.Key.ID, for all users, or keychain.Key.Mine, for one user.
 type scope struct{ provider, user, key, model string }
 
-// providerScopes reports whether the state belongs to a provider rather than to a key or to a model through a key.
+// ofProvider reports whether the state belongs to a provider rather than to a key or to a model through a key.
 func (s scope) ofProvider() bool { return s.key == "" && s.model == "" }
 
 func (s scope) ofEveryone() bool { return s.ofProvider() && s.user == "" }

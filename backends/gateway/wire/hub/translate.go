@@ -75,6 +75,7 @@ func (t *translation) Whole(dst, body []byte) ([]byte, error) {
 	return append(dst, answer...), nil
 }
 
+// count adds the bytes of text, reasoning and arguments in deltas to t.bytes.
 func (t *translation) count(deltas []Delta) {
 	for i := range deltas {
 		t.bytes += int64(len(deltas[i].Text))
