@@ -156,8 +156,8 @@ type run struct {
 	ctx             context.Context
 	w               http.ResponseWriter
 	req             *Request
-	clientFormat    formats.Format // the client's format
-	model           string         // the requested model, or the target of its alias
+	clientFormat    formats.Format
+	model           string // the requested model, or the target of its alias
 	stream          bool
 	needs           wire.Needs
 	promptBytes     int64 // size of the prompt in bytes
@@ -339,7 +339,8 @@ func (r *run) tryGroup(c *keychain.Candidate, keys []keychain.Key) (last *failur
 			r.keepStay(c, key)
 			return nil, false
 		}
-		if r.markMoved(); r.attemptsExhausted() {
+		r.markMoved()
+		if r.attemptsExhausted() {
 			return last, false
 		}
 		switch last.class {

@@ -258,11 +258,12 @@ func (r *run) chooseFormat(c *keychain.Candidate, s *shape) formats.Upstream {
 // reasoning effort. It returns nil if the request has not both, if only chat can express the request, or if the
 // provider does not support the other format.
 func (r *run) toolsWire(c *keychain.Candidate, s *shape) formats.Upstream {
-	name := catalog.WireResponses
-	if !s.toolsClash {
-		if name = c.Provider.Shape.ToolsWithEffort; name == "" || !c.Model.Reasoning {
-			return nil
-		}
+	name := c.Provider.Shape.ToolsWithEffort
+	switch {
+	case s.toolsClash: // learned from a refusal
+		name = catalog.WireResponses
+	case name == "" || !c.Model.Reasoning:
+		return nil
 	}
 	if s.onlyChat || !slices.Contains(c.Provider.Wires, name) || !r.toolsWithEffort(s) || r.onlyChat() {
 		return nil
@@ -294,18 +295,15 @@ func (r *run) onlyChat() bool {
 // acceptsUnchanged reports whether a chat upstream accepts a chat client's messages unchanged.
 func (r *run) acceptsUnchanged(c *keychain.Candidate, changes *shape) bool {
 	ask, s := r.req.Chat, &c.Provider.Shape
-	calls := ask.Traits&native.TraitCalls != 0
-	switch {
-	case calls && (s.ToolCallID9 || s.EmptyToolContent != catalog.ContentKeep ||
-		s.ReasoningState == catalog.StateThought || s.ReasoningState == catalog.StateContent),
-		changes.callIDMax > 0 && ask.LongestCallID > changes.callIDMax,
-		s.SystemFirst && ask.Traits&native.TraitLateSystem != 0,
-		s.Alternation && ask.Traits&native.TraitRepeats != 0,
-		ask.Traits&native.TraitStray != 0,
-		(s.CallsAnswered || s.Alternation) && ask.Traits&native.TraitGaps != 0,
-		s.SchemaSubset && ask.Needs&(wire.NeedTools|wire.NeedJSONSchema) != 0,
-		r.emulatesSchema(c),
-		ask.Needs&wire.NeedPrefill != 0 && (s.PrefillField != "" || s.PrefillBaseURL != ""):
+	has := func(trait native.Traits) bool { return ask.Traits&trait != 0 }
+	changesCalls := has(native.TraitCalls) && (s.ToolCallID9 || s.EmptyToolContent != catalog.ContentKeep ||
+		s.ReasoningState == catalog.StateThought || s.ReasoningState == catalog.StateContent) ||
+		changes.callIDMax > 0 && ask.LongestCallID > changes.callIDMax
+	changesOrder := s.SystemFirst && has(native.TraitLateSystem) || s.Alternation && has(native.TraitRepeats) ||
+		has(native.TraitStray) || (s.CallsAnswered || s.Alternation) && has(native.TraitGaps)
+	changesSchemas := s.SchemaSubset && ask.Needs&(wire.NeedTools|wire.NeedJSONSchema) != 0 || r.emulatesSchema(c)
+	changesPrefill := ask.Needs&wire.NeedPrefill != 0 && (s.PrefillField != "" || s.PrefillBaseURL != "")
+	if changesCalls || changesOrder || changesSchemas || changesPrefill {
 		return false
 	}
 	return ask.Effort == "" || c.Custom ||

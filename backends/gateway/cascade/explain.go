@@ -78,7 +78,7 @@ func (e *Engine) Explain(ctx context.Context, req *Request) (*Plan, error) {
 }
 
 // step returns the step for a candidate and reports whether one of its keys can be used.
-func (r *run) step(c *keychain.Candidate) (step Step, open bool, err error) {
+func (r *run) step(c *keychain.Candidate) (step Step, usable bool, err error) {
 	step.Candidate = c
 	provider := providerScope(c)
 	for i := range c.Keys {
@@ -91,7 +91,8 @@ func (r *run) step(c *keychain.Candidate) (step Step, open bool, err error) {
 			}
 			if refusal != nil {
 				if step.Code == "" {
-					step.Code, step.Reason, step.Until = keySkips[refusal.Reason].code, keySkips[refusal.Reason].reason, refusal.Until
+					skip := keySkips[refusal.Reason]
+					step.Code, step.Reason, step.Until = skip.code, skip.reason, refusal.Until
 				}
 				continue
 			}

@@ -17,8 +17,8 @@ func newTestHealth() (*Health, *clock) {
 	return h, c
 }
 
-// fails records a failure of the provider p for a user.
-func (h *Health) fails(user, reason string, wait time.Duration) time.Time {
+// recordFailureOf records a failure of the provider p for a user.
+func (h *Health) recordFailureOf(user, reason string, wait time.Duration) time.Time {
 	until, _ := h.failed(incident{provider: "p", user: user, reason: reason, wait: wait})
 	return until
 }
@@ -26,13 +26,13 @@ func (h *Health) fails(user, reason string, wait time.Duration) time.Time {
 func TestHealthBackoff(t *testing.T) {
 	t.Parallel()
 	h, c := newTestHealth()
-	if until := h.fails("u", ReasonErrors, 0); !until.IsZero() || h.failing("p", "u") {
+	if until := h.recordFailureOf("u", ReasonErrors, 0); !until.IsZero() || h.failing("p", "u") {
 		t.Fatalf("one failure cools until %s", until)
 	}
 	// Two failures within a minute cool the provider for 10 s. The time doubles with each further round, up to 5 min.
 	for _, want := range []time.Duration{10, 20, 40, 80, 160, 300, 300} {
-		h.fails("u", ReasonErrors, 0)
-		until := h.fails("u", ReasonErrors, 0)
+		h.recordFailureOf("u", ReasonErrors, 0)
+		until := h.recordFailureOf("u", ReasonErrors, 0)
 		if got := until.Sub(c.now()); got != want*time.Second {
 			t.Fatalf("cools for %s, want %ds", got, want)
 		}
@@ -50,8 +50,8 @@ func TestHealthBackoff(t *testing.T) {
 		}
 	}
 	h.success("p", "u", "k")
-	h.fails("u", ReasonErrors, 0)
-	if until := h.fails("u", ReasonErrors, 0); until.Sub(c.now()) != firstBackoff {
+	h.recordFailureOf("u", ReasonErrors, 0)
+	if until := h.recordFailureOf("u", ReasonErrors, 0); until.Sub(c.now()) != firstBackoff {
 		t.Errorf("after a success it cools for %s", until.Sub(c.now()))
 	}
 }
@@ -60,7 +60,7 @@ func TestHealthBurstIsOneOutage(t *testing.T) {
 	t.Parallel()
 	h, c := newTestHealth()
 	for range 50 { // requests under way when the provider broke
-		h.fails("u", ReasonErrors, 0)
+		h.recordFailureOf("u", ReasonErrors, 0)
 	}
 	if got := h.Provider("p", "u").Until.Sub(c.now()); got != firstBackoff {
 		t.Errorf("a burst of failures cools for %s", got)
@@ -71,7 +71,7 @@ func TestHealthFailuresFarApart(t *testing.T) {
 	t.Parallel()
 	h, c := newTestHealth()
 	for range 10 {
-		h.fails("u", ReasonErrors, 0)
+		h.recordFailureOf("u", ReasonErrors, 0)
 		if h.failing("p", "u") {
 			t.Fatal("failures that are minutes apart add up")
 		}
@@ -79,12 +79,12 @@ func TestHealthFailuresFarApart(t *testing.T) {
 	}
 	// After a long time without failures, the back-off begins anew.
 	for range 4 {
-		h.fails("u", ReasonErrors, 0)
+		h.recordFailureOf("u", ReasonErrors, 0)
 		c.advance(11 * time.Second)
 	}
 	c.advance(time.Hour)
-	h.fails("u", ReasonErrors, 0)
-	if until := h.fails("u", ReasonErrors, 0); until.Sub(c.now()) != firstBackoff {
+	h.recordFailureOf("u", ReasonErrors, 0)
+	if until := h.recordFailureOf("u", ReasonErrors, 0); until.Sub(c.now()) != firstBackoff {
 		t.Errorf("after an hour it cools for %s", until.Sub(c.now()))
 	}
 }
@@ -92,16 +92,16 @@ func TestHealthFailuresFarApart(t *testing.T) {
 func TestHealthHonoursTheWait(t *testing.T) {
 	t.Parallel()
 	h, c := newTestHealth()
-	if until := h.fails("u", ReasonOverloaded, 3*time.Second); until.Sub(c.now()) != 3*time.Second {
+	if until := h.recordFailureOf("u", ReasonOverloaded, 3*time.Second); until.Sub(c.now()) != 3*time.Second {
 		t.Errorf("told to wait 3s it cools for %s", until.Sub(c.now()))
 	}
-	if until := h.fails("u", ReasonOverloaded, 3*time.Second); until.Sub(c.now()) != firstBackoff {
+	if until := h.recordFailureOf("u", ReasonOverloaded, 3*time.Second); until.Sub(c.now()) != firstBackoff {
 		t.Errorf("the second time it cools for %s", until.Sub(c.now()))
 	}
-	if until := h.fails("u", ReasonOverloaded, time.Minute); until.Sub(c.now()) != time.Minute {
+	if until := h.recordFailureOf("u", ReasonOverloaded, time.Minute); until.Sub(c.now()) != time.Minute {
 		t.Errorf("told to wait a minute it cools for %s", until.Sub(c.now()))
 	}
-	if until := h.fails("u", ReasonOverloaded, 0); until.Sub(c.now()) != time.Minute {
+	if until := h.recordFailureOf("u", ReasonOverloaded, 0); until.Sub(c.now()) != time.Minute {
 		t.Errorf("a running cooldown became %s", until.Sub(c.now()))
 	}
 }
@@ -109,8 +109,8 @@ func TestHealthHonoursTheWait(t *testing.T) {
 func TestHealthSuccessKeepsAReset(t *testing.T) {
 	t.Parallel()
 	h, c := newTestHealth()
-	h.fails("u", ReasonErrors, 0)
-	h.fails("u", ReasonErrors, 0)
+	h.recordFailureOf("u", ReasonErrors, 0)
+	h.recordFailureOf("u", ReasonErrors, 0)
 	h.success("p", "u", "k")
 	if state := h.Provider("p", "u"); state.Status != CoolingDown || !h.failing("p", "u") {
 		t.Errorf("a success ended the cooldown: %+v", state)
@@ -236,7 +236,7 @@ func TestHealthOfOneUser(t *testing.T) {
 	t.Parallel()
 	h, c := newTestHealth()
 	for range 10 {
-		h.fails("u", ReasonErrors, time.Minute)
+		h.recordFailureOf("u", ReasonErrors, time.Minute)
 	}
 	if !h.failing("p", "u") || h.failing("p", "v") || h.failing("p", "") {
 		t.Errorf("failing for u %t, for v %t", h.failing("p", "u"), h.failing("p", "v"))
@@ -245,13 +245,13 @@ func TestHealthOfOneUser(t *testing.T) {
 		t.Errorf("v sees %+v", state)
 	}
 	// Neither failures of two users nor those of three users minutes apart count for everyone.
-	h.fails("v", ReasonErrors, 0)
-	h.fails("v", ReasonErrors, 0)
+	h.recordFailureOf("v", ReasonErrors, 0)
+	h.recordFailureOf("v", ReasonErrors, 0)
 	if h.failing("p", "w") {
 		t.Error("two users make it fail for a third")
 	}
 	c.advance(failureWindow + time.Second)
-	h.fails("w", ReasonErrors, 0)
+	h.recordFailureOf("w", ReasonErrors, 0)
 	if h.failing("p", "x") || h.failing("p", "w") {
 		t.Error("old failures count")
 	}
@@ -263,8 +263,8 @@ func TestHealthOfEveryone(t *testing.T) {
 	t.Parallel()
 	h, c := newTestHealth()
 	outage := func() time.Time {
-		h.fails("u", ReasonErrors, 0)
-		h.fails("v", ReasonOverloaded, 0)
+		h.recordFailureOf("u", ReasonErrors, 0)
+		h.recordFailureOf("v", ReasonOverloaded, 0)
 		until, everyone := h.failed(incident{provider: "p", user: "w", reason: ReasonOverloaded})
 		if !everyone || !h.failing("p", "x") {
 			t.Fatal("three users do not make it fail for everyone")
@@ -285,10 +285,10 @@ func TestHealthOfEveryone(t *testing.T) {
 		}
 	}
 	// A success of any user resets the count for everyone.
-	h.fails("u", ReasonErrors, 0)
-	h.fails("v", ReasonErrors, 0)
+	h.recordFailureOf("u", ReasonErrors, 0)
+	h.recordFailureOf("v", ReasonErrors, 0)
 	h.success("p", "x", "k")
-	h.fails("w", ReasonErrors, 0)
+	h.recordFailureOf("w", ReasonErrors, 0)
 	if h.failing("p", "x") {
 		t.Error("failures before a success count")
 	}
@@ -299,10 +299,10 @@ func TestHealthOfEveryone(t *testing.T) {
 	// Three different users count, however often each of them fails.
 	h, c = newTestHealth()
 	for _, user := range []string{"a", "b", "a", "b", "a"} {
-		h.fails(user, ReasonErrors, 0)
+		h.recordFailureOf(user, ReasonErrors, 0)
 		c.advance(failureWindow / 4)
 	}
-	h.fails("c", ReasonErrors, 0)
+	h.recordFailureOf("c", ReasonErrors, 0)
 	if !h.failing("p", "x") {
 		t.Error("users who failed repeatedly are not counted once each")
 	}
@@ -368,7 +368,7 @@ func TestHealthUnderLoad(t *testing.T) {
 		wg.Go(func() {
 			for range 500 {
 				h.success("p", "u", "k")
-				h.fails("u", ReasonErrors, 0)
+				h.recordFailureOf("u", ReasonErrors, 0)
 				h.limitModel("p", "k", fmt.Sprint(i), ReasonRateLimited, time.Nanosecond)
 				h.blocked("p", "k", "m")
 				h.failing("p", "u")

@@ -54,9 +54,9 @@ func (c *referrer) turn(streams bool, members string) []gjson.Result {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	e := c.answered(req)
-	if e.raw != nil || e.Code != "" {
-		c.t.Fatalf("%v %+v", e.raw, e.Result)
+	e := c.answer(req)
+	if e.rawErr != nil || e.Code != "" {
+		c.t.Fatalf("%v %+v", e.rawErr, e.Result)
 	}
 	if !streams {
 		return gjson.Get(e.body, "output").Array()
@@ -111,13 +111,13 @@ func TestItemReferences(t *testing.T) {
 					}
 				}
 				c := newReferrer(t, r)
-				r.alpha.does(thinks, says)
+				r.alpha.addSteps(thinks, says)
 				first := c.turn(streams, ask)
 				if len(first) != 2 {
 					t.Fatalf("got %v", first)
 				}
-				if native && gjson.Get(r.alpha.got()[0].body, "include").Raw != `["reasoning.encrypted_content"]` {
-					t.Errorf("the state was not asked for: %s", r.alpha.got()[0].body)
+				if native && gjson.Get(r.alpha.requests()[0].body, "include").Raw != `["reasoning.encrypted_content"]` {
+					t.Errorf("the state was not asked for: %s", r.alpha.requests()[0].body)
 				}
 				if !native && strings.Contains(first[0].Raw, "encrypted_content") {
 					t.Errorf("the client gets state that it did not ask for: %s", first[0])
@@ -131,7 +131,7 @@ func TestItemReferences(t *testing.T) {
 				if len(second) != 1 || second[0].Get("content.0.text").Str != "rain" {
 					t.Errorf("got %v", second)
 				}
-				sent := r.alpha.got()[1].body
+				sent := r.alpha.requests()[1].body
 				if native {
 					if gjson.Get(sent, "input.1").Raw != thoughtItem || gjson.Get(sent, "input.2.call_id").Str != "call_up" || gjson.Get(sent, "store").Raw != "false" {
 						t.Errorf("sent %s", sent)
@@ -177,12 +177,12 @@ func TestItemsAreNotKept(t *testing.T) {
 				if c.off {
 					r.engine.Options.AnswerItems = -1
 				}
-				r.alpha.does(says)
+				r.alpha.addSteps(says)
 				first := client.turn(false, c.members)
 				if _, err := client.read(fmt.Sprintf(`{"model":"keychain-low","input":[{"type":"item_reference","id":%q}]}`, first[0].Get("id").Str)); err == nil {
 					t.Error("the item was kept")
 				}
-				if body := r.alpha.got()[0].body; strings.Contains(body, "encrypted_content") && !strings.Contains(c.members, "include") && native {
+				if body := r.alpha.requests()[0].body; strings.Contains(body, "encrypted_content") && !strings.Contains(c.members, "include") && native {
 					t.Errorf("sent %s", body)
 				}
 			})

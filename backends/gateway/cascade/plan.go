@@ -74,49 +74,49 @@ func (r *run) plan() ([]*keychain.Candidate, error) {
 	entry, isEntry := routing.Entry(model)
 	exact := r.exactMatches(routing)
 	var tier catalog.Tier
+	entryRequested := isEntry && !isPseudo(model)
 	switch namedTier, ok := ResolveTier(model); {
-	case isEntry && !isPseudo(model):
-		r.result.Tier = 0
+	case entryRequested:
 		tier = entry.Tier
 	case len(exact) > 0 && len(exact[0].Model.Tiers) > 0:
-		tier, isEntry = exact[0].Tier, false
+		tier = exact[0].Tier
 	case len(exact) > 0 && !ok && r.Options.DefaultTier == 0:
-		isEntry = false // the model is in no tier, so no other candidates follow
+		// The model is in no tier, so no other candidates follow.
 	case ok:
-		tier, isEntry = r.byEffort(namedTier), false
+		tier = r.byEffort(namedTier)
 	case r.Options.DefaultTier != 0:
-		tier, isEntry = r.Options.DefaultTier, false
+		tier = r.Options.DefaultTier
 	default:
 		return nil, notFound(r.req, model, routing)
 	}
-	if isEntry && !r.Options.EntryFallback {
+	if entryRequested && !r.Options.EntryFallback {
 		if list := r.req.forbids(entry); list != "" {
 			return nil, notAllowed(model, list)
 		}
 	}
-	if !isEntry {
+	if !entryRequested {
 		r.result.Tier = tier
 	}
 	if !routing.Connected {
 		return nil, noProviderKeys()
 	}
 	r.stay = r.stayed()
-	var out filter
-	out.run = r
-	if isEntry {
-		out.add([]*keychain.Candidate{entry})
+	var usable filter
+	usable.run = r
+	if entryRequested {
+		usable.add([]*keychain.Candidate{entry})
 	} else {
-		out.add(exact)
+		usable.add(exact)
 	}
-	if !isEntry || r.Options.EntryFallback {
+	if !entryRequested || r.Options.EntryFallback {
 		for t := tier; t >= catalog.Low; t-- {
-			out.add(r.tier(routing, t))
+			usable.add(r.tier(routing, t))
 		}
 	}
-	if len(out.list) == 0 {
-		return nil, out.noCandidates()
+	if len(usable.list) == 0 {
+		return nil, usable.noCandidates()
 	}
-	return out.list, nil
+	return usable.list, nil
 }
 
 // resolve replaces the client's model name by the target of its alias. Routing and permissions are decided as if the
@@ -248,9 +248,9 @@ func notFound(req *Request, model string, routing *keychain.Routing) error {
 type filter struct {
 	run      *run
 	list     []*keychain.Candidate
-	examined int // number of candidates added or left out
-	tooSmall int // candidates left out for their context window
-	missing  string
+	examined int    // number of candidates added or left out
+	tooSmall int    // candidates left out for their context window
+	missing  string // what the candidate that was left out last lacks
 	// forbidden is the list of allowed models because of which a candidate that can carry the request was left out. It
 	// is empty if no candidate was left out for this reason.
 	forbidden string
@@ -260,7 +260,7 @@ type filter struct {
 // Candidates of failing providers, and those without JSON schemas for a request that needs them, come last.
 func (f *filter) add(tier []*keychain.Candidate) {
 	var last []*keychain.Candidate
-	from := len(f.list)
+	start := len(f.list)
 	for _, c := range tier {
 		if f.has(c) {
 			continue
@@ -279,7 +279,7 @@ func (f *filter) add(tier []*keychain.Candidate) {
 		case failing || f.run.emulatesSchema(c):
 			last = append(last, c)
 		case c.Entry == f.run.stay.entry:
-			f.list = slices.Insert(f.list, from, c)
+			f.list = slices.Insert(f.list, start, c)
 		default:
 			f.list = append(f.list, c)
 		}
@@ -314,12 +314,12 @@ func (f *filter) has(c *keychain.Candidate) bool {
 }
 
 const (
-	lackWindow      = "a context window that is large enough"
-	lackFiles       = "file input"
-	lackPrefill     = "continuing an assistant message (assistant prefill)"
-	lackOwnFormat   = "support for the client's API format"
-	lackPermission  = "permission: it is not one of " // followed by the name of a list
-	lackTextAnswers = "support for this endpoint: use POST /v1/embeddings"
+	lackWindow        = "a context window that is large enough"
+	lackFiles         = "file input"
+	lackPrefill       = "continuing an assistant message (assistant prefill)"
+	lackOwnFormat     = "support for the client's API format"
+	lackPermission    = "permission: it is not one of " // followed by the name of a list
+	lackOtherEndpoint = "support for this endpoint: use POST /v1/embeddings"
 )
 
 // lacks returns the name of the first feature of the request that a candidate lacks, or "" if the candidate can carry
@@ -328,7 +328,7 @@ func (f *filter) lacks(c *keychain.Candidate) string {
 	m, needs := c.Model, f.run.needs
 	switch {
 	case m.Embeddings:
-		return lackTextAnswers
+		return lackOtherEndpoint
 	case len(m.Endpoints) > 0:
 		return "support for this endpoint: use POST /v1/" + m.Endpoints[0]
 	case needs == 0:
@@ -348,7 +348,8 @@ func (f *filter) lacks(c *keychain.Candidate) string {
 		return "tools"
 	case needs&wire.NeedPrefill != 0 && !m.Prefill:
 		return lackPrefill
-	case needs&wire.NeedChoices != 0 && (f.run.cannotExpress(c, wire.NeedChoices) || !f.run.acceptsUnchanged(c, f.run.shape(c))):
+	case needs&wire.NeedChoices != 0 &&
+		(f.run.cannotExpress(c, wire.NeedChoices) || !f.run.acceptsUnchanged(c, f.run.shape(c))):
 		return "support for several choices (n above 1)"
 	}
 	// Usual texts have fewer than six bytes a token, so a prompt that exceeds the window by this measure cannot fit. A

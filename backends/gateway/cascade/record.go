@@ -135,11 +135,11 @@ func (r *run) promptTokens() int64 {
 		return r.estimatedTokens
 	}
 	r.estimatedTokens = wire.EstimateTokens(r.promptBytes)
-	switch ask := r.req.Chat; {
+	switch chat := r.req.Chat; {
 	case r.req.Hub != nil:
 		r.estimatedTokens = hub.CountTokens(r.req.Hub)
 	case r.needs&media != 0:
-		r.estimatedTokens += ask.MediaTokens + int64(ask.Messages)*wire.MessageTokens
+		r.estimatedTokens += chat.MediaTokens + int64(chat.Messages)*wire.MessageTokens
 	}
 	return r.estimatedTokens
 }

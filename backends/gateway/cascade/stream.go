@@ -40,7 +40,8 @@ var errNoContent = errors.New("the upstream sent too much data without any conte
 // relay passes the stream in resp on to the client, event by event. contentTimer cancels the attempt if no content
 // comes in time, and cancel cancels the attempt at once. relay returns the failure if the stream broke before
 // the commit point, so that another candidate can answer. Otherwise it returns nil.
-func (r *run) relay(ctx context.Context, cancel context.CancelCauseFunc, contentTimer *time.Timer, c *keychain.Candidate,
+func (r *run) relay(
+	ctx context.Context, cancel context.CancelCauseFunc, contentTimer *time.Timer, c *keychain.Candidate,
 	resp *http.Response, x *exchange, l *limits,
 ) *failure {
 	s := newRelay(ctx, r, c, cancel, resp, x, l)
@@ -53,7 +54,7 @@ func (r *run) relay(ctx context.Context, cancel context.CancelCauseFunc, content
 			}
 			continue
 		}
-		before := len(s.pending)
+		pendingBefore := len(s.pending)
 		progress, err := s.convert(event, err)
 		if err != nil {
 			return s.failed(ctx, resp, err)
@@ -69,7 +70,7 @@ func (r *run) relay(ctx context.Context, cancel context.CancelCauseFunc, content
 			contentTimer.Stop()
 			s.commit()
 		}
-		if len(s.pending) > before {
+		if len(s.pending) > pendingBefore {
 			s.silentBytes = 0
 		}
 		if progress.Done {

@@ -22,7 +22,9 @@ import (
 // unansweredFailure returns the failure of an exchange that ended with err before an answer began. fresh is set if the
 // exchange used a new connection. If a reused connection died, the failure has the class lost, so that the request is
 // sent once more.
-func (r *run) unansweredFailure(ctx context.Context, err error, c *keychain.Candidate, x *exchange, fresh bool) *failure {
+func (r *run) unansweredFailure(
+	ctx context.Context, err error, c *keychain.Candidate, x *exchange, fresh bool,
+) *failure {
 	f := r.brokenFailure(ctx, err)
 	switch {
 	case f.class == gone && r.link.sent.Load():

@@ -30,13 +30,13 @@ func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Respo
 			streamErr = err // the answer is refused below; pass still reads its usage
 		}
 	}
-	in, out := buffers.Get().(*[]byte), buffers.Get().(*[]byte)
+	bodyBuffer, answerBuffer := buffers.Get().(*[]byte), buffers.Get().(*[]byte)
 	share := r.Budget.Share(r.req.User)
 	defer share.Free()
-	body, err := readAll(ctx, &share, *in, resp)
+	body, err := readAll(ctx, &share, *bodyBuffer, resp)
 	var answer []byte
 	if err == nil {
-		answer, err = pass.Whole((*out)[:0], wire.ValidUTF8(body))
+		answer, err = pass.Whole((*answerBuffer)[:0], wire.ValidUTF8(body))
 	}
 	if err != nil {
 		if e, ok := errors.AsType[*wire.UpstreamError](err); ok {
@@ -68,8 +68,8 @@ func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Respo
 		r.result.Code = codeClientLeft
 	}
 	// The buffers are recycled only now, and not after an error: an error may quote a part of the answer.
-	recycle(in, body)
-	recycle(out, answer)
+	recycle(bodyBuffer, body)
+	recycle(answerBuffer, answer)
 	return nil
 }
 
