@@ -250,7 +250,7 @@ type filter struct {
 	list     []*keychain.Candidate
 	examined int    // number of candidates added or left out
 	tooSmall int    // candidates left out for their context window
-	missing  string // what the candidate that was left out last lacks
+	missing  string // what the last candidate left out lacks; empty if it may not be used
 	// forbidden is the list of allowed models because of which a candidate that can carry the request was left out. It
 	// is empty if no candidate was left out for this reason.
 	forbidden string
@@ -293,7 +293,6 @@ func (f *filter) leaveOut(c *keychain.Candidate, lack, list string) {
 	switch lack {
 	case "":
 		f.forbidden = list
-		lack = lackPermission + list
 	case lackWindow:
 		f.tooSmall++
 	}
@@ -316,9 +315,8 @@ func (f *filter) has(c *keychain.Candidate) bool {
 const (
 	lackWindow        = "a context window that is large enough"
 	lackFiles         = "file input"
-	lackPrefill       = "continuing an assistant message (assistant prefill)"
+	lackPrefill       = "support for continuing an assistant message (assistant prefill)"
 	lackOwnFormat     = "support for the client's API format"
-	lackPermission    = "permission: it is not one of " // followed by the name of a list
 	lackOtherEndpoint = "support for this endpoint: use POST /v1/embeddings"
 )
 
@@ -377,7 +375,12 @@ func (f *filter) noCandidates() error {
 	}
 	message := "no model is available for this request: all candidates of the tier and below are disabled, excluded, or of providers without a key"
 	if f.examined > 0 {
-		message = "no model is available for this request: no candidate of the tier and below has " + f.missing
+		message = "no model is available for this request: no candidate of the tier and below "
+		if f.missing != "" {
+			message += "has " + f.missing
+		} else {
+			message += "is one of " + f.forbidden
+		}
 	}
 	if untranslatable := f.run.untranslatable(); untranslatable != nil && f.forbidden != "" {
 		return &apierror.Error{
