@@ -228,6 +228,7 @@ func (h *Handler) parseOrders() error {
 	return nil
 }
 
+// ServeHTTP answers the requests at the paths that Handler lists.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	rest.NoSniff(w.Header())
 	offer := body.OfferOf(r)
@@ -305,10 +306,12 @@ func (h *Handler) model(w http.ResponseWriter, r *http.Request, offer *body.Offe
 	return h.answer(w, r, *place)
 }
 
+// refuse returns an error that api_errors writes with the given status, code and message.
 func refuse(status int, code, message string) error {
 	return caddyhttp.Error(status, apierror.New(status, code, "%s", message))
 }
 
+// methodNotAllowed returns the error with status 405. allow lists the methods that the path has.
 func methodNotAllowed(w http.ResponseWriter, r *http.Request, allow string) error {
 	w.Header().Set("Allow", allow)
 	return refuse(http.StatusMethodNotAllowed, "method_not_allowed", r.Method+" is not allowed here, use "+allow)

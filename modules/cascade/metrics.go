@@ -89,6 +89,7 @@ func observeRequest(r *spending.Record, result *cascade.Result) {
 	}
 }
 
+// observeTokens counts the tokens of an answer of a provider.
 func observeTokens(provider string, input, output int64) {
 	tokens.WithLabelValues(provider, "input").Add(float64(input))
 	tokens.WithLabelValues(provider, "output").Add(float64(output))

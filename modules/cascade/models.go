@@ -56,7 +56,7 @@ func (h *Handler) models(w http.ResponseWriter, r *http.Request, id string) erro
 	if h.ClaudeNames {
 		all = o.forClaude(all)
 	}
-	page, more, err := selectPage(all, r)
+	page, hasMore, err := selectPage(all, r)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (h *Handler) models(w http.ResponseWriter, r *http.Request, id string) erro
 		HasMore bool              `json:"has_more"`
 		FirstID *string           `json:"first_id"`
 		LastID  *string           `json:"last_id"`
-	}{Data: page, HasMore: more}
+	}{Data: page, HasMore: hasMore}
 	if len(page) > 0 {
 		answer.FirstID, answer.LastID = &page[0].ID, &page[len(page)-1].ID
 	}

@@ -138,6 +138,7 @@ func session(r *http.Request) string {
 	return ""
 }
 
+// requestID returns the id that api_errors gave the request, or a new id if there is none.
 func requestID(r *http.Request) string {
 	if id := apierrors.RequestID(r.Context()); id != "" {
 		return id

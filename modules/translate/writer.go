@@ -59,9 +59,9 @@ type writer struct {
 	unread []byte // bytes of the stream that events has not read yet
 
 	mu           sync.Mutex // guards the stream to the client, including pass: onSilence writes too
-	out          []byte
-	started      bool // whether something was written to the client
-	done         bool // whether the stream is complete, or has failed and the client was informed
+	out          []byte     // events to be sent to the client
+	started      bool       // whether something was written to the client
+	done         bool       // whether the stream is complete, or has failed and the client was informed
 	flush        *http.ResponseController
 	silenceTimer *time.Timer // runs onSilence once the stream is silent; nil before it begins
 	keepAlives   int         // number of keep-alives since the last event of the server

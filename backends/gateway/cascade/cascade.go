@@ -73,6 +73,8 @@ func (o Options) WithDefaults() Options {
 
 const wholeAnswer = 8 * time.Minute
 
+// timeouts returns the time limits of o in the form that providers have theirs, to fill the limits that they leave
+// open.
 func (o *Options) timeouts() catalog.Timeouts {
 	return catalog.Timeouts{FirstContent: o.FirstContent, Answer: o.Answer, Idle: o.Idle}
 }

@@ -313,6 +313,7 @@ func names(text, name string) bool {
 	}
 }
 
+// wordByte reports whether c is an ASCII letter, a digit or an underscore.
 func wordByte(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }

@@ -123,6 +123,7 @@ type stay struct {
 	until      time.Time
 }
 
+// newStays returns an empty memory. now is its clock.
 func newStays(now func() time.Time) *Stays {
 	return &Stays{stays: make(map[conversation]stay), now: now}
 }

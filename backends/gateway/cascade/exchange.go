@@ -387,6 +387,7 @@ func (r *run) remember(c *keychain.Candidate) func(string, []hub.Reasoning) {
 	}
 }
 
+// recall returns the reasoning that remember stored for the tool call with the id call, or nil.
 func (r *run) recall(call string) []hub.Reasoning { return r.Memory.Recall.Find(r.req.User, call) }
 
 // writer returns the writer for the answer of a candidate in the client's format.

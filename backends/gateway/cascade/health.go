@@ -37,6 +37,7 @@ type scope struct{ provider, user, key, model string }
 // ofProvider reports whether the state belongs to a provider rather than to a key or to a model through a key.
 func (s scope) ofProvider() bool { return s.key == "" && s.model == "" }
 
+// ofEveryone reports whether the state belongs to a provider for all users.
 func (s scope) ofEveryone() bool { return s.ofProvider() && s.user == "" }
 
 // State is the health of one scope.
@@ -382,6 +383,8 @@ func (h *Health) Key(provider string, key *keychain.Key, model string) State {
 	return found
 }
 
+// lookup returns a copy of a state as it is now: a cooldown that is over is left out. A scope without a state is
+// untested.
 func (h *Health) lookup(s scope) State {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

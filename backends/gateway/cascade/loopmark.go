@@ -83,6 +83,7 @@ func hops(via []string) (passed []string) {
 // codeLoop is the error code of a gateway that receives its own request.
 const codeLoop = "loop_detected"
 
+// loopDetected returns the error with status 508 for a request that has come around in a loop.
 func loopDetected() error {
 	return &apierror.Error{
 		Status: http.StatusLoopDetected, Code: codeLoop, NoRetry: true,

@@ -152,6 +152,7 @@ func (r *run) lastAttemptError() error {
 	return errors.New(text)
 }
 
+// contextTooLong returns the error with status 400 for a prompt that no candidate has room for.
 func contextTooLong() error {
 	return &apierror.Error{
 		Status: http.StatusBadRequest, Code: "context_length_exceeded", Type: "invalid_request_error", Param: "messages",

@@ -146,6 +146,7 @@ func (r *run) exactMatches(routing *keychain.Routing) []*keychain.Candidate {
 	return allowed
 }
 
+// noProviderKeys returns the error with status 400 for a user without provider keys.
 func noProviderKeys() error {
 	return &apierror.Error{
 		Status: http.StatusBadRequest, Code: "no_provider_keys", Type: "invalid_request_error", NoRetry: true,
@@ -221,6 +222,7 @@ func (r *run) refusesHTTPImage(c *keychain.Candidate) bool {
 	})
 }
 
+// isPseudo reports whether a model name is one of the gateway's own names of tiers, such as keychain-low.
 func isPseudo(model string) bool { return strings.HasPrefix(model, catalog.TierPrefix) }
 
 // notFound returns the error for an unknown model. It lists the names that would be accepted, as GET /v1/models does.
@@ -233,14 +235,14 @@ func notFound(req *Request, model string, routing *keychain.Routing) error {
 		entry, _ := routing.Entry(name)
 		return req.forbids(entry) != ""
 	})
-	more := ""
+	ending := ""
 	if len(entries) > 20 {
-		entries, more = entries[:20], ", … (GET /v1/models lists all)"
+		entries, ending = entries[:20], ", … (GET /v1/models lists all)"
 	}
 	return &apierror.Error{
 		Status: http.StatusNotFound, Code: "model_not_found", Type: "not_found_error", Param: "model", NoRetry: true,
 		Message: "there is no model \"" + wire.Mask(model, 100) + "\" for this key; use one of " +
-			strings.Join(append(names, entries...), ", ") + more,
+			strings.Join(append(names, entries...), ", ") + ending,
 	}
 }
 

@@ -70,6 +70,7 @@ func withProbeTimeout(c *keychain.Candidate) *keychain.Candidate {
 // discard is an http.ResponseWriter that discards the body.
 type discard struct{ header http.Header }
 
+// Header implements http.ResponseWriter.
 func (d *discard) Header() http.Header {
 	if d.header == nil {
 		d.header = make(http.Header)

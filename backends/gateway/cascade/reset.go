@@ -62,6 +62,7 @@ func resetTime(h http.Header, e *wire.UpstreamError, now time.Time) time.Duratio
 	return defaultReset
 }
 
+// clamp returns wait, but at least minReset and at most longest.
 func clamp(wait, longest time.Duration) time.Duration { return min(max(wait, minReset), longest) }
 
 // retryAfter parses Retry-After-Ms, else Retry-After (RFC 9110, section 10.2.3).
@@ -96,6 +97,7 @@ func exhausted(h http.Header, now time.Time) (wait time.Duration, daily, ok bool
 	return wait, daily, ok
 }
 
+// isZero reports whether the value of a header field is the number 0.
 func isZero(text string) bool {
 	text = strings.TrimSpace(text)
 	return text == "0" || text == "0.0"

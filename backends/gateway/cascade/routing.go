@@ -127,6 +127,7 @@ const (
 	maxMeasured = 10_000
 )
 
+// newLatency returns a Latency without measurements. now is its clock.
 func newLatency(now func() time.Time) *Latency {
 	return &Latency{times: make(map[measured]average), now: now}
 }

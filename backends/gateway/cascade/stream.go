@@ -142,6 +142,8 @@ type relay struct {
 	silenceTimer *time.Timer
 }
 
+// newRelay returns a relay for the stream in resp, before its first event is read. The parameters are those of
+// run.relay.
 func newRelay(
 	ctx context.Context, r *run, c *keychain.Candidate, cancel context.CancelCauseFunc, resp *http.Response,
 	x *exchange, l *limits,

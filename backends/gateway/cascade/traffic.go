@@ -27,6 +27,7 @@ type rings struct {
 // bucket, which holds the latest of them.
 type bucket struct{ slot, n int64 }
 
+// newTraffic returns a Traffic without counts. now is its clock.
 func newTraffic(now func() time.Time) *Traffic {
 	return &Traffic{keys: make(map[scope]*rings), now: now}
 }

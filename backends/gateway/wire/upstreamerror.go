@@ -24,6 +24,7 @@ type UpstreamError struct {
 	Daily bool
 }
 
+// Error implements error.
 func (e *UpstreamError) Error() string {
 	return fmt.Sprintf("upstream answered %d %s: %s", e.Status, e.Code, e.Message)
 }

@@ -64,8 +64,8 @@ func (a *Answer) sendAvailable(dst []byte, f Frames) []byte {
 func (a *Answer) closeFirst(dst []byte, f Frames, cutOff bool) []byte {
 	b := &a.blocks[0]
 	if b.Kind == Tool {
-		if rest := b.remainder(cutOff); len(rest) > 0 {
-			dst = f.Delta(dst, a.index, b, rest)
+		if remainder := b.remainder(cutOff); len(remainder) > 0 {
+			dst = f.Delta(dst, a.index, b, remainder)
 		}
 	}
 	dst = f.End(dst, a.index, b)

@@ -17,14 +17,14 @@ func LegalName(name string) string {
 	if wire.LegalID(name) {
 		return name
 	}
-	out := make([]byte, 0, maxName)
-	for i := 0; i < len(name) && len(out) < 55; i++ {
+	short := make([]byte, 0, maxName)
+	for i := 0; i < len(name) && len(short) < 55; i++ {
 		if legalByte(name[i]) {
-			out = append(out, name[i])
+			short = append(short, name[i])
 		}
 	}
 	sum := sha256.Sum256([]byte(name))
-	return string(hex.AppendEncode(append(out, '_'), sum[:4]))
+	return string(hex.AppendEncode(append(short, '_'), sum[:4]))
 }
 
 // LegalID reports whether an upstream's tool call id can be used unchanged.

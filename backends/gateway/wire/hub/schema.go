@@ -25,6 +25,7 @@ type checked struct {
 	output *Output
 }
 
+// Whole implements Writer. It returns ErrSchema for a text that does not match the schema.
 func (c *checked) Whole(deltas []Delta) ([]byte, error) {
 	var text []byte
 	for i := range deltas {
