@@ -78,9 +78,9 @@ func TestLongCallIDsAreLearned(t *testing.T) {
 				t.Parallel()
 				r := newRig(t, setup{keys: []string{"alpha"}})
 				r.alpha.addSteps(refuses(param), reply(200, completion("one")), reply(200, completion("two")))
-				for i, said := range []string{"one", "two"} {
+				for i, answerText := range []string{"one", "two"} {
 					e := r.askOn(surface, question(surface, "alpha/a-low", false, longHistory(surface)))
-					if e.wantAnswer(t, "alpha/a-low", said); e.Attempts != 2-i {
+					if e.wantAnswer(t, "alpha/a-low", answerText); e.Attempts != 2-i {
 						t.Errorf("%d attempts", e.Attempts)
 					}
 				}

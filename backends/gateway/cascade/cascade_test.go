@@ -231,16 +231,16 @@ func TestSecretsStayInside(t *testing.T) {
 	r.beta.addSteps(refusal(400, "key-beta-1", "bad key-beta-1"))
 	e := r.ask("keychain-low")
 	e.wantError(t, 400, "***")
-	told := fmt.Sprintf("%+v %+v", *e.err, e.Result)
+	shown := fmt.Sprintf("%+v %+v", *e.err, e.Result)
 	for _, entry := range logs.All() {
 		text, err := json.Marshal(entry.ContextMap())
 		if err != nil {
 			t.Fatal(err)
 		}
-		told += entry.Message + string(text)
+		shown += entry.Message + string(text)
 	}
-	if logs.Len() != 2 || strings.Contains(told, "key-alpha-1") || strings.Contains(told, "key-beta-1") {
-		t.Errorf("the errors and the log contain %s", told)
+	if logs.Len() != 2 || strings.Contains(shown, "key-alpha-1") || strings.Contains(shown, "key-beta-1") {
+		t.Errorf("the errors and the log contain %s", shown)
 	}
 }
 
@@ -879,14 +879,14 @@ func TestAttemptsAreBoundedInARetry(t *testing.T) {
 func TestEstimatedUsage(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}})
-	said := strings.Repeat("word ", 72) // 360 bytes, 100 tokens
-	r.alpha.addSteps(reply(200, `{"choices":[{"message":{"content":"`+said+`"},"finish_reason":"stop"}]}`))
+	answerText := strings.Repeat("word ", 72) // 360 bytes, 100 tokens
+	r.alpha.addSteps(reply(200, `{"choices":[{"message":{"content":"`+answerText+`"},"finish_reason":"stop"}]}`))
 	e := r.ask("keychain-low")
 	e.wantAnswer(t, "alpha/a-low", "word")
 	if !e.Estimated || e.Usage.Completion != 100 || e.Usage.Prompt != 2 {
 		t.Errorf("%+v, estimated %v", e.Usage, e.Estimated)
 	}
-	r.alpha.addSteps(stream(text(said[:180]), text(said[180:]), finish, doneLine))
+	r.alpha.addSteps(stream(text(answerText[:180]), text(answerText[180:]), finish, doneLine))
 	e = r.askStream("keychain-low", `"stream_options":{"include_usage":true}`)
 	if !e.Estimated || e.Usage.Completion != 100 || e.Usage.Prompt != 2 {
 		t.Errorf("stream: %+v, estimated %v", e.Usage, e.Estimated)

@@ -107,9 +107,9 @@ func TestChatClientKeepsReasoning(t *testing.T) {
 				if i > 0 {
 					given, streamed = history, false
 				}
-				asked := r.parseRequest(hub.Chat, question(hub.Chat, "keychain-low", streamed, given, tools))
-				asked.User = user
-				if e := r.answer(asked); e.err != nil {
+				request := r.parseRequest(hub.Chat, question(hub.Chat, "keychain-low", streamed, given, tools))
+				request.User = user
+				if e := r.answer(request); e.err != nil {
 					t.Fatal(e.err)
 				}
 			}
@@ -144,9 +144,9 @@ func TestChatClientKeepsSignature(t *testing.T) {
 		messagesOf(hello, call(""), `{"role":"tool","tool_call_id":"g1","content":"r"}`),
 		messagesOf(hello, call(fmt.Sprintf(sign, "OWN")), `{"role":"tool","tool_call_id":"g1","content":"r"}`),
 	} {
-		asked := r.parseRequest(hub.Chat, question(hub.Chat, "keychain-low", false, history, tools))
-		asked.User = "ann"
-		if e := r.answer(asked); e.err != nil {
+		request := r.parseRequest(hub.Chat, question(hub.Chat, "keychain-low", false, history, tools))
+		request.User = "ann"
+		if e := r.answer(request); e.err != nil {
 			t.Fatal(e.err)
 		}
 	}

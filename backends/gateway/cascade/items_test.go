@@ -102,16 +102,16 @@ func TestItemReferences(t *testing.T) {
 		for _, native := range []bool{true, false} {
 			t.Run(fmt.Sprintf("stream %t, native %t", streams, native), func(t *testing.T) {
 				t.Parallel()
-				r, thinks, says := newNative(t, hub.Responses), responsesThinks(streams), nativeAnswer(hub.Responses, streams, "rain")
+				r, thinks, answerStep := newNative(t, hub.Responses), responsesThinks(streams), nativeAnswer(hub.Responses, streams, "rain")
 				if !native {
 					r = newRig(t, setup{keys: []string{"alpha"}, models: `{"provider":"alpha","id":"a-low","tiers":["low"],"tools":true,"reasoning":true}`})
-					thinks, says = chatThinks(streams), answers("rain")
+					thinks, answerStep = chatThinks(streams), answers("rain")
 					if !streams {
-						says = reply(200, completion("rain"))
+						answerStep = reply(200, completion("rain"))
 					}
 				}
 				c := newReferrer(t, r)
-				r.alpha.addSteps(thinks, says)
+				r.alpha.addSteps(thinks, answerStep)
 				first := c.turn(streams, ask)
 				if len(first) != 2 {
 					t.Fatalf("got %v", first)
@@ -169,15 +169,15 @@ func TestItemsAreNotKept(t *testing.T) {
 		for _, native := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, native %t", name, native), func(t *testing.T) {
 				t.Parallel()
-				r, says := newNative(t, hub.Responses), nativeAnswer(hub.Responses, false, "hi")
+				r, answerStep := newNative(t, hub.Responses), nativeAnswer(hub.Responses, false, "hi")
 				if !native {
-					r, says = newRig(t, setup{keys: []string{"alpha"}}), reply(200, completion("hi"))
+					r, answerStep = newRig(t, setup{keys: []string{"alpha"}}), reply(200, completion("hi"))
 				}
 				client := newReferrer(t, r)
 				if c.off {
 					r.engine.Options.AnswerItems = -1
 				}
-				r.alpha.addSteps(says)
+				r.alpha.addSteps(answerStep)
 				first := client.turn(false, c.members)
 				if _, err := client.read(fmt.Sprintf(`{"model":"keychain-low","input":[{"type":"item_reference","id":%q}]}`, first[0].Get("id").Str)); err == nil {
 					t.Error("the item was kept")

@@ -125,9 +125,9 @@ func TestNativeIdentity(t *testing.T) {
 				r := newNative(t, format)
 				r.alpha.addSteps(nativeAnswer(format, streams, "hi"))
 				request := strings.ReplaceAll(request, "STREAM", fmt.Sprint(streams))
-				asked := r.parseRequest(format, strings.Replace(request, "MODEL", "keychain-low", 1))
-				asked.Header = map[string]string{"Anthropic-Version": "2026-10-21", "Anthropic-Beta": "a-2025,b-2026"}
-				e := r.answer(asked)
+				clientRequest := r.parseRequest(format, strings.Replace(request, "MODEL", "keychain-low", 1))
+				clientRequest.Header = map[string]string{"Anthropic-Version": "2026-10-21", "Anthropic-Beta": "a-2025,b-2026"}
+				e := r.answer(clientRequest)
 				e.wantAnswer(t, "alpha/a-low", "hi")
 				got := r.alpha.requests()[0]
 				if want := strings.Replace(request, "MODEL", "a-low", 1); got.body != want {
@@ -181,22 +181,22 @@ func TestNativeVendorFeatures(t *testing.T) {
 		t.Run(fmt.Sprintf("%s, %s", c.format, c.mistake), func(t *testing.T) {
 			t.Parallel()
 			format := c.format
-			asked := strings.Replace(c.body, "MODEL", "keychain-low", 1)
+			clientBody := strings.Replace(c.body, "MODEL", "keychain-low", 1)
 			r := newNative(t, format)
 			r.alpha.addSteps(nativeAnswer(format, false, "hi"), reply(500, "{}"), reply(404, `{"detail":"Not Found"}`))
-			r.askOn(format, asked).wantAnswer(t, "alpha/a-low", "hi")
+			r.askOn(format, clientBody).wantAnswer(t, "alpha/a-low", "hi")
 			if got, want := r.alpha.requests()[0].body, strings.Replace(c.body, "MODEL", "a-low", 1); got != want {
 				t.Errorf("the upstream got\n%s\nwant\n%s", got, want)
 			}
 			for range 2 { // first it fails, then it turns out not to know the format
-				if e := r.askOn(format, asked); e.err == nil {
+				if e := r.askOn(format, clientBody); e.err == nil {
 					t.Errorf("it was answered: %s", e.body)
 				}
 			}
 			if alpha, beta := len(r.alpha.requests()), len(r.beta.requests()); alpha != 3 || beta != 0 {
 				t.Errorf("alpha was asked %d times, beta %d times", alpha, beta)
 			}
-			e := newRig(t, setup{keys: []string{"beta"}}).askOn(format, asked)
+			e := newRig(t, setup{keys: []string{"beta"}}).askOn(format, clientBody)
 			e.wantError(t, 400, "unsupported_parameter")
 			if e.err.Param != c.mistake {
 				t.Errorf("the mistake is %s", e.err.Param)

@@ -34,7 +34,7 @@ func TestRecordOfLostUsage(t *testing.T) {
 		return &keychain.Candidate{Entry: "p/" + id, Provider: p, Model: m}
 	}
 	used := wire.Usage{Prompt: 1000, Completion: 100, CacheRead: 10, Reasoning: 5, Known: true}
-	kept := wire.Usage{Prompt: 1000, Completion: 100, CacheRead: 100, CacheWrite: 800, CacheWriteHour: 600, Known: true}
+	answerUsage := wire.Usage{Prompt: 1000, Completion: 100, CacheRead: 100, CacheWrite: 800, CacheWriteHour: 600, Known: true}
 	lost := func(ids ...string) (all []Lost) {
 		for _, id := range ids {
 			all = append(all, Lost{Candidate: candidate(id), Usage: used})
@@ -50,7 +50,7 @@ func TestRecordOfLostUsage(t *testing.T) {
 		provider              string
 	}{
 		"answered":                {Result{Candidate: candidate("a"), Usage: used}, 1000, 100, 10, 2000, true, "p/a"},
-		"kept for an hour":        {Result{Candidate: candidate("c"), Usage: kept}, 1000, 100, 100, 100 + 10 + 250 + 1200 + 1000, true, "p/c"},
+		"kept for an hour":        {Result{Candidate: candidate("c"), Usage: answerUsage}, 1000, 100, 100, 100 + 10 + 250 + 1200 + 1000, true, "p/c"},
 		"answered after one":      {Result{Candidate: candidate("a"), Usage: used, Lost: lost("b")}, 2000, 200, 20, 6000, true, "p/a"},
 		"answered after unpriced": {Result{Candidate: candidate("a"), Usage: used, Lost: lost("free")}, 2000, 200, 20, 2000, false, "p/a"},
 		"failed":                  {Result{Lost: lost("a", "b")}, 2000, 200, 20, 6000, true, "p/b"},

@@ -198,9 +198,9 @@ func TestStreamBreaksAfterProof(t *testing.T) {
 				if err := json.Unmarshal([]byte(data), &got); !ok || !ends || strings.Contains(data, "\n") || err != nil {
 					t.Fatalf("the last event is %q, %v", rest, err)
 				}
-				says := fmt.Sprint(got["error"]["message"])
-				if want := strings.ReplaceAll(c.says, `\"`, `"`); !strings.Contains(says, want) || len(got) != 1 {
-					t.Errorf("the error says %q, want %q", says, want)
+				message := fmt.Sprint(got["error"]["message"])
+				if want := strings.ReplaceAll(c.says, `\"`, `"`); !strings.Contains(message, want) || len(got) != 1 {
+					t.Errorf("the error says %q, want %q", message, want)
 				}
 				if got["error"]["type"] != "api_error" || got["error"]["code"] != "upstream_stream_error" {
 					t.Errorf("the error is %v", got)
@@ -555,7 +555,7 @@ func TestStreamsDoNotMix(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: everybody})
 	var n atomic.Int64
-	says := func(name string) step {
+	answerOf := func(name string) step {
 		return func(w http.ResponseWriter, req *http.Request) {
 			i := n.Add(1)
 			mine := fmt.Sprintf("%s-%d;", name, i)
@@ -574,7 +574,7 @@ func TestStreamsDoNotMix(t *testing.T) {
 			stream(events...)(w, req)
 		}
 	}
-	r.alpha.defaultStep, r.beta.defaultStep, r.gamma.defaultStep = says("alpha"), says("beta"), says("gamma")
+	r.alpha.defaultStep, r.beta.defaultStep, r.gamma.defaultStep = answerOf("alpha"), answerOf("beta"), answerOf("gamma")
 	var wg sync.WaitGroup
 	for range 60 {
 		wg.Go(func() {
@@ -625,10 +625,10 @@ func TestRequestMemory(t *testing.T) {
 			r.account = newAccount(t, r.catalog, setup{custom: []keychain.CustomModel{{Entry: "local/x", BaseURL: server.URL, Model: "x", Tier: catalog.Low}}})
 			request := r.request("local/x", true, []string{`"pad":"` + strings.Repeat("x", 8<<20) + `"`})
 			memory := request.Chat.Body
-			given := make(chan struct{})
+			released := make(chan struct{})
 			request.Chat.Lease = wire.NewLease(func(bool) {
-				clear(memory) // the race detector notices a simultaneous read
-				close(given)  // a second call would panic
+				clear(memory)   // the race detector notices a simultaneous read
+				close(released) // a second call would panic
 			})
 			result, err := r.engine.Answer(t.Context(), httptest.NewRecorder(), request)
 			request.Chat.Release()
@@ -636,7 +636,7 @@ func TestRequestMemory(t *testing.T) {
 				t.Errorf("%v, %+v", err, result)
 			}
 			select {
-			case <-given:
+			case <-released:
 			case <-time.After(2 * time.Minute):
 				t.Error("the memory was never given back")
 			}
