@@ -17,7 +17,7 @@ func TestLines(t *testing.T) { //nolint:paralleltest // provisioning sets Caddy'
 		"the first line": {`
 http://localhost {
 	cascade /v1/*
-}`, "Caddyfile:3: nobody checks a key before cascade: put `api_auth gateway_key` before it"},
+}`, "Caddyfile:3: no handler verifies a key before cascade: put `api_auth gateway_key` before it"},
 		"an option of a directive": {`
 http://localhost {
 	route {

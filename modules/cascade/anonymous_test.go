@@ -24,23 +24,23 @@ func TestAnonymous(t *testing.T) { //nolint:paralleltest // Caddy runs one confi
 			anonymous guest
 		}
 	}`)
-	kept, err := app.Gateway()
+	gw, err := app.Gateway()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, user := range []string{"guest", "alice"} {
-		if _, _, _, err := kept.Keychain.InitUser(t.Context(), user); err != nil {
+		if _, _, _, err := gw.Keychain.InitUser(t.Context(), user); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := kept.Keychain.AddProviderKey(t.Context(), user, "openai", "sk-"+user+"-not-a-secret", "", func(string) bool { return true }); err != nil {
+		if _, err := gw.Keychain.AddProviderKey(t.Context(), user, "openai", "sk-"+user+"-not-a-secret", "", func(string) bool { return true }); err != nil {
 			t.Fatal(err)
 		}
 	}
-	key, err := kept.Keychain.CreateKey(t.Context(), "alice", keychain.KeyOptions{})
+	key, err := gw.Keychain.CreateKey(t.Context(), "alice", keychain.KeyOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept.Providers.RegisterProtocol("http", &answers{"application/json", chatReply()})
+	gw.Providers.RegisterProtocol("http", &answers{"application/json", chatReply()})
 	ask := func(path, key string) int {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost"+path, strings.NewReader(chatRequest(false)))
 		r.Header = http.Header{"Authorization": {"Bearer " + key}, "Content-Type": {"application/json"}}
@@ -66,11 +66,11 @@ func TestAnonymous(t *testing.T) { //nolint:paralleltest // Caddy runs one confi
 	if server.ServeHTTP(w, r); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"keychain-low"`) {
 		t.Errorf("the models: %d %s", w.Code, w.Body)
 	}
-	if err := kept.Usage.Flush(t.Context()); err != nil {
+	if err := gw.Usage.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for user, want := range map[string]int64{"guest": 2, "alice": 1} {
-		report, err := kept.Spending.Usage(t.Context(), user, spending.UsageQuery{})
+		report, err := gw.Spending.Usage(t.Context(), user, spending.UsageQuery{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func TestUncheckedJSON(t *testing.T) { //nolint:paralleltest // Caddy runs one c
 				Logging: &caddy.Logging{Logs: map[string]*caddy.CustomLog{"default": {BaseLog: caddy.BaseLog{Level: "PANIC"}}}},
 				AppsRaw: caddy.ModuleMap{"http": []byte(`{"servers":{"a":{"listen":["127.0.0.1:0"],"routes":[{"handle":[` + c.handle + `]}]}}}`)},
 			})
-			if refused := err != nil && strings.Contains(err.Error(), "nobody checks a key before cascade"); refused != c.refused || err != nil && !refused {
+			if refused := err != nil && strings.Contains(err.Error(), "no handler verifies a key before cascade"); refused != c.refused || err != nil && !refused {
 				t.Errorf("refused: %t (%v), want %t", refused, err, c.refused)
 			}
 		})

@@ -44,16 +44,16 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, place formats.P
 		return h.background(w, r, request, k, gw, admission, started)
 	}
 	engine := h.engine(gw)
-	traced := traceOf(r)
-	if traced != nil {
-		engine.Observe = traced.attempt
+	span := traceOf(r)
+	if span != nil {
+		engine.Observe = span.attempt
 	}
-	var used int64
-	defer func() { h.done(r, admission, used) }() // also where the client breaks off
-	w, finish := h.record(w, request, k)
+	var usedTokens int64
+	defer func() { h.done(r, admission, usedTokens) }() // also where the client breaks off
+	w, finish := h.recordAnswer(w, request, k)
 	defer finish()
 	result, err := engine.Answer(r.Context(), w, request)
-	used = reportResult(r, request, gw, result, traced, started)
+	usedTokens = reportResult(r, request, gw, result, span, started)
 	return statusError(err)
 }
 
@@ -68,7 +68,7 @@ func (h *Handler) admit(
 // done releases the request's reservation and reports the number of tokens that it used.
 func (h *Handler) done(r *http.Request, admission *keychain.Admission, tokens int64) {
 	if err := admission.Done(r.Context(), tokens); err != nil {
-		h.logger.Warn("the counters do not know that a request has ended", zap.Error(err))
+		h.logger.Warn("the end of a request could not be recorded in the counters", zap.Error(err))
 	}
 }
 

@@ -24,26 +24,26 @@ import (
 const (
 	chargeEvery = time.Minute
 	chargeRows  = 20
-	// readTime limits the time to read the file of a batch from its provider.
-	readTime = 10 * time.Minute
+	// readTimeout limits the time to read the file of a batch from its provider.
+	readTimeout = 10 * time.Minute
 	// giveUpAge is the age at which a batch of unknown cost is marked as charged without a cost. Providers do not keep
 	// results that long.
 	giveUpAge = 40 * 24 * time.Hour
 )
 
-// names returns the rules by which model names in a batch's requests are checked and replaced for a provider.
-func (p *passthroughRequest) names(provider string) *passthrough.Names {
+// nameRules returns the rules by which model names in a batch's requests are checked and replaced for a provider.
+func (p *passthroughRequest) nameRules(provider string) *passthrough.Names {
 	return &passthrough.Names{
 		Catalog: p.catalog, Account: p.request.Account, TeamID: p.request.TeamID,
 		Provider: provider, Forbids: p.request.Forbids,
 	}
 }
 
-// rename replaces each model name in the body of a new batch of messages with the provider's name.
-func (p *passthroughRequest) rename(ctx context.Context, body []byte) error {
+// renameModels replaces each model name in the body of a new batch of messages with the provider's name.
+func (p *passthroughRequest) renameModels(ctx context.Context, body []byte) error {
 	f := p.request.Forward
 	grow := func(size int64) error { return p.grow(ctx, size) }
-	body, err := passthrough.Rename(body, p.names(f.Pinned.Provider.Code), grow)
+	body, err := passthrough.Rename(body, p.nameRules(f.Pinned.Provider.Code), grow)
 	f.Body = func(string) (passthrough.Reader, int64, error) {
 		return io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
 	}
@@ -58,9 +58,9 @@ func (p *passthroughRequest) grow(ctx context.Context, size int64) error {
 	return nil
 }
 
-// edit changes the provider's description of an object for the client: the address of the results becomes an address of
-// this gateway.
-func (p *passthroughRequest) edit(answer []byte) []byte {
+// rewriteResultsURL replaces the address of the results in a provider's description of a batch of messages by an
+// address of this gateway. Other descriptions are returned unchanged.
+func (p *passthroughRequest) rewriteResultsURL(answer []byte) []byte {
 	const member = "results_url"
 	if p.endpoint.Object != passthrough.KindMessageBatch || gjson.GetBytes(answer, member).Type != gjson.String {
 		return answer
@@ -72,19 +72,19 @@ func (p *passthroughRequest) edit(answer []byte) []byte {
 	return answer
 }
 
-// check runs before a request is sent. For a new batch, it reads the input file and checks the models. Before the
-// deletion of an object that contains a batch's cost, it charges the batch. Errors are *apierror.Error.
-func (p *passthroughRequest) check(ctx context.Context) error {
+// beforeSend must be called before a request is sent. For a new batch, it reads the input file and checks the models.
+// Before the deletion of an object that contains a batch's cost, it charges the batch. Errors are *apierror.Error.
+func (p *passthroughRequest) beforeSend(ctx context.Context) error {
 	switch {
 	case p.input == nil:
 		return nil
 	case p.endpoint.MakesBatch():
-		ctx, cancel := context.WithTimeout(ctx, readTime)
+		ctx, cancel := context.WithTimeout(ctx, readTimeout)
 		defer cancel()
-		input := passthrough.NewInput(p.names(p.input.Provider), func(size int64) error { return p.grow(ctx, size) })
-		return p.read(ctx, passthrough.InputFile(p.input.ID), p.input, p.input.ID, input)
+		input := passthrough.NewInput(p.nameRules(p.input.Provider), func(size int64) error { return p.grow(ctx, size) })
+		return p.readFile(ctx, passthrough.InputFile(p.input.ID), p.input, p.input.ID, input)
 	case p.input.IsBatch():
-		return p.chargeFirst(ctx, p.input)
+		return p.chargeBeforeDelete(ctx, p.input)
 	case p.input.Batch != "":
 		batch, err := p.gw.Resources.Find(ctx, p.request.User, p.request.TeamID, passthrough.KindBatch, p.input.Batch)
 		if refusal, ok := apierror.From(err); ok && refusal.Status == http.StatusNotFound {
@@ -93,43 +93,43 @@ func (p *passthroughRequest) check(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return p.chargeFirst(ctx, &batch)
+		return p.chargeBeforeDelete(ctx, &batch)
 	}
 	return nil
 }
 
-// chargeFirst charges a batch before the client deletes the batch or one of its files. It returns an error with status
-// 409 if the batch has ended but could not be charged.
-func (p *passthroughRequest) chargeFirst(ctx context.Context, batch *passthrough.Resource) error {
+// chargeBeforeDelete charges a batch before the client deletes the batch or one of its files. It returns an error with
+// status 409 if the batch has ended but could not be charged.
+func (p *passthroughRequest) chargeBeforeDelete(ctx context.Context, batch *passthrough.Resource) error {
 	if batch.Charged {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, readTime)
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	fetching := *p
-	fetching.endpoint, fetching.waits = passthrough.Description(batch), true
-	description := fetching.fetch(ctx, batch)
+	descriptionRequest := *p
+	descriptionRequest.endpoint, descriptionRequest.waitsForResults = passthrough.Description(batch), true
+	description := descriptionRequest.fetch(ctx, batch)
 	if description != nil && !passthrough.Done(description) {
 		return nil // the batch is still running: the provider refuses its deletion, or the file has no results
 	}
-	now, err := p.gw.Resources.Find(ctx, batch.UserID, batch.TeamID, batch.Kind, batch.ID)
-	if err == nil && !now.Charged {
+	current, err := p.gw.Resources.Find(ctx, batch.UserID, batch.TeamID, batch.Kind, batch.ID)
+	if err == nil && !current.Charged {
 		return apierror.New(http.StatusConflict, "batch_not_charged",
 			"the cost of the batch %s could not be read yet: try again in a minute", batch.ID)
 	}
 	return err
 }
 
-// read streams a file from a provider into a writer that adds up its costs or checks it. o is an object that was made
-// with the same provider key as the file, and id is the id of the file.
-func (p *passthroughRequest) read(
+// readFile streams a file from a provider into a writer that adds up its costs or checks it. o is an object that was
+// made with the same provider key as the file, and id is the id of the file.
+func (p *passthroughRequest) readFile(
 	ctx context.Context, endpoint *passthrough.Endpoint, o *passthrough.Resource, id string, into io.WriteCloser,
 ) error {
-	reading := *p
-	reading.endpoint = endpoint
-	c := reading.candidate(o.Provider, o.ProviderKey)
+	fileRequest := *p
+	fileRequest.endpoint = endpoint
+	c := fileRequest.candidate(o.Provider, o.ProviderKey)
 	if c == nil {
-		return apierror.New(http.StatusNotFound, "not_found", "the provider key of %s serves its owner no longer", id)
+		return apierror.New(http.StatusNotFound, "not_found", "the provider key of %s can no longer be used by its owner", id)
 	}
 	request := *p.request
 	request.Lease = nil // the lease belongs to the client's request
@@ -139,21 +139,21 @@ func (p *passthroughRequest) read(
 	w := &bodyWriter{header: make(http.Header), into: into}
 	_, err := p.engine(p.gw).Answer(ctx, w, &request)
 	switch {
-	case w.failed != nil:
-		return w.failed
+	case w.writeErr != nil:
+		return w.writeErr
 	case err != nil:
 		return err
 	case request.Forward.Broken:
-		return errors.New("the provider broke the file off")
+		return errors.New("the provider sent only a part of the file")
 	}
 	return into.Close()
 }
 
 // bodyWriter is an http.ResponseWriter that passes the body on to a writer.
 type bodyWriter struct {
-	header http.Header
-	into   io.Writer
-	failed error
+	header   http.Header
+	into     io.Writer
+	writeErr error
 }
 
 func (w *bodyWriter) Header() http.Header { return w.header }
@@ -163,7 +163,7 @@ func (w *bodyWriter) WriteHeader(int) {}
 func (w *bodyWriter) Write(text []byte) (int, error) {
 	n, err := w.into.Write(text)
 	if err != nil {
-		w.failed = err
+		w.writeErr = err
 	}
 	return n, err
 }
@@ -175,30 +175,30 @@ func (p *passthroughRequest) charge(ctx context.Context, o *passthrough.Resource
 	endpoint, id := passthrough.Content(o, description)
 	switch {
 	case exact, endpoint == nil:
-		return p.book(ctx, o, record)
-	case !p.waits:
+		return p.recordCharge(ctx, o, record)
+	case !p.waitsForResults:
 		p.chargeLater(ctx, o)
 		return nil
 	}
 	results := passthrough.NewResults(p.catalog, o, time.Now(), func(size int64) error { return p.grow(ctx, size) })
-	err := p.read(ctx, endpoint, o, id, results)
+	err := p.readFile(ctx, endpoint, o, id, results)
 	if refusal, ok := apierror.From(err); ok && refusal.Status == http.StatusNotFound {
-		p.logger.Warn("the cost of a batch is not known, because its results are gone", zap.String("batch", o.ID),
+		p.logger.Warn("the provider no longer has the results of a batch, so its cost is unknown", zap.String("batch", o.ID),
 			zap.String("user", o.UserID))
-		return p.book(ctx, o, record)
+		return p.recordCharge(ctx, o, record)
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			p.logger.Warn("the results of a batch could not be read, which is tried again", zap.String("batch", o.ID),
+			p.logger.Warn("the results of a batch could not be read, the gateway will try again", zap.String("batch", o.ID),
 				zap.String("user", o.UserID), zap.Error(err))
 		}
 		return nil
 	}
-	return p.book(ctx, o, results.Charge()...)
+	return p.recordCharge(ctx, o, results.Charge()...)
 }
 
-// book writes the cost of a batch into the usage log, unless another node or request has already done so.
-func (p *passthroughRequest) book(ctx context.Context, o *passthrough.Resource, records ...spending.Record) error {
+// recordCharge writes the cost of a batch into the usage log, unless another node or request has already done so.
+func (p *passthroughRequest) recordCharge(ctx context.Context, o *passthrough.Resource, records ...spending.Record) error {
 	first, err := p.gw.Resources.Charge(ctx, o)
 	if err != nil || !first {
 		return err
@@ -213,19 +213,19 @@ func (p *passthroughRequest) book(ctx context.Context, o *passthrough.Resource, 
 // chargeLater does nothing: chargeBatches tries again within minutes.
 func (p *passthroughRequest) chargeLater(ctx context.Context, o *passthrough.Resource) {
 	select {
-	case p.reading <- struct{}{}:
+	case p.readingResults <- struct{}{}:
 	default:
 		return
 	}
 	release := p.app.Acquire()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTime)
-	known, job := *o, p.chargingJob(o, p.request.Account)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+	batch, job := *o, p.chargingJob(o, p.request.Account)
 	go func() {
 		defer release()
-		defer func() { <-p.reading }()
+		defer func() { <-p.readingResults }()
 		defer cancel()
 		defer job.share.Free()
-		job.fetch(ctx, &known)
+		job.fetch(ctx, &batch)
 	}()
 }
 
@@ -233,7 +233,7 @@ func (p *passthroughRequest) chargeLater(ctx context.Context, o *passthrough.Res
 func (p *passthroughRequest) chargingJob(o *passthrough.Resource, account *keychain.Account) *passthroughRequest {
 	share := p.app.MemoryBudget().Share(o.UserID)
 	return &passthroughRequest{
-		Handler: p.Handler, endpoint: passthrough.Description(o), gw: p.gw, catalog: p.app.Catalog(), waits: true,
+		Handler: p.Handler, endpoint: passthrough.Description(o), gw: p.gw, catalog: p.app.Catalog(), waitsForResults: true,
 		share: &share,
 		request: &cascade.Request{
 			ID: wire.NewID("req_"), User: o.UserID, TeamID: o.TeamID, KeyID: o.KeyID, Account: account,
@@ -284,10 +284,11 @@ func (h *Handler) chargeSome(ctx context.Context, before time.Time) {
 // cost.
 func (p *passthroughRequest) chargeOne(ctx context.Context, o *passthrough.Resource) error {
 	defer p.share.Free()
-	ctx, cancel := context.WithTimeout(ctx, readTime)
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	if p.fetch(ctx, o); time.Since(o.CreatedAt) < giveUpAge {
+	p.fetch(ctx, o) // charges the batch, see recordObjects
+	if time.Since(o.CreatedAt) < giveUpAge {
 		return nil
 	}
-	return p.book(ctx, o, passthrough.Unknown(o, time.Now()))
+	return p.recordCharge(ctx, o, passthrough.Unknown(o, time.Now()))
 }

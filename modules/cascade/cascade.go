@@ -125,12 +125,12 @@ type Handler struct {
 	// configuration that verifies no key before this handler is refused.
 	Anonymous string `json:"anonymous,omitempty"`
 
-	app       *gatewayapp.App
-	options   cascade.Options
-	stored    *stored.Options    // nil if nothing is stored
-	anonymous *keychain.Identity // nil if there is none
-	reading   chan struct{}      // holds an element while the results of a batch are read for a client
-	logger    *zap.Logger
+	app            *gatewayapp.App
+	options        cascade.Options
+	stored         *stored.Options    // nil if nothing is stored
+	anonymous      *keychain.Identity // nil if there is none
+	readingResults chan struct{}      // holds an element while the results of a batch are read for a client
+	logger         *zap.Logger
 }
 
 // CaddyModule returns the Caddy module information.
@@ -148,17 +148,17 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
-	h.app, h.reading = app, make(chan struct{}, 1)
-	first, err := gatewayapp.PerTier("first_content", h.FirstContent)
+	h.app, h.readingResults = app, make(chan struct{}, 1)
+	firstContent, err := gatewayapp.PerTier("first_content", h.FirstContent)
 	if err != nil {
 		return err
 	}
-	answer, err := gatewayapp.PerTier("answer", h.Answer)
+	answerLimit, err := gatewayapp.PerTier("answer", h.Answer)
 	if err != nil {
 		return err
 	}
 	h.options = cascade.Options{
-		FirstContent: first, Answer: answer, Idle: time.Duration(h.Idle), StopOnPolicy: h.StopOnPolicy,
+		FirstContent: firstContent, Answer: answerLimit, Idle: time.Duration(h.Idle), StopOnPolicy: h.StopOnPolicy,
 		EntryFallback: h.EntryFallback, HideAttempts: h.HideFailedAttempts,
 		AnswerItems: time.Duration(h.AnswerItems), NoCacheMarks: h.NoCacheMarks,
 	}.WithDefaults()
@@ -177,15 +177,15 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		}
 		h.anonymous = &keychain.Identity{UserID: h.Anonymous, EffortMode: keychain.EffortOverride}
 	case apiauth.Unchecked(ctx):
-		return errors.New("nobody checks a key before cascade: put `api_auth gateway_key` before it, or give it the option `anonymous` if everybody may ask your models")
+		return errors.New("no handler verifies a key before cascade: put `api_auth gateway_key` before it, or set its option `anonymous` to answer requests without a key")
 	}
 	if h.StoreResponses != nil {
 		h.stored = h.StoreResponses.options()
 		app.OnSettled(h.watchStored)
 	}
 	app.OnSettled(func() { go h.chargeBatches(ctx) })
-	return tollgate.RegisterMetrics(ctx, requests, attempts, failovers, cooldowns, tokens, firstToken, ofTeams.requests,
-		ofTeams.tokens, ofTeams.cost)
+	return tollgate.RegisterMetrics(ctx, requests, attempts, failovers, cooldowns, tokens, firstToken, teams.requests,
+		teams.tokens, teams.cost)
 }
 
 // Validate checks the ranges of the options.
@@ -205,7 +205,7 @@ func (h *Handler) Validate() error {
 
 // parseOrders parses the options routing and weight.
 func (h *Handler) parseOrders() error {
-	weighs := false
+	usesWeights := false
 	for name, text := range h.Routing {
 		tier, err := catalog.ParseTier(name)
 		if err != nil {
@@ -214,20 +214,21 @@ func (h *Handler) parseOrders() error {
 		if h.options.Orders[tier], err = cascade.ParseOrder(text); err != nil {
 			return fmt.Errorf("routing: %w", err)
 		}
-		weighs = weighs || text == "weights"
+		usesWeights = usesWeights || text == "weights"
 	}
 	for name, weight := range h.Weights {
 		if !(weight >= 0 && weight <= 1000) {
-			return fmt.Errorf("weight: that of %s must be from 0 to 1000", name)
+			return fmt.Errorf("weight: the weight of %s must be from 0 to 1000", name)
 		}
 	}
-	if len(h.Weights) > 0 && !weighs {
+	if len(h.Weights) > 0 && !usesWeights {
 		return errors.New("weight: no tier has the routing weights, so weights have no effect")
 	}
 	h.options.Weights = h.Weights
 	return nil
 }
 
+// ServeHTTP answers the requests at the paths that Handler lists.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	rest.NoSniff(w.Header())
 	offer := body.OfferOf(r)
@@ -246,7 +247,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		}
 		return h.answer(w, r, formats.Place{})
 	}
-	if e, id, allow := findEndpoint(r.Method, path); e != nil {
+	if e, id, allow := findPassthrough(r.Method, path); e != nil {
 		return h.pass(w, r, e, id)
 	} else if allow != "" {
 		return methodNotAllowed(w, r, allow)
@@ -257,16 +258,16 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		return methodNotAllowed(w, r, allow)
 	}
 	isGet := r.Method == http.MethodGet || r.Method == http.MethodHead
-	id, listed := strings.CutPrefix(path, "/v1/models/")
-	if !listed {
-		id = ""
+	modelID, hasModelID := strings.CutPrefix(path, "/v1/models/")
+	if !hasModelID {
+		modelID = ""
 	}
 	switch {
-	case path == "/v1/models", id != "":
+	case path == "/v1/models", modelID != "":
 		if !isGet {
 			return methodNotAllowed(w, r, "GET, HEAD")
 		}
-		return h.models(w, r, id)
+		return h.models(w, r, modelID)
 	case path == "/" || path == "":
 		if !isGet {
 			return methodNotAllowed(w, r, "GET, HEAD")
@@ -305,10 +306,12 @@ func (h *Handler) model(w http.ResponseWriter, r *http.Request, offer *body.Offe
 	return h.answer(w, r, *place)
 }
 
+// refuse returns an error that api_errors writes with the given status, code and message.
 func refuse(status int, code, message string) error {
 	return caddyhttp.Error(status, apierror.New(status, code, "%s", message))
 }
 
+// methodNotAllowed returns the error with status 405. allow lists the methods that the path has.
 func methodNotAllowed(w http.ResponseWriter, r *http.Request, allow string) error {
 	w.Header().Set("Allow", allow)
 	return refuse(http.StatusMethodNotAllowed, "method_not_allowed", r.Method+" is not allowed here, use "+allow)

@@ -14,22 +14,22 @@ import (
 // TestCountRefusals checks that requests to count tokens are refused with the same messages as requests for answers.
 func TestCountRefusals(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
 	server, app := startGateway(t)
-	kept, err := app.Gateway()
+	gw, err := app.Gateway()
 	if err != nil {
 		t.Fatal(err)
 	}
 	keys := make(map[string]string)
 	for user, allowed := range map[string][]string{"alice": {"openai/none*"}, "bob": nil} {
-		if _, _, _, err := kept.Keychain.InitUser(t.Context(), user); err != nil {
+		if _, _, _, err := gw.Keychain.InitUser(t.Context(), user); err != nil {
 			t.Fatal(err)
 		}
-		key, err := kept.Keychain.CreateKey(t.Context(), user, keychain.KeyOptions{Limits: keychain.Limits{AllowedModels: allowed}})
+		key, err := gw.Keychain.CreateKey(t.Context(), user, keychain.KeyOptions{Limits: keychain.Limits{AllowedModels: allowed}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		keys[user] = key.Key
 	}
-	if _, err := kept.Keychain.AddProviderKey(t.Context(), "alice", "openai", "sk-alice-not-a-secret", "", func(string) bool { return true }); err != nil {
+	if _, err := gw.Keychain.AddProviderKey(t.Context(), "alice", "openai", "sk-alice-not-a-secret", "", func(string) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
@@ -40,7 +40,7 @@ func TestCountRefusals(t *testing.T) { //nolint:paralleltest // Caddy runs one c
 		"forbidden by key":  {"alice", "keychain-low", http.StatusConflict},
 		"no provider's key": {"bob", "keychain-low", http.StatusBadRequest},
 	} {
-		said := make([]string, 0, 4)
+		bodies := make([]string, 0, 4)
 		for _, path := range []string{"/v1/messages", "/v1/messages/count_tokens", "/v1/responses", "/v1/responses/input_tokens"} {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost"+path,
 				strings.NewReader(`{"model":"`+c.model+`","max_tokens":5,"messages":[{"role":"user","content":"hi"}],"input":"hi"}`))
@@ -50,10 +50,10 @@ func TestCountRefusals(t *testing.T) { //nolint:paralleltest // Caddy runs one c
 			if w.Code != c.status {
 				t.Errorf("%s: %s is %d %s, want %d", name, path, w.Code, w.Body, c.status)
 			}
-			said = append(said, gjson.Get(w.Body.String(), "error").Raw)
+			bodies = append(bodies, gjson.Get(w.Body.String(), "error").Raw)
 		}
-		if said[0] != said[1] || said[2] != said[3] || said[0] == "" || said[2] == "" {
-			t.Errorf("%s: messages say %s, count_tokens %s, Responses %s, input_tokens %s", name, said[0], said[1], said[2], said[3])
+		if bodies[0] != bodies[1] || bodies[2] != bodies[3] || bodies[0] == "" || bodies[2] == "" {
+			t.Errorf("%s: messages say %s, count_tokens %s, Responses %s, input_tokens %s", name, bodies[0], bodies[1], bodies[2], bodies[3])
 		}
 	}
 }

@@ -50,11 +50,11 @@ func (n *nobody) SetReadDeadline(time.Time) error { return nil }
 // network on either side.
 func BenchmarkGateway(b *testing.B) {
 	server, app := startGateway(b)
-	kept, err := app.Gateway()
+	gw, err := app.Gateway()
 	if err != nil {
 		b.Fatal(err)
 	}
-	service := kept.Keychain
+	service := gw.Keychain
 	if _, _, _, err := service.InitUser(b.Context(), "bench"); err != nil {
 		b.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func BenchmarkGateway(b *testing.B) {
 		b.Fatal(err)
 	}
 	var upstream answers
-	kept.Providers.RegisterProtocol("http", &upstream)
+	gw.Providers.RegisterProtocol("http", &upstream)
 	for _, c := range []struct {
 		name, body string
 		upstream   answers

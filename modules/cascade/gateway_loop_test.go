@@ -13,13 +13,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// around is a network in which every server is the gateway itself.
-type around struct {
+// loopTransport is a network in which every server is the gateway itself.
+type loopTransport struct {
 	gateway *caddyhttp.Server
 	asked   int
 }
 
-func (a *around) RoundTrip(r *http.Request) (*http.Response, error) {
+func (a *loopTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	w := httptest.NewRecorder()
 	if a.asked++; a.asked > 20 { // the loop would not end
 		w.WriteHeader(http.StatusTeapot)
@@ -31,28 +31,28 @@ func (a *around) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// TestGatewayLoop checks that a user's model whose base URL is the gateway itself is refused in the client's format, and
-// that SDKs do not repeat the request.
+// TestGatewayLoop checks that a user's model whose base URL is the gateway itself is refused in the client's format,
+// and that SDKs do not repeat the request.
 func TestGatewayLoop(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
 	server, app := startGateway(t)
-	kept, err := app.Gateway()
+	gw, err := app.Gateway()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, _, err := kept.Keychain.InitUser(t.Context(), "loop"); err != nil {
+	if _, _, _, err := gw.Keychain.InitUser(t.Context(), "loop"); err != nil {
 		t.Fatal(err)
 	}
-	key, err := kept.Keychain.CreateKey(t.Context(), "loop", keychain.KeyOptions{})
+	key, err := gw.Keychain.CreateKey(t.Context(), "loop", keychain.KeyOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := kept.Keychain.AddModel(t.Context(), "loop", keychain.CustomModel{
+	if _, err := gw.Keychain.AddModel(t.Context(), "loop", keychain.CustomModel{
 		Entry: "loop/x", BaseURL: "http://gateway.example/v1", Model: "loop/x", Tier: catalog.Low, APIKey: key.Key,
 	}); err != nil {
 		t.Fatal(err)
 	}
-	network := &around{gateway: server}
-	kept.Custom.RegisterProtocol("http", network)
+	network := &loopTransport{gateway: server}
+	gw.Custom.RegisterProtocol("http", network)
 	for path, c := range map[string]struct{ body, code, want string }{
 		"/v1/chat/completions": {`"messages":[{"role":"user","content":"hi"}]`, "error.code", "loop_detected"},
 		"/v1/responses":        {`"input":"hi"`, "error.code", "loop_detected"},

@@ -41,17 +41,17 @@ type inside struct {
 	key string // empty if the user is named
 }
 
-// minPatience is the shortest time limit for a model's answer. The limit is half of the time that remains until the
-// request's deadline, so that another model can be tried, but at least minPatience.
-const minPatience = 5 * time.Second
+// minAnswerTime is the shortest time limit for a model's answer. The limit is half of the time that remains until the
+// request's deadline, so that another model can be tried, but at least minAnswerTime.
+const minAnswerTime = 5 * time.Second
 
 // handlerFor returns a copy of the handler for one request. The copy has time limits that suit the deadline of ctx and,
 // if the transport has a key, the owner of the key as the user who is charged.
 func (i *inside) handlerFor(ctx context.Context) (*Handler, error) {
 	h := *i.Handler
 	if end, ok := ctx.Deadline(); ok {
-		patience := max(time.Until(end)/2, minPatience)
-		h.options.Answer = catalog.PerTier{Low: patience, Medium: patience, High: patience}
+		timeLimit := max(time.Until(end)/2, minAnswerTime)
+		h.options.Answer = catalog.PerTier{Low: timeLimit, Medium: timeLimit, High: timeLimit}
 	}
 	if i.key == "" {
 		return &h, nil
@@ -86,9 +86,9 @@ func (i *inside) RoundTrip(r *http.Request) (*http.Response, error) {
 		err = h.ServeHTTP(w, r.WithContext(ctx), nil)
 	}
 	if refusal, ok := apierror.From(err); ok {
-		text, wrong := json.Marshal(map[string]any{"error": map[string]any{"code": refusal.Code, "message": refusal.Message}})
-		if wrong != nil {
-			return nil, wrong
+		text, marshalErr := json.Marshal(map[string]any{"error": map[string]any{"code": refusal.Code, "message": refusal.Message}})
+		if marshalErr != nil {
+			return nil, marshalErr
 		}
 		w.status, w.body = refusal.Status, *bytes.NewBuffer(text)
 		w.header.Set("Content-Type", "application/json")

@@ -9,13 +9,13 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
-// TestPatience checks that a model gets half of the remaining time, so that another model can be asked afterwards.
-func TestPatience(t *testing.T) {
+// TestAnswerTimeLimit checks that a model gets half of the remaining time, so that another model can be asked afterwards.
+func TestAnswerTimeLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		i := &inside{Handler: new(Handler)}
 		i.options.Answer.High = time.Hour
-		for left, want := range map[time.Duration]time.Duration{0: time.Hour, time.Second: minPatience, time.Minute: 30 * time.Second} {
+		for left, want := range map[time.Duration]time.Duration{0: time.Hour, time.Second: minAnswerTime, time.Minute: 30 * time.Second} {
 			ctx := t.Context()
 			if left > 0 {
 				var cancel context.CancelFunc
@@ -24,7 +24,7 @@ func TestPatience(t *testing.T) {
 			}
 			h, err := i.handlerFor(ctx)
 			if err != nil || h.options.Answer.High != want {
-				t.Errorf("%s are left: %s, %v", left, h.options.Answer.High, err)
+				t.Errorf("with %s left: got the limit %s, error %v, want %s", left, h.options.Answer.High, err, want)
 			}
 		}
 		if i.options.Answer.High != time.Hour {

@@ -14,20 +14,20 @@ import (
 // share of the memory.
 func TestMemoryShareOfUser(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
 	server, app := startGateway(t)
-	kept, err := app.Gateway()
+	gw, err := app.Gateway()
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept.Providers.RegisterProtocol("http", &answers{"application/json", chatReply()})
+	gw.Providers.RegisterProtocol("http", &answers{"application/json", chatReply()})
 	keys := make(map[string]string)
 	for _, user := range []string{"alice", "bob"} {
-		if _, _, _, err := kept.Keychain.InitUser(t.Context(), user); err != nil {
+		if _, _, _, err := gw.Keychain.InitUser(t.Context(), user); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := kept.Keychain.AddProviderKey(t.Context(), user, "openai", "sk-"+user+"-not-a-secret", "", func(string) bool { return true }); err != nil {
+		if _, err := gw.Keychain.AddProviderKey(t.Context(), user, "openai", "sk-"+user+"-not-a-secret", "", func(string) bool { return true }); err != nil {
 			t.Fatal(err)
 		}
-		key, err := kept.Keychain.CreateKey(t.Context(), user, keychain.KeyOptions{})
+		key, err := gw.Keychain.CreateKey(t.Context(), user, keychain.KeyOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

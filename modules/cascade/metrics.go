@@ -19,7 +19,7 @@ var (
 	}, []string{"status", "tier"})
 	attempts = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "tollgate", Subsystem: "cascade", Name: "attempts_total",
-		Help: "Tries of candidates by provider and outcome; ok is a success.",
+		Help: "Attempts at candidates by provider and outcome; ok is a success.",
 	}, []string{"provider", "outcome"})
 	failovers = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "tollgate", Subsystem: "cascade", Name: "failovers_total",
@@ -27,13 +27,13 @@ var (
 	}, []string{"tier"})
 	cooldowns = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "tollgate", Subsystem: "cascade", Name: "cooldowns_total",
-		Help: "Failures that made a provider, a key or a model rest, by provider, reason and for whom: user or everyone.",
+		Help: "Failures that started a cooldown of a provider, a key or a model, by provider, reason and for whom: user or everyone.",
 	}, []string{"provider", "reason", "for"})
 	tokens = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "tollgate", Subsystem: "cascade", Name: "tokens_total",
 		Help: "Tokens by provider and direction (input, output).",
 	}, []string{"provider", "direction"})
-	ofTeams = teamMetrics{
+	teams = teamMetrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "tollgate", Subsystem: "cascade", Name: "team_requests_total",
 			Help: "Model requests by the id of their team, provider and model.",
@@ -44,7 +44,7 @@ var (
 		}, []string{"team", "provider", "model"}),
 		cost: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "tollgate", Subsystem: "cascade", Name: "team_cost_usd_total",
-			Help: "What model requests cost by the id of their team, provider and model, as far as the price is known.",
+			Help: "Cost of model requests in US dollars by the id of their team, provider and model, as far as the price is known.",
 		}, []string{"team", "provider", "model"}),
 	}
 	firstToken = prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -54,6 +54,7 @@ var (
 	}, []string{"provider", "tier"})
 )
 
+// observeAttempt counts an attempt.
 func observeAttempt(a cascade.Attempt) {
 	attempts.WithLabelValues(a.Provider, a.Outcome).Inc()
 	if a.Cooldown != "" {
@@ -68,6 +69,7 @@ func observeAttempt(a cascade.Attempt) {
 	}
 }
 
+// observeRequest counts a request that has ended.
 func observeRequest(r *spending.Record, result *cascade.Result) {
 	tier := "entry"
 	if r.Tier != 0 {
@@ -80,13 +82,14 @@ func observeRequest(r *spending.Record, result *cascade.Result) {
 		}
 		observeTokens(r.Provider, result.Usage.Prompt, result.Usage.Completion)
 	}
-	ofTeams.observe(r, result.Candidate)
+	teams.observe(r, result.Candidate)
 	for i := range result.Lost {
 		l := &result.Lost[i]
 		observeTokens(l.Candidate.Provider.Code, l.Usage.Prompt, l.Usage.Completion)
 	}
 }
 
+// observeTokens counts the tokens of an answer of a provider.
 func observeTokens(provider string, input, output int64) {
 	tokens.WithLabelValues(provider, "input").Add(float64(input))
 	tokens.WithLabelValues(provider, "output").Add(float64(output))

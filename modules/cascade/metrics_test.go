@@ -37,9 +37,9 @@ func TestTeamMetrics(t *testing.T) {
 	m.observe(r, &keychain.Candidate{Custom: true})
 	m.observe(&spending.Record{InputTokens: -1}, nil)
 	for _, c := range []struct {
-		of   *prometheus.CounterVec
-		with []string
-		want float64
+		vector *prometheus.CounterVec
+		with   []string
+		want   float64
 	}{
 		{m.requests, []string{"team_a", "alpha", "large"}, 2},
 		{m.tokens, []string{"team_a", "alpha", "large"}, 14},
@@ -47,7 +47,7 @@ func TestTeamMetrics(t *testing.T) {
 		{m.requests, []string{"team_a", "custom", ""}, 1},
 		{m.requests, []string{"", "", ""}, 1},
 	} {
-		if got := value(t, c.of.WithLabelValues(c.with...)); got != c.want {
+		if got := value(t, c.vector.WithLabelValues(c.with...)); got != c.want {
 			t.Errorf("%q: %g, want %g", c.with, got, c.want)
 		}
 	}

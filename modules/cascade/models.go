@@ -56,7 +56,7 @@ func (h *Handler) models(w http.ResponseWriter, r *http.Request, id string) erro
 	if h.ClaudeNames {
 		all = o.forClaude(all)
 	}
-	page, more, err := selectPage(all, r)
+	page, hasMore, err := selectPage(all, r)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (h *Handler) models(w http.ResponseWriter, r *http.Request, id string) erro
 		HasMore bool              `json:"has_more"`
 		FirstID *string           `json:"first_id"`
 		LastID  *string           `json:"last_id"`
-	}{Data: page, HasMore: more}
+	}{Data: page, HasMore: hasMore}
 	if len(page) > 0 {
 		answer.FirstID, answer.LastID = &page[0].ID, &page[len(page)-1].ID
 	}
@@ -129,20 +129,20 @@ func (o *usableModels) list() []modellist.Model {
 // forClaude puts names with the prefix "claude-" in front of the list, for tiers, aliases and models of other vendors.
 // Clients that show only Anthropic's names then show these too.
 func (o *usableModels) forClaude(all []modellist.Model) []modellist.Model {
-	var more []modellist.Model
+	var prefixed []modellist.Model
 	for _, m := range all {
 		lower := strings.ToLower(m.ID)
 		anthropic := strings.HasPrefix(lower, "claude") || strings.HasPrefix(lower, "anthropic") ||
 			strings.HasPrefix(lower, "vendor-")
 		if name := keychain.Claude + m.ID; !anthropic && o.routing.Resolve(name) != name {
-			more = append(more, m.Alias(name))
+			prefixed = append(prefixed, m.Alias(name))
 		}
 	}
-	return append(more, all...)
+	return append(prefixed, all...)
 }
 
 // selectPage returns the page that the query parameters limit (1 to 1000, default 20), after_id and before_id select.
-// more reports whether the list continues after the page, or before it with before_id.
+// prefixed reports whether the list continues after the page, or before it with before_id.
 func selectPage(all []modellist.Model, r *http.Request) (page []modellist.Model, more bool, err error) {
 	query := r.URL.Query()
 	limit := 20
@@ -159,12 +159,12 @@ func selectPage(all []modellist.Model, r *http.Request) (page []modellist.Model,
 				return i, nil
 			}
 		}
-		return 0, refuse(http.StatusBadRequest, "invalid_value", param+" names no model of this list")
+		return 0, refuse(http.StatusBadRequest, "invalid_value", param+" is not the id of a model in this list")
 	}
 	from, to := 0, len(all)
 	switch {
 	case query.Has("after_id") && query.Has("before_id"):
-		return nil, false, refuse(http.StatusBadRequest, "invalid_value", "after_id and before_id exclude each other")
+		return nil, false, refuse(http.StatusBadRequest, "invalid_value", "after_id and before_id cannot be used together")
 	case query.Has("after_id"):
 		last, err := index("after_id")
 		if err != nil {
@@ -182,6 +182,7 @@ func selectPage(all []modellist.Model, r *http.Request) (page []modellist.Model,
 	return all[from:min(to, from+limit)], to-from > limit, nil
 }
 
+// writeJSON sends value as a JSON answer with status 200.
 func writeJSON(w http.ResponseWriter, value any) error {
 	var text strings.Builder
 	encoder := json.NewEncoder(&text)

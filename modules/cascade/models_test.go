@@ -24,19 +24,19 @@ func TestModelLookup(t *testing.T) { //nolint:paralleltest // Caddy runs one con
 		}
 		cascade
 	}`)
-	kept, err := app.Gateway()
+	gw, err := app.Gateway()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, _, err := kept.Keychain.InitUser(t.Context(), "alice"); err != nil {
+	if _, _, _, err := gw.Keychain.InitUser(t.Context(), "alice"); err != nil {
 		t.Fatal(err)
 	}
 	for _, provider := range []string{"openai", "anthropic"} {
-		if _, err := kept.Keychain.AddProviderKey(t.Context(), "alice", provider, "sk-not-a-secret", "", func(string) bool { return true }); err != nil {
+		if _, err := gw.Keychain.AddProviderKey(t.Context(), "alice", provider, "sk-not-a-secret", "", func(string) bool { return true }); err != nil {
 			t.Fatal(err)
 		}
 	}
-	key, err := kept.Keychain.CreateKey(t.Context(), "alice", keychain.KeyOptions{Limits: keychain.Limits{AllowedModels: []string{"openai/*"}}})
+	key, err := gw.Keychain.CreateKey(t.Context(), "alice", keychain.KeyOptions{Limits: keychain.Limits{AllowedModels: []string{"openai/*"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

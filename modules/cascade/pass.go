@@ -29,19 +29,19 @@ import (
 // passthroughRequest is a request to an endpoint whose bodies are passed on without translation.
 type passthroughRequest struct {
 	*Handler
-	endpoint   *passthrough.Endpoint
-	id         string
-	gw         *gateway.Gateway
-	catalog    *catalog.Catalog
-	request    *cascade.Request
-	share      *memory.Share
-	input      *passthrough.Resource // the input file of a new batch, or the object to delete
-	waits      bool                  // whether charge reads the results of a batch before it returns
-	ownAddress string                // the address of this gateway for the client; empty if there is no client
+	endpoint        *passthrough.Endpoint
+	id              string
+	gw              *gateway.Gateway
+	catalog         *catalog.Catalog
+	request         *cascade.Request
+	share           *memory.Share
+	input           *passthrough.Resource // the input file of a new batch, or the object to delete
+	waitsForResults bool                  // whether charge reads the results of a batch before it returns
+	ownAddress      string                // the address of this gateway for the client; empty if there is no client
 }
 
-// recordTime limits the time for storing in the database which objects a provider has created or deleted.
-const recordTime = 10 * time.Second
+// recordTimeout limits the time for storing in the database which objects a provider has created or deleted.
+const recordTimeout = 10 * time.Second
 
 // ownAddress returns the address of this gateway that the client uses, without /v1.
 func ownAddress(r *http.Request) string {
@@ -71,7 +71,7 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, e *passthrough.En
 	if p.request.Account, err = gw.Keychain.Account(r.Context(), identity.UserID); err != nil {
 		return statusError(gateway.Unavailable(err))
 	}
-	if e.List { // a list sends a request to a provider for each row, so it is limited like other requests
+	if e.List { // a list sends a request to a provider for each object, so it is limited like other requests
 		admission, err := h.admit(r, gw, identity)
 		if err != nil {
 			return err
@@ -81,7 +81,7 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, e *passthrough.En
 	}
 	if e.MakesBatch() && identity.RestrictsTools() {
 		return refuse(http.StatusForbidden, "permission_denied",
-			"this key is bound to certain tools, and the requests of a batch have their own: use a key without allowed_tools")
+			"this key allows only certain tools, but the tools in a batch's requests cannot be checked: use a key without allowed_tools")
 	}
 	if err = p.prepare(w, r); err != nil {
 		return statusError(gateway.Unavailable(err))
@@ -91,19 +91,19 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, e *passthrough.En
 		return err
 	}
 	engine := h.engine(gw)
-	traced := traceOf(r)
-	if traced != nil {
-		engine.Observe = traced.attempt
+	span := traceOf(r)
+	if span != nil {
+		engine.Observe = span.attempt
 	}
-	var used int64
-	defer func() { h.done(r, admission, used) }()
-	if err := p.check(r.Context()); err != nil {
+	var usedTokens int64
+	defer func() { h.done(r, admission, usedTokens) }()
+	if err := p.beforeSend(r.Context()); err != nil {
 		return statusError(gateway.Unavailable(err))
 	}
 	result, err := engine.Answer(r.Context(), w, p.request)
-	used = reportResult(r, p.request, gw, result, traced, started)
+	usedTokens = reportResult(r, p.request, gw, result, span, started)
 	if p.request.Forward.Broken {
-		panic(http.ErrAbortHandler) // otherwise the client would take a part for the whole
+		panic(http.ErrAbortHandler) // cuts the connection, so that the client does not take a part for the whole answer
 	}
 	return statusError(err)
 }
@@ -113,8 +113,8 @@ func (p *passthroughRequest) prepare(w http.ResponseWriter, r *http.Request) err
 	e := p.endpoint
 	f := &cascade.Forward{Surface: e.Surface, Method: e.Method, Endpoint: e.Name, Path: e.Below(p.id)}
 	p.request.Forward = f
-	label := []byte("{}")
-	file, characters := "", int64(0)
+	labelBody := []byte("{}")
+	inputFile, speechCharacters := "", int64(0)
 	switch e.Body {
 	case passthrough.NoBody:
 	case passthrough.JSONBody:
@@ -128,21 +128,21 @@ func (p *passthroughRequest) prepare(w http.ResponseWriter, r *http.Request) err
 		if err != nil {
 			return err
 		}
-		label = text
+		labelBody = text
 		f.Model, f.ContentType = object.Model, "application/json"
 		f.Body = object.For
 		if e.Name == "audio/speech" {
-			characters = object.Characters
+			speechCharacters = object.Characters
 		}
 		if e.Input != "" {
-			if file = object.Text(e.Input); file == "" {
+			if inputFile = object.Text(e.Input); inputFile == "" {
 				return apierror.New(http.StatusBadRequest, "invalid_value", "%s must name a file", e.Input).With(e.Input)
 			}
 		}
 	case passthrough.FormBody:
 		if r.Header.Get("Content-Encoding") != "" {
 			return apierror.New(http.StatusUnsupportedMediaType, "unsupported_media_type",
-				"a form must not be packed: leave Content-Encoding away")
+				"a form must not be compressed: send it without the header Content-Encoding")
 		}
 		form, err := passthrough.ReadForm(r.Context(), r.Header.Get("Content-Type"), inbound.Default.Long(w, r), e.Limit,
 			e.NeedsModel(), p.share)
@@ -150,27 +150,30 @@ func (p *passthroughRequest) prepare(w http.ResponseWriter, r *http.Request) err
 			return err
 		}
 		f.Model, f.ContentType = form.Model, form.ContentType()
-		f.Body, f.Once, f.Refused = form.For, form.Once, form.Refused
+		f.Body, f.Consumed, f.Refused = form.For, form.Once, form.Refused
 	}
-	if err := p.request.Label(r.Header, label); err != nil {
+	if err := p.request.Label(r.Header, labelBody); err != nil {
 		return err
 	}
 	if e.NeedsModel() {
 		f.Answered = func(_ *keychain.Candidate, _ *keychain.Key, _ int, tail []byte) (wire.Usage, error) {
-			if usage := passthrough.Usage(tail); usage.Known || characters == 0 {
+			if usage := passthrough.Usage(tail); usage.Known || speechCharacters == 0 {
 				return usage, nil
 			}
-			return passthrough.Spoken(characters), nil
+			return passthrough.Spoken(speechCharacters), nil
 		}
 		return nil
 	}
 	if open := f.Body; open != nil { // the body has no model
 		f.Body = func(string) (passthrough.Reader, int64, error) { return open("") }
 	}
-	if err := p.pin(r, file); err != nil || e.Object != passthrough.KindMessageBatch || e.Body != passthrough.JSONBody {
+	if err := p.pin(r, inputFile); err != nil {
 		return err
 	}
-	return p.rename(r.Context(), label)
+	if e.Object == passthrough.KindMessageBatch && e.Body == passthrough.JSONBody {
+		return p.renameModels(r.Context(), labelBody)
+	}
+	return nil
 }
 
 // pin chooses the provider and the provider key for a request about objects. For an existing object, or an input file,
@@ -190,22 +193,22 @@ func (p *passthroughRequest) pin(r *http.Request, file string) error {
 		}
 		if f.Pinned = p.candidate(object.Provider, object.ProviderKey); f.Pinned == nil {
 			return apierror.New(http.StatusNotFound, "not_found",
-				"the provider key that the %s was made with serves you no longer", kind)
+				"the %s was created with a provider key that you can no longer use", kind)
 		}
 		if e.MakesBatch() || e.Deletes {
 			p.input = &object
 		}
 	} else if f.Pinned = p.providerFor(r.Header.Get("X-Gateway-Provider")); f.Pinned == nil {
 		return apierror.New(http.StatusNotFound, "no_models_available",
-			"no provider with a key that serves you keeps %s; the header x-gateway-provider names one", e.Surface)
+			"no provider for which you have a key stores %s; the header x-gateway-provider selects the provider", e.Surface)
 	}
 	if e.IsContent() {
 		return nil
 	}
-	f.Held, f.Edit = true, p.edit
+	f.Held, f.Edit = true, p.rewriteResultsURL
 	f.Answered = func(c *keychain.Candidate, key *keychain.Key, _ int, answer []byte) (wire.Usage, error) {
 		// The object exists whether or not the client is still there.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), recordTime)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), recordTimeout)
 		defer cancel()
 		return wire.Usage{}, p.recordObjects(ctx, c, key, &object, answer)
 	}
@@ -247,11 +250,11 @@ func (p *passthroughRequest) providerFor(named string) *keychain.Candidate {
 // describes a batch that has ended and was not charged before, recordObjects charges it. known is the existing object
 // that the request is about.
 func (p *passthroughRequest) recordObjects(
-	ctx context.Context, c *keychain.Candidate, key *keychain.Key, known *passthrough.Resource, answer []byte,
+	ctx context.Context, c *keychain.Candidate, key *keychain.Key, existing *passthrough.Resource, answer []byte,
 ) error {
 	e, objects := p.endpoint, p.gw.Resources
 	if e.Deletes {
-		return objects.Forget(ctx, known)
+		return objects.Forget(ctx, existing)
 	}
 	response := gjson.ParseBytes(answer)
 	created := passthrough.Resource{
@@ -279,10 +282,10 @@ func (p *passthroughRequest) recordObjects(
 			return err
 		}
 	}
-	if p.id == "" || known.Charged || !passthrough.Done(answer) {
+	if p.id == "" || existing.Charged || !passthrough.Done(answer) {
 		return nil
 	}
-	return p.charge(ctx, known, answer)
+	return p.charge(ctx, existing, answer)
 }
 
 // fetch requests the description of the object o from its provider, on behalf of its owner, and passes it to
@@ -292,18 +295,18 @@ func (p *passthroughRequest) fetch(ctx context.Context, o *passthrough.Resource)
 	if endpoint == nil {
 		return nil
 	}
-	fetching := *p
+	objectRequest := *p
 	request := *p.request
-	fetching.endpoint, fetching.id, fetching.request = endpoint, o.ID, &request
-	c := fetching.candidate(o.Provider, o.ProviderKey)
+	objectRequest.endpoint, objectRequest.id, objectRequest.request = endpoint, o.ID, &request
+	c := objectRequest.candidate(o.Provider, o.ProviderKey)
 	if c == nil {
 		return nil
 	}
 	request.Forward = &cascade.Forward{
 		Surface: endpoint.Surface, Method: endpoint.Method, Endpoint: endpoint.Name, Path: endpoint.Below(o.ID),
-		Pinned: c, Held: true, Edit: fetching.edit,
+		Pinned: c, Held: true, Edit: objectRequest.rewriteResultsURL,
 		Answered: func(c *keychain.Candidate, key *keychain.Key, _ int, answer []byte) (wire.Usage, error) {
-			return wire.Usage{}, fetching.recordObjects(ctx, c, key, o, answer)
+			return wire.Usage{}, objectRequest.recordObjects(ctx, c, key, o, answer)
 		},
 	}
 	w := &answerWriter{header: make(http.Header)}
@@ -321,7 +324,7 @@ const pageSize = 20
 func (p *passthroughRequest) list(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	if query.Has("before_id") {
-		return apierror.New(http.StatusBadRequest, "invalid_value", "lists are read from the newest on: use after_id").
+		return apierror.New(http.StatusBadRequest, "invalid_value", "lists begin with the newest object: use after_id").
 			With("before_id")
 	}
 	page, err := p.gw.Resources.List(r.Context(), p.request.User, p.request.TeamID, p.endpoint.Object,
@@ -351,8 +354,8 @@ func (p *passthroughRequest) list(w http.ResponseWriter, r *http.Request) error 
 	return writeJSON(w, answer)
 }
 
-// findEndpoint returns the endpoint of a path; see passthrough.Find.
-func findEndpoint(method, path string) (e *passthrough.Endpoint, id, allow string) {
+// findPassthrough returns the endpoint of a path; see passthrough.Find.
+func findPassthrough(method, path string) (e *passthrough.Endpoint, id, allow string) {
 	below, ok := strings.CutPrefix(path, "/v1")
 	if !ok {
 		return nil, "", ""

@@ -37,7 +37,7 @@ func TestChargeBatches(t *testing.T) { //nolint:paralleltest // Caddy runs one c
 		cascade.ChargeSome(t.Context(), app, later)
 	}
 	if n, cost := charges(); n != 1 || cost != 375_000 { // half of 0.75
-		t.Errorf("%d charges of %d", n, cost)
+		t.Errorf("got %d charges that cost %d, want 1 that costs 375000", n, cost)
 	}
 }
 
@@ -46,30 +46,30 @@ func TestChargeBatches(t *testing.T) { //nolint:paralleltest // Caddy runs one c
 func startBatch(t *testing.T, up *httptest.Server) (app *gatewayapp.App, charges func() (n int, cost int64)) {
 	t.Helper()
 	_, app = startSite(t, "route {\n\t\tapi_auth gateway_key\n\t\tcascade\n\t}")
-	kept, err := app.Gateway()
+	gw, err := app.Gateway()
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept.Providers.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+	gw.Providers.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, up.Listener.Addr().String())
 	}
-	if _, _, _, err := kept.Keychain.InitUser(t.Context(), "alice"); err != nil {
+	if _, _, _, err := gw.Keychain.InitUser(t.Context(), "alice"); err != nil {
 		t.Fatal(err)
 	}
-	key, err := kept.Keychain.AddProviderKey(t.Context(), "alice", "openai", "sk-not-a-secret", "", func(string) bool { return true })
+	key, err := gw.Keychain.AddProviderKey(t.Context(), "alice", "openai", "sk-not-a-secret", "", func(string) bool { return true })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := kept.Resources.Keep(t.Context(), &passthrough.Resource{
+	if err := gw.Resources.Keep(t.Context(), &passthrough.Resource{
 		ID: "batch_1", Kind: passthrough.KindBatch, UserID: "alice", Provider: "openai", ProviderKey: key.ID,
 	}); err != nil {
 		t.Fatal(err)
 	}
 	return app, func() (n int, cost int64) {
-		if err := kept.Usage.Flush(t.Context()); err != nil {
+		if err := gw.Usage.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		records, err := kept.Spending.Recent(t.Context(), "alice", 0, 10)
+		records, err := gw.Spending.Recent(t.Context(), "alice", 0, 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,11 +123,11 @@ func TestChargeResults(t *testing.T) { //nolint:paralleltest // Caddy runs one c
 			for i, rows := range c.rows {
 				cascade.ChargeSome(t.Context(), app, time.Now().Add(time.Hour))
 				if n, _ := charges(); n != rows {
-					t.Fatalf("%d rows after look %d, want %d", n, i, rows)
+					t.Fatalf("got %d rows after run %d, want %d", n, i, rows)
 				}
 			}
 			if _, cost := charges(); cost != c.cost || asked != len(c.answers) {
-				t.Errorf("cost %d after %d requests for the file", cost, asked)
+				t.Errorf("got the cost %d after %d requests for the file, want %d after %d", cost, asked, c.cost, len(c.answers))
 			}
 		})
 	}

@@ -17,10 +17,10 @@ func setPlaceholders(r *http.Request, record *spending.Record) {
 		return
 	}
 	served := struct { // a copy of the needed fields, so that the record can be freed
-		provider, model      string
-		tier                 catalog.Tier
-		attempts             int
-		input, output, micro int64
+		provider, model             string
+		tier                        catalog.Tier
+		attempts                    int
+		input, output, costMicroUSD int64
 	}{
 		record.Provider, record.Model, record.Tier, record.Attempts, record.InputTokens, record.OutputTokens,
 		record.CostMicroUSD,
@@ -49,7 +49,7 @@ func setPlaceholders(r *http.Request, record *spending.Record) {
 		case "total_tokens":
 			return served.input + served.output, true
 		case "cost_micro_usd":
-			return served.micro, true
+			return served.costMicroUSD, true
 		}
 		return nil, false
 	})

@@ -25,18 +25,19 @@ func (h *Handler) client(r *http.Request) (*gateway.Gateway, *keychain.Identity,
 	}
 	if identity == nil {
 		return nil, nil, refuse(http.StatusUnauthorized, "invalid_api_key",
-			"no gateway key was checked: put `api_auth gateway_key` before `cascade`")
+			"no handler verified a gateway key: put `api_auth gateway_key` before `cascade`")
 	}
 	gw, err := h.app.Gateway()
 	if err != nil {
 		return nil, nil, caddyhttp.Error(http.StatusServiceUnavailable, err)
 	}
-	if !ok && identity.KeyID == "" { // the operator may have limited the user
+	if !ok && identity.KeyID == "" { // anonymous: the operator may have imposed limits on the user
 		identity, err = gw.Keychain.Keyless(r.Context(), identity.UserID)
 	}
 	return gw, identity, statusError(gateway.Unavailable(err))
 }
 
+// newRequest returns a cascade request of identity without a body.
 func newRequest(r *http.Request, gw *gateway.Gateway, identity *keychain.Identity) *cascade.Request {
 	request := &cascade.Request{
 		ID: requestID(r), Via: r.Header["Via"], EffortMode: identity.EffortMode, Sealer: gw.Sealer, Items: gw.Items,
@@ -137,6 +138,7 @@ func session(r *http.Request) string {
 	return ""
 }
 
+// requestID returns the id that api_errors gave the request, or a new id if there is none.
 func requestID(r *http.Request) string {
 	if id := apierrors.RequestID(r.Context()); id != "" {
 		return id

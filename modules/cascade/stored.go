@@ -122,9 +122,9 @@ func (k *keeper) begin(ctx context.Context, text []byte) (_ []byte, err error) {
 // inBackground reports whether the client does not wait for the answer.
 func (k *keeper) inBackground() bool { return k != nil && k.turn != nil && k.turn.Background }
 
-// record returns a writer that stores the answer on its way to the client. The returned function must be called after
-// the answer.
-func (h *Handler) record(w http.ResponseWriter, request *cascade.Request, k *keeper) (http.ResponseWriter, func()) {
+// recordAnswer returns a writer that stores the answer on its way to the client. The returned function must be called
+// after the answer.
+func (h *Handler) recordAnswer(w http.ResponseWriter, request *cascade.Request, k *keeper) (http.ResponseWriter, func()) {
 	if k == nil || k.turn == nil {
 		return w, func() {}
 	}
@@ -142,12 +142,12 @@ func (h *Handler) background(
 	ctx := context.WithValue(context.WithoutCancel(r.Context()), caddy.ReplacerCtxKey, caddy.NewReplacer())
 	backgroundRequest := r.WithContext(ctx)
 	engine := h.engine(gw)
-	patience := k.options.Time / 2 // leaves time for a second candidate
-	engine.Options.Answer = catalog.PerTier{Low: patience, Medium: patience, High: patience}
+	timeLimit := k.options.Time / 2 // leaves time for a second candidate
+	engine.Options.Answer = catalog.PerTier{Low: timeLimit, Medium: timeLimit, High: timeLimit}
 	completion := body.NewCompletion(r.Context())
-	var used int64
+	var usedTokens int64
 	done := func() {
-		h.done(backgroundRequest, admission, used)
+		h.done(backgroundRequest, admission, usedTokens)
 		completion.End(ctx)
 		request.Release()
 		release()
@@ -157,7 +157,7 @@ func (h *Handler) background(
 		ctx, k.turn, request.Hub.Model, request.Hub.Answer.Echo,
 		func(ctx context.Context, w http.ResponseWriter) error {
 			result, err := engine.Answer(ctx, w, request)
-			used = reportResult(backgroundRequest, request, gw, result, nil, started)
+			usedTokens = reportResult(backgroundRequest, request, gw, result, nil, started)
 			return err
 		}, done,
 	)
@@ -189,12 +189,12 @@ func (h *Handler) serveStored(w http.ResponseWriter, r *http.Request, e *stored.
 	}
 	var text []byte
 	if e.Reads() {
-		read, lease, err := body.Read(w, r, h.app.MemoryBudget(), identity.UserID)
+		requestBody, lease, err := body.Read(w, r, h.app.MemoryBudget(), identity.UserID)
 		if err != nil {
 			return err
 		}
 		defer lease.Give()
-		text = read
+		text = requestBody
 	}
 	return statusError(
 		gateway.Unavailable(gw.Stored.Serve(w, r, e, stored.Owner(identity.UserID, identity.TeamID), h.stored, text)),

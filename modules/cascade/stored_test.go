@@ -17,9 +17,9 @@ import (
 // TestBackgroundCharge checks that a budget in front charges an answer in the background at its end, by its usage, even
 // if the client has gone before.
 func TestBackgroundCharge(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
-	may := make(chan struct{})
+	mayAnswer := make(chan struct{})
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		<-may
+		<-mayAnswer
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"finish_reason":"stop",
 			"message":{"role":"assistant","content":"ONE"}}],"usage":{"prompt_tokens":60,"completion_tokens":40,"total_tokens":100}}`)
@@ -40,17 +40,17 @@ func TestBackgroundCharge(t *testing.T) { //nolint:paralleltest // Caddy runs on
 			store_responses
 		}
 	}`)
-	kept, err := app.Gateway()
+	gw, err := app.Gateway()
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept.Custom = http.DefaultTransport.(*http.Transport).Clone() // permits the upstream's private address
-	kept.Keychain.CheckHost = nil
-	_, key, _, err := kept.Keychain.InitUser(t.Context(), "alice")
+	gw.Custom = http.DefaultTransport.(*http.Transport).Clone() // permits the upstream's private address
+	gw.Keychain.CheckHost = nil
+	_, key, _, err := gw.Keychain.InitUser(t.Context(), "alice")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := kept.Keychain.AddModel(t.Context(), "alice", keychain.CustomModel{Entry: "own/1", BaseURL: up.URL + "/v1", Model: "m", Tier: catalog.High}); err != nil {
+	if _, err := gw.Keychain.AddModel(t.Context(), "alice", keychain.CustomModel{Entry: "own/1", BaseURL: up.URL + "/v1", Model: "m", Tier: catalog.High}); err != nil {
 		t.Fatal(err)
 	}
 	ask := func(method, path, body string) (int, gjson.Result) {
@@ -66,7 +66,7 @@ func TestBackgroundCharge(t *testing.T) { //nolint:paralleltest // Caddy runs on
 			t.Fatalf("%d %s", status, begun.Raw)
 		}
 	}
-	close(may)
+	close(mayAnswer)
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		status, _ := ask(http.MethodPost, "/v1/responses/resp_none/cancel", "")
 		if status == http.StatusTooManyRequests {

@@ -26,7 +26,7 @@ type conversion struct {
 func (t *translation) convert() *conversion {
 	t.once.Do(func() {
 		result := new(conversion)
-		result.err = t.write(result)
+		result.err = t.convertInto(result)
 		t.conversion.Store(result)
 	})
 	return t.conversion.Load()
@@ -40,8 +40,8 @@ func (t *translation) failure() error {
 	return nil
 }
 
-// write stores the converted request in result. The memory of the body is held until release is called.
-func (t *translation) write(result *conversion) error {
+// convertInto stores the converted request in result. The memory of the body is held until release is called.
+func (t *translation) convertInto(result *conversion) error {
 	text, lease, err := body.Read(t.client, t.Request, t.handler.memory, "")
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (t *translation) write(result *conversion) error {
 	if err != nil {
 		return err
 	}
-	written, err := t.handler.write(request)
+	written, err := t.handler.writeChat(request)
 	if err != nil {
 		return err
 	}
@@ -60,8 +60,8 @@ func (t *translation) write(result *conversion) error {
 	return nil
 }
 
-// write returns the request as a chat completion for the server.
-func (h *Handler) write(request *hub.Request) (hub.Written, error) {
+// writeChat returns the request as a chat completion for the server.
+func (h *Handler) writeChat(request *hub.Request) (hub.Written, error) {
 	if request.OwnFormatError != nil {
 		return hub.Written{}, request.OwnFormatError
 	}
@@ -89,9 +89,9 @@ func (t *translation) pass(request *hub.Request, complete bool) hub.Pass {
 	if t.Format.Facts().CountsFirst && request.Stream {
 		reply.InputTokens = hub.CountTokens(request)
 	}
-	from, to := formats.Chat().NewReader(&server), t.Format.NewWriter
+	reader, newWriter := formats.Chat().NewReader(&server), t.Format.NewWriter
 	if request.Stream && complete {
-		return hub.Streamed(from, to(request, reply), to(request, reply))
+		return hub.Streamed(reader, newWriter(request, reply), newWriter(request, reply))
 	}
-	return hub.Translate(from, to(request, reply))
+	return hub.Translate(reader, newWriter(request, reply))
 }

@@ -105,7 +105,7 @@ var (
 // Validate checks the formats.
 func (h *Handler) Validate() error {
 	if len(h.Formats) == 0 {
-		return errors.New("formats: there must be one of " + names)
+		return errors.New("formats: name at least one of " + names)
 	}
 	for i, f := range h.Formats {
 		if !slices.ContainsFunc(translatable, func(t formats.Format) bool { return t.Facts().Name == f }) {
@@ -149,32 +149,32 @@ func (h *Handler) translate(
 	t := &translation{
 		handler: h, Offer: body.Offer{Request: r, Format: place.Format}, options: h.options(r, place), client: w,
 	}
-	out := t.With(r)
+	chatRequest := t.With(r)
 	target := *r.URL
 	chat := formats.Chat().Facts()
 	target.Path, target.RawPath = place.Base+chat.Path, ""
 	if place.Format.Facts().Base == "" {
 		target.Path = place.Base + chat.Base + chat.Path
 	}
-	out.URL = &target
-	out.RequestURI = target.RequestURI()
-	out.Header = r.Header.Clone()
+	chatRequest.URL = &target
+	chatRequest.RequestURI = target.RequestURI()
+	chatRequest.Header = r.Header.Clone()
 	for _, name := range []string{"Accept-Encoding", "Content-Encoding", "Content-Length"} {
-		out.Header.Del(name)
+		chatRequest.Header.Del(name)
 	}
 	for _, f := range formats.All() {
 		for _, name := range f.Facts().Header {
-			out.Header.Del(name)
+			chatRequest.Header.Del(name)
 		}
 	}
-	out.Header.Set("Content-Type", "application/json")
-	out.Body, out.ContentLength, out.GetBody = &converted{t: t}, -1, nil
+	chatRequest.Header.Set("Content-Type", "application/json")
+	chatRequest.Body, chatRequest.ContentLength, chatRequest.GetBody = &converted{t: t}, -1, nil
 	answer := &writer{
 		ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}, t: t, share: h.memory.Share(""),
 	}
 	defer t.release()
 	defer answer.release()
-	return answer.finish(answer.serve(next, out))
+	return answer.finish(answer.serve(next, chatRequest))
 }
 
 // options returns the options for reading a request at a place.
@@ -196,7 +196,7 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.C
 	defer lease.Give()
 	request, err := format.ReadCount(text, h.options(r, place))
 	if err == nil {
-		_, err = h.write(request) // a request that cannot be translated is not counted either
+		_, err = h.writeChat(request) // a request that cannot be translated is not counted either
 	}
 	if err != nil {
 		return statusError(err)
@@ -213,9 +213,9 @@ type translation struct {
 
 	// The transport of reverse_proxy reads the body in a goroutine of its own, and the server may answer before the
 	// body has been read.
-	begun      atomic.Bool // a later handler has begun to read the body, or has closed it
-	once       sync.Once
-	conversion atomic.Pointer[conversion]
+	bodyRequested atomic.Bool // a later handler has begun to read the body, or has closed it
+	once          sync.Once
+	conversion    atomic.Pointer[conversion]
 
 	mu    sync.Mutex
 	ended bool        // the conversion is no longer needed
@@ -244,7 +244,7 @@ func (t *translation) release() {
 
 // fromServer reports whether an answer comes from a chat server, and not from a handler that never reads the body.
 func (t *translation) fromServer(status int) bool {
-	if t.begun.Load() {
+	if t.bodyRequested.Load() {
 		return true
 	}
 	if status >= 300 && status < 400 { // for example a redirect to a login page before the server
@@ -268,7 +268,7 @@ type converted struct {
 // Read implements io.Reader.
 func (c *converted) Read(p []byte) (int, error) {
 	if c.body == nil {
-		c.t.begun.Store(true)
+		c.t.bodyRequested.Store(true)
 		result := c.t.convert()
 		if result.err != nil {
 			return 0, result.err
@@ -281,7 +281,7 @@ func (c *converted) Read(p []byte) (int, error) {
 // Close does not close the client's body, because the answer may still need the conversion. The HTTP server closes the
 // body later.
 func (c *converted) Close() error {
-	c.t.begun.Store(true)
+	c.t.bodyRequested.Store(true)
 	return nil
 }
 

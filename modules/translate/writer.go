@@ -41,7 +41,7 @@ const (
 	untouched // passed on unchanged: the handler took the offer or never read the body
 	buffered  // translated when it is complete
 	streamed  // translated event by event
-	refused   // an error of the server
+	refused   // replaced by an error response: the server's error, or the error in writer.err
 )
 
 // writer receives the server's answer and writes the answer in the client's format.
@@ -52,19 +52,19 @@ type writer struct {
 	status int
 	err    error // sent in place of a refused answer
 	pass   hub.Pass
-	reply  []byte       // the answer so far, in the modes buffered and refused
-	share  memory.Share // for reply and its translation, or for unusually large events
+	answer []byte       // the answer so far, in the modes buffered and refused
+	share  memory.Share // for answer and its translation, or for unusually large events
 
 	events *wire.EventReader
 	unread []byte // bytes of the stream that events has not read yet
 
 	mu           sync.Mutex // guards the stream to the client, including pass: onSilence writes too
-	out          []byte
-	begun        bool // whether something was written to the client
-	done         bool // whether the stream is complete, or has failed and the client was informed
+	out          []byte     // events to be sent to the client
+	started      bool       // whether something was written to the client
+	done         bool       // whether the stream is complete, or has failed and the client was informed
 	flush        *http.ResponseController
 	silenceTimer *time.Timer // runs onSilence once the stream is silent; nil before it begins
-	silent       int         // number of keep-alives since the last event of the server
+	keepAlives   int         // number of keep-alives since the last event of the server
 }
 
 // WriteHeader chooses the mode from the status and the header.
@@ -139,48 +139,48 @@ func (w *writer) Write(p []byte) (int, error) {
 	case untouched:
 		return w.ResponseWriter.Write(p)
 	case refused:
-		w.reply = append(w.reply, p[:min(len(p), maxError-len(w.reply))]...)
+		w.answer = append(w.answer, p[:min(len(p), maxError-len(w.answer))]...)
 		return len(p), nil
 	case buffered:
-		return len(p), w.keep(p)
+		return len(p), w.buffer(p)
 	}
 	return len(p), w.stream(p)
 }
 
 var errTooLarge = errors.New("the answer is larger than 32 MiB")
 
-// keep appends a part of an answer to the buffer. The buffered answer is translated when it is complete.
-func (w *writer) keep(p []byte) error {
-	size := len(w.reply) + len(p)
+// buffer appends a part of an answer to the buffer. The buffered answer is translated when it is complete.
+func (w *writer) buffer(p []byte) error {
+	size := len(w.answer) + len(p)
 	if size > maxReply {
 		return errTooLarge
 	}
-	if size > cap(w.reply) {
-		grown := min(max(2*cap(w.reply), size), maxReply)
+	if size > cap(w.answer) {
+		grown := min(max(2*cap(w.answer), size), maxReply)
 		if err := w.share.Grow(w.t.Request.Context(), 2*int64(grown)); err != nil { // the translation needs as much again
-			w.mode, w.err, w.reply = refused, noMemory(err), nil
+			w.mode, w.err, w.answer = refused, noMemory(err), nil
 			w.share.Free()
 			return nil
 		}
-		w.reply = append(make([]byte, 0, grown), w.reply...)
+		w.answer = append(make([]byte, 0, grown), w.answer...)
 	}
-	w.reply = append(w.reply, p...)
+	w.answer = append(w.answer, p...)
 	return nil
 }
 
 // repairUTF8 replaces invalid UTF-8 in the buffered answer. It takes memory from the budget if that makes the answer
 // larger.
 func (w *writer) repairUTF8() error {
-	size := wire.ValidUTF8Len(w.reply)
+	size := wire.ValidUTF8Len(w.answer)
 	if size > maxReply {
 		return upstreamError(errTooLarge)
 	}
-	if size > len(w.reply) {
-		if err := w.share.Grow(w.t.Request.Context(), int64(cap(w.reply)+2*size)); err != nil {
+	if size > len(w.answer) {
+		if err := w.share.Grow(w.t.Request.Context(), int64(cap(w.answer)+2*size)); err != nil {
 			return noMemory(err)
 		}
 	}
-	w.reply = wire.ValidUTF8(w.reply)
+	w.answer = wire.ValidUTF8(w.answer)
 	return nil
 }
 
@@ -188,7 +188,7 @@ func (w *writer) repairUTF8() error {
 func (w *writer) stream(p []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.unread, w.silent = p, 0
+	w.unread, w.keepAlives = p, 0
 	w.out = w.out[:0]
 	for !w.done {
 		event, err := w.events.Next()
@@ -196,7 +196,7 @@ func (w *writer) stream(p []byte) error {
 			break
 		}
 		if err == nil && event.Comment {
-			if w.begun || len(w.out) > 0 { // until the first event, an error can still have a status
+			if w.started || len(w.out) > 0 { // until the first event, an error can still have a status
 				w.out = w.pass.KeepAlive(w.out)
 			}
 			continue
@@ -218,8 +218,8 @@ func (w *writer) send() error {
 	if len(w.out) == 0 {
 		return nil
 	}
-	if !w.begun {
-		w.begun = true
+	if !w.started {
+		w.started = true
 		streamHeader(w.Header(), w.t.Format.Facts())
 		w.ResponseWriter.WriteHeader(http.StatusOK)
 	}
@@ -249,10 +249,10 @@ func streamHeader(header http.Header, facts *hub.Facts) {
 func (w *writer) onSilence() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.done || w.silent >= maxKeepAlives {
+	if w.done || w.keepAlives >= maxKeepAlives {
 		return
 	}
-	w.silent++
+	w.keepAlives++
 	w.out = w.pass.KeepAlive(w.out[:0])
 	_ = w.send() // an error is ignored; the next event or the request's context shows a client that has left
 }
@@ -261,7 +261,7 @@ func (w *writer) onSilence() {
 // client's format.
 func (w *writer) fail(err error) error {
 	w.done = true
-	if !w.begun && len(w.out) == 0 {
+	if !w.started && len(w.out) == 0 {
 		w.mode, w.err = refused, upstreamError(err)
 		return nil
 	}
@@ -319,29 +319,30 @@ func (w *writer) finish(err error) error {
 	case w.err != nil:
 		return statusError(w.err)
 	case w.mode == refused:
-		e := wire.ParseUpstreamError(w.status, w.reply)
+		e := wire.ParseUpstreamError(w.status, w.answer)
 		status := w.status
 		if status < 400 { // a redirect would lead the client past the translation
 			status = http.StatusBadGateway
 		}
 		return statusError(&apierror.Error{Status: status, Code: e.Code, Type: e.Type, Param: e.Param, Message: e.Message})
-	case err != nil && !w.begun:
+	case err != nil && !w.started:
 		return err
 	case w.mode == streamed && !w.done:
 		w.done = true
 		out, broken := w.pass.End(w.out[:0])
-		if w.out = out; broken != nil {
-			if broken = w.fail(broken); broken == nil && !w.begun {
-				return statusError(w.err)
-			}
-			return broken
+		w.out = out
+		if broken == nil {
+			return w.send()
 		}
-		return w.send()
+		if err := w.fail(broken); err != nil || w.started {
+			return err
+		}
+		return statusError(w.err) // set by fail, since nothing was sent yet
 	case w.mode == buffered:
 		if err := w.repairUTF8(); err != nil {
 			return statusError(err)
 		}
-		answer, broken := w.pass.Whole(nil, w.reply)
+		answer, broken := w.pass.Whole(nil, w.answer)
 		if broken != nil {
 			return statusError(upstreamError(broken))
 		}

@@ -21,8 +21,8 @@ func TestAliases(t *testing.T) {
 	}
 	r.engine.Catalog = func() *catalog.Catalog { return cat }
 	entry := cat.Aliases()["gpt-4o"]
-	r.alpha.then(reply(200, completion("hi")))
-	r.beta.then(reply(200, completion("hi")))
+	r.alpha.setDefault(reply(200, completion("hi")))
+	r.beta.setDefault(reply(200, completion("hi")))
 	got := r.ask("gpt-4o")
 	if got.err != nil || got.Result.Candidate.Entry != entry || gjson.Get(got.body, "model").Str != "gpt-4o" {
 		t.Errorf("%v, %s", got.err, got.body)
@@ -38,7 +38,7 @@ func TestAliases(t *testing.T) {
 		}
 		return ""
 	}
-	run := r.engine.run(t.Context(), nil, request)
+	run := r.engine.newRun(t.Context(), nil, request)
 	_, err = run.plan()
 	if err == nil || !strings.Contains(err.Error(), "allowed_models") {
 		t.Error("an alias got around allowed_models:", err)
@@ -48,8 +48,8 @@ func TestAliases(t *testing.T) {
 // TestDeprecation checks the Deprecation and Sunset headers in the answer of a model that will be retired.
 func TestDeprecation(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, setup{keys: []string{"alpha"}, models: `{"provider":"alpha","id":"old","tiers":["low"],"deprecated":"2025-06-01","retires":"2027-01-31",` + able + `}`})
-	r.alpha.then(reply(200, completion("hi")))
+	r := newRig(t, setup{keys: []string{"alpha"}, models: `{"provider":"alpha","id":"old","tiers":["low"],"deprecated":"2025-06-01","retires":"2027-01-31",` + allAbilities + `}`})
+	r.alpha.setDefault(reply(200, completion("hi")))
 	got := r.ask("alpha/old")
 	if got.err != nil || got.header.Get("Deprecation") != "@1748736000" || got.header.Get("Sunset") != "Sun, 31 Jan 2027 00:00:00 GMT" {
 		t.Errorf("%v, %v", got.err, got.header)

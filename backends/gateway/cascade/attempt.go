@@ -37,23 +37,23 @@ var (
 // fixed names the parameters that the candidate has just refused; they are left out or replaced (see fixes). attempt
 // returns nil if the client received the candidate's answer, or left after the commit point.
 func (r *run) attempt(c *keychain.Candidate, key *keychain.Key, fixed ...string) *failure {
-	f := r.once(c, key, fixed, false)
+	f := r.attemptOnce(c, key, fixed, false)
 	switch {
-	case f == nil || r.spentAttempts():
+	case f == nil || r.attemptsExhausted():
 	case f.class == lost:
-		f = r.once(c, key, fixed, true)
+		f = r.attemptOnce(c, key, fixed, true)
 	case r.Memory.Tokens.Forget(c.Provider, key.Secret, f.status):
-		if f = r.once(c, key, fixed, false); f == nil {
+		if f = r.attemptOnce(c, key, fixed, false); f == nil {
 			r.Memory.Health.reopen(providerScope(c), key.ID, c.Model.ID)
 		}
 	}
 	return f
 }
 
-// once makes one attempt at candidate c with key, and records the outcome. fixed names the parameters that c has just
-// refused. If fresh is set the attempt uses a new connection. once returns nil if the attempt reached the commit point,
-// else the failure.
-func (r *run) once(c *keychain.Candidate, key *keychain.Key, fixed []string, fresh bool) *failure {
+// attemptOnce makes one attempt at candidate c with key, and records the outcome. fixed names the parameters that c has
+// just refused. If fresh is set the attempt uses a new connection. attemptOnce returns nil if the attempt reached the
+// commit point, else the failure.
+func (r *run) attemptOnce(c *keychain.Candidate, key *keychain.Key, fixed []string, fresh bool) *failure {
 	r.result.Attempts++
 	r.streamFailure, r.key = 0, key
 	r.Memory.Traffic.add(providerScope(c), key.Mine)
@@ -75,7 +75,7 @@ func (r *run) once(c *keychain.Candidate, key *keychain.Key, fixed []string, fre
 	} else {
 		f = r.send(ctx, cancel, timer, c, key, fixed, fresh, &l)
 	}
-	r.learn(c, key, f, started)
+	r.recordOutcome(c, key, f, started)
 	return f
 }
 
@@ -86,7 +86,7 @@ type limits struct {
 	// the error with which a slower attempt is cancelled.
 	wait    time.Duration
 	timeout error
-	idle    time.Duration // between two pieces of a stream
+	idle    time.Duration // longest time between two pieces of a stream
 	// contentBy is the time by which the first content of a stream must arrive if the model thinks before it.
 	contentBy time.Time
 }
@@ -109,9 +109,10 @@ func (r *run) limits(c *keychain.Candidate) limits {
 	return l
 }
 
-// learn records the outcome of an attempt that began at started: in the health table, in the error that the client gets
-// if no candidate answers, and by a call of Observe. f is the failure, or nil if the attempt reached the commit point.
-func (r *run) learn(c *keychain.Candidate, key *keychain.Key, f *failure, started time.Time) {
+// recordOutcome records the outcome of an attempt that began at started: in the health table, in the error that the
+// client gets if no candidate answers, and by a call of Observe. f is the failure, or nil if the attempt reached the
+// commit point.
+func (r *run) recordOutcome(c *keychain.Candidate, key *keychain.Key, f *failure, started time.Time) {
 	took := r.Now().Sub(started)
 	observed := Attempt{
 		Provider: c.Provider.Code, Model: c.ModelName(), Tier: c.Tier, Started: started, Took: took, Outcome: "ok",
@@ -121,14 +122,14 @@ func (r *run) learn(c *keychain.Candidate, key *keychain.Key, f *failure, starte
 	case f != nil:
 		observed.Outcome, observed.FirstToken = f.class.String(), 0
 		f.redact(key.Secret)
-		observed.Cooldown, observed.Everyone = r.note(c, key, f, took)
+		observed.Cooldown, observed.Everyone = r.recordFailure(c, key, f, took)
 	case r.streamFailure == busy:
 		observed.Outcome = busy.String()
 	case r.streamFailure != 0:
 		observed.Outcome = r.streamFailure.String()
 		r.Memory.Health.failed(r.incident(c, &failure{reason: ReasonErrors}))
 	default:
-		r.measure(c, started)
+		r.recordLatency(c, started)
 		r.Memory.Health.success(providerScope(c), r.req.User, key.ID)
 	}
 	if r.Observe != nil {
@@ -160,7 +161,7 @@ func (r *run) shape(c *keychain.Candidate, fixed ...string) *shape {
 }
 
 // send sends the request to candidate c once and passes the answer on to the client. cancel cancels ctx; timer does so
-// when the wait of l is over. fixed names the parameters that c has just refused. If fresh is set a new connection is
+// after l.wait. fixed names the parameters that c has just refused. If fresh is set a new connection is
 // opened. send returns nil if it has begun to pass the answer on, else the failure of the attempt.
 func (r *run) send(
 	ctx context.Context, cancel context.CancelCauseFunc, timer *time.Timer, c *keychain.Candidate, key *keychain.Key,
@@ -168,20 +169,20 @@ func (r *run) send(
 ) *failure {
 	x, err := r.exchange(c, r.shape(c, fixed...))
 	if err != nil {
-		return unfit(err)
+		return unwritableFailure(err)
 	}
 	request, err := r.request(ctx, c, key, x)
 	if err != nil {
-		return r.unsent(ctx, err)
+		return r.unsentFailure(ctx, err)
 	}
 	resp, err := r.transport(c, fresh).RoundTrip(request)
 	if err != nil {
-		return r.unanswered(ctx, err, c, x, fresh)
+		return r.unansweredFailure(ctx, err, c, x, fresh)
 	}
 	defer resp.Body.Close()
 	encoding := unpack(resp)
 	if resp.StatusCode != http.StatusOK {
-		return r.refused(ctx, resp, x, c)
+		return r.refusedFailure(ctx, resp, x, c)
 	}
 	if encoding != "" {
 		return &failure{
@@ -229,7 +230,7 @@ func (r *run) transport(c *keychain.Candidate, fresh bool) http.RoundTripper {
 func (r *run) request(
 	ctx context.Context, c *keychain.Candidate, key *keychain.Key, x *exchange,
 ) (*http.Request, error) {
-	if err := x.place(c, r.stream); err != nil {
+	if err := x.applyPaths(c, r.stream); err != nil {
 		return nil, err
 	}
 	target, err := url.Parse(x.url)

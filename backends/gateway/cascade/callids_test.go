@@ -39,9 +39,9 @@ func TestLongCallIDs(t *testing.T) {
 		r := newRig(t, setup{keys: []string{"alpha"}})
 		p, _ := r.catalog.Provider("alpha")
 		p.Shape.ToolCallIDMax = limit
-		r.alpha.does(reply(200, completion("hi")))
-		r.askOn(surface, question(surface, "keychain-low", false, longHistory(surface))).wants(t, "alpha/a-low", "hi")
-		body := r.alpha.got()[0].body
+		r.alpha.addSteps(reply(200, completion("hi")))
+		r.askOn(surface, question(surface, "keychain-low", false, longHistory(surface))).wantAnswer(t, "alpha/a-low", "hi")
+		body := r.alpha.requests()[0].body
 		call, result := gjson.Get(body, "messages.#.tool_calls.0.id|0").Str, gjson.Get(body, "messages.#.tool_call_id|0").Str
 		if call == "" || call != result {
 			t.Errorf("the call is %q and its result of %q:\n%s", call, result, body)
@@ -77,14 +77,14 @@ func TestLongCallIDsAreLearned(t *testing.T) {
 			t.Run(string(surface)+" "+param, func(t *testing.T) {
 				t.Parallel()
 				r := newRig(t, setup{keys: []string{"alpha"}})
-				r.alpha.does(refuses(param), reply(200, completion("one")), reply(200, completion("two")))
-				for i, said := range []string{"one", "two"} {
+				r.alpha.addSteps(refuses(param), reply(200, completion("one")), reply(200, completion("two")))
+				for i, answerText := range []string{"one", "two"} {
 					e := r.askOn(surface, question(surface, "alpha/a-low", false, longHistory(surface)))
-					if e.wants(t, "alpha/a-low", said); e.Attempts != 2-i {
+					if e.wantAnswer(t, "alpha/a-low", answerText); e.Attempts != 2-i {
 						t.Errorf("%d attempts", e.Attempts)
 					}
 				}
-				if calls := r.alpha.got(); strings.Contains(calls[1].body, longCallID) || strings.Contains(calls[2].body, longCallID) {
+				if calls := r.alpha.requests(); strings.Contains(calls[1].body, longCallID) || strings.Contains(calls[2].body, longCallID) {
 					t.Errorf("the long id was sent again:\n%s\n%s", calls[1].body, calls[2].body)
 				}
 			})
@@ -93,9 +93,9 @@ func TestLongCallIDsAreLearned(t *testing.T) {
 	t.Run("another text", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, setup{keys: []string{"alpha"}})
-		r.alpha.does(refuses("messages[0].content"))
+		r.alpha.addSteps(refuses("messages[0].content"))
 		e := r.ask("alpha/a-low")
-		e.fails(t, http.StatusBadRequest, "string_above_max_length")
+		e.wantError(t, http.StatusBadRequest, "string_above_max_length")
 		if strings.Contains(e.err.Message, "prompt is too long") {
 			t.Errorf("the client gets the error %q", e.err.Message)
 		}

@@ -73,6 +73,8 @@ func (o Options) WithDefaults() Options {
 
 const wholeAnswer = 8 * time.Minute
 
+// timeouts returns the time limits of o in the form that providers have theirs, to fill the limits that they leave
+// open.
 func (o *Options) timeouts() catalog.Timeouts {
 	return catalog.Timeouts{FirstContent: o.FirstContent, Answer: o.Answer, Idle: o.Idle}
 }
@@ -153,35 +155,35 @@ type Result struct {
 // run is the state of one request on its way through the candidates.
 type run struct {
 	*Engine
-	ctx    context.Context
-	w      http.ResponseWriter
-	req    *Request
-	from   formats.Format // the client's format
-	model  string         // the requested model, or the target of its alias
-	stream bool
-	needs  wire.Needs
-	text   int64 // size of the prompt in bytes
-	prompt int64 // prompt tokens; 0 until they are estimated
-	start  time.Time
-	result Result
+	ctx             context.Context
+	w               http.ResponseWriter
+	req             *Request
+	clientFormat    formats.Format
+	model           string // the requested model, or the target of its alias
+	stream          bool
+	needs           wire.Needs
+	promptBytes     int64 // size of the prompt in bytes
+	estimatedTokens int64 // prompt tokens; 0 until they are estimated
+	start           time.Time
+	result          Result
 
-	refusals      []*failure // failures of class client, in order
-	lastClass     class
-	lastCause     error
-	classes       uint32 // bit set of all classes that occurred
-	earliest      time.Time
-	waits         bool          // a candidate was passed over that will be usable later
-	spent         bool          // a key was passed over because its budget is spent
-	turn          uint32        // number that chooses the account's first key; 0 until it is drawn
-	talked        *conversation // nil before the first call of conversation
-	stay          stay          // entry and key with which the conversation stays
-	moved         bool          // the candidate or key whose turn it was has been passed over
-	dropped       []string      // fields left out of the last body sent
-	key           *keychain.Key // the key of the current attempt
-	link          link          // the connection of the current attempt
-	chatLease     *wire.Lease   // memory of a chat request that was converted to the common form
-	aliased       bool          // model is the target of an alias
-	streamFailure class         // failure after the commit point; 0 if there was none
+	refusals       []*failure    // failures of class client, in order
+	lastClass      class         // class of the last failure; 0 if there was none
+	lastCause      error         // cause of the last failure, for the log
+	classes        uint32        // bit set of all classes that occurred
+	earliestEnd    time.Time     // when the first of the cooldowns seen ends; zero if none was seen
+	usableLater    bool          // a candidate was passed over that will be usable later
+	budgetSpent    bool          // a key was passed over because its budget is spent
+	turn           uint32        // number that chooses the account's first key; 0 until it is drawn
+	conversationID *conversation // nil before the first call of conversation
+	stay           stay          // entry and key with which the conversation stays
+	moved          bool          // the candidate or key whose turn it was has been passed over
+	dropped        []string      // fields left out of the last body sent
+	key            *keychain.Key // the key of the current attempt
+	link           link          // the connection of the current attempt
+	chatLease      *wire.Lease   // memory of a chat request that was converted to the common form
+	aliased        bool          // model is the target of an alias
+	streamFailure  class         // failure after the commit point; 0 if there was none
 
 	explains bool   // set for Explain: nothing is sent
 	skipped  []Step // candidates left out of the plan; filled only for Explain
@@ -190,18 +192,18 @@ type run struct {
 // maxAttempts bounds the attempts of one request.
 const maxAttempts = 32
 
-// spentAttempts reports whether no further attempt may be made: maxAttempts is reached, or the body cannot be sent
+// attemptsExhausted reports whether no further attempt may be made: maxAttempts is reached, or the body cannot be sent
 // again.
-func (r *run) spentAttempts() bool {
-	return r.result.Attempts >= maxAttempts || r.req.Forward.once() && r.result.Attempts > 0
+func (r *run) attemptsExhausted() bool {
+	return r.result.Attempts >= maxAttempts || r.req.Forward.consumed() && r.result.Attempts > 0
 }
 
 // Answer answers a request. If it returns an error nothing has been written to w. The error is an *apierror.Error, or
 // ctx.Err() if the client left. The result is never nil.
 func (e *Engine) Answer(ctx context.Context, w http.ResponseWriter, req *Request) (*Result, error) {
-	r := e.run(ctx, w, req)
+	r := e.newRun(ctx, w, req)
 	defer func() { r.chatLease.Give() }()
-	err := e.Mark.refuse(req.Via)
+	err := e.Mark.checkLoop(req.Via)
 	if err == nil {
 		err = r.answer()
 	}
@@ -216,23 +218,23 @@ func (e *Engine) Answer(ctx context.Context, w http.ResponseWriter, req *Request
 			r.result.Status, r.result.Code = 499, codeClientLeft
 		}
 	}
-	r.settleUsage()
+	r.estimateMissingUsage()
 	return &r.result, err
 }
 
-// run returns the state for a request that has not been sent to any candidate yet.
-func (e *Engine) run(ctx context.Context, w http.ResponseWriter, req *Request) *run {
+// newRun returns the state for a request that has not been sent to any candidate yet.
+func (e *Engine) newRun(ctx context.Context, w http.ResponseWriter, req *Request) *run {
 	r := &run{Engine: e, w: w, req: req, start: e.Now()}
 	r.ctx = r.link.watch(ctx, e.Now)
-	r.from, r.model, r.stream = req.Asked()
+	r.clientFormat, r.model, r.stream = req.Asked()
 	switch {
 	case req.Forward != nil:
 	case req.Embed != nil:
-		r.text = req.Embed.TextBytes
+		r.promptBytes = req.Embed.TextBytes
 	case req.Chat != nil:
-		r.needs, r.text = req.Chat.Needs, req.Chat.TextBytes
+		r.needs, r.promptBytes = req.Chat.Needs, req.Chat.TextBytes
 	default:
-		r.needs, r.text = req.Hub.Needs, req.Hub.TextBytes
+		r.needs, r.promptBytes = req.Hub.Needs, req.Hub.TextBytes
 	}
 	return r
 }
@@ -256,12 +258,12 @@ func (r *run) answer() error {
 // try tries the candidates in the order of plan until one of them has answered. try returns nil if an answer was sent.
 func (r *run) try(plan []*keychain.Candidate) error {
 	var refused []string // providers that reported a mistake of the client
-	window := 0          // the largest context window that was too small
+	tooSmall := 0        // the largest context window that was too small
 	for _, c := range plan {
 		if slices.Contains(refused, providerScope(c)) {
 			continue
 		}
-		if window > 0 && c.Model.ContextWindow > 0 && c.Model.ContextWindow <= window {
+		if tooSmall > 0 && c.Model.ContextWindow > 0 && c.Model.ContextWindow <= tooSmall {
 			continue
 		}
 		f := r.tryKeys(c)
@@ -283,11 +285,11 @@ func (r *run) try(plan []*keychain.Candidate) error {
 				return r.failure()
 			}
 		case f.class == tooLong:
-			window = max(window, c.Model.ContextWindow)
+			tooSmall = max(tooSmall, c.Model.ContextWindow)
 		case f.class == policy && r.Options.StopOnPolicy:
 			return r.failure()
 		}
-		if r.spentAttempts() {
+		if r.attemptsExhausted() {
 			break
 		}
 	}
@@ -320,26 +322,27 @@ func (r *run) tryGroup(c *keychain.Candidate, keys []keychain.Key) (last *failur
 	for i := range keys {
 		key := &keys[(first+i)%len(keys)]
 		if until, status := r.Memory.Health.blockedFor(provider, key, c.Model.ID); !until.IsZero() {
-			r.soonest(until)
-			r.waits = r.waits || status == CoolingDown
+			r.noteCooldownEnd(until)
+			r.usableLater = r.usableLater || status == CoolingDown
 			r.markMoved()
 			continue
 		}
 		if open, err := r.admits(key, 1); err != nil {
-			return &failure{class: busy, message: "what bounds the provider key", cause: err}, false
+			return &failure{class: busy, message: "the check of the provider key's limits", cause: err}, false
 		} else if !open {
 			r.markMoved()
 			continue
 		}
 		last = r.attempt(c, key)
-		if last != nil && last.class == fixable && !r.spentAttempts() {
+		if last != nil && last.class == fixable && !r.attemptsExhausted() {
 			last = r.retry(c, key, last)
 		}
 		if last == nil {
-			r.settle(c, key)
+			r.keepStay(c, key)
 			return nil, false
 		}
-		if r.markMoved(); r.spentAttempts() {
+		r.markMoved()
+		if r.attemptsExhausted() {
 			return last, false
 		}
 		switch last.class {
@@ -360,12 +363,15 @@ func (r *run) admits(key *keychain.Key, cost int64) (open bool, err error) {
 		return true, nil
 	}
 	refusal, err := r.AdmitKey(r.ctx, key, cost)
-	if err != nil || refusal == nil {
-		return err == nil, err
+	if err != nil {
+		return false, err
 	}
-	r.soonest(refusal.Until)
-	r.spent = r.spent || refusal.Reason == keychain.KeySpent
-	r.waits = r.waits || refusal.Reason == keychain.KeyBusy
+	if refusal == nil {
+		return true, nil
+	}
+	r.noteCooldownEnd(refusal.Until)
+	r.budgetSpent = r.budgetSpent || refusal.Reason == keychain.KeySpent
+	r.usableLater = r.usableLater || refusal.Reason == keychain.KeyBusy
 	return false, nil
 }
 
@@ -373,22 +379,23 @@ func (r *run) admits(key *keychain.Key, cost int64) (open bool, err error) {
 // format it may drop one more parameter. A fix that worked is remembered if the provider rejects the parameter with any
 // value. If only the value was bad the fix is not remembered, since the user's other clients may send valid values.
 func (r *run) retry(c *keychain.Candidate, key *keychain.Key, refused *failure) *failure {
-	learn := func(refused *failure) {
+	remember := func(refused *failure) {
 		if refused.unknown {
 			r.Memory.Learned.add(providerScope(c), r.req.User, c.Model.ID, refused.fix)
 		}
 	}
 	f := r.attempt(c, key, refused.fix)
-	if second := f; second != nil && second.class == fixable && refused.fix == fixFormat && second.fix != fixFormat &&
-		!r.spentAttempts() {
+	otherParam := f != nil && f.class == fixable && refused.fix == fixFormat && f.fix != fixFormat
+	if otherParam && !r.attemptsExhausted() {
+		second := f
 		if f = r.attempt(c, key, refused.fix, second.fix); f == nil {
-			learn(second)
+			remember(second)
 		}
 	}
 	switch {
 	case f == nil:
-		learn(refused)
-	case f.class == fixable: // only one retry
+		remember(refused)
+	case f.class == fixable: // there is no further retry, so the client gets the error
 		f.class = client
 		r.lastClass = client
 		r.classes |= 1 << client

@@ -20,7 +20,7 @@ import (
 var everybody = []string{"alpha", "beta", "gamma"}
 
 // failedList returns provider:status:code of the failed attempts.
-func (e *ended) failedList() string {
+func (e *outcome) failedList() string {
 	list := make([]string, 0, len(e.Failed))
 	for _, a := range e.Failed {
 		list = append(list, fmt.Sprintf("%s:%d:%s", a.Provider, a.Status, a.Code))
@@ -31,9 +31,9 @@ func (e *ended) failedList() string {
 func TestReply(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: everybody})
-	r.alpha.does(reply(200, completion("hi")))
+	r.alpha.addSteps(reply(200, completion("hi")))
 	e := r.ask("keychain-low", `"max_tokens":7,"user":"u"`)
-	e.wants(t, "alpha/a-low", "hi")
+	e.wantAnswer(t, "alpha/a-low", "hi")
 	want := strings.Replace(completion("hi"), `"model":"up"`, `"model":"keychain-low"`, 1)
 	if e.body != want {
 		t.Errorf("body %s\nwant %s", e.body, want)
@@ -50,8 +50,8 @@ func TestReply(t *testing.T) {
 	if e.Estimated || u.Prompt != 11 || u.Completion != 5 || u.CacheRead != 3 || e.Tier != catalog.Low || e.Attempts != 1 {
 		t.Errorf("result %+v", e.Result)
 	}
-	got := r.alpha.got()[0]
-	if got.path != "/v1/chat/completions" || got.key != "key-alpha-1" || got.body != `{"model":"a-low","stream":false,"max_completion_tokens":7,"user":"u",`+say+`}` {
+	got := r.alpha.requests()[0]
+	if got.path != "/v1/chat/completions" || got.key != "key-alpha-1" || got.body != `{"model":"a-low","stream":false,"max_completion_tokens":7,"user":"u",`+helloMessages+`}` {
 		t.Errorf("the upstream got %+v", got)
 	}
 	if got.header.Get("Content-Type") != "application/json" || got.header.Get("Accept") != "application/json" || got.header.Get("User-Agent") != "Tollgate" || len(got.header["X-Idempotency-Key"]) != 0 {
@@ -82,10 +82,10 @@ func TestShapesByProvider(t *testing.T) {
 		},
 	} {
 		u := map[byte]*upstream{'a': r.alpha, 'b': r.beta, 'g': r.gamma}[c.model[0]]
-		u.does(answers("hi"))
+		u.addSteps(answers("hi"))
 		e := r.askStream(c.model, more)
-		e.wants(t, c.model, "hi")
-		calls := u.got()
+		e.wantAnswer(t, c.model, "hi")
+		calls := u.requests()
 		got := calls[len(calls)-1]
 		if got.body != c.body {
 			t.Errorf("%s got %s\nwant %s", c.model, got.body, c.body)
@@ -97,7 +97,7 @@ func TestShapesByProvider(t *testing.T) {
 			t.Errorf("%s: dropped %q, want %q", c.model, d, c.dropped)
 		}
 	}
-	got := r.gamma.got()[0]
+	got := r.gamma.requests()[0]
 	if got.header.Get("X-Api-Key") != "key-gamma-1" || got.header.Get("Authorization") != "" || got.header.Get("X-Extra") != "1" {
 		t.Errorf("gamma got headers %v", got.header)
 	}
@@ -136,37 +136,37 @@ func TestFailover(t *testing.T) {
 		{"200, endless", endlessJSON, "alpha:200:broken_answer", true},
 		{"200, no gzip", reply(200, completion("hi"), "Content-Encoding", "gzip"), "alpha:200:broken_answer", true},
 		{"200, half a gzip", reply(200, "\x1f\x8b", "Content-Encoding", "gzip"), "alpha:200:connection_error", true},
-		{"200, a broken gzip", reply(200, miscounted(completion("hi")), "Content-Encoding", "gzip"), "alpha:200:broken_answer", true},
-		{"200, a gzip of too much", reply(200, packed(strings.Repeat(" ", maxReply)+completion("hi")), "Content-Encoding", "gzip"), "alpha:200:broken_answer", true},
+		{"200, a broken gzip", reply(200, gzipWithBadSize(completion("hi")), "Content-Encoding", "gzip"), "alpha:200:broken_answer", true},
+		{"200, a gzip of too much", reply(200, gzipText(strings.Repeat(" ", maxReply)+completion("hi")), "Content-Encoding", "gzip"), "alpha:200:broken_answer", true},
 		{"200, another encoding", reply(200, completion("hi"), "Content-Encoding", "br"), "alpha:200:unsupported_encoding", true},
-		{"400, a gzip", reply(400, packed(`{"error":{"message":"m","code":"content_filter"}}`), "Content-Encoding", "gzip"), "alpha:400:content_filter", true},
+		{"400, a gzip", reply(400, gzipText(`{"error":{"message":"m","code":"content_filter"}}`), "Content-Encoding", "gzip"), "alpha:400:content_filter", true},
 		{"401, another encoding", reply(401, "xx", "Content-Encoding", "br"), "alpha:401:unauthorized", false},
 		{"204", reply(204, ""), "alpha:204:no_content", true},
 		{"dropped", drop, "alpha:0:connection_error", true},
-		{"dropped in the body", then(stream(`{"choices"`), drop), "alpha:200:connection_error", true},
+		{"dropped in the body", inOrder(stream(`{"choices"`), drop), "alpha:200:connection_error", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, setup{keys: []string{"alpha", "beta"}})
-			r.alpha.does(c.first)
-			r.beta.does(reply(200, completion("from beta")))
+			r.alpha.addSteps(c.first)
+			r.beta.addSteps(reply(200, completion("from beta")))
 			e := r.ask("keychain-low")
-			e.wants(t, "beta/b-low", "from beta")
+			e.wantAnswer(t, "beta/b-low", "from beta")
 			if e.failedList() != c.failed || e.Attempts != 2 || e.header.Get("X-Gateway-Attempts") != "2" {
 				t.Errorf("failed %s in %d attempts, want %s", e.failedList(), e.Attempts, c.failed)
 			}
 			if c.again {
-				r.alpha.does(reply(200, completion("from alpha")))
-				r.ask("keychain-low").wants(t, "alpha/a-low", "from alpha")
+				r.alpha.addSteps(reply(200, completion("from alpha")))
+				r.ask("keychain-low").wantAnswer(t, "alpha/a-low", "from alpha")
 				return
 			}
-			r.beta.does(reply(200, completion("beta again")))
+			r.beta.addSteps(reply(200, completion("beta again")))
 			e = r.ask("keychain-low")
-			e.wants(t, "beta/b-low", "beta again")
+			e.wantAnswer(t, "beta/b-low", "beta again")
 			if e.Attempts != 1 {
 				t.Errorf("the next request made %d attempts: %s", e.Attempts, e.failedList())
 			}
-			r.alpha.idle(t)
+			r.alpha.wantScriptDone(t)
 		})
 	}
 }
@@ -188,11 +188,11 @@ func TestFailedAttempts(t *testing.T) {
 		r.clock.advance(1234 * time.Millisecond)
 		refusal(500, "first_code", "the key sk-abcdefghijklmnop failed "+strings.Repeat("ü", 300))(w, req)
 	}
-	r.alpha.does(slow)
-	r.beta.does(drop)
-	r.gamma.does(refusal(502, "", "key-gamma-1 is no good key"))
+	r.alpha.addSteps(slow)
+	r.beta.addSteps(drop)
+	r.gamma.addSteps(refusal(502, "", "key-gamma-1 is no good key"))
 	e := r.ask("keychain-low")
-	e.fails(t, 502, "all_providers_failed")
+	e.wantError(t, 502, "all_providers_failed")
 	if e.err.Message != "All providers failed" || e.err.NoRetry {
 		t.Errorf("%+v", e.err)
 	}
@@ -213,7 +213,7 @@ func TestFailedAttempts(t *testing.T) {
 	}
 
 	r = newRig(t, setup{keys: []string{"alpha"}, options: Options{HideAttempts: true}})
-	r.alpha.does(refusal(500, "", "m"))
+	r.alpha.addSteps(refusal(500, "", "m"))
 	e = r.ask("keychain-low")
 	if len(e.err.FailedAttempts) != 0 || len(e.Failed) != 1 {
 		t.Errorf("hidden: %+v, logged: %+v", e.err.FailedAttempts, e.Failed)
@@ -227,20 +227,20 @@ func TestSecretsStayInside(t *testing.T) {
 	core, logs := observer.New(zap.DebugLevel)
 	r := newRig(t, setup{keys: []string{"alpha", "beta"}})
 	r.engine.Logger = zap.New(core)
-	r.alpha.does(refusal(400, "key-alpha-1", "bad key-alpha-1", "X-Key", "key-alpha-1"))
-	r.beta.does(refusal(400, "key-beta-1", "bad key-beta-1"))
+	r.alpha.addSteps(refusal(400, "key-alpha-1", "bad key-alpha-1", "X-Key", "key-alpha-1"))
+	r.beta.addSteps(refusal(400, "key-beta-1", "bad key-beta-1"))
 	e := r.ask("keychain-low")
-	e.fails(t, 400, "***")
-	told := fmt.Sprintf("%+v %+v", *e.err, e.Result)
+	e.wantError(t, 400, "***")
+	shown := fmt.Sprintf("%+v %+v", *e.err, e.Result)
 	for _, entry := range logs.All() {
 		text, err := json.Marshal(entry.ContextMap())
 		if err != nil {
 			t.Fatal(err)
 		}
-		told += entry.Message + string(text)
+		shown += entry.Message + string(text)
 	}
-	if logs.Len() != 2 || strings.Contains(told, "key-alpha-1") || strings.Contains(told, "key-beta-1") {
-		t.Errorf("the errors and the log contain %s", told)
+	if logs.Len() != 2 || strings.Contains(shown, "key-alpha-1") || strings.Contains(shown, "key-beta-1") {
+		t.Errorf("the errors and the log contain %s", shown)
 	}
 }
 
@@ -250,10 +250,10 @@ func TestClientMistakes(t *testing.T) {
 	t.Run("two providers agree", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, setup{keys: everybody})
-		r.alpha.does(bad)
-		r.beta.does(refusal(422, "", "other words"))
+		r.alpha.addSteps(bad)
+		r.beta.addSteps(refusal(422, "", "other words"))
 		e := r.ask("keychain-high") // alpha has more models, and gamma is left out too
-		e.fails(t, 400, "invalid_type")
+		e.wantError(t, 400, "invalid_type")
 		if e.err.Message != "tools[0] is wrong" || e.err.Param != "tools[0]" || e.err.Type != "invalid_request_error" || !e.err.NoRetry || e.Attempts != 2 || len(e.err.FailedAttempts) != 2 {
 			t.Errorf("%+v after %d attempts", e.err, e.Attempts)
 		}
@@ -261,9 +261,9 @@ func TestClientMistakes(t *testing.T) {
 	t.Run("one provider only", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, setup{keys: []string{"alpha"}})
-		r.alpha.does(bad)
+		r.alpha.addSteps(bad)
 		e := r.ask("keychain-high")
-		e.fails(t, 400, "invalid_type")
+		e.wantError(t, 400, "invalid_type")
 		if e.Attempts != 1 {
 			t.Errorf("%d attempts, though another model of the provider will not help", e.Attempts)
 		}
@@ -271,31 +271,31 @@ func TestClientMistakes(t *testing.T) {
 	t.Run("no code", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, setup{keys: []string{"alpha"}})
-		r.alpha.does(reply(422, `{"detail":"no"}`))
-		r.ask("keychain-low").fails(t, 400, "invalid_value")
+		r.alpha.addSteps(reply(422, `{"detail":"no"}`))
+		r.ask("keychain-low").wantError(t, 400, "invalid_value")
 	})
 	t.Run("the other provider takes it", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, setup{keys: everybody})
-		r.alpha.does(bad)
-		r.beta.does(reply(200, completion("hi")))
-		r.ask("keychain-low").wants(t, "beta/b-low", "hi")
+		r.alpha.addSteps(bad)
+		r.beta.addSteps(reply(200, completion("hi")))
+		r.ask("keychain-low").wantAnswer(t, "beta/b-low", "hi")
 	})
 	t.Run("the other provider fails otherwise", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, setup{keys: everybody})
-		r.alpha.does(bad)
-		r.beta.does(refusal(500, "", "m"))
-		r.gamma.does(bad)
+		r.alpha.addSteps(bad)
+		r.beta.addSteps(refusal(500, "", "m"))
+		r.gamma.addSteps(bad)
 		e := r.ask("keychain-low")
-		e.fails(t, 400, "invalid_type")
+		e.wantError(t, 400, "invalid_type")
 	})
 	t.Run("it says nothing about health", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, setup{keys: []string{"alpha"}})
 		for range 5 {
-			r.alpha.does(bad)
-			r.ask("keychain-low").fails(t, 400, "invalid_type")
+			r.alpha.addSteps(bad)
+			r.ask("keychain-low").wantError(t, 400, "invalid_type")
 		}
 		if state := r.engine.Memory.Health.Provider("alpha", r.account.UserID); state.Status != Untested {
 			t.Errorf("alpha is %+v", state)
@@ -311,19 +311,19 @@ func TestTooLong(t *testing.T) {
 	models := strings.Join([]string{model("alpha", "mid", 2000), model("alpha", "small", 1000), model("beta", "same", 2000), model("beta", "large", 3000), model("gamma", "unknown", 0)}, ",")
 	tooLongAnswer := refusal(400, "context_length_exceeded", "maximum context length")
 	r := newRig(t, setup{keys: everybody, models: models})
-	r.alpha.does(tooLongAnswer)
-	r.beta.does(tooLongAnswer)
-	r.gamma.does(reply(200, completion("hi")))
+	r.alpha.addSteps(tooLongAnswer)
+	r.beta.addSteps(tooLongAnswer)
+	r.gamma.addSteps(reply(200, completion("hi")))
 	e := r.ask("keychain-low")
-	e.wants(t, "gamma/unknown", "hi")
+	e.wantAnswer(t, "gamma/unknown", "hi")
 	if e.Attempts != 3 || e.Failed[0].Model != "mid" || e.Failed[1].Model != "large" {
 		t.Errorf("attempts %+v", e.Failed)
 	}
-	r.alpha.does(tooLongAnswer)
-	r.beta.does(tooLongAnswer)
-	r.gamma.does(tooLongAnswer)
+	r.alpha.addSteps(tooLongAnswer)
+	r.beta.addSteps(tooLongAnswer)
+	r.gamma.addSteps(tooLongAnswer)
 	e = r.ask("keychain-low")
-	e.fails(t, 400, "context_length_exceeded")
+	e.wantError(t, 400, "context_length_exceeded")
 	if !strings.HasPrefix(e.err.Message, "prompt is too long") || !e.err.NoRetry || len(e.err.FailedAttempts) != 3 {
 		t.Errorf("%+v", e.err)
 	}
@@ -338,17 +338,17 @@ func TestPolicy(t *testing.T) {
 	t.Parallel()
 	refused := refusal(400, "content_policy_violation", "no")
 	r := newRig(t, setup{keys: []string{"alpha", "beta"}, options: Options{StopOnPolicy: true}})
-	r.alpha.does(refused)
+	r.alpha.addSteps(refused)
 	e := r.ask("keychain-low")
-	e.fails(t, 400, "content_policy_violation")
+	e.wantError(t, 400, "content_policy_violation")
 	if !e.err.NoRetry || e.Attempts != 1 {
 		t.Errorf("%+v after %d attempts", e.err, e.Attempts)
 	}
 	r = newRig(t, setup{keys: []string{"alpha", "beta"}})
-	r.alpha.does(refused)
-	r.beta.does(refused)
+	r.alpha.addSteps(refused)
+	r.beta.addSteps(refused)
 	e = r.ask("keychain-low")
-	e.fails(t, 400, "content_policy_violation")
+	e.wantError(t, 400, "content_policy_violation")
 	if e.Attempts != 2 {
 		t.Errorf("%d attempts", e.Attempts)
 	}
@@ -357,10 +357,10 @@ func TestPolicy(t *testing.T) {
 func TestKeysRotate(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha", "alpha", "alpha", "beta", "beta"}})
-	r.alpha.always = reply(200, completion("hi"))
+	r.alpha.defaultStep = reply(200, completion("hi"))
 	const conversations = 60 // enough that each key gets its share
 	for n := range conversations {
-		r.ask("keychain-low", about(n)).wants(t, "alpha/a-low", "hi")
+		r.ask("keychain-low", messagesAbout(n)).wantAnswer(t, "alpha/a-low", "hi")
 	}
 	keys := r.alpha.keys()
 	for n := 1; n <= 3; n++ {
@@ -370,10 +370,10 @@ func TestKeysRotate(t *testing.T) {
 		}
 	}
 	// Keys also rotate when each request fails over to another provider with several keys.
-	r.alpha.always = refusal(403, "", "not in your region")
-	r.beta.always = reply(200, completion("hi"))
+	r.alpha.defaultStep = refusal(403, "", "not in your region")
+	r.beta.defaultStep = reply(200, completion("hi"))
 	for n := range conversations {
-		r.ask("keychain-low", about(conversations+n)).wants(t, "beta/b-low", "hi")
+		r.ask("keychain-low", messagesAbout(conversations+n)).wantAnswer(t, "beta/b-low", "hi")
 	}
 	if keys := r.beta.keys(); countOf(keys, "key-beta-1") < 10 || countOf(keys, "key-beta-2") < 10 {
 		t.Errorf("keys of the second provider: %v", keys)
@@ -415,9 +415,9 @@ func TestKeyLevelFailures(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, setup{keys: []string{"alpha", "alpha", "beta"}})
 			ok := reply(200, completion("hi"))
-			r.alpha.does(c.first, ok)
+			r.alpha.addSteps(c.first, ok)
 			e := r.ask("keychain-low")
-			e.wants(t, "alpha/a-low", "hi") // the other key is tried before the next provider
+			e.wantAnswer(t, "alpha/a-low", "hi") // the other key is tried before the next provider
 			if e.Attempts != 2 {
 				t.Fatalf("%d attempts", e.Attempts)
 			}
@@ -427,14 +427,14 @@ func TestKeyLevelFailures(t *testing.T) {
 				t.Fatal("the same key twice")
 			}
 			// The bad key is not used until its block ends.
-			r.alpha.always = ok
+			r.alpha.defaultStep = ok
 			const conversations = 30 // enough that each key has some
 			begun := 0
 			asked := func(model string) []string {
 				before := len(r.alpha.keys())
 				for range conversations {
 					begun++
-					r.ask(model, about(begun)).wants(t, model, "hi")
+					r.ask(model, messagesAbout(begun)).wantAnswer(t, model, "hi")
 				}
 				return r.alpha.keys()[before:]
 			}
@@ -481,10 +481,10 @@ func (r *rig) keyID(secret string) string {
 func TestOtherFailuresKeepTheKey(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha", "alpha", "beta"}})
-	r.alpha.does(refusal(500, "", "m"))
-	r.beta.does(reply(200, completion("hi")))
+	r.alpha.addSteps(refusal(500, "", "m"))
+	r.beta.addSteps(reply(200, completion("hi")))
 	e := r.ask("keychain-low")
-	e.wants(t, "beta/b-low", "hi") // another key of a broken provider does not help
+	e.wantAnswer(t, "beta/b-low", "hi") // another key of a broken provider does not help
 	if e.Attempts != 2 {
 		t.Errorf("%d attempts", e.Attempts)
 	}
@@ -493,20 +493,20 @@ func TestOtherFailuresKeepTheKey(t *testing.T) {
 func TestUnknownModelGetsCooldown(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha", "beta"}})
-	r.alpha.does(refusal(404, "model_not_found", "m"))
-	r.beta.always = reply(200, completion("hi"))
+	r.alpha.addSteps(refusal(404, "model_not_found", "m"))
+	r.beta.defaultStep = reply(200, completion("hi"))
 	for range 3 {
-		r.ask("keychain-low").wants(t, "beta/b-low", "hi")
+		r.ask("keychain-low").wantAnswer(t, "beta/b-low", "hi")
 	}
-	if n := len(r.alpha.got()); n != 1 {
+	if n := len(r.alpha.requests()); n != 1 {
 		t.Errorf("alpha was asked %d times", n)
 	}
 	if state := r.engine.Memory.Health.Lookup("alpha", r.keyID("key-alpha-1"), "a-low"); state.Reason != ReasonUnknown {
 		t.Errorf("state %+v", state)
 	}
 	r.clock.advance(longCooldown)
-	r.alpha.does(reply(200, completion("back")))
-	r.ask("keychain-low").wants(t, "alpha/a-low", "back")
+	r.alpha.addSteps(reply(200, completion("back")))
+	r.ask("keychain-low").wantAnswer(t, "alpha/a-low", "back")
 }
 
 func TestCoolingInAdvance(t *testing.T) {
@@ -517,21 +517,21 @@ func TestCoolingInAdvance(t *testing.T) {
 			r := newRig(t, setup{keys: []string{"alpha", "beta"}})
 			limits := []string{"x-ratelimit-remaining-requests", "0", "x-ratelimit-reset-requests", "2h", "x-ratelimit-remaining-tokens", "9", "x-ratelimit-reset-tokens", "5h"}
 			if streams {
-				r.alpha.does(func(w http.ResponseWriter, req *http.Request) {
+				r.alpha.addSteps(func(w http.ResponseWriter, req *http.Request) {
 					for i := 0; i < len(limits); i += 2 {
 						w.Header().Set(limits[i], limits[i+1])
 					}
 					answers("hi")(w, req)
 				})
 			} else {
-				r.alpha.does(reply(200, completion("hi"), limits...))
+				r.alpha.addSteps(reply(200, completion("hi"), limits...))
 			}
-			r.send(t.Context(), "keychain-low", streams, nil).wants(t, "alpha/a-low", "hi")
-			r.beta.does(reply(200, completion("from beta")))
-			r.ask("keychain-low").wants(t, "beta/b-low", "from beta")
+			r.send(t.Context(), "keychain-low", streams, nil).wantAnswer(t, "alpha/a-low", "hi")
+			r.beta.addSteps(reply(200, completion("from beta")))
+			r.ask("keychain-low").wantAnswer(t, "beta/b-low", "from beta")
 			r.clock.advance(2 * time.Hour)
-			r.alpha.does(reply(200, completion("again")))
-			r.ask("keychain-low").wants(t, "alpha/a-low", "again")
+			r.alpha.addSteps(reply(200, completion("again")))
+			r.ask("keychain-low").wantAnswer(t, "alpha/a-low", "again")
 		})
 	}
 }
@@ -539,23 +539,23 @@ func TestCoolingInAdvance(t *testing.T) {
 func TestAllCandidatesInCooldown(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha", "alpha", "beta"}, models: `{"provider":"alpha","id":"a","tiers":["low"]},{"provider":"beta","id":"b","tiers":["low"]}`})
-	r.alpha.does(refusal(429, "", "m", "Retry-After", "50"), refusal(429, "", "m", "Retry-After", "30"))
-	r.beta.does(refusal(429, "", "m", "Retry-After", "40"))
+	r.alpha.addSteps(refusal(429, "", "m", "Retry-After", "50"), refusal(429, "", "m", "Retry-After", "30"))
+	r.beta.addSteps(refusal(429, "", "m", "Retry-After", "40"))
 	e := r.ask("keychain-low")
-	e.fails(t, 502, "all_providers_failed")
+	e.wantError(t, 502, "all_providers_failed")
 	if e.err.RetryAfter != 30*time.Second || e.err.NoRetry || e.Attempts != 3 {
 		t.Errorf("%+v after %d attempts", e.err, e.Attempts)
 	}
 	r.clock.advance(10 * time.Second)
 	e = r.ask("keychain-low")
-	e.fails(t, 502, "all_providers_failed")
+	e.wantError(t, 502, "all_providers_failed")
 	if e.err.RetryAfter != 20*time.Second || e.err.NoRetry || e.Attempts != 0 || !strings.HasPrefix(e.err.Message, "All providers failed") {
 		t.Errorf("while all cool: %+v after %d attempts", e.err, e.Attempts)
 	}
 	r.clock.advance(20 * time.Second)
-	r.alpha.does(reply(200, completion("hi")))
+	r.alpha.addSteps(reply(200, completion("hi")))
 	e = r.ask("keychain-low")
-	e.wants(t, "alpha/a", "hi")
+	e.wantAnswer(t, "alpha/a", "hi")
 	if keys := r.alpha.keys(); keys[2] != keys[1] {
 		t.Errorf("keys %v: the second was to be free first", keys)
 	}
@@ -567,11 +567,11 @@ func TestRetryAfterIncludesJitter(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}, models: `{"provider":"alpha","id":"a","tiers":["low"]}`})
 	r.engine.Memory.Health.jitter = func() float64 { return 0.99 }
-	r.alpha.does(refusal(429, "", "m", "Retry-After", "100"))
+	r.alpha.addSteps(refusal(429, "", "m", "Retry-After", "100"))
 	e := r.ask("keychain-low")
 	r.clock.advance(e.err.RetryAfter)
-	r.alpha.does(reply(200, completion("hi")))
-	r.ask("keychain-low").wants(t, "alpha/a", "hi")
+	r.alpha.addSteps(reply(200, completion("hi")))
+	r.ask("keychain-low").wantAnswer(t, "alpha/a", "hi")
 }
 
 func TestNoRetryForKeys(t *testing.T) {
@@ -589,19 +589,19 @@ func TestNoRetryForKeys(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, setup{keys: []string{"alpha", "beta"}, models: `{"provider":"alpha","id":"a","tiers":["low"]},{"provider":"beta","id":"b","tiers":["low"]}`})
-			r.alpha.does(c.alpha)
-			r.beta.does(c.beta)
+			r.alpha.addSteps(c.alpha)
+			r.beta.addSteps(c.beta)
 			e := r.ask("keychain-low")
-			e.fails(t, 502, "all_providers_failed")
+			e.wantError(t, 502, "all_providers_failed")
 			if e.err.NoRetry != c.noRetry {
 				t.Errorf("%+v", e.err)
 			}
 			if c.name == "one key bad, one broken" {
-				r.beta.does(c.beta)
+				r.beta.addSteps(c.beta)
 			}
 			// The same holds when the keys are blocked already.
 			e = r.ask("keychain-low")
-			e.fails(t, 502, "all_providers_failed")
+			e.wantError(t, 502, "all_providers_failed")
 			if e.err.NoRetry != c.noRetry {
 				t.Errorf("the second time: %+v", e.err)
 			}
@@ -613,10 +613,10 @@ func TestProviderBackoff(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha", "beta"}})
 	broken, ok := refusal(500, "", "m"), reply(200, completion("hi"))
-	r.beta.then(ok)
-	r.alpha.does(broken, broken)
+	r.beta.setDefault(ok)
+	r.alpha.addSteps(broken, broken)
 	for range 2 {
-		r.ask("keychain-low").wants(t, "beta/b-low", "hi")
+		r.ask("keychain-low").wantAnswer(t, "beta/b-low", "hi")
 	}
 	// While alpha cools down, it is tried last, not left out.
 	for range 3 {
@@ -624,15 +624,15 @@ func TestProviderBackoff(t *testing.T) {
 			t.Errorf("%d attempts while alpha cools", e.Attempts)
 		}
 	}
-	r.beta.then(broken)
-	r.alpha.does(ok)
+	r.beta.setDefault(broken)
+	r.alpha.addSteps(ok)
 	e := r.ask("keychain-low")
-	e.wants(t, "alpha/a-low", "hi")
+	e.wantAnswer(t, "alpha/a-low", "hi")
 	if e.failedList() != "beta:500:t" && e.failedList() != "beta:500:internal_server_error" {
 		t.Errorf("failed: %s", e.failedList())
 	}
 	r.clock.advance(firstBackoff)
-	r.alpha.does(ok)
+	r.alpha.addSteps(ok)
 	if e := r.ask("keychain-low"); e.Attempts != 1 {
 		t.Errorf("%d attempts afterwards", e.Attempts)
 	}
@@ -641,16 +641,16 @@ func TestProviderBackoff(t *testing.T) {
 func TestOverloadWaits(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha", "beta"}})
-	r.alpha.does(refusal(503, "", "m", "Retry-After", "3"))
-	r.beta.always = reply(200, completion("hi"))
-	r.ask("keychain-low").wants(t, "beta/b-low", "hi")
+	r.alpha.addSteps(refusal(503, "", "m", "Retry-After", "3"))
+	r.beta.defaultStep = reply(200, completion("hi"))
+	r.ask("keychain-low").wantAnswer(t, "beta/b-low", "hi")
 	if state := r.engine.Memory.Health.Provider("alpha", r.account.UserID); state.Reason != ReasonOverloaded || state.Until.Sub(r.clock.now()) != 3*time.Second {
 		t.Errorf("state %+v", state)
 	}
-	r.ask("keychain-low").wants(t, "beta/b-low", "hi")
+	r.ask("keychain-low").wantAnswer(t, "beta/b-low", "hi")
 	r.clock.advance(3 * time.Second)
-	r.alpha.does(reply(200, completion("back")))
-	r.ask("keychain-low").wants(t, "alpha/a-low", "back")
+	r.alpha.addSteps(reply(200, completion("back")))
+	r.ask("keychain-low").wantAnswer(t, "alpha/a-low", "back")
 }
 
 // TestCustomServersFailIndependently checks that failures of one user's own server do not affect other users' servers.
@@ -662,21 +662,21 @@ func TestCustomServersFailIndependently(t *testing.T) {
 		{Entry: "local/one", BaseURL: one.server.URL + "/v1/", Model: "m1\u00fc", Tier: catalog.Low},
 		{Entry: "local/two", BaseURL: two.server.URL, Model: "m2", Tier: catalog.Low},
 	}})
-	one.does(refusal(500, "", "m"), refusal(500, "", "m"))
-	two.always = reply(200, completion("hi"))
+	one.addSteps(refusal(500, "", "m"), refusal(500, "", "m"))
+	two.defaultStep = reply(200, completion("hi"))
 	for range 2 {
-		r.ask("keychain-low").wants(t, "local/two", "hi")
+		r.ask("keychain-low").wantAnswer(t, "local/two", "hi")
 	}
 	if e := r.ask("keychain-low"); e.Attempts != 1 {
 		t.Errorf("%d attempts", e.Attempts)
 	}
-	if got := two.got()[0]; got.path != "/chat/completions" || got.header.Get("Authorization") != "" {
+	if got := two.requests()[0]; got.path != "/chat/completions" || got.header.Get("Authorization") != "" {
 		t.Errorf("two got %+v", got)
 	}
 	r.clock.advance(time.Minute)
-	one.does(reply(200, completion("one")))
+	one.addSteps(reply(200, completion("one")))
 	e := r.ask("local/one")
-	e.wants(t, "local/one", "one")
+	e.wantAnswer(t, "local/one", "one")
 	if h := e.header; h.Get("X-Gateway-Model") != "m1?" || h.Get("X-Gateway-Provider") != "custom" || h.Get("X-Gateway-Tier") != "low" {
 		t.Errorf("headers %v", h)
 	}
@@ -685,16 +685,16 @@ func TestCustomServersFailIndependently(t *testing.T) {
 func TestEntryWithoutFallback(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: everybody})
-	r.beta.does(refusal(500, "", "m"))
+	r.beta.addSteps(refusal(500, "", "m"))
 	e := r.ask("beta/b-high")
-	e.fails(t, 502, "all_providers_failed")
+	e.wantError(t, 502, "all_providers_failed")
 	if e.Tier != 0 || e.Attempts != 1 {
 		t.Errorf("%+v", e.Result)
 	}
 	r = newRig(t, setup{keys: everybody, options: Options{EntryFallback: true}})
-	r.beta.does(refusal(500, "", "m"))
-	r.alpha.does(reply(200, completion("hi")))
-	r.ask("beta/b-high").wants(t, "alpha/a-high", "hi")
+	r.beta.addSteps(refusal(500, "", "m"))
+	r.alpha.addSteps(reply(200, completion("hi")))
+	r.ask("beta/b-high").wantAnswer(t, "alpha/a-high", "hi")
 }
 
 func TestParametersAreLearned(t *testing.T) {
@@ -723,8 +723,8 @@ func TestParametersAreLearned(t *testing.T) {
 			t.Parallel()
 			set := setup{keys: []string{"alpha", "beta"}}
 			if strings.Contains(c.more, "effort") { // sent only to models that know it
-				set.models = `{"provider":"alpha","id":"a-low","tiers":["low"],"reasoning":true,"reasoning_efforts":["low"],` + able + `},` +
-					`{"provider":"alpha","id":"a-medium","tiers":["medium"],"reasoning":true,"reasoning_efforts":["low"],` + able + `}`
+				set.models = `{"provider":"alpha","id":"a-low","tiers":["low"],"reasoning":true,"reasoning_efforts":["low"],` + allAbilities + `},` +
+					`{"provider":"alpha","id":"a-medium","tiers":["medium"],"reasoning":true,"reasoning_efforts":["low"],` + allAbilities + `}`
 			}
 			r := newRig(t, set)
 			u := map[byte]*upstream{'a': r.alpha, 'b': r.beta}[c.model[0]]
@@ -732,10 +732,10 @@ func TestParametersAreLearned(t *testing.T) {
 			if c.streams {
 				good = answers("hi")
 			}
-			u.does(c.first, good, good)
+			u.addSteps(c.first, good, good)
 			e := r.send(t.Context(), c.model, c.streams, []string{c.more})
-			e.wants(t, c.model, "hi")
-			calls := u.got()
+			e.wantAnswer(t, c.model, "hi")
+			calls := u.requests()
 			if e.Attempts != 2 || len(calls) != 2 || calls[0].key != calls[1].key {
 				t.Fatalf("%d attempts", e.Attempts)
 			}
@@ -744,20 +744,20 @@ func TestParametersAreLearned(t *testing.T) {
 			}
 			// The next request leaves the parameter out at once. Requests to other models still have it.
 			e = r.send(t.Context(), c.model, c.streams, []string{c.more})
-			e.wants(t, c.model, "hi")
-			if body := u.got()[2].body; e.Attempts != 1 || strings.Contains(body, `"`+c.without+`"`) {
+			e.wantAnswer(t, c.model, "hi")
+			if body := u.requests()[2].body; e.Attempts != 1 || strings.Contains(body, `"`+c.without+`"`) {
 				t.Errorf("the next request: %d attempts, %s", e.Attempts, body)
 			}
-			u.does(good)
+			u.addSteps(good)
 			other := strings.Replace(c.model, "low", "medium", 1)
-			r.send(t.Context(), other, c.streams, []string{c.more}).wants(t, other, "hi")
-			if body := u.got()[3].body; !strings.Contains(body, c.sent) {
+			r.send(t.Context(), other, c.streams, []string{c.more}).wantAnswer(t, other, "hi")
+			if body := u.requests()[3].body; !strings.Contains(body, c.sent) {
 				t.Errorf("another model got %s", body)
 			}
 			r.clock.advance(learnedFor)
-			u.does(good)
-			r.send(t.Context(), c.model, c.streams, []string{c.more}).wants(t, c.model, "hi")
-			if body := u.got()[4].body; !strings.Contains(body, c.sent) {
+			u.addSteps(good)
+			r.send(t.Context(), c.model, c.streams, []string{c.more}).wantAnswer(t, c.model, "hi")
+			if body := u.requests()[4].body; !strings.Contains(body, c.sent) {
 				t.Errorf("a day later it got %s", body)
 			}
 		})
@@ -775,37 +775,37 @@ func TestBadValuesAreNotLearned(t *testing.T) {
 		tooLarge := func(param string) step {
 			return reply(400, `{"error":{"message":"`+param+` is too large: 99999. This model supports at most 16384 completion tokens.","code":"invalid_value","param":"`+param+`"}}`)
 		}
-		r.alpha.does(tooLarge("max_completion_tokens"), tooLarge("max_tokens"))
+		r.alpha.addSteps(tooLarge("max_completion_tokens"), tooLarge("max_tokens"))
 		e := r.ask("alpha/a-low", `"max_tokens":99999`)
-		e.fails(t, 400, "invalid_value")
+		e.wantError(t, 400, "invalid_value")
 		if e.err.Param == "" || !strings.Contains(e.err.Message, "too large") {
 			t.Errorf("%+v", e.err)
 		}
-		r.alpha.does(ok)
-		r.ask("alpha/a-low", `"max_tokens":5`).wants(t, "alpha/a-low", "hi")
-		if body := r.alpha.got()[2].body; !strings.Contains(body, `"max_completion_tokens":5`) {
+		r.alpha.addSteps(ok)
+		r.ask("alpha/a-low", `"max_tokens":5`).wantAnswer(t, "alpha/a-low", "hi")
+		if body := r.alpha.requests()[2].body; !strings.Contains(body, `"max_completion_tokens":5`) {
 			t.Errorf("the next request was sent as %s", body)
 		}
 	})
 	t.Run("temperature out of range", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, setup{keys: []string{"alpha"}})
-		r.alpha.does(reply(400, `{"error":{"message":"Invalid 'temperature': decimal above maximum value. Expected a value <= 2, but got 5 ","code":"decimal_above_max_value","param":"temperature"}}`), ok, ok)
-		r.ask("alpha/a-low", `"temperature":5`).wants(t, "alpha/a-low", "hi")
-		r.ask("alpha/a-low", `"temperature":1`).wants(t, "alpha/a-low", "hi")
-		if body := r.alpha.got()[2].body; !strings.Contains(body, `"temperature":1`) {
+		r.alpha.addSteps(reply(400, `{"error":{"message":"Invalid 'temperature': decimal above maximum value. Expected a value <= 2, but got 5 ","code":"decimal_above_max_value","param":"temperature"}}`), ok, ok)
+		r.ask("alpha/a-low", `"temperature":5`).wantAnswer(t, "alpha/a-low", "hi")
+		r.ask("alpha/a-low", `"temperature":1`).wantAnswer(t, "alpha/a-low", "hi")
+		if body := r.alpha.requests()[2].body; !strings.Contains(body, `"temperature":1`) {
 			t.Errorf("the next request was sent as %s", body)
 		}
 	})
 	t.Run("a retry that fails", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, setup{keys: []string{"alpha", "beta"}})
-		r.alpha.does(reply(400, `{"error":{"message":"unsupported","param":"temperature"}}`), refusal(500, "", "m"))
-		r.beta.does(ok)
-		r.ask("keychain-low", `"temperature":1`).wants(t, "beta/b-low", "hi")
-		r.alpha.does(ok)
-		r.ask("alpha/a-low", `"temperature":1`).wants(t, "alpha/a-low", "hi")
-		if body := r.alpha.got()[2].body; !strings.Contains(body, `"temperature":1`) {
+		r.alpha.addSteps(reply(400, `{"error":{"message":"unsupported","param":"temperature"}}`), refusal(500, "", "m"))
+		r.beta.addSteps(ok)
+		r.ask("keychain-low", `"temperature":1`).wantAnswer(t, "beta/b-low", "hi")
+		r.alpha.addSteps(ok)
+		r.ask("alpha/a-low", `"temperature":1`).wantAnswer(t, "alpha/a-low", "hi")
+		if body := r.alpha.requests()[2].body; !strings.Contains(body, `"temperature":1`) {
 			t.Errorf("the next request was sent as %s", body)
 		}
 	})
@@ -822,9 +822,9 @@ func TestFixedRequestRefusedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, setup{keys: []string{"alpha"}})
-			r.alpha.does(reply(400, `{"error":{"message":"unsupported","param":"temperature"}}`), second)
+			r.alpha.addSteps(reply(400, `{"error":{"message":"unsupported","param":"temperature"}}`), second)
 			e := r.ask("alpha/a-low", `"temperature":1,"top_p":1`)
-			e.fails(t, 400, "bad")
+			e.wantError(t, 400, "bad")
 			if !e.err.NoRetry || e.Attempts != 2 {
 				t.Errorf("%+v after %d attempts", e.err, e.Attempts)
 			}
@@ -845,10 +845,10 @@ func TestAttemptsAreBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, setup{keys: keys, models: strings.Join(models, ",")})
-			r.alpha.always = always
+			r.alpha.defaultStep = always
 			e := r.ask("keychain-low", `"temperature":1`)
-			if e.err == nil || e.Attempts > maxAttempts || len(r.alpha.got()) != e.Attempts {
-				t.Errorf("%d attempts, %d requests, %v", e.Attempts, len(r.alpha.got()), e.raw)
+			if e.err == nil || e.Attempts > maxAttempts || len(r.alpha.requests()) != e.Attempts {
+				t.Errorf("%d attempts, %d requests, %v", e.Attempts, len(r.alpha.requests()), e.rawErr)
 			}
 		})
 	}
@@ -866,27 +866,27 @@ func TestAttemptsAreBoundedInARetry(t *testing.T) {
 	} {
 		r := newRig(t, setup{keys: []string{"alpha"}, models: strings.Join(models, ",")})
 		for range maxAttempts - 1 {
-			r.alpha.does(refusal(404, "", "m"))
+			r.alpha.addSteps(refusal(404, "", "m"))
 		}
-		r.alpha.does(last)
-		if e := r.ask("keychain-low", `"temperature":1`); e.err == nil || e.Attempts != maxAttempts || len(r.alpha.got()) != maxAttempts {
-			t.Errorf("%s: %d attempts, %d requests, %v", name, e.Attempts, len(r.alpha.got()), e.raw)
+		r.alpha.addSteps(last)
+		if e := r.ask("keychain-low", `"temperature":1`); e.err == nil || e.Attempts != maxAttempts || len(r.alpha.requests()) != maxAttempts {
+			t.Errorf("%s: %d attempts, %d requests, %v", name, e.Attempts, len(r.alpha.requests()), e.rawErr)
 		}
-		r.alpha.idle(t)
+		r.alpha.wantScriptDone(t)
 	}
 }
 
 func TestEstimatedUsage(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}})
-	said := strings.Repeat("word ", 72) // 360 bytes, 100 tokens
-	r.alpha.does(reply(200, `{"choices":[{"message":{"content":"`+said+`"},"finish_reason":"stop"}]}`))
+	answerText := strings.Repeat("word ", 72) // 360 bytes, 100 tokens
+	r.alpha.addSteps(reply(200, `{"choices":[{"message":{"content":"`+answerText+`"},"finish_reason":"stop"}]}`))
 	e := r.ask("keychain-low")
-	e.wants(t, "alpha/a-low", "word")
+	e.wantAnswer(t, "alpha/a-low", "word")
 	if !e.Estimated || e.Usage.Completion != 100 || e.Usage.Prompt != 2 {
 		t.Errorf("%+v, estimated %v", e.Usage, e.Estimated)
 	}
-	r.alpha.does(stream(text(said[:180]), text(said[180:]), finish, doneLine))
+	r.alpha.addSteps(stream(text(answerText[:180]), text(answerText[180:]), finish, doneLine))
 	e = r.askStream("keychain-low", `"stream_options":{"include_usage":true}`)
 	if !e.Estimated || e.Usage.Completion != 100 || e.Usage.Prompt != 2 {
 		t.Errorf("stream: %+v, estimated %v", e.Usage, e.Estimated)
@@ -901,9 +901,9 @@ func TestEstimatedUsage(t *testing.T) {
 func TestObserve(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: everybody})
-	r.alpha.does(refusal(429, "", "m"))
-	r.beta.does(stream(role))
-	r.gamma.does(stream(role, text("x"), `data: {"error":{"message":"broke"}}`+"\n\n"))
+	r.alpha.addSteps(refusal(429, "", "m"))
+	r.beta.addSteps(stream(role))
+	r.gamma.addSteps(stream(role, text("x"), `data: {"error":{"message":"broke"}}`+"\n\n"))
 	r.askStream("keychain-low")
 	var got string
 	for _, a := range r.observed {
@@ -913,7 +913,7 @@ func TestObserve(t *testing.T) {
 	if got != want {
 		t.Errorf("observed %s, want %s", got, want)
 	}
-	r.alpha.does(func(w http.ResponseWriter, req *http.Request) {
+	r.alpha.addSteps(func(w http.ResponseWriter, req *http.Request) {
 		r.clock.advance(3 * time.Second)
 		reply(200, completion("hi"))(w, req)
 	})

@@ -76,16 +76,19 @@ func classify(status int, h http.Header, e *wire.UpstreamError, has func(param s
 	f := &failure{status: status, code: e.Code, message: e.Message, param: e.Param}
 	message := strings.ToLower(e.Message)
 	code := strings.ToLower(e.Code + " " + e.Type)
-	wait, waits := retryAfter(h, now)
+	wait, hasWait := retryAfter(h, now)
 	switch status {
 	case http.StatusTooManyRequests:
-		if f.class = noCredit; !spent(code, message) {
+		if spent(code, message) {
+			f.class = noCredit
+		} else {
 			f.class, f.reason, f.wait = rateLimited, ReasonRateLimited, resetTime(h, e, now)
 		}
 	case http.StatusPaymentRequired:
-		f.class = noCredit
-		if waits {
+		if hasWait {
 			f.class, f.reason, f.wait = rateLimited, ReasonRateLimited, clamp(wait, maxReset)
+		} else {
+			f.class = noCredit
 		}
 	case http.StatusUnauthorized:
 		f.class = badKey
@@ -105,14 +108,16 @@ func classify(status int, h http.Header, e *wire.UpstreamError, has func(param s
 	case http.StatusServiceUnavailable, 529:
 		f.class, f.reason = transient, ReasonOverloaded
 	case http.StatusLoopDetected:
-		if f.class, f.reason = transient, ReasonErrors; e.Code == codeLoop { // some hosters use 508 for other errors
-			f.class, f.reason = looped, ""
+		if e.Code == codeLoop {
+			f.class = looped
+		} else { // some hosters use 508 for other errors
+			f.class, f.reason = transient, ReasonErrors
 		}
 	default:
 		f.class, f.reason = transient, ReasonErrors
 	}
 	f.certain = certain(status, code, f.class) && !ofSize(f.class, message)
-	if f.class == transient && waits {
+	if f.class == transient && hasWait {
 		f.wait = clamp(wait, lastBackoff)
 	}
 	if f.code == "" {
@@ -143,7 +148,7 @@ func certain(status int, code string, c class) bool {
 	case badEntry:
 		return contains(code, "model")
 	case transient, timedOut, skip, unable, looped, fixable, tooLong, policy, client, gone, lost, busy:
-		// certain is never called with these classes.
+		// These failures depend on the request, or pass by themselves.
 	}
 	return false
 }
@@ -308,6 +313,7 @@ func names(text, name string) bool {
 	}
 }
 
+// wordByte reports whether c is an ASCII letter, a digit or an underscore.
 func wordByte(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }

@@ -169,7 +169,7 @@ func TestCloudRequests(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r, cloud := newCloudRig(t, c.provider, c.like, c.key, c.params)
-			r.send(t.Context(), c.provider+"/prod", c.stream, []string{tools}).wants(t, c.provider+"/prod", "from the cloud")
+			r.send(t.Context(), c.provider+"/prod", c.stream, []string{tools}).wantAnswer(t, c.provider+"/prod", "from the cloud")
 			got := strings.Join(cloud.sent, "\n")
 			path := filepath.Join("testdata", "clouds", c.name+".golden")
 			if *updateGolden {
@@ -200,7 +200,7 @@ func TestTokenRefused(t *testing.T) {
 		return respond(401, "application/json", `{"error":"invalid_client"}`)
 	}
 	e := r.ask("azure/prod")
-	failed, ok := apierror.From(e.raw)
+	failed, ok := apierror.From(e.rawErr)
 	if !ok || len(e.Failed) != 1 || e.Failed[0].Code != "token_refused" || !strings.Contains(e.Failed[0].Message, "401 invalid_client") {
 		t.Fatalf("got %v of %+v", failed, e.Result)
 	}
@@ -223,7 +223,7 @@ func TestTokenRefused(t *testing.T) {
 	if probe, err := r.engine.Probe(t.Context(), r.account.UserID, candidate, key); err != nil || !probe.OK {
 		t.Fatalf("the probe is %+v, %v", probe, err)
 	}
-	r.ask("azure/prod").wants(t, "azure/prod", "from the cloud")
+	r.ask("azure/prod").wantAnswer(t, "azure/prod", "from the cloud")
 }
 
 // TestWorkloadIdentity checks that the operator's AWS and Azure providers serve every user with credentials from the
@@ -268,13 +268,13 @@ func TestWorkloadIdentity(t *testing.T) {
 			}
 			asked = 0
 			for range 2 {
-				r.ask(p.code+"/prod").wants(t, p.code+"/prod", "from the cloud")
+				r.ask(p.code+"/prod").wantAnswer(t, p.code+"/prod", "from the cloud")
 			}
 			if asked != 1 || len(c.sent) != 2 || !strings.Contains(c.sent[1], p.want) {
 				t.Errorf("asked %d times, sent %s", asked, c.sent)
 			}
 			refuse = true
-			r.ask(p.code+"/prod").wants(t, p.code+"/prod", "from the cloud")
+			r.ask(p.code+"/prod").wantAnswer(t, p.code+"/prod", "from the cloud")
 			if asked != 2 || len(c.sent) != 4 {
 				t.Errorf("asked %d times after a refusal, sent %d", asked, len(c.sent))
 			}
@@ -299,9 +299,9 @@ func TestFramesTakeMemory(t *testing.T) {
 			))
 		}
 		e := r.send(t.Context(), "bedrock-converse/prod", true, nil)
-		refusal, refused := apierror.From(e.raw)
+		refusal, refused := apierror.From(e.rawErr)
 		if refused == c.served || refused && refusal.Status != http.StatusServiceUnavailable {
-			t.Errorf("a budget of %d: %v", c.budget, e.raw)
+			t.Errorf("a budget of %d: %v", c.budget, e.rawErr)
 		}
 		if taken := r.engine.Budget.Taken(); taken != 0 || (r.engine.Budget.Refused() == 0) != c.served {
 			t.Errorf("a budget of %d: %d bytes stay taken, %d refusals", c.budget, taken, r.engine.Budget.Refused())
@@ -314,7 +314,7 @@ func TestFramesTakeMemory(t *testing.T) {
 func TestTokenRefusedEarly(t *testing.T) {
 	t.Parallel()
 	r, c := newCloudRig(t, "azure", "openai/gpt-5.4-mini", entraKey, map[string]string{"resource": "contoso"})
-	r.ask("azure/prod").wants(t, "azure/prod", "from the cloud")
+	r.ask("azure/prod").wantAnswer(t, "azure/prod", "from the cloud")
 	tokens, revoked := 0, true
 	c.answer = func(q *http.Request) *http.Response {
 		switch {
@@ -327,7 +327,7 @@ func TestTokenRefusedEarly(t *testing.T) {
 		}
 		return nil
 	}
-	r.ask("azure/prod").wants(t, "azure/prod", "from the cloud")
+	r.ask("azure/prod").wantAnswer(t, "azure/prod", "from the cloud")
 	if tokens != 1 {
 		t.Errorf("%d tokens were fetched", tokens)
 	}
@@ -339,8 +339,8 @@ func TestTokenRefusedEarly(t *testing.T) {
 		}
 		return respond(401, "application/json", `{"error":{"code":"401","message":"no such principal"}}`)
 	}
-	if e := r.ask("azure/prod"); e.raw == nil || tokens != 1 {
-		t.Errorf("%v after %d tokens", e.raw, tokens)
+	if e := r.ask("azure/prod"); e.rawErr == nil || tokens != 1 {
+		t.Errorf("%v after %d tokens", e.rawErr, tokens)
 	}
 }
 
@@ -374,7 +374,7 @@ func TestCustomWires(t *testing.T) {
 			if r.account, err = people.Account(t.Context(), r.account.UserID); err != nil {
 				t.Fatal(err)
 			}
-			r.send(t.Context(), "own/model", false, []string{tools}).wants(t, "own/model", "from the server")
+			r.send(t.Context(), "own/model", false, []string{tools}).wantAnswer(t, "own/model", "from the server")
 			for _, part := range want {
 				if len(c.sent) != 1 || !strings.Contains(c.sent[0], part) {
 					t.Errorf("%q was not sent: %s", part, c.sent)

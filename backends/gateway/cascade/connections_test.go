@@ -25,7 +25,7 @@ func (r *rig) warm(n int) {
 	r.t.Helper()
 	var inside, all sync.WaitGroup
 	inside.Add(n)
-	r.alpha.does(make([]step, n)...)
+	r.alpha.addSteps(make([]step, n)...)
 	r.alpha.mu.Lock()
 	for i := range r.alpha.script {
 		r.alpha.script[i] = func(w http.ResponseWriter, q *http.Request) {
@@ -36,7 +36,7 @@ func (r *rig) warm(n int) {
 	}
 	r.alpha.mu.Unlock()
 	for range n {
-		all.Go(func() { r.ask("keychain-low").wants(r.t, "alpha/a-low", "warm") })
+		all.Go(func() { r.ask("keychain-low").wantAnswer(r.t, "alpha/a-low", "warm") })
 	}
 	all.Wait()
 }
@@ -50,11 +50,11 @@ func TestDeadConnections(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, setup{keys: []string{"alpha", "beta"}})
 		r.warm(idle)
-		r.alpha.does(drop, reply(200, completion("alive")))
+		r.alpha.addSteps(drop, reply(200, completion("alive")))
 		opened := r.alpha.opened.Load()
 		e := r.ask("keychain-low")
-		e.wants(t, "alpha/a-low", "alive")
-		if n := len(r.alpha.got()) - idle; n != 2 || e.Attempts != 2 || len(e.Failed) != 1 || e.Failed[0].Code != connectionError {
+		e.wantAnswer(t, "alpha/a-low", "alive")
+		if n := len(r.alpha.requests()) - idle; n != 2 || e.Attempts != 2 || len(e.Failed) != 1 || e.Failed[0].Code != connectionError {
 			t.Errorf("%d requests were sent, %d attempts: %+v", n, e.Attempts, e.Failed)
 		}
 		if n := r.alpha.opened.Load() - opened; n != 1 {
@@ -71,11 +71,11 @@ func TestDeadConnections(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, setup{keys: []string{"alpha", "beta"}})
 		r.warm(idle)
-		r.alpha.then(drop)
-		r.beta.does(answers("beta"))
+		r.alpha.setDefault(drop)
+		r.beta.addSteps(answers("beta"))
 		e := r.askStream("keychain-low")
-		e.wants(t, "beta/b-low", "beta")
-		if n := len(r.alpha.got()) - idle; n != 2 || e.Attempts != 3 {
+		e.wantAnswer(t, "beta/b-low", "beta")
+		if n := len(r.alpha.requests()) - idle; n != 2 || e.Attempts != 3 {
 			t.Errorf("%d requests were sent, %d attempts", n, e.Attempts)
 		}
 		if !r.engine.Memory.Health.Provider("alpha", r.account.UserID).LastFailure.After(r.clock.now().Add(-1)) {
@@ -85,11 +85,11 @@ func TestDeadConnections(t *testing.T) {
 	t.Run("a new one at once", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, setup{keys: []string{"alpha"}})
-		r.alpha.then(drop)
+		r.alpha.setDefault(drop)
 		e := r.ask("keychain-low")
-		e.fails(t, 502, "all_providers_failed")
-		if len(r.alpha.got()) != 1 || e.Attempts != 1 {
-			t.Errorf("%d requests were sent, %d attempts", len(r.alpha.got()), e.Attempts)
+		e.wantError(t, 502, "all_providers_failed")
+		if len(r.alpha.requests()) != 1 || e.Attempts != 1 {
+			t.Errorf("%d requests were sent, %d attempts", len(r.alpha.requests()), e.Attempts)
 		}
 		// The operator's log has the cause, the answer does not.
 		const why = "the last one was alpha/a-low: connection_error: the connection to the upstream failed: "
@@ -101,13 +101,13 @@ func TestDeadConnections(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, setup{keys: []string{"alpha"}})
 		r.warm(idle)
-		r.alpha.does(func(http.ResponseWriter, *http.Request) {
+		r.alpha.addSteps(func(http.ResponseWriter, *http.Request) {
 			r.clock.advance(3 * time.Minute)
 			panic(http.ErrAbortHandler)
 		})
 		e := r.ask("keychain-low")
-		e.fails(t, 502, "all_providers_failed")
-		if n := len(r.alpha.got()) - idle; n != 1 || e.Attempts != 1 {
+		e.wantError(t, 502, "all_providers_failed")
+		if n := len(r.alpha.requests()) - idle; n != 1 || e.Attempts != 1 {
 			t.Errorf("%d requests were sent, %d attempts", n, e.Attempts)
 		}
 	})
@@ -115,10 +115,10 @@ func TestDeadConnections(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, setup{keys: []string{"alpha"}})
 		r.warm(idle)
-		r.alpha.does(then(reply(200, `{"choices":`), func(w http.ResponseWriter, _ *http.Request) { _ = http.NewResponseController(w).Flush() }, drop))
+		r.alpha.addSteps(inOrder(reply(200, `{"choices":`), func(w http.ResponseWriter, _ *http.Request) { _ = http.NewResponseController(w).Flush() }, drop))
 		e := r.ask("keychain-low")
-		e.fails(t, 502, "all_providers_failed")
-		if n := len(r.alpha.got()) - idle; n != 1 {
+		e.wantError(t, 502, "all_providers_failed")
+		if n := len(r.alpha.requests()) - idle; n != 1 {
 			t.Errorf("%d requests were sent", n)
 		}
 	})
@@ -196,7 +196,7 @@ func TestRefusedOnHTTP2(t *testing.T) {
 			r := newRig(t, setup{transport: pool, keys: []string{"alpha"}})
 			r.catalog.Providers()[0].BaseURL = "https://" + listener.Addr().String() + "/v1"
 			e := r.ask("keychain-low")
-			e.fails(t, 502, "all_providers_failed")
+			e.wantError(t, 502, "all_providers_failed")
 			if n, c := server.requests.Load(), server.connections.Load(); n != 2 || c != 2 || e.Attempts != 2 {
 				t.Errorf("%d requests were sent on %d connections, %d attempts", n, c, e.Attempts)
 			}
@@ -227,7 +227,7 @@ func TestOutOfFileDescriptors(t *testing.T) {
 	} {
 		r := newRig(t, setup{transport: noFiles{err}, keys: []string{"alpha", "alpha", "beta"}})
 		e := r.ask("keychain-low")
-		e.fails(t, http.StatusServiceUnavailable, "overloaded")
+		e.wantError(t, http.StatusServiceUnavailable, "overloaded")
 		if e.err.RetryAfter <= 0 || e.Attempts != 1 || !errors.Is(e.err, err) {
 			t.Errorf("%s: %+v after %d attempts", name, e.err, e.Attempts)
 		}

@@ -21,8 +21,8 @@ type conversation [16]byte
 // identified by its system text and first message. ok is false for a request that has no messages. The first call reads
 // the client's body, so it must be made before the body is released.
 func (r *run) conversation() (name conversation, ok bool) {
-	if r.talked == nil {
-		r.talked = new(conversation)
+	if r.conversationID == nil {
+		r.conversationID = new(conversation)
 		sum := sha256.New()
 		add := func(text string) {
 			var size [8]byte
@@ -33,10 +33,10 @@ func (r *run) conversation() (name conversation, ok bool) {
 		add(r.req.User)
 		add(r.model)
 		if r.req.identify(add) {
-			copy(r.talked[:], sum.Sum(nil))
+			copy(r.conversationID[:], sum.Sum(nil))
 		}
 	}
-	return *r.talked, *r.talked != conversation{}
+	return *r.conversationID, *r.conversationID != conversation{}
 }
 
 // identify calls add with each of the texts that identify the conversation, and reports whether there are any.
@@ -46,7 +46,7 @@ func (q *Request) identify(add func(text string)) bool {
 	}
 	for _, name := range [...]string{q.cacheKey(), q.Session, q.metadataUser()} {
 		if name != "" {
-			add("named")
+			add("named") // a name cannot have the hash of a conversation's beginning
 			add(name)
 			return true
 		}
@@ -123,6 +123,7 @@ type stay struct {
 	until      time.Time
 }
 
+// newStays returns an empty memory. now is its clock.
 func newStays(now func() time.Time) *Stays {
 	return &Stays{stays: make(map[conversation]stay), now: now}
 }
@@ -169,9 +170,9 @@ func (r *run) stayed() stay {
 	return r.Memory.Stays.find(name)
 }
 
-// settle records that the conversation stays with the candidate and the key that have answered, if it was moved to them
-// in this request or in an earlier one.
-func (r *run) settle(c *keychain.Candidate, key *keychain.Key) {
+// keepStay records that the conversation stays with the candidate and the key that have answered, if it was moved to
+// them in this request or in an earlier one.
+func (r *run) keepStay(c *keychain.Candidate, key *keychain.Key) {
 	if r.moved || r.stay.entry == c.Entry {
 		if name, ok := r.conversation(); ok {
 			r.Memory.Stays.keep(name, c, key)
@@ -180,7 +181,7 @@ func (r *run) settle(c *keychain.Candidate, key *keychain.Key) {
 }
 
 // markMoved records that a candidate or key was passed over although it was its turn. It also computes the conversation
-// for settle, because the body may be released before settle is called.
+// for keepStay, because the body may be released before keepStay is called.
 func (r *run) markMoved() {
 	if !r.req.passes() {
 		r.moved = true

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// about returns the first message of conversation n.
-func about(n int) string {
+// messagesAbout returns the first message of conversation n.
+func messagesAbout(n int) string {
 	return fmt.Sprintf(`"messages":[{"role":"user","content":"conversation %d"}]`, n)
 }
 
@@ -55,14 +55,14 @@ func TestKeysOfConversations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, setup{keys: []string{"alpha", "alpha", "alpha"}})
-			r.alpha.always = reply(200, completion("hi"))
+			r.alpha.defaultStep = reply(200, completion("hi"))
 			const conversations, turns = 48, 3
 			for i := range turns {
 				for n := range conversations {
 					members, session := way.turn(n, i)
-					request := r.of(way.surface, question(way.surface, "keychain-low", false, members))
+					request := r.parseRequest(way.surface, question(way.surface, "keychain-low", false, members))
 					request.Session = session
-					r.answered(request).wants(t, "alpha/a-low", "hi")
+					r.answer(request).wantAnswer(t, "alpha/a-low", "hi")
 				}
 			}
 			keys := r.alpha.keys()
@@ -80,12 +80,12 @@ func TestKeysOfConversations(t *testing.T) {
 	}
 }
 
-// goesOn sends a request whose conversation is recognized by its first messages.
-func (r *rig) goesOn(model, members string) *ended {
+// askInConversation sends a request whose conversation is recognized by its first messages.
+func (r *rig) askInConversation(model, members string) *outcome {
 	r.t.Helper()
 	request := r.request(model, false, []string{members})
 	request.Session = ""
-	return r.answered(request)
+	return r.answer(request)
 }
 
 // TestConversationsStay checks that a conversation which has moved to a working key or candidate stays there, while
@@ -96,19 +96,19 @@ func TestConversationsStay(t *testing.T) {
 	t.Run("with a key", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, setup{keys: []string{"alpha", "alpha"}})
-		r.alpha.does(refusal(429, "", "slow down", "Retry-After", "20"))
-		r.alpha.always = ok
-		r.goesOn("keychain-low", about(1)).wants(t, "alpha/a-low", "hi")
+		r.alpha.addSteps(refusal(429, "", "slow down", "Retry-After", "20"))
+		r.alpha.defaultStep = ok
+		r.askInConversation("keychain-low", messagesAbout(1)).wantAnswer(t, "alpha/a-low", "hi")
 		first, second := r.alpha.keys()[0], r.alpha.keys()[1]
 		r.clock.advance(stayTime / 2) // the first key works again
-		r.goesOn("keychain-low", about(1)).wants(t, "alpha/a-low", "hi")
+		r.askInConversation("keychain-low", messagesAbout(1)).wantAnswer(t, "alpha/a-low", "hi")
 		r.clock.advance(stayTime - 1)
-		r.goesOn("keychain-low", about(1)).wants(t, "alpha/a-low", "hi")
+		r.askInConversation("keychain-low", messagesAbout(1)).wantAnswer(t, "alpha/a-low", "hi")
 		if keys := r.alpha.keys()[2:]; first == second || countOf(keys, second) != 2 {
 			t.Errorf("it goes on with %v, has moved to %s", keys, second)
 		}
 		r.clock.advance(stayTime + 1)
-		r.goesOn("keychain-low", about(1)).wants(t, "alpha/a-low", "hi")
+		r.askInConversation("keychain-low", messagesAbout(1)).wantAnswer(t, "alpha/a-low", "hi")
 		if keys := r.alpha.keys()[4:]; keys[0] != first {
 			t.Errorf("after a long pause it uses the keys %v, want %s", keys, first)
 		}
@@ -116,28 +116,28 @@ func TestConversationsStay(t *testing.T) {
 	t.Run("with a candidate", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, setup{keys: []string{"alpha", "beta"}})
-		r.alpha.does(refusal(500, "", "down"))
-		r.alpha.always, r.beta.always = ok, ok
-		r.goesOn("keychain-medium", about(1)).wants(t, "beta/b-medium", "hi")
-		r.goesOn("keychain-medium", about(1)).wants(t, "beta/b-medium", "hi")
-		r.goesOn("keychain-medium", about(2)).wants(t, "alpha/a-medium", "hi")
+		r.alpha.addSteps(refusal(500, "", "down"))
+		r.alpha.defaultStep, r.beta.defaultStep = ok, ok
+		r.askInConversation("keychain-medium", messagesAbout(1)).wantAnswer(t, "beta/b-medium", "hi")
+		r.askInConversation("keychain-medium", messagesAbout(1)).wantAnswer(t, "beta/b-medium", "hi")
+		r.askInConversation("keychain-medium", messagesAbout(2)).wantAnswer(t, "alpha/a-medium", "hi")
 	})
 	t.Run("not below its tier", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, setup{keys: []string{"alpha"}})
-		r.alpha.does(refusal(500, "", "down"))
-		r.alpha.always = ok
-		r.goesOn("keychain-high", about(1)).wants(t, "alpha/a-medium", "hi")
-		r.goesOn("keychain-high", about(1)).wants(t, "alpha/a-high", "hi")
+		r.alpha.addSteps(refusal(500, "", "down"))
+		r.alpha.defaultStep = ok
+		r.askInConversation("keychain-high", messagesAbout(1)).wantAnswer(t, "alpha/a-medium", "hi")
+		r.askInConversation("keychain-high", messagesAbout(1)).wantAnswer(t, "alpha/a-high", "hi")
 	})
 	t.Run("not of another user", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, setup{keys: []string{"alpha", "beta"}})
-		r.alpha.does(refusal(500, "", "down"))
-		r.alpha.always, r.beta.always = ok, ok
-		r.goesOn("keychain-medium", about(1)).wants(t, "beta/b-medium", "hi")
-		other := r.request("keychain-medium", false, []string{about(1)})
+		r.alpha.addSteps(refusal(500, "", "down"))
+		r.alpha.defaultStep, r.beta.defaultStep = ok, ok
+		r.askInConversation("keychain-medium", messagesAbout(1)).wantAnswer(t, "beta/b-medium", "hi")
+		other := r.request("keychain-medium", false, []string{messagesAbout(1)})
 		other.User, other.Session = "somebody else", ""
-		r.answered(other).wants(t, "alpha/a-medium", "hi")
+		r.answer(other).wantAnswer(t, "alpha/a-medium", "hi")
 	})
 }

@@ -24,8 +24,8 @@ const countTime = 2 * time.Second
 func (e *Engine) CountTokens(ctx context.Context, req *Request) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, countTime)
 	defer cancel()
-	r := e.run(ctx, nil, req)
-	if err := e.Mark.refuse(req.Via); err != nil {
+	r := e.newRun(ctx, nil, req)
+	if err := e.Mark.checkLoop(req.Via); err != nil {
 		return 0, err
 	}
 	plan, err := r.plan()
@@ -39,7 +39,7 @@ func (e *Engine) CountTokens(ctx context.Context, req *Request) (int64, error) {
 		}
 		x, err := r.exchange(c, r.shape(c))
 		if err != nil {
-			if r.unfit(c, err) == client {
+			if r.recordUnwritable(c, err) == client {
 				refused = append(refused, providerScope(c))
 			}
 			if len(r.refusals) == 2 {
@@ -57,11 +57,11 @@ func (e *Engine) CountTokens(ctx context.Context, req *Request) (int64, error) {
 	return 0, r.failure()
 }
 
-// unfit records that the request cannot be written for candidate c because of err, and returns the class of the
-// failure: client if the request itself is at fault, else unable.
-func (r *run) unfit(c *keychain.Candidate, err error) class {
-	f := unfit(err)
-	r.note(c, &keychain.Key{}, f, 0)
+// recordUnwritable records that the request cannot be written for candidate c because of err, and returns the class of
+// the failure: client if the request itself is at fault, else unable.
+func (r *run) recordUnwritable(c *keychain.Candidate, err error) class {
+	f := unwritableFailure(err)
+	r.recordFailure(c, &keychain.Key{}, f, 0)
 	if f.class == client {
 		r.refusals = append(r.refusals, f)
 	}

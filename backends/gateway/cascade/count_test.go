@@ -19,26 +19,26 @@ func TestCountRefuses(t *testing.T) {
 		via         []string
 		code        string // empty: the tokens are counted
 	}{
-		"good":            {"keychain-low", say, nil, ""},
-		"unknown model":   {"nobody", say, nil, "model_not_found"},
-		"no such ability": {"keychain-low", say + `,"tools":[{"name":"f","input_schema":{}}]`, nil, "no_models_available"},
+		"good":            {"keychain-low", helloMessages, nil, ""},
+		"unknown model":   {"nobody", helloMessages, nil, "model_not_found"},
+		"no such ability": {"keychain-low", helloMessages + `,"tools":[{"name":"f","input_schema":{}}]`, nil, "no_models_available"},
 		"prefill":         {"keychain-low", `"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]`, nil, "no_models_available"},
 		"too long":        {"keychain-low", content(`"` + strings.Repeat("long ", 4000) + `"`), nil, "context_length_exceeded"},
 		"a remote file":   {"keychain-low", content(`[{"type":"document","source":{"type":"url","url":"https://example.com/a.pdf"}}]`), nil, "no_models_available"},
-		"in a circle":     {"keychain-low", say, []string{"1.1 tollgate-3132333435363738"}, "loop_detected"},
+		"in a circle":     {"keychain-low", helloMessages, []string{"1.1 tollgate-3132333435363738"}, "loop_detected"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ask := func() (*rig, *Request) {
 				r := newRig(t, setup{keys: []string{"alpha", "beta"}, models: models})
-				r.alpha.always, r.beta.always = reply(200, completion("hi")), reply(200, completion("hi"))
+				r.alpha.defaultStep, r.beta.defaultStep = reply(200, completion("hi")), reply(200, completion("hi"))
 				r.engine.Mark = NewMark([]byte("12345678"))
-				req := r.of(hub.Messages, question(hub.Messages, c.model, false, c.more))
+				req := r.parseRequest(hub.Messages, question(hub.Messages, c.model, false, c.more))
 				req.Via = c.via
 				return r, req
 			}
 			r, req := ask()
-			e := r.answered(req)
+			e := r.answer(req)
 			r, req = ask()
 			n, err := r.engine.CountTokens(t.Context(), req)
 			if c.code == "" {
@@ -51,7 +51,7 @@ func TestCountRefuses(t *testing.T) {
 			if !ok || e.err == nil || got.Code != c.code || got.Code != e.err.Code || got.Status != e.err.Status || got.Message != e.err.Message {
 				t.Errorf("counted %d, error %v; messages: %v", n, err, e.err)
 			}
-			if calls := append(r.alpha.got(), r.beta.got()...); len(calls) > 0 {
+			if calls := append(r.alpha.requests(), r.beta.requests()...); len(calls) > 0 {
 				t.Errorf("an upstream was asked: %v", calls)
 			}
 		})
@@ -64,7 +64,7 @@ func TestCountWithUserKey(t *testing.T) {
 	t.Parallel()
 	const counted = `{"input_tokens":4711}`
 	count := func(r *rig) int64 {
-		n, err := r.engine.CountTokens(t.Context(), r.of(hub.Messages, question(hub.Messages, "keychain-low", false)))
+		n, err := r.engine.CountTokens(t.Context(), r.parseRequest(hub.Messages, question(hub.Messages, "keychain-low", false)))
 		if err != nil {
 			t.Error(err)
 		}
@@ -72,16 +72,16 @@ func TestCountWithUserKey(t *testing.T) {
 	}
 	members := map[string]string{"alpha": `"wires":["messages"]`}
 	own := newRig(t, setup{keys: []string{"alpha"}, members: members})
-	own.operates("sk-operator")
+	own.setOperatorKey("sk-operator")
 	own.warm(1)
-	own.alpha.does(drop, reply(200, counted))
-	if n := count(own); n != 4711 || len(own.alpha.got()) != 3 || own.alpha.keys()[2] != "key-alpha-1" {
+	own.alpha.addSteps(drop, reply(200, counted))
+	if n := count(own); n != 4711 || len(own.alpha.requests()) != 3 || own.alpha.keys()[2] != "key-alpha-1" {
 		t.Errorf("%d tokens through %q", n, own.alpha.keys())
 	}
 	other := newRig(t, setup{members: members})
-	other.operates("sk-operator")
-	other.alpha.always = reply(200, counted)
-	if n := count(other); n <= 0 || n == 4711 || len(other.alpha.got()) > 0 {
+	other.setOperatorKey("sk-operator")
+	other.alpha.defaultStep = reply(200, counted)
+	if n := count(other); n <= 0 || n == 4711 || len(other.alpha.requests()) > 0 {
 		t.Errorf("%d tokens through %q", n, other.alpha.keys())
 	}
 }
@@ -96,9 +96,9 @@ func TestCountOfMistakes(t *testing.T) {
 		return r, r.request("keychain-low", false, []string{`"messages":[{"role":"user","content":[{"type":"text","text":5}]}]`})
 	}
 	r, req := ask()
-	e := r.answered(req)
+	e := r.answer(req)
 	if e.err == nil || e.err.Status != 400 {
-		t.Fatalf("answered %v", e.raw)
+		t.Fatalf("answered %v", e.rawErr)
 	}
 	r, req = ask()
 	n, err := r.engine.CountTokens(t.Context(), req)
@@ -117,7 +117,7 @@ func TestCountAsks(t *testing.T) {
 		speaks, more string
 		path, wants  string
 	}{
-		"messages":                      {surface: hub.Messages, speaks: "messages", path: "/messages/count_tokens", wants: `{"model":"a-low","thinking":{"type":"disabled"},` + say + `}`, more: `,"thinking":{"type":"disabled"}`},
+		"messages":                      {surface: hub.Messages, speaks: "messages", path: "/messages/count_tokens", wants: `{"model":"a-low","thinking":{"type":"disabled"},` + helloMessages + `}`, more: `,"thinking":{"type":"disabled"}`},
 		"responses":                     {surface: hub.Responses, speaks: "responses", path: "/responses/input_tokens", wants: `{"model":"a-low","truncation":"disabled","input":"hello"}`, more: `,"truncation":"disabled"`},
 		"responses, written":            {surface: hub.Messages, speaks: "responses", path: "/responses/input_tokens", wants: `{"model":"a-low","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"hello"}]}]}`},
 		"messages, written":             {surface: hub.Responses, speaks: "messages", path: "/messages/count_tokens", wants: `{"model":"a-low","messages":[{"role":"user","content":[{"type":"text","text":"hello","cache_control":{"type":"ephemeral"}}]}]}`},
@@ -130,9 +130,9 @@ func TestCountAsks(t *testing.T) {
 				members["alpha"] = `"wires":["` + c.speaks + `"],"prefer_wire":"` + c.speaks + `"`
 			}
 			r := newRig(t, setup{keys: []string{"alpha"}, members: members})
-			r.alpha.always = reply(200, `{"object":"x","input_tokens":4711}`)
-			n, err := r.engine.CountTokens(t.Context(), r.of(c.surface, question(c.surface, "keychain-low", true, way+c.more)))
-			calls := r.alpha.got()
+			r.alpha.defaultStep = reply(200, `{"object":"x","input_tokens":4711}`)
+			n, err := r.engine.CountTokens(t.Context(), r.parseRequest(c.surface, question(c.surface, "keychain-low", true, way+c.more)))
+			calls := r.alpha.requests()
 			if c.path == "" {
 				if err != nil || n <= 0 || n == 4711 || len(calls) > 0 {
 					t.Errorf("%d tokens, error %v, calls %v", n, err, calls)

@@ -39,6 +39,7 @@ type unpacked struct {
 	gzip   *gzip.Reader
 }
 
+// Read implements io.Reader.
 func (u *unpacked) Read(p []byte) (n int, err error) {
 	if u.gzip == nil {
 		if u.gzip, err = gzip.NewReader(u.packed); err != nil {
@@ -50,6 +51,7 @@ func (u *unpacked) Read(p []byte) (n int, err error) {
 	return n, brokenGzip(err)
 }
 
+// Close closes the encoded body.
 func (u *unpacked) Close() error { return u.packed.Close() }
 
 // brokenGzip wraps errors of the gzip format with wire.ErrBroken, to distinguish them from a broken connection.

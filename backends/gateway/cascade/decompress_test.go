@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-func packed(text string) string {
+func gzipText(text string) string {
 	var b strings.Builder
 	w := gzip.NewWriter(&b)
 	_, _ = io.WriteString(w, text) // a write to memory does not fail
@@ -19,15 +19,15 @@ func packed(text string) string {
 	return b.String()
 }
 
-// miscounted returns text as gzip with a wrong checksum.
-func miscounted(text string) string {
-	b := []byte(packed(text))
+// gzipWithBadSize returns text as gzip with a wrong checksum.
+func gzipWithBadSize(text string) string {
+	b := []byte(gzipText(text))
 	b[len(b)-8]++
 	return string(b)
 }
 
-// packs returns a step that compresses the answer of inner with gzip, and flushes when inner flushes.
-func packs(inner step) step {
+// gzipped returns a step that compresses the answer of inner with gzip, and flushes when inner flushes.
+func gzipped(inner step) step {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 		p := &packer{ResponseWriter: w, gzip: gzip.NewWriter(w)}
@@ -55,18 +55,18 @@ func TestPackedAnswers(t *testing.T) {
 	t.Parallel()
 	for _, encoding := range []string{"gzip", "GZIP", "x-gzip"} {
 		r := newRig(t, setup{keys: []string{"alpha"}})
-		r.alpha.does(reply(200, packed(completion("packed")), "Content-Encoding", encoding))
+		r.alpha.addSteps(reply(200, gzipText(completion("packed")), "Content-Encoding", encoding))
 		e := r.ask("keychain-low")
-		e.wants(t, "alpha/a-low", "packed")
+		e.wantAnswer(t, "alpha/a-low", "packed")
 		if e.header.Get("Content-Encoding") != "" || e.Usage.Prompt != 11 {
 			t.Errorf("%v, %+v", e.header, e.Usage)
 		}
 	}
 	r := newRig(t, setup{keys: []string{"alpha"}})
-	r.alpha.does(packs(answers("packed")), packs(answers("again")))
+	r.alpha.addSteps(gzipped(answers("packed")), gzipped(answers("again")))
 	for _, said := range []string{"packed", "again"} {
 		e := r.askStream("keychain-low")
-		e.wants(t, "alpha/a-low", said)
+		e.wantAnswer(t, "alpha/a-low", said)
 		if want := renamed(role, text(said), finish, doneLine); e.body != want {
 			t.Errorf("body\n%swant\n%s", e.body, want)
 		}
@@ -80,13 +80,13 @@ func TestPackedAnswers(t *testing.T) {
 func TestPackedStreamBreaks(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha", "beta"}})
-	r.alpha.does(func(w http.ResponseWriter, req *http.Request) {
-		packs(stream(role, text("one")))(w, req)
+	r.alpha.addSteps(func(w http.ResponseWriter, req *http.Request) {
+		gzipped(stream(role, text("one")))(w, req)
 		_, _ = io.WriteString(w, "no gzip any more")
 	})
 	e := r.askStream("keychain-low")
-	if e.raw != nil || e.Code != "upstream_stream_error" || !strings.Contains(e.body, `"one"`) || !strings.Contains(e.body, `"code":"upstream_stream_error"`) {
-		t.Errorf("%v, %+v:\n%s", e.raw, e.Result, e.body)
+	if e.rawErr != nil || e.Code != "upstream_stream_error" || !strings.Contains(e.body, `"one"`) || !strings.Contains(e.body, `"code":"upstream_stream_error"`) {
+		t.Errorf("%v, %+v:\n%s", e.rawErr, e.Result, e.body)
 	}
 }
 
@@ -96,27 +96,27 @@ func TestPackedComments(t *testing.T) {
 	r := newRig(t, setup{keys: []string{"alpha", "beta"}})
 	// The limit counts bytes. Longer lines are faster, because each line costs time.
 	comment := ":" + strings.Repeat(" ", 62) + "\n"
-	comments, blanks := strings.Repeat(comment, 2*maxUnheard/len(comment)), strings.Repeat("\n", 2*maxUnheard)
+	comments, blanks := strings.Repeat(comment, 2*maxSilentBytes/len(comment)), strings.Repeat("\n", 2*maxSilentBytes)
 	for _, noise := range []string{comments, blanks} {
-		r.alpha.does(packs(stream(noise, role, text("late"), finish, doneLine)))
-		r.beta.does(answers("from beta"))
+		r.alpha.addSteps(gzipped(stream(noise, role, text("late"), finish, doneLine)))
+		r.beta.addSteps(answers("from beta"))
 		e := r.askStream("keychain-low")
-		e.wants(t, "beta/b-low", "from beta")
+		e.wantAnswer(t, "beta/b-low", "from beta")
 		if len(e.Failed) != 1 || e.Failed[0].Code != "broken_answer" {
 			t.Errorf("failed %s", e.failedList())
 		}
 		r = newRig(t, setup{keys: []string{"alpha", "beta"}})
-		r.alpha.does(packs(stream(role, text("one"), noise, text("late"), finish, doneLine)))
+		r.alpha.addSteps(gzipped(stream(role, text("one"), noise, text("late"), finish, doneLine)))
 		e = r.askStream("keychain-low")
 		if e.Code != "upstream_stream_error" || !strings.Contains(e.body, `"one"`) || strings.Contains(e.body, "late") {
 			t.Errorf("%+v:\n%s", e.Result, e.body)
 		}
 		r = newRig(t, setup{keys: []string{"alpha", "beta"}})
 	}
-	some := comments[:maxUnheard/2/len(comment)*len(comment)]
-	r.alpha.does(packs(stream(some, role, text("one"), some, text("two"), some, text("three"), finish, doneLine)))
+	some := comments[:maxSilentBytes/2/len(comment)*len(comment)]
+	r.alpha.addSteps(gzipped(stream(some, role, text("one"), some, text("two"), some, text("three"), finish, doneLine)))
 	e := r.askStream("keychain-low")
-	e.wants(t, "alpha/a-low", "three")
+	e.wantAnswer(t, "alpha/a-low", "three")
 }
 
 // TestPackedStreamIsNotHeldBack checks that the client gets everything that the upstream has flushed before the
@@ -125,7 +125,7 @@ func TestPackedStreamIsNotHeldBack(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}})
 	next := make(chan struct{})
-	r.alpha.does(packs(func(w http.ResponseWriter, req *http.Request) {
+	r.alpha.addSteps(gzipped(func(w http.ResponseWriter, req *http.Request) {
 		for _, e := range []string{role + text("one"), text("two"), finish + doneLine} {
 			stream(e)(w, req)
 			select {
@@ -158,8 +158,8 @@ func TestPackedStreamIsNotHeldBack(t *testing.T) {
 func TestPackedCount(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}, members: map[string]string{"alpha": `"wires":["messages"]`}})
-	r.alpha.does(reply(200, packed(`{"input_tokens":4321}`), "Content-Encoding", "gzip"))
-	n, err := r.engine.CountTokens(t.Context(), r.of(hub.Messages, question(hub.Messages, "keychain-low", false)))
+	r.alpha.addSteps(reply(200, gzipText(`{"input_tokens":4321}`), "Content-Encoding", "gzip"))
+	n, err := r.engine.CountTokens(t.Context(), r.parseRequest(hub.Messages, question(hub.Messages, "keychain-low", false)))
 	if err != nil || n != 4321 {
 		t.Errorf("%d, %v", n, err)
 	}

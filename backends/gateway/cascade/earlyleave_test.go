@@ -29,7 +29,7 @@ func TestEarlyLeaverPaysForPrompt(t *testing.T) {
 		"stream, second":  {true, refusal(500, "", "m"), nil},
 		"whole, no head":  {false, nil, nil},
 		"whole, head":     {false, nil, head},
-		"whole, half an answer": {false, nil, then(head, func(w http.ResponseWriter, _ *http.Request) {
+		"whole, half an answer": {false, nil, inOrder(head, func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte(completion("hi")[:100]))
 			_ = http.NewResponseController(w).Flush()
 		})},
@@ -43,11 +43,11 @@ func TestEarlyLeaverPaysForPrompt(t *testing.T) {
 			}
 			r := newRig(t, s)
 			if c.alpha != nil {
-				r.alpha.does(c.alpha)
+				r.alpha.addSteps(c.alpha)
 			}
 			ctx, leave := context.WithCancel(t.Context())
 			defer leave()
-			r.beta.does(then(func(w http.ResponseWriter, req *http.Request) {
+			r.beta.addSteps(inOrder(func(w http.ResponseWriter, req *http.Request) {
 				if c.beta != nil {
 					c.beta(w, req)
 				}
@@ -55,7 +55,7 @@ func TestEarlyLeaverPaysForPrompt(t *testing.T) {
 			}, r.beta.hang))
 			e := r.send(ctx, "keychain-low", c.streams, []string{`"messages":[{"role":"user","content":"` + long + `"}]`})
 			if e.Status != 499 || e.Candidate != nil || !e.Estimated || len(e.Lost) != 1 {
-				t.Fatalf("%v, %+v", e.raw, e.Result)
+				t.Fatalf("%v, %+v", e.rawErr, e.Result)
 			}
 			l := e.Lost[0]
 			if l.Candidate.Entry != "beta/b-low" || l.Usage.Prompt != 101 || l.Usage.Completion != 0 || l.Usage.Known {
@@ -82,7 +82,7 @@ func TestLeavingBeforeTheRequestIsSent(t *testing.T) {
 		more string
 		dial func(ctx context.Context, leave func()) (net.Conn, error)
 	}{
-		"no connection": {say, func(ctx context.Context, leave func()) (net.Conn, error) {
+		"no connection": {helloMessages, func(ctx context.Context, leave func()) (net.Conn, error) {
 			leave()
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -106,7 +106,7 @@ func TestLeavingBeforeTheRequestIsSent(t *testing.T) {
 				r := newRig(t, setup{keys: []string{"alpha"}, transport: transport})
 				e := r.send(ctx, "keychain-low", streams, []string{c.more})
 				if e.Status != 499 || len(e.Lost) != 0 || e.Estimated || e.Usage.Prompt != 0 {
-					t.Errorf("%v, %+v", e.raw, e.Result)
+					t.Errorf("%v, %+v", e.rawErr, e.Result)
 				}
 				if e.Attempts != 1 || len(e.Failed) != 1 || e.Failed[0].Code != codeClientLeft {
 					t.Errorf("failed %+v", e.Failed)

@@ -28,8 +28,8 @@ func (r *run) planVectors() ([]*keychain.Candidate, error) {
 	}
 	r.resolve(routing)
 	names := routing.Entries()
-	entry, exact := routing.Entry(r.model)
-	if !exact {
+	entry, isEntry := routing.Entry(r.model)
+	if !isEntry {
 		for _, name := range names {
 			if c, _ := routing.Entry(name); c.Model.Embeddings && c.Model.Family == r.model {
 				entry = c
@@ -39,16 +39,16 @@ func (r *run) planVectors() ([]*keychain.Candidate, error) {
 	}
 	switch {
 	case entry == nil:
-		return nil, r.noVectors(routing, names)
+		return nil, r.embeddingModelNotFound(routing, names)
 	case !entry.Model.Embeddings && !entry.Custom: // the abilities of a user's own server are unknown
 		return nil, &apierror.Error{
 			Status: http.StatusConflict, Code: "no_models_available", Type: "invalid_request_error", Param: "model",
 			NoRetry: true,
-			Message: "the model \"" + wire.Mask(r.model, 100) + "\" makes no vectors" + r.vectorModels(routing, names),
+			Message: "the model \"" + wire.Mask(r.model, 100) + "\" makes no embeddings" + r.embeddingModelsHint(routing, names),
 		}
 	}
 	list := r.req.forbids(entry)
-	if exact && list != "" {
+	if isEntry && list != "" {
 		return nil, notAllowed(r.model, list)
 	}
 	plan := []*keychain.Candidate{entry}
@@ -73,18 +73,18 @@ func (r *run) fails(c *keychain.Candidate) int {
 	return 0
 }
 
-// noVectors returns the error for a model that makes no vectors or is unknown. names are the entries from which the
-// error may list alternatives.
-func (r *run) noVectors(routing *keychain.Routing, names []string) error {
+// embeddingModelNotFound returns the error for a model that makes no vectors or is unknown. names are the entries from
+// which the error may list alternatives.
+func (r *run) embeddingModelNotFound(routing *keychain.Routing, names []string) error {
 	return &apierror.Error{
 		Status: http.StatusNotFound, Code: "model_not_found", Type: "not_found_error", Param: "model", NoRetry: true,
-		Message: "there is no model \"" + wire.Mask(r.model, 100) + "\" that makes vectors for this key" +
-			r.vectorModels(routing, names),
+		Message: "there is no model \"" + wire.Mask(r.model, 100) + "\" for this key that makes embeddings" +
+			r.embeddingModelsHint(routing, names),
 	}
 }
 
-// vectorModels returns the end of an error message, which lists the models that make vectors.
-func (r *run) vectorModels(routing *keychain.Routing, names []string) string {
+// embeddingModelsHint returns the end of an error message, which lists the models that make vectors.
+func (r *run) embeddingModelsHint(routing *keychain.Routing, names []string) string {
 	const limit = 20
 	var models []string
 	for _, name := range names {
@@ -93,7 +93,7 @@ func (r *run) vectorModels(routing *keychain.Routing, names []string) string {
 		}
 	}
 	if len(models) == 0 {
-		return "; no connected provider has one"
+		return "; no connected provider has a model for embeddings"
 	}
 	return "; use one of " + strings.Join(models, ", ")
 }

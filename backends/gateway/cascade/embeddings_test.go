@@ -21,26 +21,26 @@ func vectorsOf(model string) string {
 }
 
 // embed requests the embedding of one text.
-func (r *rig) embed(model string, more ...string) *ended {
+func (r *rig) embed(model string, more ...string) *outcome {
 	r.t.Helper()
 	req := &Request{ID: "req_1", User: r.account.UserID, Account: r.account}
 	if err := req.ReadEmbeddings([]byte(`{` + strings.Join(append([]string{`"model":"` + model + `","input":"hello"`}, more...), ",") + `}`)); err != nil {
 		r.t.Fatal(err)
 	}
-	return r.answered(req)
+	return r.answer(req)
 }
 
 // TestEmbeddings checks that embeddings come only from the named model, through any key and provider that has it.
 func TestEmbeddings(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha", "alpha", "beta"}, models: vectorModels})
-	r.alpha.does(refusal(429, "rate_limit_exceeded", "slow down"), reply(200, vectorsOf("v-1-up")))
+	r.alpha.addSteps(refusal(429, "rate_limit_exceeded", "slow down"), reply(200, vectorsOf("v-1-up")))
 	e := r.embed("alpha/v-1", `"user":"u","encoding_format":"base64"`)
-	e.wants(t, "alpha/v-1", `"embedding":"AAAAPwAAgL8="`)
+	e.wantAnswer(t, "alpha/v-1", `"embedding":"AAAAPwAAgL8="`)
 	if !strings.Contains(e.body, `"model":"alpha/v-1"`) || e.Usage.Prompt != 9 || e.Estimated || e.Attempts != 2 {
 		t.Errorf("%+v: %s", e.Result, e.body)
 	}
-	calls := r.alpha.got()
+	calls := r.alpha.requests()
 	if calls[0].key == calls[1].key || calls[1].path != "/v1/embeddings" || calls[1].body != `{"model":"v-1","input":"hello","user":"u","encoding_format":"base64"}` {
 		t.Errorf("asked %+v", calls)
 	}
@@ -50,18 +50,18 @@ func TestEmbeddings(t *testing.T) {
 	}
 
 	// The request fails over to the same model of another provider, which does not accept the user member.
-	r.alpha.does(refusal(500, "down", "down"))
-	r.beta.does(reply(200, vectorsOf("x")))
+	r.alpha.addSteps(refusal(500, "down", "down"))
+	r.beta.addSteps(reply(200, vectorsOf("x")))
 	e = r.embed("v-1", `"user":"u"`)
-	if e.wants(t, "beta/openai/v-1", `"model":"v-1"`); r.beta.got()[0].body != `{"model":"openai/v-1","input":"hello"}` {
-		t.Errorf("beta got %s", r.beta.got()[0].body)
+	if e.wantAnswer(t, "beta/openai/v-1", `"model":"v-1"`); r.beta.requests()[0].body != `{"model":"openai/v-1","input":"hello"}` {
+		t.Errorf("beta got %s", r.beta.requests()[0].body)
 	}
 
 	// No other model is asked.
-	r.beta.does(refusal(500, "down", "down"))
-	r.embed("beta/v-2").fails(t, 502, "all_providers_failed")
-	if len(r.alpha.got()) != 3 {
-		t.Errorf("another model was asked for vectors: %+v", r.alpha.got()[3:])
+	r.beta.addSteps(refusal(500, "down", "down"))
+	r.embed("beta/v-2").wantError(t, 502, "all_providers_failed")
+	if len(r.alpha.requests()) != 3 {
+		t.Errorf("another model was asked for vectors: %+v", r.alpha.requests()[3:])
 	}
 }
 
@@ -70,10 +70,10 @@ func TestEmbeddings(t *testing.T) {
 func TestEmbeddingsForeignMembers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}, models: vectorModels})
-	r.alpha.does(reply(200, vectorsOf("v-1")))
+	r.alpha.addSteps(reply(200, vectorsOf("v-1")))
 	e := r.embed("alpha/v-1", `"Model":"evil"`, `"dimensions":2`, `"api_base":"https://evil"`, `"\u0049nput":"evil"`)
-	e.wants(t, "alpha/v-1", "0.5")
-	if body, dropped := r.alpha.got()[0].body, e.header.Get("X-Gateway-Dropped-Params"); body != `{"model":"v-1","input":"hello","dimensions":2}` || dropped != "Model, api_base, Input" {
+	e.wantAnswer(t, "alpha/v-1", "0.5")
+	if body, dropped := r.alpha.requests()[0].body, e.header.Get("X-Gateway-Dropped-Params"); body != `{"model":"v-1","input":"hello","dimensions":2}` || dropped != "Model, api_base, Input" {
 		t.Errorf("asked %s, dropped %q", body, dropped)
 	}
 	for _, twice := range []string{`"mode\u006c":"evil"`, `"input":"evil"`, `"dimensions":1,"dimensions":2`} {
@@ -97,10 +97,10 @@ func mustEmbed(t *testing.T, model string) *embeddings.Request {
 func TestEmbeddingsWithMissingVectors(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha", "beta"}, models: vectorModels})
-	r.alpha.does(reply(200, strings.Replace(vectorsOf("x"), `"data":[`, `"data":[{"embedding":[1]},`, 1)))
-	r.beta.does(reply(200, `{"data":[{"embedding":[3]}]}`))
+	r.alpha.addSteps(reply(200, strings.Replace(vectorsOf("x"), `"data":[`, `"data":[{"embedding":[1]},`, 1)))
+	r.beta.addSteps(reply(200, `{"data":[{"embedding":[3]}]}`))
 	e := r.embed("alpha/v-1")
-	if e.wants(t, "beta/openai/v-1", "[3]"); e.Failed[0].Code != "broken_answer" || !e.Estimated || e.Usage.Prompt == 0 {
+	if e.wantAnswer(t, "beta/openai/v-1", "[3]"); e.Failed[0].Code != "broken_answer" || !e.Estimated || e.Usage.Prompt == 0 {
 		t.Errorf("%+v", e.Result)
 	}
 }
@@ -109,20 +109,20 @@ func TestEmbeddingsAreRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}, models: vectorModels})
 	e := r.embed("alpha/a-low")
-	if e.fails(t, 409, "no_models_available"); !strings.Contains(e.err.Message, "makes no vectors; use one of alpha/v-1") {
+	if e.wantError(t, 409, "no_models_available"); !strings.Contains(e.err.Message, "makes no embeddings; use one of alpha/v-1") {
 		t.Error(e.err)
 	}
-	r.embed("keychain-low").fails(t, 404, "model_not_found")
-	r.embed("v-9").fails(t, 404, "model_not_found")
+	r.embed("keychain-low").wantError(t, 404, "model_not_found")
+	r.embed("v-9").wantError(t, 404, "model_not_found")
 	req := &Request{ID: "req_1", User: r.account.UserID, Account: r.account, Embed: mustEmbed(t, "v-1"), Forbids: onlyBeta}
-	r.answered(req).fails(t, 403, "permission_denied")
+	r.answer(req).wantError(t, 403, "permission_denied")
 	if e = r.ask("alpha/v-1"); !strings.Contains(e.err.Message, "POST /v1/embeddings") {
 		t.Error(e.err)
 	}
 	r.account = newAccount(t, r.catalog, setup{})
-	r.embed("v-1").fails(t, 400, "no_provider_keys")
-	if len(r.alpha.got()) != 0 {
-		t.Errorf("asked %+v", r.alpha.got())
+	r.embed("v-1").wantError(t, 400, "no_provider_keys")
+	if len(r.alpha.requests()) != 0 {
+		t.Errorf("asked %+v", r.alpha.requests())
 	}
 }
 
@@ -132,9 +132,9 @@ func TestEmbeddingsOfAnOwnServer(t *testing.T) {
 	t.Parallel()
 	own := newUpstream(t, "own")
 	r := newRig(t, setup{models: vectorModels, custom: []keychain.CustomModel{{Entry: "own/nomic", BaseURL: own.server.URL + "/v1", Model: "nomic", Tier: catalog.Low}}})
-	own.does(reply(200, vectorsOf("nomic")))
+	own.addSteps(reply(200, vectorsOf("nomic")))
 	e := r.embed("own/nomic")
-	if e.wants(t, "own/nomic", "0.5"); own.got()[0].path != "/v1/embeddings" {
-		t.Errorf("asked %+v", own.got())
+	if e.wantAnswer(t, "own/nomic", "0.5"); own.requests()[0].path != "/v1/embeddings" {
+		t.Errorf("asked %+v", own.requests())
 	}
 }

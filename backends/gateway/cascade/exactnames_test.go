@@ -12,10 +12,10 @@ import (
 // and then the models of its tier.
 func TestExactNames(t *testing.T) {
 	t.Parallel()
-	const models = `{"provider":"alpha","id":"x-high","tiers":["high"],` + able + `},{"provider":"alpha","id":"x-low","tiers":["low"],` + able + `},` +
-		`{"provider":"beta","id":"claude-opus-5-5","tiers":["high"],` + able + `},{"provider":"beta","id":"claude-haiku-5-5","tiers":["low"],` + able + `},` +
-		`{"provider":"beta","id":"claude-opus-3","tiers":[],` + able + `},{"provider":"beta","id":"gpt-5.6","tiers":["low"],` + able + `},{"provider":"beta","id":"old","tiers":[],` + able + `},` +
-		`{"provider":"gamma","id":"claude-opus-5-5","tiers":["high"],` + able + `},{"provider":"gamma","id":"vendor/gpt-5.6","tiers":["low"],` + able + `}`
+	const models = `{"provider":"alpha","id":"x-high","tiers":["high"],` + allAbilities + `},{"provider":"alpha","id":"x-low","tiers":["low"],` + allAbilities + `},` +
+		`{"provider":"beta","id":"claude-opus-5-5","tiers":["high"],` + allAbilities + `},{"provider":"beta","id":"claude-haiku-5-5","tiers":["low"],` + allAbilities + `},` +
+		`{"provider":"beta","id":"claude-opus-3","tiers":[],` + allAbilities + `},{"provider":"beta","id":"gpt-5.6","tiers":["low"],` + allAbilities + `},{"provider":"beta","id":"old","tiers":[],` + allAbilities + `},` +
+		`{"provider":"gamma","id":"claude-opus-5-5","tiers":["high"],` + allAbilities + `},{"provider":"gamma","id":"vendor/gpt-5.6","tiers":["low"],` + allAbilities + `}`
 	all := []string{"alpha", "beta", "gamma"}
 	for _, c := range []struct {
 		name  string
@@ -42,7 +42,7 @@ func TestExactNames(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			c.setup.models = models
-			got, run, err := newRig(t, c.setup).planned(c.model)
+			got, run, err := newRig(t, c.setup).planFor(c.model)
 			if err != nil || strings.Join(got, " ") != c.want || run.result.Tier != c.tier {
 				t.Errorf("%v of tier %v, %v\nwant %s of tier %v", got, run.result.Tier, err, c.want, c.tier)
 			}
@@ -58,7 +58,7 @@ func TestExactNames(t *testing.T) {
 			}
 			return ""
 		}
-		run := r.engine.run(t.Context(), nil, request)
+		run := r.engine.newRun(t.Context(), nil, request)
 		if plan, err := run.plan(); err != nil || plan[0].Entry != "gamma/claude-opus-5-5" {
 			t.Errorf("%v, %v", plan, err)
 		}

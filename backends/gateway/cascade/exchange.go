@@ -32,11 +32,11 @@ type exchange struct {
 	pass    hub.Pass
 	vectors *embeddings.Pass // used instead of pass for a request for vectors
 
-	// The body is either the client's own with changes (ask, shape and shaped), or a newly written one (written).
-	ask     *native.Request
-	shape   *native.Shape
-	shaped  *native.Shaped
-	written []byte
+	// The body is either the client's own with changes (chatRequest, shape and shaped), or a newly written one (written).
+	chatRequest *native.Request
+	shape       *native.Shape
+	shaped      *native.Shaped
+	written     []byte
 }
 
 // answerPass is the part of hub.Pass that embeddings.Pass has too. It converts a whole answer for the client.
@@ -71,25 +71,25 @@ func (x *exchange) open() io.ReadCloser {
 	if len(x.written) < minReleased {
 		return io.NopCloser(bytes.NewReader(x.written))
 	}
-	return &largeBody{left: x.written}
+	return &largeBody{unread: x.written}
 }
 
 // largeBody is a large body on its way to an upstream. The transport keeps the request until the answer is complete,
 // but closes the body once it was sent. Close therefore drops the bytes. It may be called during a Read.
 type largeBody struct {
-	mu   sync.Mutex
-	left []byte
+	mu     sync.Mutex
+	unread []byte
 }
 
 // Read implements io.Reader.
 func (s *largeBody) Read(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.left) == 0 {
+	if len(s.unread) == 0 {
 		return 0, io.EOF
 	}
-	n := copy(p, s.left)
-	s.left = s.left[n:]
+	n := copy(p, s.unread)
+	s.unread = s.unread[n:]
 	return n, nil
 }
 
@@ -97,24 +97,24 @@ func (s *largeBody) Read(p []byte) (int, error) {
 func (s *largeBody) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.left = nil
+	s.unread = nil
 	return nil
 }
 
-// place adapts the address and the body for a provider whose paths in the catalog replace the usual ones. For any other
-// provider it changes nothing. A body that is not in the chat format also gets the JSON fields that the catalog adds
-// for the provider, and loses its field "model" if the address has the model's id. The error says that the body could
-// not be changed.
-func (x *exchange) place(c *keychain.Candidate, stream bool) error {
+// applyPaths adapts the address and the body for a provider whose paths in the catalog replace the usual ones. For any
+// other provider it changes nothing. A body that is not in the chat format also gets the JSON fields that the catalog
+// adds for the provider, and loses its field "model" if the address has the model's id. The error says that the body
+// could not be changed.
+func (x *exchange) applyPaths(c *keychain.Candidate, stream bool) error {
 	p := c.Provider
 	if len(p.Paths) == 0 {
 		return nil
 	}
-	wire := string(x.format.Facts().Name)
+	wireName := string(x.format.Facts().Name)
 	if x.vectors != nil {
-		wire = "embeddings"
+		wireName = "embeddings"
 	}
-	x.url = p.ModelURL(x.url, wire, c.Model.ID, stream)
+	x.url = p.ModelURL(x.url, wireName, c.Model.ID, stream)
 	if x.format == formats.Chat() {
 		return nil
 	}
@@ -133,7 +133,7 @@ func (x *exchange) place(c *keychain.Candidate, stream bool) error {
 // sends reports whether the body has a parameter.
 func (x *exchange) sends(param string) bool {
 	if x.shaped != nil {
-		return x.ask.Sends(x.shape, param)
+		return x.chatRequest.Sends(x.shape, param)
 	}
 	return gjson.GetBytes(x.written, x.format.Param(param)).Exists()
 }
@@ -155,8 +155,8 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 	if r.req.Embed != nil {
 		return r.embedding(c, s), nil
 	}
-	format := r.wire(c, s)
-	if _, direct := format.(formats.Native); direct && r.req.Chat != nil && r.unchanged(c, s) {
+	format := r.chooseFormat(c, s)
+	if _, isNative := format.(formats.Native); isNative && r.req.Chat != nil && r.acceptsUnchanged(c, s) {
 		return r.identity(c, s), nil
 	}
 	h, err := r.hub()
@@ -170,7 +170,7 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 	}
 	reply := r.reply(c)
 	target.State = reply.KeepItem != nil && c.Model.Reasoning
-	if editor, ok := format.(formats.Editor); ok && r.edits(c, format) {
+	if editor, ok := format.(formats.Editor); ok && r.keepsClientBytes(c, format) {
 		written, err := editor.Edit(h, target, r.req.open)
 		if err != nil {
 			return nil, err
@@ -194,17 +194,17 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 	return x, nil
 }
 
-// edits reports whether a candidate gets the client's bytes with changes, rather than a new body. format is the format
-// in which the candidate is asked.
-func (r *run) edits(c *keychain.Candidate, format formats.Upstream) bool {
-	return format == r.from && !r.emulates(c)
+// keepsClientBytes reports whether a candidate gets the client's bytes with changes, rather than a new body. format is
+// the format in which the candidate is asked.
+func (r *run) keepsClientBytes(c *keychain.Candidate, format formats.Upstream) bool {
+	return format == r.clientFormat && !r.emulatesSchema(c)
 }
 
 // streamed returns a pass that converts a whole answer to a stream, for a client that asked for a stream and an
 // upstream that did not stream. It returns an error if the answer cannot be sent as a stream.
 func (r *run) streamed(c *keychain.Candidate, x *exchange) (hub.Pass, error) {
 	if r.needs&wire.NeedChoices != 0 {
-		return nil, errors.New("only the first of its choices could be streamed")
+		return nil, errors.New("a stream would have only the first of its choices")
 	}
 	h, err := r.hub()
 	if err != nil {
@@ -224,26 +224,26 @@ func (r *run) identity(c *keychain.Candidate, s *shape) *exchange {
 		r.promptTokens()
 	}
 	return &exchange{
-		url: r.from.URL(c.Provider, r.needs), format: r.from, dropped: body.Dropped,
-		pass: chat.NewPass(r.req.Chat.Model, r.req.Chat.IncludeUsage, r.prompt),
-		ask:  r.req.Chat, shape: &s.Shape, shaped: body,
+		url: r.clientFormat.URL(c.Provider, r.needs), format: r.clientFormat, dropped: body.Dropped,
+		pass:        chat.NewPass(r.req.Chat.Model, r.req.Chat.IncludeUsage, r.estimatedTokens),
+		chatRequest: r.req.Chat, shape: &s.Shape, shaped: body,
 	}
 }
 
-// wire returns the format in which a candidate is asked: the client's own format if the provider supports it, else the
-// format that loses least.
-func (r *run) wire(c *keychain.Candidate, s *shape) formats.Upstream {
+// chooseFormat returns the format in which a candidate is asked: the client's own format if the provider supports it,
+// else the format that loses least.
+func (r *run) chooseFormat(c *keychain.Candidate, s *shape) formats.Upstream {
 	p := c.Provider
 	switch {
-	case s.onlyChat, r.emulates(c) && p.PreferWire != catalog.WireMessages && p.PreferWire != catalog.WireConverse:
+	case s.onlyChat, r.emulatesSchema(c) && p.PreferWire != catalog.WireMessages && p.PreferWire != catalog.WireConverse:
 		return formats.Chat()
-	case r.from != formats.Chat() && slices.Contains(p.Wires, string(r.from.Facts().Name)):
+	case r.clientFormat != formats.Chat() && slices.Contains(p.Wires, string(r.clientFormat.Facts().Name)):
 		if !p.NativeTools && slices.ContainsFunc(r.req.Hub.Tools, func(t hub.Tool) bool {
 			return t.Kind != hub.ToolFunction || t.Namespace != ""
 		}) {
 			return formats.Chat()
 		}
-		return r.from
+		return r.clientFormat
 	}
 	if format := r.toolsWire(c, s); format != nil {
 		return format
@@ -258,11 +258,12 @@ func (r *run) wire(c *keychain.Candidate, s *shape) formats.Upstream {
 // reasoning effort. It returns nil if the request has not both, if only chat can express the request, or if the
 // provider does not support the other format.
 func (r *run) toolsWire(c *keychain.Candidate, s *shape) formats.Upstream {
-	name := catalog.WireResponses
-	if !s.toolsClash {
-		if name = c.Provider.Shape.ToolsWithEffort; name == "" || !c.Model.Reasoning {
-			return nil
-		}
+	name := c.Provider.Shape.ToolsWithEffort
+	switch {
+	case s.toolsClash: // learned from a refusal
+		name = catalog.WireResponses
+	case name == "" || !c.Model.Reasoning:
+		return nil
 	}
 	if s.onlyChat || !slices.Contains(c.Provider.Wires, name) || !r.toolsWithEffort(s) || r.onlyChat() {
 		return nil
@@ -291,30 +292,27 @@ func (r *run) onlyChat() bool {
 			"web_search_options")
 }
 
-// unchanged reports whether a chat upstream accepts a chat client's messages unchanged.
-func (r *run) unchanged(c *keychain.Candidate, changes *shape) bool {
+// acceptsUnchanged reports whether a chat upstream accepts a chat client's messages unchanged.
+func (r *run) acceptsUnchanged(c *keychain.Candidate, changes *shape) bool {
 	ask, s := r.req.Chat, &c.Provider.Shape
-	calls := ask.Traits&native.TraitCalls != 0
-	switch {
-	case calls && (s.ToolCallID9 || s.EmptyToolContent != catalog.ContentKeep ||
-		s.ReasoningState == catalog.StateThought || s.ReasoningState == catalog.StateContent),
-		changes.callIDMax > 0 && ask.LongestCallID > changes.callIDMax,
-		s.SystemFirst && ask.Traits&native.TraitLateSystem != 0,
-		s.Alternation && ask.Traits&native.TraitRepeats != 0,
-		ask.Traits&native.TraitStray != 0,
-		(s.CallsAnswered || s.Alternation) && ask.Traits&native.TraitGaps != 0,
-		s.SchemaSubset && ask.Needs&(wire.NeedTools|wire.NeedJSONSchema) != 0,
-		r.emulates(c),
-		ask.Needs&wire.NeedPrefill != 0 && (s.PrefillField != "" || s.PrefillBaseURL != ""):
+	has := func(trait native.Traits) bool { return ask.Traits&trait != 0 }
+	changesCalls := has(native.TraitCalls) && (s.ToolCallID9 || s.EmptyToolContent != catalog.ContentKeep ||
+		s.ReasoningState == catalog.StateThought || s.ReasoningState == catalog.StateContent) ||
+		changes.callIDMax > 0 && ask.LongestCallID > changes.callIDMax
+	changesOrder := s.SystemFirst && has(native.TraitLateSystem) || s.Alternation && has(native.TraitRepeats) ||
+		has(native.TraitStray) || (s.CallsAnswered || s.Alternation) && has(native.TraitGaps)
+	changesSchemas := s.SchemaSubset && ask.Needs&(wire.NeedTools|wire.NeedJSONSchema) != 0 || r.emulatesSchema(c)
+	changesPrefill := ask.Needs&wire.NeedPrefill != 0 && (s.PrefillField != "" || s.PrefillBaseURL != "")
+	if changesCalls || changesOrder || changesSchemas || changesPrefill {
 		return false
 	}
 	return ask.Effort == "" || c.Custom ||
 		(s.EffortField != catalog.EffortNested && slices.Contains(efforts(c), ask.Effort))
 }
 
-// emulates reports whether the JSON schema of the answer must be described to a candidate in the prompt, because the
-// candidate does not support JSON schemas.
-func (r *run) emulates(c *keychain.Candidate) bool {
+// emulatesSchema reports whether the JSON schema of the answer must be described to a candidate in the prompt, because
+// the candidate does not support JSON schemas.
+func (r *run) emulatesSchema(c *keychain.Candidate) bool {
 	return r.needs&wire.NeedJSONSchema != 0 && !c.Model.JSONSchema
 }
 
@@ -346,11 +344,11 @@ func (r *run) hub() (*hub.Request, error) {
 
 // reply returns the settings with which the client's writer writes an answer of c.
 func (r *run) reply(c *keychain.Candidate) hub.Reply {
-	if r.from.Facts().CountsFirst && r.stream {
+	if r.clientFormat.Facts().CountsFirst && r.stream {
 		r.promptTokens()
 	}
-	reply := hub.Reply{Created: r.start, Now: r.Now, InputTokens: r.prompt}
-	if r.from.Facts().Recalls {
+	reply := hub.Reply{Created: r.start, Now: r.Now, InputTokens: r.estimatedTokens}
+	if r.clientFormat.Facts().Recalls {
 		reply.Remember = r.remember(c)
 	}
 	if r.req.Hub != nil && r.req.Hub.Answer.Store {
@@ -389,12 +387,13 @@ func (r *run) remember(c *keychain.Candidate) func(string, []hub.Reasoning) {
 	}
 }
 
+// recall returns the reasoning that remember stored for the tool call with the id call, or nil.
 func (r *run) recall(call string) []hub.Reasoning { return r.Memory.Recall.Find(r.req.User, call) }
 
 // writer returns the writer for the answer of a candidate in the client's format.
 func (r *run) writer(c *keychain.Candidate, h *hub.Request, reply hub.Reply) hub.Writer {
-	w := r.from.NewWriter(h, reply)
-	if h.Output != nil && r.emulates(c) {
+	w := r.clientFormat.NewWriter(h, reply)
+	if h.Output != nil && r.emulatesSchema(c) {
 		return hub.Checked(w, h.Output)
 	}
 	return w

@@ -56,7 +56,7 @@ func (r *run) skip(c *keychain.Candidate, lack, list string) {
 // Explain returns the plan that Answer would follow for a request, without sending anything. Its errors are those that
 // Answer returns before the first attempt, except no_models_available: in that case the plan's Tried is empty.
 func (e *Engine) Explain(ctx context.Context, req *Request) (*Plan, error) {
-	r := e.run(ctx, nil, req)
+	r := e.newRun(ctx, nil, req)
 	r.explains = true
 	candidates, err := r.plan()
 	if err != nil && r.skipped == nil {
@@ -78,7 +78,7 @@ func (e *Engine) Explain(ctx context.Context, req *Request) (*Plan, error) {
 }
 
 // step returns the step for a candidate and reports whether one of its keys can be used.
-func (r *run) step(c *keychain.Candidate) (step Step, open bool, err error) {
+func (r *run) step(c *keychain.Candidate) (step Step, usable bool, err error) {
 	step.Candidate = c
 	provider := providerScope(c)
 	for i := range c.Keys {
@@ -91,7 +91,8 @@ func (r *run) step(c *keychain.Candidate) (step Step, open bool, err error) {
 			}
 			if refusal != nil {
 				if step.Code == "" {
-					step.Code, step.Reason, step.Until = keySkips[refusal.Reason].code, keySkips[refusal.Reason].reason, refusal.Until
+					skip := keySkips[refusal.Reason]
+					step.Code, step.Reason, step.Until = skip.code, skip.reason, refusal.Until
 				}
 				continue
 			}
@@ -121,6 +122,6 @@ func (r *run) step(c *keychain.Candidate) (step Step, open bool, err error) {
 // keySkips maps the reasons why a provider key's limits refuse a request to the codes and texts of skipped steps.
 var keySkips = map[string]struct{ code, reason string }{
 	keychain.KeySpent:   {SkipSpent, "the provider keys for it have spent their budgets"},
-	keychain.KeyBusy:    {SkipCooling, "the provider keys for it have had their requests of this minute"},
-	keychain.KeyExpired: {SkipInvalidKey, "the use of the provider keys for it has ended"},
+	keychain.KeyBusy:    {SkipCooling, "the provider keys for it have used up their requests per minute"},
+	keychain.KeyExpired: {SkipInvalidKey, "the provider keys for it have expired"},
 }

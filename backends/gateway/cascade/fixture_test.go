@@ -145,9 +145,9 @@ type upstream struct {
 	script []step
 	calls  []call
 	// always is the step for requests after the end of the script. If it is nil, such a request fails the test.
-	always step
+	defaultStep step
 	// gone counts requests whose context ended while they were served.
-	gone atomic.Int32
+	cancelled atomic.Int32
 	// opened counts connections.
 	opened atomic.Int32
 }
@@ -180,7 +180,7 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	u.mu.Lock()
 	u.calls = append(u.calls, call{r.URL.Path, r.Header.Clone(), string(body), key})
-	next := u.always
+	next := u.defaultStep
 	if len(u.script) > 0 {
 		next, u.script = u.script[0], u.script[1:]
 	}
@@ -193,22 +193,22 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	next(w, r)
 }
 
-// then sets the step for requests after the end of the script.
-func (u *upstream) then(always step) {
+// setDefault sets the step for requests after the end of the script.
+func (u *upstream) setDefault(always step) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.always = always
+	u.defaultStep = always
 }
 
-// does adds steps to the script.
-func (u *upstream) does(steps ...step) {
+// addSteps adds steps to the script.
+func (u *upstream) addSteps(steps ...step) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.script = append(u.script, steps...)
 }
 
-// got returns the requests received so far.
-func (u *upstream) got() []call {
+// requests returns the requests received so far.
+func (u *upstream) requests() []call {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return slices.Clone(u.calls)
@@ -216,7 +216,7 @@ func (u *upstream) got() []call {
 
 // keys returns the keys of the requests received so far.
 func (u *upstream) keys() []string {
-	calls := u.got()
+	calls := u.requests()
 	keys := make([]string, 0, len(calls))
 	for _, c := range calls {
 		keys = append(keys, c.key)
@@ -224,8 +224,8 @@ func (u *upstream) keys() []string {
 	return keys
 }
 
-// idle fails the test if the script has steps left.
-func (u *upstream) idle(t *testing.T) {
+// wantScriptDone fails the test if the script has steps left.
+func (u *upstream) wantScriptDone(t *testing.T) {
 	t.Helper()
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -270,8 +270,8 @@ func stream(events ...string) step {
 	}
 }
 
-// then returns a step that runs steps one after another on the same answer.
-func then(steps ...step) step {
+// inOrder returns a step that runs steps one after another on the same answer.
+func inOrder(steps ...step) step {
 	return func(w http.ResponseWriter, r *http.Request) {
 		for _, s := range steps {
 			s(w, r)
@@ -285,7 +285,7 @@ func drop(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 // hang blocks until the gateway has closed the connection.
 func (u *upstream) hang(_ http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
-	u.gone.Add(1)
+	u.cancelled.Add(1)
 }
 
 func chunk(delta, finish string) string {
@@ -355,7 +355,7 @@ func newRig(t *testing.T, s setup) *rig {
 			*u = newUpstream(t, providers[len(bases)/3])
 			base = (*u).server.URL + "/v1"
 		}
-		bases = append(bases, base, orText(s.timeout, "{}"), more(s.members[providers[len(bases)/3]]))
+		bases = append(bases, base, orText(s.timeout, "{}"), withComma(s.members[providers[len(bases)/3]]))
 	}
 	if s.models == "" {
 		s.models = everyModel
@@ -394,8 +394,8 @@ func newRig(t *testing.T, s setup) *rig {
 	return r
 }
 
-// more puts a comma before JSON members that follow other members.
-func more(members string) string {
+// withComma puts a comma before JSON members that follow other members.
+func withComma(members string) string {
 	if members == "" {
 		return ""
 	}
@@ -409,8 +409,8 @@ func orText(text, fallback string) string {
 	return text
 }
 
-// able has the members of a model with all abilities.
-const able = `"context_window":1000000,"modalities":["text","image","file","audio"],"tools":true,"json_schema":true,"prefill":true`
+// allAbilities has the members of a model with all abilities.
+const allAbilities = `"context_window":1000000,"modalities":["text","image","file","audio"],"tools":true,"json_schema":true,"prefill":true`
 
 var everyModel = func() string {
 	models := make([]string, 0, 9)
@@ -420,7 +420,7 @@ var everyModel = func() string {
 			if p == "alpha" && tier == "high" {
 				reasons = `,"reasoning":true`
 			}
-			models = append(models, fmt.Sprintf(`{"provider":%q,"id":"%.1s-%s","tiers":[%q],%s%s}`, p, p, tier, tier, able, reasons))
+			models = append(models, fmt.Sprintf(`{"provider":%q,"id":"%.1s-%s","tiers":[%q],%s%s}`, p, p, tier, tier, allAbilities, reasons))
 		}
 	}
 	return strings.Join(models, ",")
@@ -458,32 +458,32 @@ func newAccount(t *testing.T, cat *catalog.Catalog, s setup) *keychain.Account {
 	return account
 }
 
-// ended is the outcome of a request.
-type ended struct {
+// outcome is the outcome of a request.
+type outcome struct {
 	*Result
-	err    *apierror.Error // nil: there is none, or it is of another type
-	raw    error
+	err    *apierror.Error // nil if there is no error, or an error of another type
+	rawErr error
 	body   string
 	header http.Header
 }
 
-const say = `"messages":[{"role":"user","content":"hello"}]`
+const helloMessages = `"messages":[{"role":"user","content":"hello"}]`
 
 // ask sends a chat request without streaming. more has further members of the body.
-func (r *rig) ask(model string, more ...string) *ended {
+func (r *rig) ask(model string, more ...string) *outcome {
 	return r.send(r.t.Context(), model, false, more)
 }
 
 // askStream is like ask, but asks for a stream.
-func (r *rig) askStream(model string, more ...string) *ended {
+func (r *rig) askStream(model string, more ...string) *outcome {
 	return r.send(r.t.Context(), model, true, more)
 }
 
 func (r *rig) request(model string, streams bool, more []string) *Request {
 	r.t.Helper()
-	body := fmt.Sprintf(`{"model":%q,"stream":%v,%s}`, model, streams, strings.Join(append(slices.Clone(more), say), ","))
+	body := fmt.Sprintf(`{"model":%q,"stream":%v,%s}`, model, streams, strings.Join(append(slices.Clone(more), helloMessages), ","))
 	if slices.ContainsFunc(more, func(m string) bool { return strings.Contains(m, `"messages"`) }) {
-		body = strings.TrimSuffix(body, ","+say+"}") + "}"
+		body = strings.TrimSuffix(body, ","+helloMessages+"}") + "}"
 	}
 	chat, err := native.Parse([]byte(body))
 	if err != nil {
@@ -497,14 +497,14 @@ var sessions atomic.Int64
 // newSession returns a new session id, so that requests with the same text belong to different conversations.
 func newSession() string { return fmt.Sprint("session ", sessions.Add(1)) }
 
-func (r *rig) send(ctx context.Context, model string, streams bool, more []string) *ended {
+func (r *rig) send(ctx context.Context, model string, streams bool, more []string) *outcome {
 	r.t.Helper()
 	w := httptest.NewRecorder()
 	result, err := r.engine.Answer(ctx, w, r.request(model, streams, more))
-	e := &ended{Result: result, raw: err, body: w.Body.String(), header: w.Header()}
+	e := &outcome{Result: result, rawErr: err, body: w.Body.String(), header: w.Header()}
 	e.err, _ = apierror.From(err)
 	if err != nil && e.body != "" {
-		r.t.Errorf("an error %v, but the client has got %q", err, e.body)
+		r.t.Errorf("got the error %v, but the client received %q before", err, e.body)
 	}
 	if err == nil && w.Code != http.StatusOK {
 		r.t.Errorf("answered with status %d", w.Code)
@@ -512,18 +512,19 @@ func (r *rig) send(ctx context.Context, model string, streams bool, more []strin
 	return e
 }
 
-// wants checks that a request succeeded with the text said from the model entry.
-func (e *ended) wants(t *testing.T, entry, said string) {
+// wantAnswer checks that a request succeeded with the text said from the model entry.
+func (e *outcome) wantAnswer(t *testing.T, entry, text string) {
 	t.Helper()
-	if e.raw != nil || e.Candidate == nil || e.Candidate.Entry != entry || !strings.Contains(e.body, said) || e.Code != "" || e.Status != 200 {
-		t.Fatalf("got %v of %+v, want %s to say %q:\n%s", e.raw, e.Result, entry, said, e.body)
+	if e.rawErr != nil || e.Candidate == nil || e.Candidate.Entry != entry || !strings.Contains(e.body, text) || e.Code != "" || e.Status != 200 {
+		t.Fatalf("got error %v and result %+v, want an answer of %s with the text %q; body:\n%s",
+			e.rawErr, e.Result, entry, text, e.body)
 	}
 }
 
-// fails checks that a request ended with an error.
-func (e *ended) fails(t *testing.T, status int, code string) {
+// wantError checks that a request ended with an error.
+func (e *outcome) wantError(t *testing.T, status int, code string) {
 	t.Helper()
 	if e.err == nil || e.err.Status != status || e.err.Code != code || e.Status != status || e.Code != code || e.Candidate != nil {
-		t.Fatalf("got %v of %+v, want %d %s:\n%s", e.raw, e.Result, status, code, e.body)
+		t.Fatalf("got error %v and result %+v, want the error %d %s; body:\n%s", e.rawErr, e.Result, status, code, e.body)
 	}
 }

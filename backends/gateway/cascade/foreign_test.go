@@ -38,7 +38,7 @@ func nativeOrChat(format hub.Format) map[string]string {
 	if format == hub.Chat {
 		return nil
 	}
-	return speaks(format)
+	return nativeWire(format)
 }
 
 // limitOf returns the name of the member that limits the length of an answer.
@@ -72,18 +72,18 @@ func TestForeignMembers(t *testing.T) {
 					before, after = "", ","+member
 				}
 				limit := fmt.Sprintf(`%q:77`, limitOf(route.surface))
-				prompt := say
+				prompt := helloMessages
 				if route.surface == hub.Responses {
 					prompt = `"input":"hello"`
 				}
 				if route.upstream == hub.Chat {
-					r.alpha.does(reply(200, completion("hi")))
+					r.alpha.addSteps(reply(200, completion("hi")))
 				} else {
-					r.alpha.does(nativeAnswer(route.upstream, false, "hi"))
+					r.alpha.addSteps(nativeAnswer(route.upstream, false, "hi"))
 				}
 				e := r.askOn(route.surface, `{`+before+route.more+`"model":"alpha/a-low","stream":false,`+limit+`,`+prompt+after+`}`)
-				e.wants(t, "alpha/a-low", "hi")
-				calls := r.alpha.got()
+				e.wantAnswer(t, "alpha/a-low", "hi")
+				calls := r.alpha.requests()
 				checkForeign(t, route.upstream, member, calls[len(calls)-1].body)
 				var name string
 				if err := json.Unmarshal([]byte(member[:strings.Index(member, `":`)+1]), &name); err != nil {
@@ -162,7 +162,7 @@ func TestDuplicateMembers(t *testing.T) {
 		},
 	} {
 		for param, members := range pairs {
-			prompt := say
+			prompt := helloMessages
 			if surface == hub.Responses {
 				prompt = `"input":"hello"`
 			}
@@ -185,7 +185,7 @@ func TestDuplicateMembers(t *testing.T) {
 		}
 	}
 	// A single member with another spelling of "effort" is refused too, because nothing would check its value.
-	_, err := messages.Format{}.Read([]byte(`{"model":"m","max_tokens":9,`+say+`,"output_config":{"Effort":"max"}}`), hub.ReadOptions{})
+	_, err := messages.Format{}.Read([]byte(`{"model":"m","max_tokens":9,`+helloMessages+`,"output_config":{"Effort":"max"}}`), hub.ReadOptions{})
 	if e, ok := apierror.From(err); !ok || e.Status != 400 || e.Param != "output_config.effort" {
 		t.Errorf("effort: %v", err)
 	}
@@ -199,11 +199,11 @@ func TestExtraBody(t *testing.T) {
 			`{"google":{"thinking_config":{"include_thoughts":true}}}`: true, `{"google":{},"model":"evil"}`: false, `{"Google":{}}`: false, `"evil"`: false,
 		} {
 			r := newRig(t, setup{keys: []string{"alpha"}})
-			r.alpha.does(reply(200, completion("hi")))
-			e := r.askOn(hub.Chat, `{`+more+`"extra_body":`+extra+`,"model":"keychain-low",`+say+`}`)
-			e.wants(t, "alpha/a-low", "hi")
+			r.alpha.addSteps(reply(200, completion("hi")))
+			e := r.askOn(hub.Chat, `{`+more+`"extra_body":`+extra+`,"model":"keychain-low",`+helloMessages+`}`)
+			e.wantAnswer(t, "alpha/a-low", "hi")
 			dropped := strings.Contains(e.header.Get("X-Gateway-Dropped-Params"), "extra_body")
-			if sent := gjson.Get(r.alpha.got()[0].body, "extra_body").Raw; passes != (sent == extra) || dropped == passes {
+			if sent := gjson.Get(r.alpha.requests()[0].body, "extra_body").Raw; passes != (sent == extra) || dropped == passes {
 				t.Errorf("%s: the upstream got %s, dropped %t", extra, sent, dropped)
 			}
 		}
@@ -214,14 +214,14 @@ func TestExtraBody(t *testing.T) {
 func TestEscapedMember(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}})
-	r.alpha.does(reply(200, completion("hi")))
-	e := r.askOn(hub.Chat, `{"mode\u006c":"keychain-low","max\u005ftokens":5,`+say+`}`)
-	e.wants(t, "alpha/a-low", "hi")
+	r.alpha.addSteps(reply(200, completion("hi")))
+	e := r.askOn(hub.Chat, `{"mode\u006c":"keychain-low","max\u005ftokens":5,`+helloMessages+`}`)
+	e.wantAnswer(t, "alpha/a-low", "hi")
 	var got struct {
 		Model string `json:"model"`
 		Limit int    `json:"max_completion_tokens"`
 	}
-	if body := r.alpha.got()[0].body; json.Unmarshal([]byte(body), &got) != nil || got.Model != "a-low" || got.Limit != 5 {
+	if body := r.alpha.requests()[0].body; json.Unmarshal([]byte(body), &got) != nil || got.Model != "a-low" || got.Limit != 5 {
 		t.Errorf("the upstream got %s", body)
 	}
 }

@@ -35,8 +35,8 @@ type Forward struct {
 	// Body opens the body after writing the given model id into it. A size below 0 means that the size is not known. A
 	// nil Body means that the request has no body.
 	Body func(model string) (body io.ReadCloser, size int64, err error)
-	// Once reports whether the body has been consumed and cannot be read again.
-	Once func() bool
+	// Consumed reports whether the body has been consumed and cannot be read again.
+	Consumed func() bool
 	// Refused returns the fault that was found while the body opened by Body was read, or nil.
 	Refused func() error
 	// Answered receives the last maxTail bytes of a successful answer and returns the usage. The usage's Known is false
@@ -78,11 +78,11 @@ func (r *run) planForward() ([]*keychain.Candidate, error) {
 		return nil, noProviderKeys()
 	}
 	r.resolve(routing)
-	plan, list := r.forwards(cat, routing), ""
+	plan, missingFrom := r.forwardCandidates(cat, routing), ""
 	allowed := make([]*keychain.Candidate, 0, len(plan))
 	for _, c := range plan {
 		if missing := r.req.forbids(c); missing != "" {
-			list = missing
+			missingFrom = missing
 			continue
 		}
 		allowed = append(allowed, c)
@@ -90,23 +90,23 @@ func (r *run) planForward() ([]*keychain.Candidate, error) {
 	switch {
 	case len(allowed) > 0:
 		return allowed, nil
-	case list != "":
-		return nil, notAllowed(r.model, list)
+	case missingFrom != "":
+		return nil, notAllowed(r.model, missingFrom)
 	}
 	message := "there is no model \"" + wire.Mask(r.model, 100) + "\" of a connected provider that serves " + f.Endpoint
 	if r.model == "" {
-		message = "no model of a connected provider serves " + f.Endpoint + ", and the request names none"
+		message = "the request names no model, and no model of a connected provider serves " + f.Endpoint
 	}
 	return nil, &apierror.Error{
 		Status: http.StatusNotFound, Code: "model_not_found", Type: "not_found_error", Param: "model", NoRetry: true,
-		Message: message + "; a model that the catalog does not have is named with its provider: provider/model",
+		Message: message + "; a model that is missing from the catalog must be requested as provider/model",
 	}
 }
 
-// forwards returns the candidates for the requested model whose providers serve the request's endpoint, including those
-// that the sender is not allowed to use. Without a requested model it returns the first entry whose model serves the
-// endpoint. The result is empty if there is none.
-func (r *run) forwards(cat *catalog.Catalog, routing *keychain.Routing) (plan []*keychain.Candidate) {
+// forwardCandidates returns the candidates for the requested model whose providers serve the request's endpoint,
+// including those that the sender is not allowed to use. Without a requested model it returns the first entry whose
+// model serves the endpoint. The result is empty if there is none.
+func (r *run) forwardCandidates(cat *catalog.Catalog, routing *keychain.Routing) (plan []*keychain.Candidate) {
 	endpoint := r.req.Forward.Endpoint
 	if c, ok := routing.Entry(r.model); ok {
 		if c.Custom || c.Provider.Serves(endpoint) {
@@ -136,8 +136,8 @@ func (r *run) forwards(cat *catalog.Catalog, routing *keychain.Routing) (plan []
 }
 
 // forward sends a forwarded request to candidate c once and passes the answer on to the client. If fresh is set it
-// opens a new connection. timer is the timer that cancels the attempt when the wait of l is over. forward returns nil
-// if it has begun to pass the answer on, else the failure of the attempt.
+// opens a new connection. timer is the timer that cancels the attempt after l.wait. forward returns nil if it has begun
+// to pass the answer on, else the failure of the attempt.
 func (r *run) forward(
 	ctx context.Context, timer *time.Timer, c *keychain.Candidate, key *keychain.Key, fresh bool, l *limits,
 ) *failure {
@@ -156,7 +156,7 @@ func (r *run) forward(
 	}
 	header, err := r.header(ctx, c, key, media, []string{"*/*"})
 	if err != nil {
-		return r.unsent(ctx, err)
+		return r.unsentFailure(ctx, err)
 	}
 	request := (&http.Request{
 		Method: f.Method, URL: target, Host: target.Host, Header: header,
@@ -164,7 +164,7 @@ func (r *run) forward(
 	}).WithContext(ctx)
 	if f.Body != nil {
 		if request.Body, request.ContentLength, err = f.Body(c.Model.ID); err != nil {
-			return unfit(err)
+			return unwritableFailure(err)
 		}
 	}
 	resp, err := r.transport(c, fresh).RoundTrip(request)
@@ -172,11 +172,11 @@ func (r *run) forward(
 		if err == nil {
 			_ = resp.Body.Close() // the answer is to an incomplete body
 		}
-		return unfit(refusal)
+		return unwritableFailure(refusal)
 	}
 	if err != nil {
-		failed := r.broken(ctx, err)
-		if failed.class == transient && !fresh && ctx.Err() == nil && r.link.died(err) && !f.once() {
+		failed := r.brokenFailure(ctx, err)
+		if failed.class == transient && !fresh && ctx.Err() == nil && r.link.died(err) && !f.consumed() {
 			failed.class, failed.reason = lost, ""
 		}
 		return failed
@@ -184,7 +184,7 @@ func (r *run) forward(
 	defer resp.Body.Close()
 	encoding := unpack(resp)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return r.notForwarded(ctx, resp)
+		return r.refusedForwardFailure(ctx, resp)
 	}
 	if encoding != "" {
 		return &failure{
@@ -196,7 +196,8 @@ func (r *run) forward(
 	return r.passOn(ctx, timer, c, key, resp, l)
 }
 
-func (f *Forward) once() bool { return f != nil && f.Once != nil && f.Once() }
+// consumed calls Consumed. It returns false if f or Consumed is nil.
+func (f *Forward) consumed() bool { return f != nil && f.Consumed != nil && f.Consumed() }
 
 // refused calls Refused. It returns nil if Refused is nil.
 func (f *Forward) refused() error {
@@ -206,13 +207,13 @@ func (f *Forward) refused() error {
 	return f.Refused()
 }
 
-// notForwarded reads an answer to a forwarded request whose status is not 2xx and returns the failure that it
+// refusedForwardFailure reads an answer to a forwarded request whose status is not 2xx and returns the failure that it
 // describes. A mistake of the client, such as a model or an object that does not exist, gets the class client: the
 // client is told the provider's message, and no cooldown starts.
-func (r *run) notForwarded(ctx context.Context, resp *http.Response) *failure {
+func (r *run) refusedForwardFailure(ctx context.Context, resp *http.Response) *failure {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	if err != nil && r.ctx.Err() != nil {
-		return r.broken(ctx, err)
+		return r.brokenFailure(ctx, err)
 	}
 	if resp.StatusCode < 400 {
 		return &failure{
@@ -257,25 +258,22 @@ func (r *run) passOn(
 			}
 		}
 	}
-	var tail tail
+	var usage wire.Usage
+	var answer []byte // of a held answer
 	if f.Held {
-		body, err := io.ReadAll(io.LimitReader(resp.Body, maxHeld+1))
-		if err == nil && len(body) > maxHeld {
+		var err error
+		answer, err = io.ReadAll(io.LimitReader(resp.Body, maxHeld+1))
+		if err == nil && len(answer) > maxHeld {
 			err = errTooLarge
 		}
 		if err != nil {
-			return r.broken(ctx, err)
+			return r.brokenFailure(ctx, err)
 		}
-		tail = body
-	}
-	var usage wire.Usage
-	if f.Held {
-		var err error
-		if usage, err = f.Answered(c, key, resp.StatusCode, tail); err != nil {
-			return &failure{class: busy, message: "the list of objects", cause: err}
+		if usage, err = f.Answered(c, key, resp.StatusCode, answer); err != nil {
+			return &failure{class: busy, message: "the gateway's list of files and batches", cause: err}
 		}
 		if f.Edit != nil {
-			tail = f.Edit(tail)
+			answer = f.Edit(answer)
 		}
 	}
 	r.commit(c)
@@ -288,7 +286,7 @@ func (r *run) passOn(
 	}
 	if f.Held {
 		r.w.WriteHeader(resp.StatusCode)
-		if r.write(tail) != nil {
+		if r.write(answer) != nil {
 			r.result.Code = codeClientLeft
 		}
 	} else {
@@ -296,8 +294,10 @@ func (r *run) passOn(
 			header.Set("Content-Length", length)
 		}
 		r.w.WriteHeader(resp.StatusCode)
+		var tail tail
 		if r.copy(timer, resp.Body, &tail, l) != nil {
-			if r.result.Code = codeClientLeft; f.Broken {
+			r.result.Code = codeClientLeft
+			if f.Broken {
 				r.result.Code = "broken_answer"
 			}
 		}
@@ -314,14 +314,14 @@ func (r *run) passOn(
 // maxHeld limits an answer that is held until Answered has returned.
 const maxHeld = 1 << 20
 
-// copy copies the body from of an answer to the client, piece by piece, and keeps its end in tail. Each piece must
-// arrive within the idle time in l.
-func (r *run) copy(timer *time.Timer, from io.Reader, tail *tail, l *limits) error {
+// copy copies the body of an answer to the client, piece by piece, and keeps its end in tail. Each piece must arrive
+// within l.idle. If body ends with an error, copy sets Broken of the request.
+func (r *run) copy(timer *time.Timer, body io.Reader, tail *tail, l *limits) error {
 	buffer := make([]byte, 32<<10)
 	flusher := http.NewResponseController(r.w)
 	for {
 		timer.Reset(l.idle)
-		n, err := from.Read(buffer)
+		n, err := body.Read(buffer)
 		timer.Stop()
 		if n > 0 {
 			tail.add(buffer[:n])

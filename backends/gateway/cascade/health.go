@@ -37,6 +37,7 @@ type scope struct{ provider, user, key, model string }
 // ofProvider reports whether the state belongs to a provider rather than to a key or to a model through a key.
 func (s scope) ofProvider() bool { return s.key == "" && s.model == "" }
 
+// ofEveryone reports whether the state belongs to a provider for all users.
 func (s scope) ofEveryone() bool { return s.ofProvider() && s.user == "" }
 
 // State is the health of one scope.
@@ -49,7 +50,7 @@ type State struct {
 	LastSuccess, LastFailure, Last429 time.Time
 
 	failures    int           // failures of a provider within the window
-	firstOfMany time.Time     // start of the window
+	windowStart time.Time     // start of the window
 	backoff     time.Duration // length of a provider's last cooldown
 	witnesses   *witnesses    // for a provider's state for everyone; nil if no user saw a failure
 }
@@ -65,9 +66,9 @@ type witnesses [usersToAct]struct {
 	failed time.Time
 }
 
-// enough records a user's failure. It reports whether usersToAct different users have had a failure within
+// record records a user's failure. It reports whether usersToAct different users have had a failure within
 // failureWindow.
-func (w *witnesses) enough(user string, now time.Time) bool {
+func (w *witnesses) record(user string, now time.Time) bool {
 	slot, recent := 0, 1
 	for i := range w {
 		if w[i].user == user {
@@ -103,12 +104,12 @@ const (
 // failure of the user's own server. Two kinds of failures count for everyone: those that no request can cause, and
 // those that several users have had.
 type Health struct {
-	mu       sync.RWMutex
-	states   map[scope]*State
-	troubled int          // number of provider states that a success changes
-	backedUp atomic.Int64 // when the last back-off of any provider ends, in Unix nanoseconds
-	now      func() time.Time
-	jitter   func() float64 // returns a number from 0 to 1
+	mu             sync.RWMutex
+	states         map[scope]*State
+	troubled       int          // number of provider states that a success changes
+	lastBackOffEnd atomic.Int64 // when the last back-off of any provider ends, in Unix nanoseconds
+	now            func() time.Time
+	jitter         func() float64 // returns a number from 0 to 1
 }
 
 // NewHealth returns an empty table. now is its clock.
@@ -149,7 +150,7 @@ func (h *Health) blockedFor(provider string, key *keychain.Key, model string) (u
 // are tried last. While no provider is in a back-off it returns without taking the lock.
 func (h *Health) failing(provider, user string) bool {
 	now := h.now()
-	if now.UnixNano() >= h.backedUp.Load() {
+	if now.UnixNano() >= h.lastBackOffEnd.Load() {
 		return false
 	}
 	h.mu.RLock()
@@ -187,7 +188,7 @@ func (h *Health) update(s scope, change func(state *State, now time.Time)) time.
 		return time.Time{}
 	}
 	if s.ofProvider() {
-		h.backedUp.Store(max(h.backedUp.Load(), state.Until.UnixNano()))
+		h.lastBackOffEnd.Store(max(h.lastBackOffEnd.Load(), state.Until.UnixNano()))
 	}
 	return state.Until
 }
@@ -215,15 +216,15 @@ func (h *Health) evict(now time.Time) {
 // success records a good answer. It resets the count of failures but does not end a cooldown. It takes no write lock in
 // the usual case: the states were good before, and a success was recorded within the last second.
 func (h *Health) success(provider, user, key string) {
-	ofKey := scope{provider: provider, key: key}
-	ofProvider := [...]scope{{provider: provider}, {provider: provider, user: user}}
+	keyScope := scope{provider: provider, key: key}
+	providerScopes := [...]scope{{provider: provider}, {provider: provider, user: user}}
 	h.mu.RLock()
-	k := h.states[ofKey]
-	noted := k != nil && k.Status == Active && h.now().Sub(k.LastSuccess) < time.Second
-	troubled := h.troubled > 0 && (h.states[ofProvider[0]].troubled() || h.states[ofProvider[1]].troubled())
+	keyState := h.states[keyScope]
+	recentlyRecorded := keyState != nil && keyState.Status == Active && h.now().Sub(keyState.LastSuccess) < time.Second
+	troubled := h.troubled > 0 && (h.states[providerScopes[0]].troubled() || h.states[providerScopes[1]].troubled())
 	h.mu.RUnlock()
-	if !noted {
-		h.update(ofKey, func(state *State, now time.Time) {
+	if !recentlyRecorded {
+		h.update(keyScope, func(state *State, now time.Time) {
 			state.LastSuccess = now
 			state.settle(now)
 		})
@@ -231,7 +232,7 @@ func (h *Health) success(provider, user, key string) {
 	if !troubled {
 		return
 	}
-	for _, s := range ofProvider {
+	for _, s := range providerScopes {
 		h.mu.RLock()
 		known := h.states[s] != nil
 		h.mu.RUnlock()
@@ -268,45 +269,45 @@ type incident struct {
 // the end of the back-off and whether the back-off is for everyone.
 func (h *Health) failed(i incident) (until time.Time, everyone bool) {
 	until = h.update(scope{provider: i.provider, user: i.user}, func(state *State, now time.Time) {
-		h.count(state, now, i.reason, i.wait)
+		h.countFailure(state, now, i.reason, i.wait)
 	})
 	if i.userServer {
 		return until, false
 	}
-	ofAll := h.update(scope{provider: i.provider}, func(state *State, now time.Time) {
+	everyoneUntil := h.update(scope{provider: i.provider}, func(state *State, now time.Time) {
 		if i.unreachable {
-			h.count(state, now, i.reason, i.wait)
+			h.countFailure(state, now, i.reason, i.wait)
 			return
 		}
 		if state.witnesses == nil {
 			state.witnesses = new(witnesses)
 		}
-		if state.witnesses.enough(i.user, now) {
+		if state.witnesses.record(i.user, now) {
 			h.backOff(state, now, i.reason, i.wait)
 		}
 	})
-	if ofAll.IsZero() {
+	if everyoneUntil.IsZero() {
 		return until, false
 	}
-	if ofAll.After(until) {
-		until = ofAll
+	if everyoneUntil.After(until) {
+		until = everyoneUntil
 	}
 	return until, true
 }
 
-// count records a failure of a provider. The second failure within a minute starts a back-off. If the provider asks for
-// a wait, the first failure already starts a cooldown of that length.
-func (h *Health) count(state *State, now time.Time, reason string, wait time.Duration) {
+// countFailure records a failure of a provider. The second failure within a minute starts a back-off. If the provider
+// asks for a wait, the first failure already starts a cooldown of that length.
+func (h *Health) countFailure(state *State, now time.Time, reason string, wait time.Duration) {
 	state.LastFailure = now
-	if now.Sub(state.firstOfMany) > failureWindow {
-		state.failures, state.firstOfMany = 0, now
+	if now.Sub(state.windowStart) > failureWindow {
+		state.failures, state.windowStart = 0, now
 	}
 	state.failures++
 	switch {
 	case state.failures >= failuresToAct:
 		h.backOff(state, now, reason, wait)
 	case wait > 0:
-		h.cool(state, now, CoolingDown, reason, wait)
+		h.startCooldown(state, now, CoolingDown, reason, wait)
 	}
 }
 
@@ -321,17 +322,17 @@ func (h *Health) backOff(state *State, now time.Time, reason string, wait time.D
 	if state.backoff == 0 || !state.Until.After(now) {
 		state.backoff = min(max(2*state.backoff, firstBackoff), lastBackoff)
 	}
-	h.cool(state, now, CoolingDown, reason, max(wait, state.backoff))
+	h.startCooldown(state, now, CoolingDown, reason, max(wait, state.backoff))
 }
 
-// limit stops the use of a model through a key for the time wait. It returns the end of the cooldown.
-func (h *Health) limit(provider, key, model, reason string, wait time.Duration) time.Time {
+// limitModel stops the use of a model through a key for the time wait. It returns the end of the cooldown.
+func (h *Health) limitModel(provider, key, model, reason string, wait time.Duration) time.Time {
 	return h.update(scope{provider: provider, key: key, model: model}, func(state *State, now time.Time) {
 		state.LastFailure = now
 		if reason == ReasonRateLimited {
 			state.Last429 = now
 		}
-		h.cool(state, now, CoolingDown, reason, wait)
+		h.startCooldown(state, now, CoolingDown, reason, wait)
 	})
 }
 
@@ -339,13 +340,13 @@ func (h *Health) limit(provider, key, model, reason string, wait time.Duration) 
 func (h *Health) blockKey(provider, key string, status Status) time.Time {
 	return h.update(scope{provider: provider, key: key}, func(state *State, now time.Time) {
 		state.LastFailure = now
-		h.cool(state, now, status, "", longCooldown)
+		h.startCooldown(state, now, status, "", longCooldown)
 	})
 }
 
-// cool starts a cooldown that is up to 10 % longer than wait, so that not all nodes end it at the same moment. It never
-// shortens a running cooldown.
-func (h *Health) cool(state *State, now time.Time, status Status, reason string, wait time.Duration) {
+// startCooldown starts a cooldown that is up to 10 % longer than wait, so that not all nodes end it at the same moment.
+// It never shortens a running cooldown.
+func (h *Health) startCooldown(state *State, now time.Time, status Status, reason string, wait time.Duration) {
 	until := now.Add(wait + time.Duration(h.jitter()*float64(wait)/10))
 	if until.After(state.Until) {
 		state.Until = until
@@ -357,8 +358,8 @@ func (h *Health) cool(state *State, now time.Time, status Status, reason string,
 // everyone if that ends later.
 func (h *Health) Provider(provider, user string) State {
 	found := h.lookup(scope{provider: provider, user: user})
-	if all := h.lookup(scope{provider: provider}); all.Until.After(found.Until) {
-		found.Status, found.Reason, found.Until = all.Status, all.Reason, all.Until
+	if everyone := h.lookup(scope{provider: provider}); everyone.Until.After(found.Until) {
+		found.Status, found.Reason, found.Until = everyone.Status, everyone.Reason, everyone.Until
 	}
 	return found
 }
@@ -382,6 +383,8 @@ func (h *Health) Key(provider string, key *keychain.Key, model string) State {
 	return found
 }
 
+// lookup returns a copy of a state as it is now: a cooldown that is over is left out. A scope without a state is
+// untested.
 func (h *Health) lookup(s scope) State {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

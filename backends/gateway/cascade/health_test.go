@@ -17,8 +17,8 @@ func newTestHealth() (*Health, *clock) {
 	return h, c
 }
 
-// fails records a failure of the provider p for a user.
-func (h *Health) fails(user, reason string, wait time.Duration) time.Time {
+// recordFailureOf records a failure of the provider p for a user.
+func (h *Health) recordFailureOf(user, reason string, wait time.Duration) time.Time {
 	until, _ := h.failed(incident{provider: "p", user: user, reason: reason, wait: wait})
 	return until
 }
@@ -26,13 +26,13 @@ func (h *Health) fails(user, reason string, wait time.Duration) time.Time {
 func TestHealthBackoff(t *testing.T) {
 	t.Parallel()
 	h, c := newTestHealth()
-	if until := h.fails("u", ReasonErrors, 0); !until.IsZero() || h.failing("p", "u") {
+	if until := h.recordFailureOf("u", ReasonErrors, 0); !until.IsZero() || h.failing("p", "u") {
 		t.Fatalf("one failure cools until %s", until)
 	}
 	// Two failures within a minute cool the provider for 10 s. The time doubles with each further round, up to 5 min.
 	for _, want := range []time.Duration{10, 20, 40, 80, 160, 300, 300} {
-		h.fails("u", ReasonErrors, 0)
-		until := h.fails("u", ReasonErrors, 0)
+		h.recordFailureOf("u", ReasonErrors, 0)
+		until := h.recordFailureOf("u", ReasonErrors, 0)
 		if got := until.Sub(c.now()); got != want*time.Second {
 			t.Fatalf("cools for %s, want %ds", got, want)
 		}
@@ -50,8 +50,8 @@ func TestHealthBackoff(t *testing.T) {
 		}
 	}
 	h.success("p", "u", "k")
-	h.fails("u", ReasonErrors, 0)
-	if until := h.fails("u", ReasonErrors, 0); until.Sub(c.now()) != firstBackoff {
+	h.recordFailureOf("u", ReasonErrors, 0)
+	if until := h.recordFailureOf("u", ReasonErrors, 0); until.Sub(c.now()) != firstBackoff {
 		t.Errorf("after a success it cools for %s", until.Sub(c.now()))
 	}
 }
@@ -60,7 +60,7 @@ func TestHealthBurstIsOneOutage(t *testing.T) {
 	t.Parallel()
 	h, c := newTestHealth()
 	for range 50 { // requests under way when the provider broke
-		h.fails("u", ReasonErrors, 0)
+		h.recordFailureOf("u", ReasonErrors, 0)
 	}
 	if got := h.Provider("p", "u").Until.Sub(c.now()); got != firstBackoff {
 		t.Errorf("a burst of failures cools for %s", got)
@@ -71,7 +71,7 @@ func TestHealthFailuresFarApart(t *testing.T) {
 	t.Parallel()
 	h, c := newTestHealth()
 	for range 10 {
-		h.fails("u", ReasonErrors, 0)
+		h.recordFailureOf("u", ReasonErrors, 0)
 		if h.failing("p", "u") {
 			t.Fatal("failures that are minutes apart add up")
 		}
@@ -79,12 +79,12 @@ func TestHealthFailuresFarApart(t *testing.T) {
 	}
 	// After a long time without failures, the back-off begins anew.
 	for range 4 {
-		h.fails("u", ReasonErrors, 0)
+		h.recordFailureOf("u", ReasonErrors, 0)
 		c.advance(11 * time.Second)
 	}
 	c.advance(time.Hour)
-	h.fails("u", ReasonErrors, 0)
-	if until := h.fails("u", ReasonErrors, 0); until.Sub(c.now()) != firstBackoff {
+	h.recordFailureOf("u", ReasonErrors, 0)
+	if until := h.recordFailureOf("u", ReasonErrors, 0); until.Sub(c.now()) != firstBackoff {
 		t.Errorf("after an hour it cools for %s", until.Sub(c.now()))
 	}
 }
@@ -92,16 +92,16 @@ func TestHealthFailuresFarApart(t *testing.T) {
 func TestHealthHonoursTheWait(t *testing.T) {
 	t.Parallel()
 	h, c := newTestHealth()
-	if until := h.fails("u", ReasonOverloaded, 3*time.Second); until.Sub(c.now()) != 3*time.Second {
+	if until := h.recordFailureOf("u", ReasonOverloaded, 3*time.Second); until.Sub(c.now()) != 3*time.Second {
 		t.Errorf("told to wait 3s it cools for %s", until.Sub(c.now()))
 	}
-	if until := h.fails("u", ReasonOverloaded, 3*time.Second); until.Sub(c.now()) != firstBackoff {
+	if until := h.recordFailureOf("u", ReasonOverloaded, 3*time.Second); until.Sub(c.now()) != firstBackoff {
 		t.Errorf("the second time it cools for %s", until.Sub(c.now()))
 	}
-	if until := h.fails("u", ReasonOverloaded, time.Minute); until.Sub(c.now()) != time.Minute {
+	if until := h.recordFailureOf("u", ReasonOverloaded, time.Minute); until.Sub(c.now()) != time.Minute {
 		t.Errorf("told to wait a minute it cools for %s", until.Sub(c.now()))
 	}
-	if until := h.fails("u", ReasonOverloaded, 0); until.Sub(c.now()) != time.Minute {
+	if until := h.recordFailureOf("u", ReasonOverloaded, 0); until.Sub(c.now()) != time.Minute {
 		t.Errorf("a running cooldown became %s", until.Sub(c.now()))
 	}
 }
@@ -109,8 +109,8 @@ func TestHealthHonoursTheWait(t *testing.T) {
 func TestHealthSuccessKeepsAReset(t *testing.T) {
 	t.Parallel()
 	h, c := newTestHealth()
-	h.fails("u", ReasonErrors, 0)
-	h.fails("u", ReasonErrors, 0)
+	h.recordFailureOf("u", ReasonErrors, 0)
+	h.recordFailureOf("u", ReasonErrors, 0)
 	h.success("p", "u", "k")
 	if state := h.Provider("p", "u"); state.Status != CoolingDown || !h.failing("p", "u") {
 		t.Errorf("a success ended the cooldown: %+v", state)
@@ -130,7 +130,7 @@ func TestHealthKeys(t *testing.T) {
 	if state := h.Lookup("p", "k", ""); state.Status != Untested {
 		t.Errorf("at first: %+v", state)
 	}
-	until := h.limit("p", "k", "m", ReasonRateLimited, time.Minute)
+	until := h.limitModel("p", "k", "m", ReasonRateLimited, time.Minute)
 	if until.Sub(c.now()) != time.Minute {
 		t.Errorf("limited for %s", until.Sub(c.now()))
 	}
@@ -146,7 +146,7 @@ func TestHealthKeys(t *testing.T) {
 		t.Errorf("limited: %+v", state)
 	}
 	// A shorter limit does not shorten a longer one.
-	if again := h.limit("p", "k", "m", ReasonRateLimited, time.Second); !again.Equal(until) {
+	if again := h.limitModel("p", "k", "m", ReasonRateLimited, time.Second); !again.Equal(until) {
 		t.Errorf("a shorter one: %s", again)
 	}
 	// A key without credit is blocked for all models. The longer of the two blocks applies.
@@ -177,14 +177,14 @@ func TestHealthJitter(t *testing.T) {
 	h, c := newTestHealth()
 	for _, j := range []float64{0, 0.5, 0.999} {
 		h.jitter = func() float64 { return j }
-		until := h.limit("p", "k", fmt.Sprint(j), ReasonRateLimited, 100*time.Second)
+		until := h.limitModel("p", "k", fmt.Sprint(j), ReasonRateLimited, 100*time.Second)
 		if got := until.Sub(c.now()); got != 100*time.Second+time.Duration(j*float64(10*time.Second)) {
 			t.Errorf("jitter %g: %s", j, got)
 		}
 	}
 	real := NewHealth(c.now)
 	for range 100 {
-		if got := real.limit("p", "k", "m", ReasonRateLimited, 100*time.Second).Sub(c.now()); got < 100*time.Second || got > 110*time.Second {
+		if got := real.limitModel("p", "k", "m", ReasonRateLimited, 100*time.Second).Sub(c.now()); got < 100*time.Second || got > 110*time.Second {
 			t.Fatalf("limited for %s", got)
 		}
 	}
@@ -193,7 +193,7 @@ func TestHealthJitter(t *testing.T) {
 func TestHealthIsBounded(t *testing.T) {
 	t.Parallel()
 	h, c := newTestHealth()
-	h.limit("p", "keep", "m", ReasonRateLimited, time.Hour)
+	h.limitModel("p", "keep", "m", ReasonRateLimited, time.Hour)
 	for i := range maxStates + 1000 {
 		h.failed(incident{provider: fmt.Sprint("https://", i), user: "u", userServer: true, reason: ReasonErrors})
 	}
@@ -204,7 +204,7 @@ func TestHealthIsBounded(t *testing.T) {
 		t.Error("a running cooldown was thrown out before states that do not matter")
 	}
 	for i := range maxStates + 1000 { // none of these expires before the others
-		h.limit("p", fmt.Sprint(i), "m", ReasonRateLimited, time.Hour)
+		h.limitModel("p", fmt.Sprint(i), "m", ReasonRateLimited, time.Hour)
 	}
 	if n := len(h.states); n > maxStates {
 		t.Errorf("%d running states", n)
@@ -214,7 +214,7 @@ func TestHealthIsBounded(t *testing.T) {
 		h.failed(incident{provider: "down", user: "other", unreachable: true, reason: ReasonErrors})
 	}
 	for i := range 2 * maxStates {
-		h.limit("p", fmt.Sprint("more ", i), "m", ReasonRateLimited, 2*time.Hour)
+		h.limitModel("p", fmt.Sprint("more ", i), "m", ReasonRateLimited, 2*time.Hour)
 	}
 	if !h.failing("down", "nobody") || len(h.states) > maxStates {
 		t.Errorf("%d states, down fails for everyone: %t", len(h.states), h.failing("down", "nobody"))
@@ -236,7 +236,7 @@ func TestHealthOfOneUser(t *testing.T) {
 	t.Parallel()
 	h, c := newTestHealth()
 	for range 10 {
-		h.fails("u", ReasonErrors, time.Minute)
+		h.recordFailureOf("u", ReasonErrors, time.Minute)
 	}
 	if !h.failing("p", "u") || h.failing("p", "v") || h.failing("p", "") {
 		t.Errorf("failing for u %t, for v %t", h.failing("p", "u"), h.failing("p", "v"))
@@ -245,13 +245,13 @@ func TestHealthOfOneUser(t *testing.T) {
 		t.Errorf("v sees %+v", state)
 	}
 	// Neither failures of two users nor those of three users minutes apart count for everyone.
-	h.fails("v", ReasonErrors, 0)
-	h.fails("v", ReasonErrors, 0)
+	h.recordFailureOf("v", ReasonErrors, 0)
+	h.recordFailureOf("v", ReasonErrors, 0)
 	if h.failing("p", "w") {
 		t.Error("two users make it fail for a third")
 	}
 	c.advance(failureWindow + time.Second)
-	h.fails("w", ReasonErrors, 0)
+	h.recordFailureOf("w", ReasonErrors, 0)
 	if h.failing("p", "x") || h.failing("p", "w") {
 		t.Error("old failures count")
 	}
@@ -263,8 +263,8 @@ func TestHealthOfEveryone(t *testing.T) {
 	t.Parallel()
 	h, c := newTestHealth()
 	outage := func() time.Time {
-		h.fails("u", ReasonErrors, 0)
-		h.fails("v", ReasonOverloaded, 0)
+		h.recordFailureOf("u", ReasonErrors, 0)
+		h.recordFailureOf("v", ReasonOverloaded, 0)
 		until, everyone := h.failed(incident{provider: "p", user: "w", reason: ReasonOverloaded})
 		if !everyone || !h.failing("p", "x") {
 			t.Fatal("three users do not make it fail for everyone")
@@ -285,10 +285,10 @@ func TestHealthOfEveryone(t *testing.T) {
 		}
 	}
 	// A success of any user resets the count for everyone.
-	h.fails("u", ReasonErrors, 0)
-	h.fails("v", ReasonErrors, 0)
+	h.recordFailureOf("u", ReasonErrors, 0)
+	h.recordFailureOf("v", ReasonErrors, 0)
 	h.success("p", "x", "k")
-	h.fails("w", ReasonErrors, 0)
+	h.recordFailureOf("w", ReasonErrors, 0)
 	if h.failing("p", "x") {
 		t.Error("failures before a success count")
 	}
@@ -299,10 +299,10 @@ func TestHealthOfEveryone(t *testing.T) {
 	// Three different users count, however often each of them fails.
 	h, c = newTestHealth()
 	for _, user := range []string{"a", "b", "a", "b", "a"} {
-		h.fails(user, ReasonErrors, 0)
+		h.recordFailureOf(user, ReasonErrors, 0)
 		c.advance(failureWindow / 4)
 	}
-	h.fails("c", ReasonErrors, 0)
+	h.recordFailureOf("c", ReasonErrors, 0)
 	if !h.failing("p", "x") {
 		t.Error("users who failed repeatedly are not counted once each")
 	}
@@ -368,8 +368,8 @@ func TestHealthUnderLoad(t *testing.T) {
 		wg.Go(func() {
 			for range 500 {
 				h.success("p", "u", "k")
-				h.fails("u", ReasonErrors, 0)
-				h.limit("p", "k", fmt.Sprint(i), ReasonRateLimited, time.Nanosecond)
+				h.recordFailureOf("u", ReasonErrors, 0)
+				h.limitModel("p", "k", fmt.Sprint(i), ReasonRateLimited, time.Nanosecond)
 				h.blocked("p", "k", "m")
 				h.failing("p", "u")
 				h.Lookup("p", "k", "")

@@ -41,7 +41,7 @@ func TestChatHistories(t *testing.T) {
 			r := newRig(t, setup{keys: []string{"alpha"}})
 			p, _ := r.catalog.Provider("alpha")
 			p.Shape.CallsAnswered = c.members != ""
-			r.alpha.does(reply(200, completion("hi")))
+			r.alpha.addSteps(reply(200, completion("hi")))
 			e := r.askOn(hub.Chat, question(hub.Chat, "keychain-low", false, c.history))
 			if e.err != nil {
 				t.Fatal(e.err)
@@ -49,7 +49,7 @@ func TestChatHistories(t *testing.T) {
 			if c.want == "" {
 				c.want = c.history
 			}
-			if got := r.alpha.got()[0].body; !strings.Contains(got, c.want) {
+			if got := r.alpha.requests()[0].body; !strings.Contains(got, c.want) {
 				t.Errorf("the upstream got\n%s\nwant\n%s", got, c.want)
 			}
 		})
@@ -63,7 +63,7 @@ func TestChatOrphanResult(t *testing.T) {
 	if e.Status != http.StatusBadRequest || e.err == nil || !strings.Contains(e.err.Error(), "nope") {
 		t.Errorf("status %d, error %v", e.Status, e.err)
 	}
-	if len(r.alpha.got()) > 0 {
+	if len(r.alpha.requests()) > 0 {
 		t.Error("the upstream was asked")
 	}
 }
@@ -101,19 +101,19 @@ func TestChatClientKeepsReasoning(t *testing.T) {
 			if streams {
 				first = stream(events...)
 			}
-			r.alpha.does(first, nativeAnswer(hub.Messages, false, "hi"), nativeAnswer(hub.Messages, false, "hi"))
+			r.alpha.addSteps(first, nativeAnswer(hub.Messages, false, "hi"), nativeAnswer(hub.Messages, false, "hi"))
 			for i, user := range []string{"ann", "ann", "bob"} {
 				given, streamed := messagesOf(hello), streams
 				if i > 0 {
 					given, streamed = history, false
 				}
-				asked := r.of(hub.Chat, question(hub.Chat, "keychain-low", streamed, given, tools))
-				asked.User = user
-				if e := r.answered(asked); e.err != nil {
+				request := r.parseRequest(hub.Chat, question(hub.Chat, "keychain-low", streamed, given, tools))
+				request.User = user
+				if e := r.answer(request); e.err != nil {
 					t.Fatal(e.err)
 				}
 			}
-			got := r.alpha.got()
+			got := r.alpha.requests()
 			const thinking = `[{"type":"thinking","thinking":"let \"me\"\n","signature":"SIG"},{"type":"tool_use"`
 			if body := got[1].body; !strings.Contains(body, thinking) || gjson.Get(body, "thinking.type").Str != "adaptive" {
 				t.Errorf("the model got %s", body)
@@ -138,20 +138,20 @@ func TestChatClientKeepsSignature(t *testing.T) {
 	}
 	const sign = `,"extra_content":{"google":{"thought_signature":"%s"}}`
 	first := `{"id":"up","object":"chat.completion","created":1,"model":"up","choices":[{"index":0,"message":` + call(fmt.Sprintf(sign, "REAL")) + `,"finish_reason":"tool_calls"}]}`
-	r.alpha.does(reply(200, first), reply(200, completion("hi")), reply(200, completion("hi")))
+	r.alpha.addSteps(reply(200, first), reply(200, completion("hi")), reply(200, completion("hi")))
 	for _, history := range []string{
 		messagesOf(hello),
 		messagesOf(hello, call(""), `{"role":"tool","tool_call_id":"g1","content":"r"}`),
 		messagesOf(hello, call(fmt.Sprintf(sign, "OWN")), `{"role":"tool","tool_call_id":"g1","content":"r"}`),
 	} {
-		asked := r.of(hub.Chat, question(hub.Chat, "keychain-low", false, history, tools))
-		asked.User = "ann"
-		if e := r.answered(asked); e.err != nil {
+		request := r.parseRequest(hub.Chat, question(hub.Chat, "keychain-low", false, history, tools))
+		request.User = "ann"
+		if e := r.answer(request); e.err != nil {
 			t.Fatal(e.err)
 		}
 	}
 	for i, want := range []string{"", "REAL", "OWN"} {
-		body := r.alpha.got()[i].body
+		body := r.alpha.requests()[i].body
 		if got := gjson.Get(body, "messages.1.tool_calls.0.extra_content.google.thought_signature").Str; got != want {
 			t.Errorf("request %d: signature %q, want %q: %s", i, got, want, body)
 		}

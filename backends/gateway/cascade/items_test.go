@@ -54,9 +54,9 @@ func (c *referrer) turn(streams bool, members string) []gjson.Result {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	e := c.answered(req)
-	if e.raw != nil || e.Code != "" {
-		c.t.Fatalf("%v %+v", e.raw, e.Result)
+	e := c.answer(req)
+	if e.rawErr != nil || e.Code != "" {
+		c.t.Fatalf("%v %+v", e.rawErr, e.Result)
 	}
 	if !streams {
 		return gjson.Get(e.body, "output").Array()
@@ -102,22 +102,22 @@ func TestItemReferences(t *testing.T) {
 		for _, native := range []bool{true, false} {
 			t.Run(fmt.Sprintf("stream %t, native %t", streams, native), func(t *testing.T) {
 				t.Parallel()
-				r, thinks, says := newNative(t, hub.Responses), responsesThinks(streams), nativeAnswer(hub.Responses, streams, "rain")
+				r, thinks, answerStep := newNative(t, hub.Responses), responsesThinks(streams), nativeAnswer(hub.Responses, streams, "rain")
 				if !native {
 					r = newRig(t, setup{keys: []string{"alpha"}, models: `{"provider":"alpha","id":"a-low","tiers":["low"],"tools":true,"reasoning":true}`})
-					thinks, says = chatThinks(streams), answers("rain")
+					thinks, answerStep = chatThinks(streams), answers("rain")
 					if !streams {
-						says = reply(200, completion("rain"))
+						answerStep = reply(200, completion("rain"))
 					}
 				}
 				c := newReferrer(t, r)
-				r.alpha.does(thinks, says)
+				r.alpha.addSteps(thinks, answerStep)
 				first := c.turn(streams, ask)
 				if len(first) != 2 {
 					t.Fatalf("got %v", first)
 				}
-				if native && gjson.Get(r.alpha.got()[0].body, "include").Raw != `["reasoning.encrypted_content"]` {
-					t.Errorf("the state was not asked for: %s", r.alpha.got()[0].body)
+				if native && gjson.Get(r.alpha.requests()[0].body, "include").Raw != `["reasoning.encrypted_content"]` {
+					t.Errorf("the state was not asked for: %s", r.alpha.requests()[0].body)
 				}
 				if !native && strings.Contains(first[0].Raw, "encrypted_content") {
 					t.Errorf("the client gets state that it did not ask for: %s", first[0])
@@ -131,7 +131,7 @@ func TestItemReferences(t *testing.T) {
 				if len(second) != 1 || second[0].Get("content.0.text").Str != "rain" {
 					t.Errorf("got %v", second)
 				}
-				sent := r.alpha.got()[1].body
+				sent := r.alpha.requests()[1].body
 				if native {
 					if gjson.Get(sent, "input.1").Raw != thoughtItem || gjson.Get(sent, "input.2.call_id").Str != "call_up" || gjson.Get(sent, "store").Raw != "false" {
 						t.Errorf("sent %s", sent)
@@ -169,20 +169,20 @@ func TestItemsAreNotKept(t *testing.T) {
 		for _, native := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, native %t", name, native), func(t *testing.T) {
 				t.Parallel()
-				r, says := newNative(t, hub.Responses), nativeAnswer(hub.Responses, false, "hi")
+				r, answerStep := newNative(t, hub.Responses), nativeAnswer(hub.Responses, false, "hi")
 				if !native {
-					r, says = newRig(t, setup{keys: []string{"alpha"}}), reply(200, completion("hi"))
+					r, answerStep = newRig(t, setup{keys: []string{"alpha"}}), reply(200, completion("hi"))
 				}
 				client := newReferrer(t, r)
 				if c.off {
 					r.engine.Options.AnswerItems = -1
 				}
-				r.alpha.does(says)
+				r.alpha.addSteps(answerStep)
 				first := client.turn(false, c.members)
 				if _, err := client.read(fmt.Sprintf(`{"model":"keychain-low","input":[{"type":"item_reference","id":%q}]}`, first[0].Get("id").Str)); err == nil {
 					t.Error("the item was kept")
 				}
-				if body := r.alpha.got()[0].body; strings.Contains(body, "encrypted_content") && !strings.Contains(c.members, "include") && native {
+				if body := r.alpha.requests()[0].body; strings.Contains(body, "encrypted_content") && !strings.Contains(c.members, "include") && native {
 					t.Errorf("sent %s", body)
 				}
 			})

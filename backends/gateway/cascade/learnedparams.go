@@ -16,8 +16,8 @@ const (
 )
 
 // Learned remembers which parameters a model refused, so that later requests leave them out at once. It applies a
-// refusal only to requests of the same user: an error's message may quote a user's request, with which one user could
-// take parameters from others.
+// refusal only to requests of the same user: an error's message may quote the request, so one user could otherwise
+// cause parameters to be left out of the requests of others.
 type Learned struct {
 	mu  sync.RWMutex
 	fix map[scope]*fixes
@@ -41,12 +41,12 @@ const usualCallID = 40
 
 // fixes are the changes that a model needs because it refused parameters.
 type fixes struct {
-	until time.Time
-	drop  []string
-	limit string // the name under which the token limit is accepted
-	chat  bool   // only the chat format is accepted
-	ids   bool   // only short tool call ids are accepted
-	clash bool   // chat completions refuse tools together with an effort
+	until          time.Time
+	drop           []string
+	maxTokensField string // the name under which the token limit is accepted
+	onlyChat       bool   // only the chat format is accepted
+	shortCallIDs   bool   // only short tool call ids are accepted
+	toolsClash     bool   // chat completions refuse tools together with an effort
 }
 
 // add adds the fix for a parameter that the model refused. max_tokens is renamed to max_completion_tokens and the other
@@ -54,15 +54,15 @@ type fixes struct {
 func (f *fixes) add(param string) {
 	switch param {
 	case catalog.FieldMaxCompletionTokens:
-		f.limit = catalog.FieldMaxTokens
+		f.maxTokensField = catalog.FieldMaxTokens
 	case catalog.FieldMaxTokens:
-		f.limit = catalog.FieldMaxCompletionTokens
+		f.maxTokensField = catalog.FieldMaxCompletionTokens
 	case fixFormat:
-		f.chat = true
+		f.onlyChat = true
 	case fixToolsClash:
-		f.clash = true
+		f.toolsClash = true
 	case fixCallIDs:
-		f.ids = true
+		f.shortCallIDs = true
 	default:
 		if !slices.Contains(f.drop, param) {
 			f.drop = append(f.drop, param)
@@ -72,9 +72,9 @@ func (f *fixes) add(param string) {
 
 // apply adds the fixes to the changes of a request.
 func (f *fixes) apply(shape *shape) {
-	shape.onlyChat = shape.onlyChat || f.chat
-	shape.toolsClash = shape.toolsClash || f.clash
-	if f.ids && (shape.callIDMax == 0 || shape.callIDMax > usualCallID) {
+	shape.onlyChat = shape.onlyChat || f.onlyChat
+	shape.toolsClash = shape.toolsClash || f.toolsClash
+	if f.shortCallIDs && (shape.callIDMax == 0 || shape.callIDMax > usualCallID) {
 		shape.callIDMax = usualCallID
 	}
 	if len(f.drop) > 0 {
@@ -83,8 +83,8 @@ func (f *fixes) apply(shape *shape) {
 			shape.StreamUsage = false
 		}
 	}
-	if f.limit != "" {
-		shape.MaxTokensField = f.limit
+	if f.maxTokensField != "" {
+		shape.MaxTokensField = f.maxTokensField
 	}
 }
 

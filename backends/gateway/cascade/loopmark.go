@@ -35,19 +35,18 @@ func NewMark(ids ...[]byte) *Mark {
 	return m
 }
 
-// refuse returns an error for a request that has come around in a loop or has passed too many gateways. A nil Mark
+// checkLoop returns an error for a request that has come around in a loop or has passed too many gateways. A nil Mark
 // refuses nothing.
-func (m *Mark) refuse(via []string) error {
+func (m *Mark) checkLoop(via []string) error {
 	if m == nil || len(via) == 0 {
 		return nil
 	}
 	passed := hops(via)
-	if len(passed) <= maxHops && !slices.ContainsFunc(passed, func(name string) bool {
-		return slices.Contains(m.names, name)
-	}) {
-		return nil
+	looped := slices.ContainsFunc(passed, func(name string) bool { return slices.Contains(m.names, name) })
+	if looped || len(passed) > maxHops {
+		return loopDetected()
 	}
-	return loopDetected()
+	return nil
 }
 
 // via returns the Via field for a request to a server, or an empty string for no field. custom is set for a user's own
@@ -84,6 +83,7 @@ func hops(via []string) (passed []string) {
 // codeLoop is the error code of a gateway that receives its own request.
 const codeLoop = "loop_detected"
 
+// loopDetected returns the error with status 508 for a request that has come around in a loop.
 func loopDetected() error {
 	return &apierror.Error{
 		Status: http.StatusLoopDetected, Code: codeLoop, NoRetry: true,

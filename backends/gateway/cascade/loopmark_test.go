@@ -15,8 +15,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// around returns an HTTP server in front of the rig's gateway.
-func (r *rig) around(asked *atomic.Int32) *httptest.Server {
+// serveLoop returns an HTTP server in front of the rig's gateway.
+func (r *rig) serveLoop(asked *atomic.Int32) *httptest.Server {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if asked.Add(1) > 20 { // ends an endless loop
 			w.WriteHeader(http.StatusTeapot)
@@ -42,7 +42,7 @@ func (r *rig) around(asked *atomic.Int32) *httptest.Server {
 	return s
 }
 
-func (r *rig) pointsAt(url string) {
+func (r *rig) useCustomModel(url string) {
 	r.account = newAccount(r.t, r.catalog, setup{custom: []keychain.CustomModel{{Entry: "loop/x", BaseURL: url, Model: "loop/x", Tier: catalog.Low}}})
 }
 
@@ -53,9 +53,9 @@ func TestLoop(t *testing.T) {
 		var asked atomic.Int32
 		r := newRig(t, setup{})
 		r.engine.Mark = NewMark([]byte("12345678"))
-		r.pointsAt(r.around(&asked).URL)
+		r.useCustomModel(r.serveLoop(&asked).URL)
 		e := r.send(t.Context(), "loop/x", streams, nil)
-		e.fails(t, http.StatusLoopDetected, "loop_detected")
+		e.wantError(t, http.StatusLoopDetected, "loop_detected")
 		if !e.err.NoRetry || asked.Load() != 1 || e.Attempts != 1 {
 			t.Errorf("%+v after %d requests", e.err, asked.Load())
 		}
@@ -71,10 +71,10 @@ func TestLoopOfTwo(t *testing.T) {
 	var asked atomic.Int32
 	a, b := newRig(t, setup{}), newRig(t, setup{})
 	a.engine.Mark, b.engine.Mark = NewMark(), NewMark()
-	b.pointsAt(a.around(&asked).URL)
-	a.pointsAt(b.around(&asked).URL)
+	b.useCustomModel(a.serveLoop(&asked).URL)
+	a.useCustomModel(b.serveLoop(&asked).URL)
 	e := a.ask("loop/x")
-	e.fails(t, http.StatusLoopDetected, "loop_detected")
+	e.wantError(t, http.StatusLoopDetected, "loop_detected")
 	if asked.Load() != 2 {
 		t.Errorf("%d requests", asked.Load())
 	}
@@ -88,16 +88,16 @@ func TestLoopFailsOver(t *testing.T) {
 	r.engine.Mark = NewMark()
 	r.account = newAccount(t, r.catalog, setup{
 		keys:   []string{"alpha"},
-		custom: []keychain.CustomModel{{Entry: "loop/x", BaseURL: r.around(&asked).URL, Model: "loop/x", Tier: catalog.Low}},
+		custom: []keychain.CustomModel{{Entry: "loop/x", BaseURL: r.serveLoop(&asked).URL, Model: "loop/x", Tier: catalog.Low}},
 		prefer: keychain.Preferences{PreferredProviders: []string{keychain.CustomProvider}},
 	})
-	r.alpha.does(reply(200, completion("hi")))
+	r.alpha.addSteps(reply(200, completion("hi")))
 	e := r.ask("keychain-low")
-	e.wants(t, "alpha/a-low", "hi")
+	e.wantAnswer(t, "alpha/a-low", "hi")
 	if e.Attempts != 2 || asked.Load() != 1 {
 		t.Errorf("%d attempts, %s", e.Attempts, e.failedList())
 	}
-	if via := r.alpha.got()[0].header["Via"]; via != nil {
+	if via := r.alpha.requests()[0].header["Via"]; via != nil {
 		t.Errorf("a provider of the catalog is sent Via %v", via)
 	}
 }
@@ -123,7 +123,7 @@ func TestMark(t *testing.T) {
 		{"many", []string{strings.Repeat("1.1 tollgate-x,", 16)}, false, strings.Repeat("1.1 tollgate-x, ", 16) + "1.1 " + own, strings.Repeat("1.1 tollgate-x, ", 16) + "1.1 " + own},
 		{"too many", []string{strings.Repeat("1.1 tollgate-x,", 10), strings.Repeat("1.1 tollgate-x,", 1_000_000)}, true, "", ""},
 	} {
-		err := m.refuse(c.via)
+		err := m.checkLoop(c.via)
 		if (err != nil) != c.refused {
 			t.Errorf("%s: %v", c.name, err)
 		}
@@ -135,10 +135,10 @@ func TestMark(t *testing.T) {
 		}
 	}
 	var none *Mark
-	if none.refuse([]string{"1.1 " + own}) != nil || none.via(nil, true) != "" {
+	if none.checkLoop([]string{"1.1 " + own}) != nil || none.via(nil, true) != "" {
 		t.Error("no mark does something")
 	}
-	if a, b := NewMark(), NewMark(); a.names[0] == b.names[0] || a.refuse([]string{b.via(nil, true)}) != nil || a.refuse([]string{a.via(nil, true)}) == nil {
+	if a, b := NewMark(), NewMark(); a.names[0] == b.names[0] || a.checkLoop([]string{b.via(nil, true)}) != nil || a.checkLoop([]string{a.via(nil, true)}) == nil {
 		t.Errorf("marks of processes: %v, %v", a, b)
 	}
 }
@@ -147,6 +147,6 @@ func TestMark(t *testing.T) {
 func TestStatus508OfOthers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}})
-	r.alpha.does(refusal(508, "", "resource limit reached"))
-	r.ask("keychain-low").fails(t, 502, "all_providers_failed")
+	r.alpha.addSteps(refusal(508, "", "resource limit reached"))
+	r.ask("keychain-low").wantError(t, 502, "all_providers_failed")
 }

@@ -39,12 +39,12 @@ func inUse() int64 {
 // TestContentLengthTakesNoMemory checks that no memory is allocated for an upstream's Content-Length before the body
 // arrives.
 func TestContentLengthTakesNoMemory(t *testing.T) { //nolint:paralleltest // it measures the process
-	r := newRig(t, setup{keys: []string{"alpha"}, models: `{"provider":"alpha","id":"a-low","tiers":["low"],` + able + `}`})
+	r := newRig(t, setup{keys: []string{"alpha"}, models: `{"provider":"alpha","id":"a-low","tiers":["low"],` + allAbilities + `}`})
 	r.engine.Budget = memory.New(1 << 30)
 	const requests = 20
 	var inside sync.WaitGroup
 	inside.Add(requests)
-	r.alpha.always = func(w http.ResponseWriter, q *http.Request) {
+	r.alpha.defaultStep = func(w http.ResponseWriter, q *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Length", "33554432")
 		_, _ = io.WriteString(w, `{"choices":`+strings.Repeat(" ", 5<<10))
@@ -56,7 +56,7 @@ func TestContentLengthTakesNoMemory(t *testing.T) { //nolint:paralleltest // it 
 	ended := make(chan struct{})
 	got := allocated(func() {
 		for range requests {
-			all.Go(func() { r.send(until(t, ended), "keychain-low", false, nil) })
+			all.Go(func() { r.send(contextUntil(t, ended), "keychain-low", false, nil) })
 		}
 		inside.Wait()
 		for r.engine.Budget.Taken() < requests<<16 { // until all answers are being read
@@ -85,7 +85,7 @@ func TestAnswersTakeMemory(t *testing.T) {
 	}{
 		"whole":             {false, reply(200, completion(large))},
 		"of known length":   {false, reply(200, completion(large), "Content-Length", fmt.Sprint(len(completion(large))))},
-		"packed":            {false, reply(200, packed(completion(large)), "Content-Encoding", "gzip")},
+		"packed":            {false, reply(200, gzipText(completion(large)), "Content-Encoding", "gzip")},
 		"event of a stream": {true, stream(role, event, finish, doneLine)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,14 +96,14 @@ func TestAnswersTakeMemory(t *testing.T) {
 			if err := other.Grow(t.Context(), 4<<20-(100<<10)); err != nil {
 				t.Fatal(err)
 			}
-			r.alpha.does(c.answer, c.answer)
+			r.alpha.addSteps(c.answer, c.answer)
 			e := r.send(t.Context(), "keychain-low", c.stream, nil)
-			e.fails(t, http.StatusServiceUnavailable, "overloaded")
+			e.wantError(t, http.StatusServiceUnavailable, "overloaded")
 			if e.err.RetryAfter <= 0 || !r.engine.Memory.Health.Provider("alpha", r.account.UserID).LastFailure.IsZero() {
 				t.Errorf("%+v, alpha %+v", e.err, r.engine.Memory.Health.Provider("alpha", r.account.UserID))
 			}
 			other.Free()
-			r.send(t.Context(), "keychain-low", c.stream, nil).wants(t, "alpha/a-low", large[:1000])
+			r.send(t.Context(), "keychain-low", c.stream, nil).wantAnswer(t, "alpha/a-low", large[:1000])
 			if r.engine.Budget.Taken() != 0 {
 				t.Errorf("%d bytes stay taken", r.engine.Budget.Taken())
 			}
@@ -120,15 +120,15 @@ func TestAnswersOfOneUser(t *testing.T) {
 		t.Run(fmt.Sprint("streams ", streams), func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, setup{keys: []string{"alpha"}})
-			other := r.as(newAccount(t, r.catalog, setup{keys: []string{"alpha"}}))
+			other := r.forAccount(newAccount(t, r.catalog, setup{keys: []string{"alpha"}}))
 			r.engine.Budget = memory.New(4 * memory.MinBudget)
 			mine := r.engine.Budget.Share(r.account.UserID)
 			if err := mine.Grow(t.Context(), 2*memory.MinBudget); err != nil {
 				t.Fatal(err)
 			}
-			r.alpha.always = answer
-			r.send(t.Context(), "keychain-low", streams, nil).fails(t, http.StatusServiceUnavailable, "overloaded")
-			other.send(t.Context(), "keychain-low", streams, nil).wants(t, "alpha/a-low", large[:1000])
+			r.alpha.defaultStep = answer
+			r.send(t.Context(), "keychain-low", streams, nil).wantError(t, http.StatusServiceUnavailable, "overloaded")
+			other.send(t.Context(), "keychain-low", streams, nil).wantAnswer(t, "alpha/a-low", large[:1000])
 		})
 	}
 }
@@ -151,18 +151,18 @@ func (s *whileStreaming) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, ContentLength: -1, Body: body, Request: r}, nil
 }
 
-// noticed is a client that closes came when it gets the first bytes.
-type noticed struct {
-	nobody
-	once sync.Once
-	came chan struct{}
+// firstWriteSignal is a client that closes firstWrite when it gets the first bytes.
+type firstWriteSignal struct {
+	discardWriter
+	once       sync.Once
+	firstWrite chan struct{}
 }
 
 // FlushError implements flushing for http.ResponseController.
-func (n *noticed) FlushError() error { return nil }
+func (n *firstWriteSignal) FlushError() error { return nil }
 
-func (n *noticed) Write(p []byte) (int, error) {
-	n.once.Do(func() { close(n.came) })
+func (n *firstWriteSignal) Write(p []byte) (int, error) {
+	n.once.Do(func() { close(n.firstWrite) })
 	return len(p), nil
 }
 
@@ -211,7 +211,7 @@ func TestStreamsReleaseBodies(t *testing.T) { //nolint:paralleltest // it measur
 		} else {
 			req.Lease = lease
 		}
-		w := &noticed{nobody: nobody{http.Header{}}, came: make(chan struct{})}
+		w := &firstWriteSignal{discardWriter: discardWriter{http.Header{}}, firstWrite: make(chan struct{})}
 		ended := make(chan *Result, 1)
 		go func() {
 			defer req.Release()
@@ -219,7 +219,7 @@ func TestStreamsReleaseBodies(t *testing.T) { //nolint:paralleltest // it measur
 			ended <- result
 		}()
 		select {
-		case <-w.came:
+		case <-w.firstWrite:
 		case result := <-ended:
 			t.Fatalf("%s: %+v", route.name, result)
 		}
@@ -243,7 +243,7 @@ func TestMemoryAfterTheCommitPoint(t *testing.T) {
 	for _, surface := range []hub.Format{hub.Chat, hub.Messages} {
 		r := newRig(t, setup{keys: []string{"alpha"}})
 		r.engine.Budget = memory.New(100 << 10)
-		r.alpha.does(stream(role, text("begun"), text(strings.Repeat("x", 300<<10)), finish, doneLine))
+		r.alpha.addSteps(stream(role, text("begun"), text(strings.Repeat("x", 300<<10)), finish, doneLine))
 		e := r.askOn(surface, question(surface, "keychain-low", true))
 		if !strings.Contains(e.body, "begun") || !strings.Contains(e.body, "memory for the answer is not available right now") ||
 			surface == hub.Messages && !strings.Contains(e.body, "overloaded_error") || strings.Contains(e.body, "stream broke") {
@@ -260,16 +260,16 @@ func TestMemoryAfterTheCommitPoint(t *testing.T) {
 func TestBrokenBytesTakeMemory(t *testing.T) {
 	t.Parallel()
 	for size, status := range map[int]int{1 << 20: http.StatusServiceUnavailable, 20 << 20: http.StatusBadGateway} {
-		r := newRig(t, setup{keys: []string{"alpha"}, models: `{"provider":"alpha","id":"a-low","tiers":["low"],` + able + `}`})
+		r := newRig(t, setup{keys: []string{"alpha"}, models: `{"provider":"alpha","id":"a-low","tiers":["low"],` + allAbilities + `}`})
 		r.engine.Budget = memory.New(96 << 20)
 		if status == http.StatusServiceUnavailable {
 			r.engine.Budget = memory.New(4 << 20)
 		}
 		answer := completion(strings.Repeat("a\xff", size/2))
-		r.alpha.does(reply(200, answer, "Content-Length", fmt.Sprint(len(answer))))
+		r.alpha.addSteps(reply(200, answer, "Content-Length", fmt.Sprint(len(answer))))
 		e := r.ask("keychain-low")
 		if e.err == nil || e.err.Status != status || r.engine.Budget.Taken() != 0 {
-			t.Errorf("%d bytes: %v, %d stay taken", size, e.raw, r.engine.Budget.Taken())
+			t.Errorf("%d bytes: %v, %d stay taken", size, e.rawErr, r.engine.Budget.Taken())
 		}
 	}
 }
@@ -281,8 +281,8 @@ func TestMediaIsReadOnce(t *testing.T) { //nolint:paralleltest // it measures th
 	const size = 20 << 20
 	ask := r.request("keychain-low", true, []string{`"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` +
 		strings.Repeat("A", size) + `"}}]}]`})
-	run := r.engine.run(t.Context(), nil, ask)
-	run.w, run.key = &nobody{http.Header{}}, &keychain.Key{}
+	run := r.engine.newRun(t.Context(), nil, ask)
+	run.w, run.key = &discardWriter{http.Header{}}, &keychain.Key{}
 	if got := allocated(func() {
 		run.commit(&keychain.Candidate{Provider: r.catalog.Providers()[0], Model: r.catalog.Models("alpha")[0]})
 	}); got > 1<<20 {
@@ -296,15 +296,15 @@ func TestMediaIsReadOnce(t *testing.T) { //nolint:paralleltest // it measures th
 	}
 }
 
-// nobody is a response writer that discards the answer.
-type nobody struct{ header http.Header }
+// discardWriter is a response writer that discards the answer.
+type discardWriter struct{ header http.Header }
 
-func (d *nobody) Header() http.Header         { return d.header }
-func (d *nobody) Write(p []byte) (int, error) { return len(p), nil }
-func (d *nobody) WriteHeader(int)             {}
+func (d *discardWriter) Header() http.Header         { return d.header }
+func (d *discardWriter) Write(p []byte) (int, error) { return len(p), nil }
+func (d *discardWriter) WriteHeader(int)             {}
 
-// until returns a context that is cancelled when a channel is closed.
-func until(t *testing.T, ended <-chan struct{}) context.Context {
+// contextUntil returns a context that is cancelled when a channel is closed.
+func contextUntil(t *testing.T, ended <-chan struct{}) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
@@ -314,14 +314,14 @@ func until(t *testing.T, ended <-chan struct{}) context.Context {
 	return ctx
 }
 
-// paced records the write deadlines that are set.
-type paced struct {
-	nobody
-	set []time.Time
+// deadlineRecorder records the write deadlines that are set.
+type deadlineRecorder struct {
+	discardWriter
+	deadlines []time.Time
 }
 
-func (p *paced) SetWriteDeadline(at time.Time) error {
-	p.set = append(p.set, at)
+func (p *deadlineRecorder) SetWriteDeadline(at time.Time) error {
+	p.deadlines = append(p.deadlines, at)
 	return nil
 }
 
@@ -331,13 +331,13 @@ func TestAnswerWriteDeadline(t *testing.T) {
 	t.Parallel()
 	for size, limited := range map[int]bool{1 << 10: false, 300 << 10: true} {
 		r := newRig(t, setup{keys: []string{"alpha"}})
-		r.alpha.does(reply(200, completion(strings.Repeat("x", size))))
-		w := &paced{nobody: nobody{http.Header{}}}
+		r.alpha.addSteps(reply(200, completion(strings.Repeat("x", size))))
+		w := &deadlineRecorder{discardWriter: discardWriter{http.Header{}}}
 		if _, err := r.engine.Answer(t.Context(), w, r.request("keychain-low", false, nil)); err != nil {
 			t.Fatal(err)
 		}
-		if n := len(w.set); n > 0 != limited || limited && (w.set[0].IsZero() || !w.set[n-1].IsZero()) {
-			t.Errorf("of %d bytes: deadlines %s", size, w.set)
+		if n := len(w.deadlines); n > 0 != limited || limited && (w.deadlines[0].IsZero() || !w.deadlines[n-1].IsZero()) {
+			t.Errorf("of %d bytes: deadlines %s", size, w.deadlines)
 		}
 	}
 }

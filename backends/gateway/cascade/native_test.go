@@ -11,9 +11,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// speaks returns JSON members that make the provider alpha speak a format in addition to chat, and prefer it for
+// nativeWire returns JSON members that make the provider alpha speak a format in addition to chat, and prefer it for
 // clients of other formats.
-func speaks(format hub.Format) map[string]string {
+func nativeWire(format hub.Format) map[string]string {
 	return map[string]string{"alpha": fmt.Sprintf(`"wires":[%q],"prefer_wire":%q,"native_tools":true`, format, format)}
 }
 
@@ -21,7 +21,7 @@ func speaks(format hub.Format) map[string]string {
 func newNative(t *testing.T, format hub.Format) *rig {
 	t.Helper()
 	return newRig(t, setup{
-		keys: []string{"alpha", "beta"}, members: speaks(format),
+		keys: []string{"alpha", "beta"}, members: nativeWire(format),
 		models: `{"provider":"alpha","id":"a-low","tiers":["low"],"context_window":100000,"max_output":64000,"tools":true,"reasoning":true},` +
 			`{"provider":"beta","id":"b-low","tiers":["low"],"context_window":200000,"tools":true}`,
 	})
@@ -29,18 +29,18 @@ func newNative(t *testing.T, format hub.Format) *rig {
 
 // frame returns one event of a native stream.
 func frame(kind, members string) string {
-	return "event: " + kind + "\ndata: {\"type\":\"" + kind + "\"" + more(members) + "}\n\n"
+	return "event: " + kind + "\ndata: {\"type\":\"" + kind + "\"" + withComma(members) + "}\n\n"
 }
 
 // nativeWhole returns a native answer with the given text. It has members that the gateway does not know, which are
 // passed on to clients of the same format.
-func nativeWhole(format hub.Format, said string) string {
+func nativeWhole(format hub.Format, text string) string {
 	if format == hub.Messages {
-		return `{"id":"msg_up","zeta":[1,  2],"type":"message","role":"assistant","model":"up","content":[{"type":"text","text":"` + said +
+		return `{"id":"msg_up","zeta":[1,  2],"type":"message","role":"assistant","model":"up","content":[{"type":"text","text":"` + text +
 			`","x_new":true}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":8,"cache_read_input_tokens":3,"output_tokens":5,"x_tokens":1}}`
 	}
 	return `{"id":"resp_up","zeta":[1,  2],"object":"response","created_at":1,"status":"completed","model":"up","output":[{"id":"msg_1","type":"message","status":"completed","role":"assistant","x_new":true,` +
-		`"content":[{"type":"output_text","text":"` + said + `","annotations":[]}]}],"error":null,"usage":{"input_tokens":11,"input_tokens_details":{"cached_tokens":3},"output_tokens":5,"total_tokens":16}}`
+		`"content":[{"type":"output_text","text":"` + text + `","annotations":[]}]}],"error":null,"usage":{"input_tokens":11,"input_tokens_details":{"cached_tokens":3},"output_tokens":5,"total_tokens":16}}`
 }
 
 // nativeHead returns the events with which a native stream begins. They come before the commit point.
@@ -62,14 +62,14 @@ func nativeHead(format hub.Format) []string {
 }
 
 // nativeText returns the first content of a native stream.
-func nativeText(format hub.Format, said string) string {
+func nativeText(format hub.Format, text string) string {
 	if format == hub.Messages {
-		return frame("content_block_delta", `"index":0,"delta":{"type":"text_delta","text":"`+said+`"}`)
+		return frame("content_block_delta", `"index":0,"delta":{"type":"text_delta","text":"`+text+`"}`)
 	}
-	return frame("response.output_text.delta", `"sequence_number":4,"item_id":"msg_1","output_index":0,"content_index":0,"delta":"`+said+`","obfuscation":"x"`)
+	return frame("response.output_text.delta", `"sequence_number":4,"item_id":"msg_1","output_index":0,"content_index":0,"delta":"`+text+`","obfuscation":"x"`)
 }
 
-func nativeTail(format hub.Format, said string) []string {
+func nativeTail(format hub.Format, text string) []string {
 	if format == hub.Messages {
 		return []string{
 			frame("content_block_stop", `"index":0`),
@@ -79,23 +79,23 @@ func nativeTail(format hub.Format, said string) []string {
 		}
 	}
 	return []string{
-		frame("response.output_text.done", `"sequence_number":5,"item_id":"msg_1","output_index":0,"content_index":0,"text":"`+said+`"`),
+		frame("response.output_text.done", `"sequence_number":5,"item_id":"msg_1","output_index":0,"content_index":0,"text":"`+text+`"`),
 		frame("response.x_new", `"sequence_number":6,"x":  {"b":1,"a":2}`),
-		frame("response.output_item.done", `"sequence_number":7,"output_index":0,"item":{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"`+said+`","annotations":[]}]}`),
-		frame("response.completed", `"sequence_number":8,"response":`+nativeWhole(hub.Responses, said)),
+		frame("response.output_item.done", `"sequence_number":7,"output_index":0,"item":{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"`+text+`","annotations":[]}]}`),
+		frame("response.completed", `"sequence_number":8,"response":`+nativeWhole(hub.Responses, text)),
 	}
 }
 
-func nativeStream(format hub.Format, said string) []string {
-	return append(append(nativeHead(format), nativeText(format, said)), nativeTail(format, said)...)
+func nativeStream(format hub.Format, text string) []string {
+	return append(append(nativeHead(format), nativeText(format, text)), nativeTail(format, text)...)
 }
 
 // nativeAnswer returns a step with a good answer of a native upstream.
-func nativeAnswer(format hub.Format, streams bool, said string) step {
+func nativeAnswer(format hub.Format, streams bool, text string) step {
 	if streams {
-		return stream(nativeStream(format, said)...)
+		return stream(nativeStream(format, text)...)
 	}
-	return reply(200, nativeWhole(format, said))
+	return reply(200, nativeWhole(format, text))
 }
 
 // nativeRefusal returns an error answer in the format's own form.
@@ -123,13 +123,13 @@ func TestNativeIdentity(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, stream %t", format, streams), func(t *testing.T) {
 				t.Parallel()
 				r := newNative(t, format)
-				r.alpha.does(nativeAnswer(format, streams, "hi"))
+				r.alpha.addSteps(nativeAnswer(format, streams, "hi"))
 				request := strings.ReplaceAll(request, "STREAM", fmt.Sprint(streams))
-				asked := r.of(format, strings.Replace(request, "MODEL", "keychain-low", 1))
-				asked.Header = map[string]string{"Anthropic-Version": "2026-10-21", "Anthropic-Beta": "a-2025,b-2026"}
-				e := r.answered(asked)
-				e.wants(t, "alpha/a-low", "hi")
-				got := r.alpha.got()[0]
+				clientRequest := r.parseRequest(format, strings.Replace(request, "MODEL", "keychain-low", 1))
+				clientRequest.Header = map[string]string{"Anthropic-Version": "2026-10-21", "Anthropic-Beta": "a-2025,b-2026"}
+				e := r.answer(clientRequest)
+				e.wantAnswer(t, "alpha/a-low", "hi")
+				got := r.alpha.requests()[0]
 				if want := strings.Replace(request, "MODEL", "a-low", 1); got.body != want {
 					t.Errorf("the upstream got\n%s\nwant\n%s", got.body, want)
 				}
@@ -181,23 +181,23 @@ func TestNativeVendorFeatures(t *testing.T) {
 		t.Run(fmt.Sprintf("%s, %s", c.format, c.mistake), func(t *testing.T) {
 			t.Parallel()
 			format := c.format
-			asked := strings.Replace(c.body, "MODEL", "keychain-low", 1)
+			clientBody := strings.Replace(c.body, "MODEL", "keychain-low", 1)
 			r := newNative(t, format)
-			r.alpha.does(nativeAnswer(format, false, "hi"), reply(500, "{}"), reply(404, `{"detail":"Not Found"}`))
-			r.askOn(format, asked).wants(t, "alpha/a-low", "hi")
-			if got, want := r.alpha.got()[0].body, strings.Replace(c.body, "MODEL", "a-low", 1); got != want {
+			r.alpha.addSteps(nativeAnswer(format, false, "hi"), reply(500, "{}"), reply(404, `{"detail":"Not Found"}`))
+			r.askOn(format, clientBody).wantAnswer(t, "alpha/a-low", "hi")
+			if got, want := r.alpha.requests()[0].body, strings.Replace(c.body, "MODEL", "a-low", 1); got != want {
 				t.Errorf("the upstream got\n%s\nwant\n%s", got, want)
 			}
 			for range 2 { // first it fails, then it turns out not to know the format
-				if e := r.askOn(format, asked); e.err == nil {
+				if e := r.askOn(format, clientBody); e.err == nil {
 					t.Errorf("it was answered: %s", e.body)
 				}
 			}
-			if alpha, beta := len(r.alpha.got()), len(r.beta.got()); alpha != 3 || beta != 0 {
+			if alpha, beta := len(r.alpha.requests()), len(r.beta.requests()); alpha != 3 || beta != 0 {
 				t.Errorf("alpha was asked %d times, beta %d times", alpha, beta)
 			}
-			e := newRig(t, setup{keys: []string{"beta"}}).askOn(format, asked)
-			e.fails(t, 400, "unsupported_parameter")
+			e := newRig(t, setup{keys: []string{"beta"}}).askOn(format, clientBody)
+			e.wantError(t, 400, "unsupported_parameter")
 			if e.err.Param != c.mistake {
 				t.Errorf("the mistake is %s", e.err.Param)
 			}
@@ -209,12 +209,12 @@ func TestNativeVendorFeatures(t *testing.T) {
 func TestNativeServesOthers(t *testing.T) {
 	t.Parallel()
 	for _, format := range []hub.Format{hub.Messages, hub.Responses} {
-		forms(t, func(t *testing.T, surface hub.Format, streams bool) {
+		forEachSurface(t, func(t *testing.T, surface hub.Format, streams bool) {
 			r := newNative(t, format)
-			r.alpha.does(nativeAnswer(format, streams, "hi there"))
+			r.alpha.addSteps(nativeAnswer(format, streams, "hi there"))
 			e := r.askOn(surface, question(surface, "keychain-low", streams))
-			e.comesFrom(t, surface, streams, "alpha/a-low", "hi there")
-			got := r.alpha.got()[0]
+			e.wantWholeAnswer(t, surface, streams, "alpha/a-low", "hi there")
+			got := r.alpha.requests()[0]
 			body := gjson.Parse(got.body)
 			if got.path != "/v1/"+string(format) || body.Get("model").Str != "a-low" || !strings.Contains(got.body, "hello") || body.Get("stream").Bool() != streams {
 				t.Errorf("%s got %s", got.path, got.body)
@@ -257,11 +257,11 @@ func TestNativeVersion(t *testing.T) {
 				keys: []string{"alpha"}, models: `{"provider":"alpha","id":"a-low","tiers":["low"]}`,
 				members: map[string]string{"alpha": `"wires":["messages"],"prefer_wire":"messages","headers":{"anthropic-version":"from the catalog"}`},
 			})
-			r.alpha.does(nativeAnswer(hub.Messages, false, "hi"))
-			ask := r.of(c.surface, question(c.surface, "keychain-low", false, c.more))
+			r.alpha.addSteps(nativeAnswer(hub.Messages, false, "hi"))
+			ask := r.parseRequest(c.surface, question(c.surface, "keychain-low", false, c.more))
 			ask.Header = c.header
-			r.answered(ask).comesFrom(t, c.surface, false, "alpha/a-low", "hi")
-			got := r.alpha.got()[0]
+			r.answer(ask).wantWholeAnswer(t, c.surface, false, "alpha/a-low", "hi")
+			got := r.alpha.requests()[0]
 			if version, beta := got.header.Get("Anthropic-Version"), got.header.Get("Anthropic-Beta"); version != c.version || beta != c.beta {
 				t.Errorf("version %q, beta %q", version, beta)
 			}
@@ -280,17 +280,17 @@ func TestNativeLearns(t *testing.T) {
 		keys: []string{"alpha"}, models: `{"provider":"alpha","id":"a-low","tiers":["low"]}`,
 		members: map[string]string{"alpha": `"wires":["messages"]`},
 	})
-	r.alpha.does(
+	r.alpha.addSteps(
 		nativeRefusal(hub.Messages, 400, "invalid_request_error", "", "This model does not support the effort parameter."),
 		nativeAnswer(hub.Messages, false, "hi"), nativeAnswer(hub.Messages, false, "hi"),
 	)
 	ask := question(hub.Messages, "keychain-low", false, `"output_config":{"effort":"low","format":null},"thinking":{"type":"adaptive"}`)
-	r.askOn(hub.Messages, ask).wants(t, "alpha/a-low", "hi")
-	r.askOn(hub.Messages, ask).wants(t, "alpha/a-low", "hi")
+	r.askOn(hub.Messages, ask).wantAnswer(t, "alpha/a-low", "hi")
+	r.askOn(hub.Messages, ask).wantAnswer(t, "alpha/a-low", "hi")
 	refused := strings.Replace(ask, "keychain-low", "a-low", 1)
 	without := strings.Replace(refused, `"effort":"low",`, "", 1)
 	for i, want := range []string{refused, without, without} {
-		if got := r.alpha.got()[i].body; got != want {
+		if got := r.alpha.requests()[i].body; got != want {
 			t.Errorf("request %d is\n%s\nwant\n%s", i, got, want)
 		}
 	}
@@ -302,11 +302,11 @@ func TestCacheKey(t *testing.T) {
 	r := newRig(t, setup{keys: []string{"alpha"}})
 	keys := make([]string, 0, 4)
 	for i, id := range []string{"gk_1", "gk_1", "gk_2", ""} {
-		r.alpha.does(reply(200, completion("hi")))
-		ask := r.of(hub.Messages, question(hub.Messages, "keychain-low", false))
+		r.alpha.addSteps(reply(200, completion("hi")))
+		ask := r.parseRequest(hub.Messages, question(hub.Messages, "keychain-low", false))
 		ask.User, ask.KeyID = "alice", id
-		r.answered(ask).comesFrom(t, hub.Messages, false, "alpha/a-low", "hi")
-		keys = append(keys, gjson.Get(r.alpha.got()[i].body, "prompt_cache_key").Str)
+		r.answer(ask).wantWholeAnswer(t, hub.Messages, false, "alpha/a-low", "hi")
+		keys = append(keys, gjson.Get(r.alpha.requests()[i].body, "prompt_cache_key").Str)
 	}
 	if keys[0] == "" || keys[0] != keys[1] || keys[0] == keys[2] || keys[3] != "" {
 		t.Errorf("keys %q", keys)
@@ -358,7 +358,7 @@ func TestNativeFailsOver(t *testing.T) {
 		"no content":     {step: func(hub.Format) step { return reply(200, `{"id":"x","type":"message","content":[]}`) }, failed: "200"},
 		"dropped":        {step: func(hub.Format) step { return drop }, failed: "0"},
 		"head, end":      {step: func(f hub.Format) step { return stream(nativeHead(f)...) }, failed: "200", stream: true},
-		"head, drop":     {step: func(f hub.Format) step { return then(stream(nativeHead(f)...), drop) }, failed: "200", stream: true},
+		"head, drop":     {step: func(f hub.Format) step { return inOrder(stream(nativeHead(f)...), drop) }, failed: "200", stream: true},
 		"head, broken":   {step: func(f hub.Format) step { return broken(f, "data: {\"type\":\n\n") }, failed: "200", stream: true},
 		"head, overload": {step: streamed("overloaded_error", "server_is_overloaded", "Overloaded"), failed: "200", health: ReasonOverloaded, stream: true},
 		"head, limited":  {step: streamed("rate_limit_error", "rate_limit_exceeded", "slow"), failed: "200", health: ReasonRateLimited, stream: true},
@@ -369,34 +369,34 @@ func TestNativeFailsOver(t *testing.T) {
 		for _, format := range []hub.Format{hub.Messages, hub.Responses} {
 			t.Run(name+", "+string(format), func(t *testing.T) {
 				t.Parallel()
-				forms(t, func(t *testing.T, surface hub.Format, streams bool) {
+				forEachSurface(t, func(t *testing.T, surface hub.Format, streams bool) {
 					if c.stream && !streams {
 						return
 					}
 					r := newNative(t, format)
-					r.alpha.does(c.step(format))
+					r.alpha.addSteps(c.step(format))
 					if streams {
-						r.beta.does(answers("from beta"))
+						r.beta.addSteps(answers("from beta"))
 					} else {
-						r.beta.does(reply(200, completion("from beta")))
+						r.beta.addSteps(reply(200, completion("from beta")))
 					}
 					e := r.askOn(surface, question(surface, "keychain-low", streams))
-					e.comesFrom(t, surface, streams, "beta/b-low", "from beta")
+					e.wantWholeAnswer(t, surface, streams, "beta/b-low", "from beta")
 					if strings.Contains(e.body, "never") || strings.Contains(e.body, `_up"`) {
 						t.Errorf("the client hears of the first candidate:\n%s", e.body)
 					}
 					if !strings.HasPrefix(e.failedList(), "alpha:"+c.failed+":") || e.Attempts != 2 {
 						t.Errorf("failed %s", e.failedList())
 					}
-					r.knows(t, c.health)
+					r.wantHealth(t, c.health)
 				})
 			})
 		}
 	}
 }
 
-// knows checks the reason for which alpha is not asked again for a while; empty means that there is none.
-func (r *rig) knows(t *testing.T, health string) {
+// wantHealth checks the reason for which alpha is not asked again for a while; empty means that there is none.
+func (r *rig) wantHealth(t *testing.T, health string) {
 	t.Helper()
 	memory := r.engine.Memory.Health
 	model, key := memory.Lookup("alpha", r.keyID("key-alpha-1"), "a-low"), memory.Lookup("alpha", r.keyID("key-alpha-1"), "")
@@ -437,12 +437,12 @@ func TestNativeBreaksAfterProof(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, %s, %s", format, name, surface), func(t *testing.T) {
 					t.Parallel()
 					r := newNative(t, format)
-					r.alpha.does(then(stream(append(nativeHead(format), nativeText(format, "partial"))...), broken))
+					r.alpha.addSteps(inOrder(stream(append(nativeHead(format), nativeText(format, "partial"))...), broken))
 					e := r.askOn(surface, question(surface, "keychain-low", true))
-					if e.raw != nil || e.Status != 200 || e.Code != "upstream_stream_error" || len(r.beta.got()) != 0 {
-						t.Fatalf("%v, %+v", e.raw, e.Result)
+					if e.rawErr != nil || e.Status != 200 || e.Code != "upstream_stream_error" || len(r.beta.requests()) != 0 {
+						t.Fatalf("%v, %+v", e.rawErr, e.Result)
 					}
-					h := heard(t, surface, true, e.body)
+					h := decodeAnswer(t, surface, true, e.body)
 					if h.text != "partial" || h.whole || strings.Contains(e.body, "never") {
 						t.Errorf("it says %q, complete %t:\n%s", h.text, h.whole, e.body)
 					}
@@ -489,23 +489,23 @@ func TestNativeFallsBackToChat(t *testing.T) {
 		for _, format := range []hub.Format{hub.Messages, hub.Responses} {
 			t.Run(name+", "+string(format), func(t *testing.T) {
 				t.Parallel()
-				forms(t, func(t *testing.T, surface hub.Format, streams bool) {
+				forEachSurface(t, func(t *testing.T, surface hub.Format, streams bool) {
 					r := newNative(t, format)
 					good := reply(200, completion("by chat"))
 					if streams {
 						good = answers("by chat")
 					}
-					r.alpha.does(missing, good, good, nativeAnswer(format, streams, "by itself"))
+					r.alpha.addSteps(missing, good, good, nativeAnswer(format, streams, "by itself"))
 					ask := func(entry, said string) {
 						t.Helper()
-						r.askOn(surface, question(surface, "keychain-low", streams)).comesFrom(t, surface, streams, entry, said)
+						r.askOn(surface, question(surface, "keychain-low", streams)).wantWholeAnswer(t, surface, streams, entry, said)
 					}
 					ask("alpha/a-low", "by chat")
 					ask("alpha/a-low", "by chat")
 					r.clock.advance(learnedFor + time.Second)
 					ask("alpha/a-low", "by itself")
 					paths := ""
-					for _, c := range r.alpha.got() {
+					for _, c := range r.alpha.requests() {
 						paths += strings.TrimPrefix(c.path, "/v1/") + " "
 					}
 					if want := fmt.Sprintf("%s chat/completions chat/completions %s ", format, format); paths != want {
@@ -517,12 +517,12 @@ func TestNativeFallsBackToChat(t *testing.T) {
 	}
 	// If the chat request fails too, nothing is learned.
 	r := newNative(t, hub.Messages)
-	r.alpha.does(reply(404, `{"detail":"Not Found"}`), reply(404, `{"detail":"Not Found"}`))
-	r.beta.does(reply(200, completion("from beta")))
+	r.alpha.addSteps(reply(404, `{"detail":"Not Found"}`), reply(404, `{"detail":"Not Found"}`))
+	r.beta.addSteps(reply(200, completion("from beta")))
 	e := r.askOn(hub.Messages, question(hub.Messages, "keychain-low", false))
-	e.comesFrom(t, hub.Messages, false, "beta/b-low", "from beta")
+	e.wantWholeAnswer(t, hub.Messages, false, "beta/b-low", "from beta")
 	if e.Attempts != 3 {
 		t.Errorf("%d attempts: %s", e.Attempts, e.failedList())
 	}
-	r.knows(t, ReasonUnknown)
+	r.wantHealth(t, ReasonUnknown)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// operates sets the operator's alpha key.
-func (r *rig) operates(secret string) {
+// setOperatorKey sets the operator's alpha key.
+func (r *rig) setOperatorKey(secret string) {
 	r.t.Helper()
 	cat, err := r.catalog.With(catalog.Options{Overrides: map[string]catalog.Override{"alpha": {APIKey: secret}}})
 	if err != nil {
@@ -25,13 +25,13 @@ func (r *rig) operates(secret string) {
 func TestOperatorKey(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{})
-	r.operates("sk-operator")
-	r.alpha.always = reply(200, completion("hi"))
+	r.setOperatorKey("sk-operator")
+	r.alpha.defaultStep = reply(200, completion("hi"))
 	e := r.ask("keychain-low")
-	if e.wants(t, "alpha/a-low", "hi"); e.Key != keychain.OperatorKey || r.alpha.keys()[0] != "sk-operator" {
+	if e.wantAnswer(t, "alpha/a-low", "hi"); e.Key != keychain.OperatorKey || r.alpha.keys()[0] != "sk-operator" {
 		t.Errorf("through %s, %q was sent", e.Key, r.alpha.keys())
 	}
-	own := r.as(newAccount(t, r.catalog, setup{keys: []string{"alpha", "alpha"}}))
+	own := r.forAccount(newAccount(t, r.catalog, setup{keys: []string{"alpha", "alpha"}}))
 	for range 30 { // enough conversations that each key has some
 		if e := own.ask("keychain-low"); !strings.HasPrefix(e.Key, "pk_") || e.Attempts != 1 {
 			t.Errorf("through %s", e.Key)
@@ -40,7 +40,7 @@ func TestOperatorKey(t *testing.T) {
 	if sent := r.alpha.keys()[1:]; countOf(sent, "key-alpha-1") == 0 || countOf(sent, "key-alpha-2") == 0 || countOf(sent, "key-alpha-1")+countOf(sent, "key-alpha-2") != 30 {
 		t.Errorf("sent %q", sent)
 	}
-	r.alpha.does(refusal(401, "", "m"), refusal(429, "", "m"))
+	r.alpha.addSteps(refusal(401, "", "m"), refusal(429, "", "m"))
 	if e := own.ask("keychain-low"); e.Key != keychain.OperatorKey || e.Attempts != 3 {
 		t.Errorf("through %s after %d attempts", e.Key, e.Attempts)
 	}
@@ -80,12 +80,12 @@ func TestOperatorKeyHealth(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, setup{keys: []string{"beta"}})
-			r.operates("sk-operator")
-			r.beta.always = reply(200, completion("hi"))
-			r.alpha.does(c.step)
+			r.setOperatorKey("sk-operator")
+			r.beta.defaultStep = reply(200, completion("hi"))
+			r.alpha.addSteps(c.step)
 			r.ask("keychain-low")
-			r.alpha.then(reply(200, completion("well")))
-			other := r.as(newAccount(t, r.catalog, setup{keys: []string{"beta"}}))
+			r.alpha.setDefault(reply(200, completion("well")))
+			other := r.forAccount(newAccount(t, r.catalog, setup{keys: []string{"beta"}}))
 			if e := other.ask("keychain-low"); (e.Candidate.Entry == "beta/b-low") != c.everyone {
 				t.Errorf("another user is served by %s, failed %s", e.Candidate.Entry, e.failedList())
 			}
@@ -100,8 +100,8 @@ func TestOperatorKeyHealth(t *testing.T) {
 				t.Error("for the user whose request failed, the key is not blocked")
 			}
 			// A new operator key begins without a recorded state.
-			r.operates("sk-another")
-			if e := r.as(newAccount(t, r.catalog, setup{keys: []string{"beta"}})).ask("keychain-low"); e.Candidate.Entry != "alpha/a-low" {
+			r.setOperatorKey("sk-another")
+			if e := r.forAccount(newAccount(t, r.catalog, setup{keys: []string{"beta"}})).ask("keychain-low"); e.Candidate.Entry != "alpha/a-low" {
 				t.Errorf("with another key: %s", e.Candidate.Entry)
 			}
 		})
@@ -112,17 +112,17 @@ func TestOperatorKeyHealth(t *testing.T) {
 func TestOperatorKeyStaysInside(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{})
-	r.operates("an-operators-secret")
+	r.setOperatorKey("an-operators-secret")
 	own := newUpstream(t, "own")
-	own.always = reply(200, completion("hi"))
+	own.defaultStep = reply(200, completion("hi"))
 	r.account = newAccount(t, r.catalog, setup{custom: []keychain.CustomModel{{Entry: "local/one", BaseURL: own.server.URL, Model: "m", Tier: catalog.Low, Priority: -1}}})
-	r.ask("local/one").wants(t, "local/one", "hi")
-	if call := own.got()[0]; call.key != "" || strings.Contains(call.body, "secret") {
+	r.ask("local/one").wantAnswer(t, "local/one", "hi")
+	if call := own.requests()[0]; call.key != "" || strings.Contains(call.body, "secret") {
 		t.Errorf("a user's own server got %+v", call)
 	}
-	r.alpha.does(refusal(401, "", "Incorrect key an-operators-secret provided"))
+	r.alpha.addSteps(refusal(401, "", "Incorrect key an-operators-secret provided"))
 	e := r.ask("alpha/a-low")
-	if e.fails(t, 502, "all_providers_failed"); strings.Contains(e.Failed[0].Message, "secret") {
+	if e.wantError(t, 502, "all_providers_failed"); strings.Contains(e.Failed[0].Message, "secret") {
 		t.Errorf("failed %+v", e.Failed)
 	}
 	if !slices.Equal(r.alpha.keys(), []string{"an-operators-secret"}) {

@@ -13,37 +13,37 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// note records the failure f of an attempt: in the health table, and for the error that the client gets if no candidate
-// answers. took is the duration of the attempt. cooldown is the reason of the cooldown that the failure started, or an
-// empty string if it started none. everyone is true if the cooldown is for all users.
-func (r *run) note(
+// recordFailure records the failure f of an attempt: in the health table, and for the error that the client gets if no
+// candidate answers. took is the duration of the attempt. cooldown is the reason of the cooldown that the failure
+// started, or an empty string if it started none. everyone is true if the cooldown is for all users.
+func (r *run) recordFailure(
 	c *keychain.Candidate, key *keychain.Key, f *failure, took time.Duration,
 ) (cooldown string, everyone bool) {
 	provider, health := providerScope(c), r.Memory.Health
 	var until time.Time
 	// A failure that is not certain may be caused by this user alone, so it counts only for this user's use of a shared
 	// key.
-	name, shared := key.ID, key.Shared() && f.certain
+	keyScope, shared := key.ID, key.Shared()
 	if !f.certain {
-		name = key.Mine
+		keyScope, shared = key.Mine, false
 	}
 	switch f.class {
 	case transient, timedOut:
 		until, everyone = health.failed(r.incident(c, f))
 		cooldown = f.reason
 	case rateLimited:
-		until, cooldown, everyone = health.limit(provider, name, c.Model.ID, ReasonRateLimited, f.wait),
+		until, cooldown, everyone = health.limitModel(provider, keyScope, c.Model.ID, ReasonRateLimited, f.wait),
 			ReasonRateLimited, shared
 	case badEntry:
-		until, cooldown, everyone = health.limit(provider, name, c.Model.ID, ReasonUnknown, longCooldown),
+		until, cooldown, everyone = health.limitModel(provider, keyScope, c.Model.ID, ReasonUnknown, longCooldown),
 			ReasonUnknown, shared
 	case noCredit:
-		until, cooldown, everyone = health.blockKey(provider, name, NoCredit), string(NoCredit), shared
+		until, cooldown, everyone = health.blockKey(provider, keyScope, NoCredit), string(NoCredit), shared
 	case badKey:
-		until, cooldown, everyone = health.blockKey(provider, name, InvalidKey), string(InvalidKey), shared
+		until, cooldown, everyone = health.blockKey(provider, keyScope, InvalidKey), string(InvalidKey), shared
 	case skip, unable, looped, fixable, tooLong, policy, client, gone, lost, busy:
 	}
-	r.soonest(until)
+	r.noteCooldownEnd(until)
 	if until.IsZero() {
 		cooldown = ""
 	}
@@ -70,77 +70,77 @@ func (r *run) incident(c *keychain.Candidate, f *failure) incident {
 	}
 }
 
-// soonest records until as the end of a cooldown if it is the earliest so far. A zero time is ignored.
-func (r *run) soonest(until time.Time) {
-	if !until.IsZero() && (r.earliest.IsZero() || until.Before(r.earliest)) {
-		r.earliest = until
+// noteCooldownEnd records until as the end of a cooldown if it is the earliest so far. A zero time is ignored.
+func (r *run) noteCooldownEnd(until time.Time) {
+	if !until.IsZero() && (r.earliestEnd.IsZero() || until.Before(r.earliestEnd)) {
+		r.earliestEnd = until
 	}
 }
 
-// only reports whether there was a failure and every failure had one of the given classes. Failures of the classes
-// fixable and lost are ignored: after these the same candidate is tried again, and the second attempt has a class of
-// its own.
-func (r *run) only(classes ...class) bool {
+// allFailures reports whether there was a failure and every failure had one of the given classes. Failures of the
+// classes fixable and lost are ignored: after these the same candidate is tried again, and the second attempt has a
+// class of its own.
+func (r *run) allFailures(classes ...class) bool {
 	occurred := r.classes &^ (1<<fixable | 1<<lost)
-	rest := occurred
+	otherClasses := occurred
 	for _, c := range classes {
-		rest &^= 1 << c
+		otherClasses &^= 1 << c
 	}
-	return occurred != 0 && rest == 0
+	return occurred != 0 && otherClasses == 0
 }
 
 // failure returns the error for the client when no candidate is left.
 func (r *run) failure() error {
 	var retryAfter time.Duration
-	if !r.earliest.IsZero() {
-		retryAfter = max(r.earliest.Sub(r.Now()), time.Second)
+	if !r.earliestEnd.IsZero() {
+		retryAfter = max(r.earliestEnd.Sub(r.Now()), time.Second)
 	}
 	switch {
-	case len(r.refusals) == 2 || r.only(client):
+	case len(r.refusals) == 2 || r.allFailures(client):
 		first := r.refusals[0]
 		return &apierror.Error{
 			Status: http.StatusBadRequest, Code: first.code, Type: "invalid_request_error", Param: first.param,
 			Message: first.message, NoRetry: true,
 		}
-	case r.only(tooLong):
+	case r.allFailures(tooLong):
 		return contextTooLong()
-	case r.only(policy) || (r.lastClass == policy && r.Options.StopOnPolicy):
+	case r.allFailures(policy) || (r.lastClass == policy && r.Options.StopOnPolicy):
 		return &apierror.Error{
 			Status: http.StatusBadRequest, Code: "content_policy_violation", Type: "invalid_request_error", NoRetry: true,
 			Message: "the content was refused by the provider's content policy",
 		}
-	case r.only(unable) && r.earliest.IsZero(): // no candidate in a cooldown could do better
+	case r.allFailures(unable) && r.earliestEnd.IsZero(): // no candidate in a cooldown could do better
 		return &apierror.Error{
 			Status: http.StatusConflict, Code: "no_models_available", Type: "invalid_request_error", NoRetry: true,
 			Message: "no model is available for this request: " + r.result.Failed[len(r.result.Failed)-1].Message,
 		}
-	case r.only(looped) && r.earliest.IsZero():
+	case r.allFailures(looped) && r.earliestEnd.IsZero():
 		return loopDetected()
 	case r.lastClass == timedOut:
 		return &apierror.Error{
 			Status: http.StatusGatewayTimeout, Code: "upstream_timeout",
-			Message: "All providers failed: the last one did not answer in time", Cause: r.last(),
+			Message: "All providers failed: the last one did not answer in time", Cause: r.lastAttemptError(),
 		}
 	}
 	e := &apierror.Error{
 		Status: http.StatusBadGateway, Code: "all_providers_failed", Message: "All providers failed", RetryAfter: retryAfter,
-		Cause: r.last(),
+		Cause: r.lastAttemptError(),
 	}
 	if r.result.Attempts == 0 {
 		e.Message = "All providers failed: every candidate is cooling down"
-		if r.spent {
+		if r.budgetSpent {
 			e.Message += ", or the provider keys for it have spent their budgets"
 		}
 	}
 	// Keys that were passed over count too if a person must repair them.
-	e.NoRetry = !r.waits && (r.only(noCredit, badKey, unable, looped) ||
-		(r.classes == 0 && (!r.earliest.IsZero() || r.spent)))
+	e.NoRetry = !r.usableLater && (r.allFailures(noCredit, badKey, unable, looped) ||
+		(r.classes == 0 && (!r.earliestEnd.IsZero() || r.budgetSpent)))
 	return e
 }
 
-// last returns an error that describes the last failed attempt, for the operator's log. It returns nil if no attempt
-// was made.
-func (r *run) last() error {
+// lastAttemptError returns an error that describes the last failed attempt, for the operator's log. It returns nil if
+// no attempt was made.
+func (r *run) lastAttemptError() error {
 	if len(r.result.Failed) == 0 {
 		return nil
 	}
@@ -152,6 +152,7 @@ func (r *run) last() error {
 	return errors.New(text)
 }
 
+// contextTooLong returns the error with status 400 for a prompt that no candidate has room for.
 func contextTooLong() error {
 	return &apierror.Error{
 		Status: http.StatusBadRequest, Code: "context_length_exceeded", Type: "invalid_request_error", Param: "messages",

@@ -72,51 +72,51 @@ func (r *run) plan() ([]*keychain.Candidate, error) {
 	r.resolve(routing)
 	model := r.model
 	entry, isEntry := routing.Entry(model)
-	exact := r.exact(routing)
+	exact := r.exactMatches(routing)
 	var tier catalog.Tier
-	switch t, ok := ResolveTier(model); {
-	case isEntry && !isPseudo(model):
-		r.result.Tier = 0
+	entryRequested := isEntry && !isPseudo(model)
+	switch namedTier, ok := ResolveTier(model); {
+	case entryRequested:
 		tier = entry.Tier
 	case len(exact) > 0 && len(exact[0].Model.Tiers) > 0:
-		tier, isEntry = exact[0].Tier, false
+		tier = exact[0].Tier
 	case len(exact) > 0 && !ok && r.Options.DefaultTier == 0:
-		isEntry = false // it is in no tier, so nothing follows it
+		// The model is in no tier, so no other candidates follow.
 	case ok:
-		tier, isEntry = r.byEffort(t), false
+		tier = r.byEffort(namedTier)
 	case r.Options.DefaultTier != 0:
-		tier, isEntry = r.Options.DefaultTier, false
+		tier = r.Options.DefaultTier
 	default:
 		return nil, notFound(r.req, model, routing)
 	}
-	if isEntry && !r.Options.EntryFallback {
+	if entryRequested && !r.Options.EntryFallback {
 		if list := r.req.forbids(entry); list != "" {
 			return nil, notAllowed(model, list)
 		}
 	}
-	if !isEntry {
+	if !entryRequested {
 		r.result.Tier = tier
 	}
 	if !routing.Connected {
 		return nil, noProviderKeys()
 	}
 	r.stay = r.stayed()
-	var out filter
-	out.run = r
-	if isEntry {
-		out.add([]*keychain.Candidate{entry})
+	var usable filter
+	usable.run = r
+	if entryRequested {
+		usable.add([]*keychain.Candidate{entry})
 	} else {
-		out.add(exact)
+		usable.add(exact)
 	}
-	if !isEntry || r.Options.EntryFallback {
+	if !entryRequested || r.Options.EntryFallback {
 		for t := tier; t >= catalog.Low; t-- {
-			out.add(r.tier(routing, t))
+			usable.add(r.tier(routing, t))
 		}
 	}
-	if len(out.list) == 0 {
-		return nil, out.noCandidates()
+	if len(usable.list) == 0 {
+		return nil, usable.noCandidates()
 	}
-	return out.list, nil
+	return usable.list, nil
 }
 
 // resolve replaces the client's model name by the target of its alias. Routing and permissions are decided as if the
@@ -127,9 +127,9 @@ func (r *run) resolve(routing *keychain.Routing) {
 	}
 }
 
-// exact returns the candidates whose model id is the requested name and that the sender may use. Entries whose whole
-// name with the provider was requested are left out, since such a name asks for that entry alone.
-func (r *run) exact(routing *keychain.Routing) []*keychain.Candidate {
+// exactMatches returns the candidates whose model id is the requested name and that the sender may use. Entries whose
+// whole name with the provider was requested are left out, since such a name asks for that entry alone.
+func (r *run) exactMatches(routing *keychain.Routing) []*keychain.Candidate {
 	if isPseudo(r.model) {
 		return nil
 	}
@@ -146,6 +146,7 @@ func (r *run) exact(routing *keychain.Routing) []*keychain.Candidate {
 	return allowed
 }
 
+// noProviderKeys returns the error with status 400 for a user without provider keys.
 func noProviderKeys() error {
 	return &apierror.Error{
 		Status: http.StatusBadRequest, Code: "no_provider_keys", Type: "invalid_request_error", NoRetry: true,
@@ -168,7 +169,7 @@ func (r *run) byEffort(tier catalog.Tier) catalog.Tier {
 		return tier
 	}
 	var wanted catalog.Tier
-	switch r.from.TierEffort(r.req.Hub) {
+	switch r.clientFormat.TierEffort(r.req.Hub) {
 	case "low":
 		wanted = catalog.Low
 	case "medium":
@@ -184,8 +185,8 @@ func (r *run) byEffort(tier catalog.Tier) catalog.Tier {
 	return wanted
 }
 
-// remoteImage reports whether the request refers to an image by an address instead of including it.
-func (r *run) remoteImage() bool {
+// hasRemoteImage reports whether the request refers to an image by an address instead of including it.
+func (r *run) hasRemoteImage() bool {
 	if r.req.Chat != nil {
 		return r.req.Chat.Traits&native.TraitRemoteImage != 0
 	}
@@ -200,17 +201,17 @@ func (r *run) remoteImage() bool {
 }
 
 // formatFor returns the format in which a candidate would be asked.
-func (r *run) formatFor(c *keychain.Candidate) formats.Upstream { return r.wire(c, r.shape(c)) }
+func (r *run) formatFor(c *keychain.Candidate) formats.Upstream { return r.chooseFormat(c, r.shape(c)) }
 
 // cannotExpress reports whether the format for a candidate cannot express a need of the request.
 func (r *run) cannotExpress(c *keychain.Candidate, need wire.Needs) bool {
 	return r.formatFor(c).Facts().Lacks&need != 0
 }
 
-// plainImage reports whether the request has an image at an http address and the format for a candidate accepts only
-// https addresses.
-func (r *run) plainImage(c *keychain.Candidate) bool {
-	if !r.remoteImage() || r.from.Facts().HTTPSImages || !r.formatFor(c).Facts().HTTPSImages {
+// refusesHTTPImage reports whether the request has an image at an http address and the format for a candidate accepts
+// only https addresses.
+func (r *run) refusesHTTPImage(c *keychain.Candidate) bool {
+	if !r.hasRemoteImage() || r.clientFormat.Facts().HTTPSImages || !r.formatFor(c).Facts().HTTPSImages {
 		return false
 	}
 	h, err := r.hub()
@@ -221,6 +222,7 @@ func (r *run) plainImage(c *keychain.Candidate) bool {
 	})
 }
 
+// isPseudo reports whether a model name is one of the gateway's own names of tiers, such as keychain-low.
 func isPseudo(model string) bool { return strings.HasPrefix(model, catalog.TierPrefix) }
 
 // notFound returns the error for an unknown model. It lists the names that would be accepted, as GET /v1/models does.
@@ -233,14 +235,14 @@ func notFound(req *Request, model string, routing *keychain.Routing) error {
 		entry, _ := routing.Entry(name)
 		return req.forbids(entry) != ""
 	})
-	more := ""
+	ending := ""
 	if len(entries) > 20 {
-		entries, more = entries[:20], ", … (GET /v1/models lists all)"
+		entries, ending = entries[:20], ", … (GET /v1/models lists all)"
 	}
 	return &apierror.Error{
 		Status: http.StatusNotFound, Code: "model_not_found", Type: "not_found_error", Param: "model", NoRetry: true,
 		Message: "there is no model \"" + wire.Mask(model, 100) + "\" for this key; use one of " +
-			strings.Join(append(names, entries...), ", ") + more,
+			strings.Join(append(names, entries...), ", ") + ending,
 	}
 }
 
@@ -248,9 +250,9 @@ func notFound(req *Request, model string, routing *keychain.Routing) error {
 type filter struct {
 	run      *run
 	list     []*keychain.Candidate
-	examined int // number of candidates added or left out
-	tooSmall int // candidates left out for their context window
-	missing  string
+	examined int    // number of candidates added or left out
+	tooSmall int    // candidates left out for their context window
+	missing  string // what the last candidate left out lacks; empty if it may not be used
 	// forbidden is the list of allowed models because of which a candidate that can carry the request was left out. It
 	// is empty if no candidate was left out for this reason.
 	forbidden string
@@ -260,7 +262,7 @@ type filter struct {
 // Candidates of failing providers, and those without JSON schemas for a request that needs them, come last.
 func (f *filter) add(tier []*keychain.Candidate) {
 	var last []*keychain.Candidate
-	from := len(f.list)
+	start := len(f.list)
 	for _, c := range tier {
 		if f.has(c) {
 			continue
@@ -268,7 +270,7 @@ func (f *filter) add(tier []*keychain.Candidate) {
 		f.examined++
 		lack, list := f.lacks(c), f.run.req.forbids(c)
 		if lack != "" || list != "" {
-			f.leave(c, lack, list)
+			f.leaveOut(c, lack, list)
 			continue
 		}
 		failing := f.run.Memory.Health.failing(providerScope(c), f.run.req.User)
@@ -276,10 +278,10 @@ func (f *filter) add(tier []*keychain.Candidate) {
 			f.run.markMoved()
 		}
 		switch {
-		case failing || f.run.emulates(c):
+		case failing || f.run.emulatesSchema(c):
 			last = append(last, c)
 		case c.Entry == f.run.stay.entry:
-			f.list = slices.Insert(f.list, from, c)
+			f.list = slices.Insert(f.list, start, c)
 		default:
 			f.list = append(f.list, c)
 		}
@@ -287,13 +289,12 @@ func (f *filter) add(tier []*keychain.Candidate) {
 	f.list = append(f.list, last...)
 }
 
-// leave records why a candidate is left out. lack names the feature that it lacks; if lack is empty the candidate is
+// leaveOut records why a candidate is left out. lack names the feature that it lacks; if lack is empty the candidate is
 // missing from list, a list of allowed models.
-func (f *filter) leave(c *keychain.Candidate, lack, list string) {
+func (f *filter) leaveOut(c *keychain.Candidate, lack, list string) {
 	switch lack {
 	case "":
 		f.forbidden = list
-		lack = lackAllowed + list
 	case lackWindow:
 		f.tooSmall++
 	}
@@ -314,12 +315,11 @@ func (f *filter) has(c *keychain.Candidate) bool {
 }
 
 const (
-	lackWindow  = "a context window that is large enough"
-	lackFiles   = "file input"
-	lackPrefill = "continuing an assistant message (assistant prefill)"
-	lackOwn     = "the client's own format"
-	lackAllowed = "a place among " // followed by the name of a list
-	lackAnswers = "answers to give: it makes vectors, see POST /v1/embeddings"
+	lackWindow        = "a context window that is large enough"
+	lackFiles         = "file input"
+	lackPrefill       = "support for continuing an assistant message (assistant prefill)"
+	lackOwnFormat     = "support for the client's API format"
+	lackOtherEndpoint = "support for this endpoint: use POST /v1/embeddings"
 )
 
 // lacks returns the name of the first feature of the request that a candidate lacks, or "" if the candidate can carry
@@ -328,18 +328,18 @@ func (f *filter) lacks(c *keychain.Candidate) string {
 	m, needs := c.Model, f.run.needs
 	switch {
 	case m.Embeddings:
-		return lackAnswers
+		return lackOtherEndpoint
 	case len(m.Endpoints) > 0:
-		return "answers to give: see POST /v1/" + m.Endpoints[0]
+		return "support for this endpoint: use POST /v1/" + m.Endpoints[0]
 	case needs == 0:
-	case needs&wire.NeedOwnFormat != 0 && (!c.Provider.NativeTools || !f.run.edits(c, f.run.formatFor(c))):
-		return lackOwn
+	case needs&wire.NeedOwnFormat != 0 && (!c.Provider.NativeTools || !f.run.keepsClientBytes(c, f.run.formatFor(c))):
+		return lackOwnFormat
 	case needs&wire.NeedImage != 0 && !m.Accepts(catalog.ModalityImage):
 		return "image input"
-	case needs&wire.NeedImage != 0 && c.Provider.Shape.DataURLImages && f.run.remoteImage():
-		return "images that are not in the request itself"
-	case needs&wire.NeedImage != 0 && f.run.plainImage(c):
-		return "input of images at http addresses"
+	case needs&wire.NeedImage != 0 && c.Provider.Shape.DataURLImages && f.run.hasRemoteImage():
+		return "support for images at remote addresses (include the image as a data URL)"
+	case needs&wire.NeedImage != 0 && f.run.refusesHTTPImage(c):
+		return "support for images at http addresses (use https)"
 	case needs&wire.NeedFile != 0 && !m.Accepts(catalog.ModalityFile):
 		return lackFiles
 	case needs&wire.NeedAudio != 0 && (!m.Accepts(catalog.ModalityAudio) || f.run.cannotExpress(c, wire.NeedAudio)):
@@ -348,12 +348,13 @@ func (f *filter) lacks(c *keychain.Candidate) string {
 		return "tools"
 	case needs&wire.NeedPrefill != 0 && !m.Prefill:
 		return lackPrefill
-	case needs&wire.NeedChoices != 0 && (f.run.cannotExpress(c, wire.NeedChoices) || !f.run.unchanged(c, f.run.shape(c))):
-		return "choices beyond the first (n above 1)"
+	case needs&wire.NeedChoices != 0 &&
+		(f.run.cannotExpress(c, wire.NeedChoices) || !f.run.acceptsUnchanged(c, f.run.shape(c))):
+		return "support for several choices (n above 1)"
 	}
 	// Usual texts have fewer than six bytes a token, so a prompt that exceeds the window by this measure cannot fit. A
 	// prompt that may fit is tried.
-	if m.ContextWindow > 0 && f.run.text/6 > int64(m.ContextWindow) {
+	if m.ContextWindow > 0 && f.run.promptBytes/6 > int64(m.ContextWindow) {
 		return lackWindow
 	}
 	return ""
@@ -376,20 +377,25 @@ func (f *filter) noCandidates() error {
 	}
 	message := "no model is available for this request: all candidates of the tier and below are disabled, excluded, or of providers without a key"
 	if f.examined > 0 {
-		message = "no model is available for this request: no candidate of the tier and below has " + f.missing
+		message = "no model is available for this request: no candidate of the tier and below "
+		if f.missing != "" {
+			message += "has " + f.missing
+		} else {
+			message += "is one of " + f.forbidden
+		}
 	}
 	if untranslatable := f.run.untranslatable(); untranslatable != nil && f.forbidden != "" {
 		return &apierror.Error{
 			Status: http.StatusConflict, Code: "no_models_available", Type: "invalid_request_error", Param: untranslatable.Param,
 			NoRetry: true,
-			Message: "no model is available for this request, since those that can carry it are not among " + f.forbidden +
+			Message: "no model is available for this request, since the models that can carry it are not among " + f.forbidden +
 				": " + untranslatable.Message,
 		}
-	} else if untranslatable != nil && f.missing == lackOwn {
+	} else if untranslatable != nil && f.missing == lackOwnFormat {
 		return untranslatable
 	}
 	status := http.StatusConflict
-	mistakes := f.run.from.Facts().Mistakes
+	mistakes := f.run.clientFormat.Facts().Mistakes
 	if mistakes&wire.NeedFile != 0 && f.missing == lackFiles ||
 		mistakes&wire.NeedPrefill != 0 && f.missing == lackPrefill {
 		status = http.StatusBadRequest

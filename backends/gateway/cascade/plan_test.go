@@ -28,10 +28,10 @@ func TestResolveTier(t *testing.T) {
 	}
 }
 
-// planned returns the entries of the candidates in order, or the error.
-func (r *rig) planned(model string, more ...string) ([]string, *run, error) {
+// planFor returns the entries of the candidates in order, or the error.
+func (r *rig) planFor(model string, more ...string) ([]string, *run, error) {
 	r.t.Helper()
-	run := r.engine.run(r.t.Context(), httptest.NewRecorder(), r.request(model, false, more))
+	run := r.engine.newRun(r.t.Context(), httptest.NewRecorder(), r.request(model, false, more))
 	candidates, err := run.plan()
 	names := make([]string, 0, len(candidates))
 	for _, c := range candidates {
@@ -97,25 +97,25 @@ func TestPlanOrder(t *testing.T) {
 		},
 		{
 			"an entry whose name holds a family", setup{
-				keys: []string{"alpha"}, models: `{"provider":"alpha","id":"anthropic/claude-opus-5","tiers":["low"],` + able + `},{"provider":"alpha","id":"x","tiers":["high"],` + able + `}`,
+				keys: []string{"alpha"}, models: `{"provider":"alpha","id":"anthropic/claude-opus-5","tiers":["low"],` + allAbilities + `},{"provider":"alpha","id":"x","tiers":["high"],` + allAbilities + `}`,
 			}, "alpha/anthropic/claude-opus-5", 0, "alpha/anthropic/claude-opus-5",
 		},
 		{
 			"the name of an entry of another provider", setup{
-				keys: []string{"alpha"}, models: `{"provider":"alpha","id":"x","tiers":["high"],` + able + `},{"provider":"beta","id":"opus","tiers":["high"],` + able + `}`,
+				keys: []string{"alpha"}, models: `{"provider":"alpha","id":"x","tiers":["high"],` + allAbilities + `},{"provider":"beta","id":"opus","tiers":["high"],` + allAbilities + `}`,
 			}, "beta/opus", catalog.High, "alpha/x",
 		},
 		{"a default tier", setup{keys: []string{"alpha"}, options: Options{DefaultTier: catalog.Medium}}, "gpt-4o", catalog.Medium, "alpha/a-medium alpha/a-low"},
 		{
 			"a model of two tiers once", setup{
-				keys: []string{"alpha"}, models: `{"provider":"alpha","id":"both","tiers":["low","high"],` + able + `},{"provider":"alpha","id":"mid","tiers":["medium"],` + able + `}`,
+				keys: []string{"alpha"}, models: `{"provider":"alpha","id":"both","tiers":["low","high"],` + allAbilities + `},{"provider":"alpha","id":"mid","tiers":["medium"],` + allAbilities + `}`,
 			}, "keychain-high", catalog.High, "alpha/both alpha/mid",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, c.setup)
-			got, run, err := r.planned(c.model)
+			got, run, err := r.planFor(c.model)
 			if err != nil || strings.Join(got, " ") != c.want {
 				t.Fatalf("%v, %v\nwant %s", got, err, c.want)
 			}
@@ -132,12 +132,12 @@ func TestPlanPutsFailingProvidersLast(t *testing.T) {
 	for range failuresToAct {
 		r.engine.Memory.Health.failed(incident{provider: "alpha", user: r.account.UserID, reason: ReasonErrors})
 	}
-	got, _, _ := r.planned("keychain-medium")
+	got, _, _ := r.planFor("keychain-medium")
 	if want := "beta/b-medium alpha/a-medium beta/b-low alpha/a-low"; strings.Join(got, " ") != want {
 		t.Errorf("while alpha fails: %v", got)
 	}
 	r.clock.advance(firstBackoff)
-	got, _, _ = r.planned("keychain-medium")
+	got, _, _ = r.planFor("keychain-medium")
 	if want := "alpha/a-medium beta/b-medium alpha/a-low beta/b-low"; strings.Join(got, " ") != want {
 		t.Errorf("after that: %v", got)
 	}
@@ -149,7 +149,7 @@ func TestPlanNeeds(t *testing.T) {
 		return `{"provider":"alpha","id":"` + id + `","tiers":["low"],` + abilities + `}`
 	}
 	models := strings.Join([]string{
-		model("all", able),
+		model("all", allAbilities),
 		model("text", `"context_window":1000`),
 		model("image", `"modalities":["text","image"]`),
 		model("file", `"modalities":["text","file"]`),
@@ -175,7 +175,7 @@ func TestPlanNeeds(t *testing.T) {
 		{"just fits", `"messages":[{"role":"user","content":"` + strings.Repeat("x", 6000) + `"}]`, "all text image file audio tools schema prefill"},
 		{"too long for one", `"messages":[{"role":"user","content":"` + strings.Repeat("x", 6006) + `"}]`, "all image file audio tools schema prefill"},
 	} {
-		got, _, err := r.planned("keychain-low", c.more)
+		got, _, err := r.planFor("keychain-low", c.more)
 		for i := range got {
 			got[i] = strings.TrimPrefix(got[i], "alpha/")
 		}
@@ -227,7 +227,7 @@ func TestPlanErrors(t *testing.T) {
 				more = append(more, c.more)
 			}
 			e := r.ask(c.model, more...)
-			e.fails(t, c.status, c.code)
+			e.wantError(t, c.status, c.code)
 			if !e.err.NoRetry || e.Attempts != 0 || len(e.err.FailedAttempts) != 0 || e.header.Get("X-Gateway-Attempts") != "0" {
 				t.Errorf("%+v after %d attempts, %v", e.err, e.Attempts, e.header)
 			}
@@ -247,7 +247,7 @@ func TestNotFoundListIsBounded(t *testing.T) {
 		models = append(models, `{"provider":"alpha","id":"m`+strings.Repeat("x", i)+`","tiers":["low"]}`)
 	}
 	r := newRig(t, setup{keys: []string{"alpha"}, models: strings.Join(models, ",")})
-	_, _, err := r.planned(strings.Repeat("no", 200))
+	_, _, err := r.planFor(strings.Repeat("no", 200))
 	e, ok := apierror.From(err)
 	if !ok || len(e.Message) > 3000 || !strings.Contains(e.Message, "/v1/models") {
 		t.Errorf("%v", err)
@@ -297,16 +297,16 @@ func TestAllowedModelsWithoutTool(t *testing.T) {
 		t.Run(string(format), func(t *testing.T) {
 			t.Parallel()
 			r := newNative(t, format)
-			request := r.of(format, body)
+			request := r.parseRequest(format, body)
 			request.Forbids = onlyBeta
-			e := r.answered(request)
-			e.fails(t, 409, "no_models_available")
+			e := r.answer(request)
+			e.wantError(t, 409, "no_models_available")
 			for _, part := range []string{"web_search", "the list"} {
 				if !strings.Contains(e.err.Message, part) {
 					t.Errorf("%q does not say %q", e.err.Message, part)
 				}
 			}
-			if len(r.alpha.got())+len(r.beta.got()) != 0 {
+			if len(r.alpha.requests())+len(r.beta.requests()) != 0 {
 				t.Error("a provider was asked")
 			}
 		})

@@ -38,29 +38,29 @@ func (e *Engine) Probe(ctx context.Context, user string, c *keychain.Candidate, 
 	if err != nil {
 		return nil, err
 	}
-	c = inTime(c)
-	r := e.run(ctx, &discard{}, &Request{ID: wire.NewID("req_"), User: user, Chat: chat})
+	c = withProbeTimeout(c)
+	r := e.newRun(ctx, &discard{}, &Request{ID: wire.NewID("req_"), User: user, Chat: chat})
 	f := r.attempt(c, &key)
 	if f != nil && f.class == fixable {
 		f = r.retry(c, &key, f)
 	}
-	out := &Probe{OK: f == nil, Model: c.ModelName(), Latency: e.Now().Sub(r.start)}
+	probe := &Probe{OK: f == nil, Model: c.ModelName(), Latency: e.Now().Sub(r.start)}
 	if f == nil {
 		e.Memory.Health.reopen(providerScope(c), key.ID, c.Model.ID)
-		return out, nil
+		return probe, nil
 	}
 	if n := len(r.result.Failed); n > 0 {
-		out.Failure = &r.result.Failed[n-1]
+		probe.Failure = &r.result.Failed[n-1]
 	} else {
-		out.Failure = &apierror.Attempt{
+		probe.Failure = &apierror.Attempt{
 			Provider: c.Provider.Code, Model: c.ModelName(), Status: f.status, Code: f.code, Message: wire.Mask(f.message, 200),
 		}
 	}
-	return out, nil
+	return probe, nil
 }
 
-// inTime returns a copy of a candidate whose answer may take no longer than probeTimeout.
-func inTime(c *keychain.Candidate) *keychain.Candidate {
+// withProbeTimeout returns a copy of a candidate whose answer may take no longer than probeTimeout.
+func withProbeTimeout(c *keychain.Candidate) *keychain.Candidate {
 	probed, provider := *c, *c.Provider
 	provider.Timeouts.Answer = catalog.PerTier{Low: probeTimeout, Medium: probeTimeout, High: probeTimeout}
 	probed.Provider = &provider
@@ -70,6 +70,7 @@ func inTime(c *keychain.Candidate) *keychain.Candidate {
 // discard is an http.ResponseWriter that discards the body.
 type discard struct{ header http.Header }
 
+// Header implements http.ResponseWriter.
 func (d *discard) Header() http.Header {
 	if d.header == nil {
 		d.header = make(http.Header)

@@ -89,10 +89,10 @@ type Lost struct {
 	Usage     wire.Usage
 }
 
-// lose adds to the result the usage of an attempt whose answer the client did not get. whole is set if the upstream's
-// answer was complete. If an incomplete answer states no usage, nothing is added, unless the client left: then the
-// usage is estimated, since clients could otherwise leave early to have every prompt processed for nothing.
-func (r *run) lose(c *keychain.Candidate, pass answerPass, whole bool) {
+// addLost adds to the result the usage of an attempt whose answer the client did not get. whole is set if the
+// upstream's answer was complete. If an incomplete answer states no usage, nothing is added, unless the client left:
+// then the usage is estimated, since clients could otherwise leave early to have every prompt processed for nothing.
+func (r *run) addLost(c *keychain.Candidate, pass answerPass, whole bool) {
 	u := pass.Usage()
 	if !whole {
 		if u.Prompt == 0 && u.Completion == 0 && r.ctx.Err() == nil {
@@ -100,19 +100,19 @@ func (r *run) lose(c *keychain.Candidate, pass answerPass, whole bool) {
 		}
 		u.Known = false
 	}
-	r.result.Lost = append(r.result.Lost, Lost{c, r.key.PublicID(), r.settled(u, pass.TextBytes())})
+	r.result.Lost = append(r.result.Lost, Lost{c, r.key.PublicID(), r.withEstimates(u, pass.TextBytes())})
 }
 
-// settleUsage completes the usage of the answer with estimates, see settled.
-func (r *run) settleUsage() {
+// estimateMissingUsage completes the usage of the answer with estimates, see settled.
+func (r *run) estimateMissingUsage() {
 	if r.result.Candidate != nil {
-		r.result.Usage = r.settled(r.result.Usage, r.result.textBytes)
+		r.result.Usage = r.withEstimates(r.result.Usage, r.result.textBytes)
 	}
 }
 
-// settled returns a usage in which estimates replace the numbers that the upstream did not state. Numbers that the
-// upstream stated before the end of its answer are lower bounds.
-func (r *run) settled(u wire.Usage, textBytes int64) wire.Usage {
+// withEstimates returns a usage in which estimates replace the numbers that the upstream did not state. Numbers that
+// the upstream stated before the end of its answer are lower bounds.
+func (r *run) withEstimates(u wire.Usage, textBytes int64) wire.Usage {
 	if u.Known {
 		return u
 	}
@@ -131,15 +131,15 @@ const media = wire.NeedImage | wire.NeedFile | wire.NeedAudio
 // usage log. A chat request that was not converted to the common form is measured by the bytes of its text and by its
 // media.
 func (r *run) promptTokens() int64 {
-	if r.prompt > 0 {
-		return r.prompt
+	if r.estimatedTokens > 0 {
+		return r.estimatedTokens
 	}
-	r.prompt = wire.EstimateTokens(r.text)
-	switch ask := r.req.Chat; {
+	r.estimatedTokens = wire.EstimateTokens(r.promptBytes)
+	switch chat := r.req.Chat; {
 	case r.req.Hub != nil:
-		r.prompt = hub.CountTokens(r.req.Hub)
+		r.estimatedTokens = hub.CountTokens(r.req.Hub)
 	case r.needs&media != 0:
-		r.prompt += ask.MediaTokens + int64(ask.Messages)*wire.MessageTokens
+		r.estimatedTokens += chat.MediaTokens + int64(chat.Messages)*wire.MessageTokens
 	}
-	return r.prompt
+	return r.estimatedTokens
 }

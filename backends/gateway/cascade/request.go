@@ -137,8 +137,8 @@ func (q *Request) findItems(ctx context.Context, ids []string) (map[string]strin
 	if len(missing) == 0 {
 		return found, nil
 	}
-	more, err := q.Items.Find(ctx, q.owner(), missing)
-	maps.Copy(found, more)
+	others, err := q.Items.Find(ctx, q.owner(), missing)
+	maps.Copy(found, others)
 	return found, err
 }
 

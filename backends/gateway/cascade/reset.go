@@ -1,6 +1,7 @@
 package cascade
 
 import (
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -61,6 +62,7 @@ func resetTime(h http.Header, e *wire.UpstreamError, now time.Time) time.Duratio
 	return defaultReset
 }
 
+// clamp returns wait, but at least minReset and at most longest.
 func clamp(wait, longest time.Duration) time.Duration { return min(max(wait, minReset), longest) }
 
 // retryAfter parses Retry-After-Ms, else Retry-After (RFC 9110, section 10.2.3).
@@ -95,6 +97,7 @@ func exhausted(h http.Header, now time.Time) (wait time.Duration, daily, ok bool
 	return wait, daily, ok
 }
 
+// isZero reports whether the value of a header field is the number 0.
 func isZero(text string) bool {
 	text = strings.TrimSpace(text)
 	return text == "0" || text == "0.0"
@@ -109,13 +112,11 @@ func parseWait(text string, now time.Time) (time.Duration, bool) {
 	}
 	if n, err := strconv.ParseFloat(text, 64); err == nil {
 		switch {
-		case n < 0 || n != n:
+		case n < 0, n > 1e14, math.IsNaN(n):
 			return 0, false
-		case n > 1e14:
-			return 0, false
-		case n > 1e12:
+		case n > 1e12: // milliseconds of Unix time
 			return time.UnixMilli(int64(n)).Sub(now), true
-		case n > 1e9:
+		case n > 1e9: // seconds of Unix time
 			return time.Unix(int64(n), 0).Sub(now), true
 		case n > 1e7: // no provider means that many seconds
 			return 0, false
@@ -134,14 +135,14 @@ func parseWait(text string, now time.Time) (time.Duration, bool) {
 // tryAgainIn parses the hint "try again in 1.5s" in a message.
 func tryAgainIn(message string, now time.Time) (time.Duration, bool) {
 	const hint = "try again in "
-	_, rest, ok := strings.Cut(strings.ToLower(message), hint)
+	_, wait, ok := strings.Cut(strings.ToLower(message), hint)
 	if !ok {
 		return 0, false
 	}
-	if end := strings.IndexAny(rest, " ,;\t\r\n"); end >= 0 {
-		rest = rest[:end]
+	if end := strings.IndexAny(wait, " ,;\t\r\n"); end >= 0 {
+		wait = wait[:end]
 	}
-	return parseWait(strings.TrimRight(rest, "."), now)
+	return parseWait(strings.TrimRight(wait, "."), now)
 }
 
 // untilPacificMidnight returns the time until Google's daily quotas are refilled. If the zone's data is missing it uses

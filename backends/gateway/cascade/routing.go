@@ -127,6 +127,7 @@ const (
 	maxMeasured = 10_000
 )
 
+// newLatency returns a Latency without measurements. now is its clock.
 func newLatency(now func() time.Time) *Latency {
 	return &Latency{times: make(map[measured]average), now: now}
 }
@@ -159,8 +160,8 @@ func (l *Latency) average(c *keychain.Candidate, stream bool) time.Duration {
 	return last.mean
 }
 
-// measure records how soon a candidate has begun to answer, if its tier is ordered by latency.
-func (r *run) measure(c *keychain.Candidate, started time.Time) {
+// recordLatency records how soon a candidate has begun to answer, if its tier is ordered by latency.
+func (r *run) recordLatency(c *keychain.Candidate, started time.Time) {
 	if r.Options.Orders[c.Tier] == OrderLatency && !r.req.passes() {
 		r.Memory.Latency.add(c, r.stream, r.start.Add(r.result.FirstToken).Sub(started))
 	}

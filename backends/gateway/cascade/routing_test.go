@@ -11,9 +11,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-const priced = `{"provider":"alpha","id":"dear","tiers":["low"],"price":{"input":3,"output":1},` + able + `},` +
-	`{"provider":"beta","id":"cheap","tiers":["low"],"price":{"input":1,"output":4},` + able + `},` +
-	`{"provider":"gamma","id":"unknown","tiers":["low"],` + able + `}`
+const priced = `{"provider":"alpha","id":"dear","tiers":["low"],"price":{"input":3,"output":1},` + allAbilities + `},` +
+	`{"provider":"beta","id":"cheap","tiers":["low"],"price":{"input":1,"output":4},` + allAbilities + `},` +
+	`{"provider":"gamma","id":"unknown","tiers":["low"],` + allAbilities + `}`
 
 var abc = []string{"alpha", "beta", "gamma"}
 
@@ -40,7 +40,7 @@ func TestRoutingByPrice(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			c.setup.keys, c.setup.models = abc, priced
-			got, _, err := newRig(t, c.setup).planned("keychain-low")
+			got, _, err := newRig(t, c.setup).planFor("keychain-low")
 			if err != nil || strings.Join(got, " ") != c.want {
 				t.Errorf("%v, %v; want %s", got, err, c.want)
 			}
@@ -58,11 +58,11 @@ func TestRoutingByWeights(t *testing.T) {
 	firsts := make(map[string]int)
 	for i := range conversations {
 		more := fmt.Sprintf(`"prompt_cache_key":"conversation %d"`, i)
-		got, _, err := r.planned("keychain-low", more)
+		got, _, err := r.planFor("keychain-low", more)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, _, _ := r.planned("keychain-low", more); got[0] != again[0] {
+		if again, _, _ := r.planFor("keychain-low", more); got[0] != again[0] {
 			t.Fatalf("conversation %d goes to %s and to %s", i, got[0], again[0])
 		}
 		firsts[got[0]]++
@@ -83,9 +83,9 @@ func TestRoutingByLatency(t *testing.T) {
 			reply(200, completion("hi"))(w, request)
 		}
 	}
-	r.alpha.then(takes(3 * time.Second))
-	r.beta.then(takes(time.Second))
-	r.gamma.then(takes(2 * time.Second))
+	r.alpha.setDefault(takes(3 * time.Second))
+	r.beta.setDefault(takes(time.Second))
+	r.gamma.setDefault(takes(2 * time.Second))
 	ask := func(conversation string) string {
 		t.Helper()
 		got := r.ask("keychain-low", `"prompt_cache_key":"`+conversation+`"`)
@@ -113,14 +113,14 @@ func TestRoutingByLatency(t *testing.T) {
 func TestAffinityHeader(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}, models: priced, members: map[string]string{"alpha": `"affinity_header":"x-conversation"`}})
-	r.alpha.then(reply(200, completion("hi")))
+	r.alpha.setDefault(reply(200, completion("hi")))
 	for _, conversation := range []string{"one", "one", "two"} {
 		if got := r.ask("keychain-low", `"prompt_cache_key":"`+conversation+`"`); got.err != nil {
 			t.Fatal(got.err)
 		}
 	}
 	got := make([]string, 0, 3)
-	for _, call := range r.alpha.got() {
+	for _, call := range r.alpha.requests() {
 		got = append(got, call.header.Get("X-Conversation"))
 	}
 	if len(got) != 3 || len(got[0]) != 32 || got[0] != got[1] || got[0] == got[2] {

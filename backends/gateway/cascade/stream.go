@@ -31,16 +31,17 @@ const (
 // maxUncommitted limits the bytes that are held back before the commit point.
 const maxUncommitted = 1 << 20
 
-// maxUnheard limits the bytes that are read without producing an event for the client, since a few bytes of gzip can
-// expand to millions of comments. It leaves room for a single event of the largest size that the reader accepts.
-const maxUnheard = wire.MaxEvent + 4<<20
+// maxSilentBytes limits the bytes that are read without producing an event for the client, since a few bytes of gzip
+// can expand to millions of comments. It leaves room for a single event of the largest size that the reader accepts.
+const maxSilentBytes = wire.MaxEvent + 4<<20
 
-var errNoContent = errors.New("the upstream sent much and no content")
+var errNoContent = errors.New("the upstream sent too much data without any content")
 
-// relay passes the stream in resp on to the client, event by event. first is the timer that cancels the attempt if no
-// content comes in time, and cancel cancels the attempt at once. relay returns the failure if the stream broke before
+// relay passes the stream in resp on to the client, event by event. contentTimer cancels the attempt if no content
+// comes in time, and cancel cancels the attempt at once. relay returns the failure if the stream broke before
 // the commit point, so that another candidate can answer. Otherwise it returns nil.
-func (r *run) relay(ctx context.Context, cancel context.CancelCauseFunc, first *time.Timer, c *keychain.Candidate,
+func (r *run) relay(
+	ctx context.Context, cancel context.CancelCauseFunc, contentTimer *time.Timer, c *keychain.Candidate,
 	resp *http.Response, x *exchange, l *limits,
 ) *failure {
 	s := newRelay(ctx, r, c, cancel, resp, x, l)
@@ -49,44 +50,44 @@ func (r *run) relay(ctx context.Context, cancel context.CancelCauseFunc, first *
 		event, err := s.events.Next()
 		if errors.Is(err, wire.ErrWait) {
 			if s.flush() != nil {
-				return s.left()
+				return s.clientLeftEarly()
 			}
 			continue
 		}
-		before := len(s.pending)
-		progress, err := s.take(event, err)
+		pendingBefore := len(s.pending)
+		progress, err := s.convert(event, err)
 		if err != nil {
 			return s.failed(ctx, resp, err)
 		}
 		if !s.committed {
 			if !progress.Proof && !progress.Done {
 				if !s.thinks && (progress.Thinks || s.pass.Usage().Reasoning > 0) {
-					first.Stop()
+					contentTimer.Stop()
 					s.startThinking()
 				}
 				continue
 			}
-			first.Stop()
+			contentTimer.Stop()
 			s.commit()
 		}
-		if len(s.pending) > before {
-			s.unheard = 0
+		if len(s.pending) > pendingBefore {
+			s.silentBytes = 0
 		}
 		if progress.Done {
 			return s.done()
 		}
 		if len(s.pending) >= maxPending {
 			if err := s.write(); err != nil {
-				return s.left()
+				return s.clientLeftEarly()
 			}
 		}
 	}
 }
 
-// take converts one event of the upstream: it appends the events for the client to s.pending. err is the error with
-// which reading the stream ended, or nil. At io.EOF take appends the events that end the client's stream, and any other
-// err is returned. progress says what the event shows about the upstream's answer.
-func (s *relay) take(event wire.Event, err error) (progress wire.Progress, _ error) {
+// convert converts one event of the upstream: it appends the events for the client to s.pending. err is the error with
+// which reading the stream ended, or nil. At io.EOF convert appends the events that end the client's stream, and any
+// other err is returned. progress says what the event shows about the upstream's answer.
+func (s *relay) convert(event wire.Event, err error) (progress wire.Progress, _ error) {
 	if err == nil && event.Comment { // needs no buffer
 		return progress, nil
 	}
@@ -115,32 +116,34 @@ const maxPending = 32 << 10
 // that might block it returns wire.ErrWait, upon which the pending events are written and flushed. So no event is
 // delayed, and a burst of events costs one write.
 type relay struct {
-	run       *run
-	pass      hub.Pass
-	events    *wire.EventReader // reads from the relay itself
-	candidate *keychain.Candidate
-	body      io.Reader
-	ctx       context.Context //nolint:containedctx // of the attempt
-	cancel    context.CancelCauseFunc
-	limits    *limits
-	rc        *http.ResponseController
-	committed bool
-	thinks    bool         // the model has begun to think before the commit point
-	sign      []byte       // the keep-alive message for the time after the commit point
-	pending   []byte       // events for the client
-	share     memory.Share // memory for unusually large events
-	unheard   int          // bytes read since the last event for the client
+	run         *run
+	pass        hub.Pass
+	events      *wire.EventReader // reads from the relay itself
+	candidate   *keychain.Candidate
+	body        io.Reader
+	ctx         context.Context //nolint:containedctx // of the attempt
+	cancel      context.CancelCauseFunc
+	limits      *limits
+	rc          *http.ResponseController
+	committed   bool
+	thinks      bool         // the model has begun to think before the commit point
+	keepAlive   []byte       // the keep-alive message for the time after the commit point
+	pending     []byte       // events for the client
+	share       memory.Share // memory for unusually large events
+	silentBytes int          // bytes read since the last event for the client
 
-	mu          sync.Mutex // guards w and the fields below, since the timer's function writes too
-	begun       bool       // the header was sent to the client
-	dirty       bool
-	ended       bool
-	lastByte    time.Time // when the last byte came from the upstream
-	lastContent time.Time
-	lastWrite   time.Time // to the client
-	watch       *time.Timer
+	mu           sync.Mutex // guards w and the fields below, since the timer's function writes too
+	begun        bool       // the header was sent to the client
+	unflushed    bool
+	ended        bool
+	lastByte     time.Time // when the last byte came from the upstream
+	lastContent  time.Time
+	lastWrite    time.Time // to the client
+	silenceTimer *time.Timer
 }
 
+// newRelay returns a relay for the stream in resp, before its first event is read. The parameters are those of
+// run.relay.
 func newRelay(
 	ctx context.Context, r *run, c *keychain.Candidate, cancel context.CancelCauseFunc, resp *http.Response,
 	x *exchange, l *limits,
@@ -155,14 +158,14 @@ func newRelay(
 
 // Read implements io.Reader.
 func (s *relay) Read(p []byte) (int, error) {
-	if s.committed && s.unsent() {
+	if s.committed && s.hasUnsent() {
 		return 0, wire.ErrWait
 	}
-	if s.unheard > maxUnheard {
+	if s.silentBytes > maxSilentBytes {
 		return 0, errNoContent
 	}
 	n, err := s.body.Read(p)
-	s.unheard += n
+	s.silentBytes += n
 	if (s.committed || s.thinks) && n > 0 {
 		s.mu.Lock()
 		s.lastByte = time.Now()
@@ -188,7 +191,7 @@ func (s *relay) startThinking() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastByte = time.Now()
-	s.watch = time.AfterFunc(s.thinkingTime(s.lastByte), s.onSilence)
+	s.silenceTimer = time.AfterFunc(s.thinkingTime(s.lastByte), s.onSilence)
 }
 
 // thinkingTime returns how long the model may continue to think without another sign of life.
@@ -199,18 +202,18 @@ func (s *relay) thinkingTime(now time.Time) time.Duration {
 // commit sends the answer's header and starts the silence timer.
 func (s *relay) commit() {
 	s.committed = true
-	s.sign = s.pass.KeepAlive(nil)
+	s.keepAlive = s.pass.KeepAlive(nil)
 	s.run.commit(s.candidate)
-	streamHeader(s.run.w.Header(), s.run.from.Facts())
+	streamHeader(s.run.w.Header(), s.run.clientFormat.Facts())
 	s.run.w.WriteHeader(http.StatusOK)
 	now := time.Now()
 	s.mu.Lock()
 	s.begun = true
 	s.lastByte, s.lastContent, s.lastWrite = now, now, now
-	if next := min(keepAliveEvery, s.limits.idle); s.watch == nil {
-		s.watch = time.AfterFunc(next, s.onSilence)
+	if next := min(keepAliveEvery, s.limits.idle); s.silenceTimer == nil {
+		s.silenceTimer = time.AfterFunc(next, s.onSilence)
 	} else {
-		s.watch.Reset(next)
+		s.silenceTimer.Reset(next)
 	}
 	s.mu.Unlock()
 }
@@ -243,7 +246,7 @@ func (s *relay) writeLocked() error {
 	if len(s.pending) == 0 {
 		return nil
 	}
-	s.dirty = true
+	s.unflushed = true
 	err := s.run.write(s.pending)
 	s.recycle()
 	// This is the time of writing, not of the upstream's last byte: a client that reads slowly must not make the
@@ -253,11 +256,11 @@ func (s *relay) writeLocked() error {
 	return err
 }
 
-// unsent reports whether there are pending events or written events that were not flushed.
-func (s *relay) unsent() bool {
+// hasUnsent reports whether there are pending events or written events that were not flushed.
+func (s *relay) hasUnsent() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.dirty || len(s.pending) > 0
+	return s.unflushed || len(s.pending) > 0
 }
 
 // flush writes the pending events and flushes the connection.
@@ -268,10 +271,10 @@ func (s *relay) flush() error {
 		return nil
 	}
 	err := s.writeLocked()
-	if !s.dirty || err != nil {
+	if !s.unflushed || err != nil {
 		return err
 	}
-	s.dirty = false
+	s.unflushed = false
 	err = s.rc.Flush()
 	s.lastWrite = time.Now()
 	s.lastByte = s.lastWrite // see writeLocked
@@ -301,18 +304,18 @@ func (s *relay) onSilence() {
 		s.cancel(errThinking)
 		return
 	case !s.begun:
-		s.watch.Reset(s.thinkingTime(now))
+		s.silenceTimer.Reset(s.thinkingTime(now))
 		return
 	}
 	if now.Sub(s.lastWrite) >= keepAliveEvery {
 		s.lastWrite = now
-		if _, err := s.run.w.Write(s.sign); err == nil {
+		if _, err := s.run.w.Write(s.keepAlive); err == nil {
 			_ = s.rc.Flush() // a client that left is noticed by the request's context
 		}
 	}
 	next := min(s.lastWrite.Add(keepAliveEvery).Sub(now), s.lastByte.Add(s.limits.idle).Sub(now),
 		s.lastContent.Add(maxComments).Sub(now))
-	s.watch.Reset(max(next, time.Millisecond))
+	s.silenceTimer.Reset(max(next, time.Millisecond))
 }
 
 // end stops the timer, so that it does not write any more, and releases the stream's buffers and memory.
@@ -320,8 +323,8 @@ func (s *relay) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
-	if s.watch != nil {
-		s.watch.Stop()
+	if s.silenceTimer != nil {
+		s.silenceTimer.Stop()
 	}
 	s.events.Release()
 	s.share.Free()
@@ -330,9 +333,9 @@ func (s *relay) end() {
 	}
 }
 
-// account stores the usage in the result. If the answer is not complete the usage counts as unknown, since the upstream
-// may have stated it before the rest of the text.
-func (s *relay) account(complete bool) {
+// storeUsage stores the usage in the result. If the answer is not complete the usage counts as unknown, since the
+// upstream may have stated it before the rest of the text.
+func (s *relay) storeUsage(complete bool) {
 	result := &s.run.result
 	result.Usage, result.textBytes = s.pass.Usage(), s.pass.TextBytes()
 	result.Usage.Known = result.Usage.Known && complete
@@ -341,9 +344,9 @@ func (s *relay) account(complete bool) {
 // done ends a complete stream: it stores the usage, writes the pending events and reads the rest of the upstream's
 // body. It always returns nil, which ends the cascade.
 func (s *relay) done() *failure {
-	s.account(true)
+	s.storeUsage(true)
 	if s.write() != nil {
-		return s.leave()
+		return s.clientLeft()
 	}
 	s.drain()
 	return nil
@@ -360,14 +363,15 @@ func (s *relay) drain() {
 	_, _ = io.CopyN(io.Discard, s.body, drainBytes) // an error at the end of the body does not matter any more
 }
 
-// left ends an incomplete stream after the client has left: it stores the usage and calls leave. It returns nil.
-func (s *relay) left() *failure {
-	s.account(false)
-	return s.leave()
+// clientLeftEarly ends an incomplete stream after the client has left: it stores the usage and calls clientLeft. It
+// returns nil.
+func (s *relay) clientLeftEarly() *failure {
+	s.storeUsage(false)
+	return s.clientLeft()
 }
 
-// leave cancels the request to the upstream, since the client has left. It returns nil, which ends the cascade.
-func (s *relay) leave() *failure {
+// clientLeft cancels the request to the upstream, since the client has left. It returns nil, which ends the cascade.
+func (s *relay) clientLeft() *failure {
 	s.run.result.Code = codeClientLeft
 	s.cancel(context.Canceled)
 	return nil
@@ -376,18 +380,18 @@ func (s *relay) leave() *failure {
 // failed ends a stream that broke with err. Before the commit point it returns the failure, so that the next candidate
 // is tried. After it, the client gets an error event in the stream.
 func (s *relay) failed(ctx context.Context, resp *http.Response, err error) *failure {
-	f := s.run.broken(ctx, err)
+	f := s.run.brokenFailure(ctx, err)
 	if e, ok := errors.AsType[*wire.UpstreamError](err); ok && f.class != gone {
 		f = classify(http.StatusOK, resp.Header, e, func(string) bool { return false }, s.run.Now())
 	}
 	if !s.committed {
 		f.status = resp.StatusCode
-		s.run.lose(s.candidate, s.pass, false)
+		s.run.addLost(s.candidate, s.pass, false)
 		return f
 	}
-	s.account(false)
+	s.storeUsage(false)
 	if f.class == gone {
-		return s.leave()
+		return s.clientLeft()
 	}
 	if f.code == connectionError || f.class == timedOut {
 		// The answer may be complete, with only the end of the stream missing.

@@ -29,9 +29,9 @@ func renamed(events ...string) string {
 func TestStream(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: everybody})
-	r.alpha.does(answers("hi"), answers("hi"))
+	r.alpha.addSteps(answers("hi"), answers("hi"))
 	e := r.askStream("keychain-low")
-	e.wants(t, "alpha/a-low", "hi")
+	e.wantAnswer(t, "alpha/a-low", "hi")
 	if want := renamed(role, text("hi"), finish, doneLine); e.body != want {
 		t.Errorf("body\n%swant\n%s", e.body, want)
 	}
@@ -93,17 +93,17 @@ func TestStreamFailsOverBeforeProof(t *testing.T) {
 		"an array":       {sse("data: []\n\n"), "broken_answer"},
 		"a list":         {sse(`data: [{"error":{"message":"broke","code":"boom"}}]` + "\n\n"), "boom"},
 		"dropped":        {drop, "connection_error"},
-		"half an event":  {then(sse("data: {\"choi"), drop), "connection_error"},
+		"half an event":  {inOrder(sse("data: {\"choi"), drop), "connection_error"},
 	}
 	for start, events := range starts {
 		for end, c := range ends {
 			t.Run(start+", "+end, func(t *testing.T) {
 				t.Parallel()
 				r := newRig(t, setup{keys: []string{"alpha", "beta"}})
-				r.alpha.does(then(sse(events), c.step))
-				r.beta.does(answers("from beta"))
+				r.alpha.addSteps(inOrder(sse(events), c.step))
+				r.beta.addSteps(answers("from beta"))
 				e := r.askStream("keychain-low")
-				e.wants(t, "beta/b-low", "from beta")
+				e.wantAnswer(t, "beta/b-low", "from beta")
 				if want := renamed(role, text("from beta"), finish, doneLine); e.body != want {
 					t.Errorf("body\n%swant\n%s", e.body, want)
 				}
@@ -133,10 +133,10 @@ func TestStreamFailsOverBeforeProof(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, setup{keys: []string{"alpha", "beta"}})
-			r.alpha.does(c.step)
-			r.beta.does(answers("from beta"))
+			r.alpha.addSteps(c.step)
+			r.beta.addSteps(answers("from beta"))
 			e := r.askStream("keychain-low")
-			e.wants(t, "beta/b-low", "from beta")
+			e.wantAnswer(t, "beta/b-low", "from beta")
 			if want := renamed(role, text("from beta"), finish, doneLine); e.body != want || len(e.Failed) != 1 || e.Failed[0].Code != c.code {
 				t.Errorf("failed %s, want %s, body\n%s", e.failedList(), c.code, e.body)
 			}
@@ -182,10 +182,10 @@ func TestStreamBreaksAfterProof(t *testing.T) {
 			t.Run(proof+", "+name, func(t *testing.T) {
 				t.Parallel()
 				r := newRig(t, setup{keys: []string{"alpha", "beta"}})
-				r.alpha.does(then(stream(role, event), c.step))
+				r.alpha.addSteps(inOrder(stream(role, event), c.step))
 				e := r.askStream("keychain-low")
-				if e.raw != nil || e.Candidate == nil || e.Candidate.Entry != "alpha/a-low" || e.Attempts != 1 || e.Status != 200 || e.Code != "upstream_stream_error" {
-					t.Fatalf("ended with %v, %+v", e.raw, e.Result)
+				if e.rawErr != nil || e.Candidate == nil || e.Candidate.Entry != "alpha/a-low" || e.Attempts != 1 || e.Status != 200 || e.Code != "upstream_stream_error" {
+					t.Fatalf("ended with %v, %+v", e.rawErr, e.Result)
 				}
 				begun := renamed(role, event)
 				rest, ok := strings.CutPrefix(e.body, begun)
@@ -198,9 +198,9 @@ func TestStreamBreaksAfterProof(t *testing.T) {
 				if err := json.Unmarshal([]byte(data), &got); !ok || !ends || strings.Contains(data, "\n") || err != nil {
 					t.Fatalf("the last event is %q, %v", rest, err)
 				}
-				says := fmt.Sprint(got["error"]["message"])
-				if want := strings.ReplaceAll(c.says, `\"`, `"`); !strings.Contains(says, want) || len(got) != 1 {
-					t.Errorf("the error says %q, want %q", says, want)
+				message := fmt.Sprint(got["error"]["message"])
+				if want := strings.ReplaceAll(c.says, `\"`, `"`); !strings.Contains(message, want) || len(got) != 1 {
+					t.Errorf("the error says %q, want %q", message, want)
 				}
 				if got["error"]["type"] != "api_error" || got["error"]["code"] != "upstream_stream_error" {
 					t.Errorf("the error is %v", got)
@@ -220,13 +220,13 @@ func TestStreamBreaksAfterProof(t *testing.T) {
 // missing.
 func TestStreamWithoutDone(t *testing.T) {
 	t.Parallel()
-	for name, last := range map[string]step{"end": stream(), "dropped": drop, "usage, dropped": then(stream(usageLine), drop), "comment": stream(": bye\n\n")} {
+	for name, last := range map[string]step{"end": stream(), "dropped": drop, "usage, dropped": inOrder(stream(usageLine), drop), "comment": stream(": bye\n\n")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, setup{keys: []string{"alpha", "beta"}})
-			r.alpha.does(then(stream(role, text("whole"), finish), last))
+			r.alpha.addSteps(inOrder(stream(role, text("whole"), finish), last))
 			e := r.askStream("keychain-low")
-			e.wants(t, "alpha/a-low", "whole")
+			e.wantAnswer(t, "alpha/a-low", "whole")
 			if want := renamed(role, text("whole"), finish, doneLine); e.body != want {
 				t.Errorf("body\n%swant\n%s", e.body, want)
 			}
@@ -238,7 +238,7 @@ func TestStreamWithoutDone(t *testing.T) {
 	t.Run("error behind the finish", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, setup{keys: []string{"alpha"}})
-		r.alpha.does(stream(text("x"), finish, `data: {"error":{"message":"late"}}`+"\n\n"))
+		r.alpha.addSteps(stream(text("x"), finish, `data: {"error":{"message":"late"}}`+"\n\n"))
 		e := r.askStream("keychain-low")
 		if e.Code != "upstream_stream_error" || strings.Contains(e.body, "[DONE]") {
 			t.Errorf("%+v\n%s", e.Result, e.body)
@@ -250,9 +250,9 @@ func TestStreamWithoutDone(t *testing.T) {
 func TestStreamFinishIsProof(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha", "beta"}})
-	r.alpha.does(stream(role, finish, doneLine))
+	r.alpha.addSteps(stream(role, finish, doneLine))
 	e := r.askStream("keychain-low")
-	e.wants(t, "alpha/a-low", "stop")
+	e.wantAnswer(t, "alpha/a-low", "stop")
 }
 
 // TestBrokenStreamsCoolTheProvider checks that streams which break after the commit point count as failures of the
@@ -260,25 +260,25 @@ func TestStreamFinishIsProof(t *testing.T) {
 func TestBrokenStreamsCoolTheProvider(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha", "beta"}})
-	r.alpha.does(stream(text("a")), stream(text("a")))
+	r.alpha.addSteps(stream(text("a")), stream(text("a")))
 	for range 2 {
 		r.askStream("keychain-low")
 	}
 	if state := r.engine.Memory.Health.Provider("alpha", r.account.UserID); state.Status != CoolingDown {
 		t.Fatalf("alpha is %+v", state)
 	}
-	r.beta.does(answers("from beta"))
-	r.askStream("keychain-low").wants(t, "beta/b-low", "from beta")
+	r.beta.addSteps(answers("from beta"))
+	r.askStream("keychain-low").wantAnswer(t, "beta/b-low", "from beta")
 }
 
 func TestStreamErrorsAreClassified(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha", "alpha", "beta"}})
 	limited := stream(": wait\n\n", role, `data: {"error":{"message":"slow down, try again in 40s","code":429}}`+"\n\n")
-	r.alpha.does(limited, limited)
-	r.beta.does(answers("from beta"))
+	r.alpha.addSteps(limited, limited)
+	r.beta.addSteps(answers("from beta"))
 	e := r.askStream("keychain-low")
-	e.wants(t, "beta/b-low", "from beta")
+	e.wantAnswer(t, "beta/b-low", "from beta")
 	if e.failedList() != "alpha:200:429 alpha:200:429" {
 		t.Errorf("failed %s", e.failedList())
 	}
@@ -295,21 +295,21 @@ func TestStreamLargeEvents(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}})
 	large := text(strings.Repeat("0123456789abcdeü", 1<<16))
-	r.alpha.does(stream(role, large, large, large, finish, doneLine))
+	r.alpha.addSteps(stream(role, large, large, large, finish, doneLine))
 	e := r.askStream("keychain-low")
-	if want := renamed(role, large, large, large, finish, doneLine); e.body != want || e.raw != nil {
-		t.Errorf("%d bytes, want %d, %v", len(e.body), len(want), e.raw)
+	if want := renamed(role, large, large, large, finish, doneLine); e.body != want || e.rawErr != nil {
+		t.Errorf("%d bytes, want %d, %v", len(e.body), len(want), e.rawErr)
 	}
 }
 
 // front serves the cascade over HTTP, for tests that need a real connection.
 type front struct {
 	*httptest.Server
-	results chan *ended
+	results chan *outcome
 }
 
 func (r *rig) serve() *front {
-	f := &front{results: make(chan *ended, 10)}
+	f := &front{results: make(chan *outcome, 10)}
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, err := io.ReadAll(req.Body)
 		if err != nil {
@@ -321,7 +321,7 @@ func (r *rig) serve() *front {
 			return
 		}
 		result, err := r.engine.Answer(req.Context(), w, &Request{ID: "req_1", User: r.account.UserID, Chat: chat, Account: r.account})
-		f.results <- &ended{Result: result, raw: err}
+		f.results <- &outcome{Result: result, rawErr: err}
 	}))
 	r.t.Cleanup(f.Close)
 	return f
@@ -329,7 +329,7 @@ func (r *rig) serve() *front {
 
 func (f *front) post(ctx context.Context, t *testing.T, streams bool) (*http.Response, error) {
 	t.Helper()
-	body := fmt.Sprintf(`{"model":"keychain-low","stream":%v,%s}`, streams, say)
+	body := fmt.Sprintf(`{"model":"keychain-low","stream":%v,%s}`, streams, helloMessages)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.URL, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
@@ -337,7 +337,7 @@ func (f *front) post(ctx context.Context, t *testing.T, streams bool) (*http.Res
 	return f.Client().Do(req)
 }
 
-func (f *front) result(t *testing.T) *ended {
+func (f *front) result(t *testing.T) *outcome {
 	t.Helper()
 	select {
 	case e := <-f.results:
@@ -353,7 +353,7 @@ func TestStreamIsNotHeldBack(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}})
 	next := make(chan struct{})
-	r.alpha.does(func(w http.ResponseWriter, req *http.Request) {
+	r.alpha.addSteps(func(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for _, e := range []string{role + text("one"), text("two"), ": comment\n\n" + text("three"), finish + doneLine} {
 			_, _ = io.WriteString(w, e)
@@ -392,7 +392,7 @@ func TestStreamIsNotHeldBack(t *testing.T) {
 func TestClientLeaves(t *testing.T) {
 	t.Parallel()
 	reached := func(u *upstream, before ...step) step {
-		return then(append(before, u.hang)...)
+		return inOrder(append(before, u.hang)...)
 	}
 	for _, c := range []struct {
 		name      string
@@ -418,7 +418,7 @@ func TestClientLeaves(t *testing.T) {
 			r := newRig(t, setup{keys: []string{"alpha", "beta"}})
 			arrived := make(chan struct{})
 			work := c.script(r.alpha)
-			r.alpha.does(func(w http.ResponseWriter, req *http.Request) {
+			r.alpha.addSteps(func(w http.ResponseWriter, req *http.Request) {
 				close(arrived)
 				work(w, req)
 			})
@@ -446,24 +446,24 @@ func TestClientLeaves(t *testing.T) {
 				}
 			}
 			e := f.result(t)
-			for r.alpha.gone.Load() == 0 { // the server's cleanup waits for it as well
+			for r.alpha.cancelled.Load() == 0 { // the server's cleanup waits for it as well
 				time.Sleep(time.Millisecond)
 			}
 			if e.Attempts != 1 || e.Code != "client_closed_request" {
 				t.Errorf("%+v", e.Result)
 			}
-			if c.committed && (e.raw != nil || e.Status != 200 || e.Usage.Completion == 0 || !e.Estimated) {
-				t.Errorf("%v, %+v", e.raw, e.Result)
+			if c.committed && (e.rawErr != nil || e.Status != 200 || e.Usage.Completion == 0 || !e.Estimated) {
+				t.Errorf("%v, %+v", e.rawErr, e.Result)
 			}
-			if !c.committed && (!errors.Is(e.raw, context.Canceled) || e.Status != 499 || e.Candidate != nil) {
-				t.Errorf("%v, %+v", e.raw, e.Result)
+			if !c.committed && (!errors.Is(e.rawErr, context.Canceled) || e.Status != 499 || e.Candidate != nil) {
+				t.Errorf("%v, %+v", e.rawErr, e.Result)
 			}
 			for _, p := range []string{"alpha", "beta"} {
 				if state := r.engine.Memory.Health.Provider(p, r.account.UserID); !state.LastFailure.IsZero() {
 					t.Errorf("%s is blamed: %+v", p, state)
 				}
 			}
-			if len(r.beta.got()) != 0 {
+			if len(r.beta.requests()) != 0 {
 				t.Error("beta was asked for a client that had gone")
 			}
 		})
@@ -477,13 +477,13 @@ func TestBrokenClient(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, setup{keys: []string{"alpha"}})
-			r.alpha.does(then(stream(role, text("begun")), r.alpha.hang))
+			r.alpha.addSteps(inOrder(stream(role, text("begun")), r.alpha.hang))
 			w.ResponseWriter = httptest.NewRecorder()
 			result, err := r.engine.Answer(t.Context(), w, r.request("keychain-low", true, nil))
 			if err != nil || result.Code != "client_closed_request" || result.Status != 200 {
 				t.Errorf("%v, %+v", err, result)
 			}
-			for r.alpha.gone.Load() == 0 {
+			for r.alpha.cancelled.Load() == 0 {
 				time.Sleep(time.Millisecond)
 			}
 			if state := r.engine.Memory.Health.Provider("alpha", r.account.UserID); !state.LastFailure.IsZero() {
@@ -492,7 +492,7 @@ func TestBrokenClient(t *testing.T) {
 		})
 	}
 	r := newRig(t, setup{keys: []string{"alpha"}})
-	r.alpha.does(reply(200, completion("hi")))
+	r.alpha.addSteps(reply(200, completion("hi")))
 	w := &brokenWriter{ResponseWriter: httptest.NewRecorder(), failWrite: true}
 	if result, err := r.engine.Answer(t.Context(), w, r.request("keychain-low", false, nil)); err != nil || result.Code != "client_closed_request" {
 		t.Errorf("reply: %v, %+v", err, result)
@@ -538,7 +538,7 @@ func TestConnectionsAreReused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, setup{keys: []string{"alpha"}, models: `{"provider":"alpha","id":"a","tiers":["low"]}`})
-			r.alpha.always = c.step
+			r.alpha.defaultStep = c.step
 			for range 10 {
 				r.send(t.Context(), "keychain-low", c.streams, nil)
 			}
@@ -555,7 +555,7 @@ func TestStreamsDoNotMix(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: everybody})
 	var n atomic.Int64
-	says := func(name string) step {
+	answerOf := func(name string) step {
 		return func(w http.ResponseWriter, req *http.Request) {
 			i := n.Add(1)
 			mine := fmt.Sprintf("%s-%d;", name, i)
@@ -574,12 +574,12 @@ func TestStreamsDoNotMix(t *testing.T) {
 			stream(events...)(w, req)
 		}
 	}
-	r.alpha.always, r.beta.always, r.gamma.always = says("alpha"), says("beta"), says("gamma")
+	r.alpha.defaultStep, r.beta.defaultStep, r.gamma.defaultStep = answerOf("alpha"), answerOf("beta"), answerOf("gamma")
 	var wg sync.WaitGroup
 	for range 60 {
 		wg.Go(func() {
 			e := r.askStream("keychain-low")
-			if e.raw != nil {
+			if e.rawErr != nil {
 				return
 			}
 			first := ""
@@ -625,10 +625,10 @@ func TestRequestMemory(t *testing.T) {
 			r.account = newAccount(t, r.catalog, setup{custom: []keychain.CustomModel{{Entry: "local/x", BaseURL: server.URL, Model: "x", Tier: catalog.Low}}})
 			request := r.request("local/x", true, []string{`"pad":"` + strings.Repeat("x", 8<<20) + `"`})
 			memory := request.Chat.Body
-			given := make(chan struct{})
+			released := make(chan struct{})
 			request.Chat.Lease = wire.NewLease(func(bool) {
-				clear(memory) // the race detector notices a simultaneous read
-				close(given)  // a second call would panic
+				clear(memory)   // the race detector notices a simultaneous read
+				close(released) // a second call would panic
 			})
 			result, err := r.engine.Answer(t.Context(), httptest.NewRecorder(), request)
 			request.Chat.Release()
@@ -636,7 +636,7 @@ func TestRequestMemory(t *testing.T) {
 				t.Errorf("%v, %+v", err, result)
 			}
 			select {
-			case <-given:
+			case <-released:
 			case <-time.After(2 * time.Minute):
 				t.Error("the memory was never given back")
 			}

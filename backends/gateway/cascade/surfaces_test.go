@@ -24,8 +24,8 @@ import (
 
 var surfaces = []hub.Format{hub.Chat, hub.Messages, hub.Responses}
 
-// forms runs do for every surface, streamed and not.
-func forms(t *testing.T, do func(t *testing.T, surface hub.Format, streams bool)) {
+// forEachSurface runs do for every surface, streamed and not.
+func forEachSurface(t *testing.T, do func(t *testing.T, surface hub.Format, streams bool)) {
 	t.Helper()
 	for _, surface := range surfaces {
 		for _, streams := range []bool{false, true} {
@@ -45,7 +45,7 @@ func question(surface hub.Format, model string, streams bool, more ...string) st
 	case surface == hub.Responses && !strings.Contains(given, `"input":`):
 		members = append(members, `"input":"hello"`)
 	case surface != hub.Responses && !strings.Contains(given, `"messages":`):
-		members = append(members, say)
+		members = append(members, helloMessages)
 	}
 	if surface == hub.Messages {
 		members = append(members, `"max_tokens":2000`)
@@ -57,7 +57,7 @@ func question(surface hub.Format, model string, streams bool, more ...string) st
 // instruction, and is tried after models that do. Its answer is checked against the schema unless it streams.
 func TestSchemaAsInstruction(t *testing.T) {
 	t.Parallel()
-	forms(t, func(t *testing.T, surface hub.Format, streams bool) {
+	forEachSurface(t, func(t *testing.T, surface hub.Format, streams bool) {
 		const schema = `{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`
 		member := map[hub.Format]string{
 			hub.Chat:      `"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":` + schema + `}}`,
@@ -74,24 +74,24 @@ func TestSchemaAsInstruction(t *testing.T) {
 			}
 			return reply(200, completion(text))
 		}
-		r.beta.does(refusal(500, "down", "down"))
-		r.alpha.does(answer(`{\"town\":\"Oslo\"}`))
-		r.gamma.does(answer(`{\"city\":\"Oslo\"}`))
+		r.beta.addSteps(refusal(500, "down", "down"))
+		r.alpha.addSteps(answer(`{\"town\":\"Oslo\"}`))
+		r.gamma.addSteps(answer(`{\"city\":\"Oslo\"}`))
 		e := r.askOn(surface, question(surface, "keychain-low", streams, member))
-		if format := gjson.Get(r.beta.got()[0].body, "response_format.type").Str; format != "json_schema" {
+		if format := gjson.Get(r.beta.requests()[0].body, "response_format.type").Str; format != "json_schema" {
 			t.Errorf("beta is asked for %s", format)
 		}
-		got := r.alpha.got()[0]
+		got := r.alpha.requests()[0]
 		if !strings.HasSuffix(got.path, "/chat/completions") || gjson.Get(got.body, "response_format").Raw != `{"type":"json_object"}` || !strings.Contains(gjson.Get(got.body, "messages.0.content").Str, schema) {
 			t.Errorf("alpha is asked at %s: %s", got.path, got.body)
 		}
 		if streams {
-			if e.wants(t, "alpha/a-low", "town"); heard(t, surface, streams, e.body).text != `{"town":"Oslo"}` {
+			if e.wantAnswer(t, "alpha/a-low", "town"); decodeAnswer(t, surface, streams, e.body).text != `{"town":"Oslo"}` {
 				t.Errorf("got\n%s", e.body)
 			}
 			return
 		}
-		if e.wants(t, "gamma/g-low", "city"); heard(t, surface, streams, e.body).text != `{"city":"Oslo"}` {
+		if e.wantAnswer(t, "gamma/g-low", "city"); decodeAnswer(t, surface, streams, e.body).text != `{"city":"Oslo"}` {
 			t.Errorf("got\n%s", e.body)
 		}
 		if len(e.Failed) != 2 || e.Failed[1].Code != "schema_mismatch" {
@@ -100,8 +100,8 @@ func TestSchemaAsInstruction(t *testing.T) {
 	})
 }
 
-// of parses a request of a surface.
-func (r *rig) of(surface hub.Format, body string) *Request {
+// parseRequest parses a request of a surface.
+func (r *rig) parseRequest(surface hub.Format, body string) *Request {
 	r.t.Helper()
 	req := &Request{ID: "req_1", User: r.account.UserID, Account: r.account, Session: newSession()}
 	var err error
@@ -120,33 +120,33 @@ func (r *rig) of(surface hub.Format, body string) *Request {
 }
 
 // askOn sends a request of a surface.
-func (r *rig) askOn(surface hub.Format, body string) *ended {
+func (r *rig) askOn(surface hub.Format, body string) *outcome {
 	r.t.Helper()
-	return r.answered(r.of(surface, body))
+	return r.answer(r.parseRequest(surface, body))
 }
 
-func (r *rig) answered(req *Request) *ended {
+func (r *rig) answer(req *Request) *outcome {
 	r.t.Helper()
 	w := httptest.NewRecorder()
 	result, err := r.engine.Answer(r.t.Context(), w, req)
-	e := &ended{Result: result, raw: err, body: w.Body.String(), header: w.Header()}
+	e := &outcome{Result: result, rawErr: err, body: w.Body.String(), header: w.Header()}
 	e.err, _ = apierror.From(err)
 	if err != nil && e.body != "" {
-		r.t.Errorf("an error %v, but the client has got %q", err, e.body)
+		r.t.Errorf("got the error %v, but the client received %q before", err, e.body)
 	}
 	return e
 }
 
-// told is the content of an answer: its text, the arguments of its calls, and its end.
-type told struct {
+// clientView is the content of an answer: its text, the arguments of its calls, and its end.
+type clientView struct {
 	text, arguments string
 	events          []string // event names; for chat "chunk", "error" and "[DONE]"
 	last            gjson.Result
 	whole           bool // the answer ended as complete
 }
 
-// heard decodes an answer like a client of the surface.
-func heard(t *testing.T, surface hub.Format, streams bool, body string) (h told) {
+// decodeAnswer decodes an answer like a client of the surface.
+func decodeAnswer(t *testing.T, surface hub.Format, streams bool, body string) (h clientView) {
 	t.Helper()
 	if !streams {
 		h.last = gjson.Parse(body)
@@ -217,16 +217,16 @@ func heard(t *testing.T, surface hub.Format, streams bool, body string) (h told)
 	return h
 }
 
-// comesFrom checks that the answer is complete, comes from the model entry, and says exactly the given text.
-func (e *ended) comesFrom(t *testing.T, surface hub.Format, streams bool, entry, said string) {
+// wantWholeAnswer checks that the answer is complete, comes from the model entry, and says exactly the given text.
+func (e *outcome) wantWholeAnswer(t *testing.T, surface hub.Format, streams bool, entry, text string) {
 	t.Helper()
-	e.wants(t, entry, said)
-	h := heard(t, surface, streams, e.body)
-	if h.text != said || !h.whole {
-		t.Errorf("it says %q, complete %t, want %q:\n%s", h.text, h.whole, said, e.body)
+	e.wantAnswer(t, entry, text)
+	h := decodeAnswer(t, surface, streams, e.body)
+	if h.text != text || !h.whole {
+		t.Errorf("got the text %q, complete %t, want %q, complete; body:\n%s", h.text, h.whole, text, e.body)
 	}
 	if kind := e.header.Get("Content-Type"); strings.HasPrefix(kind, "text/event-stream") != streams {
-		t.Errorf("Content-Type %s", kind)
+		t.Errorf("got Content-Type %s with stream %t", kind, streams)
 	}
 }
 
@@ -258,28 +258,28 @@ func TestSurfacesFailOver(t *testing.T) {
 		"nothing":       reply(200, ""),
 		"no JSON":       reply(200, badWord),
 		"dropped":       drop,
-		"dropped late":  then(stream(`{"id":"`+badWord+`"`), drop),
+		"dropped late":  inOrder(stream(`{"id":"`+badWord+`"`), drop),
 	}
 	streamed := map[string]step{
 		"role, end":          stream(role),
 		"role, DONE":         stream(role, doneLine),
-		"role, drop":         then(stream(role), drop),
+		"role, drop":         inOrder(stream(role), drop),
 		"comments, end":      stream(": "+badWord+"\n\n", ":\n\n"),
-		"comments, drop":     then(stream(": "+badWord+"\n\n"), drop),
+		"comments, drop":     inOrder(stream(": "+badWord+"\n\n"), drop),
 		"empty choices, end": stream(`data: {"id":"`+badWord+`","choices":[]}`+"\n\n", doneLine),
 		"usage, end":         stream(usageLine, doneLine),
-		"empty text, drop":   then(stream(chunk(`{"content":""}`, "null")), drop),
+		"empty text, drop":   inOrder(stream(chunk(`{"content":""}`, "null")), drop),
 		"error first":        stream(event),
 		"error event first":  stream("event: error\n" + event),
 		"role, error":        stream(role, event, text(badWord), doneLine),
 		"role, broken JSON":  stream(role, "data: {\"choices\": "+badWord+"\n\n"),
-		"half an event":      then(stream("data: {\"choi"), drop),
+		"half an event":      inOrder(stream("data: {\"choi"), drop),
 		"error finish":       stream(role, chunk(`{}`, `"error"`)),
 	}
 	for name, first := range whole {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			forms(t, func(t *testing.T, surface hub.Format, streams bool) { failsOver(t, surface, streams, first) })
+			forEachSurface(t, func(t *testing.T, surface hub.Format, streams bool) { testFailover(t, surface, streams, first) })
 		})
 	}
 	for name, first := range streamed {
@@ -288,25 +288,25 @@ func TestSurfacesFailOver(t *testing.T) {
 			for _, surface := range surfaces {
 				t.Run(string(surface), func(t *testing.T) {
 					t.Parallel()
-					failsOver(t, surface, true, first)
+					testFailover(t, surface, true, first)
 				})
 			}
 		})
 	}
 }
 
-// failsOver sends a request for which alpha performs the step first, and checks that beta's answer is used.
-func failsOver(t *testing.T, surface hub.Format, streams bool, first step) {
+// testFailover sends a request for which alpha performs the step first, and checks that beta's answer is used.
+func testFailover(t *testing.T, surface hub.Format, streams bool, first step) {
 	t.Helper()
 	r := newRig(t, setup{keys: []string{"alpha", "beta"}, models: `{"provider":"alpha","id":"a-low","tiers":["low"],"context_window":100000},{"provider":"beta","id":"b-low","tiers":["low"],"context_window":200000}`})
-	r.alpha.does(first)
+	r.alpha.addSteps(first)
 	good := reply(200, completion("from beta"))
 	if streams {
 		good = answers("from beta")
 	}
-	r.beta.does(good)
+	r.beta.addSteps(good)
 	e := r.askOn(surface, question(surface, "keychain-low", streams))
-	e.comesFrom(t, surface, streams, "beta/b-low", "from beta")
+	e.wantWholeAnswer(t, surface, streams, "beta/b-low", "from beta")
 	if strings.Contains(e.body, badWord) || strings.Contains(fmt.Sprint(e.header), badWord) {
 		t.Errorf("the client hears of the first candidate: %v\n%s", e.header, e.body)
 	}
@@ -318,7 +318,7 @@ func failsOver(t *testing.T, surface hub.Format, streams bool, first step) {
 			t.Errorf("%d times %s", n, started)
 		}
 	}
-	r.alpha.idle(t)
+	r.alpha.wantScriptDone(t)
 }
 
 // TestSurfacesInTime checks the timeouts for a candidate that hangs before its header or before the commit point, and
@@ -337,8 +337,8 @@ func TestSurfacesInTime(t *testing.T) {
 			t.Run(name+", "+string(surface), func(t *testing.T) {
 				t.Parallel()
 				scripts := map[string][]timed{"a-low": {script}, "b-low": {{acts: answersAtOnce}}}
-				timedOn(t, surface, question(surface, "keychain-low", true), scripts, func(e *ended, took time.Duration) {
-					e.comesFrom(t, surface, true, "beta/b-low", "from beta")
+				timedOn(t, surface, question(surface, "keychain-low", true), scripts, func(e *outcome, took time.Duration) {
+					e.wantWholeAnswer(t, surface, true, "beta/b-low", "from beta")
 					if took != 20*time.Second || e.Failed[0].Code != "timeout" {
 						t.Errorf("took %s, failed %s", took, e.failedList())
 					}
@@ -353,16 +353,16 @@ func TestSurfacesInTime(t *testing.T) {
 				"a-low": {{media: "application/json", acts: []act{{0, `{"choices":`}}, open: true}},
 				"b-low": {{media: "application/json", acts: []act{{0, completion("from beta")}}}},
 			}
-			timedOn(t, surface, question(surface, "keychain-low", false), scripts, func(e *ended, _ time.Duration) {
-				e.comesFrom(t, surface, false, "beta/b-low", "from beta")
+			timedOn(t, surface, question(surface, "keychain-low", false), scripts, func(e *outcome, _ time.Duration) {
+				e.wantWholeAnswer(t, surface, false, "beta/b-low", "from beta")
 			})
 		})
 		for _, streams := range []bool{false, true} {
 			t.Run(fmt.Sprintf("nobody answers, %s, stream %t", surface, streams), func(t *testing.T) {
 				t.Parallel()
 				scripts := map[string][]timed{"a-low": {{head: -1}}, "b-low": {{open: true}}}
-				timedOn(t, surface, question(surface, "keychain-low", streams), scripts, func(e *ended, _ time.Duration) {
-					e.fails(t, 504, "upstream_timeout")
+				timedOn(t, surface, question(surface, "keychain-low", streams), scripts, func(e *outcome, _ time.Duration) {
+					e.wantError(t, 504, "upstream_timeout")
 					if e.err.Type != "" || e.err.NoRetry || len(e.err.FailedAttempts) != 2 {
 						t.Errorf("%+v", e.err)
 					}
@@ -372,15 +372,15 @@ func TestSurfacesInTime(t *testing.T) {
 		t.Run("silence behind the commit point, "+string(surface), func(t *testing.T) {
 			t.Parallel()
 			scripts := map[string][]timed{"a-low": {{acts: []act{{0, role}, {0, text("partial")}}, open: true}}}
-			timedOn(t, surface, question(surface, "keychain-low", true), scripts, func(e *ended, took time.Duration) {
-				if e.raw != nil || e.Code != "upstream_stream_error" || took != time.Minute {
-					t.Errorf("%v after %s: %+v", e.raw, took, e.Result)
+			timedOn(t, surface, question(surface, "keychain-low", true), scripts, func(e *outcome, took time.Duration) {
+				if e.rawErr != nil || e.Code != "upstream_stream_error" || took != time.Minute {
+					t.Errorf("%v after %s: %+v", e.rawErr, took, e.Result)
 				}
 				signs := map[hub.Format]string{hub.Chat: ": keep-alive\n\n", hub.Responses: ": keep-alive\n\n", hub.Messages: "event: ping\ndata: {\"type\":\"ping\"}\n\n"}
 				if n := strings.Count(e.body, signs[surface]); n < 5 { // there is one every ten seconds
 					t.Errorf("%d signs of life:\n%s", n, e.body)
 				}
-				h := heard(t, surface, true, strings.ReplaceAll(e.body, ": keep-alive\n\n", ""))
+				h := decodeAnswer(t, surface, true, strings.ReplaceAll(e.body, ": keep-alive\n\n", ""))
 				want := map[hub.Format]string{hub.Chat: "api_error", hub.Messages: "timeout_error", hub.Responses: "server_error"}[surface]
 				got := h.last.Get("error.type").Str + h.last.Get("response.error.code").Str
 				if h.text != "partial" || h.whole || got != want {
@@ -392,14 +392,14 @@ func TestSurfacesInTime(t *testing.T) {
 }
 
 // timedOn runs one request of a surface with the fake clock of testing/synctest.
-func timedOn(t *testing.T, surface hub.Format, body string, scripts map[string][]timed, check func(e *ended, took time.Duration)) {
+func timedOn(t *testing.T, surface hub.Format, body string, scripts map[string][]timed, check func(e *outcome, took time.Duration)) {
 	t.Helper()
 	r := newRig(t, setup{keys: []string{"alpha", "beta"}, transport: &scripted{t: t, scripts: scripts}, now: time.Now})
-	request := r.of(surface, body)
+	request := r.parseRequest(surface, body)
 	synctest.Test(t, func(t *testing.T) {
-		d := newDiary()
+		d := newClientLog()
 		result, err := r.engine.Answer(t.Context(), d, request)
-		e := &ended{Result: result, raw: err, body: d.whole.String(), header: d.header}
+		e := &outcome{Result: result, rawErr: err, body: d.whole.String(), header: d.header}
 		e.err, _ = apierror.From(err)
 		check(e, time.Since(d.start))
 	})
@@ -433,15 +433,15 @@ func TestSurfacesBreakAfterProof(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, in %s, %s", name, begun, surface), func(t *testing.T) {
 					t.Parallel()
 					r := newRig(t, setup{keys: []string{"alpha", "beta"}})
-					r.alpha.does(then(stream(role, proof), c.broken))
+					r.alpha.addSteps(inOrder(stream(role, proof), c.broken))
 					e := r.askOn(surface, question(surface, "keychain-low", true))
-					if e.raw != nil || e.Status != 200 || e.Code != "upstream_stream_error" || e.Attempts != 1 || len(r.beta.got()) != 0 {
-						t.Fatalf("%v, %+v", e.raw, e.Result)
+					if e.rawErr != nil || e.Status != 200 || e.Code != "upstream_stream_error" || e.Attempts != 1 || len(r.beta.requests()) != 0 {
+						t.Fatalf("%v, %+v", e.rawErr, e.Result)
 					}
 					if !e.Estimated || e.Usage.Completion == 0 {
 						t.Errorf("usage %+v", e.Usage)
 					}
-					h := heard(t, surface, true, e.body)
+					h := decodeAnswer(t, surface, true, e.body)
 					if h.whole || strings.Contains(e.body, "never") || strings.Contains(e.body, `"finish_reason":"stop"`) {
 						t.Errorf("it looks complete:\n%s", e.body)
 					}
@@ -538,22 +538,22 @@ func TestSurfacesFail(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			forms(t, func(t *testing.T, surface hub.Format, streams bool) {
+			forEachSurface(t, func(t *testing.T, surface hub.Format, streams bool) {
 				set := c.setup
 				set.models = models
 				r := newRig(t, set)
 				if c.alpha != nil {
-					r.alpha.does(c.alpha)
+					r.alpha.addSteps(c.alpha)
 				}
 				if c.beta != nil {
-					r.beta.does(c.beta)
+					r.beta.addSteps(c.beta)
 				}
 				var more []string
 				if c.more != nil {
 					more = c.more(surface)
 				}
 				e := r.askOn(surface, question(surface, orText(c.model, "keychain-low"), streams, more...))
-				e.fails(t, c.status, c.code)
+				e.wantError(t, c.status, c.code)
 				if e.err.Type != c.kind || !strings.Contains(e.err.Message, c.message) || e.err.RetryAfter != c.retryAfter || e.err.NoRetry != c.noRetry {
 					t.Errorf("%+v", e.err)
 				}
@@ -573,15 +573,15 @@ func TestSurfacesFail(t *testing.T) {
 
 // serveOn is like serve, but for any surface.
 func (r *rig) serveOn(surface hub.Format) *front {
-	f := &front{results: make(chan *ended, 10)}
+	f := &front{results: make(chan *outcome, 10)}
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, err := io.ReadAll(req.Body)
 		if err != nil {
 			r.t.Error(err)
 			return
 		}
-		result, err := r.engine.Answer(req.Context(), w, r.of(surface, string(body)))
-		f.results <- &ended{Result: result, raw: err}
+		result, err := r.engine.Answer(req.Context(), w, r.parseRequest(surface, string(body)))
+		f.results <- &outcome{Result: result, rawErr: err}
 	}))
 	r.t.Cleanup(f.Close)
 	return f
@@ -609,7 +609,7 @@ func TestSurfacesClientLeaves(t *testing.T) {
 				t.Parallel()
 				r := newRig(t, setup{keys: []string{"alpha", "beta"}})
 				arrived := make(chan struct{})
-				r.alpha.does(then(func(http.ResponseWriter, *http.Request) { close(arrived) }, func(w http.ResponseWriter, req *http.Request) {
+				r.alpha.addSteps(inOrder(func(http.ResponseWriter, *http.Request) { close(arrived) }, func(w http.ResponseWriter, req *http.Request) {
 					if len(c.before) > 0 {
 						stream(c.before...)(w, req)
 					}
@@ -641,18 +641,18 @@ func TestSurfacesClientLeaves(t *testing.T) {
 					leave()
 				}
 				e := f.result(t)
-				for r.alpha.gone.Load() == 0 {
+				for r.alpha.cancelled.Load() == 0 {
 					time.Sleep(time.Millisecond)
 				}
-				if e.Attempts != 1 || e.Code != "client_closed_request" || len(r.beta.got()) != 0 {
+				if e.Attempts != 1 || e.Code != "client_closed_request" || len(r.beta.requests()) != 0 {
 					t.Errorf("%+v", e.Result)
 				}
-				if c.seen == "" && (!errors.Is(e.raw, context.Canceled) || e.Status != 499 || e.Candidate != nil || !e.Estimated ||
+				if c.seen == "" && (!errors.Is(e.rawErr, context.Canceled) || e.Status != 499 || e.Candidate != nil || !e.Estimated ||
 					len(e.Lost) != 1 || e.Lost[0].Candidate.Entry != "alpha/a-low" || e.Lost[0].Usage.Prompt == 0) {
-					t.Errorf("%v, %+v", e.raw, e.Result)
+					t.Errorf("%v, %+v", e.rawErr, e.Result)
 				}
-				if c.seen != "" && (e.raw != nil || e.Status != 200 || e.Candidate == nil || e.Usage.Prompt == 0 || e.Usage.Completion == 0 || !e.Estimated) {
-					t.Errorf("%v, %+v", e.raw, e.Result)
+				if c.seen != "" && (e.rawErr != nil || e.Status != 200 || e.Candidate == nil || e.Usage.Prompt == 0 || e.Usage.Completion == 0 || !e.Estimated) {
+					t.Errorf("%v, %+v", e.rawErr, e.Result)
 				}
 				if state := r.engine.Memory.Health.Provider("alpha", r.account.UserID); !state.LastFailure.IsZero() {
 					t.Errorf("alpha is blamed: %+v", state)

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// as returns the rig with another user's account.
-func (r *rig) as(account *keychain.Account) *rig {
+// forAccount returns the rig with another user's account.
+func (r *rig) forAccount(account *keychain.Account) *rig {
 	return &rig{t: r.t, clock: r.clock, engine: r.engine, account: account, catalog: r.catalog, alpha: r.alpha, beta: r.beta, gamma: r.gamma}
 }
 
@@ -26,15 +26,15 @@ func TestUsersFailIndependently(t *testing.T) {
 			t.Parallel()
 			keys := []string{"alpha", "beta"}
 			r := newRig(t, setup{keys: keys})
-			other := r.as(newAccount(t, r.catalog, setup{keys: keys}))
-			r.alpha.always, r.beta.always = broken, reply(200, completion("hi"))
+			other := r.forAccount(newAccount(t, r.catalog, setup{keys: keys}))
+			r.alpha.defaultStep, r.beta.defaultStep = broken, reply(200, completion("hi"))
 			for range 4 {
-				r.ask("keychain-low").wants(t, "beta/b-low", "hi")
+				r.ask("keychain-low").wantAnswer(t, "beta/b-low", "hi")
 			}
 			if e := r.ask("keychain-low"); e.Attempts != 1 {
 				t.Errorf("alpha is not the last one for the user who broke it: %s", e.failedList())
 			}
-			r.alpha.then(reply(200, completion("all well")))
+			r.alpha.setDefault(reply(200, completion("all well")))
 			if e := other.ask("keychain-low"); e.Attempts != 1 || e.Candidate.Entry != "alpha/a-low" {
 				t.Errorf("for another user: %s, failed %s", e.Candidate.Entry, e.failedList())
 			}
@@ -53,9 +53,9 @@ func TestOutageCountsForEveryone(t *testing.T) {
 	t.Parallel()
 	keys := []string{"alpha", "beta"}
 	r := newRig(t, setup{keys: keys})
-	r.alpha.always, r.beta.always = refusal(500, "", "m"), reply(200, completion("hi"))
+	r.alpha.defaultStep, r.beta.defaultStep = refusal(500, "", "m"), reply(200, completion("hi"))
 	for i := range usersToAct {
-		one := r.as(newAccount(t, r.catalog, setup{keys: keys}))
+		one := r.forAccount(newAccount(t, r.catalog, setup{keys: keys}))
 		if e := one.ask("keychain-low"); e.Attempts != 2 {
 			t.Errorf("user %d: %d attempts", i, e.Attempts)
 		}
@@ -88,13 +88,13 @@ func TestUnreachableForEveryone(t *testing.T) {
 		return dial(ctx, network, address)
 	}
 	r.engine.Providers = transport
-	r.beta.always = reply(200, completion("hi"))
+	r.beta.defaultStep = reply(200, completion("hi"))
 	for range failuresToAct {
 		if e := r.ask("keychain-low"); e.failedList() != "alpha:0:connection_error" {
 			t.Errorf("failed %s", e.failedList())
 		}
 	}
-	other := r.as(newAccount(t, r.catalog, setup{keys: keys}))
+	other := r.forAccount(newAccount(t, r.catalog, setup{keys: keys}))
 	if e := other.ask("keychain-low"); e.Attempts != 1 {
 		t.Errorf("%d attempts of another user", e.Attempts)
 	}
@@ -110,16 +110,16 @@ func TestSharedAddressFailsIndependently(t *testing.T) {
 		{Entry: "local/two", BaseURL: two.server.URL + "/v1", Model: "m", Tier: catalog.Low},
 	}}
 	r.account = newAccount(t, r.catalog, custom)
-	one.always, two.always = refusal(500, "", "m"), reply(200, completion("hi"))
+	one.defaultStep, two.defaultStep = refusal(500, "", "m"), reply(200, completion("hi"))
 	for range 2 {
-		r.ask("keychain-low").wants(t, "local/two", "hi")
+		r.ask("keychain-low").wantAnswer(t, "local/two", "hi")
 	}
 	if e := r.ask("keychain-low"); e.Attempts != 1 {
 		t.Errorf("%d attempts", e.Attempts)
 	}
-	one.then(reply(200, completion("well")))
+	one.setDefault(reply(200, completion("well")))
 	for range usersToAct {
-		other := r.as(newAccount(t, r.catalog, custom))
+		other := r.forAccount(newAccount(t, r.catalog, custom))
 		if e := other.ask("keychain-low"); e.Attempts != 1 || e.Candidate.Entry != "local/one" {
 			t.Errorf("another user: failed %s", e.failedList())
 		}
@@ -134,12 +134,12 @@ func TestRefusedParametersAreLearnedPerUser(t *testing.T) {
 	r := newRig(t, setup{keys: keys})
 	refused := reply(400, `{"error":{"message":"Invalid value: 'unsupported'. Supported values are: 'low', 'high'.","code":"invalid_value","param":"verbosity"}}`)
 	ok := reply(200, completion("hi"))
-	r.alpha.does(refused, ok, ok, ok)
-	r.ask("alpha/a-low", `"verbosity":"unsupported"`).wants(t, "alpha/a-low", "hi")
-	other := r.as(newAccount(t, r.catalog, setup{keys: keys}))
+	r.alpha.addSteps(refused, ok, ok, ok)
+	r.ask("alpha/a-low", `"verbosity":"unsupported"`).wantAnswer(t, "alpha/a-low", "hi")
+	other := r.forAccount(newAccount(t, r.catalog, setup{keys: keys}))
 	for user, sent := range map[*rig]bool{other: true, r: false} {
-		user.ask("alpha/a-low", `"verbosity":"high"`).wants(t, "alpha/a-low", "hi")
-		calls := r.alpha.got()
+		user.ask("alpha/a-low", `"verbosity":"high"`).wantAnswer(t, "alpha/a-low", "hi")
+		calls := r.alpha.requests()
 		if body := calls[len(calls)-1].body; strings.Contains(body, `"verbosity":"high"`) != sent {
 			t.Errorf("the user whose parameter was refused: %t, sent %s", !sent, body)
 		}

@@ -12,9 +12,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// thought returns the beginning of a stream whose model reasons without showing it. alive is an event that shows that
-// the model is still working.
-func thought(format hub.Format) (begins []act, alive string) {
+// thinkingEvents returns the beginning of a stream whose model reasons without showing it. alive is an event that shows
+// that the model is still working.
+func thinkingEvents(format hub.Format) (beginning []act, signOfLife string) {
 	switch format {
 	case hub.Messages:
 		return []act{
@@ -38,20 +38,20 @@ func thought(format hub.Format) (begins []act, alive string) {
 
 var sequenceNumber = regexp.MustCompile(`"sequence_number":\d+`)
 
-// said returns the rest of the stream that thought begins, with a text.
-func said(format hub.Format, what string) []act {
+// answerEvents returns the rest of the stream that thinkingEvents begins: a text and the end.
+func answerEvents(format hub.Format, content string) []act {
 	switch format {
 	case hub.Messages:
 		return []act{
 			{0, frame("content_block_stop", `"index":0`)},
 			{0, frame("content_block_start", `"index":1,"content_block":{"type":"text","text":""}`)},
-			{0, frame("content_block_delta", `"index":1,"delta":{"type":"text_delta","text":"`+what+`"}`)},
+			{0, frame("content_block_delta", `"index":1,"delta":{"type":"text_delta","text":"`+content+`"}`)},
 			{0, frame("content_block_stop", `"index":1`)},
 			{0, frame("message_delta", `"delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":5}`)},
 			{0, frame("message_stop", "")},
 		}
 	case hub.Responses:
-		events := append([]string{nativeHead(hub.Responses)[2], nativeText(hub.Responses, what)}, nativeTail(hub.Responses, what)...)
+		events := append([]string{nativeHead(hub.Responses)[2], nativeText(hub.Responses, content)}, nativeTail(hub.Responses, content)...)
 		acts := make([]act, 0, len(events))
 		for i, e := range events {
 			e = sequenceNumber.ReplaceAllString(e, fmt.Sprint(`"sequence_number":`, 3+i))
@@ -59,27 +59,27 @@ func said(format hub.Format, what string) []act {
 		}
 		return acts
 	default:
-		return []act{{0, text(what)}, {0, finish}, {0, usageLine}, {0, doneLine}}
+		return []act{{0, text(content)}, {0, finish}, {0, usageLine}, {0, doneLine}}
 	}
 }
 
-// thinks runs a request of a surface. The first candidate speaks format and performs acts after the events of thought.
+// runThinking runs a request of a surface. The first candidate speaks format and performs acts after thinkingEvents.
 // The second candidate answers at once.
-func thinks(t *testing.T, surface, format hub.Format, s setup, acts []act, open bool, check func(e *ended, took time.Duration)) {
+func runThinking(t *testing.T, surface, format hub.Format, s setup, acts []act, open bool, check func(e *outcome, took time.Duration)) {
 	t.Helper()
-	begins, _ := thought(format)
+	begins, _ := thinkingEvents(format)
 	begins = append(begins, acts...)
 	s.keys, s.now = []string{"alpha", "beta"}, time.Now
 	if format != hub.Chat {
-		s.members = speaks(format)
+		s.members = nativeWire(format)
 	}
 	s.transport = &scripted{t: t, scripts: map[string][]timed{"a-low": {{acts: begins, open: open}}, "b-low": {{acts: answersAtOnce}}}}
 	r := newRig(t, s)
-	request := r.of(surface, question(surface, "keychain-low", true))
+	request := r.parseRequest(surface, question(surface, "keychain-low", true))
 	synctest.Test(t, func(t *testing.T) {
-		d := newDiary()
+		d := newClientLog()
 		result, err := r.engine.Answer(t.Context(), d, request)
-		e := &ended{Result: result, raw: err, body: d.whole.String(), header: d.header}
+		e := &outcome{Result: result, rawErr: err, body: d.whole.String(), header: d.header}
 		e.err, _ = apierror.From(err)
 		check(e, time.Since(d.start))
 	})
@@ -97,7 +97,7 @@ func TestThinkingTimeLimits(t *testing.T) {
 		return acts
 	}
 	for _, format := range surfaces {
-		_, alive := thought(format)
+		_, alive := thinkingEvents(format)
 		for _, surface := range surfaces {
 			t.Run(fmt.Sprintf("%s by %s", surface, format), func(t *testing.T) {
 				t.Parallel()
@@ -108,8 +108,8 @@ func TestThinkingTimeLimits(t *testing.T) {
 					took  time.Duration
 					fails string // alpha fails with this code; empty: alpha answers
 				}{
-					"for seven minutes":      {acts: append(every(20*time.Second, 21, alive), said(format, "thought well")...), took: 421 * time.Second},
-					"for a while in silence": {acts: append([]act{{59 * time.Second, ""}}, said(format, "thought well")...), took: time.Minute},
+					"for seven minutes":      {acts: append(every(20*time.Second, 21, alive), answerEvents(format, "thought well")...), took: 421 * time.Second},
+					"for a while in silence": {acts: append([]act{{59 * time.Second, ""}}, answerEvents(format, "thought well")...), took: time.Minute},
 					"and falls silent":       {acts: every(time.Second, 3, alive), open: true, took: 64 * time.Second, fails: "timeout"},
 					"and never ends":         {acts: every(20*time.Second, 100, alive), took: 8 * time.Minute, fails: "timeout"},
 					"longer than an answer may take": {
@@ -122,13 +122,13 @@ func TestThinkingTimeLimits(t *testing.T) {
 				} {
 					t.Run(name, func(t *testing.T) {
 						t.Parallel()
-						thinks(t, surface, format, c.setup, c.acts, c.open, func(e *ended, took time.Duration) {
+						runThinking(t, surface, format, c.setup, c.acts, c.open, func(e *outcome, took time.Duration) {
 							if took != c.took {
 								t.Errorf("took %s, want %s", took, c.took)
 							}
 							if c.fails == "" {
-								e.comesFrom(t, surface, true, "alpha/a-low", "thought well")
-							} else if e.comesFrom(t, surface, true, "beta/b-low", "from beta"); e.Failed[0].Code != c.fails {
+								e.wantWholeAnswer(t, surface, true, "alpha/a-low", "thought well")
+							} else if e.wantWholeAnswer(t, surface, true, "beta/b-low", "from beta"); e.Failed[0].Code != c.fails {
 								t.Errorf("failed %s", e.failedList())
 							}
 						})

@@ -119,26 +119,26 @@ func (b *pipeBody) Close() error {
 	return b.PipeReader.Close()
 }
 
-// diary is a client that records the time of each event.
-type diary struct {
-	start  time.Time
-	header http.Header
-	mu     sync.Mutex
-	notes  []string
-	whole  strings.Builder
+// clientLog is a client that records the time of each event.
+type clientLog struct {
+	start   time.Time
+	header  http.Header
+	mu      sync.Mutex
+	entries []string
+	whole   strings.Builder
 	// The first write that contains slowAt takes the time slow.
 	slowAt string
 	slow   time.Duration
 	slept  chan struct{} // closed after that
 }
 
-func newDiary() *diary { return &diary{start: time.Now(), header: http.Header{}} }
+func newClientLog() *clientLog { return &clientLog{start: time.Now(), header: http.Header{}} }
 
-func (d *diary) Header() http.Header { return d.header }
-func (d *diary) WriteHeader(int)     {}
-func (d *diary) FlushError() error   { return nil }
+func (d *clientLog) Header() http.Header { return d.header }
+func (d *clientLog) WriteHeader(int)     {}
+func (d *clientLog) FlushError() error   { return nil }
 
-func (d *diary) Write(p []byte) (int, error) {
+func (d *clientLog) Write(p []byte) (int, error) {
 	if d.slowAt != "" && strings.Contains(string(p), d.slowAt) {
 		d.slowAt = ""
 		time.Sleep(d.slow)
@@ -157,13 +157,13 @@ func (d *diary) Write(p []byte) (int, error) {
 		case strings.Contains(event, "[DONE]"):
 			note = "done"
 		}
-		d.notes = append(d.notes, fmt.Sprintf("%s %s", time.Since(d.start), note))
+		d.entries = append(d.entries, fmt.Sprintf("%s %s", time.Since(d.start), note))
 	}
 	return len(p), nil
 }
 
 // timedRun runs one request with the fake clock of testing/synctest.
-func timedRun(t *testing.T, s setup, model string, streams bool, scripts map[string][]timed, check func(e *ended, d *diary, took time.Duration)) {
+func timedRun(t *testing.T, s setup, model string, streams bool, scripts map[string][]timed, check func(e *outcome, d *clientLog, took time.Duration)) {
 	t.Helper()
 	transport := &scripted{t: t, scripts: scripts}
 	s.transport, s.now = transport, time.Now
@@ -173,9 +173,9 @@ func timedRun(t *testing.T, s setup, model string, streams bool, scripts map[str
 	r := newRig(t, s) // outside of the bubble, because the database has its own goroutines
 	request := r.request(model, streams, nil)
 	synctest.Test(t, func(t *testing.T) {
-		d := newDiary()
+		d := newClientLog()
 		result, err := r.engine.Answer(t.Context(), d, request)
-		e := &ended{Result: result, raw: err, body: d.whole.String(), header: d.header}
+		e := &outcome{Result: result, rawErr: err, body: d.whole.String(), header: d.header}
 		e.err, _ = apierror.From(err)
 		check(e, d, time.Since(d.start))
 	})
@@ -200,8 +200,8 @@ func TestFirstContentTimeout(t *testing.T) {
 			t.Run(tier+", "+name, func(t *testing.T) {
 				t.Parallel()
 				scripts := map[string][]timed{"a-" + tier: {script}, "b-" + tier: {{acts: answersAtOnce}}}
-				timedRun(t, setup{}, "keychain-"+tier, true, scripts, func(e *ended, _ *diary, took time.Duration) {
-					e.wants(t, "beta/b-"+tier, "from beta")
+				timedRun(t, setup{}, "keychain-"+tier, true, scripts, func(e *outcome, _ *clientLog, took time.Duration) {
+					e.wantAnswer(t, "beta/b-"+tier, "from beta")
 					if took != limit || e.Failed[0].Code != "timeout" || e.Failed[0].LatencyMS != limit.Milliseconds() || e.FirstToken != limit {
 						t.Errorf("took %s, want %s: %+v", took, limit, e.Failed)
 					}
@@ -212,8 +212,8 @@ func TestFirstContentTimeout(t *testing.T) {
 	t.Run("just in time", func(t *testing.T) {
 		t.Parallel()
 		acts := []act{{119 * time.Second, text("slow")}, {59 * time.Second, finish}, {59 * time.Second, doneLine}}
-		timedRun(t, setup{}, "keychain-high", true, map[string][]timed{"a-high": {{acts: acts}}}, func(e *ended, _ *diary, took time.Duration) {
-			e.wants(t, "alpha/a-high", "slow")
+		timedRun(t, setup{}, "keychain-high", true, map[string][]timed{"a-high": {{acts: acts}}}, func(e *outcome, _ *clientLog, took time.Duration) {
+			e.wantAnswer(t, "alpha/a-high", "slow")
 			if took != 237*time.Second {
 				t.Errorf("took %s", took)
 			}
@@ -223,16 +223,16 @@ func TestFirstContentTimeout(t *testing.T) {
 		t.Run(tier+", a whole answer has a time of its own", func(t *testing.T) {
 			t.Parallel()
 			ok := timed{media: "application/json", head: 400 * time.Second, acts: []act{{79 * time.Second, completion("late")}}}
-			timedRun(t, setup{}, "keychain-"+tier, false, map[string][]timed{"a-" + tier: {ok}}, func(e *ended, _ *diary, _ time.Duration) {
-				e.wants(t, "alpha/a-"+tier, "late")
+			timedRun(t, setup{}, "keychain-"+tier, false, map[string][]timed{"a-" + tier: {ok}}, func(e *outcome, _ *clientLog, _ time.Duration) {
+				e.wantAnswer(t, "alpha/a-"+tier, "late")
 			})
 		})
 		t.Run(tier+", which ends before clients give up", func(t *testing.T) {
 			t.Parallel()
 			late := timed{media: "application/json", head: 400 * time.Second, acts: []act{{81 * time.Second, completion("late")}}}
 			soon := timed{media: "application/json", acts: []act{{0, completion("soon")}}}
-			timedRun(t, setup{}, "keychain-"+tier, false, map[string][]timed{"a-" + tier: {late}, "b-" + tier: {soon}}, func(e *ended, _ *diary, took time.Duration) {
-				e.wants(t, "beta/b-"+tier, "soon")
+			timedRun(t, setup{}, "keychain-"+tier, false, map[string][]timed{"a-" + tier: {late}, "b-" + tier: {soon}}, func(e *outcome, _ *clientLog, took time.Duration) {
+				e.wantAnswer(t, "beta/b-"+tier, "soon")
 				if took != 8*time.Minute || e.Failed[0].Code != "timeout" || !strings.Contains(e.Failed[0].Message, "whole answer") {
 					t.Errorf("took %s: %+v", took, e.Failed)
 				}
@@ -247,8 +247,8 @@ func TestFirstContentTimeout(t *testing.T) {
 		t.Run("the setting for whole answers, "+name, func(t *testing.T) {
 			t.Parallel()
 			soon := timed{media: "application/json", acts: []act{{0, completion("soon")}}}
-			timedRun(t, s, "keychain-low", false, map[string][]timed{"a-low": {{head: -1}}, "b-low": {soon}}, func(e *ended, _ *diary, took time.Duration) {
-				e.wants(t, "beta/b-low", "soon")
+			timedRun(t, s, "keychain-low", false, map[string][]timed{"a-low": {{head: -1}}, "b-low": {soon}}, func(e *outcome, _ *clientLog, took time.Duration) {
+				e.wantAnswer(t, "beta/b-low", "soon")
 				if took != 7*time.Second {
 					t.Errorf("took %s", took)
 				}
@@ -259,8 +259,8 @@ func TestFirstContentTimeout(t *testing.T) {
 		t.Parallel()
 		s := setup{options: Options{Answer: catalog.PerTier{Low: time.Second}}}
 		acts := []act{{10 * time.Second, text("slow")}, {10 * time.Second, finish}, {0, doneLine}}
-		timedRun(t, s, "keychain-low", true, map[string][]timed{"a-low": {{acts: acts}}}, func(e *ended, _ *diary, took time.Duration) {
-			e.wants(t, "alpha/a-low", "slow")
+		timedRun(t, s, "keychain-low", true, map[string][]timed{"a-low": {{acts: acts}}}, func(e *outcome, _ *clientLog, took time.Duration) {
+			e.wantAnswer(t, "alpha/a-low", "slow")
 			if took != 20*time.Second {
 				t.Errorf("took %s", took)
 			}
@@ -269,8 +269,8 @@ func TestFirstContentTimeout(t *testing.T) {
 	t.Run("settings", func(t *testing.T) {
 		t.Parallel()
 		s := setup{timeout: `{"first_content":{"low":"3s"}}`}
-		timedRun(t, s, "keychain-low", true, map[string][]timed{"a-low": {{head: -1}}, "b-low": {{acts: answersAtOnce}}}, func(e *ended, _ *diary, took time.Duration) {
-			e.wants(t, "beta/b-low", "from beta")
+		timedRun(t, s, "keychain-low", true, map[string][]timed{"a-low": {{head: -1}}, "b-low": {{acts: answersAtOnce}}}, func(e *outcome, _ *clientLog, took time.Duration) {
+			e.wantAnswer(t, "beta/b-low", "from beta")
 			if took != 3*time.Second {
 				t.Errorf("took %s", took)
 			}
@@ -282,8 +282,8 @@ func TestFirstContentTimeout(t *testing.T) {
 			"a-low": {{status: 429, media: "application/json", acts: []act{{0, `{"error":`}}, open: true}},
 			"b-low": {{acts: answersAtOnce}},
 		}
-		timedRun(t, setup{}, "keychain-low", true, scripts, func(e *ended, _ *diary, _ time.Duration) {
-			e.wants(t, "beta/b-low", "from beta")
+		timedRun(t, setup{}, "keychain-low", true, scripts, func(e *outcome, _ *clientLog, _ time.Duration) {
+			e.wantAnswer(t, "beta/b-low", "from beta")
 			if e.failedList() != "alpha:429:too_many_requests" {
 				t.Errorf("failed %s", e.failedList())
 			}
@@ -294,8 +294,8 @@ func TestFirstContentTimeout(t *testing.T) {
 func TestTimeoutsOfAll(t *testing.T) {
 	t.Parallel()
 	never := timed{head: -1}
-	timedRun(t, setup{}, "keychain-low", true, map[string][]timed{"a-low": {never}, "b-low": {never}}, func(e *ended, _ *diary, took time.Duration) {
-		e.fails(t, 504, "upstream_timeout")
+	timedRun(t, setup{}, "keychain-low", true, map[string][]timed{"a-low": {never}, "b-low": {never}}, func(e *outcome, _ *clientLog, took time.Duration) {
+		e.wantError(t, 504, "upstream_timeout")
 		if took != 40*time.Second || e.err.NoRetry || len(e.err.FailedAttempts) != 2 {
 			t.Errorf("took %s, %+v", took, e.err)
 		}
@@ -303,8 +303,8 @@ func TestTimeoutsOfAll(t *testing.T) {
 	t.Run("the last one failed otherwise", func(t *testing.T) {
 		t.Parallel()
 		broken := timed{status: 500}
-		timedRun(t, setup{}, "keychain-low", true, map[string][]timed{"a-low": {never}, "b-low": {broken}}, func(e *ended, _ *diary, _ time.Duration) {
-			e.fails(t, 502, "all_providers_failed")
+		timedRun(t, setup{}, "keychain-low", true, map[string][]timed{"a-low": {never}, "b-low": {broken}}, func(e *outcome, _ *clientLog, _ time.Duration) {
+			e.wantError(t, 502, "all_providers_failed")
 		})
 	})
 }
@@ -312,8 +312,8 @@ func TestTimeoutsOfAll(t *testing.T) {
 func TestConnectTimeout(t *testing.T) {
 	t.Parallel()
 	s := setup{timeout: `{"connect":"2s"}`}
-	timedRun(t, s, "keychain-low", true, map[string][]timed{"a-low": {{connected: time.Minute}}, "b-low": {{acts: answersAtOnce}}}, func(e *ended, _ *diary, took time.Duration) {
-		e.wants(t, "beta/b-low", "from beta")
+	timedRun(t, s, "keychain-low", true, map[string][]timed{"a-low": {{connected: time.Minute}}, "b-low": {{acts: answersAtOnce}}}, func(e *outcome, _ *clientLog, took time.Duration) {
+		e.wantAnswer(t, "beta/b-low", "from beta")
 		if took != 2*time.Second || e.Failed[0].Code != "connect_timeout" {
 			t.Errorf("took %s: %+v", took, e.Failed)
 		}
@@ -325,7 +325,7 @@ func TestConnectTimeout(t *testing.T) {
 		requests := []*Request{r.request("alpha/a-low", true, nil), r.request("alpha/a-low", true, nil)}
 		synctest.Test(t, func(t *testing.T) {
 			for _, request := range requests {
-				if _, err := r.engine.Answer(t.Context(), newDiary(), request); err == nil {
+				if _, err := r.engine.Answer(t.Context(), newClientLog(), request); err == nil {
 					t.Error("it was connected")
 				}
 			}
@@ -337,8 +337,8 @@ func TestConnectTimeout(t *testing.T) {
 	t.Run("connected in time", func(t *testing.T) {
 		t.Parallel()
 		slow := timed{connected: time.Second, head: 10 * time.Second, acts: []act{{0, text("slow")}, {0, finish}}}
-		timedRun(t, s, "keychain-low", true, map[string][]timed{"a-low": {slow}}, func(e *ended, _ *diary, _ time.Duration) {
-			e.wants(t, "alpha/a-low", "slow")
+		timedRun(t, s, "keychain-low", true, map[string][]timed{"a-low": {slow}}, func(e *outcome, _ *clientLog, _ time.Duration) {
+			e.wantAnswer(t, "alpha/a-low", "slow")
 		})
 	})
 }
@@ -430,12 +430,12 @@ func TestKeepAliveAndIdleTime(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			timedRun(t, c.setup, "keychain-low", true, map[string][]timed{"a-low": {{acts: c.acts, open: true}}}, func(e *ended, d *diary, _ time.Duration) {
-				if got, want := strings.Join(d.notes, "\n"), strings.Join(c.want, "\n"); got != want {
+			timedRun(t, c.setup, "keychain-low", true, map[string][]timed{"a-low": {{acts: c.acts, open: true}}}, func(e *outcome, d *clientLog, _ time.Duration) {
+				if got, want := strings.Join(d.entries, "\n"), strings.Join(c.want, "\n"); got != want {
 					t.Errorf("the client got\n%s\nwant\n%s", got, want)
 				}
-				if e.raw != nil || e.Code != c.code || e.Candidate.Entry != "alpha/a-low" || strings.Contains(e.body, "never") {
-					t.Errorf("%v, %+v", e.raw, e.Result)
+				if e.rawErr != nil || e.Code != c.code || e.Candidate.Entry != "alpha/a-low" || strings.Contains(e.body, "never") {
+					t.Errorf("%v, %+v", e.rawErr, e.Result)
 				}
 			})
 		})
@@ -455,9 +455,9 @@ func TestSlowClient(t *testing.T) {
 func slowClient(t *testing.T, size int) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}, options: Options{Idle: time.Second}})
-	d := newDiary()
+	d := newClientLog()
 	d.slowAt, d.slow, d.slept = "second", 3*time.Second, make(chan struct{})
-	r.alpha.does(then(stream(text("first"), text("second"+strings.Repeat("x", size))), func(_ http.ResponseWriter, req *http.Request) {
+	r.alpha.addSteps(inOrder(stream(text("first"), text("second"+strings.Repeat("x", size))), func(_ http.ResponseWriter, req *http.Request) {
 		select {
 		case <-d.slept:
 		case <-req.Context().Done():
@@ -476,8 +476,8 @@ func TestBodyOpenAfterDone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			script := timed{acts: append([]act{{0, text("a") + finish + doneLine}}, more...), open: true}
-			timedRun(t, setup{}, "keychain-low", true, map[string][]timed{"a-low": {script}}, func(e *ended, _ *diary, took time.Duration) {
-				e.wants(t, "alpha/a-low", doneLine)
+			timedRun(t, setup{}, "keychain-low", true, map[string][]timed{"a-low": {script}}, func(e *outcome, _ *clientLog, took time.Duration) {
+				e.wantAnswer(t, "alpha/a-low", doneLine)
 				if took > 100*time.Millisecond {
 					t.Errorf("the client was held for %s", took)
 				}
@@ -504,7 +504,7 @@ func TestRequestDeadline(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 				defer cancel()
-				d := newDiary()
+				d := newClientLog()
 				result, err := r.engine.Answer(ctx, d, request)
 				if time.Since(d.start) != 5*time.Second || result.Status != c.status || result.Code != "client_closed_request" || (err == nil) != (c.status == 200) {
 					t.Errorf("%v after %s, %+v", err, time.Since(d.start), result)

@@ -27,6 +27,7 @@ type rings struct {
 // bucket, which holds the latest of them.
 type bucket struct{ slot, n int64 }
 
+// newTraffic returns a Traffic without counts. now is its clock.
 func newTraffic(now func() time.Time) *Traffic {
 	return &Traffic{keys: make(map[scope]*rings), now: now}
 }
@@ -38,7 +39,7 @@ func (t *Traffic) add(provider, key string) {
 	r := t.keys[s]
 	t.mu.RUnlock()
 	if r == nil {
-		r = t.make(s)
+		r = t.countsOf(s)
 	}
 	now := t.now().Unix()
 	r.mu.Lock()
@@ -47,8 +48,8 @@ func (t *Traffic) add(provider, key string) {
 	count(r.day[:], now/3600)
 }
 
-// make returns the counts of a key, which it creates if necessary.
-func (t *Traffic) make(s scope) *rings {
+// countsOf returns the counts of a key, which it creates if necessary.
+func (t *Traffic) countsOf(s scope) *rings {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if r := t.keys[s]; r != nil {

@@ -57,8 +57,8 @@ type link struct {
 func (l *link) watch(ctx context.Context, now func() time.Time) context.Context {
 	l.now = now
 	l.trace.GotConn = l.connected
-	l.trace.WroteRequest = l.wrote
-	l.trace.GotFirstResponseByte = l.heard
+	l.trace.WroteRequest = l.wroteRequest
+	l.trace.GotFirstResponseByte = l.gotFirstByte
 	return httptrace.WithClientTrace(ctx, &l.trace)
 }
 
@@ -77,19 +77,20 @@ func (l *link) connected(c httptrace.GotConnInfo) {
 	}
 }
 
-// wrote records that the request was sent. net/http calls it after the request was written, or could not be written.
-func (l *link) wrote(info httptrace.WroteRequestInfo) {
+// wroteRequest records that the request was sent. net/http calls it after the request was written, or could not be
+// written.
+func (l *link) wroteRequest(info httptrace.WroteRequestInfo) {
 	if info.Err == nil {
 		l.sent.Store(true)
 	}
 }
 
-// heard records that an answer has begun. net/http calls it when the first byte arrives.
-func (l *link) heard() { l.answered.Store(true) }
+// gotFirstByte records that an answer has begun. net/http calls it when the first byte arrives.
+func (l *link) gotFirstByte() { l.answered.Store(true) }
 
 // errUnprocessed is the error of an exchange whose request was not processed, as the upstream's server or the transport
 // has stated.
-var errUnprocessed = errors.New("the upstream did not take the request")
+var errUnprocessed = errors.New("the upstream did not process the request")
 
 // unprocessed returns errUnprocessed. It is the GetBody function of requests: its error keeps the transport from
 // sending a request again by itself, possibly once for each of its connections. The cascade repeats requests itself.

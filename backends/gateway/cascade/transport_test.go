@@ -75,10 +75,10 @@ func TestGuardedCustomModel(t *testing.T) {
 	guarded := NewGuardedTransport(nil)
 	t.Cleanup(guarded.CloseIdleConnections)
 	r.engine.Custom = guarded
-	r.alpha.does(reply(200, completion("hi")))
+	r.alpha.addSteps(reply(200, completion("hi")))
 	e := r.ask("keychain-low")
-	e.wants(t, "alpha/a-low", "hi")
-	if len(private.got()) != 0 {
+	e.wantAnswer(t, "alpha/a-low", "hi")
+	if len(private.requests()) != 0 {
 		t.Error("the private server was reached")
 	}
 	if len(e.Failed) != 1 || e.Failed[0].Code != "address_not_allowed" || e.Failed[0].Provider != "custom" || strings.Contains(e.Failed[0].Message, "127.0.0.1") {
@@ -91,8 +91,8 @@ func TestGuardedCustomModel(t *testing.T) {
 	open := NewGuardedTransport([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
 	t.Cleanup(open.CloseIdleConnections)
 	r.engine.Custom = open
-	private.does(reply(200, completion("from inside")))
-	r.ask("local/x").wants(t, "local/x", "from inside")
+	private.addSteps(reply(200, completion("from inside")))
+	r.ask("local/x").wantAnswer(t, "local/x", "from inside")
 	if keys := private.keys(); len(keys) != 1 || keys[0] != "local-key-1" {
 		t.Errorf("keys %v", keys)
 	}
@@ -103,12 +103,12 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		r := newRig(t, setup{keys: []string{"alpha", "beta"}})
 		trap := newUpstream(t, "trap")
-		r.alpha.does(reply(status, "", "Location", trap.server.URL+"/v1/chat/completions"))
-		r.beta.does(reply(200, completion("hi")))
+		r.alpha.addSteps(reply(status, "", "Location", trap.server.URL+"/v1/chat/completions"))
+		r.beta.addSteps(reply(200, completion("hi")))
 		e := r.ask("keychain-low")
-		e.wants(t, "beta/b-low", "hi")
-		if len(trap.got()) != 0 || e.Failed[0].Status != status || e.Failed[0].Code != "redirect" {
-			t.Errorf("%d: %+v, and the target got %d requests", status, e.Failed, len(trap.got()))
+		e.wantAnswer(t, "beta/b-low", "hi")
+		if len(trap.requests()) != 0 || e.Failed[0].Status != status || e.Failed[0].Code != "redirect" {
+			t.Errorf("%d: %+v, and the target got %d requests", status, e.Failed, len(trap.requests()))
 		}
 	}
 }

@@ -19,27 +19,29 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/outbound"
 )
 
-// unanswered returns the failure of an exchange that ended with err before an answer began. fresh is set if the
+// unansweredFailure returns the failure of an exchange that ended with err before an answer began. fresh is set if the
 // exchange used a new connection. If a reused connection died, the failure has the class lost, so that the request is
 // sent once more.
-func (r *run) unanswered(ctx context.Context, err error, c *keychain.Candidate, x *exchange, fresh bool) *failure {
-	f := r.broken(ctx, err)
+func (r *run) unansweredFailure(
+	ctx context.Context, err error, c *keychain.Candidate, x *exchange, fresh bool,
+) *failure {
+	f := r.brokenFailure(ctx, err)
 	switch {
 	case f.class == gone && r.link.sent.Load():
-		r.lose(c, x.answerPass(), false)
+		r.addLost(c, x.answerPass(), false)
 	case f.class == transient && !fresh && ctx.Err() == nil && r.link.died(err):
 		f.class, f.reason = lost, ""
 	}
 	return f
 }
 
-// unsent returns the failure for a request that could not be built because of err, for example because the address is
-// not valid or the credential could not be obtained.
-func (r *run) unsent(ctx context.Context, err error) *failure {
+// unsentFailure returns the failure for a request that could not be built because of err, for example because the
+// address is not valid or the credential could not be obtained.
+func (r *run) unsentFailure(ctx context.Context, err error) *failure {
 	token, ok := errors.AsType[*credentials.Error](err)
 	switch {
 	case ctx.Err() != nil:
-		return r.broken(ctx, err)
+		return r.brokenFailure(ctx, err)
 	case !ok:
 		return &failure{class: skip, code: "invalid_base_url", message: err.Error()}
 	case token.Refused:
@@ -48,11 +50,12 @@ func (r *run) unsent(ctx context.Context, err error) *failure {
 	return &failure{class: transient, code: "token_unavailable", message: token.Message, reason: ReasonErrors}
 }
 
-// broken returns the failure of an exchange that ended with err before the answer was complete. The class is gone if
-// the client has left, and depends on the cause of ctx if a time limit has cancelled ctx. Otherwise it depends on err.
-func (r *run) broken(ctx context.Context, err error) *failure {
+// brokenFailure returns the failure of an exchange that ended with err before the answer was complete. The class is
+// gone if the client has left, and depends on the cause of ctx if a time limit has cancelled ctx. Otherwise it depends
+// on err.
+func (r *run) brokenFailure(ctx context.Context, err error) *failure {
 	if r.ctx.Err() != nil {
-		return &failure{class: gone, code: codeClientLeft, message: "the client did not wait for the answer"}
+		return &failure{class: gone, code: codeClientLeft, message: "the client left before the answer was complete"}
 	}
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errFirstContent):
@@ -61,7 +64,7 @@ func (r *run) broken(ctx context.Context, err error) *failure {
 		}
 	case errors.Is(cause, errThinking):
 		return &failure{
-			class: timedOut, code: "timeout", message: "the upstream thought for longer than an answer may take",
+			class: timedOut, code: "timeout", message: "the model was still thinking at the time limit for the whole answer",
 			reason: ReasonErrors,
 		}
 	case errors.Is(cause, errAnswer):
@@ -71,7 +74,7 @@ func (r *run) broken(ctx context.Context, err error) *failure {
 		}
 	case errors.Is(cause, errConnect):
 		return &failure{
-			class: transient, code: "connect_timeout", message: "the upstream could not be connected in time",
+			class: transient, code: "connect_timeout", message: "no connection to the upstream could be opened in time",
 			reason: ReasonErrors, unreachable: true,
 		}
 	case errors.Is(cause, errIdle):
@@ -121,12 +124,12 @@ func unreachable(err error) bool {
 	return untrusted || noTLS
 }
 
-// refused reads an answer whose status is not 200 and returns the failure that it describes. x is the exchange that was
-// sent to candidate c.
-func (r *run) refused(ctx context.Context, resp *http.Response, x *exchange, c *keychain.Candidate) *failure {
+// refusedFailure reads an answer whose status is not 200 and returns the failure that it describes. x is the exchange
+// that was sent to candidate c.
+func (r *run) refusedFailure(ctx context.Context, resp *http.Response, x *exchange, c *keychain.Candidate) *failure {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	if err != nil && r.ctx.Err() != nil {
-		return r.broken(ctx, err)
+		return r.brokenFailure(ctx, err)
 	}
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
 		return &failure{
@@ -146,9 +149,9 @@ func (r *run) refused(ctx context.Context, resp *http.Response, x *exchange, c *
 	return f
 }
 
-// unfit returns the failure for a request that cannot be written for a candidate because of err. Its class is client if
-// err is an *apierror.Error with status 400, else unable.
-func unfit(err error) *failure {
+// unwritableFailure returns the failure for a request that cannot be written for a candidate because of err. Its class
+// is client if err is an *apierror.Error with status 400, else unable.
+func unwritableFailure(err error) *failure {
 	f := &failure{class: unable, code: "cannot_carry", message: err.Error()}
 	if e, ok := apierror.From(err); ok {
 		f.message, f.param = e.Message, e.Param
@@ -173,5 +176,5 @@ func (r *run) cooldownInAdvance(c *keychain.Candidate, key *keychain.Key, h http
 	if daily {
 		longest = maxDaily
 	}
-	r.Memory.Health.limit(providerScope(c), key.ID, c.Model.ID, ReasonRateLimited, clamp(wait, longest))
+	r.Memory.Health.limitModel(providerScope(c), key.ID, c.Model.ID, ReasonRateLimited, clamp(wait, longest))
 }

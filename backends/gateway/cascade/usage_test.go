@@ -47,14 +47,14 @@ func TestUsageOfBrokenStreams(t *testing.T) {
 					t.Parallel()
 					s := setup{keys: []string{"alpha"}}
 					if c.native != "" {
-						s.members = speaks(c.native)
+						s.members = nativeWire(c.native)
 					}
 					r := newRig(t, s)
 					end := step(drop)
 					if leaves {
 						end = r.alpha.hang
 					}
-					r.alpha.does(then(stream(c.before...), end))
+					r.alpha.addSteps(inOrder(stream(c.before...), end))
 					f := r.serveOn(surface)
 					ctx, leave := context.WithCancel(t.Context())
 					defer leave()
@@ -90,21 +90,21 @@ func TestUsageOfStreamWithoutDone(t *testing.T) {
 		frame("message_delta", `"delta":{"stop_reason":"end_turn"}`), frame("message_stop", ""),
 	}
 	for _, surface := range surfaces {
-		r := newRig(t, setup{keys: []string{"alpha"}, members: speaks(hub.Messages)})
-		r.alpha.does(stream(events...))
+		r := newRig(t, setup{keys: []string{"alpha"}, members: nativeWire(hub.Messages)})
+		r.alpha.addSteps(stream(events...))
 		e := r.askOn(surface, question(surface, "keychain-low", true, map[hub.Format][]string{hub.Chat: {`"stream_options":{"include_usage":true}`}}[surface]...))
-		e.comesFrom(t, surface, true, "alpha/a-low", long)
+		e.wantWholeAnswer(t, surface, true, "alpha/a-low", long)
 		if e.Usage.Prompt != 97_000 || e.Usage.CacheRead != 7000 || e.Usage.Completion != 100 || !e.Estimated {
 			t.Errorf("%s: %+v, estimated %t", surface, e.Usage, e.Estimated)
 		}
-		h := heard(t, surface, true, e.body)
+		h := decodeAnswer(t, surface, true, e.body)
 		if surface == hub.Responses && (h.last.Get("response.usage.input_tokens").Int() != 97_000 || h.last.Get("response.usage.output_tokens").Int() != 100) {
 			t.Errorf("the client gets the usage %s", h.last.Get("response.usage"))
 		}
 	}
 	// With the upstream's final usage, the count is exact.
 	r := newNative(t, hub.Messages)
-	r.alpha.does(nativeAnswer(hub.Messages, true, "hi"))
+	r.alpha.addSteps(nativeAnswer(hub.Messages, true, "hi"))
 	if e := r.askOn(hub.Messages, question(hub.Messages, "keychain-low", true)); e.Usage.Completion != 5 || e.Usage.Prompt != 11 || e.Estimated {
 		t.Errorf("%+v, estimated %t", e.Usage, e.Estimated)
 	}
@@ -130,23 +130,23 @@ func TestLostUsage(t *testing.T) {
 		"schema, untold":  {hub.Responses, false, false, schema, reply(200, `{"choices":[{"message":{"content":"`+long+`"},"finish_reason":"stop"}]}`), "schema_mismatch", wire.Usage{Prompt: 34, Completion: 100}, true},
 		"arguments":       {hub.Messages, false, false, "", reply(200, calls), "invalid_tool_arguments", wire.Usage{Prompt: 11, Completion: 5, CacheRead: 3, Known: true}, false},
 		"not a stream":    {hub.Chat, true, false, `"n":2`, reply(200, completion("hi")), "not_a_stream", wire.Usage{Prompt: 11, Completion: 5, CacheRead: 3, Known: true}, false},
-		"before its text": {hub.Chat, true, true, "", then(stream(bigStart), drop), "connection_error", wire.Usage{Prompt: 97_000, Completion: 1, CacheRead: 7000}, true},
-		"nothing known":   {hub.Chat, true, false, "", then(stream(role), drop), "connection_error", wire.Usage{}, false},
+		"before its text": {hub.Chat, true, true, "", inOrder(stream(bigStart), drop), "connection_error", wire.Usage{Prompt: 97_000, Completion: 1, CacheRead: 7000}, true},
+		"nothing known":   {hub.Chat, true, false, "", inOrder(stream(role), drop), "connection_error", wire.Usage{}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := setup{keys: []string{"alpha"}, models: models}
 			if c.native {
-				s.members = speaks(hub.Messages)
+				s.members = nativeWire(hub.Messages)
 			}
 			r := newRig(t, s)
-			r.alpha.does(c.step)
+			r.alpha.addSteps(c.step)
 			var more []string
 			if c.more != "" {
 				more = []string{c.more}
 			}
 			e := r.askOn(c.surface, question(c.surface, "keychain-low", c.streams, more...))
-			e.fails(t, 502, "all_providers_failed")
+			e.wantError(t, 502, "all_providers_failed")
 			if len(e.Failed) != 1 || e.Failed[0].Code != c.code {
 				t.Errorf("failed %s", e.failedList())
 			}
@@ -170,12 +170,12 @@ func TestSchemaMismatchBlamesNobody(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{keys: []string{"alpha"}, models: `{"provider":"alpha","id":"a-low","tiers":["low"],"tools":true}`})
 	for range 3 {
-		r.alpha.does(reply(200, completion("no JSON")))
+		r.alpha.addSteps(reply(200, completion("no JSON")))
 		e := r.askOn(hub.Chat, question(hub.Chat, "keychain-low", false, `"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"type":"object"}}}`))
-		e.fails(t, 502, "all_providers_failed")
+		e.wantError(t, 502, "all_providers_failed")
 	}
-	r.alpha.does(reply(200, `{"choices":[{"index":0,"message":{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"[}"}}]},"finish_reason":"tool_calls"}]}`))
-	r.askOn(hub.Messages, question(hub.Messages, "keychain-low", false)).fails(t, 502, "all_providers_failed")
+	r.alpha.addSteps(reply(200, `{"choices":[{"index":0,"message":{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"[}"}}]},"finish_reason":"tool_calls"}]}`))
+	r.askOn(hub.Messages, question(hub.Messages, "keychain-low", false)).wantError(t, 502, "all_providers_failed")
 	if state := r.engine.Memory.Health.Provider("alpha", r.account.UserID); !state.LastFailure.IsZero() || r.engine.Memory.Health.failing("alpha", r.account.UserID) {
 		t.Errorf("alpha is blamed: %+v", state)
 	}
@@ -195,13 +195,13 @@ func TestEstimateInLogAndAnswer(t *testing.T) {
 		hub.Messages:  `"messages":[{"role":"user","content":[{"type":"text","text":"hello"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + data + `"}}]}]`,
 		hub.Responses: `"input":[{"role":"user","content":[{"type":"input_text","text":"hello"},{"type":"input_image","image_url":"data:image/png;base64,` + data + `"}]}]`,
 	}
-	forms(t, func(t *testing.T, surface hub.Format, streams bool) {
+	forEachSurface(t, func(t *testing.T, surface hub.Format, streams bool) {
 		for _, provider := range []string{"alpha", "beta"} { // messages, chat
-			r := newRig(t, setup{keys: []string{provider}, members: speaks(hub.Messages)})
-			if r.beta.does(stream(text(long), finish, doneLine)); !streams {
+			r := newRig(t, setup{keys: []string{provider}, members: nativeWire(hub.Messages)})
+			if r.beta.addSteps(stream(text(long), finish, doneLine)); !streams {
 				r.beta.script = []step{reply(200, `{"choices":[{"message":{"content":"`+long+`"},"finish_reason":"stop"}]}`)}
 			}
-			if r.alpha.does(stream(nativeText(hub.Messages, long), frame("message_delta", `"delta":{"stop_reason":"end_turn"}`), frame("message_stop", ""))); !streams {
+			if r.alpha.addSteps(stream(nativeText(hub.Messages, long), frame("message_delta", `"delta":{"stop_reason":"end_turn"}`), frame("message_stop", ""))); !streams {
 				r.alpha.script = []step{reply(200, `{"type":"message","content":[{"type":"text","text":"`+long+`"}],"stop_reason":"end_turn"}`)}
 			}
 			more := ask[surface]
@@ -209,14 +209,14 @@ func TestEstimateInLogAndAnswer(t *testing.T) {
 				more, _ = strings.CutSuffix(more, `,"stream_options":{"include_usage":true}`)
 			}
 			e := r.askOn(surface, question(surface, "keychain-low", streams, more))
-			e.wants(t, provider+"/"+provider[:1]+"-low", "word")
+			e.wantAnswer(t, provider+"/"+provider[:1]+"-low", "word")
 			if !e.Estimated || e.Usage.Prompt != 1006 || e.Usage.Completion != 100 {
 				t.Errorf("%s: logged %+v, estimated %t", provider, e.Usage, e.Estimated)
 			}
 			if own := surface == hub.Messages && provider == "alpha"; own || surface == hub.Chat && !streams {
 				continue // the client gets no usage
 			}
-			input, output := toldUsage(t, surface, streams, e.body)
+			input, output := statedUsage(t, surface, streams, e.body)
 			if input != e.Usage.Prompt || output != e.Usage.Completion {
 				t.Errorf("%s: the client gets the usage %d and %d:\n%s", provider, input, output, e.body)
 			}
@@ -224,8 +224,8 @@ func TestEstimateInLogAndAnswer(t *testing.T) {
 	})
 }
 
-// toldUsage returns the usage that an answer reports.
-func toldUsage(t *testing.T, surface hub.Format, streams bool, body string) (input, output int64) {
+// statedUsage returns the usage that an answer reports.
+func statedUsage(t *testing.T, surface hub.Format, streams bool, body string) (input, output int64) {
 	t.Helper()
 	usage := gjson.Get(body, "usage")
 	if streams {
@@ -267,7 +267,7 @@ func TestCannotCarry(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, setup{keys: []string{"alpha", "beta"}, members: speaks(c.format)})
+			r := newRig(t, setup{keys: []string{"alpha", "beta"}, members: nativeWire(c.format)})
 			plan, err := r.engine.Explain(t.Context(), r.request("keychain-low", false, []string{c.more}))
 			if err != nil || len(plan.Tried)+len(plan.Skipped) != 2 {
 				t.Fatalf("%v, %+v", err, plan)
@@ -281,13 +281,13 @@ func TestCannotCarry(t *testing.T) {
 			if len(plan.Skipped) != 1 || plan.Skipped[0].Code != SkipUnfit || !strings.Contains(plan.Skipped[0].Reason, c.says) {
 				t.Errorf("skipped %+v", plan.Skipped)
 			}
-			r.beta.does(reply(200, completion("hi")))
+			r.beta.addSteps(reply(200, completion("hi")))
 			e := r.ask("keychain-low", c.more)
-			if e.wants(t, "beta/b-low", "hi"); e.Attempts != 1 {
+			if e.wantAnswer(t, "beta/b-low", "hi"); e.Attempts != 1 {
 				t.Errorf("failed %s", e.failedList())
 			}
 			e = r.ask("alpha/a-low", c.more)
-			e.fails(t, 409, "no_models_available")
+			e.wantError(t, 409, "no_models_available")
 			if !e.err.NoRetry || !strings.Contains(e.err.Message, c.says) {
 				t.Errorf("%+v", e.err)
 			}
@@ -299,19 +299,19 @@ func TestCannotCarry(t *testing.T) {
 // written.
 func TestCannotCarryWhenWritten(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, setup{keys: []string{"alpha", "beta"}, members: speaks(hub.Messages)})
+	r := newRig(t, setup{keys: []string{"alpha", "beta"}, members: nativeWire(hub.Messages)})
 	tiff := `"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/tiff;base64,AAAA"}}]}]`
 	e := r.ask("alpha/a-low", tiff)
-	e.fails(t, 409, "no_models_available")
+	e.wantError(t, 409, "no_models_available")
 	if !e.err.NoRetry || !strings.Contains(e.err.Message, "image/tiff") || len(e.Failed) != 1 || e.Failed[0].Code != "cannot_carry" {
 		t.Errorf("%+v, failed %s", e.err, e.failedList())
 	}
-	r.beta.does(refusal(500, "", "m"))
-	r.ask("keychain-low", tiff).fails(t, 502, "all_providers_failed")
-	r.beta.does(refusal(429, "", "m"))
-	r.ask("keychain-low", tiff).fails(t, 502, "all_providers_failed")
+	r.beta.addSteps(refusal(500, "", "m"))
+	r.ask("keychain-low", tiff).wantError(t, 502, "all_providers_failed")
+	r.beta.addSteps(refusal(429, "", "m"))
+	r.ask("keychain-low", tiff).wantError(t, 502, "all_providers_failed")
 	e = r.ask("keychain-low", tiff) // beta is cooling down, so a later retry may succeed
-	e.fails(t, 502, "all_providers_failed")
+	e.wantError(t, 502, "all_providers_failed")
 	if e.err.NoRetry || e.err.RetryAfter == 0 {
 		t.Errorf("%+v", e.err)
 	}

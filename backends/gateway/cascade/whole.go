@@ -22,43 +22,43 @@ import (
 // meanwhile, and otherwise the failure of the attempt.
 func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Response, x *exchange) *failure {
 	pass := x.answerPass()
-	var unstreamed error
+	var streamErr error // why the answer cannot be sent as a stream
 	if r.stream {
 		if streamed, err := r.streamed(c, x); err == nil {
 			pass = streamed
 		} else {
-			unstreamed = err // the answer is refused below; pass still reads its usage
+			streamErr = err // the answer is refused below; pass still reads its usage
 		}
 	}
-	in, out := buffers.Get().(*[]byte), buffers.Get().(*[]byte)
+	bodyBuffer, answerBuffer := buffers.Get().(*[]byte), buffers.Get().(*[]byte)
 	share := r.Budget.Share(r.req.User)
 	defer share.Free()
-	body, err := readAll(ctx, &share, *in, resp)
+	body, err := readAll(ctx, &share, *bodyBuffer, resp)
 	var answer []byte
 	if err == nil {
-		answer, err = pass.Whole((*out)[:0], wire.ValidUTF8(body))
+		answer, err = pass.Whole((*answerBuffer)[:0], wire.ValidUTF8(body))
 	}
 	if err != nil {
 		if e, ok := errors.AsType[*wire.UpstreamError](err); ok {
 			return classify(resp.StatusCode, resp.Header, e, x.sends, r.Now())
 		}
-		f := r.broken(ctx, err)
+		f := r.brokenFailure(ctx, err)
 		f.status = resp.StatusCode
-		r.lose(c, pass, errors.Is(err, hub.ErrArguments) || errors.Is(err, hub.ErrSchema))
+		r.addLost(c, pass, errors.Is(err, hub.ErrArguments) || errors.Is(err, hub.ErrSchema))
 		return f
 	}
-	if unstreamed != nil {
-		r.lose(c, pass, true)
+	if streamErr != nil {
+		r.addLost(c, pass, true)
 		return &failure{
 			class: transient, status: resp.StatusCode, code: "not_a_stream", reason: ReasonErrors,
-			message: "the upstream answered a streaming request without a stream, and it cannot be made one: " +
-				unstreamed.Error(),
+			message: "the upstream answered a streaming request without a stream, and the answer cannot be streamed: " +
+				streamErr.Error(),
 		}
 	}
 	r.result.Usage, r.result.textBytes = pass.Usage(), pass.TextBytes()
 	r.commit(c)
 	if header := r.w.Header(); r.stream {
-		streamHeader(header, r.from.Facts())
+		streamHeader(header, r.clientFormat.Facts())
 	} else {
 		header["Content-Type"] = contentType
 		header["Content-Length"] = []string{strconv.Itoa(len(answer))}
@@ -68,8 +68,8 @@ func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Respo
 		r.result.Code = codeClientLeft
 	}
 	// The buffers are recycled only now, and not after an error: an error may quote a part of the answer.
-	recycle(in, body)
-	recycle(out, answer)
+	recycle(bodyBuffer, body)
+	recycle(answerBuffer, answer)
 	return nil
 }
 

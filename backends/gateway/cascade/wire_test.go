@@ -99,13 +99,13 @@ func TestWireByRequest(t *testing.T) {
 					case !streams:
 						answer = reply(200, completion("hi there"))
 					}
-					r.alpha.does(answer)
+					r.alpha.addSteps(answer)
 					e := r.askOn(surface, question(surface, "keychain-low", streams, c.members))
-					if e.wants(t, "alpha/a-low", "hi there"); e.Attempts != 1 {
+					if e.wantAnswer(t, "alpha/a-low", "hi there"); e.Attempts != 1 {
 						t.Errorf("%s: %d attempts", name, e.Attempts)
 					}
 					path := map[hub.Format]string{hub.Responses: "/v1/responses", hub.Chat: "/v1/chat/completions"}[c.want]
-					got := r.alpha.got()[0]
+					got := r.alpha.requests()[0]
 					if got.path != path {
 						t.Errorf("%s: asked at %s, want %s", name, got.path, path)
 					}
@@ -139,16 +139,16 @@ func TestWireIsLearned(t *testing.T) {
 				r := newTwoWires(t, c.wire, c.members, true)
 				both := question(surface, "alpha/a-low", false, toolsOf(surface), effortOf(surface, "high"))
 				for i, steps := range [][]step{c.first, c.second} {
-					r.alpha.does(steps...)
+					r.alpha.addSteps(steps...)
 					if e := r.askOn(surface, both); e.Attempts != len(steps) {
-						t.Errorf("request %d took %d attempts: %v", i, e.Attempts, e.raw)
+						t.Errorf("request %d took %d attempts: %v", i, e.Attempts, e.rawErr)
 					} else {
-						e.wants(t, "alpha/a-low", "hi")
+						e.wantAnswer(t, "alpha/a-low", "hi")
 					}
 				}
-				r.alpha.does(chat)
-				r.askOn(surface, question(surface, "alpha/a-low", false, effortOf(surface, "high"))).wants(t, "alpha/a-low", "hi")
-				calls := r.alpha.got()
+				r.alpha.addSteps(chat)
+				r.askOn(surface, question(surface, "alpha/a-low", false, effortOf(surface, "high"))).wantAnswer(t, "alpha/a-low", "hi")
+				calls := r.alpha.requests()
 				paths := ""
 				for _, call := range calls[:len(calls)-1] {
 					paths += map[string]string{"/v1/responses": " R", "/v1/chat/completions": " C"}[call.path]

@@ -30,10 +30,10 @@ type Progress struct {
 // JSON has line ends only between tokens. The text is changed in place.
 func OneLine(text []byte) {
 	for _, end := range [...]byte{'\n', '\r'} {
-		rest := text
-		for index := bytes.IndexByte(rest, end); index >= 0; index = bytes.IndexByte(rest, end) {
-			rest[index] = ' '
-			rest = rest[index+1:]
+		unread := text
+		for index := bytes.IndexByte(unread, end); index >= 0; index = bytes.IndexByte(unread, end) {
+			unread[index] = ' '
+			unread = unread[index+1:]
 		}
 	}
 }

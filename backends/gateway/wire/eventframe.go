@@ -12,12 +12,12 @@ const headerText = 7
 // is the name of the event or exception, at most 255 bytes long. The caller appends the JSON text of the message and
 // then calls EndFrame with the length that dst had before.
 func BeginFrame(dst []byte, kind, name string) []byte {
-	from := len(dst)
+	start := len(dst)
 	dst = append(dst, make([]byte, frameHead)...)
 	dst = frameHeader(dst, ":"+kind+"-type", name)
 	dst = frameHeader(dst, ":content-type", "application/json")
 	dst = frameHeader(dst, ":message-type", kind)
-	binary.BigEndian.PutUint32(dst[from+4:], uint32(len(dst)-from-frameHead)) //nolint:gosec // G115: a few hundred bytes
+	binary.BigEndian.PutUint32(dst[start+4:], uint32(len(dst)-start-frameHead)) //nolint:gosec // G115: a few hundred bytes
 	return dst
 }
 
@@ -30,9 +30,9 @@ func frameHeader(dst []byte, name, value string) []byte {
 	return append(dst, value...)
 }
 
-// EndFrame completes the message that begins at dst[from] with its length and checksums.
-func EndFrame(dst []byte, from int) []byte {
-	frame := dst[from:]
+// EndFrame completes the message that begins at dst[start] with its length and checksums.
+func EndFrame(dst []byte, start int) []byte {
+	frame := dst[start:]
 	binary.BigEndian.PutUint32(frame, uint32(len(frame)+4)) //nolint:gosec // G115: texts of answers are shorter than 4 GiB
 	binary.BigEndian.PutUint32(frame[8:], crc32.ChecksumIEEE(frame[:8]))
 	return binary.BigEndian.AppendUint32(dst, crc32.ChecksumIEEE(frame))

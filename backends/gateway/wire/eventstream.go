@@ -18,6 +18,7 @@ const (
 	// frameHead is the length of a frame before its headers, minFrame the length of the smallest frame.
 	frameHead = 12
 	minFrame  = frameHead + 4
+	// frameRead is the number of bytes that one read of the body may return.
 	frameRead = 4 << 10
 )
 
@@ -32,7 +33,7 @@ type EventStream struct {
 	decoder *eventstream.Decoder
 	in      []byte // bytes of incomplete frames
 	out     []byte // decoded events that were not returned yet
-	err     error
+	err     error  // error with which reading or buffering the body ended
 }
 
 // NewEventStream returns an EventStream that reads from body. Its method Close closes body.
@@ -125,8 +126,9 @@ func (e *EventStream) decode() (ok bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("%w: %w", ErrBroken, err)
 	}
-	if e.in = append(e.in[:0], e.in[size:]...); cap(e.in) > burstBuffer && len(e.in) < frameRead {
-		e.in = bytes.Clone(e.in)
+	e.in = append(e.in[:0], e.in[size:]...)
+	if cap(e.in) > burstBuffer && len(e.in) < frameRead {
+		e.in = bytes.Clone(e.in) // gives up the buffer of a large frame
 	}
 	name := header(&message, ":event-type")
 	switch header(&message, ":message-type") {

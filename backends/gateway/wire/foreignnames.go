@@ -20,8 +20,8 @@ const (
 	anyAPI = APIChat | APIResponses | APIMessages | APIEmbeddings | APIConverse
 )
 
-// maxSpelled is the largest number of letters and digits in the name of a guarded JSON field (see Foreign).
-const maxSpelled = 24
+// maxFolded is the largest number of letters and digits in the name of a guarded JSON field (see Foreign).
+const maxFolded = 24
 
 // Foreign reports whether a top-level field of a request must not reach an upstream of the given API. The upstream
 // might mistake such a field for one by which the request was routed, limited or priced (a guarded field). name is
@@ -35,8 +35,8 @@ const maxSpelled = 24
 //
 // Fields that the gateway does not interpret are never foreign, whatever their spelling.
 func Foreign(api API, name []byte) bool {
-	var room [maxSpelled]byte
-	letters, ok := spelled(room[:0], name)
+	var buffer [maxFolded]byte
+	letters, ok := foldName(buffer[:0], name)
 	if !ok {
 		return false
 	}
@@ -47,12 +47,12 @@ func Foreign(api API, name []byte) bool {
 // Lookalike reports whether name is another spelling of member, the name of a JSON field. Foreign describes which
 // spellings count.
 func Lookalike(name []byte, member string) bool {
-	var room, own [maxSpelled]byte
-	letters, ok := spelled(room[:0], name)
+	var nameBuffer, memberBuffer [maxFolded]byte
+	letters, ok := foldName(nameBuffer[:0], name)
 	if !ok || string(name) == member {
 		return false
 	}
-	want, _ := spelled(own[:0], []byte(member))
+	want, _ := foldName(memberBuffer[:0], []byte(member))
 	return string(letters) == string(want)
 }
 
@@ -108,9 +108,9 @@ func ForeignExtra(s *jsontext.Scanner) (foreign bool, err error) {
 	return foreign, err
 }
 
-// spelled appends the letters and digits of name in lower case to dst. Characters that some decoders take for ASCII
+// foldName appends the letters and digits of name in lower case to dst. Characters that some decoders take for ASCII
 // letters are appended as these letters. ok is false if no decoder could take the name for that of a guarded field.
-func spelled(dst, name []byte) (letters []byte, ok bool) {
+func foldName(dst, name []byte) (letters []byte, ok bool) {
 	for i := 0; i < len(name); i++ {
 		c := name[i]
 		switch {
@@ -120,14 +120,14 @@ func spelled(dst, name []byte) (letters []byte, ok bool) {
 		case c < 0x80: // "_", "-", and the bytes at which some decoders end a name
 			continue
 		default:
-			letter, size := folded(name[i:])
+			letter, size := foldCharacter(name[i:])
 			if size == 0 {
 				return nil, false
 			}
 			c = letter
 			i += size - 1
 		}
-		if len(dst) == maxSpelled {
+		if len(dst) == maxFolded {
 			return nil, false
 		}
 		dst = append(dst, c)
@@ -135,9 +135,9 @@ func spelled(dst, name []byte) (letters []byte, ok bool) {
 	return dst, true
 }
 
-// folded returns the ASCII letter for which a decoder may take the first character of text, and the character's length
-// in bytes. The size is 0 if no decoder takes the character for an ASCII letter.
-func folded(text []byte) (letter byte, size int) {
+// foldCharacter returns the ASCII letter for which a decoder may take the first character of text, and the character's
+// length in bytes. The size is 0 if no decoder takes the character for an ASCII letter.
+func foldCharacter(text []byte) (letter byte, size int) {
 	for _, fold := range [...]struct {
 		character string
 		letter    byte

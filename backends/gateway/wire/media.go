@@ -37,8 +37,8 @@ func ImageTokens(url []byte) int64 {
 	return min(maxPerImage, max(1, int64(config.Width)*int64(config.Height)/750))
 }
 
-// FileTokens estimates the tokens of a file. url is the length of its data URL.
-func FileTokens(url int) int64 { return max(perFile, int64(url)*3/4/bytesPerFile) }
+// FileTokens estimates the tokens of a file. urlLen is the length of its data URL in bytes.
+func FileTokens(urlLen int) int64 { return max(perFile, int64(urlLen)*3/4/bytesPerFile) }
 
 // CutDataURL splits a URL of the form data:<media type>[;parameters];base64,<data>. ok is false for any other URL. The
 // media type is in lower case; image/jpg becomes image/jpeg.

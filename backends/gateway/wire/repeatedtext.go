@@ -7,13 +7,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
+// seed is the seed of all hashes of arguments, so that they can be compared.
 var seed = maphash.MakeSeed()
 
 // Repeats removes repetitions from the arguments of a tool call. Arguments come in pieces, and some upstreams send the
 // whole arguments once more after the pieces.
 type Repeats struct {
-	size int
-	sum  maphash.Hash
+	size int          // number of bytes so far, without repetitions
+	sum  maphash.Hash // hash of these bytes
 }
 
 // Size returns the number of bytes so far, without repetitions.
@@ -60,10 +61,10 @@ func WholeEscapes(text []byte) []byte {
 // that looks like a repetition is a repetition.
 func objectMayFollow(text []byte) bool {
 	var (
-		open       []byte
-		last       byte
-		quoted     bool
-		characters = bytes.TrimLeft(text, " \t\r\n")
+		openBrackets []byte
+		lastByte     byte
+		inString     bool
+		characters   = bytes.TrimLeft(text, " \t\r\n")
 	)
 	if !bytes.HasPrefix(characters, []byte("{")) {
 		return true // the text does not begin with an object
@@ -71,25 +72,25 @@ func objectMayFollow(text []byte) bool {
 	for i := 0; i < len(characters); i++ {
 		b := characters[i]
 		switch {
-		case quoted && b == '\\':
+		case inString && b == '\\':
 			i++
 			continue
 		case b == '"':
-			quoted = !quoted
-		case quoted, b == ' ', b == '\t', b == '\r', b == '\n':
+			inString = !inString
+		case inString, b == ' ', b == '\t', b == '\r', b == '\n':
 			continue
 		case b == '{', b == '[':
-			open = append(open, b)
-		case (b == '}' || b == ']') && len(open) > 0:
-			open = open[:len(open)-1]
+			openBrackets = append(openBrackets, b)
+		case (b == '}' || b == ']') && len(openBrackets) > 0:
+			openBrackets = openBrackets[:len(openBrackets)-1]
 		}
-		last = b
+		lastByte = b
 	}
 	switch {
-	case quoted:
+	case inString:
 		return false
-	case last == ',':
-		return len(open) > 0 && open[len(open)-1] == '['
+	case lastByte == ',':
+		return len(openBrackets) > 0 && openBrackets[len(openBrackets)-1] == '['
 	}
-	return last == ':' || last == '['
+	return lastByte == ':' || lastByte == '['
 }

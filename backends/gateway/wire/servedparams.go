@@ -14,7 +14,7 @@ import (
 type Served struct {
 	// Terms are the values of the answer's JSON fields that state how the request was served, indexed by Term. An empty
 	// value means ordinary service.
-	Terms [terms]string
+	Terms [termCount]string
 	// Calls counts the calls of tools that the provider ran, by tool name.
 	Calls map[string]int64
 }
@@ -27,7 +27,7 @@ const (
 	TermTier  Term = iota // service_tier
 	TermSpeed             // speed
 	TermPlace             // inference_geo
-	terms
+	termCount
 )
 
 const (
@@ -69,14 +69,14 @@ func ScanTerm(s *jsontext.Scanner, into **Served, member Term) error {
 	raw, _, err := s.Text()
 	word := ""
 	switch string(raw) {
-	case "default", "standard", "auto", "on_demand", "global", "not_available":
+	case "default", "standard", "auto", "on_demand", "global", "not_available": // ordinary service
 	default:
 		if isName(raw) {
 			word = jsontext.Known(raw, "flex", "priority", "batch", "fast", "us")
 		}
 	}
 	if word != "" || *into != nil {
-		served(into).Terms[member] = word
+		allocated(into).Terms[member] = word
 	}
 	return err
 }
@@ -90,13 +90,13 @@ func ScanServedCalls(s *jsontext.Scanner, into **Served) error {
 	}
 	return s.Object(func(key []byte) error {
 		n := int64(0)
-		tool := len(key) - len(suffix)
-		if tool < 1 || string(key[tool:]) != suffix {
+		nameLen := len(key) - len(suffix)
+		if nameLen < 1 || string(key[nameLen:]) != suffix {
 			return s.Skip()
 		}
 		err := s.Count(&n)
 		if n > 0 && err == nil {
-			setCalls(into, key[:tool], n)
+			setCalls(into, key[:nameLen], n)
 		}
 		return err
 	})
@@ -117,7 +117,7 @@ func setCalls(into **Served, tool []byte, n int64) {
 	if !isName(tool) {
 		return
 	}
-	s := served(into)
+	s := allocated(into)
 	if _, known := s.Calls[string(tool)]; !known && len(s.Calls) == maxServed {
 		return
 	}
@@ -127,7 +127,8 @@ func setCalls(into **Served, tool []byte, n int64) {
 	s.Calls[string(tool)] = n
 }
 
-func served(into **Served) *Served {
+// allocated returns *into, which it allocates if it is nil.
+func allocated(into **Served) *Served {
 	if *into == nil {
 		*into = new(Served)
 	}

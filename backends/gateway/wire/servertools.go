@@ -27,29 +27,31 @@ func ServerTools(api API, body []byte) (tools []string, err error) {
 		case api == APIChat && name == "plugins":
 			f.add("plugins")
 		case api == APIMessages && name == "mcp_servers":
-			return f.servers(&s, kind)
+			return f.mcpServers(&s, kind)
 		case api == APIResponses && name == "input" && kind == jsontext.Array:
-			return s.Array(func(int) error { return f.item(&s) })
+			return s.Array(func(int) error { return f.inputItem(&s) })
 		}
 		return s.Skip()
 	})
-	return f.found, err
+	return f.names, err
 }
 
+// serverTools collects the names of the tools that a request of an API asks its provider to run.
 type serverTools struct {
 	api   API
-	found []string
+	names []string
 }
 
+// add adds a name unless it was added before.
 func (f *serverTools) add(name string) {
-	if !slices.Contains(f.found, name) {
-		f.found = append(f.found, name)
+	if !slices.Contains(f.names, name) {
+		f.names = append(f.names, name)
 	}
 }
 
-// servers scans the value of mcp_servers, which is of the given kind, and records the tool mcp. An empty list requests
-// no tool.
-func (f *serverTools) servers(s *jsontext.Scanner, kind jsontext.Kind) error {
+// mcpServers scans the value of mcp_servers, which is of the given kind, and records the tool mcp. An empty list
+// requests no tool.
+func (f *serverTools) mcpServers(s *jsontext.Scanner, kind jsontext.Kind) error {
 	if kind != jsontext.Array {
 		return s.Skip()
 	}
@@ -59,8 +61,8 @@ func (f *serverTools) servers(s *jsontext.Scanner, kind jsontext.Kind) error {
 	})
 }
 
-// item scans an item of the Responses API, which may contain tools.
-func (f *serverTools) item(s *jsontext.Scanner) error {
+// inputItem scans an input item of the Responses API, which may contain tools.
+func (f *serverTools) inputItem(s *jsontext.Scanner) error {
 	if s.Kind() != jsontext.Object {
 		return s.Skip()
 	}
@@ -72,6 +74,7 @@ func (f *serverTools) item(s *jsontext.Scanner) error {
 	})
 }
 
+// tools scans a list of tools. Elements that are not objects are ignored.
 func (f *serverTools) tools(s *jsontext.Scanner) error {
 	return s.Array(func(int) error {
 		if s.Kind() != jsontext.Object {
@@ -112,8 +115,8 @@ func (f *serverTools) tool(s *jsontext.Scanner) error {
 	for _, kind := range kinds {
 		switch {
 		case f.clientRun(kind):
-		case f.api == APIResponses && kind == "shell" && !inContainer, f.api == APIResponses && kind == "tool_search" &&
-			byClient:
+		case f.api == APIResponses && kind == "shell" && !inContainer: // the client's own shell
+		case f.api == APIResponses && kind == "tool_search" && byClient:
 		default:
 			f.add(undated(kind))
 		}

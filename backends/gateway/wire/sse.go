@@ -51,15 +51,15 @@ type Event struct {
 // EventReader splits a stream into events. Lines may end in \n, \r\n or \r. It reads from the stream only if its buffer
 // contains no complete event. So a reader below it that flushes to its client before each read delays no event.
 type EventReader struct {
-	r          io.Reader
-	buf        []byte
-	start, end int // unread bytes are buf[start:end]
-	scan       int // no line end in buf[start:scan]
-	err        error
-	burst      bool // the last read filled the buffer
-	skipLF     bool // the last line ended in \r, so a \n that follows belongs to it
-	began      bool
-	joined     []byte // data of an event with several data lines
+	r             io.Reader
+	buf           []byte
+	start, end    int // unread bytes are buf[start:end]
+	scan          int // no line end in buf[start:scan]
+	err           error
+	burst         bool   // the last read filled the buffer
+	skipLF        bool   // the last line ended in \r, so a \n that follows belongs to it
+	pastFirstLine bool   // the first line was read, so no byte order mark can follow
+	joined        []byte // data of an event with several data lines
 }
 
 // NewEventReader returns a reader of the events of r. The caller must call Release in the end.
@@ -85,7 +85,7 @@ func (e *EventReader) Release() {
 // Next returns the next event or comment. At the end of the stream it returns a last event even if no blank line
 // follows the event, and then io.EOF.
 func (e *EventReader) Next() (Event, error) {
-	if data, ok := e.plain(); ok {
+	if data, ok := e.simpleEvent(); ok {
 		return Event{Data: data}, nil
 	}
 	var event Event
@@ -96,19 +96,19 @@ func (e *EventReader) Next() (Event, error) {
 		e.joined = nil
 	}
 	e.joined = e.joined[:0]
-	began := e.began
-	keep := e.start // the current event's bytes begin here
+	wasPastFirstLine := e.pastFirstLine
+	eventStart := e.start // the current event's bytes begin here
 	for {
-		line, err := e.line(&keep, &name, &data)
+		line, err := e.line(&eventStart, &name, &data)
 		if err != nil {
 			if errors.Is(err, io.EOF) && hasData {
 				return e.event(name, data), nil
 			}
 			if errors.Is(err, ErrWait) { // the event is read again from its start
-				if e.start > keep {
+				if e.start > eventStart {
 					e.skipLF = false
 				}
-				e.start, e.scan, e.err, e.began = keep, keep, nil, began
+				e.start, e.scan, e.err, e.pastFirstLine = eventStart, eventStart, nil, wasPastFirstLine
 			}
 			return event, err
 		}
@@ -116,7 +116,7 @@ func (e *EventReader) Next() (Event, error) {
 			if hasData {
 				return e.event(name, data), nil
 			}
-			keep = e.start
+			eventStart = e.start
 			name = span{}
 			continue
 		}
@@ -138,28 +138,27 @@ func (e *EventReader) Next() (Event, error) {
 		}
 		switch string(field) {
 		case "data":
-			switch {
-			case !hasData:
+			if !hasData {
 				data, hasData = value, true
-			default:
-				if len(e.joined) == 0 {
-					e.joined = append(e.joined, e.buf[data.from:data.to]...)
-				}
-				e.joined = append(e.joined, '\n')
-				e.joined = append(e.joined, e.buf[value.from:value.to]...)
+				continue
 			}
+			if len(e.joined) == 0 {
+				e.joined = append(e.joined, e.buf[data.from:data.to]...)
+			}
+			e.joined = append(e.joined, '\n')
+			e.joined = append(e.joined, e.buf[value.from:value.to]...)
 		case "event":
 			name = value
 		}
 	}
 }
 
-// plain returns the data of the most frequent form of event: one data line and a blank line, both ended by \n and
+// simpleEvent returns the data of the most frequent form of event: one data line and a blank line, both ended by \n and
 // completely buffered. ok is false for any other form.
-func (e *EventReader) plain() (data []byte, ok bool) {
+func (e *EventReader) simpleEvent() (data []byte, ok bool) {
 	const field = "data: "
 	window := e.buf[e.start:e.end]
-	if e.skipLF || !e.began || !bytes.HasPrefix(window, []byte(field)) {
+	if e.skipLF || !e.pastFirstLine || !bytes.HasPrefix(window, []byte(field)) {
 		return nil, false
 	}
 	to := bytes.IndexByte(window, '\n')
@@ -171,6 +170,7 @@ func (e *EventReader) plain() (data []byte, ok bool) {
 	return ValidUTF8(window[len(field):to]), true
 }
 
+// event returns the event whose fields are at name and data in the buffer. Data of several lines is in e.joined.
 func (e *EventReader) event(name, data span) Event {
 	event := Event{Name: e.buf[name.from:name.to], Data: e.buf[data.from:data.to]}
 	if len(e.joined) > 0 {
@@ -195,41 +195,42 @@ func ValidUTF8Len(text []byte) int {
 	if utf8.Valid(text) {
 		return len(text)
 	}
-	n, broken := 0, false // a run of invalid bytes becomes one character
+	n, inInvalidRun := 0, false // a run of invalid bytes becomes one character
 	for len(text) > 0 {
 		r, size := utf8.DecodeRune(text)
-		bad := r == utf8.RuneError && size == 1
+		invalid := r == utf8.RuneError && size == 1
 		switch {
-		case !bad:
+		case !invalid:
 			n += size
-		case !broken:
+		case !inInvalidRun:
 			n += len("\uFFFD")
 		}
-		broken, text = bad, text[size:]
+		inInvalidRun, text = invalid, text[size:]
 	}
 	return n
 }
 
+// span is a range of offsets in the buffer, without the byte at to.
 type span struct{ from, to int }
 
 func (s span) empty() bool { return s.from == s.to }
 
-// line returns the position of the next line in the buffer, without the line end. It may refill the buffer. A refill
-// moves the bytes from *keep on to the front of the buffer, and adjusts *keep and the offsets in held.
-func (e *EventReader) line(keep *int, held ...*span) (span, error) {
+// line returns the position of the next line in the buffer, without the line end. It may refill the buffer, see
+// refill.
+func (e *EventReader) line(eventStart *int, offsets ...*span) (span, error) {
 	for {
 		if e.skipLF && e.start < e.end {
 			e.skipLF = false
 			if e.buf[e.start] == '\n' {
 				e.start++
 				e.scan = max(e.scan, e.start)
-				if *keep == e.start-1 {
-					*keep = e.start
+				if *eventStart == e.start-1 {
+					*eventStart = e.start
 				}
 			}
 		}
 		if to := e.lineEnd(); to >= 0 {
-			line := e.first(span{e.start, to})
+			line := e.trimByteOrderMark(span{e.start, to})
 			e.skipLF = e.buf[to] == '\r'
 			e.start = to + 1
 			e.scan = e.start
@@ -238,19 +239,19 @@ func (e *EventReader) line(keep *int, held ...*span) (span, error) {
 		e.scan = e.end
 		if e.err != nil {
 			if e.start < e.end && !errors.Is(e.err, ErrWait) { // the last line has no line end
-				line := e.first(span{e.start, e.end})
+				line := e.trimByteOrderMark(span{e.start, e.end})
 				e.start = e.end
 				return line, nil
 			}
 			return span{}, e.err
 		}
-		e.refill(keep, held...)
+		e.refill(eventStart, offsets...)
 	}
 }
 
-// fit chooses the buffer size for the next read. A stream whose last read filled the buffer gets a larger one. A quiet
-// stream with an empty buffer gets a small one; a buffer that was enlarged for a large event is dropped then.
-func (e *EventReader) fit() {
+// resizeBuffer chooses the buffer size for the next read. A stream whose last read filled the buffer gets a larger one.
+// A quiet stream with an empty buffer gets a small one; a buffer that was enlarged for a large event is dropped then.
+func (e *EventReader) resizeBuffer() {
 	switch {
 	case e.burst && len(e.buf) == startBuffer:
 		larger := *bursts.Get().(*[]byte)
@@ -284,10 +285,11 @@ func (e *EventReader) lineEnd() int {
 	return -1
 }
 
-// first returns the first line of the stream without a byte order mark at its beginning.
-func (e *EventReader) first(line span) span {
-	if !e.began {
-		e.began = true
+// trimByteOrderMark returns line without a byte order mark at its beginning if it is the first line of the stream. Any
+// later line is returned unchanged.
+func (e *EventReader) trimByteOrderMark(line span) span {
+	if !e.pastFirstLine {
+		e.pastFirstLine = true
 		if bytes.HasPrefix(e.buf[line.from:line.to], []byte("\xef\xbb\xbf")) {
 			line.from += 3
 		}
@@ -295,23 +297,23 @@ func (e *EventReader) first(line span) span {
 	return line
 }
 
-// refill reads more bytes into the buffer. Before that it moves the bytes from *keep on to the front, adjusts *keep and
-// the offsets in held, and enlarges the buffer if it is full. It stores the error of the read in e.err.
-func (e *EventReader) refill(keep *int, held ...*span) {
-	if shift := *keep; shift > 0 {
+// refill reads more bytes into the buffer. Before that it moves the bytes from *eventStart on to the front, adjusts
+// *eventStart and offsets, and enlarges the buffer if it is full. It stores the error of the read in e.err.
+func (e *EventReader) refill(eventStart *int, offsets ...*span) {
+	if shift := *eventStart; shift > 0 {
 		copy(e.buf, e.buf[shift:e.end])
 		e.start -= shift
 		e.end -= shift
 		e.scan -= shift
-		for _, s := range held {
+		for _, s := range offsets {
 			if s.to > 0 {
 				s.from -= shift
 				s.to -= shift
 			}
 		}
-		*keep = 0
+		*eventStart = 0
 	}
-	e.fit()
+	e.resizeBuffer()
 	if e.end == len(e.buf) {
 		if len(e.buf) >= MaxEvent {
 			e.err = ErrEventTooLarge

@@ -24,6 +24,7 @@ type UpstreamError struct {
 	Daily bool
 }
 
+// Error implements error.
 func (e *UpstreamError) Error() string {
 	return fmt.Sprintf("upstream answered %d %s: %s", e.Status, e.Code, e.Message)
 }
@@ -69,15 +70,15 @@ func ParseUpstreamError(status int, body []byte) *UpstreamError {
 		e.Message = firstText(object.Get("message"), object.Get("message.detail"), object.Get("detail"),
 			root.Get("message"), root.Get("errors.0.message"), root.Get("errors.0"))
 	}
-	e.Type = text(object.Get("type"))
-	e.Code = text(object.Get("code"))
-	if status := text(object.Get("status")); status != "" && object.Get("code").Type == gjson.Number {
+	e.Type = scalarText(object.Get("type"))
+	e.Code = scalarText(object.Get("code"))
+	if status := scalarText(object.Get("status")); status != "" && object.Get("code").Type == gjson.Number {
 		e.Code = status // Gemini: code repeats the HTTP status, status names the reason
 	}
 	if e.Code == "" {
-		e.Code = text(root.Get("errors.0.code"))
+		e.Code = scalarText(root.Get("errors.0.code"))
 	}
-	e.Param = text(object.Get("param"))
+	e.Param = scalarText(object.Get("param"))
 	for _, list := range []gjson.Result{object.Get("message.detail"), object.Get("detail"), root.Get("detail")} {
 		if e.Param == "" {
 			e.Param = location(list.Get("0.loc"))
@@ -145,7 +146,8 @@ func location(loc gjson.Result) string {
 	return path.String()
 }
 
-func text(r gjson.Result) string {
+// scalarText returns a string or a number as text, and an empty string for any other value.
+func scalarText(r gjson.Result) string {
 	if r.Type == gjson.String || r.Type == gjson.Number {
 		return r.String()
 	}

@@ -17,14 +17,14 @@ type Usage struct {
 	Served                *Served // nil for ordinary service
 }
 
-// ScanUsage scans a usage object of the chat format, or null, and stores the counts in last. counts reports whether
-// they were stored: a usage without prompt and completion tokens is ignored, since some upstreams send zeros until they
-// know the numbers.
-func ScanUsage(s *jsontext.Scanner, last *Usage) (counts bool, err error) {
+// ScanUsage scans a usage object of the chat format, or null, and stores the counts in usage. stored reports whether it
+// did so: an object without prompt and completion tokens is ignored, since some upstreams send zeros until they know
+// the numbers.
+func ScanUsage(s *jsontext.Scanner, usage *Usage) (stored bool, err error) {
 	if s.Kind() != jsontext.Object {
 		return false, s.Skip()
 	}
-	u, total := Usage{Known: true, Served: last.Served}, int64(0)
+	u, total := Usage{Known: true, Served: usage.Served}, int64(0)
 	err = s.Object(func(key []byte) error {
 		switch string(key) {
 		case "prompt_tokens":
@@ -43,7 +43,7 @@ func ScanUsage(s *jsontext.Scanner, last *Usage) (counts bool, err error) {
 			return s.Skip()
 		}
 	})
-	return u.Keep(total, last), err
+	return u.Keep(total, usage), err
 }
 
 // ScanDetails scans prompt_tokens_details or completion_tokens_details into u. One method serves both objects, since
@@ -66,21 +66,22 @@ func (u *Usage) ScanDetails(s *jsontext.Scanner) error {
 	})
 }
 
-// Keep stores u in *last unless u counts no tokens, and reports whether it stored u. total is the total number of
+// Keep stores u in *usage unless u counts no tokens, and reports whether it stored u. total is the total number of
 // tokens that the provider stated. If the total shows that the provider left the reasoning tokens out of the completion
 // tokens, Keep adds them.
-func (u *Usage) Keep(total int64, last *Usage) bool {
+func (u *Usage) Keep(total int64, usage *Usage) bool {
 	if u.Reasoning > 0 && total == u.Prompt+u.Completion+u.Reasoning {
 		u.Completion += u.Reasoning
 	}
 	if u.Prompt == 0 && u.Completion == 0 {
 		return false
 	}
-	*last = *u
+	*usage = *u
 	return true
 }
 
-// EstimateTokens returns the usual number of tokens in a text of the given number of bytes.
+// EstimateTokens returns the usual number of tokens in a text of the given number of bytes: one for 3.6 bytes, rounded
+// up.
 func EstimateTokens(bytes int64) int64 { return (bytes*10 + 35) / 36 }
 
 // AppendUsage appends the usage object of chat completions.

@@ -37,13 +37,13 @@ type Block struct {
 	// at the start of Text that were sent. sentAny is set if any arguments were sent.
 	sent    int
 	sentAny bool
-	// syntax scans the arguments, which should be one JSON object. isHeld is set once a piece of the arguments has
-	// arrived in which the object ends or becomes invalid. Then held is the offset of this piece in Text, and sound the
-	// number of bytes at the start of the unescaped piece that are valid and do not end the object. From held on
-	// nothing is sent until the block is closed, since more arguments may follow.
-	syntax      hub.Syntax
-	isHeld      bool
-	held, sound int
+	// syntax scans the arguments, which should be one JSON object. holding is set once a piece of the arguments has
+	// arrived in which the object ends or becomes invalid. Then holdFrom is the offset of this piece in Text, and
+	// validLen the number of bytes at the start of the unescaped piece that are valid and do not end the object. From
+	// holdFrom on nothing is sent until the block is closed, since more arguments may follow.
+	syntax             hub.Syntax
+	holding            bool
+	holdFrom, validLen int
 	// brackets finds the end of arguments that are not a valid object.
 	brackets hub.Arguments
 }
@@ -58,14 +58,14 @@ func (b *Block) finished() bool {
 // the same piece without escapes.
 func (b *Block) addArguments(text, plain []byte) {
 	from, wasBroken := len(b.Text), b.syntax.Broken()
-	if b.isHeld && from > MaxHeld {
+	if b.holding && from > MaxHeld {
 		return // the arguments are not an object, or hold only white space
 	}
 	b.Text = append(b.Text, text...)
 	if !wasBroken {
-		sound := b.syntax.Pass(plain)
-		if !b.isHeld && (b.syntax.Ended() || b.syntax.Broken()) {
-			b.isHeld, b.held, b.sound = true, from, sound
+		validLen := b.syntax.Pass(plain)
+		if !b.holding && (b.syntax.Ended() || b.syntax.Broken()) {
+			b.holding, b.holdFrom, b.validLen = true, from, validLen
 		}
 	}
 	switch {
@@ -80,8 +80,8 @@ func (b *Block) addArguments(text, plain []byte) {
 // only white space and shorter than MaxDoubtful.
 func (b *Block) sendable() []byte {
 	to := len(b.Text)
-	if b.isHeld {
-		to = b.held
+	if b.holding {
+		to = b.holdFrom
 	}
 	if !b.syntax.Begun() && to < MaxDoubtful || to < b.sent {
 		return nil
@@ -89,9 +89,9 @@ func (b *Block) sendable() []byte {
 	return b.Text[b.sent:to]
 }
 
-// pass records that the first size bytes of sendable were sent. If more than MaxKept bytes were sent and none wait, it
-// removes the arguments from memory.
-func (b *Block) pass(size int) {
+// markSent records that the first size bytes of sendable were sent. If more than MaxKept bytes were sent and none wait,
+// it removes the arguments from memory.
+func (b *Block) markSent(size int) {
 	b.sent += size
 	b.sentAny = b.sentAny || size > 0
 	if b.sent > MaxKept && b.sent == len(b.Text) {
@@ -99,29 +99,29 @@ func (b *Block) pass(size int) {
 	}
 }
 
-// rest returns the text that the client gets after the arguments that were already sent, so that all of them together
-// are a JSON object. cut is set if the upstream's answer was cut off. In this case nothing is added to arguments that
-// were partly sent. Arguments that are not an object are sent as the value of a field _raw, as far as they are still in
-// memory.
-func (b *Block) rest(cut bool) []byte {
+// remainder returns the text that the client gets after the arguments that were already sent, so that all of them
+// together are a JSON object. cutOff is set if the upstream's answer was cut off. In this case nothing is added to
+// arguments that were partly sent. Arguments that are not an object are sent as the value of a field _raw, as far as
+// they are still in memory.
+func (b *Block) remainder(cutOff bool) []byte {
 	if b.syntax.Ended() {
 		return b.Text[b.sent:]
 	}
 	if !b.sentAny {
-		input, ok := b.Input(cut)
+		input, ok := b.Input(cutOff)
 		if !ok {
 			input = append(append([]byte(`{"_raw":"`), b.Text...), `"}`...)
 		}
 		return jsontext.AppendEscaped(nil, input)
 	}
-	if cut {
+	if cutOff {
 		return nil
 	}
 	// The client has the beginning of an object. The valid part of the held text is sent, or closing brackets are
 	// enough.
 	var dst []byte
-	if b.isHeld {
-		dst = jsontext.AppendUnquoted(nil, b.Text[b.held:])[:b.sound]
+	if b.holding {
+		dst = jsontext.AppendUnquoted(nil, b.Text[b.holdFrom:])[:b.validLen]
 	} else if closing, ok := b.syntax.Close(nil); ok {
 		return jsontext.AppendEscaped(nil, closing)
 	}
@@ -129,11 +129,11 @@ func (b *Block) rest(cut bool) []byte {
 	return jsontext.AppendEscaped(nil, dst)
 }
 
-// Input returns the arguments of a call as the JSON text of an object. If they are not an object, ok is false. If cut
-// is set, the answer was cut off, and Input returns "{}" and true instead.
-func (b *Block) Input(cut bool) (object []byte, ok bool) {
+// Input returns the arguments of a call as the JSON text of an object. If they are not an object, ok is false. If
+// cutOff is set, the answer was cut off, and Input returns "{}" and true instead.
+func (b *Block) Input(cutOff bool) (object []byte, ok bool) {
 	object, ok = hub.Object(b.Text)
-	if !ok && cut {
+	if !ok && cutOff {
 		return []byte("{}"), true
 	}
 	return object, ok
@@ -152,10 +152,10 @@ type Answer struct {
 	spare []byte
 	// scratch is a buffer for a piece of arguments without escapes.
 	scratch []byte
-	// called is set after a tool call. refused is set after a refusal, whose text is in refusal.
-	called, refused bool
-	refusal         []byte
-	textBytes       int64
+	// hasCall is set after a tool call. refused is set after a refusal, whose text is in refusal.
+	hasCall, refused bool
+	refusal          []byte
+	textBytes        int64
 
 	index int  // index of the first block
 	open  bool // the client has the beginning of the first block
@@ -194,7 +194,7 @@ func (a *Answer) Take(d *hub.Delta) {
 	case hub.DeltaState:
 		a.addState(d.State)
 	case hub.DeltaCall:
-		a.called = true
+		a.hasCall = true
 		b := a.add(Tool)
 		b.call, b.ID, b.Name = d.Call, d.ID, a.clientName(d.Name)
 	case hub.DeltaArguments:
@@ -270,15 +270,15 @@ func (a *Answer) addState(state hub.State) {
 		return
 	}
 	b := a.last(Thinking)
-	if b == nil || b.Token != "" && (b.form != state.Form || !grows(state.Form)) {
+	if b == nil || b.Token != "" && (b.form != state.Form || !accumulates(state.Form)) {
 		b = a.add(Thinking)
 	}
 	b.Token, b.form = token, state.Form
 }
 
-// grows reports whether a later state of the form f contains the earlier states of the same reasoning, so that the
-// later state replaces the earlier ones.
-func grows(f hub.Form) bool { return f == hub.FormDetails || f == hub.FormContent }
+// accumulates reports whether a later state of the form f contains the earlier states of the same reasoning, so that
+// the later state replaces the earlier ones.
+func accumulates(f hub.Form) bool { return f == hub.FormDetails || f == hub.FormContent }
 
 // Signature returns the signature of a thinking block: its token, or for reasoning without state a token of an empty
 // state, by which the gateway recognises the block in the client's next request. The signature is never empty.
@@ -292,8 +292,8 @@ func (a *Answer) Signature(b *Block) string {
 	return noToken
 }
 
-// shift removes the first block.
-func (a *Answer) shift() {
+// removeFirst removes the first block, and keeps its buffer for the next new block.
+func (a *Answer) removeFirst() {
 	a.spare = reuse(a.blocks[0].Text)
 	n := copy(a.blocks, a.blocks[1:])
 	a.blocks[n] = Block{}
@@ -308,8 +308,8 @@ func reuse(buffer []byte) []byte {
 	return buffer[:0]
 }
 
-// crowded reports whether more than MaxHeld bytes wait behind the first block.
-func (a *Answer) crowded() bool {
+// overLimit reports whether more than MaxHeld bytes wait behind the first block.
+func (a *Answer) overLimit() bool {
 	waiting := 0
 	for i := 1; i < len(a.blocks); i++ {
 		waiting += len(a.blocks[i].Text)

@@ -22,22 +22,24 @@ type Frames interface {
 // the next block follow. After DeltaEnd the events of all blocks are written.
 func (a *Answer) Stream(dst []byte, d *hub.Delta, f Frames) []byte {
 	a.Take(d)
-	ended, cut := d.Kind == hub.DeltaEnd, false
+	ended, cutOff := d.Kind == hub.DeltaEnd, false
 	if ended {
-		cut = CutOff(d.End.Finish)
+		cutOff = CutOff(d.End.Finish)
 	}
 	for len(a.blocks) > 0 {
-		dst = a.advance(dst, f)
-		if !ended && (len(a.blocks) == 1 || !a.blocks[0].finished() && !a.crowded()) {
+		dst = a.sendAvailable(dst, f)
+		isLast := len(a.blocks) == 1
+		othersWait := !a.blocks[0].finished() && !a.overLimit()
+		if !ended && (isLast || othersWait) {
 			break
 		}
-		dst = a.close(dst, f, cut)
+		dst = a.closeFirst(dst, f, cutOff)
 	}
 	return dst
 }
 
-// advance appends the events for the part of the first block that can be written now.
-func (a *Answer) advance(dst []byte, f Frames) []byte {
+// sendAvailable appends the events for the part of the first block that can be written now.
+func (a *Answer) sendAvailable(dst []byte, f Frames) []byte {
 	b := &a.blocks[0]
 	if !a.open {
 		a.open = true
@@ -46,7 +48,7 @@ func (a *Answer) advance(dst []byte, f Frames) []byte {
 	if b.Kind == Tool {
 		if piece := b.sendable(); len(piece) > 0 {
 			dst = f.Delta(dst, a.index, b, piece)
-			b.pass(len(piece))
+			b.markSent(len(piece))
 		}
 		return dst
 	}
@@ -57,19 +59,19 @@ func (a *Answer) advance(dst []byte, f Frames) []byte {
 	return dst
 }
 
-// close appends the events that end the first block, and removes the block. The client must have the block's beginning.
-// cut is set if the answer was cut off, so that the missing arguments of a call will not come.
-func (a *Answer) close(dst []byte, f Frames, cut bool) []byte {
+// closeFirst appends the events that end the first block, and removes the block. The client must have the block's
+// beginning. cutOff is set if the answer was cut off, so that the missing arguments of a call will not come.
+func (a *Answer) closeFirst(dst []byte, f Frames, cutOff bool) []byte {
 	b := &a.blocks[0]
 	if b.Kind == Tool {
-		if rest := b.rest(cut); len(rest) > 0 {
-			dst = f.Delta(dst, a.index, b, rest)
+		if remainder := b.remainder(cutOff); len(remainder) > 0 {
+			dst = f.Delta(dst, a.index, b, remainder)
 		}
 	}
 	dst = f.End(dst, a.index, b)
 	a.index++
 	a.open = false
-	a.shift()
+	a.removeFirst()
 	return dst
 }
 
@@ -123,7 +125,7 @@ func (a *Answer) Stopped(e *hub.End) (reason Stop, sequence string) {
 		return MaxTokens, ""
 	case e.Finish == hub.FinishContext:
 		return ContextFull, ""
-	case a.called:
+	case a.hasCall:
 		return ToolUse, ""
 	case e.StopSequence != "" && slices.Contains(a.Request.Stop, e.StopSequence):
 		return StopSequence, e.StopSequence

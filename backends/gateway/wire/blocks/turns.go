@@ -52,10 +52,10 @@ func Restores(x *hub.Reasoning, t *hub.Target) bool {
 func Blank(text string) bool { return strings.TrimSpace(text) == "" }
 
 // System writes the system messages at the start of the request as a list of text blocks, followed by rule as another
-// block if it is not empty. open is the JSON text up to and including the bracket that opens the list. rest is the
+// block if it is not empty. open is the JSON text up to and including the bracket that opens the list. next is the
 // index of the first message after the system messages. wrote is set if a block was written. Then the caller must close
 // the list. Otherwise open is not written either. The error means that a system message has a part that is not text.
-func (w *Turns) System(c Contents, open, rule string) (rest int, wrote bool, err error) {
+func (w *Turns) System(c Contents, open, rule string) (next int, wrote bool, err error) {
 	from := len(w.Dst)
 	w.Dst = append(w.Dst, open...)
 	block := func(text, mark string) {
@@ -68,37 +68,39 @@ func (w *Turns) System(c Contents, open, rule string) (rest int, wrote bool, err
 		wrote = true
 		c.Text(text, mark)
 	}
-	for ; rest < len(w.Request.Messages); rest++ {
-		m := &w.Request.Messages[rest]
+	for ; next < len(w.Request.Messages); next++ {
+		m := &w.Request.Messages[next]
 		if m.Role != hub.System && m.Role != hub.Developer {
 			break
 		}
 		for i := range m.Parts {
 			if m.Parts[i].Kind != hub.PartText {
 				return 0, false, fmt.Errorf(
-					"messages[%d] is a system message with more than text, which the %s format does not carry", rest, w.Format)
+					"messages[%d] is a system message with content other than text, which the %s format does not support",
+					next, w.Format)
 			}
 			block(m.Parts[i].Text, m.Parts[i].Cache)
 		}
 	}
-	if block(rule, ""); !wrote {
+	block(rule, "")
+	if !wrote {
 		w.Dst = w.Dst[:from]
 	}
-	return rest, wrote, nil
+	return next, wrote, nil
 }
 
-// Messages writes the request's messages from index rest on. The caller writes the brackets around the list. The error
+// Messages writes the request's messages from index first on. The caller writes the brackets around the list. The error
 // means that the format cannot express one of the messages.
-func (w *Turns) Messages(c Contents, rest int) error {
+func (w *Turns) Messages(c Contents, first int) error {
 	all := w.Request.Messages
-	var open []string // ids of calls of the last assistant turn
-	for i := rest; i < len(all); {
+	var openCalls []string // ids of calls of the last assistant turn
+	for i := first; i < len(all); {
 		if all[i].Role == hub.Assistant {
 			if err := w.assistant(c, i); err != nil {
 				return err
 			}
-			for _, c := range all[i].Calls {
-				open = append(open, c.ID)
+			for _, call := range all[i].Calls {
+				openCalls = append(openCalls, call.ID)
 			}
 			i++
 			continue
@@ -107,14 +109,14 @@ func (w *Turns) Messages(c Contents, rest int) error {
 		for to < len(all) && all[to].Role != hub.Assistant {
 			to++
 		}
-		if err := w.user(c, i, to, open); err != nil {
+		if err := w.user(c, i, to, openCalls); err != nil {
 			return err
 		}
-		open = open[:0]
+		openCalls = openCalls[:0]
 		i = to
 	}
 	if w.turns == 0 {
-		w.opening(c)
+		w.beginWithUser(c)
 	}
 	w.endTurn(c)
 	return nil
@@ -128,7 +130,7 @@ func (w *Turns) Begin(c Contents, role hub.Role) {
 		return
 	}
 	if w.turns == 0 && role == hub.Assistant {
-		w.opening(c)
+		w.beginWithUser(c)
 	}
 	w.endTurn(c)
 	if w.turns > 0 {
@@ -139,12 +141,13 @@ func (w *Turns) Begin(c Contents, role hub.Role) {
 	w.Dst = jsontext.AppendAll(w.Dst, `{"role":"`, role.String(), `","content":[`)
 }
 
-// opening writes a user turn with the text "Continue.", for a conversation that does not begin with a user turn.
-func (w *Turns) opening(c Contents) {
+// beginWithUser writes a user turn with the text "Continue.", for a conversation that does not begin with a user turn.
+func (w *Turns) beginWithUser(c Contents) {
 	w.Begin(c, hub.User)
 	c.Text("Continue.", "")
 }
 
+// endTurn ends the current turn, if there is one.
 func (w *Turns) endTurn(c Contents) {
 	if w.role != 0 {
 		c.EndTurn()
@@ -172,7 +175,8 @@ func (w *Turns) assistant(c Contents, i int) error {
 		case hub.PartOther:
 			continue // history in another format
 		default:
-			return fmt.Errorf("messages[%d] is of the assistant and holds more than text, which the %s format does not carry",
+			return fmt.Errorf(
+				"messages[%d] is an assistant message with content other than text, which the %s format does not support",
 				i, w.Format)
 		}
 		if last && j == len(m.Parts)-1 {
@@ -195,12 +199,12 @@ func (w *Turns) assistant(c Contents, i int) error {
 }
 
 // user writes the messages with the indexes from <= i < to, which are not assistant messages. Tool results come first.
-// open holds the ids of the calls that need a result. A call without a result gets a placeholder, since the upstream
-// would refuse the request otherwise. The errors are those of c.
-func (w *Turns) user(c Contents, from, to int, open []string) error {
+// openCalls holds the ids of the calls that need a result. A call without a result gets a placeholder, since the
+// upstream would refuse the request otherwise. The errors are those of c.
+func (w *Turns) user(c Contents, from, to int, openCalls []string) error {
 	var answered map[string]struct{}
-	if len(open) > 0 {
-		answered = make(map[string]struct{}, len(open))
+	if len(openCalls) > 0 {
+		answered = make(map[string]struct{}, len(openCalls))
 	}
 	for i := from; i < to; i++ {
 		m := &w.Request.Messages[i]
@@ -215,7 +219,7 @@ func (w *Turns) user(c Contents, from, to int, open []string) error {
 			return err
 		}
 	}
-	for _, id := range open {
+	for _, id := range openCalls {
 		if _, ok := answered[id]; !ok {
 			w.Begin(c, hub.User)
 			c.NoResult(id)

@@ -15,10 +15,10 @@ import (
 // this form already is returned unchanged. ok is false if the meaning of the schema would change: for open objects,
 // schemas that accept anything, and circular references.
 func Grammar(schema string) (_ string, ok bool) {
-	g := grammar{fits: true}
+	g := grammar{expressible: true}
 	g.schema(gjson.Parse(schema))
 	switch {
-	case !g.fits || g.circles():
+	case !g.expressible || g.circular():
 		return "", false
 	case !g.changed:
 		return schema, true
@@ -26,10 +26,13 @@ func Grammar(schema string) (_ string, ok bool) {
 	return string(g.dst), true
 }
 
+// grammar writes a schema with only the supported keywords.
 type grammar struct {
-	dst           []byte
-	fits, changed bool
-	// current is the definition that is being written. uses lists the references within each definition.
+	dst                  []byte
+	expressible, changed bool
+	// expressible is false once a part of the schema was found that would change its meaning. changed is set if the result
+	// differs from the schema. current is the definition that is being written. uses lists the references within each
+	// definition.
 	current string
 	uses    map[string][]string
 	refs    int
@@ -45,9 +48,9 @@ var stringFormats = []string{
 
 // grammarNode is a schema that is being written. Keywords that are not taken (see take) end up in the description.
 type grammarNode struct {
-	names   []string
-	members map[string]gjson.Result
-	first   bool
+	names   []string                // keywords that were not taken
+	members map[string]gjson.Result // values of all keywords
+	first   bool                    // no keyword was written yet
 }
 
 // take removes the keyword name from n and returns its value, which the caller writes unchanged or converted.
@@ -59,6 +62,7 @@ func (n *grammarNode) take(name string) gjson.Result {
 	return v
 }
 
+// key writes the name of a field of n, after a comma if it is not the first one.
 func (g *grammar) key(n *grammarNode, name string) {
 	if !n.first {
 		g.dst = append(g.dst, ',')
@@ -67,15 +71,18 @@ func (g *grammar) key(n *grammarNode, name string) {
 	g.dst = append(jsontext.AppendQuoted(g.dst, name), ':')
 }
 
-func (g *grammar) raw(n *grammarNode, name string, v gjson.Result) {
+// member writes the keyword name with the value v, unchanged. It writes nothing if v does not exist.
+func (g *grammar) member(n *grammarNode, name string, v gjson.Result) {
 	if v.Exists() {
 		g.key(n, name)
 		g.dst = append(g.dst, v.Raw...)
 	}
 }
 
+// schema writes the schema v, which must be an object.
 func (g *grammar) schema(v gjson.Result) {
-	if g.fits = g.fits && v.IsObject(); !g.fits {
+	g.expressible = g.expressible && v.IsObject()
+	if !g.expressible {
 		return
 	}
 	n := &grammarNode{members: map[string]gjson.Result{}, first: true}
@@ -91,6 +98,7 @@ func (g *grammar) schema(v gjson.Result) {
 	g.dst = append(g.dst, '}')
 }
 
+// node writes the keywords of the schema n.
 func (g *grammar) node(n *grammarNode) {
 	for _, name := range [...]string{"$defs", "definitions"} {
 		g.schemas(n, name, n.take(name), "#/"+name+"/")
@@ -101,33 +109,33 @@ func (g *grammar) node(n *grammarNode) {
 		}
 		g.uses[g.current] = append(g.uses[g.current], ref.Str)
 		g.refs++
-		g.fits = g.fits && strings.HasPrefix(ref.Str, "#/") && g.refs <= maxRefs
-		g.raw(n, "$ref", ref)
+		g.expressible = g.expressible && strings.HasPrefix(ref.Str, "#/") && g.refs <= maxRefs
+		g.member(n, "$ref", ref)
 		g.changed = g.changed || len(n.names) > 0 // members beside a reference do not count
 		return
 	}
 	kind := n.members["type"]
-	switch literal := g.literals(n); {
+	switch hasLiterals := g.literals(n); {
 	case g.choices(n):
 		if kind.Exists() {
 			n.take("type")
 			g.changed = true
 		}
 	case kind.Exists():
-		g.raw(n, "type", n.take("type"))
-		g.typed(n, kind)
+		g.member(n, "type", n.take("type"))
+		g.typeKeywords(n, kind)
 	default:
-		g.fits = g.fits && literal
+		g.expressible = g.expressible && hasLiterals
 	}
 	if n.take("$schema").Exists() {
 		g.changed = true
 	}
-	g.raw(n, "title", n.take("title"))
+	g.member(n, "title", n.take("title"))
 	g.describe(n, n.take("description"))
 }
 
 // literals writes enum and const if their values are neither arrays nor objects. It reports whether it wrote any.
-func (g *grammar) literals(n *grammarNode) (any bool) {
+func (g *grammar) literals(n *grammarNode) (wrote bool) {
 	for _, name := range [...]string{"enum", "const"} {
 		v := n.members[name]
 		plain := v.Exists() && v.Type != gjson.JSON
@@ -136,11 +144,11 @@ func (g *grammar) literals(n *grammarNode) (any bool) {
 			jsontext.Elements(v, func(v gjson.Result) bool { plain = plain && v.Type != gjson.JSON; return plain })
 		}
 		if plain {
-			g.raw(n, name, n.take(name))
-			any = true
+			g.member(n, name, n.take(name))
+			wrote = true
 		}
 	}
-	return any
+	return wrote
 }
 
 // choices writes anyOf or allOf, and oneOf as anyOf. It reports whether the schema has one of them.
@@ -163,7 +171,7 @@ func (g *grammar) choices(n *grammarNode) bool {
 			}
 			first = false
 			g.schema(v)
-			return g.fits
+			return g.expressible
 		})
 		g.dst = append(g.dst, ']')
 		return true
@@ -177,7 +185,7 @@ func (g *grammar) schemas(n *grammarNode, name string, v gjson.Result, path stri
 	if !v.Exists() {
 		return
 	}
-	g.fits = g.fits && v.IsObject()
+	g.expressible = g.expressible && v.IsObject()
 	g.key(n, name)
 	g.dst = append(g.dst, '{')
 	inner := &grammarNode{first: true}
@@ -189,13 +197,13 @@ func (g *grammar) schemas(n *grammarNode, name string, v gjson.Result, path stri
 		g.key(inner, key)
 		g.schema(v)
 		g.current = previous
-		return g.fits
+		return g.expressible
 	})
 	g.dst = append(g.dst, '}')
 }
 
-// typed writes the keywords that belong to schemas of the type kind.
-func (g *grammar) typed(n *grammarNode, kind gjson.Result) {
+// typeKeywords writes the keywords that belong to schemas of the type kind.
+func (g *grammar) typeKeywords(n *grammarNode, kind gjson.Result) {
 	hasType := func(name string) bool {
 		found := kind.Str == name
 		if kind.IsArray() {
@@ -204,16 +212,16 @@ func (g *grammar) typed(n *grammarNode, kind gjson.Result) {
 		return found
 	}
 	if hasType("object") {
-		properties, open := n.take("properties"), n.take("additionalProperties")
+		properties, additional := n.take("properties"), n.take("additionalProperties")
 		// An object that may have other fields does not fit: closed, it could not have them.
-		if open.Exists() && open.Type != gjson.False || !open.Exists() && !properties.Exists() {
-			g.fits = false
+		if additional.Exists() && additional.Type != gjson.False || !additional.Exists() && !properties.Exists() {
+			g.expressible = false
 		}
 		g.schemas(n, "properties", properties, "")
-		g.changed = g.changed || !open.Exists()
+		g.changed = g.changed || !additional.Exists()
 		g.key(n, "additionalProperties")
 		g.dst = append(g.dst, "false"...)
-		g.raw(n, "required", n.take("required"))
+		g.member(n, "required", n.take("required"))
 	}
 	if hasType("array") {
 		if items := n.take("items"); items.Exists() {
@@ -221,11 +229,11 @@ func (g *grammar) typed(n *grammarNode, kind gjson.Result) {
 			g.schema(items)
 		}
 		if minimum := n.members["minItems"]; minimum.Raw == "0" || minimum.Raw == "1" {
-			g.raw(n, "minItems", n.take("minItems"))
+			g.member(n, "minItems", n.take("minItems"))
 		}
 	}
 	if format := n.members["format"]; hasType("string") && slices.Contains(stringFormats, format.Str) {
-		g.raw(n, "format", n.take("format"))
+		g.member(n, "format", n.take("format"))
 	}
 }
 
@@ -248,8 +256,8 @@ func (g *grammar) describe(n *grammarNode, v gjson.Result) {
 	}
 }
 
-// circles reports whether a definition contains itself.
-func (g *grammar) circles() bool {
+// circular reports whether a definition contains itself.
+func (g *grammar) circular() bool {
 	const open, closed = 1, 2
 	state := map[string]int{}
 	var walk func(name string) bool

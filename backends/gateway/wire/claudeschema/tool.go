@@ -29,8 +29,8 @@ func Tool(schema string) string {
 	case kind.Exists():
 		return v.Raw
 	}
-	if rest := strings.TrimLeft(v.Raw[1:], " \t\r\n"); rest != "}" {
-		return `{"type":"object",` + rest
+	if members := strings.TrimLeft(v.Raw[1:], " \t\r\n"); members != "}" {
+		return `{"type":"object",` + members
 	}
 	return `{"type":"object"}`
 }
@@ -50,12 +50,13 @@ var (
 	schemaMapKeywords = []string{"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"}
 )
 
+// schema writes the schema v. A value that is not an object (true or false) is written unchanged.
 func (m *schemaMender) schema(v gjson.Result) {
 	if !v.IsObject() {
 		m.dst = append(m.dst, v.Raw...)
 		return
 	}
-	old := map[string]gjson.Result{}
+	old := map[string]gjson.Result{} // see member
 	jsontext.Members(v, func(key string, v gjson.Result) bool {
 		switch key {
 		case "exclusiveMinimum", "exclusiveMaximum", "minimum", "maximum", "items":
@@ -79,9 +80,11 @@ func (m *schemaMender) member(old map[string]gjson.Result, key string, v gjson.R
 	case "exclusiveMinimum", "exclusiveMaximum": // in draft 4 a flag of the other keyword
 		if v.IsBool() {
 			m.changed = true
-			if v = old[limitOf(key)]; old[key].Type != gjson.True || v.Type != gjson.Number {
+			limit := old[limitOf(key)]
+			if old[key].Type != gjson.True || limit.Type != gjson.Number {
 				return
 			}
+			v = limit
 		}
 	case "minimum", "maximum":
 		if old[exclusiveOf(key)].Type == gjson.True {
@@ -129,10 +132,13 @@ func (m *schemaMender) member(old map[string]gjson.Result, key string, v gjson.R
 	}
 }
 
+// limitOf returns the keyword minimum for exclusiveMinimum, and maximum for exclusiveMaximum.
 func limitOf(exclusive string) string { return "m" + strings.TrimPrefix(exclusive, "exclusiveM") }
 
+// exclusiveOf returns the keyword exclusiveMinimum for minimum, and exclusiveMaximum for maximum.
 func exclusiveOf(limit string) string { return "exclusiveM" + limit[1:] }
 
+// key writes the name of a field, after a comma if it is not the first field of its object.
 func (m *schemaMender) key(name string) {
 	if m.dst[len(m.dst)-1] != '{' {
 		m.dst = append(m.dst, ',')
@@ -143,6 +149,7 @@ func (m *schemaMender) key(name string) {
 // choiceKeywords are the keywords that are refused at the top of a tool's schema.
 var choiceKeywords = [...]string{"anyOf", "oneOf", "allOf"}
 
+// hasChoice reports whether a schema has one of choiceKeywords at its top.
 func hasChoice(v gjson.Result) bool {
 	return slices.ContainsFunc(choiceKeywords[:], func(name string) bool { return v.Get(name).IsArray() })
 }
@@ -191,11 +198,11 @@ func withoutChoice(v gjson.Result) string {
 // properties collects the properties of several schemas. For each property it holds all schemas that the property may
 // have.
 type properties struct {
-	names   []string
-	schemas map[string][]string
-	known   map[property]bool
-	visited int
-	read    int
+	names     []string            // in the order in which they were found
+	schemas   map[string][]string // schemas of each property, without duplicates
+	known     map[property]bool
+	branches  int // number of schemas that gather has visited
+	bytesRead int // see mayRead
 }
 
 // property is a property's name with one of its schemas.
@@ -212,7 +219,7 @@ const (
 // gather adds the properties of the schema v, including those in its choices and references, and returns the names of
 // the required ones. root is the whole schema. Beyond the limits gather adds and returns nothing.
 func (p *properties) gather(root, v gjson.Result, depth int) (required nameList) {
-	if p.visited++; p.visited > maxBranches || depth > maxBranchDepth || !p.mayRead(v) {
+	if p.branches++; p.branches > maxBranches || depth > maxBranchDepth || !p.mayRead(v) {
 		return required
 	}
 	jsontext.Members(v, func(key string, v gjson.Result) bool {
@@ -243,10 +250,10 @@ func (p *properties) gather(root, v gjson.Result, depth int) (required nameList)
 // mayRead returns false if the number of bytes read so far exceeds maxBranchBytes. Otherwise it adds the length of v to
 // that number and returns true.
 func (p *properties) mayRead(v gjson.Result) bool {
-	if p.read > maxBranchBytes {
+	if p.bytesRead > maxBranchBytes {
 		return false
 	}
-	p.read += len(v.Raw)
+	p.bytesRead += len(v.Raw)
 	return true
 }
 
@@ -266,6 +273,7 @@ func (p *properties) common(root, branches gjson.Result, depth int) (required []
 	return required
 }
 
+// add adds a schema of a property, unless the property already has this schema.
 func (p *properties) add(name, schema string) {
 	if p.known[property{name, schema}] {
 		return
@@ -286,6 +294,7 @@ type nameList struct {
 	known map[string]bool
 }
 
+// add appends those names that are not in the list yet.
 func (l *nameList) add(names ...string) {
 	for _, name := range names {
 		if l.known[name] {

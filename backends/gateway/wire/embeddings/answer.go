@@ -45,21 +45,21 @@ func (p *Pass) Whole(dst, body []byte) ([]byte, error) {
 	if a.noModel {
 		a.edits.Replace(a.start, a.start, `"model":`+string(jsontext.AppendQuoted(nil, p.request.Model))+",")
 	}
-	a.edits.Sort()
+	a.edits.Sort() // the model is the last edit that was added, but may be the first in the text
 	return a.edits.Apply(dst, body), nil
 }
 
 // answer is the state of reading one answer.
 type answer struct {
-	s       jsontext.Scanner
-	request *Request
-	edits   jsontext.Edits
-	start   int // offset after the opening brace
-	noModel bool
-	vectors int
-	usage   wire.Usage
-	failure []byte
-	packed  []byte // buffer for one vector
+	s           jsontext.Scanner
+	request     *Request
+	edits       jsontext.Edits
+	start       int // offset after the opening brace
+	noModel     bool
+	vectors     int
+	usage       wire.Usage
+	failure     []byte
+	vectorBytes []byte // buffer for one vector
 }
 
 // read scans the answer and collects the edits for the client. If the answer contains an error object, read sets
@@ -129,15 +129,15 @@ func (a *answer) data() error {
 		if kind := a.s.Kind(); kind != jsontext.Object {
 			return fmt.Errorf("vector %d is %s", i, kind)
 		}
-		seen := false
+		hasVector := false
 		err := a.s.Object(func(key []byte) error {
-			if string(key) != "embedding" || seen {
+			if string(key) != "embedding" || hasVector {
 				return a.s.Skip()
 			}
-			seen = true
+			hasVector = true
 			return a.vector()
 		})
-		if err == nil && !seen {
+		if err == nil && !hasVector {
 			err = fmt.Errorf("vector %d has no embedding", i)
 		}
 		a.vectors++
@@ -157,7 +157,7 @@ func (a *answer) vector() error {
 		}
 		return err
 	case jsontext.Array:
-		a.packed = a.packed[:0]
+		a.vectorBytes = a.vectorBytes[:0]
 		empty := true
 		err := a.s.Array(func(int) error {
 			empty = false
@@ -167,7 +167,7 @@ func (a *answer) vector() error {
 			err = fmt.Errorf("a vector is empty")
 		}
 		if err == nil && a.request.Base64 {
-			a.edits.Replace(from, a.s.Offset(), `"`+base64.StdEncoding.EncodeToString(a.packed)+`"`)
+			a.edits.Replace(from, a.s.Offset(), `"`+base64.StdEncoding.EncodeToString(a.vectorBytes)+`"`)
 		}
 		return err
 	default:
@@ -175,6 +175,7 @@ func (a *answer) vector() error {
 	}
 }
 
+// number scans one number of a vector. If the client wants base64, it appends the number to a.vectorBytes.
 func (a *answer) number() error {
 	if kind := a.s.Kind(); kind != jsontext.Number {
 		return fmt.Errorf("a vector holds %s", kind)
@@ -187,6 +188,6 @@ func (a *answer) number() error {
 	if err != nil {
 		return fmt.Errorf("a number of a vector: %w", err)
 	}
-	a.packed = binary.LittleEndian.AppendUint32(a.packed, math.Float32bits(float32(f)))
+	a.vectorBytes = binary.LittleEndian.AppendUint32(a.vectorBytes, math.Float32bits(float32(f)))
 	return nil
 }

@@ -39,11 +39,11 @@ type Request struct {
 	// Base64 is set if the client wants vectors as base64 of little-endian float32 rather than as arrays of numbers.
 	Base64 bool
 
-	items   []jsontext.Item
-	names   []string // names of the items
-	foreign []string // names of foreign members, see wire.Foreign
-	model   int      // index of the model's item
-	value   int      // offset of the model's value
+	items       []jsontext.Item
+	names       []string // names of the items
+	foreign     []string // names of foreign members, see wire.Foreign
+	modelIndex  int      // index of the model's item
+	modelOffset int      // offset of the model's value
 }
 
 // Parse parses the JSON body of a request. Unknown fields are passed on, so that the upstream accepts or refuses them,
@@ -53,7 +53,7 @@ func Parse(body []byte) (*Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Request{Body: body, model: -1}
+	r := &Request{Body: body, modelIndex: -1}
 	r.items, err = s.ObjectItems(func(key []byte, item *jsontext.Item) error { return r.member(&s, key, item) })
 	if err == nil {
 		err = s.End()
@@ -64,7 +64,7 @@ func Parse(body []byte) (*Request, error) {
 	switch {
 	case err != nil:
 		return nil, wire.SyntaxError(err)
-	case r.model < 0:
+	case r.modelIndex < 0:
 		return nil, missing("model")
 	case r.Inputs == 0:
 		return nil, missing("input")
@@ -72,10 +72,12 @@ func Parse(body []byte) (*Request, error) {
 	return r, nil
 }
 
+// missing returns the error with status 400 for a required parameter that is absent.
 func missing(param string) error {
 	return apierror.New(http.StatusBadRequest, "missing_required_parameter", "%s is required", param).With(param)
 }
 
+// invalid returns the error with status 400 for a parameter with an invalid value.
 func invalid(param, format string, args ...any) error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", format, args...).With(param)
 }
@@ -97,7 +99,7 @@ func (r *Request) member(s *jsontext.Scanner, key []byte, item *jsontext.Item) e
 		if kind != jsontext.String {
 			return invalid(name, "model must be a string, it is %s", kind)
 		}
-		r.model, r.value = len(r.names)-1, s.Offset()
+		r.modelIndex, r.modelOffset = len(r.names)-1, s.Offset()
 		model, err := s.Unquoted()
 		if err == nil && (model == "" || len(model) > maxModel) {
 			err = invalid(name, "model must have 1 to %d bytes, it has %d", maxModel, len(model))
@@ -111,25 +113,29 @@ func (r *Request) member(s *jsontext.Scanner, key []byte, item *jsontext.Item) e
 			item.Drop = true
 			return s.Skip()
 		}
-		word, err := "", invalid(name, "encoding_format must be \"float\" or \"base64\"")
+		var encoding string
+		var err error
 		if kind == jsontext.String {
-			if word, err = s.Unquoted(); err == nil && word != "float" && word != "base64" {
-				err = invalid(name, "encoding_format must be \"float\" or \"base64\"")
-			}
+			encoding, err = s.Unquoted()
 		}
-		r.Base64 = word == "base64"
+		if err == nil && encoding != "float" && encoding != "base64" {
+			err = invalid(name, "encoding_format must be \"float\" or \"base64\"")
+		}
+		r.Base64 = encoding == "base64"
 		return err
 	case "dimensions":
 		if kind == jsontext.Null {
 			item.Drop = true
 			return s.Skip()
 		}
-		n, whole, err := int64(0), false, error(nil)
+		var n int64
+		var isInteger bool
+		var err error
 		if kind == jsontext.Number {
-			n, whole, err = s.Int()
+			n, isInteger, err = s.Int()
 		}
-		if err == nil && (!whole || n < 1) {
-			err = invalid(name, "dimensions must be a whole number from 1 on")
+		if err == nil && (!isInteger || n < 1) {
+			err = invalid(name, "dimensions must be an integer of at least 1")
 		}
 		return err
 	case "stream": // there is nothing to stream
@@ -162,7 +168,7 @@ func (r *Request) input(s *jsontext.Scanner, kind jsontext.Kind) error {
 		}
 		switch {
 		case kind != first:
-			return invalid("input", message+"; element %d is %s beside %s", i, kind, first)
+			return invalid("input", message+"; element %d is %s, but the first element is %s", i, kind, first)
 		case kind == jsontext.Number:
 			r.Inputs = 1
 			r.TextBytes += tokenBytes
@@ -200,7 +206,7 @@ func (r *Request) tokens(s *jsontext.Scanner) error {
 	err := s.Array(func(int) error {
 		n++
 		if s.Kind() != jsontext.Number {
-			return invalid("input", "a list of tokens holds %s", s.Kind())
+			return invalid("input", "a list of tokens contains %s", s.Kind())
 		}
 		return token(s)
 	})
@@ -211,9 +217,10 @@ func (r *Request) tokens(s *jsontext.Scanner) error {
 	return err
 }
 
+// token scans one token, which must be an integer that is not negative.
 func token(s *jsontext.Scanner) error {
-	if n, whole, err := s.Int(); err != nil || !whole || n < 0 {
-		return invalid("input", "a token must be a whole number from 0 on")
+	if n, isInteger, err := s.Int(); err != nil || !isInteger || n < 0 {
+		return invalid("input", "a token must be an integer of at least 0")
 	}
 	return nil
 }
@@ -225,13 +232,13 @@ func (r *Request) For(model string, drop []string) (body []byte, dropped []strin
 	items := slices.Clone(r.items)
 	dropped = slices.Clone(r.foreign)
 	for i := range items {
-		if i != r.model && !items[i].Drop && r.names[i] != "input" && slices.Contains(drop, r.names[i]) {
+		if i != r.modelIndex && !items[i].Drop && r.names[i] != "input" && slices.Contains(drop, r.names[i]) {
 			items[i].Drop = true
 			dropped = append(dropped, r.names[i])
 		}
 	}
 	edits.Remove(items)
-	edits.Replace(r.value, items[r.model].To, string(jsontext.AppendQuoted(nil, model)))
+	edits.Replace(r.modelOffset, items[r.modelIndex].To, string(jsontext.AppendQuoted(nil, model)))
 	edits.Sort()
 	return edits.Apply(make([]byte, 0, len(r.Body)+len(model)), r.Body), dropped
 }

@@ -55,13 +55,16 @@ type Format interface {
 // the client's JSON, after Read has parsed it.
 type Editor interface {
 	Format
+	// Edit returns the client's body, edited for the candidate t. open opens tokens of reasoning state in the body.
 	Edit(r *hub.Request, t *hub.Target, open hub.Open) (hub.Written, error)
+	// NewPass returns a Pass that passes on the upstream's answer to r with small changes.
 	NewPass(r *hub.Request, reply hub.Reply) hub.Pass
 }
 
 // Typed is a format whose error responses state the error's type in an HTTP header field.
 type Typed interface {
 	Format
+	// ErrorHeader returns the header field with the type of e.
 	ErrorHeader(e *apierror.Error) (name, value string)
 }
 
@@ -69,6 +72,7 @@ type Typed interface {
 // common form.
 type Native interface {
 	Format
+	// Parse scans a client's body only as far as routing requires. The errors are *apierror.Error with status 400.
 	Parse(body []byte) (*native.Request, error)
 }
 
@@ -83,6 +87,7 @@ type Referrer interface {
 // Counter is a format with an endpoint that counts the tokens of a request without sending the request to a model.
 type Counter interface {
 	Format
+	// ReadCount parses the body of a request to count tokens, as Read does.
 	ReadCount(body []byte, o hub.ReadOptions) (*hub.Request, error)
 	// AppendCount appends the JSON body of the response, which states the number of tokens.
 	AppendCount(dst []byte, tokens int64) []byte
@@ -148,14 +153,14 @@ func At(path string) (p Place, ok bool) {
 // namedPlace parses a URL path of the format f, whose paths contain the model's name. The name may contain slashes and
 // colons. facts are the facts of f. ok is false if the path is not one of f.
 func namedPlace(f Format, facts *hub.Facts, path string) (p Place, ok bool) {
-	rest, whole := strings.CutSuffix(path, facts.Path)
-	if !whole {
-		if rest, ok = strings.CutSuffix(path, facts.StreamPath); !ok {
+	prefix, isWhole := strings.CutSuffix(path, facts.Path)
+	if !isWhole {
+		if prefix, ok = strings.CutSuffix(path, facts.StreamPath); !ok {
 			return p, false
 		}
 	}
-	p = Place{Format: f, Stream: !whole}
-	p.Base, p.Model, ok = strings.Cut(rest, facts.ModelPath)
+	p = Place{Format: f, Stream: !isWhole}
+	p.Base, p.Model, ok = strings.Cut(prefix, facts.ModelPath)
 	return p, ok && p.Model != "" && !slices.ContainsFunc(strings.Split(p.Model, "/"), isDots)
 }
 

@@ -36,18 +36,18 @@ func Closed(text []byte) []byte {
 
 // Arguments scans the pieces of a tool call's arguments to find out when their JSON is complete.
 type Arguments struct {
-	open            []byte // the closing brackets that are missing
-	began, inString bool
-	escaped, deep   bool
+	open             []byte // the closing brackets that are missing
+	began, inString  bool   // an object or array has begun; a string is open
+	escaped, tooDeep bool   // the last byte was a backslash in a string; the nesting exceeds jsontext.MaxDepth
 }
 
 // Complete reports whether a JSON object or array has ended.
-func (a *Arguments) Complete() bool { return a.began && len(a.open) == 0 && !a.deep }
+func (a *Arguments) Complete() bool { return a.began && len(a.open) == 0 && !a.tooDeep }
 
 // Closing returns the text that closes the open strings and brackets. It is empty if nothing is open, or if the JSON is
 // nested too deeply.
 func (a *Arguments) Closing() []byte {
-	if a.deep || a.escaped {
+	if a.tooDeep || a.escaped {
 		return nil
 	}
 	var closing []byte
@@ -71,7 +71,7 @@ func (a *Arguments) Pass(piece []byte) {
 // step processes one byte.
 func (a *Arguments) step(c byte) {
 	switch {
-	case a.deep:
+	case a.tooDeep:
 	case a.escaped:
 		a.escaped = false
 	case a.inString:
@@ -93,5 +93,5 @@ func (a *Arguments) step(c byte) {
 func (a *Arguments) enter(closing byte) {
 	a.began = true
 	a.open = append(a.open, closing)
-	a.deep = len(a.open) > jsontext.MaxDepth
+	a.tooDeep = len(a.open) > jsontext.MaxDepth
 }

@@ -16,14 +16,15 @@ func (r *Request) SetNeeds() {
 		r.TextBytes += int64(len(t.Name) + len(t.Description) + len(t.Parameters))
 	}
 	for i := range r.Messages {
-		r.weigh(&r.Messages[i])
+		r.addNeeds(&r.Messages[i])
 	}
 	if last := len(r.Messages) - 1; last >= 0 && r.Messages[last].Role == Assistant {
 		r.Needs |= wire.NeedPrefill
 	}
 }
 
-func (r *Request) weigh(m *Message) {
+// addNeeds adds what follows from the message m.
+func (r *Request) addNeeds(m *Message) {
 	for j := range m.Parts {
 		r.TextBytes += int64(len(m.Parts[j].Text) + len(m.Parts[j].Raw))
 		switch m.Parts[j].Kind {

@@ -14,24 +14,23 @@ const maxName = 64
 // Any other name becomes its first 55 legal characters, "_" and 8 hexadecimal digits of its SHA-256. The result depends
 // only on the name, so it is the same in the history, tool_choice and tools.
 func LegalName(name string) string {
-	if legal(name) {
+	if wire.LegalID(name) {
 		return name
 	}
-	out := make([]byte, 0, maxName)
-	for i := 0; i < len(name) && len(out) < 55; i++ {
+	short := make([]byte, 0, maxName)
+	for i := 0; i < len(name) && len(short) < 55; i++ {
 		if legalByte(name[i]) {
-			out = append(out, name[i])
+			short = append(short, name[i])
 		}
 	}
 	sum := sha256.Sum256([]byte(name))
-	return string(hex.AppendEncode(append(out, '_'), sum[:4]))
+	return string(hex.AppendEncode(append(short, '_'), sum[:4]))
 }
 
 // LegalID reports whether an upstream's tool call id can be used unchanged.
-func LegalID(id string) bool { return legal(id) }
+func LegalID(id string) bool { return wire.LegalID(id) }
 
-func legal(name string) bool { return wire.LegalID(name) }
-
+// legalByte reports whether names and ids of tools may contain the byte c.
 func legalByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-'
 }

@@ -33,6 +33,7 @@ type Recall struct {
 // recallKey identifies a call of a user. Call ids come from upstreams and are not unique among users.
 type recallKey struct{ user, call string }
 
+// recalled is the stored reasoning before one call.
 type recalled struct {
 	key       recallKey
 	reasoning []Reasoning
@@ -93,6 +94,7 @@ func (m *Recall) Find(user, call string) []Reasoning {
 	return r.reasoning
 }
 
+// forget removes an entry. The caller holds the mutex.
 func (m *Recall) forget(e *list.Element) {
 	r := m.order.Remove(e).(*recalled)
 	delete(m.known, r.key)

@@ -25,6 +25,7 @@ type checked struct {
 	output *Output
 }
 
+// Whole implements Writer. It returns ErrSchema for a text that does not match the schema.
 func (c *checked) Whole(deltas []Delta) ([]byte, error) {
 	var text []byte
 	for i := range deltas {
@@ -58,7 +59,7 @@ const (
 // and ignores all others.
 func matches(schema, text string) bool {
 	s := schemaCheck{root: gjson.Parse(schema)}
-	return s.value(s.root, gjson.Parse(text)) || s.work > maxSchemaWork
+	return s.valid(s.root, gjson.Parse(text)) || s.work > maxSchemaWork
 }
 
 // schemaCheck is one check of a value, with the bytes visited and the depth reached so far.
@@ -88,10 +89,10 @@ func (s *schemaCheck) spend(v gjson.Result) bool {
 	return s.work <= maxSchemaWork
 }
 
-// value reports whether the value v is valid under schema.
-func (s *schemaCheck) value(schema, v gjson.Result) bool {
+// valid reports whether the value v is valid under schema.
+func (s *schemaCheck) valid(schema, v gjson.Result) bool {
 	if s.depth++; s.depth > maxSchemaDepth {
-		s.work = maxSchemaWork + 1
+		s.work = maxSchemaWork + 1 // ends the check, see matches
 	}
 	defer func() { s.depth-- }()
 	if schema.Type == gjson.False {
@@ -99,18 +100,18 @@ func (s *schemaCheck) value(schema, v gjson.Result) bool {
 	}
 	ok := true
 	s.members(schema, func(key string, rule gjson.Result) bool {
-		ok = s.keyword(schema, key, rule, v)
+		ok = s.satisfies(schema, key, rule, v)
 		return ok
 	})
 	return ok
 }
 
-// keyword reports whether v satisfies one keyword of a schema. key is the keyword and rule its value.
-func (s *schemaCheck) keyword(schema gjson.Result, key string, rule, v gjson.Result) bool {
+// satisfies reports whether v satisfies one keyword of a schema. key is the keyword and rule its value.
+func (s *schemaCheck) satisfies(schema gjson.Result, key string, rule, v gjson.Result) bool {
 	switch key {
 	case "$ref":
-		target, found := s.find(rule.Str)
-		return !found || s.value(target, v)
+		target, found := s.resolve(rule.Str)
+		return !found || s.valid(target, v)
 	case "type":
 		return s.anyElement(rule, func(name gjson.Result) bool { return hasType(v, name.Str) })
 	case "enum":
@@ -118,9 +119,9 @@ func (s *schemaCheck) keyword(schema gjson.Result, key string, rule, v gjson.Res
 	case "const":
 		return s.equal(rule, v)
 	case "anyOf", "oneOf":
-		return !rule.IsArray() || s.anyElement(rule, func(choice gjson.Result) bool { return s.value(choice, v) })
+		return !rule.IsArray() || s.anyElement(rule, func(choice gjson.Result) bool { return s.valid(choice, v) })
 	case "allOf":
-		return !s.anyElement(rule, func(part gjson.Result) bool { return !s.value(part, v) })
+		return !s.anyElement(rule, func(part gjson.Result) bool { return !s.valid(part, v) })
 	case "required":
 		return !v.IsObject() || !rule.IsArray() ||
 			!s.anyElement(rule, func(name gjson.Result) bool { return !s.has(v, name.Str) })
@@ -130,7 +131,7 @@ func (s *schemaCheck) keyword(schema gjson.Result, key string, rule, v gjson.Res
 		return s.additional(schema, rule, v)
 	case "items":
 		return !v.IsArray() || !rule.IsObject() || !s.anyElement(v, func(element gjson.Result) bool {
-			return !s.value(rule, element)
+			return !s.valid(rule, element)
 		})
 	}
 	return true
@@ -142,7 +143,7 @@ func (s *schemaCheck) properties(rule, v gjson.Result) bool {
 	ok := true
 	s.members(v, func(key string, member gjson.Result) bool {
 		if subschema, found := s.get(rule, key); found {
-			ok = s.value(subschema, member)
+			ok = s.valid(subschema, member)
 		}
 		return ok
 	})
@@ -158,14 +159,14 @@ func (s *schemaCheck) additional(schema, rule, v gjson.Result) bool {
 	}
 	ok := true
 	s.members(v, func(key string, member gjson.Result) bool {
-		ok = s.has(known, key) || s.value(rule, member)
+		ok = s.has(known, key) || s.valid(rule, member)
 		return ok
 	})
 	return ok
 }
 
-// find returns the part of the schema to which ref points. ref is a JSON pointer (RFC 6901) in a fragment.
-func (s *schemaCheck) find(ref string) (gjson.Result, bool) {
+// resolve returns the part of the schema to which ref points. ref is a JSON pointer (RFC 6901) in a fragment.
+func (s *schemaCheck) resolve(ref string) (gjson.Result, bool) {
 	pointer, ok := strings.CutPrefix(ref, "#")
 	value := s.root
 	if !ok || pointer == "" {
@@ -213,6 +214,7 @@ func (s *schemaCheck) get(object gjson.Result, name string) (found gjson.Result,
 	return found, ok
 }
 
+// has reports whether an object has a field with the given name.
 func (s *schemaCheck) has(object gjson.Result, name string) bool {
 	_, ok := s.get(object, name)
 	return ok
@@ -250,7 +252,7 @@ func (s *schemaCheck) equal(a, b gjson.Result) bool {
 		return a.Num == b.Num
 	case a.Type == gjson.JSON:
 		if !s.spend(a) || !s.spend(b) {
-			return true
+			return true // the result does not matter beyond the limit
 		}
 		return slices.Equal([]byte(a.Get("@ugly").Raw), []byte(b.Get("@ugly").Raw))
 	}

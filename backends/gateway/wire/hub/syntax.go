@@ -10,13 +10,13 @@ import (
 // Syntax scans the pieces of a text that should be one JSON object (RFC 8259), to find out up to which byte the text is
 // valid.
 type Syntax struct {
-	open    []byte // the closing brackets that are missing
-	state   syntaxState
-	key     bool   // the current string is a key
-	digits  int    // hexadecimal digits missing in the current escape
-	literal string // the missing part of true, false or null
-	members bool   // the object has a member, or the beginning of one
-	broken  bool
+	open      []byte // the closing brackets that are missing
+	state     syntaxState
+	key       bool   // the current string is a key
+	digits    int    // hexadecimal digits missing in the current escape
+	literal   string // the missing part of true, false or null
+	hasMember bool   // the object has a member, or the beginning of one
+	broken    bool
 }
 
 type syntaxState uint8
@@ -57,8 +57,8 @@ func (s *Syntax) Broken() bool { return s.broken }
 // Pass scans the next piece of the text. It returns how many bytes of the piece are valid and come before the bracket
 // that ends the object. After a piece in which the object ends or becomes invalid, the results of further calls have no
 // meaning.
-func (s *Syntax) Pass(piece []byte) (sound int) {
-	sound = len(piece)
+func (s *Syntax) Pass(piece []byte) (validLen int) {
+	validLen = len(piece)
 	for i, c := range piece {
 		switch {
 		case s.broken:
@@ -69,13 +69,13 @@ func (s *Syntax) Pass(piece []byte) (sound int) {
 		ended := s.state == syntaxEnd
 		if !s.step(c) {
 			s.broken = true
-			return min(sound, i)
+			return min(validLen, i)
 		}
 		if !ended && s.state == syntaxEnd {
-			sound = i
+			validLen = i
 		}
 	}
-	return sound
+	return validLen
 }
 
 // step processes one byte. It returns false if the byte is not allowed at this position.
@@ -84,13 +84,12 @@ func (s *Syntax) step(c byte) bool {
 	case syntaxString:
 		return s.inString(c)
 	case syntaxEscape:
-		s.state = syntaxString
-		if c == 'u' {
+		switch {
+		case c == 'u':
 			s.state, s.digits = syntaxHex, 4
-			return true
-		}
-		if strings.IndexByte(`"\/bfnrt`, c) < 0 {
-			s.state = syntaxEscape
+		case strings.IndexByte(`"\/bfnrt`, c) >= 0:
+			s.state = syntaxString
+		default:
 			return false
 		}
 		return true
@@ -121,7 +120,7 @@ func (s *Syntax) step(c byte) bool {
 	}
 	switch c {
 	case ' ', '\t', '\r', '\n':
-		return s.state < syntaxMinus || s.state == syntaxEnd
+		return s.state < syntaxMinus || s.state == syntaxEnd // not within a number
 	}
 	return s.betweenTokens(c)
 }
@@ -153,14 +152,14 @@ func (s *Syntax) betweenTokens(c byte) bool {
 		if c != '"' {
 			return false
 		}
-		s.state, s.key, s.members = syntaxString, true, true
+		s.state, s.key, s.hasMember = syntaxString, true, true
 		return true
 	case syntaxColon:
-		s.state = syntaxValue
 		if c != ':' {
-			s.state = syntaxColon
+			return false
 		}
-		return c == ':'
+		s.state = syntaxValue
+		return true
 	case syntaxValueOrEnd:
 		if c == ']' {
 			return s.leave(c)
@@ -172,7 +171,8 @@ func (s *Syntax) betweenTokens(c byte) bool {
 		if c != ',' {
 			return s.leave(c)
 		}
-		if s.state = syntaxValue; s.open[len(s.open)-1] == '}' {
+		s.state = syntaxValue
+		if s.open[len(s.open)-1] == '}' { // in an object a key follows
 			s.state = syntaxKey
 		}
 		return true
@@ -196,7 +196,7 @@ func (s *Syntax) value(c byte) bool {
 		s.state = syntaxZero
 	case '1' <= c && c <= '9':
 		s.state = syntaxInteger
-	case c == 't':
+	case c == 't': // the literal's first letter has been scanned now
 		s.state, s.literal = syntaxLiteral, "true"[1:]
 	case c == 'f':
 		s.state, s.literal = syntaxLiteral, "false"[1:]
@@ -227,7 +227,8 @@ func (s *Syntax) leave(closing byte) bool {
 		return false
 	}
 	s.open = s.open[:n]
-	if s.state = syntaxComma; n == 0 {
+	s.state = syntaxComma
+	if n == 0 {
 		s.state = syntaxEnd
 	}
 	return true
@@ -300,7 +301,7 @@ func (s *Syntax) appendClosing(dst []byte, from int) []byte {
 // can follow. An unfinished token is completed with an arbitrary value, and strings, arrays and objects that are open
 // within the object are closed.
 func (s *Syntax) Extend(dst []byte) []byte {
-	comma := s.members
+	comma := s.hasMember
 	state := s.state
 	switch state {
 	case syntaxEscape:

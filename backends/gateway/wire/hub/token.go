@@ -37,7 +37,7 @@ func NewSealer(keys ...[]byte) (*Sealer, error) {
 		s.keys = append(s.keys, aead)
 	}
 	if len(s.keys) == 0 {
-		return nil, fmt.Errorf("making a sealer of reasoning state: there is no key")
+		return nil, fmt.Errorf("making a sealer of reasoning state: no key was given")
 	}
 	return s, nil
 }

@@ -78,7 +78,7 @@ func TestLegalName(t *testing.T) {
 		"日本":                    "_",
 	} {
 		got := LegalName(name)
-		if !legal(got) || !strings.HasPrefix(got, want) {
+		if !LegalID(got) || !strings.HasPrefix(got, want) {
 			t.Errorf("LegalName(%q) = %q, want %q…", name, got, want)
 		}
 		if again := LegalName(got); again != got {

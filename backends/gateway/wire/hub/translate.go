@@ -20,6 +20,7 @@ type streamed struct {
 	check Writer
 }
 
+// Whole implements Pass. It appends the events of a stream.
 func (s *streamed) Whole(dst, body []byte) ([]byte, error) {
 	deltas, err := s.from.Whole(body)
 	if err != nil {
@@ -39,11 +40,13 @@ type translation struct {
 	bytes int64
 }
 
+// Event implements Pass.
 func (t *translation) Event(dst, name, data []byte) ([]byte, wire.Progress, error) {
 	step, err := t.from.Event(name, data)
 	return t.write(dst, step, err)
 }
 
+// End implements Pass.
 func (t *translation) End(dst []byte) ([]byte, error) {
 	step, err := t.from.End()
 	dst, _, err = t.write(dst, step, err)
@@ -62,6 +65,7 @@ func (t *translation) write(dst []byte, step Step, err error) ([]byte, wire.Prog
 	return dst, wire.Progress{Proof: step.Proof, Thinks: step.Thinks, Done: step.Done}, nil
 }
 
+// Whole implements Pass.
 func (t *translation) Whole(dst, body []byte) ([]byte, error) {
 	deltas, err := t.from.Whole(body)
 	if err != nil {
@@ -75,6 +79,7 @@ func (t *translation) Whole(dst, body []byte) ([]byte, error) {
 	return append(dst, answer...), nil
 }
 
+// count adds the bytes of text, reasoning and arguments in deltas to t.bytes.
 func (t *translation) count(deltas []Delta) {
 	for i := range deltas {
 		t.bytes += int64(len(deltas[i].Text))

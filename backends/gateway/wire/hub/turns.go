@@ -57,8 +57,8 @@ func (t *Turns) Call(m *Message, id string, c Call) bool {
 // Waits reports whether there is a call with the client's call id (known), and whether the result of that call is
 // missing (waits).
 func (t *Turns) Waits(id string) (known, waits bool) {
-	p, known := t.calls[id]
-	return known, known && t.list[p.turn].results[p.call].Role == 0
+	index, known := t.calls[id]
+	return known, known && t.list[index.turn].results[index.call].Role == 0
 }
 
 // Result adds the result of a call that waits for it. id is the client's call id. If failed is set the text gets the
@@ -71,9 +71,9 @@ func (t *Turns) Result(id string, parts []Part, failed bool, attached []Part) []
 		}
 		parts[0].Text = failure + parts[0].Text
 	}
-	p := t.calls[id]
-	turn := &t.list[p.turn]
-	turn.results[p.call] = Message{Role: ToolResult, CallID: CallID(id), Parts: parts, Failed: failed}
+	index := t.calls[id]
+	turn := &t.list[index.turn]
+	turn.results[index.call] = Message{Role: ToolResult, CallID: CallID(id), Parts: parts, Failed: failed}
 	turn.attached = append(turn.attached, attached...)
 	return parts
 }
@@ -116,8 +116,8 @@ func CallID(id string) string {
 type Joiner struct {
 	Separator string
 	parts     []Part
-	run       strings.Builder
-	began     bool
+	current   strings.Builder
+	hasText   bool
 }
 
 // Add adds a text. cache is the JSON text of the cache_control mark behind the text, or empty. A mark ends the part
@@ -126,11 +126,11 @@ func (j *Joiner) Add(text, cache string) {
 	if text == "" {
 		return
 	}
-	if j.began {
-		j.run.WriteString(j.Separator)
+	if j.hasText {
+		j.current.WriteString(j.Separator)
 	}
-	j.began = true
-	j.run.WriteString(text)
+	j.hasText = true
+	j.current.WriteString(text)
 	if cache != "" {
 		j.End(cache)
 	}
@@ -138,8 +138,8 @@ func (j *Joiner) Add(text, cache string) {
 
 // End ends the current part and returns all parts. If cache is not empty the part gets this cache mark.
 func (j *Joiner) End(cache string) []Part {
-	j.parts = AppendText(j.parts, j.run.String(), cache)
-	j.run, j.began = strings.Builder{}, false
+	j.parts = AppendText(j.parts, j.current.String(), cache)
+	j.current, j.hasText = strings.Builder{}, false
 	return j.parts
 }
 

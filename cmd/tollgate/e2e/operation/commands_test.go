@@ -155,7 +155,7 @@ func TestErrorsTellTheLine(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(n.Dir, "Wrong.Caddyfile"), []byte(wrong), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := "\nError: Wrong.Caddyfile:" + strconv.Itoa(strings.Count(wrong, "\n")-1) + ": nobody checks a key before cascade"
+	want := "\nError: Wrong.Caddyfile:" + strconv.Itoa(strings.Count(wrong, "\n")-1) + ": no handler verifies a key before cascade"
 	for _, command := range [][]string{{"validate"}, {"reload"}, {"adapt", "--validate"}} {
 		if said := refused(n, append(command, "--config", "Wrong.Caddyfile")...); !strings.Contains("\n"+said, want) {
 			t.Errorf("%v: %s", command, said)

@@ -152,7 +152,7 @@ func TestEnvironmentFile(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		":" + port + " is in use by another process": {"run", "--envfile", "env", "--config", "other", "--adapter", "caddyfile"},
-		"nobody checks a key before cascade":         {"validate", "--envfile", "env", "--config", "wrong", "--adapter", "caddyfile"},
+		"no handler verifies a key before cascade":         {"validate", "--envfile", "env", "--config", "wrong", "--adapter", "caddyfile"},
 		"can't parse line 1":                         {"run", "--envfile", "nonsense"},
 		"open nowhere":                               {"validate", "--envfile", "nowhere"},
 	} {
