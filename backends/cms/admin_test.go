@@ -97,10 +97,10 @@ func TestAdmin(t *testing.T) {
 		root := ann.Get("/admin/").Want(200, "New page below")
 		id := root.Where()[strings.LastIndex(root.Where(), "/")+1:]
 		ann.Get("/admin/new?parent="+id).Want(200, ">Story</option>")
-		form := ann.Get("/admin/new?parent="+id+"&template=story").Want(200, "The text", "Make the page")
+		form := ann.Get("/admin/new?parent="+id+"&template=story").Want(200, "The text", "Create the page")
 		wrong := ann.Post("/admin/new", fields(form, "title", "One <b>", "status", "published", "f-stars", "9", "f-extra", "{", "f-body", "typed\r\ntext")).
 			Want(422, "Extra: this is not JSON", "typed\ntext", "One &lt;b&gt;")
-		wrong = ann.Post("/admin/new", fields(wrong, "title", "One <b>", "status", "published", "f-stars", "9")).Want(422, "out of the bounds", `value="9"`)
+		wrong = ann.Post("/admin/new", fields(wrong, "title", "One <b>", "status", "published", "f-stars", "9")).Want(422, "above the maximum", `value="9"`)
 		first := made(ann.Post("/admin/new", fields(wrong, "title", "One <b>", "status", "published", "f-stars", "4", "f-extra", `{"a":[1]}`, "f-body", "typed\r\ntext",
 			"f-day", "2026-03-04T05:06:07", "f-colours", "green", "f-near", "/ "+id, "f-parts.add", "quote", "f-seen", "1")))
 		page := ann.Get("/admin/pages/"+first).Want(200, `value="4"`, `value="2026-03-04T05:06:07"`, `value="green" checked`, "&#34;a&#34;", "typed\ntext", "<legend>quote</legend>", `name="f-seen" value="1" checked`)
@@ -151,7 +151,7 @@ func TestAdmin(t *testing.T) {
 		}
 		pagestest.New(t, o.url, true).Get(link[1]).Want(200, `"title":"Later"`)
 		// A file goes where the page says that it is: into the draft, and with it to everybody.
-		draft = o.upload(ann, first, "papers", "late.txt", "late").Want(200, "The file is there.", "This is the draft", "late.txt")
+		draft = o.upload(ann, first, "papers", "late.txt", "late").Want(200, "The file is uploaded.", "This is the draft", "late.txt")
 		if got := o.do("GET", "/api/content/pages/"+first, ""); strings.Contains(got.Body.String(), "late.txt") {
 			t.Errorf("the file of the draft is served: %s", got.Body)
 		}
@@ -171,11 +171,11 @@ func TestAdmin(t *testing.T) {
 
 		// What it was, and that again.
 		history := ann.Get("/admin/pages/"+first+"/revisions").Want(200, "by ann", "<del>Mine")
-		history.Send("/admin/pages/"+first+"/act", "do", "revert", "revision", history.Hidden("revision"), "version", history.Hidden("version")).Want(200, "The page is as it was.", `value="Mine"`)
+		history.Send("/admin/pages/"+first+"/act", "do", "revert", "revision", history.Hidden("revision"), "version", history.Hidden("version")).Want(200, "The revision is restored.", `value="Mine"`)
 
 		// Files.
-		o.upload(ann, first, "papers", "note.exe", "x").Want(422, "end with txt")
-		page = o.upload(ann, first, "papers", "note.txt", "a note").Want(200, "The file is there.", "note.txt")
+		o.upload(ann, first, "papers", "note.exe", "x").Want(422, "extensions are txt")
+		page = o.upload(ann, first, "papers", "note.txt", "a note").Want(200, "The file is uploaded.", "note.txt")
 		file := regexp.MustCompile(`/admin(/files/\d+)"`).FindStringSubmatch(page.Text)
 		ann.Get("/admin"+file[1]).Want(200, "a note")
 		ann.Post("/admin/pages/"+first, fields(page, "title", "Mine", "status", "published", "f-papers.gone", file[1][len("/files/"):], "do", "save")).Want(200).Lacks("note.txt")
@@ -188,7 +188,7 @@ func TestAdmin(t *testing.T) {
 		ann.Get("/admin/pages/"+first).Send("/admin/pages/"+first+"/act", "do", "trash").Want(200, "The page is in the trash.")
 		ann.Get("/admin/trash").Want(200, "Mine").Send("/admin/trash", "one", "restore "+first+" Mine").Want(200, "Mine was restored.")
 		ann.Get("/admin/pages/"+first).Send("/admin/pages/"+first+"/act", "do", "trash").Want(200)
-		ann.Get("/admin/trash").Send("/admin/trash", "one", "delete "+first+" Mine").Want(200, "do not come back").
+		ann.Get("/admin/trash").Send("/admin/trash", "one", "delete "+first+" Mine").Want(200, "cannot be restored").
 			Send("/admin/trash", "do", "delete", "row", first+" Mine", "sure", "1").Want(200, "Mine was deleted.", "The trash is empty.")
 		ann.Get("/admin/pages/" + first).Want(404)
 	})
@@ -236,7 +236,7 @@ func TestAdminPeople(t *testing.T) {
 	ann.Get("/admin/roles/new").Send("/admin/roles/new", "name", "editor", "label", "Editor", "permissions", "admin").Want(200, "Saved.")
 	ann.Get("/admin/roles").Want(200, "editor", "superuser")
 	ann.Get("/admin/users/new").Send("/admin/users/new", "name", "bob", "password", "short").Want(422, "at least 10 characters", `value="bob"`)
-	bobAt := ann.Get("/admin/users/new").Send("/admin/users/new", "name", "bob", "password", "correct horse battery", "roles", "editor", "email", "bob@example.com").Want(200, "The user is made.", "bob@example.com").Where()
+	bobAt := ann.Get("/admin/users/new").Send("/admin/users/new", "name", "bob", "password", "correct horse battery", "roles", "editor", "email", "bob@example.com").Want(200, "The user is created.", "bob@example.com").Where()
 	ann.Get("/admin/users?q=b").Want(200, "bob").Lacks(">ann</bdi></a>")
 
 	bob := o.as("bob", "correct horse battery")
@@ -258,7 +258,7 @@ func TestAdminPeople(t *testing.T) {
 	bob = o.as("bob", "another horse battery")
 	ann.Get("/admin/users?status=disabled").Want(200, "No user is found by these filters.")
 	ann.Get("/admin/users?role=editor").Want(200, ">bob</bdi></a>", `value="editor" selected`).Lacks(">ann</bdi></a>")
-	ann.Get(bobAt).Send(bobAt, "do", "disable").Want(200, "bob was disabled.", ">disabled<", "Make active")
+	ann.Get(bobAt).Send(bobAt, "do", "disable").Want(200, "bob was disabled.", ">disabled<", "Activate")
 	ann.Get("/admin/users?status=disabled&format=csv").Want(200, "Name,Mail address,Roles,Status,Since\r\nbob,")
 	if got := bob.Get("/admin/"); !strings.HasPrefix(got.Where(), "/admin/login") {
 		t.Errorf("who is disabled is at %s", got.Where())
@@ -318,5 +318,5 @@ func TestAdminSite(t *testing.T) {
 	if err := os.WriteFile(file, good, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ann.Get("/admin/routes").Send("/admin/routes").Want(200, "The files are read anew.").Lacks("are not in use")
+	ann.Get("/admin/routes").Send("/admin/routes").Want(200, "The files are reloaded.").Lacks("are not in use")
 }

@@ -11,8 +11,10 @@ import (
 // cookieLasts is how long a browser keeps the session cookie. An unused session ends earlier.
 const cookieLasts = 30 * 24 * time.Hour
 
+// loginForm is the data of the sign-in page. Next is the path to which a sign-in leads.
 type loginForm struct{ Name, Next string }
 
+// askLogin shows the sign-in form. It redirects a user who has signed in already.
 func (c *call) askLogin() error {
 	if c.user != nil {
 		return c.Redirect("/", "")
@@ -20,6 +22,7 @@ func (c *call) askLogin() error {
 	return c.Show("login", "Sign in", loginForm{Next: pages.Local(c.Query.Text("next"))})
 }
 
+// login handles the sign-in form.
 func (c *call) login() error {
 	form := loginForm{c.Form.Text("name"), pages.Local(c.Form.Text("next"))}
 	user, epoch, err := c.Auth.Check(c.ctx(), form.Name, c.Form.Text("password"), c.Address(c.R))
@@ -55,6 +58,7 @@ func (c *call) signIn(user *kernel.User, epoch int64, issuer, next string) error
 	return c.Redirect(next, "")
 }
 
+// logout ends the session, if any, and redirects to the sign-in page.
 func (c *call) logout() error {
 	if _, err := c.Auth.End(c.R, c.Session(), false); err != nil {
 		return err

@@ -49,7 +49,7 @@ func New(s *kernel.Server, pages *content.Content) *Files {
 func (f *Files) Receive(
 	ctx context.Context, u *kernel.User, to content.Place, name string, from io.Reader,
 ) (*content.Page, error) {
-	limit, err := f.pages.Takes(ctx, u, to, name)
+	limit, err := f.pages.UploadLimit(ctx, u, to, name)
 	if err != nil {
 		return nil, err
 	}
