@@ -133,7 +133,8 @@ func (q *request) serve() (any, error) {
 			Header: http.Header{"Allow": {allow}},
 		}
 	}
-	// browsers send it without credentials
+	// Browsers send preflights without credentials. If a route for * handles the method OPTIONS, too, a preflight must
+	// not fail because of the authorization that the route requires.
 	if m.Route.Options.Auth && m.Route.Options.CORS && m.Route.Method == "*" && q.preflight() {
 		return nil, nil
 	}
@@ -167,7 +168,7 @@ func (q *request) serve() (any, error) {
 func (q *request) run(ctx context.Context) (value any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			q.Kernel.Logger().Error("handler panics", zap.String("request", q.call.RequestID),
+			q.Kernel.Logger().Error("handler panicked", zap.String("request", q.call.RequestID),
 				zap.String("class", q.route.Class), zap.String("method", q.route.Func), zap.Any("panic", p), zap.Stack("stack"))
 			err = errPanic
 		}
@@ -178,11 +179,11 @@ func (q *request) run(ctx context.Context) (value any, err error) {
 	return q.route.Call(ctx, &q.call)
 }
 
-var errPanic = errors.New("the method has panicked")
+var errPanic = errors.New("the handler method panicked")
 
 // authMethod returns the method of /auth that the route names, if any. These methods need an auth.Call, which has more
 // of the request than the handler.Call for other methods.
-func (q *request) authMethod() (func(context.Context, *auth.Call) (any, error), bool) {
+func (q *request) authMethod() (method func(context.Context, *auth.Call) (any, error), ok bool) {
 	if !q.route.Default || q.route.Class != auth.Class {
 		return nil, false
 	}
@@ -226,8 +227,8 @@ func (q *request) cors(table *routes.Table) {
 		header.Set("Access-Control-Expose-Headers", "Content-Disposition, ETag, Retry-After")
 		return
 	}
-	methods := table.Find(" ", q.call.Path) // only routes for * match this method
-	allow := methods.Allow
+	// A request with the method " " is only answered by routes for *. For other routes, Allow lists all their methods.
+	allow := table.Find(" ", q.call.Path).Allow
 	if m := table.Find(requested, q.call.Path); m.Route != nil && !slices.Contains(allow, requested) {
 		allow = append(allow, requested)
 	}

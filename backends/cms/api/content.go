@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -41,10 +40,12 @@ func (c Content) Methods() map[string]handler.Func {
 	}
 }
 
+// The following methods implement the routes of contentRoutes, which describes each of them.
+
 func (c Content) list(ctx context.Context, call *handler.Call) (any, error) {
 	selector, ok := call.Query["selector"].(string)
 	if !ok && call.Query["selector"] != nil {
-		return nil, handler.Errorf(http.StatusBadRequest, "selector stands more than once")
+		return nil, handler.Errorf(http.StatusBadRequest, "the parameter selector occurs more than once")
 	}
 	return c.Pages.Find(ctx, &call.User, selector)
 }
@@ -59,13 +60,13 @@ func (c Content) page(ctx context.Context, call *handler.Call) (any, error) {
 func (c Content) path(ctx context.Context, call *handler.Call) (any, error) {
 	page, err := c.Pages.At(ctx, &call.User, "/"+call.Params["path"])
 	if kernel.IsNotFound(err) {
-		to, moved := c.Pages.Moved(ctx, &call.User, "/"+call.Params["path"])
-		if moved == nil {
+		to, movedErr := c.Pages.Moved(ctx, &call.User, "/"+call.Params["path"])
+		if movedErr == nil {
 			header := http.Header{"Location": {call.BaseURL + "/content/path" + to}, "Cache-Control": {"no-store"}}
 			return handler.Response{Status: http.StatusMovedPermanently, Header: header}, nil
 		}
-		if !kernel.IsNotFound(moved) {
-			err = moved
+		if !kernel.IsNotFound(movedErr) {
+			err = movedErr
 		}
 	}
 	return withETag(call, page, err)
@@ -162,18 +163,9 @@ func version(call *handler.Call) (int64, error) {
 }
 
 // decodeEdit decodes the body of a request into an Edit. It accepts the members name, title, status, fields, publish_at
-// and unpublish_at, and the members named in more.
-func decodeEdit(call *handler.Call, more ...string) (e content.Edit, err error) {
-	known := append([]string{"name", "title", "status", "fields", "publish_at", "unpublish_at"}, more...)
-	for name := range call.Body {
-		if !slices.Contains(known, name) {
-			return e, handler.Errorf(http.StatusBadRequest, "%q is not known; there are: %s", name, strings.Join(known, ", "))
-		}
-	}
-	raw, err := json.Marshal(call.Body)
-	if err != nil {
-		return e, err
-	}
+// and unpublish_at, and the members named in extra.
+func decodeEdit(call *handler.Call, extra ...string) (e content.Edit, err error) {
+	known := append([]string{"name", "title", "status", "fields", "publish_at", "unpublish_at"}, extra...)
 	var body struct {
 		Template    string          `json:"template"`
 		Parent      int64           `json:"parent"`
@@ -185,9 +177,8 @@ func decodeEdit(call *handler.Call, more ...string) (e content.Edit, err error) 
 		PublishAt   json.RawMessage `json:"publish_at"`
 		UnpublishAt json.RawMessage `json:"unpublish_at"`
 	}
-	if err := json.Unmarshal(raw, &body); err != nil {
-		return e, handler.Errorf(http.StatusBadRequest, "a member of the body has another type: %s",
-			strings.TrimPrefix(err.Error(), "json: "))
+	if err := members(call, &body, known...); err != nil {
+		return e, err
 	}
 	e = content.Edit{
 		Template: body.Template, Parent: body.Parent, Name: body.Name, Title: body.Title, Status: body.Status,
@@ -210,7 +201,7 @@ func moment(name string, raw json.RawMessage) (*kernel.Moment, error) {
 		return m, nil
 	}
 	if err := json.Unmarshal(raw, m); err != nil {
-		return nil, handler.Errorf(http.StatusBadRequest, "%s is not a moment such as 2026-01-31T12:00:00Z", name)
+		return nil, handler.Errorf(http.StatusBadRequest, "%s must be a time such as 2026-01-31T12:00:00Z", name)
 	}
 	return m, nil
 }

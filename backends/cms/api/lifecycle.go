@@ -98,7 +98,7 @@ func (c Content) trashed(ctx context.Context, call *handler.Call) (any, error) {
 		return nil, err
 	}
 	list, next, err := c.Pages.Trashed(ctx, &call.User, before, int(limit))
-	if len(list) == int(limit) { // whether or not there are more
+	if len(list) == int(limit) { // a full part always has a cursor, even if the following part is empty
 		next = list[len(list)-1].ID
 	}
 	return map[string]any{"pages": nonNil(list), "before": next}, err
@@ -123,7 +123,7 @@ func (c Content) link(ctx context.Context, call *handler.Call) (any, error) {
 		return nil, err
 	}
 	if limit := int64(content.MaxPreview / time.Second); request.Seconds < 1 || request.Seconds > limit {
-		return nil, handler.Errorf(http.StatusBadRequest, "seconds is from 1 to %d", limit)
+		return nil, handler.Errorf(http.StatusBadRequest, "seconds must be a number from 1 to %d", limit)
 	}
 	token, until, err := c.Pages.PreviewLink(ctx, &call.User, id(call), time.Duration(request.Seconds)*time.Second)
 	return map[string]any{"url": call.BaseURL + "/" + previews + token, "until": until}, err
@@ -152,7 +152,8 @@ func (c Content) preview(ctx context.Context, call *handler.Call) (any, error) {
 func members(call *handler.Call, into any, known ...string) error {
 	for name := range call.Body {
 		if !slices.Contains(known, name) {
-			return handler.Errorf(http.StatusBadRequest, "%q is not known; there are: %s", name, strings.Join(known, ", "))
+			return handler.Errorf(http.StatusBadRequest, "unknown member %q; allowed members: %s",
+				name, strings.Join(known, ", "))
 		}
 	}
 	raw, err := json.Marshal(call.Body)
@@ -160,7 +161,7 @@ func members(call *handler.Call, into any, known ...string) error {
 		err = json.Unmarshal(raw, into)
 	}
 	if err != nil {
-		return handler.Errorf(http.StatusBadRequest, "a member of the body has another type: %s",
+		return handler.Errorf(http.StatusBadRequest, "a member of the body has the wrong type: %s",
 			strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return nil
@@ -175,7 +176,7 @@ func number(call *handler.Call, name string, fallback, limit int64) (int64, erro
 	digits, _ := text.(string)
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || n < 1 || n > limit {
-		return 0, handler.Errorf(http.StatusBadRequest, "%s is a number from 1 to %d", name, limit)
+		return 0, handler.Errorf(http.StatusBadRequest, "%s must be a number from 1 to %d", name, limit)
 	}
 	return n, nil
 }

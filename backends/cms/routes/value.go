@@ -38,6 +38,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.At.String() + ": " + e.Message }
 
+// errorAt returns an Error with a formatted message.
 func errorAt(position Position, format string, args ...any) *Error {
 	return &Error{position, fmt.Sprintf(format, args...)}
 }
