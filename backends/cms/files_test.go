@@ -126,7 +126,7 @@ func TestContentFiles(t *testing.T) {
 		if small, err := png.DecodeConfig(w.Body); err != nil || small.Width != 32 {
 			t.Errorf("%+v: %v", small, err)
 		}
-		s.expect("GET", at+"?width=33", "", 403, `{"error":"the field of the file has no size 33x"}`)
+		s.expect("GET", at+"?width=33", "", 403, `{"error":"the field of the file does not allow the size 33x"}`)
 		s.expect("GET", at+"?width=9999", "", 400, "*")
 		s.expect("GET", "/api/content/files/999999", "", 404, "*")
 

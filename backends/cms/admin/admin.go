@@ -157,22 +157,28 @@ func (a *admin) begin(p *pages.Call) (*call, error) {
 // the sign-in page and returns nil; the caller recognizes this by Call.Answered. For a user without the necessary
 // permissions it returns an error.
 
+// allowEverybody admits all callers, also those who have not signed in.
 func allowEverybody(*call) error { return nil }
 
+// requireMember admits users who may open the administration.
 func requireMember(c *call) error { return c.requirePermissions(kernel.PermissionAdmin) }
 
+// requireTemplates admits users who may also change templates and fields.
 func requireTemplates(c *call) error {
 	return c.requirePermissions(kernel.PermissionAdmin, kernel.PermissionTemplates)
 }
 
+// requirePeople admits users who may also change users.
 func requirePeople(c *call) error {
 	return c.requirePermissions(kernel.PermissionAdmin, kernel.PermissionUsers)
 }
 
+// requireSettings admits users who may also change the settings.
 func requireSettings(c *call) error {
 	return c.requirePermissions(kernel.PermissionAdmin, kernel.PermissionSettings)
 }
 
+// requireSuperuser admits superusers.
 func requireSuperuser(c *call) error {
 	if err := c.requirePermissions(kernel.PermissionAdmin); err != nil || c.Answered() {
 		return err

@@ -361,14 +361,14 @@ func (c *call) act() error {
 	}
 	ctx, u := c.ctx(), c.user
 	var err error
-	to, done := pageAt(id), ""
+	to, notice := pageAt(id), ""
 	switch c.Form.Text("do") {
 	case "publish":
 		_, err = c.Content.PublishDraft(ctx, u, id, version)
-		done = "Published."
+		notice = "Published."
 	case "drop":
 		_, err = c.Content.DropDraft(ctx, u, id, version)
-		done = "The draft is discarded."
+		notice = "The draft is discarded."
 	case "move":
 		var parent *content.Page
 		if parent, err = c.Content.At(ctx, u, c.Form.Text("to")); kernel.IsNotFound(err) {
@@ -377,16 +377,16 @@ func (c *call) act() error {
 		if err == nil {
 			_, err = c.Content.Move(ctx, u, id, parent.ID)
 		}
-		done = "Moved."
+		notice = "Moved."
 	case "trash":
 		var page *content.Page
 		if page, err = c.Content.Trash(ctx, u, id, version); err == nil {
 			to = treeAt(page.Parent)
 		}
-		done = "The page is in the trash."
+		notice = "The page is in the trash."
 	case "revert":
 		_, err = c.Content.Revert(ctx, u, id, c.Form.Number("revision"), version)
-		done = "The revision is restored."
+		notice = "The revision is restored."
 	case "preview":
 		return c.preview(id)
 	default:
@@ -395,7 +395,7 @@ func (c *call) act() error {
 	if err != nil {
 		return c.backTo(id, err)
 	}
-	return c.Redirect(to, done)
+	return c.Redirect(to, notice)
 }
 
 // previewLasts is the period of validity of a preview link.

@@ -247,6 +247,7 @@ var roleForm = resource.Form[*call, accounts.Role]{
 	Offers: func(_ *call, r *accounts.Role, _ string) bool { return r.ID != 0 && !r.System },
 }
 
+// isSystemRole reports whether the form changes a system role, whose name and permissions are fixed.
 func isSystemRole(_ *call, r *accounts.Role) bool { return r.System }
 
 // account is the form in which users change their own email and password.

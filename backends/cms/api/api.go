@@ -109,25 +109,25 @@ func (q *request) serve() (any, error) {
 			Header: http.Header{"Retry-After": {"1"}},
 		}
 	}
-	m := table.Find(q.r.Method, q.call.Path)
+	match := table.Find(q.r.Method, q.call.Path)
 	limit := routes.Defaults().BodyLimit
-	if m.Route != nil {
-		limit = m.Route.Options.BodyLimit
+	if match.Route != nil {
+		limit = match.Route.Options.BodyLimit
 	}
 	if q.r.ContentLength > limit {
 		return nil, tooLarge(limit)
 	}
-	if m.Route == nil || m.Route.Options.CORS {
+	if match.Route == nil || match.Route.Options.CORS {
 		q.cors(table)
 	}
-	if m.Route == nil {
+	if match.Route == nil {
 		switch {
-		case m.Allow == nil:
+		case match.Allow == nil:
 			return nil, handler.Errorf(http.StatusNotFound, "endpoint not found")
 		case q.r.Method == http.MethodOptions && len(q.current.Origins) > 0:
 			return nil, nil
 		}
-		allow := strings.Join(m.Allow, ", ")
+		allow := strings.Join(match.Allow, ", ")
 		return nil, &handler.Error{
 			Code: http.StatusMethodNotAllowed, Message: "method not allowed",
 			Header: http.Header{"Allow": {allow}},
@@ -135,23 +135,23 @@ func (q *request) serve() (any, error) {
 	}
 	// Browsers send preflights without credentials. If a route for * handles the method OPTIONS, too, a preflight must
 	// not fail because of the authorization that the route requires.
-	if m.Route.Options.Auth && m.Route.Options.CORS && m.Route.Method == "*" && q.preflight() {
+	if match.Route.Options.Auth && match.Route.Options.CORS && match.Route.Method == "*" && q.preflight() {
 		return nil, nil
 	}
-	q.route = m.Route
-	ctx, cancel := context.WithTimeout(q.r.Context(), m.Route.Options.Timeout)
+	q.route = match.Route
+	ctx, cancel := context.WithTimeout(q.r.Context(), match.Route.Options.Timeout)
 	defer cancel()
 	q.r = q.r.WithContext(ctx)
 	var err error
-	if q.id, err = q.Auth.Identify(q.r, m.Route.Options.Auth); err != nil {
+	if q.id, err = q.Auth.Identify(q.r, match.Route.Options.Auth); err != nil {
 		return nil, err
 	}
-	if m.Route.Options.Auth {
-		if err := auth.Permit(q.id.User, m.Route.Options.Roles); err != nil {
+	if match.Route.Options.Auth {
+		if err := auth.Permit(q.id.User, match.Route.Options.Roles); err != nil {
 			return nil, err
 		}
 	}
-	if err := q.input(m.Params, limit); err != nil {
+	if err := q.input(match.Params, limit); err != nil {
 		return nil, err
 	}
 	began := time.Now()
@@ -229,7 +229,7 @@ func (q *request) cors(table *routes.Table) {
 	}
 	// A request with the method " " is only answered by routes for *. For other routes, Allow lists all their methods.
 	allow := table.Find(" ", q.call.Path).Allow
-	if m := table.Find(requested, q.call.Path); m.Route != nil && !slices.Contains(allow, requested) {
+	if match := table.Find(requested, q.call.Path); match.Route != nil && !slices.Contains(allow, requested) {
 		allow = append(allow, requested)
 	}
 	header.Set("Access-Control-Allow-Methods", strings.Join(allow, ", "))

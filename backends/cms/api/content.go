@@ -42,6 +42,7 @@ func (c Content) Methods() map[string]handler.Func {
 
 // The following methods implement the routes of contentRoutes, which describes each of them.
 
+// list answers with one part of the pages that match the query parameter selector.
 func (c Content) list(ctx context.Context, call *handler.Call) (any, error) {
 	selector, ok := call.Query["selector"].(string)
 	if !ok && call.Query["selector"] != nil {
@@ -50,6 +51,7 @@ func (c Content) list(ctx context.Context, call *handler.Call) (any, error) {
 	return c.Pages.Find(ctx, &call.User, selector)
 }
 
+// page answers with the page whose ID is in the path.
 func (c Content) page(ctx context.Context, call *handler.Call) (any, error) {
 	page, err := c.Pages.Page(ctx, &call.User, id(call))
 	return withETag(call, page, err)
@@ -90,6 +92,7 @@ func (c Content) create(ctx context.Context, call *handler.Call) (any, error) {
 	return withETag(call, page, err)
 }
 
+// change changes a page, or its draft, if the page has the version in If-Match.
 func (c Content) change(ctx context.Context, call *handler.Call) (any, error) {
 	edit, err := decodeEdit(call, "draft")
 	if err != nil {
@@ -103,6 +106,7 @@ func (c Content) change(ctx context.Context, call *handler.Call) (any, error) {
 	return withETag(call, page, err)
 }
 
+// trash moves a page to the trash, if the page has the version in If-Match.
 func (c Content) trash(ctx context.Context, call *handler.Call) (any, error) {
 	ifVersion, err := version(call)
 	if err != nil {
@@ -112,11 +116,13 @@ func (c Content) trash(ctx context.Context, call *handler.Call) (any, error) {
 	return nil, err
 }
 
+// templates lists the templates that the user may see.
 func (c Content) templates(ctx context.Context, call *handler.Call) (any, error) {
 	list, err := c.Pages.Templates(ctx, &call.User)
 	return map[string]any{"templates": nonNil(list)}, err
 }
 
+// fields lists the fields that the user may see.
 func (c Content) fields(ctx context.Context, call *handler.Call) (any, error) {
 	list, err := c.Pages.Fields(ctx, &call.User)
 	return map[string]any{"fields": nonNil(list)}, err
@@ -196,12 +202,12 @@ func moment(name string, raw json.RawMessage) (*kernel.Moment, error) {
 	if raw == nil {
 		return nil, nil
 	}
-	m := new(kernel.Moment)
+	parsed := new(kernel.Moment)
 	if string(raw) == "null" {
-		return m, nil
+		return parsed, nil
 	}
-	if err := json.Unmarshal(raw, m); err != nil {
+	if err := json.Unmarshal(raw, parsed); err != nil {
 		return nil, handler.Errorf(http.StatusBadRequest, "%s must be a time such as 2026-01-31T12:00:00Z", name)
 	}
-	return m, nil
+	return parsed, nil
 }

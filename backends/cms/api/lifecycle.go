@@ -27,11 +27,13 @@ func changePage(call *handler.Call, act func(page, version int64) (*content.Page
 	return withETag(call, page, err)
 }
 
+// revisions lists the revisions of a page, newest first.
 func (c Content) revisions(ctx context.Context, call *handler.Call) (any, error) {
 	list, err := c.Pages.Revisions(ctx, &call.User, id(call))
 	return map[string]any{"revisions": nonNil(list)}, err
 }
 
+// revert restores a page from the revision in the path.
 func (c Content) revert(ctx context.Context, call *handler.Call) (any, error) {
 	revision, err := strconv.ParseInt(call.Params["revision"], 10, 64)
 	if err != nil {
@@ -42,23 +44,27 @@ func (c Content) revert(ctx context.Context, call *handler.Call) (any, error) {
 	})
 }
 
+// draft answers with the draft of a page, or with the page itself if it has no draft.
 func (c Content) draft(ctx context.Context, call *handler.Call) (any, error) {
 	page, err := c.Pages.Draft(ctx, &call.User, id(call))
 	return withETag(call, page, err)
 }
 
+// dropDraft discards the draft of a page.
 func (c Content) dropDraft(ctx context.Context, call *handler.Call) (any, error) {
 	return changePage(call, func(page, version int64) (*content.Page, error) {
 		return c.Pages.DropDraft(ctx, &call.User, page, version)
 	})
 }
 
+// publish publishes the draft of a page, or an unpublished page.
 func (c Content) publish(ctx context.Context, call *handler.Call) (any, error) {
 	return changePage(call, func(page, version int64) (*content.Page, error) {
 		return c.Pages.PublishDraft(ctx, &call.User, page, version)
 	})
 }
 
+// unpublish makes a page unpublished.
 func (c Content) unpublish(ctx context.Context, call *handler.Call) (any, error) {
 	status := content.StatusUnpublished
 	return changePage(call, func(page, version int64) (*content.Page, error) {
@@ -66,6 +72,7 @@ func (c Content) unpublish(ctx context.Context, call *handler.Call) (any, error)
 	})
 }
 
+// move moves a page below the page parent.
 func (c Content) move(ctx context.Context, call *handler.Call) (any, error) {
 	var to struct {
 		Parent int64 `json:"parent"`
@@ -77,6 +84,7 @@ func (c Content) move(ctx context.Context, call *handler.Call) (any, error) {
 	return withETag(call, page, err)
 }
 
+// order sorts the children of a page; see content.Content.Order.
 func (c Content) order(ctx context.Context, call *handler.Call) (any, error) {
 	var to struct {
 		Children []int64 `json:"children"`
@@ -104,11 +112,13 @@ func (c Content) trashed(ctx context.Context, call *handler.Call) (any, error) {
 	return map[string]any{"pages": nonNil(list), "before": next}, err
 }
 
+// restore takes a page out of the trash.
 func (c Content) restore(ctx context.Context, call *handler.Call) (any, error) {
 	page, err := c.Pages.Restore(ctx, &call.User, id(call))
 	return withETag(call, page, err)
 }
 
+// remove permanently deletes a page in the trash.
 func (c Content) remove(ctx context.Context, call *handler.Call) (any, error) {
 	return nil, c.Pages.Delete(ctx, &call.User, id(call))
 }

@@ -27,14 +27,14 @@ func (a *Auth) bySession(r *http.Request, current *settings.Settings) (id Identi
 	if err != nil || cookie.Value == "" {
 		return id, nil
 	}
-	user, found, err := a.Find(r, cookie.Value)
+	user, s, err := a.Find(r, cookie.Value)
 	if err != nil || user == nil {
 		return id, err
 	}
 	if !isSafe(r.Method) && !a.fromAllowedOrigin(r, current) {
 		return id, errForeign
 	}
-	return Identity{User: user, Session: found}, nil
+	return Identity{User: user, Session: s}, nil
 }
 
 // fromAllowedOrigin reports whether the Origin header of a request names the site itself or an allowed origin.
@@ -84,9 +84,9 @@ func (a *Auth) Find(r *http.Request, value string) (*kernel.User, *Session, erro
 }
 
 // Begin starts a session for a user and returns the value of the session cookie. The session ends when the user's epoch
-// is no longer the given epoch, which Check or SignOn has returned. previous is the value of the cookie that the browser
-// has sent, or empty; Begin ends its session. issuer is the OpenID provider at which the user has signed in, or empty
-// after a login with a password.
+// is no longer the given epoch, which Check or SignOn has returned. previous is the value of the cookie that the
+// browser has sent, or empty; Begin ends its session. issuer is the OpenID provider at which the user has signed in, or
+// empty after a login with a password.
 func (a *Auth) Begin(
 	ctx context.Context, user *kernel.User, epoch int64, previous, issuer string,
 ) (value string, err error) {
@@ -123,8 +123,8 @@ func (a *Auth) End(ctx context.Context, value string) error {
 }
 
 // cookie returns the Set-Cookie header with the given value. An empty value removes the cookie. secure reports whether
-// the client used HTTPS. If the settings allow other origins, their pages may send the cookie, too; browsers permit that
-// only over HTTPS.
+// the client used HTTPS. If the settings allow other origins, their pages may send the cookie, too; browsers permit
+// that only over HTTPS.
 func (a *Auth) cookie(value string, secure bool) string {
 	c := http.Cookie{Name: CookieName, Value: value, Path: "/", HttpOnly: true, Secure: secure, SameSite: http.SameSiteLaxMode} //nolint:gosec // G124: plain HTTP has no Secure
 	origins := a.settings.Current().Origins

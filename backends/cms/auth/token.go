@@ -221,7 +221,8 @@ func (a *Auth) useRefresh(ctx context.Context, text string) (next string, t clai
 		return err
 	})
 	if err == nil && reused {
-		a.Logger().Warn("a refresh token was used again; all refresh tokens of its login are deleted", zap.Int64("user", t.UserID))
+		a.Logger().Warn("a refresh token was used again; all refresh tokens of its login are deleted",
+			zap.Int64("user", t.UserID))
 		return "", t, errRefused
 	}
 	return next, t, err

@@ -73,7 +73,7 @@ func TestScripts(t *testing.T) {
 			{"old", *kernel.Site(), "412 "},
 			{"none", guest, `[null,null,null,null,null]`},
 			{"bad", guest, "400 "},
-			{"odd", *kernel.Site(), "400 the title of a page is a string"},
+			{"odd", *kernel.Site(), "400 the title of a page must be a string"},
 			{"people", guest, `[true,null,"root",true,["guest","superuser"],true]`},
 			{"shapes", *kernel.Site(), `[["body"],"textarea",true,true]`},
 			{"trash", guest, "403 "},

@@ -167,7 +167,7 @@ func withPath(path string, err error) error {
 	if !ok {
 		return fmt.Errorf("page %s: %w", path, err)
 	}
-	named := *e
-	named.Message = "page " + path + ": " + e.Message
-	return &named
+	prefixed := *e
+	prefixed.Message = "page " + path + ": " + e.Message
+	return &prefixed
 }

@@ -70,7 +70,7 @@ const TitleField = "title"
 type schema struct {
 	templatesByID   map[int64]*Template
 	templatesByName map[string]*Template
-	fields          map[string]*Field
+	fields          map[string]*Field // by name
 	fieldsByKey     map[string]*Field
 	// The following members are used to compile selectors.
 	selectorFields map[string]selector.Field
@@ -92,8 +92,8 @@ func (p *Content) loadSchema(ctx context.Context, _ string) (s *schema, err erro
 // readSchema reads all fields and templates, with the names of the roles that the templates refer to.
 func readSchema(c kernel.Conn) (*schema, error) {
 	s := &schema{
-		templatesByID: make(map[int64]*Template), templatesByName: make(map[string]*Template), fields: make(map[string]*Field),
-		fieldsByKey:    make(map[string]*Field),
+		templatesByID: make(map[int64]*Template), templatesByName: make(map[string]*Template),
+		fields: make(map[string]*Field), fieldsByKey: make(map[string]*Field),
 		selectorFields: make(map[string]selector.Field), templateIDs: make(map[string]int64),
 	}
 	roles := make(map[int64]string)
@@ -192,8 +192,8 @@ func (s *schema) may(u *kernel.User, template string, act action) bool {
 	return t != nil && t.may(u, act)
 }
 
-// may reports whether one of the roles of u has the right to act on the pages of the template. It does not consider that
-// superusers have all rights.
+// may reports whether one of the roles of u has the right to act on the pages of the template. It does not consider
+// that superusers have all rights.
 func (t *Template) may(u *kernel.User, act action) bool {
 	roles := [...][]string{t.View, t.Edit, t.Create}[act]
 	return slices.ContainsFunc(roles, func(role string) bool { return role == kernel.RoleGuest || u.Is(role) })

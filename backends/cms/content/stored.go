@@ -137,8 +137,8 @@ func eachBlock(value any, change func(fields map[string]any) map[string]any) any
 	return result
 }
 
-// fieldsOfRevision returns the stored values of a revision by field name. A value whose field no longer exists is returned
-// under the name that the field had, unless another field has this name now.
+// fieldsOfRevision returns the stored values of a revision by field name. A value whose field no longer exists is
+// returned under the name that the field had, unless another field has this name now.
 func (s *schema) fieldsOfRevision(stored map[string]any) map[string]any {
 	fields := make(map[string]any, len(stored))
 	for key, value := range stored {

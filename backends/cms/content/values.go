@@ -503,11 +503,11 @@ func (s *schema) copies(f *Field, value any) (rows []searchCopy) {
 			rows = append(rows, searchCopy{text: strings.Join(texts, "\n")})
 		}
 	case bool:
-		n := searchCopy{isNum: true}
+		flag := searchCopy{isNum: true}
 		if v {
-			n.num = 1
+			flag.num = 1
 		}
-		rows = append(rows, n)
+		rows = append(rows, flag)
 	case float64:
 		rows = append(rows, searchCopy{num: v, isNum: true})
 	case string:

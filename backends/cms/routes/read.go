@@ -84,17 +84,17 @@ func (r *reader) file() (f File) {
 	if r.offset < len(r.src) && !strings.ContainsRune(" \t\r\n", rune(r.src[r.offset])) {
 		r.fail("a space or a new line must follow <?php")
 	}
-	found := false
+	hasRoutes := false
 	for {
 		r.space()
 		if r.offset == len(r.src) {
 			break
 		}
 		if r.src[r.offset] == '$' {
-			if found {
+			if hasRoutes {
 				r.fail("$routes is set twice")
 			}
-			found = true
+			hasRoutes = true
 			f.Routes = r.routes()
 			continue
 		}
@@ -111,7 +111,7 @@ func (r *reader) file() (f File) {
 		}
 		r.take(";")
 	}
-	if !found {
+	if !hasRoutes {
 		r.fail("$routes is not set")
 	}
 	return f
@@ -281,7 +281,8 @@ func (r *reader) integer() int64 {
 	digits := strings.TrimPrefix(text, "-")
 	leadingZero := len(digits) > 1 && digits[0] == '0'
 	continues := r.offset < len(r.src) && (wordByte(r.src[r.offset]) || r.src[r.offset] == '.') // such as 0x1F or 1.5
-	if err != nil || leadingZero || continues || n == math.MinInt64 {                           // PHP reads the latter as a float
+	isFloat := n == math.MinInt64                                                               // in PHP
+	if err != nil || leadingZero || continues || isFloat {
 		r.offset = start
 		r.fail("not an integer in decimal digits")
 	}

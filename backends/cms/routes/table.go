@@ -226,10 +226,10 @@ func (t *Table) Find(method, path string) Match {
 	if len(path) > maxPath {
 		return Match{}
 	}
-	m := t.find(method, path)
-	pathUnknown := m.Route == nil && m.Allow == nil
-	if method != "HEAD" || pathUnknown || m.Route != nil && m.Route.Method == "HEAD" {
-		return m
+	match := t.find(method, path)
+	pathUnknown := match.Route == nil && match.Allow == nil
+	if method != "HEAD" || pathUnknown || match.Route != nil && match.Route.Method == "HEAD" {
+		return match
 	}
 	return t.find("GET", path) // a route for GET takes precedence over a route for *
 }
