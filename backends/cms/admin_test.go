@@ -65,14 +65,14 @@ func TestAdmin(t *testing.T) {
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
 		o := newOffice(t, db)
 		ann := o.as("ann", o.password)
-		// The API knows nothing of who has signed in here.
+		// The session of the administration is not valid for the API.
 		if got := o.do("GET", "/api/content/fields", ""); got.Code != http.StatusUnauthorized {
 			t.Errorf("%d %s", got.Code, got.Body)
 		}
 		signed := o.do("POST", "/api/auth", o.login(), "Origin", "http://example.com")
 		o.cookie = signed.Result().Cookies()[0].Value
 
-		// What a page is made of.
+		// Fields and a template.
 		ann.Get("/admin/field").Want(200).Send("/admin/field", "new", "1", "name", "id", "type", "text").Want(422, "problem")
 		for _, f := range [][]string{
 			{"name", "body", "type", "textarea", "label", "The text"},
@@ -93,7 +93,7 @@ func TestAdmin(t *testing.T) {
 			"fields", "body stars day colours near papers parts seen extra", "view", "guest").Want(200, "Saved.", "Story")
 		ann.Get("/admin/templates").Want(200, "story", "body, stars")
 
-		// A page is made, with what was typed wrong told beside it.
+		// A page is created, and errors are shown beside the inputs.
 		root := ann.Get("/admin/").Want(200, "New page below")
 		id := root.Where()[strings.LastIndex(root.Where(), "/")+1:]
 		ann.Get("/admin/new?parent="+id).Want(200, ">Story</option>")
@@ -127,7 +127,7 @@ func TestAdmin(t *testing.T) {
 		ann.Get(tree).Send(tree, "do", "publish", "row", first+" One", "row", "99999 gone").Want(409, "1 of 2 pages was published.", "Gone: ")
 		page = ann.Get("/admin/pages/" + first)
 
-		// Who comes second sees what the first one made of it.
+		// On a conflict, the second editor sees the change of the first.
 		other := ann.Get("/admin/pages/" + first)
 		ann.Post("/admin/pages/"+first, fields(page, "title", "Two", "status", "published", "f-stars", "3", "do", "save")).Want(200, "Saved.")
 		clash := ann.Post("/admin/pages/"+first, fields(other, "title", "Mine", "status", "published", "f-stars", "5", "do", "save")).Want(409, "Somebody else has changed this", "<del>Two</del>", "<ins>Mine</ins>")
@@ -150,26 +150,26 @@ func TestAdmin(t *testing.T) {
 			t.Fatal("no link to a preview")
 		}
 		pagestest.New(t, o.url, true).Get(link[1]).Want(200, `"title":"Later"`)
-		// A file goes where the page says that it is: into the draft, and with it to everybody.
+		// A file is added to the draft, and becomes visible to everybody with its publication.
 		draft = o.upload(ann, first, "papers", "late.txt", "late").Want(200, "The file is uploaded.", "This is the draft", "late.txt")
 		if got := o.do("GET", "/api/content/pages/"+first, ""); strings.Contains(got.Body.String(), "late.txt") {
 			t.Errorf("the file of the draft is served: %s", got.Body)
 		}
 		ann.Post("/admin/pages/"+first, fields(draft, "title", "Lost", "version", "x", "do", "draft")).Want(400, "Version must be a number")
-		// Two who change the draft are shown what each has made of it, and not what the page still is.
+		// If two users change the draft, the second sees the changes of the draft, not those of the published page.
 		late := draft
 		draft = ann.Post("/admin/pages/"+first, fields(draft, "title", "Theirs", "do", "draft")).Want(200, "The draft is saved.")
 		ann.Post("/admin/pages/"+first, fields(late, "title", "Ours", "do", "draft")).Want(409, "Somebody else has changed this", "<del>Theirs</del>", "<ins>Ours</ins>")
 		clash = ann.Post("/admin/pages/"+first, fields(late, "title", "Theirs", "do", "draft")).Want(409, "Somebody else has changed this")
 		if strings.Contains(clash.Text, "<del>Mine</del>") {
-			t.Error("the draft is compared with the page")
+			t.Error("the typed values are compared with the published page instead of the draft")
 		}
 		ann.Post("/admin/pages/"+first, fields(draft, "title", "Later still", "do", "publish")).Want(200, "Published.", "Later still", "late.txt")
 		if got := o.do("GET", "/api/content/pages/"+first, ""); !strings.Contains(got.Body.String(), "late.txt") {
 			t.Errorf("the file of the draft is gone: %s", got.Body)
 		}
 
-		// What it was, and that again.
+		// Revisions.
 		history := ann.Get("/admin/pages/"+first+"/revisions").Want(200, "by ann", "<del>Mine")
 		history.Send("/admin/pages/"+first+"/act", "do", "revert", "revision", history.Hidden("revision"), "version", history.Hidden("version")).Want(200, "The revision is restored.", `value="Mine"`)
 
@@ -180,7 +180,7 @@ func TestAdmin(t *testing.T) {
 		ann.Get("/admin"+file[1]).Want(200, "a note")
 		ann.Post("/admin/pages/"+first, fields(page, "title", "Mine", "status", "published", "f-papers.gone", file[1][len("/files/"):], "do", "save")).Want(200).Lacks("note.txt")
 
-		// Elsewhere, and out.
+		// Moving, trash and deletion.
 		second := made(ann.Post("/admin/new", fields(ann.Get("/admin/new?parent="+id+"&template=story"), "title", "Shelf", "status", "published")))
 		ann.Get("/admin/pages/"+first).Send("/admin/pages/"+first+"/act", "do", "move", "to", "/nowhere").Want(422, "There is no page at this path")
 		ann.Get("/admin/pages/"+first).Send("/admin/pages/"+first+"/act", "do", "move", "to", "/shelf").Want(200, "Moved.", "/shelf/one")
@@ -250,7 +250,7 @@ func TestAdminPeople(t *testing.T) {
 	token.Send("/admin/settings", "auth", "none").Want(403)
 	bob.Get("/admin/trash").Want(200, "The trash is empty.")
 	if root := bob.Get("/admin/"); strings.Contains(root.Text, "New page below") {
-		t.Error("a page may be made by who has no role for it")
+		t.Error("a user without a role that may create pages can create one")
 	}
 	bob.Post("/admin/account", url.Values{"email": {"x@example.com"}}).Want(403) // without a token
 	token.Send("/admin/account", "email", "bob@example.net", "password", "another horse battery", "present", "wrong").Want(401)
@@ -261,11 +261,11 @@ func TestAdminPeople(t *testing.T) {
 	ann.Get(bobAt).Send(bobAt, "do", "disable").Want(200, "bob was disabled.", ">disabled<", "Activate")
 	ann.Get("/admin/users?status=disabled&format=csv").Want(200, "Name,Mail address,Roles,Status,Since\r\nbob,")
 	if got := bob.Get("/admin/"); !strings.HasPrefix(got.Where(), "/admin/login") {
-		t.Errorf("who is disabled is at %s", got.Where())
+		t.Errorf("a disabled user is at %s, want the sign-in page", got.Where())
 	}
 	ann.Get("/admin/users").Send("/admin/users", "do", "delete", "sure", "1", "row", bobAt[len("/admin/users/"):]+" bob", "row", "1 guest").Want(409, "1 of 2 users was deleted.", "the guest cannot be deleted")
 
-	// Who has no permission signs in, and sees nothing.
+	// A user without permissions can sign in, but sees no page.
 	ann.Get("/admin/users/new").Send("/admin/users/new", "name", "dan", "password", "correct horse battery").Want(200)
 	dan := pagestest.New(t, o.url, true)
 	dan.Get("/admin/login").Send("/admin/login", "name", "dan", "password", "correct horse battery", "next", "/").Want(403, "the permission admin")
@@ -302,7 +302,7 @@ func TestAdminSite(t *testing.T) {
 	}
 	set.Send("/admin/settings", "auth", "jwt", "endpoint", "rest", "fresh", "1").Want(200, "Saved.")
 	if o.server.Settings().Current().JWTSecret == secret {
-		t.Error("the secret is the same")
+		t.Error("the secret has not been replaced")
 	}
 
 	ann.Get("/admin/routes").Want(200, "/rest/go/secret", "GoTest.echo", "editor", "Routes.php:", "built in").Lacks("are not in use")

@@ -37,7 +37,7 @@ func (q *request) input(params map[string]string, limit int64) (err error) {
 	c := &q.call
 	c.Method, c.Header, c.Params = q.r.Method, q.r.Header, params
 	c.User, c.Address = *q.id.User, q.Kernel.Address(q.r)
-	c.BaseURL = q.Kernel.At(q.r) + "/" + q.current.Mount()
+	c.BaseURL = q.Kernel.Origin(q.r) + "/" + q.current.Mount()
 	if q.id.Session != nil {
 		c.Session = q.id.Session
 	}

@@ -110,7 +110,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m := tab.Find("POST", "auth"); m.Route == nil || m.Route.Default {
-		t.Error("the default goes before the site's")
+		t.Error("a default route takes precedence over a route of the site")
 	}
 	if len(tab.Routes()) != 3 {
 		t.Errorf("%d routes: a default that the site has is one no more", len(tab.Routes()))
@@ -119,7 +119,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m := tab.Find("POST", "auth"); m.Route == nil || !m.Route.Default {
-		t.Error("a pattern takes the login's place")
+		t.Error("a pattern takes precedence over the default route for the login")
 	}
 }
 
@@ -167,7 +167,7 @@ func TestTableErrors(t *testing.T) {
 		t.Error(err)
 	}
 	if at, ok := errors.AsType[*Error](err); !ok || at.At.Line != 3 {
-		t.Error("no place")
+		t.Errorf("got %v, want an *Error in line 3", err)
 	}
 }
 
