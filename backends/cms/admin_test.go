@@ -65,14 +65,14 @@ func TestAdmin(t *testing.T) {
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
 		o := newOffice(t, db)
 		ann := o.as("ann", o.password)
-		// The API knows nothing of who has signed in here.
+		// The session of the administration is not valid for the API.
 		if got := o.do("GET", "/api/content/fields", ""); got.Code != http.StatusUnauthorized {
 			t.Errorf("%d %s", got.Code, got.Body)
 		}
 		signed := o.do("POST", "/api/auth", o.login(), "Origin", "http://example.com")
 		o.cookie = signed.Result().Cookies()[0].Value
 
-		// What a page is made of.
+		// Fields and a template.
 		ann.Get("/admin/field").Want(200).Send("/admin/field", "new", "1", "name", "id", "type", "text").Want(422, "problem")
 		for _, f := range [][]string{
 			{"name", "body", "type", "textarea", "label", "The text"},
@@ -93,14 +93,14 @@ func TestAdmin(t *testing.T) {
 			"fields", "body stars day colours near papers parts seen extra", "view", "guest").Want(200, "Saved.", "Story")
 		ann.Get("/admin/templates").Want(200, "story", "body, stars")
 
-		// A page is made, with what was typed wrong told beside it.
+		// A page is created, and errors are shown beside the inputs.
 		root := ann.Get("/admin/").Want(200, "New page below")
 		id := root.Where()[strings.LastIndex(root.Where(), "/")+1:]
 		ann.Get("/admin/new?parent="+id).Want(200, ">Story</option>")
-		form := ann.Get("/admin/new?parent="+id+"&template=story").Want(200, "The text", "Make the page")
+		form := ann.Get("/admin/new?parent="+id+"&template=story").Want(200, "The text", "Create the page")
 		wrong := ann.Post("/admin/new", fields(form, "title", "One <b>", "status", "published", "f-stars", "9", "f-extra", "{", "f-body", "typed\r\ntext")).
 			Want(422, "Extra: this is not JSON", "typed\ntext", "One &lt;b&gt;")
-		wrong = ann.Post("/admin/new", fields(wrong, "title", "One <b>", "status", "published", "f-stars", "9")).Want(422, "out of the bounds", `value="9"`)
+		wrong = ann.Post("/admin/new", fields(wrong, "title", "One <b>", "status", "published", "f-stars", "9")).Want(422, "above the maximum", `value="9"`)
 		first := made(ann.Post("/admin/new", fields(wrong, "title", "One <b>", "status", "published", "f-stars", "4", "f-extra", `{"a":[1]}`, "f-body", "typed\r\ntext",
 			"f-day", "2026-03-04T05:06:07", "f-colours", "green", "f-near", "/ "+id, "f-parts.add", "quote", "f-seen", "1")))
 		page := ann.Get("/admin/pages/"+first).Want(200, `value="4"`, `value="2026-03-04T05:06:07"`, `value="green" checked`, "&#34;a&#34;", "typed\ntext", "<legend>quote</legend>", `name="f-seen" value="1" checked`)
@@ -127,7 +127,7 @@ func TestAdmin(t *testing.T) {
 		ann.Get(tree).Send(tree, "do", "publish", "row", first+" One", "row", "99999 gone").Want(409, "1 of 2 pages was published.", "Gone: ")
 		page = ann.Get("/admin/pages/" + first)
 
-		// Who comes second sees what the first one made of it.
+		// On a conflict, the second editor sees the change of the first.
 		other := ann.Get("/admin/pages/" + first)
 		ann.Post("/admin/pages/"+first, fields(page, "title", "Two", "status", "published", "f-stars", "3", "do", "save")).Want(200, "Saved.")
 		clash := ann.Post("/admin/pages/"+first, fields(other, "title", "Mine", "status", "published", "f-stars", "5", "do", "save")).Want(409, "Somebody else has changed this", "<del>Two</del>", "<ins>Mine</ins>")
@@ -150,37 +150,37 @@ func TestAdmin(t *testing.T) {
 			t.Fatal("no link to a preview")
 		}
 		pagestest.New(t, o.url, true).Get(link[1]).Want(200, `"title":"Later"`)
-		// A file goes where the page says that it is: into the draft, and with it to everybody.
-		draft = o.upload(ann, first, "papers", "late.txt", "late").Want(200, "The file is there.", "This is the draft", "late.txt")
+		// A file is added to the draft, and becomes visible to everybody with its publication.
+		draft = o.upload(ann, first, "papers", "late.txt", "late").Want(200, "The file is uploaded.", "This is the draft", "late.txt")
 		if got := o.do("GET", "/api/content/pages/"+first, ""); strings.Contains(got.Body.String(), "late.txt") {
 			t.Errorf("the file of the draft is served: %s", got.Body)
 		}
 		ann.Post("/admin/pages/"+first, fields(draft, "title", "Lost", "version", "x", "do", "draft")).Want(400, "Version must be a number")
-		// Two who change the draft are shown what each has made of it, and not what the page still is.
+		// If two users change the draft, the second sees the changes of the draft, not those of the published page.
 		late := draft
 		draft = ann.Post("/admin/pages/"+first, fields(draft, "title", "Theirs", "do", "draft")).Want(200, "The draft is saved.")
 		ann.Post("/admin/pages/"+first, fields(late, "title", "Ours", "do", "draft")).Want(409, "Somebody else has changed this", "<del>Theirs</del>", "<ins>Ours</ins>")
 		clash = ann.Post("/admin/pages/"+first, fields(late, "title", "Theirs", "do", "draft")).Want(409, "Somebody else has changed this")
 		if strings.Contains(clash.Text, "<del>Mine</del>") {
-			t.Error("the draft is compared with the page")
+			t.Error("the typed values are compared with the published page instead of the draft")
 		}
 		ann.Post("/admin/pages/"+first, fields(draft, "title", "Later still", "do", "publish")).Want(200, "Published.", "Later still", "late.txt")
 		if got := o.do("GET", "/api/content/pages/"+first, ""); !strings.Contains(got.Body.String(), "late.txt") {
 			t.Errorf("the file of the draft is gone: %s", got.Body)
 		}
 
-		// What it was, and that again.
+		// Revisions.
 		history := ann.Get("/admin/pages/"+first+"/revisions").Want(200, "by ann", "<del>Mine")
-		history.Send("/admin/pages/"+first+"/act", "do", "revert", "revision", history.Hidden("revision"), "version", history.Hidden("version")).Want(200, "The page is as it was.", `value="Mine"`)
+		history.Send("/admin/pages/"+first+"/act", "do", "revert", "revision", history.Hidden("revision"), "version", history.Hidden("version")).Want(200, "The revision is restored.", `value="Mine"`)
 
 		// Files.
-		o.upload(ann, first, "papers", "note.exe", "x").Want(422, "end with txt")
-		page = o.upload(ann, first, "papers", "note.txt", "a note").Want(200, "The file is there.", "note.txt")
+		o.upload(ann, first, "papers", "note.exe", "x").Want(422, "extensions are txt")
+		page = o.upload(ann, first, "papers", "note.txt", "a note").Want(200, "The file is uploaded.", "note.txt")
 		file := regexp.MustCompile(`/admin(/files/\d+)"`).FindStringSubmatch(page.Text)
 		ann.Get("/admin"+file[1]).Want(200, "a note")
 		ann.Post("/admin/pages/"+first, fields(page, "title", "Mine", "status", "published", "f-papers.gone", file[1][len("/files/"):], "do", "save")).Want(200).Lacks("note.txt")
 
-		// Elsewhere, and out.
+		// Moving, trash and deletion.
 		second := made(ann.Post("/admin/new", fields(ann.Get("/admin/new?parent="+id+"&template=story"), "title", "Shelf", "status", "published")))
 		ann.Get("/admin/pages/"+first).Send("/admin/pages/"+first+"/act", "do", "move", "to", "/nowhere").Want(422, "There is no page at this path")
 		ann.Get("/admin/pages/"+first).Send("/admin/pages/"+first+"/act", "do", "move", "to", "/shelf").Want(200, "Moved.", "/shelf/one")
@@ -188,7 +188,7 @@ func TestAdmin(t *testing.T) {
 		ann.Get("/admin/pages/"+first).Send("/admin/pages/"+first+"/act", "do", "trash").Want(200, "The page is in the trash.")
 		ann.Get("/admin/trash").Want(200, "Mine").Send("/admin/trash", "one", "restore "+first+" Mine").Want(200, "Mine was restored.")
 		ann.Get("/admin/pages/"+first).Send("/admin/pages/"+first+"/act", "do", "trash").Want(200)
-		ann.Get("/admin/trash").Send("/admin/trash", "one", "delete "+first+" Mine").Want(200, "do not come back").
+		ann.Get("/admin/trash").Send("/admin/trash", "one", "delete "+first+" Mine").Want(200, "cannot be restored").
 			Send("/admin/trash", "do", "delete", "row", first+" Mine", "sure", "1").Want(200, "Mine was deleted.", "The trash is empty.")
 		ann.Get("/admin/pages/" + first).Want(404)
 	})
@@ -236,7 +236,7 @@ func TestAdminPeople(t *testing.T) {
 	ann.Get("/admin/roles/new").Send("/admin/roles/new", "name", "editor", "label", "Editor", "permissions", "admin").Want(200, "Saved.")
 	ann.Get("/admin/roles").Want(200, "editor", "superuser")
 	ann.Get("/admin/users/new").Send("/admin/users/new", "name", "bob", "password", "short").Want(422, "at least 10 characters", `value="bob"`)
-	bobAt := ann.Get("/admin/users/new").Send("/admin/users/new", "name", "bob", "password", "correct horse battery", "roles", "editor", "email", "bob@example.com").Want(200, "The user is made.", "bob@example.com").Where()
+	bobAt := ann.Get("/admin/users/new").Send("/admin/users/new", "name", "bob", "password", "correct horse battery", "roles", "editor", "email", "bob@example.com").Want(200, "The user is created.", "bob@example.com").Where()
 	ann.Get("/admin/users?q=b").Want(200, "bob").Lacks(">ann</bdi></a>")
 
 	bob := o.as("bob", "correct horse battery")
@@ -250,7 +250,7 @@ func TestAdminPeople(t *testing.T) {
 	token.Send("/admin/settings", "auth", "none").Want(403)
 	bob.Get("/admin/trash").Want(200, "The trash is empty.")
 	if root := bob.Get("/admin/"); strings.Contains(root.Text, "New page below") {
-		t.Error("a page may be made by who has no role for it")
+		t.Error("a user without a role that may create pages can create one")
 	}
 	bob.Post("/admin/account", url.Values{"email": {"x@example.com"}}).Want(403) // without a token
 	token.Send("/admin/account", "email", "bob@example.net", "password", "another horse battery", "present", "wrong").Want(401)
@@ -258,14 +258,14 @@ func TestAdminPeople(t *testing.T) {
 	bob = o.as("bob", "another horse battery")
 	ann.Get("/admin/users?status=disabled").Want(200, "No user is found by these filters.")
 	ann.Get("/admin/users?role=editor").Want(200, ">bob</bdi></a>", `value="editor" selected`).Lacks(">ann</bdi></a>")
-	ann.Get(bobAt).Send(bobAt, "do", "disable").Want(200, "bob was disabled.", ">disabled<", "Make active")
+	ann.Get(bobAt).Send(bobAt, "do", "disable").Want(200, "bob was disabled.", ">disabled<", "Activate")
 	ann.Get("/admin/users?status=disabled&format=csv").Want(200, "Name,Mail address,Roles,Status,Since\r\nbob,")
 	if got := bob.Get("/admin/"); !strings.HasPrefix(got.Where(), "/admin/login") {
-		t.Errorf("who is disabled is at %s", got.Where())
+		t.Errorf("a disabled user is at %s, want the sign-in page", got.Where())
 	}
 	ann.Get("/admin/users").Send("/admin/users", "do", "delete", "sure", "1", "row", bobAt[len("/admin/users/"):]+" bob", "row", "1 guest").Want(409, "1 of 2 users was deleted.", "the guest cannot be deleted")
 
-	// Who has no permission signs in, and sees nothing.
+	// A user without permissions can sign in, but sees no page.
 	ann.Get("/admin/users/new").Send("/admin/users/new", "name", "dan", "password", "correct horse battery").Want(200)
 	dan := pagestest.New(t, o.url, true)
 	dan.Get("/admin/login").Send("/admin/login", "name", "dan", "password", "correct horse battery", "next", "/").Want(403, "the permission admin")
@@ -302,7 +302,7 @@ func TestAdminSite(t *testing.T) {
 	}
 	set.Send("/admin/settings", "auth", "jwt", "endpoint", "rest", "fresh", "1").Want(200, "Saved.")
 	if o.server.Settings().Current().JWTSecret == secret {
-		t.Error("the secret is the same")
+		t.Error("the secret has not been replaced")
 	}
 
 	ann.Get("/admin/routes").Want(200, "/rest/go/secret", "GoTest.echo", "editor", "Routes.php:", "built in").Lacks("are not in use")
@@ -318,5 +318,5 @@ func TestAdminSite(t *testing.T) {
 	if err := os.WriteFile(file, good, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ann.Get("/admin/routes").Send("/admin/routes").Want(200, "The files are read anew.").Lacks("are not in use")
+	ann.Get("/admin/routes").Send("/admin/routes").Want(200, "The files are reloaded.").Lacks("are not in use")
 }

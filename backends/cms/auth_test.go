@@ -340,10 +340,10 @@ func TestCORS(t *testing.T) {
 		t.Errorf("another origin: %v", w.Header())
 	}
 	if w = s.expect("GET", "/api/go/closed", "", 200, "*", "Origin", app); w.Header().Get("Access-Control-Allow-Origin") != "" {
-		t.Error("a route without CORS")
+		t.Error("a route without CORS has CORS headers")
 	}
 	if w = s.expect("GET", "/api/test", "", 401, "*", "Origin", app); w.Header().Get("Access-Control-Allow-Origin") != app {
-		t.Error("errors are not seen by pages of an origin of the list")
+		t.Error("an error answer has no CORS headers for an allowed origin")
 	}
 	s.expect("POST", "/api/auth", s.login(), 200, "*", "Origin", app)
 	s.expect("POST", "/api/go/count", "", 200, `{"n":1}`, "Origin", app)
@@ -384,7 +384,7 @@ $routes = [
 
 	none := newSite(t, databases.SQLite(t), settings.Settings{})
 	if w := none.expect("OPTIONS", "/api/users", "", 405, "*", "Origin", app); w.Header().Get("Vary") != "" {
-		t.Error("CORS without origins")
+		t.Error("there are CORS headers without allowed origins")
 	}
 }
 

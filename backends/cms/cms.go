@@ -82,11 +82,11 @@ type Options struct {
 
 // Meter has functions that are called to count events. Each of them may be nil.
 type Meter struct {
-	Called   func(status int, duration time.Duration) // a call of a method was answered
-	Logged   func(outcome string)                     // a login was tried: good, bad or limited
-	Reloaded func(ok bool)                            // the routes were read again
+	Called   func(status int, duration time.Duration) // after a call of a method
+	Logged   func(outcome string)                     // after a login, with the outcome good, bad or limited
+	Reloaded func(ok bool)                            // after the routes were read again
 	Job      func(job, outcome string, done int)      // see jobs.Options
-	Ended    func(reason string)                      // a process that runs handlers has ended; see script.Options
+	Ended    func(reason string)                      // after the end of a process that runs handlers; see script.Options
 }
 
 // Server is the CMS of one site. As an http.Handler, it serves the requests for which Owns returns true.
@@ -99,10 +99,10 @@ type Server struct {
 	files    *files.Files
 	auth     *auth.Auth
 	api      *api.API
-	mount    string       // path of the administration
-	admin    http.Handler // nil if there is no administration
-	networks []netip.Prefix
-	sitemaps chan struct{} // limits the sitemaps that are written at the same time
+	mount    string         // path of the administration
+	admin    http.Handler   // nil if there is no administration
+	networks []netip.Prefix // private networks to which webhooks may send
+	sitemaps chan struct{}  // limits the sitemaps that are written at the same time
 
 	loading sync.Mutex // held while files are read
 	scripts *script.Engine
@@ -114,9 +114,9 @@ type Server struct {
 
 // Schemas returns the tables of the CMS.
 func Schemas() []store.Schema {
-	all := migrations.Schemas()
-	all[0].Reindex = content.Reindex
-	return all
+	schemas := migrations.Schemas()
+	schemas[0].Reindex = content.Reindex // the first schema is that of the CMS itself
+	return schemas
 }
 
 // RegisterClass registers a handler class that is written in Go, for all sites. Packages call it from init. Routes
@@ -133,7 +133,7 @@ func New(o Options) (*Server, error) {
 		return s, err
 	}
 	if err := s.Reload(); err != nil {
-		s.closeRooms()
+		s.closeServices()
 		return nil, err
 	}
 	return s, nil
@@ -188,20 +188,21 @@ func Offline(o Options) (*Server, error) {
 		Kernel: s.Server, Table: s.table, Auth: s.auth, Settings: s.settings,
 		Called: o.Meter.Called, RequestID: o.RequestID,
 	})
-	if s.mount = o.Admin; s.mount != "" {
+	s.mount = o.Admin
+	if s.mount != "" {
 		s.admin = admin.New(s.Server, admin.Options{
 			Mount: s.mount, Accounts: s.accounts, Auth: s.auth, Content: s.content, Files: s.files, Settings: s.settings,
-			Routes: s.administered, Reload: s.Reload,
+			Routes: s.adminRoutes, Reload: s.Reload,
 			OIDC: o.OIDC, OIDCLabel: o.OIDCLabel, Bar: o.Bar,
 		})
 	}
 	return s, nil
 }
 
-// administered returns the state of the routes for the administration.
-func (s *Server) administered() admin.Routes {
-	now := s.State()
-	return admin.Routes{Table: now.Table, Loaded: now.Loaded, Warnings: now.Warnings, Failed: now.Failed}
+// adminRoutes returns the state of the routes for the administration.
+func (s *Server) adminRoutes() admin.Routes {
+	state := s.State()
+	return admin.Routes{Table: state.Table, Loaded: state.Loaded, Warnings: state.Warnings, Failed: state.Failed}
 }
 
 // Check reads the settings, routes and handler classes of a site like New, but needs no database.
@@ -289,7 +290,7 @@ func (s *Server) Start() error {
 		if err != nil {
 			return err
 		}
-		s.Logger().Info("site installed; make its first user with: tollgate cms install --admin NAME",
+		s.Logger().Info("site installed; create its first user with: tollgate cms install --admin NAME",
 			zap.String("site", s.Site), zap.Strings("files", created))
 		if err := s.Reload(); err != nil {
 			return err
@@ -320,10 +321,11 @@ func (s *Server) Close() {
 		s.end()
 		s.end = nil
 	}
-	s.closeRooms()
+	s.closeServices()
 }
 
-func (s *Server) closeRooms() {
+// closeServices releases what Offline has opened.
+func (s *Server) closeServices() {
 	s.scripts.Close()
 	s.auth.Close()
 	s.content.Close()
@@ -338,15 +340,15 @@ type Installed struct {
 }
 
 // Install creates the parts of a new site that do not exist yet: its files, the pages and templates that every site
-// has, and a first superuser called admin.
-func (s *Server) Install(ctx context.Context, admin string) (created Installed, err error) {
+// has, and a first superuser with the given name.
+func (s *Server) Install(ctx context.Context, superuser string) (created Installed, err error) {
 	if created.Files, err = InstallFiles(s.Site); err != nil {
 		return created, err
 	}
 	if created.Pages, err = s.content.Install(ctx); err != nil {
-		return created, fmt.Errorf("making the pages that every site has: %w", err)
+		return created, fmt.Errorf("creating the pages that every site has: %w", err)
 	}
-	created.Password, err = s.accounts.Install(ctx, admin)
+	created.Password, err = s.accounts.Install(ctx, superuser)
 	return created, err
 }
 
@@ -364,18 +366,19 @@ const maxShadowed = 20
 // warnShadowed returns a job that logs the pages that cannot be reached because their paths belong to the API. It logs
 // them once for each endpoint that the settings name.
 func (s *Server) warnShadowed() func(ctx context.Context) (int, error) {
-	warned := ""
+	checked := "" // the endpoint for which the pages have been checked
 	return func(ctx context.Context) (int, error) {
 		endpoint := s.Endpoint()
-		if endpoint == warned {
+		if endpoint == checked {
 			return 0, nil
 		}
 		paths, err := s.content.Shadowed(ctx, endpoint, maxShadowed)
 		if err != nil {
 			return 0, err
 		}
-		if warned = endpoint; len(paths) > 0 {
-			s.Logger().Warn("pages are where the API is, and are not served",
+		checked = endpoint
+		if len(paths) > 0 {
+			s.Logger().Warn("pages are not served, because their paths belong to the API",
 				zap.String("endpoint", endpoint), zap.Strings("paths", paths))
 		}
 		return len(paths), nil
@@ -384,13 +387,13 @@ func (s *Server) warnShadowed() func(ctx context.Context) (int, error) {
 
 // installPages returns a job that creates the pages that every site has. After a success, the job does nothing.
 func (s *Server) installPages() func(ctx context.Context) (int, error) {
-	done := false
+	installed := false
 	return func(ctx context.Context) (int, error) {
-		if done {
+		if installed {
 			return 0, nil
 		}
 		created, err := s.content.Install(ctx)
-		done = err == nil
+		installed = err == nil
 		return len(created), err
 	}
 }

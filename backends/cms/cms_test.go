@@ -106,12 +106,12 @@ func newSite(t *testing.T, db *store.DB, set settings.Settings, changes ...func(
 	}
 	s := &site{T: t, db: db, folder: t.TempDir(), clock: new(atomic.Int64)}
 	s.clock.Store(time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC).UnixNano())
-	made, err := cms.InstallFiles(s.folder)
-	if err != nil || !slices.Equal(made, []string{"api/Example.js", "api/Routes.php", "api/cms.d.ts", "api/jsconfig.json"}) {
-		t.Fatalf("installed %v: %v", made, err)
+	created, err := cms.InstallFiles(s.folder)
+	if err != nil || !slices.Equal(created, []string{"api/Example.js", "api/Routes.php", "api/cms.d.ts", "api/jsconfig.json"}) {
+		t.Fatalf("installed %v: %v", created, err)
 	}
-	if made, err = cms.InstallFiles(s.folder); err != nil || made != nil {
-		t.Fatalf("installed again %v: %v", made, err)
+	if created, err = cms.InstallFiles(s.folder); err != nil || created != nil {
+		t.Fatalf("installed again %v: %v", created, err)
 	}
 	s.routes(testRoutes)
 	options := cms.Options{
@@ -248,7 +248,7 @@ func TestEndpoint(t *testing.T) {
 func endpoint(s *site) {
 	s.expect("GET", "/rest/v9/users", "", 200, "*")
 	if s.server.Owns(httptest.NewRequestWithContext(s.Context(), "GET", "/api/users", nil)) {
-		s.Error("the old endpoint")
+		s.Error("the old endpoint is still served")
 	}
 	s.expect("GET", "/rest/v9/go/echo", "", 200, `{"base":"http://example.com/rest/v9","data":{"userId":1},"method":"GET","path":"go/echo","user":"guest"}`)
 	now := *s.server.Settings().Current()

@@ -102,7 +102,7 @@ func TestContentFiles(t *testing.T) {
 		body, kind := form(s.T, "photo", "b.png", raw)
 		w = s.expect("POST", to, body, 201, "*", with("Content-Type", kind)...)
 		if fileOf(s.T, w.Body.Bytes(), 1) == first {
-			t.Error("one file is there twice")
+			t.Error("a file is listed twice")
 		}
 		at := fmt.Sprintf("/api/content/files/%d", first)
 		w = s.expect("GET", at, "", 200, "*")
@@ -121,12 +121,12 @@ func TestContentFiles(t *testing.T) {
 		}
 		s.expect("GET", at, "", 416, "*", "Range", "bytes=999999-")
 		if w = s.expect("GET", at+"?width=32", "", 200, "*"); w.Header().Get("ETag") == tag {
-			t.Error("a smaller image has the same ETag")
+			t.Error("a scaled image has the same ETag as the original")
 		}
 		if small, err := png.DecodeConfig(w.Body); err != nil || small.Width != 32 {
 			t.Errorf("%+v: %v", small, err)
 		}
-		s.expect("GET", at+"?width=33", "", 403, `{"error":"the field of the file has no size 33x"}`)
+		s.expect("GET", at+"?width=33", "", 403, `{"error":"the field of the file does not allow the size 33x"}`)
 		s.expect("GET", at+"?width=9999", "", 400, "*")
 		s.expect("GET", "/api/content/files/999999", "", 404, "*")
 

@@ -36,10 +36,10 @@ func InstallFiles(site string) (created []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	code := exists(filepath.Join(site, apiFolder, "Routes.js")) // Routes.js replaces Routes.php
+	hasRoutesJS := exists(filepath.Join(site, apiFolder, routesJS))
 	for _, file := range files {
-		if code && file.Name() == "Routes.php" {
-			continue
+		if hasRoutesJS && file.Name() == routesPHP {
+			continue // a site has only one of these files
 		}
 		text, err := apiTemplate.ReadFile(path.Join("apiTemplate", file.Name()))
 		if err != nil {
@@ -68,6 +68,7 @@ func create(name string, text []byte) error {
 	return err
 }
 
+// exists reports whether there is a file or folder with this name, as far as it is accessible.
 func exists(name string) bool {
 	_, err := os.Stat(name)
 	return err == nil

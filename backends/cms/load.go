@@ -36,19 +36,14 @@ type State struct {
 
 // State returns the result of the last reading of the site's files.
 func (s *Server) State() State {
-	if now := s.state.Load(); now != nil {
-		return *now
+	if state := s.state.Load(); state != nil {
+		return *state
 	}
 	return State{}
 }
 
 // table returns the table in use, or nil if none has been loaded yet.
-func (s *Server) table() *routes.Table {
-	if now := s.state.Load(); now != nil {
-		return now.Table
-	}
-	return nil
-}
+func (s *Server) table() *routes.Table { return s.State().Table }
 
 // Reload reads the settings, routes and handler classes again. If the routes or classes have an error, the previous
 // ones stay in use, and the error is returned and stored in State. Requests in progress are not affected. The routes of
@@ -71,7 +66,7 @@ func (s *Server) Reload() error {
 		s.meter.Reloaded(err == nil)
 	}
 	for _, warning := range next.Warnings {
-		s.Logger().Warn("in a script of the site", zap.Error(warning))
+		s.Logger().Warn("problem in a script of the site", zap.Error(warning))
 	}
 	return err
 }
@@ -90,13 +85,14 @@ func (s *Server) load() (*routes.Table, *script.Program, error) {
 	return table, program, err
 }
 
-// read reads the routes file and loads the scripts that the routes file requires.
+// read reads the routes file and loads the scripts that the routes file requires. It returns the value of the routes
+// file and the loaded scripts.
 func (s *Server) read() (routes.Value, *script.Program, error) {
 	engine := s.scripts
 	php, js := filepath.Join(s.Site, apiFolder, routesPHP), filepath.Join(s.Site, apiFolder, routesJS)
 	switch {
 	case exists(php) && exists(js):
-		return routes.Value{}, nil, fmt.Errorf("%s/%s: there is %s too; a site has one of them",
+		return routes.Value{}, nil, fmt.Errorf("%s/%s: the site also has %s: remove one of the two files",
 			apiFolder, routesJS, routesPHP)
 	case exists(js):
 		return engine.LoadTable()
@@ -122,29 +118,29 @@ func (s *Server) read() (routes.Value, *script.Program, error) {
 // resolve returns a function that finds the method for an entry of the routes file. It uses a class of the site, which
 // the parameter class finds, or else a registered Go class.
 func (s *Server) resolve(class func(name string) (handler.Class, bool)) routes.Resolve {
-	known, built := map[string]handler.Class{},
-		api.Content{Pages: s.content, Files: s.files, Webhooks: s.Webhooks()}.Methods()
+	classes := make(map[string]handler.Class) // the classes found so far
+	contentMethods := api.Content{Pages: s.content, Files: s.files, Webhooks: s.Webhooks()}.Methods()
 	return func(e routes.Entry) (handler.Func, error) {
-		if e.At.File == "" { // a default
+		if e.At.File == "" { // one of the default routes
 			if e.Class == api.ContentClass {
-				return built[e.Func], nil
+				return contentMethods[e.Func], nil
 			}
 			return defaultMethods[e.Func], nil
 		}
-		found, ok := known[e.Class]
+		foundClass, ok := classes[e.Class]
 		if !ok {
-			if found, ok = class(e.Class); !ok {
-				found, ok = handler.Registered(e.Class)
+			if foundClass, ok = class(e.Class); !ok {
+				foundClass, ok = handler.Registered(e.Class)
 			}
-			if !ok && e.Class == helper {
-				found, ok = handler.Class{Methods: helperMethods}, true
+			if !ok && e.Class == helperClass {
+				foundClass, ok = handler.Class{Methods: helperMethods}, true
 			}
 			if !ok {
 				return nil, fmt.Errorf("handler class %s is not loaded", e.Class)
 			}
-			known[e.Class] = found
+			classes[e.Class] = foundClass
 		}
-		method, ok := found.Methods[e.Func]
+		method, ok := foundClass.Methods[e.Func]
 		if !ok {
 			return nil, fmt.Errorf("handler class %s has no method %s", e.Class, e.Func)
 		}
@@ -152,15 +148,17 @@ func (s *Server) resolve(class func(name string) (handler.Class, bool)) routes.R
 	}
 }
 
-// helper is the name of a built-in class whose methods every site may use in its routes.
-const helper = "RestApiHelper"
+// helperClass is the name of a built-in class whose methods every site may use in its routes.
+const helperClass = "RestApiHelper"
 
+// helperMethods are the methods of helperClass.
 var helperMethods = map[string]handler.Func{
 	"noEndPoint": func(context.Context, *handler.Call) (any, error) { return "no endpoint defined", nil },
 	// The answer needs no value, because the API sets the CORS headers.
 	"preflight": func(context.Context, *handler.Call) (any, error) { return nil, nil },
 }
 
+// defaultMethods are the methods of the default routes, except those of the content API.
 var defaultMethods = map[string]handler.Func{
 	"noEndPoint": helperMethods["noEndPoint"], "preflight": helperMethods["preflight"],
 	auth.Login: calledByAPI, auth.Logout: calledByAPI, auth.Access: calledByAPI,
@@ -168,23 +166,23 @@ var defaultMethods = map[string]handler.Func{
 
 // calledByAPI always returns an error. It is a placeholder for the methods of /auth, which the API calls directly.
 func calledByAPI(context.Context, *handler.Call) (any, error) {
-	return nil, errors.New("cms: a method of /auth is called as others are")
+	return nil, errors.New("cms: the methods of /auth need an auth.Call")
 }
 
 // defaults returns the routes that every site has in addition to its own.
 func defaults(current *settings.Settings) []routes.Entry {
-	open := routes.Defaults()
-	open.Auth = false
+	public := routes.Defaults()
+	public.Auth = false
 	list := []routes.Entry{
-		{Method: "*", Class: helper, Func: "noEndPoint", Options: open},
-		{Method: "OPTIONS", Endpoint: "auth", Class: helper, Func: "preflight", Options: open},
-		{Method: "POST", Endpoint: "auth", Class: auth.Class, Func: auth.Login, Options: open},
-		{Method: "DELETE", Endpoint: "auth", Class: auth.Class, Func: auth.Logout, Options: open},
+		{Method: "*", Class: helperClass, Func: "noEndPoint", Options: public},
+		{Method: "OPTIONS", Endpoint: "auth", Class: helperClass, Func: "preflight", Options: public},
+		{Method: "POST", Endpoint: "auth", Class: auth.Class, Func: auth.Login, Options: public},
+		{Method: "DELETE", Endpoint: "auth", Class: auth.Class, Func: auth.Logout, Options: public},
 	}
 	if current.JWTRefresh {
 		list = append(list, routes.Entry{
 			Method: "POST", Endpoint: "auth/access", Class: auth.Class, Func: auth.Access,
-			Options: open,
+			Options: public,
 		})
 	}
 	return append(list, api.ContentRoutes(current.Serves())...)
@@ -197,13 +195,13 @@ func (s *Server) logFailure(err error) {
 		fields = append(fields, zap.String("file", located.At.File), zap.Int("line", located.At.Line),
 			zap.Int("column", located.At.Column))
 	}
-	s.Logger().Error("the changed files are not in use, the routes stay as they were", fields...)
+	s.Logger().Error("the changed files are not in use; the previous routes stay in use", fields...)
 }
 
 // scriptSettings returns the settings that scripts may read, by name.
 func (s *Server) scriptSettings() map[string]any {
-	now := s.settings.Current()
-	return map[string]any{"endpoint": now.Mount(), "auth": now.Mode(), "debug": now.Debug}
+	current := s.settings.Current()
+	return map[string]any{"endpoint": current.Mount(), "auth": current.Mode(), "debug": current.Debug}
 }
 
 // hosts returns the hosts to which scripts may send requests.

@@ -18,30 +18,33 @@ import (
 func TestBehindProxy(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		base, said string
-		want       string // the origin in addresses
-		secure     bool
+		base   string // the option BaseURL
+		scheme string // the scheme that a trusted proxy has reported
+		want   string // the origin in addresses
+		secure bool   // whether cookies are Secure
 	}{
-		"nothing is known":   {"", "", "http://example.com", false},
-		"a trusted proxy":    {"", "https", "https://example.com", true},
-		"an address":         {"https://www.example.org", "", "https://www.example.org", true},
-		"an address is more": {"https://www.example.org:8443", "http", "https://www.example.org:8443", true},
+		"neither":                      {"", "", "http://example.com", false},
+		"trusted proxy":                {"", "https", "https://example.com", true},
+		"base URL":                     {"https://www.example.org", "", "https://www.example.org", true},
+		"base URL overrides the proxy": {"https://www.example.org:8443", "http", "https://www.example.org:8443", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			databases.OnBoth(t, func(t *testing.T, db *store.DB) {
 				s := newSite(t, db, settings.Settings{Auth: settings.Session}, func(o *cms.Options) { o.BaseURL = c.base })
-				s.behind(c.said, c.want, c.secure)
+				s.behind(c.scheme, c.want, c.secure)
 			})
 		})
 	}
 }
 
-func (s *site) behind(said, want string, secure bool) {
+// behind checks the addresses and cookies of a site behind a trusted proxy that reports the given scheme, if any. The
+// headers of the client must have no effect.
+func (s *site) behind(scheme, want string, secure bool) {
 	s.through = func(r *http.Request) *http.Request {
 		r.Header.Set("X-Forwarded-Proto", "https")
 		r.Header.Set("X-Forwarded-Host", "evil.example")
-		return origin.Pass(r, said)
+		return origin.Pass(r, scheme)
 	}
 	s.expect("GET", "/api/go/echo", "", 200, `{"base":"`+want+`/api","data":{"userId":1},"method":"GET","path":"go/echo","user":"guest"}`)
 	w := s.expect("POST", "/api/auth", s.login(), 200, "*", "Origin", want)

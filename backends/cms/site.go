@@ -52,8 +52,8 @@ func sitemapPart(path string) (part int, ok bool) {
 	return part, dash && err == nil && part > 0 && "-"+strconv.Itoa(part)+".xml" == name
 }
 
-// sitemap writes a part of the sitemap. For part 0 it writes the entire sitemap, or an index if the sitemap has several
-// parts.
+// sitemap answers with a part of the sitemap, which sitemapPart has returned. For part 0 it writes the entire sitemap,
+// or an index if the sitemap has several parts. base is the address of the site.
 func (s *Server) sitemap(w http.ResponseWriter, r *http.Request, base string, part int) {
 	select {
 	case s.sitemaps <- struct{}{}:
@@ -63,7 +63,7 @@ func (s *Server) sitemap(w http.ResponseWriter, r *http.Request, base string, pa
 		http.Error(w, "busy, try again", http.StatusServiceUnavailable)
 		return
 	}
-	out := &counted{Writer: w}
+	out := &countingWriter{Writer: w}
 	parts, err := s.content.SitemapParts(r.Context())
 	if err == nil && part > parts {
 		http.NotFound(w, r)
@@ -86,20 +86,20 @@ func (s *Server) sitemap(w http.ResponseWriter, r *http.Request, base string, pa
 	}
 	s.Logger().Error("sitemap not written", zap.Error(err))
 	if out.n > 0 {
-		panic(http.ErrAbortHandler) // the client detects the incomplete answer
+		panic(http.ErrAbortHandler) // aborts the connection, so that the client detects the incomplete answer
 	}
 	w.Header().Del("Cache-Control")
-	http.Error(w, "the sitemap cannot be read now", http.StatusServiceUnavailable)
+	http.Error(w, "the sitemap is not available at the moment", http.StatusServiceUnavailable)
 }
 
-// counted is a writer that counts the written bytes.
-type counted struct {
+// countingWriter counts the written bytes.
+type countingWriter struct {
 	io.Writer
 	n int
 }
 
 // Write implements io.Writer.
-func (c *counted) Write(p []byte) (int, error) {
+func (c *countingWriter) Write(p []byte) (int, error) {
 	n, err := c.Writer.Write(p)
 	c.n += n
 	return n, err
@@ -117,12 +117,13 @@ func (s *Server) redirect(w http.ResponseWriter, r *http.Request) bool {
 		to, err = s.content.Moved(r.Context(), guest, r.URL.Path)
 	}
 	if err != nil {
-		if !kernel.IsNotFound(err) && !errors.Is(err, r.Context().Err()) {
-			s.Logger().Warn("moved pages cannot be looked for", zap.Error(err))
+		clientGone := errors.Is(err, r.Context().Err())
+		if !kernel.IsNotFound(err) && !clientGone {
+			s.Logger().Warn("redirects of moved pages cannot be read", zap.Error(err))
 		}
 		return false
 	}
-	if _, err := s.content.At(r.Context(), guest, r.URL.Path); err == nil { // another page is there by now
+	if _, err := s.content.At(r.Context(), guest, r.URL.Path); err == nil { // another page has the path now
 		return false
 	}
 	if r.URL.RawQuery != "" {

@@ -23,26 +23,26 @@ const (
 // watch reloads the files of the site when they have changed, until ctx is done. It compares sizes and modification
 // times, because these also work in a folder that several nodes share.
 func (s *Server) watch(ctx context.Context) {
-	look := time.NewTicker(checkInterval)
-	defer look.Stop()
+	ticker := time.NewTicker(checkInterval)
+	defer ticker.Stop()
 	used := fingerprint(s.Site)
 	previous := used
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-look.C:
+		case <-ticker.C:
 		}
-		now := fingerprint(s.Site)
-		if now == previous && now != used {
-			used = now
+		current := fingerprint(s.Site)
+		if current == previous && current != used {
+			used = current
 			if err := s.Reload(); err != nil {
 				s.logFailure(err)
 			} else {
 				s.Logger().Info("the changed files of the site are in use", zap.Int("routes", len(s.table().Routes())))
 			}
 		}
-		previous = now
+		previous = current
 	}
 }
 

@@ -14,6 +14,7 @@ func init() {
 	directive.Register[Handler](serviceName)
 }
 
+// optionNames are the options of the directive.
 var optionNames = []string{"site", "admin", "base_url", "isolation", "oidc"}
 
 // UnmarshalCaddyfile sets up the handler; see Handler for the syntax.
@@ -26,14 +27,14 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"site": &h.Site, "admin": &h.Admin, "base_url": &h.BaseURL, "isolation": &h.Isolation,
 	}
 	err := directive.Options(d, func(option string) (err error) {
-		into := texts[option]
+		value := texts[option]
 		switch {
 		case option == "oidc":
 			h.OIDC, err = oidc.Unmarshal(d)
 			return err
-		case into == nil:
+		case value == nil:
 			return directive.NoOption(d, "cms has no option %q; there are: %s", option, strings.Join(optionNames, ", "))
-		case !d.AllArgs(into) || *into == "":
+		case !d.AllArgs(value) || *value == "":
 			return d.ArgErr()
 		}
 		return nil

@@ -96,26 +96,27 @@ const (
 	isolationNone    = "none"
 )
 
-// node is the CMS of one site on one database, which survives reloads.
+// node is the CMS of one site on one database, which survives reloads of the configuration.
 type node struct {
 	server *cms.Server
 	// These fields belong to the latest configuration.
 	logger  atomic.Pointer[zap.Logger]
-	keyring atomic.Pointer[func() (keyring.Keyring, error)]
+	keyring atomic.Pointer[func() (keyring.Keyring, error)] // nil until a configuration has started
 	newest  tollgate.Newest
 }
 
 // ring returns the keyring of the latest configuration that has started.
 func (n *node) ring() (keyring.Keyring, error) {
-	ask := n.keyring.Load()
-	if ask == nil {
+	current := n.keyring.Load()
+	if current == nil {
 		return nil, apierror.Unavailable("the keyring", errNotStarted)
 	}
-	return (*ask)()
+	return (*current)()
 }
 
 var errNotStarted = errors.New("no configuration has started yet")
 
+// close closes the server when no handler uses the node any more.
 func (n *node) close() error {
 	n.server.Close()
 	return nil
@@ -124,13 +125,15 @@ func (n *node) close() error {
 // nodes holds the nodes, by nodeKey.
 var nodes = caddy.NewUsagePool()
 
+// nodeKey contains the options that a node has for its whole lifetime. Handlers with equal keys share a node.
 type nodeKey struct {
-	db          *store.DB
-	site, admin string
-	base        string
-	networks    string // private networks that scripts and webhooks may reach
-	inProcess   bool
-	oidc        [sha256.Size]byte
+	db        *store.DB
+	site      string // absolute path
+	admin     string // path of the administration, or empty
+	base      string // base URL, or empty
+	networks  string // private networks that scripts and webhooks may reach
+	inProcess bool
+	oidc      [sha256.Size]byte // hash of the provider's options, or zero
 }
 
 // CaddyModule returns the Caddy module information.
@@ -169,7 +172,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	}
 	keys := h.app.Keys(serviceName)
 	var provider *oidclogin.Provider
-	var called string
+	var providerName string
 	inProcess := h.Isolation == isolationNone
 	key := nodeKey{
 		db: db, site: site, admin: mount, base: base, networks: fmt.Sprint(h.app.AllowedNetworks()),
@@ -179,7 +182,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		if provider, key.oidc, err = h.OIDC.Make(h.app, func() []byte { return firstKey(keys) }); err != nil {
 			return err
 		}
-		called = h.OIDC.DisplayName()
+		providerName = h.OIDC.DisplayName()
 	}
 	created := false
 	n, err := tollgate.Share(h.app, nodes, key, func() (*node, error) {
@@ -191,7 +194,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 			RequestID: requestID,
 			Networks:  h.app.AllowedNetworks(), Meter: meter, Keyring: n.ring, Key: func() []byte { return firstKey(keys) },
 			Admin: mount, BaseURL: base,
-			OIDC: provider, OIDCLabel: called, Bar: n.newest.Bar(serviceName), InProcess: inProcess,
+			OIDC: provider, OIDCLabel: providerName, Bar: n.newest.Bar(serviceName), InProcess: inProcess,
 		})
 		return n, err
 	}, (*node).close)
@@ -216,7 +219,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	return errors.Join(tollgate.RegisterMetrics(ctx, collectors...), jobMetrics.Register(ctx))
 }
 
-// mounts matches valid values of the option admin.
+// mounts matches valid paths of the administration.
 var mounts = regexp.MustCompile(`^(/[a-z0-9._-]+)+$`)
 
 // administration returns the path of the administration, or "" if it is disabled.
@@ -234,8 +237,11 @@ func (h *Handler) administration() (string, error) {
 // address returns the base URL, or "" if the address of each request is to be used.
 func (h *Handler) address() (string, error) {
 	base := strings.TrimSuffix(caddy.NewReplacer().ReplaceKnown(h.BaseURL, ""), "/")
-	if u, err := url.Parse(base); base != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" ||
-		u.Hostname() == "" || u.Scheme+"://"+u.Host != base) {
+	if base == "" {
+		return "", nil
+	}
+	u, err := url.Parse(base)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Scheme+"://"+u.Host != base {
 		return "", fmt.Errorf("base_url: %q is not an address such as https://www.example.com, without a path", h.BaseURL)
 	}
 	return base, nil
@@ -246,7 +252,8 @@ func (h *Handler) folder() (string, error) {
 	return filepath.Abs(cmp.Or(caddy.NewReplacer().ReplaceKnown(h.Site, ""), "site"))
 }
 
-// database returns the database of the service and registers all its schemas.
+// database returns the database of the service and registers all its schemas. It also registers a sample of the
+// encrypted secrets, with which the app checks its keys.
 func database(app *tollgate.App) (db *store.DB, err error) {
 	schemas := cms.Schemas()
 	for _, schema := range schemas[1:] {
@@ -286,6 +293,7 @@ func (h *Handler) Presence() tollgate.Presence {
 	return p
 }
 
+// ServeHTTP implements caddyhttp.MiddlewareHandler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	if !h.serve(w, r) {
 		return next.ServeHTTP(w, r)

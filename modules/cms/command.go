@@ -38,6 +38,7 @@ type options struct {
 	site string
 }
 
+// commands adds the subcommands and their common flags to the command of the service.
 func commands(root *cobra.Command) {
 	o := new(options)
 	o.Add(root)
@@ -80,6 +81,7 @@ func (o *options) open(s *cli.Session) (*cms.Server, error) {
 	return cms.Offline(cms.Options{Site: site, DB: db, Now: time.Now})
 }
 
+// installCommand returns the command that installs a site.
 func installCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "install --admin <name>", Args: cobra.NoArgs,
@@ -134,6 +136,7 @@ type shownRoute struct {
 	At       string   `json:"at"`
 }
 
+// checkCommand returns the command that checks the files of a site. It does not need the database.
 func checkCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "check", Args: cobra.NoArgs,
@@ -189,6 +192,7 @@ func (o *options) hiddenPages(s *cli.Session) ([]string, error) {
 	return server.Content().Shadowed(s.Ctx, server.Endpoint(), 20)
 }
 
+// shownRoutes returns the routes in the form of the output.
 func shownRoutes(all []*routes.Route) []shownRoute {
 	list := make([]shownRoute, len(all))
 	for i, r := range all {
@@ -201,6 +205,7 @@ func shownRoutes(all []*routes.Route) []shownRoute {
 	return list
 }
 
+// warnings returns the texts of the warnings.
 func warnings(list []*routes.Error) []string {
 	texts := make([]string, len(list))
 	for i, warning := range list {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// devCommand returns the command that serves a site for development.
 func devCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "dev [--listen <address>] [--database <file>]", Args: cobra.NoArgs,
@@ -42,7 +43,7 @@ column.
 	return cmd
 }
 
-// devConfig returns the configuration of a server for one site.
+// devConfig returns the JSON configuration of a server for one site.
 func devConfig(site, listen, database string) ([]byte, error) {
 	site, err := filepath.Abs(site)
 	if err != nil {

@@ -25,10 +25,12 @@ type transferred struct {
 	Files     int    `json:"files"`
 }
 
+// newTransferred returns the output for a transfer from or to the given file, which is - for standard output or input.
 func newTransferred(file string, done transfer.Done) transferred {
 	return transferred{file, done.Fields, done.Templates, done.Pages, done.Files}
 }
 
+// String returns the counts as text.
 func (t transferred) String() string {
 	return fmt.Sprintf("%d fields, %d templates, %d pages, %d files", t.Fields, t.Templates, t.Pages, t.Files)
 }
@@ -51,21 +53,21 @@ drafts, revisions, settings, routes and classes.
 			return err
 		}
 		bar := cli.NewProgress(s.Notes, pages, " pages and files", func(n int64) string { return strconv.FormatInt(n, 10) })
-		from, previous := s.Transfer(), int64(0)
-		from.Progress = func(done transfer.Done) {
-			now := int64(done.Pages) + int64(done.Files)
-			bar.Step(now-previous, pages+int64(done.Files))
-			previous = now
+		source, previousTotal := s.Transfer(), int64(0)
+		source.Progress = func(done transfer.Done) {
+			total := int64(done.Pages) + int64(done.Files)
+			bar.Step(total-previousTotal, pages+int64(done.Files))
+			previousTotal = total
 		}
 		if args[0] == "-" {
-			done, err := from.Export(ctx, s.Out)
+			done, err := source.Export(ctx, s.Out)
 			bar.Clear()
 			if err == nil {
 				s.Note("%s", newTransferred("-", done))
 			}
 			return err
 		}
-		done, err := exportTo(ctx, from, args[0])
+		done, err := exportTo(ctx, source, args[0])
 		bar.Clear()
 		if err != nil {
 			return err
@@ -77,18 +79,18 @@ drafts, revisions, settings, routes and classes.
 }
 
 // exportTo exports the site to a file. The file appears only when it is complete.
-func exportTo(ctx context.Context, from transfer.Site, name string) (done transfer.Done, err error) {
+func exportTo(ctx context.Context, source transfer.Site, name string) (done transfer.Done, err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*") // with mode 0600
 	if err != nil {
 		return done, err
 	}
 	defer os.Remove(f.Name()) //nolint:errcheck // it has been renamed by then, unless there was an error
-	done, err = from.Export(ctx, f)
+	done, err = source.Export(ctx, f)
 	if err == nil {
 		err = f.Sync()
 	}
-	if closed := f.Close(); err == nil {
-		err = closed
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
 	}
 	if err == nil {
 		err = os.Rename(f.Name(), name)
@@ -136,7 +138,7 @@ interruption run the import again; nothing is added twice.
 	return cmd
 }
 
-// progressReader reports the progress of reading.
+// progressReader calls step with the number of bytes of each read.
 type progressReader struct {
 	io.Reader
 	step func(n int64)

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
+// userCommand returns the command that manages users, with its subcommands.
 func userCommand(o *options) *cobra.Command {
 	return cli.Group(&cobra.Command{Use: "user", Short: "Manages the users of the site"},
 		userAddCommand(o), userListCommand(o), userPasswordCommand(o),
@@ -25,7 +26,7 @@ type shownUser struct {
 	Password string `json:"password,omitempty"`
 }
 
-// printUser prints the generated password or, if generated is empty, the name of the user.
+// printUser prints the generated password or, if generated is empty, the name of the user. note says what was done.
 func printUser(s *session, u *accounts.Account, generated, note string) error {
 	text := u.Name
 	if generated != "" {
@@ -49,6 +50,7 @@ func newPassword(cmd *cobra.Command, generate bool) (pass, generated string, err
 	return pass, "", err
 }
 
+// userAddCommand returns the command that adds a user.
 func userAddCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "add <name> [--email <address>] [--role <role>]... [--generate]", Args: cobra.ExactArgs(1),
@@ -71,6 +73,7 @@ func userAddCommand(o *options) *cobra.Command {
 	return cmd
 }
 
+// userListCommand returns the command that lists users.
 func userListCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list [--after <id>] [--limit <number>]", Args: cobra.NoArgs,
@@ -93,6 +96,7 @@ func userListCommand(o *options) *cobra.Command {
 	return cmd
 }
 
+// userPasswordCommand returns the command that sets a password.
 func userPasswordCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "password <name> [--generate]", Args: cobra.ExactArgs(1),
@@ -109,7 +113,7 @@ func userPasswordCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-// userStatusCommand returns the command disable or enable.
+// userStatusCommand returns the command with the given name that sets the status of a user.
 func userStatusCommand(o *options, name, short, status string) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " <name>", Args: cobra.ExactArgs(1), Short: short,
@@ -119,6 +123,7 @@ func userStatusCommand(o *options, name, short, status string) *cobra.Command {
 	}
 }
 
+// change changes the user with the given name and prints the result; see printUser for generated and note.
 func change(s *session, name string, changes accounts.Change, generated, note string) error {
 	u, err := s.Accounts().Named(s.Ctx, name)
 	if err == nil {

@@ -37,7 +37,7 @@ var (
 	collectors = []prometheus.Collector{calls, callSeconds, logins, reloads, ended}
 )
 
-// statuses are the counters of calls, by the first digit of the status.
+// statuses are the counters of calls, by the first digit of the status, which is from 2 to 5.
 var statuses = func() (all [6]prometheus.Counter) {
 	for i := 2; i < len(all); i++ {
 		all[i] = calls.WithLabelValues(strconv.Itoa(i) + "xx")
@@ -45,6 +45,7 @@ var statuses = func() (all [6]prometheus.Counter) {
 	return all
 }()
 
+// meter counts the events of all sites in the metrics above.
 var meter = cms.Meter{
 	Called: func(status int, duration time.Duration) {
 		if class := status / 100; class >= 2 && class <= 5 {

@@ -8,6 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
+// form is the template of the handlers of the short form below.
+//
 //go:embed service.caddyfile
 var form string
 

@@ -32,15 +32,15 @@ const topic = "cms_users"
 // Accounts manages the users and roles of a site. An Accounts is safe for concurrent use.
 type Accounts struct {
 	*kernel.Server
-	users *cache.Cache[*signedIn]
-	stop  func()
+	users *cache.Cache[*signedIn] // by ID; the guest is under its name
+	stop  func()                  // stops listening for notifications
 }
 
 // signedIn is a user in the cache, with the data that requests need.
 type signedIn struct {
 	kernel.User
 	active bool
-	epoch  int64
+	epoch  int64 // see Account.Epoch
 }
 
 // New returns the accounts of the site of s, without using the database yet. The caller must call Close.
@@ -76,9 +76,9 @@ func (a *Accounts) Guest(ctx context.Context) (*kernel.User, error) {
 	return &u.User, nil
 }
 
-// User returns a user and the user's epoch, both of which may be a few seconds old. The error is a not-found error if
-// the user is disabled, does not exist, or is the guest.
-func (a *Accounts) User(ctx context.Context, id int64) (*kernel.User, int64, error) {
+// User returns a user and the user's epoch, both of which may be a few seconds old; see Account.Epoch. The error is a
+// not-found error if the user is disabled, does not exist, or is the guest.
+func (a *Accounts) User(ctx context.Context, id int64) (user *kernel.User, epoch int64, err error) {
 	u, err := a.users.Get(ctx, strconv.FormatInt(id, 10))
 	if err != nil {
 		return nil, 0, err
@@ -94,12 +94,18 @@ func GoodName(name string) bool {
 	if name == "" || len(name) > MaxName || strings.ContainsAny(name[:1]+name[len(name)-1:], "._-") {
 		return false
 	}
-	for _, r := range []byte(name) {
-		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-' {
+	for _, b := range []byte(name) {
+		if (b < 'a' || b > 'z') && (b < '0' || b > '9') && b != '.' && b != '_' && b != '-' {
 			return false
 		}
 	}
 	return true
+}
+
+// errName returns the error for a name that GoodName does not accept.
+func errName() error {
+	return kernel.Invalid("name", "form", "a name consists of 1 to 128 of the characters a-z, 0-9, dot, dash and "+
+		"underscore, and begins and ends with a letter or digit")
 }
 
 // fold returns a name in its stored form: in lower case, without space around it. It replaces zero bytes, which
@@ -129,14 +135,15 @@ func (a *Accounts) load(ctx context.Context, key string) (u *signedIn, err error
 		}
 		u.Roles = append(account.Roles, kernel.RoleGuest)
 		slices.Sort(u.Roles)
-		u.Permissions, err = store.List(c, text, `SELECT DISTINCT p.permission FROM cms_permissions p JOIN cms_roles r ON r.id = p.role_id
+		u.Permissions, err = store.List(c, scanText, `SELECT DISTINCT p.permission FROM cms_permissions p JOIN cms_roles r ON r.id = p.role_id
 			WHERE r.name = 'guest' OR r.id IN (SELECT role_id FROM cms_user_roles WHERE user_id = ?) ORDER BY 1`, account.ID)
 		return err
 	})
 	return u, err
 }
 
-func text(r store.Row) (word string, err error) {
+// scanText reads a text from a row with one column.
+func scanText(r store.Row) (word string, err error) {
 	err = r.Scan(&word)
 	return word, err
 }

@@ -217,7 +217,7 @@ func TestAccounts(t *testing.T) {
 			}
 		}
 		if actor(t, a, ann).May("users") {
-			t.Error("a role that is gone permits")
+			t.Error("a deleted role still grants its permissions")
 		}
 		list, err := a.List(t.Context(), 0, 500)
 		if err != nil || len(list) != 3 || list[2].Name != "ann" || list[2].Email != "Ann@Example.com" {

@@ -33,26 +33,25 @@ func (a *Accounts) Create(
 ) (account *Account, err error) {
 	name = strings.TrimSpace(name)
 	if !GoodName(name) {
-		return nil, kernel.Invalid("name", "form",
-			"a name has 1 to 128 of a-z, 0-9, dot, dash and underscore, and begins and ends with a letter or digit")
+		return nil, errName()
 	}
-	set, err := a.validate(ctx, name, change)
+	valid, err := a.validate(ctx, name, change)
 	if err != nil {
 		return nil, err
 	}
-	set.confirmed = 1
+	valid.confirmed = 1
 	now := a.Moment()
 	err = a.change(ctx, "", func(c kernel.Conn) error {
-		if err := mayChange(c, actor, 0, set.roles); err != nil {
+		if err := mayChange(c, actor, 0, valid.roles); err != nil {
 			return err
 		}
 		var id int64
 		err := c.Row("INSERT INTO cms_users (name, created, modified) VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING RETURNING id", name, now, now).Scan(&id)
 		if err = kernel.OrNotFound(err, "user"); kernel.IsNotFound(err) {
-			return kernel.Invalid("name", "taken", "there is a user of this name")
+			return kernel.Invalid("name", "taken", "a user with this name exists already")
 		}
 		if err == nil {
-			err = set.write(c, id, now)
+			err = valid.write(c, id, now)
 		}
 		if err == nil {
 			account, err = first(accounts(c, "id = ?", id))
@@ -74,22 +73,23 @@ func (a *Accounts) Update(
 	if old.Name == kernel.RoleGuest {
 		return nil, kernel.Conflict("the guest cannot be changed")
 	}
-	set, err := a.validate(ctx, old.Name, change)
+	valid, err := a.validate(ctx, old.Name, change)
 	if err != nil {
 		return nil, err
 	}
-	if actor == nil || actor.ID != id {
-		set.confirmed = 1
+	self := actor != nil && actor.ID == id
+	if !self {
+		valid.confirmed = 1
 	}
-	own := actor != nil && actor.ID == id && change.Roles == nil && change.Status == nil
+	onlyOwnData := self && change.Roles == nil && change.Status == nil
 	now := a.Moment()
 	err = a.change(ctx, strconv.FormatInt(id, 10), func(c kernel.Conn) error {
-		if !own {
-			if err := mayChange(c, actor, id, set.roles); err != nil {
+		if !onlyOwnData {
+			if err := mayChange(c, actor, id, valid.roles); err != nil {
 				return err
 			}
 		}
-		err := set.write(c, id, now)
+		err := valid.write(c, id, now)
 		if err == nil && (change.Roles != nil || change.Status != nil) {
 			err = keepSuperuser(c)
 		}
@@ -137,9 +137,10 @@ func (a *Accounts) Install(ctx context.Context, name string) (generated string, 
 // validChange is a validated Change and the values derived from it.
 type validChange struct {
 	Change
-	key, hash string
-	roles     []string
-	confirmed int64 // 1 if the address is set by someone else than the user, else 0
+	key       string   // mailaddress.Key of the address
+	hash      string   // of the password
+	roles     []string // sorted, without guest and duplicates
+	confirmed int64    // 1 if the address is set by someone else than the user, else 0
 }
 
 // validate validates a change of the user called name. It hashes the password, which is slow, and is therefore called
@@ -150,20 +151,20 @@ func (a *Accounts) validate(ctx context.Context, name string, change Change) (*v
 	if change.Email != nil && *change.Email != "" {
 		address, err := mailaddress.Parse(*change.Email)
 		if err != nil || utf8.RuneCountInString(address) > 255 {
-			faults = append(faults, kernel.Invalid("email", "form", "this is not a mail address"))
+			faults = append(faults, kernel.Invalid("email", "form", "this is not a valid mail address"))
 		}
 		s.Email, s.key = &address, mailaddress.Key(address)
 	}
 	if change.Status != nil && *change.Status != StatusActive && *change.Status != StatusDisabled {
-		faults = append(faults, kernel.Invalid("status", "unknown", "a user is active or disabled"))
+		faults = append(faults, kernel.Invalid("status", "unknown", "the status must be active or disabled"))
 	}
 	if change.Password != nil {
 		switch err := passwords.Check(*change.Password, name, s.key); {
 		case err == nil:
 		case errors.Is(err, password.ErrShort):
-			faults = append(faults, kernel.Invalid("password", "length", "a password has at least 10 characters"))
+			faults = append(faults, kernel.Invalid("password", "length", "the password must have at least 10 characters"))
 		case errors.Is(err, password.ErrLong):
-			faults = append(faults, kernel.Invalid("password", "length", "a password has at most 256 characters"))
+			faults = append(faults, kernel.Invalid("password", "length", "the password may have at most 256 characters"))
 		default:
 			faults = append(faults, kernel.Invalid("password", "guessable", err.Error()))
 		}
@@ -236,23 +237,24 @@ func mayChange(c kernel.Conn, actor *kernel.User, id int64, roles []string) erro
 	if !actor.May(kernel.PermissionUsers) {
 		return kernel.Forbidden("you may not change users")
 	}
+	affected := roles // the roles before and after the change
 	account, err := first(accounts(c, "id = ?", id))
 	if err == nil {
-		roles = slices.Concat(roles, account.Roles)
+		affected = slices.Concat(roles, account.Roles)
 	} else if !kernel.IsNotFound(err) {
 		return err
 	}
-	if slices.Contains(roles, kernel.RoleSuperuser) {
-		return kernel.Forbidden("only a superuser changes a superuser")
+	if slices.Contains(affected, kernel.RoleSuperuser) {
+		return kernel.Forbidden("only a superuser may change a superuser")
 	}
-	for _, role := range roles {
+	for _, role := range affected {
 		granted, err := permissions(c, role)
 		if err != nil {
 			return err
 		}
 		for _, permission := range granted {
 			if !actor.May(permission) {
-				return kernel.Forbidden("the role %s permits %s, which you do not have", role, permission)
+				return kernel.Forbidden("the role %s has the permission %s, which you do not have", role, permission)
 			}
 		}
 	}
@@ -274,7 +276,7 @@ func keepSuperuser(c kernel.Conn) error {
 		return err
 	}
 	if n == 0 {
-		return kernel.Conflict("this is the last active superuser")
+		return kernel.Conflict("the last active superuser with a password must remain one")
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ type Query struct {
 	// Newest orders accounts by creation, newest first, instead of by name. It is ignored if Text or Role is set. A
 	// query with Role, but without Text, orders accounts by creation, oldest first.
 	Newest bool
-	After  string // the next that was returned with the previous page
+	After  string // the result next of Find for the previous part of the list; empty for the first part
 	Limit  int    // from 1 to 500
 }
 
@@ -55,7 +55,7 @@ func (a *Accounts) Find(ctx context.Context, q Query) (list []*Account, next str
 		args = append(args, values...)
 	}
 	after, _ := strconv.ParseInt(q.After, 10, 64) // for lists that are ordered by ID
-	role := "role_id = (SELECT id FROM cms_roles WHERE name = ?)"
+	const roleCondition = "role_id = (SELECT id FROM cms_roles WHERE name = ?)"
 	switch text := fold(q.Text); {
 	case strings.Contains(text, "@"): // no name contains this character
 		add("email_key = ?", mailaddress.Key(text))
@@ -63,7 +63,7 @@ func (a *Accounts) Find(ctx context.Context, q Query) (list []*Account, next str
 		add("name >= ? AND name < ?", text, text+"\U0010ffff")
 	case q.Role != "": // one page at a time from the index of the role
 		order = "id"
-		from := "SELECT r.user_id FROM cms_user_roles r JOIN cms_users s ON s.id = r.user_id WHERE r." + role +
+		from := "SELECT r.user_id FROM cms_user_roles r JOIN cms_users s ON s.id = r.user_id WHERE r." + roleCondition +
 			" AND r.user_id > ?"
 		values := []any{fold(q.Role), after}
 		if q.Status != "" {
@@ -79,9 +79,9 @@ func (a *Accounts) Find(ctx context.Context, q Query) (list []*Account, next str
 		add("id < ?", after)
 	}
 	if q.Role != "" && order == "name" {
-		add("EXISTS (SELECT 1 FROM cms_user_roles WHERE user_id = cms_users.id AND "+role+")", fold(q.Role))
+		add("EXISTS (SELECT 1 FROM cms_user_roles WHERE user_id = cms_users.id AND "+roleCondition+")", fold(q.Role))
 	}
-	if q.Status != "" && order != "id" {
+	if q.Status != "" && order != "id" { // the list of a role's users has checked it already
 		add("status = ?", fold(q.Status))
 	}
 	if order == "name" {
@@ -100,6 +100,7 @@ func (a *Accounts) Find(ctx context.Context, q Query) (list []*Account, next str
 	return list, next, err
 }
 
+// read returns the account that meets the SQL condition where with its argument.
 func (a *Accounts) read(ctx context.Context, where string, arg any) (account *Account, err error) {
 	err = a.Read(ctx, func(c kernel.Conn) error {
 		account, err = first(accounts(c, where, arg))
@@ -132,6 +133,8 @@ func accounts(c kernel.Conn, where string, args ...any) ([]*Account, error) {
 	return list, err
 }
 
+// first returns the first account of a list, or a not-found error if the list is empty. It returns err if that is not
+// nil.
 func first(list []*Account, err error) (*Account, error) {
 	if err == nil && len(list) == 0 {
 		return nil, kernel.NotFound("user")

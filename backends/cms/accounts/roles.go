@@ -62,11 +62,10 @@ func (a *Accounts) SaveRole(ctx context.Context, actor *kernel.User, role Role) 
 		return nil, err
 	}
 	if !GoodName(role.Name) {
-		return nil, kernel.Invalid("name", "form",
-			"a name has 1 to 128 of a-z, 0-9, dot, dash and underscore, and begins and ends with a letter or digit")
+		return nil, errName()
 	}
 	if len(role.Label) > 255 {
-		return nil, kernel.Invalid("label", "length", "a label has at most 255 bytes")
+		return nil, kernel.Invalid("label", "length", "the label may have at most 255 bytes")
 	}
 	for _, permission := range role.Permissions {
 		if !slices.Contains(kernel.Permissions, permission) {
@@ -75,7 +74,7 @@ func (a *Accounts) SaveRole(ctx context.Context, actor *kernel.User, role Role) 
 	}
 	role.Permissions = slices.Compact(slices.Sorted(slices.Values(role.Permissions)))
 	err := a.change(ctx, "", func(c kernel.Conn) error {
-		if err := role.row(c); err != nil {
+		if err := role.save(c); err != nil {
 			return err
 		}
 		if _, err := c.Exec("DELETE FROM cms_permissions WHERE role_id = ?", role.ID); err != nil {
@@ -95,8 +94,8 @@ func (a *Accounts) SaveRole(ctx context.Context, actor *kernel.User, role Role) 
 	return &role, nil
 }
 
-// row stores a role without its permissions.
-func (r *Role) row(c kernel.Conn) error {
+// save stores a role without its permissions. For a new role it sets the ID.
+func (r *Role) save(c kernel.Conn) error {
 	var other, n int64
 	err := c.Row("SELECT COALESCE(MAX(CASE WHEN name = ? THEN id END), 0), COUNT(*) FROM cms_roles",
 		r.Name).Scan(&other, &n)
@@ -104,9 +103,9 @@ func (r *Role) row(c kernel.Conn) error {
 	case err != nil:
 		return err
 	case other != 0 && other != r.ID:
-		return kernel.Invalid("name", "taken", "there is a role of this name")
+		return kernel.Invalid("name", "taken", "a role with this name exists already")
 	case r.ID == 0 && n >= maxRoles:
-		return kernel.Conflict("there are %d roles, which is the most", n)
+		return kernel.Conflict("the site has the maximum number of roles, which is %d", maxRoles)
 	case r.ID == 0:
 		return c.Row("INSERT INTO cms_roles (name, label) VALUES (?, ?) RETURNING id", r.Name, r.Label).Scan(&r.ID)
 	}
@@ -116,7 +115,7 @@ func (r *Role) row(c kernel.Conn) error {
 	}
 	r.System = old == kernel.RoleGuest || old == kernel.RoleSuperuser
 	if r.System && (r.Name != old || len(r.Permissions) > 0) {
-		return kernel.Conflict("the role %s keeps its name and takes no permissions", old)
+		return kernel.Conflict("the name and the permissions of the system role %s cannot be changed", old)
 	}
 	_, err = c.Exec("UPDATE cms_roles SET name = ?, label = ? WHERE id = ?", r.Name, r.Label, r.ID)
 	return err
@@ -133,7 +132,7 @@ func (a *Accounts) DeleteRole(ctx context.Context, actor *kernel.User, id int64)
 			return kernel.OrNotFound(err, "role")
 		}
 		if name == kernel.RoleGuest || name == kernel.RoleSuperuser {
-			return kernel.Conflict("the role %s is the system's", name)
+			return kernel.Conflict("the role %s is a system role and cannot be deleted", name)
 		}
 		_, err := c.Exec("DELETE FROM cms_roles WHERE id = ?", id)
 		return err
@@ -143,11 +142,12 @@ func (a *Accounts) DeleteRole(ctx context.Context, actor *kernel.User, id int64)
 // mayChangeRoles returns an error if actor must not change roles. A nil actor is the site itself.
 func mayChangeRoles(actor *kernel.User) error {
 	if actor != nil && !actor.Superuser() {
-		return kernel.Forbidden("only a superuser changes roles")
+		return kernel.Forbidden("only a superuser may change roles")
 	}
 	return nil
 }
 
+// permissions returns the stored permissions of a role, which is given by its name.
 func permissions(c kernel.Conn, role string) ([]string, error) {
-	return store.List(c, text, "SELECT p.permission FROM cms_permissions p JOIN cms_roles r ON r.id = p.role_id WHERE r.name = ?", role)
+	return store.List(c, scanText, "SELECT p.permission FROM cms_permissions p JOIN cms_roles r ON r.id = p.role_id WHERE r.name = ?", role)
 }

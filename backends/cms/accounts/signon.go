@@ -14,16 +14,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/people"
 )
 
-// SignOn returns the user for a person who has signed in at an OpenID provider, and the user's epoch. managed are the
-// names of the roles that the provider's groups control.
+// SignOn returns the user for a person who has signed in at an OpenID provider, and the user's epoch; see
+// Account.Epoch. managed are the names of the roles that the provider's groups control.
 //
 // A person who has signed in before gets the same user again. A new person gets the user with the mail address that the
 // provider has confirmed, unless that user has set the address without confirmation: otherwise somebody could prepare
 // an account with another person's address. If no user has the address and one of the person's groups is a managed
 // role, SignOn creates a user. The user then has exactly those managed roles that are among the person's groups.
-func (a *Accounts) SignOn(ctx context.Context, p *oidclogin.Person, managed []string) (*kernel.User, int64, error) {
+func (a *Accounts) SignOn(
+	ctx context.Context, p *oidclogin.Person, managed []string,
+) (user *kernel.User, epoch int64, err error) {
 	var id int64
-	err := people.Retry(func() error {
+	err = people.Retry(func() error {
 		return a.Write(ctx, func(c kernel.Conn) (err error) {
 			if err := c.Enter(gateSuperuser); err != nil {
 				return err
@@ -38,7 +40,7 @@ func (a *Accounts) SignOn(ctx context.Context, p *oidclogin.Person, managed []st
 		return nil, 0, err
 	}
 	a.users.Drop(strconv.FormatInt(id, 10))
-	user, epoch, err := a.User(ctx, id)
+	user, epoch, err = a.User(ctx, id)
 	if kernel.IsNotFound(err) {
 		return nil, 0, errDisabled
 	}
@@ -53,16 +55,16 @@ var wording = map[string]error{
 	people.BadSubject:  errNobody,
 	people.NoAddress:   errNobody,
 	people.Unconfirmed: errNobody,
-	people.Taken: kernel.Conflict("another person of your identity provider had this mail address, and has the account" +
-		" here; an administrator can help"),
-	people.Unproven: kernel.Conflict("there is an account with your mail address that no administrator has confirmed;" +
-		" ask one to set the address"),
+	people.Taken: kernel.Conflict("the account with your mail address is linked to another person of your identity" +
+		" provider; ask an administrator for help"),
+	people.Unproven: kernel.Conflict("there is an account with your mail address, which no administrator has confirmed;" +
+		" ask an administrator to set the address"),
 }
 
 var (
 	errDisabled = kernel.Forbidden("your account is disabled")
-	errNobody   = kernel.Forbidden("your identity provider does not confirm a mail address of yours, so that nobody here" +
-		" can be you")
+	errNobody   = kernel.Forbidden("your identity provider does not confirm a mail address of yours, so your account" +
+		" cannot be found")
 )
 
 // rules returns the rules by which package people finds, creates and links the user for the person p. managed is as in
@@ -85,7 +87,7 @@ func (a *Accounts) rules(p *oidclogin.Person, managed []string) *people.Rules[in
 		},
 		Join: func(c kernel.Conn, email string) (int64, error) {
 			if !slices.ContainsFunc(p.Groups, func(role string) bool { return slices.Contains(managed, role) }) {
-				return 0, kernel.Forbidden("no group of yours at the identity provider lets you in here")
+				return 0, kernel.Forbidden("no group of yours at the identity provider gives you access here")
 			}
 			return a.join(c, p, email)
 		},
@@ -109,18 +111,18 @@ func (a *Accounts) join(c kernel.Conn, p *oidclogin.Person, address string) (id 
 			return id, err
 		}
 	}
-	return 0, kernel.Conflict("no name is free for you; try again")
+	return 0, kernel.Conflict("all user names that were tried for you are taken; try again")
 }
 
-// settleRoles gives a user those managed roles that are in named, and removes the user's other managed roles.
-func (a *Accounts) settleRoles(c kernel.Conn, id int64, named, managed []string) error {
+// settleRoles gives a user those managed roles that are among the groups, and removes the user's other managed roles.
+func (a *Accounts) settleRoles(c kernel.Conn, id int64, groups, managed []string) error {
 	account, err := first(accounts(c, "id = ?", id))
 	if err != nil {
 		return err
 	}
 	changed := false
 	for _, role := range managed {
-		has, wanted := slices.Contains(account.Roles, role), slices.Contains(named, role)
+		has, wanted := slices.Contains(account.Roles, role), slices.Contains(groups, role)
 		if has == wanted || role == kernel.RoleGuest {
 			continue
 		}
@@ -133,9 +135,11 @@ func (a *Accounts) settleRoles(c kernel.Conn, id int64, named, managed []string)
 			return err
 		}
 		if n == 0 {
-			a.Logger().Warn("single sign-on names a role that the site does not have", zap.String("role", role))
+			a.Logger().Warn("the configuration of single sign-on names a role that the site does not have",
+				zap.String("role", role))
 		}
-		if changed = true; has && role == kernel.RoleSuperuser {
+		changed = true
+		if has && role == kernel.RoleSuperuser {
 			if err := keepSuperuser(c); err != nil {
 				return err
 			}

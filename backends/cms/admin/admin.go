@@ -35,7 +35,7 @@ var embedded embed.FS
 // assets holds the templates and static files, which are parsed once.
 var assets = sync.OnceValue(func() *pages.Look { return pages.NewLook("cms", embedded, nil, resource.Templates) })
 
-// maxUpload limits a form with a file, in bytes. The field limits the size of its files.
+// maxUpload limits the size of a form with a file, in bytes. The settings of a field may limit its files further.
 const maxUpload = 128 << 20
 
 // Options configures the administration. Fields without a documented default are required.
@@ -119,12 +119,12 @@ type call struct {
 	user *kernel.User // nil if nobody has signed in
 }
 
-// frame is the data for the layout around each page: the user, and the sections of the administration that the user may
-// open. Templates access it as .Site.
+// frame is the data for the layout around each page. Templates access it as .Site.
 type frame struct {
-	User                                     string // empty if nobody has signed in
+	User string // name of the user, or empty if nobody has signed in
+	// The following fields tell which sections of the administration the user may open.
 	Admin, Templates, Users, Roles, Settings bool
-	// name of the provider at which users may sign in, or empty
+	// SignOn is the name of the provider at which users may sign in, or empty.
 	SignOn string
 }
 
@@ -153,24 +153,32 @@ func (a *admin) begin(p *pages.Call) (*call, error) {
 	return c, nil
 }
 
-// The following functions return an error, or redirect to the sign-in page, unless the user may open a page.
+// Each of the following functions decides whether the user may open a page. If nobody has signed in, it redirects to
+// the sign-in page and returns nil; the caller recognizes this by Call.Answered. For a user without the necessary
+// permissions it returns an error.
 
+// allowEverybody admits all callers, also those who have not signed in.
 func allowEverybody(*call) error { return nil }
 
+// requireMember admits users who may open the administration.
 func requireMember(c *call) error { return c.requirePermissions(kernel.PermissionAdmin) }
 
+// requireTemplates admits users who may also change templates and fields.
 func requireTemplates(c *call) error {
 	return c.requirePermissions(kernel.PermissionAdmin, kernel.PermissionTemplates)
 }
 
+// requirePeople admits users who may also change users.
 func requirePeople(c *call) error {
 	return c.requirePermissions(kernel.PermissionAdmin, kernel.PermissionUsers)
 }
 
+// requireSettings admits users who may also change the settings.
 func requireSettings(c *call) error {
 	return c.requirePermissions(kernel.PermissionAdmin, kernel.PermissionSettings)
 }
 
+// requireSuperuser admits superusers.
 func requireSuperuser(c *call) error {
 	if err := c.requirePermissions(kernel.PermissionAdmin); err != nil || c.Answered() {
 		return err
@@ -181,13 +189,14 @@ func requireSuperuser(c *call) error {
 	return nil
 }
 
+// requirePermissions admits users who have all the given permissions.
 func (c *call) requirePermissions(permissions ...string) error {
 	if c.user == nil {
 		return c.ToLogin("/login")
 	}
 	for _, permission := range permissions {
 		if !c.user.May(permission) {
-			return kernel.Forbidden("no role of yours has the permission %s", permission)
+			return kernel.Forbidden("this requires the permission %s, which none of your roles has", permission)
 		}
 	}
 	return nil
@@ -203,6 +212,7 @@ func apiError(err error) error {
 	return err
 }
 
+// retryAfter returns the value of the header Retry-After, which is a number of seconds, or 0 if there is none.
 func retryAfter(h http.Header) time.Duration {
 	d, err := time.ParseDuration(h.Get("Retry-After") + "s")
 	if err != nil {

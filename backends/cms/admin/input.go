@@ -20,33 +20,37 @@ const prefix = "f-"
 // browserTime is the layout in which browsers format a time.
 const browserTime = "2006-01-02T15:04:05"
 
-// input is the form element in which a field of a page is edited.
+// input is the form element in which a field of a page is edited. Which of its values are set depends on the type of
+// the field.
 type input struct {
 	*content.Field
-	Input  string // name of the form element
-	Text   string
-	On     bool
-	Choose pages.Select
+	Input  string       // name of the form element
+	Text   string       // value of a text input; for references to pages, their IDs
+	On     bool         // whether the checkbox of a bool is checked
+	Choose pages.Select // the options of a field of type options
 	Files  []fileRow
-	Pages  []pageRef
+	Pages  []pageRef // pages to which the field refers
 	Blocks []block
-	Kinds  pages.Select
+	Kinds  pages.Select // the kinds of blocks that can be added
 }
 
+// fileRow is a file in a field.
 type fileRow struct {
 	ID                      int64
 	Name, Description, Type string
-	Size                    int64
+	Size                    int64 // in bytes
 }
 
+// pageRef is a page to which a field refers.
 type pageRef struct {
 	ID    int64
-	Title string
+	Title string // empty if the user may not see the page
 }
 
+// block is a block in a field, with the inputs for its fields.
 type block struct {
 	Kind   string
-	At     int
+	At     int // position in the field, from 0
 	Fields []*input
 }
 
@@ -77,6 +81,7 @@ func (i *input) Rows() int { return min(max(strings.Count(i.Text, "\n")+2, 4), 3
 // schema holds the fields by name.
 type schema map[string]*content.Field
 
+// schema returns the fields that the user may see.
 func (c *call) schema() (schema, error) {
 	list, err := c.Content.Fields(c.ctx(), c.user)
 	if err != nil {
@@ -142,7 +147,7 @@ func (s schema) input(f *content.Field, name string, value any) *input {
 			i.Text = string(text)
 		}
 	case content.TypeBlocks:
-		i.Kinds.Add("", "no more", true)
+		i.Kinds.Add("", "none", true)
 		for _, kind := range slices.Sorted(maps.Keys(f.Settings.Blocks)) {
 			i.Kinds.Add(kind, kind, false)
 		}
@@ -158,6 +163,7 @@ func (s schema) input(f *content.Field, name string, value any) *input {
 	return i
 }
 
+// rowOf returns the row for the stored value of a file.
 func rowOf(file map[string]any) fileRow {
 	id, _ := file["id"].(float64)
 	size, _ := file["size"].(float64)
@@ -179,6 +185,7 @@ func asList(value any) []any {
 	return []any{value}
 }
 
+// plainText formats a stored value as the text of an input.
 func plainText(value any) string {
 	switch v := value.(type) {
 	case nil:
@@ -198,9 +205,10 @@ func plainText(value any) string {
 type reader struct {
 	*call
 	schema schema
-	faults []error
+	faults []error // what refuse has recorded
 }
 
+// refuse records an error message for the field with the given name.
 func (r *reader) refuse(name, message string) {
 	r.faults = append(r.faults, kernel.Invalid(name, "form", message))
 }
@@ -230,7 +238,7 @@ func (r *reader) value(f *content.Field, name string, old any) any {
 		return r.blocks(f, name)
 	case content.TypeOptions:
 		if f.Settings.Multiple {
-			return list(r.Form.Values(name))
+			return anyList(r.Form.Values(name))
 		}
 	case content.TypePage:
 		return r.pages(f, strings.Fields(text))
@@ -265,7 +273,8 @@ func (r *reader) value(f *content.Field, name string, old any) any {
 	return strings.TrimSpace(text)
 }
 
-func list(texts []string) any {
+// anyList returns texts as a []any, or nil if there are none.
+func anyList(texts []string) any {
 	if len(texts) == 0 {
 		return nil
 	}
@@ -276,7 +285,7 @@ func list(texts []string) any {
 	return items
 }
 
-// pages parses a list of IDs and paths of pages.
+// pages returns the IDs of pages for a list of IDs and paths, in the stored form of field f, or nil for an empty list.
 func (r *reader) pages(f *content.Field, words []string) any {
 	var ids []any
 	for _, word := range words {
@@ -300,7 +309,8 @@ func (r *reader) pages(f *content.Field, words []string) any {
 	return ids
 }
 
-// files returns the files in the stored value old, without those that the form removes.
+// files returns the files in the stored value old, without those that the form removes, and with the descriptions from
+// the form.
 func (r *reader) files(name string, old any) any {
 	removed := r.Form.Values(name + ".gone")
 	var remaining []any
@@ -331,11 +341,11 @@ const maxBlocks = 1000
 // blocks returns the blocks in the form in their order, without the blocks that the form removes, followed by the block
 // that the form adds, if any.
 func (r *reader) blocks(f *content.Field, name string) any {
-	type placed struct {
-		position int64
+	type formBlock struct {
+		position int64 // the typed position, by which the blocks are sorted
 		value    map[string]any
 	}
-	var found []placed
+	var found []formBlock
 	for i := range maxBlocks {
 		blockPrefix := name + "." + strconv.Itoa(i) + "."
 		if !r.Form.Has(blockPrefix + "type") {
@@ -348,9 +358,9 @@ func (r *reader) blocks(f *content.Field, name string) any {
 		value := r.values(f.Settings.Blocks[kind], nil, blockPrefix)
 		maps.DeleteFunc(value, func(_ string, v any) bool { return v == nil })
 		value["type"] = kind
-		found = append(found, placed{r.Form.Number(blockPrefix + "at"), value})
+		found = append(found, formBlock{r.Form.Number(blockPrefix + "at"), value})
 	}
-	slices.SortStableFunc(found, func(a, b placed) int { return int(a.position - b.position) })
+	slices.SortStableFunc(found, func(a, b formBlock) int { return int(a.position - b.position) })
 	var ordered []any
 	for _, block := range found {
 		ordered = append(ordered, block.value)

@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"net/http"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
@@ -11,8 +10,10 @@ import (
 // cookieLasts is how long a browser keeps the session cookie. An unused session ends earlier.
 const cookieLasts = 30 * 24 * time.Hour
 
+// loginForm is the data of the sign-in page. Next is the path to which a sign-in leads.
 type loginForm struct{ Name, Next string }
 
+// askLogin shows the sign-in form. It redirects a user who has signed in already.
 func (c *call) askLogin() error {
 	if c.user != nil {
 		return c.Redirect("/", "")
@@ -20,6 +21,7 @@ func (c *call) askLogin() error {
 	return c.Show("login", "Sign in", loginForm{Next: pages.Local(c.Query.Text("next"))})
 }
 
+// login handles the sign-in form.
 func (c *call) login() error {
 	form := loginForm{c.Form.Text("name"), pages.Local(c.Form.Text("next"))}
 	user, epoch, err := c.Auth.Check(c.ctx(), form.Name, c.Form.Text("password"), c.Address(c.R))
@@ -41,22 +43,19 @@ func (c *call) loginMeanwhile() error {
 // signedInAs returns a notice with the name of the current user. It is shown after an outdated form.
 func (c *call) signedInAs() string { return "You are signed in as " + c.user.Name + "." }
 
-// signIn begins a session and redirects to next.
+// signIn begins a session and redirects to next. See auth.Auth.Begin for epoch and issuer.
 func (c *call) signIn(user *kernel.User, epoch int64, issuer, next string) error {
-	header, err := c.Auth.Begin(c.R, user, epoch, c.Session(), issuer, false)
+	value, err := c.Auth.Begin(c.ctx(), user, epoch, c.Session(), issuer)
 	if err != nil {
 		return err
 	}
-	cookie, err := http.ParseSetCookie(header)
-	if err != nil {
-		return err
-	}
-	c.SignIn(cookie.Value, cookieLasts)
+	c.SignIn(value, cookieLasts)
 	return c.Redirect(next, "")
 }
 
+// logout ends the session, if any, and redirects to the sign-in page.
 func (c *call) logout() error {
-	if _, err := c.Auth.End(c.R, c.Session(), false); err != nil {
+	if err := c.Auth.End(c.ctx(), c.Session()); err != nil {
 		return err
 	}
 	c.SignOut()

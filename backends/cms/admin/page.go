@@ -20,23 +20,25 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
 
-// difference is one difference between two versions of a page.
+// difference is one difference between two versions of a page. What is the name of the field.
 type difference struct{ What, From, To string }
 
+// pageData is the data of the form for a page.
 type pageData struct {
 	pages.Edit
-	Page        *content.Page // with the values of the form; a new page has no ID
-	Live        *content.Page // the published page; nil for a new page
-	Above       []resource.Target
+	Page        *content.Page     // with the values of the form; a new page has no ID
+	Live        *content.Page     // the stored page without its draft; nil for a new page
+	Above       []resource.Target // the ancestors of the page
 	Inputs      []*input
 	Uploads     []*input // the fields for files
 	Status      pages.Select
-	PublishAt   string
+	PublishAt   string // in the layout browserTime, or empty
 	UnpublishAt string
 	Templates   pages.Select // for a new page
 	Preview     bool         // whether a preview link can be created
 }
 
+// pageAt returns the path of the form for a page.
 func pageAt(id int64) string { return "/pages/" + itoa(id) }
 
 // page shows the form for a page, with the values of the page's draft if there is a draft.
@@ -48,8 +50,8 @@ func (c *call) page() error {
 	return c.showPage(nil, shown, live)
 }
 
-// open returns the page with the given ID in two states: shown is its draft, or the published page if there is no
-// draft; live is the published page.
+// open returns the page with the given ID in two states: live is the stored page without its draft, and shown is the
+// draft, or live if there is no draft.
 func (c *call) open(id int64) (shown, live *content.Page, err error) {
 	if live, err = c.Content.Page(c.ctx(), c.user, id); err != nil || !live.Draft {
 		return live, live, err
@@ -59,7 +61,7 @@ func (c *call) open(id int64) (shown, live *content.Page, err error) {
 }
 
 // showPage shows the form of a page with the values of shown, and with the error refusal above it, unless that is nil.
-// live is the stored page, or nil for a page that does not exist yet.
+// live is the stored page without its draft, or nil for a page that does not exist yet.
 func (c *call) showPage(refusal error, shown, live *content.Page) error {
 	s, err := c.schema()
 	if err != nil {
@@ -88,9 +90,9 @@ func (c *call) showPage(refusal error, shown, live *content.Page) error {
 		}
 	}
 	for _, status := range []struct{ value, label string }{
-		{"unpublished", "Unpublished: seen here alone"},
+		{"unpublished", "Unpublished: only editors see it"},
 		{"published", "Published"},
-		{"hidden", "Hidden: published, but in no list"},
+		{"hidden", "Hidden: published, but not in lists"},
 	} {
 		d.Status.Add(status.value, status.label, status.value == shown.Status)
 	}
@@ -98,6 +100,7 @@ func (c *call) showPage(refusal error, shown, live *content.Page) error {
 	return c.ShowForm(inputFaults(refusal, t.Fields), "page", cmp.Or(shown.Title, "New page"), d)
 }
 
+// typedTime formats a time as the value of an input, or returns an empty string for no time.
 func typedTime(moment kernel.Moment) string {
 	if moment == 0 {
 		return ""
@@ -106,21 +109,22 @@ func typedTime(moment kernel.Moment) string {
 }
 
 // version returns the version of the page that the form was made for. If somebody has changed the page in the meantime,
-// it also returns the differences between the stored page live and the typed values.
+// the Edit also contains the differences between the current page or its draft and the typed values. The returned error
+// replaces refusal.
 func (c *call) version(refusal error, typed, live *content.Page) (pages.Edit, error) {
 	edit, refusal := c.Call.Edit(refusal, func() (string, any, error) {
 		var rows []difference
-		now := live
+		current := live
 		if live.Draft {
 			if draft, err := c.Content.Draft(c.ctx(), c.user, live.ID); err == nil {
-				now = draft
+				current = draft
 			}
 		}
-		if now.Title != typed.Title {
-			rows = append(rows, difference{"title", now.Title, typed.Title})
+		if current.Title != typed.Title {
+			rows = append(rows, difference{"title", current.Title, typed.Title})
 		}
 		for name, value := range typed.Fields {
-			if from, to := plainText(now.Fields[name]), plainText(value); from != to {
+			if from, to := plainText(current.Fields[name]), plainText(value); from != to {
 				rows = append(rows, difference{name, from, to})
 			}
 		}
@@ -137,15 +141,15 @@ func inputFaults(refusal error, names []string) error {
 	if !ok || len(e.Details) == 0 {
 		return refusal
 	}
-	moved := *e
-	moved.Details = slices.Clone(e.Details)
-	for i, d := range moved.Details {
-		name, _, _ := strings.Cut(d.Field, "[")
+	renamed := *e
+	renamed.Details = slices.Clone(e.Details)
+	for i, d := range renamed.Details {
+		name, _, _ := strings.Cut(d.Field, "[") // an error in a block has a field such as sections[0].text
 		if slices.Contains(names, name) {
-			moved.Details[i].Field = prefix + name
+			renamed.Details[i].Field = prefix + name
 		}
 	}
-	return &moved
+	return &renamed
 }
 
 // save saves the form as the published page or as a draft, or saves and then publishes the draft.
@@ -161,7 +165,7 @@ func (c *call) save() error {
 	typed := *base
 	typed.Title, typed.Fields = *edit.Title, edit.Fields
 	if edit.Draft {
-		edit.Name, edit.Status = nil, nil // values of the published page
+		edit.Name, edit.Status = nil, nil // a draft has neither
 	} else {
 		typed.Status = *edit.Status
 	}
@@ -178,6 +182,7 @@ func (c *call) save() error {
 	return c.Redirect(pageAt(live.ID), notice(saved, do))
 }
 
+// notice returns the message after the page has been saved. do is the value of the button.
 func notice(page *content.Page, do string) string {
 	text := "Saved."
 	switch {
@@ -215,7 +220,8 @@ func (c *call) edit(base *content.Page) (edit content.Edit, err error) {
 	return edit, errors.Join(apierror.Join(r.faults...), c.Form.Err())
 }
 
-// moment returns a time from the form, or nil if the input still has the time old.
+// moment returns the time in the named input, which is zero if the input is empty. It returns nil if the input still
+// has the time old, or if its text is invalid, which it records with refuse.
 func (r *reader) moment(name string, old kernel.Moment) *kernel.Moment {
 	text := r.Form.Text(name)
 	if text == typedTime(old) {
@@ -229,7 +235,7 @@ func (r *reader) moment(name string, old kernel.Moment) *kernel.Moment {
 			return new(instant.Of(parsed))
 		}
 	}
-	r.refuse(name, "this is not a time such as 2026-01-31T08:00")
+	r.refuse(name, "enter a time such as 2026-01-31T08:00")
 	return nil
 }
 
@@ -246,6 +252,7 @@ func (c *call) newPage() error {
 	return c.showNew(nil, parent, &content.Page{Parent: parent.ID, Template: name, Status: "unpublished"})
 }
 
+// parent returns the page with the given ID, below which a page is created. The default for 0 is the root.
 func (c *call) parent(id int64) (*content.Page, error) {
 	if err := errors.Join(c.Query.Err(), c.Form.Err()); err != nil {
 		return nil, err
@@ -256,6 +263,7 @@ func (c *call) parent(id int64) (*content.Page, error) {
 	return c.Content.Page(c.ctx(), c.user, id)
 }
 
+// askTemplate shows the templates that a new page below parent can have.
 func (c *call) askTemplate(parent *content.Page) error {
 	list, err := c.creatableTemplates(parent)
 	if err != nil {
@@ -271,6 +279,7 @@ func (c *call) askTemplate(parent *content.Page) error {
 	return c.Show("template-of", "New page", d)
 }
 
+// showNew shows the form for a new page with the typed values. See showPage for refusal.
 func (c *call) showNew(refusal error, parent, typed *content.Page) error {
 	typed.Parent = parent.ID
 	return c.showPage(refusal, typed, nil)
@@ -319,7 +328,7 @@ func (c *call) upload() error {
 			}
 			_, err = c.Files.Receive(c.ctx(), c.user, content.Place{Page: id, Field: field, Draft: true}, part.FileName(), part)
 			if err == nil {
-				return c.Redirect(pageAt(id), "The file is there.")
+				return c.Redirect(pageAt(id), "The file is uploaded.")
 			}
 			return c.backTo(id, err)
 		}
@@ -335,7 +344,7 @@ func shortField(part *multipart.Part) (string, error) {
 	return pages.Valid(string(text)), err
 }
 
-// backTo shows the form of a page again, with the error refusal.
+// backTo shows the form of a page with its stored values again, with the error refusal.
 func (c *call) backTo(id int64, refusal error) error {
 	shown, live, err := c.open(id)
 	if err != nil {
@@ -352,14 +361,14 @@ func (c *call) act() error {
 	}
 	ctx, u := c.ctx(), c.user
 	var err error
-	to, done := pageAt(id), ""
+	to, notice := pageAt(id), ""
 	switch c.Form.Text("do") {
 	case "publish":
 		_, err = c.Content.PublishDraft(ctx, u, id, version)
-		done = "Published."
+		notice = "Published."
 	case "drop":
 		_, err = c.Content.DropDraft(ctx, u, id, version)
-		done = "The draft is dropped."
+		notice = "The draft is discarded."
 	case "move":
 		var parent *content.Page
 		if parent, err = c.Content.At(ctx, u, c.Form.Text("to")); kernel.IsNotFound(err) {
@@ -368,25 +377,25 @@ func (c *call) act() error {
 		if err == nil {
 			_, err = c.Content.Move(ctx, u, id, parent.ID)
 		}
-		done = "Moved."
+		notice = "Moved."
 	case "trash":
 		var page *content.Page
 		if page, err = c.Content.Trash(ctx, u, id, version); err == nil {
 			to = treeAt(page.Parent)
 		}
-		done = "The page is in the trash."
+		notice = "The page is in the trash."
 	case "revert":
 		_, err = c.Content.Revert(ctx, u, id, c.Form.Number("revision"), version)
-		done = "The page is as it was."
+		notice = "The revision is restored."
 	case "preview":
 		return c.preview(id)
 	default:
-		err = kernel.BadRequest("there is no such act")
+		err = kernel.BadRequest("the form has no valid action")
 	}
 	if err != nil {
 		return c.backTo(id, err)
 	}
-	return c.Redirect(to, done)
+	return c.Redirect(to, notice)
 }
 
 // previewLasts is the period of validity of a preview link.
@@ -406,9 +415,10 @@ func (c *call) preview(id int64) error {
 	}{id, base + "/" + c.Settings.Current().Mount() + "/content/preview/" + token, until})
 }
 
+// revisionRow is a revision of a page with its differences from the following version.
 type revisionRow struct {
 	*content.Revision
-	By   string
+	By   string // name of the user who made this version
 	Diff []pages.Change
 }
 
@@ -422,13 +432,13 @@ func (c *call) revisions() error {
 	if err != nil {
 		return err
 	}
-	after := outline(page.Title, page.Fields)
+	following := outline(page.Title, page.Fields)
 	shown := make([]revisionRow, len(list))
 	names := make(map[int64]string)
 	for i, r := range list {
 		text := outline(r.Title, r.Fields)
-		shown[i] = revisionRow{r, c.nameOf(names, r.By), pages.Diff(text, after)}
-		after = text
+		shown[i] = revisionRow{r, c.nameOf(names, r.By), pages.Diff(text, following)}
+		following = text
 	}
 	return c.Show("revisions", "Revisions of "+page.Title, struct {
 		Page *content.Page
@@ -441,7 +451,7 @@ func (c *call) nameOf(known map[int64]string, id int64) string {
 	if name, ok := known[id]; ok {
 		return name
 	}
-	name := "somebody who is gone"
+	name := "a deleted user"
 	if id == 0 {
 		name = "the site"
 	} else if account, err := c.Accounts.Account(c.ctx(), id); err == nil {

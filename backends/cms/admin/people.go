@@ -29,7 +29,7 @@ func (c *call) idOf(row, wildcard string) int64 {
 var userList = resource.List[*call, *accounts.Account]{
 	Path: "/users", Admit: requirePeople, Nouns: [2]string{"user", "users"}, CSV: "users.csv",
 	Head:  resource.Head{Title: "Users", New: resource.Target{Label: "New user", Path: "/users/new"}},
-	Empty: "There are no users yet. Make the first one.",
+	Empty: "There are no users yet. Create the first one.",
 	Columns: []resource.Column[*accounts.Account]{
 		{Label: "Name", Sort: "name", Show: func(u *accounts.Account) resource.Cell {
 			if u.Name == kernel.RoleGuest {
@@ -43,7 +43,7 @@ var userList = resource.List[*call, *accounts.Account]{
 		{Label: "Since", Sort: "since", Down: true, Time: func(u *accounts.Account) kernel.Moment { return u.Created }},
 	},
 	Filters: []resource.Input[*call]{
-		{Name: "q", Label: "Name begins with, or mail address", Max: 255},
+		{Name: "q", Label: "Beginning of the name, or mail address", Max: 255},
 		{Name: "role", Label: "Role", Options: func(c *call) ([]resource.Choice, error) {
 			return c.roleChoices(resource.All(), kernel.RoleGuest)
 		}},
@@ -62,6 +62,7 @@ var userList = resource.List[*call, *accounts.Account]{
 	Actions: userActions,
 }
 
+// userStatus returns a cell with the user's status. A disabled user is marked with the CSS class gone.
 func userStatus(u *accounts.Account) resource.Cell {
 	return resource.Tag(u.Status, map[string]string{accounts.StatusDisabled: "gone"}[u.Status])
 }
@@ -69,7 +70,7 @@ func userStatus(u *accounts.Account) resource.Cell {
 // userActions are the actions on a user, in the list and on the user's page.
 var userActions = []resource.Action[*call]{
 	{
-		Name: "activate", Label: "Make active", Done: "made active",
+		Name: "activate", Label: "Activate", Done: "activated",
 		Do: func(c *call, id string) error { return c.setStatus(id, accounts.StatusActive) },
 	},
 	{
@@ -78,13 +79,14 @@ var userActions = []resource.Action[*call]{
 	},
 	{
 		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, To: "/users",
-		Confirm: "Deleted users do not come back. The pages that they made stay.",
+		Confirm: "Deleted users cannot be restored. The pages that they created are kept.",
 		Do:      func(c *call, id string) error { return c.Accounts.Delete(c.ctx(), c.user, c.idOf(id, "userId")) },
 	},
 }
 
-func (c *call) setStatus(id, status string) error {
-	_, err := c.Accounts.Update(c.ctx(), c.user, c.idOf(id, "userId"), accounts.Change{Status: &status})
+// setStatus changes the status of the user whom idOf returns for row.
+func (c *call) setStatus(row, status string) error {
+	_, err := c.Accounts.Update(c.ctx(), c.user, c.idOf(row, "userId"), accounts.Change{Status: &status})
 	return err
 }
 
@@ -105,13 +107,15 @@ type user struct {
 	Password string
 }
 
+// isOldUser reports whether the form changes an existing user.
 func isOldUser(_ *call, u *user) bool { return u.ID != 0 }
 
 var userForm = resource.Form[*call, user]{
 	Path: "/users/{userId}", New: "/users/new", Admit: requirePeople,
 	Head: resource.Head{Title: "New user", Above: []resource.Target{{Label: "Users", Path: "/users"}}},
 	About: func(_ *call, u *user, h *resource.Head) error {
-		if h.Title = cmp.Or(u.Account.Name, h.Title); u.Status == accounts.StatusDisabled {
+		h.Title = cmp.Or(u.Account.Name, h.Title)
+		if u.Status == accounts.StatusDisabled {
 			h.Marks = []resource.Cell{userStatus(&u.Account)}
 		}
 		return nil
@@ -134,7 +138,7 @@ var userForm = resource.Form[*call, user]{
 		{Name: "email", Label: "Mail address", Type: "email", Text: func(u *user) *string { return &u.Email }},
 		{
 			Name: "password", Label: "Password", Type: "password",
-			Help: "At least 10 characters. Of a user who is there already it stays where this is empty.",
+			Help: "At least 10 characters. Leave it empty to keep the password of an existing user.",
 			Text: func(u *user) *string { return &u.Password },
 		},
 		{
@@ -156,7 +160,7 @@ var userForm = resource.Form[*call, user]{
 		if err != nil {
 			return resource.Done{}, err
 		}
-		return resource.Done{To: "/users/" + itoa(created.ID), Notice: "The user is made."}, nil
+		return resource.Done{To: "/users/" + itoa(created.ID), Notice: "The user is created."}, nil
 	},
 	Actions: userActions, Name: func(u *user) string { return u.Account.Name },
 	Offers: func(_ *call, u *user, action string) bool {
@@ -192,8 +196,9 @@ var roleForm = resource.Form[*call, accounts.Role]{
 		if r.ID != 0 {
 			h.Title = "Role " + r.Name
 		}
-		if h.Lead = "Who sees and changes which pages is said by their templates."; r.System {
-			h.Lead = "This role is the system's: it keeps its name, and its permissions."
+		h.Lead = "The templates determine which roles may view, change and create their pages."
+		if r.System {
+			h.Lead = "This is a system role: its name and its permissions cannot be changed."
 		}
 		return nil
 	},
@@ -235,13 +240,14 @@ var roleForm = resource.Form[*call, accounts.Role]{
 	},
 	Actions: []resource.Action[*call]{{
 		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, To: "/roles",
-		Confirm: "Users lose it, and templates forget it.",
+		Confirm: "The role is removed from all users and templates.",
 		Do:      func(c *call, _ string) error { return c.Accounts.DeleteRole(c.ctx(), c.user, c.ID("roleId")) },
 	}},
 	Name:   func(r *accounts.Role) string { return r.Name },
 	Offers: func(_ *call, r *accounts.Role, _ string) bool { return r.ID != 0 && !r.System },
 }
 
+// isSystemRole reports whether the form changes a system role, whose name and permissions are fixed.
 func isSystemRole(_ *call, r *accounts.Role) bool { return r.System }
 
 // account is the form in which users change their own email and password.
@@ -262,12 +268,12 @@ var accountForm = resource.Form[*call, account]{
 			Text: func(a *account) *string { return &a.Email },
 		},
 		{
-			Name: "present", Section: "Change the password", Label: "Present password", Type: "password",
+			Name: "present", Section: "Change the password", Label: "Current password", Type: "password",
 			Autocomplete: "current-password", Text: func(a *account) *string { return &a.Present },
 		},
 		{
 			Name: "password", Label: "New password", Type: "password",
-			Help: "It stays where this is empty. A new one ends all your sessions.",
+			Help: "Leave it empty to keep your password. A new password ends all your sessions.",
 			Text: func(a *account) *string { return &a.Password },
 		},
 	},
@@ -279,7 +285,7 @@ var accountForm = resource.Form[*call, account]{
 				return done, apiError(err)
 			}
 			change.Password, done = &a.Password,
-				resource.Done{To: "/login", Notice: "Your password is changed. Sign in with it."}
+				resource.Done{To: "/login", Notice: "Your password is changed. Sign in with the new password."}
 		}
 		_, err = c.Accounts.Update(c.ctx(), c.user, c.user.ID, change)
 		return done, err

@@ -13,8 +13,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
 
+// templateAt returns the path of the form for a template.
 func templateAt(name string) string { return "/template?name=" + url.QueryEscape(name) }
 
+// fieldAt returns the path of the form for a field.
 func fieldAt(name string) string { return "/field?name=" + url.QueryEscape(name) }
 
 var templateList = resource.List[*call, *content.Template]{
@@ -26,7 +28,7 @@ var templateList = resource.List[*call, *content.Template]{
 		}},
 		{Label: "Label", Text: func(t *content.Template) string { return t.Label }},
 		{Label: "Fields", Show: func(t *content.Template) resource.Cell { return joinedCell(t.Fields) }},
-		{Label: "Seen by", Show: func(t *content.Template) resource.Cell { return joinedCell(t.View) }},
+		{Label: "Visible to", Show: func(t *content.Template) resource.Cell { return joinedCell(t.View) }},
 	},
 	Rows: resource.Whole(func(c *call) ([]*content.Template, error) { return c.Content.Templates(c.ctx(), c.user) }),
 }
@@ -42,6 +44,7 @@ func templateOptions(c *call, _ *content.Template) ([]resource.Choice, error) {
 	return c.templateChoices(nil)
 }
 
+// templateChoices appends the templates that the user may see to list.
 func (c *call) templateChoices(list []resource.Choice) ([]resource.Choice, error) {
 	all, err := c.Content.Templates(c.ctx(), c.user)
 	for _, t := range all {
@@ -62,7 +65,7 @@ var templateForm = resource.Form[*call, content.Template]{
 		for i, f := range fields {
 			names[i] = f.Name
 		}
-		h.Lead = "There are the fields " + strings.Join(names, ", ") + "."
+		h.Lead = "Existing fields: " + strings.Join(names, ", ") + "."
 		h.Links = []resource.Target{{Label: "New field", Path: "/field"}}
 		return err
 	},
@@ -74,44 +77,46 @@ var templateForm = resource.Form[*call, content.Template]{
 	},
 	Fields: []resource.Field[*call, content.Template]{
 		{
-			Name: "name", Label: "Name", Required: true, Help: "It stays: selectors and handlers know it.",
+			Name: "name", Label: "Name", Required: true,
+			Help: "It cannot be changed later, because selectors and handlers refer to it.",
 			Text: func(t *content.Template) *string { return &t.Name },
 			Hide: func(_ *call, t *content.Template) bool { return t.ID != 0 },
 		},
 		{Name: "label", Label: "Label", Max: 255, Text: func(t *content.Template) *string { return &t.Label }},
 		{
-			Name: "fields", Label: "Fields", Help: "One a line, in their order. The title is always first.", Lines: 6,
+			Name: "fields", Label: "Fields", Lines: 6,
+			Help: "One per line, in the order of the form. The title is always first and is not listed.",
 			List: func(t *content.Template) *[]string { return &t.Fields },
 		},
 		{
-			Name: "view", Label: "Who sees its pages", List: func(t *content.Template) *[]string { return &t.View },
+			Name: "view", Label: "Roles that may view its pages", List: func(t *content.Template) *[]string { return &t.View },
 			Options: roleOptions,
 		},
 		{
-			Name: "edit", Label: "Who changes them", List: func(t *content.Template) *[]string { return &t.Edit },
+			Name: "edit", Label: "Roles that may change its pages", List: func(t *content.Template) *[]string { return &t.Edit },
 			Options: roleOptions,
 		},
 		{
-			Name: "create", Label: "Who makes some", List: func(t *content.Template) *[]string { return &t.Create },
+			Name: "create", Label: "Roles that may create pages", List: func(t *content.Template) *[]string { return &t.Create },
 			Options: roleOptions,
 		},
 		{
-			Name: "no_children", Section: "Where its pages may be", Label: "No pages below them",
+			Name: "no_children", Section: "Position of its pages", Label: "No child pages",
 			Flag: func(t *content.Template) *bool { return &t.Family.NoChildren },
 		},
-		{Name: "one", Label: "There is one page of it", Flag: func(t *content.Template) *bool { return &t.Family.One }},
+		{Name: "one", Label: "Only one page", Flag: func(t *content.Template) *bool { return &t.Family.One }},
 		{
-			Name: "children", Label: "Templates of pages below (none: any)",
+			Name: "children", Label: "Templates of child pages (none: any)",
 			List: func(t *content.Template) *[]string { return &t.Family.Children }, Options: templateOptions,
 		},
 		{
-			Name: "parents", Label: "Templates of pages above (none: any)",
+			Name: "parents", Label: "Templates of the parent page (none: any)",
 			List: func(t *content.Template) *[]string { return &t.Family.Parents }, Options: templateOptions,
 		},
 	},
 	Save: func(c *call, t *content.Template) (resource.Done, error) {
 		edited := *t
-		edited.Fields = strings.Fields(strings.Join(t.Fields, " "))
+		edited.Fields = strings.Fields(strings.Join(t.Fields, " ")) // a line may contain several names
 		saved, err := c.Content.SaveTemplate(c.ctx(), c.user, edited)
 		if err != nil {
 			return resource.Done{}, err
@@ -130,7 +135,7 @@ var templateForm = resource.Form[*call, content.Template]{
 var fieldList = resource.List[*call, *content.Field]{
 	Path: "/fields", Admit: requireTemplates, Nouns: [2]string{"field", "fields"},
 	Head:  resource.Head{Title: "Fields", New: resource.Target{Label: "New field", Path: "/field"}},
-	Empty: "There are no fields yet: a page has its title alone. Make a field, then add it to a template.",
+	Empty: "There are no fields yet, so pages have only a title. Create a field, then add it to a template.",
 	Columns: []resource.Column[*content.Field]{
 		{Label: "Field", Show: func(f *content.Field) resource.Cell { return resource.Link(fieldAt(f.Name), f.Name) }},
 		{Label: "Label", Text: func(f *content.Field) string { return f.Label }},
@@ -142,15 +147,16 @@ var fieldList = resource.List[*call, *content.Field]{
 	Rows: resource.Whole(func(c *call) ([]*content.Field, error) { return c.Content.Fields(c.ctx(), c.user) }),
 }
 
-// field is the form of a field.
+// field is the form of a field. Its members are the settings in the form in which they are typed.
 type field struct {
 	content.Field
 	Most                         int64
-	Min, Max                     string
-	Extensions, Sizes, Templates string
-	Blocks                       []string
+	Min, Max                     string   // numbers, or empty
+	Extensions, Sizes, Templates string   // separated by spaces
+	Blocks                       []string // lines such as "quote: text author"
 }
 
+// isOldField reports whether the form changes an existing field.
 func isOldField(_ *call, f *field) bool { return f.ID != 0 }
 
 // fieldOf returns the form with the values of a stored field.
@@ -167,6 +173,7 @@ func fieldOf(original *content.Field) *field {
 	return f
 }
 
+// bound formats a minimum or maximum, or returns an empty string if n is nil.
 func bound(n *float64) string {
 	if n == nil {
 		return ""
@@ -174,7 +181,7 @@ func bound(n *float64) string {
 	return strconv.FormatFloat(*n, 'f', -1, 64)
 }
 
-// definition returns the field with the values of the form.
+// definition returns the field with the values of the form. The error joins the errors of all invalid inputs.
 func (f *field) definition() (definition content.Field, err error) {
 	definition = f.Field
 	s := &definition.Settings
@@ -195,8 +202,8 @@ func (f *field) definition() (definition content.Field, err error) {
 	for _, line := range f.Blocks {
 		kind, names, ok := strings.Cut(line, ":")
 		if !ok {
-			const form = "a kind of block is written as its name, a colon, and its fields"
-			faults = append(faults, kernel.Invalid("blocks", "form", form))
+			const message = "write each kind of block as its name, a colon and its fields, such as quote: text author"
+			faults = append(faults, kernel.Invalid("blocks", "form", message))
 			break
 		}
 		if s.Blocks == nil {
@@ -230,33 +237,33 @@ var fieldForm = resource.Form[*call, field]{
 	Fields: []resource.Field[*call, field]{
 		{Name: "name", Label: "Name", Required: true, Hide: isOldField, Text: func(f *field) *string { return &f.Name }},
 		{
-			Name: "type", Label: "Type", Help: "Name and type stay.", Hide: isOldField,
+			Name: "type", Label: "Type", Help: "The name and the type cannot be changed later.", Hide: isOldField,
 			Text:    func(f *field) *string { return &f.Type },
 			Options: func(*call, *field) ([]resource.Choice, error) { return resource.Words(content.Types...), nil },
 		},
 		{Name: "label", Label: "Label", Max: 255, Text: func(f *field) *string { return &f.Label }},
-		{Name: "required", Label: "Required of pages that are published", Flag: func(f *field) *bool { return &f.Required }},
+		{Name: "required", Label: "Required in published pages", Flag: func(f *field) *bool { return &f.Required }},
 		{
-			Name: "most", Section: "Limits", Label: "At most",
-			Help: "Characters of a text, entries of a list. Each limit is of some types; what a type has no use for stays empty.",
+			Name: "most", Section: "Limits", Label: "Maximum length",
+			Help: "Characters in a text, or entries in a list. Leave all limits empty that do not apply to the field.",
 			Min:  1, Number: func(f *field) *int64 { return &f.Most },
 		},
-		{Name: "min", Label: "Least number", Text: func(f *field) *string { return &f.Min }},
-		{Name: "max", Label: "Greatest number", Text: func(f *field) *string { return &f.Max }},
+		{Name: "min", Label: "Smallest number", Text: func(f *field) *string { return &f.Min }},
+		{Name: "max", Label: "Largest number", Text: func(f *field) *string { return &f.Max }},
 		{
 			Name: "multiple", Label: "Several values (pages, options)",
 			Flag: func(f *field) *bool { return &f.Settings.Multiple },
 		},
 		{
-			Name: "options", Label: "Options", Help: "One a line.",
+			Name: "options", Label: "Options", Help: "One per line.",
 			List: func(f *field) *[]string { return &f.Settings.Options },
 		},
 		{
-			Name: "templates", Label: "Templates of pages that are referred to",
+			Name: "templates", Label: "Templates of the pages to which the field may refer",
 			Text: func(f *field) *string { return &f.Templates },
 		},
 		{
-			Name: "extensions", Label: "Extensions of files", Placeholder: "jpg png",
+			Name: "extensions", Label: "Allowed file extensions", Placeholder: "jpg png",
 			Text: func(f *field) *string { return &f.Extensions },
 		},
 		{
@@ -268,7 +275,7 @@ var fieldForm = resource.Form[*call, field]{
 			Text: func(f *field) *string { return &f.Sizes },
 		},
 		{
-			Name: "blocks", Label: "Kinds of blocks", Help: "One a line: its name, a colon, its fields.",
+			Name: "blocks", Label: "Kinds of blocks", Help: "One per line: its name, a colon and its fields.",
 			Placeholder: "quote: text author", List: func(f *field) *[]string { return &f.Blocks },
 		},
 	},
@@ -281,7 +288,7 @@ var fieldForm = resource.Form[*call, field]{
 	},
 	Actions: []resource.Action[*call]{{
 		Name: "delete", Label: "Delete", Done: "deleted", Danger: true, To: "/fields",
-		Confirm: "Pages lose what they have of it when they are saved.",
+		Confirm: "Pages lose their values of this field when they are saved.",
 		Do:      func(c *call, _ string) error { return c.Content.DeleteField(c.ctx(), c.user, c.Query.Text("name")) },
 	}},
 	Name:   func(f *field) string { return f.Name },
@@ -295,10 +302,10 @@ func settingFaults(refusal error) error {
 	if !ok || len(e.Details) == 0 {
 		return refusal
 	}
-	moved := *e
-	moved.Details = slices.Clone(e.Details)
-	for i, d := range moved.Details {
-		moved.Details[i].Field = strings.TrimPrefix(d.Field, "settings.")
+	renamed := *e
+	renamed.Details = slices.Clone(e.Details)
+	for i, d := range renamed.Details {
+		renamed.Details[i].Field = strings.TrimPrefix(d.Field, "settings.")
 	}
-	return &moved
+	return &renamed
 }

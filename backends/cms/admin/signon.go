@@ -7,7 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/pages"
 )
 
-// browser returns the browser's state during a sign-in at the provider.
+// browser returns the state of the sign-in at the provider in this browser, and the address to which the provider
+// redirects.
 func (c *call) browser() oidclogin.Browser {
 	return oidclogin.Browser{Secret: c.Browser(), Redirect: c.Base() + "/login/oidc/callback"}
 }
@@ -29,7 +30,7 @@ func (c *call) beginSignOn() error {
 	return nil
 }
 
-// signOn handles the redirect from the provider.
+// signOn signs in the user whom the provider names in its redirect.
 func (c *call) signOn() error {
 	if c.OIDC == nil {
 		return pages.NotFound()

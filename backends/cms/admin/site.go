@@ -10,24 +10,25 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
 
+// routesData is the data of the page with the routes.
 type routesData struct {
-	Endpoint string
-	Failed   []string
+	Endpoint string   // path of the API, such as /api
+	Failed   []string // lines of the error in the current files, which are therefore not in use
 	Warnings []string
 	Loaded   kernel.Moment
 	Table    resource.Part
 }
 
 var routeTable = resource.Table[*routes.Route]{
-	Title: "Routes", Empty: "No routes were read yet.",
+	Title: "Routes", Empty: "No routes have been loaded yet.",
 	Columns: routeColumns,
 }
 
 var routeColumns = []resource.Column[*routes.Route]{
 	{Label: "Method", Code: func(r *routes.Route) string { return r.Method }},
 	{Label: "Path", Code: func(r *routes.Route) string { return strings.TrimSuffix("/"+r.Endpoint, "/") }},
-	{Label: "Answered by", Text: func(r *routes.Route) string { return r.Class + "." + r.Func }},
-	{Label: "Who", Show: func(r *routes.Route) resource.Cell {
+	{Label: "Handler", Text: func(r *routes.Route) string { return r.Class + "." + r.Func }},
+	{Label: "Allowed for", Show: func(r *routes.Route) resource.Cell {
 		switch {
 		case !r.Options.Auth:
 			return resource.Text("everybody")
@@ -36,7 +37,7 @@ var routeColumns = []resource.Column[*routes.Route]{
 		}
 		return resource.Text("users")
 	}},
-	{Label: "Written at", Show: func(r *routes.Route) resource.Cell {
+	{Label: "Declared at", Show: func(r *routes.Route) resource.Cell {
 		if r.Default {
 			return resource.Note("built in")
 		}
@@ -66,11 +67,12 @@ func (c *call) routes() error {
 	return c.Show("routes", "Routes", d)
 }
 
+// reload reads the files of the site again. The page with the routes shows any error.
 func (c *call) reload() error {
 	if err := c.Reload(); err != nil {
-		return c.Redirect("/routes", "The files have errors: what was read before stays in use.")
+		return c.Redirect("/routes", "The files have errors. The routes that were loaded before stay in use.")
 	}
-	return c.Redirect("/routes", "The files are read anew.")
+	return c.Redirect("/routes", "The files are reloaded.")
 }
 
 // siteSettings is the form of the settings. The form does not show the JWT secret; Fresh generates a new secret.
@@ -94,57 +96,58 @@ var settingsForm = resource.Form[*call, siteSettings]{
 		{
 			Name: "auth", Label: "Authorization", Text: func(s *siteSettings) *string { return &s.Auth },
 			Options: resource.Fixed[*call, *siteSettings](
-				resource.Choice{Value: settings.None, Label: "None: everybody is the guest"},
+				resource.Choice{Value: settings.None, Label: "None: every caller is the guest"},
 				resource.Choice{Value: settings.Session, Label: "Session: a cookie"},
 				resource.Choice{Value: settings.JWT, Label: "JWT: a token in a header"}),
 		},
 		{
 			Name: "content", Label: "The content API", Text: func(s *siteSettings) *string { return &s.Content },
 			Options: resource.Fixed[*call, *siteSettings](
-				resource.Choice{Label: "By the mode: off without one, else read"},
+				resource.Choice{Label: "Default: off without authorization, otherwise read"},
 				resource.Choice{Value: settings.ContentOff, Label: "Off"},
 				resource.Choice{Value: settings.ContentRead, Label: "Read"},
 				resource.Choice{Value: settings.ContentWrite, Label: "Read and write"}),
 		},
 		{
-			Name: "origins", Label: "Origins of other sites' pages that may call it", Help: "One a line.",
+			Name: "origins", Label: "Origins of other sites whose pages may call the API", Help: "One per line.",
 			Placeholder: "https://app.example.com",
 			List:        func(s *siteSettings) *[]string { return &s.Origins },
 		},
 		{
-			Name: "jwtSeconds", Section: "Tokens (JWT)", Label: "Seconds that a token is good", Placeholder: "86400", Min: 60,
+			Name: "jwtSeconds", Section: "Tokens (JWT)", Label: "Lifetime in seconds", Placeholder: "86400", Min: 60,
 			Number: func(s *siteSettings) *int64 { return &s.JWTSeconds },
 		},
-		{Name: "jwtRefresh", Label: "Refresh tokens with them", Flag: func(s *siteSettings) *bool { return &s.JWTRefresh }},
+		{Name: "jwtRefresh", Label: "Also issue refresh tokens", Flag: func(s *siteSettings) *bool { return &s.JWTRefresh }},
 		{
-			Name: "fresh", Label: "Make another secret: all tokens are bad from then on",
+			Name: "fresh", Label: "Create a new secret, which invalidates all tokens",
 			Flag: func(s *siteSettings) *bool { return &s.Fresh },
 		},
 		{
-			Name: "siteUrl", Section: "Site", Label: "Address of the site", Help: "With it there is a sitemap.", Type: "url",
+			Name: "siteUrl", Section: "Site", Label: "Address of the site", Help: "Required for a sitemap.", Type: "url",
 			Placeholder: "https://www.example.com", Text: func(s *siteSettings) *string { return &s.SiteURL },
 		},
 		{
-			Name: "redirects", Label: "Lead from where a page was to where it is",
+			Name: "redirects", Label: "Redirect from the previous paths of moved pages",
 			Flag: func(s *siteSettings) *bool { return &s.Redirects },
 		},
 		{
-			Name: "fetchHosts", Section: "Handlers", Label: "Hosts that they may fetch from", Help: "One a line.",
+			Name: "fetchHosts", Section: "Handlers", Label: "Hosts from which they may fetch", Help: "One per line.",
 			List: func(s *siteSettings) *[]string { return &s.FetchHosts },
 		},
 		{
-			Name: "debug", Label: "Tell callers the text of errors: never on a site that others see",
+			Name: "debug", Label: "Show the text of internal errors to callers (only for development)",
 			Flag: func(s *siteSettings) *bool { return &s.Debug },
 		},
 	},
 	Save: func(c *call, s *siteSettings) (resource.Done, error) {
-		now := s.Settings
-		if now.Endpoint = strings.Trim(now.Endpoint, "/"); s.Fresh {
-			now.JWTSecret = settings.NewSecret()
+		changed := s.Settings
+		changed.Endpoint = strings.Trim(changed.Endpoint, "/")
+		if s.Fresh {
+			changed.JWTSecret = settings.NewSecret()
 		}
-		err := c.checkSettings(&now)
+		err := c.checkSettings(&changed)
 		if err == nil {
-			err = c.Settings.Save(now)
+			err = c.Settings.Save(changed)
 		}
 		if err != nil {
 			return resource.Done{}, err
@@ -158,14 +161,15 @@ var settingsForm = resource.Form[*call, siteSettings]{
 
 // checkSettings returns the first error in the settings, with the name of the setting.
 func (c *call) checkSettings(s *settings.Settings) error {
-	if "/"+s.Mount() == c.Mount ||
-		strings.HasPrefix(c.Mount+"/", "/"+s.Mount()+"/") || strings.HasPrefix("/"+s.Mount()+"/", c.Mount+"/") {
+	api, administration := "/"+s.Mount()+"/", c.Mount+"/"
+	if strings.HasPrefix(administration, api) || strings.HasPrefix(api, administration) {
 		return kernel.Invalid("endpoint", "taken", "the administration is at "+c.Mount+": the API needs another path")
 	}
 	err := s.Check()
 	if err == nil {
 		return nil
 	}
+	// An error of Check begins with the names of settings, such as "origins, fetchHosts: more than 100".
 	field, message, ok := strings.Cut(err.Error(), ": ")
 	if !ok {
 		return err

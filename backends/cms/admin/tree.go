@@ -19,6 +19,7 @@ func (c *call) root() error {
 	return c.Redirect(treeAt(page.ID), "")
 }
 
+// treeAt returns the path of the list of a page's children.
 func treeAt(id int64) string { return "/tree/" + itoa(id) }
 
 // treeList lists the children of a page, in parts.
@@ -73,8 +74,8 @@ var pageActions = []resource.Action[*call]{
 		Do: func(c *call, id string) error { return c.setPageStatus(id, content.StatusUnpublished) },
 	},
 	{
-		Name: "trash", Label: "Into the trash", Done: "moved into the trash", Danger: true,
-		Confirm: "They go with all pages below them. They can be restored from the trash.",
+		Name: "trash", Label: "Move to the trash", Done: "moved to the trash", Danger: true,
+		Confirm: "All pages below them are moved to the trash, too. Pages can be restored from the trash.",
 		Do: func(c *call, id string) error {
 			_, err := c.Content.Trash(c.ctx(), c.user, c.idOf(id, "pageId"), 0)
 			return err
@@ -82,14 +83,16 @@ var pageActions = []resource.Action[*call]{
 	},
 }
 
-func (c *call) setPageStatus(id, status string) error {
-	_, err := c.Content.Save(c.ctx(), c.user, content.Edit{ID: c.idOf(id, "pageId"), Status: &status})
+// setPageStatus changes the status of the page whose ID idOf returns for row.
+func (c *call) setPageStatus(row, status string) error {
+	_, err := c.Content.Save(c.ctx(), c.user, content.Edit{ID: c.idOf(row, "pageId"), Status: &status})
 	return err
 }
 
-// findPages returns the pages that match a selector.
-func (c *call) findPages(text string, q resource.Query) ([]*content.Page, string, error) {
-	if text += ", limit=" + strconv.Itoa(q.Limit); q.After != "" {
+// findPages returns one part of the pages that match the selector text, and the cursor for the next part.
+func (c *call) findPages(text string, q resource.Query) (found []*content.Page, next string, err error) {
+	text += ", limit=" + strconv.Itoa(q.Limit)
+	if q.After != "" {
 		text += ", after=" + selector.Quote(q.After)
 	}
 	list, err := c.Content.Find(c.ctx(), c.user, text)
@@ -142,7 +145,8 @@ var pageList = resource.List[*call, *content.Page]{
 var trashList = resource.List[*call, *content.Page]{
 	Path: "/trash", Nouns: [2]string{"page", "pages"}, Empty: "The trash is empty.",
 	Head: resource.Head{
-		Title: "Trash", Lead: "Pages that were taken out, with all below them. They can be restored until they are deleted.",
+		Title: "Trash",
+		Lead:  "Pages in the trash, each with all pages below it. They can be restored until they are deleted.",
 	},
 	Columns: []resource.Column[*content.Page]{
 		{Label: "Page", Text: func(p *content.Page) string { return p.Title }},
@@ -165,8 +169,8 @@ var trashList = resource.List[*call, *content.Page]{
 			return err
 		}},
 		{
-			Name: "delete", Label: "Delete for good", Done: "deleted", Danger: true, Each: true,
-			Confirm: "They go with all pages below them, and do not come back.",
+			Name: "delete", Label: "Delete permanently", Done: "deleted", Danger: true, Each: true,
+			Confirm: "All pages below them are deleted, too. Deleted pages cannot be restored.",
 			Do:      func(c *call, id string) error { return c.Content.Delete(c.ctx(), c.user, c.idOf(id, "pageId")) },
 		},
 	},
@@ -175,7 +179,7 @@ var trashList = resource.List[*call, *content.Page]{
 // ancestors returns the ancestors of a page, from the root downwards, without those that the user may not see.
 func (c *call) ancestors(page *content.Page) (list []resource.Target, err error) {
 	segments := strings.Split(strings.Trim(page.Path, "/"), "/")
-	for i := range segments {
+	for i := range segments { // the path of the first i segments, which is the root for 0
 		ancestor, err := c.Content.At(c.ctx(), c.user, strings.Join(segments[:i], "/"))
 		if kernel.IsNotFound(err) {
 			continue

@@ -109,48 +109,49 @@ func (q *request) serve() (any, error) {
 			Header: http.Header{"Retry-After": {"1"}},
 		}
 	}
-	m := table.Find(q.r.Method, q.call.Path)
+	match := table.Find(q.r.Method, q.call.Path)
 	limit := routes.Defaults().BodyLimit
-	if m.Route != nil {
-		limit = m.Route.Options.BodyLimit
+	if match.Route != nil {
+		limit = match.Route.Options.BodyLimit
 	}
 	if q.r.ContentLength > limit {
 		return nil, tooLarge(limit)
 	}
-	if m.Route == nil || m.Route.Options.CORS {
+	if match.Route == nil || match.Route.Options.CORS {
 		q.cors(table)
 	}
-	if m.Route == nil {
+	if match.Route == nil {
 		switch {
-		case m.Allow == nil:
+		case match.Allow == nil:
 			return nil, handler.Errorf(http.StatusNotFound, "endpoint not found")
 		case q.r.Method == http.MethodOptions && len(q.current.Origins) > 0:
 			return nil, nil
 		}
-		allow := strings.Join(m.Allow, ", ")
+		allow := strings.Join(match.Allow, ", ")
 		return nil, &handler.Error{
 			Code: http.StatusMethodNotAllowed, Message: "method not allowed",
 			Header: http.Header{"Allow": {allow}},
 		}
 	}
-	// browsers send it without credentials
-	if m.Route.Options.Auth && m.Route.Options.CORS && m.Route.Method == "*" && q.preflight() {
+	// Browsers send preflights without credentials. If a route for * handles the method OPTIONS, too, a preflight must
+	// not fail because of the authorization that the route requires.
+	if match.Route.Options.Auth && match.Route.Options.CORS && match.Route.Method == "*" && q.preflight() {
 		return nil, nil
 	}
-	q.route = m.Route
-	ctx, cancel := context.WithTimeout(q.r.Context(), m.Route.Options.Timeout)
+	q.route = match.Route
+	ctx, cancel := context.WithTimeout(q.r.Context(), match.Route.Options.Timeout)
 	defer cancel()
 	q.r = q.r.WithContext(ctx)
 	var err error
-	if q.id, err = q.Auth.Identify(q.r, m.Route.Options.Auth); err != nil {
+	if q.id, err = q.Auth.Identify(q.r, match.Route.Options.Auth); err != nil {
 		return nil, err
 	}
-	if m.Route.Options.Auth {
-		if err := auth.Permit(q.id.User, m.Route.Options.Roles); err != nil {
+	if match.Route.Options.Auth {
+		if err := auth.Permit(q.id.User, match.Route.Options.Roles); err != nil {
 			return nil, err
 		}
 	}
-	if err := q.input(m.Params, limit); err != nil {
+	if err := q.input(match.Params, limit); err != nil {
 		return nil, err
 	}
 	began := time.Now()
@@ -167,7 +168,7 @@ func (q *request) serve() (any, error) {
 func (q *request) run(ctx context.Context) (value any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			q.Kernel.Logger().Error("handler panics", zap.String("request", q.call.RequestID),
+			q.Kernel.Logger().Error("handler panicked", zap.String("request", q.call.RequestID),
 				zap.String("class", q.route.Class), zap.String("method", q.route.Func), zap.Any("panic", p), zap.Stack("stack"))
 			err = errPanic
 		}
@@ -178,11 +179,11 @@ func (q *request) run(ctx context.Context) (value any, err error) {
 	return q.route.Call(ctx, &q.call)
 }
 
-var errPanic = errors.New("the method has panicked")
+var errPanic = errors.New("the handler method panicked")
 
 // authMethod returns the method of /auth that the route names, if any. These methods need an auth.Call, which has more
 // of the request than the handler.Call for other methods.
-func (q *request) authMethod() (func(context.Context, *auth.Call) (any, error), bool) {
+func (q *request) authMethod() (method func(context.Context, *auth.Call) (any, error), ok bool) {
 	if !q.route.Default || q.route.Class != auth.Class {
 		return nil, false
 	}
@@ -226,9 +227,9 @@ func (q *request) cors(table *routes.Table) {
 		header.Set("Access-Control-Expose-Headers", "Content-Disposition, ETag, Retry-After")
 		return
 	}
-	methods := table.Find(" ", q.call.Path) // only routes for * match this method
-	allow := methods.Allow
-	if m := table.Find(requested, q.call.Path); m.Route != nil && !slices.Contains(allow, requested) {
+	// A request with the method " " is only answered by routes for *. For other routes, Allow lists all their methods.
+	allow := table.Find(" ", q.call.Path).Allow
+	if match := table.Find(requested, q.call.Path); match.Route != nil && !slices.Contains(allow, requested) {
 		allow = append(allow, requested)
 	}
 	header.Set("Access-Control-Allow-Methods", strings.Join(allow, ", "))

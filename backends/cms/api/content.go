@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -41,14 +40,18 @@ func (c Content) Methods() map[string]handler.Func {
 	}
 }
 
+// The following methods implement the routes of contentRoutes, which describes each of them.
+
+// list answers with one part of the pages that match the query parameter selector.
 func (c Content) list(ctx context.Context, call *handler.Call) (any, error) {
 	selector, ok := call.Query["selector"].(string)
 	if !ok && call.Query["selector"] != nil {
-		return nil, handler.Errorf(http.StatusBadRequest, "selector stands more than once")
+		return nil, handler.Errorf(http.StatusBadRequest, "the parameter selector occurs more than once")
 	}
 	return c.Pages.Find(ctx, &call.User, selector)
 }
 
+// page answers with the page whose ID is in the path.
 func (c Content) page(ctx context.Context, call *handler.Call) (any, error) {
 	page, err := c.Pages.Page(ctx, &call.User, id(call))
 	return withETag(call, page, err)
@@ -59,13 +62,13 @@ func (c Content) page(ctx context.Context, call *handler.Call) (any, error) {
 func (c Content) path(ctx context.Context, call *handler.Call) (any, error) {
 	page, err := c.Pages.At(ctx, &call.User, "/"+call.Params["path"])
 	if kernel.IsNotFound(err) {
-		to, moved := c.Pages.Moved(ctx, &call.User, "/"+call.Params["path"])
-		if moved == nil {
+		to, movedErr := c.Pages.Moved(ctx, &call.User, "/"+call.Params["path"])
+		if movedErr == nil {
 			header := http.Header{"Location": {call.BaseURL + "/content/path" + to}, "Cache-Control": {"no-store"}}
 			return handler.Response{Status: http.StatusMovedPermanently, Header: header}, nil
 		}
-		if !kernel.IsNotFound(moved) {
-			err = moved
+		if !kernel.IsNotFound(movedErr) {
+			err = movedErr
 		}
 	}
 	return withETag(call, page, err)
@@ -89,6 +92,7 @@ func (c Content) create(ctx context.Context, call *handler.Call) (any, error) {
 	return withETag(call, page, err)
 }
 
+// change changes a page, or its draft, if the page has the version in If-Match.
 func (c Content) change(ctx context.Context, call *handler.Call) (any, error) {
 	edit, err := decodeEdit(call, "draft")
 	if err != nil {
@@ -102,6 +106,7 @@ func (c Content) change(ctx context.Context, call *handler.Call) (any, error) {
 	return withETag(call, page, err)
 }
 
+// trash moves a page to the trash, if the page has the version in If-Match.
 func (c Content) trash(ctx context.Context, call *handler.Call) (any, error) {
 	ifVersion, err := version(call)
 	if err != nil {
@@ -111,11 +116,13 @@ func (c Content) trash(ctx context.Context, call *handler.Call) (any, error) {
 	return nil, err
 }
 
+// templates lists the templates that the user may see.
 func (c Content) templates(ctx context.Context, call *handler.Call) (any, error) {
 	list, err := c.Pages.Templates(ctx, &call.User)
 	return map[string]any{"templates": nonNil(list)}, err
 }
 
+// fields lists the fields that the user may see.
 func (c Content) fields(ctx context.Context, call *handler.Call) (any, error) {
 	list, err := c.Pages.Fields(ctx, &call.User)
 	return map[string]any{"fields": nonNil(list)}, err
@@ -162,18 +169,9 @@ func version(call *handler.Call) (int64, error) {
 }
 
 // decodeEdit decodes the body of a request into an Edit. It accepts the members name, title, status, fields, publish_at
-// and unpublish_at, and the members named in more.
-func decodeEdit(call *handler.Call, more ...string) (e content.Edit, err error) {
-	known := append([]string{"name", "title", "status", "fields", "publish_at", "unpublish_at"}, more...)
-	for name := range call.Body {
-		if !slices.Contains(known, name) {
-			return e, handler.Errorf(http.StatusBadRequest, "%q is not known; there are: %s", name, strings.Join(known, ", "))
-		}
-	}
-	raw, err := json.Marshal(call.Body)
-	if err != nil {
-		return e, err
-	}
+// and unpublish_at, and the members named in extra.
+func decodeEdit(call *handler.Call, extra ...string) (e content.Edit, err error) {
+	known := append([]string{"name", "title", "status", "fields", "publish_at", "unpublish_at"}, extra...)
 	var body struct {
 		Template    string          `json:"template"`
 		Parent      int64           `json:"parent"`
@@ -185,9 +183,8 @@ func decodeEdit(call *handler.Call, more ...string) (e content.Edit, err error) 
 		PublishAt   json.RawMessage `json:"publish_at"`
 		UnpublishAt json.RawMessage `json:"unpublish_at"`
 	}
-	if err := json.Unmarshal(raw, &body); err != nil {
-		return e, handler.Errorf(http.StatusBadRequest, "a member of the body has another type: %s",
-			strings.TrimPrefix(err.Error(), "json: "))
+	if err := members(call, &body, known...); err != nil {
+		return e, err
 	}
 	e = content.Edit{
 		Template: body.Template, Parent: body.Parent, Name: body.Name, Title: body.Title, Status: body.Status,
@@ -205,12 +202,12 @@ func moment(name string, raw json.RawMessage) (*kernel.Moment, error) {
 	if raw == nil {
 		return nil, nil
 	}
-	m := new(kernel.Moment)
+	parsed := new(kernel.Moment)
 	if string(raw) == "null" {
-		return m, nil
+		return parsed, nil
 	}
-	if err := json.Unmarshal(raw, m); err != nil {
-		return nil, handler.Errorf(http.StatusBadRequest, "%s is not a moment such as 2026-01-31T12:00:00Z", name)
+	if err := json.Unmarshal(raw, parsed); err != nil {
+		return nil, handler.Errorf(http.StatusBadRequest, "%s must be a time such as 2026-01-31T12:00:00Z", name)
 	}
-	return m, nil
+	return parsed, nil
 }

@@ -20,8 +20,8 @@ import (
 type contentRoute struct {
 	rest.Route
 	endpoint string // the pattern of the site's router for Path, below content/
-	name     string // of the method of Content
-	writes   bool   // served only if the setting content is write
+	name     string // of the method in Content.Methods
+	writes   bool   // whether the route is only served if the setting content is write
 }
 
 // Patterns of the site's router.
@@ -61,8 +61,9 @@ var contentRoutes = []contentRoute{
 	}, pageEndpoint, "page", false},
 	{rest.Route{
 		Method: http.MethodGet, Path: "/path/{path...}", Tag: "Pages", Summary: "Read the page at a path",
-		Description: "Answers 301 if the page has moved. Without a path it is the root.", Answer: "Page",
-		Versioned: true, Errors: unseen,
+		Description: "If the page has moved, the answer is a redirect (301). Without a path, the root page is returned.",
+		Answer:      "Page",
+		Versioned:   true, Errors: unseen,
 	}, "path[/{path:.+}]", "path", false},
 	{rest.Route{
 		Method: http.MethodGet, Path: "/templates", Tag: "Pages", Summary: "List templates", Answer: "Templates",
@@ -76,7 +77,7 @@ var contentRoutes = []contentRoute{
 		Query: []rest.Param{
 			{Name: "width", Schema: `{"type":"integer","minimum":1,"maximum":2560}`, Description: "In pixels, for images."},
 			{Name: "height", Schema: `{"type":"integer","minimum":1,"maximum":2560}`, Description: "In pixels, for images."},
-			{Name: "fit", Schema: `{"type":"string","enum":["cover"]}`, Description: "Fills width and height."},
+			{Name: "fit", Schema: `{"type":"string","enum":["cover"]}`, Description: "Scales and crops the image to fill width and height."},
 		},
 		Media: "*/*", Errors: unseen,
 	}, `files/{id:\d{1,18}}`, "file", false},
@@ -91,7 +92,8 @@ var contentRoutes = []contentRoute{
 	}, "pages", "create", true},
 	{rest.Route{
 		Method: http.MethodPatch, Path: "/pages/{id}", Tag: "Pages", Summary: "Change a page",
-		Description: "With draft the change is kept apart until it is published.", Body: "Change", Answer: "Page",
+		Description: "If draft is true, the change is stored as a draft until it is published.", Body: "Change",
+		Answer:    "Page",
 		Versioned: true, Errors: oversized,
 	}, pageEndpoint, "change", true},
 	{rest.Route{
@@ -108,9 +110,11 @@ var contentRoutes = []contentRoute{
 	}, pageEndpoint + "/order", "order", true},
 	{rest.Route{
 		Method: http.MethodPost, Path: "/pages/{id}/files/{field}", Tag: "Files", Summary: "Add a file to a field",
-		Description: "The body is the file, or a form (multipart/form-data) whose first file is taken.",
-		Query:       []rest.Param{{Name: "name", Schema: `{"type":"string"}`, Description: "Of the file, if it is the body."}},
-		BodyMedia:   "*/*", Answer: "Page", Status: http.StatusCreated, Errors: oversized,
+		Description: "The body is the file, or a form (multipart/form-data) whose first file is added.",
+		Query: []rest.Param{{
+			Name: "name", Schema: `{"type":"string"}`, Description: "Name of the file. Required if the body is the file.",
+		}},
+		BodyMedia: "*/*", Answer: "Page", Status: http.StatusCreated, Errors: oversized,
 	}, pageEndpoint + "/files/{field}", "attach", true},
 
 	{rest.Route{
@@ -138,14 +142,17 @@ var contentRoutes = []contentRoute{
 		Answer: "Page", Versioned: true, Errors: refused,
 	}, pageEndpoint + "/unpublish", "unpublish", true},
 	{rest.Route{
-		Method: http.MethodPost, Path: "/pages/{id}/preview", Tag: "Drafts", Summary: "Make a preview link",
+		Method: http.MethodPost, Path: "/pages/{id}/preview", Tag: "Drafts", Summary: "Create a preview link",
 		Body: "Preview", OptionalBody: true, Answer: "PreviewLink", Errors: refused,
 	}, pageEndpoint + "/preview", "link", true},
 
 	{rest.Route{
 		Method: http.MethodGet, Path: "/trash", Tag: "Trash", Summary: "List the trash, newest first",
 		Query: []rest.Param{
-			{Name: "before", Schema: `{"type":"integer","minimum":1}`, Description: "The member before of the page before."},
+			{
+				Name: "before", Schema: `{"type":"integer","minimum":1}`,
+				Description: "The member before of the answer with the previous part of the list.",
+			},
 			{Name: "limit", Schema: `{"type":"integer","minimum":1,"maximum":500,"default":25}`},
 		},
 		Answer: "Trash", Errors: []int{http.StatusForbidden},
@@ -155,7 +162,7 @@ var contentRoutes = []contentRoute{
 		Answer: "Page", Errors: refused,
 	}, pageEndpoint + "/restore", "restore", true},
 	{rest.Route{
-		Method: http.MethodDelete, Path: "/trash/{id}", Tag: "Trash", Summary: "Delete a page in the trash for good",
+		Method: http.MethodDelete, Path: "/trash/{id}", Tag: "Trash", Summary: "Permanently delete a page in the trash",
 		Errors: refused,
 	}, `trash/{id:\d{1,18}}`, "remove", true},
 
@@ -165,7 +172,7 @@ var contentRoutes = []contentRoute{
 	}, "webhooks", "webhooks", true},
 	{rest.Route{
 		Method: http.MethodPost, Path: "/webhooks", Tag: "Webhooks", Summary: "Add a webhook",
-		Description: "The answer has the secret, which is not shown again.", Body: "NewWebhook", Answer: "Webhook",
+		Description: "The answer contains the secret, which is not shown again.", Body: "NewWebhook", Answer: "Webhook",
 		Status: http.StatusCreated, Errors: refused,
 	}, "webhooks", "addWebhook", true},
 	{rest.Route{
@@ -227,8 +234,8 @@ func (c Content) openapi(_ context.Context, call *handler.Call) (any, error) {
 	document, err := rest.Document{
 		Title: "Content", Version: "1", Components: contentSchemas, Security: "bearerToken",
 		Server: call.BaseURL + "/content",
-		Description: "The pages, templates, fields and files of a site. The list, single pages, files, templates and fields need the " +
-			"setting content: read; drafts, revisions, the trash, webhooks and all changes need content: write.",
+		Description: "The pages, templates, fields and files of a site. The list, single pages, files, templates and fields " +
+			"require the setting content: read; drafts, revisions, the trash, webhooks and all changes require content: write.",
 	}.OpenAPI(table)
 	return json.RawMessage(document), err
 }

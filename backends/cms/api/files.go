@@ -30,7 +30,7 @@ func (c Content) attach(ctx context.Context, call *handler.Call) (any, error) {
 	}
 	page, err := c.Files.Receive(ctx, &call.User, content.Place{Page: id(call), Field: call.Params["field"]}, name, from)
 	if body, ok := call.Stream.(*inbound.Body); ok && err == nil {
-		body.Done()
+		body.Done() // the minimum speed no longer applies
 	}
 	if err == nil {
 		err = call.SetStatus(http.StatusCreated)
@@ -40,7 +40,7 @@ func (c Content) attach(ctx context.Context, call *handler.Call) (any, error) {
 
 // upload returns the name and the content of the uploaded file.
 func upload(call *handler.Call) (name string, from io.Reader, err error) {
-	// an unreadable type means that the body is the file
+	// If the Content-Type is malformed, the body is the file.
 	kind, options, _ := mime.ParseMediaType(call.Header.Get("Content-Type"))
 	if kind != "multipart/form-data" {
 		name, _ = call.Query["name"].(string)
@@ -58,7 +58,7 @@ func upload(call *handler.Call) (name string, from io.Reader, err error) {
 		case errors.Is(err, io.EOF):
 			return "", nil, handler.Errorf(http.StatusBadRequest, "the form has no file")
 		case err != nil:
-			return "", nil, handler.Errorf(http.StatusBadRequest, "the form cannot be read")
+			return "", nil, handler.Errorf(http.StatusBadRequest, "the form is malformed")
 		}
 		if part.FileName() != "" {
 			return part.FileName(), part, nil

@@ -25,6 +25,7 @@ const (
 	maxDepth = 64
 )
 
+// tooLarge returns the error for a body that is larger than limit bytes.
 func tooLarge(limit int64) error {
 	return handler.Errorf(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", limit)
 }
@@ -36,7 +37,7 @@ func (q *request) input(params map[string]string, limit int64) (err error) {
 	c := &q.call
 	c.Method, c.Header, c.Params = q.r.Method, q.r.Header, params
 	c.User, c.Address = *q.id.User, q.Kernel.Address(q.r)
-	c.BaseURL = q.Kernel.At(q.r) + "/" + q.current.Mount()
+	c.BaseURL = q.Kernel.Origin(q.r) + "/" + q.current.Mount()
 	if q.id.Session != nil {
 		c.Session = q.id.Session
 	}
@@ -67,30 +68,30 @@ func query(raw string) (map[string]any, error) {
 		return map[string]any{}, nil
 	}
 	if strings.Count(raw, "&") >= maxValues {
-		return nil, handler.Errorf(http.StatusBadRequest, "more than %d query parameters", maxValues)
+		return nil, handler.Errorf(http.StatusBadRequest, "the request has more than %d query parameters", maxValues)
 	}
 	values, err := url.ParseQuery(raw)
 	if err != nil {
-		return nil, handler.Errorf(http.StatusBadRequest, "the query cannot be read")
+		return nil, handler.Errorf(http.StatusBadRequest, "the query string is malformed")
 	}
 	return single(values), nil
 }
 
 // single converts the values of a query or a form: one value becomes a string, several become a list.
 func single(values map[string][]string) map[string]any {
-	all := make(map[string]any, len(values))
+	result := make(map[string]any, len(values))
 	for name, list := range values {
 		if len(list) == 1 {
-			all[name] = list[0]
+			result[name] = list[0]
 			continue
 		}
 		several := make([]any, len(list))
 		for i, value := range list {
 			several[i] = value
 		}
-		all[name] = several
+		result[name] = several
 	}
-	return all
+	return result
 }
 
 // body returns the members of the JSON object or of the form in the body, which has at most limit bytes. It stores the
@@ -104,7 +105,7 @@ func (q *request) body(limit int64) (map[string]any, error) {
 	}
 	kind, options, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil && r.Header.Get("Content-Type") != "" {
-		return nil, handler.Errorf(http.StatusUnsupportedMediaType, "the Content-Type cannot be read")
+		return nil, handler.Errorf(http.StatusUnsupportedMediaType, "the header Content-Type is malformed")
 	}
 	in := inbound.Default.Body(q.w, r)
 	text, err := io.ReadAll(io.LimitReader(in, limit+1))
@@ -115,7 +116,7 @@ func (q *request) body(limit int64) (map[string]any, error) {
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
 			return nil, tooLarge(limit)
 		}
-		return nil, handler.Errorf(http.StatusBadRequest, "the body did not come whole")
+		return nil, handler.Errorf(http.StatusBadRequest, "the body was not received completely")
 	case int64(len(text)) > limit:
 		return nil, tooLarge(limit)
 	}
@@ -129,7 +130,7 @@ func (q *request) body(limit int64) (map[string]any, error) {
 	case kind == "application/x-www-form-urlencoded":
 		members, err := query(string(text))
 		if err != nil {
-			return nil, handler.Errorf(http.StatusBadRequest, "the form cannot be read, or has more than %d members", maxValues)
+			return nil, handler.Errorf(http.StatusBadRequest, "the form is malformed or has more than %d members", maxValues)
 		}
 		return members, nil
 	case kind == "multipart/form-data":
@@ -165,25 +166,27 @@ func object(text []byte) (map[string]any, error) {
 	return members, nil
 }
 
-// parts returns the values and the files in a multipart form.
-func parts(text []byte, boundary string) (map[string]any, map[string]handler.Upload, error) {
+// parts returns the values and the files in a multipart form, both by the names of their inputs. If several files have
+// the same name, only the last one is returned.
+func parts(text []byte, boundary string) (formValues map[string]any, files map[string]handler.Upload, err error) {
 	if boundary == "" {
 		return nil, nil, handler.Errorf(http.StatusBadRequest, "the form has no boundary")
 	}
 	reader := multipart.NewReader(bytes.NewReader(text), boundary)
-	values, files := make(map[string][]string), make(map[string]handler.Upload)
+	values := make(map[string][]string)
+	files = make(map[string]handler.Upload)
 	for n := 0; ; n++ {
 		part, err := reader.NextPart()
 		if errors.Is(err, io.EOF) {
 			return single(values), files, nil
 		}
 		if err != nil || n == maxValues {
-			return nil, nil, handler.Errorf(http.StatusBadRequest, "the form cannot be read, or has more than %d members",
+			return nil, nil, handler.Errorf(http.StatusBadRequest, "the form is malformed or has more than %d members",
 				maxValues)
 		}
 		value, err := io.ReadAll(part)
 		if err != nil {
-			return nil, nil, handler.Errorf(http.StatusBadRequest, "the form cannot be read")
+			return nil, nil, handler.Errorf(http.StatusBadRequest, "the form is malformed")
 		}
 		if part.FileName() != "" {
 			files[part.FormName()] = handler.Upload{Name: part.FileName(), Content: value}

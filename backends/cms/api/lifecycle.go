@@ -27,11 +27,13 @@ func changePage(call *handler.Call, act func(page, version int64) (*content.Page
 	return withETag(call, page, err)
 }
 
+// revisions lists the revisions of a page, newest first.
 func (c Content) revisions(ctx context.Context, call *handler.Call) (any, error) {
 	list, err := c.Pages.Revisions(ctx, &call.User, id(call))
 	return map[string]any{"revisions": nonNil(list)}, err
 }
 
+// revert restores a page from the revision in the path.
 func (c Content) revert(ctx context.Context, call *handler.Call) (any, error) {
 	revision, err := strconv.ParseInt(call.Params["revision"], 10, 64)
 	if err != nil {
@@ -42,23 +44,27 @@ func (c Content) revert(ctx context.Context, call *handler.Call) (any, error) {
 	})
 }
 
+// draft answers with the draft of a page, or with the page itself if it has no draft.
 func (c Content) draft(ctx context.Context, call *handler.Call) (any, error) {
 	page, err := c.Pages.Draft(ctx, &call.User, id(call))
 	return withETag(call, page, err)
 }
 
+// dropDraft discards the draft of a page.
 func (c Content) dropDraft(ctx context.Context, call *handler.Call) (any, error) {
 	return changePage(call, func(page, version int64) (*content.Page, error) {
 		return c.Pages.DropDraft(ctx, &call.User, page, version)
 	})
 }
 
+// publish publishes the draft of a page, or an unpublished page.
 func (c Content) publish(ctx context.Context, call *handler.Call) (any, error) {
 	return changePage(call, func(page, version int64) (*content.Page, error) {
 		return c.Pages.PublishDraft(ctx, &call.User, page, version)
 	})
 }
 
+// unpublish makes a page unpublished.
 func (c Content) unpublish(ctx context.Context, call *handler.Call) (any, error) {
 	status := content.StatusUnpublished
 	return changePage(call, func(page, version int64) (*content.Page, error) {
@@ -66,6 +72,7 @@ func (c Content) unpublish(ctx context.Context, call *handler.Call) (any, error)
 	})
 }
 
+// move moves a page below the page parent.
 func (c Content) move(ctx context.Context, call *handler.Call) (any, error) {
 	var to struct {
 		Parent int64 `json:"parent"`
@@ -77,6 +84,7 @@ func (c Content) move(ctx context.Context, call *handler.Call) (any, error) {
 	return withETag(call, page, err)
 }
 
+// order sorts the children of a page; see content.Content.Order.
 func (c Content) order(ctx context.Context, call *handler.Call) (any, error) {
 	var to struct {
 		Children []int64 `json:"children"`
@@ -98,17 +106,19 @@ func (c Content) trashed(ctx context.Context, call *handler.Call) (any, error) {
 		return nil, err
 	}
 	list, next, err := c.Pages.Trashed(ctx, &call.User, before, int(limit))
-	if len(list) == int(limit) { // whether or not there are more
+	if len(list) == int(limit) { // a full part always has a cursor, even if the following part is empty
 		next = list[len(list)-1].ID
 	}
 	return map[string]any{"pages": nonNil(list), "before": next}, err
 }
 
+// restore takes a page out of the trash.
 func (c Content) restore(ctx context.Context, call *handler.Call) (any, error) {
 	page, err := c.Pages.Restore(ctx, &call.User, id(call))
 	return withETag(call, page, err)
 }
 
+// remove permanently deletes a page in the trash.
 func (c Content) remove(ctx context.Context, call *handler.Call) (any, error) {
 	return nil, c.Pages.Delete(ctx, &call.User, id(call))
 }
@@ -123,7 +133,7 @@ func (c Content) link(ctx context.Context, call *handler.Call) (any, error) {
 		return nil, err
 	}
 	if limit := int64(content.MaxPreview / time.Second); request.Seconds < 1 || request.Seconds > limit {
-		return nil, handler.Errorf(http.StatusBadRequest, "seconds is from 1 to %d", limit)
+		return nil, handler.Errorf(http.StatusBadRequest, "seconds must be a number from 1 to %d", limit)
 	}
 	token, until, err := c.Pages.PreviewLink(ctx, &call.User, id(call), time.Duration(request.Seconds)*time.Second)
 	return map[string]any{"url": call.BaseURL + "/" + previews + token, "until": until}, err
@@ -152,7 +162,8 @@ func (c Content) preview(ctx context.Context, call *handler.Call) (any, error) {
 func members(call *handler.Call, into any, known ...string) error {
 	for name := range call.Body {
 		if !slices.Contains(known, name) {
-			return handler.Errorf(http.StatusBadRequest, "%q is not known; there are: %s", name, strings.Join(known, ", "))
+			return handler.Errorf(http.StatusBadRequest, "unknown member %q; allowed members: %s",
+				name, strings.Join(known, ", "))
 		}
 	}
 	raw, err := json.Marshal(call.Body)
@@ -160,7 +171,7 @@ func members(call *handler.Call, into any, known ...string) error {
 		err = json.Unmarshal(raw, into)
 	}
 	if err != nil {
-		return handler.Errorf(http.StatusBadRequest, "a member of the body has another type: %s",
+		return handler.Errorf(http.StatusBadRequest, "a member of the body has the wrong type: %s",
 			strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return nil
@@ -175,7 +186,7 @@ func number(call *handler.Call, name string, fallback, limit int64) (int64, erro
 	digits, _ := text.(string)
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || n < 1 || n > limit {
-		return 0, handler.Errorf(http.StatusBadRequest, "%s is a number from 1 to %d", name, limit)
+		return 0, handler.Errorf(http.StatusBadRequest, "%s must be a number from 1 to %d", name, limit)
 	}
 	return n, nil
 }

@@ -35,7 +35,7 @@ func (q *request) answer(value any) {
 		}
 		return
 	}
-	body, kind, err := encode(&value, &status, &header)
+	body, kind, err := encode(value, &status, &header)
 	if err != nil {
 		q.fail(err)
 		return
@@ -79,13 +79,13 @@ func merge(to, header http.Header) {
 // encode returns the encoded body for the return value of a method, and its Content-Type. If the value is a
 // handler.Response, encode sets *status and *headers to those of the Response. The body is nil if the answer has no
 // body.
-func encode(value *any, status *int, headers *http.Header) (body []byte, kind string, err error) {
-	if response, ok := (*value).(*handler.Response); ok && response != nil {
-		*value = *response
+func encode(value any, status *int, headers *http.Header) (body []byte, kind string, err error) {
+	if response, ok := value.(*handler.Response); ok && response != nil {
+		value = *response
 	}
-	if response, ok := (*value).(handler.Response); ok {
+	if response, ok := value.(handler.Response); ok {
 		if response.Status != 0 && (response.Status < 200 || response.Status > 599) {
-			return nil, "", fmt.Errorf("%d is not a status of an answer", response.Status)
+			return nil, "", fmt.Errorf("the handler returned the status %d, which is not from 200 to 599", response.Status)
 		}
 		for name, values := range response.Header {
 			for _, v := range values {
@@ -107,7 +107,7 @@ func encode(value *any, status *int, headers *http.Header) (body []byte, kind st
 		}
 	} else {
 		kind = jsonType
-		switch content := (*value).(type) {
+		switch content := value.(type) {
 		case nil:
 			return nil, "", nil
 		case string:
@@ -122,6 +122,7 @@ func encode(value *any, status *int, headers *http.Header) (body []byte, kind st
 	return body, kind, err
 }
 
+// canonical returns header with canonical names. It returns header itself if all names are canonical.
 func canonical(header http.Header) http.Header {
 	for name := range header {
 		if http.CanonicalHeaderKey(name) == name {
@@ -145,12 +146,12 @@ func marshal(value any) ([]byte, error) {
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(value); err != nil {
-		return nil, fmt.Errorf("the answer is not JSON: %w", err)
+		return nil, fmt.Errorf("the answer cannot be encoded as JSON: %w", err)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// status returns the status of the answer for a method's result.
+// status returns the status of the answer for the result of a method.
 func (q *request) status(value any, err error) int {
 	if err != nil {
 		e, _ := refusal(err)

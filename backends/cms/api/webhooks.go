@@ -7,11 +7,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/cms/handler"
 )
 
+// webhooks lists the webhooks without their secrets.
 func (c Content) webhooks(ctx context.Context, call *handler.Call) (any, error) {
 	list, err := c.Webhooks.List(ctx, &call.User)
 	return map[string]any{"webhooks": nonNil(list)}, err
 }
 
+// addWebhook creates a webhook and answers with its secret.
 func (c Content) addWebhook(ctx context.Context, call *handler.Call) (any, error) {
 	var request struct {
 		URL    string   `json:"url"`
@@ -27,6 +29,7 @@ func (c Content) addWebhook(ctx context.Context, call *handler.Call) (any, error
 	return created, call.SetStatus(http.StatusCreated)
 }
 
+// setWebhook enables or disables a webhook.
 func (c Content) setWebhook(ctx context.Context, call *handler.Call) (any, error) {
 	var request struct {
 		Enabled *bool `json:"enabled"`
@@ -40,19 +43,23 @@ func (c Content) setWebhook(ctx context.Context, call *handler.Call) (any, error
 	return nil, c.Webhooks.Enable(ctx, &call.User, id(call), *request.Enabled)
 }
 
+// dropWebhook deletes a webhook.
 func (c Content) dropWebhook(ctx context.Context, call *handler.Call) (any, error) {
 	return nil, c.Webhooks.Delete(ctx, &call.User, id(call))
 }
 
+// rotateWebhook replaces the secret of a webhook and answers with the new secret.
 func (c Content) rotateWebhook(ctx context.Context, call *handler.Call) (any, error) {
 	secret, err := c.Webhooks.Rotate(ctx, &call.User, id(call))
 	return map[string]string{"secret": secret}, err
 }
 
+// testWebhook sends a test event to a webhook.
 func (c Content) testWebhook(ctx context.Context, call *handler.Call) (any, error) {
 	return nil, c.Webhooks.Test(ctx, &call.User, id(call))
 }
 
+// deliveries lists the latest deliveries to a webhook.
 func (c Content) deliveries(ctx context.Context, call *handler.Call) (any, error) {
 	list, err := c.Webhooks.Deliveries(ctx, &call.User, id(call))
 	return map[string]any{"deliveries": nonNil(list)}, err

@@ -52,8 +52,8 @@ type Auth struct {
 	*kernel.Server
 	accounts *accounts.Accounts
 	settings *settings.Store
-	revoked  *cache.Cache[bool]
-	stop     func()
+	revoked  *cache.Cache[bool] // whether a token is revoked, by its ID
+	stop     func()             // stops listening for revoked tokens
 	logged   func(outcome string)
 }
 
@@ -90,10 +90,12 @@ func (a *Auth) Identify(r *http.Request, required bool) (id Identity, err error)
 	case settings.JWT:
 		id, err = a.byToken(r, current)
 	default:
-		required = false
+		required = false // in mode none, every caller is the guest
 	}
 	switch {
-	case id.User != nil || err != nil && (required || errors.Is(err, errForeign)):
+	case id.User != nil:
+		return id, err
+	case err != nil && (required || errors.Is(err, errForeign)):
 		return id, err
 	case required:
 		return id, errRequired

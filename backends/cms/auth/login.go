@@ -49,11 +49,11 @@ func (a *Auth) SignIn(ctx context.Context, c *Call) (any, error) {
 		!a.fromAllowedOrigin(c.Request, current) {
 		return nil, errForeign
 	}
-	name, typed, err := credentials(c)
+	name, password, err := credentials(c)
 	if err != nil {
 		return nil, err
 	}
-	user, epoch, err := a.Check(ctx, name, typed, c.Address)
+	user, epoch, err := a.Check(ctx, name, password, c.Address)
 	if err != nil {
 		return nil, err
 	}
@@ -63,11 +63,11 @@ func (a *Auth) SignIn(ctx context.Context, c *Call) (any, error) {
 		if cookie, err := c.Request.Cookie(CookieName); err == nil {
 			previous = cookie.Value
 		}
-		cookie, err := a.Begin(c.Request, user, epoch, previous, "", c.secure())
+		value, err := a.Begin(ctx, user, epoch, previous, "")
 		if err != nil {
 			return nil, err
 		}
-		return "logged in: " + user.Name, c.SetHeader("Set-Cookie", cookie)
+		return "logged in: " + user.Name, c.SetHeader("Set-Cookie", a.cookie(value, c.secure()))
 	case settings.JWT:
 		t := claims{UserID: user.ID, Subject: user.Name, Epoch: epoch}
 		var refresh string
@@ -87,13 +87,14 @@ func (a *Auth) SignIn(ctx context.Context, c *Call) (any, error) {
 	return "authorization is disabled", nil
 }
 
-// Check returns the user with the given name and password, and the user's epoch. After five failures for the same name
-// and client address, it returns a 429 error for up to 15 minutes, without checking the password.
-func (a *Auth) Check(ctx context.Context, name, typed, address string) (user *kernel.User, epoch int64, err error) {
-	count := logins.Of(strings.ToLower(strings.TrimSpace(name)), address)
+// Check returns the user with the given name and password, and the user's epoch, a number that changes with each new
+// password. After five failures for the same name and client address, it returns a 429 error for up to 15 minutes,
+// without checking the password. A wrong name or password is a 401 error.
+func (a *Auth) Check(ctx context.Context, name, password, address string) (user *kernel.User, epoch int64, err error) {
+	failures := logins.Of(strings.ToLower(strings.TrimSpace(name)), address)
 	var wait time.Duration
 	err = a.Write(ctx, func(c kernel.Conn) error {
-		wait, err = count.Try(c, a.Now())
+		wait, err = failures.Try(c, a.Now())
 		return err
 	})
 	if err != nil {
@@ -106,24 +107,25 @@ func (a *Auth) Check(ctx context.Context, name, typed, address string) (user *ke
 			Header: http.Header{"Retry-After": {strconv.Itoa(int(math.Ceil(wait.Seconds())))}},
 		}
 	}
-	user, epoch, err = a.accounts.Login(ctx, name, typed)
+	user, epoch, err = a.accounts.Login(ctx, name, password)
 	switch {
 	case errors.Is(err, accounts.ErrLogin):
 		a.logged("bad")
 		return nil, 0, handler.Errorf(http.StatusUnauthorized, "Login not successful")
 	case err != nil:
-		_ = a.Write(ctx, count.GiveBack) // the caller did not fail; the error is returned
+		// The password was not checked, so the attempt does not count. An error of GiveBack is less important than err.
+		_ = a.Write(ctx, failures.GiveBack)
 		return nil, 0, err
 	}
 	a.logged("good")
-	return user, epoch, a.Write(ctx, count.Forget)
+	return user, epoch, a.Write(ctx, failures.Forget)
 }
 
 // credentials returns the name and the password from the Authorization header (HTTP Basic, RFC 7617) or, without this
 // header, from the body.
-func credentials(c *Call) (name, typed string, err error) {
-	if name, typed, ok := c.Request.BasicAuth(); ok {
-		return name, typed, nil
+func credentials(c *Call) (name, password string, err error) {
+	if name, password, ok := c.Request.BasicAuth(); ok {
+		return name, password, nil
 	}
 	var values [2]string
 	for i, member := range []string{"username", "password"} {
@@ -147,7 +149,7 @@ func text(body map[string]any, member string) (string, error) {
 }
 
 // tokenAnswer returns the answer to a login or a renewal: a signed token with the claims t and the given lifetime, and
-// the refresh token, if any.
+// the refresh token, which may be empty. host is the issuer and the audience of the token.
 func (a *Auth) tokenAnswer(
 	ctx context.Context, current *settings.Settings, host string, t claims, lifetime time.Duration, refresh string,
 ) (any, error) {
@@ -170,7 +172,7 @@ func (a *Auth) Renew(ctx context.Context, c *Call) (any, error) {
 	current := a.settings.Current()
 	switch {
 	case current.Mode() != settings.JWT || !current.JWTRefresh:
-		return nil, handler.Errorf(http.StatusNotFound, "there are no refresh tokens here")
+		return nil, handler.Errorf(http.StatusNotFound, "refresh tokens are not enabled")
 	case current.JWTSecret == "":
 		return nil, errNoSecret
 	}
@@ -185,7 +187,7 @@ func (a *Auth) Renew(ctx context.Context, c *Call) (any, error) {
 		user, epoch, err = a.accounts.User(ctx, t.UserID)
 		switch {
 		case kernel.IsNotFound(err) || err == nil && epoch != t.Epoch:
-			err = jwt.Error("the user is disabled or has another password since")
+			err = jwt.Error("the user has been disabled or has changed the password")
 		case err == nil:
 			t.Subject = user.Name
 		}
@@ -203,11 +205,10 @@ func (a *Auth) Renew(ctx context.Context, c *Call) (any, error) {
 func (a *Auth) SignOut(ctx context.Context, c *Call) (any, error) {
 	switch id := c.Identity; {
 	case id.Session != nil:
-		cookie, err := a.End(c.Request, id.Session.secret, c.secure())
-		if err != nil {
+		if err := a.End(ctx, id.Session.secret); err != nil {
 			return nil, err
 		}
-		if err := c.SetHeader("Set-Cookie", cookie); err != nil {
+		if err := c.SetHeader("Set-Cookie", a.cookie("", c.secure())); err != nil {
 			return nil, err
 		}
 	case id.token != nil:

@@ -27,14 +27,14 @@ func (a *Auth) bySession(r *http.Request, current *settings.Settings) (id Identi
 	if err != nil || cookie.Value == "" {
 		return id, nil
 	}
-	user, found, err := a.Find(r, cookie.Value)
+	user, s, err := a.Find(r, cookie.Value)
 	if err != nil || user == nil {
 		return id, err
 	}
 	if !isSafe(r.Method) && !a.fromAllowedOrigin(r, current) {
 		return id, errForeign
 	}
-	return Identity{User: user, Session: found}, nil
+	return Identity{User: user, Session: s}, nil
 }
 
 // fromAllowedOrigin reports whether the Origin header of a request names the site itself or an allowed origin.
@@ -45,20 +45,20 @@ func (a *Auth) fromAllowedOrigin(r *http.Request, current *settings.Settings) bo
 }
 
 // Find returns the session with the given cookie value, and its user. Both are nil if there is no such session, or if
-// it has ended. From time to time Find records that the session is in use.
+// it has ended. Find records, at most once a minute, that the session is in use.
 func (a *Auth) Find(r *http.Request, value string) (*kernel.User, *Session, error) {
 	hash := secret.Hash(value)
 	if hash == "" {
 		return nil, nil, nil
 	}
-	var n session.Session[int64]
-	s := new(Session)
+	var stored session.Session[int64]
+	s := &Session{secret: value}
 	var epoch int64
 	err := a.Read(r.Context(), func(c kernel.Conn) (err error) {
-		if n, err = sessions.Find(c, value, a.Now()); err != nil {
+		if stored, err = sessions.Find(c, value, a.Now()); err != nil {
 			return err
 		}
-		return c.Row("SELECT epoch, data FROM cms_sessions WHERE id = ?", n.ID).Scan(&epoch, &s.text)
+		return c.Row("SELECT epoch, data FROM cms_sessions WHERE id = ?", stored.ID).Scan(&epoch, &s.text)
 	})
 	if errors.Is(err, session.ErrNone) {
 		return nil, nil, nil
@@ -66,30 +66,31 @@ func (a *Auth) Find(r *http.Request, value string) (*kernel.User, *Session, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	s.id, s.secret = n.ID, value
-	user, now, err := a.accounts.User(r.Context(), n.User)
-	if kernel.IsNotFound(err) || err == nil && now != epoch {
+	s.id = stored.ID
+	user, currentEpoch, err := a.accounts.User(r.Context(), stored.User)
+	if kernel.IsNotFound(err) || err == nil && currentEpoch != epoch {
 		return nil, nil, nil
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	if sessions.Due(n, a.Now()) {
-		if err := a.Write(r.Context(), func(c kernel.Conn) error { return sessions.Renew(c, n.ID, a.Now()) }); err != nil {
+	if sessions.Due(stored, a.Now()) {
+		err := a.Write(r.Context(), func(c kernel.Conn) error { return sessions.Renew(c, stored.ID, a.Now()) })
+		if err != nil {
 			return nil, nil, err
 		}
 	}
 	return user, s, nil
 }
 
-// Begin starts a session for a user and returns the Set-Cookie header. It ends the session whose cookie value is
-// previous. issuer is the OpenID provider at which the user has signed in, or empty after a login with a password.
-// secure reports whether the client used HTTPS.
+// Begin starts a session for a user and returns the value of the session cookie. The session ends when the user's epoch
+// is no longer the given epoch, which Check or SignOn has returned. previous is the value of the cookie that the
+// browser has sent, or empty; Begin ends its session. issuer is the OpenID provider at which the user has signed in, or
+// empty after a login with a password.
 func (a *Auth) Begin(
-	r *http.Request, user *kernel.User, epoch int64, previous, issuer string, secure bool,
-) (cookie string, err error) {
-	var value string
-	err = a.Write(r.Context(), func(c kernel.Conn) error {
+	ctx context.Context, user *kernel.User, epoch int64, previous, issuer string,
+) (value string, err error) {
+	err = a.Write(ctx, func(c kernel.Conn) error {
 		if err := sessions.End(c, previous); err != nil {
 			return err
 		}
@@ -103,7 +104,7 @@ func (a *Auth) Begin(
 		_, err = c.Exec("UPDATE cms_sessions SET epoch = ? WHERE secret_hash = ?", epoch, secret.Hash(value))
 		return err
 	})
-	return a.cookie(value, secure), err
+	return value, err
 }
 
 // EndSessions ends the sessions that a person began by signing in at the OpenID provider issuer. It is called when the
@@ -116,14 +117,14 @@ func (a *Auth) EndSessions(ctx context.Context, issuer, subject string) error {
 	})
 }
 
-// End ends the session with the given cookie value, and returns the Set-Cookie header that removes the cookie.
-func (a *Auth) End(r *http.Request, value string, secure bool) (cookie string, err error) {
-	err = a.Write(r.Context(), func(c kernel.Conn) error { return sessions.End(c, value) })
-	return a.cookie("", secure), err
+// End ends the session with the given cookie value, if it exists.
+func (a *Auth) End(ctx context.Context, value string) error {
+	return a.Write(ctx, func(c kernel.Conn) error { return sessions.End(c, value) })
 }
 
-// cookie returns the Set-Cookie header with the given value. An empty value removes the cookie. If the settings allow
-// other origins, their pages may send the cookie, too; browsers permit that only over HTTPS.
+// cookie returns the Set-Cookie header with the given value. An empty value removes the cookie. secure reports whether
+// the client used HTTPS. If the settings allow other origins, their pages may send the cookie, too; browsers permit
+// that only over HTTPS.
 func (a *Auth) cookie(value string, secure bool) string {
 	c := http.Cookie{Name: CookieName, Value: value, Path: "/", HttpOnly: true, Secure: secure, SameSite: http.SameSiteLaxMode} //nolint:gosec // G124: plain HTTP has no Secure
 	origins := a.settings.Current().Origins
@@ -139,9 +140,9 @@ func (a *Auth) cookie(value string, secure bool) string {
 // Session is a session and its stored values during one request. A Session is not safe for concurrent use.
 type Session struct {
 	id      int64
-	secret  string
-	text    string // the stored form of values
-	values  map[string]any
+	secret  string          // value of the cookie
+	text    string          // stored form of values
+	values  map[string]any  // nil until load
 	changed map[string]bool // names of the values that the request has set or removed
 }
 
@@ -171,12 +172,12 @@ func (s *Session) Get(name string) (any, bool) {
 // Set implements handler.Session.
 func (s *Session) Set(name string, value any) error {
 	s.load()
-	after := maps.Clone(s.values)
-	after[name] = value
-	if _, err := encodeValues(after); err != nil {
+	updated := maps.Clone(s.values)
+	updated[name] = value
+	if _, err := encodeValues(updated); err != nil {
 		return err
 	}
-	s.values = after
+	s.values = updated
 	s.changed[name] = true
 	return nil
 }
@@ -185,10 +186,10 @@ func (s *Session) Set(name string, value any) error {
 func encodeValues(values map[string]any) (string, error) {
 	text, err := json.Marshal(values)
 	if err != nil {
-		return "", fmt.Errorf("a value of the session is not JSON: %w", err)
+		return "", fmt.Errorf("a value of the session cannot be encoded as JSON: %w", err)
 	}
 	if len(text) > maxSessionData {
-		return "", fmt.Errorf("the session would be longer than %d bytes", maxSessionData)
+		return "", fmt.Errorf("the values of the session would be longer than %d bytes", maxSessionData)
 	}
 	return string(text), nil
 }

@@ -109,20 +109,21 @@ func (a *Auth) verify(ctx context.Context, current *settings.Settings, host, tex
 		return nil, err
 	}
 	c := &claims{Subject: token.Subject, Expires: token.Expires.Unix()}
-	var ok [3]bool
-	c.ID, ok[0] = token.Claims["jti"].(string)
-	c.UserID, ok[1] = integer(token.Claims["userId"])
-	c.Epoch, ok[2] = integer(token.Claims["epoch"])
+	var hasUser, hasEpoch bool
+	c.ID, _ = token.Claims["jti"].(string)
+	c.UserID, hasUser = integer(token.Claims["userId"])
+	c.Epoch, hasEpoch = integer(token.Claims["epoch"])
 	c.Family, _ = token.Claims["family"].(string)
-	if ok != [3]bool{true, true, true} || c.ID == "" || len(c.ID) > 128 {
+	if !hasUser || !hasEpoch || c.ID == "" || len(c.ID) > 128 {
 		return nil, jwt.ErrClaim
 	}
 	return c, nil
 }
 
-func integer(claim any) (int64, bool) {
-	n, ok := claim.(float64)
-	return int64(n), ok && n == math.Trunc(n) && math.Abs(n) < 1<<53
+// integer returns the value of a claim. ok is false if the claim is missing or is not an integer.
+func integer(claim any) (n int64, ok bool) {
+	number, ok := claim.(float64)
+	return int64(number), ok && number == math.Trunc(number) && math.Abs(number) < 1<<53
 }
 
 // owner returns the user to whom a token was issued. It returns a jwt.Error if the token is revoked, or if the user is
@@ -138,15 +139,16 @@ func (a *Auth) owner(ctx context.Context, c *claims) (*kernel.User, error) {
 	user, epoch, err := a.accounts.User(ctx, c.UserID)
 	switch {
 	case kernel.IsNotFound(err):
-		return nil, jwt.Error("there is no such user, or it is disabled")
+		return nil, jwt.Error("the user does not exist or is disabled")
 	case err != nil:
 		return nil, err
 	case user.Name != c.Subject || epoch != c.Epoch:
-		return nil, jwt.Error("the user has another name or another password since")
+		return nil, jwt.Error("the name or the password of the user has changed since the token was issued")
 	}
 	return user, nil
 }
 
+// isRevoked reports whether the database lists the token with the given ID as revoked.
 func (a *Auth) isRevoked(ctx context.Context, jti string) (revoked bool, err error) {
 	err = a.Read(ctx, func(c kernel.Conn) error {
 		var n int64
@@ -188,15 +190,16 @@ func (a *Auth) addRefresh(c kernel.Conn, family string, user, epoch int64) (text
 	return text, err
 }
 
-// useRefresh exchanges the refresh token text for the next token of the same login. A token may be used several times
-// within refreshGrace after its first use, with a different result each time. A later use means that the token was
-// stolen, and ends all refresh tokens of the login. The error is a jwt.Error if the token is not accepted.
+// useRefresh exchanges the refresh token text for the next token of the same login. It also returns claims with the
+// user, the epoch and the family of the login. A token may be used several times within refreshGrace after its first
+// use, with a different result each time. A later use means that the token was stolen, and ends all refresh tokens of
+// the login. The error is a jwt.Error if the token is not accepted.
 func (a *Auth) useRefresh(ctx context.Context, text string) (next string, t claims, err error) {
-	errRefused := jwt.Error("the refresh token is not good")
+	errRefused := jwt.Error("the refresh token is unknown, expired or has been used before")
 	var reused bool
 	err = a.Write(ctx, func(c kernel.Conn) error {
-		reused = false
-		var used, ends int64
+		reused = false       // Write may run this function several times
+		var used, ends int64 // in microseconds since 1970; used is 0 before the first use
 		err := c.Row("SELECT family, user_id, epoch, used, ends_at FROM cms_refresh_tokens WHERE hash = ?",
 			secret.Hash(text)).Scan(&t.Family, &t.UserID, &t.Epoch, &used, &ends)
 		if errors.Is(err, sql.ErrNoRows) || err == nil && ends <= a.Now().UnixMicro() {
@@ -218,7 +221,8 @@ func (a *Auth) useRefresh(ctx context.Context, text string) (next string, t clai
 		return err
 	})
 	if err == nil && reused {
-		a.Logger().Warn("refresh token used twice, its login has ended", zap.Int64("user", t.UserID))
+		a.Logger().Warn("a refresh token was used again; all refresh tokens of its login are deleted",
+			zap.Int64("user", t.UserID))
 		return "", t, errRefused
 	}
 	return next, t, err

@@ -32,13 +32,13 @@ func Fields(c *content.Content) script.Definitions {
 	return definitions[content.Field]{c.Fields, c.Field}
 }
 
+// pages implements script.Pages.
 type pages struct{ content *content.Content }
 
 // pageMembers are the names of a page's members that are not fields.
 var pageMembers = map[string]bool{
 	"id": true, "parent": true, "template": true, "name": true, "path": true, "title": true, "status": true, "sort": true,
-	"created":    true,
-	"created_by": true, "modified": true, "modified_by": true, "published": true, "version": true,
+	"created": true, "created_by": true, "modified": true, "modified_by": true, "published": true, "version": true,
 }
 
 // object returns a page as an object with the members in pageMembers and a member for each field. If names collide, the
@@ -46,11 +46,11 @@ var pageMembers = map[string]bool{
 func object(p *content.Page) script.Object {
 	o := make(script.Object, len(pageMembers)+len(p.Fields))
 	maps.Copy(o, p.Fields)
-	o["id"], o["parent"], o["template"], o["name"], o["path"], o["title"] = p.ID, p.Parent, p.Template, p.Name, p.Path,
-		p.Title
+	o["id"], o["parent"], o["template"] = p.ID, p.Parent, p.Template
+	o["name"], o["path"], o["title"] = p.Name, p.Path, p.Title
 	o["status"], o["sort"], o["version"] = p.Status, p.Sort, p.Version
-	o["created"], o["created_by"], o["modified"], o["modified_by"] = p.Created.String(), p.CreatedBy, p.Modified.String(),
-		p.ModifiedBy
+	o["created"], o["created_by"] = p.Created.String(), p.CreatedBy
+	o["modified"], o["modified_by"] = p.Modified.String(), p.ModifiedBy
 	o["published"] = nil
 	if p.Published != 0 {
 		o["published"] = p.Published.String()
@@ -58,18 +58,20 @@ func object(p *content.Page) script.Object {
 	return o
 }
 
+// Find implements script.Pages.
 func (p pages) Find(ctx context.Context, u handler.User, selector string) ([]script.Object, string, error) {
 	list, err := p.content.Find(ctx, &u, selector)
 	if err != nil {
 		return nil, "", err
 	}
-	found := make([]script.Object, len(list.Pages))
+	objects := make([]script.Object, len(list.Pages))
 	for i, page := range list.Pages {
-		found[i] = object(page)
+		objects[i] = object(page)
 	}
-	return found, list.Next, nil
+	return objects, list.Next, nil
 }
 
+// Get implements script.Pages. selector may also be an ID or a path.
 func (p pages) Get(ctx context.Context, u handler.User, selector string) (script.Object, error) {
 	return objectOrNil(p.get(ctx, u, selector))
 }
@@ -96,6 +98,7 @@ func objectOrNil(page *content.Page, err error) (script.Object, error) {
 	return object(page), nil
 }
 
+// Count implements script.Pages.
 func (p pages) Count(ctx context.Context, u handler.User, selector string) (int64, error) {
 	return p.content.Count(ctx, &u, selector)
 }
@@ -118,6 +121,7 @@ func (p pages) Add(ctx context.Context, u handler.User, members script.Object) (
 	return p.save(ctx, u, edit, members)
 }
 
+// Save implements script.Pages. If changes has a version, the page must have this version.
 func (p pages) Save(ctx context.Context, u handler.User, id int64, changes script.Object) (script.Object, error) {
 	edit := content.Edit{ID: id}
 	if version, ok := changes["version"].(float64); ok {
@@ -133,14 +137,14 @@ func (p pages) save(
 ) (script.Object, error) {
 	texts := map[string]**string{"name": &edit.Name, "title": &edit.Title, "status": &edit.Status}
 	for name, value := range members {
-		to, known := texts[name]
+		target, isText := texts[name]
 		switch {
-		case known:
+		case isText:
 			text, ok := value.(string)
 			if !ok {
-				return nil, kernel.BadRequest("the %s of a page is a string", name)
+				return nil, kernel.BadRequest("the %s of a page must be a string", name)
 			}
-			*to = &text
+			*target = &text
 		case !pageMembers[name]:
 			if edit.Fields == nil {
 				edit.Fields = make(map[string]any)
@@ -155,13 +159,16 @@ func (p pages) save(
 	return object(page), nil
 }
 
+// Trash implements script.Pages.
 func (p pages) Trash(ctx context.Context, u handler.User, id int64) error {
 	_, err := p.content.Trash(ctx, &u, id, 0)
 	return err
 }
 
+// users implements script.Users.
 type users struct{ accounts *accounts.Accounts }
 
+// account returns an account as an object, without its mail address.
 func account(a *accounts.Account) script.Object {
 	return script.Object{"id": a.ID, "name": a.Name, "roles": append([]string{kernel.RoleGuest}, a.Roles...)}
 }
@@ -176,21 +183,23 @@ func isVisible(a *accounts.Account) bool {
 func (s users) Find(ctx context.Context, after int64, limit int) ([]script.Object, error) {
 	list := []script.Object{}
 	for {
-		found, err := s.accounts.List(ctx, after, limit)
+		batch, err := s.accounts.List(ctx, after, limit)
 		if err != nil {
 			return nil, err
 		}
-		for _, a := range found {
-			if after = a.ID; isVisible(a) && len(list) < limit {
+		for _, a := range batch {
+			after = a.ID
+			if isVisible(a) && len(list) < limit {
 				list = append(list, account(a))
 			}
 		}
-		if len(list) == limit || len(found) < limit {
+		if len(list) == limit || len(batch) < limit {
 			return list, nil
 		}
 	}
 }
 
+// Get returns the user with the given ID or name, or nil if scripts may not see the user.
 func (s users) Get(ctx context.Context, idOrName string) (script.Object, error) {
 	id, err := strconv.ParseInt(idOrName, 10, 64)
 	var found *accounts.Account
@@ -208,39 +217,43 @@ func (s users) Get(ctx context.Context, idOrName string) (script.Object, error) 
 	return account(found), nil
 }
 
-// definitions gives scripts access to templates or fields. They are converted to objects by way of JSON, which is fast
-// enough because they are few and rarely used.
+// definitions implements script.Definitions for T, which is content.Template or content.Field. The fields are the
+// methods of content.Content that return values of this type.
 type definitions[T any] struct {
 	all    func(ctx context.Context, u *kernel.User) ([]*T, error)
 	byName func(ctx context.Context, u *kernel.User, name string) (*T, error)
 }
 
+// All returns all templates, or all fields, that u may see.
 func (d definitions[T]) All(ctx context.Context, u handler.User) ([]script.Object, error) {
 	list, err := d.all(ctx, &u)
 	if err != nil {
 		return nil, err
 	}
-	found := make([]script.Object, len(list))
+	objects := make([]script.Object, len(list))
 	for i, definition := range list {
-		if found[i], err = members(definition); err != nil {
+		if objects[i], err = toObject(definition); err != nil {
 			return nil, err
 		}
 	}
-	return found, nil
+	return objects, nil
 }
 
+// Get returns the template or field with the given name, or nil if it does not exist or u may not see it.
 func (d definitions[T]) Get(ctx context.Context, u handler.User, name string) (script.Object, error) {
-	found, err := d.byName(ctx, &u, name)
+	definition, err := d.byName(ctx, &u, name)
 	if kernel.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return members(found)
+	return toObject(definition)
 }
 
-func members(definition any) (o script.Object, err error) {
+// toObject converts a template or field to an object with the members of its JSON form. The detour by way of JSON is
+// fast enough, because scripts rarely use definitions.
+func toObject(definition any) (o script.Object, err error) {
 	text, err := json.Marshal(definition)
 	if err == nil {
 		err = json.Unmarshal(text, &o)

@@ -73,22 +73,22 @@ func TestScripts(t *testing.T) {
 			{"old", *kernel.Site(), "412 "},
 			{"none", guest, `[null,null,null,null,null]`},
 			{"bad", guest, "400 "},
-			{"odd", *kernel.Site(), "400 the title of a page is a string"},
+			{"odd", *kernel.Site(), "400 the title of a page must be a string"},
 			{"people", guest, `[true,null,"root",true,["guest","superuser"],true]`},
 			{"shapes", *kernel.Site(), `[["body"],"textarea",true,true]`},
 			{"trash", guest, "403 "},
 			{"trash", *kernel.Site(), "0"},
 		} {
-			got, err := class.Methods[c.method](t.Context(), &handler.Call{User: c.user})
-			text, _ := got.(json.RawMessage)
-			said := string(text)
+			value, err := class.Methods[c.method](t.Context(), &handler.Call{User: c.user})
+			text, _ := value.(json.RawMessage)
+			got := string(text)
 			if e, ok := handler.Of(err); ok {
-				said = strings.TrimSpace(map[int]string{400: "400 ", 403: "403 ", 412: "412 "}[e.Code] + e.Message)
+				got = strings.TrimSpace(map[int]string{400: "400 ", 403: "403 ", 412: "412 "}[e.Code] + e.Message)
 			} else if err != nil {
-				said = err.Error()
+				got = err.Error()
 			}
-			if said != c.want && (!strings.HasSuffix(c.want, " ") || !strings.HasPrefix(said, c.want)) {
-				t.Errorf("%s by %s\n got %s\nwant %s", c.method, c.user.Name, said, c.want)
+			if got != c.want && (!strings.HasSuffix(c.want, " ") || !strings.HasPrefix(got, c.want)) {
+				t.Errorf("%s by %s\n got %s\nwant %s", c.method, c.user.Name, got, c.want)
 			}
 		}
 	})

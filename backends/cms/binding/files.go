@@ -16,8 +16,10 @@ import (
 // Files returns access to the files of a site's pages with the rights of the request's user.
 func Files(f *files.Files) script.Files { return siteFiles{f} }
 
+// siteFiles implements script.Files.
 type siteFiles struct{ files *files.Files }
 
+// Attach implements script.Files.
 func (s siteFiles) Attach(
 	ctx context.Context, u handler.User, page int64, field, name string, data []byte,
 ) (script.Object, error) {
@@ -28,27 +30,29 @@ func (s siteFiles) Attach(
 	return object(changed), nil
 }
 
+// Answer implements script.Files. requested is {width, height, fit} or nil.
 func (s siteFiles) Answer(u handler.User, id int64, requested script.Object) (handler.Served, error) {
-	var to content.Size
+	var size content.Size // the zero Size means the original size
 	if requested != nil {
 		var err error
-		if to, err = size(requested); err != nil {
+		if size, err = parseSize(requested); err != nil {
 			return nil, err
 		}
 	}
-	return func(w http.ResponseWriter, r *http.Request) error { return s.files.Image(w, r, &u, id, to) }, nil
+	return func(w http.ResponseWriter, r *http.Request) error { return s.files.Image(w, r, &u, id, size) }, nil
 }
 
+// Link implements script.Files. requested is {width, height, fit}.
 func (s siteFiles) Link(id int64, requested script.Object) (string, error) {
-	to, err := size(requested)
+	size, err := parseSize(requested)
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("content/files/%d?%s", id, s.files.Query(id, to)), nil
+	return fmt.Sprintf("content/files/%d?%s", id, s.files.Query(id, size)), nil
 }
 
-// size parses {width, height, fit}.
-func size(requested script.Object) (to content.Size, err error) {
+// parseSize converts an object {width, height, fit} to a size.
+func parseSize(requested script.Object) (size content.Size, err error) {
 	side := func(name string) int {
 		switch n := requested[name].(type) {
 		case nil:
@@ -60,11 +64,12 @@ func size(requested script.Object) (to content.Size, err error) {
 				return int(n)
 			}
 		}
-		return -1
+		return -1 // invalid
 	}
-	to = content.Size{Width: side("width"), Height: side("height"), Cover: requested["fit"] == "cover"}
-	if fit := requested["fit"]; !to.Valid() || fit != nil && fit != "cover" && fit != "contain" {
-		return to, kernel.BadRequest("a size has width or height, from 1 to %d, and with fit: 'cover' both", content.MaxSide)
+	size = content.Size{Width: side("width"), Height: side("height"), Cover: requested["fit"] == "cover"}
+	if fit := requested["fit"]; !size.Valid() || fit != nil && fit != "cover" && fit != "contain" {
+		return size, kernel.BadRequest("a size must have width, height or both, from 1 to %d; fit is 'contain', or 'cover' "+
+			"with both", content.MaxSide)
 	}
-	return to, nil
+	return size, nil
 }

@@ -13,11 +13,11 @@ func FuzzSelectorValue(f *testing.F) {
 		f.Add(value)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
-		made, err := sanitize.Apply("selectorValue", value)
+		created, err := sanitize.Apply("selectorValue", value)
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, _ := made.(string)
+		text, _ := created.(string)
 		s, err := selector.Parse("title=" + text + ", limit=3")
 		if err != nil || len(s.Terms) != 2 || len(s.Terms[0].Values) != 1 || s.Terms[0].Op != selector.Equal || s.Terms[1].Fields[0].Text != "limit" {
 			t.Errorf("%q became %q: %+v, %v", value, text, s, err)

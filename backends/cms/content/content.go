@@ -14,6 +14,7 @@ package content
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,8 +31,8 @@ import (
 // The statuses of a page.
 const (
 	StatusPublished   = "published"
-	StatusHidden      = "hidden"      // like published, but only in lists that ask for it
-	StatusUnpublished = "unpublished" // only for those who may edit it
+	StatusHidden      = "hidden"      // like published, but only in lists that ask for hidden pages
+	StatusUnpublished = "unpublished" // visible only to users who may edit the page
 	StatusTrash       = "trash"
 )
 
@@ -100,14 +101,16 @@ type Page struct {
 	Warning string `json:"warning,omitempty"`
 
 	status selector.Status
-	draft  string
-	size   int  // size of the stored values, in bytes
-	gone   bool // whether there are stored values of fields that no longer exist or that the template no longer has
+	draft  string // JSON text of a storedDraft, or empty
+	size   int    // size of the stored values, in bytes
+	// hasStaleValues reports whether there are stored values of fields that no longer exist or that the template no
+	// longer has.
+	hasStaleValues bool
 }
 
-// listMostBytes limits the total size of the pages in one part of a list. The last page may exceed the limit; even then
+// maxListBytes limits the total size of the pages in one part of a list. The last page may exceed the limit; even then
 // the list fits into an answer of the API.
-const listMostBytes = 5 << 20
+const maxListBytes = 5 << 20
 
 // rowBytes is the estimated size of a page in an answer without its texts, in bytes.
 const rowBytes = 512
@@ -126,8 +129,8 @@ type List struct {
 const columns = `p.id, COALESCE(p.parent_id, 0), p.template_id, p.name, p.path, p.title, p.status, p.sort, p.data, p.created, p.created_by,
 	p.modified, p.modified_by, p.published, p.version, COALESCE(p.draft, ''), COALESCE(p.publish_at, 0), COALESCE(p.unpublish_at, 0)`
 
-// scan reads a page from a row with columns. Any further columns of the row are scanned into more.
-func (s *schema) scan(r store.Row, more ...any) (*Page, error) {
+// scan reads a page from a row with columns. Any further columns of the row are scanned into extra.
+func (s *schema) scan(r store.Row, extra ...any) (*Page, error) {
 	page := new(Page)
 	var template int64
 	var data string
@@ -135,14 +138,14 @@ func (s *schema) scan(r store.Row, more ...any) (*Page, error) {
 		&page.ID, &page.Parent, &template, &page.Name, &page.Path, &page.Title, &page.status, &page.Sort, &data,
 		&page.Created, &page.CreatedBy,
 		&page.Modified, &page.ModifiedBy, &page.Published, &page.Version, &page.draft, &page.PublishAt, &page.UnpublishAt,
-	}, more...)...)
+	}, extra...)...)
 	if err != nil {
 		return nil, err
 	}
-	page.Status, page.Draft, page.size = selector.Statuses[page.status], page.draft != "",
-		len(data)+len(page.draft)+len(page.Path)+len(page.Title)+rowBytes
-	t := s.templates[template]
-	if t == nil { // made a moment ago on another node
+	page.Status, page.Draft = selector.Statuses[page.status], page.draft != ""
+	page.size = len(data) + len(page.draft) + len(page.Path) + len(page.Title) + rowBytes
+	t := s.templatesByID[template]
+	if t == nil { // another node has just created the template, and s does not contain it yet
 		t = &Template{}
 	}
 	page.Template = t.Name
@@ -150,11 +153,11 @@ func (s *schema) scan(r store.Row, more ...any) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	page.Fields, page.gone = s.byName(t, stored)
+	page.Fields, page.hasStaleValues = s.byName(t, stored)
 	return page, nil
 }
 
-// decode parses stored values.
+// decode parses the JSON text of stored values.
 func decode(data string) (fields map[string]any, err error) {
 	decoder := json.NewDecoder(strings.NewReader(data))
 	if err := decoder.Decode(&fields); err != nil {
@@ -169,7 +172,7 @@ func encode(value any) string {
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(value); err != nil {
-		panic(err) // values were checked
+		panic(err) // the callers have checked that the value can be encoded
 	}
 	return strings.TrimSuffix(out.String(), "\n")
 }
@@ -197,15 +200,15 @@ func (p *Content) list(ctx context.Context, s *schema, u *kernel.User, q *select
 	list := &List{Pages: []*Page{}, Limit: q.Limit, Start: q.Start}
 	statement, args := q.Select(columns)
 	err := p.Read(ctx, func(c kernel.Conn) error {
-		var last []any
+		var lastKeys []any // the sort keys of the last page in the list
 		size := 0
 		return c.ByValues().All(statement, args, func(r store.Row) error {
-			if len(list.Pages) == q.Limit || size > listMostBytes {
-				list.Next = q.Cursor(last)
+			if len(list.Pages) == q.Limit || size > maxListBytes {
+				list.Next = q.Cursor(lastKeys)
 				return errEnough
 			}
-			last = q.Keys()
-			page, err := s.scan(r, last...)
+			lastKeys = q.Keys()
+			page, err := s.scan(r, lastKeys...)
 			if err != nil {
 				return err
 			}
@@ -270,7 +273,7 @@ func (p *Content) query(
 		return nil, nil, err
 	}
 	q, err := parsed.Compile(&selector.Scheme{
-		Dialect: p.DB.Dialect(), Fields: s.found, Templates: s.ids, Paths: paths, Hidden: hidden,
+		Dialect: p.DB.Dialect(), Fields: s.selectorFields, Templates: s.templateIDs, Paths: paths, Hidden: hidden,
 		View: s.templatesFor(u, viewing), Edit: s.templatesFor(u, editing), Cursor: p.Signer("cms list"),
 	})
 	if err != nil {
@@ -282,7 +285,7 @@ func (p *Content) query(
 // paths returns the IDs of the pages at the given paths. Paths without a page are not in the map.
 func (p *Content) paths(ctx context.Context, paths []string) (map[string]int64, error) {
 	if len(paths) == 0 {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil //nolint:nilnil // without paths there are no IDs
 	}
 	ids, args := make(map[string]int64), make([]any, len(paths))
 	for i, path := range paths {
@@ -301,6 +304,7 @@ func (p *Content) paths(ctx context.Context, paths []string) (map[string]int64, 
 	return ids, err
 }
 
+// badSelector converts a syntax error of a selector to a 400 error, and returns other errors unchanged.
 func badSelector(err error) error {
 	if e, ok := errors.AsType[*selector.Error](err); ok {
 		return &apierror.Error{Status: http.StatusBadRequest, Code: "bad_selector", Message: e.Error()}
@@ -325,6 +329,7 @@ func cleanPath(path string) string {
 	return "/" + strings.Trim(strings.ToLower(strings.ReplaceAll(path, "\x00", "\uFFFD")), "/")
 }
 
+// read returns the page that visible finds.
 func (p *Content) read(ctx context.Context, u *kernel.User, where string, arg any) (page *Page, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -337,8 +342,8 @@ func (p *Content) read(ctx context.Context, u *kernel.User, where string, arg an
 	return page, err
 }
 
-// visible reads the page that meets the SQL condition where with its argument. It returns a not-found error if u may
-// not see the page.
+// visible returns the page that meets the SQL condition where, in which p is the table cms_pages and arg is the only
+// parameter. It returns a not-found error if there is no such page or if u may not see it.
 func (s *schema) visible(c kernel.Conn, u *kernel.User, where string, arg any) (*Page, error) {
 	page, err := s.scan(c.Row("SELECT "+columns+" FROM cms_pages p WHERE "+where, arg))
 	if err != nil {
@@ -363,24 +368,26 @@ func (p *Content) Moved(ctx context.Context, u *kernel.User, path string) (to st
 		return "", err
 	}
 	path = cleanPath(path)
+	if len(path) > maxPath {
+		return "", kernel.NotFound("page")
+	}
 	err = p.Read(ctx, func(c kernel.Conn) error {
-		rest := ""
-		for begin := path; begin != "" && len(path) <= maxPath; { // the longest moved prefix counts
+		// Look for a redirect from the path itself, then from each path above it. The first redirect applies.
+		for prefix := path; prefix != ""; prefix = prefix[:strings.LastIndexByte(prefix, '/')] {
+			var target string
 			err := c.Row("SELECT p.path FROM cms_page_redirects r JOIN cms_pages p ON p.id = r.page_id WHERE r.path = ?",
-				begin).Scan(&to)
-			if err == nil {
-				page, err := s.visible(c, u, "p.path = ?", to+rest)
-				if err == nil && page.Path == path {
-					err = kernel.NotFound("page")
-				}
-				to += rest
+				prefix).Scan(&target)
+			if errors.Is(err, sql.ErrNoRows) {
+				continue
+			} else if err != nil {
 				return err
 			}
-			if !kernel.IsNotFound(kernel.OrNotFound(err, "page")) {
-				return err
+			to = target + path[len(prefix):]
+			page, err := s.visible(c, u, "p.path = ?", to)
+			if err == nil && page.Path == path {
+				err = kernel.NotFound("page")
 			}
-			begin = begin[:strings.LastIndexByte(begin, '/')]
-			rest = path[len(begin):]
+			return err
 		}
 		return kernel.NotFound("page")
 	})

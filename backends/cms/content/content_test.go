@@ -54,9 +54,9 @@ func newSite(t *testing.T, db *store.DB) *site {
 		Now: func() time.Time { return begin.Add(time.Duration(s.ahead.Add(int64(time.Second)))) },
 	})
 	t.Cleanup(s.Close)
-	made, err := s.Install(t.Context())
-	if err != nil || !slices.Equal(made, []string{"/", "/home", "/admin", "/admin/users"}) {
-		t.Fatal(made, err)
+	created, err := s.Install(t.Context())
+	if err != nil || !slices.Equal(created, []string{"/", "/home", "/admin", "/admin/users"}) {
+		t.Fatal(created, err)
 	}
 	page, err := s.At(t.Context(), s.root, "/")
 	if err != nil {
@@ -131,10 +131,11 @@ func (s *site) titles(u *kernel.User, selector string) string {
 	return strings.Join(titles, " ")
 }
 
+// want fails the test unless err has the given status, which is 0 for no error. what describes the case.
 func (s *site) want(err error, status int, what string) {
 	s.t.Helper()
 	if kernel.Status(err) != status {
-		s.t.Errorf("%s: %v, want %d", what, err, status)
+		s.t.Errorf("%s: error %v, want the status %d", what, err, status)
 	}
 }
 
@@ -288,18 +289,18 @@ func TestLargePages(t *testing.T) {
 	for i := range 12 {
 		s.save(content.Edit{ID: last.ID, Fields: map[string]any{"novel": novel[3*(i+1):]}})
 	}
-	was, err := s.Revisions(t.Context(), s.ann, last.ID)
-	if err != nil || was[0].Revision != 12 {
-		t.Fatal(len(was), err)
+	revisions, err := s.Revisions(t.Context(), s.ann, last.ID)
+	if err != nil || revisions[0].Revision != 12 {
+		t.Fatalf("got %d revisions, error %v; want the first to be revision 12", len(revisions), err)
 	}
-	fits("what a page was", was)
+	fits("the revisions of a page", revisions)
 
 	for id := last.ID; id > last.ID-18; id-- {
 		if _, err := s.Trash(t.Context(), s.ann, id, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
-	gone := 0
+	trashed := 0
 	for n, before := 0, int64(0); n == 0 || before != 0; n++ {
 		list, next, err := s.Trashed(t.Context(), s.ann, before, 500)
 		if err != nil || len(list) == 0 {
@@ -308,10 +309,10 @@ func TestLargePages(t *testing.T) {
 		if n == 0 {
 			fits("the trash", list)
 		}
-		gone, before = gone+len(list), next
+		trashed, before = trashed+len(list), next
 	}
-	if gone != 18 {
-		t.Errorf("%d pages are in the trash", gone)
+	if trashed != 18 {
+		t.Errorf("%d pages are in the trash, want 18", trashed)
 	}
 }
 
@@ -351,9 +352,9 @@ func TestCursors(t *testing.T) {
 func TestExtensions(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.SQLite(t))
-	made, err := s.SaveField(t.Context(), s.root, content.Field{Name: "photos", Type: content.TypeFile, Settings: content.Settings{Extensions: []string{".jpg", "PNG"}}})
-	if err != nil || !slices.Equal(made.Settings.Extensions, []string{"jpg", "png"}) {
-		t.Errorf("%+v, %v", made, err)
+	created, err := s.SaveField(t.Context(), s.root, content.Field{Name: "photos", Type: content.TypeFile, Settings: content.Settings{Extensions: []string{".jpg", "PNG"}}})
+	if err != nil || !slices.Equal(created.Settings.Extensions, []string{"jpg", "png"}) {
+		t.Errorf("%+v, %v", created, err)
 	}
 	if _, err := s.SaveField(t.Context(), s.root, content.Field{Name: "papers", Type: content.TypeFile, Settings: content.Settings{Extensions: []string{"."}}}); kernel.Status(err) != 422 {
 		t.Error(err)
@@ -371,21 +372,21 @@ func TestKnownTemplates(t *testing.T) {
 		}
 	}
 	editors := []string{"editor"}
-	for _, made := range []content.Template{{Name: "inner", Fields: []string{"note"}, Edit: editors}, {Name: "letter", Fields: []string{"wish"}, Create: editors}} {
-		if _, err := s.SaveTemplate(t.Context(), s.root, made); err != nil {
+	for _, created := range []content.Template{{Name: "inner", Fields: []string{"note"}, Edit: editors}, {Name: "letter", Fields: []string{"wish"}, Create: editors}} {
+		if _, err := s.SaveTemplate(t.Context(), s.root, created); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := s.Template(t.Context(), s.ann, made.Name); err != nil || !slices.Equal(got.Fields, made.Fields) {
-			t.Errorf("%s: %v, %v", made.Name, got, err)
+		if got, err := s.Template(t.Context(), s.ann, created.Name); err != nil || !slices.Equal(got.Fields, created.Fields) {
+			t.Errorf("%s: %v, %v", created.Name, got, err)
 		}
-		if _, err := s.Field(t.Context(), s.ann, made.Fields[0]); err != nil {
+		if _, err := s.Field(t.Context(), s.ann, created.Fields[0]); err != nil {
 			t.Error(err)
 		}
-		if _, err := s.Template(t.Context(), s.guest, made.Name); !kernel.IsNotFound(err) {
-			t.Errorf("a guest knows %s: %v", made.Name, err)
+		if _, err := s.Template(t.Context(), s.guest, created.Name); !kernel.IsNotFound(err) {
+			t.Errorf("a guest knows %s: %v", created.Name, err)
 		}
-		if _, err := s.Field(t.Context(), s.guest, made.Fields[0]); !kernel.IsNotFound(err) {
-			t.Errorf("a guest knows %s: %v", made.Fields[0], err)
+		if _, err := s.Field(t.Context(), s.guest, created.Fields[0]); !kernel.IsNotFound(err) {
+			t.Errorf("a guest knows %s: %v", created.Fields[0], err)
 		}
 	}
 }

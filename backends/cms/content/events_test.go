@@ -67,27 +67,28 @@ func TestEvents(t *testing.T) {
 		if err := s.Delete(t.Context(), s.ann, page.ID); err != nil {
 			t.Fatal(err)
 		}
-		var told []webhook.Delivery
+		var deliveries []webhook.Delivery
 		err = s.Read(t.Context(), func(c store.Conn) (err error) {
-			told, err = s.Hooks.Deliveries(c, hook, 50)
+			deliveries, err = s.Hooks.Deliveries(c, hook, 50)
 			return err
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, delivery := range slices.Backward(told) {
+		for _, delivery := range slices.Backward(deliveries) {
 			got = append(got, strings.TrimPrefix(delivery.Topic, "page."))
 		}
 		want := "created published created changed changed published changed trashed changed changed unpublished trashed deleted"
 		if strings.Join(got, " ") != want {
-			t.Errorf("told %s\nwant %s", strings.Join(got, " "), want)
+			t.Errorf("events\n got %s\nwant %s", strings.Join(got, " "), want)
 		}
 		var body struct {
 			Data content.Event
 		}
-		if err := json.Unmarshal([]byte(told[len(told)-1].Body), &body); err != nil || body.Data.ID != page.ID || body.Data.Path != "/a" || body.Data.Status != "published" || body.Data.By != 7 {
-			t.Errorf("told %s, error %v", told[len(told)-1].Body, err)
+		first := deliveries[len(deliveries)-1]
+		if err := json.Unmarshal([]byte(first.Body), &body); err != nil || body.Data.ID != page.ID || body.Data.Path != "/a" || body.Data.Status != "published" || body.Data.By != 7 {
+			t.Errorf("first event: got %s, error %v; want page %d at /a, published by user 7", first.Body, err, page.ID)
 		}
 	})
 }

@@ -37,8 +37,9 @@ type Place struct {
 	Modified kernel.Moment
 }
 
-// open returns the page of the place, and a copy to be changed: of the page's draft if place.Draft is set and there is
-// a draft, and otherwise of the page itself. It returns an error if u may not change the page.
+// open returns the current page of the place as previous, and as next a copy that the caller may change: a copy of the
+// page's draft if place.Draft is set and there is a draft, and otherwise of the page itself. It returns an error if u
+// may not change the page.
 func (place Place) open(c kernel.Conn, s *schema, u *kernel.User) (previous, next *Page, err error) {
 	if previous, err = s.editable(c, u, place.Page, 0); err != nil {
 		return nil, nil, err
@@ -51,9 +52,9 @@ func (place Place) open(c kernel.Conn, s *schema, u *kernel.User) (previous, nex
 	return previous, next, nil
 }
 
-// Takes returns the size limit, in bytes, of a file with the given name at a place. It returns an error if u cannot add
-// such a file.
-func (p *Content) Takes(ctx context.Context, u *kernel.User, place Place, name string) (limit int64, err error) {
+// UploadLimit returns the size limit, in bytes, of a file with the given name at a place. It returns an error if u
+// cannot add such a file.
+func (p *Content) UploadLimit(ctx context.Context, u *kernel.User, place Place, name string) (limit int64, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
 		return 0, err
@@ -61,28 +62,29 @@ func (p *Content) Takes(ctx context.Context, u *kernel.User, place Place, name s
 	err = p.Read(ctx, func(c kernel.Conn) error {
 		_, page, err := place.open(c, s, u)
 		if err == nil {
-			limit, err = s.takes(page, place.Field, name)
+			limit, err = s.uploadLimit(page, place.Field, name)
 		}
 		return err
 	})
 	return limit, err
 }
 
-// takes returns the size limit of a file with the given name, or an error if the field of page does not accept such a
-// file.
-func (s *schema) takes(page *Page, field, name string) (limit int64, err error) {
+// uploadLimit returns the size limit, in bytes, of a file with the given name, or an error if the field of page does
+// not accept such a file.
+func (s *schema) uploadLimit(page *Page, field, name string) (limit int64, err error) {
 	f := s.fields[field]
-	if f == nil || f.Type != TypeFile || !slices.Contains(s.names[page.Template].Fields, field) {
-		return 0, kernel.Invalid(field, "unknown", "pages of the template "+page.Template+" have no field of files "+
-			strconv.Quote(field))
+	if f == nil || f.Type != TypeFile || !slices.Contains(s.templatesByName[page.Template].Fields, field) {
+		return 0, kernel.Invalid(field, "unknown", "pages of the template "+page.Template+
+			" have no field of type file with the name "+strconv.Quote(field))
 	}
 	extension := strings.TrimPrefix(strings.ToLower(path.Ext(name)), ".")
 	if o := f.Settings.Extensions; len(o) > 0 && !slices.Contains(o, extension) {
-		return 0, kernel.Invalid(field, "extension", field+": files of this field end with "+strings.Join(o, ", "))
+		return 0, kernel.Invalid(field, "extension", field+": allowed file name extensions are "+strings.Join(o, ", "))
 	}
 	stored, _ := page.Fields[field].([]any)
-	if len(stored) >= f.Settings.list() {
-		return 0, kernel.Invalid(field, "many", fmt.Sprintf("%s: at most %d files", field, f.Settings.list()))
+	if len(stored) >= f.Settings.maxEntries() {
+		return 0, kernel.Invalid(field, "many", fmt.Sprintf("%s: at most %d files are allowed",
+			field, f.Settings.maxEntries()))
 	}
 	if limit = f.Settings.MaxBytes; limit == 0 {
 		limit = MaxBytes
@@ -102,18 +104,20 @@ func (p *Content) Attach(ctx context.Context, u *kernel.User, place Place, file 
 		if err != nil {
 			return err
 		}
-		if _, err := s.takes(next, place.Field, file.Name); err != nil {
+		if _, err := s.uploadLimit(next, place.Field, file.Name); err != nil {
 			return err
 		}
-		var row int64
+		var fileID int64
 		now := p.Moment()
 		err = c.Row("INSERT INTO cms_files (page_id, field, hash, name, media_type, size, width, height, created, created_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
 			place.Page, place.Field, file.Hash, file.Name, file.MediaType, file.Size, file.Width, file.Height, now,
-			u.ID).Scan(&row)
+			u.ID).Scan(&fileID)
 		if err != nil {
 			return err
 		}
-		item := map[string]any{"id": float64(row), "name": file.Name, "type": file.MediaType, "size": float64(file.Size)}
+		item := map[string]any{
+			"id": float64(fileID), "name": file.Name, "type": file.MediaType, "size": float64(file.Size),
+		}
 		if file.Width > 0 {
 			item["width"], item["height"] = float64(file.Width), float64(file.Height)
 		}
@@ -144,14 +148,19 @@ func (p *Content) File(ctx context.Context, u *kernel.User, id int64) (*File, er
 		if err != nil {
 			return kernel.OrNotFound(err, "file")
 		}
-		if fieldOf := s.fields[field]; fieldOf != nil {
-			f.Sizes = fieldOf.Settings.Sizes
+		if definition := s.fields[field]; definition != nil {
+			f.Sizes = definition.Settings.Sizes
 		}
 		page, err := s.visible(c, u, "p.id = ?", f.Page)
-		if kernel.IsNotFound(err) || err == nil && !s.may(u, page.Template, editing) && !page.hasFile(field, id) {
-			return kernel.NotFound("file") // only editors see the files of drafts and those that were removed
+		if kernel.IsNotFound(err) {
+			return kernel.NotFound("file")
+		} else if err != nil {
+			return err
 		}
-		return err
+		if !page.hasFile(field, id) && !s.may(u, page.Template, editing) {
+			return kernel.NotFound("file") // only editors may see files that are only in the draft or in revisions
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -159,12 +168,11 @@ func (p *Content) File(ctx context.Context, u *kernel.User, id int64) (*File, er
 	return f, nil
 }
 
-// hasFile reports whether the file with the given ID is in the named field of the page. The field must have the type
-// file: the objects in other fields, such as JSON fields, may have the same ID by chance.
-func (page *Page) hasFile(field string, file int64) bool {
-	list, _ := page.Fields[field].([]any)
-	return slices.ContainsFunc(list, func(item any) bool {
-		f, ok := item.(map[string]any)
-		return ok && f["id"] == float64(file)
+// hasFile reports whether the named field, whose type must be file, contains the file with the given ID.
+func (page *Page) hasFile(field string, fileID int64) bool {
+	files, _ := page.Fields[field].([]any)
+	return slices.ContainsFunc(files, func(file any) bool {
+		properties, ok := file.(map[string]any)
+		return ok && properties["id"] == float64(fileID) // decoded JSON numbers are float64
 	})
 }

@@ -19,11 +19,11 @@ func TestRemovedFileStaysHidden(t *testing.T) {
 		}
 		id := page.Fields["pictures"].([]any)[0].(map[string]any)["id"].(float64)
 		_, err = s.File(t.Context(), s.guest, int64(id))
-		s.want(err, 0, "a file of the page")
+		s.want(err, 0, "a file of the page, for a guest")
 		s.save(content.Edit{ID: page.ID, Fields: map[string]any{"pictures": nil, "extra": []any{map[string]any{"id": id}}}})
 		_, err = s.File(t.Context(), s.guest, int64(id))
-		s.want(err, 404, "a guest's file of before")
+		s.want(err, 404, "a removed file, for a guest")
 		_, err = s.File(t.Context(), s.ann, int64(id))
-		s.want(err, 0, "an editor's file of before")
+		s.want(err, 0, "a removed file, for an editor")
 	})
 }

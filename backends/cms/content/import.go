@@ -20,14 +20,14 @@ type History struct {
 // Import saves pages in the given order in one transaction, in the name of the site. A page whose path exists is
 // changed; any other page is created below the page at the parent path. A created page gets the whole History, a
 // changed page only the modification time. Webhooks are notified as of any other change. Required fields may be empty,
-// because a later call may fill them. The templates in free do not restrict parents and children here, because the
-// pages had these positions on the original site.
-func (p *Content) Import(ctx context.Context, pages []Imported, free map[string]bool) error {
+// because a later call may fill them. The templates named in freelyPlaced do not restrict parents and children here,
+// because the pages had these positions on the original site.
+func (p *Content) Import(ctx context.Context, pages []Imported, freelyPlaced map[string]bool) error {
 	s, err := p.schema(ctx)
 	if err != nil {
 		return err
 	}
-	s = s.withFreePlacement(free)
+	s = s.withFreePlacement(freelyPlaced)
 	edits := make([]Edit, len(pages))
 	for i := range pages {
 		edits[i] = pages[i].Edit
@@ -52,12 +52,12 @@ func (p *Content) Import(ctx context.Context, pages []Imported, free map[string]
 // withFreePlacement returns a copy of the schema in which the given templates allow any parents and children.
 func (s *schema) withFreePlacement(templates map[string]bool) *schema {
 	result := *s
-	result.names = maps.Clone(s.names)
+	result.templatesByName = maps.Clone(s.templatesByName)
 	for name := range templates {
-		if t := result.names[name]; t != nil {
+		if t := result.templatesByName[name]; t != nil {
 			t = t.clone()
 			t.Family.Children, t.Family.Parents = nil, nil
-			result.names[name] = t
+			result.templatesByName[name] = t
 		}
 	}
 	return &result
@@ -73,10 +73,11 @@ type Definition struct {
 // changes in one transaction, because definitions refer to each other. If it returns an error, index is that of the
 // invalid definition, or -1.
 func (p *Content) Define(ctx context.Context, list []Definition) (index int, err error) {
-	err = p.change(ctx, kernel.Site(), func(c kernel.Conn, s *schema) error {
-		for _, d := range list { // fields may refer to templates that follow
-			if t := d.Template; t != nil && s.names[t.Name] == nil {
-				s.names[t.Name] = &Template{Name: t.Name}
+	err = p.changeSchema(ctx, kernel.Site(), func(c kernel.Conn, s *schema) error {
+		// A field may refer to a template that follows in the list. Therefore s first gets all new templates, without IDs.
+		for _, d := range list {
+			if t := d.Template; t != nil && s.templatesByName[t.Name] == nil {
+				s.templatesByName[t.Name] = &Template{Name: t.Name}
 			}
 		}
 		for index = range list {
@@ -90,10 +91,11 @@ func (p *Content) Define(ctx context.Context, list []Definition) (index int, err
 	return index, err
 }
 
+// define creates the field or template d, or changes the one with the same name, in the transaction of c.
 func (s *schema) define(c kernel.Conn, d Definition) error {
 	if d.Template != nil {
 		t := *d.Template
-		t.ID = s.names[t.Name].ID
+		t.ID = s.templatesByName[t.Name].ID
 		t.System = false // system templates exist already and do not change
 		return s.saveTemplate(c, t)
 	}
@@ -119,7 +121,7 @@ func (p *Content) importOne(c kernel.Conn, s *schema, page Imported, e Edit) err
 	stored, err := s.visible(c, site, "p.path = ?", page.Path)
 	if err == nil {
 		if e.Template != "" && stored.Template != e.Template {
-			return kernel.Conflict("there is a page of the template %s, not %s", stored.Template, e.Template)
+			return kernel.Conflict("this page exists already, with the template %s instead of %s", stored.Template, e.Template)
 		}
 		e.ID = stored.ID
 		if _, err = p.edit(c, s, site, &e); err != nil {
@@ -132,10 +134,10 @@ func (p *Content) importOne(c kernel.Conn, s *schema, page Imported, e Edit) err
 	if !kernel.IsNotFound(err) {
 		return err
 	}
-	above, name := split(page.Path)
-	parent, err := s.visible(c, site, "p.path = ?", above)
+	parentPath, name := splitPath(page.Path)
+	parent, err := s.visible(c, site, "p.path = ?", parentPath)
 	if kernel.IsNotFound(err) {
-		return kernel.Conflict("there is no page %s to put it below", above)
+		return kernel.Conflict("the parent page %s does not exist", parentPath)
 	} else if err != nil {
 		return err
 	}
@@ -150,8 +152,8 @@ func (p *Content) importOne(c kernel.Conn, s *schema, page Imported, e Edit) err
 	return err
 }
 
-// split divides a path into the path of the parent page and the name.
-func split(path string) (above, name string) {
+// splitPath divides a path into the path of the parent page and the name.
+func splitPath(path string) (parent, name string) {
 	i := strings.LastIndexByte(path, '/')
 	if i <= 0 {
 		return "/", path[i+1:]
@@ -165,7 +167,7 @@ func withPath(path string, err error) error {
 	if !ok {
 		return fmt.Errorf("page %s: %w", path, err)
 	}
-	named := *e
-	named.Message = "page " + path + ": " + e.Message
-	return &named
+	prefixed := *e
+	prefixed.Message = "page " + path + ": " + e.Message
+	return &prefixed
 }

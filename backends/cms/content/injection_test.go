@@ -19,11 +19,11 @@ func TestInjection(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *site) {
 		var titles []string
 		for _, text := range hostile {
-			made, err := s.Save(t.Context(), s.ann, content.Edit{Parent: s.top, Template: "post", Title: &text, Status: new("published"), Fields: map[string]any{"body": "before " + text + " behind"}})
+			created, err := s.Save(t.Context(), s.ann, content.Edit{Parent: s.top, Template: "post", Title: &text, Status: new("published"), Fields: map[string]any{"body": "before " + text + " behind"}})
 			if err != nil {
 				continue // no title
 			}
-			titles = append(titles, made.Title)
+			titles = append(titles, created.Title)
 		}
 		if len(titles) < len(hostile)-3 {
 			t.Fatalf("only %d of %d are titles", len(titles), len(hostile))

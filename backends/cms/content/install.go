@@ -15,14 +15,14 @@ const (
 	TemplateUsers = "users"
 )
 
-// Install creates those templates and pages of every site that do not exist yet. It returns the paths of the created
-// pages.
+// Install creates the templates and pages that every site has, unless they exist already. It returns the paths of the
+// created pages, also if it returns an error.
 func (p *Content) Install(ctx context.Context) (created []string, err error) {
 	everybody := []string{kernel.RoleGuest}
 	site := kernel.Site()
-	parents := make(map[string]int64)
+	parents := make(map[string]int64) // page IDs by template
 	for _, initial := range []struct {
-		template, parent, name, title string
+		template, parent, name, title string // parent is the template of the parent page
 		view                          []string
 	}{
 		{TemplateRoot, "", "", "Root", everybody},
@@ -34,7 +34,7 @@ func (p *Content) Install(ctx context.Context) (created []string, err error) {
 		if err != nil {
 			return created, err
 		}
-		if s.names[initial.template] == nil {
+		if s.templatesByName[initial.template] == nil {
 			_, err := p.SaveTemplate(ctx, site,
 				Template{Name: initial.template, Label: initial.title, System: true, Family: Family{One: true}, View: initial.view})
 			if err != nil {

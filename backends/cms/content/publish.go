@@ -28,7 +28,7 @@ func (s *schema) useDraft(page *Page) error {
 	if err := json.Unmarshal([]byte(page.draft), &d); err != nil {
 		return fmt.Errorf("the stored draft of a page: %w", err)
 	}
-	t := s.names[page.Template]
+	t := s.templatesByName[page.Template]
 	if t == nil {
 		t = &Template{}
 	}
@@ -61,27 +61,28 @@ func (s *schema) keepDraft(c kernel.Conn, u *kernel.User, published, draft *Page
 	return &page, err
 }
 
-// schedule copies the times of an Edit into a page. It returns an error for a time in the past, for an end before the
-// beginning, and for a planned publication without anything to publish.
+// schedule copies PublishAt and UnpublishAt of an Edit into a page. It returns an error for a time in the past, for an
+// UnpublishAt that is not after PublishAt, and for a planned publication without anything to publish.
 func (p *Content) schedule(page *Page, e *Edit) error {
 	for _, plan := range []struct {
-		field string
-		set   *kernel.Moment
-		into  *kernel.Moment
+		field     string
+		requested *kernel.Moment
+		target    *kernel.Moment
 	}{{"publish_at", e.PublishAt, &page.PublishAt}, {"unpublish_at", e.UnpublishAt, &page.UnpublishAt}} {
-		if plan.set == nil {
+		if plan.requested == nil {
 			continue
 		}
-		if *plan.set != 0 && *plan.set <= p.Moment() {
-			return kernel.Invalid(plan.field, "past", "this time is over")
+		if *plan.requested != 0 && *plan.requested <= p.Moment() {
+			return kernel.Invalid(plan.field, "past", plan.field+" must be in the future")
 		}
-		*plan.into = *plan.set
+		*plan.target = *plan.requested
 	}
-	switch {
-	case page.PublishAt != 0 && page.UnpublishAt != 0 && page.UnpublishAt <= page.PublishAt:
-		return kernel.Invalid("unpublish_at", "order", "a page is published before it is unpublished")
-	case e.PublishAt != nil && page.PublishAt != 0 && page.status != selector.Unpublished && !e.Draft && page.draft == "":
-		return kernel.Invalid("publish_at", "published", "the page is published, and has no draft that could be")
+	if page.PublishAt != 0 && page.UnpublishAt != 0 && page.UnpublishAt <= page.PublishAt {
+		return kernel.Invalid("unpublish_at", "order", "unpublish_at must be later than publish_at")
+	}
+	publishable := page.status == selector.Unpublished || e.Draft || page.draft != ""
+	if e.PublishAt != nil && page.PublishAt != 0 && !publishable {
+		return kernel.Invalid("publish_at", "published", "the page is already published and has no draft to publish")
 	}
 	return nil
 }
@@ -113,7 +114,7 @@ func (p *Content) publish(c kernel.Conn, s *schema, u *kernel.User, previous *Pa
 		}
 		title, fields = draft.Title, draft.Fields
 	} else if previous.status != selector.Unpublished {
-		return nil, kernel.Conflict("the page is published, and has no draft")
+		return nil, kernel.Conflict("the page is already published and has no draft to publish")
 	}
 	next := *previous
 	next.draft, next.Draft, next.PublishAt = "", false, 0
@@ -123,7 +124,8 @@ func (p *Content) publish(c kernel.Conn, s *schema, u *kernel.User, previous *Pa
 	}
 	page, err := p.restoreState(c, s, u, &next, title, fields)
 	if err == nil && oldStatus == selector.Unpublished {
-		err = p.notify(c, TopicPublished, page) // restoreState gets a published page, and does not notify webhooks
+		// restoreState does not send this event, because the status of next has already been changed.
+		err = p.notify(c, TopicPublished, page)
 	}
 	return page, err
 }
@@ -211,7 +213,8 @@ func (p *Content) Preview(ctx context.Context, token string) (*Page, error) {
 const maxDue = 200
 
 // PublishDue publishes and unpublishes the pages whose planned time has come, in the name of the site. If a page cannot
-// be published, for instance because a field has become required, it logs the error and removes the planned time.
+// be published, for instance because a field has become required, it logs the error and removes the planned time. done
+// is the number of pages that have been published or unpublished, also if there is an error.
 func (p *Content) PublishDue(ctx context.Context) (done int, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -259,17 +262,18 @@ func (p *Content) PublishDue(ctx context.Context) (done int, err error) {
 			case status == 0:
 				done++
 			case status == 404: // the page was changed in the meantime
-			case status < 500:
-				p.Logger().Warn("page cannot be published at its time", zap.Int64("page", id), zap.Error(err))
-				err = p.Write(ctx, func(c kernel.Conn) error {
+			case status < 500: // a retry would fail, too
+				p.Logger().Warn("scheduled change of a page failed and is cancelled", zap.Int64("page", id),
+					zap.String("schedule", due.column), zap.Error(err))
+				err := p.Write(ctx, func(c kernel.Conn) error {
 					_, err := c.Exec("UPDATE cms_pages SET "+due.column+" = NULL WHERE id = ?", id)
 					return err
 				})
-				fallthrough
-			default:
 				if err != nil {
 					return done, err
 				}
+			default:
+				return done, err
 			}
 		}
 	}

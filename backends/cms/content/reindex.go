@@ -9,7 +9,8 @@ import (
 // reindexBatch is the number of searchable copies that Reindex indexes in one transaction.
 const reindexBatch = 500
 
-// Reindex rebuilds the full-text index of all searchable copies. The function step is for progress; see store.Schema.
+// Reindex rebuilds the full-text index of all searchable copies. It calls step with the number of indexed rows after
+// each transaction.
 func Reindex(ctx context.Context, db *store.DB, step func(rows int64)) error {
 	if db.Dialect() == store.SQLite {
 		err := db.Write(ctx, func(c store.Conn) error {
@@ -30,16 +31,21 @@ func Reindex(ctx context.Context, db *store.DB, step func(rows int64)) error {
 			return v, err
 		}, "SELECT id, COALESCE(whole, text) FROM cms_page_values WHERE id > ? AND text IS NOT NULL ORDER BY id LIMIT ?",
 			after, limit)
+		if err != nil {
+			return 0, after, err
+		}
 		for _, v := range list {
-			switch words := wordsOf(v.text); {
-			case err != nil:
-			case c.Dialect() == store.Postgres:
-				err = c.Later("UPDATE cms_page_values SET words = CAST(? AS tsvector) WHERE id = ?", vector(words), v.id)
-			default:
+			words := wordsOf(v.text)
+			if c.Dialect() == store.Postgres {
+				err = c.Later("UPDATE cms_page_values SET words = CAST(? AS tsvector) WHERE id = ?", tsvector(words), v.id)
+			} else {
 				err = addWords(c, v.id, words)
+			}
+			if err != nil {
+				return 0, after, err
 			}
 			after = v.id
 		}
-		return len(list), after, err
+		return len(list), after, nil
 	})
 }

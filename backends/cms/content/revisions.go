@@ -45,11 +45,11 @@ func (p *Content) Revisions(ctx context.Context, u *kernel.User, id int64) (list
 			return err
 		}
 		if !s.may(u, page.Template, editing) {
-			return kernel.Forbidden("you may not see what pages of the template %s were", page.Template)
+			return kernel.Forbidden("you may not see revisions of pages of the template %s", page.Template)
 		}
 		size := 0
 		return c.All("SELECT rev, title, data, by_user, at FROM cms_page_revisions WHERE page_id = ? ORDER BY rev DESC LIMIT ?", []any{id, maxRevisions}, func(r store.Row) error {
-			if size > listMostBytes {
+			if size > maxListBytes {
 				return errEnough
 			}
 			v, err := s.revision(r)
@@ -67,17 +67,20 @@ func (p *Content) Revisions(ctx context.Context, u *kernel.User, id int64) (list
 	return list, nil
 }
 
+// revision reads a revision from a row with the columns rev, title, data, by_user and at.
 func (s *schema) revision(r store.Row) (*Revision, error) {
 	v := new(Revision)
 	var data string
-	err := r.Scan(&v.Revision, &v.Title, &data, &v.By, &v.At)
-	if err == nil {
-		v.size = len(data) + len(v.Title) + rowBytes
-		if v.Fields, err = decode(data); err == nil {
-			v.Fields = s.restored(v.Fields)
-		}
+	if err := r.Scan(&v.Revision, &v.Title, &data, &v.By, &v.At); err != nil {
+		return nil, err
 	}
-	return v, err
+	v.size = len(data) + len(v.Title) + rowBytes
+	stored, err := decode(data)
+	if err != nil {
+		return nil, err
+	}
+	v.Fields = s.fieldsOfRevision(stored)
+	return v, nil
 }
 
 // Revert restores a page from the revision rev, without fields that the template no longer has. The current state
@@ -109,7 +112,7 @@ func (p *Content) restoreState(
 ) (*Page, error) {
 	page := *previous
 	page.Title, page.Fields = title, make(map[string]any)
-	for _, name := range s.names[page.Template].Fields {
+	for _, name := range s.templatesByName[page.Template].Fields {
 		if value, ok := fields[name]; ok {
 			page.Fields[name] = value
 		}

@@ -21,13 +21,14 @@ import (
 
 // Limits of a page.
 const (
-	maxName       = 128  // of a name, in characters
-	maxPath       = 2048 // of a path, in characters
-	maxRevisions  = 50   // of a page; older ones are deleted
-	siblingsTried = 1000 // how many names such as post-2 are tried if none was given
+	maxName         = 128  // of a name, which is ASCII, in characters
+	maxPath         = 2048 // of a path, in characters
+	maxRevisions    = 50   // of a page; older ones are deleted
+	maxNameAttempts = 1000 // how many names such as post, post-2, post-3 are tried for a page without a given name
 )
 
-// gateTree serializes changes of the tree on PostgreSQL, because the path of a page depends on the pages above it.
+// gateTree is the number of the advisory lock that serializes changes of the tree on PostgreSQL; see store.Conn.Enter.
+// It is needed because the path of a page depends on the pages above it.
 const gateTree = 0x636d7374
 
 // Edit describes a change of a page, or a new page. A nil member leaves the value of a page unchanged, and sets the
@@ -54,7 +55,7 @@ type Edit struct {
 	// When a page becomes unpublished, its draft replaces its values.
 	Draft bool
 
-	incomplete bool // required fields may be missing
+	incomplete bool // whether required fields may be missing
 }
 
 // Save creates or changes a page and returns the result. Required fields must have values, except in an unpublished
@@ -68,7 +69,7 @@ func (p *Content) Save(ctx context.Context, u *kernel.User, e Edit) (page *Page,
 		return nil, err
 	}
 	err = p.Write(ctx, func(c kernel.Conn) error {
-		if e.ID == 0 || e.Name != nil { // the path is set
+		if e.ID == 0 || e.Name != nil { // this sets the path
 			if err := c.Enter(gateTree); err != nil {
 				return err
 			}
@@ -84,7 +85,7 @@ func (p *Content) Save(ctx context.Context, u *kernel.User, e Edit) (page *Page,
 		return nil, err
 	}
 	if e.ID == 0 || e.Name != nil {
-		p.warn(page)
+		p.warnIfShadowed(page)
 	}
 	return page, nil
 }
@@ -94,35 +95,40 @@ func (p *Content) Save(ctx context.Context, u *kernel.User, e Edit) (page *Page,
 func plainValues(fields map[string]any) (map[string]any, error) {
 	raw, err := json.Marshal(fields)
 	if err != nil {
-		return nil, kernel.Invalid("fields", "type", "these values are no JSON")
+		return nil, kernel.Invalid("fields", "type", "the values cannot be represented as JSON")
 	}
 	if len(raw) > maxData {
-		return nil, kernel.Invalid("fields", "length", fmt.Sprintf("the values of a page have at most %d bytes", maxData))
+		return nil, errTooLarge()
 	}
 	return decode(string(raw))
 }
 
+// errTooLarge returns the error for a page whose values exceed maxData.
+func errTooLarge() error {
+	return kernel.Invalid("fields", "length",
+		fmt.Sprintf("the values of all fields of a page may have at most %d bytes together", maxData))
+}
+
 // create inserts a page. The caller's transaction must have entered gateTree.
 func (p *Content) create(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Page, error) {
-	t := s.names[e.Template]
+	t := s.templatesByName[e.Template]
 	if t == nil {
 		return nil, kernel.Invalid("template", "unknown", "there is no template "+strconv.Quote(e.Template))
 	}
 	if !s.may(u, t.Name, creating) {
-		return nil, kernel.Forbidden("you may not make pages of the template %s", t.Name)
+		return nil, kernel.Forbidden("you may not create pages of the template %s", t.Name)
 	}
 	page := &Page{Template: t.Name, Parent: e.Parent, Fields: map[string]any{}, status: selector.Unpublished}
 	var parent *Page
 	if e.Parent != 0 {
 		var err error
 		if parent, err = s.visible(c, u, "p.id = ?", e.Parent); kernel.IsNotFound(err) {
-			return nil, kernel.Invalid("parent", "unknown", "there is no page "+strconv.FormatInt(e.Parent, 10)+
-				" to put it below")
+			return nil, kernel.Invalid("parent", "unknown", fmt.Sprintf("the parent page %d does not exist", e.Parent))
 		} else if err != nil {
 			return nil, err
 		}
 	}
-	if err := s.fits(c, t, parent); err != nil {
+	if err := s.checkNewPage(c, t, parent); err != nil {
 		return nil, err
 	}
 	now := p.Moment()
@@ -141,7 +147,7 @@ func (p *Content) create(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Pa
 			return nil, err
 		}
 	}
-	if page.Path, err = join(parent, page.Name); err != nil {
+	if page.Path, err = childPath(parent, page.Name); err != nil {
 		return nil, err
 	}
 	if page.status != selector.Unpublished {
@@ -188,10 +194,10 @@ func (p *Content) edit(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Page
 		return nil, err
 	}
 	if e.Draft && page.status == selector.Unpublished {
-		return nil, kernel.Conflict("an unpublished page is a draft itself: change it")
+		return nil, kernel.Conflict("an unpublished page cannot have a draft: change the page itself")
 	}
 	if e.Draft && (e.Name != nil || e.Status != nil) {
-		return nil, kernel.Conflict("a draft has a title and fields")
+		return nil, kernel.Conflict("a draft has only a title and fields: it cannot change the name or the status")
 	}
 	previous := *page
 	previous.Fields = maps.Clone(page.Fields)
@@ -227,7 +233,7 @@ func (p *Content) edit(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Page
 }
 
 // write stores the changed page and notifies the webhooks. If the title or fields differ from previous, it stores
-// previous as a revision. values are the fields of page in their stored form.
+// previous as a revision. values are the fields of page in their stored form, and now is the modification time.
 func (p *Content) write(
 	c kernel.Conn, s *schema, u *kernel.User, previous, page *Page, values string, now kernel.Moment,
 ) (*Page, error) {
@@ -237,7 +243,7 @@ func (p *Content) write(
 			return nil, err
 		}
 	}
-	if changed || previous.gone {
+	if changed || previous.hasStaleValues {
 		if err := s.index(c, page, previous); err != nil {
 			return nil, err
 		}
@@ -284,30 +290,31 @@ func (s *schema) editable(c kernel.Conn, u *kernel.User, id, version int64) (*Pa
 	return page, nil
 }
 
-// apply copies the values that an Edit sets into a page, and returns the page's fields in their stored form. The error
-// joins the errors of all invalid fields.
-func (s *schema) apply(page *Page, e *Edit) (string, error) {
+// apply copies the title, status and fields that an Edit sets into a page, and returns the page's fields in their
+// stored form. The error joins the errors of all invalid values.
+func (s *schema) apply(page *Page, e *Edit) (storedFields string, err error) {
 	var faults []error
 	if e.Title != nil {
 		title := strings.TrimSpace(*e.Title)
-		if limit := max(s.fields[TitleField].Settings.Most, maxText); title == "" || utf8.RuneCountInString(title) > limit ||
-			!text.IsLine(title) {
-			faults = append(faults, kernel.Invalid(TitleField, "length", fmt.Sprintf("a title is one line of 1 to %d characters",
-				limit)))
+		limit := max(s.fields[TitleField].Settings.Most, maxText)
+		if title == "" || utf8.RuneCountInString(title) > limit || !text.IsLine(title) {
+			faults = append(faults, kernel.Invalid(TitleField, "length",
+				fmt.Sprintf("the title must be one line of 1 to %d characters", limit)))
 		}
 		page.Title = title
 	} else if page.ID == 0 {
-		faults = append(faults, kernel.Invalid(TitleField, "required", "a page has a title"))
+		faults = append(faults, kernel.Invalid(TitleField, "required", "a new page needs a title"))
 	}
 	if e.Status != nil {
 		i := slices.Index(selector.Statuses, *e.Status)
 		if i < 0 || selector.Status(i) == selector.Trash {
-			faults = append(faults, kernel.Invalid("status", "unknown", "a status is published, hidden or unpublished"))
+			faults = append(faults, kernel.Invalid("status", "unknown",
+				"the status must be published, hidden or unpublished"))
 		} else {
 			page.status = selector.Status(i)
 		}
 	}
-	t := s.names[page.Template]
+	t := s.templatesByName[page.Template]
 	for _, name := range slices.Sorted(maps.Keys(e.Fields)) {
 		if t == nil || !slices.Contains(t.Fields, name) {
 			faults = append(faults, kernel.Invalid(name, "unknown", "pages of the template "+page.Template+" have no field "+
@@ -326,11 +333,11 @@ func (s *schema) apply(page *Page, e *Edit) (string, error) {
 	if err := apierror.Join(faults...); err != nil {
 		return "", err
 	}
-	values := s.encodeFields(page.Fields)
-	if len(values) > maxData {
-		return "", kernel.Invalid("fields", "length", fmt.Sprintf("the values of a page have at most %d bytes", maxData))
+	storedFields = s.encodeFields(page.Fields)
+	if len(storedFields) > maxData {
+		return "", errTooLarge()
 	}
-	return values, nil
+	return storedFields, nil
 }
 
 // checkRequired returns an error that names the required fields without a value, unless the page is unpublished.
@@ -339,31 +346,31 @@ func (s *schema) checkRequired(page *Page) error {
 		return nil
 	}
 	var faults []error
-	for _, name := range s.names[page.Template].Fields {
+	for _, name := range s.templatesByName[page.Template].Fields {
 		if _, ok := page.Fields[name]; !ok && s.fields[name].Required {
-			faults = append(faults, kernel.Invalid(name, "required", name+" is required of a page that is published"))
+			faults = append(faults, kernel.Invalid(name, "required", "a published page needs a value for "+name))
 		}
 	}
 	return apierror.Join(faults...)
 }
 
-// fits returns an error if a new page of template t must not be created below parent. A nil parent means that the page
-// is the root.
-func (s *schema) fits(c kernel.Conn, t *Template, parent *Page) error {
+// checkNewPage returns an error if a new page of template t must not be created below parent. A nil parent means that
+// the page is the root.
+func (s *schema) checkNewPage(c kernel.Conn, t *Template, parent *Page) error {
 	if t.Family.One {
 		var exists bool
 		if err := c.Row("SELECT EXISTS (SELECT 1 FROM cms_pages WHERE template_id = ?)", t.ID).Scan(&exists); err != nil {
 			return err
 		}
 		if exists {
-			return kernel.Conflict("the template %s allows one page, and it exists already", t.Name)
+			return kernel.Conflict("the template %s allows only one page, which exists already", t.Name)
 		}
 	}
 	return s.checkParent(c, t, parent)
 }
 
-// checkParent returns an error if a page of template t must not be below parent. In contrast to fits, it does not check
-// the number of pages of the template, so it is also used for pages that already exist.
+// checkParent returns an error if a page of template t must not be below parent. In contrast to checkNewPage, it does
+// not check the number of pages of the template, so it is also used for pages that already exist.
 func (s *schema) checkParent(c kernel.Conn, t *Template, parent *Page) error {
 	if parent == nil {
 		var exists bool
@@ -371,41 +378,42 @@ func (s *schema) checkParent(c kernel.Conn, t *Template, parent *Page) error {
 			return err
 		}
 		if exists {
-			return kernel.Invalid("parent", "required", "a page is below another one")
+			return kernel.Invalid("parent", "required", "a parent page is required: only the root page has none")
 		}
 		return nil
 	}
-	above := s.names[parent.Template]
+	parentTemplate := s.templatesByName[parent.Template]
 	switch {
 	case parent.status == selector.Trash:
-		return kernel.Conflict("the page above is in the trash")
-	case above == nil:
+		return kernel.Conflict("the parent page is in the trash")
+	case parentTemplate == nil:
 		return kernel.NotFound("template")
-	case above.Family.NoChildren,
-		len(above.Family.Children) > 0 && !slices.Contains(above.Family.Children, t.Name),
-		len(t.Family.Parents) > 0 && !slices.Contains(t.Family.Parents, above.Name):
-		return kernel.Invalid("parent", "family", fmt.Sprintf("pages of the template %s are not below those of %s",
-			t.Name, above.Name))
+	case parentTemplate.Family.NoChildren,
+		len(parentTemplate.Family.Children) > 0 && !slices.Contains(parentTemplate.Family.Children, t.Name),
+		len(t.Family.Parents) > 0 && !slices.Contains(t.Family.Parents, parentTemplate.Name):
+		return kernel.Invalid("parent", "family",
+			fmt.Sprintf("pages of the template %s are not allowed below pages of the template %s", t.Name, parentTemplate.Name))
 	}
 	return nil
 }
 
 // freeName returns the name for a page that is to be created or renamed: *requested, or a name derived from the title
-// if requested is nil. It returns an error if the requested name is malformed or a sibling has it.
+// if requested is nil or empty. It returns an error if the requested name is malformed or a sibling has it.
 func freeName(c kernel.Conn, page *Page, requested *string) (string, error) {
-	taken := func(name string) (taken bool, err error) {
+	isTaken := func(name string) (exists bool, err error) {
 		err = c.Row("SELECT EXISTS (SELECT 1 FROM cms_pages WHERE parent_id = ? AND name = ? AND id <> ?)",
-			page.Parent, name, page.ID).Scan(&taken)
-		return taken, err
+			page.Parent, name, page.ID).Scan(&exists)
+		return exists, err
 	}
 	if requested != nil && *requested != "" {
 		if !goodPageName(*requested) {
 			return "", kernel.Invalid("name", "form",
-				"a name has 1 to 128 of a-z, 0-9, dot, dash and underscore, and begins and ends with a letter or digit")
+				"a name consists of 1 to 128 of the characters a-z, 0-9, dot, dash and underscore, "+
+					"and begins and ends with a letter or digit")
 		}
-		exists, err := taken(*requested)
-		if exists {
-			err = kernel.Invalid("name", "taken", "another page here has this name")
+		taken, err := isTaken(*requested)
+		if taken {
+			err = kernel.Invalid("name", "taken", "another page below the same parent has this name")
 		}
 		return *requested, err
 	}
@@ -419,33 +427,31 @@ func freeName(c kernel.Conn, page *Page, requested *string) (string, error) {
 	if base == "" {
 		base = "page"
 	}
-	if len(base) > maxName-5 {
-		base = strings.Trim(base[:maxName-5], "._-")
+	if limit := maxName - len("-1000"); len(base) > limit { // leave room for a number
+		base = strings.Trim(base[:limit], "._-")
 	}
-	for n := 1; n <= siblingsTried; n++ {
+	for n := 1; n <= maxNameAttempts; n++ {
 		name := base
 		if n > 1 {
 			name += "-" + strconv.Itoa(n)
 		}
-		if exists, err := taken(name); !exists || err != nil {
+		if taken, err := isTaken(name); !taken || err != nil {
 			return name, err
 		}
 	}
-	return "", kernel.Invalid("name", "taken", "too many pages here have this title: give it a name")
+	return "", kernel.Invalid("name", "taken", "too many pages below the same parent have this title: specify a name")
 }
 
+// goodPageName reports whether a user may give a page this name.
 func goodPageName(name string) bool {
 	if name == "" || len(name) > maxName || strings.ContainsAny(name[:1]+name[len(name)-1:], "._-") {
 		return false
 	}
-	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") == "" &&
-		strings.IndexFunc(name, func(r rune) bool {
-			return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
-		}) < 0
+	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") == "" // no other characters
 }
 
-// join returns the path of a page with the given name below parent. If parent is nil, the page is the root.
-func join(parent *Page, name string) (string, error) {
+// childPath returns the path of a page with the given name below parent. If parent is nil, the page is the root.
+func childPath(parent *Page, name string) (string, error) {
 	if parent == nil {
 		return "/", nil
 	}
@@ -459,7 +465,8 @@ func join(parent *Page, name string) (string, error) {
 // maxWords limits how many words of a value are indexed.
 const maxWords = 16_000
 
-// index updates the searchable copies of those values that differ between page and previous.
+// index updates the searchable copies of those values that differ between page and previous. previous is the zero Page
+// if page is new.
 func (s *schema) index(c kernel.Conn, page, previous *Page) error {
 	value := func(page *Page, name string) any {
 		if name == TitleField {
@@ -471,12 +478,15 @@ func (s *schema) index(c kernel.Conn, page, previous *Page) error {
 		return page.Fields[name]
 	}
 	var fieldIDs []any
-	for _, name := range append([]string{TitleField}, s.names[page.Template].Fields...) {
+	for _, name := range append([]string{TitleField}, s.templatesByName[page.Template].Fields...) {
 		f := s.fields[name]
 		fieldIDs = append(fieldIDs, f.ID)
-		now, before := value(page, name), value(previous, name)
+		current, old := value(page, name), value(previous, name)
+		if _, searchable := kinds[f.Type]; !searchable {
+			continue
+		}
 		// If the page had values of fields that have been removed, the copies of its blocks may contain them.
-		if _, ok := kinds[f.Type]; !ok || reflect.DeepEqual(now, before) && !previous.gone {
+		if reflect.DeepEqual(current, old) && !previous.hasStaleValues {
 			continue
 		}
 		if previous.ID != 0 {
@@ -484,13 +494,13 @@ func (s *schema) index(c kernel.Conn, page, previous *Page) error {
 				return err
 			}
 		}
-		for n, row := range s.copies(f, now) {
+		for n, row := range s.copies(f, current) {
 			if err := row.write(c, page.ID, f.ID, n); err != nil {
 				return err
 			}
 		}
 	}
-	if !previous.gone {
+	if !previous.hasStaleValues {
 		return nil
 	}
 	return unindex(c, "v.page_id = ? AND v.field_id NOT IN (?"+strings.Repeat(", ?", len(fieldIDs)-1)+
@@ -516,14 +526,14 @@ func (r searchCopy) write(c kernel.Conn, page, field int64, n int) error {
 		return err
 	}
 	folded := selector.Fold(r.text)
-	key, more := selector.Key(folded)
-	var fullText any
-	if more {
+	key, truncated := selector.Key(folded)
+	var fullText any // NULL if the key is the whole text
+	if truncated {
 		fullText = folded
 	}
 	words := wordsOf(folded)
 	if c.Dialect() == store.Postgres {
-		_, err := c.Exec("INSERT INTO cms_page_values (field_id, page_id, n, text, whole, words) VALUES (?, ?, ?, ?, ?, CAST(? AS tsvector))", field, page, n, key, fullText, vector(words))
+		_, err := c.Exec("INSERT INTO cms_page_values (field_id, page_id, n, text, whole, words) VALUES (?, ?, ?, ?, ?, CAST(? AS tsvector))", field, page, n, key, fullText, tsvector(words))
 		return err
 	}
 	var id int64
@@ -549,21 +559,21 @@ func addWords(c kernel.Conn, id int64, words []string) error {
 	return err
 }
 
-// vector formats words with their positions as a tsvector of PostgreSQL.
-func vector(words []string) string {
-	byWord := make(map[string][]byte, len(words))
+// tsvector formats words with their positions as a tsvector of PostgreSQL, such as 'a':1,3 'b':2.
+func tsvector(words []string) string {
+	positionsByWord := make(map[string][]byte, len(words))
 	for i, word := range words {
-		positions, ok := byWord[word]
-		if ok {
-			if len(positions) > 1200 { // PostgreSQL keeps 256 positions of a word
+		positions, seen := positionsByWord[word]
+		if seen {
+			if len(positions) > 1200 { // bytes for about 256 positions; PostgreSQL drops further ones
 				continue
 			}
 			positions = append(positions, ',')
 		}
-		byWord[word] = strconv.AppendInt(positions, int64(i+1), 10)
+		positionsByWord[word] = strconv.AppendInt(positions, int64(i+1), 10)
 	}
 	var out strings.Builder
-	for word, positions := range byWord {
+	for word, positions := range positionsByWord {
 		out.WriteByte('\'')
 		out.WriteString(word)
 		out.WriteString("':")

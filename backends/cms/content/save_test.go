@@ -250,7 +250,7 @@ func TestDrafts(t *testing.T) {
 		}
 		s.ahead.Add(int64(content.MaxPreview))
 		if until > s.Moment() {
-			t.Error("a link is good for longer than it may be")
+			t.Error("a preview link is valid for longer than MaxPreview")
 		}
 		_, err = s.Preview(t.Context(), token)
 		s.want(err, 404, "a token that is over")
@@ -409,7 +409,7 @@ func TestFieldTakenFromTemplate(t *testing.T) {
 			t.Fatal(list, err)
 		}
 		if payload, _, _ := strings.Cut(list.Next, "."); strings.Contains(decoded(payload), "900") || strings.Contains(decoded(list.Next), "900") {
-			t.Error("the cursor tells the price")
+			t.Error("the cursor reveals the price")
 		}
 		fields("price", "body")
 		selectors(map[string]string{"price>100": "Dear", "body~=private": "Dear", "sort=price": "Cheap Dear"})

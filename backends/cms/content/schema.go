@@ -22,7 +22,7 @@ type Template struct {
 	ID     int64    `json:"id"`
 	Name   string   `json:"name"`
 	Label  string   `json:"label"`
-	System bool     `json:"system"` // of a page that every site has; cannot be deleted
+	System bool     `json:"system"` // whether it is the template of a page that every site has; cannot be deleted
 	Fields []string `json:"fields"` // in their order, without the title
 	Family Family   `json:"family"`
 	// View, Edit and Create are the sorted names of the roles that may view, edit and create pages. The role guest
@@ -49,36 +49,38 @@ type Field struct {
 	Required bool     `json:"required"` // for pages that are published or hidden
 	Settings Settings `json:"settings"`
 
-	key string // key under which values are stored; see byName
+	key string // the key under which values are stored; see uniqueKey
 }
 
-// flagSystem marks a system template.
+// flagSystem is the value of the column flags for a system template.
 const flagSystem = 1
 
 // Limits of a site's templates and fields, all of which are kept in memory.
 const (
-	maxTemplates = 1000
-	maxFields    = 2000
-	ofTemplate   = 200 // fields of a template
+	maxTemplates      = 1000
+	maxFields         = 2000
+	maxTemplateFields = 200 // fields of a template
 )
 
 // TitleField is the name of the field that all pages have.
 const TitleField = "title"
 
-// schema holds the templates and fields of a site. It is immutable once it has been loaded, or changed by change.
+// schema holds the templates and fields of a site. A cached schema is immutable; the functions that run in changeSchema
+// change a copy of their own.
 type schema struct {
-	templates map[int64]*Template
-	names     map[string]*Template
-	fields    map[string]*Field
-	keys      map[string]*Field
+	templatesByID   map[int64]*Template
+	templatesByName map[string]*Template
+	fields          map[string]*Field // by name
+	fieldsByKey     map[string]*Field
 	// The following members are used to compile selectors.
-	found map[string]selector.Field
-	ids   map[string]int64
+	selectorFields map[string]selector.Field
+	templateIDs    map[string]int64
 }
 
 // schema returns the cached schema, and loads it if necessary.
 func (p *Content) schema(ctx context.Context) (*schema, error) { return p.schemas.Get(ctx, topic) }
 
+// loadSchema reads the schema for the cache.
 func (p *Content) loadSchema(ctx context.Context, _ string) (s *schema, err error) {
 	err = p.Read(ctx, func(c kernel.Conn) error {
 		s, err = readSchema(c)
@@ -90,9 +92,9 @@ func (p *Content) loadSchema(ctx context.Context, _ string) (s *schema, err erro
 // readSchema reads all fields and templates, with the names of the roles that the templates refer to.
 func readSchema(c kernel.Conn) (*schema, error) {
 	s := &schema{
-		templates: make(map[int64]*Template), names: make(map[string]*Template), fields: make(map[string]*Field),
-		keys:  make(map[string]*Field),
-		found: make(map[string]selector.Field), ids: make(map[string]int64),
+		templatesByID: make(map[int64]*Template), templatesByName: make(map[string]*Template),
+		fields: make(map[string]*Field), fieldsByKey: make(map[string]*Field),
+		selectorFields: make(map[string]selector.Field), templateIDs: make(map[string]int64),
 	}
 	roles := make(map[int64]string)
 	err := c.All("SELECT id, name FROM cms_roles", nil, func(r store.Row) error {
@@ -118,9 +120,9 @@ func readSchema(c kernel.Conn) (*schema, error) {
 			if f.key = f.Name; isNumbered != 0 {
 				f.key = uniqueKey(f.Name, f.ID)
 			}
-			s.fields[f.Name], s.keys[f.key] = f, f
+			s.fields[f.Name], s.fieldsByKey[f.key] = f, f
 			if kind, ok := kinds[f.Type]; ok {
-				s.found[f.Name] = selector.Field{ID: f.ID, Kind: kind, Everywhere: f.Name == TitleField}
+				s.selectorFields[f.Name] = selector.Field{ID: f.ID, Kind: kind, Everywhere: f.Name == TitleField}
 			}
 			return err
 		})
@@ -131,28 +133,31 @@ func readSchema(c kernel.Conn) (*schema, error) {
 		nil, func(r store.Row) error {
 			t := &Template{Fields: []string{}}
 			var flags int64
-			var texts [4]string
-			if err := r.Scan(&t.ID, &t.Name, &t.Label, &flags, &texts[0], &texts[1], &texts[2], &texts[3]); err != nil {
+			var family, view, edit, create string // JSON texts
+			if err := r.Scan(&t.ID, &t.Name, &t.Label, &flags, &family, &view, &edit, &create); err != nil {
 				return err
 			}
 			t.System = flags&flagSystem != 0
-			if err := json.Unmarshal([]byte(texts[0]), &t.Family); err != nil {
-				return fmt.Errorf("the family of template %s: %w", t.Name, err)
+			if err := json.Unmarshal([]byte(family), &t.Family); err != nil {
+				return fmt.Errorf("the stored family of template %s: %w", t.Name, err)
 			}
-			for i, into := range []*[]string{&t.View, &t.Edit, &t.Create} {
+			for _, list := range []struct {
+				stored string // a JSON list of role IDs
+				names  *[]string
+			}{{view, &t.View}, {edit, &t.Edit}, {create, &t.Create}} {
 				var ids []int64
-				if err := json.Unmarshal([]byte(texts[1+i]), &ids); err != nil {
-					return fmt.Errorf("the roles of template %s: %w", t.Name, err)
+				if err := json.Unmarshal([]byte(list.stored), &ids); err != nil {
+					return fmt.Errorf("the stored roles of template %s: %w", t.Name, err)
 				}
-				*into = []string{}
+				*list.names = []string{}
 				for _, id := range ids {
 					if name, ok := roles[id]; ok { // the role may have been deleted
-						*into = append(*into, name)
+						*list.names = append(*list.names, name)
 					}
 				}
-				slices.Sort(*into)
+				slices.Sort(*list.names)
 			}
-			s.templates[t.ID], s.names[t.Name], s.ids[t.Name] = t, t, t.ID
+			s.templatesByID[t.ID], s.templatesByName[t.Name], s.templateIDs[t.Name] = t, t, t.ID
 			return nil
 		})
 	if err != nil {
@@ -162,32 +167,34 @@ func readSchema(c kernel.Conn) (*schema, error) {
 		var id int64
 		var name string
 		err := r.Scan(&id, &name)
-		if t := s.templates[id]; t != nil {
+		if t := s.templatesByID[id]; t != nil {
 			t.Fields = append(t.Fields, name)
 		}
 		return err
 	})
 }
 
-// act is an action on the pages of a template, for which roles need a right.
-type act int
+// action is an action on the pages of a template, for which roles need a right.
+type action int
 
 const (
-	viewing act = iota
+	viewing action = iota
 	editing
 	creating
 )
 
 // may reports whether u has the right to act on the pages of a template.
-func (s *schema) may(u *kernel.User, template string, act act) bool {
+func (s *schema) may(u *kernel.User, template string, act action) bool {
 	if u.Superuser() {
 		return true
 	}
-	t := s.names[template]
+	t := s.templatesByName[template]
 	return t != nil && t.may(u, act)
 }
 
-func (t *Template) may(u *kernel.User, act act) bool {
+// may reports whether one of the roles of u has the right to act on the pages of the template. It does not consider
+// that superusers have all rights.
+func (t *Template) may(u *kernel.User, act action) bool {
 	roles := [...][]string{t.View, t.Edit, t.Create}[act]
 	return slices.ContainsFunc(roles, func(role string) bool { return role == kernel.RoleGuest || u.Is(role) })
 }
@@ -198,15 +205,15 @@ func (t *Template) usableBy(u *kernel.User) bool {
 }
 
 // templatesFor returns the templates on whose pages u may act.
-func (s *schema) templatesFor(u *kernel.User, act act) selector.Set {
+func (s *schema) templatesFor(u *kernel.User, act action) selector.Set {
 	var set selector.Set
-	for id, t := range s.templates {
+	for id, t := range s.templatesByID {
 		if u.Superuser() || t.may(u, act) {
 			set.IDs = append(set.IDs, id)
 		}
 	}
 	slices.Sort(set.IDs)
-	set.All = len(set.IDs) == len(s.templates)
+	set.All = len(set.IDs) == len(s.templatesByID)
 	return set
 }
 
@@ -218,14 +225,15 @@ func (p *Content) Templates(ctx context.Context, u *kernel.User) ([]*Template, e
 		return nil, err
 	}
 	list := []*Template{}
-	for _, name := range slices.Sorted(maps.Keys(s.names)) {
-		if t := s.names[name]; u.May(kernel.PermissionTemplates) || t.usableBy(u) {
+	for _, name := range slices.Sorted(maps.Keys(s.templatesByName)) {
+		if t := s.templatesByName[name]; u.May(kernel.PermissionTemplates) || t.usableBy(u) {
 			list = append(list, t.clone())
 		}
 	}
 	return list, nil
 }
 
+// clone returns a deep copy of the template.
 func (t *Template) clone() *Template {
 	copied := *t
 	for _, list := range []*[]string{
@@ -256,15 +264,15 @@ func (p *Content) Fields(ctx context.Context, u *kernel.User) ([]*Field, error) 
 	if err != nil {
 		return nil, err
 	}
-	seen := map[string]bool{TitleField: true}
-	for _, t := range s.names {
+	usable := map[string]bool{TitleField: true}
+	for _, t := range s.templatesByName {
 		for _, name := range t.Fields {
-			seen[name] = seen[name] || t.usableBy(u)
+			usable[name] = usable[name] || t.usableBy(u)
 		}
 	}
 	list := []*Field{}
 	for _, name := range slices.Sorted(maps.Keys(s.fields)) {
-		if seen[name] || u.May(kernel.PermissionTemplates) {
+		if usable[name] || u.May(kernel.PermissionTemplates) {
 			f := *s.fields[name]
 			list = append(list, &f)
 		}
@@ -284,10 +292,10 @@ func (p *Content) Field(ctx context.Context, u *kernel.User, name string) (*Fiel
 	return nil, kernel.NotFound("field")
 }
 
-// change runs fn in a transaction that may change templates and fields. fn gets the current schema, read in the
-// transaction. After the change, the cached schema is removed on all nodes. change returns an error if u may not change
-// templates and fields.
-func (p *Content) change(ctx context.Context, u *kernel.User, fn func(c kernel.Conn, s *schema) error) error {
+// changeSchema runs fn in a transaction that may change templates and fields. fn gets the current schema, read in the
+// transaction. After the change, the cached schema is removed on all nodes. changeSchema returns an error if u may not
+// change templates and fields.
+func (p *Content) changeSchema(ctx context.Context, u *kernel.User, fn func(c kernel.Conn, s *schema) error) error {
 	if !u.May(kernel.PermissionTemplates) {
 		return kernel.Forbidden("you may not change templates and fields")
 	}
@@ -308,7 +316,8 @@ func (p *Content) change(ctx context.Context, u *kernel.User, fn func(c kernel.C
 	return err
 }
 
-const nameForm = "a name has 1 to 128 of a-z, A-Z, 0-9 and underscore, and begins with a letter"
+// nameForm is the error message for a name that goodName does not accept.
+const nameForm = "a name consists of 1 to 128 of the characters a-z, A-Z, 0-9 and underscore, and begins with a letter"
 
 // goodName reports whether name is a valid name of a field or, if dashes is true, of a template.
 func goodName(name string, dashes bool) bool {
@@ -316,7 +325,7 @@ func goodName(name string, dashes bool) bool {
 		return false
 	}
 	for i, b := range []byte(name) {
-		letter := b|0x20 >= 'a' && b|0x20 <= 'z'
+		letter := b|0x20 >= 'a' && b|0x20 <= 'z' // b|0x20 is the lower case of a letter
 		if !letter && (i == 0 || (b < '0' || b > '9') && b != '_' && (b != '-' || !dashes)) {
 			return false
 		}
@@ -324,6 +333,7 @@ func goodName(name string, dashes bool) bool {
 	return true
 }
 
+// goodLabel reports whether label is valid for a field or a template.
 func goodLabel(label string) bool {
 	return utf8.RuneCountInString(label) <= 255 && !strings.ContainsAny(label, "\x00\r\n")
 }
@@ -331,7 +341,7 @@ func goodLabel(label string) bool {
 // SaveField creates a field if its ID is 0, and otherwise changes the field's label and settings, and whether it is
 // required. Stored values of pages are not changed until the pages are saved.
 func (p *Content) SaveField(ctx context.Context, u *kernel.User, field Field) (*Field, error) {
-	err := p.change(ctx, u, func(c kernel.Conn, s *schema) error { return s.saveField(c, field) })
+	err := p.changeSchema(ctx, u, func(c kernel.Conn, s *schema) error { return s.saveField(c, field) })
 	if err != nil {
 		return nil, err
 	}
@@ -343,15 +353,15 @@ func (s *schema) saveField(c kernel.Conn, field Field) error {
 	old := s.fields[field.Name]
 	switch {
 	case field.ID == 0 && (!goodName(field.Name, false) || selector.Special(field.Name)):
-		return kernel.Invalid("name", "form", nameForm+"; words of selectors such as parent and limit are taken")
+		return kernel.Invalid("name", "form", nameForm+"; words of selectors, such as parent and limit, are reserved")
 	case field.ID == 0 && old != nil:
-		return kernel.Invalid("name", "taken", "there is a field of this name")
+		return kernel.Invalid("name", "taken", "a field with this name exists already")
 	case field.ID == 0 && len(s.fields) >= maxFields:
-		return kernel.Conflict("there are %d fields, which is the most", len(s.fields))
+		return kernel.Conflict("the site has the maximum number of fields, which is %d", maxFields)
 	case field.ID != 0 && (old == nil || old.ID != field.ID):
 		return kernel.NotFound("field")
 	case old != nil && old.Type != field.Type:
-		return kernel.Invalid("type", "fixed", "the type of a field stays: make another field")
+		return kernel.Invalid("type", "fixed", "the type of a field cannot be changed: create another field")
 	case !goodLabel(field.Label):
 		return kernel.Invalid("label", "form", "a label is one line of at most 255 characters")
 	}
@@ -378,23 +388,23 @@ func (s *schema) saveField(c kernel.Conn, field Field) error {
 
 // DeleteField deletes a field. It returns an error if a template or a block uses the field.
 func (p *Content) DeleteField(ctx context.Context, u *kernel.User, name string) error {
-	return p.change(ctx, u, func(c kernel.Conn, s *schema) error {
+	return p.changeSchema(ctx, u, func(c kernel.Conn, s *schema) error {
 		f := s.fields[name]
 		if f == nil {
 			return kernel.NotFound("field")
 		}
 		if name == TitleField {
-			return kernel.Conflict("all pages have a title")
+			return kernel.Conflict("the field title cannot be deleted, because every page has a title")
 		}
-		for _, t := range s.names {
+		for _, t := range s.templatesByName {
 			if slices.Contains(t.Fields, name) {
-				return kernel.Conflict("the template %s has this field", t.Name)
+				return kernel.Conflict("the template %s uses this field", t.Name)
 			}
 		}
 		for _, other := range s.fields {
 			for _, fields := range other.Settings.Blocks {
 				if slices.Contains(fields, name) {
-					return kernel.Conflict("the blocks of %s have this field", other.Name)
+					return kernel.Conflict("blocks in the field %s use this field", other.Name)
 				}
 			}
 		}
@@ -406,7 +416,7 @@ func (p *Content) DeleteField(ctx context.Context, u *kernel.User, name string) 
 // SaveTemplate creates a template if its ID is 0, and otherwise changes everything but its name. Values of fields that
 // the template no longer has are not shown any more; they are removed when their page is saved.
 func (p *Content) SaveTemplate(ctx context.Context, u *kernel.User, t Template) (*Template, error) {
-	err := p.change(ctx, u, func(c kernel.Conn, s *schema) error { return s.saveTemplate(c, t) })
+	err := p.changeSchema(ctx, u, func(c kernel.Conn, s *schema) error { return s.saveTemplate(c, t) })
 	if err != nil {
 		return nil, err
 	}
@@ -414,7 +424,7 @@ func (p *Content) SaveTemplate(ctx context.Context, u *kernel.User, t Template) 
 	if err != nil {
 		return nil, err
 	}
-	saved := s.names[t.Name]
+	saved := s.templatesByName[t.Name]
 	if saved == nil {
 		return nil, kernel.NotFound("template")
 	}
@@ -424,20 +434,20 @@ func (p *Content) SaveTemplate(ctx context.Context, u *kernel.User, t Template) 
 // saveTemplate validates a template, saves it in the transaction of c, and adds it to s. The template may refer to a
 // template without an ID in s, which the same transaction is about to create; see Define.
 func (s *schema) saveTemplate(c kernel.Conn, t Template) error {
-	old := s.names[t.Name]
+	old := s.templatesByName[t.Name]
 	switch {
 	case t.ID == 0 && !goodName(t.Name, true):
-		return kernel.Invalid("name", "form", nameForm+"; templates may have dashes, too")
+		return kernel.Invalid("name", "form", nameForm+"; the name of a template may also contain dashes")
 	case t.ID == 0 && old != nil && old.ID != 0:
-		return kernel.Invalid("name", "taken", "there is a template of this name")
-	case t.ID == 0 && len(s.templates) >= maxTemplates:
-		return kernel.Conflict("there are %d templates, which is the most", len(s.templates))
+		return kernel.Invalid("name", "taken", "a template with this name exists already")
+	case t.ID == 0 && len(s.templatesByID) >= maxTemplates:
+		return kernel.Conflict("the site has the maximum number of templates, which is %d", maxTemplates)
 	case t.ID != 0 && (old == nil || old.ID != t.ID):
 		return kernel.NotFound("template")
 	case !goodLabel(t.Label):
 		return kernel.Invalid("label", "form", "a label is one line of at most 255 characters")
-	case len(t.Fields) > ofTemplate:
-		return kernel.Invalid("fields", "many", fmt.Sprintf("a template has at most %d fields", ofTemplate))
+	case len(t.Fields) > maxTemplateFields:
+		return kernel.Invalid("fields", "many", fmt.Sprintf("a template can have at most %d fields", maxTemplateFields))
 	}
 	if err := t.check(s); err != nil {
 		return err
@@ -468,16 +478,20 @@ func (s *schema) saveTemplate(c kernel.Conn, t Template) error {
 			return err
 		}
 	}
-	s.names[t.Name], s.templates[t.ID] = &t, &t
+	s.templatesByName[t.Name], s.templatesByID[t.ID] = &t, &t
 	return nil
 }
 
-// check returns an error if the template refers to fields or templates that do not exist.
+// check returns an error if the template refers to fields or templates that do not exist, or if it lists a field twice
+// or the field title, which all templates have.
 func (t *Template) check(s *schema) error {
-	seen := make(map[string]bool)
+	seen := map[string]bool{TitleField: true}
 	for _, name := range t.Fields {
-		if s.fields[name] == nil || name == TitleField || seen[name] {
-			return kernel.Invalid("fields", "unknown", "there is no field "+strconv.Quote(name)+", or it is there already")
+		if s.fields[name] == nil {
+			return kernel.Invalid("fields", "unknown", "there is no field "+strconv.Quote(name))
+		}
+		if seen[name] {
+			return kernel.Invalid("fields", "unknown", "the template has the field "+strconv.Quote(name)+" already")
 		}
 		seen[name] = true
 	}
@@ -486,7 +500,7 @@ func (t *Template) check(s *schema) error {
 		"family.parents":  t.Family.Parents,
 	} {
 		for _, name := range names {
-			if s.names[name] == nil && name != t.Name {
+			if s.templatesByName[name] == nil && name != t.Name {
 				return kernel.Invalid(field, "unknown", "there is no template "+strconv.Quote(name))
 			}
 		}
@@ -515,24 +529,24 @@ func roleIDs(c kernel.Conn, lists ...[]string) (stored []any, err error) {
 
 // DeleteTemplate deletes a template. It returns an error if the template has pages, which may also be in the trash.
 func (p *Content) DeleteTemplate(ctx context.Context, u *kernel.User, name string) error {
-	return p.change(ctx, u, func(c kernel.Conn, s *schema) error {
-		t := s.names[name]
+	return p.changeSchema(ctx, u, func(c kernel.Conn, s *schema) error {
+		t := s.templatesByName[name]
 		switch {
 		case t == nil:
 			return kernel.NotFound("template")
 		case t.System:
-			return kernel.Conflict("the template %s is the system's", name)
+			return kernel.Conflict("the template %s is a system template and cannot be deleted", name)
 		}
 		var used bool
 		if err := c.Row("SELECT EXISTS (SELECT 1 FROM cms_pages WHERE template_id = ?)", t.ID).Scan(&used); err != nil {
 			return err
 		}
 		if used {
-			return kernel.Conflict("there are pages of the template %s, perhaps in the trash", name)
+			return kernel.Conflict("pages use the template %s; they may be in the trash", name)
 		}
-		for _, other := range s.names {
+		for _, other := range s.templatesByName {
 			if other != t && (slices.Contains(other.Family.Children, name) || slices.Contains(other.Family.Parents, name)) {
-				return kernel.Conflict("the template %s names this one in its family", other.Name)
+				return kernel.Conflict("the template %s lists this template as a parent or child", other.Name)
 			}
 		}
 		_, err := c.Exec("DELETE FROM cms_templates WHERE id = ?", t.ID)

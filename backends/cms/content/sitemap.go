@@ -33,7 +33,7 @@ func (p *Content) Sitemap(ctx context.Context, base string, part int, to io.Writ
 		return err
 	}
 	out := sitemap.Pages(to)
-	set := s.templatesFor(&kernel.User{Roles: []string{kernel.RoleGuest}}, viewing)
+	public := s.templatesFor(&kernel.User{Roles: []string{kernel.RoleGuest}}, viewing)
 	from := int64(part) * SitemapPart
 	for after, end := from-1, from+SitemapPart; after < end; {
 		type row struct {
@@ -57,10 +57,10 @@ func (p *Content) Sitemap(ctx context.Context, base string, part int, to io.Writ
 			break
 		}
 		for _, r := range rows {
-			if after = r.id; !set.All && !slices.Contains(set.IDs, r.template) {
-				continue
+			after = r.id
+			if public.All || slices.Contains(public.IDs, r.template) {
+				out.Add(strings.TrimSuffix(base, "/")+r.path, r.modified.Time())
 			}
-			out.Add(strings.TrimSuffix(base, "/")+r.path, r.modified.Time())
 		}
 	}
 	return out.Close()

@@ -40,7 +40,7 @@ func (s *schema) encodeFields(fields map[string]any) string { return encode(s.by
 func (s *schema) byName(t *Template, stored map[string]any) (fields map[string]any, dropped bool) {
 	fields = make(map[string]any, len(stored))
 	for key, value := range stored {
-		f := s.keys[key]
+		f := s.fieldsByKey[key]
 		if f == nil || !slices.Contains(t.Fields, f.Name) || !f.fits(value) {
 			dropped = true
 			continue
@@ -60,7 +60,7 @@ func (s *schema) namedBlocks(f *Field, value any) (named any, dropped bool) {
 	named = eachBlock(value, func(stored map[string]any) map[string]any {
 		fields := make(map[string]any, len(stored))
 		for key, value := range stored {
-			if f := s.keys[key]; f != nil && f.fits(value) {
+			if f := s.fieldsByKey[key]; f != nil && f.fits(value) {
 				fields[f.Name] = value
 			} else {
 				dropped = true
@@ -137,12 +137,12 @@ func eachBlock(value any, change func(fields map[string]any) map[string]any) any
 	return result
 }
 
-// restored returns the stored values of a revision by field name. A value whose field no longer exists is returned
-// under the name that the field had, unless another field has this name now.
-func (s *schema) restored(stored map[string]any) map[string]any {
+// fieldsOfRevision returns the stored values of a revision by field name. A value whose field no longer exists is
+// returned under the name that the field had, unless another field has this name now.
+func (s *schema) fieldsOfRevision(stored map[string]any) map[string]any {
 	fields := make(map[string]any, len(stored))
 	for key, value := range stored {
-		if f := s.keys[key]; f != nil {
+		if f := s.fieldsByKey[key]; f != nil {
 			if f.fits(value) {
 				fields[f.Name], _ = s.namedBlocks(f, value)
 			}

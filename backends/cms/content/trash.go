@@ -38,7 +38,7 @@ func (p *Content) Trashed(
 		size := 0
 		return c.All("SELECT "+columns+" FROM cms_pages p WHERE "+where+" ORDER BY p.id DESC LIMIT ?", append(args, limit+1),
 			func(r store.Row) error {
-				if len(list) == limit || size > listMostBytes {
+				if len(list) == limit || size > maxListBytes {
 					next = list[len(list)-1].ID
 					return errEnough
 				}

@@ -21,7 +21,7 @@ const subtree = "(id = ? OR id IN (SELECT a.page_id FROM cms_page_ancestors a WH
 // Move moves a page and all pages below it to another parent, after the children that the parent has already. The
 // previous paths redirect to the new ones; see Moved.
 func (p *Content) Move(ctx context.Context, u *kernel.User, id, parent int64) (page *Page, err error) {
-	err = p.rebuild(ctx, func(c kernel.Conn, s *schema) error {
+	err = p.changeTree(ctx, func(c kernel.Conn, s *schema) error {
 		if page, err = s.movablePage(c, u, id); err != nil {
 			return err
 		}
@@ -30,7 +30,7 @@ func (p *Content) Move(ctx context.Context, u *kernel.User, id, parent int64) (p
 		}
 		target, err := s.visible(c, u, "p.id = ?", parent)
 		if kernel.IsNotFound(err) {
-			return kernel.Invalid("parent", "unknown", "there is no page "+strconv.FormatInt(parent, 10)+" to put it below")
+			return kernel.Invalid("parent", "unknown", "the parent page "+strconv.FormatInt(parent, 10)+" does not exist")
 		} else if err != nil {
 			return err
 		}
@@ -40,9 +40,9 @@ func (p *Content) Move(ctx context.Context, u *kernel.User, id, parent int64) (p
 			return err
 		}
 		if inside || id == parent {
-			return kernel.Invalid("parent", "inside", "a page cannot be below itself")
+			return kernel.Invalid("parent", "inside", "a page cannot be moved below itself")
 		}
-		if err := s.checkParent(c, s.names[page.Template], target); err != nil {
+		if err := s.checkParent(c, s.templatesByName[page.Template], target); err != nil {
 			return err
 		}
 		previous, now := page.Path, p.Moment()
@@ -50,7 +50,7 @@ func (p *Content) Move(ctx context.Context, u *kernel.User, id, parent int64) (p
 		if _, err := freeName(c, page, &page.Name); err != nil {
 			return err
 		}
-		if page.Path, err = join(target, page.Name); err != nil {
+		if page.Path, err = childPath(target, page.Name); err != nil {
 			return err
 		}
 		// Remove the previous ancestors of the page, first from the pages below it and then from the page itself,
@@ -63,6 +63,7 @@ func (p *Content) Move(ctx context.Context, u *kernel.User, id, parent int64) (p
 		if err != nil {
 			return err
 		}
+		// Each page of the moved subtree gets the new parent and the ancestors of the parent.
 		_, err = c.Exec(`INSERT INTO cms_page_ancestors (ancestor_id, page_id)
 			SELECT up.id, down.id FROM cms_pages up, cms_pages down
 			WHERE (up.id = ? OR up.id IN (SELECT a.ancestor_id FROM cms_page_ancestors a WHERE a.page_id = ?))
@@ -72,7 +73,7 @@ func (p *Content) Move(ctx context.Context, u *kernel.User, id, parent int64) (p
 		}
 		_, err = c.Exec("UPDATE cms_pages SET parent_id = ?, sort = COALESCE((SELECT MAX(o.sort) + 1 FROM cms_pages o WHERE o.parent_id = ?), 1) WHERE id = ?", parent, parent, id)
 		if err == nil {
-			err = p.moved(c, page, previous, now)
+			err = p.updatePaths(c, page, previous, now)
 		}
 		if err == nil {
 			page, err = p.touch(c, s, u, id, now, TopicChanged)
@@ -80,13 +81,13 @@ func (p *Content) Move(ctx context.Context, u *kernel.User, id, parent int64) (p
 		return err
 	})
 	if err == nil {
-		p.warn(page)
+		p.warnIfShadowed(page)
 	}
 	return page, err
 }
 
-// rebuild runs fn in a transaction that may change the page tree.
-func (p *Content) rebuild(ctx context.Context, fn func(c kernel.Conn, s *schema) error) error {
+// changeTree runs fn in a transaction that may change the page tree.
+func (p *Content) changeTree(ctx context.Context, fn func(c kernel.Conn, s *schema) error) error {
 	s, err := p.schema(ctx)
 	if err != nil {
 		return err
@@ -106,16 +107,17 @@ func (s *schema) movablePage(c kernel.Conn, u *kernel.User, id int64) (*Page, er
 	if err != nil {
 		return nil, err
 	}
-	if page.Parent == 0 || s.names[page.Template].System {
-		return nil, kernel.Conflict("this page is the system's and stays where it is")
+	if page.Parent == 0 || s.templatesByName[page.Template].System {
+		return nil, kernel.Conflict("this is a system page, which cannot be moved or deleted")
 	}
 	return page, nil
 }
 
-// rename changes the name of a page and the paths of all pages below it.
+// rename changes the name of a page and the paths of the page and all pages below it. An empty name leaves the name
+// unchanged.
 func (p *Content) rename(c kernel.Conn, s *schema, page *Page, name string, now kernel.Moment) error {
-	if page.Parent == 0 || s.names[page.Template].System {
-		return kernel.Conflict("this page is the system's and keeps its name")
+	if page.Parent == 0 || s.templatesByName[page.Template].System {
+		return kernel.Conflict("this is a system page, which cannot be renamed")
 	}
 	if name == "" {
 		name = page.Name
@@ -130,12 +132,12 @@ func (p *Content) rename(c kernel.Conn, s *schema, page *Page, name string, now 
 	if _, err := c.Exec("UPDATE cms_pages SET name = ? WHERE id = ?", name, page.ID); err != nil {
 		return err
 	}
-	return p.moved(c, page, from, now)
+	return p.updatePaths(c, page, from, now)
 }
 
-// moved updates the paths of a page, whose path was from, and of all pages below it. It stores a redirect from the
-// previous path.
-func (p *Content) moved(c kernel.Conn, page *Page, from string, now kernel.Moment) error {
+// updatePaths changes the stored path of a page from the path from to page.Path, and the paths of all pages below it
+// accordingly. It stores a redirect from the previous path.
+func (p *Content) updatePaths(c kernel.Conn, page *Page, from string, now kernel.Moment) error {
 	if err := rebase(c, page.ID, from, page.Path); err != nil {
 		return err
 	}
@@ -155,15 +157,16 @@ func rebase(c kernel.Conn, id int64, from, to string) error {
 			return err
 		}
 		if longest+int64(len(to)-len(from)) > maxPath {
-			return kernel.Invalid("parent", "length", "the path of a page below it would have more than "+strconv.Itoa(maxPath)+
-				" characters")
+			return kernel.Invalid("parent", "length", "the path of the page, or of a page below it, would have more than "+
+				strconv.Itoa(maxPath)+" characters")
 		}
 	}
 	_, err := c.Exec("UPDATE cms_pages SET path = ? || substr(path, ?) WHERE "+subtree, to, len(from)+1, id, id)
 	return err
 }
 
-// touch records that u has changed a page, and notifies the webhooks.
+// touch records that u has changed a page, and sends an event with the given topic to the webhooks. It returns the
+// page.
 func (p *Content) touch(
 	c kernel.Conn, s *schema, u *kernel.User, id int64, now kernel.Moment, topic string,
 ) (*Page, error) {
@@ -179,12 +182,12 @@ func (p *Content) touch(
 }
 
 // Order sorts the children of a page: the pages in children come first, in the given order, and the other children
-// follow. It accepts at most maxOrder pages.
+// follow in their current order. It accepts at most maxOrder pages.
 func (p *Content) Order(ctx context.Context, u *kernel.User, parent int64, children []int64) error {
 	if len(children) > maxOrder {
-		return kernel.Invalid("children", "many", "at most "+strconv.Itoa(maxOrder)+" pages are put in order at once")
+		return kernel.Invalid("children", "many", "at most "+strconv.Itoa(maxOrder)+" pages can be ordered at once")
 	}
-	return p.rebuild(ctx, func(c kernel.Conn, s *schema) error {
+	return p.changeTree(ctx, func(c kernel.Conn, s *schema) error {
 		if _, err := s.editable(c, u, parent, 0); err != nil {
 			return err
 		}
@@ -199,7 +202,7 @@ func (p *Content) Order(ctx context.Context, u *kernel.User, parent int64, child
 				return err
 			}
 			if n == 0 {
-				return kernel.Invalid("children", "unknown", "the page "+strconv.FormatInt(id, 10)+" is not below this one")
+				return kernel.Invalid("children", "unknown", "page "+strconv.FormatInt(id, 10)+" is not a child of this page")
 			}
 		}
 		return nil
@@ -208,7 +211,7 @@ func (p *Content) Order(ctx context.Context, u *kernel.User, parent int64, child
 
 // Trash puts a page and all pages below it into the trash. See Edit for version.
 func (p *Content) Trash(ctx context.Context, u *kernel.User, id, version int64) (page *Page, err error) {
-	err = p.rebuild(ctx, func(c kernel.Conn, s *schema) error {
+	err = p.changeTree(ctx, func(c kernel.Conn, s *schema) error {
 		if page, err = s.movablePage(c, u, id); err != nil {
 			return err
 		}
@@ -244,11 +247,11 @@ func (s *schema) checkDescendants(c kernel.Conn, u *kernel.User, id int64) error
 		if err := r.Scan(&template); err != nil {
 			return err
 		}
-		switch t := s.templates[template]; {
+		switch t := s.templatesByID[template]; {
 		case t == nil || !s.may(u, t.Name, editing):
-			return kernel.Forbidden("there are pages below it that you may not change")
+			return kernel.Forbidden("there are pages below this page that you may not change")
 		case t.System:
-			return kernel.Conflict("there are pages of the system below it")
+			return kernel.Conflict("there are system pages below this page, which cannot be moved or deleted")
 		}
 		return nil
 	})
@@ -258,35 +261,35 @@ func (s *schema) checkDescendants(c kernel.Conn, u *kernel.User, id int64) error
 // allowed to change all these pages. If another page has taken the name in the meantime, the restored page gets a new
 // name.
 func (p *Content) Restore(ctx context.Context, u *kernel.User, id int64) (page *Page, err error) {
-	err = p.rebuild(ctx, func(c kernel.Conn, s *schema) error {
+	err = p.changeTree(ctx, func(c kernel.Conn, s *schema) error {
 		if page, err = s.trashed(c, u, id); err != nil {
 			return err
 		}
 		if err := s.checkDescendants(c, u, id); err != nil {
 			return err
 		}
-		above, err := s.visible(c, kernel.Site(), "p.id = ?", page.Parent)
+		parent, err := s.visible(c, kernel.Site(), "p.id = ?", page.Parent)
 		if err != nil {
 			return err
 		}
-		if above.status == selector.Trash {
-			return kernel.Conflict("the page above is in the trash: restore it first")
+		if parent.status == selector.Trash {
+			return kernel.Conflict("the parent page is in the trash: restore it first")
 		}
-		var name string
-		if err := c.Row("SELECT trash_name FROM cms_pages WHERE id = ?", id).Scan(&name); err != nil {
+		var oldName string
+		if err := c.Row("SELECT trash_name FROM cms_pages WHERE id = ?", id).Scan(&oldName); err != nil {
 			return err
 		}
-		free, err := freeName(c, page, &name)
-		if err != nil { // taken
-			if free, err = freeName(c, page, nil); err != nil {
+		name, err := freeName(c, page, &oldName)
+		if err != nil { // another page has taken the name
+			if name, err = freeName(c, page, nil); err != nil {
 				return err
 			}
 		}
-		to, err := join(above, free)
+		to, err := childPath(parent, name)
 		if err != nil {
 			return err
 		}
-		if _, err := c.Exec("UPDATE cms_pages SET name = ?, trash_name = NULL WHERE id = ?", free, id); err != nil {
+		if _, err := c.Exec("UPDATE cms_pages SET name = ?, trash_name = NULL WHERE id = ?", name, id); err != nil {
 			return err
 		}
 		if err := rebase(c, id, page.Path, to); err != nil {
@@ -319,7 +322,8 @@ func (s *schema) trashed(c kernel.Conn, u *kernel.User, id int64) (*Page, error)
 	case page.status != selector.Trash:
 		return nil, kernel.Conflict("the page is not in the trash")
 	case root != id:
-		return nil, kernel.Conflict("the page went into the trash with page %d, and comes out of it with that", root)
+		return nil, kernel.Conflict(
+			"the page was put into the trash together with page %d: restore or delete that page", root)
 	}
 	return page, nil
 }
@@ -330,7 +334,7 @@ const maxDelete = 10_000
 // Delete permanently removes a page in the trash, with its revisions and all pages below it. References to the page are
 // removed from fields of other pages, but not from their blocks.
 func (p *Content) Delete(ctx context.Context, u *kernel.User, id int64) error {
-	return p.rebuild(ctx, func(c kernel.Conn, s *schema) error {
+	return p.changeTree(ctx, func(c kernel.Conn, s *schema) error {
 		page, err := s.trashed(c, u, id)
 		if err != nil {
 			return err
@@ -347,10 +351,10 @@ func (p *Content) Delete(ctx context.Context, u *kernel.User, id int64) error {
 			return err
 		}
 		if len(ids) > maxDelete {
-			return kernel.Conflict("there are more than %d pages below it: delete some of them first", maxDelete)
+			return kernel.Conflict("there are more than %d pages below this page: delete some of them first", maxDelete)
 		}
 		for _, id := range ids { // lower pages first
-			if err := p.forget(c, s, id); err != nil {
+			if err := p.removeReferences(c, s, id); err != nil {
 				return err
 			}
 			if err := unindex(c, "v.page_id = ?", id); err != nil {
@@ -364,8 +368,8 @@ func (p *Content) Delete(ctx context.Context, u *kernel.User, id int64) error {
 	})
 }
 
-// forget removes references to a page that is about to be deleted from the fields of other pages.
-func (p *Content) forget(c kernel.Conn, s *schema, id int64) error {
+// removeReferences removes references to a page that is about to be deleted from the fields of other pages.
+func (p *Content) removeReferences(c kernel.Conn, s *schema, id int64) error {
 	var fields []any
 	for _, f := range s.fields {
 		if f.Type == TypePage {
@@ -391,12 +395,12 @@ func (p *Content) forget(c kernel.Conn, s *schema, id int64) error {
 			if f := s.fields[name]; f == nil || f.Type != TypePage {
 				continue
 			}
-			list, is := value.([]any)
-			if is {
+			list, isList := value.([]any)
+			if isList {
 				list = slices.DeleteFunc(slices.Clone(list), func(v any) bool { return v == float64(id) })
 				page.Fields[name] = list
 			}
-			if value == float64(id) || is && len(list) == 0 {
+			if value == float64(id) || isList && len(list) == 0 {
 				delete(page.Fields, name)
 			}
 		}

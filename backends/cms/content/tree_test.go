@@ -116,7 +116,7 @@ func TestOrder(t *testing.T) {
 		if got := s.titles(s.guest, "parent=/top"); got != "C A B D" {
 			t.Errorf("in order: %s", got)
 		}
-		s.want(s.Order(t.Context(), s.ann, top.ID, []int64{top.ID}), 422, "another's child")
+		s.want(s.Order(t.Context(), s.ann, top.ID, []int64{top.ID}), 422, "a page that is not a child")
 		s.want(s.Order(t.Context(), s.guest, top.ID, ids), 403, "a guest")
 	})
 }
@@ -156,9 +156,9 @@ func TestTrash(t *testing.T) {
 		_, err = s.Save(t.Context(), s.ann, content.Edit{Parent: a.ID, Template: "post", Title: new("x")})
 		s.want(err, 409, "a page in the trash")
 		_, err = s.Restore(t.Context(), s.ann, c.ID)
-		s.want(err, 409, "out of what is in the trash")
+		s.want(err, 409, "a page whose parent is in the trash")
 		_, err = s.Restore(t.Context(), s.ann, b.ID)
-		s.want(err, 409, "without what it went with")
+		s.want(err, 409, "a page that was trashed with its parent")
 		s.post(s.top, "A", nil) // takes its name
 		back, err := s.Restore(t.Context(), s.ann, a.ID)
 		if err != nil || back.Path != "/a-2" || back.Status != "published" {
@@ -174,13 +174,13 @@ func TestTrash(t *testing.T) {
 		if back, err := s.Restore(t.Context(), s.ann, c.ID); err != nil || back.Path != "/a-2/b/c" {
 			t.Errorf("%+v, error %v", back, err)
 		}
-		s.want(s.Delete(t.Context(), s.ann, a.ID), 409, "for ever, not in the trash")
+		s.want(s.Delete(t.Context(), s.ann, a.ID), 409, "deleting a page that is not in the trash")
 		for _, id := range []int64{c.ID, a.ID} {
 			if _, err := s.Trash(t.Context(), s.ann, id, 0); err != nil {
 				t.Fatal(err)
 			}
 		}
-		s.want(s.Delete(t.Context(), s.ann, b.ID), 409, "a part of the trash")
+		s.want(s.Delete(t.Context(), s.ann, b.ID), 409, "deleting a page that was trashed with its parent")
 		if err := s.Delete(t.Context(), s.ann, a.ID); err != nil {
 			t.Fatal(err)
 		}
@@ -196,13 +196,13 @@ func TestTrash(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = s.Trash(t.Context(), s.ann, mine.ID, 0)
-		s.want(err, 403, "what is below it is another's: "+theirs.Path)
+		s.want(err, 403, "trashing a page above a page of others: "+theirs.Path)
 		if _, err := s.Trash(t.Context(), s.root, mine.ID, 0); err != nil {
 			t.Fatal(err)
 		}
 		_, err = s.Restore(t.Context(), s.ann, mine.ID)
-		s.want(err, 403, "with what is another's comes back")
-		s.want(s.Delete(t.Context(), s.ann, mine.ID), 403, "with what is another's goes for ever")
+		s.want(err, 403, "restoring a page above a page of others")
+		s.want(s.Delete(t.Context(), s.ann, mine.ID), 403, "deleting a page above a page of others")
 		if _, err := s.Restore(t.Context(), s.root, mine.ID); err != nil {
 			t.Error(err)
 		}
@@ -214,9 +214,9 @@ func TestSchema(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *site) {
 		s.post(s.top, "A", map[string]any{"body": "words", "price": 5})
 		none := content.Template{Name: "new", Fields: []string{"body"}, View: []string{"guest"}}
-		made, err := s.SaveTemplate(t.Context(), s.root, none)
-		if err != nil || made.ID == 0 || len(made.View) != 1 {
-			t.Fatalf("%+v, error %v", made, err)
+		created, err := s.SaveTemplate(t.Context(), s.root, none)
+		if err != nil || created.ID == 0 || len(created.View) != 1 {
+			t.Fatalf("%+v, error %v", created, err)
 		}
 		post, err := s.Template(t.Context(), s.ann, "post")
 		if err != nil {
@@ -267,7 +267,7 @@ func TestSchema(t *testing.T) {
 		} {
 			s.want(c.act(), c.want, what)
 		}
-		s.want(s.DeleteTemplate(t.Context(), s.root, "new"), 0, "an unused one")
+		s.want(s.DeleteTemplate(t.Context(), s.root, "new"), 0, "deleting an unused template")
 		templates, err := s.Templates(t.Context(), s.guest)
 		if err != nil || len(templates) != 3 { // home, post, root
 			t.Errorf("a guest sees %d templates, error %v", len(templates), err)
@@ -276,8 +276,8 @@ func TestSchema(t *testing.T) {
 		if err != nil || len(fields) != 2 {
 			t.Errorf("a guest sees %d fields, error %v", len(fields), err)
 		}
-		if made, err := s.Install(t.Context()); err != nil || len(made) != 0 {
-			t.Errorf("a second installation makes %v, error %v", made, err)
+		if created, err := s.Install(t.Context()); err != nil || len(created) != 0 {
+			t.Errorf("a second installation makes %v, error %v", created, err)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package content
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -52,15 +53,15 @@ var kinds = map[string]selector.Kind{
 
 // Limits of values.
 const (
-	maxText     = 255     // characters of a line, by default
-	maxTextarea = 65_536  // characters of a textarea, by default
-	longest     = 262_144 // characters that a field may allow
-	maxList     = 100     // pages, options, files or blocks, by default
-	listLongest = 1000    // entries that a field may allow
-	maxData     = 1 << 20 // bytes of all values of a page
-	maxJSON     = 65_536  // bytes of a JSON value
-	jsonDepth   = 32
-	number53    = 1 << 53
+	maxText        = 255     // characters in a text, by default
+	maxTextarea    = 65_536  // characters in a textarea, by default
+	maxTextSetting = 262_144 // highest allowed setting Most of a text or textarea
+	maxList        = 100     // pages, options, files or blocks in a list, by default
+	maxListSetting = 1000    // highest allowed setting Most of a list
+	maxData        = 1 << 20 // bytes of all values of a page as JSON
+	maxJSON        = 65_536  // bytes of a JSON value
+	jsonDepth      = 32      // nested lists and objects in a JSON value
+	maxInteger     = 1 << 53 // integers below this limit are exact as a float64
 )
 
 // Settings restrict the values of a field. Settings that do not apply to the field's type are errors.
@@ -96,69 +97,78 @@ func (f *Field) check(s *schema) error {
 		return kernel.Invalid("type", "unknown", "a type is one of "+strings.Join(Types, ", "))
 	}
 	invalid := func(setting, message string) error { return kernel.Invalid("settings."+setting, "invalid", message) }
-	is := func(types ...string) bool { return slices.Contains(types, f.Type) }
+	hasType := func(types ...string) bool { return slices.Contains(types, f.Type) }
 	o := &f.Settings
-	limit := listLongest
-	if is(TypeText, TypeTextarea) {
-		limit = longest
+	mostLimit := maxListSetting
+	if hasType(TypeText, TypeTextarea) {
+		mostLimit = maxTextSetting
 	}
 	switch {
-	case o.Most != 0 && !is(TypeText, TypeTextarea, TypePage, TypeOptions, TypeFile, TypeBlocks), o.Most < 0 ||
-		o.Most > limit:
-		return invalid("most", fmt.Sprintf("most is of texts and lists, from 1 to %d", limit))
-	case (o.Min != nil || o.Max != nil) && !is(TypeInt, TypeFloat), o.Min != nil && o.Max != nil && *o.Min > *o.Max:
-		return invalid("min", "min and max are of numbers, and min is not above max")
-	case o.Multiple && !is(TypePage, TypeOptions):
-		return invalid("multiple", "multiple is of pages and options")
-	case (len(o.Options) > 0) != is(TypeOptions) || len(o.Options) > listLongest:
-		return invalid("options", fmt.Sprintf("a field of options has 1 to %d of them, and no other has any", listLongest))
-	case len(o.Templates) > 0 && !is(TypePage):
-		return invalid("templates", "templates are of fields of pages")
-	case (len(o.Extensions) > 0 || o.MaxBytes != 0) && !is(TypeFile), o.MaxBytes < 0:
-		return invalid("extensions", "extensions and max_bytes are of fields of files")
-	case len(o.Sizes) > 0 && !is(TypeFile), len(o.Sizes) > maxSizes:
-		return invalid("sizes", fmt.Sprintf("sizes are of fields of files, at most %d of them", maxSizes))
-	case (len(o.Blocks) > 0) != is(TypeBlocks) || len(o.Blocks) > 100:
-		return invalid("blocks", "a field of blocks has 1 to 100 kinds of them, and no other has any")
+	case o.Most != 0 && !hasType(TypeText, TypeTextarea, TypePage, TypeOptions, TypeFile, TypeBlocks),
+		o.Most < 0, o.Most > mostLimit:
+		return invalid("most", fmt.Sprintf(
+			"most is only allowed for the types text, textarea, page, options, file and blocks, from 1 to %d", mostLimit))
+	case (o.Min != nil || o.Max != nil) && !hasType(TypeInt, TypeFloat),
+		o.Min != nil && o.Max != nil && *o.Min > *o.Max:
+		return invalid("min", "min and max are only allowed for the types int and float, and min must not exceed max")
+	case o.Multiple && !hasType(TypePage, TypeOptions):
+		return invalid("multiple", "multiple is only allowed for the types page and options")
+	case (len(o.Options) > 0) != hasType(TypeOptions), len(o.Options) > maxListSetting:
+		return invalid("options", fmt.Sprintf(
+			"a field of the type options needs 1 to %d options; other types must not have options", maxListSetting))
+	case len(o.Templates) > 0 && !hasType(TypePage):
+		return invalid("templates", "templates are only allowed for the type page")
+	case (len(o.Extensions) > 0 || o.MaxBytes != 0) && !hasType(TypeFile), o.MaxBytes < 0:
+		return invalid("extensions",
+			"extensions and max_bytes are only allowed for the type file, and max_bytes must not be negative")
+	case len(o.Sizes) > 0 && !hasType(TypeFile), len(o.Sizes) > maxSizes:
+		return invalid("sizes", fmt.Sprintf("sizes are only allowed for the type file, at most %d of them", maxSizes))
+	case (len(o.Blocks) > 0) != hasType(TypeBlocks), len(o.Blocks) > 100:
+		return invalid("blocks",
+			"a field of the type blocks needs 1 to 100 kinds of blocks; other types must not have blocks")
 	}
 	o.Extensions = slices.Clone(o.Extensions)
-	for i, extension := range o.Extensions { // takes compares this form
+	for i, extension := range o.Extensions { // uploadLimit compares this form
 		o.Extensions[i] = strings.TrimPrefix(strings.ToLower(extension), ".")
 		if o.Extensions[i] == "" || !text.IsLine(extension) || len(extension) > 20 {
-			return invalid("extensions", "an extension is such as jpg")
+			return invalid("extensions", "an extension must have 1 to 20 characters, such as jpg")
 		}
 	}
 	for _, size := range o.Sizes {
 		if _, ok := ParseSize(size); !ok {
-			return invalid("sizes", fmt.Sprintf("a size is such as 640x, x480, 640x480 or 200x200c, with sides of 1 to %d",
-				MaxSide))
+			return invalid("sizes", fmt.Sprintf(
+				"a size must have the form 640x, x480, 640x480 or 200x200c, with sides of 1 to %d", MaxSide))
 		}
 	}
 	for _, option := range o.Options {
 		if option == "" || utf8.RuneCountInString(option) > maxText || !text.IsLine(option) {
-			return invalid("options", "an option is one line of 1 to 255 characters")
+			return invalid("options", "an option must be one line of 1 to 255 characters")
 		}
 	}
 	for _, name := range o.Templates {
-		if s.names[name] == nil {
+		if s.templatesByName[name] == nil {
 			return invalid("templates", "there is no template "+strconv.Quote(name))
 		}
 	}
 	for kind, fields := range o.Blocks {
-		if !goodName(kind, true) || len(fields) == 0 || len(fields) > ofTemplate {
-			return invalid("blocks", "a kind of blocks has a name as templates have, and 1 to 200 fields")
+		if !goodName(kind, true) || len(fields) == 0 || len(fields) > maxTemplateFields {
+			return invalid("blocks", "a kind of block needs a name of the same form as a template and 1 to 200 fields")
 		}
 		for _, name := range fields {
-			if inner := s.fields[name]; inner == nil || inner.Type == TypeBlocks || inner.Type == TypeFile {
-				return invalid("blocks", "blocks have fields that there are, no files and no blocks: "+strconv.Quote(name)+" is none")
+			inner := s.fields[name]
+			if inner == nil {
+				return invalid("blocks", "there is no field "+strconv.Quote(name))
+			}
+			if inner.Type == TypeBlocks || inner.Type == TypeFile {
+				return invalid("blocks", "blocks cannot contain the field "+strconv.Quote(name)+", because its type is "+inner.Type)
 			}
 		}
 	}
 	return nil
 }
 
-// list returns the maximum length of a list.
-func (o *Settings) list() int {
+// maxEntries returns the maximum length of a list.
+func (o *Settings) maxEntries() int {
 	if o.Most > 0 {
 		return o.Most
 	}
@@ -166,7 +176,7 @@ func (o *Settings) list() int {
 }
 
 // clean validates a new value of a field and returns it in its stored form, or nil if it is empty. old is the current
-// value of the page's field.
+// value of the page's field, which is only needed for files.
 func (s *schema) clean(f *Field, value, old any) (any, error) {
 	invalid := func(message string) error { return kernel.Invalid(f.Name, "type", f.Name+": "+message) }
 	if value == nil {
@@ -179,39 +189,29 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 		}
 	}
 	switch f.Type {
-	case TypeText, TypeTextarea:
+	case TypeText:
 		v, ok := value.(string)
-		if !ok {
-			return nil, invalid("a text is expected")
+		if v = strings.TrimSpace(v); !ok || !text.IsLine(v) {
+			return nil, invalid("the value must be one line of text without control characters")
 		}
-		limit := f.Settings.Most
-		if f.Type == TypeText {
-			limit = max(limit, 0)
-			if limit == 0 {
-				limit = maxText
-			}
-			if v = strings.TrimSpace(v); !text.IsLine(v) {
-				return nil, invalid("this is one line, without control characters")
-			}
-		} else {
-			if limit == 0 {
-				limit = maxTextarea
-			}
-			if v = strings.ReplaceAll(v, "\r\n", "\n"); !utf8.ValidString(v) || strings.ContainsRune(v, 0) {
-				return nil, invalid("this is not text")
-			}
+		return f.checkLength(v, maxText)
+	case TypeTextarea:
+		v, ok := value.(string)
+		if !ok || !utf8.ValidString(v) || strings.ContainsRune(v, 0) {
+			return nil, invalid("the value must be text in UTF-8 without zero bytes")
 		}
-		if utf8.RuneCountInString(v) > limit {
-			return nil, kernel.Invalid(f.Name, "length", fmt.Sprintf("%s: at most %d characters", f.Name, limit))
-		}
-		return v, nil
+		return f.checkLength(strings.ReplaceAll(v, "\r\n", "\n"), maxTextarea)
 	case TypeInt, TypeFloat:
 		n, ok := asNumber(value)
-		if !ok || f.Type == TypeInt && (n != math.Trunc(n) || math.Abs(n) >= number53) {
-			return nil, invalid("a number is expected, and where the field is an int one without a fraction that is nearer to 0 than 2^53")
+		if !ok {
+			return nil, invalid("the value must be a number")
+		}
+		if f.Type == TypeInt && (n != math.Trunc(n) || math.Abs(n) >= maxInteger) {
+			return nil, invalid("the value must be an integer between -2^53 and 2^53")
 		}
 		if o := f.Settings; o.Min != nil && n < *o.Min || o.Max != nil && n > *o.Max {
-			return nil, kernel.Invalid(f.Name, "range", f.Name+": this number is out of the bounds of the field")
+			return nil, kernel.Invalid(f.Name, "range",
+				f.Name+": the number is below the minimum or above the maximum of the field")
 		}
 		return n, nil
 	case TypeBool:
@@ -221,7 +221,7 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 		if n, ok := asNumber(value); ok && (n == 0 || n == 1) {
 			return n == 1, nil
 		}
-		return nil, invalid("true or false is expected")
+		return nil, invalid("the value must be true or false")
 	case TypeDatetime:
 		var parsed time.Time
 		var ok bool
@@ -230,36 +230,33 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 			parsed, ok = selector.ParseTime(strings.TrimSpace(v))
 		default:
 			var n float64
-			if n, ok = asNumber(v); ok && math.Abs(n) < 1e11 {
+			if n, ok = asNumber(v); ok && math.Abs(n) < 1e11 { // so that n * 1e6 fits into an int64
 				parsed = time.UnixMicro(int64(n * 1e6))
 			}
 		}
 		if parsed = parsed.UTC(); ok && parsed.Year() >= 1 && parsed.Year() <= 9999 { // RFC 3339 allows no other years
 			return parsed.Format(time.RFC3339), nil
 		}
-		return nil, invalid("a time is expected, such as 2026-01-02 or 2026-01-02T15:04:05Z")
+		return nil, invalid("the value must be a time, such as 2026-01-02 or 2026-01-02T15:04:05Z")
 	case TypeEmail:
 		v, _ := value.(string)
 		address, err := mailaddress.Parse(v)
 		if err != nil || utf8.RuneCountInString(address) > maxText {
-			return nil, invalid("a mail address is expected")
+			return nil, invalid("the value must be an e-mail address")
 		}
 		return address, nil
 	case TypeURL:
 		v, _ := value.(string)
 		v = strings.TrimSpace(v)
-		u, err := url.Parse(v)
-		if err != nil || !text.IsLine(v) || len(v) > 1024 || strings.ContainsAny(v, " \\\"<>") || u.Scheme != "" &&
-			u.Scheme != "http" && u.Scheme != "https" || (u.Scheme == "") != (u.Host == "") ||
-			u.Scheme == "" && !strings.HasPrefix(v, "/") {
-			return nil, invalid("an address is expected that begins with https://, http:// or /")
+		if !isWebAddress(v) {
+			return nil, invalid("the value must be an address that begins with https://, http:// or /")
 		}
 		return v, nil
 	case TypePage:
 		return s.cleanList(f, value, func(v any) (any, error) {
 			n, ok := asNumber(v)
-			if !ok || n != math.Trunc(n) || n < 1 || n >= number53 {
-				return nil, invalid("the id of a page is expected")
+			if !ok || n != math.Trunc(n) || n < 1 || n >= maxInteger {
+				return nil, invalid("the value must be the id of a page")
 			}
 			return n, nil
 		})
@@ -268,27 +265,52 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 			if word, ok := v.(string); ok && slices.Contains(f.Settings.Options, word) {
 				return v, nil
 			}
-			return nil, kernel.Invalid(f.Name, "unknown", f.Name+": one of "+
-				text.Short(strings.Join(f.Settings.Options, ", "), 200)+" is expected")
+			return nil, kernel.Invalid(f.Name, "unknown", f.Name+": the value must be one of "+
+				text.Short(strings.Join(f.Settings.Options, ", "), 200))
 		})
 	case TypeFile:
 		return cleanFiles(f, value, old)
 	case TypeJSON:
 		raw := encode(value)
 		if len(raw) > maxJSON || depth(value) > jsonDepth {
-			return nil, kernel.Invalid(f.Name, "length", fmt.Sprintf("%s: at most %d bytes and %d levels of JSON",
-				f.Name, maxJSON, jsonDepth))
+			return nil, kernel.Invalid(f.Name, "length",
+				fmt.Sprintf("%s: the value may have at most %d bytes of JSON and %d levels", f.Name, maxJSON, jsonDepth))
 		}
 		return value, nil
 	case TypeBlocks:
 		return s.cleanBlocks(f, value)
 	}
-	return nil, fmt.Errorf("field %s is of the type %q", f.Name, f.Type)
+	return nil, fmt.Errorf("field %s has the unknown type %q", f.Name, f.Type)
 }
 
-// asNumber converts a number from JSON or JavaScript to a float64. It returns false for other values, NaN and
-// infinities.
-func asNumber(value any) (float64, bool) {
+// checkLength returns v. It returns an error if v has more characters than the field's setting Most allows, whose
+// default is defaultLimit.
+func (f *Field) checkLength(v string, defaultLimit int) (any, error) {
+	limit := cmp.Or(f.Settings.Most, defaultLimit)
+	if utf8.RuneCountInString(v) > limit {
+		return nil, kernel.Invalid(f.Name, "length", fmt.Sprintf("%s: at most %d characters are allowed", f.Name, limit))
+	}
+	return v, nil
+}
+
+// isWebAddress reports whether v is either an absolute URL with the scheme http or https, or a path that begins with a
+// slash.
+func isWebAddress(v string) bool {
+	u, err := url.Parse(v)
+	if err != nil || !text.IsLine(v) || len(v) > 1024 || strings.ContainsAny(v, " \\\"<>") {
+		return false
+	}
+	switch u.Scheme {
+	case "http", "https":
+		return u.Host != ""
+	case "":
+		return u.Host == "" && strings.HasPrefix(v, "/") // an address such as //example.com has a host
+	}
+	return false
+}
+
+// asNumber converts a number from JSON or JavaScript to a float64. ok is false for other values, NaN and infinities.
+func asNumber(value any) (number float64, ok bool) {
 	n := math.NaN()
 	switch v := value.(type) {
 	case float64:
@@ -332,10 +354,11 @@ func (s *schema) cleanList(f *Field, value any, cleanElement func(v any) (any, e
 		list = []any{value}
 	}
 	if ok && !f.Settings.Multiple && len(list) > 1 {
-		return nil, kernel.Invalid(f.Name, "many", f.Name+": one value is expected")
+		return nil, kernel.Invalid(f.Name, "many", f.Name+": only one value is allowed")
 	}
-	if len(list) > f.Settings.list() {
-		return nil, kernel.Invalid(f.Name, "many", fmt.Sprintf("%s: at most %d values", f.Name, f.Settings.list()))
+	if len(list) > f.Settings.maxEntries() {
+		return nil, kernel.Invalid(f.Name, "many",
+			fmt.Sprintf("%s: at most %d values are allowed", f.Name, f.Settings.maxEntries()))
 	}
 	result := []any{}
 	for _, v := range list {
@@ -356,12 +379,12 @@ func (s *schema) cleanList(f *Field, value any, cleanElement func(v any) (any, e
 	return result, nil
 }
 
-// cleanFiles returns the files of old that value refers to, in the order and with the descriptions of value. Only
-// Attach adds new files.
+// cleanFiles returns the files of old whose IDs are in value, in the order and with the descriptions of value. It
+// returns an error for other IDs, because only Attach adds new files.
 func cleanFiles(f *Field, value, old any) (any, error) {
 	list, ok := value.([]any)
 	if !ok {
-		return nil, kernel.Invalid(f.Name, "type", f.Name+": a list of files is expected")
+		return nil, kernel.Invalid(f.Name, "type", f.Name+": the value must be a list of files")
 	}
 	oldFiles := make(map[float64]map[string]any)
 	previous, _ := old.([]any)
@@ -379,13 +402,14 @@ func cleanFiles(f *Field, value, old any) (any, error) {
 		file := oldFiles[id]
 		if file == nil {
 			return nil, kernel.Invalid(f.Name, "unknown",
-				f.Name+": files are sent to the page first, and named by their id then")
+				f.Name+": the list contains a file whose id is not in this field: upload the file to the page first")
 		}
 		delete(oldFiles, id)
 		updated := maps.Clone(file)
 		if description, ok := entry["description"].(string); ok {
 			if utf8.RuneCountInString(description) > maxText || !text.IsLine(description) {
-				return nil, kernel.Invalid(f.Name, "length", f.Name+": a description is one line of at most 255 characters")
+				return nil, kernel.Invalid(f.Name, "length",
+					f.Name+": a description must be one line of at most 255 characters")
 			}
 			updated["description"] = description
 		}
@@ -401,9 +425,9 @@ func cleanFiles(f *Field, value, old any) (any, error) {
 // are fields of that kind.
 func (s *schema) cleanBlocks(f *Field, value any) (any, error) {
 	list, ok := value.([]any)
-	if !ok || len(list) > f.Settings.list() {
-		return nil, kernel.Invalid(f.Name, "type", fmt.Sprintf("%s: a list of at most %d blocks is expected",
-			f.Name, f.Settings.list()))
+	if !ok || len(list) > f.Settings.maxEntries() {
+		return nil, kernel.Invalid(f.Name, "type", fmt.Sprintf("%s: the value must be a list of at most %d blocks",
+			f.Name, f.Settings.maxEntries()))
 	}
 	result := []any{}
 	for i, v := range list {
@@ -424,9 +448,9 @@ func (s *schema) cleanBlocks(f *Field, value any) (any, error) {
 				return nil, kernel.Invalid(fmt.Sprintf("%s[%d].%s", f.Name, i, name), "unknown",
 					fmt.Sprintf("%s: blocks of the kind %s have no field %q", f.Name, kind, name))
 			}
-			in := *field
-			in.Name = fmt.Sprintf("%s[%d].%s", f.Name, i, name)
-			v, err := s.clean(&in, v, nil)
+			inner := *field
+			inner.Name = fmt.Sprintf("%s[%d].%s", f.Name, i, name) // for error messages
+			v, err := s.clean(&inner, v, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -442,14 +466,15 @@ func (s *schema) cleanBlocks(f *Field, value any) (any, error) {
 	return result, nil
 }
 
-// searchCopy is a searchable copy of a value.
+// searchCopy is a searchable copy of a value: num if isNum is true, and otherwise text.
 type searchCopy struct {
 	text  string
 	num   float64
 	isNum bool
 }
 
-// copies returns the searchable copies of a value. For a list, these are the copies of all its entries.
+// copies returns the searchable copies of a value. For a list, these are the copies of all its entries. The texts of a
+// block are combined into one copy.
 func (s *schema) copies(f *Field, value any) (rows []searchCopy) {
 	switch v := value.(type) {
 	case nil:
@@ -478,11 +503,11 @@ func (s *schema) copies(f *Field, value any) (rows []searchCopy) {
 			rows = append(rows, searchCopy{text: strings.Join(texts, "\n")})
 		}
 	case bool:
-		n := searchCopy{isNum: true}
+		flag := searchCopy{isNum: true}
 		if v {
-			n.num = 1
+			flag.num = 1
 		}
-		rows = append(rows, n)
+		rows = append(rows, flag)
 	case float64:
 		rows = append(rows, searchCopy{num: v, isNum: true})
 	case string:

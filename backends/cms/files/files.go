@@ -49,31 +49,33 @@ func New(s *kernel.Server, pages *content.Content) *Files {
 func (f *Files) Receive(
 	ctx context.Context, u *kernel.User, to content.Place, name string, from io.Reader,
 ) (*content.Page, error) {
-	limit, err := f.pages.Takes(ctx, u, to, name)
+	limit, err := f.pages.UploadLimit(ctx, u, to, name)
 	if err != nil {
 		return nil, err
 	}
-	got, err := f.blobs.Receive(name, from, limit)
+	upload, err := f.blobs.Receive(name, from, limit)
 	if err != nil {
-		return nil, refuse(to.Field, limit, err)
+		return nil, uploadError(to.Field, limit, err)
 	}
-	defer got.Close()
-	if err := f.blobs.Keep(ctx, got); err != nil {
+	defer upload.Close()
+	if err := f.blobs.Keep(ctx, upload); err != nil {
 		return nil, kernel.Unavailable(err)
 	}
-	return f.pages.Attach(ctx, u, to, got.File)
+	return f.pages.Attach(ctx, u, to, upload.File)
 }
 
-// refuse converts the error of an upload to the field into an error for the client. limit is the size limit, in bytes.
-func refuse(field string, limit int64, err error) error {
+// uploadError converts the error of an upload to the field into an error for the client. limit is the size limit, in
+// bytes.
+func uploadError(field string, limit int64, err error) error {
 	var e *blob.Error
 	switch {
 	case errors.As(err, &e):
 		return kernel.Invalid(field, e.Reason, field+": "+e.Message)
 	case errors.Is(err, blob.ErrTooLarge):
-		return apierror.New(http.StatusRequestEntityTooLarge, "too_large", "%s: a file has at most %d bytes", field, limit)
+		return apierror.New(http.StatusRequestEntityTooLarge, "too_large", "%s: a file may have at most %d bytes",
+			field, limit)
 	case errors.Is(err, blob.ErrIncomplete):
-		return kernel.BadRequest("the file could not be read whole")
+		return kernel.BadRequest("the file was not received completely")
 	}
 	return err
 }
@@ -124,25 +126,25 @@ func (f *Files) serve(
 	served, from := file.File, io.ReadSeeker(body)
 	if size != (content.Size{}) && canScale(&file.File) {
 		if !allowed(file) {
-			return kernel.Forbidden("the field of the file has no size %s", size)
+			return kernel.Forbidden("the field of the file does not allow the size %s", size)
 		}
-		small, mediaType, err := f.images.get(r.Context(), &file.File, size, body)
+		scaled, mediaType, err := f.images.get(r.Context(), &file.File, size, body)
 		switch {
-		case errors.Is(err, errNotSmaller), errors.Is(err, errUnreadable):
+		case errors.Is(err, errNotSmaller), errors.Is(err, errUnreadable): // serve the original image
 			if _, err := body.Seek(0, io.SeekStart); err != nil {
 				return err
 			}
 		case err != nil:
 			return err
 		default:
-			defer small.Close() //nolint:errcheck // it was read only
+			defer scaled.Close() //nolint:errcheck // it was read only
 			served.MediaType, served.Hash = mediaType, file.Hash+"-"+size.String()
-			from = small
+			from = scaled
 		}
 	}
 	if u.Guest() {
 		w.Header().Set("Cache-Control", "public, max-age=300")
-		// everybody may see the file, so pages of other origins may embed it
+		// Everybody may see the file, so pages of other origins may embed it.
 		w.Header().Set("Cross-Origin-Resource-Policy", "cross-origin")
 	} else {
 		w.Header().Set("Cache-Control", "private, no-cache")
@@ -166,10 +168,12 @@ func (f *Files) Query(id int64, size content.Size) string {
 	return query.Encode()
 }
 
+// sign returns the parameter sig for a size of a file.
 func (f *Files) sign(id int64, size content.Size) string {
 	return f.Signer("cms image").Sign(nil, strconv.FormatInt(id, 10), size.String())
 }
 
+// signed reports whether sig is the result of sign for a size of a file.
 func (f *Files) signed(sig string, id int64, size content.Size) bool {
 	_, ok := f.Signer("cms image").Open(sig, strconv.FormatInt(id, 10), size.String())
 	return ok
@@ -177,23 +181,23 @@ func (f *Files) signed(sig string, id int64, size content.Size) bool {
 
 // sizeOf parses the query parameters that request a size of an image.
 func sizeOf(query url.Values) (s content.Size, err error) {
-	for name, into := range map[string]*int{"width": &s.Width, "height": &s.Height} {
+	for name, side := range map[string]*int{"width": &s.Width, "height": &s.Height} {
 		text := query.Get(name)
 		if text == "" {
 			continue
 		}
-		if *into, err = strconv.Atoi(text); err != nil || *into < 1 || *into > content.MaxSide {
-			return s, kernel.BadRequest("%s is a number of pixels from 1 to %d", name, content.MaxSide)
+		if *side, err = strconv.Atoi(text); err != nil || *side < 1 || *side > content.MaxSide {
+			return s, kernel.BadRequest("%s must be a number of pixels from 1 to %d", name, content.MaxSide)
 		}
 	}
 	switch query.Get("fit") {
 	case "", "contain":
 	case "cover":
 		if s.Cover = true; !s.Valid() {
-			return s, kernel.BadRequest("fit=cover needs width and height")
+			return s, kernel.BadRequest("fit=cover requires width and height")
 		}
 	default:
-		return s, kernel.BadRequest("fit is contain or cover")
+		return s, kernel.BadRequest("fit must be contain or cover")
 	}
 	return s, nil
 }
@@ -208,12 +212,12 @@ func (f *Files) Jobs() []jobs.Job {
 }
 
 // Sweep removes content that no page has referred to for a day, and the oldest scaled images if they take too much
-// space.
-func (f *Files) Sweep(ctx context.Context) (int, error) {
-	n, err := f.blobs.Sweep(ctx, f.Now().Add(-keepFor))
+// space. It returns how many files it has removed.
+func (f *Files) Sweep(ctx context.Context) (removed int, err error) {
+	removed, err = f.blobs.Sweep(ctx, f.Now().Add(-keepFor))
 	if err != nil {
-		return n, err
+		return removed, err
 	}
-	more, err := f.images.sweep()
-	return n + more, err
+	removedImages, err := f.images.sweep()
+	return removed + removedImages, err
 }

@@ -28,11 +28,12 @@ import (
 const (
 	// maxPixels limits the size of images that are scaled, in pixels. Larger images are served unchanged.
 	maxPixels = 24_000_000
-	// atOnce limits how many images are decoded at the same time: each needs up to 8 bytes per pixel.
-	atOnce = 2
+	// maxConcurrent limits how many images are decoded at the same time: each needs up to 8 bytes per pixel.
+	maxConcurrent = 2
 	// maxCache limits the total size of scaled images that are kept, in bytes.
 	maxCache = 2 << 30
-	quality  = 82
+	// quality is the JPEG quality of scaled images, from 1 to 100.
+	quality = 82
 )
 
 // canScale reports whether a file is an image that can be scaled.
@@ -46,25 +47,28 @@ func canScale(f *blob.File) bool {
 
 // The reasons for serving an image unchanged.
 var (
-	errNotSmaller = errors.New("the image is not larger than that")
+	errNotSmaller = errors.New("the image is not larger than the requested size")
 	errUnreadable = errors.New("the image cannot be read")
 )
 
 // cache stores scaled images on disk, under the hash of the original file.
 type cache struct {
 	folder string
-	gate   chan struct{}
+	gate   chan struct{} // has an element for each call that is scaling an image
 }
 
-func newCache(folder string) *cache { return &cache{folder, make(chan struct{}, atOnce)} }
+// newCache returns a cache in the given folder, which need not exist yet.
+func newCache(folder string) *cache { return &cache{folder, make(chan struct{}, maxConcurrent)} }
 
 // get returns a scaled image, which the caller must close, and its media type. from is the content of the original file
-// f. The error may be errNotSmaller or errUnreadable. At most atOnce calls scale images at the same time; others wait.
+// f. The error may be errNotSmaller or errUnreadable. At most maxConcurrent calls scale images at the same time; others
+// wait.
 func (c *cache) get(
 	ctx context.Context, f *blob.File, size content.Size, from io.Reader,
 ) (_ *os.File, mediaType string, err error) {
 	extension := ".png"
-	if mediaType = "image/png"; f.MediaType == "image/jpeg" {
+	mediaType = "image/png"
+	if f.MediaType == "image/jpeg" {
 		mediaType, extension = f.MediaType, ".jpg"
 	}
 	file := filepath.Join(c.folder, f.Hash[:2], f.Hash+"-"+size.String()+extension)
@@ -75,53 +79,53 @@ func (c *cache) get(
 	case c.gate <- struct{}{}:
 		defer func() { <-c.gate }()
 	case <-ctx.Done():
-		return nil, "", apierror.Unavailable("the making of images", ctx.Err())
+		return nil, "", apierror.Unavailable("the scaling of images", ctx.Err())
 	}
-	if cached, err := os.Open(file); err == nil { // made in the meantime
+	if cached, err := os.Open(file); err == nil { // another call has created it in the meantime
 		return cached, mediaType, nil
 	}
-	small, err := smaller(f, size, from)
+	scaledImage, err := scaleDown(f, size, from)
 	if err != nil {
 		return nil, "", err
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return nil, "", err
 	}
-	making, err := os.CreateTemp(filepath.Dir(file), ".making-*")
+	temporary, err := os.CreateTemp(filepath.Dir(file), ".making-*")
 	if err != nil {
 		return nil, "", err
 	}
-	defer os.Remove(making.Name()) //nolint:errcheck // it has been renamed by then, unless there was an error
+	defer os.Remove(temporary.Name()) //nolint:errcheck // it has been renamed by then, unless there was an error
 	if mediaType == "image/jpeg" {
-		err = jpeg.Encode(making, small, &jpeg.Options{Quality: quality})
+		err = jpeg.Encode(temporary, scaledImage, &jpeg.Options{Quality: quality})
 	} else {
-		err = png.Encode(making, small)
+		err = png.Encode(temporary, scaledImage)
 	}
-	if err = errors.Join(err, making.Close()); err != nil {
-		return nil, "", fmt.Errorf("writing a smaller image: %w", err)
+	if err = errors.Join(err, temporary.Close()); err != nil {
+		return nil, "", fmt.Errorf("writing a scaled image: %w", err)
 	}
-	if err := os.Rename(making.Name(), file); err != nil {
+	if err := os.Rename(temporary.Name(), file); err != nil {
 		return nil, "", err
 	}
 	scaled, err := os.Open(file)
 	return scaled, mediaType, err
 }
 
-// smaller decodes the image in from and scales it down.
-func smaller(f *blob.File, size content.Size, from io.Reader) (image.Image, error) {
+// scaleDown decodes the image in from and scales it down, in its upright orientation.
+func scaleDown(f *blob.File, size content.Size, from io.Reader) (image.Image, error) {
 	in := bufio.NewReaderSize(from, 256<<10)
 	head, err := in.Peek(256 << 10)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	turned := imagemeta.Turned(head)
+	orientation := imagemeta.Turned(head)
 	raw, _, err := image.DecodeConfig(bytes.NewReader(head))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	bounds := image.Rect(0, 0, raw.Width, raw.Height)
 	width, height := raw.Width, raw.Height
-	if turned >= 5 { // the image lies on its side
+	if orientation >= 5 { // the image lies on its side
 		width, height = height, width
 	}
 	part, to := fit(size, width, height)
@@ -136,7 +140,7 @@ func smaller(f *blob.File, size content.Size, from io.Reader) (image.Image, erro
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
-	return scale(turn(plain(read, bounds), turned), part, to), nil
+	return scale(turn(plain(read, bounds), orientation), part, to), nil
 }
 
 // fit returns how an image of the given width and height is scaled to s: the part of the image that is used, and the
@@ -146,14 +150,14 @@ func fit(s content.Size, width, height int) (part image.Rectangle, to image.Poin
 	w, h := s.Width, s.Height
 	if s.Cover {
 		// With Cover, the part is the largest centered rectangle with the requested proportions.
-		pw, ph := width, width*h/w
-		if ph > height {
-			pw, ph = height*w/h, height
+		partWidth, partHeight := width, width*h/w
+		if partHeight > height {
+			partWidth, partHeight = height*w/h, height
 		}
-		pw, ph = max(pw, 1), max(ph, 1)
-		part = image.Rect(0, 0, pw, ph).Add(image.Pt((width-pw)/2, (height-ph)/2))
-		if w > pw || h > ph { // the part is smaller than the requested size
-			w, h = pw, ph
+		partWidth, partHeight = max(partWidth, 1), max(partHeight, 1)
+		part = image.Rect(0, 0, partWidth, partHeight).Add(image.Pt((width-partWidth)/2, (height-partHeight)/2))
+		if w > partWidth || h > partHeight { // the part is smaller than the requested size
+			w, h = partWidth, partHeight
 		}
 		return part, image.Pt(w, h)
 	}
@@ -175,24 +179,25 @@ func plain(src image.Image, bounds image.Rectangle) *image.RGBA {
 	return out
 }
 
-// turn rotates or mirrors an image to make it upright. turned is its Exif orientation (2 to 8).
-func turn(src *image.RGBA, turned byte) *image.RGBA {
-	if turned < 2 || turned > 8 {
+// turn rotates or mirrors an image to make it upright. orientation is its Exif orientation; turn returns src itself if
+// it is not from 2 to 8.
+func turn(src *image.RGBA, orientation byte) *image.RGBA {
+	if orientation < 2 || orientation > 8 {
 		return src
 	}
 	width, height := src.Rect.Dx(), src.Rect.Dy()
 	size := image.Pt(width, height)
-	if turned >= 5 {
+	if orientation >= 5 {
 		size = image.Pt(height, width)
 	}
 	out := image.NewRGBA(image.Rectangle{Max: size})
 	for y := range size.Y {
 		for x := range size.X {
-			sx, sy := x, y
-			if turned >= 5 {
+			sx, sy := x, y // the source pixel of the pixel x, y
+			if orientation >= 5 {
 				sx, sy = y, x
 			}
-			switch turned {
+			switch orientation {
 			case 2, 8:
 				sx = width - 1 - sx
 			case 3, 7:
@@ -211,10 +216,10 @@ func turn(src *image.RGBA, turned byte) *image.RGBA {
 func scale(src *image.RGBA, part image.Rectangle, to image.Point) *image.RGBA {
 	// First scale horizontally, then vertically. Source pixels that are partly covered have a lower weight.
 	across := image.NewRGBA64(image.Rect(0, 0, to.X, part.Dy()))
-	mean(to.X, part.Dx(), func(x int, shares []share) {
+	eachPixel(to.X, part.Dx(), func(x int, sources []sourcePixel) {
 		for y := range part.Dy() {
 			var sum [4]float64
-			for _, s := range shares {
+			for _, s := range sources {
 				offset := src.PixOffset(part.Min.X+s.index, part.Min.Y+y)
 				for i := range sum {
 					sum[i] += s.weight * float64(src.Pix[offset+i])
@@ -227,10 +232,10 @@ func scale(src *image.RGBA, part image.Rectangle, to image.Point) *image.RGBA {
 		}
 	})
 	out := image.NewRGBA(image.Rectangle{Max: to})
-	mean(to.Y, part.Dy(), func(y int, shares []share) {
+	eachPixel(to.Y, part.Dy(), func(y int, sources []sourcePixel) {
 		for x := range to.X {
 			var sum [4]float64
-			for _, s := range shares {
+			for _, s := range sources {
 				c := across.RGBA64At(x, s.index)
 				for i, v := range [4]uint16{c.R, c.G, c.B, c.A} {
 					sum[i] += s.weight * float64(v)
@@ -245,37 +250,38 @@ func scale(src *image.RGBA, part image.Rectangle, to image.Point) *image.RGBA {
 	return out
 }
 
-// share is the weight of a source pixel in a pixel of the scaled image.
-type share struct {
+// sourcePixel is the weight of a source pixel in a pixel of the scaled image.
+type sourcePixel struct {
 	index  int
 	weight float64
 }
 
-// mean scales a row of m source pixels to n pixels. For each of the n pixels, it calls fn with the index of the pixel
-// and the weights of the source pixels that the pixel covers.
-func mean(n, m int, fn func(index int, shares []share)) {
+// eachPixel divides a row of m source pixels among n pixels. For each of the n pixels, it calls fn with the index of
+// the pixel and the source pixels that it covers. Their weights are the shares in the covered length, so their sum is
+// 1.
+func eachPixel(n, m int, fn func(index int, sources []sourcePixel)) {
 	covers := float64(m) / float64(n)
-	var shares []share
+	var sources []sourcePixel
 	for index := range n {
 		begin, end := float64(index)*covers, float64(index+1)*covers
-		shares = shares[:0]
+		sources = sources[:0]
 		for i := int(begin); i < m && float64(i) < end; i++ {
 			if part := (min(float64(i+1), end) - max(float64(i), begin)) / covers; part > 0 {
-				shares = append(shares, share{i, part})
+				sources = append(sources, sourcePixel{i, part})
 			}
 		}
-		fn(index, shares)
+		fn(index, sources)
 	}
 }
 
 // sweep removes the oldest scaled images, including unfinished ones, until the cache does not exceed maxCache.
 func (c *cache) sweep() (removed int, err error) {
-	type made struct {
+	type cachedImage struct {
 		file     string
 		size     int64
 		modified time.Time
 	}
-	var list []made
+	var list []cachedImage
 	var total int64
 	err = filepath.WalkDir(c.folder, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
@@ -286,24 +292,24 @@ func (c *cache) sweep() (removed int, err error) {
 		}
 		info, err := entry.Info()
 		if err != nil {
-			return nil //nolint:nilerr // it is gone
+			return nil //nolint:nilerr // it has been removed in the meantime
 		}
-		list = append(list, made{file, info.Size(), info.ModTime()})
+		list = append(list, cachedImage{file, info.Size(), info.ModTime()})
 		total += info.Size()
 		return nil
 	})
 	if err != nil {
 		return 0, err
 	}
-	slices.SortFunc(list, func(a, b made) int { return a.modified.Compare(b.modified) })
-	for _, m := range list {
+	slices.SortFunc(list, func(a, b cachedImage) int { return a.modified.Compare(b.modified) })
+	for _, oldest := range list {
 		if total <= maxCache {
 			break
 		}
-		if err := os.Remove(m.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(oldest.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return removed, err
 		}
-		total -= m.size
+		total -= oldest.size
 		removed++
 	}
 	return removed, nil

@@ -86,7 +86,7 @@ type Served func(w http.ResponseWriter, r *http.Request) error
 // 200.
 func (c *Call) SetStatus(status int) error {
 	if status < 200 || status > 599 {
-		return fmt.Errorf("%d is not a status of an answer", status)
+		return fmt.Errorf("%d is not a status from 200 to 599", status)
 	}
 	c.status = status
 	return nil
@@ -124,6 +124,7 @@ type Error struct {
 	Header  http.Header // such as Retry-After
 }
 
+// Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
 // Errorf returns an Error without headers.

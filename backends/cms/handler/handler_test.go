@@ -21,7 +21,7 @@ func TestRegister(t *testing.T) {
 		t.Fatalf("registered: %v %v", ok, class)
 	}
 	if _, ok := handler.Registered("registertest"); ok {
-		t.Error("the case of a name does not matter")
+		t.Error("class names are not case-sensitive")
 	}
 	for name, class := range map[string]handler.Class{
 		"twice":          {Name: "RegisterTest", Methods: map[string]handler.Func{"list": method}},

@@ -16,11 +16,11 @@ var (
 // registered, if a name is not an identifier, or if a method is nil.
 func Register(class Class) {
 	if !Identifier(class.Name) || len(class.Methods) == 0 {
-		panic(fmt.Sprintf("cms: class %q has no good name or no methods", class.Name))
+		panic(fmt.Sprintf("cms: class %q has an invalid name or no methods", class.Name))
 	}
 	for name, method := range class.Methods {
 		if !Identifier(name) || method == nil {
-			panic(fmt.Sprintf("cms: method %q of class %s has no good name or is nil", name, class.Name))
+			panic(fmt.Sprintf("cms: method %q of class %s has an invalid name or is nil", name, class.Name))
 		}
 	}
 	registryMu.Lock()
@@ -32,16 +32,16 @@ func Register(class Class) {
 	registry[class.Name] = class
 }
 
-// Registered returns the class that was registered with the given name.
-func Registered(name string) (Class, bool) {
+// Registered returns the class that was registered with the given name. ok is false if there is none.
+func Registered(name string) (class Class, ok bool) {
 	registryMu.RLock()
 	defer registryMu.RUnlock()
-	class, ok := registry[name]
+	class, ok = registry[name]
 	return class, ok
 }
 
-// Identifier reports whether s is a valid name for a class or a method: 1 to 128 letters, digits and underscores,
-// beginning with no digit.
+// Identifier reports whether s is a valid name for a class or a method: 1 to 128 ASCII letters, digits and underscores,
+// of which the first is not a digit.
 func Identifier(s string) bool {
 	for i, r := range s {
 		letter := r == '_' || r|0x20 >= 'a' && r|0x20 <= 'z'

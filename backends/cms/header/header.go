@@ -10,14 +10,14 @@ import (
 // Check returns an error if a handler must not set the header to this value.
 func Check(name, value string) error {
 	if !isToken(name) {
-		return fmt.Errorf("%q is not a name of a header", name)
+		return fmt.Errorf("%q is not a valid header name", name)
 	}
 	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
 		return fmt.Errorf("the value of header %s has control characters", name)
 	}
 	switch http.CanonicalHeaderKey(name) {
 	case "Connection", "Content-Length", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade":
-		return fmt.Errorf("header %s is the server's", name)
+		return fmt.Errorf("header %s is reserved for the server", name)
 	}
 	return nil
 }

@@ -25,7 +25,8 @@ type Server struct {
 	DB *store.DB
 	// Logger returns the logger. It is called for each message, because a reload may replace the logger.
 	Logger func() *zap.Logger
-	Now    func() time.Time
+	// Now returns the current time.
+	Now func() time.Time
 	// Site is the folder of the site, which contains the folders api, files and cache.
 	Site string
 	// Key returns a secret of at least 32 bytes for signing cursors, forms and links. The secret is the same on all
@@ -50,16 +51,16 @@ type Server struct {
 // Moment is a time in its stored form. In JSON it is an RFC 3339 time in UTC.
 type Moment = instant.Moment
 
-// Conn is a database connection, in a transaction for Write.
+// Conn is a database connection. The Conn that Write passes to a function is in a transaction.
 type Conn = store.Conn
 
 // Moment returns the current time.
 func (s *Server) Moment() Moment { return instant.Of(s.Now()) }
 
-// At returns the scheme and host at which the client reaches the server, such as https://www.example.com.
-func (s *Server) At(r *http.Request) string { return cmp.Or(s.BaseURL, origin.Of(r)) }
+// Origin returns the scheme and host at which the client reaches the server, such as https://www.example.com.
+func (s *Server) Origin(r *http.Request) string { return cmp.Or(s.BaseURL, origin.Of(r)) }
 
-// Host returns the host in the result of At.
+// Host returns the host in the result of Origin, with the port if there is one.
 func (s *Server) Host(r *http.Request) string {
 	if _, host, ok := strings.Cut(s.BaseURL, "://"); ok {
 		return host
@@ -72,12 +73,13 @@ func (s *Server) Signer(label string) signed.Signer {
 	return signed.Signer{Key: s.Key(), Label: label}
 }
 
-// Read runs fn on a connection for reading.
+// Read runs fn on a connection for reading. If the database is unavailable, the error is a 503 error.
 func (s *Server) Read(ctx context.Context, fn func(c Conn) error) error {
 	return Unavailable(s.DB.Read(ctx, fn))
 }
 
-// Write runs fn in a transaction.
+// Write runs fn in a transaction, which is committed if fn returns nil. After a conflict with another transaction, it
+// runs fn again. If the database is unavailable, the error is a 503 error.
 func (s *Server) Write(ctx context.Context, fn func(c Conn) error) error {
 	return Unavailable(s.DB.Write(ctx, fn))
 }

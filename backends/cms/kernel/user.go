@@ -13,7 +13,7 @@ const (
 const (
 	PermissionAdmin     = "admin"     // see the administration
 	PermissionTemplates = "templates" // change templates and fields
-	PermissionUsers     = "users"     // change users and roles, but no superuser
+	PermissionUsers     = "users"     // change users, except superusers
 	PermissionSettings  = "settings"  // change the settings of the module and its webhooks
 )
 

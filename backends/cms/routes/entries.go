@@ -56,7 +56,7 @@ func Defaults() Options {
 // groups as in JavaScript. The error is an *Error.
 func Entries(table Value) ([]Entry, error) {
 	if table.Kind != List {
-		return nil, errorAt(table.At, "the table is %s, not a list", table.Kind)
+		return nil, errorAt(table.At, "the routes table must be a list, not %s", table.Kind)
 	}
 	var e entries
 	if err := e.list(table, ""); err != nil {
@@ -65,9 +65,10 @@ func Entries(table Value) ([]Entry, error) {
 	return e.all, nil
 }
 
+// entries collects the entries of a table, in their order.
 type entries struct{ all []Entry }
 
-// list adds the entries and groups in a list. prefix is the path of the surrounding groups.
+// list adds the entries and groups in a list. prefix is the path of the surrounding groups, such as "v1/", or empty.
 func (e *entries) list(list Value, prefix string) *Error {
 	groups := make(map[string]bool)
 	for _, item := range list.Items {
@@ -75,16 +76,17 @@ func (e *entries) list(list Value, prefix string) *Error {
 		switch {
 		case item.Named:
 			if groups[item.Key] {
-				return errorAt(item.KeyAt, "the group %q stands twice", item.Key)
+				return errorAt(item.KeyAt, "the group %q is defined twice", item.Key)
 			}
 			groups[item.Key] = true
 			err = e.group(item, prefix)
 		case item.Value.Kind != List:
-			err = errorAt(item.Value.At, "a route is a list of method, endpoint, class and method name, not %s", item.Value.Kind)
-		case len(item.Value.Items) > 0 && item.Value.Items[0].Named:
+			err = errorAt(item.Value.At, "a route must be a list of method, endpoint, class and method name, not %s",
+				item.Value.Kind)
+		case len(item.Value.Items) > 0 && item.Value.Items[0].Named: // a map of groups
 			for _, inner := range item.Value.Items {
 				if !inner.Named {
-					return errorAt(inner.Value.At, "a route among the groups of a map: give it a group of its own, or put it into the list")
+					return errorAt(inner.Value.At, "a map of groups contains a route: put the route into a group or into the list")
 				}
 			}
 			err = e.list(item.Value, prefix)
@@ -105,13 +107,14 @@ func (e *entries) group(item Item, prefix string) *Error {
 		return errorAt(item.KeyAt, "a group has no name")
 	}
 	if strings.ContainsAny(name, "{}[]") {
-		return errorAt(item.KeyAt, "the group %q has a pattern in its name", item.Key)
+		return errorAt(item.KeyAt, "the name of the group %q must not contain a pattern", item.Key)
 	}
 	if item.Value.Kind != List {
-		return errorAt(item.Value.At, "the group %q is a list of routes, not %s", item.Key, item.Value.Kind)
+		return errorAt(item.Value.At, "the group %q must be a list of routes, not %s", item.Key, item.Value.Kind)
 	}
+	// A list that begins with a string is a single route whose brackets are missing.
 	if len(item.Value.Items) > 0 && item.Value.Items[0].Value.Kind == String && !item.Value.Items[0].Named {
-		return errorAt(item.Value.At, "the group %q is a list of routes, each in brackets of its own", item.Key)
+		return errorAt(item.Value.At, "the group %q must be a list of routes, each in its own brackets", item.Key)
 	}
 	return e.list(item.Value, prefix+name+"/")
 }
@@ -121,7 +124,8 @@ func (e *entries) group(item Item, prefix string) *Error {
 func (e *entries) entry(list Value, prefix string) *Error {
 	for _, item := range list.Items {
 		if item.Named {
-			return errorAt(item.KeyAt, "a key in a route: method, endpoint, class, method name and options stand by their position")
+			return errorAt(item.KeyAt,
+				"a route must not have keys: it consists of method, endpoint, class, method name and options in this order")
 		}
 	}
 	n := len(list.Items)
@@ -131,22 +135,22 @@ func (e *entries) entry(list Value, prefix string) *Error {
 	element := func(i int) Value { return list.Items[i].Value }
 	for i, want := range [4]Kind{String, String, Class, String} {
 		if element(i).Kind != want {
-			return errorAt(element(i).At, "the %s is %s, not %s", [...]string{"method", "endpoint", "class", "method name"}[i], want,
-				element(i).Kind)
+			name := [...]string{"method", "endpoint", "class", "method name"}[i]
+			return errorAt(element(i).At, "the %s must be %s, not %s", name, want, element(i).Kind)
 		}
 	}
 	entry := Entry{
 		Method: strings.ToUpper(element(0).Text), Endpoint: strings.Trim(prefix+strings.TrimLeft(element(1).Text, "/"), "/"),
 		Class: element(2).Text, Func: element(3).Text, Options: Defaults(), At: list.At,
 	}
-	if entry.Method != "*" && header.Check(entry.Method, "") != nil { // a method is a token, as a header's name is
+	if entry.Method != "*" && header.Check(entry.Method, "") != nil { // methods and header names have the same syntax
 		return errorAt(element(0).At, "%q is not an HTTP method", element(0).Text)
 	}
-	if err := checkEndpoint(entry.Endpoint); err != "" {
-		return errorAt(element(1).At, "the endpoint %q %s", entry.Endpoint, err)
+	if fault := checkEndpoint(entry.Endpoint); fault != "" {
+		return errorAt(element(1).At, "the endpoint %q %s", entry.Endpoint, fault)
 	}
 	if !handler.Identifier(entry.Func) {
-		return errorAt(element(3).At, "%q is not a name of a method", entry.Func)
+		return errorAt(element(3).At, "%q is not a valid method name", entry.Func)
 	}
 	if n == 5 {
 		if err := options(element(4), &entry.Options); err != nil {
@@ -160,8 +164,8 @@ func (e *entries) entry(list Value, prefix string) *Error {
 	return nil
 }
 
-// checkEndpoint returns a description of the first fault in an endpoint, or an empty string. It does not check the
-// patterns of parameters, because the compiler checks them.
+// checkEndpoint returns a description of the first fault in an endpoint, such as "is too long", or an empty string. It
+// does not check the patterns of parameters, because the compiler checks them.
 func checkEndpoint(endpoint string) string {
 	if len(endpoint) > maxEndpoint {
 		return "is too long"
@@ -175,15 +179,15 @@ func checkEndpoint(endpoint string) string {
 // options reads the options of a route into o.
 func options(v Value, o *Options) *Error {
 	if v.Kind != List {
-		return errorAt(v.At, "the options are a map, not %s", v.Kind)
+		return errorAt(v.At, "the options must be a map, not %s", v.Kind)
 	}
 	names := make(map[string]bool, len(v.Items))
 	for _, item := range v.Items {
 		if !item.Named {
-			return errorAt(item.Value.At, "an option without a name: write 'auth' => false")
+			return errorAt(item.Value.At, "an option must have a name, as in 'auth' => false")
 		}
 		if names[item.Key] {
-			return errorAt(item.KeyAt, "the option %q stands twice", item.Key)
+			return errorAt(item.KeyAt, "the option %q is set twice", item.Key)
 		}
 		names[item.Key] = true
 		if err := option(item, o); err != nil {
@@ -191,7 +195,7 @@ func options(v Value, o *Options) *Error {
 		}
 	}
 	if !o.Auth && len(o.Roles) > 0 {
-		return errorAt(v.At, "roles without auth: who has them is known by authorization alone")
+		return errorAt(v.At, "the option \"roles\" needs authorization: remove it, or remove 'auth' => false")
 	}
 	return nil
 }
@@ -199,46 +203,46 @@ func options(v Value, o *Options) *Error {
 // option validates an option of a route and sets it in o. After an error, o must not be used.
 func option(item Item, o *Options) *Error {
 	v := item.Value
-	kind := func(want Kind) *Error {
+	checkKind := func(want Kind) *Error {
 		if v.Kind == want {
 			return nil
 		}
-		return errorAt(v.At, "the option %q is %s, not %s", item.Key, want, v.Kind)
+		return errorAt(v.At, "the option %q must be %s, not %s", item.Key, want, v.Kind)
 	}
-	between := func(minimum, maximum int64) *Error {
-		if err := kind(Integer); err != nil {
+	checkRange := func(minimum, maximum int64) *Error {
+		if err := checkKind(Integer); err != nil {
 			return err
 		}
 		if v.Int < minimum || v.Int > maximum {
-			return errorAt(v.At, "the option %q is from %d to %d", item.Key, minimum, maximum)
+			return errorAt(v.At, "the option %q must be from %d to %d", item.Key, minimum, maximum)
 		}
 		return nil
 	}
 	var err *Error
 	switch item.Key {
 	case "auth":
-		err, o.Auth = kind(Boolean), v.Bool
+		err, o.Auth = checkKind(Boolean), v.Bool
 	case "cors":
-		err, o.CORS = kind(Boolean), v.Bool
+		err, o.CORS = checkKind(Boolean), v.Bool
 	case "bodyLimit":
-		err, o.BodyLimit = between(0, maxBodyLimit), v.Int
+		err, o.BodyLimit = checkRange(0, maxBodyLimit), v.Int
 	case "timeoutMs":
-		err, o.Timeout = between(1, maxTimeout.Milliseconds()), time.Duration(v.Int)*time.Millisecond
+		err, o.Timeout = checkRange(1, maxTimeout.Milliseconds()), time.Duration(v.Int)*time.Millisecond
 	case "roles":
-		if err := kind(List); err != nil {
+		if err := checkKind(List); err != nil {
 			return err
 		}
 		for _, role := range v.Items {
 			if role.Named || role.Value.Kind != String || role.Value.Text == "" {
-				return errorAt(role.Value.At, "the option \"roles\" is a list of names")
+				return errorAt(role.Value.At, "the option \"roles\" must be a list of role names")
 			}
 			o.Roles = append(o.Roles, role.Value.Text)
 		}
 		if len(o.Roles) == 0 {
-			return errorAt(v.At, "the option \"roles\" names no role: leave it away, or let nobody in by a role that nobody has")
+			return errorAt(v.At, "the option \"roles\" is empty: name a role, or remove the option to admit all users")
 		}
 	default:
-		return errorAt(item.KeyAt, "the option %q is not known: auth, roles, bodyLimit, timeoutMs, cors", item.Key)
+		return errorAt(item.KeyAt, "unknown option %q; the options are auth, roles, bodyLimit, timeoutMs and cors", item.Key)
 	}
 	return err
 }

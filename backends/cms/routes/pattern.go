@@ -1,6 +1,7 @@
 package routes
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"regexp/syntax"
@@ -19,21 +20,21 @@ const (
 // piece is a part of a pattern: literal text or a parameter.
 type piece struct {
 	literal string
-	param   string
+	param   string // name of the parameter; empty for literal text
 	regex   string // of a parameter; empty for [^/]+
 }
 
 // parse splits an endpoint into its variants: the endpoint without its optional suffixes, then with the first suffix,
-// with the first two suffixes, and so on.
-func parse(endpoint string) ([][]piece, error) {
-	var variants [][]piece
-	var now []piece
-	names := make(map[string]bool)
-	open := 0
+// with the first two suffixes, and so on. For example, a[/{b}] has the variants a and a/{b}. The text of an error
+// continues a sentence such as "the endpoint x", as do the errors of the other functions in this file.
+func parse(endpoint string) (variants [][]piece, err error) {
+	var pieces []piece // of the endpoint up to byte i, except the literal text in literal
 	var literal strings.Builder
+	names := make(map[string]bool)
+	openBrackets := 0
 	flush := func() {
 		if literal.Len() > 0 {
-			now = append(now, piece{literal: literal.String()})
+			pieces = append(pieces, piece{literal: literal.String()})
 			literal.Reset()
 		}
 	}
@@ -51,43 +52,43 @@ func parse(endpoint string) ([][]piece, error) {
 			}
 			switch {
 			case !handler.Identifier(name):
-				return nil, fmt.Errorf("has a parameter %q, whose name is not of letters, digits and _", name)
+				return nil, fmt.Errorf("has the parameter %q, whose name must consist of letters, digits and _", name)
 			case names[name]:
 				return nil, fmt.Errorf("has the parameter %q twice", name)
 			case name == "userId":
-				return nil, fmt.Errorf("has a parameter userId, which the server sets")
+				return nil, fmt.Errorf("has the parameter userId, which the server sets: use another name")
 			case len(names) == maxParams:
 				return nil, fmt.Errorf("has more than %d parameters", maxParams)
 			}
 			names[name] = true
-			now = append(now, piece{param: name, regex: regex})
+			pieces = append(pieces, piece{param: name, regex: regex})
 			i += end
 		case '}':
 			return nil, fmt.Errorf("has a } without {")
 		case '[':
 			flush()
-			if open++; open > maxOptional {
+			if openBrackets++; openBrackets > maxOptional {
 				return nil, fmt.Errorf("has more than %d optional suffixes", maxOptional)
 			}
-			variants = append(variants, slices.Clip(now))
+			variants = append(variants, slices.Clip(pieces))
 		case ']':
-			if strings.Trim(endpoint[i:], "]") != "" || len(endpoint)-i != open {
+			if endpoint[i:] != strings.Repeat("]", openBrackets) {
 				return nil, fmt.Errorf("has a ] that is not at its end, or without [")
 			}
 			if endpoint[i-1] == '[' {
 				return nil, fmt.Errorf("has an empty optional suffix")
 			}
 			flush()
-			return append(variants, now), nil
+			return append(variants, pieces), nil
 		default:
 			literal.WriteByte(c)
 		}
 	}
-	if open > 0 {
+	if openBrackets > 0 {
 		return nil, fmt.Errorf("has a [ without ]")
 	}
 	flush()
-	return append(variants, now), nil
+	return append(variants, pieces), nil
 }
 
 // closing returns the index of the brace that closes the brace at the start of s, or -1. It skips nested pairs of
@@ -111,15 +112,15 @@ func closing(s string) int {
 
 // segment is the part of a variant between two slashes.
 type segment struct {
-	literal string // if there is no parameter
-	params  []string
-	match   *matcher // nil for a single parameter that matches any text
+	literal string   // the whole text, if there is no parameter
+	params  []string // names of the parameters
+	match   *matcher // nil without parameters, and for a single parameter that matches any text
 }
 
 // matcher is the compiled pattern of one segment, or of the entire rest of a path.
 type matcher struct {
 	regex  *regexp.Regexp
-	groups []int // index of the capturing group of each parameter
+	groups []int // number of the capturing group of each parameter
 }
 
 // find reports whether text matches, and returns values with the values of the parameters appended.
@@ -132,7 +133,7 @@ func (m *matcher) find(text string, values []string) ([]string, bool) {
 		return values, false
 	}
 	for _, group := range m.groups {
-		if indexes[2*group] < 0 {
+		if indexes[2*group] < 0 { // the group did not take part in the match
 			values = append(values, "")
 			continue
 		}
@@ -141,15 +142,15 @@ func (m *matcher) find(text string, values []string) ([]string, bool) {
 	return values, true
 }
 
-// compiler caches compiled patterns, so that each pattern is compiled only once.
+// compiler caches matchers by their regular expression, so that each pattern is compiled only once.
 type compiler map[string]*matcher
 
 // variant compiles the pieces of a variant, as parse returns them, to segments. Literal text is split at its slashes.
 // The first parameter whose regular expression can match a slash, and everything after it, become one last segment, the
 // tail, which is matched against the entire rest of the path. The result tail reports whether there is such a segment.
 func (c compiler) variant(pieces []piece) (segments []segment, tail bool, err error) {
-	var parts []piece // of the segment being made
-	end := func() error {
+	var parts []piece // pieces of the current segment
+	endSegment := func() error {
 		s, err := c.segment(parts)
 		segments, parts = append(segments, s), nil
 		return err
@@ -162,15 +163,15 @@ func (c compiler) variant(pieces []piece) (segments []segment, tail bool, err er
 				if len(parts) == 0 && len(segments) == 0 { // the slash of an optional suffix at the root
 					continue
 				}
-				if err := end(); err != nil {
+				if err := endSegment(); err != nil {
 					return nil, false, err
 				}
 			}
-			parts = appendLiteral(parts, before)
+			parts = appendLiteral(parts, before) // the text after the last slash
 			continue
 		}
 		if p.param != "" && p.regex != "" {
-			slash, err := mayBeSlash(p)
+			slash, err := mayMatchSlash(p)
 			if err != nil {
 				return nil, false, err
 			}
@@ -179,7 +180,7 @@ func (c compiler) variant(pieces []piece) (segments []segment, tail bool, err er
 		parts = append(parts, p)
 	}
 	if len(parts) > 0 {
-		err = end()
+		err = endSegment()
 	}
 	return segments, tail, err
 }
@@ -195,7 +196,7 @@ func appendLiteral(parts []piece, text string) []piece {
 	return append(parts, piece{literal: text})
 }
 
-// segment compiles one segment.
+// segment compiles the pieces of one segment.
 func (c compiler) segment(parts []piece) (s segment, err error) {
 	switch {
 	case len(parts) == 0:
@@ -203,52 +204,58 @@ func (c compiler) segment(parts []piece) (s segment, err error) {
 	case len(parts) == 1 && parts[0].param == "":
 		s.literal = parts[0].literal
 		if s.literal == "." || s.literal == ".." {
-			err = fmt.Errorf("has a segment %s", s.literal)
+			err = fmt.Errorf("has a segment %s, which is not allowed", s.literal)
 		}
 		return s, err
 	case len(parts) == 1 && parts[0].regex == "":
 		s.params = []string{parts[0].param}
 		return s, nil
 	}
-	var text strings.Builder
-	text.WriteString(`\A`)
-	group := 1
+	var expression strings.Builder
+	expression.WriteString(`\A`)
+	nextGroup := 1
 	var groups []int
 	for _, p := range parts {
 		if p.param == "" {
-			text.WriteString(regexp.QuoteMeta(p.literal))
+			expression.WriteString(regexp.QuoteMeta(p.literal))
 			continue
 		}
 		s.params = append(s.params, p.param)
-		groups = append(groups, group)
-		regex := p.regex
-		if regex == "" {
-			regex = "[^/]+"
-		}
-		parsed, err := syntax.Parse(regex, syntax.Perl)
+		groups = append(groups, nextGroup)
+		regex := cmp.Or(p.regex, "[^/]+")
+		parsed, err := parseRegex(p.param, regex)
 		if err != nil {
-			return s, fmt.Errorf("has the parameter %q whose pattern is not good: %w", p.param, err)
+			return s, err
 		}
-		group += 1 + parsed.MaxCap()
-		text.WriteString("(" + regex + ")")
+		nextGroup += 1 + parsed.MaxCap() // the group of the parameter and the groups within its pattern
+		expression.WriteString("(" + regex + ")")
 	}
-	text.WriteString(`\z`)
-	if s.match = c[text.String()]; s.match == nil {
-		regex, err := regexp.Compile(text.String())
+	expression.WriteString(`\z`)
+	if s.match = c[expression.String()]; s.match == nil {
+		regex, err := regexp.Compile(expression.String())
 		if err != nil {
-			return s, fmt.Errorf("has a pattern that is not good: %w", err)
+			return s, fmt.Errorf("has an invalid pattern: %w", err)
 		}
 		s.match = &matcher{regex, groups}
-		c[text.String()] = s.match
+		c[expression.String()] = s.match
 	}
 	return s, nil
 }
 
-// mayBeSlash reports whether the pattern of a parameter can match a slash.
-func mayBeSlash(p piece) (bool, error) {
-	parsed, err := syntax.Parse(p.regex, syntax.Perl)
+// parseRegex parses the regular expression of a parameter.
+func parseRegex(param, regex string) (*syntax.Regexp, error) {
+	parsed, err := syntax.Parse(regex, syntax.Perl)
 	if err != nil {
-		return false, fmt.Errorf("has the parameter %q whose pattern is not good: %w", p.param, err)
+		return nil, fmt.Errorf("has the parameter %q with an invalid pattern: %w", param, err)
+	}
+	return parsed, nil
+}
+
+// mayMatchSlash reports whether the pattern of a parameter can match a slash.
+func mayMatchSlash(p piece) (bool, error) {
+	parsed, err := parseRegex(p.param, p.regex)
+	if err != nil {
+		return false, err
 	}
 	return hasSlash(parsed), nil
 }
@@ -261,7 +268,7 @@ func hasSlash(re *syntax.Regexp) bool {
 	case syntax.OpLiteral:
 		return strings.ContainsRune(string(re.Rune), '/')
 	case syntax.OpCharClass:
-		for i := 0; i+1 < len(re.Rune); i += 2 {
+		for i := 0; i+1 < len(re.Rune); i += 2 { // pairs of the first and last character of a range
 			if re.Rune[i] <= '/' && '/' <= re.Rune[i+1] {
 				return true
 			}

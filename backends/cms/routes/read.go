@@ -30,26 +30,18 @@ type Require struct {
 // Read parses a routes file without executing it. It accepts only namespace, use and require statements, the assignment
 // of $routes, and comments. As in PHP, keywords and true, false and null are case-insensitive. name is the path of the
 // file relative to the site's folder, such as api/Routes.php. The error is an *Error with the position in the file.
-func Read(name string, src []byte) (File, error) {
+func Read(name string, src []byte) (f File, err error) {
 	r := &reader{name: name, src: string(src), line: 1, column: 1}
-	var f File
-	var failed *Error
-	func() {
-		defer func() {
-			switch err := recover().(type) {
-			case nil:
-			case *Error:
-				failed = err
-			default:
-				panic(err)
-			}
-		}()
-		f = r.file()
+	defer func() {
+		switch failure := recover().(type) {
+		case nil:
+		case *Error:
+			f, err = File{}, failure
+		default:
+			panic(failure)
+		}
 	}()
-	if failed != nil {
-		return File{}, failed
-	}
-	return f, nil
+	return r.file(), nil
 }
 
 // reader parses one file. Its methods panic with an *Error, which Read recovers.
@@ -75,6 +67,7 @@ func (r *reader) position(offset int) Position {
 	return Position{r.name, r.line, r.column}
 }
 
+// fail panics with an *Error at the current offset.
 func (r *reader) fail(format string, args ...any) {
 	panic(errorAt(r.position(r.offset), format, args...))
 }
@@ -91,17 +84,17 @@ func (r *reader) file() (f File) {
 	if r.offset < len(r.src) && !strings.ContainsRune(" \t\r\n", rune(r.src[r.offset])) {
 		r.fail("a space or a new line must follow <?php")
 	}
-	found := false
+	hasRoutes := false
 	for {
 		r.space()
 		if r.offset == len(r.src) {
 			break
 		}
 		if r.src[r.offset] == '$' {
-			if found {
+			if hasRoutes {
 				r.fail("$routes is set twice")
 			}
-			found = true
+			hasRoutes = true
 			f.Routes = r.routes()
 			continue
 		}
@@ -118,7 +111,7 @@ func (r *reader) file() (f File) {
 		}
 		r.take(";")
 	}
-	if !found {
+	if !hasRoutes {
 		r.fail("$routes is not set")
 	}
 	return f
@@ -145,8 +138,8 @@ func (r *reader) routes() Value {
 func (r *reader) require() Require {
 	r.space()
 	position := r.position(r.offset)
-	dir := strings.HasPrefix(r.src[r.offset:], "__DIR__")
-	if dir {
+	hasDir := strings.HasPrefix(r.src[r.offset:], "__DIR__")
+	if hasDir {
 		r.offset += len("__DIR__")
 		r.take(".")
 		r.space()
@@ -156,7 +149,7 @@ func (r *reader) require() Require {
 	}
 	text := r.str()
 	refuse := func(reason string) { panic(errorAt(position, "require of %q: %s", text, reason)) }
-	if !dir && strings.HasPrefix(text, "/") {
+	if !hasDir && strings.HasPrefix(text, "/") {
 		refuse("the path must be below the site's folder")
 	}
 	if strings.ContainsAny(text, "\\\x00") {
@@ -225,7 +218,7 @@ func (r *reader) constant(v *Value, depth int) {
 		panic(errorAt(v.At, "only ::class may follow %s", name))
 	}
 	if r.offset < len(r.src) && r.src[r.offset] == '(' {
-		panic(errorAt(v.At, "%s is called: the file is data, nothing in it is executed", name))
+		panic(errorAt(v.At, "the function %s cannot be called: the file is data, and nothing in it is executed", name))
 	}
 	panic(errorAt(v.At, "%s is neither true, false, null nor a class: write %s::class or a string", name, name))
 }
@@ -233,7 +226,7 @@ func (r *reader) constant(v *Value, depth int) {
 // items parses the items of an array after its opening bracket.
 func (r *reader) items(closing byte, depth int) []Item {
 	if depth == maxDepth {
-		r.fail("arrays are nested deeper than %d", maxDepth)
+		r.fail("arrays are nested deeper than %d levels", maxDepth)
 	}
 	var items []Item
 	for {
@@ -251,7 +244,7 @@ func (r *reader) items(closing byte, depth int) []Item {
 				item.Named, item.Key = true, key.Text
 			case Integer:
 			default:
-				panic(errorAt(key.At, "a key is a string or an integer, not %s", key.Kind))
+				panic(errorAt(key.At, "a key must be a string or an integer, not %s", key.Kind))
 			}
 			item.KeyAt = key.At
 			r.offset += 2
@@ -286,8 +279,10 @@ func (r *reader) integer() int64 {
 	text := r.src[start:r.offset]
 	n, err := strconv.ParseInt(text, 10, 64)
 	digits := strings.TrimPrefix(text, "-")
-	if err != nil || len(digits) > 1 && digits[0] == '0' || r.offset < len(r.src) &&
-		(wordByte(r.src[r.offset]) || r.src[r.offset] == '.') || n == math.MinInt64 {
+	leadingZero := len(digits) > 1 && digits[0] == '0'
+	continues := r.offset < len(r.src) && (wordByte(r.src[r.offset]) || r.src[r.offset] == '.') // such as 0x1F or 1.5
+	isFloat := n == math.MinInt64                                                               // in PHP
+	if err != nil || leadingZero || continues || isFloat {
 		r.offset = start
 		r.fail("not an integer in decimal digits")
 	}
@@ -347,7 +342,7 @@ func (r *reader) word() string {
 	return r.src[start:r.offset]
 }
 
-// qualified parses words that are separated by backslashes.
+// qualified parses and returns a name of words that are separated by backslashes, such as \App\Example.
 func (r *reader) qualified() string {
 	start := r.offset
 	if r.offset < len(r.src) && r.src[r.offset] == '\\' {
@@ -365,6 +360,7 @@ func (r *reader) qualified() string {
 	}
 }
 
+// wordByte reports whether c is an ASCII letter, a digit or an underscore.
 func wordByte(c byte) bool {
 	return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9'
 }

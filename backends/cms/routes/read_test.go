@@ -115,19 +115,19 @@ func TestReadErrors(t *testing.T) {
 		{"<?php $routes = [ FOO ];", "1:19", "neither true"},
 		{"<?php $routes = [ Foo::BAR ];", "1:19", "only ::class"},
 		{"<?php $routes = [ 'ä', 'b' . 'c' ];", "1:28", "unexpected '.'"},
-		{"<?php $routes = [ \"a $x\" ];", "1:22", "a variable in a string"},
-		{"<?php $routes = [ \"{$x}\" ];", "1:20", "a variable in a string"},
-		{"<?php $routes = [ \"${x}\" ];", "1:20", "a variable in a string"},
-		{"<?php $routes = [ \"\\xff\" ];", "1:20", "stands for no character"},
+		{"<?php $routes = [ \"a $x\" ];", "1:22", "must not contain a variable"},
+		{"<?php $routes = [ \"{$x}\" ];", "1:20", "must not contain a variable"},
+		{"<?php $routes = [ \"${x}\" ];", "1:20", "must not contain a variable"},
+		{"<?php $routes = [ \"\\xff\" ];", "1:20", "not a valid character"},
 		{"<?php $routes = [ \"\\u{}\" ];", "1:20", "hexadecimal"},
-		{"<?php $routes = [ \"\\u{d800}\" ];", "1:20", "stands for no character"},
+		{"<?php $routes = [ \"\\u{d800}\" ];", "1:20", "not a valid character"},
 		{"<?php $routes = [ 'abc", "1:19", "the string does not end"},
 		{"<?php $routes = [ '\xff' ];", "1:20", "not UTF-8"},
 		{"<?php $routes = [ 1.5 ];", "1:19", "not an integer"},
 		{"<?php $routes = [ 010 ];", "1:19", "not an integer"},
 		{"<?php $routes = [ 99999999999999999999 ];", "1:19", "not an integer"},
 		{"<?php $routes = [ - ];", "1:19", "not an integer"},
-		{"<?php $routes = [ true => 1 ];", "1:19", "a key is a string or an integer"},
+		{"<?php $routes = [ true => 1 ];", "1:19", "a key must be a string or an integer"},
 		{"<?php $routes = [ 1 2 ];", "1:21", "expected a comma"},
 		{"<?php $routes = [ ,1 ];", "1:19", "unexpected ','"},
 		{"<?php $routes = array[];", "1:22", `expected "("`},
@@ -150,7 +150,7 @@ func TestReadErrors(t *testing.T) {
 	} {
 		_, err := Read("R", []byte(c.src))
 		if err == nil {
-			t.Errorf("%q is read", c.src)
+			t.Errorf("%q: no error, want %s %s", c.src, c.at, c.text)
 			continue
 		}
 		if !strings.HasPrefix(err.Error(), "R:"+c.at+": ") || !strings.Contains(err.Error(), c.text) {
@@ -158,43 +158,43 @@ func TestReadErrors(t *testing.T) {
 		}
 	}
 	if _, err := Read("R", make([]byte, maxFile+1)); err == nil {
-		t.Error("a file of any length")
+		t.Error("no error for a file that is longer than maxFile")
 	}
 }
 
 func TestEntriesErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ item, at, text string }{
-		{`'x'`, "2:1", "a route is a list"},
+		{`'x'`, "2:1", "a route must be a list"},
 		{`[]`, "2:1", "four or five positions"},
 		{`['GET', 'x', X::class]`, "2:1", "not 3"},
 		{`['GET', 'x', X::class, 'y', [], 1]`, "2:1", "not 6"},
-		{`[5, 'x', X::class, 'y']`, "2:2", "the method is a string, not an integer"},
-		{`['GET', null, X::class, 'y']`, "2:9", "the endpoint is a string, not null"},
-		{`['GET', 'x', 'X', 'y']`, "2:14", "the class is a class, not a string"},
-		{`['GET', 'x', X::class, true]`, "2:24", "the method name is a string"},
+		{`[5, 'x', X::class, 'y']`, "2:2", "the method must be a string, not an integer"},
+		{`['GET', null, X::class, 'y']`, "2:9", "the endpoint must be a string, not null"},
+		{`['GET', 'x', 'X', 'y']`, "2:14", "the class must be a class, not a string"},
+		{`['GET', 'x', X::class, true]`, "2:24", "the method name must be a string"},
 		{`['GE T', 'x', X::class, 'y']`, "2:2", "not an HTTP method"},
 		{`['', 'x', X::class, 'y']`, "2:2", "not an HTTP method"},
 		{`['GET', "a\nb", X::class, 'y']`, "2:9", "control characters"},
-		{`['GET', 'x', X::class, 'a b']`, "2:24", "not a name of a method"},
-		{`['GET', 'k' => 'x', X::class, 'y']`, "2:9", "a key in a route"},
-		{`['GET', 'x', X::class, 'y', 'auth']`, "2:29", "the options are a map"},
-		{`['GET', 'x', X::class, 'y', ['auth']]`, "2:30", "an option without a name"},
-		{`['GET', 'x', X::class, 'y', ['auht' => false]]`, "2:30", `"auht" is not known`},
-		{`['GET', 'x', X::class, 'y', ['auth' => 0]]`, "2:40", "is a boolean, not an integer"},
-		{`['GET', 'x', X::class, 'y', ['auth' => true, 'auth' => false]]`, "2:46", "stands twice"},
-		{`['GET', 'x', X::class, 'y', ['bodyLimit' => -1]]`, "2:45", "is from 0"},
-		{`['GET', 'x', X::class, 'y', ['timeoutMs' => 0]]`, "2:45", "is from 1"},
-		{`['GET', 'x', X::class, 'y', ['roles' => 'a']]`, "2:41", "is a list"},
-		{`['GET', 'x', X::class, 'y', ['roles' => []]]`, "2:41", "names no role"},
-		{`['GET', 'x', X::class, 'y', ['roles' => [1]]]`, "2:42", "a list of names"},
-		{`['GET', 'x', X::class, 'y', ['auth' => false, 'roles' => ['a']]]`, "2:29", "roles without auth"},
-		{`'g' => 'x'`, "2:8", "is a list of routes"},
-		{`'g' => ['GET', 'x', X::class, 'y']`, "2:8", "each in brackets of its own"},
+		{`['GET', 'x', X::class, 'a b']`, "2:24", "not a valid method name"},
+		{`['GET', 'k' => 'x', X::class, 'y']`, "2:9", "a route must not have keys"},
+		{`['GET', 'x', X::class, 'y', 'auth']`, "2:29", "the options must be a map"},
+		{`['GET', 'x', X::class, 'y', ['auth']]`, "2:30", "an option must have a name"},
+		{`['GET', 'x', X::class, 'y', ['auht' => false]]`, "2:30", `unknown option "auht"`},
+		{`['GET', 'x', X::class, 'y', ['auth' => 0]]`, "2:40", "must be a boolean, not an integer"},
+		{`['GET', 'x', X::class, 'y', ['auth' => true, 'auth' => false]]`, "2:46", "is set twice"},
+		{`['GET', 'x', X::class, 'y', ['bodyLimit' => -1]]`, "2:45", "must be from 0"},
+		{`['GET', 'x', X::class, 'y', ['timeoutMs' => 0]]`, "2:45", "must be from 1"},
+		{`['GET', 'x', X::class, 'y', ['roles' => 'a']]`, "2:41", "must be a list"},
+		{`['GET', 'x', X::class, 'y', ['roles' => []]]`, "2:41", "is empty"},
+		{`['GET', 'x', X::class, 'y', ['roles' => [1]]]`, "2:42", "a list of role names"},
+		{`['GET', 'x', X::class, 'y', ['auth' => false, 'roles' => ['a']]]`, "2:29", "needs authorization"},
+		{`'g' => 'x'`, "2:8", "must be a list of routes"},
+		{`'g' => ['GET', 'x', X::class, 'y']`, "2:8", "each in its own brackets"},
 		{`'/' => []`, "2:1", "no name"},
-		{`'{a}' => []`, "2:1", "a pattern in its name"},
-		{`'g' => [], 'g' => []`, "2:12", "stands twice"},
-		{`['g' => [], ['GET', 'x', X::class, 'y']]`, "2:13", "a route among the groups"},
+		{`'{a}' => []`, "2:1", "must not contain a pattern"},
+		{`'g' => [], 'g' => []`, "2:12", "is defined twice"},
+		{`['g' => [], ['GET', 'x', X::class, 'y']]`, "2:13", "a map of groups contains a route"},
 	} {
 		f, err := Read("R", []byte("<?php $routes = [\n"+c.item+"\n];"))
 		if err != nil {

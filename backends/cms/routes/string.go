@@ -32,10 +32,8 @@ func (r *reader) str() string {
 			text.WriteByte(c)
 		case c == '\\':
 			r.escape(&text)
-		case quote == '"' && c == '$' && r.offset+1 < len(r.src) && (wordByte(r.src[r.offset+1]) && r.src[r.offset+1] > '9' ||
-			r.src[r.offset+1] == '{'),
-			quote == '"' && c == '{' && strings.HasPrefix(r.src[r.offset+1:], "$"):
-			r.fail("a variable in a string: write \\$ for the sign, or single quotes")
+		case quote == '"' && beginsVariable(r.src[r.offset:]):
+			r.fail("a string must not contain a variable: write \\$ for a dollar sign, or use single quotes")
 		default:
 			char, size := utf8.DecodeRuneInString(r.src[r.offset:])
 			if char == utf8.RuneError && size < 2 {
@@ -50,11 +48,19 @@ func (r *reader) str() string {
 	}
 }
 
-// escape parses an escape sequence in a string with double quotes. As in PHP, an unknown sequence is kept unchanged,
-// with its backslash.
+// beginsVariable reports whether s begins with a variable of PHP's string interpolation: $name, ${name} or {$name}.
+func beginsVariable(s string) bool {
+	if strings.HasPrefix(s, "${") || strings.HasPrefix(s, "{$") {
+		return true
+	}
+	return len(s) > 1 && s[0] == '$' && wordByte(s[1]) && s[1] > '9' // not a digit
+}
+
+// escape parses an escape sequence in a string with double quotes, and appends its character to text. As in PHP, an
+// unknown sequence is kept unchanged, with its backslash.
 func (r *reader) escape(text *strings.Builder) {
 	start := r.offset
-	rest := r.src[r.offset+1:]
+	rest := r.src[r.offset+1:] // after the backslash
 	if rest == "" {
 		text.WriteByte('\\')
 		r.offset++
@@ -90,7 +96,7 @@ func (r *reader) escape(text *strings.Builder) {
 	// character or \u{...} instead.
 	if err != nil || n == 0 || rest[0] != 'u' && n > 127 || !utf8.ValidRune(rune(n)) {
 		r.offset = start
-		r.fail("the escape stands for no character: write \\u{...}")
+		r.fail("the escape sequence is not a valid character: write \\u{...}")
 	}
 	text.WriteRune(rune(n))
 }

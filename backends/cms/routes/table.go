@@ -25,25 +25,25 @@ type Resolve func(e Entry) (handler.Func, error)
 
 // Table finds the route for a request. A Table is immutable.
 type Table struct {
-	routes   []*Route // in their order
-	static   map[string][]*Route
-	patterns node
+	routes   []*Route            // in their order
+	static   map[string][]*Route // routes for paths without parameters, by path
+	patterns node                // root of the tree of the other routes
 }
 
 // node is a node in the tree of patterns. Each level of the tree is a segment.
 type node struct {
-	literal map[string]*node
-	any     *node // for segments with parameters
-	ends    []*variant
-	tails   []*variant // variants whose last segment matches the rest of the path
+	literal map[string]*node // children for segments without parameters, by their text
+	any     *node            // child for segments with parameters
+	ends    []*variant       // variants that end at this node
+	tails   []*variant       // variants whose last segment matches the rest of the path
 }
 
 // variant is an endpoint with a certain number of its optional suffixes; see parse.
 type variant struct {
 	route    *Route
-	order    int
+	order    int // position of the route in the table
 	segments []segment
-	tail     bool
+	tail     bool // whether the last segment matches the rest of the path
 }
 
 // NewTable returns a table with the entries of a site, followed by the defaults that the site does not define itself.
@@ -64,7 +64,7 @@ func NewTable(entries, defaults []Entry, resolve Resolve) (*Table, error) {
 // site has routes for all its variants.
 func (t *Table) add(r *Route, compile compiler, resolve Resolve) error {
 	if r.Class == "" {
-		return errorAt(r.At, "a route without a class")
+		return errorAt(r.At, "the route has no class")
 	}
 	call, err := resolve(r.Entry)
 	if err != nil {
@@ -75,7 +75,7 @@ func (t *Table) add(r *Route, compile compiler, resolve Resolve) error {
 	if err != nil {
 		return errorAt(r.At, "the endpoint %q %s", r.Endpoint, err)
 	}
-	order, placed := len(t.routes), false
+	order, addedAny := len(t.routes), false
 	for _, pieces := range variants {
 		segments, tail, err := compile.variant(pieces)
 		if err != nil {
@@ -86,13 +86,13 @@ func (t *Table) add(r *Route, compile compiler, resolve Resolve) error {
 			if err != nil {
 				return err
 			}
-			placed = placed || added
+			addedAny = addedAny || added
 			continue
 		}
 		t.patterns.add(&variant{r, order, segments, tail})
-		placed = true
+		addedAny = true
 	}
-	if placed {
+	if addedAny {
 		t.routes = append(t.routes, r)
 	}
 	return nil
@@ -111,17 +111,17 @@ func (t *Table) addStatic(r *Route, segments []segment) (added bool, err error) 
 			if r.Default {
 				return false, nil
 			}
-			return false, errorAt(r.At, "%s /%s stands twice, first at %s", r.Method, path, previous.At)
+			return false, errorAt(r.At, "%s /%s is defined twice, first at %s", r.Method, path, previous.At)
 		}
 	}
 	if !r.Default {
-		var found [8]*variant
-		for _, v := range t.patterns.collect(path, found[:0]) {
+		var buffer [8]*variant // avoids an allocation
+		for _, v := range t.patterns.collect(path, buffer[:0]) {
 			if v.route.Method != r.Method {
 				continue
 			}
 			if _, ok := v.match(path, nil); ok {
-				return false, errorAt(r.At, "%s /%s is hidden by the pattern /%s before it, at %s: put it first",
+				return false, errorAt(r.At, "%s /%s is hidden by the earlier pattern /%s at %s: move it before the pattern",
 					r.Method, path, v.route.Endpoint, v.route.At)
 			}
 		}
@@ -130,6 +130,7 @@ func (t *Table) addStatic(r *Route, segments []segment) (added bool, err error) 
 	return true, nil
 }
 
+// isStatic reports whether the segments have no parameters.
 func isStatic(segments []segment) bool {
 	return !slices.ContainsFunc(segments, func(s segment) bool { return len(s.params) > 0 })
 }
@@ -142,23 +143,22 @@ func (n *node) add(v *variant) {
 			n.tails = append(n.tails, v)
 			return
 		}
-		next := &n.any
-		if len(s.params) == 0 {
-			if n.literal == nil {
-				n.literal = make(map[string]*node)
+		if len(s.params) > 0 {
+			if n.any == nil {
+				n.any = new(node)
 			}
-			child := n.literal[s.literal]
-			if child == nil {
-				child = new(node)
-				n.literal[s.literal] = child
-			}
-			n = child
+			n = n.any
 			continue
 		}
-		if *next == nil {
-			*next = new(node)
+		if n.literal == nil {
+			n.literal = make(map[string]*node)
 		}
-		n = *next
+		child := n.literal[s.literal]
+		if child == nil {
+			child = new(node)
+			n.literal[s.literal] = child
+		}
+		n = child
 	}
 	n.ends = append(n.ends, v)
 }
@@ -166,20 +166,20 @@ func (n *node) add(v *variant) {
 // collect appends to found the variants whose literal segments agree with path, so that they may match.
 func (n *node) collect(path string, found []*variant) []*variant {
 	found = append(found, n.tails...)
-	segment, rest, more := strings.Cut(path, "/")
+	segment, rest, hasRest := strings.Cut(path, "/")
 	if child := n.literal[segment]; child != nil {
-		found = child.next(rest, more, found)
+		found = child.collectRest(rest, hasRest, found)
 	}
 	if n.any != nil {
-		found = n.any.next(rest, more, found)
+		found = n.any.collectRest(rest, hasRest, found)
 	}
 	return found
 }
 
-// next continues collect at a child node. rest is the path after the child's segment and its slash; more reports
-// whether there is a rest.
-func (n *node) next(rest string, more bool, found []*variant) []*variant {
-	if more {
+// collectRest continues collect at the child node n. rest is the path after the child's segment and its slash; hasRest
+// reports whether there is a slash. Without a rest, the variants that end at n match.
+func (n *node) collectRest(rest string, hasRest bool, found []*variant) []*variant {
+	if hasRest {
 		return n.collect(rest, found)
 	}
 	return append(found, n.ends...)
@@ -226,12 +226,12 @@ func (t *Table) Find(method, path string) Match {
 	if len(path) > maxPath {
 		return Match{}
 	}
-	if m := t.find(method, path); m.Route != nil || method != "HEAD" || m.Allow == nil {
-		if m.Route == nil || method != "HEAD" || m.Route.Method != "*" {
-			return m
-		}
+	match := t.find(method, path)
+	pathUnknown := match.Route == nil && match.Allow == nil
+	if method != "HEAD" || pathUnknown || match.Route != nil && match.Route.Method == "HEAD" {
+		return match
 	}
-	return t.find("GET", path)
+	return t.find("GET", path) // a route for GET takes precedence over a route for *
 }
 
 // find returns the route for a method and path. Static endpoints come first, then patterns in the order of the
@@ -244,15 +244,16 @@ func (t *Table) find(method, path string) (m Match) {
 			return m
 		}
 	}
-	var found [8]*variant
-	candidates := t.patterns.collect(path, found[:0])
+	// The arrays avoid allocations.
+	var candidateBuffer [8]*variant
+	var valueBuffer [4]string
+	candidates := t.patterns.collect(path, candidateBuffer[:0])
 	if len(candidates) > 1 {
 		slices.SortFunc(candidates, func(a, b *variant) int { return a.order - b.order })
 	}
-	var buffer [4]string
-	var methods map[string]bool
+	var methods map[string]bool // of the routes that match the path but not the method
 	for _, v := range candidates {
-		values, ok := v.match(path, buffer[:0])
+		values, ok := v.match(path, valueBuffer[:0])
 		if !ok {
 			continue
 		}
@@ -280,7 +281,7 @@ func (t *Table) find(method, path string) (m Match) {
 	return m
 }
 
-// params returns the values of the path parameters by name.
+// params returns the values of the path parameters by name. values are in the order in which match returns them.
 func (v *variant) params(values []string) map[string]string {
 	params := make(map[string]string, len(values))
 	i := 0

@@ -110,7 +110,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m := tab.Find("POST", "auth"); m.Route == nil || m.Route.Default {
-		t.Error("the default goes before the site's")
+		t.Error("a default route takes precedence over a route of the site")
 	}
 	if len(tab.Routes()) != 3 {
 		t.Errorf("%d routes: a default that the site has is one no more", len(tab.Routes()))
@@ -119,16 +119,16 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m := tab.Find("POST", "auth"); m.Route == nil || !m.Route.Default {
-		t.Error("a pattern takes the login's place")
+		t.Error("a pattern takes precedence over the default route for the login")
 	}
 }
 
 func TestTableErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ lines, text string }{
-		{"GET a\nGET a", "R:2:1: GET /a stands twice, first at R:1:1"},
-		{"GET a/{x}\nGET a/b", "R:2:1: GET /a/b is hidden by the pattern /a/{x} before it, at R:1:1"},
-		{"GET a[/b]\nGET a/b", "stands twice"},
+		{"GET a\nGET a", "R:2:1: GET /a is defined twice, first at R:1:1"},
+		{"GET a/{x}\nGET a/b", "R:2:1: GET /a/b is hidden by the earlier pattern /a/{x} at R:1:1"},
+		{"GET a[/b]\nGET a/b", "is defined twice"},
 		{"GET a/{x", "has a { without }"},
 		{"GET a/x}", "has a } without {"},
 		{"GET a/{x}[/b", "has a [ without ]"},
@@ -143,11 +143,11 @@ func TestTableErrors(t *testing.T) {
 		{"GET {x}/{x}", "twice"},
 		{"GET {userId}", "the server sets"},
 		{"GET {x:}", "an empty pattern"},
-		{"GET {x:(}", "is not good"},
-		{"GET {x:a)|(b}", "is not good"},
-		{`GET {x:(a)\1}`, "is not good"},
-		{"GET {x:(?=a)}", "is not good"},
-		{"GET {x:a{2000}}", "is not good"},
+		{"GET {x:(}", "invalid pattern"},
+		{"GET {x:a)|(b}", "invalid pattern"},
+		{`GET {x:(a)\1}`, "invalid pattern"},
+		{"GET {x:(?=a)}", "invalid pattern"},
+		{"GET {x:a{2000}}", "invalid pattern"},
 		{"GET a" + strings.Repeat("[b", 9) + strings.Repeat("]", 9), "more than 8 optional"},
 	} {
 		_, err := table(strings.Split(c.lines, "\n")...)
@@ -167,7 +167,7 @@ func TestTableErrors(t *testing.T) {
 		t.Error(err)
 	}
 	if at, ok := errors.AsType[*Error](err); !ok || at.At.Line != 3 {
-		t.Error("no place")
+		t.Errorf("got %v, want an *Error in line 3", err)
 	}
 }
 

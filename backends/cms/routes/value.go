@@ -36,8 +36,10 @@ type Error struct {
 	Message string
 }
 
+// Error returns the message with the position in front of it.
 func (e *Error) Error() string { return e.At.String() + ": " + e.Message }
 
+// errorAt returns an Error with a formatted message.
 func errorAt(position Position, format string, args ...any) *Error {
 	return &Error{position, fmt.Sprintf(format, args...)}
 }
@@ -55,6 +57,7 @@ const (
 	List  // items with or without keys: an array in PHP, an array or an object in JavaScript
 )
 
+// String returns the kind with its article, as error messages need it.
 func (k Kind) String() string {
 	return [...]string{"null", "a string", "an integer", "a boolean", "a class", "a list"}[k]
 }

@@ -64,11 +64,11 @@ inBrowser('a field, a template and a page are made, and read by the API', plain,
   await tab.getByRole('link', { name: 'Pages', exact: true }).click();
   await tab.getByRole('link', { name: 'New page below' }).click();
   await tab.getByLabel('Template').selectOption('article');
-  await button(tab, 'Go on').click();
+  await button(tab, 'Continue').click();
   await tab.getByLabel('Title', { exact: true }).fill('Hello');
   await tab.getByLabel('Text').fill('The first article.');
   await sound(tab, 'New page', 'new');
-  await button(tab, 'Make the page').click();
+  await button(tab, 'Create the page').click();
   await at(tab, 'Hello');
   await tab.getByLabel('Status').selectOption('published');
   await button(tab, 'Save').click();
@@ -95,7 +95,7 @@ inBrowser('a draft, what the page was, and the trash', plain, async (tab) => {
   await signIn(tab);
   await tab.getByRole('link', { name: 'Hello', exact: true }).click();
   await tab.getByLabel('Text').fill('The second text.');
-  await button(tab, 'Keep as a draft').click();
+  await button(tab, 'Save as a draft').click();
   await tab.getByText('This is the draft.').waitFor();
   await sound(tab, 'Hello', 'draft');
   await button(tab, 'Link to a preview').click();
@@ -103,11 +103,11 @@ inBrowser('a draft, what the page was, and the trash', plain, async (tab) => {
   await tab.goBack();
   await button(tab, 'Save and publish').click();
   await tab.getByText('Published.').waitFor();
-  await tab.getByRole('link', { name: 'What it was' }).click();
+  await tab.getByRole('link', { name: 'Revisions' }).click();
   await tab.getByText('The first article.').first().waitFor();
-  await sound(tab, 'What Hello was', 'revisions');
+  await sound(tab, 'Revisions of Hello', 'revisions');
   await tab.goBack();
-  await button(tab, 'Into the trash').click();
+  await button(tab, 'Move to the trash').click();
   await tab.getByText('The page is in the trash.').waitFor();
   await tab.getByRole('link', { name: 'Trash', exact: true }).click();
   await sound(tab, 'Trash', 'trash');
