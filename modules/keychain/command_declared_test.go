@@ -61,7 +61,7 @@ func TestDeclaredByCommand(t *testing.T) {
 
 	write("teams:\n- name: Red\n  color: blue\n- nam: x\n")
 	l.fails("line 3: a team has no field \"color\"", "apply", "-f", file)
-	l.fails("line 4: a team needs a name", "apply", "-f", file)
+	l.fails("line 4: a team must have a name", "apply", "-f", file)
 	write("teams:\n- name: Blue\n- name: Red\n  limits: {allowed_models: [openai/gpt-nothing]}\n")
 	l.fails("line 4: team Red: allowed_models[0] names the unknown model \"openai/gpt-nothing\"; nothing was changed", "apply", "-f", file)
 	if out, _ = l.run("teams", "list"); strings.Contains(out, "Blue") {

@@ -314,7 +314,7 @@ func TestErrors(t *testing.T) {
 		"models add nothing -u alice --base-url http://h --model x --tier low":           "model_entry must look like",
 		"models add local/x -u alice --base-url h --model x --tier low":                  "base_url must be",
 		"models add local/x -u alice --base-url http://h? --model x --tier low":          "base_url must be",
-		"models add local/x -u alice --base-url http://10.0.0.5/v1 --model x --tier low": `"10.0.0.5" is in no network that is allowed here: allow_networks`,
+		"models add local/x -u alice --base-url http://10.0.0.5/v1 --model x --tier low": `"10.0.0.5" is not public and not in a network of allow_networks`,
 		"models add local/x -u a --base-url http://h --model x --tier low":               `there is no user "a"`,
 		"models add l/x -u a --base-url http://h --model x --tier low --key-from-env Z":  "Z is not set",
 		"models remove local/x -u alice":                                                 `there is no model entry "local/x"`,

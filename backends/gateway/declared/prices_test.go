@@ -72,10 +72,10 @@ prices:
 func TestReadPrices(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"prices: &x {a/*: {discount: 5}}\nusers: [{id: *x}]": "aliases are not read",
+		"prices: &x {a/*: {discount: 5}}\nusers: [{id: *x}]": "YAML aliases are not supported",
 		"prices: {a/*: {input: 1, output: 2, colour: red}}":  "colour",
-		"prices: {a/*: {discount: 5}, a/*: {discount: 6}}":   "stands in line 1 already",
-		"prices: {a/*: {a: {b: {c: {d: {e: {f: 1}}}}}}}":     "objects in too many objects",
+		"prices: {a/*: {discount: 5}, a/*: {discount: 6}}":   "is already set in line 1",
+		"prices: {a/*: {a: {b: {c: {d: {e: {f: 1}}}}}}}":     "objects that are nested too deeply",
 		"prices: {a/*: {discount: 5, discount: 6}}":          "twice",
 		"prices: {openai: {discount: 5}}":                    `line 1: prices: "openai" is not a name such as`,
 		"prices:\n  a/*: {discount: 500}":                    `line 2: the price of "a/*": discount: 500 is not a part`,

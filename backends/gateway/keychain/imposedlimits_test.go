@@ -223,11 +223,11 @@ func wantBound(t *testing.T, n *node, key, on string, limits *Limits) {
 	wantRefusal(t, err, http.StatusPaymentRequired, "insufficient_quota", "")
 	refusal, _ := apierror.From(err)
 	whose := map[string]string{
-		OnKey: "the gateway key, with those that share its limits, has spent", OnUser: "the user of the gateway key has spent",
+		OnKey: "the gateway key, together with the keys that share its limits, has spent", OnUser: "the user of the gateway key has spent",
 		OnTeam: "the team of the gateway key has spent", OnTeamOwn: "the team of the gateway key has spent", OnOrganisation: "the organisation has spent",
 	}[on]
 	if refusal != nil && (!strings.Contains(refusal.Message, whose) || !strings.Contains(refusal.Message, setter) ||
-		!strings.Contains(refusal.Message, "1000 tokens a month") || !strings.Contains(refusal.Message, "begins anew at 2026-04-01T00:00:00Z")) {
+		!strings.Contains(refusal.Message, "1000 tokens a month") || !strings.Contains(refusal.Message, "is renewed at 2026-04-01T00:00:00Z")) {
 		t.Errorf("the refusal says %q", refusal.Message)
 	}
 }

@@ -188,7 +188,7 @@ func TestCustomModels(t *testing.T) {
 		if c := n.account(t, "alice").RoutingFor(cat, "").Tier(catalog.Medium)[0]; c.Keys[0].Secret != "" {
 			t.Errorf("%+v", c.Keys)
 		}
-		if n.logs.FilterMessageSnippet("cannot be opened").Len() != 1 {
+		if n.logs.FilterMessageSnippet("cannot be decrypted").Len() != 1 {
 			t.Error("it was not logged")
 		}
 		for _, name := range []string{made.ID, "local/qwen"} {

@@ -133,7 +133,7 @@ func TestSealedKeysAreBoundToTheirRow(t *testing.T) {
 		if c, _ := r.Entry("beta/large"); c.Keys[0].Secret != secret+"-beta" {
 			t.Errorf("keys %+v", c.Keys)
 		}
-		lines := n.logs.FilterMessageSnippet("cannot be opened").All()
+		lines := n.logs.FilterMessageSnippet("cannot be decrypted").All()
 		if len(lines) != 2 || strings.Contains(fmt.Sprint(lines), secret) {
 			t.Errorf("logged %+v", lines)
 		}
