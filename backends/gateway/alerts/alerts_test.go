@@ -378,7 +378,7 @@ func TestSend(t *testing.T) {
 		sent := make([]string, 0, len(post.sent))
 		for _, m := range post.sent {
 			sent = append(sent, m.Email)
-			if !strings.HasPrefix(m.Subject, "80 % of the budget a month of the team red") || !strings.HasPrefix(m.Text, "8.1 US dollars of 10 US dollars a month are spent") {
+			if !strings.HasPrefix(m.Subject, "80 % of the monthly budget of the team red") || !strings.Contains(m.Text, "has spent 8.1 US dollars of the monthly budget of 10 US dollars.") {
 				t.Errorf("the mail says %q: %q", m.Subject, m.Text)
 			}
 		}
@@ -523,15 +523,15 @@ func TestWords(t *testing.T) {
 	}{
 		"spent": {
 			Alert{Kind: KindBudget, On: keychain.OnOrganisation, Holder: "organisation", Budget: "tokens_total", Threshold: 100, amount: 5, spent: 7},
-			[]string{"100 % of the budget in total of the organisation are spent", "7 tokens of 5 tokens in total are spent", "refused with the status 402, or until an operator"},
+			[]string{"100 % of the total budget of the organisation is spent", "The organisation has spent 7 tokens of the total budget of 5 tokens.", "refused with the status 402 until an operator raises"},
 		},
 		"key": {
 			Alert{Kind: KindBudget, On: keychain.OnKey, Holder: "gk_1", Name: "ci of Ada", Budget: "usd_per_day", Threshold: 50, amount: 2_000_000, spent: 1_000_000, money: true, Ends: &ends},
-			[]string{"50 % of the budget a day of the key gk_1 (ci of Ada) are spent", "1 US dollars of 2 US dollars a day", "begins anew at 2026-06-01T00:00:00Z"},
+			[]string{"50 % of the daily budget of the key gk_1 (ci of Ada) is spent", "1 US dollars of the daily budget of 2 US dollars", "is renewed at 2026-06-01T00:00:00Z"},
 		},
 		"provider": {
 			Alert{Kind: KindProviderKey, On: OnProvider, Holder: "openai", Budget: "invalid_key"},
-			[]string{"The provider openai does not take the operator's key", "invalid key"},
+			[]string{"The provider openai rejects the operator's key", "invalid key"},
 		},
 		"test": {Alert{Kind: KindTest}, []string{"A test"}},
 	} {

@@ -145,13 +145,13 @@ func TestWatchWords(t *testing.T) {
 		want          []string
 	}{
 		KindErrors: {OnModel, "alpha/large", 80, 20, []string{
-			"25 % of the requests to alpha/large fail\n", "20 of 80 requests to alpha/large failed from 2026-05-31T10:00:00Z to 2026-05-31T10:10:00Z. Alerts are sent from 20 % on.", "Another message follows when it is over",
+			"25 % of the requests to alpha/large fail\n", "20 of 80 requests to alpha/large failed from 2026-05-31T10:00:00Z to 2026-05-31T10:10:00Z. The threshold for alerts is 20 %.", "Another message follows when it is over",
 		}},
-		KindErrorsEnd: {keychain.OnOrganisation, "organisation", 50, 1, []string{"Less than 20 % of all requests fail again\n", "At the end 1 of 50 did."}},
+		KindErrorsEnd: {keychain.OnOrganisation, "organisation", 50, 1, []string{"Less than 20 % of all requests fail now\n", "At the end, 1 of 50 failed."}},
 		KindLatency: {keychain.OnOrganisation, "organisation", 30_000_000, 41_234_567, []string{
-			"Answers to all requests come late\n", "is 41.23s. Alerts are sent from 30s on.", "Another message follows when it is over",
+			"Answers to all requests are slow\n", "was 41.23s. The threshold for alerts is 30s.", "Another message follows when it is over",
 		}},
-		KindLatencyEnd: {OnModel, "alpha/large", 30_000_000, 0, []string{"Answers to the requests to alpha/large come in time again\n", "At the end there were none."}},
+		KindLatencyEnd: {OnModel, "alpha/large", 30_000_000, 0, []string{"Answers to the requests to alpha/large are fast enough now\n", "At the end, there were no answers."}},
 	} {
 		a := Alert{
 			Kind:      kind,
