@@ -210,8 +210,8 @@ func TestPrices(t *testing.T) {
 		t.Error("a file with a mistake is used")
 	}
 	for text, want := range map[string]string{
-		`{"openai/none":{"discount":5}}`: `no model "openai/none"`, `{"a/*":{"discount":0}}`: "above 0", `{"a/*":{"discount":5,"input":1}}`: "stands alone",
-		`{"a/*":{"input":1}}`: "needs input and output", `{"a/*":{"input":-1,"output":1}}`: "price.input", `[]`: "need an object", `{"a/*":{"in":1}}`: "in",
+		`{"openai/none":{"discount":5}}`: `no model "openai/none"`, `{"a/*":{"discount":0}}`: "above 0", `{"a/*":{"discount":5,"input":1}}`: "cannot be combined",
+		`{"a/*":{"input":1}}`: "must have input and output", `{"a/*":{"input":-1,"output":1}}`: "price.input", `[]`: "must be an object", `{"a/*":{"in":1}}`: "in",
 	} {
 		write(text)
 		if _, err := NewSource("", path, Options{}, nil); err == nil || !strings.Contains(err.Error(), want) {

@@ -79,7 +79,7 @@ func TestReadPrices(t *testing.T) {
 		"prices: {a/*: {discount: 5, discount: 6}}":          "twice",
 		"prices: {openai: {discount: 5}}":                    `line 1: prices: "openai" is not a name such as`,
 		"prices:\n  a/*: {discount: 500}":                    `line 2: the price of "a/*": discount: 500 is not a part`,
-		"prices: {a/*: {input: 1}}":                          "needs input and output",
+		"prices: {a/*: {input: 1}}":                          "must have input and output",
 		"prices: {a/*: 5}":                                   `the price of "a/*"`,
 		"prices: []":                                         "line 1: prices must be an object",
 	} {

@@ -185,7 +185,7 @@ func (s *Service) ChangeModel(
 		}
 		index := slices.IndexFunc(rows, func(m modelRow) bool { return m.ID == name || m.Entry == name })
 		if index < 0 {
-			if !onOffer(cat, name) {
+			if !cat.Offers(name) {
 				return notFound("model entry", name)
 			}
 			row := modelRow{ID: "me_" + random(20), Entry: name, Enabled: true, CreatedAt: s.now()}
@@ -210,14 +210,8 @@ func (m *modelRow) apply(change ModelChange) {
 	}
 }
 
-// onOffer reports whether entry, in the form provider/model, is a model of an enabled provider and not retired.
-func onOffer(cat *catalog.Catalog, entry string) bool {
-	provider, model, _ := strings.Cut(entry, "/")
-	m, ok := cat.Model(provider, model)
-	return ok && !m.Retired
-}
-
-// inCatalog reports whether entry, in the form provider/model, is a model of an enabled provider.
+// inCatalog reports whether entry, in the form provider/model, is a model of an enabled provider. Unlike Catalog.Offers
+// it includes retired models.
 func inCatalog(cat *catalog.Catalog, entry string) bool {
 	provider, model, ok := strings.Cut(entry, "/")
 	if !ok {
