@@ -78,7 +78,7 @@ func TestReadPrices(t *testing.T) {
 		"prices: {a/*: {a: {b: {c: {d: {e: {f: 1}}}}}}}":     "objects that are nested too deeply",
 		"prices: {a/*: {discount: 5, discount: 6}}":          "twice",
 		"prices: {openai: {discount: 5}}":                    `line 1: prices: "openai" is not a name such as`,
-		"prices:\n  a/*: {discount: 500}":                    `line 2: the price of "a/*": discount: 500 is not a part`,
+		"prices:\n  a/*: {discount: 500}":                    `line 2: the price of "a/*": discount: 500 is not a percentage`,
 		"prices: {a/*: {input: 1}}":                          "must have input and output",
 		"prices: {a/*: 5}":                                   `the price of "a/*"`,
 		"prices: []":                                         "line 1: prices must be an object",
