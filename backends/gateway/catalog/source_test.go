@@ -13,7 +13,9 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-func watched(t *testing.T, text string, opts Options) (s *Source, path string, logs *observer.ObservedLogs) {
+// newLoggedSource writes a catalog file, and returns a source for it with the path of the file and the log of later
+// messages.
+func newLoggedSource(t *testing.T, text string, opts Options) (s *Source, path string, logs *observer.ObservedLogs) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "catalog.json")
 	write(t, path, text)
@@ -39,7 +41,7 @@ func replace(t *testing.T, path, text string, version int) {
 
 func TestSourceReloads(t *testing.T) {
 	t.Parallel()
-	s, path, logs := watched(t, sample, Options{Disable: []string{"two"}})
+	s, path, logs := newLoggedSource(t, sample, Options{Disable: []string{"two"}})
 	first := s.Current()
 	if len(first.Providers()) != 1 {
 		t.Fatalf("providers %v", codes(first))
@@ -111,7 +113,7 @@ func TestSourceEmbedded(t *testing.T) {
 
 func TestSourceRunEnds(t *testing.T) {
 	t.Parallel()
-	s, _, _ := watched(t, sample, Options{})
+	s, _, _ := newLoggedSource(t, sample, Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {

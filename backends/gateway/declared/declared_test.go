@@ -70,7 +70,8 @@ func export(t *testing.T, s *keychain.Service) string {
 	return string(text)
 }
 
-func actions(t *testing.T, s *keychain.Service) (all []string) {
+// auditedActions returns the actors and actions in the audit log, oldest first.
+func auditedActions(t *testing.T, s *keychain.Service) (all []string) {
 	t.Helper()
 	entries, err := s.Audit(t.Context(), 0, 500)
 	if err != nil {
@@ -163,8 +164,8 @@ func TestApply(t *testing.T) {
 		}
 		before := export(t, s)
 		equal(t, "a dry run", apply(t, s, whole, Options{DryRun: true}), want)
-		if after := export(t, s); after != before || len(actions(t, s)) > 0 {
-			t.Errorf("a dry run has made\n%s and %q", after, actions(t, s))
+		if after := export(t, s); after != before || len(auditedActions(t, s)) > 0 {
+			t.Errorf("a dry run has made\n%s and %q", after, auditedActions(t, s))
 		}
 		equal(t, "the first time", apply(t, s, whole, Options{}), want)
 		equal(t, "the second time", apply(t, s, whole, Options{Prune: true}), nil)
@@ -172,7 +173,7 @@ func TestApply(t *testing.T) {
 			t.Errorf("the export is\n%s\nwant\n%s", got, exported)
 		}
 		equal(t, "the export of it", apply(t, s, exported, Options{Prune: true}), nil)
-		equal(t, "the audit", actions(t, s), []string{
+		equal(t, "the audit", auditedActions(t, s), []string{
 			"command user.created", "command user.created", "command user.created", "command user.created", "command organisation.limited", "command team.created",
 			"command team.limited", "command member.set", "command member.set", "command member.set", "command team.created", "command member.set", "command member.set",
 			"command user.limited", "command user.suspended",

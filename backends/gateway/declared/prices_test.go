@@ -52,7 +52,7 @@ prices:
 		})
 		equal(t, "none", apply(t, s, "prices: {}", o), []string{`- price of openai/*: {"discount":20}`})
 		if all := strings.Join(
-			actions(t, s),
+			auditedActions(t, s),
 			" ",
 		); strings.Count(all, "price.set") != 3 ||
 			strings.Count(all, "price.removed") != 2 {

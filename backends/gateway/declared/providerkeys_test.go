@@ -138,7 +138,7 @@ teams: [{name: Research}]`,
 			[]string{`- team Research: provider key openai "research": sk…89`},
 		)
 		if actions := strings.Join(
-			actions(t, s),
+			auditedActions(t, s),
 			" ",
 		); strings.Count(actions, "provider_key.added") != 4 ||
 			strings.Count(actions, "provider_key.removed") != 3 {

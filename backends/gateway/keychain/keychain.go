@@ -135,16 +135,17 @@ func checkText(param, text string, minimum, maximum int) error {
 	return nil
 }
 
+// base62 are the characters of random ids and keys.
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// random returns n base62 characters without bias.
+// random returns n random characters of base62, each with the same probability.
 func random(n int) string {
 	out := make([]byte, 0, n)
 	var buf [64]byte
 	for len(out) < n {
 		_, _ = rand.Read(buf[:]) // never fails since Go 1.24
 		for _, b := range buf {
-			if b < 248 && len(out) < n { // 248 = 4*62
+			if b < 248 && len(out) < n { // 248 = 4*62; larger bytes would favour the first characters
 				out = append(out, base62[b%62])
 			}
 		}

@@ -38,6 +38,7 @@ type Profile struct{ Email, Name string }
 // maxProfileText is the length limit of a profile's texts, in bytes.
 const maxProfileText = 320
 
+// selectUsers is the beginning of a query for users, with the columns of scanUser.
 const selectUsers = `SELECT id, created_at, email, name, team_id, suspended_at, waiting_since, is_service FROM gateway_users `
 
 func scanUser(row store.Row) (u User, err error) {
