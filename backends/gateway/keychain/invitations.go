@@ -82,6 +82,7 @@ func (s *Service) Invite(ctx context.Context, in Invitation) (_ Invitation, toke
 // selectInvitations is the beginning of a query for invitations, with the columns of scanInvitation.
 const selectInvitations = `SELECT id, email, team_id, role, created_at, expires_at, accepted_at, accepted_by FROM gateway_invitations `
 
+// scanInvitation reads an invitation from a row of selectInvitations.
 func scanInvitation(row store.Row) (in Invitation, err error) {
 	var team, acceptedBy sql.NullString
 	var created, expires int64

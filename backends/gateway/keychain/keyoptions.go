@@ -58,6 +58,7 @@ func checkLimit(limit *int64) error {
 	return nil
 }
 
+// checkEffortMode returns an error unless mode is one of the effort modes.
 func checkEffortMode(mode EffortMode) error {
 	switch mode {
 	case EffortOverride, EffortModelWins, EffortMax:

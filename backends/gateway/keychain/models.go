@@ -201,6 +201,7 @@ func (s *Service) ChangeModel(
 	return s.findModel(ctx, cat, userID, name)
 }
 
+// apply applies the change to the row.
 func (m *modelRow) apply(change ModelChange) {
 	if change.Enabled != nil {
 		m.Enabled = *change.Enabled

@@ -41,6 +41,7 @@ const maxProfileText = 320
 // selectUsers is the beginning of a query for users, with the columns of scanUser.
 const selectUsers = `SELECT id, created_at, email, name, team_id, suspended_at, waiting_since, is_service FROM gateway_users `
 
+// scanUser reads a user from a row of selectUsers.
 func scanUser(row store.Row) (u User, err error) {
 	var created int64
 	var email, name, team sql.NullString

@@ -206,6 +206,7 @@ var selectKeyRows = `SELECT k.id, k.owner_kind, k.owner, k.provider, k.label, k.
 	limitColumns("l") + `
 	FROM gateway_provider_keys AS k LEFT JOIN gateway_limits AS l ON l.kind = 'provider_key' AND l.holder = k.id WHERE `
 
+// scanProviderKey reads a key with its limits from a row of selectKeyRows.
 func scanProviderKey(row store.Row) (k providerKeyRow, err error) {
 	var created int64
 	var limits limitCells
@@ -219,6 +220,7 @@ func scanProviderKey(row store.Row) (k providerKeyRow, err error) {
 	return k, err
 }
 
+// selectProviderKeys reads the keys of a user, oldest first.
 func (s *Service) selectProviderKeys(ctx context.Context, userID string) ([]providerKeyRow, error) {
 	return s.keysOf(ctx, Owner{OnUser, userID})
 }

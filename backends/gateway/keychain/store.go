@@ -245,6 +245,7 @@ func (s *Service) selectIdentity(ctx context.Context, hash string) (*Identity, e
 
 // models
 
+// scanModel reads a model row from a row of selectModelRows.
 func scanModel(row store.Row) (m modelRow, err error) {
 	var priority sql.NullInt64
 	var tier, base, model, wire, sealed sql.NullString

@@ -125,6 +125,7 @@ func CheckTeamName(name string) error {
 	return checkText("name", name, 1, maxTeamName)
 }
 
+// errTeamExists returns the error for a name that another team has.
 func errTeamExists(name string) error {
 	return apierror.New(http.StatusConflict, "already_exists", "there is a team %q already", name)
 }
@@ -173,11 +174,13 @@ func (s *Service) RemoveTeam(ctx context.Context, id string) error {
 	})
 }
 
+// teamColumns are the columns of a team, and selectTeams is the beginning of a query for teams.
 const (
 	teamColumns = `t.id, t.name, t.created_at, (SELECT count(*) FROM gateway_team_members AS o WHERE o.team_id = t.id)`
 	selectTeams = `SELECT ` + teamColumns + ` FROM gateway_teams AS t `
 )
 
+// scanTeam reads a team from a row of selectTeams.
 func scanTeam(row store.Row) (t Team, err error) {
 	var created int64
 	err = row.Scan(&t.ID, &t.Name, &created, &t.Members)
