@@ -22,7 +22,8 @@ type Surroundings struct {
 	Logger   *zap.Logger
 }
 
-// Engine returns a cascade with the given options. All cascades of a gateway share its Memory.
+// Engine returns a cascade (which sends a request to one provider after another until one answers) with the given
+// options. All cascades of a gateway share its Memory.
 func (g *Gateway) Engine(s Surroundings, options cascade.Options) *cascade.Engine {
 	return &cascade.Engine{
 		Options: options, Memory: g.Memory, Budget: s.Memory, Catalog: s.Catalog,

@@ -138,14 +138,14 @@ func NewKeychain(o Options) (*keychain.Service, *spending.Ledger, error) {
 
 // newRetention creates the job that deletes expired rows.
 func newRetention(ledger *spending.Ledger, o Options) *spending.Retention {
-	expired := timings.Expired()
-	also := make([]spending.Expiry, 0, 5+len(expired))
-	also = append(also, answeritems.Expired, keychain.ExpiredAudit,
+	timingExpiries := timings.Expired()
+	expiries := make([]spending.Expiry, 0, 5+len(timingExpiries))
+	expiries = append(expiries, answeritems.Expired, keychain.ExpiredAudit,
 		stored.Expired, stored.ExpiredConversations, stored.ExpiredEvents)
-	for _, expiry := range expired {
-		also = append(also, expiry)
+	for _, expiry := range timingExpiries {
+		expiries = append(expiries, expiry)
 	}
-	return spending.NewRetention(ledger, o.Logger, o.Observe, also...)
+	return spending.NewRetention(ledger, o.Logger, o.Observe, expiries...)
 }
 
 // KeepRequests sets how long single requests stay in the usage log. 0 means that they are never deleted.
@@ -157,7 +157,8 @@ func (g *Gateway) Ready() error { return g.ring.Ready() }
 // CheckRing compares the keyring with the database, and returns an error if it does not match.
 func (g *Gateway) CheckRing(ctx context.Context) error { return g.ring.Check(ctx) }
 
-// Cut closes the connections to providers, so that requests which wait for a provider end.
+// Cut closes the connections to providers, so that requests which wait for a provider end. It is used when the process
+// must shut down before they have ended by themselves.
 func (g *Gateway) Cut() {
 	g.Stored.Cut() // first, so that no cut-off response is stored as a complete one
 	g.connections.Cut()

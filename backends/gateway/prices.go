@@ -69,7 +69,8 @@ func (p *Prices) Follow(ctx context.Context) {
 	}
 }
 
-// Read reads the prices in the database, and updates the catalog if they have changed.
+// Read reads the prices in the database, and updates the catalog if they have changed. The error comes from the
+// database, or means that a stored price is invalid; the catalog then stays unchanged.
 func (p *Prices) Read(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

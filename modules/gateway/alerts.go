@@ -10,7 +10,7 @@ import (
 // configuration share one gateway, so a second call returns an error.
 func (a *App) SetAlerts(o *alerts.Options) error {
 	if a.alerts != nil {
-		return errors.New("another handler has alerts, and all share one gateway: leave them to one")
+		return errors.New("another handler has alerts already: since all handlers share one gateway, only one can have them")
 	}
 	o.Failing = func() []alerts.FailingKey { return a.gateway.Load().FailingKeys(a.Catalog()) }
 	a.alerts = o

@@ -52,11 +52,11 @@ type App struct {
 	logger     *zap.Logger
 	db         *store.DB
 	catalog    *Catalog
-	first      *FirstRun       // nil if first_run is not configured
-	requestLog *time.Duration  // how long requests stay in the log; nil means the default
-	alerts     *alerts.Options // nil if no alerts are configured
-	gateway    atomic.Pointer[gateway.Gateway]
-	prices     *gateway.Prices // set before gateway is
+	first      *FirstRun                       // nil if first_run is not configured
+	requestLog *time.Duration                  // how long requests stay in the log; nil means the default
+	alerts     *alerts.Options                 // nil if no alerts are configured
+	gateway    atomic.Pointer[gateway.Gateway] // nil until the app tollgate has started
+	prices     *gateway.Prices                 // set before gateway is
 }
 
 // gateways keeps gateways across reloads.
@@ -68,7 +68,7 @@ var errNotStarted = errors.New("the app has not started yet")
 type gatewayKey struct {
 	db    *store.DB
 	ring  *sealed.Ring
-	allow string
+	allow string // the text of Options.Allow
 }
 
 // CaddyModule returns the Caddy module information.
@@ -184,7 +184,7 @@ func (a *App) Reprice(ctx context.Context) error {
 	return a.prices.Read(ctx)
 }
 
-// Engine makes a cascade of the gateway with this configuration's catalog, counters and memory.
+// Engine returns a cascade of the gateway g with this configuration's catalog, counters and memory.
 func (a *App) Engine(g *gateway.Gateway, o cascade.Options, logger *zap.Logger) *cascade.Engine {
 	return g.Engine(gateway.Surroundings{
 		Catalog: a.Catalog, Counters: a.Counters, Memory: a.host.MemoryBudget(), Logger: logger,

@@ -40,8 +40,8 @@ func (c *Catalog) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"file": &c.File, "prices": &c.Prices, "provider_keys": &c.ProviderKeys, "own_keys": &c.OwnKeys,
 	}
 	return directive.Options(d, func(option string) error {
-		if into := texts[option]; into != nil {
-			return directive.Text(d, into)
+		if text := texts[option]; text != nil {
+			return directive.Text(d, text)
 		}
 		switch option {
 		case "enable":
@@ -51,14 +51,14 @@ func (c *Catalog) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		case "alias":
 			return parsePair(d, &c.Aliases)
 		case "provider":
-			return c.provider(d)
+			return c.unmarshalProvider(d)
 		}
 		return directive.NoOption(d,
 			"unknown option %q; there are: file, prices, enable, disable, provider_keys, own_keys, alias, provider", option)
 	}, "enable", "disable", "alias", "provider")
 }
 
-// parsePair parses a name and its value into a map. Each name may occur only once.
+// parsePair parses `<option> <name> <value>` into a map from names to values. Each name may occur only once.
 func parsePair(d *caddyfile.Dispenser, table *map[string]string) error {
 	option := d.Val()
 	var name, value string
@@ -75,7 +75,8 @@ func parsePair(d *caddyfile.Dispenser, table *map[string]string) error {
 	return nil
 }
 
-func (c *Catalog) provider(d *caddyfile.Dispenser) error {
+// unmarshalProvider parses the option provider.
+func (c *Catalog) unmarshalProvider(d *caddyfile.Dispenser) error {
 	var code string
 	if !d.AllArgs(&code) {
 		return d.ArgErr()
@@ -91,8 +92,8 @@ func (c *Catalog) provider(d *caddyfile.Dispenser) error {
 	texts := map[string]*string{"base_url": &p.BaseURL, "token_url": &p.TokenURL, "api_key": &p.APIKey}
 	tables := map[string]*map[string]string{"param": &p.Params, "header": &p.Headers, "model": &p.Models}
 	return directive.Options(d, func(option string) (err error) {
-		if into := texts[option]; into != nil {
-			return directive.Text(d, into)
+		if text := texts[option]; text != nil {
+			return directive.Text(d, text)
 		}
 		if table := tables[option]; table != nil {
 			return parsePair(d, table)
@@ -130,9 +131,9 @@ func Duration(d *caddyfile.Dispenser) (caddy.Duration, error) {
 	return caddy.Duration(parsed), nil
 }
 
-// Durations parses `<option> [low|medium|high] <duration>` into a map by tier. If no tier is named, the duration
-// applies to all three.
-func Durations(d *caddyfile.Dispenser, into *map[string]caddy.Duration) error {
+// Durations parses `<option> [low|medium|high] <duration>` into the map *byTier. If no tier is named, the duration
+// applies to all three. Each tier may occur only once.
+func Durations(d *caddyfile.Dispenser, byTier *map[string]caddy.Duration) error {
 	option := d.Val()
 	args := d.RemainingArgs()
 	if len(args) == 0 || len(args) > 2 {
@@ -147,14 +148,14 @@ func Durations(d *caddyfile.Dispenser, into *map[string]caddy.Duration) error {
 	if err != nil || parsed <= 0 {
 		return d.Errf("%s: %q is not a positive duration such as 20s", option, text)
 	}
-	if *into == nil {
-		*into = make(map[string]caddy.Duration)
+	if *byTier == nil {
+		*byTier = make(map[string]caddy.Duration)
 	}
 	for _, tier := range tiers {
-		if _, twice := (*into)[tier]; twice {
+		if _, twice := (*byTier)[tier]; twice {
 			return d.Errf("%s %s is given twice", option, tier)
 		}
-		(*into)[tier] = caddy.Duration(parsed)
+		(*byTier)[tier] = caddy.Duration(parsed)
 	}
 	return nil
 }

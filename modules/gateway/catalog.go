@@ -80,11 +80,11 @@ func (c *Catalog) Provision(ctx caddy.Context) (err error) {
 func (c *Catalog) fillUnset(logger *zap.Logger) {
 	for _, code := range slices.Sorted(maps.Keys(c.Providers)) {
 		p := c.Providers[code]
-		fill := func(option string, value *string, harmless string) {
+		fill := func(option string, value *string, substitute string) {
 			if _, err := placeholder.Resolve(*value); err != nil {
-				logger.Warn("an option of a provider is not set here; the server needs it",
+				logger.Warn("an option of a provider uses a variable that is not set for this command; the server needs it",
 					zap.String("provider", code), zap.String("option", option), zap.Error(err))
-				*value = harmless
+				*value = substitute
 			}
 		}
 		fill("api_key", &p.APIKey, "")
@@ -142,6 +142,8 @@ type Provider struct {
 	Idle caddy.Duration `json:"idle,omitempty"`
 }
 
+// open resolves the placeholders of the options and reads the data files. It logs a warning for each key of the
+// environment that is not used because it belongs to another base URL.
 func (c *Catalog) open(logger *zap.Logger) (*catalog.Source, error) {
 	file, err := placeholder.Resolve(c.File)
 	if err != nil {
@@ -157,7 +159,7 @@ func (c *Catalog) open(logger *zap.Logger) (*catalog.Source, error) {
 	case "env":
 		environment = os.Getenv
 	default:
-		return nil, fmt.Errorf("provider_keys: %q is not a place for keys; there is: env", c.ProviderKeys)
+		return nil, fmt.Errorf("provider_keys: %q must be env", c.ProviderKeys)
 	}
 	options := catalog.Options{
 		Environment: environment, OwnKeys: catalog.OwnKeys(c.OwnKeys), Aliases: c.Aliases, Enable: c.Enable,
@@ -176,8 +178,8 @@ func (c *Catalog) open(logger *zap.Logger) (*catalog.Source, error) {
 	}
 	for _, p := range source.Current().Providers() {
 		if key, ok := p.EnvironmentKey(environment); ok && !key.BelongsTo(p.BaseURL) {
-			logger.Warn("the key of a variable is not used for its provider, since it belongs to the base URL beside it; "+
-				"`provider "+p.Code+" { base_url {env."+key.BaseVariable+"} }` of the catalog reaches that",
+			logger.Warn("a key of the environment is not used for its provider, because it belongs to the base URL in another "+
+				"variable; to use that URL, set `provider "+p.Code+" { base_url {env."+key.BaseVariable+"} }` in the catalog",
 				zap.String("variable", key.Variable), zap.String("base_url_variable", key.BaseVariable),
 				zap.String("provider", p.Code))
 		}
@@ -197,7 +199,7 @@ func (p *Provider) override() (catalog.Override, error) {
 	}
 	o.APIKey = strings.TrimSpace(o.APIKey) // a file usually ends in a line break
 	if o.APIKey == "" && p.APIKey != "" {
-		return o, errors.New("api_key: there is nothing but spaces")
+		return o, errors.New("api_key: the value is blank")
 	}
 	o.TokenURL, o.Models, o.WorkloadIdentity = p.TokenURL, p.Models, p.WorkloadIdentity
 	for name, value := range p.Params {

@@ -6,6 +6,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
+// consoleVar is the Caddy variable of a request that OfferConsole sets.
 const consoleVar = "tollgate.console"
 
 // OfferConsole marks a request so that later handlers know that the site has a console. The handler that answers at /

@@ -83,45 +83,47 @@ func (a *App) firstRun(ctx context.Context, g *gateway.Gateway) {
 		err = a.prepare(ctx, g)
 	}
 	if err != nil && ctx.Err() == nil {
-		a.logger.Error("preparing the first run", zap.Error(err))
+		a.logger.Error("first run could not be prepared", zap.Error(err))
 	}
 }
 
+// prepare creates the local user, and brings the user's provider keys and models up to date with the environment and
+// the model servers that answer. At the first start of the process, or if it created the user, it prints the banner.
 func (a *App) prepare(ctx context.Context, g *gateway.Gateway) error {
 	_, key, created, err := g.Keychain.InitUser(ctx, LocalUser)
 	if err != nil {
 		return err
 	}
-	keys, places, err := a.keysFromEnvironment(ctx, g.Keychain)
+	fromEnvironment, environmentServers, err := a.keysFromEnvironment(ctx, g.Keychain)
 	if err != nil {
 		return err
 	}
-	named := len(places)
+	servers := environmentServers
 	for _, base := range a.first.Discover {
-		places = append(places, keychain.ModelServer{BaseURL: base})
+		servers = append(servers, keychain.ModelServer{BaseURL: base})
 	}
-	servers, err := g.Keychain.Discover(ctx, LocalUser, "local", places, g.Custom)
+	answering, err := g.Keychain.Discover(ctx, LocalUser, "local", servers, g.Custom)
 	if err != nil {
 		return err
 	}
-	for _, place := range places[:named] {
-		if !slices.Contains(servers, place.BaseURL) {
-			a.logger.Warn("a base URL of the environment lists no models, so it is not used; the key beside it is for no other place",
-				zap.String("base_url", place.BaseURL))
+	for _, server := range environmentServers {
+		if !slices.Contains(answering, server.BaseURL) {
+			a.logger.Warn("a base URL of the environment lists no models, so neither the URL nor the key for it is used",
+				zap.String("base_url", server.BaseURL))
 		}
 	}
 	stored, err := storedKeys(ctx, g.Keychain)
 	if err != nil {
 		return err
 	}
-	serving := slices.Concat(keys, stored, servers)
-	scripted, err := a.useFallback(ctx, g, len(serving) == 0)
+	sources := slices.Concat(fromEnvironment, stored, answering)
+	scripted, err := a.useFallback(ctx, g, len(sources) == 0)
 	if err != nil {
 		return err
 	}
 	if !g.Greeted.Swap(true) || created {
 		a.waitUntilServing(ctx)
-		a.banner(key, created, serving, scripted)
+		a.banner(key, created, sources, scripted)
 	}
 	return nil
 }
@@ -133,15 +135,15 @@ func (a *App) useFallback(ctx context.Context, g *gateway.Gateway, use bool) (bo
 	if a.first.Fallback == "" {
 		return false, nil
 	}
-	base := []keychain.ModelServer{{BaseURL: a.first.Fallback}}
+	servers := []keychain.ModelServer{{BaseURL: a.first.Fallback}}
 	if !use {
-		_, err := g.Keychain.Discover(ctx, LocalUser, "scripted", base, nil)
+		_, err := g.Keychain.Discover(ctx, LocalUser, "scripted", servers, nil) // without a transport no server answers
 		return false, err
 	}
 	for range 20 {
-		found, err := g.Keychain.Discover(ctx, LocalUser, "scripted", base, g.Custom)
-		if err != nil || len(found) > 0 {
-			return len(found) > 0, err
+		answering, err := g.Keychain.Discover(ctx, LocalUser, "scripted", servers, g.Custom)
+		if err != nil || len(answering) > 0 {
+			return len(answering) > 0, err
 		}
 		select {
 		case <-ctx.Done():
@@ -195,14 +197,14 @@ func storedKeys(ctx context.Context, service *keychain.Service) ([]string, error
 	if err != nil {
 		return nil, err
 	}
-	var found []string
+	var descriptions []string
 	for _, key := range keys {
-		if text := key.Provider + " (a stored key)"; !strings.HasPrefix(key.Label, environmentLabel) &&
-			!slices.Contains(found, text) {
-			found = append(found, text)
+		description := key.Provider + " (a stored key)"
+		if !strings.HasPrefix(key.Label, environmentLabel) && !slices.Contains(descriptions, description) {
+			descriptions = append(descriptions, description)
 		}
 	}
-	return found, nil
+	return descriptions, nil
 }
 
 // keysFromEnvironment creates provider keys from the environment variables that are set, and removes keys whose
@@ -216,8 +218,8 @@ func (a *App) keysFromEnvironment(ctx context.Context, service *keychain.Service
 		if !isSet && slices.Contains(p.Env, "OPENAI_API_KEY") {
 			_, key.BaseURL = catalog.EnvironmentBase("OPENAI_API_KEY", os.Getenv)
 		}
-		isProviders := isSet && key.BelongsTo(p.BaseURL)
-		used := isProviders && a.Catalog().OwnKeys != catalog.OwnKeysNever
+		isForProvider := isSet && key.BelongsTo(p.BaseURL)
+		used := isForProvider && a.Catalog().OwnKeys != catalog.OwnKeysNever
 		for _, name := range p.Env {
 			secret := ""
 			if used && name == key.Variable {
@@ -229,23 +231,26 @@ func (a *App) keysFromEnvironment(ctx context.Context, service *keychain.Service
 		}
 		if used {
 			found = append(found, p.Code+" ("+key.Variable+")")
-		} else if !isProviders && key.BaseURL != "" && strings.TrimSuffix(key.BaseURL, "/v1") != a.first.URL {
-			// Clients of this gateway read the same variables, so the base URL may be the address of this gateway.
+			continue
+		}
+		// Clients of this gateway read the same variables, so the base URL may be the address of this gateway.
+		isGateway := strings.TrimSuffix(key.BaseURL, "/v1") == a.first.URL
+		if !isForProvider && key.BaseURL != "" && !isGateway {
 			servers = append(servers, keychain.ModelServer{BaseURL: key.BaseURL, APIKey: key.Secret})
 		}
 	}
 	return found, servers, nil
 }
 
-// banner prints instructions for the first steps. created means that key is new and must be shown. serving describes
+// banner prints instructions for the first steps. created means that key is new and must be shown. sources describes
 // the sources of models; without any, scripted reports whether the scripted model is used. The instructions are not
 // logged, because a new key is shown only once and must not be written to a log file.
-func (a *App) banner(key *keychain.NewKey, created bool, serving []string, scripted bool) {
+func (a *App) banner(key *keychain.NewKey, created bool, sources []string, scripted bool) {
 	var b strings.Builder
 	b.WriteString("\n  Tollgate is up at " + a.first.URL + "\n\n")
 	switch {
-	case len(serving) > 0:
-		b.WriteString("  Models from:  " + strings.Join(serving, ", ") + "\n")
+	case len(sources) > 0:
+		b.WriteString("  Models from:  " + strings.Join(sources, ", ") + "\n")
 	case scripted:
 		b.WriteString("  Models from:  the built-in scripted model, which is not a language model. Set OPENAI_API_KEY,\n" +
 			"                GROQ_API_KEY … or start Ollama, and start Tollgate again, to reach a real one.\n")

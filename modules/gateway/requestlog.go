@@ -11,7 +11,7 @@ import (
 // it is provisioned. All modules share one log, so a second call with a different value returns an error.
 func (a *App) KeepRequests(d time.Duration) error {
 	if a.requestLog != nil && *a.requestLog != d {
-		return errors.New("another handler has another one, and all share one log")
+		return errors.New("another handler sets a different time, but all handlers share one log")
 	}
 	a.requestLog = &d
 	return nil

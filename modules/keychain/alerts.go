@@ -65,7 +65,7 @@ func (a *Alerts) unmarshal(d *caddyfile.Dispenser) error {
 			for _, text := range args {
 				percent, err := strconv.Atoi(text)
 				if err != nil {
-					return d.Errf("thresholds: %q is not a number of percent such as 80", text)
+					return d.Errf("thresholds: %q is not a percentage such as 80", text)
 				}
 				a.Thresholds = append(a.Thresholds, percent)
 			}
@@ -96,16 +96,17 @@ func (a *Alerts) unmarshal(d *caddyfile.Dispenser) error {
 	}, "mail", "webhook")
 }
 
-// options checks the option and converts it to the type of the gateway.
+// options checks the options and converts them to the type of the package alerts. It does not set Mail and Failing.
 func (a *Alerts) options() (*alerts.Options, error) {
 	o := &alerts.Options{Thresholds: slices.Clone(a.Thresholds), Concerned: !a.MembersOff}
 	if len(o.Thresholds) == 0 {
 		o.Thresholds = alerts.DefaultThresholds
 	}
 	slices.Sort(o.Thresholds)
-	if len(o.Thresholds) > maxThresholds || o.Thresholds[0] < 1 || o.Thresholds[len(o.Thresholds)-1] > 100 ||
-		len(slices.Compact(slices.Clone(o.Thresholds))) < len(o.Thresholds) {
-		return nil, fmt.Errorf("thresholds: up to %d different numbers of percent from 1 to 100, such as 50 80 95 100",
+	hasDuplicates := len(slices.Compact(slices.Clone(o.Thresholds))) < len(o.Thresholds)
+	if hasDuplicates || len(o.Thresholds) > maxThresholds || o.Thresholds[0] < 1 ||
+		o.Thresholds[len(o.Thresholds)-1] > 100 {
+		return nil, fmt.Errorf("thresholds: must be at most %d different percentages from 1 to 100, such as 50 80 95 100",
 			maxThresholds)
 	}
 	var err error
@@ -113,12 +114,12 @@ func (a *Alerts) options() (*alerts.Options, error) {
 		return nil, err
 	}
 	if len(a.Mail) > maxAlertTargets || len(a.Webhooks) > maxAlertTargets {
-		return nil, fmt.Errorf("at most %d addresses and %d webhooks can be told", maxAlertTargets, maxAlertTargets)
+		return nil, fmt.Errorf("there can be at most %d addresses and %d webhooks", maxAlertTargets, maxAlertTargets)
 	}
 	for _, text := range a.Mail {
 		address, err := netmail.ParseAddress(text)
 		if err != nil || address.Name != "" {
-			return nil, fmt.Errorf("mail: %q is not an address such as ops@example.com", text)
+			return nil, fmt.Errorf("mail: %q is not a mail address such as ops@example.com", text)
 		}
 		o.Addresses = append(o.Addresses, address.Address)
 	}
@@ -128,7 +129,7 @@ func (a *Alerts) options() (*alerts.Options, error) {
 			return nil, fmt.Errorf("webhook: %w", err)
 		}
 		if slices.ContainsFunc(o.Webhooks, func(other alerts.Webhook) bool { return other.URL == w.URL }) {
-			return nil, errors.New("webhook: an address is given twice")
+			return nil, errors.New("webhook: a URL is given twice")
 		}
 		o.Webhooks = append(o.Webhooks, w)
 	}
@@ -144,7 +145,7 @@ func (w *AlertWebhook) resolve() (alerts.Webhook, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
 		return alerts.Webhook{}, errors.New(
-			"the address must be a URL such as https://example.com/hook, without a user and a fragment")
+			"the URL must be an http or https URL such as https://example.com/hook, without user and fragment")
 	}
 	text, err := placeholder.Resolve(w.Secret)
 	if err != nil {
@@ -175,11 +176,12 @@ func (h *Handler) provisionAlerts(logger *zap.Logger) error {
 	return nil
 }
 
-// transport returns the transport for mails, or nil if no mail is sent.
+// transport returns the transport for mails, or nil if the option mail is not set. With `mail log` it logs the mails
+// instead of sending them.
 func (h *Handler) transport(logger *zap.Logger) (mail.Transport, error) {
 	if !h.Mail.Sends() {
 		if h.Mail == nil {
-			return nil, nil //nolint:nilnil // no mail is sent
+			return nil, nil //nolint:nilnil // a nil transport sends no mail
 		}
 		return mail.Log{Logger: logger}, nil
 	}
@@ -199,9 +201,9 @@ func (h *Handler) Validate() error {
 	switch a := h.Alerts; {
 	case a == nil:
 	case h.Mail == nil && len(a.Mail) > 0:
-		return errors.New("alerts: mail needs a server that sends mails: give the option mail smtp://… beside alerts")
+		return errors.New("alerts: mails need a mail server: set the handler's option mail smtp://…, outside of alerts")
 	case h.Mail == nil && len(a.Webhooks) == 0:
-		return errors.New("alerts: nobody is told: give webhook <url> <secret>, or mail smtp://… beside alerts")
+		return errors.New("alerts: there are no recipients: set webhook <url> <secret>, or the handler's option mail smtp://…")
 	}
 	return h.Mail.Validate()
 }

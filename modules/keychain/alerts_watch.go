@@ -51,22 +51,22 @@ func (w *Watch) unmarshal(d *caddyfile.Dispenser, option string, args []string) 
 		if text == "off" {
 			w.Errors = -1
 		} else if w.Errors, err = strconv.Atoi(text); err != nil || w.Errors <= 0 {
-			return d.Errf("errors: %q is neither off nor a number of percent such as 20", text)
+			return d.Errf("errors: %q is neither off nor a percentage such as 20", text)
 		}
 	case "requests":
 		if w.Requests, err = strconv.ParseInt(text, 10, 64); err != nil || w.Requests <= 0 {
 			return d.Errf("requests: %q is not a number such as 20", text)
 		}
 	default: // latency and window
-		into := &w.Latency
+		field := &w.Latency
 		if option == "window" {
-			into = &w.Window
+			field = &w.Window
 		}
-		length, err := caddy.ParseDuration(text)
-		if err != nil || length <= 0 {
+		duration, err := caddy.ParseDuration(text)
+		if err != nil || duration <= 0 {
 			return d.Errf("%s: %q is not a duration such as 30s or 10m", option, text)
 		}
-		*into = caddy.Duration(length)
+		*field = caddy.Duration(duration)
 	}
 	return nil
 }
@@ -79,13 +79,13 @@ func (w *Watch) options() (alerts.Watch, error) {
 	}
 	switch {
 	case o.Errors > 100:
-		return o, errors.New("errors: a number of percent from 1 to 100, or off")
+		return o, errors.New("errors: must be a percentage from 1 to 100, or off")
 	case o.Latency < 0:
-		return o, errors.New("latency: a duration such as 30s")
+		return o, errors.New("latency: must be a duration such as 30s")
 	case o.Window < time.Minute || o.Window > timings.MaxWindow:
-		return o, errors.New("window: from 1m to 24h")
+		return o, errors.New("window: must be from 1m to 24h")
 	case o.MinRequests < 1:
-		return o, errors.New("requests: at least 1")
+		return o, errors.New("requests: must be at least 1")
 	}
 	return o, nil
 }

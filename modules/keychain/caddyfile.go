@@ -16,6 +16,7 @@ func init() {
 	directive.Register[Handler]("keychain")
 }
 
+// optionNames are the names of all options of the directive.
 var optionNames = []string{"console", "new_users", "teams", "operators", "auditors", "mail", "alerts", "request_log"}
 
 // UnmarshalCaddyfile sets up the handler from its Caddyfile form:
@@ -95,6 +96,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	})
 }
 
+// unmarshalRequestLog parses the Caddyfile form of request_log.
 func (h *Handler) unmarshalRequestLog(d *caddyfile.Dispenser) error {
 	var text string
 	if !d.AllArgs(&text) {
@@ -112,6 +114,7 @@ func (h *Handler) unmarshalRequestLog(d *caddyfile.Dispenser) error {
 	return nil
 }
 
+// unmarshal parses the Caddyfile form of console.
 func (c *Console) unmarshal(d *caddyfile.Dispenser) error {
 	if d.NextArg() {
 		if d.Val() != "off" || d.NextArg() {
@@ -119,14 +122,14 @@ func (c *Console) unmarshal(d *caddyfile.Dispenser) error {
 		}
 		c.Off = true
 		if d.NextBlock(1) {
-			return d.Err("a console that is off has no options")
+			return d.Err("console off must not have a block of options")
 		}
 		return nil
 	}
 	provider := new(management.OIDC)
-	needy := false // reports whether there is an option that needs a line oidc
+	needsOIDC := false // whether there is an option that needs oidc
 	err := directive.Options(d, func(option string) error {
-		needy = needy || option != "oidc"
+		needsOIDC = needsOIDC || option != "oidc"
 		switch option {
 		case "oidc":
 			c.OIDC = provider
@@ -148,8 +151,8 @@ func (c *Console) unmarshal(d *caddyfile.Dispenser) error {
 		}
 		return nil
 	})
-	if err == nil && c.OIDC == nil && needy {
-		err = d.Err("scopes, resource, token and origins need a line oidc <issuer> <client_id>")
+	if err == nil && c.OIDC == nil && needsOIDC {
+		err = d.Err("scopes, resource, token and origins also need oidc <issuer> <client_id>")
 	}
 	return err
 }

@@ -63,12 +63,12 @@ func (o *options) forUser(cmd *cobra.Command) *cobra.Command {
 func (o *options) run(
 	work func(s *session, cmd *cobra.Command, args []string) error,
 ) func(*cobra.Command, []string) error {
-	begin := o.withKeychain(work)
+	workWithKeychain := o.withKeychain(work)
 	return o.Run(func(s *cli.Session, cmd *cobra.Command, args []string) error {
 		if err := s.App.Exists(gatewayapp.Name); err != nil {
 			return err
 		}
-		return begin(s, cmd, args)
+		return workWithKeychain(s, cmd, args)
 	})
 }
 
@@ -107,13 +107,13 @@ func (o *options) runForUser(work func(s *session) error) func(*cobra.Command, [
 	})
 }
 
-// session is one run of a subcommand with the open keychain. user is the value of the flag --user.
+// session is one run of a subcommand with the open keychain.
 type session struct {
 	*cli.Session
 	*keychain.Service
 	spending *spending.Ledger
 	catalog  *catalog.Catalog
-	user     string
+	user     string // the flag --user; the user's id if the flag is the mail address of a known user
 }
 
 // Alerts lists the alerts that were sent, newest first.

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
+// alertsCommand returns the command that lists sent alerts.
 func alertsCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "alerts [--limit <n>]",

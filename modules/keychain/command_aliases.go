@@ -49,6 +49,7 @@ then come the organisation's and those of the Caddyfile.
 	return cli.Group(&cobra.Command{Use: "aliases", Short: "Manages aliases for models and tiers"}, list, set, remove)
 }
 
+// showAliases prints a table of aliases.
 func showAliases(w io.Writer, aliases ...keychain.Alias) {
 	cli.Row(w, "ALIAS", "TARGET", "SINCE")
 	for i := range aliases {

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/placeholder"
 )
 
+// applyCommand returns the command that applies a file with settings.
 func applyCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply -f <file>",
@@ -32,7 +33,7 @@ created without keys. For a provider key the file says where to read it: {env.NA
 		Args: cobra.NoArgs,
 	}
 	file := cmd.Flags().StringP("file", "f", "", "The file, or - for standard input (required)")
-	dry := cmd.Flags().Bool("dry-run", false, "Print the changes without making them")
+	dryRun := cmd.Flags().Bool("dry-run", false, "Print the changes without making them")
 	prune := cmd.Flags().Bool("prune", false,
 		"Remove teams, members and limits that are not in the file, and provider keys, aliases and prices if the "+
 			"file lists any; users, their keys and their usage are kept")
@@ -47,7 +48,7 @@ created without keys. For a provider key the file says where to read it: {env.NA
 			return fmt.Errorf("%s:\n%w", *file, err)
 		}
 		changes, err := declared.Apply(s.Ctx, s.Service, declaration, declared.Options{
-			Catalog: s.catalog, Resolve: placeholder.Resolve, Prune: *prune, DryRun: *dry,
+			Catalog: s.catalog, Resolve: placeholder.Resolve, Prune: *prune, DryRun: *dryRun,
 		})
 		if err != nil {
 			return fmt.Errorf("%s: %w; nothing was changed", *file, err)
@@ -55,14 +56,14 @@ created without keys. For a provider key the file says where to read it: {env.NA
 		return s.Answer(struct {
 			DryRun  bool              `json:"dry_run"`
 			Changes []declared.Change `json:"changes"`
-		}{*dry, cli.List(changes)}, func(w io.Writer) {
+		}{*dryRun, cli.List(changes)}, func(w io.Writer) {
 			for _, c := range changes {
 				_, _ = fmt.Fprintln(w, cli.Plain(c.String()))
 			}
 			switch {
 			case len(changes) == 0:
 				s.Note("Nothing to change: everything is as the file says.")
-			case *dry:
+			case *dryRun:
 				s.Note("%d changes would be made. Nothing was changed.", len(changes))
 			default:
 				s.Note("%d changes were made.", len(changes))
@@ -90,6 +91,7 @@ func readFile(cmd *cobra.Command, name string) ([]byte, error) {
 	return text, err
 }
 
+// exportCommand returns the command that prints the current settings as a file.
 func exportCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "export",
@@ -106,13 +108,13 @@ applied to an empty gateway, the file then recreates the same state.
 			if err != nil {
 				return err
 			}
-			var failed error
+			var yamlErr error
 			err = s.Answer(current, func(w io.Writer) {
 				e := yaml.NewEncoder(w)
 				e.SetIndent(2)
-				failed = errors.Join(e.Encode(current), e.Close())
+				yamlErr = errors.Join(e.Encode(current), e.Close())
 			})
-			return errors.Join(err, failed)
+			return errors.Join(err, yamlErr)
 		}),
 	}
 }

@@ -11,7 +11,7 @@ import (
 // TestDeclaredByCommand checks that a declaration is applied from a file and from standard input, that its changes are
 // printed line by line, and that the export returns it unchanged.
 func TestDeclaredByCommand(t *testing.T) {
-	l, _ := sqliteLine(t)
+	l, _ := sqliteCommandLine(t)
 	file := filepath.Join(t.TempDir(), "teams.yaml")
 	write := func(text string) {
 		t.Helper()
@@ -60,20 +60,20 @@ func TestDeclaredByCommand(t *testing.T) {
 	}
 
 	write("teams:\n- name: Red\n  color: blue\n- nam: x\n")
-	l.fails("line 3: a team has no field \"color\"", "apply", "-f", file)
-	l.fails("line 4: a team needs a name", "apply", "-f", file)
+	l.wantError("line 3: a team has no field \"color\"", "apply", "-f", file)
+	l.wantError("line 4: a team must have a name", "apply", "-f", file)
 	write("teams:\n- name: Blue\n- name: Red\n  limits: {allowed_models: [openai/gpt-nothing]}\n")
-	l.fails("line 4: team Red: allowed_models[0] names the unknown model \"openai/gpt-nothing\"; nothing was changed", "apply", "-f", file)
+	l.wantError("line 4: team Red: allowed_models[0] names the unknown model \"openai/gpt-nothing\"; nothing was changed", "apply", "-f", file)
 	if out, _ = l.run("teams", "list"); strings.Contains(out, "Blue") {
 		t.Errorf("a part of a refused file was applied: %s", out)
 	}
-	l.fails("no such file", "apply", "-f", file+"none")
-	l.fails(`required flag(s) "file"`, "apply")
+	l.wantError("no such file", "apply", "-f", file+"none")
+	l.wantError(`required flag(s) "file"`, "apply")
 }
 
 // TestDeclaredProviderKeys checks that a declared key comes from the environment or a file, and is never printed.
 func TestDeclaredProviderKeys(t *testing.T) {
-	l, _ := sqliteLine(t)
+	l, _ := sqliteCommandLine(t)
 	secret := filepath.Join(t.TempDir(), "groq")
 	if err := os.WriteFile(secret, []byte("gsk-0123456789abcdef\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestDeclaredProviderKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.stdin = said
-	l.fails("line 1: organisation: provider key groq: stat "+secret, "apply", "-f", "-")
+	l.wantError("line 1: organisation: provider key groq: stat "+secret, "apply", "-f", "-")
 	if out, _ = l.run("provider-keys", "list", "--organisation"); strings.Count(out, "pk_") != 2 {
 		t.Errorf("there are %s", out)
 	}

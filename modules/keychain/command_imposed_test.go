@@ -11,7 +11,7 @@ import (
 // TestImposedByCommand checks that limits that the operator sets by commands are imposed on a key or a user, are shown
 // separately, and can be removed.
 func TestImposedByCommand(t *testing.T) {
-	l, _ := sqliteLine(t)
+	l, _ := sqliteCommandLine(t)
 	k := l.key("keys", "create", "-u", "alice", "--usd-per-day", "2.50", "--allow", "openai/*", "--rate-limit", "9", "--label", "ci")
 	imposed := func(k keychain.NewKey) string {
 		text, err := json.Marshal(k.Imposed)
@@ -59,14 +59,14 @@ func TestImposedByCommand(t *testing.T) {
 	}
 	l.run("teams", "add", "red")
 	l.run("teams", "join", "red", "alice")
-	l.fails(`there is a team "red" already`, "teams", "add", "red")
+	l.wantError(`there is a team "red" already`, "teams", "add", "red")
 	for _, step := range []struct{ command, want string }{
 		{"teams limit red --tokens-per-week 5 --usd-total 7", "Imposed on the team red:  5 tokens/week, 7 USD in total"},
 		{"organisation limit --rate-limit 900 --usd-per-month 70", "Imposed on the organisation:  900 requests/minute, 70 USD/month"},
 		{"keys list -u alice", "on the team: 5 tokens/week, 7 USD in total; on the organisation: 900 requests"},
-		{"teams rename red blue", "The team red is called blue now."},
+		{"teams rename red blue", "The team red is now called blue."},
 		{"teams members blue", "member  yes"},
-		{"teams leave blue alice", "alice is not in the team blue any more."},
+		{"teams leave blue alice", "alice is no longer in the team blue."},
 		{"teams remove blue", "The team blue is removed."},
 		{"organisation limit --lift", "Imposed on the organisation:  none"},
 		{"teams report --by team", "REQUESTS"},
@@ -75,16 +75,16 @@ func TestImposedByCommand(t *testing.T) {
 			t.Errorf("%s shows\n%s", step.command, out)
 		}
 	}
-	l.fails(`there is no team "blue"`, "teams", "limit", "blue", "--usd-total", "1")
-	l.fails(`there is no user "nobody"`, "users", "limit", "nobody", "--usd-per-day", "1")
-	l.fails(`names the unknown model "nope/x"`, "users", "limit", "alice", "--allow", "nope/x")
-	l.fails("if any flags in the group [lift", "users", "limit", "alice", "--lift", "--usd-per-day", "1")
+	l.wantError(`there is no team "blue"`, "teams", "limit", "blue", "--usd-total", "1")
+	l.wantError(`there is no user "nobody"`, "users", "limit", "nobody", "--usd-per-day", "1")
+	l.wantError(`names the unknown model "nope/x"`, "users", "limit", "alice", "--allow", "nope/x")
+	l.wantError("if any flags in the group [lift", "users", "limit", "alice", "--lift", "--usd-per-day", "1")
 }
 
 // TestModelsAddWithoutConfiguration checks that the refusal of a base URL says that no configuration was read, since
 // the server's configuration may permit it.
 func TestModelsAddWithoutConfiguration(t *testing.T) {
-	l, _ := sqliteLine(t)
+	l, _ := sqliteCommandLine(t)
 	l.run("users", "add", "alice")
 	add := []string{"models", "add", "local/x", "-u", "alice", "--base-url", "http://127.0.0.1:9/v1", "--model", "x", "--tier", "low"}
 	l.run(add...)

@@ -22,14 +22,14 @@ const none = "none"
 
 // keyFlags are the flags for the properties and limits of a gateway key.
 type keyFlags struct {
-	set            *pflag.FlagSet
-	label, mode    string
-	rateLimit      int64
-	expires        string
-	allow, tools   []string
-	budgets        []string // the values of budgetFlags, in that order
-	tokens, number string   // tokens per minute and parallel requests
-	own            bool
+	set                       *pflag.FlagSet
+	label, mode               string
+	rateLimit                 int64
+	expires                   string
+	allow, tools              []string
+	budgets                   []string // the values of budgetFlags, in that order
+	tokensPerMinute, parallel string
+	own                       bool // set the user's own limits instead of imposed ones
 }
 
 // budgetFlags are the flags of budgets. Each entry has either tokens or usd, which returns the address of the budget's
@@ -68,8 +68,8 @@ func newLimitFlags(set *pflag.FlagSet) *keyFlags {
 		"Allowed models: provider/model, provider/*, a prefix followed by *, or a tier such as keychain-low; none allows all")
 	set.StringSliceVar(&f.tools, "tools", nil,
 		"Tools that providers may run, such as web_search; none allows no tool, all every tool")
-	set.StringVar(&f.tokens, "tokens-per-minute", "", "Tokens a minute; none removes the limit")
-	set.StringVar(&f.number, "parallel", "", "Concurrent requests; none removes the limit")
+	set.StringVar(&f.tokensPerMinute, "tokens-per-minute", "", "Tokens a minute; none removes the limit")
+	set.StringVar(&f.parallel, "parallel", "", "Concurrent requests; none removes the limit")
 	return f
 }
 
@@ -171,38 +171,39 @@ func (f *keyFlags) read(now time.Time) (l keychain.Limits, err error) {
 	if l.AllowedTools = f.tools; slices.Equal(f.tools, []string{"all"}) {
 		l.AllowedTools = nil
 	}
-	failed := []error{
-		setBudget(f.set, "tokens-per-minute", f.tokens, &l.TokensPerMinute, parseTokens),
-		setBudget(f.set, "parallel", f.number, &l.ParallelRequests, parseWhole),
+	errs := []error{
+		setLimit(f.set, "tokens-per-minute", f.tokensPerMinute, &l.TokensPerMinute, parseTokens),
+		setLimit(f.set, "parallel", f.parallel, &l.ParallelRequests, parseWhole),
 	}
 	for i, b := range budgetFlags {
 		if b.tokens != nil {
-			failed = append(failed, setBudget(f.set, b.name, f.budgets[i], b.tokens(&l.Budgets), parseTokens))
+			errs = append(errs, setLimit(f.set, b.name, f.budgets[i], b.tokens(&l.Budgets), parseTokens))
 		} else {
-			failed = append(failed, setBudget(f.set, b.name, f.budgets[i], b.usd(&l.Budgets), spending.ParseUSD))
+			errs = append(errs, setLimit(f.set, b.name, f.budgets[i], b.usd(&l.Budgets), spending.ParseUSD))
 		}
 	}
-	return l, errors.Join(failed...)
+	return l, errors.Join(errs...)
 }
 
-// setBudget parses text, the value of the flag name, into a budget. It does nothing if the flag was not given. The
-// value none removes the budget.
-func setBudget[T any](set *pflag.FlagSet, name, text string, into **T, parse func(string) (T, error)) error {
+// setLimit parses text, the value of the flag name, into *limit. It does nothing if the flag was not given. The value
+// none removes the limit.
+func setLimit[T any](set *pflag.FlagSet, name, text string, limit **T, parse func(string) (T, error)) error {
 	if !set.Changed(name) {
 		return nil
 	}
 	if text == none {
-		*into = nil
+		*limit = nil
 		return nil
 	}
 	value, err := parse(text)
 	if err != nil {
 		return fmt.Errorf("--%s: %w", name, err)
 	}
-	*into = &value
+	*limit = &value
 	return nil
 }
 
+// parseTokens parses a number of tokens.
 func parseTokens(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {

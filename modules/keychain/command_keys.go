@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
+// userCommands returns the commands that manage users.
 func userCommands(o *options) *cobra.Command {
 	add := &cobra.Command{
 		Use:   "add <id>",
@@ -32,18 +33,19 @@ func userCommands(o *options) *cobra.Command {
 			}{user, key}, func(w io.Writer) { showNewKey(w, key) })
 		})),
 	}
-	var words string
+	var search string
 	list := &cobra.Command{
 		Use:   "list [--find <text>]",
 		Short: "Lists the users",
 		Args:  cobra.NoArgs,
 		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {
-			users, err := allPages(func(after string) ([]keychain.User, error) { return s.Users(s.Ctx, words, after, pageRows) },
+			users, err := allPages(
+				func(after string) ([]keychain.User, error) { return s.Users(s.Ctx, search, after, pageRows) },
 				func(u keychain.User) string { return u.ID })
 			if err != nil {
 				return err
 			}
-			if len(users) == 0 && words == "" {
+			if len(users) == 0 && search == "" {
 				s.Note("There are no users yet; add one with: tollgate keychain users add <id>")
 			}
 			return s.Table(cli.List(users), func(w io.Writer) {
@@ -61,11 +63,11 @@ func userCommands(o *options) *cobra.Command {
 			})
 		}),
 	}
-	list.Flags().StringVar(&words, "find", "", "Part of the id, mail address or name")
+	list.Flags().StringVar(&search, "find", "", "Part of the id, mail address or name")
 	suspend := o.userCommand("suspend <user>", "Suspends a user: all their requests are refused; their data is kept",
 		"is suspended. A running server refuses their requests within five seconds.",
 		func(s *session) error { return s.SuspendUser(s.Ctx, s.user) })
-	resume := o.userCommand("resume <user>", "Reactivates a suspended user, or approves one who is waiting", "may go on.",
+	resume := o.userCommand("resume <user>", "Reactivates a suspended user, or approves one who is waiting", "is active.",
 		func(s *session) error { return s.ResumeUser(s.Ctx, s.user) })
 	remove := o.userCommand("remove <user>",
 		"Removes a user with their keys, models, preferences and limits; their usage is kept", "is removed.",
@@ -96,8 +98,9 @@ func (o *options) userCommand(use, short, done string, change func(s *session) e
 	}
 }
 
+// keyCommands returns the commands that manage gateway keys of users.
 func keyCommands(o *options) *cobra.Command {
-	all := &cobra.Command{
+	list := &cobra.Command{
 		Use:   "list --user <id>",
 		Short: "Lists the gateway keys of a user, masked, including revoked ones",
 		Args:  cobra.NoArgs,
@@ -135,9 +138,10 @@ func keyCommands(o *options) *cobra.Command {
 		}),
 	}
 	return cli.Group(&cobra.Command{Use: "keys", Short: "Manages the gateway keys that clients send"},
-		o.forUser(createKey(o)), o.forUser(all), o.forUser(updateKey(o)), o.forUser(revoke), o.forUser(rotate))
+		o.forUser(createKey(o)), o.forUser(list), o.forUser(updateKey(o)), o.forUser(revoke), o.forUser(rotate))
 }
 
+// createKey returns the command that creates a gateway key.
 func createKey(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create --user <id> [--label <text>] [--rate-limit <n>] [--expires <when>] [--allow <model>,…] [--usd-per-day <amount>] [--team <name>] …",
@@ -176,7 +180,7 @@ together, run: tollgate keychain users limit
 					"a sign-in at which their identity provider confirms it. To make a user with this id, run: "+
 					"tollgate keychain users add %s", s.user, s.user)
 			}
-			key, err = s.firstKey(flags, options)
+			key, err = s.createUser(flags, options)
 		}
 		if err != nil {
 			return err
@@ -186,9 +190,9 @@ together, run: tollgate keychain users limit
 	return cmd
 }
 
-// firstKey creates the user, and gives the options to the gateway key that is created with every user. An additional
-// key would be useless, because that first key would never be shown to anybody.
-func (s *session) firstKey(flags *keyFlags, options keychain.KeyOptions) (*keychain.NewKey, error) {
+// createUser creates the user, and gives the options to the gateway key that is created with every user. It creates no
+// additional key, because then that first key would never be shown to anybody.
+func (s *session) createUser(flags *keyFlags, options keychain.KeyOptions) (*keychain.NewKey, error) {
 	change, err := flags.change()
 	if err != nil {
 		return nil, err
@@ -198,7 +202,7 @@ func (s *session) firstKey(flags *keyFlags, options keychain.KeyOptions) (*keych
 	if err != nil {
 		return nil, err
 	}
-	if !created { // someone else has created the user in the meantime
+	if !created { // another process has created the user in the meantime
 		return s.CreateKey(s.Ctx, s.user, options)
 	}
 	changed, err := s.UpdateKey(s.Ctx, s.user, key.ID, change)
@@ -209,6 +213,7 @@ func (s *session) firstKey(flags *keyFlags, options keychain.KeyOptions) (*keych
 	return &keychain.NewKey{GatewayKey: *changed, Key: key.Key}, nil
 }
 
+// updateKey returns the command that changes a gateway key.
 func updateKey(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "update <key id> --user <id> [--label <text>] [--rate-limit <n> | --no-rate-limit] [--expires <when>] [--allow <model>,…] …",
@@ -240,6 +245,7 @@ The flags change the limits imposed on the key and on the keys that share them. 
 	return cmd
 }
 
+// showNewKey prints a key that was just created, with its text.
 func showNewKey(w io.Writer, key *keychain.NewKey) {
 	cli.Row(w, "User:", key.UserID)
 	cli.Row(w, "Key id:", key.ID)
@@ -248,6 +254,7 @@ func showNewKey(w io.Writer, key *keychain.NewKey) {
 	cli.Row(w, "Gateway key:", key.Key+"   (shown only once)")
 }
 
+// showKeys prints a table of gateway keys.
 func showKeys(w io.Writer, keys ...keychain.GatewayKey) {
 	cli.Row(w, "KEY ID", "LABEL", "KEY", "PRIMARY", "REQUESTS/MIN", "MODELS", "BUDGETS", "IMPOSED", "EFFORT MODE", "STATE",
 		"EXPIRES", "CREATED", "LAST USED")
@@ -263,6 +270,7 @@ func showKeys(w io.Writer, keys ...keychain.GatewayKey) {
 	}
 }
 
+// perMinute formats a limit, which may be nil.
 func perMinute(limit *int64) string {
 	if limit == nil {
 		return "unlimited"

@@ -25,7 +25,7 @@ func limitCommand(
 ) *cobra.Command {
 	flags := newLimitFlags(cmd.Flags())
 	cmd.Flags().Bool("no-rate-limit", false, "Remove the limit of requests a minute")
-	lift := cmd.Flags().Bool("lift", false, "Remove all imposed limits")
+	removeAll := cmd.Flags().Bool("lift", false, "Remove all imposed limits")
 	until := cmd.Flags().String("until", "",
 		"Impose the given limits only until this time, such as 2027-01-31 or 7d, in place of the usual ones; none ends this")
 	cmd.MarkFlagsMutuallyExclusive("lift", "until")
@@ -44,20 +44,22 @@ func limitCommand(
 			}
 		}
 		limits, err := s.ImposedLimits(s.Ctx, holder.kind, holder.id)
-		if err == nil && *until == "" &&
-			slices.ContainsFunc(append(limitFlagNames, "no-rate-limit", "lift"), cmd.Flags().Changed) {
-			var change keychain.KeyChange
-			if change, err = flags.change(); err != nil {
+		if err != nil {
+			return err
+		}
+		hasFlags := slices.ContainsFunc(append(limitFlagNames, "no-rate-limit", "lift"), cmd.Flags().Changed)
+		if hasFlags && *until == "" { // with --until the flags were for the raise
+			change, err := flags.change()
+			if err != nil {
 				return err
 			}
 			change.Catalog = s.catalog
-			if *lift {
+			if *removeAll {
 				change.Limits = func(l *keychain.Limits) { *l = keychain.Limits{} }
 			}
-			limits, err = s.Impose(s.Ctx, holder.kind, holder.id, change)
-		}
-		if err != nil {
-			return err
+			if limits, err = s.Impose(s.Ctx, holder.kind, holder.id, change); err != nil {
+				return err
+			}
 		}
 		raise, err := s.RaiseOf(s.Ctx, holder.kind, holder.id)
 		if err != nil {
@@ -99,6 +101,7 @@ func (s *session) raise(holder limitHolder, flags *keyFlags, until string) error
 // limitFlagsUsage represents the flags of newLimitFlags in a usage line.
 const limitFlagsUsage = "[--rate-limit <n> | --no-rate-limit] [--expires <when>] [--allow <model>,…] [--usd-per-month <amount>] … [--until <when>] | --lift"
 
+// limitUser returns the command that imposes limits on a user.
 func limitUser(o *options) *cobra.Command {
 	return limitCommand(o, &cobra.Command{
 		Use:   "limit <user> " + limitFlagsUsage,
@@ -117,6 +120,7 @@ them, and --until changes them for a limited time. Without flags it shows the li
 	})
 }
 
+// limitTeam returns the command that imposes limits on a team.
 func limitTeam(o *options) *cobra.Command {
 	return limitCommand(o, &cobra.Command{
 		Use:   "limit <team> " + limitFlagsUsage,
@@ -133,6 +137,7 @@ Without flags it shows the limits.
 	})
 }
 
+// organisationCommands returns the command that imposes limits on the organisation.
 func organisationCommands(o *options) *cobra.Command {
 	limit := limitCommand(o, &cobra.Command{
 		Use:   "limit " + limitFlagsUsage,

@@ -19,7 +19,7 @@ import (
 var updateGolden = flag.Bool("update", false, "write the files in testdata anew")
 
 // key runs a command that prints a key, and returns the key.
-func (l *line) key(args ...string) (k keychain.NewKey) {
+func (l *commandLine) key(args ...string) (k keychain.NewKey) {
 	l.t.Helper()
 	out, _ := l.run(append(args, "--json")...)
 	if err := json.Unmarshal([]byte(out), &k); err != nil {
@@ -38,7 +38,7 @@ func wantOptions(t *testing.T, k keychain.NewKey, want string) {
 
 // TestKeyLimits checks that limits of keys can be set, changed and removed.
 func TestKeyLimits(t *testing.T) {
-	l, _ := sqliteLine(t)
+	l, _ := sqliteCommandLine(t)
 	all := strings.Fields("--rate-limit 9 --expires 2999-01-31 --allow openai/*,groq/openai/gpt-oss-20b --tokens-per-day 10 --tokens-per-month 20 --usd-per-day 2.50 --usd-per-month 40 --effort-mode max_of_both --own")
 	const want = `{"budgets":{"tokens_per_day":10,"tokens_per_month":20,"usd_per_day":2.5,"usd_per_month":40},"expires":"2999-01-31T00:00:00Z","limit":9,"mode":"max_of_both","models":["openai/*","groq/openai/gpt-oss-20b"]}`
 	for range 2 { // the first run creates the user
@@ -75,14 +75,14 @@ func TestKeyLimits(t *testing.T) {
 		"--usd-per-day cheap":       `--usd-per-day: "cheap" is not an amount`,
 		"--usd-per-month 0.0000001": "budgets.usd_per_month must be from 0.000001",
 	} {
-		l.fails(want, append([]string{"keys", "create", "-u", "alice"}, strings.Fields(args)...)...)
-		l.fails(want, append(update, strings.Fields(args+" --own")...)...)
+		l.wantError(want, append([]string{"keys", "create", "-u", "alice"}, strings.Fields(args)...)...)
+		l.wantError(want, append(update, strings.Fields(args+" --own")...)...)
 	}
-	l.fails(`there is no gateway key "gk_x"`, "keys", "update", "gk_x", "-u", "alice", "--usd-per-day", "1")
+	l.wantError(`there is no gateway key "gk_x"`, "keys", "update", "gk_x", "-u", "alice", "--usd-per-day", "1")
 }
 
 func TestReport(t *testing.T) {
-	l, file := sqliteLine(t)
+	l, file := sqliteCommandLine(t)
 	l.run("users", "add", "alice")
 	db, err := store.NewSQLite(store.SQLiteOptions{Path: file}, zap.NewNop())
 	service := another(t, db, err)
@@ -111,8 +111,8 @@ func TestReport(t *testing.T) {
 	if got := compact(t, out); !strings.HasPrefix(got, `{"from":"TIME","to":"TIME","totals":{"requests":1,`) || !strings.Contains(got, `"by_key":[{"key_id":"gk_2","requests":1,`) {
 		t.Errorf("%s", got)
 	}
-	l.fails("group must name some of", "usage", "report", "-u", "alice", "--by", "colour")
-	l.fails(`--from: "yesterday" is not a time`, "usage", "report", "-u", "alice", "--from", "yesterday")
-	l.fails("from must be before to", "usage", "report", "-u", "alice", "--from", "2026-11-21", "--to", "2026-11-21")
-	l.fails(`there is no user "bob"`, "usage", "report", "-u", "bob")
+	l.wantError("group must name some of", "usage", "report", "-u", "alice", "--by", "colour")
+	l.wantError(`--from: "yesterday" is not a time`, "usage", "report", "-u", "alice", "--from", "yesterday")
+	l.wantError("from must be before to", "usage", "report", "-u", "alice", "--from", "2026-11-21", "--to", "2026-11-21")
+	l.wantError(`there is no user "bob"`, "usage", "report", "-u", "bob")
 }

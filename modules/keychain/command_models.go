@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
+// modelCommands returns the commands that manage the model table of a user.
 func modelCommands(o *options) *cobra.Command {
 	remove := &cobra.Command{
 		Use:   "remove <entry> --user <id>",
@@ -32,19 +33,20 @@ func modelCommands(o *options) *cobra.Command {
 		o.forUser(orderModel(o)), o.forUser(addModel(o)), o.forUser(remove))
 }
 
+// listModels returns the command that lists the models of a user.
 func listModels(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list --user <id> [--all]",
 		Short: "Lists the models that the user can reach, in the order they are tried",
 		Args:  cobra.NoArgs,
 	}
-	every := cmd.Flags().Bool("all", false, "Include models of providers without a key")
+	all := cmd.Flags().Bool("all", false, "Include models of providers without a key")
 	cmd.RunE = o.runForUser(func(s *session) error {
 		entries, err := s.Models(s.Ctx, s.catalog, s.user)
 		if err != nil {
 			return err
 		}
-		if !*every {
+		if !*all {
 			entries = slices.DeleteFunc(entries, func(e keychain.ModelEntry) bool { return !e.ProviderConnected })
 			if len(entries) == 0 {
 				s.Note("The user cannot reach any model: add a provider key with: tollgate keychain provider-keys add <provider> --user %s. "+
@@ -56,6 +58,7 @@ func listModels(o *options) *cobra.Command {
 	return cmd
 }
 
+// switchModel returns the command named verb, "enable" or "disable", that enables or disables a model.
 func switchModel(o *options, verb string, enabled bool) *cobra.Command {
 	return &cobra.Command{
 		Use:   verb + " <entry> --user <id>",
@@ -67,6 +70,7 @@ func switchModel(o *options, verb string, enabled bool) *cobra.Command {
 	}
 }
 
+// orderModel returns the command that sets the priority of a model.
 func orderModel(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "priority <entry> <n> --user <id>",
@@ -90,6 +94,7 @@ func orderModel(o *options) *cobra.Command {
 	return cmd
 }
 
+// changeModel changes the entry with the given id or name, and prints it.
 func (s *session) changeModel(name string, change keychain.ModelChange) error {
 	entry, err := s.ChangeModel(s.Ctx, s.catalog, s.user, name, change)
 	if err != nil {
@@ -98,6 +103,7 @@ func (s *session) changeModel(name string, change keychain.ModelChange) error {
 	return s.Table(entry, func(w io.Writer) { showModels(w, *entry) })
 }
 
+// addModel returns the command that adds a custom model.
 func addModel(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add <entry> --user <id> --base-url <url> --model <name> --tier low|medium|high [--wire <format>] [--key-from-env <name>]",
@@ -140,6 +146,7 @@ configuration allows them with allow_networks in the option tollgate.
 	return cmd
 }
 
+// showModels prints a table of models.
 func showModels(w io.Writer, entries ...keychain.ModelEntry) {
 	cli.Row(w, "TIER", "MODEL", "ENABLED", "PRIORITY", "PROVIDER KEY", "BASE URL")
 	for i := range entries {
@@ -148,6 +155,7 @@ func showModels(w io.Writer, entries ...keychain.ModelEntry) {
 	}
 }
 
+// preferenceCommands returns the commands that show and set the routing preferences of a user.
 func preferenceCommands(o *options) *cobra.Command {
 	show := &cobra.Command{
 		Use:   "show --user <id>",
@@ -165,6 +173,7 @@ func preferenceCommands(o *options) *cobra.Command {
 		o.forUser(show), o.forUser(setPreferences(o)))
 }
 
+// setPreferences returns the command that sets routing preferences.
 func setPreferences(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set --user <id> [--prefer <provider,…>] [--exclude-provider <provider,…>] [--exclude-model <entry,…>]",
@@ -181,13 +190,16 @@ func setPreferences(o *options) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		for name, change := range map[string]struct{ from, to *[]string }{
-			"prefer":           {prefer, &p.PreferredProviders},
-			"exclude-provider": {providers, &p.ExcludedProviders},
-			"exclude-model":    {models, &p.ExcludedModels},
+		for _, list := range []struct {
+			flag          string
+			value, target *[]string
+		}{
+			{"prefer", prefer, &p.PreferredProviders},
+			{"exclude-provider", providers, &p.ExcludedProviders},
+			{"exclude-model", models, &p.ExcludedModels},
 		} {
-			if flags.Changed(name) {
-				*change.to = *change.from
+			if flags.Changed(list.flag) {
+				*list.target = *list.value
 			}
 		}
 		if err := s.SetPreferences(s.Ctx, s.catalog, s.user, p); err != nil {
@@ -198,6 +210,7 @@ func setPreferences(o *options) *cobra.Command {
 	return cmd
 }
 
+// showPreferences prints routing preferences.
 func (s *session) showPreferences(p keychain.Preferences) error {
 	p.PreferredProviders, p.ExcludedProviders, p.ExcludedModels = cli.List(p.PreferredProviders),
 		cli.List(p.ExcludedProviders), cli.List(p.ExcludedModels)

@@ -15,9 +15,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
+// errNoSecret is the error for an empty provider key.
 var errNoSecret = errors.New("the provider key is empty: pipe it in, as in " +
 	"`echo \"$KEY\" | tollgate keychain provider-keys add …`, or name a variable with --from-env")
 
+// providerKeyCommands returns the commands that manage provider keys.
 func providerKeyCommands(o *options) *cobra.Command {
 	remove := &cobra.Command{
 		Use:   "remove <key id> " + ownerUsage,
@@ -64,6 +66,7 @@ func (o *options) forOwner(
 	})
 }
 
+// listProviderKeys returns the command that lists the provider keys of an owner.
 func listProviderKeys(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list " + ownerUsage,
@@ -87,6 +90,7 @@ func listProviderKeys(o *options) *cobra.Command {
 	return cmd
 }
 
+// limitProviderKey returns the command that shows and changes the limits of a provider key.
 func limitProviderKey(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "limit <key id> " + ownerUsage +
@@ -102,10 +106,10 @@ flags it shows the limits.
 	}
 	flags := newKeyLimitFlags(cmd.Flags())
 	cmd.Flags().Bool("no-rate-limit", false, "Remove the limit of requests a minute")
-	lift := cmd.Flags().Bool("lift", false, "Remove all limits")
+	removeAll := cmd.Flags().Bool("lift", false, "Remove all limits")
 	cmd.MarkFlagsMutuallyExclusive("rate-limit", "no-rate-limit")
-	names := append(slices.Clone(keyLimitFlagNames), "no-rate-limit")
-	for _, name := range names {
+	limitFlags := append(slices.Clone(keyLimitFlagNames), "no-rate-limit")
+	for _, name := range limitFlags {
 		cmd.MarkFlagsMutuallyExclusive("lift", name)
 	}
 	o.forOwner(cmd, func(s *session, cmd *cobra.Command, args []string, owner keychain.Owner) error {
@@ -118,13 +122,14 @@ flags it shows the limits.
 			return fmt.Errorf("there is no provider key %q; list all with: tollgate keychain provider-keys list", args[0])
 		}
 		key := keys[index]
-		if slices.ContainsFunc(append(names, "lift"), cmd.Flags().Changed) {
+		if slices.ContainsFunc(append(limitFlags, "lift"), cmd.Flags().Changed) {
 			edit, err := flags.edit(time.Now())
 			if err != nil {
 				return err
 			}
 			limits := limitsOf(&key)
-			if edit(&limits); *lift {
+			edit(&limits)
+			if *removeAll {
 				limits = keychain.Limits{}
 			}
 			if key, err = s.LimitKey(s.Ctx, owner, args[0], keychain.KeyLimits{
@@ -138,6 +143,7 @@ flags it shows the limits.
 	return cmd
 }
 
+// addProviderKey returns the command that stores a provider key.
 func addProviderKey(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add <provider> " + ownerUsage + " [--label <text>] [--from-env <name>]",
@@ -197,6 +203,7 @@ func readSecret(cmd *cobra.Command, variable string) (string, error) {
 	return secret, err
 }
 
+// fromEnvironment returns the secret in an environment variable. It returns an error if the variable is empty.
 func fromEnvironment(variable string) (string, error) {
 	secret := strings.TrimSpace(os.Getenv(variable))
 	if secret == "" {
@@ -212,6 +219,7 @@ func (s *session) printRemoved(id string) error {
 	})
 }
 
+// showProviderKeys prints a table of provider keys.
 func showProviderKeys(w io.Writer, keys ...keychain.ProviderKey) {
 	cli.Row(w, "KEY ID", "PROVIDER", "LABEL", "KEY", "CREATED")
 	for i := range keys {
@@ -227,6 +235,7 @@ func limitsOf(k *keychain.OwnedKey) keychain.Limits {
 	}
 }
 
+// showOwnedKeys prints a table of provider keys with their spending and limits.
 func showOwnedKeys(w io.Writer, keys ...keychain.OwnedKey) {
 	cli.Row(w, "KEY ID", "PROVIDER", "LABEL", "KEY", "CREATED", "USD TODAY", "THIS MONTH", "LIMITS")
 	for i := range keys {

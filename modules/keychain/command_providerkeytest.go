@@ -22,12 +22,14 @@ type keyTest struct {
 	Error     *keyFailure `json:"error"`
 }
 
+// keyFailure describes why a provider key does not work.
 type keyFailure struct {
 	Status  int    `json:"status"` // 0 if there was no HTTP response
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
 
+// testProviderKey returns the command that tests a provider key with a request to its provider.
 func testProviderKey(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test <key id> " + ownerUsage,

@@ -22,7 +22,7 @@ func TestProviderKeyTest(t *testing.T) { //nolint:paralleltest // commands set C
 			`"usage":{"prompt_tokens":3,"completion_tokens":1,"total_tokens":4}}`))
 	}))
 	t.Cleanup(provider.Close)
-	l, _ := sqliteLine(t)
+	l, _ := sqliteCommandLine(t)
 	text, err := os.ReadFile(l.config)
 	if err != nil {
 		t.Fatal(err)
@@ -45,8 +45,8 @@ func TestProviderKeyTest(t *testing.T) { //nolint:paralleltest // commands set C
 		if want := ids["good"] + " works: "; !strings.HasPrefix(out, want) || !strings.Contains(out, " of openai has answered in ") {
 			t.Errorf("%v: %q, want %q", owner, out, want)
 		}
-		l.fails("the provider key "+ids["bad"]+" does not work: openai: No such key.",
+		l.wantError("the provider key "+ids["bad"]+" does not work: openai: No such key.",
 			append([]string{"provider-keys", "test", ids["bad"]}, owner...)...)
-		l.fails("there is no provider key", append([]string{"provider-keys", "test", "pk_0"}, owner...)...)
+		l.wantError("there is no provider key", append([]string{"provider-keys", "test", "pk_0"}, owner...)...)
 	}
 }

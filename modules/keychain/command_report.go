@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
+// reportCommand returns the command that reports the usage of one user.
 func reportCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report --user <id> [--from <day>] [--to <day>] [--by <group>,…]",
@@ -39,6 +40,7 @@ func reportCommand(o *options) *cobra.Command {
 // periodFlags are the flags for the period of a report.
 type periodFlags struct{ from, to *string }
 
+// newPeriodFlags adds the flags --from and --to to a command.
 func newPeriodFlags(set *pflag.FlagSet) periodFlags {
 	return periodFlags{
 		set.String("from", "", "Start, such as 2027-01-31 or 2027-01-31T18:00:00Z (default: 30 days before the end)"),
@@ -50,12 +52,12 @@ func newPeriodFlags(set *pflag.FlagSet) periodFlags {
 func (f periodFlags) read(from, to *time.Time) (err error) {
 	for _, flag := range []struct {
 		name, text string
-		into       *time.Time
+		target     *time.Time
 	}{{"from", *f.from, from}, {"to", *f.to, to}} {
 		if flag.text == "" {
 			continue
 		}
-		if *flag.into, err = parseMoment(flag.text); err != nil {
+		if *flag.target, err = parseMoment(flag.text); err != nil {
 			return fmt.Errorf("--%s: %w", flag.name, err)
 		}
 	}
@@ -72,6 +74,7 @@ func parseMoment(text string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is not a time such as 2027-01-31 or 2027-01-31T18:00:00Z", text)
 }
 
+// showReport prints a usage report: a line with the totals, then the lines of each grouping.
 func showReport(w io.Writer, r *spending.UsageReport) {
 	cli.Row(w, "BY", "", "REQUESTS", "SUCCEEDED", "FAILED", "CANCELLED", "TRIES FAILED", "TOKENS IN", "OUT", "USD",
 		"UNPRICED", "SECONDS", "FIRST TOKEN")

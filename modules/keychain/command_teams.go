@@ -15,6 +15,7 @@ import (
 // pageRows is the number of rows that are read at a time.
 const pageRows = 500
 
+// teamCommands returns the commands that manage teams.
 func teamCommands(o *options) *cobra.Command {
 	add := &cobra.Command{
 		Use:   "add <name>",
@@ -46,7 +47,7 @@ func teamCommands(o *options) *cobra.Command {
 	}
 	rename := o.teamCommand("rename <team> <new name>", "Renames a team", 2,
 		func(s *session, team keychain.Team, args []string) (done string, err error) {
-			return "The team " + team.Name + " is called " + args[1] + " now.", s.RenameTeam(s.Ctx, team.ID, args[1])
+			return "The team " + team.Name + " is now called " + args[1] + ".", s.RenameTeam(s.Ctx, team.ID, args[1])
 		})
 	remove := o.teamCommand("remove <team>", "Removes a team and its limits; its members and its usage are kept", 1,
 		func(s *session, team keychain.Team, _ []string) (done string, err error) {
@@ -59,7 +60,8 @@ func teamCommands(o *options) *cobra.Command {
 			teamKeys(o)...)...)
 }
 
-// teamCommand returns a subcommand that changes the team named by the first argument, and prints the result.
+// teamCommand returns a subcommand with the given number of arguments that changes the team named by the first one.
+// change makes the change and returns a sentence to print.
 func (o *options) teamCommand(
 	use, short string, args int, change func(s *session, team keychain.Team, args []string) (done string, err error),
 ) *cobra.Command {
@@ -79,6 +81,7 @@ func (o *options) teamCommand(
 	}
 }
 
+// members returns the command that lists the members of a team.
 func members(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "members <team>", Short: "Lists the members of a team", Args: cobra.ExactArgs(1),
@@ -103,6 +106,7 @@ func members(o *options) *cobra.Command {
 	}
 }
 
+// join returns the command that adds a user to a team.
 func join(o *options) *cobra.Command {
 	var member keychain.Membership
 	cmd := o.teamCommand("join <team> <user>", "Adds a user to a team, or changes their role in it", 2,
@@ -120,6 +124,7 @@ func join(o *options) *cobra.Command {
 	return cmd
 }
 
+// leave returns the command that removes a user from a team.
 func leave(o *options) *cobra.Command {
 	return o.teamCommand("leave <team> <user>",
 		"Removes a user from a team; their keys then count for their default team", 2,
@@ -128,17 +133,18 @@ func leave(o *options) *cobra.Command {
 			if err != nil {
 				return "", err
 			}
-			return user + " is not in the team " + team.Name + " any more.", s.RemoveMember(s.Ctx, team.ID, user, true)
+			return user + " is no longer in the team " + team.Name + ".", s.RemoveMember(s.Ctx, team.ID, user, true)
 		})
 }
 
-// member returns the id of the user named by id or mail address.
+// member returns the id of the user named by id or mail address, and sets s.user to name for error messages.
 func (s *session) member(name string) (string, error) {
 	s.user = name
 	user, err := s.UserBy(s.Ctx, name)
 	return user.ID, err
 }
 
+// spendingCommand returns the command that reports the spending of all users.
 func spendingCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report [--from <day>] [--to <day>] [--by <group>,…] [--limit <lines>] [--compare]",
@@ -206,16 +212,16 @@ func showSpending(w io.Writer, q *spending.Query, lines []spending.Line) {
 		{"UNPRICED", true, func(l *spending.Line) any { return l.UnpricedRequests }},
 	}
 	columns = slices.DeleteFunc(columns, func(c column) bool { return !c.shown })
-	row := func(cell func(c *column) any) {
+	printRow := func(cell func(c *column) any) {
 		cells := make([]any, len(columns))
 		for i := range columns {
 			cells[i] = cell(&columns[i])
 		}
 		cli.Row(w, cells...)
 	}
-	row(func(c *column) any { return c.title })
+	printRow(func(c *column) any { return c.title })
 	for i := range lines {
-		row(func(c *column) any { return c.cell(&lines[i]) })
+		printRow(func(c *column) any { return c.cell(&lines[i]) })
 	}
 }
 
@@ -227,6 +233,7 @@ func teamName(l *spending.Line) string {
 	return deref(l.TeamID)
 }
 
+// deref returns *text, or an empty string if text is nil.
 func deref(text *string) string {
 	if text == nil {
 		return ""
@@ -234,6 +241,7 @@ func deref(text *string) string {
 	return *text
 }
 
+// showTeams prints a table of teams.
 func showTeams(w io.Writer, teams ...keychain.Team) {
 	cli.Row(w, "TEAM", "ID", "MEMBERS", "CREATED")
 	for _, t := range teams {

@@ -37,28 +37,30 @@ import (
 
 const masterKey = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 
-// line runs command lines with one configuration.
-type line struct {
+// commandLine runs command lines with one configuration.
+type commandLine struct {
 	t      *testing.T
 	config string
 	stdin  string
 }
 
-// newLine writes a configuration with the given database, which is in Caddyfile form.
-func newLine(t *testing.T, database string) *line {
+// newCommandLine writes a configuration with the given database, which is in Caddyfile form.
+func newCommandLine(t *testing.T, database string) *commandLine {
 	t.Helper()
 	config := filepath.Join(t.TempDir(), "Caddyfile")
 	text := "{\n\ttollgate {\n\t\tdatabase " + database + "\n\t\tkeyring aes " + masterKey + "\n\t\tallow_networks 127.0.0.0/8\n\t}\n}\n:0 {\n\tkeychain\n}\n"
 	if err := os.WriteFile(config, []byte("{\n\torder keychain before respond\n"+text[2:]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return &line{t: t, config: config}
+	return &commandLine{t: t, config: config}
 }
 
-func sqliteLine(t *testing.T) (l *line, file string) {
+// sqliteCommandLine returns a commandLine with a SQLite database, and the file of the database, which does not exist
+// yet.
+func sqliteCommandLine(t *testing.T) (l *commandLine, file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "data", "x.db")
-	return newLine(t, "sqlite "+file), file
+	return newCommandLine(t, "sqlite "+file), file
 }
 
 // execute runs a command as the binary does.
@@ -74,8 +76,8 @@ func execute(ctx context.Context, stdin string, args ...string) (out, notes stri
 	return stdout.String(), stderr.String(), err
 }
 
-// begin creates the database.
-func (l *line) begin() {
+// createDatabase creates the database.
+func (l *commandLine) createDatabase() {
 	l.t.Helper()
 	app, end, err := tollgate.Load(l.config, "")
 	if err != nil {
@@ -90,7 +92,7 @@ func (l *line) begin() {
 }
 
 // run runs a command that must succeed, and returns the texts it printed to stdout and stderr.
-func (l *line) run(args ...string) (out, notes string) {
+func (l *commandLine) run(args ...string) (out, notes string) {
 	l.t.Helper()
 	out, notes, err := execute(l.t.Context(), l.stdin, append(args, "--config", l.config)...)
 	if err != nil {
@@ -99,8 +101,8 @@ func (l *line) run(args ...string) (out, notes string) {
 	return out, notes
 }
 
-// fails checks that a command ends with an error that contains want.
-func (l *line) fails(want string, args ...string) {
+// wantError checks that a command ends with an error that contains want.
+func (l *commandLine) wantError(want string, args ...string) {
 	l.t.Helper()
 	out, _, err := execute(l.t.Context(), l.stdin, append(args, "--config", l.config)...)
 	if err == nil || !strings.Contains(err.Error(), want) || out != "" {
@@ -115,28 +117,29 @@ var (
 	times   = regexp.MustCompile(`\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z`)
 )
 
-// steady replaces the ids, keys and times in a text, which differ in each run.
-func steady(text string) string {
+// withoutRandomTexts replaces the ids, keys and times in a text, which differ in each run.
+func withoutRandomTexts(text string) string {
 	text = idText.ReplaceAllString(text, "${1}_ID")
 	text = keyText.ReplaceAllString(text, "ak-KEY")
 	text = masked.ReplaceAllString(text, "ak-MASK")
 	return times.ReplaceAllString(text, "TIME")
 }
 
-// compact returns JSON on one line, with ids, keys and times replaced by steady. It fails the test for invalid JSON.
+// compact returns JSON on one line, with ids, keys and times replaced by withoutRandomTexts. It fails the test for
+// invalid JSON.
 func compact(t *testing.T, text string) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := json.Compact(&b, []byte(text)); err != nil {
 		t.Fatalf("%v in %s", err, text)
 	}
-	return steady(b.String())
+	return withoutRandomTexts(b.String())
 }
 
 // TestJSON checks the JSON output on which programs rely.
 func TestJSON(t *testing.T) {
-	l, file := sqliteLine(t)
-	l.begin()
+	l, file := sqliteCommandLine(t)
+	l.createDatabase()
 	t.Setenv("TOLLGATE_TEST_SECRET", "sk-0123456789-abcdefghijklmnopqrstuvwxyz-ABCD")
 	l.stdin = "  gsk_0123456789-abcdefghijklmnopqrstuvwxyz-WXYZ\n"
 	var gk, pk string
@@ -227,14 +230,14 @@ func TestJSON(t *testing.T) {
 
 // TestText checks the text output for people.
 func TestText(t *testing.T) {
-	l, _ := sqliteLine(t)
-	l.begin()
+	l, _ := sqliteCommandLine(t)
+	l.createDatabase()
 	l.stdin = "gsk_0123456789-abcdefghijklmnopqrstuvwxyz-WXYZ"
 	check := func(wantOut, wantNotes string, args ...string) {
 		t.Helper()
 		out, notes := l.run(args...)
-		if !strings.Contains(steady(out), wantOut) || !strings.Contains(notes, wantNotes) {
-			t.Errorf("%s:\n%s\nnotes: %s\nwant %q and %q", strings.Join(args, " "), steady(out), notes, wantOut, wantNotes)
+		if !strings.Contains(withoutRandomTexts(out), wantOut) || !strings.Contains(notes, wantNotes) {
+			t.Errorf("%s:\n%s\nnotes: %s\nwant %q and %q", strings.Join(args, " "), withoutRandomTexts(out), notes, wantOut, wantNotes)
 		}
 	}
 	check("USER  MAIL ADDRESS  NAME  STATE  CREATED\n", "There are no users yet", "users", "list")
@@ -264,7 +267,7 @@ func TestText(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	l, _ := sqliteLine(t)
+	l, _ := sqliteCommandLine(t)
 	t.Setenv("TOLLGATE_TEST_SECRET", "sk with spaces")
 	l.stdin = "gsk_0123456789-abcdefghijklmnopqrstuvwxyz-WXYZ"
 	out, _ := l.run("users", "add", "alice")
@@ -314,7 +317,7 @@ func TestErrors(t *testing.T) {
 		"models add nothing -u alice --base-url http://h --model x --tier low":           "model_entry must look like",
 		"models add local/x -u alice --base-url h --model x --tier low":                  "base_url must be",
 		"models add local/x -u alice --base-url http://h? --model x --tier low":          "base_url must be",
-		"models add local/x -u alice --base-url http://10.0.0.5/v1 --model x --tier low": `"10.0.0.5" is in no network that is allowed here: allow_networks`,
+		"models add local/x -u alice --base-url http://10.0.0.5/v1 --model x --tier low": `"10.0.0.5" is not public and not in a network of allow_networks`,
 		"models add local/x -u a --base-url http://h --model x --tier low":               `there is no user "a"`,
 		"models add l/x -u a --base-url http://h --model x --tier low --key-from-env Z":  "Z is not set",
 		"models remove local/x -u alice":                                                 `there is no model entry "local/x"`,
@@ -328,14 +331,14 @@ func TestErrors(t *testing.T) {
 		"usage recent -u alice --limit 501":                                              "--limit must be from 1 to 500",
 		"usage recent -u alice --before -1":                                              "--before must be",
 	} {
-		l.fails(want, strings.Fields(args)...)
+		l.wantError(want, strings.Fields(args)...)
 	}
 	for stdin, want := range map[string]string{
 		"": "the provider key is empty", " \n": "the provider key is empty",
 		strings.Repeat("x", cli.MaxSecret+1): "more than 4096 bytes", "a b": "printable ASCII", strings.Repeat("x", 1001): "1 to 1,000",
 	} {
 		l.stdin = stdin
-		l.fails(want, "provider-keys", "add", "groq", "-u", "alice")
+		l.wantError(want, "provider-keys", "add", "groq", "-u", "alice")
 	}
 	if out, _ := l.run("users", "list", "--json"); strings.Contains(out, "nobody") {
 		t.Error("a refused command created the user")
@@ -464,7 +467,7 @@ func TestConfigurations(t *testing.T) {
 
 // TestDatabaseDown checks that a command waits a limited time for a database server that does not answer.
 func TestDatabaseDown(t *testing.T) {
-	l := newLine(t, `postgres "postgres://tollgate:hunter2@127.0.0.1:1/x"`)
+	l := newCommandLine(t, `postgres "postgres://tollgate:hunter2@127.0.0.1:1/x"`)
 	began := time.Now()
 	_, notes, err := execute(t.Context(), "", "users", "list", "-c", l.config)
 	if err == nil || !strings.Contains(err.Error(), "the database cannot be used") || strings.Contains(err.Error()+notes, "hunter2") {
@@ -510,15 +513,15 @@ func usageLog(s *keychain.Service) *spending.Log {
 // TestCommandBesideServer checks that commands can manage keys while another service has the database open.
 func TestCommandBesideServer(t *testing.T) {
 	dsn := testenv.Postgres(t).DSN()
-	sqlite, file := sqliteLine(t)
+	sqlite, file := sqliteCommandLine(t)
 	for name, test := range map[string]struct {
-		line *line
+		line *commandLine
 		open func() (*store.DB, error)
 	}{
 		"sqlite": {sqlite, func() (*store.DB, error) {
 			return store.NewSQLite(store.SQLiteOptions{Path: file}, zap.NewNop())
 		}},
-		"postgres": {newLine(t, "postgres "+dsn), func() (*store.DB, error) {
+		"postgres": {newCommandLine(t, "postgres "+dsn), func() (*store.DB, error) {
 			return store.NewPostgres(store.PostgresOptions{DSN: dsn}, zap.NewNop())
 		}},
 	} {
@@ -561,7 +564,7 @@ func TestCommandBesideServer(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
-	l, file := sqliteLine(t)
+	l, file := sqliteCommandLine(t)
 	l.run("users", "add", "alice")
 	db, err := store.NewSQLite(store.SQLiteOptions{Path: file}, zap.NewNop())
 	log := usageLog(another(t, db, err))

@@ -27,9 +27,9 @@ keyring, so keep its lifetime short.
 `,
 		Args: cobra.ExactArgs(1),
 	}
-	life := cmd.Flags().String("ttl", "12h", "Lifetime of the token, at most 30d")
+	lifetime := cmd.Flags().String("ttl", "12h", "Lifetime of the token, at most 30d")
 	cmd.RunE = o.Run(func(s *cli.Session, _ *cobra.Command, args []string) error {
-		ttl, err := caddy.ParseDuration(*life)
+		ttl, err := caddy.ParseDuration(*lifetime)
 		if err != nil {
 			return fmt.Errorf("--ttl must be a duration such as 90m, 12h or 7d")
 		}
@@ -54,22 +54,23 @@ keyring, so keep its lifetime short.
 	return cmd
 }
 
-// localTokensOff reports whether a configuration verifies users' tokens but accepts local tokens nowhere.
+// localTokensOff reports whether a configuration, in Caddy's JSON form, verifies users' tokens but accepts local tokens
+// nowhere.
 func localTokensOff(config gjson.Result) bool {
-	checked, accepted := false, false
-	var look func(v gjson.Result)
-	look = func(v gjson.Result) {
+	verifiesTokens, acceptsLocal := false, false
+	var search func(v gjson.Result)
+	search = func(v gjson.Result) {
 		if v.Get("provider").Str == "user_jwt" {
-			checked = true
-			accepted = accepted || !v.Get("disable_local").Bool()
+			verifiesTokens = true
+			acceptsLocal = acceptsLocal || !v.Get("disable_local").Bool()
 		}
 		if v.IsObject() || v.IsArray() {
 			v.ForEach(func(_, inner gjson.Result) bool {
-				look(inner)
+				search(inner)
 				return true
 			})
 		}
 	}
-	look(config)
-	return checked && !accepted
+	search(config)
+	return verifiesTokens && !acceptsLocal
 }

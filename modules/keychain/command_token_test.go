@@ -39,7 +39,7 @@ func claimsOf(t *testing.T, token string) jwt.MapClaims {
 }
 
 func TestToken(t *testing.T) {
-	l, file := sqliteLine(t)
+	l, file := sqliteCommandLine(t)
 	for args, want := range map[string]time.Duration{
 		"token alice":           12 * time.Hour,
 		"token alice --ttl 90m": 90 * time.Minute,
@@ -52,7 +52,7 @@ func TestToken(t *testing.T) {
 		if claims["iss"] != apiauth.UserTokenIssuer || claims["sub"] != "alice" || life != want.Seconds() {
 			t.Errorf("%s: %v", args, claims)
 		}
-		if strings.Contains(notes, token) || steady(notes) != "The token is valid for alice until TIME.\n" {
+		if strings.Contains(notes, token) || withoutRandomTexts(notes) != "The token is valid for alice until TIME.\n" {
 			t.Errorf("%s: notes %q", args, notes)
 		}
 	}
@@ -76,11 +76,11 @@ func TestToken(t *testing.T) {
 		"token alice --ttl -1h": "from 1s to 30d",
 		"token alice --ttl x":   "--ttl must be a duration",
 	} {
-		l.fails(want, strings.Fields(args)...)
+		l.wantError(want, strings.Fields(args)...)
 	}
-	l.fails("a user id has 1 to 200", "token", "")
-	l.fails("a user id has 1 to 200", "token", "a\nb")
-	l.fails("a user id has 1 to 200", "token", strings.Repeat("x", 201))
+	l.wantError("a user id has 1 to 200", "token", "")
+	l.wantError("a user id has 1 to 200", "token", "a\nb")
+	l.wantError("a user id has 1 to 200", "token", strings.Repeat("x", 201))
 	if _, err := os.Stat(file); err == nil {
 		t.Error("the command created a database")
 	}
@@ -109,7 +109,7 @@ func TestTokenWithLocalTokensOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, notes, err := execute(t.Context(), "", "token", "alice", "-c", "config.json")
-		if err != nil || steady(notes) != want {
+		if err != nil || withoutRandomTexts(notes) != want {
 			t.Errorf("%s: %q, %v", handlers, notes, err)
 		}
 	}

@@ -42,6 +42,7 @@ type request struct {
 	ServerTools     map[string]int64   `json:"server_tools"`
 }
 
+// newRequest converts a record of the usage log to its JSON form.
 func newRequest(r *spending.Record) request {
 	out := request{
 		ID: r.ID, At: r.At, RequestID: r.RequestID, KeyID: r.KeyID, Surface: r.Surface, AskedModel: r.AskedModel,
@@ -74,17 +75,19 @@ func textOrNull(text string) *string {
 	return &text
 }
 
+// milliseconds returns d in milliseconds.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
+// usageCommands returns the commands that show the requests of a user.
 func usageCommands(o *options) *cobra.Command {
-	cmd := &cobra.Command{
+	recent := &cobra.Command{
 		Use:   "recent --user <id> [--limit <n>] [--before <id>]",
 		Short: "Lists the last requests of a user, newest first",
 		Args:  cobra.NoArgs,
 	}
-	limit := cmd.Flags().Int("limit", 20, "Number of rows, from 1 to 500")
-	before := cmd.Flags().Int64("before", 0, "List only requests before the one with this id")
-	cmd.RunE = o.runForUser(func(s *session) error {
+	limit := recent.Flags().Int("limit", 20, "Number of rows, from 1 to 500")
+	before := recent.Flags().Int64("before", 0, "List only requests before the one with this id")
+	recent.RunE = o.runForUser(func(s *session) error {
 		if *limit < 1 || *limit > 500 {
 			return fmt.Errorf("--limit must be from 1 to 500")
 		}
@@ -102,9 +105,10 @@ func usageCommands(o *options) *cobra.Command {
 		return s.Table(requests, func(w io.Writer) { showRequests(w, records) })
 	})
 	return cli.Group(&cobra.Command{Use: "usage", Short: "Shows the requests of users"}, o.forUser(reportCommand(o)),
-		o.forUser(cmd))
+		o.forUser(recent))
 }
 
+// showRequests prints a table of requests.
 func showRequests(w io.Writer, records []spending.Record) {
 	cli.Row(w, "ID", "AT", "ASKED", "PROVIDER AND MODEL", "STATUS", "TRIES", "TOKENS IN", "OUT", "USD", "SECONDS")
 	for i := range records {

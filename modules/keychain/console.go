@@ -30,7 +30,7 @@ func (c *Console) create(bar func(*http.Request) look.Bar) (*management.Console,
 	o := c.ConsoleOptions
 	o.Bar = bar
 	var err error
-	resolve := func(text *string) {
+	resolve := func(text *string) { // replaces placeholders; does nothing after an error
 		if err == nil {
 			*text, err = placeholder.Resolve(*text)
 		}

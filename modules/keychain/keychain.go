@@ -94,7 +94,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	h.app, h.logger, h.once = app, ctx.Logger(), new(sync.Once)
 	if retention := time.Duration(h.RequestLog); retention != 0 {
 		if retention > 0 && retention < time.Hour {
-			return errors.New("request_log: single requests are kept for an hour at least")
+			return errors.New("request_log: must be at least 1h")
 		}
 		if err := app.KeepRequests(max(retention, 0)); err != nil {
 			return fmt.Errorf("request_log: %w", err)
@@ -155,6 +155,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	return h.serve(w, r, found)
 }
 
+// serve answers a request for a route of the management API.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, found rest.Found) error {
 	rest.NoSniff(w.Header())
 	defer h.app.Acquire()()
@@ -175,7 +176,8 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, found rest.Found
 	return withStatus(found.Serve(w, nil))
 }
 
-// withStatus wraps an error so that Caddy has its HTTP status.
+// withStatus wraps an error so that Caddy knows its HTTP status. Errors without a status, and nil, are returned
+// unchanged.
 func withStatus(err error) error {
 	if e, ok := apierror.From(err); ok {
 		return caddyhttp.Error(e.Status, err)

@@ -76,7 +76,7 @@ func (n *NewUsers) policy() (keychain.NewUsers, error) {
 		return keychain.NewUsers{}, nil
 	}
 	if n.Refuse && n.Approve {
-		return keychain.NewUsers{}, errors.New("new_users can either refuse or approve")
+		return keychain.NewUsers{}, errors.New("refuse and approve exclude each other")
 	}
 	policy := keychain.NewUsers{Refuse: n.Refuse, Approve: n.Approve, Team: n.Team, Limits: keychain.Limits{
 		RateLimitPerMinute: n.RateLimitPerMinute, AllowedModels: n.AllowedModels, AllowedTools: n.AllowedTools,
@@ -92,18 +92,18 @@ func (n *NewUsers) policy() (keychain.NewUsers, error) {
 
 // unmarshal parses the Caddyfile form of new_users.
 func (n *NewUsers) unmarshal(d *caddyfile.Dispenser) error {
-	var word string
-	if !d.AllArgs(&word) {
+	var policy string
+	if !d.AllArgs(&policy) {
 		return d.ArgErr()
 	}
-	switch word {
+	switch policy {
 	case "allow":
 	case "approve":
 		n.Approve = true
 	case "refuse":
 		n.Refuse = true
 	default:
-		return d.Errf("new_users: %q is none of allow, approve and refuse", word)
+		return d.Errf("new_users: %q is none of allow, approve and refuse", policy)
 	}
 	numbers := map[string]**int64{
 		"rate_limit": &n.RateLimitPerMinute, "tokens_per_minute": &n.TokensPerMinute,

@@ -39,20 +39,21 @@ func (p *People) unmarshal(d *caddyfile.Dispenser) error {
 			}
 			p.Users = append(p.Users, users...)
 		case "claim":
-			words := d.RemainingArgs()
-			if len(words) < 2 {
+			args := d.RemainingArgs()
+			if len(args) < 2 {
 				return d.ArgErr()
 			}
+			name, values := args[0], args[1:]
 			if p.Claims == nil {
 				p.Claims = make(map[string][]string)
 			}
-			p.Claims[words[0]] = append(p.Claims[words[0]], words[1:]...)
+			p.Claims[name] = append(p.Claims[name], values...)
 		default:
 			return directive.NoOption(d, "unknown option %q; there are: user, claim", option)
 		}
 	}
 	if len(p.Users) == 0 && len(p.Claims) == 0 {
-		return d.Err("this names nobody: give user <id> or claim <name> <value>")
+		return d.Err("at least one user <id> or claim <name> <value> is required")
 	}
 	return nil
 }

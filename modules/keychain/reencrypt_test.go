@@ -28,7 +28,7 @@ func reencrypt(t *testing.T, args ...string) (out, notes string, err error) {
 
 // TestReencrypt puts a new master key before the old key, encrypts the database anew, and removes the old key.
 func TestReencrypt(t *testing.T) {
-	l, _ := sqliteLine(t)
+	l, _ := sqliteCommandLine(t)
 	l.stdin = "gsk_0123456789-abcdefghijklmnopqrstuvwxyz-WXYZ"
 	l.run("users", "add", "alice")
 	l.run("provider-keys", "add", "groq", "-u", "alice")

@@ -14,6 +14,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
+// form is what the short form of the service expands to; see tollgate.Service.Form.
+//
 //go:embed service.caddyfile
 var form string
 
@@ -47,7 +49,7 @@ func readSize(d *caddyfile.Dispenser) ([]caddyfile.Token, error) {
 	case err != nil || n == 0:
 		return nil, d.Errf("%s: %q is not a size such as 16MB", option, words[0].Text)
 	case n > body.Max:
-		return nil, d.Errf("%s: %s is more than the 32MB that the model APIs take", option, words[0].Text)
+		return nil, d.Errf("%s: %s is more than the maximum of 32MB for requests to models", option, words[0].Text)
 	}
 	return words, nil
 }

@@ -32,11 +32,11 @@ type TeamRule struct {
 func (r *TeamRule) rule() (management.TeamRule, error) {
 	switch {
 	case (r.Claim == "") == (r.Domain == ""):
-		return management.TeamRule{}, errors.New("a rule has either a claim or a domain")
+		return management.TeamRule{}, errors.New("a rule must have either a claim or a domain")
 	case r.Value != "" && r.Claim == "":
-		return management.TeamRule{}, errors.New("a value is for a claim")
+		return management.TeamRule{}, errors.New("a rule with a value must have a claim")
 	case (r.Team == "") != (r.Claim != "" && r.Value == ""):
-		return management.TeamRule{}, errors.New("a rule names a team, but for one of all values of a claim")
+		return management.TeamRule{}, errors.New("a rule must have a team, except a claim without a value, which must have none")
 	case r.Team == "":
 		return management.TeamRule{Claim: r.Claim}, nil
 	}
@@ -59,15 +59,15 @@ func unmarshalTeams(d *caddyfile.Dispenser) (rules []TeamRule, err error) {
 		case option == "domain" && len(args) == 2:
 			rules = append(rules, TeamRule{Domain: args[0], Team: args[1]})
 		case option == "claim":
-			return nil, d.Err("claim has a name, and perhaps a value and a team")
+			return nil, d.Err("claim must be: claim <name>, or claim <name> <value> <team>")
 		case option == "domain":
-			return nil, d.Err("domain has a domain and a team")
+			return nil, d.Err("domain must be: domain <domain> <team>")
 		default:
 			return nil, directive.NoOption(d, "unknown option %q; there are: claim, domain", option)
 		}
 	}
 	if len(rules) == 0 {
-		return nil, d.Err("there is no rule: give claim <name> [<value> <team>] or domain <domain> <team>")
+		return nil, d.Err("at least one claim <name> [<value> <team>] or domain <domain> <team> is required")
 	}
 	return rules, nil
 }

@@ -1,8 +1,10 @@
 // Package alerts notifies the operator of the model gateway, and the people concerned, of three things: a set
 // percentage of a budget has been spent, a provider refuses one of the operator's keys, or too many requests fail or
-// take too long, which is an episode. An alert is first written to the database together with one message for each
-// recipient. The messages are then sent in the background, by mail and by webhook. Each message is sent by one of the
-// nodes that share the database.
+// take too long. A period in which too many requests fail or take too long is called an episode; there is an alert at
+// its beginning and one at its end.
+//
+// An alert is first written to the database together with one message for each recipient. The messages are then sent in
+// the background, by mail and by webhook. Each message is sent by one of the nodes (processes that share the database).
 package alerts
 
 import (
@@ -11,6 +13,7 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -90,11 +93,11 @@ type Service struct {
 	observe        func(job, outcome string, done int)
 	now            func() time.Time
 	options        atomic.Pointer[Options]
-	full           time.Time // when all budgets were last checked; used by the check job only
-	optionsChanged atomic.Bool
+	lastFullCheck  time.Time        // when all budgets were last checked; used by the check job only
+	optionsChanged atomic.Bool      // makes the next check a full one
 	wake           [3]chan struct{} // indexed by the job constants
-	mu             sync.Mutex
-	end            func() // stops the jobs; nil before they are started
+	mu             sync.Mutex       // guards stop
+	stop           func()           // stops the jobs; nil before they are started
 }
 
 // The jobs, as indexes of Service.wake.
@@ -137,8 +140,8 @@ func (s *Service) Use(o *Options) {
 	s.wakeJob(jobCheck)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.end == nil {
-		s.end = jobs.New(jobs.Options{
+	if s.stop == nil {
+		s.stop = jobs.New(jobs.Options{
 			Jobs: []jobs.Job{
 				{Name: "alerts", Every: checkEvery, Run: s.withOptions(s.check), Wake: s.wake[jobCheck]},
 				{Name: "alert_mails", Every: sendEvery, Run: s.withOptions(s.mail), Wake: s.wake[jobMail]},
@@ -153,10 +156,10 @@ func (s *Service) Use(o *Options) {
 func (s *Service) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.end != nil {
-		s.end()
+	if s.stop != nil {
+		s.stop()
 	}
-	s.end = func() {}
+	s.stop = func() {} // keeps Use from starting the jobs again
 	s.sender.Close()
 }
 
@@ -181,12 +184,14 @@ func (s *Service) wakeJob(job int) {
 	}
 }
 
-// check raises the alerts that are due and returns how many were written.
+// check raises the alerts that are due, and returns how many were raised. In a full check it also deletes old alerts.
 func (s *Service) check(ctx context.Context, o *Options) (raised int, err error) {
-	now, since := s.now(), time.Time{}
-	checkAll := s.optionsChanged.Swap(false) || now.Sub(s.full) >= fullEvery || now.Before(s.full)
+	now := s.now()
+	var usedSince time.Time // zero checks all budgets
+	clockSetBack := now.Before(s.lastFullCheck)
+	checkAll := s.optionsChanged.Swap(false) || now.Sub(s.lastFullCheck) >= fullEvery || clockSetBack
 	if !checkAll {
-		since = now.Add(-usedWithin)
+		usedSince = now.Add(-usedWithin)
 	}
 	raise := func(a *Alert) error {
 		written, err := s.raise(ctx, o, a)
@@ -195,14 +200,14 @@ func (s *Service) check(ctx context.Context, o *Options) (raised int, err error)
 		}
 		return err
 	}
-	err = s.keychain.EachImposedBudget(ctx, since, func(b *keychain.ImposedBudget) error {
-		reached := o.reached(b)
-		if reached == 0 {
+	err = s.keychain.EachImposedBudget(ctx, usedSince, func(b *keychain.ImposedBudget) error {
+		threshold := o.reachedThreshold(b)
+		if threshold == 0 {
 			return nil
 		}
 		return raise(&Alert{
-			Kind: KindBudget, On: b.On, Holder: b.Holder, Budget: b.Name, begins: unix(b.Begins), ends: unix(b.Ends),
-			Threshold: reached, amount: b.Amount, spent: b.Spent, money: b.Money,
+			Kind: KindBudget, On: b.On, Holder: b.Holder, Budget: b.Name, begins: unixMicros(b.Begins),
+			ends: unixMicros(b.Ends), Threshold: threshold, amount: b.Amount, spent: b.Spent, money: b.Money,
 		})
 	})
 	for _, key := range o.failing() {
@@ -221,15 +226,16 @@ func (s *Service) check(ctx context.Context, o *Options) (raised int, err error)
 		raised += n
 	}
 	if err == nil && checkAll {
-		s.full = now
+		s.lastFullCheck = now
 		err = s.purge(ctx)
 	}
 	if err != nil && checkAll {
-		s.optionsChanged.Store(true)
+		s.optionsChanged.Store(true) // repeat the full check at the next run
 	}
 	return raised, err
 }
 
+// failing returns the keys that Options.Failing reports, or nil if it is not set.
 func (o *Options) failing() []FailingKey {
 	if o.Failing == nil {
 		return nil
@@ -237,8 +243,9 @@ func (o *Options) failing() []FailingKey {
 	return o.Failing()
 }
 
-// reached returns the largest threshold that the budget's spending has reached, or 0.
-func (o *Options) reached(b *keychain.ImposedBudget) (percent int) {
+// reachedThreshold returns the largest threshold that the spending from a budget has reached, or 0 if it has reached
+// none.
+func (o *Options) reachedThreshold(b *keychain.ImposedBudget) (percent int) {
 	for _, t := range o.Thresholds {
 		if float64(b.Spent)*100 >= float64(b.Amount)*float64(t) {
 			percent = t
@@ -247,8 +254,8 @@ func (o *Options) reached(b *keychain.ImposedBudget) (percent int) {
 	return percent
 }
 
-// unix returns t in microseconds since the Unix epoch, and 0 for the zero time.
-func unix(t time.Time) int64 {
+// unixMicros returns t in microseconds since the Unix epoch, and 0 for the zero time.
+func unixMicros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
@@ -279,13 +286,15 @@ func (s *Service) raise(ctx context.Context, o *Options, a *Alert) (written bool
 		written, err = s.insert(c, o, a, addresses)
 		return err
 	})
-	s.announce(a, written && err == nil)
+	if written && err == nil {
+		s.announce(a)
+	}
 	return written, err
 }
 
-// insert writes an alert and its messages. concerned are further mail addresses for the alert. It writes nothing and
-// returns false if the same alert already exists.
-func (s *Service) insert(c store.Conn, o *Options, a *Alert, concerned []string) (written bool, err error) {
+// insert writes an alert and one message for each recipient in the options. addresses are further mail addresses for
+// the alert. It writes nothing and returns false if the same alert already exists.
+func (s *Service) insert(c store.Conn, o *Options, a *Alert, addresses []string) (written bool, err error) {
 	now := s.now().UnixMicro()
 	var id int64
 	err = c.Row(`INSERT INTO gateway_alerts (event, kind, subject, holder, name, budget, begins, ends, threshold, amount, spent, created_at)
@@ -298,23 +307,21 @@ func (s *Service) insert(c store.Conn, o *Options, a *Alert, concerned []string)
 	if err != nil {
 		return false, err
 	}
-	send := func(channel, target string) error {
+	addMessage := func(channel, target string) error {
 		_, err := c.Exec(`INSERT INTO gateway_alert_messages (alert_id, channel, target, state, attempts, next_at, leased_until, answer)
 			VALUES (?, ?, ?, 'pending', 0, ?, 0, '') ON CONFLICT (alert_id, channel, target) DO NOTHING`, id,
 			channel, target, now)
 		return err
 	}
 	if o.Mail != nil {
-		for _, list := range [][]string{o.Addresses, concerned} {
-			for _, address := range list {
-				if err := send(channelMail, address); err != nil {
-					return false, err
-				}
+		for _, address := range slices.Concat(o.Addresses, addresses) {
+			if err := addMessage(channelMail, address); err != nil {
+				return false, err
 			}
 		}
 	}
 	for i := range o.Webhooks {
-		if err := send(channelWebhook, o.Webhooks[i].target()); err != nil {
+		if err := addMessage(channelWebhook, o.Webhooks[i].target()); err != nil {
 			return false, err
 		}
 	}
@@ -331,15 +338,16 @@ func (s *Service) purge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	old := now.Add(-keepFor).UnixMicro()
+	keepSince := now.Add(-keepFor).UnixMicro()
+	// begins is 0 for alerts of total budgets, which are kept; see keepFor.
 	if _, err = s.db.Purge(ctx, purgeRows, `DELETE FROM gateway_alert_messages WHERE id IN (
 		SELECT m.id FROM gateway_alert_messages AS m JOIN gateway_alerts AS a ON a.id = m.alert_id
-		WHERE a.created_at < ? AND a.begins > 0 LIMIT ?)`, old); err != nil {
+		WHERE a.created_at < ? AND a.begins > 0 LIMIT ?)`, keepSince); err != nil {
 		return err
 	}
 	_, err = s.db.Purge(ctx, purgeRows, `DELETE FROM gateway_alerts WHERE id IN (
 		SELECT a.id FROM gateway_alerts AS a WHERE a.created_at < ? AND a.begins > 0
-		AND NOT EXISTS (SELECT 1 FROM gateway_alert_messages AS m WHERE m.alert_id = a.id) LIMIT ?)`, old)
+		AND NOT EXISTS (SELECT 1 FROM gateway_alert_messages AS m WHERE m.alert_id = a.id) LIMIT ?)`, keepSince)
 	return err
 }
 
@@ -351,7 +359,8 @@ func (s *Service) Test(ctx context.Context) error {
 		return ErrOff
 	}
 	a := &Alert{
-		Kind: KindTest, On: keychain.OnOrganisation, Holder: keychain.Organisation, Budget: rand.Text(),
+		Kind: KindTest, On: keychain.OnOrganisation, Holder: keychain.Organisation,
+		Budget: rand.Text(), // makes the alert different from all earlier ones
 		begins: s.now().UnixMicro(),
 	}
 	err := s.db.Write(ctx, func(c store.Conn) error {
@@ -364,4 +373,4 @@ func (s *Service) Test(ctx context.Context) error {
 }
 
 // ErrOff is returned by Test if alerts are not configured.
-var ErrOff = errors.New("the gateway tells nobody of alerts: its option alerts says who is told")
+var ErrOff = errors.New("alerts are not configured: set their recipients with the gateway's option alerts")

@@ -36,8 +36,8 @@ var databases = storetest.Fixture{Schemas: []store.Schema{schema.Gateway()}}
 // begin is a Sunday and the last day of a month, so that the next day begins another week and another month.
 var begin = time.Date(2026, 5, 31, 10, 0, 0, 0, time.UTC)
 
-// place is a gateway whose nodes share its database and its clock.
-type place struct {
+// cluster is a gateway whose nodes share its database and its clock.
+type cluster struct {
 	t      *testing.T
 	db     *store.DB
 	ahead  atomic.Int64
@@ -46,14 +46,15 @@ type place struct {
 	*keychain.Service
 }
 
-func (p *place) now() time.Time { return begin.Add(time.Duration(p.ahead.Load())) }
+func (p *cluster) now() time.Time { return begin.Add(time.Duration(p.ahead.Load())) }
 
-func (p *place) pass(d time.Duration) { p.ahead.Add(int64(d)) }
+// advance sets the clock of all nodes forward.
+func (p *cluster) advance(d time.Duration) { p.ahead.Add(int64(d)) }
 
-func onBoth(t *testing.T, test func(t *testing.T, p *place)) {
+func onBoth(t *testing.T, test func(t *testing.T, p *cluster)) {
 	t.Helper()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
-		p := &place{t: t, db: db}
+		p := &cluster{t: t, db: db}
 		p.ledger = spending.NewLedger(db, zap.NewNop(), p.now)
 		p.Service = p.keychain()
 		p.usage = spending.NewLog(p.ledger, p.KeyUses(), zap.NewNop()).Start()
@@ -62,7 +63,7 @@ func onBoth(t *testing.T, test func(t *testing.T, p *place)) {
 	})
 }
 
-func (p *place) keychain() *keychain.Service {
+func (p *cluster) keychain() *keychain.Service {
 	p.t.Helper()
 	ring, err := keyring.NewAES([]byte("0123456789abcdef0123456789abcdef"))
 	if err != nil {
@@ -79,7 +80,7 @@ func (p *place) keychain() *keychain.Service {
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 
 // node returns another node. The test runs its jobs itself.
-func (p *place) node() *Service {
+func (p *cluster) node() *Service {
 	p.t.Helper()
 	sender := webhook.NewSender(loopback, zap.NewNop())
 	p.t.Cleanup(sender.Close)
@@ -87,7 +88,7 @@ func (p *place) node() *Service {
 }
 
 // user creates a user with a mail address, and returns the user's key.
-func (p *place) user(id string) (key string) {
+func (p *cluster) user(id string) (key string) {
 	p.t.Helper()
 	profile := keychain.Profile{Email: id + "@example.com", Name: strings.ToUpper(id)}
 	_, made, _, err := p.SignIn(p.t.Context(), keychain.Arrival{ID: id, Profile: profile}, keychain.NewUsers{})
@@ -98,7 +99,7 @@ func (p *place) user(id string) (key string) {
 }
 
 // limit imposes budgets.
-func (p *place) limit(on, holder string, b keychain.Budgets) {
+func (p *cluster) limit(on, holder string, b keychain.Budgets) {
 	p.t.Helper()
 	if _, err := p.Impose(p.t.Context(), on, holder, keychain.KeyChange{Limits: func(l *keychain.Limits) { l.Budgets = b }}); err != nil {
 		p.t.Fatal(err)
@@ -106,7 +107,7 @@ func (p *place) limit(on, holder string, b keychain.Budgets) {
 }
 
 // spend records a request with a key and writes the record to the database.
-func (p *place) spend(key string, tokens, micros int64) {
+func (p *cluster) spend(key string, tokens, micros int64) {
 	p.t.Helper()
 	id, err := p.Authenticate(p.t.Context(), key)
 	if err != nil {
@@ -121,8 +122,8 @@ func (p *place) spend(key string, tokens, micros int64) {
 	}
 }
 
-// told runs the check on several nodes at once, and returns the new alerts.
-func (p *place) told(o *Options, nodes ...*Service) (told []string) {
+// checkOn runs the check on several nodes at once, and returns the new alerts.
+func (p *cluster) checkOn(o *Options, nodes ...*Service) (raised []string) {
 	p.t.Helper()
 	before, err := List(p.t.Context(), p.db, 0, 500)
 	if err != nil {
@@ -142,10 +143,10 @@ func (p *place) told(o *Options, nodes ...*Service) (told []string) {
 		p.t.Fatal(err)
 	}
 	for _, a := range after[:max(0, len(after)-len(before))] {
-		told = append(told, fmt.Sprintf("%s %s %d", a.On, a.Budget, a.Threshold))
+		raised = append(raised, fmt.Sprintf("%s %s %d", a.On, a.Budget, a.Threshold))
 	}
-	slices.Sort(told)
-	return told
+	slices.Sort(raised)
+	return raised
 }
 
 func usd(dollars int64) *spending.MicroUSD { return new(spending.MicroUSD(dollars * 1_000_000)) }
@@ -153,7 +154,7 @@ func usd(dollars int64) *spending.MicroUSD { return new(spending.MicroUSD(dollar
 // TestThresholds checks that each threshold of each budget causes one alert in each period, however many nodes check.
 func TestThresholds(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p *place) {
+	onBoth(t, func(t *testing.T, p *cluster) {
 		ada := p.user("ada")
 		red, err := p.AddTeam(t.Context(), "red")
 		if err == nil {
@@ -173,10 +174,10 @@ func TestThresholds(t *testing.T) {
 		o := &Options{Thresholds: DefaultThresholds, Webhooks: []Webhook{{URL: "https://example.com/", Secret: []byte("secret")}}}
 		want := func(want ...string) {
 			t.Helper()
-			if got := p.told(o, one, other); !slices.Equal(got, want) {
+			if got := p.checkOn(o, one, other); !slices.Equal(got, want) {
 				t.Errorf("alerts %q, want %q", got, want)
 			}
-			if again := p.told(o, one, other); len(again) > 0 {
+			if again := p.checkOn(o, one, other); len(again) > 0 {
 				t.Errorf("repeated alerts %q", again)
 			}
 		}
@@ -194,10 +195,10 @@ func TestThresholds(t *testing.T) {
 
 		// A raised budget causes new alerts.
 		p.limit(keychain.OnUser, "ada", keychain.Budgets{TokensPerDay: new(int64(2000)), USDPerMonth: usd(100)})
-		p.pass(fullEvery)
+		p.advance(fullEvery)
 		want("user tokens_per_day 50")
 
-		p.pass(24 * time.Hour) // another day, week and month
+		p.advance(24 * time.Hour) // another day, week and month
 		want()
 		p.spend(ada, 2000, 0)
 		want("team tokens_per_week 100", "user tokens_per_day 100")
@@ -205,13 +206,13 @@ func TestThresholds(t *testing.T) {
 		want("organisation tokens_total 50")
 
 		// A node that has just started checks all budgets.
-		p.pass(time.Hour)
+		p.advance(time.Hour)
 		want() // the nodes check all budgets
 		p.limit(keychain.OnUser, "ada", keychain.Budgets{TokensPerMonth: new(int64(3000))})
 		want()
 		fresh := p.node()
 		fresh.optionsChanged.Store(true)
-		if got := p.told(o, fresh); !slices.Equal(got, []string{"user tokens_per_month 100"}) {
+		if got := p.checkOn(o, fresh); !slices.Equal(got, []string{"user tokens_per_month 100"}) {
 			t.Errorf("a node that has just started has the alerts %q", got)
 		}
 	})
@@ -220,15 +221,15 @@ func TestThresholds(t *testing.T) {
 // TestFailingKeys checks that a key which its provider refuses causes one alert a day.
 func TestFailingKeys(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p *place) {
+	onBoth(t, func(t *testing.T, p *cluster) {
 		o := &Options{Thresholds: DefaultThresholds, Failing: func() []FailingKey { return []FailingKey{{"openai", "invalid_key"}} }}
 		n, other := p.node(), p.node()
 		for day, want := range []int{1, 0, 1} {
-			if got := p.told(o, n, other); len(got) != want || want > 0 && got[0] != "provider invalid_key 0" {
+			if got := p.checkOn(o, n, other); len(got) != want || want > 0 && got[0] != "provider invalid_key 0" {
 				t.Errorf("%d: alerts %q", day, got)
 			}
 			if day > 0 {
-				p.pass(24 * time.Hour)
+				p.advance(24 * time.Hour)
 			}
 		}
 	})
@@ -268,13 +269,13 @@ func newReceiver(t *testing.T) *receiver {
 	return r
 }
 
-// taken returns the messages received since its last call.
-func (r *receiver) taken() []gjson.Result {
+// takeReceived returns the messages received since its last call.
+func (r *receiver) takeReceived() []gjson.Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	got := r.got
+	received := r.got
 	r.got = nil
-	return got
+	return received
 }
 
 // postman is a mail transport that refuses addresses which begin with r, and fails for those that begin with f.
@@ -301,7 +302,7 @@ func (p *postman) Send(_ context.Context, m *mail.Message) error {
 }
 
 // send makes nodes send all due messages at the same time.
-func (p *place) send(o *Options, nodes ...*Service) {
+func (p *cluster) send(o *Options, nodes ...*Service) {
 	p.t.Helper()
 	var running sync.WaitGroup
 	for _, n := range nodes {
@@ -317,8 +318,8 @@ func (p *place) send(o *Options, nodes ...*Service) {
 	running.Wait()
 }
 
-// last describes the messages of the newest alert.
-func (p *place) last() (messages []string) {
+// lastMessages describes the messages of the newest alert.
+func (p *cluster) lastMessages() (messages []string) {
 	p.t.Helper()
 	list, err := List(p.t.Context(), p.db, 0, 1)
 	if err != nil || len(list) != 1 {
@@ -334,7 +335,7 @@ func (p *place) last() (messages []string) {
 // TestSend checks that an alert is sent to all its recipients, only once by several nodes, and again after a failure.
 func TestSend(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p *place) {
+	onBoth(t, func(t *testing.T, p *cluster) {
 		ada := p.user("ada")
 		p.user("boss")
 		p.user("away")
@@ -360,11 +361,11 @@ func TestSend(t *testing.T) {
 		}
 		one, other := p.node(), p.node()
 		p.spend(ada, 10, 8_100_000)
-		if told := p.told(o, one); !slices.Equal(told, []string{"team usd_per_month 80"}) {
-			t.Fatalf("alerts %q", told)
+		if raised := p.checkOn(o, one); !slices.Equal(raised, []string{"team usd_per_month 80"}) {
+			t.Fatalf("alerts %q", raised)
 		}
 		p.send(o, one, other)
-		got := hook.taken()
+		got := hook.takeReceived()
 		if len(got) != 1 {
 			t.Fatalf("the webhook got %v", got)
 		}
@@ -378,7 +379,7 @@ func TestSend(t *testing.T) {
 		sent := make([]string, 0, len(post.sent))
 		for _, m := range post.sent {
 			sent = append(sent, m.Email)
-			if !strings.HasPrefix(m.Subject, "80 % of the budget a month of the team red") || !strings.HasPrefix(m.Text, "8.1 US dollars of 10 US dollars a month are spent") {
+			if !strings.HasPrefix(m.Subject, "80 % of the monthly budget of the team red") || !strings.Contains(m.Text, "has spent 8.1 US dollars of the monthly budget of 10 US dollars.") {
 				t.Errorf("the mail says %q: %q", m.Subject, m.Text)
 			}
 		}
@@ -390,23 +391,23 @@ func TestSend(t *testing.T) {
 			"mail refused@example.com failed 1 the mail was refused for good: 550",
 			"webhook " + down.URL + " pending 1 502 Bad Gateway", "webhook " + hook.URL + " sent 1 ",
 		}
-		if messages := p.last(); !slices.Equal(messages, sorted(want)) {
+		if messages := p.lastMessages(); !slices.Equal(messages, sorted(want)) {
 			t.Errorf("%q, want %q", messages, want)
 		}
-		if failed := down.taken(); len(failed) != 1 || failed[0].Raw != got[0].Raw {
+		if failed := down.takeReceived(); len(failed) != 1 || failed[0].Raw != got[0].Raw {
 			t.Errorf("the other webhook got %v", failed)
 		}
 		p.send(o, one, other)
-		if len(down.taken()) != 0 {
+		if len(down.takeReceived()) != 0 {
 			t.Error("the message is sent again at once")
 		}
 		down.status.Store(http.StatusOK)
-		p.pass(time.Minute)
+		p.advance(time.Minute)
 		p.send(o, one, other)
-		if again := down.taken(); len(again) != 1 || again[0].Raw != got[0].Raw {
+		if again := down.takeReceived(); len(again) != 1 || again[0].Raw != got[0].Raw {
 			t.Errorf("the message is sent again as %v", again)
 		}
-		if len(hook.taken()) != 0 || len(post.sent) != 2 {
+		if len(hook.takeReceived()) != 0 || len(post.sent) != 2 {
 			t.Error("a delivered message is sent again")
 		}
 	})
@@ -421,7 +422,7 @@ func sorted(list []string) []string {
 // expires. A node without the message's webhook in its configuration does not send it.
 func TestSendAfterKilledNode(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p *place) {
+	onBoth(t, func(t *testing.T, p *cluster) {
 		hook := newReceiver(t)
 		o := &Options{Thresholds: DefaultThresholds, Webhooks: []Webhook{{hook.URL, secret}}}
 		dead, other := p.node(), p.node()
@@ -437,21 +438,21 @@ func TestSendAfterKilledNode(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.send(o, other)
-		p.pass(webhookLease - time.Second)
+		p.advance(webhookLease - time.Second)
 		p.send(o, other)
-		if len(hook.taken()) != 0 {
+		if len(hook.takeReceived()) != 0 {
 			t.Error("another node does not wait for the lease")
 		}
-		p.pass(time.Second)
+		p.advance(time.Second)
 		p.send(&Options{Webhooks: []Webhook{{hook.URL + "/other", secret}}}, other)
-		if len(hook.taken()) != 0 {
+		if len(hook.takeReceived()) != 0 {
 			t.Error("the message is sent to another webhook")
 		}
 		p.send(o, other)
-		if got := hook.taken(); len(got) != 1 || got[0].Get("type").Str != KindTest {
+		if got := hook.takeReceived(); len(got) != 1 || got[0].Get("type").Str != KindTest {
 			t.Errorf("the webhook got %v", got)
 		}
-		if messages := p.last(); len(messages) != 1 || !strings.HasSuffix(messages[0], "sent 2 ") {
+		if messages := p.lastMessages(); len(messages) != 1 || !strings.HasSuffix(messages[0], "sent 2 ") {
 			t.Errorf("%q", messages)
 		}
 	})
@@ -461,7 +462,7 @@ func TestSendAfterKilledNode(t *testing.T) {
 // not tried again, and that old alerts are deleted.
 func TestMessagesFailForGood(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p *place) {
+	onBoth(t, func(t *testing.T, p *cluster) {
 		gone, down := newReceiver(t), newReceiver(t)
 		gone.status.Store(http.StatusGone)
 		down.status.Store(http.StatusInternalServerError)
@@ -475,16 +476,16 @@ func TestMessagesFailForGood(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.send(o, n)
-		if messages := p.last(); !slices.Equal(messages, sorted([]string{"webhook " + gone.URL + " failed 1 410 Gone", "webhook " + down.URL + " pending 1 500 Internal Server Error"})) {
+		if messages := p.lastMessages(); !slices.Equal(messages, sorted([]string{"webhook " + gone.URL + " failed 1 410 Gone", "webhook " + down.URL + " pending 1 500 Internal Server Error"})) {
 			t.Errorf("%q", messages)
 		}
-		p.pass(sentWithin + time.Hour)
-		p.told(o, n)
-		if messages := p.last(); !slices.Contains(messages, "webhook "+down.URL+" failed 1 waited too long") {
+		p.advance(sentWithin + time.Hour)
+		p.checkOn(o, n)
+		if messages := p.lastMessages(); !slices.Contains(messages, "webhook "+down.URL+" failed 1 waited too long") {
 			t.Errorf("%q", messages)
 		}
-		p.pass(keepFor)
-		p.told(o, n)
+		p.advance(keepFor)
+		p.checkOn(o, n)
 		if list, err := List(t.Context(), p.db, 0, 10); err != nil || len(list) != 0 {
 			t.Errorf("%v, error %v", list, err)
 		}
@@ -494,7 +495,7 @@ func TestMessagesFailForGood(t *testing.T) {
 // TestUseReplacesOptions checks that the running jobs use options that replace the first ones.
 func TestUseReplacesOptions(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p *place) {
+	onBoth(t, func(t *testing.T, p *cluster) {
 		hook := newReceiver(t)
 		n := p.node()
 		defer n.Close()
@@ -504,7 +505,7 @@ func TestUseReplacesOptions(t *testing.T) {
 			t.Fatal(err)
 		}
 		deadline := time.Now().Add(time.Minute)
-		for len(hook.taken()) == 0 {
+		for len(hook.takeReceived()) == 0 {
 			if time.Now().After(deadline) {
 				t.Fatal("no message arrives")
 			}
@@ -513,8 +514,8 @@ func TestUseReplacesOptions(t *testing.T) {
 	})
 }
 
-// TestWords checks that mails name the spending, the budget's holder, and the consequence.
-func TestWords(t *testing.T) {
+// TestMailTexts checks that mails name the spending, the budget's holder, and the consequence.
+func TestMailTexts(t *testing.T) {
 	t.Parallel()
 	ends := begin.Add(14 * time.Hour)
 	for name, test := range map[string]struct {
@@ -523,15 +524,15 @@ func TestWords(t *testing.T) {
 	}{
 		"spent": {
 			Alert{Kind: KindBudget, On: keychain.OnOrganisation, Holder: "organisation", Budget: "tokens_total", Threshold: 100, amount: 5, spent: 7},
-			[]string{"100 % of the budget in total of the organisation are spent", "7 tokens of 5 tokens in total are spent", "refused with the status 402, or until an operator"},
+			[]string{"100 % of the total budget of the organisation is spent", "The organisation has spent 7 tokens of the total budget of 5 tokens.", "refused with the status 402 until an operator raises"},
 		},
 		"key": {
 			Alert{Kind: KindBudget, On: keychain.OnKey, Holder: "gk_1", Name: "ci of Ada", Budget: "usd_per_day", Threshold: 50, amount: 2_000_000, spent: 1_000_000, money: true, Ends: &ends},
-			[]string{"50 % of the budget a day of the key gk_1 (ci of Ada) are spent", "1 US dollars of 2 US dollars a day", "begins anew at 2026-06-01T00:00:00Z"},
+			[]string{"50 % of the daily budget of the key gk_1 (ci of Ada) is spent", "1 US dollars of the daily budget of 2 US dollars", "is renewed at 2026-06-01T00:00:00Z"},
 		},
 		"provider": {
 			Alert{Kind: KindProviderKey, On: OnProvider, Holder: "openai", Budget: "invalid_key"},
-			[]string{"The provider openai does not take the operator's key", "invalid key"},
+			[]string{"The provider openai rejects the operator's key", "invalid key"},
 		},
 		"test": {Alert{Kind: KindTest}, []string{"A test"}},
 	} {

@@ -42,8 +42,11 @@ type Alert struct {
 	Begins *time.Time `json:"begins_at"`
 	Ends   *time.Time `json:"ends_at"`
 
+	// The fields below are as in the database. begins and ends are in Unix microseconds; 0 means that there is none.
+	// amount and spent are Amount and Spent in tokens or millionths of a US dollar. In alerts of a Watch they are
+	// Requests and Errors, or LimitMS and LatencyMS in microseconds.
 	begins, ends, amount, spent int64
-	money                       bool
+	money                       bool // whether amount and spent are in millionths of a US dollar
 }
 
 // Message is the notification that one recipient gets of an alert.
@@ -68,46 +71,47 @@ type Sent struct {
 // Place returns the alert's cursor for List, which then continues after this alert.
 func (a *Alert) Place() int64 { return a.id }
 
+// alertColumns are the columns of alerts, in the order of scanArgs.
 const alertColumns = `a.id, a.event, a.kind, a.created_at, a.subject, a.holder, a.name, a.budget, a.begins, a.ends, a.threshold, a.amount, a.spent`
 
-// into returns the destinations that Scan needs for alertColumns.
-func (a *Alert) into(created *int64) []any {
+// scanArgs returns the arguments of Scan for alertColumns. The time of the alert is scanned into created.
+func (a *Alert) scanArgs(created *int64) []any {
 	return []any{
 		&a.id, &a.Event, &a.Kind, created, &a.On, &a.Holder, &a.Name, &a.Budget, &a.begins, &a.ends, &a.Threshold,
 		&a.amount, &a.spent,
 	}
 }
 
-// complete sets the fields that are derived from the columns.
+// complete sets the exported fields that are derived from the columns. created is the time of the alert in Unix
+// microseconds.
 func (a *Alert) complete(created int64) {
 	a.At = time.UnixMicro(created).UTC()
 	if a.Kind == KindTest {
-		a.Budget, a.begins = "", 0
+		a.Budget, a.begins = "", 0 // these only make the alert unique
 	}
-	for _, t := range []struct {
-		at   int64
-		into **time.Time
-	}{{a.begins, &a.Begins}, {a.ends, &a.Ends}} {
-		if t.at != 0 {
-			*t.into = new(time.Time)
-			**t.into = time.UnixMicro(t.at).UTC()
-		}
-	}
+	a.Begins, a.Ends = optionalTime(a.begins), optionalTime(a.ends)
 	switch a.Kind {
 	case KindBudget:
+		a.money = strings.HasPrefix(a.Budget, "usd")
+		if a.money {
+			a.Amount, a.Spent = spending.MicroUSD(a.amount), spending.MicroUSD(a.spent)
+		} else {
+			a.Amount, a.Spent = a.amount, a.spent
+		}
 	case KindErrors, KindErrorsEnd:
 		a.Requests, a.Errors = new(a.amount), new(a.spent)
-		return
 	case KindLatency, KindLatencyEnd:
 		a.LimitMS, a.LatencyMS = new(a.amount/1000), new(a.spent/1000)
-		return
-	default:
-		return
 	}
-	a.money = strings.HasPrefix(a.Budget, "usd")
-	if a.Amount, a.Spent = any(a.amount), any(a.spent); a.money {
-		a.Amount, a.Spent = spending.MicroUSD(a.amount), spending.MicroUSD(a.spent)
+}
+
+// optionalTime returns the time for Unix microseconds, and nil for 0.
+func optionalTime(micros int64) *time.Time {
+	if micros == 0 {
+		return nil
 	}
+	t := time.UnixMicro(micros).UTC()
+	return &t
 }
 
 // List returns at most limit alerts with their messages, newest first. It begins after the alert whose Place is before,
@@ -119,7 +123,7 @@ func List(ctx context.Context, db *store.DB, before int64, limit int) (list []Se
 	err = db.Read(ctx, func(c store.Conn) error {
 		list, err = store.List(c, func(r store.Row) (s Sent, err error) {
 			var created int64
-			err = r.Scan(s.into(&created)...)
+			err = r.Scan(s.scanArgs(&created)...)
 			s.complete(created)
 			s.Messages = []Message{}
 			return s, err
@@ -127,25 +131,24 @@ func List(ctx context.Context, db *store.DB, before int64, limit int) (list []Se
 		if err != nil || len(list) == 0 {
 			return err
 		}
-		places := make(map[int64]int, len(list))
+		indexes := make(map[int64]int, len(list)) // in list, by the id of the alert
 		for i := range list {
-			places[list[i].id] = i
+			indexes[list[i].id] = i
 		}
 		return c.All(`SELECT alert_id, channel, target, state, attempts, answer, tried_at FROM gateway_alert_messages
 			WHERE alert_id >= ? AND alert_id <= ? ORDER BY id`, []any{list[len(list)-1].id, list[0].id},
 			func(r store.Row) error {
-				var alert int64
-				var tried *int64
+				var alertID int64
+				var triedAt *int64
 				var m Message
-				if err := r.Scan(&alert, &m.Channel, &m.Target, &m.State, &m.Attempts, &m.Answer, &tried); err != nil {
+				if err := r.Scan(&alertID, &m.Channel, &m.Target, &m.State, &m.Attempts, &m.Answer, &triedAt); err != nil {
 					return err
 				}
-				m.Target = shown(m.Channel, m.Target)
-				if tried != nil {
-					attempted := time.UnixMicro(*tried).UTC()
-					m.TriedAt = &attempted
+				m.Target = publicTarget(m.Channel, m.Target)
+				if triedAt != nil {
+					m.TriedAt = optionalTime(*triedAt)
 				}
-				if i, ok := places[alert]; ok {
+				if i, ok := indexes[alertID]; ok {
 					list[i].Messages = append(list[i].Messages, m)
 				}
 				return nil

@@ -37,8 +37,8 @@ const (
 	webhookLease = 15 * time.Second
 	// maxRun limits how many messages one webhook gets in one run.
 	maxRun    = 100
-	maxAnswer = 200 // characters
-	agent     = "Tollgate-Gateway"
+	maxAnswer = 200 // characters of Message.Answer
+	userAgent = "Tollgate-Gateway"
 )
 
 // target returns the name of a webhook in the database: the origin of its URL and a fingerprint of the whole URL. The
@@ -52,8 +52,8 @@ func (w *Webhook) target() string {
 	return origin + "#" + hex.EncodeToString(sum[:8])
 }
 
-// shown returns a target in the form shown to operators.
-func shown(channel, target string) string {
+// publicTarget returns the target of a message in the form of Message.Target, without a webhook's fingerprint.
+func publicTarget(channel, target string) string {
 	if channel == channelWebhook {
 		target, _, _ = strings.Cut(target, "#")
 	}
@@ -113,14 +113,14 @@ type outgoing struct {
 // or the message is no longer due. The attempt is counted at once, in case this process ends during the attempt.
 func (s *Service) claim(ctx context.Context, id int64, lease time.Duration) (*outgoing, error) {
 	m := &outgoing{service: s, id: id}
-	found := false
+	claimed := false
 	err := s.db.Write(ctx, func(c store.Conn) error {
-		found = false
+		claimed = false // this function may be called more than once
 		now := s.now()
-		var alert, created int64
+		var alertID, created int64
 		err := c.Row(`UPDATE gateway_alert_messages SET leased_until = ?, attempts = attempts + 1, tried_at = ?
 			WHERE id = ? AND next_at <= ? AND leased_until <= ? RETURNING alert_id, target, attempts`,
-			now.Add(lease).UnixMicro(), now.UnixMicro(), id, now.UnixMicro(), now.UnixMicro()).Scan(&alert,
+			now.Add(lease).UnixMicro(), now.UnixMicro(), id, now.UnixMicro(), now.UnixMicro()).Scan(&alertID,
 			&m.target, &m.attempts)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
@@ -128,14 +128,14 @@ func (s *Service) claim(ctx context.Context, id int64, lease time.Duration) (*ou
 		if err != nil {
 			return err
 		}
-		found = true
-		if err = c.Row(`SELECT `+alertColumns+` FROM gateway_alerts AS a WHERE a.id = ?`, alert).
-			Scan(m.alert.into(&created)...); err == nil {
+		claimed = true
+		if err = c.Row(`SELECT `+alertColumns+` FROM gateway_alerts AS a WHERE a.id = ?`, alertID).
+			Scan(m.alert.scanArgs(&created)...); err == nil {
 			m.alert.complete(created)
 		}
 		return err
 	})
-	if err != nil || !found {
+	if err != nil || !claimed {
 		return nil, err
 	}
 	return m, nil
@@ -149,22 +149,23 @@ func (m *outgoing) Message() (*mail.Message, error) {
 	}, nil
 }
 
-// Over implements mail.Claimed. It stores that the mail was sent, or that it failed for good if refused is not nil.
+// Over implements mail.Claimed. It stores that the message was sent or, if refused is not nil, that it failed and is
+// not tried again.
 func (m *outgoing) Over(ctx context.Context, refused error) error {
 	state, answer := "sent", ""
 	if refused != nil {
 		state, answer = "failed", refused.Error()
 	}
-	return m.set(ctx, state, answer, nil)
+	return m.storeResult(ctx, state, answer, nil)
 }
 
-// Failed implements mail.Claimed. The mail is tried again unless it was tried maxAttempts times.
+// Failed implements mail.Claimed. The message is tried again unless it was tried maxAttempts times.
 func (m *outgoing) Failed(ctx context.Context, reason error) (again bool, err error) {
 	if m.attempts >= maxAttempts {
-		return false, m.set(ctx, "failed", reason.Error(), nil)
+		return false, m.storeResult(ctx, "failed", reason.Error(), nil)
 	}
 	next := m.service.now().Add(jobs.Backoff(m.attempts)).UnixMicro()
-	return true, m.set(ctx, "pending", reason.Error(), &next)
+	return true, m.storeResult(ctx, "pending", reason.Error(), &next)
 }
 
 // Hold implements mail.Claimed. The postponed attempt does not count.
@@ -176,9 +177,9 @@ func (m *outgoing) Hold(ctx context.Context, wait time.Duration) error {
 	})
 }
 
-// set stores the result of an attempt and releases the reservation. A nil next means that the message is not tried
-// again.
-func (m *outgoing) set(ctx context.Context, state, answer string, next *int64) error {
+// storeResult stores the result of an attempt and releases the reservation. state and answer are as in Message. next is
+// the time of the next attempt in Unix microseconds; nil means that the message is not tried again.
+func (m *outgoing) storeResult(ctx context.Context, state, answer string, next *int64) error {
 	return m.service.db.Write(ctx, func(c store.Conn) error {
 		_, err := c.Exec(`UPDATE gateway_alert_messages SET state = ?, answer = ?, next_at = ?, leased_until = 0 WHERE id = ?`,
 			state, text.Short(answer, maxAnswer), next, m.id)
@@ -233,28 +234,28 @@ func (s *Service) deliverTo(ctx context.Context, w *Webhook) (done int, err erro
 }
 
 // post makes one attempt to send a message to a webhook and stores the result. A 2xx status means that the message was
-// sent; 410 Gone marks the message as failed for good.
+// sent. After 410 Gone the message is not tried again. The error is one of the database.
 func (s *Service) post(ctx context.Context, w *Webhook, m *outgoing) (sent bool, err error) {
 	body, err := m.alert.body()
 	if err != nil {
 		return false, err
 	}
 	header := webhook.StandardHeader(w.Secret, m.alert.Event, s.now(), body)
-	header.Set("User-Agent", agent)
-	status, why := s.sender.Post(ctx, w.URL, header, body)
-	settle, cancel := jobs.Settling(ctx)
+	header.Set("User-Agent", userAgent)
+	status, reason := s.sender.Post(ctx, w.URL, header, body)
+	settleCtx, cancel := jobs.Settling(ctx) // the result is stored even if this process shuts down
 	defer cancel()
 	if status != 0 {
-		why = strconv.Itoa(status) + " " + http.StatusText(status)
+		reason = strconv.Itoa(status) + " " + http.StatusText(status)
 	}
 	switch {
 	case status == 0 && ctx.Err() != nil: // interrupted by the shutdown of this process
-		return false, m.Hold(settle, 0)
+		return false, m.Hold(settleCtx, 0)
 	case status >= 200 && status <= 299:
-		return true, m.Over(settle, nil)
+		return true, m.Over(settleCtx, nil)
 	case status == http.StatusGone:
-		return false, m.Over(settle, errors.New(why))
+		return false, m.Over(settleCtx, errors.New(reason))
 	}
-	_, err = m.Failed(settle, errors.New(why))
+	_, err = m.Failed(settleCtx, errors.New(reason))
 	return false, err
 }

@@ -29,7 +29,7 @@ func (a *Alert) holderPhrase() string {
 	case keychain.OnProviderKey:
 		return "the provider key " + a.Holder
 	default:
-		kind := strings.TrimSuffix(a.On, "_own") // OnTeamOwn, too, is on a team
+		kind := strings.TrimSuffix(a.On, "_own") // OnTeamOwn is a team, too
 		if name == "" || name == a.Holder {
 			return "the " + kind + " " + a.Holder
 		}
@@ -37,7 +37,7 @@ func (a *Alert) holderPhrase() string {
 	}
 }
 
-// quantity formats an amount of the budget with its unit.
+// quantity formats n tokens, or n millionths of a US dollar if the budget is in money, with the unit.
 func (a *Alert) quantity(n int64) string {
 	if a.money {
 		return spending.MicroUSD(n).String() + " US dollars"
@@ -45,45 +45,54 @@ func (a *Alert) quantity(n int64) string {
 	return strconv.FormatInt(n, 10) + " tokens"
 }
 
-// period returns a phrase for the period of the budget.
-func (a *Alert) period() string {
-	_, words, _ := strings.Cut(a.Budget, "_")
-	return strings.ReplaceAll(strings.Replace(words, "total", "in total", 1), "per_", "a ")
+// budgetAdjectives are adjectives for budgets, by the parts of their names after the unit.
+var budgetAdjectives = map[string]string{
+	"per_day": "daily", "per_week": "weekly", "per_month": "monthly", "total": "total",
+}
+
+// budgetAdjective returns an adjective for the budget by its period, such as "daily".
+func (a *Alert) budgetAdjective() string {
+	_, period, _ := strings.Cut(a.Budget, "_")
+	return budgetAdjectives[period]
 }
 
 // text returns the subject and the body of a mail.
 func (a *Alert) text() (subject, body string) {
 	switch a.Kind {
 	case KindBudget:
-		subject = fmt.Sprintf("%d %% of the budget %s of %s are spent", a.Threshold, a.period(), a.holderPhrase())
-		body = fmt.Sprintf("%s of %s %s are spent, which %s may spend.\n\n", upper(a.quantity(a.spent)), a.quantity(a.amount),
-			a.period(), a.holderPhrase())
-		switch {
-		case a.spent < a.amount:
-		case a.On == keychain.OnProviderKey:
-			body += "The key is passed over until then; requests go through others, where there are any.\n"
-		default:
-			body += "Requests are refused with the status 402"
-			if a.Ends != nil {
-				body += " until the budget begins anew"
-			}
-			body += ", or until an operator raises it.\n"
+		subject = fmt.Sprintf("%d %% of the %s budget of %s is spent", a.Threshold, a.budgetAdjective(), a.holderPhrase())
+		body = fmt.Sprintf("%s has spent %s of the %s budget of %s.\n\n", upper(a.holderPhrase()), a.quantity(a.spent),
+			a.budgetAdjective(), a.quantity(a.amount))
+		if a.spent >= a.amount {
+			body += a.consequence()
 		}
 		if a.Ends != nil {
-			body += "The budget begins anew at " + a.Ends.Format(time.RFC3339) + ".\n"
+			body += "The budget is renewed at " + a.Ends.Format(time.RFC3339) + ".\n"
 		}
 	case KindProviderKey:
-		subject = "The provider " + a.Holder + " does not take the operator's key"
-		body = "The operator's key of the provider " + a.Holder + " is refused: " + strings.ReplaceAll(a.Budget, "_", " ") +
+		subject = "The provider " + a.Holder + " rejects the operator's key"
+		body = "The provider " + a.Holder + " rejects the operator's key: " + strings.ReplaceAll(a.Budget, "_", " ") +
 			".\n\n" +
-			"Requests go to other providers, where there are any, and the key is tried again after an hour.\n"
+			"Requests are sent to other providers, if there are any. The key is tried again after an hour.\n"
 	case KindErrors, KindErrorsEnd, KindLatency, KindLatencyEnd:
 		subject, body = a.watchText()
 	default:
 		subject = "A test of the alerts of the model gateway"
-		body = "This mail tests that alerts of the model gateway come here. There is nothing to do.\n"
+		body = "This mail tests that alerts of the model gateway reach you. There is nothing to do.\n"
 	}
 	return subject, body + "\n" + a.At.Format(time.RFC3339) + " " + a.Event + "\n"
+}
+
+// consequence returns a sentence for mails that describes what happens after the whole budget is spent.
+func (a *Alert) consequence() string {
+	until := "until an operator raises the budget"
+	if a.Ends != nil {
+		until = "until the budget is renewed or an operator raises it"
+	}
+	if a.On == keychain.OnProviderKey {
+		return "Requests are sent with other provider keys, if there are any, " + until + ".\n"
+	}
+	return "Requests are refused with the status 402 " + until + ".\n"
 }
 
 // watchText returns the subject and the body of a mail about an alert of a Watch.
@@ -98,30 +107,36 @@ func (a *Alert) watchText() (subject, body string) {
 	switch a.Kind {
 	case KindErrors:
 		subject = fmt.Sprintf("%d %% of %s fail", a.spent*100/max(a.amount, 1), requests)
-		body = fmt.Sprintf("%d of %d requests%s failed from %s to %s. Alerts are sent from %d %% on.\n", a.spent, a.amount, target, begins, ends, a.Threshold)
+		body = fmt.Sprintf("%d of %d requests%s failed from %s to %s. The threshold for alerts is %d %%.\n", a.spent, a.amount,
+			target, begins, ends, a.Threshold) + endFollows
 	case KindLatency:
-		subject = fmt.Sprintf("Answers to %s come late", requests)
-		body = fmt.Sprintf("The 95th percentile of how long answers to %s took from %s to %s is %s. Alerts are sent from %s on.\n",
-			requests, begins, ends, seconds(a.spent), seconds(a.amount))
+		subject = fmt.Sprintf("Answers to %s are slow", requests)
+		body = fmt.Sprintf("From %s to %s, the 95th percentile of the time to answer %s was %s. The threshold for alerts is %s.\n",
+			begins, ends, requests, seconds(a.spent), seconds(a.amount)) + endFollows
 	case KindErrorsEnd:
-		subject = fmt.Sprintf("Less than %d %% of %s fail again", a.Threshold, requests)
+		subject = fmt.Sprintf("Less than %d %% of %s fail now", a.Threshold, requests)
 		body = fmt.Sprintf("Too many of %s failed from %s to %s.", requests, begins, ends)
 		if a.amount > 0 {
-			return subject, body + fmt.Sprintf(" At the end %d of %d did.\n", a.spent, a.amount)
+			body += fmt.Sprintf(" At the end, %d of %d failed.\n", a.spent, a.amount)
+		} else {
+			body += " At the end, there were no requests.\n"
 		}
 	default:
-		subject = fmt.Sprintf("Answers to %s come in time again", requests)
-		body = fmt.Sprintf("Answers to %s came too late from %s to %s.", requests, begins, ends)
+		subject = fmt.Sprintf("Answers to %s are fast enough now", requests)
+		body = fmt.Sprintf("Answers to %s were too slow from %s to %s.", requests, begins, ends)
 		if a.spent > 0 {
-			return subject, body + fmt.Sprintf(" At the end the 95th percentile was %s.\n", seconds(a.spent))
+			body += fmt.Sprintf(" At the end, the 95th percentile was %s.\n", seconds(a.spent))
+		} else {
+			body += " At the end, there were no answers.\n"
 		}
 	}
-	if a.Kind == KindErrors || a.Kind == KindLatency {
-		return subject, body + "\nAnother message follows when it is over.\n"
-	}
-	return subject, body + " At the end there were none.\n"
+	return subject, body
 }
 
+// endFollows is the end of mails about the beginning of an episode.
+const endFollows = "\nAnother message follows when it is over.\n"
+
+// upper returns s, which must not be empty, with a capital first letter. The letter must be in ASCII.
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // body returns the body of a webhook request, in the form that Standard Webhooks recommends.

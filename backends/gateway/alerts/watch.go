@@ -36,28 +36,31 @@ type Watch struct {
 	MinRequests int64
 }
 
-// latencyPart is the percentile that is compared with Watch.Latency.
-const latencyPart = 0.95
+// latencyQuantile is the part of the answers that must be faster than Watch.Latency.
+const latencyQuantile = 0.95
 
 // seenEvery is how often the continuation of an episode is recorded.
 const seenEvery = 30 * time.Second
 
 // episode is a row of gateway_alert_episodes: a period in which a threshold is reached.
 type episode struct {
-	kind, subject, holder string
-	began, seen           int64 // Unix microseconds
+	kind, subject, holder string // as Kind, On and Holder of the alert that began it
+	began                 int64  // when the threshold was first reached, in Unix microseconds
+	seen                  int64  // when the threshold was last reached, in Unix microseconds
 }
 
+// key returns the primary key of the episode.
 func (e *episode) key() [3]string { return [3]string{e.kind, e.subject, e.holder} }
 
 // rule describes one of the two thresholds of a Watch.
 type rule struct {
-	begins, ends string // the kinds of the alerts that begin and end an episode
-	enabled      func(w *Watch) bool
-	exceeded     func(w *Watch, c *timings.Counts) bool
-	fill         func(w *Watch, c *timings.Counts, a *Alert)
+	beginKind, endKind string                                      // the kinds of the alerts that begin and end an episode
+	enabled            func(w *Watch) bool                         // whether the threshold is set
+	reached            func(w *Watch, c *timings.Counts) bool      // whether the counts reach the threshold
+	fill               func(w *Watch, c *timings.Counts, a *Alert) // sets the fields of an alert that have the numbers
 }
 
+// rules are the thresholds of a Watch: that of errors and that of latencies.
 var rules = []rule{
 	{
 		KindErrors, KindErrorsEnd,
@@ -73,17 +76,17 @@ var rules = []rule{
 		KindLatency, KindLatencyEnd,
 		func(w *Watch) bool { return w.Latency > 0 },
 		func(w *Watch, c *timings.Counts) bool {
-			return c.Answered >= max(w.MinRequests, 1) && c.Percentile(latencyPart) >= w.Latency
+			return c.Answered >= max(w.MinRequests, 1) && c.Percentile(latencyQuantile) >= w.Latency
 		},
 		func(w *Watch, c *timings.Counts, a *Alert) {
-			a.amount, a.spent = w.Latency.Microseconds(), c.Percentile(latencyPart).Microseconds()
+			a.amount, a.spent = w.Latency.Microseconds(), c.Percentile(latencyQuantile).Microseconds()
 		},
 	},
 }
 
 // observed holds the counts in the window, either of all requests or of one model.
 type observed struct {
-	subject, holder string
+	subject, holder string // as Alert.On and Alert.Holder
 	*timings.Counts
 }
 
@@ -95,14 +98,14 @@ func (s *Service) watch(ctx context.Context, o *Options) (raised int, err error)
 	if err != nil {
 		return 0, err
 	}
-	var seen []observed
+	var counts []observed
 	if o.Watch.Errors > 0 || o.Watch.Latency > 0 {
-		if seen, err = s.readCounts(ctx, &o.Watch, now); err != nil {
+		if counts, err = s.readCounts(ctx, &o.Watch, now); err != nil {
 			return 0, err
 		}
 	}
-	for i := range rules {
-		n, err := s.applyRule(ctx, o, &rules[i], seen, open, now)
+	for i := range rules { // also if no threshold is set, to end open episodes
+		n, err := s.applyRule(ctx, o, &rules[i], counts, open, now)
 		if raised += n; err != nil {
 			return raised, err
 		}
@@ -113,7 +116,7 @@ func (s *Service) watch(ctx context.Context, o *Options) (raised int, err error)
 // readCounts reads the counts in the window, those of all requests first. Models on users' own servers are left out,
 // since the operator is not responsible for these.
 func (s *Service) readCounts(ctx context.Context, w *Watch, now time.Time) ([]observed, error) {
-	seen := []observed{{keychain.OnOrganisation, keychain.Organisation, new(timings.Counts)}}
+	counts := []observed{{keychain.OnOrganisation, keychain.Organisation, new(timings.Counts)}}
 	for _, kind := range []timings.Kind{timings.All, timings.Model} {
 		lines, err := timings.Read(
 			ctx, s.db, timings.Query{Kind: kind, Unit: timings.Minute, From: now.Add(-w.Window), To: now.Add(time.Minute)},
@@ -124,16 +127,16 @@ func (s *Service) readCounts(ctx context.Context, w *Watch, now time.Time) ([]ob
 		for _, l := range lines {
 			switch {
 			case kind == timings.All:
-				seen[0].Counts = &l.Counts
+				counts[0].Counts = &l.Counts
 			case l.Provider != keychain.CustomProvider:
-				seen = append(seen, observed{OnModel, l.Provider + "/" + l.Model, &l.Counts})
+				counts = append(counts, observed{OnModel, l.Provider + "/" + l.Model, &l.Counts})
 			}
 		}
 	}
-	return seen, nil
+	return counts, nil
 }
 
-// episodes reads the open episodes.
+// episodes reads the open episodes, by their keys.
 func (s *Service) episodes(ctx context.Context) (open map[[3]string]*episode, err error) {
 	open = make(map[[3]string]*episode)
 	err = s.db.Read(ctx, func(c store.Conn) error {
@@ -149,46 +152,49 @@ func (s *Service) episodes(ctx context.Context) (open map[[3]string]*episode, er
 	return open, err
 }
 
-// applyRule begins, continues and ends the episodes of a rule, and returns the number of alerts raised.
+// applyRule begins, continues and ends the episodes of a rule, and returns the number of alerts raised. open has the
+// open episodes of all rules, by their keys.
 func (s *Service) applyRule(
-	ctx context.Context, o *Options, r *rule, seen []observed, open map[[3]string]*episode, now time.Time,
+	ctx context.Context, o *Options, r *rule, counts []observed, open map[[3]string]*episode, now time.Time,
 ) (raised int, err error) {
-	w, counted := &o.Watch, make(map[[3]string]*timings.Counts, len(seen))
-	for i := range seen {
+	w := &o.Watch
+	countsOf := make(map[[3]string]*timings.Counts, len(counts)) // by the key of the episode
+	for i := range counts {
 		e := &episode{
-			kind: r.begins, subject: seen[i].subject, holder: seen[i].holder, began: now.UnixMicro(), seen: now.UnixMicro(),
+			kind: r.beginKind, subject: counts[i].subject, holder: counts[i].holder,
+			began: now.UnixMicro(), seen: now.UnixMicro(),
 		}
-		counted[e.key()] = seen[i].Counts
-		if !r.enabled(w) || !r.exceeded(w, seen[i].Counts) {
+		countsOf[e.key()] = counts[i].Counts
+		if !r.enabled(w) || !r.reached(w, counts[i].Counts) {
 			continue
 		}
-		raisedNow := false
-		if last := open[e.key()]; last != nil {
-			err = s.continueEpisode(ctx, last, now)
-			last.seen = e.seen
+		if present := open[e.key()]; present != nil {
+			err = s.continueEpisode(ctx, present, now)
+			present.seen = e.seen // so that the episode is not ended below
 		} else {
-			raisedNow, err = s.beginEpisode(ctx, o, r, e, seen[i].Counts)
+			var written bool
+			if written, err = s.beginEpisode(ctx, o, r, e, counts[i].Counts); written {
+				raised++
+			}
 		}
 		if err != nil {
 			return raised, err
-		}
-		if raisedNow {
-			raised++
 		}
 	}
 	for _, e := range open {
-		if e.kind != r.begins || r.enabled(w) && now.UnixMicro()-e.seen < w.Window.Microseconds() {
+		recentlySeen := now.UnixMicro()-e.seen < w.Window.Microseconds()
+		if e.kind != r.beginKind || r.enabled(w) && recentlySeen {
 			continue
 		}
-		counts := counted[e.key()]
-		if counts == nil {
-			counts = new(timings.Counts)
+		lastCounts := countsOf[e.key()]
+		if lastCounts == nil { // no requests in the window
+			lastCounts = new(timings.Counts)
 		}
-		raisedNow, err := s.endEpisode(ctx, o, r, e, counts, now)
+		written, err := s.endEpisode(ctx, o, r, e, lastCounts, now)
 		if err != nil {
 			return raised, err
 		}
-		if raisedNow {
+		if written {
 			raised++
 		}
 	}
@@ -201,23 +207,30 @@ func (s *Service) beginEpisode(
 	ctx context.Context, o *Options, r *rule, e *episode, counts *timings.Counts,
 ) (written bool, err error) {
 	a := &Alert{
-		Kind: r.begins, On: e.subject, Holder: e.holder, begins: e.began - o.Watch.Window.Microseconds(), ends: e.began,
+		Kind: r.beginKind, On: e.subject, Holder: e.holder,
+		begins: e.began - o.Watch.Window.Microseconds(), ends: e.began,
 	}
 	r.fill(&o.Watch, counts, a)
 	err = s.db.Write(ctx, func(c store.Conn) error {
+		written = false // this function may be called more than once
 		n, err := c.Exec(`INSERT INTO gateway_alert_episodes (kind, subject, holder, began, seen_at) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT (kind, subject, holder) DO NOTHING`, e.kind, e.subject, e.holder, e.began, e.seen)
-		if written = false; err != nil || n == 0 {
+		if err != nil || n == 0 {
 			return err
 		}
 		written, err = s.insert(c, o, a, nil)
 		return err
 	})
-	s.announce(a, written && err == nil)
-	return written, err
+	if err != nil {
+		return false, err
+	}
+	if written {
+		s.announce(a)
+	}
+	return written, nil
 }
 
-// continueEpisode records every seenEvery that an episode continues.
+// continueEpisode records that an episode continues at the time now, unless that was recorded within seenEvery.
 func (s *Service) continueEpisode(ctx context.Context, e *episode, now time.Time) error {
 	if now.UnixMicro()-e.seen < seenEvery.Microseconds() {
 		return nil
@@ -237,28 +250,31 @@ func (s *Service) continueEpisode(ctx context.Context, e *episode, now time.Time
 func (s *Service) endEpisode(
 	ctx context.Context, o *Options, r *rule, e *episode, counts *timings.Counts, now time.Time,
 ) (written bool, err error) {
-	a := &Alert{Kind: r.ends, On: e.subject, Holder: e.holder, begins: e.began, ends: now.UnixMicro()}
+	a := &Alert{Kind: r.endKind, On: e.subject, Holder: e.holder, begins: e.began, ends: now.UnixMicro()}
 	r.fill(&o.Watch, counts, a)
 	err = s.db.Write(ctx, func(c store.Conn) error {
+		written = false // this function may be called more than once
 		n, err := c.Exec(
 			`DELETE FROM gateway_alert_episodes WHERE kind = ? AND subject = ? AND holder = ? AND began = ? AND seen_at = ?`,
 			e.kind, e.subject, e.holder, e.began, e.seen,
 		)
-		if written = false; err != nil || n == 0 || !r.enabled(&o.Watch) {
+		if err != nil || n == 0 || !r.enabled(&o.Watch) {
 			return err
 		}
 		written, err = s.insert(c, o, a, nil)
 		return err
 	})
-	s.announce(a, written && err == nil)
-	return written, err
+	if err != nil {
+		return false, err
+	}
+	if written {
+		s.announce(a)
+	}
+	return written, nil
 }
 
-// announce logs an alert, and wakes the jobs that send its messages. It does nothing if written is false.
-func (s *Service) announce(a *Alert, written bool) {
-	if !written {
-		return
-	}
+// announce logs an alert that was written, and wakes the jobs that send its messages.
+func (s *Service) announce(a *Alert) {
 	s.logger.Info("alert", zap.String("kind", a.Kind), zap.String("on", a.On), zap.String("holder", a.Holder),
 		zap.String("budget", a.Budget), zap.Int("threshold", a.Threshold))
 	s.wakeJob(jobMail)

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// requests records requests to a provider: some that were answered after a time, and some that failed.
-func (p *place) requests(provider string, answered, failed int, took time.Duration) {
+// recordRequests records requests to a provider: some that were answered after a time, and some that failed.
+func (p *cluster) recordRequests(provider string, answered, failed int, took time.Duration) {
 	p.t.Helper()
 	for i := range answered + failed {
 		r := spending.Record{
@@ -38,14 +38,14 @@ func (p *place) requests(provider string, answered, failed int, took time.Durati
 	}
 }
 
-// watched runs the check on several nodes at once, and returns the new alerts.
-func (p *place) watched(o *Options, nodes ...*Service) (told []string) {
+// checkWatch runs the check on several nodes at once, and returns the new alerts.
+func (p *cluster) checkWatch(o *Options, nodes ...*Service) (raised []string) {
 	p.t.Helper()
 	before, err := List(p.t.Context(), p.db, 0, 500)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.told(o, nodes...)
+	p.checkOn(o, nodes...)
 	after, err := List(p.t.Context(), p.db, 0, 500)
 	if err != nil {
 		p.t.Fatal(err)
@@ -58,17 +58,17 @@ func (p *place) watched(o *Options, nodes ...*Service) (told []string) {
 		if a.LimitMS != nil {
 			text += fmt.Sprintf(" %.0fs/%.0fs", float64(*a.LatencyMS)/1000, float64(*a.LimitMS)/1000)
 		}
-		told = append(told, text)
+		raised = append(raised, text)
 	}
-	slices.Sort(told)
-	return told
+	slices.Sort(raised)
+	return raised
 }
 
 // TestWatch checks that errors and latencies cause one alert at the beginning of an episode and one at its end, however
 // many nodes check.
 func TestWatch(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p *place) {
+	onBoth(t, func(t *testing.T, p *cluster) {
 		one, other := p.node(), p.node()
 		o := &Options{
 			Thresholds: DefaultThresholds, Webhooks: []Webhook{{URL: "https://example.com/", Secret: []byte("secret")}},
@@ -76,51 +76,51 @@ func TestWatch(t *testing.T) {
 		}
 		want := func(want ...string) {
 			t.Helper()
-			if got := p.watched(o, one, other); !slices.Equal(got, want) {
+			if got := p.checkWatch(o, one, other); !slices.Equal(got, want) {
 				t.Errorf("alerts %q, want %q", got, want)
 			}
-			if again := p.watched(o, one, other); len(again) > 0 {
+			if again := p.checkWatch(o, one, other); len(again) > 0 {
 				t.Errorf("repeated alerts %q", again)
 			}
 		}
 		want()
-		p.requests("alpha", 0, 9, time.Second)
+		p.recordRequests("alpha", 0, 9, time.Second)
 		want() // too few
-		p.requests("beta", 40, 0, time.Second)
-		p.requests("alpha", 1, 1, time.Second)
+		p.recordRequests("beta", 40, 0, time.Second)
+		p.recordRequests("alpha", 1, 1, time.Second)
 		want("errors.over alpha/large 10/11") // of all requests, only 10 of 51 failed
-		p.requests("alpha", 0, 3, time.Second)
+		p.recordRequests("alpha", 0, 3, time.Second)
 		want("errors.over organisation 13/54")
-		p.requests("alpha", 80, 0, 30*time.Second) // the rate falls, and latency rises
-		p.pass(time.Minute)
+		p.recordRequests("alpha", 80, 0, 30*time.Second) // the rate falls, and latency rises
+		p.advance(time.Minute)
 		want("latency.over alpha/large 32s/10s", "latency.over organisation 32s/10s")
-		p.pass(8 * time.Minute)
+		p.advance(8 * time.Minute)
 		want() // less than a window has passed
-		p.pass(2*time.Minute + time.Second)
-		p.requests("beta", 20, 0, time.Second)
+		p.advance(2*time.Minute + time.Second)
+		p.recordRequests("beta", 20, 0, time.Second)
 		want("errors.normal alpha/large 0/0", "errors.normal organisation 0/20")
-		p.requests("alpha", 20, 0, time.Second)
-		p.pass(9 * time.Minute)
+		p.recordRequests("alpha", 20, 0, time.Second)
+		p.advance(9 * time.Minute)
 		want("latency.normal alpha/large 1s/10s", "latency.normal organisation 1s/10s")
 
 		// Another episode causes another alert. If the watch is switched off, the episode ends without an alert.
-		p.requests("alpha", 0, 20, time.Second)
+		p.recordRequests("alpha", 0, 20, time.Second)
 		want("errors.over alpha/large 20/40", "errors.over organisation 20/60")
 		o.Watch.Errors = 0
-		p.pass(time.Hour)
+		p.advance(time.Hour)
 		want()
 		o.Watch.Errors = 100
-		p.requests("alpha", 0, 20, time.Second)
+		p.recordRequests("alpha", 0, 20, time.Second)
 		want("errors.over alpha/large 20/20", "errors.over organisation 20/20")
-		p.pass(time.Hour)
+		p.advance(time.Hour)
 		want("errors.normal alpha/large 0/0", "errors.normal organisation 0/0")
 
 		// Users' own servers cause no alert of their own.
-		p.requests(keychain.CustomProvider, 0, 20, time.Second)
+		p.recordRequests(keychain.CustomProvider, 0, 20, time.Second)
 		want("errors.over organisation 20/20")
-		p.pass(5 * time.Minute)
-		p.requests(keychain.CustomProvider, 0, 20, time.Second)
-		p.pass(6 * time.Minute)
+		p.advance(5 * time.Minute)
+		p.recordRequests(keychain.CustomProvider, 0, 20, time.Second)
+		p.advance(6 * time.Minute)
 		want() // the episode goes on
 		err := p.db.Read(t.Context(), func(c store.Conn) error {
 			var open int
@@ -136,8 +136,8 @@ func TestWatch(t *testing.T) {
 	})
 }
 
-// TestWatchWords checks that mails name the event, its subject and its time.
-func TestWatchWords(t *testing.T) {
+// TestWatchMailTexts checks that mails name the event, its subject and its time.
+func TestWatchMailTexts(t *testing.T) {
 	t.Parallel()
 	for kind, test := range map[string]struct {
 		on, holder    string
@@ -145,13 +145,13 @@ func TestWatchWords(t *testing.T) {
 		want          []string
 	}{
 		KindErrors: {OnModel, "alpha/large", 80, 20, []string{
-			"25 % of the requests to alpha/large fail\n", "20 of 80 requests to alpha/large failed from 2026-05-31T10:00:00Z to 2026-05-31T10:10:00Z. Alerts are sent from 20 % on.", "Another message follows when it is over",
+			"25 % of the requests to alpha/large fail\n", "20 of 80 requests to alpha/large failed from 2026-05-31T10:00:00Z to 2026-05-31T10:10:00Z. The threshold for alerts is 20 %.", "Another message follows when it is over",
 		}},
-		KindErrorsEnd: {keychain.OnOrganisation, "organisation", 50, 1, []string{"Less than 20 % of all requests fail again\n", "At the end 1 of 50 did."}},
+		KindErrorsEnd: {keychain.OnOrganisation, "organisation", 50, 1, []string{"Less than 20 % of all requests fail now\n", "At the end, 1 of 50 failed."}},
 		KindLatency: {keychain.OnOrganisation, "organisation", 30_000_000, 41_234_567, []string{
-			"Answers to all requests come late\n", "is 41.23s. Alerts are sent from 30s on.", "Another message follows when it is over",
+			"Answers to all requests are slow\n", "was 41.23s. The threshold for alerts is 30s.", "Another message follows when it is over",
 		}},
-		KindLatencyEnd: {OnModel, "alpha/large", 30_000_000, 0, []string{"Answers to the requests to alpha/large come in time again\n", "At the end there were none."}},
+		KindLatencyEnd: {OnModel, "alpha/large", 30_000_000, 0, []string{"Answers to the requests to alpha/large are fast enough now\n", "At the end, there were no answers."}},
 	} {
 		a := Alert{
 			Kind:      kind,

@@ -23,23 +23,24 @@ func (c *Catalog) CheckAlias(name, target string, isOwn func(entry string) bool)
 	case name == "" || len(name) > maxAlias || strings.ContainsFunc(name, func(r rune) bool {
 		return r <= ' ' || r > '~'
 	}):
-		return "", fmt.Errorf("the name of an alias has 1 to %d printable ASCII characters and no blanks", maxAlias)
+		return "", fmt.Errorf("the name of an alias must be 1 to %d printable ASCII characters without spaces", maxAlias)
 	case strings.HasPrefix(name, TierPrefix):
-		return "", fmt.Errorf("the alias %q would hide the name of a tier: no alias begins with %s", name, TierPrefix)
-	case c.hasEntry(name):
-		return "", fmt.Errorf("the alias %q would hide the model of that name: choose a name that is not a provider/model", name)
+		return "", fmt.Errorf("the alias %q would hide the name of a tier: an alias must not begin with %s", name, TierPrefix)
+	case c.Offers(name):
+		return "", fmt.Errorf("the alias %q would hide the model of that name: choose another name", name)
 	}
 	if tier, err := ParseTier(strings.TrimPrefix(target, TierPrefix)); err == nil {
 		return TierPrefix + tier.String(), nil
 	}
-	if c.hasEntry(target) || c.hasID(target) || isOwn != nil && isOwn(target) {
+	if c.Offers(target) || c.hasID(target) || isOwn != nil && isOwn(target) {
 		return target, nil
 	}
-	return "", fmt.Errorf("the alias %q leads to %q, which is neither low, medium, high nor a model of the catalog; GET /models lists all", name, clip(target))
+	return "", fmt.Errorf("the target %q of the alias %q is neither low, medium, high nor a model of the catalog; "+
+		"GET /models lists all models", clip(target), name)
 }
 
-// hasEntry reports whether an entry, provider/model, is available.
-func (c *Catalog) hasEntry(entry string) bool {
+// Offers reports whether entry, in the form provider/model, is a model of an enabled provider and not retired.
+func (c *Catalog) Offers(entry string) bool {
 	provider, id, ok := strings.Cut(entry, "/")
 	if !ok {
 		return false
@@ -48,7 +49,8 @@ func (c *Catalog) hasEntry(entry string) bool {
 	return ok && !m.Retired
 }
 
-// hasID reports whether a model with the id is available. The maker's prefix of the id may be left out.
+// hasID reports whether an enabled provider has a model with the id that is not retired. The part of the id up to its
+// last slash, which names the maker of the model, may be left out.
 func (c *Catalog) hasID(id string) bool {
 	for _, models := range c.models {
 		if slices.ContainsFunc(models, func(m *Model) bool { return m.ID == id || strings.HasSuffix(m.ID, "/"+id) }) {
@@ -61,8 +63,8 @@ func (c *Catalog) hasID(id string) bool {
 // Aliases returns the aliases of the configuration, as a map from name to target. The caller must not change the map.
 func (c *Catalog) Aliases() map[string]string { return c.aliases }
 
-// alias checks and sets the aliases of the catalog.
-func (c *Catalog) alias(aliases map[string]string) error {
+// setAliases checks and sets the aliases of the catalog, which map names to targets.
+func (c *Catalog) setAliases(aliases map[string]string) error {
 	c.aliases = make(map[string]string, len(aliases))
 	for _, name := range slices.Sorted(maps.Keys(aliases)) {
 		target, err := c.CheckAlias(name, aliases[name], nil)

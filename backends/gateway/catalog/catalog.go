@@ -24,13 +24,13 @@ type Catalog struct {
 	// OwnKeys is the policy for users' own provider keys.
 	OwnKeys OwnKeys
 
-	all       *data
-	providers []*Provider
-	byCode    map[string]*Provider
-	models    map[string][]*Model
-	byID      map[modelKey]*Model
-	tiers     [High + 1][]*Model
-	aliases   map[string]string
+	all       *data                // the whole file, without options
+	providers []*Provider          // the enabled providers
+	byCode    map[string]*Provider // the enabled providers
+	models    map[string][]*Model  // by provider, without retired models
+	byID      map[modelKey]*Model  // including retired models
+	tiers     [High + 1][]*Model   // without retired models
+	aliases   map[string]string    // targets by name
 }
 
 // data is the content of a whole file, including providers that are not enabled.
@@ -54,8 +54,8 @@ var parseEmbedded = sync.OnceValue(func() *Catalog {
 // Embedded returns the catalog built into the binary, without alternate providers.
 func Embedded() *Catalog { return parseEmbedded() }
 
-// newCatalog returns a catalog with indexes over the enabled providers, which are in the order of the file, and their
-// models.
+// newCatalog returns a catalog of the enabled providers and their models. d is the whole file. models are all models
+// with the options applied; those of other providers are left out. All lists are in the order of the file.
 func newCatalog(d *data, models []*Model, enabled []*Provider) *Catalog {
 	c := &Catalog{
 		Updated:   d.updated,

@@ -49,6 +49,8 @@ const (
 	maxTimeout = time.Hour
 )
 
+// checkProvider returns an error, which names the member of the file, if a value of p is invalid. It removes trailing
+// slashes from the base URLs.
 func checkProvider(p *Provider) error {
 	if !codePattern.MatchString(p.Code) {
 		return errors.New("code: must be 1 to 32 of a-z, 0-9, _ and -, starting with a letter")
@@ -97,7 +99,8 @@ func checkProvider(p *Provider) error {
 	}
 	if p.AffinityHeader != "" &&
 		(!headerPattern.MatchString(p.AffinityHeader) || slices.Contains(reserved, strings.ToLower(p.AffinityHeader))) {
-		return fmt.Errorf("affinity_header: %q is not a header that can be set", clip(p.AffinityHeader))
+		return fmt.Errorf("affinity_header: %q is not a header name, or the gateway sets that header itself",
+			clip(p.AffinityHeader))
 	}
 	for name, address := range p.Endpoints {
 		if !endpointPattern.MatchString(name) {
@@ -122,10 +125,11 @@ func checkProvider(p *Provider) error {
 	return checkShape(&p.Shape)
 }
 
+// checkShape returns an error, which names the member of the file, if a value of s is invalid.
 func checkShape(s *Shape) error {
-	for _, word := range []struct {
+	for _, member := range []struct {
 		field, value string
-		known        []string
+		allowed      []string
 	}{
 		{"max_tokens_field", s.MaxTokensField, []string{FieldMaxTokens, FieldMaxCompletionTokens}},
 		{"tool_choice_required", s.ToolChoiceRequired, []string{"", "any", "required", "auto"}},
@@ -134,8 +138,8 @@ func checkShape(s *Shape) error {
 		{"tools_with_effort", s.ToolsWithEffort, []string{"", WireResponses, WireMessages}},
 		{"reasoning_state", s.ReasoningState, []string{StateNone, StateThought, StateContent, StateDetails}},
 	} {
-		if !slices.Contains(word.known, word.value) {
-			return fmt.Errorf("shape.%s: unknown word %q", word.field, clip(word.value))
+		if !slices.Contains(member.allowed, member.value) {
+			return fmt.Errorf("shape.%s: unknown value %q", member.field, clip(member.value))
 		}
 	}
 	droppable := func(member string) bool {
@@ -152,14 +156,14 @@ func checkShape(s *Shape) error {
 	}
 	for from, to := range s.Rename {
 		if !droppable(from) || !droppable(to) {
-			return fmt.Errorf("shape.rename: %q to %q is not possible", clip(from), clip(to))
+			return fmt.Errorf("shape.rename: %q cannot be renamed to %q", clip(from), clip(to))
 		}
 		if slices.Contains(s.Drop, from) {
-			return fmt.Errorf("shape.rename: %q is dropped as well", clip(from))
+			return fmt.Errorf("shape.rename: %q is also in shape.drop", clip(from))
 		}
 	}
 	if s.ToolCallIDMax < 0 || s.ToolCallIDMax > 0 && s.ToolCallIDMax < 24 {
-		return fmt.Errorf("shape.tool_call_id_max: %d is not 0 or at least 24", s.ToolCallIDMax)
+		return fmt.Errorf("shape.tool_call_id_max: %d must be 0 or at least 24", s.ToolCallIDMax)
 	}
 	if s.PrefillField != "" && !memberPattern.MatchString(s.PrefillField) {
 		return fmt.Errorf("shape.prefill_field: %q is not a member name", clip(s.PrefillField))
@@ -172,6 +176,7 @@ func checkShape(s *Shape) error {
 	return checkList("shape.reasoning_efforts", s.ReasoningEfforts, oneOf(efforts[:]))
 }
 
+// checkModel returns an error, which names the member of the file, if a value of m is invalid.
 func checkModel(m *Model) error {
 	if !idPattern.MatchString(m.ID) {
 		return errors.New("id: must be 1 to 200 printable characters without spaces")
@@ -189,23 +194,23 @@ func checkModel(m *Model) error {
 		return err
 	}
 	if len(m.Endpoints) > 0 && (len(m.Tiers) > 0 || m.Embeddings) {
-		return errors.New("endpoints: such a model is in no tier and makes no vectors")
+		return errors.New("endpoints: a model with endpoints must not have tiers or embeddings")
 	}
 	for i, t := range m.Tiers {
 		// A tier that is null in the JSON text is zero here.
 		if t < Low || t > High || slices.Contains(m.Tiers[:i], t) {
-			return errors.New("tiers: need each of low, medium, high at most once")
+			return errors.New("tiers: must be low, medium or high, each at most once")
 		}
 	}
 	if m.Embeddings && (len(m.Tiers) > 0 || m.Tools || m.JSONSchema || m.Reasoning || m.Prefill) {
-		return errors.New("embeddings: a model that makes vectors is in no tier and has no tools, json_schema, reasoning or prefill")
+		return errors.New("embeddings: a model for embeddings must not have tiers, tools, json_schema, reasoning or prefill")
 	}
-	for _, n := range []struct {
+	for _, number := range []struct {
 		field string
 		value int
 	}{{"context_window", m.ContextWindow}, {"max_output", m.MaxOutput}} {
-		if n.value < 0 || n.value > maxTokens {
-			return fmt.Errorf("%s: %d is not between 0 and %d", n.field, n.value, maxTokens)
+		if number.value < 0 || number.value > maxTokens {
+			return fmt.Errorf("%s: %d is not between 0 and %d", number.field, number.value, maxTokens)
 		}
 	}
 	if m.ContextWindow > 0 && m.MaxOutput > m.ContextWindow {
@@ -226,8 +231,8 @@ func checkModel(m *Model) error {
 	return m.Price.check()
 }
 
-// checkExtras checks the factors or the call prices of a price. path names them in errors: it is their place in the
-// file. Names that providers do not use in their answers are errors, since they could never match.
+// checkExtras checks the factors or the call prices of a price. path is their path in the file, for errors. Names that
+// cannot occur in the answers of providers are errors, since they could never match.
 func checkExtras(path string, extras map[string]float64) error {
 	if len(extras) > maxList {
 		return fmt.Errorf("%s: more than %d", path, maxList)
@@ -245,7 +250,7 @@ func checkExtras(path string, extras map[string]float64) error {
 	return nil
 }
 
-// checkRates checks the rates of a price. path names them in errors: it is their place in the file.
+// checkRates checks the rates of a price. path is their path in the file, for errors.
 func checkRates(path string, r Rates) error {
 	for _, f := range []struct {
 		field string
@@ -268,6 +273,7 @@ func checkRates(path string, r Rates) error {
 	return nil
 }
 
+// checkTimeouts returns an error, which names the timeout, if a timeout is out of range.
 func checkTimeouts(t Timeouts) error {
 	for _, f := range []struct {
 		field string
@@ -289,6 +295,7 @@ func checkTimeouts(t Timeouts) error {
 	return nil
 }
 
+// checkHeaders returns an error if a header cannot be added to requests.
 func checkHeaders(headers map[string]string) error {
 	if len(headers) > maxList {
 		return fmt.Errorf("headers: more than %d", maxList)
@@ -326,14 +333,14 @@ func checkText(field, text string, required bool) error {
 // returns false. field is the name of the member.
 func checkList(field string, list []string, fits func(string) bool) error {
 	if len(list) > maxList {
-		return fmt.Errorf("%s: more than %d", field, maxList)
+		return fmt.Errorf("%s: has more than %d elements", field, maxList)
 	}
 	for i, s := range list {
 		if !fits(s) {
-			return fmt.Errorf("%s: %q cannot stand here", field, clip(s))
+			return fmt.Errorf("%s: %q is not allowed", field, clip(s))
 		}
 		if slices.Contains(list[:i], s) {
-			return fmt.Errorf("%s: %q stands here twice", field, clip(s))
+			return fmt.Errorf("%s: %q is listed twice", field, clip(s))
 		}
 	}
 	return nil
@@ -344,8 +351,9 @@ func oneOf(words []string) func(string) bool {
 	return func(s string) bool { return slices.Contains(words, s) }
 }
 
-// trimBase checks a base URL and removes trailing slashes. The URL may have {name} parts that the configuration fills;
-// Provider.complete checks that none is left. Errors do not quote the URL, since it could contain a password.
+// trimBase checks the base URL *base and removes its trailing slashes. The URL may have {name} parts that the
+// configuration fills; Provider.complete checks that none is left. field is the name of the member in the file, for
+// errors. Errors do not quote the URL, since it could contain a password.
 func trimBase(field string, base *string) error {
 	trimmed := strings.TrimRight(*base, "/")
 	filled := partPattern.ReplaceAllLiteralString(trimmed, "x")
@@ -359,7 +367,7 @@ func trimBase(field string, base *string) error {
 	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
 		return fmt.Errorf("%s: must be an absolute http or https URL", field)
 	case u.User != nil:
-		return fmt.Errorf("%s: must not hold a user or password", field)
+		return fmt.Errorf("%s: must not contain a user or password", field)
 	case u.RawQuery != "" || u.ForceQuery || strings.Contains(filled, "#"):
 		return fmt.Errorf("%s: must have no query and no fragment", field)
 	}
@@ -367,7 +375,7 @@ func trimBase(field string, base *string) error {
 	return nil
 }
 
-// checkLink checks the address of a web page, which may be empty.
+// checkLink returns an error unless link, the value of the member field of the file, is empty or an https URL.
 func checkLink(field, link string) error {
 	if link == "" {
 		return nil

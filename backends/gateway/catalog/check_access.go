@@ -1,24 +1,20 @@
 package catalog
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 )
 
 // checkTokens checks the fields that describe how keys are exchanged for tokens or used for signatures.
 func checkTokens(p *Provider) error {
-	if signs := p.SigningService != "" && p.SigningRegion != ""; signs != (p.Auth == AuthAWS) {
-		return fmt.Errorf("signing_service, signing_region: are both for the auth %s, and it needs them", AuthAWS)
+	if canSign := p.SigningService != "" && p.SigningRegion != ""; canSign != (p.Auth == AuthAWS) {
+		return fmt.Errorf("signing_service, signing_region: must both be set if auth is %s, and only then", AuthAWS)
 	}
 	if p.Auth != AuthEntra && p.Auth != AuthGoogle {
 		if p.TokenURL != "" || p.TokenScope != "" {
 			return fmt.Errorf("token_url: keys of the auth %s are not exchanged for tokens", p.Auth)
 		}
 		return nil
-	}
-	if p.TokenScope == "" {
-		return errors.New("token_scope: is missing")
 	}
 	if err := checkText("token_scope", p.TokenScope, true); err != nil {
 		return err
@@ -43,7 +39,7 @@ func checkPaths(p *Provider) error {
 	}
 	for member, value := range p.Body {
 		if !memberPattern.MatchString(member) || slices.Contains(essential, member) {
-			return fmt.Errorf("body: %q is not a member that can be set", clip(member))
+			return fmt.Errorf("body: the member %q cannot be set", clip(member))
 		}
 		if err := checkText("body."+member, value, true); err != nil {
 			return err

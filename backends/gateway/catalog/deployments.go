@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// models returns the models of the file and those that the overrides add.
+// models returns the models of the file d and those that the overrides add.
 func (o *Options) models(d *data) ([]*Model, error) {
-	all := d.models
+	models := d.models
 	for _, code := range slices.Sorted(maps.Keys(o.Overrides)) {
 		added := o.Overrides[code].Models
 		for _, id := range slices.Sorted(maps.Keys(added)) {
@@ -17,24 +17,24 @@ func (o *Options) models(d *data) ([]*Model, error) {
 			if err != nil {
 				return nil, fmt.Errorf("provider %s: model %s: %w", code, clip(id), err)
 			}
-			all = append(slices.Clip(all), m)
+			models = append(slices.Clip(models), m) // Clip keeps append from writing to the slice of d
 		}
-		if len(all) > maxModels {
+		if len(models) > maxModels {
 			return nil, fmt.Errorf("models: more than %d", maxModels)
 		}
 	}
-	return all, nil
+	return models, nil
 }
 
-// deployment returns a model with the given id for the provider code. It is a copy of the model entry (provider/model)
-// of the file, without the price.
+// deployment returns a model with the given id for the provider with the given code. It is a copy of the model of the
+// file named entry (provider/model), without the price and the dates.
 func (d *data) deployment(code, id, entry string) (*Model, error) {
 	name := code + "/" + id
 	var source *Model
 	for _, m := range d.models {
 		switch m.entry {
 		case name:
-			return nil, fmt.Errorf("%s is a model of the catalog already", clip(name))
+			return nil, fmt.Errorf("%s is already a model of the catalog", clip(name))
 		case entry:
 			source = m
 		}
@@ -51,8 +51,9 @@ func (d *data) deployment(code, id, entry string) (*Model, error) {
 	m.Price = Price{}
 	m.Retired, m.Deprecated, m.Retires = false, time.Time{}, time.Time{}
 	if m.Reasoning && m.ReasoningEfforts == nil {
-		from := slices.IndexFunc(d.providers, func(p *Provider) bool { return p.Code == source.Provider })
-		m.ReasoningEfforts = d.providers[from].Shape.ReasoningEfforts
+		// The copy must not take the efforts of the new provider.
+		i := slices.IndexFunc(d.providers, func(p *Provider) bool { return p.Code == source.Provider })
+		m.ReasoningEfforts = d.providers[i].Shape.ReasoningEfforts
 	}
 	return &m, checkModel(&m)
 }

@@ -19,7 +19,7 @@ func CheckKey(key string) (string, error) {
 	if strings.HasPrefix(key, "{") {
 		var compact bytes.Buffer
 		if len(key) > maxKeyFile || json.Compact(&compact, []byte(key)) != nil {
-			return "", errors.New("must be JSON of at most 4,096 bytes where it begins with a brace")
+			return "", errors.New("must be JSON of at most 4,096 bytes if it begins with a brace")
 		}
 		key = compact.String()
 		if strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {

@@ -144,10 +144,10 @@ func (m *Model) Cost(t Tokens) (microUSD int64, known bool) {
 	if !m.Price.Known {
 		return 0, false
 	}
-	in, cached, written, hour, out := atLeastZero(t.Input), atLeastZero(t.Cached), atLeastZero(t.Written),
+	input, cached, written, writtenHour, output := atLeastZero(t.Input), atLeastZero(t.Cached), atLeastZero(t.Written),
 		atLeastZero(t.WrittenHour), atLeastZero(t.Output)
 	r := m.Price.Rates
-	if m.Price.LongAbove > 0 && promptAbove(uint64(m.Price.LongAbove), in, cached, written, hour) {
+	if m.Price.LongAbove > 0 && sumAbove(uint64(m.Price.LongAbove), input, cached, written, writtenHour) {
 		r = m.Price.Long
 	}
 	if r.CachedInput == 0 {
@@ -161,11 +161,11 @@ func (m *Model) Cost(t Tokens) (microUSD int64, known bool) {
 	}
 	factor := m.Price.factor(t.Served)
 	var total uint128
-	total.addProduct(in, perToken(r.Input*factor))
+	total.addProduct(input, perToken(r.Input*factor))
 	total.addProduct(cached, perToken(r.CachedInput*factor))
 	total.addProduct(written, perToken(r.CacheWrite*factor))
-	total.addProduct(hour, perToken(r.CacheWriteHour*factor))
-	total.addProduct(out, perToken(r.Output*factor))
+	total.addProduct(writtenHour, perToken(r.CacheWriteHour*factor))
+	total.addProduct(output, perToken(r.Output*factor))
 	for tool, calls := range t.Calls {
 		total.addProduct(atLeastZero(calls), perCall(m.Price.Calls[tool]))
 	}
@@ -211,6 +211,7 @@ func perCall(price float64) uint64 {
 	return uint64(math.Round(min(price, maxFactor) * 1e6 * rateScale))
 }
 
+// atLeastZero returns n, or 0 if n is negative.
 func atLeastZero(n int64) uint64 {
 	if n < 0 {
 		return 0
@@ -218,13 +219,14 @@ func atLeastZero(n int64) uint64 {
 	return uint64(n)
 }
 
-// promptAbove reports whether the sum of counts is above limit. The addition cannot overflow.
-func promptAbove(limit uint64, counts ...uint64) bool {
+// sumAbove reports whether the sum of counts is above limit. It subtracts instead of adding, so it cannot overflow.
+func sumAbove(limit uint64, counts ...uint64) bool {
+	remaining := limit
 	for _, n := range counts {
-		if n > limit {
+		if n > remaining {
 			return true
 		}
-		limit -= n // the rest of the limit
+		remaining -= n
 	}
 	return false
 }
@@ -233,6 +235,7 @@ func promptAbove(limit uint64, counts ...uint64) bool {
 // 2^50).
 type uint128 struct{ hi, lo uint64 }
 
+// addProduct adds a*b to u.
 func (u *uint128) addProduct(a, b uint64) {
 	hi, lo := bits.Mul64(a, b)
 	var carry uint64

@@ -78,26 +78,28 @@ type Override struct {
 // lists the known codes.
 func (c *Catalog) With(opts Options) (*Catalog, error) { return build(c.all, opts) }
 
+// build returns a catalog of the file d with opts applied.
 func build(d *data, opts Options) (*Catalog, error) {
 	if err := opts.check(d.providers); err != nil {
 		return nil, err
 	}
 	var enabled []*Provider
 	for _, p := range d.providers {
-		offered := !slices.Contains(opts.Disable, p.Code) && (!p.Alternate || slices.Contains(opts.Enable, p.Code))
-		o, changes := opts.Overrides[p.Code]
-		if from, ok := p.EnvironmentKey(opts.Environment); ok && o.APIKey == "" && !o.WorkloadIdentity &&
-			from.BelongsTo(cmp.Or(o.BaseURL, p.BaseURL)) {
-			o.APIKey, changes = from.Secret, true
+		override, overridden := opts.Overrides[p.Code]
+		if override.APIKey == "" && !override.WorkloadIdentity {
+			key, ok := p.EnvironmentKey(opts.Environment)
+			if ok && key.BelongsTo(cmp.Or(override.BaseURL, p.BaseURL)) {
+				override.APIKey, overridden = key.Secret, true
+			}
 		}
-		if changes {
-			changed, err := o.apply(p)
+		if overridden {
+			changed, err := override.apply(p) // also for a disabled provider, to check the override
 			if err != nil {
 				return nil, fmt.Errorf("provider %s: %w", p.Code, err)
 			}
 			p = changed
 		}
-		if !offered {
+		if slices.Contains(opts.Disable, p.Code) || p.Alternate && !slices.Contains(opts.Enable, p.Code) {
 			continue
 		}
 		if err := p.complete(); err != nil {
@@ -105,17 +107,17 @@ func build(d *data, opts Options) (*Catalog, error) {
 		}
 		enabled = append(enabled, p)
 	}
-	known, err := opts.models(d)
+	allModels, err := opts.models(d)
 	if err != nil {
 		return nil, err
 	}
-	models, err := opts.Prices.apply(known, opts.StoredPrices)
+	pricedModels, err := opts.Prices.apply(allModels, opts.StoredPrices)
 	if err != nil {
 		return nil, err
 	}
-	c := newCatalog(d, models, enabled)
+	c := newCatalog(d, pricedModels, enabled)
 	c.OwnKeys = opts.OwnKeys
-	if err := c.alias(opts.Aliases); err != nil {
+	if err := c.setAliases(opts.Aliases); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -123,26 +125,26 @@ func build(d *data, opts Options) (*Catalog, error) {
 
 // check returns an error for codes of unknown providers and for an unknown policy.
 func (o *Options) check(providers []*Provider) error {
-	if all := []OwnKeys{"", OwnKeysFirst, OwnKeysOnly, OwnKeysNever}; !slices.Contains(all, o.OwnKeys) {
+	if policies := []OwnKeys{"", OwnKeysFirst, OwnKeysOnly, OwnKeysNever}; !slices.Contains(policies, o.OwnKeys) {
 		return fmt.Errorf("own_keys: %q is none of first, only, never", clip(string(o.OwnKeys)))
 	}
 	known := make([]string, 0, len(providers))
 	for _, p := range providers {
 		known = append(known, p.Code)
 	}
-	check := func(option, code string) error {
+	checkCode := func(option, code string) error {
 		if slices.Contains(known, code) {
 			return nil
 		}
 		return fmt.Errorf("%s: unknown provider %q, known are %s", option, clip(code), strings.Join(known, ", "))
 	}
 	for _, code := range o.Enable {
-		if err := check("enable", code); err != nil {
+		if err := checkCode("enable", code); err != nil {
 			return err
 		}
 	}
 	for _, code := range o.Disable {
-		if err := check("disable", code); err != nil {
+		if err := checkCode("disable", code); err != nil {
 			return err
 		}
 		if slices.Contains(o.Enable, code) {
@@ -151,7 +153,7 @@ func (o *Options) check(providers []*Provider) error {
 	}
 	// In sorted order, so that the same mistakes always give the same message.
 	for _, code := range slices.Sorted(maps.Keys(o.Overrides)) {
-		if err := check("override", code); err != nil {
+		if err := checkCode("override", code); err != nil {
 			return err
 		}
 	}
@@ -166,10 +168,11 @@ func (o Override) apply(p *Provider) (*Provider, error) {
 			return nil, err
 		}
 		p.BaseURL = o.BaseURL
+		// Requests to the other base URLs of the file would bypass the new one.
 		p.Shape.PrefillBaseURL = ""
 		p.Wires = slices.DeleteFunc(p.Wires, func(wire string) bool {
-			_, apart := p.WireBaseURLs[wire]
-			return apart
+			_, hasOwnBase := p.WireBaseURLs[wire]
+			return hasOwnBase
 		})
 		clear(p.WireBaseURLs)
 		maps.DeleteFunc(p.Endpoints, func(_, address string) bool { return address != "" })
@@ -219,7 +222,7 @@ func (p *Provider) setWorkloadIdentity(key string) error {
 	case p.Auth != AuthAWS && p.Auth != AuthEntra && p.Auth != AuthGoogle:
 		return fmt.Errorf("workload_identity: only providers with the auth %s, %s or %s have it", AuthAWS, AuthEntra, AuthGoogle)
 	case key != "":
-		return errors.New("workload_identity: excludes api_key")
+		return errors.New("workload_identity: cannot be combined with api_key")
 	}
 	p.APIKey, p.KeyID = WorkloadIdentity, "operator/"+p.Code+"/workload-identity"
 	return nil
@@ -266,7 +269,7 @@ func (p *Provider) fill(name, value string) error {
 		}
 	}
 	if !found {
-		return fmt.Errorf("params.%s: no base URL has a part %s", clip(name), clip(part))
+		return fmt.Errorf("params.%s: no base URL or path has the part %s", clip(name), clip(part))
 	}
 	return nil
 }

@@ -82,6 +82,8 @@ func load(path string) (*Catalog, fileStamp, error) {
 	return c, stamp, nil
 }
 
+// readFile returns the content of a regular file and a stamp that identifies the version read. Of a file that is larger
+// than maxFileBytes it returns only maxFileBytes+1 bytes, which Parse and ParsePrices refuse.
 func readFile(path string) ([]byte, fileStamp, error) {
 	// Stat comes before Open, since opening a pipe would wait for its other end.
 	info, err := os.Stat(path)
@@ -159,6 +161,7 @@ func Parse(raw []byte) (*Catalog, error) {
 	return build(d, Options{})
 }
 
+// parseProvider parses an element of providers, sets the defaults and checks the values.
 func parseProvider(raw []byte) (*Provider, error) {
 	var e providerEntry
 	if err := decodeStrict(raw, &e); err != nil {
@@ -185,10 +188,11 @@ func parseProvider(raw []byte) (*Provider, error) {
 	return p, checkProvider(p)
 }
 
+// parse returns the timeouts of an entry. Absent timeouts are zero.
 func (e timeoutsEntry) parse() (t Timeouts, err error) {
 	for _, f := range []struct {
 		name, text string
-		to         *time.Duration
+		target     *time.Duration
 	}{
 		{"connect", e.Connect, &t.Connect},
 		{"first_content.low", e.FirstContent.Low, &t.FirstContent.Low},
@@ -202,13 +206,14 @@ func (e timeoutsEntry) parse() (t Timeouts, err error) {
 		if f.text == "" {
 			continue
 		}
-		if *f.to, err = time.ParseDuration(f.text); err != nil {
+		if *f.target, err = time.ParseDuration(f.text); err != nil {
 			return t, fmt.Errorf("timeouts.%s: %q is not a duration such as 20s", f.name, clip(f.text))
 		}
 	}
 	return t, nil
 }
 
+// parseModel parses an element of models, sets the defaults and checks the values.
 func parseModel(raw []byte) (*Model, error) {
 	var e modelEntry
 	if err := decodeStrict(raw, &e); err != nil {
@@ -226,7 +231,7 @@ func parseModel(raw []byte) (*Model, error) {
 	}
 	for _, f := range []struct {
 		name, text string
-		to         *time.Time
+		target     *time.Time
 	}{
 		{"created", e.Created, &m.Created}, {"deprecated", e.Deprecated, &m.Deprecated}, {"retires", e.Retires, &m.Retires},
 	} {
@@ -234,7 +239,7 @@ func parseModel(raw []byte) (*Model, error) {
 			continue
 		}
 		var err error
-		if *f.to, err = time.Parse(time.DateOnly, f.text); err != nil {
+		if *f.target, err = time.Parse(time.DateOnly, f.text); err != nil {
 			return nil, fmt.Errorf("%s: %q is not a date such as 2026-01-31", f.name, clip(f.text))
 		}
 	}
@@ -249,6 +254,7 @@ func parseModel(raw []byte) (*Model, error) {
 	return m, checkModel(m)
 }
 
+// parse returns the price of an entry, whose values Price.check must still check.
 func (e *priceEntry) parse() (Price, error) {
 	rates, err := e.ratesEntry.parse("price")
 	if err != nil {
@@ -270,7 +276,7 @@ func (e *priceEntry) parse() (Price, error) {
 // wrong. path is the path of the entry in the file, for errors.
 func (e ratesEntry) parse(path string) (Rates, error) {
 	if e.Input == nil || e.Output == nil {
-		return Rates{}, fmt.Errorf("%s: needs input and output; leave the whole price out if it is unknown", path)
+		return Rates{}, fmt.Errorf("%s: must have input and output; leave the whole price out if it is unknown", path)
 	}
 	return Rates{
 		Input: *e.Input, CachedInput: e.CachedInput, CacheWrite: e.CacheWrite, CacheWriteHour: e.CacheWriteHour,
@@ -300,31 +306,31 @@ func decodeError(raw []byte, err error) error {
 		// Mismatch.Field includes the names of embedded Go types, which are not part of the file's paths.
 		field := strings.NewReplacer("Provider.", "", "Model.", "", "ratesEntry.", "").Replace(mismatch.Field)
 		if field == "" {
-			return fmt.Errorf("is a JSON %s, need an object", mismatch.Value)
+			return fmt.Errorf("is a JSON %s but must be an object", mismatch.Value)
 		}
-		return fmt.Errorf("%s: is a JSON %s, which does not fit", clip(field), clip(mismatch.Value))
+		return fmt.Errorf("%s: is a JSON %s, which is the wrong type", clip(field), clip(mismatch.Value))
 	case errors.As(err, &syntax):
 		line := 1 + bytes.Count(raw[:min(int(syntax.Offset), len(raw))], []byte("\n"))
 		return fmt.Errorf("line %d is not JSON: %w", line, err)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("ends before the JSON does")
+		return errors.New("ends in the middle of the JSON value")
 	}
 	return errors.New(clip(strings.TrimPrefix(err.Error(), "json: ")))
 }
 
 // label names entry i of a list for an error message, by the entry's own name if it has one.
 func label(list string, i int, raw []byte) string {
-	var peek struct {
+	var names struct {
 		Code     string `json:"code"`
 		Provider string `json:"provider"`
 		ID       string `json:"id"`
 	}
-	_ = json.Unmarshal(raw, &peek) // an entry that cannot be parsed is not named
+	_ = json.Unmarshal(raw, &names) // an entry that cannot be parsed is not named
 	switch {
-	case peek.ID != "":
-		return fmt.Sprintf("%s[%d] %q", list, i, clip(peek.Provider+"/"+peek.ID))
-	case peek.Code != "":
-		return fmt.Sprintf("%s[%d] %q", list, i, clip(peek.Code))
+	case names.ID != "":
+		return fmt.Sprintf("%s[%d] %q", list, i, clip(names.Provider+"/"+names.ID))
+	case names.Code != "":
+		return fmt.Sprintf("%s[%d] %q", list, i, clip(names.Code))
 	}
 	return fmt.Sprintf("%s[%d]", list, i)
 }

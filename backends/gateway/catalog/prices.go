@@ -45,16 +45,18 @@ func ParsePrices(raw []byte) (Prices, error) {
 	return prices, nil
 }
 
+// parseOwnPrice parses one value of a file with prices: a price or a discount.
 func parseOwnPrice(raw json.RawMessage) (price OwnPrice, err error) {
 	var discount struct {
 		Discount *float64 `json:"discount"`
 	}
 	if json.Unmarshal(raw, &discount) == nil && discount.Discount != nil {
 		if err := decodeStrict(raw, &discount); err != nil {
-			return price, errors.New("a discount stands alone, without a price")
+			return price, errors.New("discount: cannot be combined with other fields")
 		}
-		if price.Discount = *discount.Discount; !(price.Discount > 0 && price.Discount <= 100) {
-			return price, fmt.Errorf("discount: %g is not a part above 0 and up to 100, in percent", price.Discount)
+		price.Discount = *discount.Discount
+		if !(price.Discount > 0 && price.Discount <= 100) { // NaN, too
+			return price, fmt.Errorf("discount: %g is not a percentage above 0 and up to 100", price.Discount)
 		}
 		return price, nil
 	}
@@ -74,10 +76,13 @@ func (p Prices) lookup(entry string) (own OwnPrice, name string, ok bool) {
 	if own, ok = p[entry]; ok {
 		return own, entry, true
 	}
-	for n, price := range p {
-		if beginning, star := strings.CutSuffix(n, "*"); star && strings.HasPrefix(entry, beginning) &&
-			(!ok || len(n) > len(name)) {
-			own, name, ok = price, n, true
+	for pattern, price := range p { // the longest matching prefix
+		prefix, isPrefix := strings.CutSuffix(pattern, "*")
+		if !isPrefix || !strings.HasPrefix(entry, prefix) {
+			continue
+		}
+		if !ok || len(pattern) > len(name) {
+			own, name, ok = price, pattern, true
 		}
 	}
 	return own, name, ok
@@ -122,13 +127,13 @@ func (p Prices) apply(models []*Model, stored Prices) ([]*Model, error) {
 // discounted returns the price reduced by a percentage.
 func (p Price) discounted(percent float64) Price {
 	discount := func(value float64) float64 { return math.Round(value*(100-percent)/100*1e6) / 1e6 }
-	rates := func(r Rates) Rates {
+	discountRates := func(r Rates) Rates {
 		return Rates{
 			Input: discount(r.Input), CachedInput: discount(r.CachedInput), CacheWrite: discount(r.CacheWrite),
 			CacheWriteHour: discount(r.CacheWriteHour), Output: discount(r.Output),
 		}
 	}
-	p.Rates, p.Long = rates(p.Rates), rates(p.Long)
+	p.Rates, p.Long = discountRates(p.Rates), discountRates(p.Long)
 	calls := make(map[string]float64, len(p.Calls))
 	for tool, price := range p.Calls {
 		calls[tool] = discount(price)

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"maps"
 	"net/url"
 	"slices"
@@ -105,12 +106,12 @@ func (p *Provider) EmbeddingsURL() string { return p.BaseURL + p.path(wireEmbedd
 // wireEmbeddings is the key for embeddings in Paths.
 const wireEmbeddings = "embeddings"
 
-// path returns the path to append to the base URL for a wire: the wire's path in Paths, or else usual.
-func (p *Provider) path(wire, usual string) string {
+// path returns the path to append to the base URL for a wire: the wire's path in Paths, or else defaultPath.
+func (p *Provider) path(wire, defaultPath string) string {
 	if path, ok := p.Paths[wire]; ok {
 		return path
 	}
-	return usual
+	return defaultPath
 }
 
 // ModelURL returns the address for a request to a model. address is that of the wire, as ChatURL or WireURL returns it.
@@ -305,29 +306,24 @@ type Timeouts struct {
 	Idle time.Duration
 }
 
-// Or returns t with the fields that are zero taken from d.
-func (t Timeouts) Or(d Timeouts) Timeouts {
+// Or returns t, in which fields that are zero are replaced by those of fallback.
+func (t Timeouts) Or(fallback Timeouts) Timeouts {
 	return Timeouts{
-		Connect:      or(t.Connect, d.Connect),
-		FirstContent: t.FirstContent.or(d.FirstContent),
-		Answer:       t.Answer.or(d.Answer),
-		Idle:         or(t.Idle, d.Idle),
+		Connect:      cmp.Or(t.Connect, fallback.Connect),
+		FirstContent: t.FirstContent.or(fallback.FirstContent),
+		Answer:       t.Answer.or(fallback.Answer),
+		Idle:         cmp.Or(t.Idle, fallback.Idle),
 	}
-}
-
-// or returns d, or fallback if d is zero.
-func or(d, fallback time.Duration) time.Duration {
-	if d != 0 {
-		return d
-	}
-	return fallback
 }
 
 // PerTier is one duration for each tier.
 type PerTier struct{ Low, Medium, High time.Duration }
 
-func (p PerTier) or(d PerTier) PerTier {
-	return PerTier{Low: or(p.Low, d.Low), Medium: or(p.Medium, d.Medium), High: or(p.High, d.High)}
+// or returns p, in which durations that are zero are replaced by those of fallback.
+func (p PerTier) or(fallback PerTier) PerTier {
+	return PerTier{
+		Low: cmp.Or(p.Low, fallback.Low), Medium: cmp.Or(p.Medium, fallback.Medium), High: cmp.Or(p.High, fallback.High),
+	}
 }
 
 // For returns the duration of a tier, and zero for a value that is not a tier.
@@ -343,7 +339,7 @@ func (p PerTier) For(t Tier) time.Duration {
 	return 0
 }
 
-// clip shortens text from outside for an error message.
+// clip shortens text from a file or a client to 100 bytes for an error message.
 func clip(s string) string {
 	const limit = 100
 	if len(s) <= limit {

@@ -18,9 +18,10 @@ const pollEvery = 5 * time.Second
 // Source provides the current catalog, either built in or read from a file, with the operator's own prices from another
 // file. Both files may change while the gateway runs.
 type Source struct {
-	path, prices string
-	opts         Options
-	logger       *zap.Logger
+	path       string // of the catalog; empty means the built-in one
+	pricesPath string // of the price file; empty if there is none
+	opts       Options
+	logger     *zap.Logger
 
 	current atomic.Pointer[Catalog]
 
@@ -37,25 +38,26 @@ type fileStamp struct {
 	size     int64
 }
 
+// stampOf returns the stamp of the file with the given info.
 func stampOf(info os.FileInfo) fileStamp {
 	return fileStamp{modified: info.ModTime().UnixNano(), size: info.Size()}
 }
 
-// NewSource reads the catalog from the file at path, or takes the built-in one if path is empty. Unless prices is empty
-// it also reads the price file at the path prices; see ParsePrices. Invalid files and options are errors here, whereas
-// Run keeps the last valid version. A nil logger logs nothing.
-func NewSource(path, prices string, opts Options, logger *zap.Logger) (*Source, error) {
+// NewSource reads the catalog from the file at path, or takes the built-in one if path is empty. Unless pricesPath is
+// empty it also reads the price file; see ParsePrices. Invalid files and options are errors here, whereas Run keeps the
+// last valid version. A nil logger logs nothing.
+func NewSource(path, pricesPath string, opts Options, logger *zap.Logger) (*Source, error) {
 	if logger == nil {
 		logger = zap.NewNop()
 	}
-	s := &Source{path: path, prices: prices, opts: opts, logger: logger}
+	s := &Source{path: path, pricesPath: pricesPath, opts: opts, logger: logger}
 	c, err := s.load()
 	if err != nil {
 		return nil, err
 	}
-	if base := Embedded(); c.Updated < base.Updated { // both are ISO dates
+	if builtIn := Embedded(); c.Updated < builtIn.Updated { // both are ISO dates
 		logger.Warn("model catalog file is older than the built-in one",
-			zap.String("path", path), zap.String("updated", c.Updated), zap.String("built_in", base.Updated))
+			zap.String("path", path), zap.String("updated", c.Updated), zap.String("built_in", builtIn.Updated))
 	}
 	s.current.Store(c)
 	return s, nil
@@ -72,13 +74,13 @@ func (s *Source) load() (*Catalog, error) {
 		}
 		base, s.seen[0] = loaded, stamp
 	}
-	if s.prices != "" {
-		raw, stamp, err := readFile(s.prices)
+	if s.pricesPath != "" {
+		raw, stamp, err := readFile(s.pricesPath)
 		if err != nil {
 			return nil, fmt.Errorf("reading prices: %w", err)
 		}
 		if opts.Prices, err = ParsePrices(raw); err != nil {
-			return nil, fmt.Errorf("prices %s: %w", s.prices, err)
+			return nil, fmt.Errorf("prices %s: %w", s.pricesPath, err)
 		}
 		s.seen[1] = stamp
 	}
@@ -96,7 +98,7 @@ func (s *Source) Current() *Catalog { return s.current.Load() }
 // if a file has changed and is valid. An invalid file is logged once and changes nothing. If the Source has no files
 // Run returns at once.
 func (s *Source) Run(ctx context.Context) {
-	if s.path == "" && s.prices == "" {
+	if s.path == "" && s.pricesPath == "" {
 		return
 	}
 	ticker := time.NewTicker(pollEvery)
@@ -119,7 +121,7 @@ func (s *Source) UsePrices(stored Prices) {
 	s.stored = stored
 	c, err := s.load()
 	if err != nil {
-		s.keep(err)
+		s.logUnusable(err)
 		return
 	}
 	s.current.Store(c)
@@ -129,41 +131,41 @@ func (s *Source) UsePrices(stored Prices) {
 func (s *Source) poll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var now [2]fileStamp // a missing file counts as a version too, so that it is logged once
-	var gone error
-	for i, path := range []string{s.path, s.prices} {
+	var stamps [2]fileStamp // a missing file counts as a version, too, so that it is logged once
+	var statErr error
+	for i, path := range []string{s.path, s.pricesPath} {
 		if path == "" {
 			continue
 		}
 		info, err := os.Stat(path)
 		if err != nil {
-			gone = err
+			statErr = err
 			continue
 		}
-		now[i] = stampOf(info)
+		stamps[i] = stampOf(info)
 	}
-	if now == s.seen {
+	if stamps == s.seen {
 		return
 	}
-	s.seen = now
-	if gone != nil {
-		s.keep(gone)
+	s.seen = stamps
+	if statErr != nil {
+		s.logUnusable(statErr)
 		return
 	}
 	c, err := s.load()
 	if err != nil {
-		s.keep(err)
+		s.logUnusable(err)
 		return
 	}
 	s.current.Store(c)
 	s.logger.Info("model catalog replaced",
-		zap.String("path", s.path), zap.String("prices", s.prices), zap.String("updated", c.Updated),
+		zap.String("path", s.path), zap.String("prices", s.pricesPath), zap.String("updated", c.Updated),
 		zap.Int("providers", len(c.Providers())))
 }
 
-// keep logs why the current catalog stays in use.
-func (s *Source) keep(err error) {
+// logUnusable logs err, the reason why the new files are not used and the current catalog stays in use.
+func (s *Source) logUnusable(err error) {
 	s.logger.Error("model catalog file is not usable, keeping the last good one",
-		zap.String("path", s.path), zap.String("prices", s.prices), zap.String("updated", s.Current().Updated),
+		zap.String("path", s.path), zap.String("prices", s.pricesPath), zap.String("updated", s.Current().Updated),
 		zap.Error(err))
 }

@@ -13,7 +13,9 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-func watched(t *testing.T, text string, opts Options) (s *Source, path string, logs *observer.ObservedLogs) {
+// newLoggedSource writes a catalog file, and returns a source for it with the path of the file and the log of later
+// messages.
+func newLoggedSource(t *testing.T, text string, opts Options) (s *Source, path string, logs *observer.ObservedLogs) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "catalog.json")
 	write(t, path, text)
@@ -39,7 +41,7 @@ func replace(t *testing.T, path, text string, version int) {
 
 func TestSourceReloads(t *testing.T) {
 	t.Parallel()
-	s, path, logs := watched(t, sample, Options{Disable: []string{"two"}})
+	s, path, logs := newLoggedSource(t, sample, Options{Disable: []string{"two"}})
 	first := s.Current()
 	if len(first.Providers()) != 1 {
 		t.Fatalf("providers %v", codes(first))
@@ -111,7 +113,7 @@ func TestSourceEmbedded(t *testing.T) {
 
 func TestSourceRunEnds(t *testing.T) {
 	t.Parallel()
-	s, _, _ := watched(t, sample, Options{})
+	s, _, _ := newLoggedSource(t, sample, Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -210,8 +212,8 @@ func TestPrices(t *testing.T) {
 		t.Error("a file with a mistake is used")
 	}
 	for text, want := range map[string]string{
-		`{"openai/none":{"discount":5}}`: `no model "openai/none"`, `{"a/*":{"discount":0}}`: "above 0", `{"a/*":{"discount":5,"input":1}}`: "stands alone",
-		`{"a/*":{"input":1}}`: "needs input and output", `{"a/*":{"input":-1,"output":1}}`: "price.input", `[]`: "need an object", `{"a/*":{"in":1}}`: "in",
+		`{"openai/none":{"discount":5}}`: `no model "openai/none"`, `{"a/*":{"discount":0}}`: "above 0", `{"a/*":{"discount":5,"input":1}}`: "cannot be combined",
+		`{"a/*":{"input":1}}`: "must have input and output", `{"a/*":{"input":-1,"output":1}}`: "price.input", `[]`: "must be an object", `{"a/*":{"in":1}}`: "in",
 	} {
 		write(text)
 		if _, err := NewSource("", path, Options{}, nil); err == nil || !strings.Contains(err.Error(), want) {

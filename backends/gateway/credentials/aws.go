@@ -22,6 +22,7 @@ type accessKey struct {
 	SessionToken string `json:"session_token"`
 }
 
+// signer signs with Signature Version 4.
 var signer = v4.NewSigner()
 
 // signs reports whether secret, a key of the provider p, signs requests rather than being sent in them.
@@ -51,28 +52,27 @@ func (t *Tokens) Sign(
 		key.SessionToken != "" && !sendable(key.SessionToken) {
 		return &Error{
 			Refused: true,
-			Message: "the key is a JSON object without the members access_key_id and secret_access_key of an access key of AWS",
+			Message: "the key is a JSON object, but it is without the members access_key_id and secret_access_key of an AWS access key",
 		}
 	}
-	body := open()
-	hash := sha256.New()
+	body, hash := open(), sha256.New()
 	_, err := io.Copy(hash, body)
 	if err = errors.Join(err, body.Close()); err != nil {
 		return err
 	}
-	signed := &http.Request{
+	toSign := &http.Request{ // only the parts of r that are signed
 		Method: r.Method, URL: r.URL, Host: r.Host, ContentLength: r.ContentLength,
 		Header: http.Header{"Content-Type": r.Header["Content-Type"]},
 	}
 	err = signer.SignHTTP(
 		r.Context(), aws.Credentials{AccessKeyID: key.ID, SecretAccessKey: key.Secret, SessionToken: key.SessionToken},
-		signed, hex.EncodeToString(hash.Sum(nil)), p.SigningService, p.SigningRegion, t.now(),
+		toSign, hex.EncodeToString(hash.Sum(nil)), p.SigningService, p.SigningRegion, t.now(),
 	)
 	if err != nil {
 		return &Error{Message: "the request could not be signed"}
 	}
 	for _, name := range [...]string{"Authorization", "X-Amz-Date", "X-Amz-Security-Token"} {
-		if value := signed.Header[name]; value != nil {
+		if value := toSign.Header[name]; value != nil {
 			r.Header[name] = value
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"strings"
@@ -29,7 +30,7 @@ const (
 	defaultLifetime = 5 * time.Minute
 	// maxTokens limits the number of cached tokens.
 	maxTokens = 10_000
-	maxHeader = 16 << 10
+	maxHeader = 16 << 10 // length limit of a header value, in bytes
 )
 
 // Error describes why a token could not be obtained.
@@ -43,8 +44,8 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.Message }
 
-// grant fetches a token for a key. For AuthAWS the token is an access key, in the JSON form in which operators write
-// keys.
+// grant fetches a token for a key from the token endpoint of a provider. For AuthAWS the token is an access key in the
+// JSON form of accessKey. The error is an *Error or one that explain converts.
 type grant interface {
 	token(ctx context.Context, p *catalog.Provider) (*oauth2.Token, error)
 }
@@ -55,13 +56,13 @@ type Tokens struct {
 	now         func() time.Time
 	environment func(name string) string
 	fetches     singleflight.Group
-	mu          sync.Mutex
-	tokens      map[string]cachedToken
+	mu          sync.Mutex             // guards tokens
+	tokens      map[string]cachedToken // by tokenID
 }
 
 type cachedToken struct {
 	value   string
-	expires time.Time
+	expires time.Time // expiryMargin before the token's expiry
 }
 
 // NewTokens returns an empty cache that reads the time from now.
@@ -106,8 +107,8 @@ func (t *Tokens) Authorize(
 // its expiry: 401 or, for AWS, also 403. It then returns true, so that the request may be sent once more with a new
 // token.
 func (t *Tokens) Forget(p *catalog.Provider, secret string, status int) bool {
-	if !exchanged(p, secret) || status != http.StatusUnauthorized &&
-		(status != http.StatusForbidden || p.Auth != catalog.AuthAWS) {
+	refused := status == http.StatusUnauthorized || status == http.StatusForbidden && p.Auth == catalog.AuthAWS
+	if !refused || !exchanged(p, secret) {
 		return false
 	}
 	id := tokenID(p, secret)
@@ -135,10 +136,10 @@ func (t *Tokens) token(
 ) (string, error) {
 	id := tokenID(p, secret)
 	t.mu.Lock()
-	k, ok := t.tokens[id]
+	cached, ok := t.tokens[id]
 	t.mu.Unlock()
-	if ok && t.now().Before(k.expires) {
-		return k.value, nil
+	if ok && t.now().Before(cached.expires) {
+		return cached.value, nil
 	}
 	// The fetch may outlive the request that started it, because other requests wait for it, too. So it inherits
 	// nothing from that request's context, in particular not its httptrace, which observes the connection of that
@@ -157,7 +158,7 @@ func (t *Tokens) token(
 	}
 }
 
-// fetch gets a token from the provider's token endpoint and caches it.
+// fetch gets a token from the provider's token endpoint and caches it under id.
 func (t *Tokens) fetch(
 	ctx context.Context, id string, p *catalog.Provider, secret string, transport http.RoundTripper,
 ) (string, error) {
@@ -172,31 +173,28 @@ func (t *Tokens) fetch(
 		return "", explain(err)
 	}
 	if !sendable(token.AccessToken) {
-		return "", &Error{Message: "the token endpoint answered with a token that cannot be sent"}
+		return "", &Error{Message: "the token endpoint sent a token that is not valid in a header field"}
 	}
-	life := defaultLifetime
+	lifetime := defaultLifetime
 	if !token.Expiry.IsZero() {
-		life = time.Until(token.Expiry)
+		lifetime = time.Until(token.Expiry)
 	}
-	t.keep(id, cachedToken{token.AccessToken, t.now().Add(life - min(expiryMargin, life/2))})
+	t.store(id, cachedToken{token.AccessToken, t.now().Add(lifetime - min(expiryMargin, lifetime/2))})
 	return token.AccessToken, nil
 }
 
-// keep caches a token. If the cache is full it drops expired tokens first, and all tokens if that frees no room.
-func (t *Tokens) keep(id string, k cachedToken) {
+// store caches a token. If the cache is full it drops expired tokens first, and all tokens if that frees no room.
+func (t *Tokens) store(id string, token cachedToken) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.tokens) >= maxTokens {
-		for old := range t.tokens {
-			if !t.now().Before(t.tokens[old].expires) {
-				delete(t.tokens, old)
-			}
-		}
+		now := t.now()
+		maps.DeleteFunc(t.tokens, func(_ string, old cachedToken) bool { return !now.Before(old.expires) })
 		if len(t.tokens) >= maxTokens {
 			clear(t.tokens)
 		}
 	}
-	t.tokens[id] = k
+	t.tokens[id] = token
 }
 
 // noRedirects prevents an http.Client from following redirects. It is for the field CheckRedirect.
@@ -220,18 +218,14 @@ func explain(err error) *Error {
 	if known, ok := errors.AsType[*Error](err); ok {
 		return known
 	}
-	answer, ok := errors.AsType[*oauth2.RetrieveError](err)
-	if !ok || answer.Response == nil {
-		return &Error{Message: "the token endpoint could not be asked for a token"}
+	failed, ok := errors.AsType[*oauth2.RetrieveError](err)
+	if !ok || failed.Response == nil {
+		return &Error{Message: "the token endpoint could not be reached or sent no token"}
 	}
-	e := &Error{
-		Message: fmt.Sprintf("the token endpoint answered with %d", answer.Response.StatusCode) +
-			quotedCode(answer.ErrorCode),
+	status := failed.Response.StatusCode
+	temporary := status == http.StatusRequestTimeout || status == http.StatusTooManyRequests
+	return &Error{
+		Refused: status >= 400 && status < 500 && !temporary,
+		Message: fmt.Sprintf("the token endpoint answered with %d", status) + quotedCode(failed.ErrorCode),
 	}
-	switch status := answer.Response.StatusCode; status {
-	case http.StatusRequestTimeout, http.StatusTooManyRequests:
-	default:
-		e.Refused = status >= 400 && status < 500
-	}
-	return e
 }

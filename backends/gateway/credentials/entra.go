@@ -23,12 +23,14 @@ type application struct {
 // tenantPattern matches a tenant's id or domain name.
 var tenantPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]{0,99}$`)
 
+// parseApplication parses a key that is a JSON object with an application.
 func parseApplication(secret string) (grant, error) {
 	a := new(application)
 	if json.Unmarshal([]byte(secret), a) != nil || !tenantPattern.MatchString(a.Tenant) || a.ClientID == "" ||
 		a.ClientSecret == "" {
 		return nil, &Error{
-			Refused: true, Message: "the key is a JSON object without the members tenant_id, client_id and client_secret of an application",
+			Refused: true,
+			Message: "the key is a JSON object, but it is without the members tenant_id, client_id and client_secret of an application",
 		}
 	}
 	return a, nil

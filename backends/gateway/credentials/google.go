@@ -20,6 +20,7 @@ type serviceAccount struct {
 	PrivateKeyID string `json:"private_key_id"`
 }
 
+// parseServiceAccount parses a key that is the key file of a service account.
 func parseServiceAccount(secret string) (grant, error) {
 	a := new(serviceAccount)
 	if json.Unmarshal([]byte(secret), a) != nil || a.Type != "service_account" || a.Email == "" || a.PrivateKey == "" {

@@ -34,7 +34,7 @@ var metadata = &http.Client{
 }
 
 // newWorkload returns the grant for the identity that a cloud gives to the machine or the pod. auth selects the cloud.
-// The variables of environment state where the tokens come from.
+// The variables of environment state where the tokens come from. public is the client for servers on the internet.
 func newWorkload(auth string, environment func(string) string, public *http.Client) grant {
 	switch auth {
 	case catalog.AuthAWS:
@@ -59,7 +59,7 @@ func exchange(client *http.Client, r *http.Request, server string, code func(bod
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxMetadata+1))
 	switch {
 	case err != nil:
-		return nil, &Error{Message: server + " broke its answer off"}
+		return nil, &Error{Message: "the response of " + server + " broke off"}
 	case len(body) > maxMetadata:
 		return nil, &Error{Message: fmt.Sprintf("%s sent more than %d KiB", server, maxMetadata>>10)}
 	case resp.StatusCode == http.StatusOK:
@@ -72,8 +72,8 @@ func exchange(client *http.Client, r *http.Request, server string, code func(bod
 	return nil, &Error{Message: message}
 }
 
-// quotedCode returns a blank and the error code of another server, as the end of a sentence. It returns an empty string
-// if the code is not a short word.
+// quotedCode returns a space and the error code of another server, as the end of a message. It returns an empty string
+// if the code is empty, longer than 64 bytes or not printable ASCII without spaces.
 func quotedCode(code string) string {
 	if code == "" || len(code) > 64 || strings.ContainsFunc(code, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return ""
@@ -81,17 +81,17 @@ func quotedCode(code string) string {
 	return " " + code
 }
 
-// tokenFile reads a file in which the platform stores the current token. variable is the environment variable that
+// readTokenFile reads a file in which the platform stores the current token. variable is the environment variable that
 // contained the path.
-func tokenFile(path, variable string) (string, error) {
+func readTokenFile(path, variable string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return "", &Error{Message: "the file of " + variable + " cannot be read: " + reason(err)}
+		return "", &Error{Message: "the file of " + variable + " cannot be read: " + withoutPath(err)}
 	}
 	defer func() { _ = file.Close() }() // it is only read
 	text, err := io.ReadAll(io.LimitReader(file, maxMetadata+1))
 	if err != nil {
-		return "", &Error{Message: "the file of " + variable + " cannot be read: " + reason(err)}
+		return "", &Error{Message: "the file of " + variable + " cannot be read: " + withoutPath(err)}
 	}
 	token := strings.TrimSpace(string(text))
 	if token == "" || len(text) > maxMetadata {
@@ -100,10 +100,10 @@ func tokenFile(path, variable string) (string, error) {
 	return token, nil
 }
 
-// reason returns the cause of a file error without the path.
-func reason(err error) string {
-	if failed, ok := errors.AsType[*os.PathError](err); ok {
-		return failed.Err.Error()
+// withoutPath returns the text of a file error without the path.
+func withoutPath(err error) string {
+	if pathError, ok := errors.AsType[*os.PathError](err); ok {
+		return pathError.Err.Error()
 	}
 	return err.Error()
 }

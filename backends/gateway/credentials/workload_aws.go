@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,13 +29,13 @@ const (
 // access keys come from, in the order of AWS' own libraries: the STS for a web identity token, the agent of ECS or EKS,
 // or else the metadata service of the instance.
 type awsWorkload struct {
-	environment func(string) string
-	public      *http.Client
+	environment func(string) string // returns the value of a variable
+	public      *http.Client        // for the STS
 }
 
-// temporaryKey is a temporary access key from a metadata service of AWS.
+// temporaryKey is a temporary access key from the STS or a metadata service of AWS.
 type temporaryKey struct {
-	Code       string
+	Code       string    // of a metadata service: "Success" or an error code
 	ID         string    `json:"AccessKeyId"     xml:"AccessKeyId"`
 	Secret     string    `json:"SecretAccessKey" xml:"SecretAccessKey"`
 	Token      string    `json:"Token"           xml:"SessionToken"`
@@ -43,15 +44,17 @@ type temporaryKey struct {
 
 // token implements grant.
 func (w *awsWorkload) token(ctx context.Context, p *catalog.Provider) (*oauth2.Token, error) {
-	source := w.instance
+	var key *temporaryKey
+	var err error
 	switch {
 	case w.environment("AWS_WEB_IDENTITY_TOKEN_FILE") != "":
-		source = func(ctx context.Context) (*temporaryKey, error) { return w.webIdentity(ctx, p) }
+		key, err = w.webIdentity(ctx, p)
 	case w.environment("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") != "",
 		w.environment("AWS_CONTAINER_CREDENTIALS_FULL_URI") != "":
-		source = w.container
+		key, err = w.container(ctx)
+	default:
+		key, err = w.instance(ctx)
 	}
-	key, err := source(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +70,7 @@ func (w *awsWorkload) instance(ctx context.Context) (*temporaryKey, error) {
 	const server = "the metadata service of the EC2 instance"
 	if strings.EqualFold(w.environment("AWS_EC2_METADATA_DISABLED"), "true") {
 		return nil, &Error{
-			Message: "AWS_EC2_METADATA_DISABLED forbids to ask the metadata service, and no other variable names an identity of AWS",
+			Message: "AWS_EC2_METADATA_DISABLED disables the metadata service, and no other variable sets an identity of AWS",
 		}
 	}
 	base := instanceMetadata
@@ -75,52 +78,54 @@ func (w *awsWorkload) instance(ctx context.Context) (*temporaryKey, error) {
 		base = instanceMetadataIPv6
 	}
 	base = strings.TrimRight(cmp.Or(w.environment("AWS_EC2_METADATA_SERVICE_ENDPOINT"), base), "/") + "/latest/"
-	ask := func(method, path, header, value string) (string, error) {
+	request := func(method, path, header, value string) (string, error) {
 		r, err := http.NewRequestWithContext(ctx, method, base+path, nil)
 		if err != nil {
-			return "", &Error{Message: "AWS_EC2_METADATA_SERVICE_ENDPOINT is not an address of a server"}
+			return "", &Error{Message: "AWS_EC2_METADATA_SERVICE_ENDPOINT is not a valid URL"}
 		}
 		r.Header.Set(header, value)
 		body, err := exchange(metadata, r, server, nil)
 		return string(body), err
 	}
-	session, err := ask(http.MethodPut, "api/token", "X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "300")
+	session, err := request(http.MethodPut, "api/token", "X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "300")
 	if err != nil {
 		return nil, err
 	}
-	const roles, header = "meta-data/iam/security-credentials/", "X-Aws-Ec2-Metadata-Token"
-	list, err := ask(http.MethodGet, roles, header, session)
+	const rolesPath, header = "meta-data/iam/security-credentials/", "X-Aws-Ec2-Metadata-Token"
+	roles, err := request(http.MethodGet, rolesPath, header, session)
 	if err != nil {
-		return nil, &Error{Message: err.Error() + " about its role: it may need an instance profile"}
+		return nil, &Error{Message: err.Error() + " to the request for its role: it may need an instance profile"}
 	}
-	role, _, _ := strings.Cut(strings.TrimSpace(list), "\n")
-	answer, err := ask(http.MethodGet, roles+url.PathEscape(role), header, session)
+	role, _, _ := strings.Cut(strings.TrimSpace(roles), "\n")
+	body, err := request(http.MethodGet, rolesPath+url.PathEscape(role), header, session)
 	if err != nil {
 		return nil, err
 	}
-	return parseTemporaryKey([]byte(answer), server)
+	return parseTemporaryKey([]byte(body), server)
 }
 
 // container gets the key of the role of an ECS task or EKS pod from the agent on the same machine.
 func (w *awsWorkload) container(ctx context.Context) (*temporaryKey, error) {
 	const server = "the server of AWS_CONTAINER_CREDENTIALS_FULL_URI"
-	address, err := w.agent()
+	address, err := w.agentURL()
 	if err != nil {
 		return nil, err
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, &Error{Message: "AWS_CONTAINER_CREDENTIALS_FULL_URI is not an address"}
+		return nil, &Error{Message: "AWS_CONTAINER_CREDENTIALS_FULL_URI is not a valid URL"}
 	}
 	token := w.environment("AWS_CONTAINER_AUTHORIZATION_TOKEN")
 	const variable = "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"
 	if path := w.environment(variable); path != "" {
-		if token, err = tokenFile(path, variable); err != nil {
+		if token, err = readTokenFile(path, variable); err != nil {
 			return nil, err
 		}
 	}
 	if strings.ContainsFunc(token, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return nil, &Error{Message: "the token for the container's credentials is not a line of ASCII"}
+		return nil, &Error{
+			Message: "AWS_CONTAINER_AUTHORIZATION_TOKEN or its file must be one line of printable ASCII",
+		}
 	}
 	if token != "" {
 		r.Header.Set("Authorization", token)
@@ -132,31 +137,34 @@ func (w *awsWorkload) container(ctx context.Context) (*temporaryKey, error) {
 	return parseTemporaryKey(body, server)
 }
 
-// agent returns the address from which a container gets its key. Without encryption a key is fetched only from the
-// machine's own addresses and those of the ECS and EKS agents, as in AWS' libraries.
-func (w *awsWorkload) agent() (string, error) {
+// agentURL returns the URL from which a container gets its key. Without TLS a key is fetched only from the machine's
+// own addresses and those of the ECS and EKS agents, as in AWS' libraries.
+func (w *awsWorkload) agentURL() (string, error) {
 	if path := w.environment("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"); path != "" {
 		if !strings.HasPrefix(path, "/") {
 			return "", &Error{Message: "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI must begin with a slash"}
 		}
 		return containerMetadata + path, nil
 	}
-	full := w.environment("AWS_CONTAINER_CREDENTIALS_FULL_URI")
-	address, err := url.Parse(full)
+	text := w.environment("AWS_CONTAINER_CREDENTIALS_FULL_URI")
+	address, err := url.Parse(text)
 	if err != nil || address.Host == "" {
-		return "", &Error{Message: "AWS_CONTAINER_CREDENTIALS_FULL_URI is not an address"}
+		return "", &Error{Message: "AWS_CONTAINER_CREDENTIALS_FULL_URI is not a valid URL"}
 	}
-	switch ip, _ := netip.ParseAddr(address.Hostname()); {
-	case address.Scheme == "https":
-	case address.Scheme == "http" && (ip.IsLoopback() || address.Hostname() == "localhost"):
-	case address.Scheme == "http" && (ip == netip.AddrFrom4([4]byte{169, 254, 170, 2}) ||
-		ip == netip.AddrFrom4([4]byte{169, 254, 170, 23}) || ip == netip.MustParseAddr("fd00:ec2::23")):
-	default:
+	ip, _ := netip.ParseAddr(address.Hostname()) // the zero value if it is a name
+	trusted := ip.IsLoopback() || address.Hostname() == "localhost" || slices.Contains(agentAddresses, ip)
+	if address.Scheme != "https" && (address.Scheme != "http" || !trusted) {
 		return "", &Error{
 			Message: "AWS_CONTAINER_CREDENTIALS_FULL_URI must use https, except for loopback addresses and the agents of ECS and EKS",
 		}
 	}
-	return full, nil
+	return text, nil
+}
+
+// agentAddresses are the addresses of the ECS agent and of the EKS agent.
+var agentAddresses = []netip.Addr{
+	netip.AddrFrom4([4]byte{169, 254, 170, 2}), netip.AddrFrom4([4]byte{169, 254, 170, 23}),
+	netip.MustParseAddr("fd00:ec2::23"),
 }
 
 // parseTemporaryKey parses the response of a metadata service. server names the service in errors.
@@ -164,13 +172,14 @@ func parseTemporaryKey(body []byte, server string) (*temporaryKey, error) {
 	key := new(temporaryKey)
 	switch err := json.Unmarshal(body, key); {
 	case err == nil && key.Code != "" && key.Code != "Success":
-		return nil, &Error{Message: server + " gave no key:" + quotedCode(key.Code)}
+		return nil, &Error{Message: server + " returned no key:" + quotedCode(key.Code)}
 	case err != nil, key.ID == "", key.Secret == "":
-		return nil, &Error{Message: server + " gave no key"}
+		return nil, &Error{Message: server + " returned no key"}
 	}
 	return key, nil
 }
 
+// regionPattern matches names of regions, which become part of a host name.
 var regionPattern = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
 
 // webIdentity exchanges a token of an OpenID Connect provider, such as a Kubernetes cluster, for the key of a role.
@@ -180,7 +189,7 @@ func (w *awsWorkload) webIdentity(ctx context.Context, p *catalog.Provider) (*te
 	if role == "" {
 		return nil, &Error{Message: variable + " is set, but AWS_ROLE_ARN is not"}
 	}
-	token, err := tokenFile(w.environment(variable), variable)
+	token, err := readTokenFile(w.environment(variable), variable)
 	if err != nil {
 		return nil, err
 	}
@@ -189,13 +198,13 @@ func (w *awsWorkload) webIdentity(ctx context.Context, p *catalog.Provider) (*te
 		"RoleSessionName":  {cmp.Or(w.environment("AWS_ROLE_SESSION_NAME"), "tollgate")},
 		"WebIdentityToken": {token},
 	}
-	address, err := w.sts(p)
+	address, err := w.stsURL(p)
 	if err != nil {
 		return nil, err
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(form.Encode()))
 	if err != nil {
-		return nil, &Error{Message: "AWS_ENDPOINT_URL_STS is not an address of a server"}
+		return nil, &Error{Message: "AWS_ENDPOINT_URL_STS is not a valid URL"}
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	body, err := exchange(w.public, r, "the security token service of AWS", func(body []byte) string {
@@ -211,15 +220,15 @@ func (w *awsWorkload) webIdentity(ctx context.Context, p *catalog.Provider) (*te
 	return parseAssumed(body)
 }
 
-// sts returns the address of the security token service. By default it is that in the environment's region, or else in
-// the provider's.
-func (w *awsWorkload) sts(p *catalog.Provider) (string, error) {
+// stsURL returns the URL of the security token service (STS): AWS_ENDPOINT_URL_STS if it is set, otherwise the service
+// in the region of the environment or else in the provider's region.
+func (w *awsWorkload) stsURL(p *catalog.Provider) (string, error) {
 	if address := w.environment("AWS_ENDPOINT_URL_STS"); address != "" {
 		return address, nil
 	}
 	region := cmp.Or(w.environment("AWS_REGION"), w.environment("AWS_DEFAULT_REGION"), p.SigningRegion)
 	if !regionPattern.MatchString(region) {
-		return "", &Error{Message: "AWS_REGION is not a region of AWS"}
+		return "", &Error{Message: "AWS_REGION or AWS_DEFAULT_REGION is not the name of an AWS region"}
 	}
 	domain := ".amazonaws.com/"
 	if strings.HasPrefix(region, "cn-") {
@@ -230,11 +239,11 @@ func (w *awsWorkload) sts(p *catalog.Provider) (string, error) {
 
 // parseAssumed parses the response to AssumeRoleWithWebIdentity.
 func parseAssumed(body []byte) (*temporaryKey, error) {
-	var answer struct {
+	var response struct {
 		Key temporaryKey `xml:"AssumeRoleWithWebIdentityResult>Credentials"`
 	}
-	if xml.Unmarshal(body, &answer) != nil || answer.Key.ID == "" || answer.Key.Secret == "" {
-		return nil, &Error{Message: "the security token service of AWS gave no key"}
+	if xml.Unmarshal(body, &response) != nil || response.Key.ID == "" || response.Key.Secret == "" {
+		return nil, &Error{Message: "the security token service of AWS returned no key"}
 	}
-	return &answer.Key, nil
+	return &response.Key, nil
 }

@@ -28,7 +28,7 @@ type azureWorkload struct {
 
 // token implements grant.
 func (w *azureWorkload) token(ctx context.Context, p *catalog.Provider) (*oauth2.Token, error) {
-	endpoint, secret := w.environment("IDENTITY_ENDPOINT"), w.environment("IDENTITY_HEADER")
+	endpoint, headerValue := w.environment("IDENTITY_ENDPOINT"), w.environment("IDENTITY_HEADER")
 	switch {
 	case w.environment("AZURE_FEDERATED_TOKEN_FILE") != "":
 		return w.federated(ctx, p)
@@ -36,12 +36,12 @@ func (w *azureWorkload) token(ctx context.Context, p *catalog.Provider) (*oauth2
 		base := cmp.Or(w.environment("AZURE_POD_IDENTITY_AUTHORITY_HOST"), azureMetadata)
 		return w.managed(ctx, p, strings.TrimRight(base, "/")+"/metadata/identity/oauth2/token", "2018-02-01",
 			"Metadata", "true", "the metadata service of Azure")
-	case secret == "":
+	case headerValue == "":
 		return nil, &Error{
-			Message: "IDENTITY_ENDPOINT is set without IDENTITY_HEADER, as by Azure Arc, whose identities are not supported",
+			Message: "IDENTITY_ENDPOINT is set without IDENTITY_HEADER; identities of Azure Arc, which does that, are not supported",
 		}
 	}
-	return w.managed(ctx, p, endpoint, "2019-08-01", "X-Identity-Header", secret, "the server of IDENTITY_ENDPOINT")
+	return w.managed(ctx, p, endpoint, "2019-08-01", "X-Identity-Header", headerValue, "the server of IDENTITY_ENDPOINT")
 }
 
 // federated exchanges the token of a Kubernetes service account for a token of the application that trusts the account.
@@ -51,7 +51,7 @@ func (w *azureWorkload) federated(ctx context.Context, p *catalog.Provider) (*oa
 	if !tenantPattern.MatchString(tenant) || client == "" {
 		return nil, &Error{Message: variable + " is set, but AZURE_TENANT_ID or AZURE_CLIENT_ID is not"}
 	}
-	assertion, err := tokenFile(w.environment(variable), variable)
+	assertion, err := readTokenFile(w.environment(variable), variable)
 	if err != nil {
 		return nil, err
 	}
@@ -105,14 +105,14 @@ func (w *azureWorkload) managed(
 func parseManaged(body []byte, server string) (*oauth2.Token, error) {
 	token := gjson.GetBytes(body, "access_token").Str
 	if token == "" || !gjson.ValidBytes(body) {
-		return nil, &Error{Message: server + " gave no token"}
+		return nil, &Error{Message: server + " returned no token"}
 	}
 	var expiry time.Time
 	const year = 366 * 24 * 3600
 	if expires := gjson.GetBytes(body, "expires_on").Int(); expires > 0 && expires < 1<<40 {
 		expiry = time.Unix(expires, 0)
-	} else if life := gjson.GetBytes(body, "expires_in").Int(); life > 0 && life < year {
-		expiry = time.Now().Add(time.Duration(life) * time.Second)
+	} else if lifetime := gjson.GetBytes(body, "expires_in").Int(); lifetime > 0 && lifetime < year {
+		expiry = time.Now().Add(time.Duration(lifetime) * time.Second)
 	}
 	return &oauth2.Token{AccessToken: token, Expiry: expiry}, nil
 }

@@ -131,7 +131,7 @@ func TestWorkloadIdentityOfAWS(t *testing.T) {
 			name:      "instance without a role",
 			variables: map[string]string{"AWS_EC2_METADATA_SERVICE_ENDPOINT": "{server}"},
 			answers:   map[string]string{"PUT /latest/api/token": "imds-session"},
-			message:   "answered with 404 about its role: it may need an instance profile",
+			message:   "answered with 404 to the request for its role: it may need an instance profile",
 		},
 		{
 			name:      "version 1 alone is not used",
@@ -145,12 +145,12 @@ func TestWorkloadIdentityOfAWS(t *testing.T) {
 			answers: map[string]string{
 				"PUT /latest/api/token": "imds-session", "GET " + roles: "the-role", "GET " + roles + "the-role": `{"Code":"AssumeRoleUnauthorizedAccess"}`,
 			},
-			message: "gave no key: AssumeRoleUnauthorizedAccess",
+			message: "returned no key: AssumeRoleUnauthorizedAccess",
 		},
 		{
 			name:      "metadata is off",
 			variables: map[string]string{"AWS_EC2_METADATA_DISABLED": "true"},
-			message:   "AWS_EC2_METADATA_DISABLED forbids",
+			message:   "AWS_EC2_METADATA_DISABLED disables",
 		},
 		{
 			name:      "container with a token file",
@@ -185,7 +185,7 @@ func TestWorkloadIdentityOfAWS(t *testing.T) {
 		{
 			name:      "container with a token of two lines",
 			variables: map[string]string{"AWS_CONTAINER_CREDENTIALS_FULL_URI": "{server}/v1/credentials", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": "{dir}/lines"},
-			message:   "not a line of ASCII",
+			message:   "must be one line of printable ASCII",
 		},
 		{
 			name:      "web identity",
@@ -222,7 +222,7 @@ func TestWorkloadIdentityOfAWS(t *testing.T) {
 		{
 			name:      "region that is a host",
 			variables: map[string]string{"AWS_WEB_IDENTITY_TOKEN_FILE": "{dir}/token", "AWS_ROLE_ARN": "r", "AWS_REGION": "x.evil.example/"},
-			message:   "AWS_REGION is not a region",
+			message:   "AWS_REGION or AWS_DEFAULT_REGION is not the name",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -297,7 +297,7 @@ func TestWorkloadIdentityOfAzure(t *testing.T) {
 		},
 		{
 			name: "app without an identity", variables: map[string]string{"IDENTITY_ENDPOINT": "{server}/msi/token", "IDENTITY_HEADER": "the-header"},
-			answers: map[string]string{"GET /msi/token": `{"error":"x"}`}, message: "gave no token",
+			answers: map[string]string{"GET /msi/token": `{"error":"x"}`}, message: "returned no token",
 		},
 		{name: "Arc", variables: map[string]string{"IDENTITY_ENDPOINT": "{server}/metadata"}, message: "Azure Arc"},
 		{name: "no address", variables: map[string]string{"IDENTITY_ENDPOINT": "file:///etc", "IDENTITY_HEADER": "h"}, message: "in the environment is not an http or https URL"},

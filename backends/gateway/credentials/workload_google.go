@@ -28,7 +28,9 @@ func (googleWorkload) token(ctx context.Context, p *catalog.Provider) (*oauth2.T
 	select {
 	case r := <-fetched:
 		if r.err != nil {
-			return nil, &Error{Message: "the metadata server gave no token: the gateway may not run in Google Cloud, or without a service account"}
+			return nil, &Error{
+				Message: "the metadata server returned no token: the machine or pod may not be in Google Cloud, or have no service account",
+			}
 		}
 		return r.token, nil
 	case <-ctx.Done():

@@ -23,22 +23,22 @@ type Alias struct {
 // maxAliases is the largest number of aliases that an owner may have in a file.
 const maxAliases = 200
 
-// aliases reads an object that maps names to targets.
+// aliases reads an object that maps names to targets. The result is nil if n is null or faulty.
 func (r *reader) aliases(n *yaml.Node) *Aliases {
 	if n.ShortTag() == "!!null" || !r.plain(n, "aliases") {
 		return nil
 	}
 	if n.Kind != yaml.MappingNode {
-		r.errorAt(n.Line, "aliases must be an object of models by names, such as gpt-4o: openai/gpt-5.4-mini")
+		r.errorAt(n.Line, "aliases must be an object that maps names to models, such as gpt-4o: openai/gpt-5.4-mini")
 		return nil
 	}
-	all := &Aliases{List: []Alias{}}
+	aliases := &Aliases{List: []Alias{}}
 	seen := make(map[string]bool)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		a := Alias{Line: n.Content[i].Line}
-		if len(all.List) == maxAliases {
+		if len(aliases.List) == maxAliases {
 			r.errorAt(a.Line, "there are more than %d aliases", maxAliases)
-			return all
+			return aliases
 		}
 		r.word(n.Content[i], "the name of an alias", &a.Name)
 		r.word(n.Content[i+1], "the target of an alias", &a.Target)
@@ -46,9 +46,9 @@ func (r *reader) aliases(n *yaml.Node) *Aliases {
 			r.errorAt(a.Line, "aliases has the field %.100q twice", a.Name)
 		}
 		seen[a.Name] = true
-		all.List = append(all.List, a)
+		aliases.List = append(aliases.List, a)
 	}
-	return all
+	return aliases
 }
 
 // object returns the aliases in the form that Read parses.
@@ -66,20 +66,21 @@ func exportAliases(ctx context.Context, s *keychain.Service, owner keychain.Owne
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	all := new(Aliases)
+	exported := new(Aliases)
 	for _, a := range list {
-		all.List = append(all.List, Alias{Name: a.Name, Target: a.Target})
+		exported.List = append(exported.List, Alias{Name: a.Name, Target: a.Target})
 	}
-	return all, nil
+	return exported, nil
 }
 
-// applyAliases sets the aliases of an owner that are in the file; about names the owner in changes and errors. Other
-// aliases are removed only with Options.Prune. A nil declared means that the file does not mention aliases.
-func (a *applier) applyAliases(owner keychain.Owner, about string, declared *Aliases) error {
+// applyAliases sets the aliases of an owner that are in the file. ownerName, such as "team Research", is for changes
+// and errors. Other aliases are removed only with Options.Prune. A nil declared means that the file does not mention
+// aliases.
+func (a *applier) applyAliases(owner keychain.Owner, ownerName string, declared *Aliases) error {
 	if declared == nil {
 		return nil
 	}
-	present, err := a.Aliases(a.ctx, owner)
+	stored, err := a.Aliases(a.ctx, owner)
 	if err != nil {
 		return err
 	}
@@ -88,29 +89,29 @@ func (a *applier) applyAliases(owner keychain.Owner, about string, declared *Ali
 		cat = catalog.Embedded()
 	}
 	if a.options.Prune { // first, since the number of aliases is bounded
-		for _, old := range present {
-			if slices.ContainsFunc(declared.List, func(n Alias) bool { return n.Name == old.Name }) {
+		for _, old := range stored {
+			if slices.ContainsFunc(declared.List, func(alias Alias) bool { return alias.Name == old.Name }) {
 				continue
 			}
 			if err := a.RemoveAlias(a.ctx, owner, old.Name); err != nil {
 				return err
 			}
-			a.note(Removed, old.Target, "%s: alias %s", about, old.Name)
+			a.note(Removed, old.Target, "%s: alias %s", ownerName, old.Name)
 		}
 	}
-	for _, n := range declared.List {
-		i := slices.IndexFunc(present, func(old keychain.Alias) bool { return old.Name == n.Name })
-		if i >= 0 && present[i].Target == n.Target {
+	for _, alias := range declared.List {
+		i := slices.IndexFunc(stored, func(old keychain.Alias) bool { return old.Name == alias.Name })
+		if i >= 0 && stored[i].Target == alias.Target {
 			continue
 		}
-		set, err := a.SetAlias(a.ctx, cat, owner, n.Name, n.Target)
+		set, err := a.SetAlias(a.ctx, cat, owner, alias.Name, alias.Target)
 		switch {
 		case err != nil:
-			return atLine(n.Line, about+": alias "+n.Name, err)
+			return atLine(alias.Line, ownerName+": alias "+alias.Name, err)
 		case i < 0:
-			a.note(Added, set.Target, "%s: alias %s", about, n.Name)
-		case present[i].Target != set.Target: // low is stored as keychain-low
-			a.note(Changed, present[i].Target+" -> "+set.Target, "%s: alias %s", about, n.Name)
+			a.note(Added, set.Target, "%s: alias %s", ownerName, alias.Name)
+		case stored[i].Target != set.Target: // equal if the file has a short form: low is stored as keychain-low
+			a.note(Changed, stored[i].Target+" -> "+set.Target, "%s: alias %s", ownerName, alias.Name)
 		}
 	}
 	return nil

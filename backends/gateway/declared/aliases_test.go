@@ -49,9 +49,9 @@ teams:
 			"organisation:\n  aliases: {house: openai/none}\n":  "line 2: organisation: alias house: ",
 			"organisation:\n  aliases: {h: low, h: medium}\n":   `line 2: aliases has the field "h" twice`,
 			"organisation:\n  aliases: [house]\n":               "line 2: aliases must be an object",
-			"organisation:\n  aliases: {house: [low]}\n":        "line 2: the target of an alias must be a text",
-			"organisation:\n  aliases: {house: !!str low}\n":    "line 2: the target of an alias: tags are not read",
-			"teams:\n  - name: red\n    aliases: {house: null}": "line 3: the target of an alias must be a text",
+			"organisation:\n  aliases: {house: [low]}\n":        "line 2: the target of an alias must be a string",
+			"organisation:\n  aliases: {house: !!str low}\n":    "line 2: the target of an alias: YAML tags are not supported",
+			"teams:\n  - name: red\n    aliases: {house: null}": "line 3: the target of an alias must be a string",
 		} {
 			f, err := Read([]byte(text))
 			if err == nil {

@@ -1,6 +1,7 @@
 package declared
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -82,15 +83,15 @@ func Apply(ctx context.Context, s *keychain.Service, f *File, o Options) (change
 // applier holds the state of one call of Apply.
 type applier struct {
 	*keychain.Service
-	ctx     context.Context //nolint:containedctx // it lives as long as one call
-	file    *File
-	options Options
-	*present
-	users   map[string]string // ids, by the names in the file
-	changes []Change
+	ctx      context.Context //nolint:containedctx // it lives as long as one call
+	file     *File
+	options  Options
+	*present                   // the state before the changes
+	users    map[string]string // ids of users, by Member.User or User.ID in the file
+	changes  []Change          // the changes made so far
 }
 
-// note adds a change of the given kind to the result. The format and args make Change.What, and how is Change.How.
+// note adds a change of the given kind to the result. Change.What is made from format and args; how is Change.How.
 func (a *applier) note(kind, how, format string, args ...any) {
 	a.changes = append(a.changes, Change{kind, fmt.Sprintf(format, args...), how})
 }
@@ -104,6 +105,7 @@ func atLine(line int, about string, err error) error {
 	return err
 }
 
+// apply reads the current state and makes all changes.
 func (a *applier) apply() (err error) {
 	if a.present, err = readPresent(a.ctx, a.Service); err != nil {
 		return err
@@ -120,10 +122,11 @@ func (a *applier) apply() (err error) {
 	return nil
 }
 
-// createUsers looks up the users in the file and creates those that do not exist.
+// createUsers looks up the users in the file, which names them by id or mail address, and creates those that do not
+// exist.
 func (a *applier) createUsers() error {
-	named := make(map[string]string) // names in the file, by id
-	find := func(name string, line int) error {
+	nameOf := make(map[string]string) // the name in the file, by user id
+	findOrCreate := func(name string, line int) error {
 		if _, known := a.users[name]; known {
 			return nil
 		}
@@ -137,30 +140,32 @@ func (a *applier) createUsers() error {
 		if err != nil {
 			return atLine(line, "user "+name, err)
 		}
-		if previous, ok := named[user.ID]; ok {
-			return fmt.Errorf("line %d: %q and %q are one user: write the same everywhere", line, previous, name)
+		if previous, ok := nameOf[user.ID]; ok {
+			return fmt.Errorf("line %d: %q and %q are the same user: use the same name everywhere in the file", line, previous,
+				name)
 		}
-		named[user.ID], a.users[name] = name, user.ID
+		nameOf[user.ID], a.users[name] = name, user.ID
 		return nil
 	}
 	for _, t := range a.file.Teams {
 		for _, m := range t.Members {
-			if err := find(m.User, m.Line); err != nil {
+			if err := findOrCreate(m.User, m.Line); err != nil {
 				return err
 			}
 		}
 	}
 	for _, u := range a.file.Users {
-		if err := find(u.ID, u.Line); err != nil {
+		if err := findOrCreate(u.ID, u.Line); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// limit sets the limits of a holder if they differ from those in the file; about names the holder in changes and
-// errors. A nil declared means that the file does not mention the limits.
-func (a *applier) limit(kind, id, about string, stored keychain.Limits, declared *Limits) error {
+// applyLimits sets the limits of a holder to those in the file if they differ from the stored ones. kind and id are as
+// in keychain.Service.SetLimits. holderName, such as "team Research", is for changes and errors. A nil declared means
+// that the file does not mention the limits.
+func (a *applier) applyLimits(kind, id, holderName string, stored keychain.Limits, declared *Limits) error {
 	if declared == nil {
 		return nil
 	}
@@ -169,58 +174,51 @@ func (a *applier) limit(kind, id, about string, stored keychain.Limits, declared
 		return nil
 	}
 	if _, err := a.SetLimits(a.ctx, kind, id, declared.Limits, a.options.Catalog); err != nil {
-		return atLine(declared.Line, about, err)
+		return atLine(declared.Line, holderName, err)
 	}
-	a.note(Changed, how, "%s: limits", about)
+	a.note(Changed, how, "%s: limits", holderName)
 	return nil
 }
 
-// lift removes the present limits of a holder. about names the holder in changes, and stored are the limits to remove.
-func (a *applier) lift(kind, id, about string, stored keychain.Limits) error {
+// removeLimits removes the limits of a holder, which are stored. kind, id and holderName are as in applyLimits.
+func (a *applier) removeLimits(kind, id, holderName string, stored keychain.Limits) error {
 	if _, err := a.SetLimits(a.ctx, kind, id, keychain.Limits{}, nil); err != nil {
 		return err
 	}
-	a.note(Removed, difference(&Limits{Limits: stored}, new(Limits)), "%s: limits", about)
+	a.note(Removed, difference(&Limits{Limits: stored}, new(Limits)), "%s: limits", holderName)
 	return nil
 }
 
-// difference describes the changed limits. It returns an empty string if the limits are equal.
+// difference describes the changed limits, such as "usd_per_day 5 -> 8, tokens_total none -> 100". It returns an empty
+// string if the limits are equal.
 func difference(stored, declared *Limits) string {
-	text := func(l *Limits) map[string]string {
-		all := make(map[string]string)
-		for _, f := range l.fields() {
-			value, err := json.Marshal(f.value)
-			if err != nil { // cannot happen: the value is a number, a string or a list of strings
-				panic(err)
-			}
-			all[f.name] = strings.Trim(string(value), `"`)
-		}
-		return all
-	}
-	before, after := text(stored), text(declared)
+	before, after := fieldTexts(stored), fieldTexts(declared)
 	var parts []string
 	for _, f := range limitFields {
-		b, a := before[f.name], after[f.name]
-		if b == a {
-			continue
+		oldText, newText := before[f.name], after[f.name]
+		if oldText != newText {
+			parts = append(parts, fmt.Sprintf("%s %s -> %s", f.name, cmp.Or(oldText, "none"), cmp.Or(newText, "none")))
 		}
-		if b == "" {
-			b = "none"
-		}
-		if a == "" {
-			a = "none"
-		}
-		parts = append(parts, fmt.Sprintf("%s %s -> %s", f.name, b, a))
 	}
 	return strings.Join(parts, ", ")
 }
 
-func (a *applier) applyOrganisation() error {
-	var now keychain.Limits
-	for _, h := range a.organisation {
-		now = h.Limits
+// fieldTexts returns the values of the limits that are set as texts, by the names of their fields.
+func fieldTexts(l *Limits) map[string]string {
+	texts := make(map[string]string)
+	for _, f := range l.fields() {
+		value, err := json.Marshal(f.value)
+		if err != nil { // cannot happen: the value is a number, a string or a list of strings
+			panic(err)
+		}
+		texts[f.name] = strings.Trim(string(value), `"`)
 	}
-	err := a.limit(keychain.OnOrganisation, keychain.Organisation, "organisation", now, a.file.Organisation)
+	return texts
+}
+
+// applyOrganisation applies the limits, provider keys and aliases of the organisation.
+func (a *applier) applyOrganisation() error {
+	err := a.applyLimits(keychain.OnOrganisation, keychain.Organisation, "organisation", a.organisation, a.file.Organisation)
 	if err != nil {
 		return err
 	}
@@ -230,10 +228,12 @@ func (a *applier) applyOrganisation() error {
 	return a.applyAliases(keychain.TheOrganisation, "organisation", a.file.Aliases)
 }
 
+// applyTeams creates the teams of the file that do not exist, and applies the limits, provider keys, aliases and
+// members of all teams of the file.
 func (a *applier) applyTeams() error {
 	for i := range a.file.Teams {
 		t := &a.file.Teams[i]
-		id, exists := a.ids[t.Name]
+		id, exists := a.teamIDs[t.Name]
 		if !exists {
 			team, err := a.AddTeam(a.ctx, t.Name)
 			if err != nil {
@@ -242,7 +242,7 @@ func (a *applier) applyTeams() error {
 			id = team.ID
 			a.note(Added, "", "team %s", t.Name)
 		}
-		if err := a.limit(keychain.OnTeam, id, "team "+t.Name, a.onTeams[id], t.Limits); err != nil {
+		if err := a.applyLimits(keychain.OnTeam, id, "team "+t.Name, a.teamLimits[id], t.Limits); err != nil {
 			return err
 		}
 		owner := keychain.Owner{Kind: keychain.OnTeam, ID: id}
@@ -261,11 +261,12 @@ func (a *applier) applyTeams() error {
 	return nil
 }
 
-// applyMember adds a user to a team, or changes the membership if it differs from that in the file.
-func (a *applier) applyMember(t *Team, id string, m *Member) error {
+// applyMember adds a user to the team t, which has the id teamID, or changes the membership if it differs from that in
+// the file.
+func (a *applier) applyMember(t *Team, teamID string, m *Member) error {
 	user := a.users[m.User]
 	kind, how := Added, m.Role
-	if current, exists := a.members[id][user]; exists {
+	if current, exists := a.members[teamID][user]; exists {
 		var parts []string
 		if current.Role != m.Role {
 			parts = append(parts, "role "+current.Role+" -> "+m.Role)
@@ -280,28 +281,29 @@ func (a *applier) applyMember(t *Team, id string, m *Member) error {
 	} else if m.Default {
 		how += ", default team"
 	}
-	if err := a.SetMember(a.ctx, id, user, keychain.Membership{Default: m.Default, Role: m.Role}); err != nil {
+	if err := a.SetMember(a.ctx, teamID, user, keychain.Membership{Default: m.Default, Role: m.Role}); err != nil {
 		return err
 	}
 	a.note(kind, how, "team %s: member %s", t.Name, user)
 	return nil
 }
 
+// applyUsers applies the limits and suspensions of the users in the file.
 func (a *applier) applyUsers() error {
 	for i := range a.file.Users {
 		u := &a.file.Users[i]
 		id := a.users[u.ID]
-		if err := a.limit(keychain.OnUser, id, "user "+id, a.onUsers[id], u.Limits); err != nil {
+		if err := a.applyLimits(keychain.OnUser, id, "user "+id, a.userLimits[id], u.Limits); err != nil {
 			return err
 		}
 		if u.Suspended == nil || *u.Suspended == a.suspended[id] {
 			continue
 		}
-		change, how := a.SuspendUser, "suspended"
+		setState, how := a.SuspendUser, "suspended"
 		if !*u.Suspended {
-			change, how = a.ResumeUser, "not suspended any more"
+			setState, how = a.ResumeUser, "no longer suspended"
 		}
-		if err := change(a.ctx, id); err != nil {
+		if err := setState(a.ctx, id); err != nil {
 			return atLine(u.Line, "user "+id, err)
 		}
 		a.note(Changed, how, "user %s", id)
@@ -309,53 +311,62 @@ func (a *applier) applyUsers() error {
 	return nil
 }
 
-// prune removes teams and limits that are not in the file.
+// prune removes the teams, members and limits that are not in the file.
 func (a *applier) prune() error {
-	teams := make(map[string]*Team)
+	declared := make(map[string]*Team) // by name
 	for i := range a.file.Teams {
-		teams[a.file.Teams[i].Name] = &a.file.Teams[i]
+		declared[a.file.Teams[i].Name] = &a.file.Teams[i]
 	}
 	for _, team := range a.teams {
-		t := teams[team.Name]
-		if t == nil {
-			if err := a.RemoveTeam(a.ctx, team.ID); err != nil {
+		if t := declared[team.Name]; t != nil {
+			if err := a.pruneTeam(&team, t); err != nil {
 				return err
 			}
-			a.note(Removed, "", "team %s", team.Name)
 			continue
 		}
-		stay := make(map[string]bool)
-		for _, m := range t.Members {
-			stay[a.users[m.User]] = true
+		if err := a.RemoveTeam(a.ctx, team.ID); err != nil {
+			return err
 		}
-		for _, user := range slices.Sorted(maps.Keys(a.members[team.ID])) {
-			if stay[user] {
-				continue
-			}
-			if err := a.RemoveMember(a.ctx, team.ID, user, true); err != nil {
-				return err
-			}
-			a.note(Removed, "", "team %s: member %s", team.Name, user)
-		}
-		if now, limited := a.onTeams[team.ID]; limited && t.Limits == nil {
-			if err := a.lift(keychain.OnTeam, team.ID, "team "+team.Name, now); err != nil {
-				return err
-			}
+		a.note(Removed, "", "team %s", team.Name)
+	}
+	if a.file.Organisation == nil && a.organisationLimited {
+		err := a.removeLimits(keychain.OnOrganisation, keychain.Organisation, "organisation", a.organisation)
+		if err != nil {
+			return err
 		}
 	}
-	if a.file.Organisation == nil {
-		for _, h := range a.organisation {
-			if err := a.lift(keychain.OnOrganisation, keychain.Organisation, "organisation", h.Limits); err != nil {
-				return err
-			}
-		}
+	return a.pruneUsers()
+}
+
+// pruneTeam removes the members and limits of a stored team that are not in declared, the team in the file.
+func (a *applier) pruneTeam(team *keychain.Team, declared *Team) error {
+	isDeclared := make(map[string]bool) // by user id
+	for _, m := range declared.Members {
+		isDeclared[a.users[m.User]] = true
 	}
-	limited := make(map[string]bool)
+	for _, user := range slices.Sorted(maps.Keys(a.members[team.ID])) {
+		if isDeclared[user] {
+			continue
+		}
+		if err := a.RemoveMember(a.ctx, team.ID, user, true); err != nil {
+			return err
+		}
+		a.note(Removed, "", "team %s: member %s", team.Name, user)
+	}
+	if stored, limited := a.teamLimits[team.ID]; limited && declared.Limits == nil {
+		return a.removeLimits(keychain.OnTeam, team.ID, "team "+team.Name, stored)
+	}
+	return nil
+}
+
+// pruneUsers removes the limits of users that are not in the file.
+func (a *applier) pruneUsers() error {
+	hasLimits := make(map[string]bool) // in the file, by user id
 	for _, u := range a.file.Users {
-		limited[a.users[u.ID]] = u.Limits != nil
+		hasLimits[a.users[u.ID]] = u.Limits != nil
 	}
-	for _, id := range slices.Sorted(maps.Keys(a.onUsers)) {
-		if limited[id] {
+	for _, id := range slices.Sorted(maps.Keys(a.userLimits)) {
+		if hasLimits[id] {
 			continue
 		}
 		if _, err := a.User(a.ctx, id); err != nil {
@@ -364,7 +375,7 @@ func (a *applier) prune() error {
 			}
 			return err
 		}
-		if err := a.lift(keychain.OnUser, id, "user "+id, a.onUsers[id]); err != nil {
+		if err := a.removeLimits(keychain.OnUser, id, "user "+id, a.userLimits[id]); err != nil {
 			return err
 		}
 	}

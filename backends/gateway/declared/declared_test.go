@@ -70,7 +70,8 @@ func export(t *testing.T, s *keychain.Service) string {
 	return string(text)
 }
 
-func actions(t *testing.T, s *keychain.Service) (all []string) {
+// auditedActions returns the actors and actions in the audit log, oldest first.
+func auditedActions(t *testing.T, s *keychain.Service) (all []string) {
 	t.Helper()
 	entries, err := s.Audit(t.Context(), 0, 500)
 	if err != nil {
@@ -163,8 +164,8 @@ func TestApply(t *testing.T) {
 		}
 		before := export(t, s)
 		equal(t, "a dry run", apply(t, s, whole, Options{DryRun: true}), want)
-		if after := export(t, s); after != before || len(actions(t, s)) > 0 {
-			t.Errorf("a dry run has made\n%s and %q", after, actions(t, s))
+		if after := export(t, s); after != before || len(auditedActions(t, s)) > 0 {
+			t.Errorf("a dry run has made\n%s and %q", after, auditedActions(t, s))
 		}
 		equal(t, "the first time", apply(t, s, whole, Options{}), want)
 		equal(t, "the second time", apply(t, s, whole, Options{Prune: true}), nil)
@@ -172,7 +173,7 @@ func TestApply(t *testing.T) {
 			t.Errorf("the export is\n%s\nwant\n%s", got, exported)
 		}
 		equal(t, "the export of it", apply(t, s, exported, Options{Prune: true}), nil)
-		equal(t, "the audit", actions(t, s), []string{
+		equal(t, "the audit", auditedActions(t, s), []string{
 			"command user.created", "command user.created", "command user.created", "command user.created", "command organisation.limited", "command team.created",
 			"command team.limited", "command member.set", "command member.set", "command member.set", "command team.created", "command member.set", "command member.set",
 			"command user.limited", "command user.suspended",
@@ -215,7 +216,7 @@ teams:
 users: [{id: eve, suspended: false}]
 `
 		equal(t, "without prune", apply(t, s, less, Options{}), []string{
-			"~ team Research: member ada: role admin -> member, default team", "~ team Research: member bob: role member -> admin", "~ user eve: not suspended any more",
+			"~ team Research: member ada: role admin -> member, default team", "~ team Research: member bob: role member -> admin", "~ user eve: no longer suspended",
 		})
 		want := []string{
 			"- team Research: member 007", `- team Research: limits: usd_per_month 50 -> none, tokens_total 1000000 -> none, expires_at 2999-01-31T18:00:00Z -> none, allowed_models ["openai/*","groq/*"] -> none`,
@@ -287,7 +288,7 @@ func TestAddresses(t *testing.T) {
 		if err == nil {
 			_, err = Apply(t.Context(), s, f, Options{})
 		}
-		if want := `line 5: "ada@example.com" and "ada" are one user`; err == nil || !strings.Contains(err.Error(), want) {
+		if want := `line 5: "ada@example.com" and "ada" are the same user`; err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	})
@@ -301,27 +302,27 @@ func TestRead(t *testing.T) {
 		"a: [":                            "reading YAML:",
 		"- a":                             "line 1: the file must be an object",
 		"teams: {}":                       "line 1: teams must be a list",
-		"team: []":                        `line 1: the file has no field "team"; there are: organisation, prices, teams, users`,
+		"team: []":                        `line 1: the file has no field "team"; its fields are: organisation, prices, teams, users`,
 		"teams: []\nteams: []":            "line 2: the file has the field teams twice",
 		"teams: []\n---\nteams: []":       "more than one document",
-		"teams:\n- name: a\n  color: red": `line 3: a team has no field "color"; there are: aliases, limits, members, name, provider_keys`,
-		"teams:\n- members: [a]":          "line 2: a team needs a name",
-		"teams: [{name: a}]\nusers: [{id: b}, {id: b}]": `line 2: the user "b" stands in line 2 already`,
-		"teams:\n- name: a\n- name: a":                  `line 3: the team "a" stands in line 2 already`,
-		"teams:\n- name: a\n  members: [b,\n   b]":      `line 4: in this team the user "b" stands in line 3 already`,
-		"teams: [{name: a, members: [{user: b, default: true}]},\n {name: c, members: [{user: b, default: true}]}]": `line 2: the default team of the user "b" stands in line 1 already`,
+		"teams:\n- name: a\n  color: red": `line 3: a team has no field "color"; its fields are: aliases, limits, members, name, provider_keys`,
+		"teams:\n- members: [a]":          "line 2: a team must have a name",
+		"teams: [{name: a}]\nusers: [{id: b}, {id: b}]": `line 2: the user "b" is already declared in line 2`,
+		"teams:\n- name: a\n- name: a":                  `line 3: the team "a" is already declared in line 2`,
+		"teams:\n- name: a\n  members: [b,\n   b]":      `line 4: in this team the user "b" is already declared in line 3`,
+		"teams: [{name: a, members: [{user: b, default: true}]},\n {name: c, members: [{user: b, default: true}]}]": `line 2: the default team of the user "b" is already declared in line 1`,
 		"teams: [{name: a, members: [{user: b, role: chief}]}]":                                                     `the role "chief" must be member or admin`,
 		"users: [{id: a, suspended: 1}]":                                                                            "suspended must be true or false",
 		"users: [{id: a, limits: 5}]":                                                                               "line 1: limits must be an object",
-		"users: [{id: a, limits: {usd: 5}}]":                                                                        `limits has no field "usd"; there are: allowed_models, allowed_tools, expires_at,`,
+		"users: [{id: a, limits: {usd: 5}}]":                                                                        `limits has no field "usd"; its fields are: allowed_models, allowed_tools, expires_at,`,
 		"users: [{id: a, limits: {usd_per_day: much}}]":                                                             "usd_per_day:",
-		"users: [{id: a, limits: {tokens_total: 1.5}}]":                                                             "tokens_total: it cannot be a number 1.5",
-		"users: [{id: a, limits: {tokens_total: [1]}}]":                                                             "tokens_total: it cannot be a array",
+		"users: [{id: a, limits: {tokens_total: 1.5}}]":                                                             "tokens_total: it has the wrong type: number 1.5",
+		"users: [{id: a, limits: {tokens_total: [1]}}]":                                                             "tokens_total: it has the wrong type: array",
 		"users: [{id: a, limits: {tokens_total: {a: 1}}}]":                                                          "tokens_total: it must be a value",
 		"users: [{id: a, limits: {expires_at: soon}}]":                                                              "expires_at: it must be a time such as",
-		"users: [{id: a, limits: &x {}}, {id: b, limits: *x}]":                                                      "aliases are not read",
-		"users: [{id: !!str a}]":                                                                                    "tags are not read",
-		"users: [{id: [a]}]":                                                                                        "id must be a text",
+		"users: [{id: a, limits: &x {}}, {id: b, limits: *x}]":                                                      "YAML aliases are not supported",
+		"users: [{id: !!str a}]":                                                                                    "YAML tags are not supported",
+		"users: [{id: [a]}]":                                                                                        "id must be a string",
 	} {
 		if _, err := Read([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)

@@ -27,21 +27,23 @@ func readPages[T any](page func(after string) ([]T, error), key func(T) string) 
 	}
 }
 
-// present is the current state, in rows of the keychain.
+// present is the state of the gateway before changes. Provider keys, aliases and prices are read separately.
 type present struct {
-	teams        []keychain.Team                       // by name
-	ids          map[string]string                     // ids of teams, by name
-	members      map[string]map[string]keychain.Member // by team id and user id
-	organisation []keychain.Holder
-	onTeams      map[string]keychain.Limits // by id
-	onUsers      map[string]keychain.Limits
-	suspended    map[string]bool
+	teams               []keychain.Team                       // sorted by name
+	teamIDs             map[string]string                     // by the name of the team
+	members             map[string]map[string]keychain.Member // by team id and user id
+	organisation        keychain.Limits                       // limits on the organisation; zero if there are none
+	organisationLimited bool                                  // whether there are limits on the organisation
+	teamLimits          map[string]keychain.Limits            // by team id
+	userLimits          map[string]keychain.Limits            // by user id
+	suspended           map[string]bool                       // by user id
 }
 
 // readPresent reads the current state.
 func readPresent(ctx context.Context, s *keychain.Service) (p *present, err error) {
 	p = &present{
-		ids: make(map[string]string), members: make(map[string]map[string]keychain.Member), suspended: make(map[string]bool),
+		teamIDs: make(map[string]string), members: make(map[string]map[string]keychain.Member),
+		suspended: make(map[string]bool),
 	}
 	p.teams, err = readPages(func(after string) ([]keychain.Team, error) { return s.Teams(ctx, after, pageRows) },
 		func(t keychain.Team) string { return t.Name })
@@ -50,7 +52,7 @@ func readPresent(ctx context.Context, s *keychain.Service) (p *present, err erro
 	}
 	slices.SortFunc(p.teams, func(a, b keychain.Team) int { return strings.Compare(a.Name, b.Name) })
 	for _, t := range p.teams {
-		p.ids[t.Name], p.members[t.ID] = t.ID, make(map[string]keychain.Member)
+		p.teamIDs[t.Name], p.members[t.ID] = t.ID, make(map[string]keychain.Member)
 		members, err := readPages(
 			func(after string) ([]keychain.Member, error) { return s.Members(ctx, t.ID, after, pageRows) },
 			func(m keychain.Member) string { return m.UserID })
@@ -61,26 +63,25 @@ func readPresent(ctx context.Context, s *keychain.Service) (p *present, err erro
 			p.members[t.ID][m.UserID] = m
 		}
 	}
-	holders := func(kind string) (list []keychain.Holder, err error) {
-		return readPages(
+	limitsByHolder := func(kind string) (map[string]keychain.Limits, error) {
+		holders, err := readPages(
 			func(after string) ([]keychain.Holder, error) { return s.LimitedHolders(ctx, kind, after, pageRows) },
 			func(h keychain.Holder) string { return h.ID })
-	}
-	if p.organisation, err = holders(keychain.OnOrganisation); err != nil {
-		return nil, err
-	}
-	byID := func(kind string) (map[string]keychain.Limits, error) {
-		list, err := holders(kind)
-		all := make(map[string]keychain.Limits, len(list))
-		for _, h := range list {
-			all[h.ID] = h.Limits
+		limits := make(map[string]keychain.Limits, len(holders))
+		for _, h := range holders {
+			limits[h.ID] = h.Limits
 		}
-		return all, err
+		return limits, err
 	}
-	if p.onTeams, err = byID(keychain.OnTeam); err != nil {
+	onOrganisation, err := limitsByHolder(keychain.OnOrganisation)
+	if err != nil {
 		return nil, err
 	}
-	if p.onUsers, err = byID(keychain.OnUser); err != nil {
+	p.organisation, p.organisationLimited = onOrganisation[keychain.Organisation]
+	if p.teamLimits, err = limitsByHolder(keychain.OnTeam); err != nil {
+		return nil, err
+	}
+	if p.userLimits, err = limitsByHolder(keychain.OnUser); err != nil {
 		return nil, err
 	}
 	users, err := readPages(func(after string) ([]keychain.User, error) { return s.SuspendedUsers(ctx, after, pageRows) },
@@ -100,8 +101,8 @@ func Export(ctx context.Context, s *keychain.Service) (f *File, err error) {
 		return nil, err
 	}
 	f = new(File)
-	for _, h := range p.organisation {
-		f.Organisation = &Limits{Limits: h.Limits}
+	if p.organisationLimited {
+		f.Organisation = &Limits{Limits: p.organisation}
 	}
 	if f.ProviderKeys, err = exportKeys(ctx, s, keychain.TheOrganisation); err != nil {
 		return nil, err
@@ -110,7 +111,7 @@ func Export(ctx context.Context, s *keychain.Service) (f *File, err error) {
 		return nil, err
 	}
 	for _, t := range p.teams {
-		team := Team{Name: t.Name, Limits: limitsIn(p.onTeams, t.ID)}
+		team := Team{Name: t.Name, Limits: limitsIn(p.teamLimits, t.ID)}
 		owner := keychain.Owner{Kind: keychain.OnTeam, ID: t.ID}
 		if team.ProviderKeys, err = exportKeys(ctx, s, owner); err != nil {
 			return nil, err
@@ -134,12 +135,12 @@ func Export(ctx context.Context, s *keychain.Service) (f *File, err error) {
 			f.Prices.List = append(f.Prices.List, Price{Entry: e})
 		}
 	}
-	ids := maps.Clone(p.suspended)
-	for id := range p.onUsers {
-		ids[id] = true
+	listed := maps.Clone(p.suspended) // ids of users
+	for id := range p.userLimits {
+		listed[id] = true
 	}
-	for _, id := range slices.Sorted(maps.Keys(ids)) {
-		user := User{ID: id, Limits: limitsIn(p.onUsers, id)}
+	for _, id := range slices.Sorted(maps.Keys(listed)) {
+		user := User{ID: id, Limits: limitsIn(p.userLimits, id)}
 		if p.suspended[id] {
 			user.Suspended = new(true)
 		}

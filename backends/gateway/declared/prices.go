@@ -24,17 +24,17 @@ type Price struct {
 // maxPriceDepth is the nesting limit for objects in a price.
 const maxPriceDepth = 4
 
-// prices reads an object that maps names of models to prices.
+// prices reads an object that maps names of models to prices. The result is nil if n is null or faulty.
 func (r *reader) prices(n *yaml.Node) *Prices {
 	if n.ShortTag() == "!!null" || !r.plain(n, "prices") {
 		return nil
 	}
 	if n.Kind != yaml.MappingNode {
-		r.errorAt(n.Line, "prices must be an object of prices by models, such as openai/*: {discount: 15}")
+		r.errorAt(n.Line, "prices must be an object that maps models to prices, such as openai/*: {discount: 15}")
 		return nil
 	}
-	all := &Prices{List: []Price{}}
-	seen := make(map[string]int)
+	prices := &Prices{List: []Price{}}
+	seen := make(map[string]int) // the line of each name
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name, value := n.Content[i], n.Content[i+1]
 		switch {
@@ -42,27 +42,36 @@ func (r *reader) prices(n *yaml.Node) *Prices {
 			r.errorAt(name.Line, "prices: %.100q is not a name such as openai/gpt-5.4-nano or openai/*", name.Value)
 			continue
 		case seen[name.Value] > 0:
-			r.errorAt(name.Line, "the price of %.100q stands in line %d already", name.Value, seen[name.Value])
+			r.errorAt(name.Line, "the price of %.100q is already set in line %d", name.Value, seen[name.Value])
 			continue
-		case len(all.List) == ownprices.MaxPrices:
+		case len(prices.List) == ownprices.MaxPrices:
 			r.errorAt(name.Line, "there are more than %d prices", ownprices.MaxPrices)
-			return all
+			return prices
 		}
 		seen[name.Value] = name.Line
-		text, err := jsonDeep(value, maxPriceDepth)
-		if err == nil {
-			var file []byte
-			if file, err = json.Marshal(map[string]json.RawMessage{name.Value: text}); err == nil {
-				_, err = catalog.ParsePrices(file)
-			}
-		}
+		text, err := checkedPrice(name.Value, value)
 		if err != nil {
 			r.errorAt(name.Line, "the price of %s", err)
 			continue
 		}
-		all.List = append(all.List, Price{ownprices.Entry{Name: name.Value, Text: string(text)}, name.Line})
+		prices.List = append(prices.List, Price{ownprices.Entry{Name: name.Value, Text: string(text)}, name.Line})
 	}
-	return all
+	return prices
+}
+
+// checkedPrice returns the price of the model or provider called name as JSON. The error is for the message "the price
+// of <error>".
+func checkedPrice(name string, value *yaml.Node) (json.RawMessage, error) {
+	text, err := jsonDeep(value, maxPriceDepth)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	prices, err := json.Marshal(map[string]json.RawMessage{name: text})
+	if err != nil {
+		return nil, err
+	}
+	_, err = catalog.ParsePrices(prices)
+	return text, err
 }
 
 // jsonDeep returns a node as JSON, with the members of objects sorted, so that equal values have equal texts. Objects
@@ -72,7 +81,7 @@ func jsonDeep(n *yaml.Node, depth int) (json.RawMessage, error) {
 		return jsonOf(n)
 	}
 	if depth == 0 || n.Style&yaml.TaggedStyle != 0 {
-		return nil, errors.New("it has objects in too many objects, or a tag")
+		return nil, errors.New("it has objects that are nested too deeply, or a YAML tag")
 	}
 	object := make(map[string]json.RawMessage)
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -111,14 +120,14 @@ func (a *applier) applyPrices() error {
 	if err != nil {
 		return err
 	}
-	byName := make(map[string]string, len(stored))
+	undeclared := make(map[string]string, len(stored)) // texts of the stored prices that are not in the file, by name
 	for _, e := range stored {
-		byName[e.Name] = e.Text
+		undeclared[e.Name] = e.Text
 	}
 	for _, p := range a.file.Prices.List {
-		last, known := byName[p.Name]
-		delete(byName, p.Name)
-		if known && last == p.Text {
+		oldText, exists := undeclared[p.Name]
+		delete(undeclared, p.Name)
+		if exists && oldText == p.Text {
 			continue
 		}
 		if cat := a.options.Catalog; cat != nil && !ownprices.Fits(cat, p.Name) {
@@ -127,8 +136,8 @@ func (a *applier) applyPrices() error {
 		if err := ownprices.Set(a.ctx, a.Service, p.Entry); err != nil {
 			return err
 		}
-		if known {
-			a.note(Changed, last+" -> "+p.Text, "price of %s", p.Name)
+		if exists {
+			a.note(Changed, oldText+" -> "+p.Text, "price of %s", p.Name)
 		} else {
 			a.note(Added, p.Text, "price of %s", p.Name)
 		}
@@ -136,8 +145,8 @@ func (a *applier) applyPrices() error {
 	if !a.options.Prune {
 		return nil
 	}
-	for _, e := range stored { // in order
-		if _, left := byName[e.Name]; !left {
+	for _, e := range stored { // in the order of the list
+		if _, isUndeclared := undeclared[e.Name]; !isUndeclared {
 			continue
 		}
 		if err := ownprices.Remove(a.ctx, a.Service, e.Name); err != nil {

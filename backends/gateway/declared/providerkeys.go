@@ -42,17 +42,17 @@ var reference = regexp.MustCompile(`^\{(env|file)\.[^{}]+\}$`)
 // keyLimits has the names of the limits that a provider key can have besides budgets.
 var keyLimits = map[string]bool{"rate_limit_per_minute": true, "expires_at": true}
 
-// providerKeys reads the list of an owner's keys.
+// providerKeys reads the list of an owner's keys. The result is nil if n is null.
 func (r *reader) providerKeys(n *yaml.Node) *ProviderKeys {
 	if n.ShortTag() == "!!null" {
 		return nil
 	}
 	keys := &ProviderKeys{List: []ProviderKey{}}
-	seen := make(map[string]int)
+	seen := make(map[string]int) // the line of each name
 	r.list(n, "provider_keys", func(n *yaml.Node) {
 		k := r.providerKey(n)
-		if before := seen[k.String()]; before > 0 && k.Provider != "" {
-			r.errorAt(k.Line, "the %s stands in line %d already: give each a label of its own", k.String(), before)
+		if earlier := seen[k.String()]; earlier > 0 && k.Provider != "" {
+			r.errorAt(k.Line, "the %s is already declared in line %d: give each key of a provider a different label", k.String(), earlier)
 		}
 		seen[k.String()] = k.Line
 		keys.List = append(keys.List, k)
@@ -73,10 +73,8 @@ func (r *reader) providerKey(n *yaml.Node) (k ProviderKey) {
 			}
 			r.word(n, "key", &k.Reference)
 			if k.Reference != "" && !reference.MatchString(k.Reference) {
-				r.errorAt(
-					n.Line,
-					"key must say where the key is, such as \"{env.OPENAI_KEY}\" or \"{file./run/secrets/openai}\": it does not stand in the file itself",
-				)
+				r.errorAt(n.Line, "key must be a reference to the text of the key, such as \"{env.OPENAI_KEY}\" or "+
+					"\"{file./run/secrets/openai}\", and not the text itself")
 			}
 		},
 		"limits": func(n *yaml.Node) {
@@ -85,14 +83,14 @@ func (r *reader) providerKey(n *yaml.Node) (k ProviderKey) {
 				name := n.Content[i]
 				for _, f := range limitFields {
 					if f.name == name.Value && !f.budget && !keyLimits[f.name] {
-						r.errorAt(name.Line, "a provider key has no limit %s", f.name)
+						r.errorAt(name.Line, "a provider key cannot have the limit %s", f.name)
 					}
 				}
 			}
 		},
 	})
 	if k.Provider == "" {
-		r.errorAt(k.Line, "a provider key needs a provider")
+		r.errorAt(k.Line, "a provider key must have a provider")
 	}
 	return k
 }
@@ -146,8 +144,8 @@ func exportKeys(ctx context.Context, s *keychain.Service, owner keychain.Owner) 
 	return keys, nil
 }
 
-// applyKeys adds and changes the keys of an owner as in the file; ownerName is for changes and errors. Other
-// keys are removed only with Options.Prune.
+// applyKeys adds and changes the keys of an owner as in the file. ownerName, such as "team Research", is for changes
+// and errors. Other keys are removed only with Options.Prune. A nil declared means that the file does not mention keys.
 func (a *applier) applyKeys(owner keychain.Owner, ownerName string, declared *ProviderKeys) error {
 	if declared == nil {
 		return nil
@@ -156,37 +154,36 @@ func (a *applier) applyKeys(owner keychain.Owner, ownerName string, declared *Pr
 	if err != nil {
 		return err
 	}
-	byName := make(map[string][]*keychain.StoredKey)
+	undeclared := make(map[string][]*keychain.StoredKey) // the stored keys that are not in the file, by name
 	for i := range stored {
 		name := (&ProviderKey{Provider: stored[i].Provider, Label: stored[i].Label}).String()
-		byName[name] = append(byName[name], &stored[i])
+		undeclared[name] = append(undeclared[name], &stored[i])
 	}
 	for i := range declared.List {
 		k := &declared.List[i]
 		about := ownerName + ": " + k.String()
-		found := byName[k.String()]
-		delete(byName, k.String())
-		if len(found) > 1 {
+		matches := undeclared[k.String()]
+		delete(undeclared, k.String())
+		if len(matches) > 1 {
 			return fmt.Errorf(
-				"line %d: %s: there are %d of them: remove all but one by 'tollgate keychain provider-keys'", k.Line, about,
-				len(found),
-			)
+				"line %d: %s: %d stored keys have this provider and label: remove all but one with "+
+					"'tollgate keychain provider-keys'", k.Line, about, len(matches))
 		}
-		var last *keychain.StoredKey
-		if len(found) == 1 {
-			last = found[0]
+		var previous *keychain.StoredKey
+		if len(matches) == 1 {
+			previous = matches[0]
 		}
-		if err := a.applyKey(owner, about, k, last); err != nil {
+		if err := a.applyKey(owner, about, k, previous); err != nil {
 			return atLine(k.Line, about, err)
 		}
 	}
 	if !a.options.Prune {
 		return nil
 	}
-	for i := range stored { // in order
+	for i := range stored { // in the order of the list
 		k := &stored[i]
 		name := (&ProviderKey{Provider: k.Provider, Label: k.Label}).String()
-		if byName[name] == nil {
+		if undeclared[name] == nil {
 			continue
 		}
 		if err := a.DeleteKeyOf(a.ctx, owner, k.ID); err != nil {
@@ -201,7 +198,9 @@ func (a *applier) applyKeys(owner keychain.Owner, ownerName string, declared *Pr
 // stored key, or nil for a new key. If the key's text has changed, a new key replaces the old one and inherits its
 // limits, unless the file states limits for the key.
 func (a *applier) applyKey(owner keychain.Owner, about string, k *ProviderKey, previous *keychain.StoredKey) error {
-	id, current, limits := "", new(Limits), k.Limits
+	id := ""               // of the stored key
+	current := new(Limits) // limits of the stored key
+	limits := k.Limits     // the wanted limits; nil means that they stay
 	if previous != nil {
 		id, current = previous.ID, limitsOfKey(previous)
 	}
@@ -248,18 +247,19 @@ func (a *applier) applyKey(owner keychain.Owner, about string, k *ProviderKey, p
 	return nil
 }
 
-// keyText returns the text to store, or an empty string if the text of the stored key previous stays.
+// keyText returns the text to store, or an empty string if the text of the stored key previous stays. about names the
+// key in errors.
 func (a *applier) keyText(about string, k *ProviderKey, previous *keychain.StoredKey) (string, error) {
 	if k.Reference == "" {
 		if previous == nil {
 			return "", fmt.Errorf(
-				"line %d: %s: it is not stored yet: say by key where its text is, such as \"{env.OPENAI_KEY}\"", k.Line, about,
-			)
+				"line %d: %s: the key is not stored yet: set the field key to a reference to its text, such as \"{env.OPENAI_KEY}\"",
+				k.Line, about)
 		}
 		return "", nil
 	}
 	if a.options.Resolve == nil {
-		return "", fmt.Errorf("line %d: %s: keys cannot be read here", k.Line, about)
+		return "", fmt.Errorf("line %d: %s: references to keys are not allowed here", k.Line, about)
 	}
 	text, err := a.options.Resolve(k.Reference)
 	if text = strings.TrimSpace(text); err == nil && text == "" {

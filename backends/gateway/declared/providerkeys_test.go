@@ -138,7 +138,7 @@ teams: [{name: Research}]`,
 			[]string{`- team Research: provider key openai "research": sk…89`},
 		)
 		if actions := strings.Join(
-			actions(t, s),
+			auditedActions(t, s),
 			" ",
 		); strings.Count(actions, "provider_key.added") != 4 ||
 			strings.Count(actions, "provider_key.removed") != 3 {
@@ -151,14 +151,14 @@ teams: [{name: Research}]`,
 func TestProviderKeysRefused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"organisation: {provider_keys: [{provider: openai, key: sk-secret-1}]}":                             "line 1: key must say where the key is",
+		"organisation: {provider_keys: [{provider: openai, key: sk-secret-1}]}":                             "line 1: key must be a reference to the text",
 		"organisation: {provider_keys: [{provider: openai, key: {env.OPENAI}}]}":                            "line 1: key: write it in quotes",
-		"organisation: {provider_keys: [{provider: openai, key: \"sk-secret-1{env.A}\"}]}":                  "line 1: key must say where the key is",
-		"organisation: {provider_keys: [{label: a}]}":                                                       "line 1: a provider key needs a provider",
-		"organisation: {provider_keys: [{provider: a, color: red}]}":                                        `a provider key has no field "color"; there are: key, label, limits, provider`,
+		"organisation: {provider_keys: [{provider: openai, key: \"sk-secret-1{env.A}\"}]}":                  "line 1: key must be a reference to the text",
+		"organisation: {provider_keys: [{label: a}]}":                                                       "line 1: a provider key must have a provider",
+		"organisation: {provider_keys: [{provider: a, color: red}]}":                                        `a provider key has no field "color"; its fields are: key, label, limits, provider`,
 		"organisation: {provider_keys: {}}":                                                                 "provider_keys must be a list",
-		"teams: [{name: a, provider_keys: [{provider: b},\n {provider: b}]}]":                               "line 2: the provider key b stands in line 1 already",
-		"teams: [{name: a, provider_keys: [{provider: b, limits: {allowed_models: [a], usd_per_day: 1}}]}]": "a provider key has no limit allowed_models",
+		"teams: [{name: a, provider_keys: [{provider: b},\n {provider: b}]}]":                               "line 2: the provider key b is already declared in line 1",
+		"teams: [{name: a, provider_keys: [{provider: b, limits: {allowed_models: [a], usd_per_day: 1}}]}]": "a provider key cannot have the limit allowed_models",
 	} {
 		if _, err := Read(
 			[]byte(text),
@@ -173,7 +173,7 @@ func TestProviderKeysRefused(t *testing.T) {
 		o := Options{Catalog: catalog.Embedded(), Resolve: texts.resolve}
 		for entry, want := range map[string]string{
 			`{provider: nobody, key: "{env.A}"}`:                                             `line 1: organisation: provider key nobody: provider "nobody" is not one of`,
-			`{provider: openai}`:                                                             "line 1: organisation: provider key openai: it is not stored yet",
+			`{provider: openai}`:                                                             "line 1: organisation: provider key openai: the key is not stored yet",
 			`{provider: openai, key: "{env.NONE}"}`:                                          "line 1: organisation: provider key openai: {env.NONE} is not set",
 			`{provider: openai, key: "{env.EMPTY}"}`:                                         "{env.EMPTY} is empty",
 			`{provider: openai, key: "{env.SPACES}"}`:                                        "line 1: organisation: provider key openai: api_key must be",
@@ -217,7 +217,7 @@ func TestProviderKeysRefused(t *testing.T) {
 		if err == nil {
 			_, err = Apply(t.Context(), s, f, o)
 		}
-		if err == nil || !strings.Contains(err.Error(), "there are 2 of them") {
+		if err == nil || !strings.Contains(err.Error(), "2 stored keys have this provider and label") {
 			t.Errorf("two of a name: %v", err)
 		}
 	})

@@ -39,16 +39,16 @@ func (r *reader) err() error {
 	return errors.New(strings.Join(r.faults, "\n"))
 }
 
-// Read parses a file in YAML or JSON. The error names each line with a mistake, up to maxFaults.
+// Read parses a file in YAML or JSON. The error lists the mistakes with their lines, at most maxFaults of them.
 func Read(text []byte) (*File, error) {
 	if len(text) > MaxFile {
 		return nil, fmt.Errorf("the file has more than %d bytes", MaxFile)
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	var first, second yaml.Node
-	err := decoder.Decode(&first)
-	if err == nil && !errors.Is(decoder.Decode(&second), io.EOF) {
-		err = errors.New("it has more than one document")
+	var document, next yaml.Node
+	err := decoder.Decode(&document)
+	if err == nil && !errors.Is(decoder.Decode(&next), io.EOF) {
+		err = errors.New("the file has more than one document")
 	}
 	switch {
 	case errors.Is(err, io.EOF):
@@ -57,7 +57,7 @@ func Read(text []byte) (*File, error) {
 		return nil, fmt.Errorf("reading YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	f, r := new(File), new(reader)
-	r.object(first.Content[0], "the file", map[string]func(n *yaml.Node){
+	r.object(document.Content[0], "the file", map[string]func(n *yaml.Node){
 		"organisation": func(n *yaml.Node) {
 			r.object(n, "organisation", map[string]func(n *yaml.Node){
 				"limits":        func(n *yaml.Node) { f.Organisation = r.limits(n) },
@@ -73,14 +73,14 @@ func Read(text []byte) (*File, error) {
 	return f, r.err()
 }
 
-// plain reports whether n may be read. YAML aliases and tags are errors, so that a small file cannot expand to a large
-// one; about names the value in the error.
+// plain reports whether n has neither a YAML alias nor a tag. These are errors, so that a small file cannot expand to a
+// large one; about names the value in the error.
 func (r *reader) plain(n *yaml.Node, about string) bool {
 	switch {
 	case n.Kind == yaml.AliasNode:
-		r.errorAt(n.Line, "%s: aliases are not read: write the value out", about)
+		r.errorAt(n.Line, "%s: YAML aliases are not supported: write the value out", about)
 	case n.Style&yaml.TaggedStyle != 0:
-		r.errorAt(n.Line, "%s: tags are not read", about)
+		r.errorAt(n.Line, "%s: YAML tags are not supported", about)
 	default:
 		return true
 	}
@@ -94,7 +94,7 @@ func (r *reader) object(n *yaml.Node, about string, fields map[string]func(n *ya
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		r.errorAt(n.Line, "%s must be an object with fields", about)
+		r.errorAt(n.Line, "%s must be an object", about)
 		return
 	}
 	seen := make(map[string]bool)
@@ -108,7 +108,7 @@ func (r *reader) object(n *yaml.Node, about string, fields map[string]func(n *ya
 				known = append(known, name)
 			}
 			slices.Sort(known)
-			r.errorAt(name.Line, "%s has no field %.100q; there are: %s", about, name.Value, strings.Join(known, ", "))
+			r.errorAt(name.Line, "%s has no field %.100q; its fields are: %s", about, name.Value, strings.Join(known, ", "))
 		case seen[name.Value]:
 			r.errorAt(name.Line, "%s has the field %s twice", about, name.Value)
 		default:
@@ -141,12 +141,13 @@ func (r *reader) word(n *yaml.Node, about string, into *string) {
 		return
 	}
 	if n.Kind != yaml.ScalarNode || n.Value == "" || n.ShortTag() == "!!null" {
-		r.errorAt(n.Line, "%s must be a text", about)
+		r.errorAt(n.Line, "%s must be a string", about)
 		return
 	}
 	*into = n.Value
 }
 
+// flag reads true or false. about names the value in errors.
 func (r *reader) flag(n *yaml.Node, about string) (value bool) {
 	if r.plain(n, about) && (n.ShortTag() != "!!bool" || n.Decode(&value) != nil) {
 		r.errorAt(n.Line, "%s must be true or false", about)
@@ -154,6 +155,7 @@ func (r *reader) flag(n *yaml.Node, about string) (value bool) {
 	return value
 }
 
+// team reads an element of teams.
 func (r *reader) team(n *yaml.Node) (t Team) {
 	t.Line = n.Line
 	r.object(n, "a team", map[string]func(n *yaml.Node){
@@ -166,7 +168,7 @@ func (r *reader) team(n *yaml.Node) (t Team) {
 		},
 	})
 	if t.Name == "" {
-		r.errorAt(t.Line, "a team needs a name")
+		r.errorAt(t.Line, "a team must have a name")
 	}
 	return t
 }
@@ -184,7 +186,7 @@ func (r *reader) member(n *yaml.Node) (m Member) {
 		"default": func(n *yaml.Node) { m.Default = r.flag(n, "default") },
 	})
 	if m.User == "" {
-		r.errorAt(m.Line, "a member needs a user")
+		r.errorAt(m.Line, "a member must have a user")
 	}
 	if m.Role != keychain.RoleMember && m.Role != keychain.RoleAdmin {
 		r.errorAt(m.Line, "the role %.100q must be %s or %s", m.Role, keychain.RoleMember, keychain.RoleAdmin)
@@ -192,6 +194,7 @@ func (r *reader) member(n *yaml.Node) (m Member) {
 	return m
 }
 
+// user reads an element of users.
 func (r *reader) user(n *yaml.Node) (u User) {
 	u.Line = n.Line
 	r.object(n, "a user", map[string]func(n *yaml.Node){
@@ -200,7 +203,7 @@ func (r *reader) user(n *yaml.Node) (u User) {
 		"limits":    func(n *yaml.Node) { u.Limits = r.limits(n) },
 	})
 	if u.ID == "" {
-		r.errorAt(u.Line, "a user needs an id")
+		r.errorAt(u.Line, "a user must have an id")
 	}
 	return u
 }
@@ -221,8 +224,8 @@ func (r *reader) limits(n *yaml.Node) *Limits {
 				body = `{"budgets":` + body + `}`
 			}
 			if err := json.Unmarshal([]byte(body), &l.Limits); err != nil {
-				if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-					err = fmt.Errorf("it cannot be a %s", wrong.Value)
+				if wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+					err = fmt.Errorf("it has the wrong type: %s", wrongType.Value)
 				}
 				if f.name == "expires_at" {
 					err = errors.New("it must be a time such as 2027-01-31T18:00:00Z")
@@ -239,12 +242,12 @@ func (r *reader) limits(n *yaml.Node) *Limits {
 func jsonOf(n *yaml.Node) (json.RawMessage, error) {
 	switch {
 	case n.Kind == yaml.AliasNode || n.Style&yaml.TaggedStyle != 0:
-		return nil, errors.New("aliases and tags are not read")
+		return nil, errors.New("YAML aliases and tags are not supported")
 	case n.Kind == yaml.SequenceNode:
 		list := make([]json.RawMessage, 0, len(n.Content))
 		for _, element := range n.Content {
 			if element.Kind != yaml.ScalarNode {
-				return nil, errors.New("it must be a list of texts")
+				return nil, errors.New("it must be a list of strings")
 			}
 			value, err := jsonOf(element)
 			if err != nil {
@@ -277,26 +280,27 @@ func jsonOf(n *yaml.Node) (json.RawMessage, error) {
 
 // refuseRepeated reports teams, members, users and default teams that are declared more than once.
 func (r *reader) refuseRepeated(f *File) {
-	teams, users := make(map[string]int), make(map[string]int)
-	first := func(seen map[string]int, name string, line int, about string) {
-		if earlier := seen[name]; earlier > 0 && name != "" {
-			r.errorAt(line, "%s %.100q stands in line %d already", about, name, earlier)
+	// refuse reports an error if lines, which maps names to lines of the file, has the name already. Otherwise it adds
+	// the name.
+	refuse := func(lines map[string]int, name string, line int, about string) {
+		if earlier := lines[name]; earlier > 0 && name != "" {
+			r.errorAt(line, "%s %.100q is already declared in line %d", about, name, earlier)
 			return
 		}
-		seen[name] = line
+		lines[name] = line
 	}
-	defaults := make(map[string]int)
+	teams, defaultTeams, users := make(map[string]int), make(map[string]int), make(map[string]int)
 	for _, t := range f.Teams {
-		first(teams, t.Name, t.Line, "the team")
+		refuse(teams, t.Name, t.Line, "the team")
 		members := make(map[string]int)
 		for _, m := range t.Members {
-			first(members, m.User, m.Line, "in this team the user")
+			refuse(members, m.User, m.Line, "in this team the user")
 			if m.Default {
-				first(defaults, m.User, m.Line, "the default team of the user")
+				refuse(defaultTeams, m.User, m.Line, "the default team of the user")
 			}
 		}
 	}
 	for _, u := range f.Users {
-		first(users, u.ID, u.Line, "the user")
+		refuse(users, u.ID, u.Line, "the user")
 	}
 }

@@ -17,6 +17,7 @@ type field struct {
 	value any // a value that yaml.v3 can encode, or an object
 }
 
+// object is an object whose fields are written in this order.
 type object []field
 
 // MarshalYAML implements yaml.Marshaler.
@@ -57,20 +58,20 @@ func (f *File) MarshalYAML() (any, error) { return f.object(), nil }
 // MarshalJSON implements json.Marshaler. Read accepts the result.
 func (f *File) MarshalJSON() ([]byte, error) { return json.Marshal(f.object()) }
 
+// object returns the file in the form that Read parses.
 func (f *File) object() object {
-	var o object
-	var all object
+	var o, organisation object
 	if f.Organisation != nil {
-		all = append(all, field{"limits", f.Organisation.object()})
+		organisation = append(organisation, field{"limits", f.Organisation.object()})
 	}
 	if f.ProviderKeys != nil {
-		all = append(all, field{"provider_keys", f.ProviderKeys.object()})
+		organisation = append(organisation, field{"provider_keys", f.ProviderKeys.object()})
 	}
 	if f.Aliases != nil {
-		all = append(all, field{"aliases", f.Aliases.object()})
+		organisation = append(organisation, field{"aliases", f.Aliases.object()})
 	}
-	if len(all) > 0 {
-		o = append(o, field{"organisation", all})
+	if len(organisation) > 0 {
+		o = append(o, field{"organisation", organisation})
 	}
 	teams := make([]object, 0, len(f.Teams))
 	for _, t := range f.Teams {
@@ -121,7 +122,7 @@ func (l *Limits) object() object {
 }
 
 // fields returns the limits that are set, in the order of limitFields.
-func (l *Limits) fields() (all []field) {
+func (l *Limits) fields() (fields []field) {
 	b := &l.Budgets
 	usd := func(m *spending.MicroUSD) any { // keeps the decimal notation
 		if m == nil {
@@ -154,10 +155,10 @@ func (l *Limits) fields() (all []field) {
 	}
 	for _, f := range limitFields {
 		if value := values[f.name]; value != nil {
-			all = append(all, field{f.name, value})
+			fields = append(fields, field{f.name, value})
 		}
 	}
-	return all
+	return fields
 }
 
 // amount is a decimal number that is written with exactly these digits, not as a float.

@@ -19,14 +19,14 @@ import (
 // cached for at most CacheTTL and immutable.
 type Account struct {
 	UserID      string
-	keys        []accountKey
-	models      []modelRow
+	keys        []accountKey      // of the user, their teams and the organisation; oldest first
+	models      []modelRow        // the user's changes of catalog models and their custom models
 	customKeys  map[string]string // the API keys of custom models, by the id of the model's row
 	preferences Preferences
-	standing    standing
-	team        string   // the default team; empty if there is none
-	teams       []string // all teams whose keys serve the user
-	aliases     []ownedAlias
+	standing    standing     // the reasons for refusing the user, if any
+	team        string       // the default team; empty if there is none
+	teams       []string     // all teams whose keys serve the user
+	aliases     []ownedAlias // of the user, their teams and the organisation
 
 	next    atomic.Uint32 // the request counter of NextKey
 	routing sync.Map      // *Routing by the team's id; empty means no team
@@ -39,7 +39,8 @@ type accountKey struct {
 	limits               *Limits // nil means unlimited
 }
 
-// key converts the key to a Key for the given user, with whom others may share it.
+// key returns the key in the form for a candidate of the given user. Unless the user owns the key, other users may
+// share it, so Mine gets the user's id.
 func (k *accountKey) key(userID string) Key {
 	key := Key{ID: k.ID, Secret: k.secret, Mine: k.ID, Owner: k.owner.Kind, Limits: k.limits}
 	if key.Owner != OnUser {
@@ -64,7 +65,7 @@ type Key struct {
 	Limits *Limits
 }
 
-// OperatorKey is the public id of an operator's key, whichever provider it is for.
+// OperatorKey is the public id of every key of the operator, whichever provider it is for, and the Owner of such a Key.
 const OperatorKey = "operator"
 
 // OfOperator reports whether the key is the operator's.
@@ -124,8 +125,7 @@ func (s *Service) Account(ctx context.Context, userID string) (*Account, error) 
 	return found.(*Account), nil
 }
 
-// forgetAccount discards a user's cached account, and the results of reads that are under way, as forgetKey does for
-// keys.
+// forgetAccount discards a user's cached account. As in forgetKey, reads under way do not cache their results either.
 func (s *Service) forgetAccount(userID string) {
 	s.changes.mu.Lock()
 	defer s.changes.mu.Unlock()
@@ -134,12 +134,14 @@ func (s *Service) forgetAccount(userID string) {
 	s.accounts.Del(userID)
 }
 
+// readAccount reads a user's account from the database and decrypts its keys. Keys that cannot be decrypted are logged
+// and left out. The error wraps store.ErrUnavailable or comes from the keyring.
 func (s *Service) readAccount(ctx context.Context, userID string) (*Account, error) {
 	a := &Account{UserID: userID}
-	// The counter begins at a random number. Otherwise users whose account is read anew for each request would only use
-	// the first key.
+	// The counter begins at a random number. Otherwise users whose account is read again for each request would only
+	// use the first key.
 	a.next.Store(rand.Uint32()) //nolint:gosec // a turn, no secret
-	rows, err := s.keysServing(ctx, userID)
+	keyRows, err := s.keysServing(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
@@ -147,8 +149,8 @@ func (s *Service) readAccount(ctx context.Context, userID string) (*Account, err
 	if err != nil {
 		return nil, err
 	}
-	for i := range users {
-		a.standing, a.team = users[i].standing(), users[i].TeamID
+	if len(users) > 0 {
+		a.standing, a.team = users[0].standing(), users[0].TeamID
 	}
 	if a.teams, err = read(ctx, s, schema.Text, teamsServing, userID, userID); err != nil {
 		return nil, err
@@ -162,36 +164,37 @@ func (s *Service) readAccount(ctx context.Context, userID string) (*Account, err
 	if a.preferences, err = s.selectPreferences(ctx, userID); err != nil {
 		return nil, err
 	}
-	for i := range rows {
-		secret, err := s.ring.Open(ctx, rows[i].sealed, rows[i].associated())
-		if err != nil && !errors.Is(err, keyring.ErrOpen) {
-			return nil, err // without the keyring, requests must not be sent with other keys
-		}
-		if err != nil { // the other keys remain usable
-			s.logger.Error("provider key cannot be opened, it is left out; check the keyring",
-				zap.String("key_id", rows[i].ID), zap.String("provider", rows[i].Provider), zap.Error(err))
+	for i := range keyRows {
+		row := &keyRows[i]
+		secret, err := s.ring.Open(ctx, row.sealed, row.associated())
+		switch {
+		case errors.Is(err, keyring.ErrOpen): // the other keys remain usable
+			s.logger.Error("provider key cannot be decrypted and is left out; check the keyring",
+				zap.String("key_id", row.ID), zap.String("provider", row.Provider), zap.Error(err))
 			continue
+		case err != nil: // without the keyring, requests must not be sent with other keys
+			return nil, err
 		}
 		a.keys = append(a.keys, accountKey{
-			ID: rows[i].ID, Provider: rows[i].Provider, secret: string(secret), owner: rows[i].Owner, limits: rows[i].limits(),
+			ID: row.ID, Provider: row.Provider, secret: string(secret), owner: row.Owner, limits: row.limits(),
 		})
 	}
+	a.customKeys = make(map[string]string)
 	for i := range a.models {
-		if m := &a.models[i]; m.Sealed != "" {
-			secret, err := s.ring.Open(ctx, m.Sealed, m.associated())
-			if err != nil && !errors.Is(err, keyring.ErrOpen) {
-				return nil, err
-			}
-			if err != nil {
-				s.logger.Error("key of a custom model cannot be opened, the model is used without; check the keyring",
-					zap.String("model_id", m.ID), zap.Error(err))
-				continue
-			}
-			if a.customKeys == nil {
-				a.customKeys = make(map[string]string)
-			}
-			a.customKeys[m.ID] = string(secret)
+		m := &a.models[i]
+		if m.Sealed == "" {
+			continue
 		}
+		secret, err := s.ring.Open(ctx, m.Sealed, m.associated())
+		switch {
+		case errors.Is(err, keyring.ErrOpen):
+			s.logger.Error("key of a custom model cannot be decrypted, the model is used without a key; check the keyring",
+				zap.String("model_id", m.ID), zap.Error(err))
+			continue
+		case err != nil:
+			return nil, err
+		}
+		a.customKeys[m.ID] = string(secret)
 	}
 	return a, nil
 }

@@ -21,6 +21,7 @@ type Rates struct {
 	ParallelRequests *int64 `json:"parallel_requests,omitempty"`
 }
 
+// check returns an error if a rate is out of bounds.
 func (r *Rates) check() error {
 	for name, n := range map[string]*int64{
 		"tokens_per_minute": r.TokensPerMinute, "parallel_requests": r.ParallelRequests,
@@ -48,13 +49,14 @@ type Admission struct {
 	tokenCounters []string // counters to which the tokens are charged
 }
 
-// bound is a set of rates and the purse to whose requests they apply.
+// bound is a set of rates and the purse (set of requests that are counted together) to which they apply.
 type bound struct {
 	spending.Purse
 	*Rates
 }
 
-// bounds appends to list the rates that apply to the key.
+// bounds appends the rates that apply to the key to list and returns the list. The limits of a team by the operator and
+// by the team's administrators follow each other in id.Imposed; they become one element with the smaller rates.
 func (id *Identity) bounds(list []bound) []bound {
 	if id.Rates != (Rates{}) {
 		list = append(list, bound{spending.Purse{On: spending.OwnKey, ID: id.KeyID}, &id.Rates})
@@ -62,8 +64,8 @@ func (id *Identity) bounds(list []bound) []bound {
 	for i := range id.Imposed {
 		l := &id.Imposed[i]
 		switch last := len(list) - 1; {
-		case l.Rates == Rates{}:
-		case last >= 0 && list[last].Purse == l.purse(): // counted on the same purse
+		case l.Rates == Rates{}: // no rates to append
+		case last >= 0 && list[last].Purse == l.purse(): // must not be counted twice
 			list[last].Rates = &Rates{
 				TokensPerMinute:  tightest(list[last].TokensPerMinute, l.TokensPerMinute),
 				ParallelRequests: tightest(list[last].ParallelRequests, l.ParallelRequests),
@@ -78,7 +80,7 @@ func (id *Identity) bounds(list []bound) []bound {
 // holderPhrases are phrases for error messages, by the kind of holder, that name the holder of a limit.
 var holderPhrases = map[string]string{
 	spending.OwnKey: "the gateway key",
-	OnKey:           "the gateway key, with those that share its limits,",
+	OnKey:           "the gateway key, together with the keys that share its limits,",
 	OnUser:          "the user of the gateway key",
 	OnTeam:          "the team of the gateway key",
 	OnOrganisation:  "the organisation",
@@ -88,22 +90,23 @@ var holderPhrases = map[string]string{
 // key, its user, their team and the organisation. The error is 402 insufficient_quota if a budget is spent, and 429
 // rate_limit_exceeded if the tokens of a minute are used up or too many requests are under way. An admitted request
 // counts as under way until Done is called. Without limits on the key Admit costs nothing and returns a nil Admission.
+// Rates are counted in counterStore.
 //
 // Budget sums are read from the database at most every CacheTTL; the spending that this node has recorded since is
 // added. So requests under way can exceed a budget, as can the spending of other nodes within CacheTTL and
 // FlushInterval. Requests under way and tokens of a minute are exact over all nodes that share the counters. The error
 // wraps store.ErrUnavailable while the database cannot be reached, and counters.ErrUnavailable while the counters
 // cannot.
-func (s *Service) Admit(ctx context.Context, count counters.Store, id *Identity) (*Admission, error) {
+func (s *Service) Admit(ctx context.Context, counterStore counters.Store, id *Identity) (*Admission, error) {
 	if err := s.admitBudgets(ctx, id); err != nil {
 		return nil, err
 	}
-	var room [1 + len(limitHolders)]bound
-	bounds := id.bounds(room[:0])
+	var buffer [1 + len(limitHolders)]bound // saves an allocation per request
+	bounds := id.bounds(buffer[:0])
 	if len(bounds) == 0 {
-		return nil, nil //nolint:nilnil // a nil Admission has nothing to give back
+		return nil, nil //nolint:nilnil // a nil Admission has nothing to release
 	}
-	a := &Admission{counters: count, requestID: random(20)}
+	a := &Admission{counters: counterStore, requestID: random(20)}
 	for _, b := range bounds {
 		if err := a.take(ctx, b); err != nil {
 			_ = a.Done(ctx, 0) // after an error the counters forget the request after holdFor
@@ -113,8 +116,8 @@ func (s *Service) Admit(ctx context.Context, count counters.Store, id *Identity)
 	return a, nil
 }
 
-// take returns an error for a request that exceeds b. Otherwise it records the counters that Done must release or
-// charge.
+// take counts the request as under way if b limits parallel requests. It returns an error with status 429 if the
+// request exceeds b. Otherwise it records the counters that Done must release or charge.
 func (a *Admission) take(ctx context.Context, b bound) error {
 	key := "gateway/" + b.On + "/" + b.ID
 	if b.TokensPerMinute != nil {
@@ -166,7 +169,7 @@ func (a *Admission) Done(ctx context.Context, tokens int64) error {
 	}
 	a.parallel, a.tokenCounters = nil, nil
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("giving back what a request took: %w", err)
+		return fmt.Errorf("releasing the counters of a request: %w", err)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func wantTooMany(t *testing.T, err error, whose string) {
 // TestParallelRequests checks that no more requests run at the same time than each limit allows.
 func TestParallelRequests(t *testing.T) {
 	t.Parallel()
-	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
+	n := cluster{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	count := counters.NewMemory(n.now)
 	two, three := int64(2), int64(3)
 	alice := &Identity{UserID: "alice", KeyID: "a", Limits: Limits{Rates: Rates{ParallelRequests: &two}}, Imposed: []Imposed{
@@ -77,7 +77,7 @@ func TestParallelRequests(t *testing.T) {
 // TestTokensPerMinute checks that requests are refused once the tokens of the minute are used up.
 func TestTokensPerMinute(t *testing.T) {
 	t.Parallel()
-	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
+	n := cluster{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	count := counters.NewMemory(n.now)
 	hundred := int64(100)
 	id := &Identity{UserID: "alice", KeyID: "a", Imposed: []Imposed{
@@ -103,7 +103,7 @@ func TestTokensPerMinute(t *testing.T) {
 // TestParallelRequestsAtOnce checks that the limit holds when three nodes admit 200 requests at the same time.
 func TestParallelRequestsAtOnce(t *testing.T) {
 	t.Parallel()
-	p := place{schematest.Place{Location: t.TempDir() + "/test.db"}}
+	p := cluster{schematest.Place{Location: t.TempDir() + "/test.db"}}
 	nodes := []*node{p.start(t), p.start(t), p.start(t)}
 	count := counters.NewMemory(nil) // shared by all nodes
 	limit := int64(7)

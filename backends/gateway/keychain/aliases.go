@@ -56,7 +56,7 @@ func (s *Service) SetAlias(ctx context.Context, cat *catalog.Catalog, owner Owne
 	return a, err
 }
 
-// ownEntries returns the names of the custom models if the owner is a user, and nil otherwise.
+// ownEntries returns the entry names (provider/model) of the owner's custom models. Only users have custom models.
 func (s *Service) ownEntries(ctx context.Context, owner Owner) (entries []string, err error) {
 	if owner.Kind != OnUser {
 		return nil, nil
@@ -157,17 +157,19 @@ func (r *Routing) Resolve(name string) string {
 	if _, ok := r.entries[name]; ok {
 		return name
 	}
-	plain := strings.TrimSuffix(name, "[1m]")
-	if target, ok := r.aliases[plain]; ok {
+	withoutSuffix := strings.TrimSuffix(name, "[1m]")
+	if target, ok := r.aliases[withoutSuffix]; ok {
 		return target
 	}
-	if rest, ok := strings.CutPrefix(plain, Claude); ok {
-		if _, ok := r.entries[rest]; ok || strings.HasPrefix(rest, catalog.TierPrefix) {
-			return rest
-		}
-		if target, ok := r.aliases[rest]; ok {
-			return target
-		}
+	inner, ok := strings.CutPrefix(withoutSuffix, Claude)
+	if !ok {
+		return name
+	}
+	if _, isEntry := r.entries[inner]; isEntry || strings.HasPrefix(inner, catalog.TierPrefix) {
+		return inner
+	}
+	if target, ok := r.aliases[inner]; ok {
+		return target
 	}
 	return name
 }
@@ -179,12 +181,12 @@ func (r *Routing) Aliases() []string { return slices.Sorted(maps.Keys(r.aliases)
 // model need not be in the catalog. The result is nil if the provider is not available or has no key, or if the user's
 // preferences exclude the provider.
 func (a *Account) CandidateFor(cat *catalog.Catalog, team, provider, model string) *Candidate {
-	p, ok := cat.Provider(provider)
+	p, available := cat.Provider(provider)
 	if !slices.Contains(a.teams, team) {
 		team = ""
 	}
 	keys := a.KeysFor(cat, team)[provider]
-	if !ok || len(keys) == 0 || slices.Contains(a.preferences.ExcludedProviders, provider) {
+	if !available || len(keys) == 0 || slices.Contains(a.preferences.ExcludedProviders, provider) {
 		return nil
 	}
 	m := &catalog.Model{Provider: provider, ID: model, Name: model, Family: model}

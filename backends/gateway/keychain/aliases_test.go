@@ -11,7 +11,7 @@ import (
 // TestAliases checks which alias applies to which user, and which names are refused as aliases.
 func TestAliases(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		cat := testCatalog(t)
 		for _, user := range []string{"alice", "bob"} {

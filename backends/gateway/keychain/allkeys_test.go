@@ -11,7 +11,7 @@ import (
 // TestAllKeys checks that a search by words finds the gateway keys of users and teams, page by page.
 func TestAllKeys(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		n.user(t, "alice")
 		n.user(t, "b_b")

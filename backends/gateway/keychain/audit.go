@@ -31,6 +31,7 @@ const (
 	SignInRule = "sign-in rule"
 )
 
+// actorKey is the context key of the actor.
 type actorKey struct{}
 
 // ActedBy returns a context in which changes are recorded in the audit log with the given actor, such as the id of a
@@ -82,6 +83,8 @@ func (s *Service) AuditOf(ctx context.Context, team string, before int64, limit 
 	return s.auditWhere(ctx, " AND team_id = ?", before, limit, team)
 }
 
+// auditWhere is like Audit, for the entries that meet an SQL condition. The condition is empty or begins with " AND ";
+// args are its arguments.
 func (s *Service) auditWhere(
 	ctx context.Context, condition string, before int64, limit int, args ...any,
 ) ([]AuditEntry, error) {
@@ -89,10 +92,10 @@ func (s *Service) auditWhere(
 		before = 1<<63 - 1
 	}
 	return read(ctx, s, func(row store.Row) (e AuditEntry, err error) {
-		var created int64
+		var micros int64
 		var details string
-		err = row.Scan(&e.ID, &created, &e.Actor, &e.Action, &e.Subject, &details)
-		e.At, e.Details = schema.Moment(created), json.RawMessage(details)
+		err = row.Scan(&e.ID, &micros, &e.Actor, &e.Action, &e.Subject, &details)
+		e.At, e.Details = schema.Moment(micros), json.RawMessage(details)
 		return e, err
 	}, `SELECT id, at, actor, action, subject, details FROM gateway_audit WHERE id < ?`+condition+` ORDER BY id DESC LIMIT ?`,
 		append(append([]any{before}, args...), limit)...)

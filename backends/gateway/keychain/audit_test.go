@@ -8,7 +8,7 @@ import (
 // TestExpiredAudit checks that only audit entries older than 400 days are deleted.
 func TestExpiredAudit(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		for _, team := range []string{"first", "second", "third"} {
 			if _, err := n.AddTeam(t.Context(), team); err != nil {

@@ -12,14 +12,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// budget is a set of budgets and the purse to whose requests they apply.
+// budget is a set of budgets and the purse (set of requests whose spending is summed) to which they apply.
 type budget struct {
 	spending.Purse
 	*Budgets
 	author string // as Imposed.By; empty for budgets set by the user
 }
 
-// budgets appends to list the budgets that apply to the key.
+// budgets appends the budgets that apply to the key to list and returns the list.
 func (id *Identity) budgets(list []budget) []budget {
 	if !id.Budgets.empty() {
 		list = append(list, budget{spending.Purse{On: spending.OwnKey, ID: id.KeyID}, &id.Budgets, ""})
@@ -32,23 +32,24 @@ func (id *Identity) budgets(list []budget) []budget {
 	return list
 }
 
-// admitBudgets returns an error if a budget of the key is spent.
+// admitBudgets returns an error with status 402 if a budget of the key is spent. If several are spent, the error
+// describes the one that is renewed last, since the same request cannot succeed before.
 func (s *Service) admitBudgets(ctx context.Context, id *Identity) error {
-	var room [1 + len(limitHolders)]budget
-	var last *spentBudget
-	for _, b := range id.budgets(room[:0]) {
+	var buffer [1 + len(limitHolders)]budget // saves an allocation per request
+	var longest *spentBudget
+	for _, b := range id.budgets(buffer[:0]) {
 		spent, err := s.admitBudget(ctx, id.KeyID, b)
 		if err != nil {
 			return err
 		}
-		if spent != nil && (last == nil || spent.lastsLonger(last)) {
-			last = spent // until its end the same request cannot succeed
+		if spent != nil && (longest == nil || spent.lastsLonger(longest)) {
+			longest = spent
 		}
 	}
-	if last == nil {
+	if longest == nil {
 		return nil
 	}
-	return last.refusal(s.now())
+	return longest.refusal(s.now())
 }
 
 // admitBudget reads the sums of b for a key, and returns the spent budget with the longest window, or nil if no budget
@@ -62,15 +63,17 @@ func (s *Service) admitBudget(ctx context.Context, keyID string, b budget) (*spe
 	return b.spent(&sums, spending.StartOfDay(now)), nil
 }
 
-// spent returns the spent budget with the longest window, or nil if no budget is spent.
+// spent returns the spent budget with the longest window, or nil if no budget is spent. sums are the amounts spent in
+// the windows that contain day.
 func (b *budget) spent(sums *spending.WindowSums, day time.Time) *spentBudget {
 	for w := range spending.NumberOfWindows { // the longest window first
 		tokens, usd := b.limitsFor(w)
-		switch name := &windowNames[w]; {
+		names := &windowNames[w]
+		switch {
 		case *tokens != nil && sums[w].Tokens >= **tokens:
-			return &spentBudget{b.On, b.author, name.tokens, fmt.Sprint(**tokens, " tokens ", name.text), w.End(day)}
+			return &spentBudget{b.On, b.author, names.tokens, fmt.Sprint(**tokens, " tokens ", names.text), w.End(day)}
 		case *usd != nil && sums[w].Micros >= int64(**usd):
-			return &spentBudget{b.On, b.author, name.usd, (*usd).String() + " USD " + name.text, w.End(day)}
+			return &spentBudget{b.On, b.author, names.usd, (*usd).String() + " USD " + names.text, w.End(day)}
 		}
 	}
 	return nil
@@ -78,11 +81,14 @@ func (b *budget) spent(sums *spending.WindowSums, day time.Time) *spentBudget {
 
 // spentBudget describes a budget that is used up.
 type spentBudget struct {
-	kind, author, name, amount string
-	renewed                    time.Time // zero means never
+	kind    string    // the kind of the holder, a key of holderPhrases
+	author  string    // as in budget
+	name    string    // such as usd_per_month
+	amount  string    // such as "5 USD a month"
+	renewed time.Time // the end of the window; zero means never
 }
 
-// lastsLonger reports whether b refuses requests for longer than other does.
+// lastsLonger reports whether b is renewed later than other.
 func (b *spentBudget) lastsLonger(other *spentBudget) bool {
 	return !other.renewed.IsZero() && (b.renewed.IsZero() || b.renewed.After(other.renewed))
 }
@@ -90,18 +96,18 @@ func (b *spentBudget) lastsLonger(other *spentBudget) bool {
 // refusal returns the error that states whose budget is spent, its size and when it is renewed.
 func (b *spentBudget) refusal(now time.Time) error {
 	format := holderPhrases[b.kind] + " has spent the budget %s that the operator has set, %s"
-	ends := "; ask the operator for more"
+	advice := "; ask the operator for more"
 	switch {
 	case b.kind == spending.OwnKey:
 		format = holderPhrases[b.kind] + " has spent its budget %s, %s"
 	case b.author == ByTeam:
 		format = holderPhrases[b.kind] + " has spent the budget %s that its administrators have set, %s"
-		ends = "; ask one of them for more"
+		advice = "; ask one of them for more"
 	}
 	if !b.renewed.IsZero() {
-		ends = "; it begins anew at " + b.renewed.Format(time.RFC3339)
+		advice = "; it is renewed at " + b.renewed.Format(time.RFC3339)
 	}
-	refusal := apierror.New(http.StatusPaymentRequired, "insufficient_quota", format+"%s", b.name, b.amount, ends)
+	refusal := apierror.New(http.StatusPaymentRequired, "insufficient_quota", format+"%s", b.name, b.amount, advice)
 	if !b.renewed.IsZero() {
 		refusal.RetryAfter = b.renewed.Sub(now)
 	}
@@ -149,18 +155,18 @@ func (s *Service) BudgetsLeft(ctx context.Context, userID string) ([]BudgetLeft,
 			identities = append(identities, keys[i].Identity())
 		}
 	}
-	type limited struct {
+	type budgetID struct { // several keys can share a budget
 		spending.Purse
 		author string
 	}
-	list, seen := []BudgetLeft{}, make(map[limited]bool)
+	list, listed := []BudgetLeft{}, make(map[budgetID]bool)
 	for _, id := range identities {
 		for _, b := range id.budgets(nil) {
-			set := limited{b.Purse, b.author}
-			if seen[set] || len(seen) == maxBudgetsLeft {
+			budgetID := budgetID{b.Purse, b.author}
+			if listed[budgetID] || len(listed) == maxBudgetsLeft {
 				continue
 			}
-			seen[set] = true
+			listed[budgetID] = true
 			now := s.now()
 			sums, err := s.ledger.Spent(ctx, id.KeyID, b.Purse, b.total(), now)
 			if err != nil {
@@ -172,8 +178,8 @@ func (s *Service) BudgetsLeft(ctx context.Context, userID string) ([]BudgetLeft,
 	return list, nil
 }
 
-// left lists the budgets with the amounts spent, which are in sums, those of the shortest window first. The windows are
-// those that contain day. label is for BudgetLeft.Label.
+// left returns the budgets with the amounts spent, those of the shortest window first. sums are the amounts spent in
+// the windows that contain day; label becomes BudgetLeft.Label.
 func (b *budget) left(sums *spending.WindowSums, day time.Time, label string) (list []BudgetLeft) {
 	for w := spending.NumberOfWindows - 1; w >= 0; w-- {
 		left := BudgetLeft{On: b.On, ID: b.ID, By: b.author, Label: label}

@@ -22,7 +22,7 @@ import (
 // RevokeKey has returned.
 func TestRevokeWhileAuthenticating(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		n.user(t, "alice")
 		for round := range 20 {
@@ -64,7 +64,7 @@ func TestRevokeWhileAuthenticating(t *testing.T) {
 // reach neither the cache nor the requests that wait for the same read.
 func TestChangeDuringRead(t *testing.T) {
 	t.Parallel()
-	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
+	n := cluster{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	key := n.user(t, "alice")
 	n.providerKey(t, "alice", "alpha", secret)
 	hash := hashKey(key.Key)
@@ -101,7 +101,7 @@ func TestChangeDuringRead(t *testing.T) {
 // after it was removed.
 func TestForgetPendingCacheEntry(t *testing.T) {
 	t.Parallel()
-	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
+	n := cluster{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	for i := range 5000 {
 		name := fmt.Sprint(i)
 		n.keys.SetWithTTL(name, &cachedKey{}, 1, CacheTTL)
@@ -122,7 +122,7 @@ func TestForgetPendingCacheEntry(t *testing.T) {
 // TestCacheCapacity checks that the caches hold thousands of entries.
 func TestCacheCapacity(t *testing.T) {
 	t.Parallel()
-	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
+	n := cluster{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	const many = 15_000
 	for i := range many {
 		n.keys.SetWithTTL(fmt.Sprint(i), &cachedKey{}, 1, time.Hour)
@@ -152,11 +152,11 @@ func TestCacheCapacity(t *testing.T) {
 // notified. On SQLite, where the other process is a command, it sees the change once its cached value has expired.
 func TestChangeOnAnotherNode(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		here, there := p.start(t), p.start(t)
 		key := here.user(t, "alice")
 		if p.Dialect == store.Postgres {
-			there.listens(t)
+			there.waitForListener(t)
 			there.ttl = time.Hour // it sees only changes of which it is notified
 		}
 		for _, n := range []*node{here, there} {
@@ -191,7 +191,7 @@ func TestChangeOnAnotherNode(t *testing.T) {
 // TestFirstKeyOnAnotherNode checks that a node uses a user's first key at once, even if the node is not notified.
 func TestFirstKeyOnAnotherNode(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		here, there := p.start(t), p.start(t)
 		there.ttl = time.Hour // the node is not notified
 		here.user(t, "alice")
@@ -209,7 +209,7 @@ func TestFirstKeyOnAnotherNode(t *testing.T) {
 // TestDatabaseNotOpen checks that every method returns ErrUnavailable while the database is not open yet.
 func TestDatabaseNotOpen(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n, ctx, cat := newNode(t, p.Open(t)), t.Context(), testCatalog(t)
 		_, _, _, initUser := n.InitUser(ctx, "alice")
 		_, users := n.Users(ctx, "", "", 1)
@@ -243,11 +243,11 @@ func TestDatabaseNotOpen(t *testing.T) {
 // TestNotices makes every kind of change on one node, and checks that the other node's caches follow.
 func TestNotices(t *testing.T) {
 	t.Parallel()
-	p := place{schematest.Place{Dialect: store.Postgres, Location: testenv.Postgres(t).DSN()}}
+	p := cluster{schematest.Place{Dialect: store.Postgres, Location: testenv.Postgres(t).DSN()}}
 	here, there := p.start(t), p.start(t)
 	first := here.user(t, "alice")
 	cat := testCatalog(t)
-	there.listens(t)
+	there.waitForListener(t)
 	there.ttl = time.Hour // it sees only changes of which it is notified
 	limit := int64(7)
 	var made *NewKey
@@ -312,9 +312,9 @@ func TestNotices(t *testing.T) {
 // TestMissedNotices checks that a node empties its caches when it may have missed notifications.
 func TestMissedNotices(t *testing.T) {
 	t.Parallel()
-	n := place{schematest.Place{Dialect: store.Postgres, Location: testenv.Postgres(t).DSN()}}.start(t)
+	n := cluster{schematest.Place{Dialect: store.Postgres, Location: testenv.Postgres(t).DSN()}}.start(t)
 	key := n.user(t, "alice")
-	n.listens(t)
+	n.waitForListener(t)
 	if _, err := n.Authenticate(t.Context(), key.Key); err != nil {
 		t.Fatal(err)
 	}
@@ -335,10 +335,10 @@ func TestMissedNotices(t *testing.T) {
 func BenchmarkRevocationElsewhere(b *testing.B) {
 	for _, mode := range []string{"heard", "by age"} {
 		b.Run(mode, func(b *testing.B) {
-			p := place{schematest.Place{Dialect: store.Postgres, Location: testenv.Postgres(b).DSN()}}
+			p := cluster{schematest.Place{Dialect: store.Postgres, Location: testenv.Postgres(b).DSN()}}
 			here, there := p.start(b), p.start(b)
 			here.user(b, "alice")
-			there.listens(b)
+			there.waitForListener(b)
 			if mode == "by age" {
 				there.unsubscribe()
 			}
@@ -374,7 +374,7 @@ func BenchmarkRevocationElsewhere(b *testing.B) {
 func TestDatabaseGone(t *testing.T) {
 	t.Parallel()
 	server := testenv.NewPostgres(t)
-	n := place{schematest.Place{Dialect: store.Postgres, Location: server.DSN()}}.start(t)
+	n := cluster{schematest.Place{Dialect: store.Postgres, Location: server.DSN()}}.start(t)
 	key := n.user(t, "alice")
 	n.providerKey(t, "alice", "alpha", secret)
 	if _, err := n.Authenticate(t.Context(), key.Key); err != nil {
@@ -411,7 +411,7 @@ func TestDatabaseGone(t *testing.T) {
 // TestDatabaseHangs uses a database server that does not answer a query.
 func TestDatabaseHangs(t *testing.T) {
 	t.Parallel()
-	p := place{schematest.Place{Dialect: store.Postgres, Location: testenv.Postgres(t).DSN()}}
+	p := cluster{schematest.Place{Dialect: store.Postgres, Location: testenv.Postgres(t).DSN()}}
 	n, other := p.start(t), p.start(t)
 	key := n.user(t, "alice")
 	locked, leave := make(chan struct{}), make(chan struct{})
@@ -449,7 +449,7 @@ func TestDatabaseHangs(t *testing.T) {
 // continues for the others.
 func TestCancelOneOfJointReads(t *testing.T) {
 	t.Parallel()
-	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
+	n := cluster{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	key := n.user(t, "alice")
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -37,66 +37,68 @@ type ModelServer struct {
 func (s *Service) Discover(
 	ctx context.Context, userID, prefix string, servers []ModelServer, transport http.RoundTripper,
 ) ([]string, error) {
-	known, err := s.selectModels(ctx, userID)
+	stored, err := s.selectModels(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
-	var found, order []string
-	listed, seen := make(map[string]CustomModel), make(map[string]bool)
+	var answering []string                // base URLs of servers that answered
+	var entries []string                  // the names of the listed models, in the order of the servers
+	toAdd := make(map[string]CustomModel) // by entry name
+	probed := make(map[string]bool)       // base URLs
 	for _, server := range servers {
 		server.BaseURL = strings.TrimRight(server.BaseURL, "/")
-		if seen[server.BaseURL] {
+		if probed[server.BaseURL] {
 			continue
 		}
-		seen[server.BaseURL] = true
+		probed[server.BaseURL] = true
 		models := listModels(ctx, server, transport)
 		if len(models) == 0 {
 			continue
 		}
-		found = append(found, server.BaseURL)
+		answering = append(answering, server.BaseURL)
 		for _, id := range models {
 			entry := prefix + "/" + id
-			if _, taken := listed[entry]; !taken {
-				listed[entry] = CustomModel{
+			if _, taken := toAdd[entry]; !taken {
+				toAdd[entry] = CustomModel{
 					Entry: entry, BaseURL: server.BaseURL, Model: id, Tier: catalog.Low, APIKey: server.APIKey, found: true,
 				}
-				order = append(order, entry)
+				entries = append(entries, entry)
 			}
 		}
 	}
-	for i := range known {
-		m := &known[i]
-		if !m.Custom || !strings.HasPrefix(m.Entry, prefix+"/") {
+	for i := range stored {
+		row := &stored[i]
+		if !row.Custom || !strings.HasPrefix(row.Entry, prefix+"/") {
 			continue
 		}
-		w, replaced := listed[m.Entry]
-		if replaced && w.BaseURL == m.BaseURL {
-			unchanged, err := s.hasKey(ctx, m, w.APIKey)
+		model, listed := toAdd[row.Entry]
+		if listed && model.BaseURL == row.BaseURL {
+			unchanged, err := s.hasKey(ctx, row, model.APIKey)
 			if err != nil {
 				return nil, err
 			}
 			if unchanged {
-				delete(listed, m.Entry) // unchanged
+				delete(toAdd, row.Entry)
 				continue
 			}
 		}
-		if !replaced && !m.Found && !seen[m.BaseURL] {
-			continue // the user's own entry
+		if !listed && !row.Found && !probed[row.BaseURL] {
+			continue // the user added this entry, for another server
 		}
-		if err := s.RemoveModel(ctx, userID, m.ID); err != nil {
+		if err := s.RemoveModel(ctx, userID, row.ID); err != nil {
 			return nil, err
 		}
 	}
-	for _, entry := range order { // the models are tried in the order in which they are added
-		w, missing := listed[entry]
-		if !missing {
+	for _, entry := range entries { // the models are tried in the order in which they are added
+		model, ok := toAdd[entry]
+		if !ok {
 			continue
 		}
-		if _, err := s.AddModel(ctx, userID, w); err != nil && !exists(err) {
-			return nil, fmt.Errorf("adding the model %s found at %s: %w", w.Entry, w.BaseURL, err)
+		if _, err := s.AddModel(ctx, userID, model); err != nil && !alreadyExists(err) {
+			return nil, fmt.Errorf("adding the model %s found at %s: %w", model.Entry, model.BaseURL, err)
 		}
 	}
-	return found, nil
+	return answering, nil
 }
 
 // hasKey reports whether key is the stored API key of an entry. An empty key means that the entry has no API key.
@@ -111,9 +113,9 @@ func (s *Service) hasKey(ctx context.Context, m *modelRow, key string) (bool, er
 	return err == nil && string(old) == key, nil
 }
 
-// exists reports whether err says that the entry exists already: either another node was faster, or the user has
-// changed a catalog model of that name.
-func exists(err error) bool {
+// alreadyExists reports whether err is AddModel's error for an entry that exists: either another node was faster, or
+// the user has changed a catalog model of that name.
+func alreadyExists(err error) bool {
 	refusal, ok := apierror.From(err)
 	return ok && refusal.Code == "already_exists"
 }
@@ -157,8 +159,8 @@ func listModels(ctx context.Context, server ModelServer, transport http.RoundTri
 	return models
 }
 
-// SyncProviderKey makes secret the user's key with that provider and label. An empty secret removes the key. Nothing is
-// written if the stored key has this text already.
+// SyncProviderKey makes secret the text of the user's key with that provider and label, and adds the key if it does not
+// exist. An empty secret removes the key. Nothing is written if the stored key has this text already.
 func (s *Service) SyncProviderKey(ctx context.Context, userID, provider, label, secret string) error {
 	rows, err := s.selectProviderKeys(ctx, userID)
 	if err != nil {
@@ -172,7 +174,7 @@ func (s *Service) SyncProviderKey(ctx context.Context, userID, provider, label, 
 		if secret != "" {
 			old, err := s.ring.Open(ctx, row.sealed, row.associated())
 			if err != nil && !errors.Is(err, keyring.ErrOpen) {
-				return err // the key cannot be compared, so it must not be replaced
+				return err // without the keyring the texts cannot be compared, so the key must not be replaced
 			}
 			if err == nil && string(old) == secret {
 				return nil

@@ -21,7 +21,7 @@ type modelServer struct {
 func newModelServer(t *testing.T) *modelServer {
 	t.Helper()
 	s := new(modelServer)
-	s.lists()
+	s.serveModels()
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/v1/models" || r.Header.Get("Authorization") != "" {
 			t.Errorf("asked for %s with %v", r.URL, r.Header)
@@ -34,15 +34,17 @@ func newModelServer(t *testing.T) *modelServer {
 
 func (s *modelServer) base() string { return s.URL + "/v1" }
 
-func (s *modelServer) lists(ids ...string) {
+// serveModels makes the server list models with the given ids.
+func (s *modelServer) serveModels(ids ...string) {
 	items := make([]string, 0, len(ids))
 	for _, id := range ids {
 		items = append(items, fmt.Sprintf("{%q:%q}", "id", id))
 	}
-	s.says(200, `{"data":[`+strings.Join(items, ",")+`]}`)
+	s.respond(200, `{"data":[`+strings.Join(items, ",")+`]}`)
 }
 
-func (s *modelServer) says(status int, body string) {
+// respond makes the server answer every request with the given status and body.
+func (s *modelServer) respond(status int, body string) {
 	s.answer.Store(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
 		_, _ = w.Write([]byte(body))
@@ -58,8 +60,8 @@ func servers(bases ...string) []ModelServer {
 	return list
 }
 
-// own returns the entries of alice's own models with their base URLs and model names.
-func (n *node) own(t *testing.T) []string {
+// ownModels returns the entries of alice's own models with their base URLs and model names.
+func (n *node) ownModels(t *testing.T) []string {
 	t.Helper()
 	rows, err := n.selectModels(t.Context(), "alice")
 	if err != nil {
@@ -74,7 +76,7 @@ func (n *node) own(t *testing.T) []string {
 
 func TestDiscover(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n, ctx := p.start(t), t.Context()
 		n.user(t, "alice")
 		one, two := newModelServer(t), newModelServer(t)
@@ -89,14 +91,14 @@ func TestDiscover(t *testing.T) {
 		both := []string{one.base() + "/", two.base()}
 		equal(t, discover(both...), nil)
 
-		one.lists("b", "a", "shared")
-		two.lists("shared", "z")
+		one.serveModels("b", "a", "shared")
+		two.serveModels("shared", "z")
 		equal(t, discover(both...), []string{one.base(), two.base()})
 		want := []string{
 			"local/b=" + one.base() + " b", "local/a=" + one.base() + " a",
 			"local/shared=" + one.base() + " shared", "local/z=" + two.base() + " z",
 		}
-		equal(t, n.own(t), want)
+		equal(t, n.ownModels(t), want)
 		if c := n.account(t, "alice").RoutingFor(testCatalog(t), "").Tier(catalog.Low); len(c) != 4 || c[0].Entry != "local/b" || c[0].Keys[0].Secret != "" {
 			t.Errorf("%d candidates, first %+v", len(c), c[0])
 		}
@@ -120,15 +122,15 @@ func TestDiscover(t *testing.T) {
 		mine := []string{"local/mine=http://elsewhere/v1 m", "other/mine=http://elsewhere/v1 m"}
 
 		// The first server fails: its models are removed, and the model on both servers moves to the second.
-		one.says(500, "")
+		one.respond(500, "")
 		equal(t, discover(both...), []string{two.base()})
-		equal(t, n.own(t), append(append([]string{want[3]}, mine...), "local/shared="+two.base()+" shared"))
+		equal(t, n.ownModels(t), append(append([]string{want[3]}, mine...), "local/shared="+two.base()+" shared"))
 		two.Close()
 		equal(t, discover(both...), nil)
-		equal(t, n.own(t), mine)
+		equal(t, n.ownModels(t), mine)
 
 		// An unknown user is an error only when there are models to add.
-		one.lists("a")
+		one.serveModels("a")
 		if _, err := n.Discover(ctx, "nobody", "local", servers(both...), http.DefaultTransport); err == nil {
 			t.Error("an unknown user has models")
 		}
@@ -137,26 +139,26 @@ func TestDiscover(t *testing.T) {
 
 func TestDiscoverWithoutTransport(t *testing.T) {
 	t.Parallel()
-	n, ctx := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t), t.Context()
+	n, ctx := cluster{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t), t.Context()
 	n.user(t, "alice")
 	s := newModelServer(t)
-	s.lists("a")
+	s.serveModels("a")
 	for range 2 {
 		if _, err := n.Discover(ctx, "alice", "scripted", servers(s.base()), http.DefaultTransport); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(n.own(t)) != 1 {
-		t.Fatalf("%v", n.own(t))
+	if len(n.ownModels(t)) != 1 {
+		t.Fatalf("%v", n.ownModels(t))
 	}
-	if found, err := n.Discover(ctx, "alice", "scripted", servers(s.base()), nil); err != nil || found != nil || len(n.own(t)) != 0 {
-		t.Errorf("found %v, left %v, error %v", found, n.own(t), err)
+	if found, err := n.Discover(ctx, "alice", "scripted", servers(s.base()), nil); err != nil || found != nil || len(n.ownModels(t)) != 0 {
+		t.Errorf("found %v, left %v, error %v", found, n.ownModels(t), err)
 	}
 }
 
 func TestDiscoverHostileLists(t *testing.T) {
 	t.Parallel()
-	n, ctx := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t), t.Context()
+	n, ctx := cluster{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t), t.Context()
 	n.user(t, "alice")
 	s := newModelServer(t)
 	many := make([]string, 1000)
@@ -183,11 +185,11 @@ func TestDiscoverHostileLists(t *testing.T) {
 		"SQL":                {`{"data":[{"id":"';DROP_TABLE_gateway_models;--"}]}`, 1},
 		"broken UTF-8 in id": {"{\"data\":[{\"id\":\"a\xff\"}]}", 1},
 	} {
-		s.says(200, test.body)
+		s.respond(200, test.body)
 		if _, err := n.Discover(ctx, "alice", "local", servers(s.base()), http.DefaultTransport); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if got := n.own(t); len(got) != test.want {
+		if got := n.ownModels(t); len(got) != test.want {
 			t.Errorf("%s: %d models, want %d: %.200q", name, len(got), test.want, got)
 		}
 	}
@@ -211,7 +213,7 @@ func TestDiscoverHostileLists(t *testing.T) {
 
 func TestSyncProviderKey(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n, ctx := p.start(t), t.Context()
 		n.user(t, "alice")
 		n.providerKey(t, "alice", "alpha", "by-hand")
@@ -249,14 +251,14 @@ func TestSyncProviderKey(t *testing.T) {
 	})
 }
 
-// TestDiscoverForgets checks that the models of a server that is no longer configured are removed, and that models
-// which the user has added under the same prefix stay.
-func TestDiscoverForgets(t *testing.T) {
+// TestDiscoverRemovesMissingModels checks that the models of a server that is no longer configured are removed, and
+// that models which the user has added under the same prefix stay.
+func TestDiscoverRemovesMissingModels(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n, gone := p.start(t), newModelServer(t)
 		n.user(t, "alice")
-		gone.lists("a", "b")
+		gone.serveModels("a", "b")
 		if _, err := n.Discover(t.Context(), "alice", "local", servers(gone.base()), http.DefaultTransport); err != nil {
 			t.Fatal(err)
 		}
@@ -266,14 +268,14 @@ func TestDiscoverForgets(t *testing.T) {
 		if _, err := n.Discover(t.Context(), "alice", "local", nil, http.DefaultTransport); err != nil {
 			t.Fatal(err)
 		}
-		equal(t, n.own(t), []string{"local/mine=http://mine.test/v1 m"})
+		equal(t, n.ownModels(t), []string{"local/mine=http://mine.test/v1 m"})
 	})
 }
 
 // TestDiscoverWithKey checks that discovery, and later requests to the models, send each server only its own key.
 func TestDiscoverWithKey(t *testing.T) {
 	t.Parallel()
-	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
+	n := cluster{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	n.user(t, "alice")
 	open, guarded := newModelServer(t), httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer sk-1" && r.Header.Get("Authorization") != "Bearer sk-2" {
@@ -283,7 +285,7 @@ func TestDiscoverWithKey(t *testing.T) {
 		_, _ = w.Write([]byte(`{"data":[{"id":"a"}]}`))
 	}))
 	defer guarded.Close()
-	open.lists("b")
+	open.serveModels("b")
 	for _, key := range []string{"sk-1", "sk-2", "sk-2"} {
 		found, err := n.Discover(t.Context(), "alice", "local", []ModelServer{{guarded.URL + "/v1", key}, {open.base(), ""}}, http.DefaultTransport)
 		if err != nil || len(found) != 2 {

@@ -39,13 +39,13 @@ func testRing(tb testing.TB) keyring.Keyring {
 
 // start starts a node on the database. On PostgreSQL it waits until the node listens for notifications, which empties
 // the caches once.
-func (p place) start(tb testing.TB) *node {
+func (p cluster) start(tb testing.TB) *node {
 	tb.Helper()
 	db := p.Open(tb)
 	testenv.Open(tb, db)
 	n := newNode(tb, db)
 	if p.Dialect == store.Postgres {
-		n.listens(tb)
+		n.waitForListener(tb)
 	}
 	return n
 }
@@ -63,8 +63,8 @@ func newNode(tb testing.TB, db *store.DB) *node {
 	return n
 }
 
-// listens waits until the node receives notifications of other nodes' changes.
-func (n *node) listens(tb testing.TB) {
+// waitForListener waits until the node receives notifications of other nodes' changes.
+func (n *node) waitForListener(tb testing.TB) {
 	tb.Helper()
 	schematest.Eventually(tb, "the node listens", func() bool { return n.changes.current() > 0 })
 }

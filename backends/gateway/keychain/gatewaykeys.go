@@ -73,6 +73,7 @@ type NewKey struct {
 	Key string `json:"key"`
 }
 
+// hashKey returns the SHA-256 of a key's text in hex, as it is stored in the database.
 func hashKey(key string) string {
 	var text [2 * sha256.Size]byte
 	sum := sha256.Sum256([]byte(key))
@@ -80,18 +81,21 @@ func hashKey(key string) string {
 	return string(text[:])
 }
 
-func (s *Service) newKey(userID string, primary bool, options KeyOptions) (GatewayKey, string) {
-	plain, now := KeyPrefix+random(keyBytes), s.now()
-	k := GatewayKey{
-		ID: "gk_" + random(20), UserID: userID, Masked: mask(plain), IsPrimary: primary,
+// newKey returns a key with a random id, which the caller must store, and the random text of the key.
+func (s *Service) newKey(userID string, primary bool, options KeyOptions) (key GatewayKey, text string) {
+	text = KeyPrefix + random(keyBytes)
+	now := s.now()
+	key = GatewayKey{
+		ID: "gk_" + random(20), UserID: userID, Masked: mask(text), IsPrimary: primary,
 		CreatedAt: now.UTC().Truncate(time.Microsecond),
 	}
-	k.setOptions(options, now)
-	return k, plain
+	key.setOptions(options, now)
+	return key, text
 }
 
-// CreateKey creates a key for a user. The error has status 409 if the user has maxKeys keys already, or if the limits
-// that the operator has imposed on their keys have expired.
+// CreateKey creates a key for a user. The error has status 400 for invalid options, 404 if the user does not exist or
+// is not in options.TeamID, and 409 if the user has maxKeys keys already or if the limits that the operator has imposed
+// on their keys have expired.
 func (s *Service) CreateKey(ctx context.Context, userID string, options KeyOptions) (*NewKey, error) {
 	if options.EffortMode == "" {
 		options.EffortMode = EffortOverride
@@ -106,8 +110,8 @@ func (s *Service) CreateKey(ctx context.Context, userID string, options KeyOptio
 	if err := refuseUnknown(options.AllowedModels, unknown, nil); err != nil {
 		return nil, err
 	}
-	row, plain := s.newKey(userID, false, options)
-	hash := hashKey(plain) // for changeKey, since a cache may hold the hash as unknown
+	row, text := s.newKey(userID, false, options)
+	hash := hashKey(text) // for changeKey, since the hash may be cached as that of an unknown key
 	limits := row.Limits
 	var created *GatewayKey
 	err = s.changeKey(ctx, func(c store.Conn) (_ string, err error) {
@@ -145,15 +149,16 @@ func (s *Service) CreateKey(ctx context.Context, userID string, options KeyOptio
 	if err != nil {
 		return nil, err
 	}
-	return &NewKey{GatewayKey: *created, Key: plain}, nil
+	return &NewKey{GatewayKey: *created, Key: text}, nil
 }
 
-// storeKey stores a new key and returns it with the limits that are imposed on it.
+// storeKey stores a new key and returns it with its team and the limits that are imposed on it. hash is hashKey of the
+// key's text.
 func (s *Service) storeKey(c store.Conn, row *GatewayKey, hash string) (*GatewayKey, error) {
 	if err := s.insertKey(c, row, hash); err != nil {
 		return nil, err
 	}
-	stored, _, err := s.lockKey(c, row.UserID, row.ID)
+	stored, _, err := s.keyWithHash(c, row.UserID, row.ID)
 	return stored, err
 }
 
@@ -162,7 +167,9 @@ func (s *Service) Keys(ctx context.Context, userID string) ([]GatewayKey, error)
 	return s.selectKeys(ctx, userID)
 }
 
-// UpdateKey changes a key and returns it. A key of another user is treated as one that does not exist.
+// UpdateKey changes a key and returns it. With change.Impose, the new limits are imposed on all keys that share the
+// limits of this key. The error has status 400 for invalid values, 404 if the user has no such key, and 409 if the key
+// is revoked.
 func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change KeyChange) (*GatewayKey, error) {
 	if err := change.check(s.now()); err != nil {
 		return nil, err
@@ -174,16 +181,17 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 	}
 	var key *GatewayKey
 	update := func(c store.Conn) (hash string, err error) {
-		key, hash, err = s.lockKey(c, userID, keyID)
+		key, hash, err = s.keyWithHash(c, userID, keyID)
 		if err != nil {
 			return "", err
 		}
 		if key.Revoked {
-			return "", apierror.New(http.StatusConflict, "revoked", "the gateway key %q is revoked for good, create another",
-				keyID)
+			return "", apierror.New(http.StatusConflict, "revoked",
+				"the gateway key %q is revoked and cannot be changed: create another key", keyID)
 		}
 		optionsChange := change
 		if change.Impose {
+			// The user's own limits on the key stay.
 			optionsChange = KeyChange{Label: change.Label, EffortMode: change.EffortMode}
 			if err := s.imposeOnKey(c, key, &change, allowed, unknown); err != nil {
 				return "", err
@@ -197,7 +205,10 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 		if err := s.updateKey(c, key); err != nil {
 			return "", err
 		}
-		if key, _, err = s.lockKey(c, userID, keyID); err == nil && change.Impose && change.Limits != nil {
+		if key, _, err = s.keyWithHash(c, userID, keyID); err != nil { // with the new imposed limits
+			return "", err
+		}
+		if change.Impose && change.Limits != nil {
 			err = s.auditLimitedKey(ctx, c, key)
 		}
 		return hash, err
@@ -234,17 +245,18 @@ func (s *Service) imposeOnKey(c store.Conn, key *GatewayKey, change *KeyChange, 
 	return s.impose(c, OnKey, key.limitedBy, &limits)
 }
 
-// RevokeKey ends a key for good. Revoking it again changes nothing.
+// RevokeKey ends a key permanently. Revoking it again changes nothing. The revocation is recorded in the audit log if
+// ActedBy has set an actor. The error has status 404 if the user has no such key.
 func (s *Service) RevokeKey(ctx context.Context, userID, keyID string) error {
 	return s.changeKey(ctx, func(c store.Conn) (hash string, err error) {
-		key, hash, err := s.lockKey(c, userID, keyID)
+		key, hash, err := s.keyWithHash(c, userID, keyID)
 		if err != nil {
 			return "", err
 		}
 		if err := s.markRevoked(c, keyID); err != nil {
 			return "", err
 		}
-		if _, byOther := ctx.Value(actorKey{}).(string); !byOther || key.Revoked {
+		if _, hasActor := ctx.Value(actorKey{}).(string); !hasActor || key.Revoked {
 			return hash, nil
 		}
 		return hash, s.auditGatewayKey(ctx, c, "key.revoked", key)
@@ -253,24 +265,24 @@ func (s *Service) RevokeKey(ctx context.Context, userID, keyID string) error {
 
 // auditGatewayKey records a change of a key in the audit log, and in that of the team if the key belongs to a team.
 func (s *Service) auditGatewayKey(ctx context.Context, c store.Conn, action string, k *GatewayKey) error {
-	team := ""
-	if k.TeamID == k.UserID {
-		team = k.TeamID
-	}
-	return s.auditOf(ctx, c, team, action, k.ID, map[string]string{"user_id": k.UserID, "label": k.Label})
+	return s.auditOf(ctx, c, k.owningTeam(), action, k.ID, map[string]string{"user_id": k.UserID, "label": k.Label})
 }
 
-// auditLimitedKey records the limits that are now imposed on a key in the audit log.
+// owningTeam returns the id of the team that the key belongs to, or an empty string for the key of a person.
+func (k *GatewayKey) owningTeam() string {
+	if k.TeamID == k.UserID { // the account of a team has the team's id
+		return k.TeamID
+	}
+	return ""
+}
+
+// auditLimitedKey records in the audit log the limits that the operator now imposes on a key.
 func (s *Service) auditLimitedKey(ctx context.Context, c store.Conn, k *GatewayKey) error {
 	var limits Limits
 	if l := operatorLimits(k.Imposed, OnKey); l != nil {
 		limits = l.Limits
 	}
-	team := ""
-	if k.TeamID == k.UserID {
-		team = k.TeamID
-	}
-	return s.auditOf(ctx, c, team, "key.limited", k.ID, limits)
+	return s.auditOf(ctx, c, k.owningTeam(), "key.limited", k.ID, limits)
 }
 
 // RegenerateKey replaces the user's primary key and revokes the old key in the same transaction. The new key has the
@@ -278,7 +290,7 @@ func (s *Service) auditLimitedKey(ctx context.Context, c store.Conn, k *GatewayK
 // status 409 if the old key has expired, or for the reasons of CreateKey if there is no old key.
 func (s *Service) RegenerateKey(ctx context.Context, userID string) (*NewKey, error) {
 	var created *GatewayKey
-	var plain string
+	var text string
 	err := s.changeKey(ctx, func(c store.Conn) (oldHash string, err error) {
 		if err := s.requireUser(c, userID); err != nil {
 			return "", err
@@ -306,9 +318,9 @@ func (s *Service) RegenerateKey(ctx context.Context, userID string) (*NewKey, er
 			}
 		}
 		var row GatewayKey
-		row, plain = s.newKey(userID, true, options)
+		row, text = s.newKey(userID, true, options)
 		row.limitedBy, row.team = limitedBy, team
-		if created, err = s.storeKey(c, &row, hashKey(plain)); err != nil {
+		if created, err = s.storeKey(c, &row, hashKey(text)); err != nil {
 			return "", err
 		}
 		if created.Status == StatusExpired {
@@ -319,7 +331,7 @@ func (s *Service) RegenerateKey(ctx context.Context, userID string) (*NewKey, er
 	if err != nil {
 		return nil, err
 	}
-	return &NewKey{GatewayKey: *created, Key: plain}, nil
+	return &NewKey{GatewayKey: *created, Key: text}, nil
 }
 
 // primaryOptions are the options of a user's first primary key.
@@ -344,14 +356,14 @@ func (k *HeldKey) Place() string {
 // it in their label or in their user's id, mail address or name. Revoked keys are left out unless revoked is set. The
 // error has status 400 if the cursor is invalid.
 func (s *Service) AllKeys(ctx context.Context, search, after string, revoked bool, limit int) ([]HeldKey, error) {
-	created, id := int64(math.MaxInt64), ""
+	created, id := int64(math.MaxInt64), "" // of the last key before the page
 	if after != "" {
-		micros, last, _ := strings.Cut(after, "/")
+		micros, lastID, _ := strings.Cut(after, "/")
 		var err error
-		if created, err = strconv.ParseInt(micros, 10, 64); err != nil || !schema.StorableID(last) {
-			return nil, apierror.New(400, "invalid_value", "after must be the next_after of the page before").With("after")
+		if created, err = strconv.ParseInt(micros, 10, 64); err != nil || !schema.StorableID(lastID) {
+			return nil, apierror.New(400, "invalid_value", "after must be the next_after of the previous page").With("after")
 		}
-		id = last
+		id = lastID
 	}
 	if !schema.StorableID(search) {
 		return nil, nil

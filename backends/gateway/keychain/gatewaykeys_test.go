@@ -16,7 +16,7 @@ import (
 //go:fix inline
 func TestUsers(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		first := n.user(t, "alice")
 		if !first.IsPrimary || first.Label != "primary" || first.UserID != "alice" || first.RateLimitPerMinute != nil ||
@@ -64,7 +64,7 @@ func TestUsers(t *testing.T) {
 // TestInitUserOnce creates the same user from many goroutines. Only one of them gets the key.
 func TestInitUserOnce(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		var keys sync.Map
 		var all sync.WaitGroup
@@ -96,7 +96,7 @@ func TestInitUserOnce(t *testing.T) {
 
 func TestKeyLifecycle(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		primary := n.user(t, "alice")
 		made, err := n.CreateKey(t.Context(), "alice", KeyOptions{Label: "ci", Limits: Limits{RateLimitPerMinute: new(int64(60))}})
@@ -177,7 +177,7 @@ func TestKeyLifecycle(t *testing.T) {
 
 func TestKeyRefusals(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		key := n.user(t, "alice")
 		n.user(t, "bob")
@@ -231,7 +231,7 @@ func TestKeyRefusals(t *testing.T) {
 
 func TestAuthenticateSpellings(t *testing.T) {
 	t.Parallel()
-	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
+	n := cluster{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	key := n.user(t, "alice").Key
 	for name, text := range map[string]string{
 		"plain": key, "spaces": "  " + key + " \t", "many spaces": strings.Repeat(" ", 500) + key,
@@ -251,7 +251,7 @@ func TestAuthenticateSpellings(t *testing.T) {
 // TestOnlyHashIsStored searches the whole database for secrets.
 func TestOnlyHashIsStored(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		first := n.user(t, "alice")
 		made, err := n.CreateKey(t.Context(), "alice", KeyOptions{})
@@ -334,7 +334,7 @@ func TestCheckTextBounds(t *testing.T) {
 
 func TestLastUsed(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		key := n.user(t, "alice")
 		idle, err := n.CreateKey(t.Context(), "alice", KeyOptions{Label: "idle"})
@@ -415,7 +415,7 @@ func TestUsedKeys(t *testing.T) {
 // be revoked.
 func TestKeysAreBounded(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		first := n.user(t, "alice")
 		fill := func(count int, revoked any) {

@@ -31,6 +31,7 @@ type Identity struct {
 	expires int64 // Unix microseconds; 0 if it never expires
 }
 
+// expired reports whether the key, or the limits for requests without a key, have expired at the time now.
 func (id *Identity) expired(now time.Time) bool {
 	return id.expires != 0 && schema.Micros(now) >= id.expires
 }
@@ -42,9 +43,10 @@ type cachedKey struct{ id *Identity }
 // not cache its stale result.
 type changes struct {
 	mu sync.Mutex
-	n  uint64
+	n  uint64 // the number of changes; mu guards it and, with it, the writing of results to the caches
 }
 
+// current returns the number of changes so far.
 func (c *changes) current() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,12 +69,13 @@ func (s *Service) forgetKey(hash string) {
 // everything may have changed.
 const topic = "gateway"
 
+// notify sends a notice to the other nodes when the transaction c commits. kind and id are as described at topic.
 func (s *Service) notify(c store.Conn, kind, id string) error {
 	return c.Notify(topic, s.origin+" "+kind+" "+id)
 }
 
-// changeKey runs fn in a transaction. fn changes a gateway key and returns its hash. Every node then reads the key
-// anew; this node does so before changeKey returns.
+// changeKey runs fn in a transaction. fn changes a gateway key and returns its hash. Every node then discards its
+// cached identity of the key; this node does so before changeKey returns.
 func (s *Service) changeKey(ctx context.Context, fn func(c store.Conn) (hash string, err error)) error {
 	var hash string
 	err := s.db.Write(ctx, func(c store.Conn) (err error) {
@@ -87,8 +90,8 @@ func (s *Service) changeKey(ctx context.Context, fn func(c store.Conn) (hash str
 	return err
 }
 
-// changeAccount runs fn, which changes a part of the user's Account, in a transaction. Every node then reads the
-// account anew; this node does so before changeAccount returns.
+// changeAccount runs fn, which changes a part of the user's Account, in a transaction. Every node then discards its
+// cached account; this node does so before changeAccount returns.
 func (s *Service) changeAccount(ctx context.Context, userID string, fn func(c store.Conn) error) error {
 	err := s.db.Write(ctx, func(c store.Conn) error {
 		if err := fn(c); err != nil {
@@ -117,7 +120,7 @@ func (s *Service) handleNotice(notice string) {
 	}
 }
 
-// forgetAll discards all cached keys and accounts. It is used when the changed ones are not known.
+// forgetAll discards all cached keys and accounts, after a change that may concern many of them.
 func (s *Service) forgetAll() {
 	s.changes.mu.Lock()
 	defer s.changes.mu.Unlock()
@@ -165,7 +168,8 @@ func (s *Service) Keyless(ctx context.Context, userID string) (*Identity, error)
 	})
 	if err == nil && id.expired(s.now()) {
 		return nil, apierror.New(http.StatusForbidden, "expired",
-			"the limits that the operator set on the user %.200q, on their team or on everybody have ended their use", userID)
+			"the limits on the user %.200q, on their team or on the organisation have expired: ask the operator for a later expiry",
+			userID)
 	}
 	return id, err
 }
@@ -173,9 +177,9 @@ func (s *Service) Keyless(ctx context.Context, userID string) (*Identity, error)
 // keyless reads the team of a user and the limits that apply to their requests without a key.
 func (s *Service) keyless(c store.Conn, userID string) (*Identity, error) {
 	id := &Identity{UserID: userID, EffortMode: EffortOverride}
-	st, err := s.standing(c, userID)
+	standing, err := s.standing(c, userID)
 	if err == nil {
-		err = st.refusal(userID)
+		err = standing.refusal(userID)
 	}
 	if err != nil {
 		return nil, err
@@ -186,15 +190,16 @@ func (s *Service) keyless(c store.Conn, userID string) (*Identity, error) {
 		return nil, err
 	}
 	id.TeamID = team.String
-	for kind, holder := range map[string]string{
-		OnUser: userID, OnTeam: id.TeamID, OnTeamOwn: id.TeamID, OnOrganisation: Organisation,
+	// In the order of limitHolders, since bounds expects the two kinds of limits on a team side by side.
+	for _, holder := range [...]Owner{
+		{OnUser, userID}, {OnTeam, id.TeamID}, {OnTeamOwn, id.TeamID}, TheOrganisation,
 	} {
-		limits, raise, err := s.imposedWithRaise(c, kind, holder)
+		limits, raise, err := s.imposedWithRaise(c, holder.Kind, holder.ID)
 		if err != nil {
 			return nil, err
 		}
 		if !limits.empty() {
-			id.Imposed = append(id.Imposed, newImposed(kind, holder, limits, raise))
+			id.Imposed = append(id.Imposed, newImposed(holder.Kind, holder.ID, limits, raise))
 		}
 	}
 	if end := earliestEnd(new(Limits), id.Imposed); end != nil {
@@ -203,15 +208,16 @@ func (s *Service) keyless(c store.Conn, userID string) (*Identity, error) {
 	return id, nil
 }
 
-// identity returns the identity cached under the given name. If there is none it calls read and caches the result.
-func (s *Service) identity(ctx context.Context, name string, read func(ctx context.Context) (*Identity, error),
+// identity returns the identity cached under the given name. If there is none it calls load and caches the result,
+// which may be nil. Concurrent calls with the same name share one call of load.
+func (s *Service) identity(ctx context.Context, name string, load func(ctx context.Context) (*Identity, error),
 ) (*Identity, error) {
 	if cached, ok := s.keys.Get(name); ok {
 		return cached.id, nil
 	}
 	version := s.changes.current()
 	found, err := s.reads.Do(ctx, fmt.Sprint("key/", version, "/", name), func(ctx context.Context) (any, error) {
-		id, err := read(ctx)
+		id, err := load(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -29,12 +29,12 @@ const maxLimitRows = 500
 // limitsWithBudgets is a query for the limits with budgets that come after a kind and a holder. Another argument is a
 // time: if it is not 0, users and keys are left out unless one of their gateway keys was used since that time.
 var limitsWithBudgets = func() string {
-	bounded := make([]string, 0, 2*len(windowNames))
+	budgetColumns := make([]string, 0, 2*len(windowNames))
 	for w := range windowNames {
-		bounded = append(bounded, "l."+windowNames[w].tokens, "l.micro_"+windowNames[w].usd)
+		budgetColumns = append(budgetColumns, "l."+windowNames[w].tokens, "l.micro_"+windowNames[w].usd)
 	}
 	return `SELECT l.kind, l.holder, ` + imposedColumns("l") + ` FROM gateway_limits AS l
-		WHERE (l.kind > ? OR l.kind = ? AND l.holder > ?) AND coalesce(` + strings.Join(bounded, ", ") + `) IS NOT NULL
+		WHERE (l.kind > ? OR l.kind = ? AND l.holder > ?) AND coalesce(` + strings.Join(budgetColumns, ", ") + `) IS NOT NULL
 		AND (CAST(? AS BIGINT) = 0 OR l.kind NOT IN ('user', 'key')
 			OR l.kind = 'user' AND EXISTS (SELECT 1 FROM gateway_keys AS k WHERE k.user_id = l.holder AND k.last_used_at >= ?)
 			OR l.kind = 'key' AND EXISTS (SELECT 1 FROM gateway_keys AS k WHERE k.limited_by = l.holder AND k.last_used_at >= ?))
@@ -49,20 +49,21 @@ func (s *Service) EachImposedBudget(ctx context.Context, since time.Time, fn fun
 		spending.Purse
 		budgets Budgets
 	}
-	used := int64(0)
+	usedSince := int64(0)
 	if !since.IsZero() {
-		used = schema.Micros(since)
+		usedSince = schema.Micros(since)
 	}
 	for after := (spending.Purse{}); ; {
 		rows, err := read(ctx, s, func(row store.Row) (h holder, err error) {
 			var cells imposedCells
-			if err = row.Scan(append([]any{&h.On, &h.ID}, cells.into()...)...); err != nil {
+			if err = row.Scan(append([]any{&h.On, &h.ID}, cells.scanArgs()...)...); err != nil {
 				return h, err
 			}
 			limits, raise, err := cells.read(s.now())
 			h.budgets = limits.raisedBy(raise).Budgets
 			return h, err
-		}, limitsWithBudgets, after.On, after.On, after.ID, used, used, used, maxLimitRows)
+		}, limitsWithBudgets, after.On, after.On, after.ID, usedSince, usedSince, usedSince,
+			maxLimitRows)
 		if err != nil {
 			return err
 		}
@@ -78,15 +79,17 @@ func (s *Service) EachImposedBudget(ctx context.Context, since time.Time, fn fun
 	}
 }
 
+// eachBudget calls fn for each of the budgets of one holder until fn returns an error. purse has the kind and id of the
+// holder.
 func (s *Service) eachBudget(
 	ctx context.Context, purse spending.Purse, budgets *Budgets, fn func(*ImposedBudget) error,
 ) error {
 	now := s.now()
-	paid := purse
-	if paid.On == OnTeamOwn {
-		paid.On = OnTeam
+	summed := purse
+	if summed.On == OnTeamOwn { // the same requests as for the operator's budgets on the team
+		summed.On = OnTeam
 	}
-	sums, err := s.ledger.Stored(ctx, paid, budgets.total(), now)
+	sums, err := s.ledger.Stored(ctx, summed, budgets.total(), now)
 	if err != nil {
 		return err
 	}
@@ -123,9 +126,9 @@ type Concerned struct {
 const maxConcerned = 20
 
 // ConcernedBy returns the people whom the limits of a holder concern. The kind and the id of the holder are as in
-// ImposedBudget.
+// ImposedBudget. The result is empty for the organisation and for holders that do not exist.
 func (s *Service) ConcernedBy(ctx context.Context, kind, holder string) (c Concerned, err error) {
-	const name = `coalesce(nullif(u.name, ''), u.id)`
+	const userName = `coalesce(nullif(u.name, ''), u.id)`
 	var query string
 	switch kind {
 	case OnTeam, OnTeamOwn:
@@ -134,10 +137,10 @@ func (s *Service) ConcernedBy(ctx context.Context, kind, holder string) (c Conce
 			LEFT JOIN gateway_users AS u ON u.id = m.user_id AND u.suspended_at IS NULL
 			WHERE t.id = ? ORDER BY u.id LIMIT ?`
 	case OnUser:
-		query = `SELECT ` + name +
+		query = `SELECT ` + userName +
 			`, CASE WHEN u.suspended_at IS NULL THEN u.email END FROM gateway_users AS u WHERE u.id = ? LIMIT ?`
 	case OnKey:
-		query = `SELECT CASE WHEN k.label <> '' THEN k.label || ' of ' ELSE 'a key of ' END || ` + name + `,
+		query = `SELECT CASE WHEN k.label <> '' THEN k.label || ' of ' ELSE 'a key of ' END || ` + userName + `,
 			CASE WHEN u.suspended_at IS NULL THEN u.email END
 			FROM gateway_keys AS k JOIN gateway_users AS u ON u.id = k.user_id WHERE k.id = ? LIMIT ?`
 	default:

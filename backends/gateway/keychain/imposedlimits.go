@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// limitNames are the columns of limits, in the order of limitCells.into and Limits.arguments.
+// limitNames are the columns of limits, in the order of limitCells.scanArgs and Limits.arguments.
 var limitNames = []string{
 	"rate_limit_per_minute", "expires_at", "allowed_models", "tokens_per_day", "tokens_per_week", "tokens_per_month",
 	"tokens_total", "micro_usd_per_day", "micro_usd_per_week", "micro_usd_per_month", "micro_usd_total",
@@ -37,8 +37,8 @@ type limitCells struct {
 	tools   sql.NullString
 }
 
-// into returns the arguments of Scan for limitColumns.
-func (l *limitCells) into() []any {
+// scanArgs returns the arguments of Scan for limitColumns.
+func (l *limitCells) scanArgs() []any {
 	b := &l.limits.Budgets
 	return []any{
 		&l.limits.RateLimitPerMinute, &l.expires, &l.models,
@@ -85,7 +85,7 @@ func (s *Service) imposedLimits(c store.Conn, kind, holder string) (Limits, erro
 func (s *Service) imposedWithRaise(c store.Conn, kind, holder string) (Limits, *Raise, error) {
 	var cells imposedCells
 	err := c.Row(`SELECT `+imposedColumns("l")+` FROM gateway_limits AS l WHERE l.kind = ? AND l.holder = ?`, kind, holder).
-		Scan(cells.into()...)
+		Scan(cells.scanArgs()...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Limits{}, nil, nil
 	}
@@ -229,7 +229,7 @@ func (s *Service) limitedBy(c store.Conn, userID string) (holder string, err err
 // errEnded returns the error for a new key that would be useless because the imposed limits have expired.
 func errEnded(end time.Time) error {
 	return apierror.New(http.StatusConflict, "expired",
-		"the limits that the operator set on your keys ended their use at %s: ask the operator for another end",
+		"the limits that the operator set on your keys expired at %s: ask the operator for a later expiry",
 		end.Format(time.RFC3339))
 }
 
@@ -254,9 +254,9 @@ func (l Limits) raisedBy(r *Raise) Limits {
 	replace(&l.ParallelRequests, raise.ParallelRequests)
 	for w := range spending.NumberOfWindows {
 		tokens, usd := l.Budgets.limitsFor(w)
-		byTokens, byUSD := raise.Budgets.limitsFor(w)
-		replace(tokens, *byTokens)
-		replace(usd, *byUSD)
+		raisedTokens, raisedUSD := raise.Budgets.limitsFor(w)
+		replace(tokens, *raisedTokens)
+		replace(usd, *raisedUSD)
 	}
 	if len(raise.AllowedModels) > 0 {
 		l.AllowedModels = raise.AllowedModels
@@ -267,6 +267,7 @@ func (l Limits) raisedBy(r *Raise) Limits {
 	return l
 }
 
+// replace sets *limit to raised unless raised is nil.
 func replace[T any](limit **T, raised *T) {
 	if raised != nil {
 		*limit = raised
@@ -285,8 +286,8 @@ type imposedCells struct {
 	until  sql.NullInt64
 }
 
-// into returns the arguments of Scan for imposedColumns.
-func (l *imposedCells) into() []any { return append(l.limitCells.into(), &l.raised, &l.until) }
+// scanArgs returns the arguments of Scan for imposedColumns.
+func (l *imposedCells) scanArgs() []any { return append(l.limitCells.scanArgs(), &l.raised, &l.until) }
 
 // read returns the scanned limits and their raise. The raise is nil if it was not set or has ended at the time now.
 func (l *imposedCells) read(now time.Time) (limits Limits, raise *Raise, err error) {
@@ -326,8 +327,8 @@ func (s *Service) RaiseOf(ctx context.Context, kind, holder string) (raise *Rais
 // present one. The error has status 400 if the raise sets no limit or does not end within maxRaise, and 409 if the
 // holder has no limits.
 func (s *Service) SetRaise(ctx context.Context, kind, holder string, raise *Raise, cat *catalog.Catalog) error {
-	var text, until any
-	var allowed, unknown []string
+	var text, until any           // the values to store; nil if the present raise ends
+	var allowed, unknown []string // models of the raise
 	if raise != nil {
 		now := s.now()
 		if err := raise.Limits.check(now); err != nil {
@@ -337,7 +338,7 @@ func (s *Service) SetRaise(ctx context.Context, kind, holder string, raise *Rais
 		raise.Until = raise.Until.UTC().Truncate(time.Microsecond)
 		switch {
 		case raise.Limits.empty():
-			return invalid("limits", "limits must have at least one limit: what they should be until then")
+			return invalid("limits", "limits must have at least one limit, with the value that applies until the raise ends")
 		case !raise.Until.After(now) || raise.Until.After(now.Add(maxRaise)):
 			return invalid("until", "until must be a time within the next %d days", int(maxRaise.Hours()/24))
 		}
@@ -361,7 +362,7 @@ func (s *Service) SetRaise(ctx context.Context, kind, holder string, raise *Rais
 			return err
 		}
 		if raise != nil && limits.empty() {
-			return apierror.New(http.StatusConflict, "no_limits", "there are no limits here that could be raised")
+			return apierror.New(http.StatusConflict, "no_limits", "there are no limits that could be raised: set limits first")
 		}
 		if err := refuseUnknown(allowed, unknown, limits.AllowedModels); err != nil {
 			return err

@@ -18,8 +18,8 @@ import (
 // limitsTo returns the edit that replaces all limits.
 func limitsTo(limits Limits) func(*Limits) { return func(l *Limits) { *l = limits } }
 
-// tight returns limits of every kind, and the change by which the operator imposes them.
-func tight(now time.Time) (Limits, KeyChange) {
+// tightLimits returns limits of every kind, and the change by which the operator imposes them.
+func tightLimits(now time.Time) (Limits, KeyChange) {
 	rate, usd, tokens, end := int64(5), spending.MicroUSD(1_000_000), int64(1000), now.Add(time.Hour).UTC().Truncate(time.Microsecond)
 	l := Limits{
 		RateLimitPerMinute: &rate, ExpiresAt: &end, AllowedModels: []string{"alpha/*"}, Budgets: Budgets{USDPerDay: &usd, TokensPerMonth: &tokens},
@@ -122,7 +122,7 @@ func TestUserCannotLiftImposedLimits(t *testing.T) {
 			return []string{must(t, second, err)}
 		},
 	}
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		here, there := p.start(t), p.start(t)
 		usage := spending.NewLog(here.ledger, here.KeyUses(), zap.NewNop()).Start()
 		defer func() { _ = usage.Close(t.Context()) }()
@@ -155,7 +155,7 @@ func TestUserCannotLiftImposedLimits(t *testing.T) {
 					user := strings.ReplaceAll(t.Name(), "/", " ")
 					user = user[len(user)-min(len(user), 190):]
 					key := here.user(t, user)
-					limits, change := tight(here.now())
+					limits, change := tightLimits(here.now())
 					impose(t, on, user, key, change)
 					id, err := here.Authenticate(t.Context(), key.Key)
 					if err != nil {
@@ -223,11 +223,11 @@ func wantBound(t *testing.T, n *node, key, on string, limits *Limits) {
 	wantRefusal(t, err, http.StatusPaymentRequired, "insufficient_quota", "")
 	refusal, _ := apierror.From(err)
 	whose := map[string]string{
-		OnKey: "the gateway key, with those that share its limits, has spent", OnUser: "the user of the gateway key has spent",
+		OnKey: "the gateway key, together with the keys that share its limits, has spent", OnUser: "the user of the gateway key has spent",
 		OnTeam: "the team of the gateway key has spent", OnTeamOwn: "the team of the gateway key has spent", OnOrganisation: "the organisation has spent",
 	}[on]
 	if refusal != nil && (!strings.Contains(refusal.Message, whose) || !strings.Contains(refusal.Message, setter) ||
-		!strings.Contains(refusal.Message, "1000 tokens a month") || !strings.Contains(refusal.Message, "begins anew at 2026-04-01T00:00:00Z")) {
+		!strings.Contains(refusal.Message, "1000 tokens a month") || !strings.Contains(refusal.Message, "is renewed at 2026-04-01T00:00:00Z")) {
 		t.Errorf("the refusal says %q", refusal.Message)
 	}
 }
@@ -236,10 +236,10 @@ func wantBound(t *testing.T, n *node, key, on string, limits *Limits) {
 // operator changes the imposed limits.
 func TestOwnAndImposedLimits(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		key := n.user(t, "alice")
-		limits, change := tight(n.now())
+		limits, change := tightLimits(n.now())
 		if _, err := n.UpdateKey(t.Context(), "alice", key.ID, change); err != nil {
 			t.Fatal(err)
 		}
@@ -262,10 +262,10 @@ func TestOwnAndImposedLimits(t *testing.T) {
 // TestKeyWithUnlimitedKey checks that new keys have no imposed limits while the user has a key without any.
 func TestKeyWithUnlimitedKey(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		first := n.user(t, "alice")
-		limits, _ := tight(n.now())
+		limits, _ := tightLimits(n.now())
 		ci, err := n.CreateKey(t.Context(), "alice", KeyOptions{Limits: Limits{AllowedModels: limits.AllowedModels}, Impose: true})
 		if err != nil || len(ci.Imposed) != 1 || ci.AllowedModels != nil {
 			t.Fatalf("%+v, error %v", ci, err)
@@ -286,13 +286,13 @@ func TestKeyWithUnlimitedKey(t *testing.T) {
 	})
 }
 
-// TestImposedEnd checks that users cannot make a key that outlives the expiry imposed by the operator.
-func TestImposedEnd(t *testing.T) {
+// TestImposedExpiry checks that users cannot make a key that outlives the expiry imposed by the operator.
+func TestImposedExpiry(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		key := n.user(t, "alice")
-		limits, _ := tight(n.now())
+		limits, _ := tightLimits(n.now())
 		end := KeyChange{Impose: true, Limits: func(l *Limits) { l.ExpiresAt = limits.ExpiresAt }}
 		if _, err := n.UpdateKey(t.Context(), "alice", key.ID, end); err != nil {
 			t.Fatal(err)
@@ -316,10 +316,10 @@ func TestImposedEnd(t *testing.T) {
 // alone.
 func TestNewUsers(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		n.user(t, "alice")
-		limits, _ := tight(n.now())
+		limits, _ := tightLimits(n.now())
 		refuse, bind := NewUsers{Refuse: true}, NewUsers{Limits: limits}
 		if user, key, created, err := n.SignIn(t.Context(), Arrival{ID: "alice"}, refuse); err != nil || created || key != nil || user.ID != "alice" {
 			t.Errorf("%+v, %+v, %t, error %v", user, key, created, err)
@@ -350,10 +350,10 @@ func TestNewUsers(t *testing.T) {
 // TestKeyless checks that a user's limits bind requests made in the user's name without a key.
 func TestKeyless(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		n.user(t, "guest")
-		_, change := tight(n.now())
+		_, change := tightLimits(n.now())
 		if id, err := n.Keyless(t.Context(), "guest"); err != nil || id.Restricted() || id.KeyID != "" {
 			t.Errorf("%+v, error %v", id, err)
 		}

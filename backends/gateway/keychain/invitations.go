@@ -79,8 +79,10 @@ func (s *Service) Invite(ctx context.Context, in Invitation) (_ Invitation, toke
 	return in, token, err
 }
 
+// selectInvitations is the beginning of a query for invitations, with the columns of scanInvitation.
 const selectInvitations = `SELECT id, email, team_id, role, created_at, expires_at, accepted_at, accepted_by FROM gateway_invitations `
 
+// scanInvitation reads an invitation from a row of selectInvitations.
 func scanInvitation(row store.Row) (in Invitation, err error) {
 	var team, acceptedBy sql.NullString
 	var created, expires int64
@@ -120,20 +122,23 @@ func (s *Service) acceptInvitation(ctx context.Context, c store.Conn, arrival *A
 		return nil, nil
 	}
 	in, err := scanInvitation(c.Row(selectInvitations+`WHERE hash = ?`, tokens.Hash(arrival.Invitation)))
-	switch now := s.now(); {
-	case err != nil && !errors.Is(err, sql.ErrNoRows):
+	unknown := errors.Is(err, sql.ErrNoRows)
+	switch {
+	case err != nil && !unknown:
 		return nil, err
-	case err == nil && in.AcceptedBy == arrival.ID:
+	case !unknown && in.AcceptedBy == arrival.ID:
 		return nil, nil
-	case err != nil || in.AcceptedAt != nil || !in.ExpiresAt.After(now):
+	case unknown || in.AcceptedAt != nil || !in.ExpiresAt.After(s.now()):
 		return nil, apierror.New(http.StatusForbidden, "invitation_invalid",
 			"the invitation is unknown, withdrawn, accepted or expired: ask an operator of this gateway for another")
 	case arrival.Email != "" && !strings.EqualFold(arrival.Email, in.Email):
 		return nil, apierror.New(http.StatusForbidden, "invitation_for_another",
-			"the invitation is for another mail address than %.200q: sign in with that one, or ask an operator for another invitation", arrival.Email)
+			"the invitation is for another mail address than %.200q: sign in with the invited address, or ask an operator for another invitation",
+			arrival.Email)
 	}
-	taken := apierror.New(http.StatusForbidden, "invitation_invalid", "somebody has accepted the invitation just now")
-	if err := change(c, taken,
+	errAccepted := apierror.New(http.StatusForbidden, "invitation_invalid",
+		"somebody else has just accepted the invitation: ask an operator of this gateway for another")
+	if err := change(c, errAccepted,
 		`UPDATE gateway_invitations SET accepted_at = ?, accepted_by = ? WHERE id = ? AND accepted_at IS NULL`,
 		schema.Micros(s.now()), arrival.ID, in.ID); err != nil {
 		return nil, err

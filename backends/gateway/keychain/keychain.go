@@ -81,13 +81,13 @@ func New(
 		NumCounters: 1_000_000, MaxCost: 100_000, BufferItems: 64, IgnoreInternalCost: true, // 100,000 keys
 	})
 	if err != nil {
-		return nil, fmt.Errorf("making the key cache: %w", err)
+		return nil, fmt.Errorf("creating the key cache: %w", err)
 	}
 	s.accounts, err = ristretto.NewCache(&ristretto.Config[string, *Account]{
 		NumCounters: 200_000, MaxCost: 20_000, BufferItems: 64, IgnoreInternalCost: true, // 20,000 users
 	})
 	if err != nil {
-		return nil, fmt.Errorf("making the account cache: %w", err)
+		return nil, fmt.Errorf("creating the account cache: %w", err)
 	}
 	s.unsubscribe = db.Listen(topic, s.handleNotice)
 	return s, nil
@@ -106,6 +106,7 @@ func (s *Service) Close() {
 // CheckUserID returns an error unless id can be the id of a user: 1 to 200 characters without control characters.
 func CheckUserID(id string) error { return checkText("user_id", id, 1, 200) }
 
+// notFound returns an error with status 404. kind is the kind of the missing object, such as "user".
 func notFound(kind, id string) error {
 	return apierror.New(http.StatusNotFound, "not_found", "there is no %s %.200q", kind, id)
 }
@@ -115,6 +116,7 @@ func tooMany(format string, args ...any) error {
 	return apierror.New(http.StatusConflict, "too_many", format, args...)
 }
 
+// invalid returns an error with status 400 for the parameter param of a request.
 func invalid(param, format string, args ...any) error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", format, args...).With(param)
 }
@@ -133,16 +135,17 @@ func checkText(param, text string, minimum, maximum int) error {
 	return nil
 }
 
+// base62 are the characters of random ids and keys.
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// random returns n base62 characters without bias.
+// random returns n random characters of base62, each with the same probability.
 func random(n int) string {
 	out := make([]byte, 0, n)
 	var buf [64]byte
 	for len(out) < n {
 		_, _ = rand.Read(buf[:]) // never fails since Go 1.24
 		for _, b := range buf {
-			if b < 248 && len(out) < n { // 248 = 4*62
+			if b < 248 && len(out) < n { // 248 = 4*62; larger bytes would favour the first characters
 				out = append(out, base62[b%62])
 			}
 		}

@@ -90,6 +90,7 @@ func (s *Service) SharedKeys(ctx context.Context) ([]SharedKey, error) {
 	return keys, nil
 }
 
+// owned returns a stored key with its limits and the amounts spent through it.
 func (s *Service) owned(ctx context.Context, row *providerKeyRow) (OwnedKey, error) {
 	sums, err := s.ledger.Spent(ctx, "", spending.Purse{On: OnProviderKey, ID: row.ID}, false, s.now())
 	spend := func(w spending.Window) KeySpend { return KeySpend{sums[w].Tokens, spending.MicroUSD(sums[w].Micros)} }
@@ -145,13 +146,15 @@ type KeyRefusal struct {
 }
 
 // AdmitKey checks the limits of a provider key. It returns nil if the key may be used now, and the reason otherwise.
-// The cost is the number of requests to subtract from the key's limit per minute: 1, or 0 for a check only. Without
-// limits on the key AdmitKey costs nothing. Sums are as exact as those of Admit. The error wraps store.ErrUnavailable
-// while the database cannot be reached, and counters.ErrUnavailable while the counters cannot.
-func (s *Service) AdmitKey(ctx context.Context, count counters.Store, key *Key, cost int64) (*KeyRefusal, error) {
+// Requests per minute are counted in counterStore. The cost is the number of requests to count: 1, or 0 for a check
+// only. Without limits on the key AdmitKey costs nothing. Sums are as exact as those of Admit. The error wraps
+// store.ErrUnavailable while the database cannot be reached, and counters.ErrUnavailable while the counters cannot.
+func (s *Service) AdmitKey(
+	ctx context.Context, counterStore counters.Store, key *Key, cost int64,
+) (*KeyRefusal, error) {
 	l := key.Limits
 	if l == nil {
-		return nil, nil //nolint:nilnil // nothing refuses it
+		return nil, nil //nolint:nilnil // a nil refusal admits the key
 	}
 	now := s.now()
 	if l.ExpiresAt != nil && !now.Before(*l.ExpiresAt) {
@@ -167,9 +170,9 @@ func (s *Service) AdmitKey(ctx context.Context, count counters.Store, key *Key, 
 		}
 	}
 	if l.RateLimitPerMinute == nil {
-		return nil, nil //nolint:nilnil // nothing refuses it
+		return nil, nil //nolint:nilnil // a nil refusal admits the key
 	}
-	state, err := count.Take(ctx, "gateway/"+OnProviderKey+"/"+key.ID+"/requests", cost, *l.RateLimitPerMinute,
+	state, err := counterStore.Take(ctx, "gateway/"+OnProviderKey+"/"+key.ID+"/requests", cost, *l.RateLimitPerMinute,
 		time.Minute)
 	if err != nil {
 		return nil, err
@@ -177,5 +180,5 @@ func (s *Service) AdmitKey(ctx context.Context, count counters.Store, key *Key, 
 	if !state.Allowed || cost == 0 && state.Remaining == 0 {
 		return &KeyRefusal{Reason: KeyBusy, Until: now.Add(max(state.Reset, time.Second))}, nil
 	}
-	return nil, nil //nolint:nilnil // nothing refuses it
+	return nil, nil //nolint:nilnil // a nil refusal admits the key
 }

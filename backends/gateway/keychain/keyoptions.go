@@ -37,6 +37,8 @@ const (
 	maxModelPattern  = 200
 )
 
+// check returns an error with status 400 if an option is invalid. Whether the allowed models exist is checked by
+// unknownModels.
 func (o *KeyOptions) check(now time.Time) error {
 	if err := checkText("label", o.Label, 0, 100); err != nil {
 		return err
@@ -47,6 +49,7 @@ func (o *KeyOptions) check(now time.Time) error {
 	return checkEffortMode(o.EffortMode)
 }
 
+// checkLimit returns an error unless limit is nil or a valid limit of requests per minute.
 func checkLimit(limit *int64) error {
 	if limit != nil && (*limit < 1 || *limit > 1_000_000_000) {
 		return invalid("rate_limit_per_minute",
@@ -55,6 +58,7 @@ func checkLimit(limit *int64) error {
 	return nil
 }
 
+// checkEffortMode returns an error unless mode is one of the effort modes.
 func checkEffortMode(mode EffortMode) error {
 	switch mode {
 	case EffortOverride, EffortModelWins, EffortMax:
@@ -64,6 +68,7 @@ func checkEffortMode(mode EffortMode) error {
 	}
 }
 
+// checkExpiry returns an error unless end is nil or in the future.
 func checkExpiry(end *time.Time, now time.Time) error {
 	if end == nil {
 		return nil
@@ -98,7 +103,7 @@ func checkAllowedModels(patterns []string) error {
 		}
 		name, isPrefix := strings.CutSuffix(p, "*")
 		if strings.ContainsAny(name, " *") || !isPrefix && !strings.Contains(name, "/") {
-			return invalid(param, "%s must be provider/model, provider/*, the beginning of a name with a * behind it, or a tier such as keychain-low", param)
+			return invalid(param, "%s must be provider/model, provider/*, the beginning of a name followed by *, or a tier such as keychain-low", param)
 		}
 	}
 	return nil
@@ -127,11 +132,11 @@ func (s *Service) unknownModels(
 	}), err
 }
 
-// refuseUnknown returns an error for the first of the patterns that is in unknown and not in already, the list that is
-// allowed now.
-func refuseUnknown(patterns, unknown, already []string) error {
+// refuseUnknown returns an error for the first of the patterns that is in unknown and not in allowedNow, the patterns
+// that are allowed before the change.
+func refuseUnknown(patterns, unknown, allowedNow []string) error {
 	for i, p := range patterns {
-		if slices.Contains(unknown, p) && !slices.Contains(already, p) {
+		if slices.Contains(unknown, p) && !slices.Contains(allowedNow, p) {
 			return invalid(fmt.Sprintf("allowed_models[%d]", i), "allowed_models[%d] names the unknown model %q", i, p)
 		}
 	}
@@ -231,5 +236,5 @@ func errPrimaryExpired(old *GatewayKey) error {
 		return errEnded(*end)
 	}
 	return apierror.New(http.StatusConflict, "expired",
-		"the primary key has expired: set its expires_at anew before it is replaced")
+		"the primary key has expired: set a later expires_at before you replace it")
 }

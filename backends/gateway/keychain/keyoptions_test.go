@@ -30,7 +30,7 @@ func fullOptions() KeyOptions {
 // is, changes it and replaces it.
 func TestKeyOptions(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		first := n.user(t, "alice")
 		want := fullOptions()
@@ -93,7 +93,7 @@ func TestKeyOptions(t *testing.T) {
 // TestExpiry checks that keys expire while they are in the cache, and that their expiry can be put off.
 func TestExpiry(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		n.user(t, "alice")
 		key, err := n.CreateKey(t.Context(), "alice", KeyOptions{Limits: Limits{ExpiresAt: new(start.Add(time.Minute))}})
@@ -125,7 +125,7 @@ func TestExpiry(t *testing.T) {
 
 func TestKeyOptionRefusals(t *testing.T) {
 	t.Parallel()
-	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
+	n := cluster{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	key := n.user(t, "alice")
 	for param, options := range map[string]KeyOptions{
 		"expires_at":               {Limits: Limits{ExpiresAt: new(start)}},
@@ -236,7 +236,7 @@ var hostileIDs = []string{"a\x00b", "\xff", strings.Repeat("x", schema.MaxID+1),
 
 func TestHostileIDs(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		n.user(t, "alice")
 		cat, ctx := testCatalog(t), t.Context()
@@ -303,7 +303,7 @@ func BenchmarkAllows(b *testing.B) {
 // useless.
 func TestUnknownModels(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n, cat := p.start(t), testCatalog(t)
 		n.user(t, "alice")
 		if _, err := n.AddModel(t.Context(), "alice", CustomModel{Entry: "own/one", BaseURL: "http://a.test", Model: "m", Tier: catalog.Low}); err != nil {

@@ -75,10 +75,10 @@ func (u *usedKeys) take(now time.Time) map[string]int64 {
 	minute := now.Unix() / 60
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	news := u.untaken
+	used := u.untaken
 	u.untaken = nil
 	maps.DeleteFunc(u.minutes, func(_ string, usedAt int64) bool { return usedAt < minute })
-	return news
+	return used
 }
 
 // giveBack puts the result of take back into u if it could not be stored.

@@ -8,7 +8,7 @@ import (
 // TestExpiredKeyIsRecorded checks that the use of an expired key appears in its owner's log, once a minute.
 func TestExpiredKeyIsRecorded(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		n.user(t, "alice")
 		end := n.now().Add(time.Hour)

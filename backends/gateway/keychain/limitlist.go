@@ -43,19 +43,19 @@ func LimitedKinds() []string { return slices.Clone(limitedKinds) }
 // kinds. It begins after the cursor after, see Limited.Place; an empty cursor begins at the start. The spending of the
 // last second may be missing. Provider keys are left out; see KeysOf.
 func (s *Service) Limited(ctx context.Context, holderKind, after string, limit int) ([]Limited, error) {
-	kind, holder, _ := strings.Cut(after, "/")
+	lastKind, lastHolder, _ := strings.Cut(after, "/")
 	list := make([]Limited, 0, limit)
-	for _, k := range limitedKinds[max(0, slices.Index(limitedKinds, kind)):] {
-		if holderKind != "" && holderKind != k {
+	for _, kind := range limitedKinds[max(0, slices.Index(limitedKinds, lastKind)):] {
+		if holderKind != "" && holderKind != kind {
 			continue
 		}
-		if k != kind {
-			holder = ""
+		if kind != lastKind {
+			lastHolder = "" // begin with the first holder of the next kind
 		}
-		if !schema.StorableID(holder) {
+		if !schema.StorableID(lastHolder) {
 			return nil, nil
 		}
-		rows, err := s.limitedOf(ctx, k, holder, limit-len(list))
+		rows, err := s.limitedOf(ctx, kind, lastHolder, limit-len(list))
 		if err != nil {
 			return nil, err
 		}
@@ -79,7 +79,7 @@ func (s *Service) limitedOf(ctx context.Context, kind, after string, limit int) 
 	return read(ctx, s, func(row store.Row) (l Limited, err error) {
 		var cells imposedCells
 		var name, id, user sql.NullString
-		if err := row.Scan(append([]any{&l.Holder, &name, &id, &user}, cells.into()...)...); err != nil {
+		if err := row.Scan(append([]any{&l.Holder, &name, &id, &user}, cells.scanArgs()...)...); err != nil {
 			return l, err
 		}
 		limits, raise, err := cells.read(now)

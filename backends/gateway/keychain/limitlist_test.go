@@ -12,7 +12,7 @@ import (
 // TestLimited checks that all holders of limits are listed page by page, with the rest of their budgets.
 func TestLimited(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		n.user(t, "alice")
 		n.user(t, "bob")
@@ -96,7 +96,7 @@ func TestLimited(t *testing.T) {
 // those of users.
 func TestSharedKeys(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		n.user(t, "alice")
 		red, blue := n.team(t, "red"), n.team(t, "blue")

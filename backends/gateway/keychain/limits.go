@@ -52,12 +52,12 @@ func (l *Limits) AllowsModel(m *catalog.Model) bool {
 
 // tierNamed returns the tier with a name such as keychain-low. ok is false if no tier has the name.
 func tierNamed(name string) (tier catalog.Tier, ok bool) {
-	text, ok := strings.CutPrefix(name, "keychain-")
+	shortName, ok := strings.CutPrefix(name, "keychain-")
 	if !ok {
 		return 0, false
 	}
 	for _, t := range catalog.Tiers() {
-		if t.String() == text {
+		if t.String() == shortName {
 			return t, true
 		}
 	}
@@ -219,15 +219,13 @@ var beneficiaryPhrases = map[string]string{
 	OnKey: "this key", OnUser: "its user", OnTeam: "its team", OnOrganisation: "everybody",
 }
 
-// Forbids returns a phrase for a list of allowed models in which the candidate is missing, or an empty string if the
-// key may use the candidate. An imposed list never allows a custom model whose name begins with the code of a catalog
-// provider.
+// Forbids returns an empty string if the key may use the candidate. Otherwise it returns a phrase for error messages
+// that names the list of allowed models in which the candidate is missing. An imposed list never allows a custom model
+// whose name begins with the code of a catalog provider.
 func (id *Identity) Forbids(c *Candidate) (list string) {
 	for i := range id.Imposed {
 		l := &id.Imposed[i]
-		switch {
-		case len(l.AllowedModels) == 0, !c.Shadows && l.allow(c):
-		default:
+		if len(l.AllowedModels) > 0 && (c.Shadows || !l.allow(c)) {
 			return "the models that " + l.allowPhrase() + " " + beneficiaryPhrases[l.On]
 		}
 	}
@@ -282,6 +280,7 @@ func (b *Budgets) total() bool { return b.TokensTotal != nil || b.USDTotal != ni
 // maxBudgetTokens is the largest allowed budget of tokens.
 const maxBudgetTokens = 1_000_000_000_000_000
 
+// check returns an error if a budget is out of bounds.
 func (b *Budgets) check() error {
 	for w := range spending.NumberOfWindows {
 		tokens, usd := b.limitsFor(w)

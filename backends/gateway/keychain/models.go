@@ -72,13 +72,15 @@ type modelRow struct {
 	Tier           string
 	BaseURL, Model string
 	Wire           string // empty means chat
-	Sealed         string
-	Found          bool // whether Discover has found it
+	Sealed         string // the encrypted API key; empty if there is none
+	Found          bool   // whether Discover has found it
 	CreatedAt      time.Time
 }
 
+// associated returns the associated data that binds the encrypted API key to its row.
 func (m *modelRow) associated() []byte { return []byte("gateway_models/" + m.ID) }
 
+// maxModelRows is the largest number of rows that a user can have.
 const maxModelRows = 1000
 
 // AddModel adds a custom entry. The error has status 409 if the user has a custom entry of that name already.
@@ -118,8 +120,8 @@ func (s *Service) AddModel(ctx context.Context, userID string, m CustomModel) (*
 	if s.CheckHost != nil {
 		if err := s.CheckHost(ctx, host); err != nil {
 			return nil, invalid("base_url",
-				"base_url leads to an address that is not public, and %.100q is in no network that is allowed here: "+
-					"allow_networks of the global option tollgate lists those that users' own models may be in", host)
+				"base_url must have a public address: %.100q is not public and not in a network of allow_networks, "+
+					"which the global option tollgate sets for users' own models", host)
 		}
 	}
 	if m.APIKey != "" {
@@ -152,6 +154,7 @@ func checkBaseURL(text string) (host string, err error) {
 	return base.Hostname(), nil
 }
 
+// entry returns the row of a custom model as an entry of the model table.
 func (m *modelRow) entry() ModelEntry {
 	tier, _ := catalog.ParseTier(m.Tier)
 	e := ModelEntry{
@@ -164,7 +167,8 @@ func (m *modelRow) entry() ModelEntry {
 	return e
 }
 
-// ChangeModel enables, disables or prioritises an entry, which is identified by its id or name.
+// ChangeModel enables, disables or prioritises an entry, which is identified by its id or name. The error has status
+// 404 if neither the user nor the catalog has such an entry.
 func (s *Service) ChangeModel(
 	ctx context.Context, cat *catalog.Catalog, userID, name string, change ModelChange,
 ) (*ModelEntry, error) {
@@ -181,7 +185,7 @@ func (s *Service) ChangeModel(
 		}
 		index := slices.IndexFunc(rows, func(m modelRow) bool { return m.ID == name || m.Entry == name })
 		if index < 0 {
-			if !onOffer(cat, name) {
+			if !cat.Offers(name) {
 				return notFound("model entry", name)
 			}
 			row := modelRow{ID: "me_" + random(20), Entry: name, Enabled: true, CreatedAt: s.now()}
@@ -197,6 +201,7 @@ func (s *Service) ChangeModel(
 	return s.findModel(ctx, cat, userID, name)
 }
 
+// apply applies the change to the row.
 func (m *modelRow) apply(change ModelChange) {
 	if change.Enabled != nil {
 		m.Enabled = *change.Enabled
@@ -206,14 +211,8 @@ func (m *modelRow) apply(change ModelChange) {
 	}
 }
 
-// onOffer reports whether entry, in the form provider/model, is a model of an enabled provider and not retired.
-func onOffer(cat *catalog.Catalog, entry string) bool {
-	provider, model, _ := strings.Cut(entry, "/")
-	m, ok := cat.Model(provider, model)
-	return ok && !m.Retired
-}
-
-// inCatalog reports whether entry, in the form provider/model, is a model of an enabled provider.
+// inCatalog reports whether entry, in the form provider/model, is a model of an enabled provider. Unlike Catalog.Offers
+// it includes retired models.
 func inCatalog(cat *catalog.Catalog, entry string) bool {
 	provider, model, ok := strings.Cut(entry, "/")
 	if !ok {
@@ -223,7 +222,8 @@ func inCatalog(cat *catalog.Catalog, entry string) bool {
 	return ok
 }
 
-// RemoveModel removes a custom entry, or the user's changes of a catalog model.
+// RemoveModel removes a custom entry, or the user's changes of a catalog model. name is the id or the name of the
+// entry. The error has status 404 if the user has no such entry.
 func (s *Service) RemoveModel(ctx context.Context, userID, name string) error {
 	return s.changeAccount(ctx, userID, func(c store.Conn) error {
 		return s.deleteModel(c, userID, name)
@@ -240,6 +240,7 @@ func (s *Service) Models(ctx context.Context, cat *catalog.Catalog, userID strin
 	return account.table(cat, account.team), nil
 }
 
+// findModel returns the entry with the given id or name from the user's model table.
 func (s *Service) findModel(ctx context.Context, cat *catalog.Catalog, userID, name string) (*ModelEntry, error) {
 	entries, err := s.Models(ctx, cat, userID)
 	if err != nil {
@@ -275,7 +276,7 @@ func (s *Service) SetPreferences(ctx context.Context, cat *catalog.Catalog, user
 	if err != nil {
 		return err
 	}
-	custom := func(entry string) bool {
+	hasRow := func(entry string) bool {
 		return slices.ContainsFunc(account.models, func(m modelRow) bool { return m.Entry == entry })
 	}
 	for param, list := range map[string][]string{
@@ -288,12 +289,12 @@ func (s *Service) SetPreferences(ctx context.Context, cat *catalog.Catalog, user
 		}
 	}
 	for _, entry := range p.ExcludedModels {
-		if !inCatalog(cat, entry) && !custom(entry) {
+		if !inCatalog(cat, entry) && !hasRow(entry) {
 			return invalid("excluded_models", "excluded_models names the unknown model %q", entry)
 		}
 	}
 	if len(p.PreferredProviders)+len(p.ExcludedProviders)+len(p.ExcludedModels) > maxModelRows {
-		return apierror.New(http.StatusBadRequest, "invalid_value", "the preferences name more than %d entries", maxModelRows)
+		return apierror.New(http.StatusBadRequest, "invalid_value", "the preferences have more than %d names", maxModelRows)
 	}
 	return s.changeAccount(ctx, userID, func(c store.Conn) error {
 		if err := s.requireUser(c, userID); err != nil {

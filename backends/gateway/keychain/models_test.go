@@ -15,7 +15,7 @@ import (
 // TestRouting makes one change after another and checks the order in which candidates are tried.
 func TestRouting(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n, ctx, cat := p.start(t), t.Context(), testCatalog(t)
 		n.user(t, "alice")
 		custom := func(entry string, tier catalog.Tier, priority int64) func() error {
@@ -113,7 +113,7 @@ func TestRouting(t *testing.T) {
 // TestKeysRotateForSlowUsers checks that all keys are used even if the account is read anew for each request.
 func TestKeysRotateForSlowUsers(t *testing.T) {
 	t.Parallel()
-	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
+	n := cluster{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	n.user(t, "alice")
 	seen := make(map[uint32]bool)
 	for range 100 { // the chance that all begin with the same key is 2^-99
@@ -127,7 +127,7 @@ func TestKeysRotateForSlowUsers(t *testing.T) {
 
 func TestConnected(t *testing.T) {
 	t.Parallel()
-	n, ctx, cat := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t), t.Context(), testCatalog(t)
+	n, ctx, cat := cluster{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t), t.Context(), testCatalog(t)
 	n.user(t, "alice")
 	connected := func() bool { return n.account(t, "alice").RoutingFor(cat, "").Connected }
 	if connected() {
@@ -152,7 +152,7 @@ func TestConnected(t *testing.T) {
 
 func TestCustomModels(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n, ctx, cat := p.start(t), t.Context(), testCatalog(t)
 		n.user(t, "alice")
 		made, err := n.AddModel(ctx, "alice", CustomModel{
@@ -188,7 +188,7 @@ func TestCustomModels(t *testing.T) {
 		if c := n.account(t, "alice").RoutingFor(cat, "").Tier(catalog.Medium)[0]; c.Keys[0].Secret != "" {
 			t.Errorf("%+v", c.Keys)
 		}
-		if n.logs.FilterMessageSnippet("cannot be opened").Len() != 1 {
+		if n.logs.FilterMessageSnippet("cannot be decrypted").Len() != 1 {
 			t.Error("it was not logged")
 		}
 		for _, name := range []string{made.ID, "local/qwen"} {
@@ -201,7 +201,7 @@ func TestCustomModels(t *testing.T) {
 
 func TestModelRefusals(t *testing.T) {
 	t.Parallel()
-	n, ctx, cat := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t), t.Context(), testCatalog(t)
+	n, ctx, cat := cluster{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t), t.Context(), testCatalog(t)
 	n.user(t, "alice")
 	good := CustomModel{Entry: "a/b", BaseURL: "https://h/v1", Model: "m", Tier: catalog.Low}
 	for name, test := range map[string]struct {
@@ -264,7 +264,7 @@ func TestModelRefusals(t *testing.T) {
 
 func TestModelRowsAreBounded(t *testing.T) {
 	t.Parallel()
-	n, ctx := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t), t.Context()
+	n, ctx := cluster{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t), t.Context()
 	n.user(t, "alice")
 	for i := range maxModelRows {
 		n.sql(t, `INSERT INTO gateway_models (id, user_id, model_entry, is_custom, enabled, created_at) VALUES (?, 'alice', ?, 0, 1, 0)`, i, fmt.Sprint("x/", i))
@@ -276,7 +276,7 @@ func TestModelRowsAreBounded(t *testing.T) {
 // TestModelTable checks the table of models that users see. It also has models that they cannot use.
 func TestModelTable(t *testing.T) {
 	t.Parallel()
-	n, ctx, cat := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t), t.Context(), testCatalog(t)
+	n, ctx, cat := cluster{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t), t.Context(), testCatalog(t)
 	n.user(t, "alice")
 	n.providerKey(t, "alice", "alpha", secret)
 	if _, err := n.ChangeModel(ctx, cat, "alice", "beta/large", ModelChange{Enabled: new(false)}); err != nil {
@@ -307,7 +307,7 @@ func TestModelTable(t *testing.T) {
 
 func TestPreferences(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n, ctx, cat := p.start(t), t.Context(), testCatalog(t)
 		n.user(t, "alice")
 		if p, err := n.Preferences(ctx, "alice"); err != nil || len(p.PreferredProviders)+len(p.ExcludedProviders)+len(p.ExcludedModels) != 0 {
@@ -351,7 +351,7 @@ func TestPreferences(t *testing.T) {
 // The error says which setting would allow it.
 func TestModelAtForbiddenHost(t *testing.T) {
 	t.Parallel()
-	n, ctx := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t), t.Context()
+	n, ctx := cluster{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t), t.Context()
 	n.user(t, "alice")
 	var asked []string
 	n.CheckHost = func(_ context.Context, host string) error {

@@ -12,7 +12,7 @@ import (
 // without any.
 func TestOperatorKeysServeEveryUser(t *testing.T) {
 	t.Parallel()
-	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
+	n := cluster{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	n.user(t, "alice")
 	n.user(t, "bob")
 	own := n.providerKey(t, "alice", "alpha", "sk-own")

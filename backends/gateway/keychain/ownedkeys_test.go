@@ -36,7 +36,7 @@ func secrets(a *Account, cat *catalog.Catalog, team string) string {
 // TestKeysOfOwners checks which owners' keys serve a user, and in which order, under each policy.
 func TestKeysOfOwners(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		for _, user := range []string{"alice", "bob"} {
 			n.user(t, user)
@@ -108,7 +108,7 @@ func TestKeysOfOwners(t *testing.T) {
 // TestLimitsOfProviderKey uses up a provider key's budget, its requests and its time.
 func TestLimitsOfProviderKey(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		n.user(t, "alice")
 		key := n.ownedKeyFor(t, TheOrganisation, "sk-org")

@@ -38,8 +38,10 @@ type Profile struct{ Email, Name string }
 // maxProfileText is the length limit of a profile's texts, in bytes.
 const maxProfileText = 320
 
+// selectUsers is the beginning of a query for users, with the columns of scanUser.
 const selectUsers = `SELECT id, created_at, email, name, team_id, suspended_at, waiting_since, is_service FROM gateway_users `
 
+// scanUser reads a user from a row of selectUsers.
 func scanUser(row store.Row) (u User, err error) {
 	var created int64
 	var email, name, team sql.NullString
@@ -66,6 +68,7 @@ func (s *Service) User(ctx context.Context, id string) (User, error) {
 	return users[0], nil
 }
 
+// userByID is like User, in the transaction c.
 func (s *Service) userByID(c store.Conn, id string) (User, error) {
 	if !schema.StorableID(id) {
 		return User{}, notFound("user", id)
@@ -81,8 +84,9 @@ func (s *Service) userByID(c store.Conn, id string) (User, error) {
 // 409 if several users have the address.
 func (s *Service) UserBy(ctx context.Context, idOrAddress string) (User, error) {
 	user, err := s.User(ctx, idOrAddress)
-	if refusal, ok := apierror.From(err); !ok || refusal.Status != http.StatusNotFound ||
-		!strings.Contains(idOrAddress, "@") || !schema.StorableID(idOrAddress) {
+	refusal, _ := apierror.From(err)
+	unknownID := refusal != nil && refusal.Status == http.StatusNotFound
+	if !unknownID || !strings.Contains(idOrAddress, "@") || !schema.StorableID(idOrAddress) {
 		return user, err
 	}
 	users, err := read(ctx, s, scanUser, selectUsers+`WHERE email = ? ORDER BY id LIMIT 2`, strings.ToLower(idOrAddress))
@@ -92,7 +96,7 @@ func (s *Service) UserBy(ctx context.Context, idOrAddress string) (User, error) 
 	case len(users) == 0:
 		return User{}, notFound("user", idOrAddress)
 	case len(users) > 1:
-		return User{}, apierror.New(http.StatusConflict, "ambiguous", "several users have the address %.200q: name one by id",
+		return User{}, apierror.New(http.StatusConflict, "ambiguous", "several users have the address %.200q: give the id of one",
 			idOrAddress)
 	}
 	return users[0], nil
@@ -147,6 +151,8 @@ func (s *Service) endWaiting(c store.Conn, id string) error {
 	return err
 }
 
+// changeUser runs a statement that changes a user, and records it in the audit log as action. The error has status 404
+// if the user does not exist.
 func (s *Service) changeUser(ctx context.Context, id, action, query string, args ...any) error {
 	return s.changeLimits(ctx, func(c store.Conn) error {
 		if err := s.requireUser(c, id); err != nil {

@@ -15,7 +15,7 @@ import (
 // TestSuspend checks that a suspension takes effect at once on both nodes, and that ResumeUser restores everything.
 func TestSuspend(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		here, there := p.start(t), p.start(t)
 		key := here.user(t, "alice")
 		if _, err := there.Authenticate(t.Context(), key.Key); err != nil {
@@ -76,11 +76,11 @@ func wantAudit(t *testing.T, n *node, want ...string) {
 // TestRemoveUser checks that only the usage of a removed user remains.
 func TestRemoveUser(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		key := n.user(t, "alice")
 		n.team(t, "red", "alice")
-		_, change := tight(n.now())
+		_, change := tightLimits(n.now())
 		if _, err := n.UpdateKey(t.Context(), "alice", key.ID, change); err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestRemoveUser(t *testing.T) {
 // TestFindUsers checks the search for users by id and profile.
 func TestFindUsers(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		for id, profile := range map[string]Profile{
 			"u1": {"Ada@Example.com", "Ada Lovelace"}, "u2": {"grace@example.com", "Grace Hopper"}, "u3": {"ada@example.org", ""},
@@ -179,7 +179,7 @@ func TestFindUsers(t *testing.T) {
 // TestTeamRoles checks which members administer a team.
 func TestTeamRoles(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		n.user(t, "alice")
 		team := n.team(t, "red", "alice")

@@ -11,10 +11,10 @@ var start = schematest.Start
 
 type clock = schematest.Clock
 
-// place is a database that any number of nodes can share.
-type place struct{ schematest.Place }
+// cluster is a database that any number of nodes can share.
+type cluster struct{ schematest.Place }
 
-func onBoth(t *testing.T, test func(t *testing.T, p place)) {
+func onBoth(t *testing.T, test func(t *testing.T, p cluster)) {
 	t.Helper()
-	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) { test(t, place{p}) })
+	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) { test(t, cluster{p}) })
 }

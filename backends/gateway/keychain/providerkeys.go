@@ -27,7 +27,7 @@ type ProviderKey struct {
 // associated returns the associated data that binds a sealed provider key to its row.
 func (k *ProviderKey) associated() []byte { return []byte("gateway_provider_keys/" + k.ID) }
 
-// Owner is the owner of a provider key: OnUser with the id of the user, OnTeam with the id of the team, or
+// Owner is the owner of provider keys and aliases: OnUser with the id of the user, OnTeam with the id of the team, or
 // TheOrganisation.
 type Owner struct{ Kind, ID string }
 
@@ -50,11 +50,13 @@ func RefuseOwnKeys(cat *catalog.Catalog) error {
 		return nil
 	}
 	return apierror.New(http.StatusForbidden, "own_keys_not_used",
-		"this gateway does not use users' own provider keys (own_keys never): those of the organisation and of teams serve you")
+		"this gateway does not use users' own provider keys (own_keys never), only those of the organisation and of teams")
 }
 
-// AddKeyOf seals and stores a provider key of an owner. known reports whether a provider code is enabled; keys of other
-// providers are refused.
+// AddKeyOf encrypts and stores a provider key of an owner. key is its text, and label a name of at most 100 characters,
+// which may be empty. known reports whether a provider code is enabled; keys of other providers are refused. The error
+// has status 400 for invalid values, 404 if the owner does not exist, and 409 if they have maxProviderKeys keys
+// already.
 func (s *Service) AddKeyOf(
 	ctx context.Context, owner Owner, provider, key, label string, known func(code string) bool,
 ) (*ProviderKey, error) {
@@ -93,8 +95,8 @@ func (s *Service) AddKeyOf(
 	return row, nil
 }
 
-// changeKeysOf runs fn, which changes provider keys of an owner, in a transaction. Every node then reads the affected
-// accounts anew: all accounts if the owner is a team or the organisation.
+// changeKeysOf runs fn, which changes provider keys or aliases of an owner, in a transaction. Every node then discards
+// the affected accounts from its cache: all accounts if the owner is a team or the organisation.
 func (s *Service) changeKeysOf(ctx context.Context, owner Owner, fn func(c store.Conn) error) error {
 	if owner.Kind == OnUser {
 		return s.changeAccount(ctx, owner.ID, fn)
@@ -110,7 +112,8 @@ func (o Owner) team() string {
 	return ""
 }
 
-// auditKey records a change of a key in the audit log, unless it is a user's own key.
+// auditKey records a change of a provider key or alias in the audit log, unless the owner is a user. id is the id of
+// the key or the name of the alias. auditKey adds the owner to details, which must not be nil.
 func (s *Service) auditKey(
 	ctx context.Context, c store.Conn, action string, owner Owner, id string, details map[string]string,
 ) error {
@@ -187,6 +190,8 @@ func (r *providerKeyRow) limits() *Limits {
 	return &r.storedLimits
 }
 
+// insertProviderKey stores a key with its encrypted text. The error has status 409 if the owner has maxProviderKeys
+// keys.
 func (s *Service) insertProviderKey(c store.Conn, owner Owner, k *ProviderKey, sealed string) error {
 	return change(c, tooMany("a %s can have at most %d provider keys, remove one first", owner.Kind, maxProviderKeys),
 		`INSERT INTO gateway_provider_keys (id, owner_kind, owner, provider, label, sealed, masked, created_at)
@@ -201,11 +206,12 @@ var selectKeyRows = `SELECT k.id, k.owner_kind, k.owner, k.provider, k.label, k.
 	limitColumns("l") + `
 	FROM gateway_provider_keys AS k LEFT JOIN gateway_limits AS l ON l.kind = 'provider_key' AND l.holder = k.id WHERE `
 
+// scanProviderKey reads a key with its limits from a row of selectKeyRows.
 func scanProviderKey(row store.Row) (k providerKeyRow, err error) {
 	var created int64
 	var limits limitCells
 	cells := append([]any{&k.ID, &k.Owner.Kind, &k.Owner.ID, &k.Provider, &k.Label, &k.sealed, &k.Masked, &created},
-		limits.into()...)
+		limits.scanArgs()...)
 	if err = row.Scan(cells...); err != nil {
 		return k, err
 	}
@@ -214,6 +220,7 @@ func scanProviderKey(row store.Row) (k providerKeyRow, err error) {
 	return k, err
 }
 
+// selectProviderKeys reads the keys of a user, oldest first.
 func (s *Service) selectProviderKeys(ctx context.Context, userID string) ([]providerKeyRow, error) {
 	return s.keysOf(ctx, Owner{OnUser, userID})
 }
@@ -252,6 +259,7 @@ func (s *Service) ownedKey(ctx context.Context, owner Owner, id string) (k provi
 	return k, err
 }
 
+// findKey is like ownedKey, in the transaction c.
 func (s *Service) findKey(c store.Conn, owner Owner, id string) (providerKeyRow, error) {
 	if !schema.StorableID(id) || !schema.StorableID(owner.ID) {
 		return providerKeyRow{}, notFound("provider key", id)
@@ -299,6 +307,8 @@ func (s *Service) ProbeOf(
 	return key.probe(cat, userID)
 }
 
+// probe returns a candidate for a test of the key by a user, and the key in the form for the candidate. The error has
+// status 400 if the provider is not enabled or has no model for the test.
 func (k *accountKey) probe(cat *catalog.Catalog, userID string) (*Candidate, Key, error) {
 	provider, ok := cat.Provider(k.Provider)
 	if !ok {
@@ -306,17 +316,17 @@ func (k *accountKey) probe(cat *catalog.Catalog, userID string) (*Candidate, Key
 	}
 	model := cheapest(cat, k.Provider)
 	if model == nil {
-		return nil, Key{}, invalid("key_id", "the provider %q has no model to try here", k.Provider)
+		return nil, Key{}, invalid("key_id", "the provider %q of this key has no model for a test", k.Provider)
 	}
 	key := k.key(userID)
 	return &Candidate{Entry: model.EntryID(), Provider: provider, Model: model, Tier: catalog.High, Keys: []Key{key}},
 		key, nil
 }
 
-// cheapest returns the first model in a provider's lowest tier. Retired models and embedding models are left out. The
-// result is nil if no model is left.
+// cheapest returns the first model in a provider's lowest tier, or a model without a tier if no model has one. Retired
+// models and embedding models are left out. The result is nil if no model is left.
 func cheapest(cat *catalog.Catalog, provider string) (cheapestModel *catalog.Model) {
-	rank := func(m *catalog.Model) catalog.Tier {
+	lowestTier := func(m *catalog.Model) catalog.Tier {
 		lowest := catalog.High + 1
 		for _, t := range m.Tiers {
 			lowest = min(lowest, t)
@@ -324,7 +334,10 @@ func cheapest(cat *catalog.Catalog, provider string) (cheapestModel *catalog.Mod
 		return lowest
 	}
 	for _, m := range cat.Models(provider) {
-		if !m.Retired && !m.Embeddings && (cheapestModel == nil || rank(m) < rank(cheapestModel)) {
+		if m.Retired || m.Embeddings {
+			continue
+		}
+		if cheapestModel == nil || lowestTier(m) < lowestTier(cheapestModel) {
 			cheapestModel = m
 		}
 	}

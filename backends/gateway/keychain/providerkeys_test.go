@@ -15,7 +15,7 @@ const secret = "sk-0123456789-abcdefghijklmnopqrstuvwxyz-ABCD"
 
 func TestProviderKeys(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		n.user(t, "alice")
 		ctx := t.Context()
@@ -47,7 +47,7 @@ func TestProviderKeys(t *testing.T) {
 
 func TestProviderKeyRefusals(t *testing.T) {
 	t.Parallel()
-	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
+	n := cluster{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	n.user(t, "alice")
 	for name, test := range map[string]struct {
 		user, provider, key, label string
@@ -83,7 +83,7 @@ func TestProviderKeyRefusals(t *testing.T) {
 
 func TestProviderKeysAreBounded(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		n.user(t, "alice")
 		n.user(t, "bob")
@@ -100,7 +100,7 @@ func TestProviderKeysAreBounded(t *testing.T) {
 // there.
 func TestSealedKeysAreBoundToTheirRow(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		n.user(t, "alice")
 		n.user(t, "mallory")
@@ -133,7 +133,7 @@ func TestSealedKeysAreBoundToTheirRow(t *testing.T) {
 		if c, _ := r.Entry("beta/large"); c.Keys[0].Secret != secret+"-beta" {
 			t.Errorf("keys %+v", c.Keys)
 		}
-		lines := n.logs.FilterMessageSnippet("cannot be opened").All()
+		lines := n.logs.FilterMessageSnippet("cannot be decrypted").All()
 		if len(lines) != 2 || strings.Contains(fmt.Sprint(lines), secret) {
 			t.Errorf("logged %+v", lines)
 		}
@@ -143,7 +143,7 @@ func TestSealedKeysAreBoundToTheirRow(t *testing.T) {
 // TestUsersAreIsolated passes one user's name and another user's objects to every method.
 func TestUsersAreIsolated(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n, ctx, cat := p.start(t), t.Context(), testCatalog(t)
 		gk := n.user(t, "alice")
 		n.user(t, "bob")

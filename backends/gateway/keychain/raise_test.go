@@ -12,7 +12,7 @@ import (
 // nodes once the raise has ended.
 func TestRaise(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		key := n.user(t, "alice")
 		team := n.team(t, "red")

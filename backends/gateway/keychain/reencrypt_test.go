@@ -58,7 +58,7 @@ func (n *node) Reencrypt(ctx context.Context, progress func(sealed.Result)) (sea
 // second completes, and the third finds nothing to do.
 func TestReencrypt(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		before, after := rings(t)
 		n := p.start(t)
 		n.ring = before
@@ -150,7 +150,7 @@ func TestReencrypt(t *testing.T) {
 // be decrypted.
 func TestReencryptLeavesChanges(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		before, after := rings(t)
 		n := p.start(t)
 		n.ring = before

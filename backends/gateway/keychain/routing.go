@@ -18,9 +18,9 @@ type Candidate struct {
 	// Keys has at least one element. The user's keys come first, then those of the team, of the organisation and of the
 	// operator.
 	Keys   []Key
-	Custom bool
-	// Place is the number of the candidate's group within the tier. Candidates of a group are equal by the user's
-	// preferences and priorities.
+	Custom bool // whether this is a custom model
+	// Place is the number of the candidate's group within the tier; lower numbers are tried earlier. Candidates of a
+	// group are equal by the user's preferences and priorities.
 	Place int
 	// Shadows reports that the name of this custom model begins with the code of a catalog provider.
 	Shadows bool
@@ -128,6 +128,7 @@ func (a *Account) KeysFor(cat *catalog.Catalog, team string) map[string][]Key {
 	return keys
 }
 
+// route computes RoutingFor.
 func (a *Account) route(cat *catalog.Catalog, team string) *Routing {
 	r := &Routing{
 		catalog: cat, entries: make(map[string]*Candidate), named: make(map[string][]*Candidate),
@@ -142,7 +143,7 @@ func (a *Account) route(cat *catalog.Catalog, team string) *Routing {
 			r.Connected = r.Connected || m.Enabled
 		}
 	}
-	place, previous := 0, ModelEntry{}
+	place, previous := 0, ModelEntry{} // place counts the groups, which follow each other in the table
 	for _, e := range a.table(cat, team) {
 		if e.Priority != previous.Priority || a.rank(e.Provider) != a.rank(previous.Provider) {
 			place++
@@ -165,19 +166,20 @@ func (a *Account) route(cat *catalog.Catalog, team string) *Routing {
 				model, _ := cat.Model(code, id)
 				c = &Candidate{Entry: e.Entry, Provider: provider, Model: model, Keys: keys[code]}
 				r.named[id] = append(r.named[id], c)
-				if slash := strings.LastIndexByte(id, '/'); slash >= 0 { // also without the maker's prefix
-					r.named[id[slash+1:]] = append(r.named[id[slash+1:]], c)
+				if slash := strings.LastIndexByte(id, '/'); slash >= 0 {
+					shortID := id[slash+1:] // without the prefix of the model's maker
+					r.named[shortID] = append(r.named[shortID], c)
 				}
 			}
 			c.Tier = e.Tier
 			r.entries[e.Entry] = c
 		}
 		if e.Tier == 0 {
-			c.Tier = catalog.High // the tier with the most time; only its name leads to this entry
+			c.Tier = catalog.High // the tier with the longest time limit; requests reach this entry by its name only
 			continue
 		}
 		inTier := c
-		if c.Tier != e.Tier {
+		if c.Tier != e.Tier { // the model is in several tiers
 			copied := *c
 			copied.Tier = e.Tier
 			inTier = &copied
@@ -227,13 +229,13 @@ func (a *Account) table(cat *catalog.Catalog, team string) []ModelEntry {
 		rows[a.models[i].Entry] = &a.models[i]
 	}
 	var table []ModelEntry
-	add := func(m *catalog.Model, tier catalog.Tier) {
+	addCatalogModel := func(m *catalog.Model, tier catalog.Tier) {
 		e := ModelEntry{
 			ID: m.EntryID(), Entry: m.EntryID(), Provider: m.Provider,
 			Tier: tier, Enabled: true, ProviderConnected: len(keys[m.Provider]) > 0,
 		}
 		if row := rows[e.Entry]; row != nil {
-			if row.Custom {
+			if row.Custom { // hides the catalog model
 				return
 			}
 			e.ID, e.Enabled = row.ID, row.Enabled
@@ -251,7 +253,7 @@ func (a *Account) table(cat *catalog.Catalog, team string) []ModelEntry {
 	for _, t := range catalog.Tiers() {
 		from := len(table)
 		for _, m := range cat.Tier(t) {
-			add(m, t)
+			addCatalogModel(m, t)
 		}
 		for i := range a.models {
 			if m := &a.models[i]; m.Custom && m.Tier == t.String() {
@@ -264,7 +266,7 @@ func (a *Account) table(cat *catalog.Catalog, team string) []ModelEntry {
 	for _, p := range cat.Providers() {
 		for _, m := range cat.Models(p.Code) {
 			if len(m.Tiers) == 0 {
-				add(m, 0)
+				addCatalogModel(m, 0)
 			}
 		}
 	}

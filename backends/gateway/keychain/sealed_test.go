@@ -12,7 +12,7 @@ import (
 // TestSealedSample checks that a sample has ciphertexts from all tables, and not too many.
 func TestSealedSample(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		const sampledTexts = 20
 		n := p.start(t)
 		check := func(when string, want int) {
@@ -53,7 +53,7 @@ func (closed) Seal(context.Context, []byte, []byte) (string, error) { return "",
 // without keys, and no key is replaced.
 func TestKeyringUnavailable(t *testing.T) {
 	t.Parallel()
-	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
+	n := cluster{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	n.user(t, "alice")
 	kept := n.providerKey(t, "alice", "alpha", secret)
 	n.user(t, "bob")

@@ -165,7 +165,7 @@ func (s *Service) ensureUser(
 	id := arrival.ID
 	user, err = s.userByID(c, id)
 	if refusal, _ := apierror.From(err); refusal == nil || refusal.Status != http.StatusNotFound {
-		if err == nil {
+		if err == nil { // a waiting user is handled by the caller
 			err = standing{suspended: user.SuspendedAt != nil, service: user.Service}.refusal(id)
 		}
 		return user, false, err
@@ -175,7 +175,7 @@ func (s *Service) ensureUser(
 	}
 	if policy.Refuse && !welcome {
 		return User{}, false, apierror.New(http.StatusForbidden, "new_users_refused",
-			"this gateway lets nobody in on their own: ask its operator to add the user %q", id)
+			"this gateway does not accept new users: ask its operator to add the user %q", id)
 	}
 	user = User{ID: id, CreatedAt: arrival.now}
 	if policy.Approve && !welcome {
@@ -199,24 +199,24 @@ func (s *Service) ensureUser(
 
 // firstKey creates the primary key of a user who never had a key. It returns nil for all other users.
 func (s *Service) firstKey(c store.Conn, userID string, now time.Time) (*NewKey, error) {
-	var hasKey bool
-	if err := c.Row(`SELECT EXISTS (SELECT 1 FROM gateway_keys WHERE user_id = ?)`, userID).Scan(&hasKey); err != nil ||
-		hasKey {
+	var hadKey bool
+	err := c.Row(`SELECT EXISTS (SELECT 1 FROM gateway_keys WHERE user_id = ?)`, userID).Scan(&hadKey)
+	if err != nil || hadKey {
 		return nil, err
 	}
-	row, plain := s.newKey(userID, true, primaryOptions)
+	row, text := s.newKey(userID, true, primaryOptions)
 	row.CreatedAt = now
-	var err error
 	if row.limitedBy, err = s.limitedBy(c, userID); err != nil {
 		return nil, err
 	}
-	created, err := s.storeKey(c, &row, hashKey(plain))
+	created, err := s.storeKey(c, &row, hashKey(text))
 	if err != nil {
 		return nil, err
 	}
-	return &NewKey{GatewayKey: *created, Key: plain}, nil
+	return &NewKey{GatewayKey: *created, Key: text}, nil
 }
 
+// errWaiting returns the error for a user who still needs an operator's approval.
 func errWaiting(userID string) error {
 	return apierror.New(http.StatusForbidden, "user_waiting",
 		"the user %.200q waits for the approval of an operator of this gateway", userID)
@@ -254,7 +254,7 @@ func (s *Service) teamsByRule(c store.Conn, arrival *Arrival) (ids []string, err
 func (s *Service) followRules(
 	ctx context.Context, c store.Conn, userID string, ids []string, complete bool,
 ) (changed bool, err error) {
-	memberships := make(map[string]bool) // whether a rule has made the membership, by team id
+	memberships := make(map[string]bool) // by team id; true if a rule has made the membership
 	if _, err = store.List(c, func(row store.Row) (id string, err error) {
 		var byRule bool
 		err = row.Scan(&id, &byRule)
@@ -264,9 +264,9 @@ func (s *Service) followRules(
 		return false, err
 	}
 	ctx = ActedBy(ctx, SignInRule)
-	byRules := make(map[string]bool)
+	wanted := make(map[string]bool) // the elements of ids
 	for _, id := range ids {
-		byRules[id] = true
+		wanted[id] = true
 		if _, ok := memberships[id]; ok {
 			continue
 		}
@@ -283,7 +283,7 @@ func (s *Service) followRules(
 		}
 	}
 	for id, byRule := range memberships {
-		if !complete || !byRule || byRules[id] {
+		if !complete || !byRule || wanted[id] {
 			continue
 		}
 		changed = true

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// signs calls SignIn and returns only the key and the error.
-func (n *node) signs(t *testing.T, who Arrival, policy NewUsers) (*NewKey, error) {
+// signIn calls SignIn and returns only the key and the error.
+func (n *node) signIn(t *testing.T, who Arrival, policy NewUsers) (*NewKey, error) {
 	t.Helper()
 	_, key, created, err := n.SignIn(t.Context(), who, policy)
 	if created != (key != nil) {
@@ -35,17 +35,17 @@ func (n *node) teamNames(t *testing.T, user string) string {
 // TestApproval checks that new users have to wait until an operator approves them.
 func TestApproval(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
-		limits, _ := tight(n.now())
+		limits, _ := tightLimits(n.now())
 		policy := NewUsers{Approve: true, Team: "newcomers", Limits: limits}
 		n.user(t, "alice")
-		if key, err := n.signs(t, Arrival{ID: "alice"}, policy); err != nil || key != nil {
+		if key, err := n.signIn(t, Arrival{ID: "alice"}, policy); err != nil || key != nil {
 			t.Errorf("a known user: %v, error %v", key, err)
 		}
 		bob := Arrival{ID: "bob", Profile: Profile{Email: "bob@example.com"}}
 		for range 2 {
-			_, err := n.signs(t, bob, policy)
+			_, err := n.signIn(t, bob, policy)
 			wantRefusal(t, err, http.StatusForbidden, "user_waiting", "")
 		}
 		wantRefusal(t, n.Active(t.Context(), "bob"), http.StatusForbidden, "user_waiting", "")
@@ -63,7 +63,7 @@ func TestApproval(t *testing.T) {
 
 		// A user who had to wait gets the first key only after the approval.
 		carol := Arrival{ID: "carol"}
-		_, err = n.signs(t, carol, policy)
+		_, err = n.signIn(t, carol, policy)
 		wantRefusal(t, err, http.StatusForbidden, "user_waiting", "")
 		if err := n.ResumeUser(t.Context(), "carol"); err != nil {
 			t.Fatal(err)
@@ -71,11 +71,11 @@ func TestApproval(t *testing.T) {
 		if err := n.Active(t.Context(), "carol"); err != nil {
 			t.Error(err)
 		}
-		key, err := n.signs(t, carol, policy)
+		key, err := n.signIn(t, carol, policy)
 		if err != nil || key == nil || !key.IsPrimary || len(key.Imposed) != 1 {
 			t.Fatalf("%+v, error %v", key, err)
 		}
-		if key, err := n.signs(t, carol, policy); err != nil || key != nil {
+		if key, err := n.signIn(t, carol, policy); err != nil || key != nil {
 			t.Errorf("another first key %v, error %v", key, err)
 		}
 		if names := n.teamNames(t, "carol"); names != "newcomers" {
@@ -88,12 +88,12 @@ func TestApproval(t *testing.T) {
 // has set by hand.
 func TestTeamsByRule(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		n.team(t, "red")
 		blue := n.team(t, "blue")
 		policy := NewUsers{Refuse: true, Team: "newcomers"}
-		_, err := n.signs(t, Arrival{ID: "eve", Groups: []string{"green", "a\x00b"}}, policy)
+		_, err := n.signIn(t, Arrival{ID: "eve", Groups: []string{"green", "a\x00b"}}, policy)
 		wantRefusal(t, err, http.StatusForbidden, "new_users_refused", "")
 		if _, err := n.Team(t.Context(), "green"); err == nil {
 			t.Error("a group has made a team")
@@ -111,7 +111,7 @@ func TestTeamsByRule(t *testing.T) {
 		} {
 			// Neither a token without the claims nor InitUser removes a user from a team.
 			if before := n.teamNames(t, "ada"); before != "" {
-				if _, err := n.signs(t, Arrival{ID: "ada"}, policy); err != nil {
+				if _, err := n.signIn(t, Arrival{ID: "ada"}, policy); err != nil {
 					t.Fatal(err)
 				}
 				if _, _, _, err := n.InitUser(t.Context(), "ada"); err != nil {
@@ -122,7 +122,7 @@ func TestTeamsByRule(t *testing.T) {
 				}
 			}
 			step.who.ID, step.who.Complete = "ada", true
-			if _, err := n.signs(t, step.who, policy); err != nil {
+			if _, err := n.signIn(t, step.who, policy); err != nil {
 				t.Fatal(err)
 			}
 			if names := n.teamNames(t, "ada"); names != step.teams {
@@ -134,7 +134,7 @@ func TestTeamsByRule(t *testing.T) {
 		if err := n.SetMember(t.Context(), blue.ID, "ada", Membership{Role: RoleAdmin}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := n.signs(t, Arrival{ID: "ada"}, policy); err != nil {
+		if _, err := n.signIn(t, Arrival{ID: "ada"}, policy); err != nil {
 			t.Fatal(err)
 		}
 		if names := n.teamNames(t, "ada"); names != "blue" {
@@ -157,7 +157,7 @@ func TestTeamsByRule(t *testing.T) {
 // TestInvitations checks that an invited person may sign in, and that each invitation works once.
 func TestInvitations(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		red := n.team(t, "red")
 		refuse := NewUsers{Refuse: true}
@@ -171,26 +171,26 @@ func TestInvitations(t *testing.T) {
 		}
 		_, token := invite(Invitation{Email: " Ada@Example.com ", TeamID: red.ID, Role: RoleAdmin})
 		other := Arrival{ID: "eve", Invitation: token, Profile: Profile{Email: "eve@example.com"}}
-		_, err := n.signs(t, other, refuse)
+		_, err := n.signIn(t, other, refuse)
 		wantRefusal(t, err, http.StatusForbidden, "invitation_for_another", "")
 		ada := Arrival{ID: "ada", Invitation: token, Profile: Profile{Email: "ada@example.com"}}
-		if key, err := n.signs(t, ada, refuse); err != nil || key == nil || key.TeamID != red.ID {
+		if key, err := n.signIn(t, ada, refuse); err != nil || key == nil || key.TeamID != red.ID {
 			t.Fatalf("%+v, error %v", key, err)
 		}
-		if key, err := n.signs(t, ada, refuse); err != nil || key != nil {
+		if key, err := n.signIn(t, ada, refuse); err != nil || key != nil {
 			t.Errorf("the second time: %v, error %v", key, err)
 		}
 		if admin, err := n.Administers(t.Context(), "ada", red.ID); err != nil || !admin {
 			t.Errorf("she administers it: %t, error %v", admin, err)
 		}
-		_, err = n.signs(t, Arrival{ID: "eve", Invitation: token}, refuse)
+		_, err = n.signIn(t, Arrival{ID: "eve", Invitation: token}, refuse)
 		wantRefusal(t, err, http.StatusForbidden, "invitation_invalid", "")
 
 		// An invitation also lets a user in who is waiting for approval.
-		_, err = n.signs(t, Arrival{ID: "bob"}, NewUsers{Approve: true})
+		_, err = n.signIn(t, Arrival{ID: "bob"}, NewUsers{Approve: true})
 		wantRefusal(t, err, http.StatusForbidden, "user_waiting", "")
 		_, token = invite(Invitation{Email: "bob@example.com"})
-		if key, err := n.signs(t, Arrival{ID: "bob", Invitation: token}, NewUsers{Approve: true}); err != nil || key == nil {
+		if key, err := n.signIn(t, Arrival{ID: "bob", Invitation: token}, NewUsers{Approve: true}); err != nil || key == nil {
 			t.Errorf("%v, error %v", key, err)
 		}
 
@@ -202,7 +202,7 @@ func TestInvitations(t *testing.T) {
 		_, late := invite(Invitation{Email: "carol@example.com", ExpiresAt: n.now().Add(time.Hour)})
 		n.clock.Offset.Add(int64(2 * time.Hour))
 		for _, bad := range []string{token, late, "no token", strings.Repeat("a", 43)} {
-			_, err = n.signs(t, Arrival{ID: "carol", Invitation: bad}, NewUsers{})
+			_, err = n.signIn(t, Arrival{ID: "carol", Invitation: bad}, NewUsers{})
 			wantRefusal(t, err, http.StatusForbidden, "invitation_invalid", "")
 		}
 		for _, bad := range []Invitation{
@@ -227,7 +227,7 @@ func TestInvitations(t *testing.T) {
 // and they end with the team.
 func TestTeamKeys(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		red := n.team(t, "red")
 		tokens := int64(100)
@@ -257,7 +257,7 @@ func TestTeamKeys(t *testing.T) {
 		}
 		wantRefusal(t, n.Active(t.Context(), red.ID), http.StatusForbidden, "team_account", "")
 		green := n.team(t, "green") // green has no keys yet
-		_, err = n.signs(t, Arrival{ID: green.ID}, NewUsers{})
+		_, err = n.signIn(t, Arrival{ID: green.ID}, NewUsers{})
 		wantRefusal(t, err, http.StatusForbidden, "team_account", "")
 		shared, err := n.AddKeyOf(t.Context(), Owner{OnTeam, red.ID}, "alpha", "sk-of-the-team", "", func(string) bool { return true })
 		if err != nil {
@@ -279,7 +279,7 @@ func TestTeamKeys(t *testing.T) {
 		if err := n.ResumeUser(t.Context(), red.ID); err != nil {
 			t.Fatal(err)
 		}
-		_, err = n.signs(t, Arrival{ID: red.ID}, NewUsers{})
+		_, err = n.signIn(t, Arrival{ID: red.ID}, NewUsers{})
 		wantRefusal(t, err, http.StatusForbidden, "team_account", "")
 		_, err = n.Keyless(t.Context(), red.ID)
 		wantRefusal(t, err, http.StatusForbidden, "team_account", "")

@@ -43,7 +43,7 @@ func spend(id *Identity, at time.Time, tokens, cost int64) spending.Record {
 // records have been written or not.
 func TestBudgetSetAfterRequest(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		n.user(t, "alice")
 		log := quietLog(n)
@@ -75,7 +75,7 @@ func TestBudgetSetAfterRequest(t *testing.T) {
 // TestBudgetsLeft checks that the rest of every budget that binds a user is reported, each budget once.
 func TestBudgetsLeft(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		n.user(t, "alice")
 		team, log := n.team(t, "red"), quietLog(n)
@@ -117,7 +117,7 @@ func TestBudgetsLeft(t *testing.T) {
 	})
 }
 
-// wantSpent checks that a budget is used up, and when it begins anew. The zero time stands for never.
+// wantSpent checks that a budget is used up, and when it is renewed. The zero time means never.
 func wantSpent(tb testing.TB, n *node, id *Identity, name string, anew time.Time) {
 	tb.Helper()
 	_, err := n.Admit(tb.Context(), nil, id)
@@ -158,7 +158,7 @@ var (
 // TestBudgets uses up each budget to the last token, with the records in memory, in the database, and partly in both.
 func TestBudgets(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		n.user(t, "alice")
 		log := quietLog(n)
@@ -232,7 +232,7 @@ func TestBudgets(t *testing.T) {
 // TestUnpricedCostsNothing checks that only token budgets bind requests to models of unknown price.
 func TestUnpricedCostsNothing(t *testing.T) {
 	t.Parallel()
-	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
+	n := cluster{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	n.user(t, "alice")
 	log := quietLog(n)
 	id := n.budgetKey(t, Budgets{USDPerDay: new(spending.MicroUSD(1))})
@@ -245,7 +245,7 @@ func TestUnpricedCostsNothing(t *testing.T) {
 // token count twice or not at all.
 func TestSpendingIsExact(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		n.user(t, "alice")
 		log := quietLog(n)
@@ -279,7 +279,7 @@ func TestSpendingIsExact(t *testing.T) {
 // into the database no earlier.
 func TestAdmitReadsSeldom(t *testing.T) {
 	t.Parallel()
-	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
+	n := cluster{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	n.user(t, "alice")
 	id := n.budgetKey(t, Budgets{TokensPerDay: new(int64(100))})
 	wantAdmitted(t, n, id)
@@ -296,7 +296,7 @@ func TestAdmitReadsSeldom(t *testing.T) {
 // returns ErrUnavailable like Authenticate.
 func TestAdmitWithoutDatabase(t *testing.T) {
 	t.Parallel()
-	n := place{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
+	n := cluster{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	n.user(t, "alice")
 	log := quietLog(n)
 	id := n.budgetKey(t, Budgets{TokensPerDay: new(int64(10))})
@@ -317,7 +317,7 @@ func TestAdmitWithoutDatabase(t *testing.T) {
 // four budgets, and for a key that also has budgets on its user, team and organisation. The last should take at most 5
 // microseconds more than the key with one budget.
 func BenchmarkAdmit(b *testing.B) {
-	n := place{schematest.Place{Location: b.TempDir() + "/test.db"}}.start(b)
+	n := cluster{schematest.Place{Location: b.TempDir() + "/test.db"}}.start(b)
 	n.Service.now = time.Now
 	spending.NewLog(n.ledger, n.KeyUses(), zap.NewNop())
 	one := Budgets{USDPerMonth: new(spending.MicroUSD(spending.MaxUSD))}

@@ -37,6 +37,7 @@ func change(c store.Conn, refusal error, query string, args ...any) error {
 
 // users
 
+// insertUser stores a user unless a user with the id exists. created reports whether it stored the user.
 func (s *Service) insertUser(c store.Conn, u *User) (created bool, err error) {
 	n, err := c.Exec(`INSERT INTO gateway_users (id, created_at, name, team_id, waiting_since, is_service) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO NOTHING`, u.ID, schema.Micros(u.CreatedAt), schema.Nullable(u.Name), schema.Nullable(u.TeamID),
@@ -44,6 +45,7 @@ func (s *Service) insertUser(c store.Conn, u *User) (created bool, err error) {
 	return n == 1, err
 }
 
+// requireUser returns an error with status 404 if the user does not exist.
 func (s *Service) requireUser(c store.Conn, id string) error {
 	if !schema.StorableID(id) {
 		return notFound("user", id)
@@ -58,13 +60,14 @@ func (s *Service) requireUser(c store.Conn, id string) error {
 
 // gateway keys
 
-// keyColumns are the columns of a key, of its team and of the limits imposed on it, in the order of scanKey.
+// keyColumns are the columns of a key, of its team and of the limits imposed on it, in the order of scanKey. The table
+// aliases are those of withLimits.
 var keyColumns = `k.id, k.user_id, k.label, k.masked, k.is_primary, k.effort_mode, k.created_at, k.revoked_at, k.last_used_at, k.limited_by, k.team_id, ` +
 	keyTeam + `, ` + limitColumns("k") + `, l.holder, ` + imposedColumns("l") + `, u.holder, ` + imposedColumns("u") +
 	`, t.holder, ` + imposedColumns("t") + `, s.holder, ` + imposedColumns("s") + `, o.holder, ` + imposedColumns("o")
 
-// keyTeam is the SQL expression for the team that a key counts for: the key's team while its user is a member, else the
-// user's default team.
+// keyTeam is the SQL expression for the team that requests with a key count for: the key's team while its user is a
+// member, else the user's default team.
 const keyTeam = `coalesce(m.team_id, w.team_id)`
 
 // withLimits joins the users, teams and imposed limits to the keys. The table alias of the keys is k.
@@ -79,6 +82,7 @@ const withLimits = ` LEFT JOIN gateway_users AS w ON w.id = k.user_id
 // limitHolders are the kinds of imposed limits, in the order of keyColumns.
 var limitHolders = [...]string{OnKey, OnUser, OnTeam, OnTeamOwn, OnOrganisation}
 
+// insertKey stores a key with the hash of its text. Imposed limits are not stored with the key.
 func (s *Service) insertKey(c store.Conn, k *GatewayKey, hash string) error {
 	limits, err := k.Limits.arguments()
 	if err != nil {
@@ -94,6 +98,7 @@ func (s *Service) insertKey(c store.Conn, k *GatewayKey, hash string) error {
 	return err
 }
 
+// momentColumn returns the value of a column for t, which is NULL if t is nil.
 func momentColumn(t *time.Time) any {
 	if t == nil {
 		return nil
@@ -101,6 +106,7 @@ func momentColumn(t *time.Time) any {
 	return schema.Micros(*t)
 }
 
+// namesColumn returns the value of a column for a list of names: a JSON array, or NULL for an empty list.
 func namesColumn(names []string) (any, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -109,7 +115,8 @@ func namesColumn(names []string) (any, error) {
 	return string(text), err
 }
 
-func (s *Service) scanKey(row store.Row, more ...any) (k GatewayKey, err error) {
+// scanKey reads a key from a row with keyColumns. Columns that follow these are scanned into extra.
+func (s *Service) scanKey(row store.Row, extra ...any) (k GatewayKey, err error) {
 	var revoked, used sql.NullInt64
 	var limitedBy, chosenTeam, team sql.NullString
 	var created int64
@@ -120,11 +127,11 @@ func (s *Service) scanKey(row store.Row, more ...any) (k GatewayKey, err error) 
 		&k.ID, &k.UserID, &k.Label, &k.Masked, &k.IsPrimary, &k.EffortMode, &created, &revoked, &used,
 		&limitedBy, &chosenTeam, &team,
 	}
-	cells = append(cells, limits.into()...)
+	cells = append(cells, limits.scanArgs()...)
 	for i := range limitHolders {
-		cells = append(append(cells, &holders[i]), imposed[i].into()...)
+		cells = append(append(cells, &holders[i]), imposed[i].scanArgs()...)
 	}
-	if err = row.Scan(append(cells, more...)...); err != nil {
+	if err = row.Scan(append(cells, extra...)...); err != nil {
 		return k, err
 	}
 	k.CreatedAt, k.LastUsedAt, k.limitedBy = schema.Moment(created), schema.Optional(used), limitedBy.String
@@ -149,11 +156,12 @@ func (s *Service) scanKey(row store.Row, more ...any) (k GatewayKey, err error) 
 
 // Limits of the number of keys in a list.
 const (
-	maxActive  = 10_000 // more than maxKeys, which older versions did not have
+	maxActive  = 10_000 // more than maxKeys, since users of older versions may have more keys
 	maxRevoked = 1000
 )
 
-// selectKeys reads the keys of a user, oldest first. Of too many keys the oldest are left out.
+// selectKeys reads the keys of a user, oldest first. If there are more than maxActive active or maxRevoked revoked
+// keys, the oldest of these are left out.
 func (s *Service) selectKeys(ctx context.Context, userID string) ([]GatewayKey, error) {
 	if !schema.StorableID(userID) {
 		return nil, nil
@@ -177,9 +185,9 @@ func (s *Service) roomForKey(c store.Conn, userID string) error {
 	return err
 }
 
-// lockKey reads a key of the user for a change, and returns it with its hash. It also finds revoked keys, which may be
-// revoked again but not changed otherwise.
-func (s *Service) lockKey(c store.Conn, userID, keyID string) (*GatewayKey, string, error) {
+// keyWithHash returns a key of the user and the hash of its text. It also finds revoked keys. The error has status 404
+// if the user has no such key.
+func (s *Service) keyWithHash(c store.Conn, userID, keyID string) (*GatewayKey, string, error) {
 	if !schema.StorableID(userID) || !schema.StorableID(keyID) {
 		return nil, "", notFound("gateway key", keyID)
 	}
@@ -193,6 +201,7 @@ func (s *Service) lockKey(c store.Conn, userID, keyID string) (*GatewayKey, stri
 	return &k, hash, err
 }
 
+// primaryKey returns the user's primary key and the hash of its text. The key is nil if the user has none.
 func (s *Service) primaryKey(c store.Conn, userID string) (*GatewayKey, string, error) {
 	var hash string
 	k, err := s.scanKey(c.Row(`SELECT `+keyColumns+`, k.hash FROM gateway_keys AS k`+withLimits+`
@@ -204,6 +213,7 @@ func (s *Service) primaryKey(c store.Conn, userID string) (*GatewayKey, string, 
 	return &k, hash, err
 }
 
+// updateKey stores the changeable fields of a key: its label, its effort mode, the user's limits and limitedBy.
 func (s *Service) updateKey(c store.Conn, k *GatewayKey) error {
 	limits, err := k.Limits.arguments()
 	if err != nil {
@@ -215,12 +225,15 @@ func (s *Service) updateKey(c store.Conn, k *GatewayKey) error {
 	return err
 }
 
+// markRevoked revokes a key, which is then no longer primary. A key that is revoked already stays unchanged.
 func (s *Service) markRevoked(c store.Conn, keyID string) error {
 	_, err := c.Exec(`UPDATE gateway_keys SET revoked_at = ?, is_primary = 0 WHERE id = ? AND revoked_at IS NULL`,
 		schema.Micros(s.now()), keyID)
 	return err
 }
 
+// selectIdentity reads the identity of the key with a hash. The result is nil if there is no such key, if it is
+// revoked, or if its user is suspended or waits for approval. The key may have expired.
 func (s *Service) selectIdentity(ctx context.Context, hash string) (*Identity, error) {
 	keys, err := read(ctx, s, func(row store.Row) (GatewayKey, error) { return s.scanKey(row) },
 		`SELECT `+keyColumns+` FROM gateway_keys AS k`+withLimits+`WHERE k.hash = ? AND k.revoked_at IS NULL AND w.suspended_at IS NULL AND w.waiting_since IS NULL`, hash)
@@ -232,6 +245,7 @@ func (s *Service) selectIdentity(ctx context.Context, hash string) (*Identity, e
 
 // models
 
+// scanModel reads a model row from a row of selectModelRows.
 func scanModel(row store.Row) (m modelRow, err error) {
 	var priority sql.NullInt64
 	var tier, base, model, wire, sealed sql.NullString
@@ -246,9 +260,11 @@ func scanModel(row store.Row) (m modelRow, err error) {
 	return m, err
 }
 
+// selectModelRows is the query for the model rows of a user, at most maxModelRows.
 const selectModelRows = `SELECT id, model_entry, is_custom, enabled, priority, tier, base_url, model, wire, sealed, found, created_at
 	FROM gateway_models WHERE user_id = ? ORDER BY created_at, id LIMIT 1000`
 
+// selectModels reads the model rows of a user, in the order in which they were added.
 func (s *Service) selectModels(ctx context.Context, userID string) ([]modelRow, error) {
 	if !schema.StorableID(userID) {
 		return nil, nil
@@ -256,10 +272,12 @@ func (s *Service) selectModels(ctx context.Context, userID string) ([]modelRow, 
 	return read(ctx, s, scanModel, selectModelRows, userID)
 }
 
+// modelRows is like selectModels, in the transaction c.
 func (s *Service) modelRows(c store.Conn, userID string) ([]modelRow, error) {
 	return store.List(c, scanModel, selectModelRows, userID)
 }
 
+// insertModel stores a model row. The error has status 409 if the user has an entry of that name or maxModelRows rows.
 func (s *Service) insertModel(c store.Conn, userID string, m *modelRow) error {
 	var count int
 	if err := c.Row(`SELECT count(*) FROM gateway_models WHERE user_id = ?`, userID).Scan(&count); err != nil {
@@ -278,12 +296,14 @@ func (s *Service) insertModel(c store.Conn, userID string, m *modelRow) error {
 		schema.Micros(m.CreatedAt))
 }
 
+// updateModel stores whether an entry is enabled, and its priority.
 func (s *Service) updateModel(c store.Conn, m *modelRow) error {
 	_, err := c.Exec(`UPDATE gateway_models SET enabled = ?, priority = ? WHERE id = ?`, schema.Flag(m.Enabled),
 		m.Priority, m.ID)
 	return err
 }
 
+// deleteModel removes the user's entry with the given id or name. The error has status 404 if there is none.
 func (s *Service) deleteModel(c store.Conn, userID, name string) error {
 	if !schema.StorableID(userID) || !schema.StorableID(name) {
 		return notFound("model entry", name)
@@ -294,17 +314,19 @@ func (s *Service) deleteModel(c store.Conn, userID, name string) error {
 
 // preferences
 
+// selectPreferences reads a user's preferences. The result is the zero value if the user has not set any.
 func (s *Service) selectPreferences(ctx context.Context, userID string) (Preferences, error) {
 	if !schema.StorableID(userID) {
 		return Preferences{}, nil
 	}
 	found, err := read(ctx, s, func(row store.Row) (p Preferences, err error) {
-		var preferred, providers, models string
-		if err = row.Scan(&preferred, &providers, &models); err != nil {
+		var preferred, excludedProviders, excludedModels string // JSON arrays
+		if err = row.Scan(&preferred, &excludedProviders, &excludedModels); err != nil {
 			return p, err
 		}
 		return p, errors.Join(json.Unmarshal([]byte(preferred), &p.PreferredProviders),
-			json.Unmarshal([]byte(providers), &p.ExcludedProviders), json.Unmarshal([]byte(models), &p.ExcludedModels))
+			json.Unmarshal([]byte(excludedProviders), &p.ExcludedProviders),
+			json.Unmarshal([]byte(excludedModels), &p.ExcludedModels))
 	}, `SELECT preferred_providers, excluded_providers, excluded_models FROM gateway_preferences WHERE user_id = ?`,
 		userID)
 	if err != nil || len(found) == 0 {
@@ -313,9 +335,10 @@ func (s *Service) selectPreferences(ctx context.Context, userID string) (Prefere
 	return found[0], nil
 }
 
+// upsertPreferences stores the preferences of a user in place of earlier ones.
 func (s *Service) upsertPreferences(c store.Conn, userID string, p Preferences) error {
-	texts := make([]any, 0, 4)
-	texts = append(texts, userID)
+	args := make([]any, 0, 4)
+	args = append(args, userID)
 	for _, names := range [][]string{p.PreferredProviders, p.ExcludedProviders, p.ExcludedModels} {
 		if names == nil {
 			names = []string{}
@@ -324,18 +347,19 @@ func (s *Service) upsertPreferences(c store.Conn, userID string, p Preferences) 
 		if err != nil {
 			return err
 		}
-		texts = append(texts, string(text))
+		args = append(args, string(text))
 	}
 	_, err := c.Exec(`INSERT INTO gateway_preferences (user_id, preferred_providers, excluded_providers, excluded_models)
 		VALUES (?, ?, ?, ?) ON CONFLICT (user_id) DO UPDATE SET preferred_providers = excluded.preferred_providers,
-		excluded_providers = excluded.excluded_providers, excluded_models = excluded.excluded_models`, texts...)
+		excluded_providers = excluded.excluded_providers, excluded_models = excluded.excluded_models`, args...)
 	return err
 }
 
-// largeBatch is the number of rows that are resealed at a time in columns with large texts.
+// largeBatch is the number of rows that are encrypted again at a time, with a new master key, in columns with large
+// texts.
 const largeBatch = 5
 
-// Sealed are the columns of the gateway's tables with sealed texts.
+// Sealed lists the columns of the gateway's tables that hold sealed (encrypted) texts.
 var Sealed = sealed.Columns{
 	columnOf("gateway_provider_keys", "", sealed.Batch),
 	columnOf("gateway_models", "sealed IS NOT NULL", sealed.Batch),
@@ -347,8 +371,8 @@ var Sealed = sealed.Columns{
 }
 
 // columnOf describes the column named sealed of a table, for the rows that meet the SQL condition. batch is the number
-// of rows that are resealed at a time. The associated data of a text is the name of the table, a slash and the row's
-// id.
+// of rows that are encrypted again at a time. The associated data of a text is the name of the table, a slash and the
+// row's id.
 func columnOf(table, condition string, batch int) sealed.Column {
 	return sealed.Column{
 		Table: table, ID: "id", Text: "sealed", Where: condition, Batch: batch,

@@ -10,8 +10,8 @@ import (
 // storedTables are the tables of stored responses and conversations that have encrypted texts.
 var storedTables = []string{"gateway_responses", "gateway_response_events", "gateway_conversations", "gateway_conversation_items"}
 
-// stores writes a response with an item and an event, and a conversation with an item, for an owner.
-func (n *node) stores(t *testing.T, owner string) {
+// storeResponse writes a response with an item and an event, and a conversation with an item, for an owner.
+func (n *node) storeResponse(t *testing.T, owner string) {
 	t.Helper()
 	seal := func(table, id string) string {
 		text, err := n.ring.Seal(t.Context(), []byte(owner), []byte(table+"/"+id))
@@ -48,13 +48,13 @@ func (n *node) countStored(t *testing.T) (rows int) {
 // TestReencryptStored checks that stored responses are encrypted anew, each text bound to its row.
 func TestReencryptStored(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		before, after := rings(t)
 		n := p.start(t)
 		n.ring = before
 		owners := []string{"user a", "user b", "team c", "user d", "user e", "user f"} // the large texts need more than one page
 		for _, owner := range owners {
-			n.stores(t, owner)
+			n.storeResponse(t, owner)
 		}
 		n.ring = after
 		total := len(owners) * len(storedTables)
@@ -82,7 +82,7 @@ func TestReencryptStored(t *testing.T) {
 // TestRemovedOwners checks that stored responses are removed with the user or team that owns them.
 func TestRemovedOwners(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		n.user(t, "alice")
 		red, err := n.AddTeam(t.Context(), "red")
@@ -90,7 +90,7 @@ func TestRemovedOwners(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, owner := range []string{"user alice", "user bob", "team " + red.ID} {
-			n.stores(t, owner)
+			n.storeResponse(t, owner)
 		}
 		each := n.countStored(t) / 3
 		if err := n.RemoveUser(t.Context(), "alice"); err != nil {

@@ -28,7 +28,7 @@ func (s *Service) CreateTeamKey(ctx context.Context, teamID string, options KeyO
 		user, err := s.userByID(c, team.ID)
 		if err == nil && !user.Service {
 			err = apierror.New(http.StatusConflict, "already_exists",
-				"there is a user called as the team is, %q: remove them first", team.ID)
+				"a user has the id of this team, %q: remove that user first", team.ID)
 		}
 		return err
 	})
@@ -43,22 +43,22 @@ func (s *Service) CreateTeamKey(ctx context.Context, teamID string, options KeyO
 // no such key, and 409 if the key is revoked or has expired.
 func (s *Service) RegenerateTeamKey(ctx context.Context, teamID, keyID string) (*NewKey, error) {
 	var created *GatewayKey
-	var plain string
+	var text string
 	err := s.changeKey(ctx, func(c store.Conn) (string, error) {
-		old, oldHash, err := s.lockKey(c, teamID, keyID)
+		old, oldHash, err := s.keyWithHash(c, teamID, keyID)
 		if err != nil {
 			return "", err
 		}
 		if old.Status != StatusActive {
-			return "", apierror.New(http.StatusConflict, old.Status, "the gateway key %q is %s: make another one", keyID, old.Status)
+			return "", apierror.New(http.StatusConflict, old.Status, "the gateway key %q is %s: create another key", keyID, old.Status)
 		}
 		if err := s.markRevoked(c, old.ID); err != nil {
 			return "", err
 		}
 		var row GatewayKey
-		row, plain = s.newKey(teamID, false, old.options())
+		row, text = s.newKey(teamID, false, old.options())
 		row.limitedBy, row.team = old.limitedBy, old.team
-		if created, err = s.storeKey(c, &row, hashKey(plain)); err != nil {
+		if created, err = s.storeKey(c, &row, hashKey(text)); err != nil {
 			return "", err
 		}
 		return oldHash, s.auditGatewayKey(ctx, c, "key.replaced", created)
@@ -66,5 +66,5 @@ func (s *Service) RegenerateTeamKey(ctx context.Context, teamID, keyID string) (
 	if err != nil {
 		return nil, err
 	}
-	return &NewKey{GatewayKey: *created, Key: plain}, nil
+	return &NewKey{GatewayKey: *created, Key: text}, nil
 }

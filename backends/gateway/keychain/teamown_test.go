@@ -14,7 +14,7 @@ import (
 // administrators, and that usage counts once for both.
 func TestTeamOwnLimits(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		key := n.user(t, "alice")
 		team, err := n.AddTeam(t.Context(), "red")

@@ -65,6 +65,7 @@ func (s *Service) AddTeam(ctx context.Context, name string) (Team, error) {
 	return t, err
 }
 
+// insertTeam stores a team unless another team has its name. created reports whether it stored the team.
 func (s *Service) insertTeam(c store.Conn, t *Team) (created bool, err error) {
 	n, err := c.Exec(`INSERT INTO gateway_teams (id, name, created_at) VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING`,
 		t.ID, t.Name, schema.Micros(t.CreatedAt))
@@ -124,6 +125,7 @@ func CheckTeamName(name string) error {
 	return checkText("name", name, 1, maxTeamName)
 }
 
+// errTeamExists returns the error for a name that another team has.
 func errTeamExists(name string) error {
 	return apierror.New(http.StatusConflict, "already_exists", "there is a team %q already", name)
 }
@@ -172,11 +174,13 @@ func (s *Service) RemoveTeam(ctx context.Context, id string) error {
 	})
 }
 
+// teamColumns are the columns of a team, and selectTeams is the beginning of a query for teams.
 const (
 	teamColumns = `t.id, t.name, t.created_at, (SELECT count(*) FROM gateway_team_members AS o WHERE o.team_id = t.id)`
 	selectTeams = `SELECT ` + teamColumns + ` FROM gateway_teams AS t `
 )
 
+// scanTeam reads a team from a row of selectTeams.
 func scanTeam(row store.Row) (t Team, err error) {
 	var created int64
 	err = row.Scan(&t.ID, &t.Name, &created, &t.Members)
@@ -207,6 +211,7 @@ func (s *Service) Team(ctx context.Context, idOrName string) (t Team, err error)
 	return found[0], nil
 }
 
+// teamByID returns the team with an id, in the transaction c. The error has status 404 if the team does not exist.
 func (s *Service) teamByID(c store.Conn, id string) (Team, error) {
 	if !schema.StorableID(id) {
 		return Team{}, notFound("team", id)
@@ -263,7 +268,8 @@ type Membership struct {
 	Role string
 }
 
-// SetMember adds a user to a team, or changes the user's membership.
+// SetMember adds a user to a team, or changes the user's membership. The error has status 400 for an unknown role, and
+// 404 if the user or team does not exist.
 func (s *Service) SetMember(ctx context.Context, teamID, userID string, m Membership) error {
 	if m.Role != "" && m.Role != RoleMember && m.Role != RoleAdmin {
 		return invalid("role", "role must be %s or %s", RoleMember, RoleAdmin)
@@ -307,37 +313,39 @@ func (s *Service) Administers(ctx context.Context, userID, teamID string) (bool,
 	return len(found) == 1 && found[0] == RoleAdmin, err
 }
 
-func (s *Service) insertMember(c store.Conn, teamID, userID string, byDefault bool) error {
+// insertMember adds a user to a team unless the user is a member already. The team becomes the user's default team if
+// makeDefault is set or the user has no default team.
+func (s *Service) insertMember(c store.Conn, teamID, userID string, makeDefault bool) error {
 	if _, err := c.Exec(`INSERT INTO gateway_team_members (team_id, user_id, added_at) VALUES (?, ?, ?)
 		ON CONFLICT (team_id, user_id) DO NOTHING`, teamID, userID, schema.Micros(s.now())); err != nil {
 		return err
 	}
-	change := `UPDATE gateway_users SET team_id = ? WHERE id = ?`
-	if !byDefault {
-		change += ` AND team_id IS NULL`
+	setDefault := `UPDATE gateway_users SET team_id = ? WHERE id = ?`
+	if !makeDefault {
+		setDefault += ` AND team_id IS NULL`
 	}
-	_, err := c.Exec(change, teamID, userID)
+	_, err := c.Exec(setDefault, teamID, userID)
 	return err
 }
 
 // RemoveMember removes a user from a team. The user's keys for that team then count for the default team. If the user
 // leaves the default team, the team with the longest membership becomes the default one. The error has status 404 if
-// the user is not in the team. It has status 403 if this is the user's only team and only is false, because limits of a
-// team would no longer apply to the user.
-func (s *Service) RemoveMember(ctx context.Context, teamID, userID string, only bool) error {
+// the user is not in the team. It has status 403 if this is the user's only team and allowOnly is false, because limits
+// of a team would no longer apply to the user.
+func (s *Service) RemoveMember(ctx context.Context, teamID, userID string, allowOnly bool) error {
 	return s.changeLimits(ctx, func(c store.Conn) error {
 		if _, err := s.teamByID(c, teamID); err != nil {
 			return err
 		}
-		if !only {
-			var others int
+		if !allowOnly {
+			var otherTeams int
 			if err := c.Row(`SELECT count(*) FROM gateway_team_members WHERE user_id = ? AND team_id <> ?`, userID, teamID).
-				Scan(&others); err != nil {
+				Scan(&otherTeams); err != nil {
 				return err
 			}
-			if others == 0 {
+			if otherTeams == 0 {
 				return apierror.New(http.StatusForbidden, "only_team",
-					"this is the only team of the user %.200q, whose limits would not bind them any more: ask an operator", userID)
+					"this is the only team of the user %.200q, and its limits must continue to apply to them: ask an operator", userID)
 			}
 		}
 		if err := s.removeMember(c, teamID, userID); err != nil {
@@ -347,6 +355,8 @@ func (s *Service) RemoveMember(ctx context.Context, teamID, userID string, only 
 	})
 }
 
+// removeMember removes a user from a team. If it was the user's default team, the team with the longest membership
+// becomes the default one. The error has status 404 if the user is not in the team.
 func (s *Service) removeMember(c store.Conn, teamID, userID string) error {
 	if !schema.StorableID(userID) {
 		return notFound("member", userID)
@@ -361,7 +371,7 @@ func (s *Service) removeMember(c store.Conn, teamID, userID string) error {
 	return err
 }
 
-// requireMember returns an error with 404 if a user is not in a team.
+// requireMember returns an error with status 404 if a user is not in a team.
 func (s *Service) requireMember(c store.Conn, teamID, userID string) error {
 	if !schema.StorableID(teamID) {
 		return notFound("team", teamID)
@@ -369,7 +379,7 @@ func (s *Service) requireMember(c store.Conn, teamID, userID string) error {
 	var found int
 	err := c.Row(`SELECT 1 FROM gateway_team_members WHERE team_id = ? AND user_id = ?`, teamID, userID).Scan(&found)
 	if errors.Is(err, sql.ErrNoRows) {
-		return apierror.New(http.StatusNotFound, "not_found", "the user %.200q is in no team %.200q", userID, teamID)
+		return apierror.New(http.StatusNotFound, "not_found", "the user %.200q is not in the team %.200q", userID, teamID)
 	}
 	return err
 }

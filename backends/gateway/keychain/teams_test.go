@@ -40,7 +40,7 @@ func (n *node) teamOf(t *testing.T, key string) string {
 // TestTeamOfKey checks which team a key counts for through all changes of membership.
 func TestTeamOfKey(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		key := n.user(t, "alice")
 		if team := n.teamOf(t, key.Key); team != "" || key.TeamID != "" {
@@ -94,7 +94,7 @@ func TestTeamOfKey(t *testing.T) {
 // checks both from another node and after the team is removed.
 func TestTeamBudget(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n, other := p.start(t), p.start(t)
 		log := quietLog(n)
 		ids := map[string]*Identity{}
@@ -149,7 +149,7 @@ func TestTeamBudget(t *testing.T) {
 		wantAdmitted(t, other, ids["carol"])
 
 		add(ids["carol"], 1, 1500)
-		for _, id := range ids { // the error names the budget that never begins anew
+		for _, id := range ids { // the error names the budget that is never renewed
 			wantSpent(t, n, id, "usd_total", time.Time{})
 		}
 		if err := log.Flush(t.Context()); err != nil {
@@ -166,7 +166,7 @@ func TestTeamBudget(t *testing.T) {
 // TestTeams creates, renames, lists and removes teams.
 func TestTeams(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		n.user(t, "alice")
 		n.user(t, "bob")
@@ -221,11 +221,11 @@ func TestTeams(t *testing.T) {
 // TestKeylessOfTeam checks that a team's limits bind requests made in a member's name without a key.
 func TestKeylessOfTeam(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		n.user(t, "guest")
 		team := n.team(t, "red", "guest")
-		_, change := tight(n.now())
+		_, change := tightLimits(n.now())
 		if _, err := n.Impose(t.Context(), OnTeam, team.ID, change); err != nil {
 			t.Fatal(err)
 		}
@@ -241,7 +241,7 @@ func TestKeylessOfTeam(t *testing.T) {
 // TestNewUsersOfTeam checks that a user who signs in for the first time is added to the policy's team.
 func TestNewUsersOfTeam(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		n.user(t, "alice")
 		policy := NewUsers{Team: "research"}
@@ -266,7 +266,7 @@ func TestNewUsersOfTeam(t *testing.T) {
 // TestSpendingByTeam checks the sums of spending by team.
 func TestSpendingByTeam(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		log := quietLog(n)
 		red, blue := n.team(t, "red"), n.team(t, "blue")

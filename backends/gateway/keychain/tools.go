@@ -29,7 +29,7 @@ func checkAllowedTools(tools []string) error {
 			return err
 		}
 		if tool == NoTools && len(tools) > 1 {
-			return invalid(param, "%q must stand alone in allowed_tools", NoTools)
+			return invalid(param, "%q must be the only name in allowed_tools", NoTools)
 		}
 	}
 	return nil

@@ -45,7 +45,7 @@ func TestAllowedTools(t *testing.T) {
 // TestAllowedToolsAreKept stores lists of tools with keys and imposed limits, and removes them.
 func TestAllowedToolsAreKept(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p place) {
+	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		n.user(t, "alice")
 		key, err := n.CreateKey(t.Context(), "alice", KeyOptions{Limits: Limits{AllowedTools: []string{"web_search"}}})

@@ -15,15 +15,16 @@ import (
 // togetherKey is the context key of Together's transaction.
 type togetherKey struct{}
 
+// together returns the transaction of Together if ctx comes from Together.
 func together(ctx context.Context) (c store.Conn, ok bool) {
 	c, ok = ctx.Value(togetherKey{}).(store.Conn)
 	return c, ok
 }
 
 // Together runs fn in one transaction. All changes of users, teams and limits that fn makes with its context become
-// visible at once when fn returns nil; if fn returns an error none is made. Reads with the context see them already. fn
-// may be called more than once, so it must assign to captured variables rather than add to them. It must not use the
-// service with another context.
+// visible to others at the same time when fn returns nil; if fn returns an error no change is made. Reads with the
+// context see the changes already. fn may be called more than once, so it must assign to captured variables rather than
+// add to them. It must not use the service with another context.
 func (s *Service) Together(ctx context.Context, fn func(ctx context.Context) error) error {
 	return s.changeLimits(ctx, func(c store.Conn) error {
 		return fn(context.WithValue(c.Context(), togetherKey{}, c))
@@ -78,7 +79,7 @@ func (s *Service) LimitedHolders(ctx context.Context, kind, after string, limit 
 	}
 	return read(ctx, s, func(row store.Row) (h Holder, err error) {
 		var cells limitCells
-		if err := row.Scan(append([]any{&h.ID}, cells.into()...)...); err != nil {
+		if err := row.Scan(append([]any{&h.ID}, cells.scanArgs()...)...); err != nil {
 			return h, err
 		}
 		h.Limits, err = cells.read()
@@ -96,14 +97,16 @@ func (s *Service) SuspendedUsers(ctx context.Context, after string, limit int) (
 		selectUsers+`WHERE suspended_at IS NOT NULL AND is_service = 0 AND id > ? ORDER BY id LIMIT ?`, after, limit)
 }
 
-// Look runs fn, which only reads, in a transaction. Inside Together it uses Together's transaction.
+// Look runs fn in a transaction that only reads, for packages with tables of their own. Inside Together it uses
+// Together's transaction.
 func (s *Service) Look(ctx context.Context, fn func(c store.Conn) error) error {
 	return s.read(ctx, fn)
 }
 
-// Change runs fn, which changes an operator's setting that belongs to another package, and adds an entry with the
-// action, subject and details to the audit log. Both happen in one transaction; inside Together it is Together's.
-// Details may be nil.
+// Change runs fn in a transaction that may write, for packages with tables of their own, and records the change in the
+// audit log in the same transaction. action, subject and details are fields of the AuditEntry; details is encoded as a
+// JSON object and may be nil. If Change returns an error nothing is stored. fn may be called more than once. Inside
+// Together, Change uses Together's transaction.
 func (s *Service) Change(ctx context.Context, action, subject string, details any, fn func(c store.Conn) error) error {
 	return s.write(ctx, func(c store.Conn) error {
 		if err := fn(c); err != nil {
@@ -121,7 +124,7 @@ type StoredKey struct {
 	sealed string
 }
 
-// StoredKeys lists the provider keys of an owner, oldest first. Inside Together it sees the changes made so far.
+// StoredKeys returns the provider keys of an owner, oldest first. Inside Together it sees the changes made so far.
 func (s *Service) StoredKeys(ctx context.Context, owner Owner) ([]StoredKey, error) {
 	rows, err := s.keysOf(ctx, owner)
 	if err != nil {
@@ -129,8 +132,10 @@ func (s *Service) StoredKeys(ctx context.Context, owner Owner) ([]StoredKey, err
 	}
 	keys := make([]StoredKey, len(rows))
 	for i := range rows {
-		b := &rows[i].storedLimits
-		keys[i] = StoredKey{rows[i].ProviderKey, KeyLimits{b.RateLimitPerMinute, b.ExpiresAt, b.Budgets}, rows[i].sealed}
+		row, limits := &rows[i], &rows[i].storedLimits
+		keys[i] = StoredKey{
+			row.ProviderKey, KeyLimits{limits.RateLimitPerMinute, limits.ExpiresAt, limits.Budgets}, row.sealed,
+		}
 	}
 	return keys, nil
 }
@@ -141,7 +146,8 @@ func (s *Service) LimitStored(ctx context.Context, owner Owner, id string, limit
 	return err
 }
 
-// HasText reports whether text is the text of the key k. It reports false for a key that cannot be decrypted.
+// HasText reports whether text is the text of the key k. It reports false for a key that cannot be decrypted because
+// its master key is not in the keyring. Other errors of the keyring are returned.
 func (s *Service) HasText(ctx context.Context, k *StoredKey, text string) (bool, error) {
 	stored, err := s.ring.Open(ctx, k.sealed, k.associated())
 	if errors.Is(err, keyring.ErrOpen) {

@@ -57,7 +57,7 @@ func TestImposedLimits(t *testing.T) {
 		t.Errorf("another key is %s", another)
 	}
 	f = e2e.Ask(t.Context(), g.Base, another.Get("key").Str, e2e.Prompt("openai/gpt-5.4-nano", false)).Refused(t, 402, "insufficient_quota")
-	if !strings.Contains(f.Error.Message, "the user of the gateway key has spent the budget tokens_per_day that the operator has set, 1 tokens a day; it begins anew at ") {
+	if !strings.Contains(f.Error.Message, "the user of the gateway key has spent the budget tokens_per_day that the operator has set, 1 tokens a day; it is renewed at ") {
 		t.Errorf("it says %q", f.Error.Message)
 	}
 }
