@@ -252,7 +252,7 @@ func TestFailures(t *testing.T) {
 			"nothing":   {func(context.Context, http.ResponseWriter) error { return nil }, 0, "server_error the answer broke off"},
 			"error":     {func(context.Context, http.ResponseWriter) error { return errors.New("secret") }, 0, "server_error the answer broke off"},
 			"slow":      {waits(nil, whole("1", "ONE")), time.Millisecond, "server_error " + errTime.Error()},
-			"too large": {whole("1", strings.Repeat("x", 8<<20)), 0, "server_error the response is larger than the 8388608 bytes that can be of one"},
+			"too large": {whole("1", strings.Repeat("x", 8<<20)), 0, "server_error the response is larger than the limit of 8388608 bytes"},
 		} {
 			for _, stream := range []bool{false, true} {
 				n.options = new(Options{Time: test.time}.WithDefaults())
@@ -301,8 +301,8 @@ func TestParallel(t *testing.T) {
 		n.options.Parallel = 1
 		may := make(chan struct{})
 		const body = `{"model":"m","input":"one","background":true}`
-		ids, overs := make([]string, 0, queued), make([]chan struct{}, 0, queued)
-		for i := range queued {
+		ids, overs := make([]string, 0, acceptedFactor), make([]chan struct{}, 0, acceptedFactor)
+		for i := range acceptedFactor {
 			id, over := n.work(body, waits(may, whole(fmt.Sprint(i), "ONE")))
 			ids, overs = append(ids, id), append(overs, over)
 		}

@@ -44,21 +44,21 @@ func TestFollowers(t *testing.T) {
 	t.Parallel()
 	s := New(nil, nil, nil, nil, nil)
 	for range maxFollowers {
-		if !s.arrive("user a") {
+		if !s.addFollower("user a") {
 			t.Fatal("fewer may follow than are allowed")
 		}
 	}
-	if s.arrive("user a") || !s.arrive("user b") {
+	if s.addFollower("user a") || !s.addFollower("user b") {
 		t.Error("the bound does not apply to each owner separately")
 	}
-	s.depart("user a")
-	if !s.arrive("user a") {
+	s.removeFollower("user a")
+	if !s.addFollower("user a") {
 		t.Error("a follower is refused although there is room")
 	}
 	for range maxFollowers {
-		s.depart("user a")
+		s.removeFollower("user a")
 	}
-	s.depart("user b")
+	s.removeFollower("user b")
 	if len(s.followers) != 0 {
 		t.Errorf("%v are still counted", s.followers)
 	}
@@ -109,7 +109,7 @@ func TestQuota(t *testing.T) {
 
 		other := startNode(t, p) // this node has stored nothing itself
 		other.options.Quota = n.options.Quota
-		if total, err := other.addUp(t.Context(), alice); err != nil || total < 200_000 || total > 400_000 {
+		if total, err := other.readSize(t.Context(), alice); err != nil || total < 200_000 || total > 400_000 {
 			t.Errorf("%d bytes are stored, %v", total, err)
 		}
 		if shown := other.turn(`{"model":"m","input":"x"}`, "3", "y"); shown.Get("store").Raw != "false" {
@@ -120,7 +120,7 @@ func TestQuota(t *testing.T) {
 			`{"model":"m","input":"x","previous_response_id":"` + first.Get("id").Str + `"}`,
 			`{"model":"m","input":"x","conversation":"` + conversation + `"}`,
 		} {
-			other.refuses(alice, body, http.StatusBadRequest, "this user has no room for more: it may store 195 KiB")
+			other.refuses(alice, body, http.StatusBadRequest, "the storage of this user is full: it may store 195 KiB")
 		}
 		for _, path := range []string{"POST /conversations", "POST /conversations/" + conversation + "/items"} {
 			if status, body := other.call(alice, path, `{"items":[{"role":"user","content":"more"}]}`); status != http.StatusBadRequest || body.Get("Code").Str != codeFull {

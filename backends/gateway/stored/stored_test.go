@@ -327,7 +327,7 @@ func TestCompose(t *testing.T) {
 		`{"background":false}`:                               `{}`,
 		`{"model":"m","background":1}`:                       `{"model":"m","background":1}`,
 	} {
-		q, _, err := read([]byte(body))
+		q, _, err := parseRequest([]byte(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -342,7 +342,7 @@ func TestCompose(t *testing.T) {
 		` {"previous_response_id":"r","model":"m"}`:    ` {"input":[{"a":1}],"model":"m"}`,
 		`{"model":"m" , "input" : [ ] , "store":true}`: `{"input":[{"a":1}],"model":"m" , "store":true}`,
 	} {
-		q, _, err := read([]byte(body))
+		q, _, err := parseRequest([]byte(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -362,7 +362,7 @@ func FuzzBegin(f *testing.F) {
 	}
 	history := inputItems([]byte(`[{"a":1}]`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		q, ok, err := read(body)
+		q, ok, err := parseRequest(body)
 		if !ok || err != nil {
 			return
 		}
