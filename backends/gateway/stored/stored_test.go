@@ -277,7 +277,7 @@ func TestBounds(t *testing.T) {
 		for i := range 3 {
 			id = n.turn(`{"model":"m","input":"one","previous_response_id":"`+id+`"}`, fmt.Sprint(i), "ONE").Get("id").Str
 		}
-		n.refuses(alice, `{"model":"m","input":"one","previous_response_id":"`+id+`"}`, http.StatusBadRequest, "no longer one")
+		n.refuses(alice, `{"model":"m","input":"one","previous_response_id":"`+id+`"}`, http.StatusBadRequest, "which is the maximum")
 		n.begin(`{"model":"m","input":"one","store":false,"previous_response_id":"` + id + `"}`)
 		for _, body := range []string{
 			`{"model":"m","input":"x","background":true,"store":false}`,
