@@ -18,7 +18,7 @@ func TestConversationBounds(t *testing.T) {
 		_, made := n.call(alice, "POST /conversations", `{}`)
 		path := "/conversations/" + made.Get("id").Str
 		const item = `{"items":[{"id":"msg_large","role":"user","content":"x"}]}`
-		n.gives("POST "+path+"/items", item, "data.0.id", `"msg_large"`)
+		n.checkAnswer("POST "+path+"/items", item, "data.0.id", `"msg_large"`)
 		n.exec(`UPDATE gateway_conversation_items SET size = ?`, maxHistory)
 		if status, body := n.call(alice, "POST "+path+"/items", `{"items":[{"role":"user","content":"more"}]}`); status != http.StatusRequestEntityTooLarge {
 			t.Errorf("more than a request can have: %d %s", status, body.Raw)
@@ -45,11 +45,11 @@ func TestFollowers(t *testing.T) {
 	s := New(nil, nil, nil, nil, nil)
 	for range maxFollowers {
 		if !s.addFollower("user a") {
-			t.Fatal("fewer may follow than are allowed")
+			t.Fatal("addFollower refuses a follower below the limit")
 		}
 	}
 	if s.addFollower("user a") || !s.addFollower("user b") {
-		t.Error("the bound does not apply to each owner separately")
+		t.Error("the limit does not apply to each owner separately")
 	}
 	s.removeFollower("user a")
 	if !s.addFollower("user a") {
@@ -120,11 +120,11 @@ func TestQuota(t *testing.T) {
 			`{"model":"m","input":"x","previous_response_id":"` + first.Get("id").Str + `"}`,
 			`{"model":"m","input":"x","conversation":"` + conversation + `"}`,
 		} {
-			other.refuses(alice, body, http.StatusBadRequest, "the storage of this user is full: it may store 195 KiB")
+			other.checkRefused(alice, body, http.StatusBadRequest, "the storage of this user is full: it may store 195 KiB")
 		}
 		for _, path := range []string{"POST /conversations", "POST /conversations/" + conversation + "/items"} {
 			if status, body := other.call(alice, path, `{"items":[{"role":"user","content":"more"}]}`); status != http.StatusBadRequest || body.Get("Code").Str != codeFull {
-				t.Errorf("%s: %d %s", path, status, body.Raw)
+				t.Errorf("%s: got status %d, want 400 with the code %s: %s", path, status, codeFull, body.Raw)
 			}
 		}
 		if status, _ := other.call("user b", "POST /conversations", `{}`); status != http.StatusOK {

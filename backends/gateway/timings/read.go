@@ -49,7 +49,6 @@ func Read(ctx context.Context, db *store.DB, q Query) (lines []*Line, err error)
 	micros := q.Unit.Microseconds()
 	from, to := slotOf(q.From, q.Unit), (schema.Micros(q.To)+micros-1)/micros
 	err = db.Read(ctx, func(c store.Conn) error {
-		lines = nil // the function may run again after an error
 		return c.All(
 			`SELECT `+slotColumn+`, `+teamColumn+`, `+modelColumns+`, bucket, CAST(sum(requests) AS BIGINT)
 			FROM gateway_timings

@@ -182,7 +182,7 @@ func TestPercentile(t *testing.T) {
 	}
 	var c Counts
 	if c.Percentile(0.5) != 0 {
-		t.Error("there are none")
+		t.Error("the percentile of no answers is not 0")
 	}
 	c.add(failedBucket, 3)
 	if c.Percentile(0.5) != 0 || c.Failed != 3 || c.Total() != 3 {
