@@ -33,7 +33,7 @@ func TestConversationBounds(t *testing.T) {
 			t.Errorf("one more than there may be: %d %s", status, body.Raw)
 		}
 		if status, _ := n.call("user b", "POST /conversations", `{}`); status != http.StatusOK {
-			t.Errorf("somebody else: %d", status)
+			t.Errorf("another owner: got status %d, want 200", status)
 		}
 	})
 }
@@ -128,7 +128,7 @@ func TestQuota(t *testing.T) {
 			}
 		}
 		if status, _ := other.call("user b", "POST /conversations", `{}`); status != http.StatusOK {
-			t.Errorf("somebody else: %d", status)
+			t.Errorf("another owner: got status %d, want 200", status)
 		}
 		if status, body := other.call(alice, "DELETE /responses/"+id, ""); status != http.StatusOK {
 			t.Fatal(body.Raw)
