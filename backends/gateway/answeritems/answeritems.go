@@ -157,7 +157,8 @@ func without(found map[string]string, ids []string) (missing []string) {
 	return missing
 }
 
-// read looks up ids of an owner in the database, within the time for which a request waits, and adds the items to found.
+// read looks up ids of an owner in the database, within the time for which a request waits, and adds the items to
+// found.
 func (s *Store) read(ctx context.Context, owner string, ids []string, found map[string]string) error {
 	return store.InTime(ctx, func(ctx context.Context) error { return s.readAll(ctx, owner, ids, found) })
 }

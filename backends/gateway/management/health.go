@@ -134,8 +134,8 @@ var statusOrder = map[cascade.Status]int{
 
 // summarizeKeys sets the health of provider p, and its numbers of requests, from p.Keys, which must not be empty. The
 // numbers are the sums, and the times the latest ones, of all keys. The status is that of the key with the best status,
-// because requests are sent through this key, unless the provider itself is cooling down, for the user or for all users.
-// scope names the provider in the health table, as for keyHealth.
+// because requests are sent through this key, unless the provider itself is cooling down, for the user or for all
+// users. scope names the provider in the health table, as for keyHealth.
 func (s *Service) summarizeKeys(p *providerHealth, scope, user string) {
 	p.condition = conditionOf(s.Engine.Memory.Health.Provider(scope, user), s.Engine.Now())
 	best := &p.Keys[0]

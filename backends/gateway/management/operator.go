@@ -273,12 +273,12 @@ func spendingRows(lines []spending.Line) [][]string {
 			previous = []string{number(b.Requests), number(b.TotalTokens), money(int64(b.CostUSD))}
 		}
 		rows = append(rows, append([]string{
-			l.Day, deref(l.TeamID), deref(l.Team), deref(l.Provider), deref(l.Model), number(l.Requests), number(l.Succeeded),
-			number(l.Failed), number(l.Cancelled),
+			l.Day, deref(l.TeamID), deref(l.Team), deref(l.Provider), deref(l.Model),
+			number(l.Requests), number(l.Succeeded), number(l.Failed), number(l.Cancelled),
 			number(l.InputTokens), number(l.CachedTokens), number(l.OutputTokens), number(l.ReasoningTokens),
 			number(l.TotalTokens), money(int64(l.CostUSD)), number(l.UnpricedRequests),
-			hour, deref(l.UserID), deref(l.User), deref(l.KeyID), deref(l.Key), deref(l.Tag), deref(l.EndUser), number(l.WrittenTokens),
-			perMillion,
+			hour, deref(l.UserID), deref(l.User), deref(l.KeyID), deref(l.Key), deref(l.Tag), deref(l.EndUser),
+			number(l.WrittenTokens), perMillion,
 		}, previous...))
 	}
 	return rows

@@ -52,10 +52,11 @@ func (s *Service) usage(c *rest.Call, user string) (any, error) {
 // grouped by a single criterion, since the rows of all groups share the columns.
 func reportRows(r *spending.UsageReport) [][]string {
 	rows := [][]string{{
-		"provider", "model", "day", "hour", "key_id", "tier", "requests", "succeeded", "failed", "cancelled",
-		"failed_attempts",
-		"input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "total_tokens", "cost_usd", "unpriced_requests",
-		"latency_ms_avg", "first_token_ms_avg",
+		"provider", "model", "day", "hour", "key_id", "tier",
+		"requests", "succeeded", "failed", "cancelled", "failed_attempts",
+		"input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens",
+		"total_tokens", "cost_usd", "unpriced_requests", "latency_ms_avg",
+		"first_token_ms_avg",
 	}}
 	for _, lines := range [][]spending.UsageGroup{r.ByProvider, r.ByModel, r.ByDay, r.ByHour, r.ByKey, r.ByTier} {
 		for i := range lines {
@@ -65,11 +66,11 @@ func reportRows(r *spending.UsageReport) [][]string {
 				hour = l.Hour.Format(time.RFC3339)
 			}
 			rows = append(rows, []string{
-				deref(l.Provider), deref(l.Model), l.Day, hour, deref(l.KeyID), deref(l.Tier), number(l.Requests), number(l.Succeeded),
-				number(l.Failed), number(l.Cancelled), number(l.FailedAttempts), number(l.InputTokens), number(l.CachedTokens),
-				number(l.OutputTokens),
-				number(l.ReasoningTokens), number(l.TotalTokens), money(int64(l.CostUSD)), number(l.UnpricedRequests),
-				average(l.LatencyMSAvg), average(l.FirstTokenMSAvg),
+				deref(l.Provider), deref(l.Model), l.Day, hour, deref(l.KeyID), deref(l.Tier),
+				number(l.Requests), number(l.Succeeded), number(l.Failed), number(l.Cancelled), number(l.FailedAttempts),
+				number(l.InputTokens), number(l.CachedTokens), number(l.OutputTokens), number(l.ReasoningTokens),
+				number(l.TotalTokens), money(int64(l.CostUSD)), number(l.UnpricedRequests), average(l.LatencyMSAvg),
+				average(l.FirstTokenMSAvg),
 			})
 		}
 	}
@@ -219,10 +220,9 @@ func recordRows(list []requestRecord) [][]string {
 			firstToken = number(*r.FirstTokenMS)
 		}
 		rows = append(rows, []string{
-			r.At.Format(time.RFC3339Nano), r.ID, r.KeyID, r.Surface, r.AskedModel, deref(r.Tier), deref(r.Provider), deref(r.Model),
-			strconv.FormatBool(r.Stream),
-			strconv.Itoa(r.Status), deref(r.Error), strconv.Itoa(r.AttemptCount), number(r.InputTokens), number(r.CachedTokens),
-			number(r.OutputTokens),
+			r.At.Format(time.RFC3339Nano), r.ID, r.KeyID, r.Surface, r.AskedModel, deref(r.Tier), deref(r.Provider),
+			deref(r.Model), strconv.FormatBool(r.Stream), strconv.Itoa(r.Status), deref(r.Error),
+			strconv.Itoa(r.AttemptCount), number(r.InputTokens), number(r.CachedTokens), number(r.OutputTokens),
 			number(r.ReasoningTokens), r.UsageSource, cost, number(r.LatencyMS), firstToken, deref(r.ProviderKey),
 			strings.Join(r.ServedAs, " "), toolCalls(r.ServerTools),
 		})

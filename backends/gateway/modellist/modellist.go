@@ -207,8 +207,8 @@ type capabilities struct {
 	Thinking          map[string]any `json:"thinking"`
 }
 
-// capabilitiesOf returns the abilities of a candidate's model. Abilities that only providers with the messages API have,
-// such as citations, need a provider to which requests in this format are sent unchanged, with its own tools.
+// capabilitiesOf returns the abilities of a candidate's model. Abilities that only providers with the messages API
+// have, such as citations, need a provider to which requests in this format are sent unchanged, with its own tools.
 func capabilitiesOf(c *keychain.Candidate) *capabilities {
 	m := c.Model
 	isNative := c.Provider.NativeTools && slices.Contains(c.Provider.Wires, catalog.WireMessages)

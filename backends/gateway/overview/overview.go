@@ -97,8 +97,8 @@ func (s *Source) Read(ctx context.Context, from, to time.Time) (*Overview, error
 	return o, errors.Join(errs...)
 }
 
-// newOverview returns an overview with only its period set, in whole UTC days. The error has status 400 if the period is
-// not allowed.
+// newOverview returns an overview with only its period set, in whole UTC days. The error has status 400 if the period
+// is not allowed.
 func (s *Source) newOverview(from, to time.Time) (*Overview, error) {
 	o := &Overview{From: from, To: to}
 	if to.IsZero() {

@@ -48,8 +48,8 @@ type Form struct {
 	streamErr error // the error that ended the stream
 }
 
-// ReadForm reads a form of at most limit bytes until it may be sent to a provider. A short form is read to its end. Of a
-// long form, maxBuffered bytes are read, or more if needsModel is set and the model comes later. The form's memory is
+// ReadForm reads a form of at most limit bytes until it may be sent to a provider. A short form is read to its end. Of
+// a long form, maxBuffered bytes are read, or more if needsModel is set and the model comes later. The form's memory is
 // counted in share. Errors are *apierror.Error with status 400, 408, 413 or 415, or 503 if share refuses more memory.
 func ReadForm(
 	ctx context.Context, contentType string, body io.Reader, limit int64, needsModel bool, share *memory.Share,
@@ -154,8 +154,9 @@ func (f *Form) readField(part *multipart.Part) (string, error) {
 	return string(text), nil
 }
 
-// bufferPart copies a part to dst, which writes to the buffer. complete is false if bufferPart stopped before the end of
-// the part, because maxBuffered bytes are in the buffer and the model is known or not needed: the rest can be streamed.
+// bufferPart copies a part to dst, which writes to the buffer. complete is false if bufferPart stopped before the end
+// of the part, because maxBuffered bytes are in the buffer and the model is known or not needed: the rest can be
+// streamed.
 func (f *Form) bufferPart(
 	ctx context.Context, dst io.Writer, part *multipart.Part, needsModel bool,
 ) (complete bool, err error) {

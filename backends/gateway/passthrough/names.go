@@ -57,9 +57,9 @@ func (n *Names) Of(name string) (string, error) {
 	return id, n.checkAllowed(name, c)
 }
 
-// candidate returns the candidate that a resolved name identifies, by its entry or by its model's name, or nil for none.
-// Of several candidates with the same name it prefers one of n.Provider. It returns nil for a name that n.Provider uses
-// in the catalog, so that this takes precedence over names at other providers.
+// candidate returns the candidate that a resolved name identifies, by its entry or by its model's name, or nil for
+// none. Of several candidates with the same name it prefers one of n.Provider. It returns nil for a name that
+// n.Provider uses in the catalog, so that this takes precedence over names at other providers.
 func (n *Names) candidate(routing *keychain.Routing, target string) *keychain.Candidate {
 	if c, known := routing.Entry(target); known {
 		return c
@@ -132,8 +132,8 @@ func atLine(err error, format string, number int) error {
 	return err
 }
 
-// modelIn returns the model of a request in a batch. The given member of the request, body or params, is the object with
-// the model. Repeated members are refused, because the gateway and the provider might read different values.
+// modelIn returns the model of a request in a batch. The given member of the request, body or params, is the object
+// with the model. Repeated members are refused, because the gateway and the provider might read different values.
 func modelIn(request gjson.Result, member string) (model gjson.Result, err error) {
 	body, err := uniqueMember(request, member)
 	if err != nil {

@@ -144,8 +144,8 @@ func readUsage(usage gjson.Result, u *wire.Usage) {
 }
 
 // readMessagesUsage reads a usage object of the messages format into u, in which u.Prompt is set to input_tokens. In
-// this format the input tokens do not include cached ones. firstPositive returns the value of the first member of usage,
-// of those with the given names, that is a positive number, or 0.
+// this format the input tokens do not include cached ones. firstPositive returns the value of the first member of
+// usage, of those with the given names, that is a positive number, or 0.
 func readMessagesUsage(usage gjson.Result, firstPositive func(names ...string) int64, u *wire.Usage) {
 	u.CacheRead = firstPositive("cache_read_input_tokens")
 	u.CacheWrite = firstPositive("cache_creation_input_tokens")

@@ -14,8 +14,8 @@ import (
 )
 
 // Results is an io.WriteCloser that sums the usage of the requests in a batch, by model. The results file of the batch
-// is written to it. One line at a time is held in memory. Each result is priced separately, because prices may depend on
-// its length.
+// is written to it. One line at a time is held in memory. Each result is priced separately, because prices may depend
+// on its length.
 type Results struct {
 	lines
 	catalog *catalog.Catalog
@@ -24,16 +24,16 @@ type Results struct {
 	rows    map[string]*spending.Record // by model; see maxModels for the empty name
 }
 
-// NewResults returns an empty sum for the batch o, with usage records of the time now. grow is called before more memory
-// is used, with the total size needed.
+// NewResults returns an empty sum for the batch o, with usage records of the time now. grow is called before more
+// memory is used, with the total size needed.
 func NewResults(cat *catalog.Catalog, o *Resource, now time.Time, grow func(size int64) error) *Results {
 	r := &Results{catalog: cat, batch: o, now: now, rows: make(map[string]*spending.Record)}
 	r.grow, r.line = grow, r.add
 	return r
 }
 
-// maxModels limits the models with a usage record of their own in one batch. A record without a model counts the results
-// of all further models, with an unknown price.
+// maxModels limits the models with a usage record of their own in one batch. A record without a model counts the
+// results of all further models, with an unknown price.
 const maxModels = 100
 
 // add adds the result in a line. Failed requests have no usage and add nothing.

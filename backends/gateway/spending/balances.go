@@ -235,8 +235,8 @@ func (k *purseSpend) addToWindows(l *localSpend) {
 }
 
 // set stores sums from the database, which include the records of this node up to the number through, and adds the
-// later records of this node. read is the time of the query, and day the day for which the sums were read. total reports
-// whether the sum of InTotal was read, too.
+// later records of this node. read is the time of the query, and day the day for which the sums were read. total
+// reports whether the sum of InTotal was read, too.
 func (k *purseSpend) set(read, day time.Time, through int64, total bool, sums *WindowSums) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -353,8 +353,8 @@ func (s *Ledger) sumSpending(
 // writersKept is how long the row of a process in gateway_usage_writers is kept after its last batch.
 const writersKept = 7 * 24 * time.Hour
 
-// markWritten stores last, the number of the last record of a batch, in the transaction that writes the batch. before is
-// the number of the last record before the batch. If the stored number is larger than before, a batch that seemed to
+// markWritten stores last, the number of the last record of a batch, in the transaction that writes the batch. before
+// is the number of the last record before the batch. If the stored number is larger than before, a batch that seemed to
 // fail was committed after all, and the insertion at the end fails because the row exists. A smaller number is not an
 // error: the database may have been replaced by a backup or a standby without the last batches, and that must not stop
 // the log.

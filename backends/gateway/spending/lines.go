@@ -144,12 +144,12 @@ var memberDays = spendingSource{table: "gateway_member_days", unit: "day"}
 // spendingSources lists the sources for all queries, except those that memberDays serves. The first one that has the
 // groups of a query serves it.
 var spendingSources = []spendingSource{
-	{"gateway_team_days", "day", "gateway_model_days", false, "", nil},
-	{"gateway_usage_days", "day", "", true, "", []string{byUser, byKey}},
-	{"gateway_team_hours", "hour", "gateway_model_hours", false, "", []string{byHour}},
-	{"gateway_usage_hours", "hour", "", true, "", []string{byUser, byKey, byHour}},
-	{"gateway_label_days", "day", "", false, labelTag, []string{byTag}},
-	{"gateway_label_days", "day", "", false, labelEndUser, []string{byEndUser}},
+	{table: "gateway_team_days", unit: "day", modelTable: "gateway_model_days"},
+	{table: "gateway_usage_days", unit: "day", byUser: true, groups: []string{byUser, byKey}},
+	{table: "gateway_team_hours", unit: "hour", modelTable: "gateway_model_hours", groups: []string{byHour}},
+	{table: "gateway_usage_hours", unit: "hour", byUser: true, groups: []string{byUser, byKey, byHour}},
+	{table: "gateway_label_days", unit: "day", labelKind: labelTag, groups: []string{byTag}},
+	{table: "gateway_label_days", unit: "day", labelKind: labelEndUser, groups: []string{byEndUser}},
 }
 
 func (q *Query) has(group string) bool { return slices.Contains(q.By, group) }

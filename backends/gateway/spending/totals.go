@@ -16,7 +16,7 @@ type totals struct {
 	*tableSpec
 	dayTable    string   // the table with the sums by day that are totalled
 	keyAfterDay []string // the columns of the primary key after day
-	byUser      bool     // whether the primary key of dayTable begins with user_id; statements then read one user after another
+	byUser      bool     // whether the primary key of dayTable begins with user_id; if so, withUsers is needed
 }
 
 var (
@@ -118,8 +118,8 @@ func (c *calendar) storedAs(day int64) (storedDay int64, known bool) {
 // spentBetween returns a table expression, with the alias d, for the spending on the days from (inclusive) to
 // (exclusive), and its arguments. The table is the difference between the totals of two days, corrected by the sums of
 // the days between these and the ends of the period; some of its rows may have only zeros. If the correction would take
-// at least as many days as the period has, the table has the sums of the days of the period instead. If t.byUser is set,
-// the query must begin with withUsers. rowPerKey reports that the table has one row for each key.
+// at least as many days as the period has, the table has the sums of the days of the period instead. If t.byUser is
+// set, the query must begin with withUsers. rowPerKey reports that the table has one row for each key.
 func (t *totals) spentBetween(c *calendar, from, to int64) (table string, args []any, rowPerKey bool) {
 	from, to = c.clamp(from, to)
 	totalsFrom, storedFrom := c.nearest(from)

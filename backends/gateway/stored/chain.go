@@ -121,8 +121,8 @@ func (s *Service) chain(ctx context.Context, owner, id string) (links []response
 	return links, nil
 }
 
-// batches calls do for at most batchRows ids at a time, as arguments of a statement. placeholders has their placeholders,
-// such as "?,?,?".
+// batches calls do for at most batchRows ids at a time, as arguments of a statement. placeholders has their
+// placeholders, such as "?,?,?".
 func batches(ids []string, do func(part []any, placeholders string) error) error {
 	for len(ids) > 0 {
 		n := min(len(ids), batchRows)

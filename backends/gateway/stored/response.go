@@ -250,8 +250,8 @@ func (t *Turn) writeAnswer(ctx context.Context, object []byte, events *eventBatc
 	return err
 }
 
-// insert inserts the row of the response. size is the length of the text in sealed. runner is the process that generates
-// the answer, and leasedUntil the end of its lease. They are empty and 0 for a finished answer.
+// insert inserts the row of the response. size is the length of the text in sealed. runner is the process that
+// generates the answer, and leasedUntil the end of its lease. They are empty and 0 for a finished answer.
 func (t *Turn) insert(
 	c store.Conn, status, sealed string, size int, expires int64, runner string, leasedUntil int64,
 ) error {
