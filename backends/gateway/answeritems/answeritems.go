@@ -1,5 +1,5 @@
-// Package answeritems stores the items of answers of the Responses API for a time, sealed, so that clients can refer to
-// them in their next requests.
+// Package answeritems stores the items of answers of the Responses API for a time, encrypted, so that clients can refer
+// to them in their next requests.
 package answeritems
 
 import (
@@ -31,7 +31,7 @@ const (
 const (
 	gatherTime = 20 * time.Millisecond
 	lookPause  = 150 * time.Millisecond
-	maxLooks   = 6
+	maxLooks   = 6           // reads of the database for a missing item
 	retryPause = time.Second // after an error of the database
 )
 
@@ -57,7 +57,7 @@ type Store struct {
 	pending map[string]*pendingItem // by row id; not in the database yet
 	order   []*pendingItem          // the oldest first
 	bytes   int                     // total length of the texts in pending
-	full    bool                    // items were refused, which is logged once
+	full    bool                    // the last item was dropped; only the first one of several is logged
 
 	wake, stop, stopped chan struct{}
 	once                sync.Once
@@ -83,6 +83,7 @@ func New(db *store.DB, ring keyring.Keyring, logger *zap.Logger, now func() time
 // rowID returns the primary key of an item's row.
 func rowID(owner, id string) string { return owner + "/" + id }
 
+// storable reports whether an item with this id can be stored.
 func storable(id string) bool { return id != "" && len(id) <= maxID && schema.StorableID(id) }
 
 // Keep stores an item of an owner for the duration ttl. It never blocks. An item that exceeds the limits is dropped.
@@ -96,7 +97,7 @@ func (s *Store) Keep(owner string, item Item, ttl time.Duration) {
 	defer s.mu.Unlock()
 	if s.bytes+len(p.text) > maxPending {
 		if !s.full {
-			s.logger.Warn("items of answers are not kept, too many wait for the database")
+			s.logger.Warn("items of answers are dropped: too many wait for the database")
 		}
 		s.full = true
 		return
@@ -133,7 +134,7 @@ func (s *Store) Find(ctx context.Context, owner string, ids []string) (map[strin
 		if err := s.read(ctx, owner, missing, found); err != nil {
 			return nil, err
 		}
-		missing = notIn(found, missing)
+		missing = without(found, missing)
 		if len(missing) == 0 || look == maxLooks {
 			break
 		}
@@ -146,7 +147,8 @@ func (s *Store) Find(ctx context.Context, owner string, ids []string) (map[strin
 	return found, nil
 }
 
-func notIn(found map[string]string, ids []string) (missing []string) {
+// without returns the ids that are not in found.
+func without(found map[string]string, ids []string) (missing []string) {
 	for _, id := range ids {
 		if _, ok := found[id]; !ok {
 			missing = append(missing, id)
@@ -155,11 +157,13 @@ func notIn(found map[string]string, ids []string) (missing []string) {
 	return missing
 }
 
-// read looks up ids of an owner in the database and adds the items to found.
+// read looks up ids of an owner in the database, within the time for which a request waits, and adds the items to
+// found.
 func (s *Store) read(ctx context.Context, owner string, ids []string, found map[string]string) error {
 	return store.InTime(ctx, func(ctx context.Context) error { return s.readAll(ctx, owner, ids, found) })
 }
 
+// readAll looks up ids of an owner in the database, in batches, and adds the items to found.
 func (s *Store) readAll(ctx context.Context, owner string, ids []string, found map[string]string) error {
 	type row struct{ id, sealed string }
 	now := schema.Micros(s.now())
@@ -181,9 +185,9 @@ func (s *Store) readAll(ctx context.Context, owner string, ids []string, found m
 			return err
 		}
 		for _, r := range rows {
-			text, err := s.ring.Open(ctx, r.sealed, associated(r.id))
+			text, err := s.ring.Open(ctx, r.sealed, associatedData(r.id))
 			if errors.Is(err, keyring.ErrOpen) {
-				s.logger.Error("item of an answer cannot be opened, it is left out; check the keyring")
+				s.logger.Error("an item of an answer cannot be decrypted and is left out: check the keyring")
 				continue
 			}
 			if err != nil {
@@ -195,8 +199,10 @@ func (s *Store) readAll(ctx context.Context, owner string, ids []string, found m
 	return nil
 }
 
-func associated(row string) []byte { return []byte("gateway_answer_items/" + row) }
+// associatedData returns the associated data with which the text of a row is encrypted.
+func associatedData(row string) []byte { return []byte("gateway_answer_items/" + row) }
 
+// run writes items to the database until Close is called. After an error it tries again after retryPause.
 func (s *Store) run() {
 	defer close(s.stopped)
 	for {
@@ -256,7 +262,7 @@ func (s *Store) write(ctx context.Context, batch []*pendingItem) error {
 	owners := make(map[string]struct{}, 1)
 	for n, p := range batch {
 		var err error
-		if sealed[n], err = s.ring.Seal(ctx, []byte(p.text), associated(p.id)); err != nil {
+		if sealed[n], err = s.ring.Seal(ctx, []byte(p.text), associatedData(p.id)); err != nil {
 			return err
 		}
 		owners[p.owner] = struct{}{}

@@ -10,9 +10,9 @@ import (
 // aliasRoutes returns the routes of the aliases of users, teams and the organisation.
 func (s *Service) aliasRoutes() []rest.Route {
 	return slices.Concat(
-		s.aliasRoutesOf("/users/{user_id}/aliases", tagModels, "one's own", keychain.OnUser),
+		s.aliasRoutesOf("/users/{user_id}/aliases", tagModels, "the user", keychain.OnUser),
 		s.aliasRoutesOf("/operator/teams/{team_id}/aliases", tagOperator, "a team", keychain.OnTeam),
-		s.aliasRoutesOf("/operator/organisation/aliases", tagOperator, "everybody", keychain.OnOrganisation))
+		s.aliasRoutesOf("/operator/organisation/aliases", tagOperator, "the organisation", keychain.OnOrganisation))
 }
 
 // aliasRoutesOf returns the routes for the aliases of one kind of owner. tag and owner are for the documentation; owner
@@ -22,7 +22,7 @@ func (s *Service) aliasRoutesOf(path, tag, owner, kind string) []rest.Route {
 	return []rest.Route{
 		{
 			Method: "GET", Path: path, Tag: tag, Serve: guard(s.aliases), Answer: "AliasList", Errors: []int{403, 404},
-			Summary: "List the aliases of " + owner, Description: "Other names for models and tiers, by name.",
+			Summary: "List the aliases of " + owner, Description: "Other names for models and tiers, ordered by name.",
 		},
 		{
 			Method: "PUT", Path: path + "/{alias...}", Tag: tag, Serve: guard(s.setAlias), Body: "AliasInput", Answer: "Alias",
@@ -39,7 +39,7 @@ func (s *Service) aliasRoutesOf(path, tag, owner, kind string) []rest.Route {
 
 func (s *Service) aliases(c *rest.Call, owner keychain.Owner) (any, error) {
 	list, err := s.Keychain.Aliases(c.R.Context(), owner)
-	return data(list, err)
+	return listInData(list, err)
 }
 
 func (s *Service) setAlias(c *rest.Call, owner keychain.Owner) (any, error) {

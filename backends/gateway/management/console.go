@@ -118,11 +118,11 @@ func secureURL(text string) (*url.URL, error) {
 		return nil, err
 	}
 	local := u.Hostname() == "localhost" || u.Hostname() == "127.0.0.1" || u.Hostname() == "::1"
-	plain := !strings.ContainsFunc(u.Host, func(r rune) bool {
+	validScheme := u.Scheme == "https" || u.Scheme == "http" && local
+	validHost := u.Host != "" && !strings.ContainsFunc(u.Host, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(".-:[]", r)
 	})
-	if (u.Scheme != "https" && (u.Scheme != "http" || !local)) || u.Host == "" || !plain || u.User != nil ||
-		u.RawQuery != "" || u.Fragment != "" {
+	if !validScheme || !validHost || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return nil, errors.New("not an absolute https URL")
 	}
 	return u, nil
@@ -150,7 +150,7 @@ func (c *Console) Serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	bar := c.bar(r)
 	known := name != webassets.Document && c.files.Has(name, bar)
-	if name == "" || name == "callback" { // the provider redirects users to callback
+	if name == "" || name == "callback" { // the OpenID provider redirects users to callback
 		name, known = webassets.Document, true
 	}
 	if !known {

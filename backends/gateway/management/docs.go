@@ -38,7 +38,7 @@ const (
 	redocPolicy = docsPolicy + "; worker-src blob:; child-src blob:"
 )
 
-const html = "text/html; charset=utf-8"
+const htmlType = "text/html; charset=utf-8"
 
 var referencePage = template.Must(template.Must(template.New("").Parse(look.Templates)).Parse(referenceText))
 
@@ -46,28 +46,28 @@ func (s *Service) docs(c *rest.Call) (any, error) { return s.reference(c, docsPo
 
 func (s *Service) redoc(c *rest.Call) (any, error) { return s.reference(c, redocPolicy, false) }
 
-// reference returns the page of the API reference on which the API can be tried if try is set, and otherwise the page
-// for reading. policy is the page's Content-Security-Policy.
+// reference returns a page of the API reference: the page with forms to send requests if try is set, and otherwise the
+// page that is only for reading. policy is the page's Content-Security-Policy.
 func (s *Service) reference(c *rest.Call, policy string, try bool) (any, error) {
 	bar := look.Always(s.Bar)(c.R)
 	address := func(name string) string { return "docs/" + name }
-	shown := struct {
+	view := struct {
 		look.Top
 		Style string
 		Try   bool
 	}{Top: look.Top{Bar: bar, Part: "API reference", Home: "console/", At: address}, Try: try}
 	if sheet, _ := bar.Brand.Names(); sheet != "" {
-		shown.Style = address(sheet)
+		view.Style = address(sheet)
 	}
 	var text bytes.Buffer
-	if err := referencePage.Execute(&text, shown); err != nil {
+	if err := referencePage.Execute(&text, view); err != nil {
 		return nil, err
 	}
 	c.W.Header().Set("Content-Security-Policy", policy)
 	c.W.Header().Set("Cache-Control", "no-cache")
 	c.W.Header().Set("Vary", "Cookie") // the bar shows what the visitor may see
 	c.W.Header().Set("Referrer-Policy", "no-referrer")
-	return rest.Raw{Type: html, Data: text.Bytes()}, nil
+	return rest.Raw{Type: htmlType, Data: text.Bytes()}, nil
 }
 
 // docsAsset returns a file of Swagger UI, of Redoc or of the page that embeds these.
@@ -79,7 +79,7 @@ func (s *Service) docsAsset(c *rest.Call) (any, error) {
 	name := c.Path("file")
 	if file := look.Always(s.Bar)(c.R).Brand.File(name); file.Text != nil {
 		c.W.Header().Set("Content-Security-Policy", look.FilePolicy)
-		return page(c, file.Type, file.Text)
+		return staticFile(c, file.Type, file.Text)
 	}
 	switch name {
 	case look.Frame, "reference.css":
@@ -87,34 +87,35 @@ func (s *Service) docsAsset(c *rest.Call) (any, error) {
 		if name == "reference.css" {
 			text = referenceSheet
 		}
-		return page(c, style, text)
+		return staticFile(c, style, text)
 	case look.Logo, look.Icons:
-		return page(c, "image/svg+xml", look.Files()[name])
+		return staticFile(c, "image/svg+xml", look.Files()[name])
 	case "docs.js":
-		return page(c, script, docsScript)
+		return staticFile(c, script, docsScript)
 	case "redoc-page.js":
-		return page(c, script, redocScript)
+		return staticFile(c, script, redocScript)
 	case "redoc.js":
-		return page(c, script, []byte(redoc.JavaScript))
+		return staticFile(c, script, []byte(redoc.JavaScript))
 	case "swagger-ui-bundle.js":
-		return packed(c, script, name)
+		return gzippedFile(c, script, name)
 	case "swagger-ui.css":
-		return packed(c, style, name)
+		return gzippedFile(c, style, name)
 	default:
 		return nil, apierror.New(http.StatusNotFound, "not_found", "there is no file %s here", rest.Quote(path.Base(name)))
 	}
 }
 
-// page returns a response with data of the media type kind, which changes only with the binary.
-func page(c *rest.Call, kind string, data []byte) (any, error) {
+// staticFile returns a file that changes only with the binary, so that browsers may cache it.
+func staticFile(c *rest.Call, mediaType string, data []byte) (any, error) {
 	h := c.W.Header()
 	h.Set("Cache-Control", "public, max-age=3600")
 	h.Set("Referrer-Policy", "no-referrer")
-	return rest.Raw{Type: kind, Data: data}, nil
+	return rest.Raw{Type: mediaType, Data: data}, nil
 }
 
-// packed returns a file that is stored compressed in the binary. kind is its media type.
-func packed(c *rest.Call, kind, name string) (any, error) {
+// gzippedFile returns a file of Swagger UI, which is stored compressed in the binary. It decompresses the file for
+// clients that do not accept gzip.
+func gzippedFile(c *rest.Call, mediaType, name string) (any, error) {
 	data, err := fs.ReadFile(swagger.FS, name+".gz")
 	if err != nil {
 		return nil, err
@@ -122,7 +123,7 @@ func packed(c *rest.Call, kind, name string) (any, error) {
 	c.W.Header().Set("Vary", "Accept-Encoding")
 	if strings.Contains(c.R.Header.Get("Accept-Encoding"), "gzip") {
 		c.W.Header().Set("Content-Encoding", "gzip")
-		return page(c, kind, data)
+		return staticFile(c, mediaType, data)
 	}
 	unpacked, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
@@ -132,5 +133,5 @@ func packed(c *rest.Call, kind, name string) (any, error) {
 	if err = errors.Join(err, unpacked.Close()); err != nil {
 		return nil, err
 	}
-	return page(c, kind, data)
+	return staticFile(c, mediaType, data)
 }

@@ -85,7 +85,7 @@ func (s *Service) dryRun(c *rest.Call, user string) (any, error) {
 			plan.Tier = tier
 		}
 	}
-	s.show(answer, plan)
+	s.addPlan(answer, plan)
 	table, err := s.Keychain.Models(ctx, cat, user)
 	if err != nil {
 		return nil, err
@@ -98,8 +98,8 @@ func (s *Service) dryRun(c *rest.Call, user string) (any, error) {
 	return answer, nil
 }
 
-// show adds a plan to the answer.
-func (s *Service) show(a *dryRunAnswer, plan *cascade.Plan) {
+// addPlan adds the tier and the models of a plan to the answer, and an error if no model can be tried.
+func (s *Service) addPlan(a *dryRunAnswer, plan *cascade.Plan) {
 	if plan.Tier != 0 {
 		name := plan.Tier.String()
 		a.Tier = &name
@@ -115,18 +115,18 @@ func (s *Service) show(a *dryRunAnswer, plan *cascade.Plan) {
 	}
 }
 
-// addSkipped adds entries of table to a.Skipped that the plan does not mention: entries that the user has disabled or
-// excluded, and entries for whose provider no key exists. It considers the entries of the tier and below, and the entry
-// a.Model. The tier is 0 if the request names one entry.
+// addSkipped adds entries of the user's model table to a.Skipped that the plan does not mention: entries that the user
+// has disabled or that the preferences p exclude, and entries whose provider has no key. It considers the entries of
+// the tier and of lower tiers, and the entry a.Model. tier is 0 if the request names an entry rather than a tier.
 func (a *dryRunAnswer) addSkipped(table []keychain.ModelEntry, p keychain.Preferences, tier catalog.Tier) {
-	listed := make(map[string]bool)
+	inAnswer := make(map[string]bool) // by entry
 	for _, m := range slices.Concat(a.Candidates, a.Skipped) {
-		listed[m.Entry] = true
+		inAnswer[m.Entry] = true
 	}
 	for i := range table {
 		m := &table[i]
 		inTiers := tier != 0 && m.Tier != 0 && m.Tier <= tier
-		if listed[m.Entry] || (!inTiers && m.Entry != a.Model) {
+		if inAnswer[m.Entry] || (!inTiers && m.Entry != a.Model) {
 			continue
 		}
 		var code, message string
@@ -135,7 +135,7 @@ func (a *dryRunAnswer) addSkipped(table []keychain.ModelEntry, p keychain.Prefer
 			code, message = "disabled", "you have disabled this model"
 		case !m.ProviderConnected:
 			code, message = "provider_not_connected",
-				"there is no key of this provider, neither yours nor one of your team, of the organisation or of the operator"
+				"you have no key of this provider, and your team, the organisation and the operator have none for you"
 		case slices.Contains(p.ExcludedProviders, m.Provider):
 			code, message = "provider_excluded", "your preferences exclude this provider"
 		case slices.Contains(p.ExcludedModels, m.Entry):
@@ -143,7 +143,7 @@ func (a *dryRunAnswer) addSkipped(table []keychain.ModelEntry, p keychain.Prefer
 		default:
 			continue
 		}
-		listed[m.Entry] = true
+		inAnswer[m.Entry] = true
 		a.Skipped = append(a.Skipped, plannedModel{
 			Entry: m.Entry, Provider: m.Provider, Tier: m.Tier.String(), Reason: &code, Message: &message,
 		})
@@ -163,16 +163,15 @@ func (s *Service) planned(step cascade.Step) plannedModel {
 	return m
 }
 
-// setIdentity sets the fields of req that depend on the gateway key, as for a request with the user's key keyID. If
-// keyID is empty the limits of the user without a key apply.
+// setIdentity sets the fields of req that depend on the gateway key with the id keyID, which must be a key of the user.
+// If keyID is empty, only the limits of the user apply.
 func (s *Service) setIdentity(c *rest.Call, user, keyID string, req *cascade.Request) error {
 	var identity *keychain.Identity
 	if keyID == "" {
-		guest, err := s.Keychain.Keyless(c.R.Context(), user)
-		if err != nil {
+		var err error
+		if identity, err = s.Keychain.Keyless(c.R.Context(), user); err != nil {
 			return err
 		}
-		identity = guest
 	} else {
 		keys, err := s.Keychain.Keys(c.R.Context(), user)
 		if err != nil {
@@ -216,7 +215,7 @@ func readRequest(in *dryRunInput, req *cascade.Request) (model string, err error
 	}
 	if in.Model != "" && hasRequest && format.Facts().ModelPath == "" {
 		return "", apierror.New(http.StatusBadRequest, "invalid_value",
-			"model and request exclude each other: the request has a model of its own").With("model")
+			"give either model or request: the request names its own model").With("model")
 	}
 	if err := req.Read(format, in.Request, hub.ReadOptions{Model: in.Model}); err != nil {
 		if e, ok := apierror.From(err); ok && e.Param != "" {
@@ -228,4 +227,5 @@ func readRequest(in *dryRunInput, req *cascade.Request) (model string, err error
 	return model, nil
 }
 
+// surfaces lists the names of all surfaces, for error messages.
 var surfaces = formats.Names(formats.All(), func(f *hub.Facts) string { return f.Surface })

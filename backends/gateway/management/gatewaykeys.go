@@ -21,10 +21,11 @@ type userAnswer struct {
 	Key *keychain.NewKey `json:"key"`
 }
 
-// initUser signs in the user of the token.
+// initUser signs in the user of the token, without an invitation.
 func (s *Service) initUser(c *rest.Call) (any, error) { return s.signIn(c, "") }
 
-// signIn signs in the user of the token. invitation is the token of an invitation, or empty.
+// signIn signs in the user of the caller's token, and creates the user at the first sign-in. invitation is the token of
+// an invitation, or empty.
 func (s *Service) signIn(c *rest.Call, invitation string) (any, error) {
 	arrival := keychain.Arrival{ID: c.User(), Invitation: invitation}
 	if caller, ok := c.Who.(*Caller); ok {
@@ -44,7 +45,7 @@ func (s *Service) signIn(c *rest.Call, invitation string) (any, error) {
 
 func (s *Service) listKeys(c *rest.Call, user string) (any, error) {
 	keys, err := s.Keychain.Keys(c.R.Context(), user)
-	return named("keys", keys, err)
+	return listIn("keys", keys, err)
 }
 
 // keyInput is the body for a new key. All members are optional.
@@ -91,10 +92,10 @@ type keyChange struct {
 	EffortMode         *keychain.EffortMode     `json:"effort_mode"`
 }
 
-// member is a member of a body that distinguishes null from an absent member.
+// member is a member of a JSON body that distinguishes null from an absent member.
 type member[T any] struct {
 	null  bool
-	value *T
+	value *T // nil if the member is absent or null
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -123,7 +124,7 @@ func (m *member[T]) setValue(limit *T) {
 	}
 }
 
-// edit applies the changes of the body to limits.
+// edit applies the changes in the body to limits.
 func (in *keyChange) edit(limits *keychain.Limits) {
 	in.RateLimitPerMinute.set(&limits.RateLimitPerMinute)
 	in.ExpiresAt.set(&limits.ExpiresAt)
@@ -134,9 +135,9 @@ func (in *keyChange) edit(limits *keychain.Limits) {
 	in.Budgets.setValue(&limits.Budgets)
 }
 
-// clear treats a member as null if clear_rate_limit or clear_expiry is set for it. It returns an error if the member
-// also has a value.
-func (in *keyChange) clear() error {
+// applyClearFlags sets the member rate_limit_per_minute to null if clear_rate_limit is set, and expires_at if
+// clear_expiry is set. It returns an error if the member also has a value.
+func (in *keyChange) applyClearFlags() error {
 	if in.ClearRateLimit && in.RateLimitPerMinute.value != nil {
 		return apierror.New(http.StatusBadRequest, "invalid_value",
 			"clear_rate_limit and rate_limit_per_minute exclude each other").With("clear_rate_limit")
@@ -155,7 +156,7 @@ func (s *Service) updateKey(c *rest.Call) (any, error) {
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	if err := in.clear(); err != nil {
+	if err := in.applyClearFlags(); err != nil {
 		return nil, err
 	}
 	return s.Keychain.UpdateKey(c.R.Context(), c.User(), c.Path("key_id"), keychain.KeyChange{
@@ -181,7 +182,7 @@ func (s *Service) makeKeyFor(c *rest.Call) (any, error) {
 
 // allKeys lists the gateway keys of all users and teams.
 func (s *Service) allKeys(c *rest.Call) (any, error) {
-	return list(c, func(after string, limit int) ([]keychain.HeldKey, error) {
+	return listAfter(c, func(after string, limit int) ([]keychain.HeldKey, error) {
 		revoked, err := c.Choice("revoked", "false", "true")
 		if err != nil {
 			return nil, err

@@ -55,9 +55,9 @@ func newService(t *testing.T) *Service {
 	if _, _, _, err := people.InitUser(t.Context(), "ada"); err != nil {
 		t.Fatal(err)
 	}
-	told := alerts.New(alerts.Deps{Keychain: people, Sender: webhook.NewSender(nil, zap.NewNop()), Logger: zap.NewNop(), Now: time.Now})
-	t.Cleanup(told.Close)
-	return &Service{Keychain: people, Spending: spending.NewLedger(db, zap.NewNop(), time.Now), Alerts: told, Catalog: catalog.Embedded, Reprice: func(context.Context) error { return nil }}
+	service := alerts.New(alerts.Deps{Keychain: people, Sender: webhook.NewSender(nil, zap.NewNop()), Logger: zap.NewNop(), Now: time.Now})
+	t.Cleanup(service.Close)
+	return &Service{Keychain: people, Spending: spending.NewLedger(db, zap.NewNop(), time.Now), Alerts: service, Catalog: catalog.Embedded, Reprice: func(context.Context) error { return nil }}
 }
 
 // person is the id of a signed-in user.

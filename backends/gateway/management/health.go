@@ -29,19 +29,20 @@ type providerHealth struct {
 	Keys       []keyHealth `json:"keys"`
 }
 
-// keyHealth is the health of a key that serves the user. Only the user's own keys are shown masked; of other keys no
-// part is shown.
+// keyHealth is the health of a key that the user can use. Masked shows a part of the key if it is the user's own. It is
+// empty for keys of others.
 type keyHealth struct {
 	ID     string `json:"key_id"`
 	Label  string `json:"key_label"`
 	Masked string `json:"masked"`
 	condition
-	LastMinute int64         `json:"requests_last_minute"`
-	LastDay    int64         `json:"requests_last_day"`
-	Models     []modelHealth `json:"cooling_models"`
+	LastMinute int64          `json:"requests_last_minute"`
+	LastDay    int64          `json:"requests_last_day"`
+	Models     []coolingModel `json:"cooling_models"`
 }
 
-type modelHealth struct {
+// coolingModel is a model that is cooling down with one key.
+type coolingModel struct {
 	Model string `json:"model"`
 	condition
 }
@@ -69,53 +70,58 @@ func (s *Service) health(c *rest.Call, user string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, serving := []providerHealth{}, account.KeysFor(cat, account.Team())
+	list := []providerHealth{}
+	usable := account.KeysFor(cat, account.Team()) // by provider; includes the keys of others that the user may use
 	for _, p := range cat.Providers() {
 		provider := providerHealth{Provider: p.Code, Name: p.Name, Keys: []keyHealth{}}
 		for i := range keys {
 			if keys[i].Provider == p.Code {
-				provider.Keys = append(provider.Keys, s.keyHealth(p.Code, &keys[i], cat.Models(p.Code)))
+				provider.Keys = append(provider.Keys, s.ownKeyHealth(p.Code, &keys[i], cat.Models(p.Code)))
 			}
 		}
-		for i := range serving[p.Code] {
-			if key := &serving[p.Code][i]; key.Shared() {
+		for i := range usable[p.Code] {
+			if key := &usable[p.Code][i]; key.Shared() {
 				shown := keychain.ProviderKey{ID: key.PublicID(), Label: sharedLabels[key.Owner]}
-				provider.Keys = append(provider.Keys, s.keyHealthOf(p.Code, &shown, key, cat.Models(p.Code)))
+				provider.Keys = append(provider.Keys, s.keyHealth(p.Code, &shown, key, cat.Models(p.Code)))
 			}
 		}
 		if len(provider.Keys) > 0 {
-			list = append(list, s.combine(provider, p.Code, user))
+			s.summarizeKeys(&provider, p.Code, user)
+			list = append(list, provider)
 		}
 	}
 	for i := range models {
 		if m := &models[i]; m.IsCustom {
 			server := providerHealth{Provider: m.Provider, Name: m.Entry}
 			key := keychain.ProviderKey{ID: m.ID, Label: m.Entry}
-			server.Keys = []keyHealth{s.keyHealth(m.BaseURL, &key, []*catalog.Model{{ID: m.Model}})}
-			list = append(list, s.combine(server, m.BaseURL, user))
+			server.Keys = []keyHealth{s.ownKeyHealth(m.BaseURL, &key, []*catalog.Model{{ID: m.Model}})}
+			s.summarizeKeys(&server, m.BaseURL, user)
+			list = append(list, server)
 		}
 	}
-	return named("providers", list, nil)
+	return listIn("providers", list, nil)
 }
 
-func (s *Service) keyHealth(scope string, key *keychain.ProviderKey, models []*catalog.Model) keyHealth {
-	return s.keyHealthOf(scope, key, &keychain.Key{ID: key.ID, Mine: key.ID}, models)
+// ownKeyHealth returns the health of one of the user's own keys. The parameters are those of keyHealth.
+func (s *Service) ownKeyHealth(scope string, key *keychain.ProviderKey, models []*catalog.Model) keyHealth {
+	return s.keyHealth(scope, key, &keychain.Key{ID: key.ID, Mine: key.ID}, models)
 }
 
-// keyHealthOf returns the health of a key, with the user's traffic through the key. scope names the provider in the
-// health table. shown has the key's id and labels for the response.
-func (s *Service) keyHealthOf(
+// keyHealth returns the health of a key and the user's traffic through it. scope names the provider in the health table
+// of the engine: its code or, for a custom model, its base URL. shown has the key's id and labels for the response. Of
+// the given models, the result lists those that are cooling down with the key.
+func (s *Service) keyHealth(
 	scope string, shown *keychain.ProviderKey, key *keychain.Key, models []*catalog.Model,
 ) keyHealth {
 	memory, now := s.Engine.Memory, s.Engine.Now()
 	k := keyHealth{
-		ID: shown.ID, Label: shown.Label, Masked: shown.Masked, Models: []modelHealth{},
+		ID: shown.ID, Label: shown.Label, Masked: shown.Masked, Models: []coolingModel{},
 		condition: conditionOf(memory.Health.Key(scope, key, ""), now),
 	}
 	k.LastMinute, k.LastDay = memory.Traffic.Lookup(scope, key.Mine)
 	for _, m := range models {
 		if state := memory.Health.Key(scope, key, m.ID); !state.Until.IsZero() {
-			k.Models = append(k.Models, modelHealth{m.ID, conditionOf(state, now)})
+			k.Models = append(k.Models, coolingModel{m.ID, conditionOf(state, now)})
 		}
 	}
 	return k
@@ -126,30 +132,30 @@ var statusOrder = map[cascade.Status]int{
 	cascade.Active: 0, cascade.Untested: 1, cascade.CoolingDown: 2, cascade.NoCredit: 3, cascade.InvalidKey: 4,
 }
 
-// combine combines the health of a provider's keys. scope names the provider in the health table. If the provider is
-// cooling down, for the user or for all users, the status is the provider's. Otherwise it is that of the best key,
-// since requests are sent through the best key.
-func (s *Service) combine(p providerHealth, scope, user string) providerHealth {
-	overall := conditionOf(s.Engine.Memory.Health.Provider(scope, user), s.Engine.Now())
-	p.condition = overall
-	chosen := &p.Keys[0]
+// summarizeKeys sets the health of provider p, and its numbers of requests, from p.Keys, which must not be empty. The
+// numbers are the sums, and the times the latest ones, of all keys. The status is that of the key with the best status,
+// because requests are sent through this key, unless the provider itself is cooling down, for the user or for all
+// users. scope names the provider in the health table, as for keyHealth.
+func (s *Service) summarizeKeys(p *providerHealth, scope, user string) {
+	p.condition = conditionOf(s.Engine.Memory.Health.Provider(scope, user), s.Engine.Now())
+	best := &p.Keys[0]
 	for i := range p.Keys {
 		k := &p.Keys[i]
 		p.LastMinute += k.LastMinute
 		p.LastDay += k.LastDay
-		p.LastSuccess, p.LastFailure, p.Last429 = later(p.LastSuccess, k.LastSuccess), later(p.LastFailure, k.LastFailure),
-			later(p.Last429, k.Last429)
+		p.LastSuccess = later(p.LastSuccess, k.LastSuccess)
+		p.LastFailure = later(p.LastFailure, k.LastFailure)
+		p.Last429 = later(p.Last429, k.Last429)
 		for j := range k.Models {
 			p.Last429 = later(p.Last429, k.Models[j].Last429)
 		}
-		if statusOrder[k.Status] < statusOrder[chosen.Status] {
-			chosen = k
+		if statusOrder[k.Status] < statusOrder[best.Status] {
+			best = k
 		}
 	}
-	if overall.Status != cascade.CoolingDown {
-		p.Status, p.Reason, p.CooldownSeconds = chosen.Status, chosen.Reason, chosen.CooldownSeconds
+	if p.Status != cascade.CoolingDown {
+		p.Status, p.Reason, p.CooldownSeconds = best.Status, best.Reason, best.CooldownSeconds
 	}
-	return p
 }
 
 // conditionOf converts an entry of the cascade's health table for the response. The remaining cooldown is counted from
@@ -171,7 +177,7 @@ func conditionOf(state cascade.State, now time.Time) condition {
 // seconds returns a duration in seconds, rounded up, or 0 if it is negative.
 func seconds(d time.Duration) int64 { return int64(math.Ceil(max(0, d.Seconds()))) }
 
-// optionalTime returns a time for JSON, in UTC and milliseconds, or nil for the zero time.
+// optionalTime returns t in UTC, truncated to milliseconds, or nil for the zero time.
 func optionalTime(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil

@@ -68,7 +68,7 @@ func (s *Service) mailInvitation(ctx context.Context, invitation *newInvitation)
 		ID: invitation.ID, Email: invitation.Email, Subject: "You are invited to the model gateway",
 		Text: "You are invited to use language models through this gateway. Sign in here:\n\n" + invitation.Link + "\n\n" +
 			"The link works once, until " + invitation.ExpiresAt.Format(time.RFC1123) +
-			".\nIf you did not expect it, there is nothing to do.\n",
+			".\nIf you did not expect this mail, you can ignore it.\n",
 		About: []zap.Field{zap.String("invitation", invitation.ID)},
 	}) == nil
 }
@@ -80,7 +80,7 @@ func InvitationLink(origin, token string) string {
 }
 
 func (s *Service) invitations(c *rest.Call) (any, error) {
-	return list(c, func(after string, limit int) ([]keychain.Invitation, error) {
+	return listAfter(c, func(after string, limit int) ([]keychain.Invitation, error) {
 		return s.Keychain.Invitations(c.R.Context(), after, limit)
 	}, func(in *keychain.Invitation) string { return in.ID }, unchanged)
 }
@@ -99,7 +99,7 @@ func (s *Service) acceptInvitation(c *rest.Call) (any, error) {
 	}
 	if in.Token == "" {
 		return nil, apierror.New(http.StatusBadRequest, "missing_required_parameter",
-			"token is missing: it is what the link of the invitation ends with").With("token")
+			"token is missing: it is at the end of the link in the invitation").With("token")
 	}
 	return s.signIn(c, in.Token)
 }

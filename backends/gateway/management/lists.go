@@ -12,25 +12,26 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// named returns a response whose only member is a whole list. An error is passed on.
-func named[T any](member string, list []T, err error) (any, error) {
+// listIn returns the results of a handler whose response has one member, a whole list. err is returned unchanged.
+func listIn[T any](member string, list []T, err error) (any, error) {
 	return map[string][]T{member: orEmpty(list)}, err
 }
 
-// data returns a response with a whole list in the member data. An error is passed on.
-func data[T any](list []T, err error) (any, error) { return named("data", list, err) }
+// listInData returns the results of a handler whose response has a whole list in the member data. err is returned
+// unchanged.
+func listInData[T any](list []T, err error) (any, error) { return listIn("data", list, err) }
 
-// listed is a page of a list. If there may be further rows it has the key of the last row.
-type listed[T any] struct {
+// listPage is a page of a list. After is the key of the page's last row if further rows may follow, and nil otherwise.
+type listPage[T any] struct {
 	Rows  []T     `json:"data"`
 	After *string `json:"next_after"`
 }
 
-// list serves a page of a list that is ordered by a key. read returns at most limit rows with keys greater than after,
-// which is empty for the first page. key returns the key of a row, and row converts a row for the response. There may
-// be further rows if the page has as many as the limit allows.
-func list[T, R any](
-	c *rest.Call, read func(after string, limit int) ([]T, error), key func(*T) string, row func(*T) R,
+// listAfter serves a page of a list that is ordered by a key. The query parameters after and limit select the page.
+// read returns at most limit rows with keys greater than after, which is empty for the first page. keyOf returns the
+// key of a row, and convert converts a row for the response. A page with limit rows may be followed by another one.
+func listAfter[T, R any](
+	c *rest.Call, read func(after string, limit int) ([]T, error), keyOf func(*T) string, convert func(*T) R,
 ) (any, error) {
 	limit, err := c.Int("limit", 100, 1, 500)
 	if err != nil {
@@ -40,23 +41,26 @@ func list[T, R any](
 	if err != nil {
 		return nil, err
 	}
-	l := listed[R]{Rows: make([]R, len(rows))}
+	page := listPage[R]{Rows: make([]R, len(rows))}
 	for i := range rows {
-		l.Rows[i] = row(&rows[i])
+		page.Rows[i] = convert(&rows[i])
 	}
 	if len(rows) == limit {
-		next := key(&rows[limit-1])
-		l.After = &next
+		lastKey := keyOf(&rows[limit-1])
+		page.After = &lastKey
 	}
-	return l, nil
+	return page, nil
 }
 
-// unchanged returns a row unchanged. It is the conversion of list for rows that need no conversion.
+// unchanged returns a row unchanged. It is the conversion for rows that listAfter need not convert.
 func unchanged[T any](row *T) T { return *row }
 
-// newest serves a page of a list that begins with the newest entry. place returns the position of an entry. read
-// returns at most limit entries with positions below before, or the newest ones if before is 0.
-func newest[T any](c *rest.Call, read func(before int64, limit int) ([]T, error), place func(*T) int64) (any, error) {
+// listNewest serves a page of a list that begins with the newest entry. The query parameters cursor and limit select
+// the page. position returns the position of an entry, which increases with time. read returns at most limit entries
+// with positions below before, or the newest ones if before is 0.
+func listNewest[T any](
+	c *rest.Call, read func(before int64, limit int) ([]T, error), position func(*T) int64,
+) (any, error) {
 	limit, err := c.Int("limit", 100, 1, 500)
 	if err != nil {
 		return nil, err
@@ -74,12 +78,13 @@ func newest[T any](c *rest.Call, read func(before int64, limit int) ([]T, error)
 		Next *string `json:"next_cursor"`
 	}{Rows: orEmpty(rows)}
 	if len(rows) == limit {
-		answer.Next = cursor(place(&rows[limit-1]))
+		answer.Next = cursorAt(position(&rows[limit-1]))
 	}
 	return answer, nil
 }
 
-func cursor(place int64) *string {
-	text := rest.Cursor(place)
+// cursorAt returns the cursor of the page that follows the entry with the given position.
+func cursorAt(position int64) *string {
+	text := rest.Cursor(position)
 	return &text
 }

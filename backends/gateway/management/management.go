@@ -56,19 +56,20 @@ type (
 	ownerHandler = func(c *rest.Call, owner keychain.Owner) (any, error)
 )
 
-// forUser returns a handler that calls fn with the id of the user in the path. The error has status 403 if another user
-// has signed in or the user is not active.
+// forUser returns a handler that calls fn with the id of the user in the path. The handler returns an error with status
+// 403 if this is not the signed-in user, or if the user is not active.
 func (s *Service) forUser(fn idHandler) handler {
 	return func(c *rest.Call) (any, error) {
 		user := c.Path("user_id")
 		if user != c.User() {
-			return nil, apierror.New(http.StatusForbidden, "forbidden", "the user of the path is not the one who signed in")
+			return nil, apierror.New(http.StatusForbidden, "forbidden", "the path names another user than the signed-in user")
 		}
 		return s.forCaller(func(c *rest.Call) (any, error) { return fn(c, user) })(c)
 	}
 }
 
-// forCaller returns a handler that calls fn if the user who signed in is active, and returns an error otherwise.
+// forCaller returns a handler that calls fn if the signed-in user is active, and otherwise returns an error with status
+// 403.
 func (s *Service) forCaller(fn handler) handler {
 	return func(c *rest.Call) (any, error) {
 		if err := s.Keychain.Active(c.R.Context(), c.User()); err != nil {

@@ -82,28 +82,32 @@ func (s *Service) offer(c *rest.Call) (any, error) {
 			rows = append(rows, model)
 		}
 	}
-	return data(rows, nil)
+	return listInData(rows, nil)
 }
 
 // modelHealth returns the health of a model through the best of the keys with the given ids, or nil if keys is empty.
-func (s *Service) modelHealth(provider, model string, keys []string) (best *condition) {
-	now := s.Engine.Now()
+// Through one key, the health is the worse of the key's health and of the model's cooldown with that key. If the whole
+// provider is cooling down and the best key is better than that, the health is the provider's.
+func (s *Service) modelHealth(provider, model string, keys []string) *condition {
+	if len(keys) == 0 {
+		return nil
+	}
+	table, now := s.Engine.Memory.Health, s.Engine.Now()
+	var best *condition
 	for _, id := range keys {
-		health := conditionOf(s.Engine.Memory.Health.Lookup(provider, id, ""), now)
-		if cooling := s.Engine.Memory.Health.Lookup(provider, id, model); !cooling.Until.IsZero() &&
-			statusOrder[health.Status] < statusOrder[cooling.Status] {
-			health = conditionOf(cooling, now)
+		health := conditionOf(table.Lookup(provider, id, ""), now)
+		ofModel := table.Lookup(provider, id, model)
+		if !ofModel.Until.IsZero() && statusOrder[ofModel.Status] > statusOrder[health.Status] {
+			health = conditionOf(ofModel, now)
 		}
 		if best == nil || statusOrder[health.Status] < statusOrder[best.Status] {
 			best = &health
 		}
 	}
-	if best != nil {
-		if all := s.Engine.Memory.Health.Provider(provider, ""); all.Status == cascade.CoolingDown &&
-			statusOrder[best.Status] < statusOrder[all.Status] {
-			health := conditionOf(all, now)
-			best = &health
-		}
+	ofProvider := table.Provider(provider, "")
+	if ofProvider.Status == cascade.CoolingDown && statusOrder[ofProvider.Status] > statusOrder[best.Status] {
+		health := conditionOf(ofProvider, now)
+		return &health
 	}
 	return best
 }
@@ -120,7 +124,7 @@ func (s *Service) prices(c *rest.Call) (any, error) {
 	for i, e := range list {
 		rows[i] = ownPrice{e.Name, json.RawMessage(e.Text)}
 	}
-	return data(rows, err)
+	return listInData(rows, err)
 }
 
 func (s *Service) setPrice(c *rest.Call) (any, error) {

@@ -13,7 +13,7 @@ import (
 // TestOffer checks the prices, keys and limits of a model that operators see while these change.
 func TestOffer(t *testing.T) {
 	t.Parallel()
-	rt, s, team := operated(t)
+	rt, s, team := newOperatorRouter(t)
 	source, err := catalog.NewSource("", "", catalog.Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -26,7 +26,7 @@ func TestOffer(t *testing.T) {
 	}
 	must := func(want int, method, path, body string) gjson.Result {
 		t.Helper()
-		status, answer := ask(t, rt, "operator", method, path, body)
+		status, answer := requestAs(t, rt, "operator", method, path, body)
 		if status != want {
 			t.Fatalf("%s %s: status %d, %s", method, path, status, answer.Raw)
 		}

@@ -9,7 +9,7 @@ import (
 
 func (s *Service) listModels(c *rest.Call, user string) (any, error) {
 	models, err := s.Keychain.Models(c.R.Context(), s.Catalog(), user)
-	return named("models", models, err)
+	return listIn("models", models, err)
 }
 
 // modelInput is the body for a custom model.

@@ -33,7 +33,7 @@ type userRecord struct {
 	WaitingSince *time.Time `json:"waiting_since"`
 }
 
-// userOf converts a user for operators.
+// userOf converts a user for the response.
 func userOf(u *keychain.User) userRecord {
 	r := userRecord{
 		ID: u.ID, Email: u.Email, Name: u.Name, Status: statusActive, TeamID: text(u.TeamID),
@@ -68,11 +68,11 @@ func (s *Service) self(c *rest.Call) (any, error) {
 // budgets returns the budgets that apply to the user who signed in, with the amounts left.
 func (s *Service) budgets(c *rest.Call) (any, error) {
 	left, err := s.Keychain.BudgetsLeft(c.R.Context(), c.User())
-	return data(left, err)
+	return listInData(left, err)
 }
 
 func (s *Service) users(c *rest.Call) (any, error) {
-	return list(c, func(after string, limit int) ([]keychain.User, error) {
+	return listAfter(c, func(after string, limit int) ([]keychain.User, error) {
 		return s.Keychain.Users(c.R.Context(), strings.TrimSpace(c.R.URL.Query().Get("q")), after, limit)
 	}, func(u *keychain.User) string { return u.ID }, userOf)
 }
@@ -107,7 +107,7 @@ func (s *Service) makeUser(c *rest.Call) (any, error) {
 		return nil, err
 	}
 	if !created {
-		return nil, apierror.New(http.StatusConflict, "already_exists", "there is a user %.200q already", in.ID).With("id")
+		return nil, apierror.New(http.StatusConflict, "already_exists", "the user %.200q already exists", in.ID).With("id")
 	}
 	return userAnswer{UserID: user.ID, CreatedAt: user.CreatedAt.UTC(), Created: true, Key: key}, nil
 }
@@ -145,7 +145,7 @@ func (s *Service) setLimits(kind string, holder func(c *rest.Call) string) handl
 }
 
 func (s *Service) teams(c *rest.Call) (any, error) {
-	return list(c, func(after string, limit int) ([]keychain.Team, error) {
+	return listAfter(c, func(after string, limit int) ([]keychain.Team, error) {
 		return s.Keychain.Teams(c.R.Context(), after, limit)
 	}, func(t *keychain.Team) string { return t.Name }, unchanged)
 }
@@ -191,7 +191,7 @@ func (s *Service) removeTeam(c *rest.Call) (any, error) {
 }
 
 func (s *Service) members(c *rest.Call, team string) (any, error) {
-	return list(c, func(after string, limit int) ([]keychain.Member, error) {
+	return listAfter(c, func(after string, limit int) ([]keychain.Member, error) {
 		if _, err := s.Keychain.Team(c.R.Context(), team); err != nil {
 			return nil, err
 		}
@@ -247,11 +247,12 @@ func (s *Service) spendingOf(c *rest.Call, team string) (any, error) {
 		return nil, err
 	}
 	if format == "csv" {
-		return table(spendingRows(lines), "spending.csv")
+		return csvFile(spendingRows(lines), "spending.csv")
 	}
-	return listed[spending.Line]{Rows: orEmpty(lines)}, nil
+	return listPage[spending.Line]{Rows: orEmpty(lines)}, nil
 }
 
+// spendingRows returns lines as the rows of a CSV file. The first row has the names of the columns.
 func spendingRows(lines []spending.Line) [][]string {
 	rows := append(make([][]string, 0, 1+len(lines)), []string{
 		"day", "team_id", "team", "provider", "model", "requests", "succeeded", "failed", "cancelled",
@@ -272,12 +273,12 @@ func spendingRows(lines []spending.Line) [][]string {
 			previous = []string{number(b.Requests), number(b.TotalTokens), money(int64(b.CostUSD))}
 		}
 		rows = append(rows, append([]string{
-			l.Day, or(l.TeamID), or(l.Team), or(l.Provider), or(l.Model), number(l.Requests), number(l.Succeeded),
-			number(l.Failed), number(l.Cancelled),
+			l.Day, deref(l.TeamID), deref(l.Team), deref(l.Provider), deref(l.Model),
+			number(l.Requests), number(l.Succeeded), number(l.Failed), number(l.Cancelled),
 			number(l.InputTokens), number(l.CachedTokens), number(l.OutputTokens), number(l.ReasoningTokens),
 			number(l.TotalTokens), money(int64(l.CostUSD)), number(l.UnpricedRequests),
-			hour, or(l.UserID), or(l.User), or(l.KeyID), or(l.Key), or(l.Tag), or(l.EndUser), number(l.WrittenTokens),
-			perMillion,
+			hour, deref(l.UserID), deref(l.User), deref(l.KeyID), deref(l.Key), deref(l.Tag), deref(l.EndUser),
+			number(l.WrittenTokens), perMillion,
 		}, previous...))
 	}
 	return rows
@@ -285,7 +286,7 @@ func spendingRows(lines []spending.Line) [][]string {
 
 // listAlerts serves the alerts that were sent.
 func (s *Service) listAlerts(c *rest.Call) (any, error) {
-	return newest(c, func(before int64, limit int) ([]alerts.Sent, error) {
+	return listNewest(c, func(before int64, limit int) ([]alerts.Sent, error) {
 		return s.Alerts.List(c.R.Context(), before, limit)
 	}, (*alerts.Sent).Place)
 }
@@ -300,9 +301,10 @@ func (s *Service) testAlerts(c *rest.Call) (any, error) {
 }
 
 func (s *Service) audit(c *rest.Call) (any, error) {
-	return newest(c, func(before int64, limit int) ([]keychain.AuditEntry, error) {
+	return listNewest(c, func(before int64, limit int) ([]keychain.AuditEntry, error) {
 		return s.Keychain.Audit(c.R.Context(), before, limit)
-	}, auditPlace)
+	}, auditPosition)
 }
 
-func auditPlace(e *keychain.AuditEntry) int64 { return e.ID }
+// auditPosition returns the position of an entry for listNewest.
+func auditPosition(e *keychain.AuditEntry) int64 { return e.ID }

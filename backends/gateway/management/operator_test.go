@@ -18,9 +18,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// operated serves the routes with the operators root and boss@example.com, and with auditors determined by a group. The
-// team red has the administrator mia and the member max. The users ada and rob are in no team.
-func operated(t *testing.T) (rt *rest.Router, s *Service, team string) {
+// newOperatorRouter returns a service with the operators root and boss@example.com, and with auditors determined by a
+// group, the router of its routes, and the id of the team red. This team has the administrator mia and the member max.
+// The users ada and rob are in no team.
+func newOperatorRouter(t *testing.T) (rt *rest.Router, s *Service, team string) {
 	t.Helper()
 	s = newService(t)
 	s.Engine = &cascade.Engine{Memory: cascade.NewMemory(time.Now), Now: time.Now}
@@ -53,8 +54,8 @@ var callers = map[string]*Caller{
 	"stranger": NewCaller("ada", map[string]any{"groups": []any{"finance department"}, "email": "boss@example.com"}),
 }
 
-// ask sends a request as a caller, and returns the status and the body of the response.
-func ask(t *testing.T, rt *rest.Router, caller, method, path, body string) (status int, answer gjson.Result) {
+// requestAs sends a request as a caller, and returns the status and the body of the response.
+func requestAs(t *testing.T, rt *rest.Router, caller, method, path, body string) (status int, answer gjson.Result) {
 	t.Helper()
 	w := httptest.NewRecorder()
 	found, ok := rt.Find(httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body)))
@@ -74,7 +75,7 @@ func ask(t *testing.T, rt *rest.Router, caller, method, path, body string) (stat
 // TestOperatorRoutesByRole requests every operator route in every role.
 func TestOperatorRoutesByRole(t *testing.T) {
 	t.Parallel()
-	rt, s, team := operated(t)
+	rt, s, team := newOperatorRouter(t)
 	bodies := map[string]string{
 		"PUT /operator/prices/{name...}": `{"discount":5}`,
 		"POST /operator/users":           `{"id":"new"}`, "POST /operator/teams": `{"name":"blue"}`, "PATCH /operator/teams/{team_id}": `{"name":"green"}`,
@@ -121,7 +122,7 @@ func TestOperatorRoutesByRole(t *testing.T) {
 			case "admin":
 				may = may || ofTeam[name]
 			}
-			status, answer := ask(t, rt, caller, route.Method, path, body)
+			status, answer := requestAs(t, rt, caller, route.Method, path, body)
 			refused := status == http.StatusForbidden && answer.Get("code").Str == "forbidden"
 			if refused == may {
 				t.Errorf("%s %s: status %d, %s", caller, name, status, answer.Raw)
@@ -129,7 +130,7 @@ func TestOperatorRoutesByRole(t *testing.T) {
 		}
 	}
 	for caller, role := range map[string]string{"operator": "operator", "boss": "operator", "auditor": "auditor", "admin": "member", "stranger": "member"} {
-		if _, answer := ask(t, rt, caller, "GET", "/operator/self", ""); answer.Get("role").Str != role {
+		if _, answer := requestAs(t, rt, caller, "GET", "/operator/self", ""); answer.Get("role").Str != role {
 			t.Errorf("%s is %s", caller, answer.Raw)
 		}
 	}
@@ -138,10 +139,10 @@ func TestOperatorRoutesByRole(t *testing.T) {
 // TestOperatorFlow performs an operator's usual tasks on a user and a team.
 func TestOperatorFlow(t *testing.T) {
 	t.Parallel()
-	rt, s, team := operated(t)
+	rt, s, team := newOperatorRouter(t)
 	must := func(want int, method, path, body string) gjson.Result {
 		t.Helper()
-		status, answer := ask(t, rt, "operator", method, path, body)
+		status, answer := requestAs(t, rt, "operator", method, path, body)
 		if status != want {
 			t.Fatalf("%s %s: status %d, %s", method, path, status, answer.Raw)
 		}
@@ -173,7 +174,7 @@ func TestOperatorFlow(t *testing.T) {
 	must(204, "DELETE", "/operator/users/kim/keychain-keys/"+key.Get("id").Str, "")
 	must(204, "POST", "/operator/users/kim/suspend", "")
 	if _, err := s.Keychain.Authenticate(t.Context(), made.Get("key.key").Str); err == nil {
-		t.Error("a suspended user's key is good")
+		t.Error("the key of a suspended user is accepted")
 	}
 	callers := map[string]*Caller{"kim": NewCaller("kim", nil)}
 	w := httptest.NewRecorder()
@@ -206,7 +207,7 @@ func TestOperatorFlow(t *testing.T) {
 // TestSignInPolicies signs users in by an invitation, by a rule and by approval.
 func TestSignInPolicies(t *testing.T) {
 	t.Parallel()
-	rt, s, _ := operated(t)
+	rt, s, _ := newOperatorRouter(t)
 	s.NewUsers = keychain.NewUsers{Approve: true}
 	mails := new(mailbox)
 	s.Mail = mails
@@ -230,24 +231,24 @@ func TestSignInPolicies(t *testing.T) {
 	if status, answer := as(new, "/users/init", ""); status != 403 || answer.Get("code").Str != "user_waiting" {
 		t.Errorf("someone new: %d, %s", status, answer.Raw)
 	}
-	if _, answer := ask(t, rt, "operator", "GET", "/operator/users/nina", ""); answer.Get("status").Str != "waiting" || answer.Get("name").Str != "Nina" {
+	if _, answer := requestAs(t, rt, "operator", "GET", "/operator/users/nina", ""); answer.Get("status").Str != "waiting" || answer.Get("name").Str != "Nina" {
 		t.Errorf("she is %s", answer.Raw)
 	}
-	if status, answer := ask(t, rt, "operator", "POST", "/operator/users/nina/resume", ""); status != 204 {
-		t.Errorf("%d, %s", status, answer.Raw)
+	if status, answer := requestAs(t, rt, "operator", "POST", "/operator/users/nina/resume", ""); status != 204 {
+		t.Errorf("approving nina: got status %d, want 204: %s", status, answer.Raw)
 	}
 	if status, answer := as(new, "/users/init", ""); status != 201 || !answer.Get("created").Bool() || answer.Get("key.key").Str == "" {
 		t.Errorf("after approval: %d, %s", status, answer.Raw)
 	}
-	status, made := ask(t, rt, "operator", "POST", "/operator/invitations", `{"email":"ivy@example.com"}`)
+	status, made := requestAs(t, rt, "operator", "POST", "/operator/invitations", `{"email":"ivy@example.com"}`)
 	if token := made.Get("token").Str; status != 201 || token == "" || !strings.HasSuffix(made.Get("link").Str, "/console/#invitation="+token) {
-		t.Fatalf("%d, %s", status, made.Raw)
+		t.Fatalf("inviting ivy: got status %d, want 201 with a token and a link: %s", status, made.Raw)
 	}
 	if !made.Get("mailed").Bool() || len(mails.sent) != 1 || mails.sent[0].Email != "ivy@example.com" || !strings.Contains(mails.sent[0].Text, made.Get("link").Str) {
 		t.Errorf("mailed is %s: %+v", made.Get("mailed").Raw, mails.sent)
 	}
 	mails.down = true
-	if status, made := ask(t, rt, "operator", "POST", "/operator/invitations", `{"email":"ida@example.com"}`); status != 201 || made.Get("mailed").Bool() || made.Get("link").Str == "" {
+	if status, made := requestAs(t, rt, "operator", "POST", "/operator/invitations", `{"email":"ida@example.com"}`); status != 201 || made.Get("mailed").Bool() || made.Get("link").Str == "" {
 		t.Errorf("without a mail server: %d, %s", status, made.Raw)
 	}
 	body := `{"token":"` + made.Get("token").Str + `"}`
@@ -257,7 +258,7 @@ func TestSignInPolicies(t *testing.T) {
 	if status, answer := as(NewCaller("eve", nil), "/operator/invitations/accept", body); status != 403 || answer.Get("code").Str != "invitation_invalid" {
 		t.Errorf("by a used one: %d, %s", status, answer.Raw)
 	}
-	if _, list := ask(t, rt, "auditor", "GET", "/operator/invitations", ""); list.Get(`data.#(email=="ivy@example.com").accepted_by`).Str != "ivy" || list.Get("data.0.token").Exists() {
+	if _, list := requestAs(t, rt, "auditor", "GET", "/operator/invitations", ""); list.Get(`data.#(email=="ivy@example.com").accepted_by`).Str != "ivy" || list.Get("data.0.token").Exists() {
 		t.Errorf("the list is %s", list.Raw)
 	}
 }
@@ -288,7 +289,7 @@ func (*mailbox) Close() {}
 // TestProfileAtSignIn checks that the verified email address and the name of a user are stored at sign-in.
 func TestProfileAtSignIn(t *testing.T) {
 	t.Parallel()
-	rt, s, _ := operated(t)
+	rt, s, _ := newOperatorRouter(t)
 	for name, claims := range map[string]map[string]any{
 		"a": {"email": "A@example.com", "email_verified": true, "name": "Ann"},
 		"b": {"email": "b@example.com", "email_verified": "true", "name": 7},
@@ -310,22 +311,22 @@ func TestProfileAtSignIn(t *testing.T) {
 // Administrators of the team cannot lift these limits.
 func TestLimitOnKey(t *testing.T) {
 	t.Parallel()
-	rt, _, team := operated(t)
+	rt, _, team := newOperatorRouter(t)
 	must := func(caller string, want int, method, path, body string) gjson.Result {
 		t.Helper()
-		status, answer := ask(t, rt, caller, method, path, body)
+		status, answer := requestAs(t, rt, caller, method, path, body)
 		if status != want {
 			t.Fatalf("%s %s %s: status %d, %s", caller, method, path, status, answer.Raw)
 		}
 		return answer
 	}
-	for _, of := range []string{"/operator/users/max", "/operator/teams/" + team} {
-		list := of + "/keychain-keys"
+	for _, holder := range []string{"/operator/users/max", "/operator/teams/" + team} {
+		list := holder + "/keychain-keys"
 		path := list + "/" + must("operator", 201, "POST", list, `{"budgets":{"usd_per_day":5}}`).Get("id").Str + "/limits"
 		key := must("operator", 200, "PUT", path, `{"rate_limit_per_minute":9,"allowed_models":["openai/*"]}`)
 		imposed := key.Get(`imposed.#(on=="key")`)
 		if imposed.Get("rate_limit_per_minute").Int() != 9 || imposed.Get("budgets.usd_per_day").Type != gjson.Null {
-			t.Errorf("%s: the key is %s", of, key.Raw)
+			t.Errorf("%s: the key is %s", holder, key.Raw)
 		}
 		must("operator", 400, "PUT", path, `{"allowed_models":["nowhere/none"]}`)
 		must("operator", 404, "PUT", list+"/gk_none/limits", `{}`)
@@ -334,10 +335,10 @@ func TestLimitOnKey(t *testing.T) {
 		}
 		entry := must("operator", 200, "GET", "/operator/audit?limit=1", "").Get("data.0")
 		if entry.Get("action").Str != "key.limited" || entry.Get("details.rate_limit_per_minute").Int() != 9 {
-			t.Errorf("%s: the audit log has %s", of, entry.Raw)
+			t.Errorf("%s: the audit log has %s", holder, entry.Raw)
 		}
 		if key := must("operator", 200, "PUT", path, `{}`); key.Get(`imposed.#(on=="key")`).Exists() {
-			t.Errorf("%s: without limits the key is %s", of, key.Raw)
+			t.Errorf("%s: without limits the key is %s", holder, key.Raw)
 		}
 	}
 }
@@ -349,12 +350,12 @@ func TestOperatorsAreLetIn(t *testing.T) {
 	for name, policy := range map[string]keychain.NewUsers{"refuse": {Refuse: true}, "approve": {Approve: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rt, s, _ := operated(t)
+			rt, s, _ := newOperatorRouter(t)
 			s.NewUsers = policy
 			for caller, want := range map[string]int{
 				"operator": http.StatusCreated, "boss": http.StatusCreated, "auditor": http.StatusForbidden,
 			} {
-				if status, answer := ask(t, rt, caller, http.MethodPost, "/users/init", ""); status != want {
+				if status, answer := requestAs(t, rt, caller, http.MethodPost, "/users/init", ""); status != want {
 					t.Errorf("%s: status %d, %s", caller, status, answer.Raw)
 				}
 			}

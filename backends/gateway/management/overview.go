@@ -13,12 +13,12 @@ func (s *Service) overviewRoute() rest.Route {
 		Method: "GET", Path: "/operator/overview", Serve: s.forOperator(s.overview), Answer: "Overview",
 		Summary: "Show spending, errors and latency of all users",
 		Description: "The answer has the spending of today and of this month with a forecast, and requests, errors and percentiles of latency over time, by model and by team. " +
-			"Percentiles are off by a quarter at most. What was used in the last second may be missing.",
+			"Percentiles are off by a quarter at most. Usage of the last second may be missing.",
 		Query: []rest.Param{
 			{Name: "from", Description: "First day, in UTC. Default: 30 days before the end.", Schema: `{"type":"string"}`},
 			{
 				Name:        "to",
-				Description: "End; its day is not in it. At most 31 days behind from. Default: tomorrow.",
+				Description: "End of the period; that day is not included. At most 31 days after from. Default: tomorrow.",
 				Schema:      `{"type":"string"}`,
 			},
 		},

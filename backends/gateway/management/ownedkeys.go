@@ -73,7 +73,7 @@ func (s *Service) ownedKeys(c *rest.Call, owner keychain.Owner) (any, error) {
 	for i := range keys {
 		rows[i] = s.ownedKeyOf(&keys[i])
 	}
-	return data(rows, err)
+	return listInData(rows, err)
 }
 
 // sharedKeys lists the provider keys of the organisation and of all teams.
@@ -93,7 +93,7 @@ func (s *Service) sharedKeys(c *rest.Call) (any, error) {
 			rows[i].TeamID, rows[i].Team = &k.Owner.ID, &k.Team
 		}
 	}
-	return data(rows, err)
+	return listInData(rows, err)
 }
 
 func (s *Service) addOwnedKey(c *rest.Call, owner keychain.Owner) (any, error) {

@@ -13,7 +13,7 @@ type providerKeyInput struct {
 
 func (s *Service) listProviderKeys(c *rest.Call, user string) (any, error) {
 	keys, err := s.Keychain.ProviderKeys(c.R.Context(), user)
-	return named("keys", keys, err)
+	return listIn("keys", keys, err)
 }
 
 func (s *Service) addProviderKey(c *rest.Call, user string) (any, error) {

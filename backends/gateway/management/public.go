@@ -37,7 +37,7 @@ func (s *Service) providers(*rest.Call) (any, error) {
 	for _, p := range s.Catalog().Providers() {
 		list = append(list, provider{p.Code, p.Name, p.DocsURL, p.KeyURL, orEmpty(p.Env)})
 	}
-	return named("providers", list, nil)
+	return listIn("providers", list, nil)
 }
 
 // price is the price of a model as it is billed.

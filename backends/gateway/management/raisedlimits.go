@@ -8,10 +8,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// raiseRoutes returns the routes for raises of the limits of one kind of holder. whom names the holder in the
-// documentation. kind and holder are as for limits. reading is the guard for requests that only read.
-func (s *Service) raiseRoutes(path, whom, kind string, holder func(c *rest.Call) string,
-	reading func(fn handler) handler,
+// raiseRoutes returns the routes for temporarily raised limits of one kind of holder. holderName names the holder in
+// the documentation. kind and holder are those of limits. readGuard guards the route that only reads; the other routes
+// are for operators.
+func (s *Service) raiseRoutes(path, holderName, kind string, holder func(c *rest.Call) string,
+	readGuard func(fn handler) handler,
 ) []rest.Route {
 	show := func(c *rest.Call) (any, error) {
 		raise, err := s.Keychain.RaiseOf(c.R.Context(), kind, holder(c))
@@ -35,24 +36,24 @@ func (s *Service) raiseRoutes(path, whom, kind string, holder func(c *rest.Call)
 	}
 	return []rest.Route{
 		{
-			Method: "GET", Path: path, Serve: reading(show), Answer: "Raise", Errors: []int{404},
-			Summary: "Show the raise of the limits on " + whom, Description: "404 where there is none now.",
+			Method: "GET", Path: path, Serve: readGuard(show), Answer: "Raise", Errors: []int{404},
+			Summary: "Show the raise of the limits on " + holderName, Description: "404 if the limits are not raised now.",
 		},
 		{
 			Method: "PUT", Path: path, Serve: s.forOperator(set), Body: "Raise", Answer: "Raise", Errors: []int{404, 409},
-			Summary:     "Raise the limits on " + whom + " for a time",
-			Description: "Each limit that is given stands for the one of the same name until then; the others stay. 409 where there are no limits.",
+			Summary:     "Raise the limits on " + holderName + " for a time",
+			Description: "Until that time, each given limit replaces the limit of the same name; the other limits stay. 409 if there are no limits.",
 		},
 		{
 			Method: "DELETE", Path: path, Serve: s.forOperator(end), Errors: []int{404},
-			Summary: "End the raise of the limits on " + whom,
+			Summary: "End the raise of the limits on " + holderName,
 		},
 	}
 }
 
 // limited lists the holders of limits, with the amounts left in their budgets.
 func (s *Service) limited(c *rest.Call) (any, error) {
-	return list(c, func(after string, limit int) ([]keychain.Limited, error) {
+	return listAfter(c, func(after string, limit int) ([]keychain.Limited, error) {
 		kind, err := c.Choice("on", append([]string{"all"}, keychain.LimitedKinds()...)...)
 		if err != nil {
 			return nil, err

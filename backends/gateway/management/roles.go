@@ -30,7 +30,7 @@ type Who struct {
 	Claims map[string][]string
 }
 
-// selects reports whether w names the caller.
+// selects reports whether w selects the caller: by id, by confirmed mail address or by a claim.
 func (w *Who) selects(c *Caller) bool {
 	if slices.Contains(w.Users, c.ID) {
 		return true
@@ -39,7 +39,7 @@ func (w *Who) selects(c *Caller) bool {
 		return true
 	}
 	for name, values := range w.Claims {
-		for _, value := range texts(c.Claims[name]) {
+		for _, value := range claimValues(c.Claims[name]) {
 			if slices.Contains(values, value) {
 				return true
 			}
@@ -48,8 +48,8 @@ func (w *Who) selects(c *Caller) bool {
 	return false
 }
 
-// texts returns the strings in a claim, which may be a string or a list of strings.
-func texts(claim any) []string {
+// claimValues returns the values of a claim that is a string or a list of strings, and nil for any other claim.
+func claimValues(claim any) []string {
 	switch claim := claim.(type) {
 	case string:
 		return []string{claim}
@@ -90,7 +90,7 @@ func NewCaller(id string, claims map[string]any) *Caller {
 // UserID implements rest.Identity.
 func (c *Caller) UserID() string { return c.ID }
 
-// role returns the role of the caller.
+// role returns the role of the caller. A caller without a token, such as in tests, is a member.
 func (s *Service) role(c *rest.Call) Role {
 	caller, ok := c.Who.(*Caller)
 	switch {
@@ -104,8 +104,9 @@ func (s *Service) role(c *rest.Call) Role {
 	return RoleMember
 }
 
+// errForbidden returns the error of a request that needs more rights than the caller has.
 func errForbidden() error {
-	return apierror.New(http.StatusForbidden, "forbidden", "this is for the gateway's operators: ask one of them")
+	return apierror.New(http.StatusForbidden, "forbidden", "only the gateway's operators may do this: ask one of them")
 }
 
 // forOperator returns a handler that runs fn for operators and, if the request only reads, for auditors.
@@ -156,7 +157,8 @@ func (s *Service) forOwner(kind string) func(fn ownerHandler) handler {
 	}
 }
 
-// asCaller runs fn in the name of the caller. The error has status 403 if the caller is not active.
+// asCaller runs fn with a context that names the caller as the author of changes, for the audit log. It returns an
+// error with status 403 if the caller is not active.
 func (s *Service) asCaller(c *rest.Call, fn handler) (any, error) {
 	if err := s.Keychain.Active(c.R.Context(), c.User()); err != nil {
 		return nil, unavailable(err)

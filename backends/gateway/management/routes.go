@@ -147,7 +147,7 @@ func (s *Service) memberRoutes() []rest.Route {
 			Method: "PUT", Path: "/users/{user_id}/preferences", Tag: tagModels, Serve: s.forUser(s.setPreferences),
 			Body: "Preferences", Answer: "Preferences", Errors: []int{403, 404},
 			Summary:     "Replace the routing preferences",
-			Description: "A list that is left away becomes empty. Unknown names are refused.",
+			Description: "An omitted list becomes empty. Unknown names are refused.",
 		},
 		{
 			Method: "POST", Path: "/users/{user_id}/route", Tag: tagModels, Serve: s.forUser(s.dryRun), Body: "RouteInput",
@@ -165,19 +165,19 @@ func (s *Service) memberRoutes() []rest.Route {
 		{
 			Method: "GET", Path: "/users/{user_id}/usage", Tag: tagUsage, Serve: s.forUser(s.usage), Answer: "UsageReport",
 			Media: "text/csv", Errors: []int{403},
-			Summary: "Add up the usage", Description: "What was used in the last second may be missing.",
+			Summary: "Add up the usage", Description: "Usage of the last second may be missing.",
 			Query: []rest.Param{
-				{Name: "from", Description: "Begin, a date or time, rounded down to the hour; to the day where that is more than 90 days ago. Default: 30 days before the end.", Schema: `{"type":"string"}`},
+				{Name: "from", Description: "Beginning of the period, a date or a time. It is rounded down to a full hour, or to a full day if it is more than 90 days ago. Default: 30 days before the end.", Schema: `{"type":"string"}`},
 				{
-					Name: "to", Description: "End, rounded up to the hour, or the day likewise. Default: now.",
+					Name: "to", Description: "End of the period. It is rounded up to a full hour, or to a full day if it is more than 90 days ago. Default: now.",
 					Schema: `{"type":"string"}`,
 				},
 				{
-					Name: "group", Description: "What to break it down by, between commas. Hours are kept for 90 days.",
+					Name: "group", Description: "The groups to sum by, separated by commas: provider, model, day, hour, key, tier. Sums by hour are kept for 90 days.",
 					Schema: `{"type":"string","examples":["provider,model,day"],"default":"provider,model,day"}`,
 				},
 				{
-					Name: "format", Description: "csv needs one group; default day.",
+					Name: "format", Description: "json or csv. A CSV file has exactly one group; its default is day.",
 					Schema: `{"type":"string","enum":["json","csv"],"default":"json"}`,
 				},
 			},

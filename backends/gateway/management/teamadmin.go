@@ -19,7 +19,7 @@ func (s *Service) teamAdminRoutes() []rest.Route {
 		{
 			Method: "GET", Path: "/operator/teams/{team_id}/own-limits", Serve: s.forTeam(s.limits(keychain.OnTeamOwn, onTeam)),
 			Answer: "Limits", Errors: []int{404},
-			Summary: "Show the limits that a team has set on itself", Description: "For its administrators, too.",
+			Summary: "Show the limits that a team has set on itself", Description: "Also for the team's administrators.",
 		},
 		{
 			Method: "PUT", Path: "/operator/teams/{team_id}/own-limits",
@@ -31,13 +31,13 @@ func (s *Service) teamAdminRoutes() []rest.Route {
 			Method: "POST", Path: "/operator/teams/{team_id}/keychain-keys/{key_id}/regenerate",
 			Serve: s.forTeamID(s.regenerateTeamKey), Answer: "NewGatewayKey", Status: 201, Errors: []int{404, 409},
 			Summary:     "Replace a gateway key of a team",
-			Description: "The old one is revoked in the same step; its label, limits and budgets go over to the new one, whose text is shown only once. Where both should work for a time, make another key and revoke the old one later. For administrators of the team, too.",
+			Description: "The old key is revoked in the same step. The new key has its label, limits and budgets; its text is shown only once. If both keys should work for a time, make another key and revoke the old one later. Also for the team's administrators.",
 		},
 		{
 			Method: "GET", Path: "/operator/teams/{team_id}/audit", Serve: s.forTeamID(s.auditOfTeam), Answer: "AuditList",
 			Errors:      []int{404},
 			Summary:     "List the changes of a team",
-			Description: "The team itself, its members, its limits, its keys and its aliases, newest first. For its administrators, too.",
+			Description: "Changes of the team itself and of its members, limits, keys and aliases, newest first. Also for the team's administrators.",
 			Query:       auditParams,
 		},
 	}
@@ -53,7 +53,7 @@ func (s *Service) auditOfTeam(c *rest.Call, team string) (any, error) {
 	if _, err := s.Keychain.Team(c.R.Context(), team); err != nil {
 		return nil, err
 	}
-	return newest(c, func(before int64, limit int) ([]keychain.AuditEntry, error) {
+	return listNewest(c, func(before int64, limit int) ([]keychain.AuditEntry, error) {
 		return s.Keychain.AuditOf(c.R.Context(), team, before, limit)
-	}, auditPlace)
+	}, auditPosition)
 }

@@ -13,11 +13,11 @@ import (
 // TestTeamAdministratorDay performs the usual tasks of a team administrator.
 func TestTeamAdministratorDay(t *testing.T) {
 	t.Parallel()
-	rt, s, team := operated(t)
+	rt, s, team := newOperatorRouter(t)
 	base := "/operator/teams/" + team
 	must := func(want int, method, path, body string) gjson.Result {
 		t.Helper()
-		status, answer := ask(t, rt, "admin", method, path, body)
+		status, answer := requestAs(t, rt, "admin", method, path, body)
 		if status != want {
 			t.Fatalf("%s %s: status %d, %s", method, path, status, answer.Raw)
 		}
@@ -50,7 +50,7 @@ func TestTeamAdministratorDay(t *testing.T) {
 		t.Errorf("the new key is %s", next.Raw)
 	}
 	if _, err := s.Keychain.Authenticate(t.Context(), key.Get("key").Str); err == nil {
-		t.Error("the old key is good")
+		t.Error("the replaced key is still accepted")
 	}
 	if _, err := s.Keychain.Authenticate(t.Context(), next.Get("key").Str); err != nil {
 		t.Errorf("the new key: %v", err)
@@ -76,7 +76,7 @@ func TestTeamAdministratorDay(t *testing.T) {
 // operator's limits.
 func TestTeamAdministratorAttempts(t *testing.T) {
 	t.Parallel()
-	rt, s, red := operated(t)
+	rt, s, red := newOperatorRouter(t)
 	blue, err := s.Keychain.AddTeam(t.Context(), "blue")
 	if err != nil {
 		t.Fatal(err)
@@ -159,17 +159,17 @@ func TestTeamAdministratorAttempts(t *testing.T) {
 		{"GET", "/operator/overview", ""},
 		{"GET", "/operator/organisation/provider-keys", ""},
 	} {
-		status, answer := ask(t, rt, "admin", attempt.method, attempt.path, attempt.body)
+		status, answer := requestAs(t, rt, "admin", attempt.method, attempt.path, attempt.body)
 		if status != http.StatusForbidden && status != http.StatusNotFound {
 			t.Errorf("%s %s: status %d, %s", attempt.method, attempt.path, status, answer.Raw)
 		}
 	}
 	// Wide limits that the team sets itself do not lift the operator's limits.
-	if status, answer := ask(t, rt, "admin", "PUT", mine+"/own-limits", `{"rate_limit_per_minute":1000,"allowed_models":["*"],"budgets":{}}`); status != 200 && status != 400 {
-		t.Errorf("%d, %s", status, answer.Raw)
+	if status, answer := requestAs(t, rt, "admin", "PUT", mine+"/own-limits", `{"rate_limit_per_minute":1000,"allowed_models":["*"],"budgets":{}}`); status != 200 && status != 400 {
+		t.Errorf("setting own limits for all models: got status %d, want 200 or 400: %s", status, answer.Raw)
 	}
-	if status, answer := ask(t, rt, "admin", "PUT", mine+"/own-limits", `{"rate_limit_per_minute":1000,"allowed_models":["openai/*","groq/*"],"budgets":{}}`); status != 200 {
-		t.Errorf("%d, %s", status, answer.Raw)
+	if status, answer := requestAs(t, rt, "admin", "PUT", mine+"/own-limits", `{"rate_limit_per_minute":1000,"allowed_models":["openai/*","groq/*"],"budgets":{}}`); status != 200 {
+		t.Errorf("setting wide own limits: got status %d, want 200: %s", status, answer.Raw)
 	}
 	id, err := s.Keychain.Authenticate(t.Context(), personal.Key)
 	if err != nil || *id.RateLimit() != rate {

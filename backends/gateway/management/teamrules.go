@@ -18,15 +18,18 @@ type TeamRule struct {
 // TeamRules is a list of rules. All rules that apply to a person have effect.
 type TeamRules []TeamRule
 
-// apply applies the rules to a caller. teams are the team names in matching rules. groups are values of claims that are
-// team names, from rules without Team; they count only for teams that exist. complete reports whether the token has
-// every claim that the rules use, and the confirmed mail address if a rule needs it.
+// apply returns the teams that the rules give to a caller. teams has the names in matching rules with a Team. groups
+// has the values of the claims of rules without a Team; a value counts only if a team has that name. complete reports
+// whether the token has every claim that the rules use, and a confirmed mail address if a rule has a Domain.
 func (rules TeamRules) apply(c *Caller) (teams, groups []string, complete bool) {
 	complete = true
 	for _, r := range rules {
 		claim, present := c.Claims[r.Claim]
-		values := texts(claim)
-		complete = complete && (present || r.Domain != "" && c.Email != "")
+		values := claimValues(claim)
+		if r.Domain != "" {
+			present = present || c.Email != ""
+		}
+		complete = complete && present
 		switch {
 		case r.Domain != "":
 			// An address with two @ signs matches no domain.

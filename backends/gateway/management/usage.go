@@ -15,7 +15,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/spreadsheet"
 )
 
-// period parses the period and the format of a report.
+// period parses the query parameters from, to and format of a report. Absent times are zero, and the default format is
+// json.
 func period(c *rest.Call) (from, to time.Time, format string, err error) {
 	if from, err = c.Time("from"); err != nil {
 		return from, to, "", err
@@ -44,17 +45,18 @@ func (s *Service) usage(c *rest.Call, user string) (any, error) {
 	if err != nil || format == "json" {
 		return report, err
 	}
-	return table(reportRows(report), "usage.csv")
+	return csvFile(reportRows(report), "usage.csv")
 }
 
 // reportRows returns a report as the rows of a CSV file. The first row has the names of the columns. The report must be
 // grouped by a single criterion, since the rows of all groups share the columns.
 func reportRows(r *spending.UsageReport) [][]string {
 	rows := [][]string{{
-		"provider", "model", "day", "hour", "key_id", "tier", "requests", "succeeded", "failed", "cancelled",
-		"failed_attempts",
-		"input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "total_tokens", "cost_usd", "unpriced_requests",
-		"latency_ms_avg", "first_token_ms_avg",
+		"provider", "model", "day", "hour", "key_id", "tier",
+		"requests", "succeeded", "failed", "cancelled", "failed_attempts",
+		"input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens",
+		"total_tokens", "cost_usd", "unpriced_requests", "latency_ms_avg",
+		"first_token_ms_avg",
 	}}
 	for _, lines := range [][]spending.UsageGroup{r.ByProvider, r.ByModel, r.ByDay, r.ByHour, r.ByKey, r.ByTier} {
 		for i := range lines {
@@ -64,18 +66,19 @@ func reportRows(r *spending.UsageReport) [][]string {
 				hour = l.Hour.Format(time.RFC3339)
 			}
 			rows = append(rows, []string{
-				or(l.Provider), or(l.Model), l.Day, hour, or(l.KeyID), or(l.Tier), number(l.Requests), number(l.Succeeded),
-				number(l.Failed), number(l.Cancelled), number(l.FailedAttempts), number(l.InputTokens), number(l.CachedTokens),
-				number(l.OutputTokens),
-				number(l.ReasoningTokens), number(l.TotalTokens), money(int64(l.CostUSD)), number(l.UnpricedRequests),
-				average(l.LatencyMSAvg), average(l.FirstTokenMSAvg),
+				deref(l.Provider), deref(l.Model), l.Day, hour, deref(l.KeyID), deref(l.Tier),
+				number(l.Requests), number(l.Succeeded), number(l.Failed), number(l.Cancelled), number(l.FailedAttempts),
+				number(l.InputTokens), number(l.CachedTokens), number(l.OutputTokens), number(l.ReasoningTokens),
+				number(l.TotalTokens), money(int64(l.CostUSD)), number(l.UnpricedRequests), average(l.LatencyMSAvg),
+				average(l.FirstTokenMSAvg),
 			})
 		}
 	}
 	return rows
 }
 
-func or(s *string) string {
+// deref returns the string that s points to, or an empty string for nil.
+func deref(s *string) string {
 	if s == nil {
 		return ""
 	}
@@ -84,8 +87,10 @@ func or(s *string) string {
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }
 
+// money returns an amount in millionths of a dollar as dollars with six decimals.
 func money(micro int64) string { return strconv.FormatFloat(float64(micro)/1e6, 'f', 6, 64) }
 
+// average returns an average with one decimal, or an empty string for nil.
 func average(f *float64) string {
 	if f == nil {
 		return ""
@@ -143,20 +148,20 @@ func (s *Service) recent(c *rest.Call, user string) (any, error) {
 		list[i] = recordOf(&records[i])
 	}
 	if format == "csv" {
-		return table(recordRows(list), "requests.csv")
+		return csvFile(recordRows(list), "requests.csv")
 	}
 	answer := struct {
 		Requests []requestRecord `json:"requests"`
 		Next     *string         `json:"next_cursor"`
 	}{Requests: list}
 	if len(records) == limit {
-		answer.Next = cursor(records[limit-1].ID)
+		answer.Next = cursorAt(records[limit-1].ID)
 	}
 	return answer, nil
 }
 
-// recordOf converts a record. The attempts of the result are the failed ones and then, if a provider answered, the
-// successful one.
+// recordOf converts a record for the response. The attempts of the result are the failed ones and then, if a provider
+// answered, the successful one. The latency of the latter is what the failed attempts leave of the request's latency.
 func recordOf(r *spending.Record) requestRecord {
 	out := requestRecord{
 		ID: r.RequestID, At: r.At, KeyID: r.KeyID, Surface: r.Surface, AskedModel: r.AskedModel, Tier: text(r.Tier.String()),
@@ -197,6 +202,7 @@ func text(s string) *string {
 	return &s
 }
 
+// recordRows returns requests as the rows of a CSV file. The first row has the names of the columns.
 func recordRows(list []requestRecord) [][]string {
 	rows := append(make([][]string, 0, 1+len(list)), []string{
 		"at", "request_id", "key_id", "surface", "asked_model", "tier", "provider", "model", "stream", "status",
@@ -206,19 +212,18 @@ func recordRows(list []requestRecord) [][]string {
 	})
 	for i := range list {
 		r := &list[i]
-		cost, first := "", ""
+		cost, firstToken := "", ""
 		if r.CostUSD != nil {
 			cost = strconv.FormatFloat(*r.CostUSD, 'f', 6, 64)
 		}
 		if r.FirstTokenMS != nil {
-			first = number(*r.FirstTokenMS)
+			firstToken = number(*r.FirstTokenMS)
 		}
 		rows = append(rows, []string{
-			r.At.Format(time.RFC3339Nano), r.ID, r.KeyID, r.Surface, r.AskedModel, or(r.Tier), or(r.Provider), or(r.Model),
-			strconv.FormatBool(r.Stream),
-			strconv.Itoa(r.Status), or(r.Error), strconv.Itoa(r.AttemptCount), number(r.InputTokens), number(r.CachedTokens),
-			number(r.OutputTokens),
-			number(r.ReasoningTokens), r.UsageSource, cost, number(r.LatencyMS), first, or(r.ProviderKey),
+			r.At.Format(time.RFC3339Nano), r.ID, r.KeyID, r.Surface, r.AskedModel, deref(r.Tier), deref(r.Provider),
+			deref(r.Model), strconv.FormatBool(r.Stream), strconv.Itoa(r.Status), deref(r.Error),
+			strconv.Itoa(r.AttemptCount), number(r.InputTokens), number(r.CachedTokens), number(r.OutputTokens),
+			number(r.ReasoningTokens), r.UsageSource, cost, number(r.LatencyMS), firstToken, deref(r.ProviderKey),
 			strings.Join(r.ServedAs, " "), toolCalls(r.ServerTools),
 		})
 	}
@@ -234,8 +239,8 @@ func toolCalls(tools map[string]int64) string {
 	return strings.Join(words, " ")
 }
 
-// table returns rows as a CSV file with the given name.
-func table(rows [][]string, name string) (any, error) {
+// csvFile returns rows as a CSV file with the given name.
+func csvFile(rows [][]string, name string) (any, error) {
 	var out bytes.Buffer
 	w := spreadsheet.NewWriter(&out)
 	for _, row := range rows {

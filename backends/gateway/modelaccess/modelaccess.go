@@ -42,20 +42,20 @@ type Access struct {
 	RefusedUsers int64 `json:"refused_users"`
 }
 
-// Lists holds the keys and limits that decide the access to all models, as read at one time. It may be read by several
-// goroutines.
+// Lists holds the keys and limits that decide the access to all models, as read at one time. Its methods may be called
+// by several goroutines.
 type Lists struct {
 	keys   map[string]*Keys    // by provider
 	shared map[string][]string // ids of the keys of teams and of the organisation, by provider
-	lists  []list
+	lists  []list              // ordered by team
 }
 
 // list is a list of allowed models that is imposed on a team, on the organisation, or on a number of users.
 type list struct {
-	kind   string
-	team   Team
-	users  int64
-	limits keychain.Limits
+	kind   string          // keychain.OnOrganisation, OnTeam, OnTeamOwn or OnUser
+	team   Team            // zero unless the list is imposed on a team
+	users  int64           // the number of users with this list, if it is imposed on users
+	limits keychain.Limits // only AllowedModels is set
 }
 
 // Read reads the provider keys and the imposed lists of models. A list in a raise that has not ended at the time now
@@ -63,7 +63,7 @@ type list struct {
 func Read(ctx context.Context, db *store.DB, cat *catalog.Catalog, now time.Time) (*Lists, error) {
 	l := &Lists{keys: make(map[string]*Keys), shared: make(map[string][]string)}
 	for _, p := range cat.Providers() {
-		l.countsOf(p.Code).Operator = p.APIKey != "" && cat.OwnKeys != catalog.OwnKeysOnly
+		l.keyCounts(p.Code).Operator = p.APIKey != "" && cat.OwnKeys != catalog.OwnKeysOnly
 	}
 	err := db.Read(ctx, func(c store.Conn) (err error) {
 		if err = l.readKeys(c, cat.OwnKeys); err == nil {
@@ -74,8 +74,9 @@ func Read(ctx context.Context, db *store.DB, cat *catalog.Catalog, now time.Time
 	return l, err
 }
 
-// countsOf returns the counts of a provider's keys. The caller may change them.
-func (l *Lists) countsOf(provider string) *Keys {
+// keyCounts returns the entry of l.keys for a provider, which it adds if it does not exist. The caller may change the
+// entry while Read runs.
+func (l *Lists) keyCounts(provider string) *Keys {
 	if l.keys[provider] == nil {
 		l.keys[provider] = new(Keys)
 	}
@@ -85,12 +86,13 @@ func (l *Lists) countsOf(provider string) *Keys {
 // readKeys counts the stored keys that the policy allows. It records the ids of keys that belong to the organisation or
 // to a team.
 func (l *Lists) readKeys(c store.Conn, policy catalog.OwnKeys) error {
-	type counted struct {
+	// A row is a shared key, or counts the keys of all users for one provider; id is then empty.
+	type keyRow struct {
 		provider, owner, id string
-		n                   int64
+		count               int64
 	}
-	rows, err := store.List(c, func(r store.Row) (k counted, err error) {
-		return k, r.Scan(&k.provider, &k.owner, &k.id, &k.n)
+	rows, err := store.List(c, func(r store.Row) (k keyRow, err error) {
+		return k, r.Scan(&k.provider, &k.owner, &k.id, &k.count)
 	}, `SELECT provider, owner_kind, CASE WHEN owner_kind = 'user' THEN '' ELSE id END AS key_id, COUNT(*)
 		FROM gateway_provider_keys GROUP BY provider, owner_kind, key_id ORDER BY provider, owner_kind, key_id`)
 	if err != nil {
@@ -103,11 +105,11 @@ func (l *Lists) readKeys(c store.Conn, policy catalog.OwnKeys) error {
 		}
 		switch k.owner {
 		case keychain.OnUser:
-			l.countsOf(k.provider).Users += k.n
+			l.keyCounts(k.provider).Users += k.count
 		case keychain.OnTeam:
-			l.countsOf(k.provider).Teams += k.n
+			l.keyCounts(k.provider).Teams += k.count
 		default:
-			l.countsOf(k.provider).Organisation += k.n
+			l.keyCounts(k.provider).Organisation += k.count
 		}
 		if !ofUser {
 			l.shared[k.provider] = append(l.shared[k.provider], k.id)
@@ -126,13 +128,13 @@ func readLists(c store.Conn, now time.Time) ([]list, error) {
 		l.team.Name = name.String
 		if models.Valid {
 			if err := json.Unmarshal([]byte(models.String), &l.limits.AllowedModels); err != nil {
-				return l, fmt.Errorf("the models that limits on a %s allow: %w", l.kind, err)
+				return l, fmt.Errorf("reading the allowed models in limits of the kind %s: %w", l.kind, err)
 			}
 		}
 		var raise keychain.Limits
 		if raised.Valid {
 			if err := json.Unmarshal([]byte(raised.String), &raise); err != nil {
-				return l, fmt.Errorf("the raise of limits on a %s: %w", l.kind, err)
+				return l, fmt.Errorf("reading raised limits of the kind %s: %w", l.kind, err)
 			}
 		}
 		if len(raise.AllowedModels) > 0 {
@@ -155,18 +157,19 @@ func (l *Lists) To(m *catalog.Model) Access {
 		a.Keys = *keys
 	}
 	for i := range l.lists {
-		limited := &l.lists[i]
-		if limited.limits.AllowsModel(m) {
+		list := &l.lists[i]
+		if list.limits.AllowsModel(m) {
 			continue
 		}
-		switch limited.kind {
+		switch list.kind {
 		case keychain.OnOrganisation:
 			a.Organisation = false
 		case keychain.OnUser:
-			a.RefusedUsers += limited.users
-		default: // a team's two sets of limits follow one another
-			if n := len(a.RefusedTeams); n == 0 || a.RefusedTeams[n-1].ID != limited.team.ID {
-				a.RefusedTeams = append(a.RefusedTeams, limited.team)
+			a.RefusedUsers += list.users
+		default:
+			// A team can have two lists, of the operator and of its administrators. They follow one another.
+			if n := len(a.RefusedTeams); n == 0 || a.RefusedTeams[n-1].ID != list.team.ID {
+				a.RefusedTeams = append(a.RefusedTeams, list.team)
 			}
 		}
 	}

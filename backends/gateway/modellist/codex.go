@@ -29,11 +29,13 @@ type CodexModel struct {
 	Modalities       []string     `json:"input_modalities"`
 }
 
+// codexLevel is a reasoning effort that a user of Codex can choose.
 type codexLevel struct {
 	Effort      string `json:"effort"`
 	Description string `json:"description"`
 }
 
+// codexCut tells Codex how much output of a tool it sends to the model.
 type codexCut struct {
 	Mode  string `json:"mode"`
 	Limit int    `json:"limit"`

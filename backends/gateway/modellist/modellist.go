@@ -43,8 +43,8 @@ type Model struct {
 	// AliasOf is the name to which an alias resolves.
 	AliasOf string `json:"alias_of,omitempty"`
 
-	model   *catalog.Model
-	efforts []string
+	model   *catalog.Model // nil for a tier without a model
+	efforts []string       // the reasoning efforts that the model accepts
 }
 
 type architecture struct {
@@ -63,11 +63,11 @@ type pricing struct {
 // pseudoCreated is the creation date of names that the gateway defines, such as tiers.
 var pseudoCreated = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Tier describes the tier with the name id by the limits and the price of first, the model that would be tried first. A
-// nil first means that the tier has no model.
+// Tier describes a tier under the name id. The limits and the price are those of first, the candidate that would be
+// tried first. A nil first means that the tier has no model.
 func Tier(id string, tier catalog.Tier, first *keychain.Candidate) Model {
 	name := map[catalog.Tier]string{catalog.Low: "Fast", catalog.Medium: "Balanced", catalog.High: "Best"}[tier]
-	m := named(id, name+" ("+tier.String()+")", "tollgate", pseudoCreated)
+	m := newModel(id, name+" ("+tier.String()+")", "tollgate", pseudoCreated)
 	if first != nil {
 		m.describe(first, time.Time{})
 	}
@@ -77,12 +77,12 @@ func Tier(id string, tier catalog.Tier, first *keychain.Candidate) Model {
 // Entry describes a candidate under the name id. The result is marked as deprecated if the model is deprecated at the
 // time now. A zero now skips the mark.
 func Entry(id string, c *keychain.Candidate, now time.Time) Model {
-	m := named(id, c.Model.Name, c.Provider.Code, c.Model.Created)
+	m := newModel(id, c.Model.Name, c.Provider.Code, c.Model.Created)
 	m.describe(c, now)
 	return m
 }
 
-// Alias returns the same model under another name, with AliasOf set.
+// Alias returns the model under another name, with AliasOf set to the model's own name.
 func (m Model) Alias(name string) Model {
 	if name != m.ID {
 		m.ID, m.AliasOf = name, m.ID
@@ -90,7 +90,8 @@ func (m Model) Alias(name string) Model {
 	return m
 }
 
-func named(id, name, owner string, created time.Time) Model {
+// newModel returns a model with the members that every name has. A zero created means pseudoCreated.
+func newModel(id, name, owner string, created time.Time) Model {
 	if created.IsZero() {
 		created = pseudoCreated
 	}
@@ -101,10 +102,11 @@ func named(id, name, owner string, created time.Time) Model {
 	}
 }
 
+// describe sets the members that describe the candidate's model. now is as for Entry.
 func (m *Model) describe(c *keychain.Candidate, now time.Time) {
 	model := c.Model
 	m.model, m.efforts = model, efforts(c)
-	m.MaxInputTokens, m.MaxTokens = known(model.ContextWindow), known(model.MaxOutput)
+	m.MaxInputTokens, m.MaxTokens = nonZero(model.ContextWindow), nonZero(model.MaxOutput)
 	m.ContextWindow, m.ContextLength = model.ContextWindow, model.ContextWindow
 	m.MaxOutputTokens, m.MaxCompletionTokens = model.MaxOutput, model.MaxOutput
 	output := []string{"text"}
@@ -112,44 +114,45 @@ func (m *Model) describe(c *keychain.Candidate, now time.Time) {
 		output = []string{"embeddings"}
 	}
 	m.Architecture = &architecture{model.Modalities, output}
-	m.Pricing = priceOf(&model.Price)
+	m.Pricing = pricingOf(&model.Price)
 	if !c.Custom { // the abilities of custom models are not known
 		m.Capabilities = capabilitiesOf(c)
 		m.Parameters = parametersOf(c)
 	}
 	if !now.IsZero() && model.DeprecatedBy(now) {
 		m.Deprecated, m.Lifecycle = true, "deprecated"
-		m.DeprecatedAt, m.RetiresAt = moment(model.Deprecated), moment(model.Retires)
+		m.DeprecatedAt, m.RetiresAt = nonZeroTime(model.Deprecated), nonZeroTime(model.Retires)
 	}
 }
 
-// known returns a pointer to n, or nil for 0.
-func known(n int) *int {
+// nonZero returns a pointer to n, or nil for 0.
+func nonZero(n int) *int {
 	if n == 0 {
 		return nil
 	}
 	return &n
 }
 
-// moment returns a pointer to t, or nil for the zero time.
-func moment(t time.Time) *time.Time {
+// nonZeroTime returns a pointer to t, or nil for the zero time.
+func nonZeroTime(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
 	return &t
 }
 
-func priceOf(p *catalog.Price) *pricing {
+// pricingOf converts a price, which is per million tokens. It returns nil if the price is unknown.
+func pricingOf(p *catalog.Price) *pricing {
 	if !p.Known {
 		return nil
 	}
-	token := func(rate float64) string { return strconv.FormatFloat(rate/1e6, 'f', -1, 64) }
-	out := &pricing{Prompt: token(p.Input), Completion: token(p.Output)}
+	perToken := func(perMillion float64) string { return strconv.FormatFloat(perMillion/1e6, 'f', -1, 64) }
+	out := &pricing{Prompt: perToken(p.Input), Completion: perToken(p.Output)}
 	if p.CachedInput != 0 {
-		out.CacheRead = token(p.CachedInput)
+		out.CacheRead = perToken(p.CachedInput)
 	}
 	if p.CacheWrite != 0 {
-		out.CacheWrite = token(p.CacheWrite)
+		out.CacheWrite = perToken(p.CacheWrite)
 	}
 	return out
 }
@@ -185,6 +188,7 @@ func efforts(c *keychain.Candidate) []string {
 	return c.Provider.Shape.ReasoningEfforts
 }
 
+// support states whether a model has an ability.
 type support struct {
 	Supported bool `json:"supported"`
 }
@@ -203,24 +207,28 @@ type capabilities struct {
 	Thinking          map[string]any `json:"thinking"`
 }
 
+// capabilitiesOf returns the abilities of a candidate's model. Abilities that only providers with the messages API
+// have, such as citations, need a provider to which requests in this format are sent unchanged, with its own tools.
 func capabilitiesOf(c *keychain.Candidate) *capabilities {
 	m := c.Model
-	native := c.Provider.NativeTools && slices.Contains(c.Provider.Wires, catalog.WireMessages)
-	full, thinks := support{native}, support{m.Reasoning}
-	known := efforts(c)
-	effort := map[string]any{"supported": len(known) > 0}
+	isNative := c.Provider.NativeTools && slices.Contains(c.Provider.Wires, catalog.WireMessages)
+	native, reasoning := support{isNative}, support{m.Reasoning}
+	accepted := efforts(c)
+	effort := map[string]any{"supported": len(accepted) > 0}
 	for _, level := range [...]string{"low", "medium", "high", "xhigh", "max"} {
-		effort[level] = support{slices.Contains(known, level)}
+		effort[level] = support{slices.Contains(accepted, level)}
 	}
 	return &capabilities{
-		Citations: full, CodeExecution: full, ImageInput: support{m.Accepts(catalog.ModalityImage)},
+		Citations: native, CodeExecution: native, ImageInput: support{m.Accepts(catalog.ModalityImage)},
 		PDFInput: support{m.Accepts(catalog.ModalityFile)}, StructuredOutputs: support{m.JSONSchema}, Effort: effort,
 		ContextManagement: map[string]any{
-			"supported": native, "clear_thinking_20251015": full, "clear_tool_uses_20250919": full, "compact_20260112": full,
+			"supported": isNative, "clear_thinking_20251015": native, "clear_tool_uses_20250919": native,
+			"compact_20260112": native,
 		},
-		ServerTools: map[string]any{"supported": native, "code_execution": full, "web_search": full},
+		ServerTools: map[string]any{"supported": isNative, "code_execution": native, "web_search": native},
 		Thinking: map[string]any{"supported": m.Reasoning, "types": map[string]any{
-			"adaptive": thinks, "enabled": thinks, "between_tools": thinks, "disabled": support{slices.Contains(known, "none")},
+			"adaptive": reasoning, "enabled": reasoning, "between_tools": reasoning,
+			"disabled": support{slices.Contains(accepted, "none")},
 		}},
 	}
 }

@@ -12,11 +12,11 @@ import (
 
 // subject identifies a line: an hour or day, a model, or a team.
 type subject struct {
-	begin                 int64
+	slot                  int64 // the beginning of the hour or day, in Unix seconds
 	team, provider, model string
 }
 
-// line is a Line with the counts from which its rates and percentiles are computed.
+// line is a Line with the counts from which setRates computes its fields.
 type line struct {
 	Line
 	counts timings.Counts
@@ -34,41 +34,42 @@ func (s *Source) lines(ctx context.Context, group string, q timings.Query) ([]*l
 	if err != nil {
 		return nil, err
 	}
-	found := make(map[subject]*line, len(spent))
+	bySubject := make(map[subject]*line, len(spent))
 	list := make([]*line, 0, len(spent))
-	get := func(k subject, about Line) *line {
-		if found[k] == nil {
-			found[k] = &line{Line: about}
-			list = append(list, found[k])
+	// lineOf returns the line of a subject. If it does not exist lineOf adds it, with the names of the subject.
+	lineOf := func(key subject, names Line) *line {
+		if bySubject[key] == nil {
+			bySubject[key] = &line{Line: names}
+			list = append(list, bySubject[key])
 		}
-		return found[k]
+		return bySubject[key]
 	}
 	for i := range spent {
-		k, about, err := ofSpent(&spent[i])
+		key, names, err := subjectOf(&spent[i])
 		if err != nil {
 			return nil, err
 		}
-		if q.Kind == timings.Model && k.provider == "" {
+		if q.Kind == timings.Model && key.provider == "" {
 			continue // requests without an answer
 		}
-		l := get(k, about)
+		l := lineOf(key, names)
 		l.TotalTokens, l.CostUSD = spent[i].TotalTokens, spent[i].CostUSD
 	}
 	for _, c := range counted {
-		k := subject{team: c.TeamID, provider: c.Provider, model: c.Model}
-		var about Line
+		key := subject{team: c.TeamID, provider: c.Provider, model: c.Model}
+		var names Line
 		switch q.Kind {
 		case timings.All:
-			k.begin, about.At = c.Slot.Unix(), &c.Slot
+			key.slot, names.At = c.Slot.Unix(), &c.Slot
 		case timings.Model:
-			about.Provider, about.Model = &c.Provider, &c.Model
+			names.Provider, names.Model = &c.Provider, &c.Model
 		case timings.Team:
-			about.TeamID = &c.TeamID
+			names.TeamID = &c.TeamID
 		}
-		get(k, about).counts.Add(&c.Counts)
+		lineOf(key, names).counts.Add(&c.Counts)
 	}
 	for _, l := range list {
-		l.complete()
+		l.setRates()
 	}
 	slices.SortStableFunc(list, func(a, b *line) int {
 		if a.At != nil && b.At != nil {
@@ -79,61 +80,58 @@ func (s *Source) lines(ctx context.Context, group string, q timings.Query) ([]*l
 	return list[:min(len(list), maxLines)], nil
 }
 
-// ofSpent returns the subject of a line of spending, and a Line in which only the names of the subject are set.
-func ofSpent(l *spending.Line) (k subject, about Line, err error) {
+// subjectOf returns the subject of a line of spending, and a Line in which only the time and the names of the subject
+// are set.
+func subjectOf(l *spending.Line) (key subject, names Line, err error) {
 	text := func(p *string) string {
 		if p == nil {
 			return ""
 		}
 		return *p
 	}
-	k = subject{team: text(l.TeamID), provider: text(l.Provider), model: text(l.Model)}
-	about = Line{TeamID: l.TeamID, Team: l.Team, Provider: l.Provider, Model: l.Model}
-	about.At = l.Hour
+	key = subject{team: text(l.TeamID), provider: text(l.Provider), model: text(l.Model)}
+	names = Line{At: l.Hour, TeamID: l.TeamID, Team: l.Team, Provider: l.Provider, Model: l.Model}
 	if l.Day != "" {
 		day, err := time.Parse(time.DateOnly, l.Day)
 		if err != nil {
-			return k, about, err
+			return key, names, err
 		}
-		about.At = &day
+		names.At = &day
 	}
-	if about.At != nil {
-		k.begin = about.At.Unix()
+	if names.At != nil {
+		key.slot = names.At.Unix()
 	}
-	return k, about, nil
+	return key, names, nil
 }
 
-// complete sets the fields that are computed from the counts.
-func (l *line) complete() {
+// setRates sets the fields that are computed from the counts: numbers of requests, the error rate and percentiles.
+func (l *line) setRates() {
 	c := &l.counts
 	l.Requests, l.Failed = c.Total(), c.Failed
 	if l.Requests > 0 {
 		l.ErrorRate = new(float64(l.Failed) / float64(l.Requests))
 	}
 	if c.Answered > 0 {
-		for _, p := range []struct {
-			into **int64
-			part float64
-		}{{&l.P50, 0.5}, {&l.P95, 0.95}, {&l.P99, 0.99}} {
-			*p.into = new(c.Percentile(p.part).Milliseconds())
-		}
+		l.P50 = new(c.Percentile(0.5).Milliseconds())
+		l.P95 = new(c.Percentile(0.95).Milliseconds())
+		l.P99 = new(c.Percentile(0.99).Milliseconds())
 	}
 }
 
 // total returns the sum of the lines of hours or days.
 func total(lines []*line) *line {
-	all := new(line)
+	sum := new(line)
 	for _, l := range lines {
-		all.counts.Add(&l.counts)
-		all.TotalTokens += l.TotalTokens
-		all.CostUSD += l.CostUSD
+		sum.counts.Add(&l.counts)
+		sum.TotalTokens += l.TotalTokens
+		sum.CostUSD += l.CostUSD
 	}
-	all.complete()
-	return all
+	sum.setRates()
+	return sum
 }
 
-// plain returns the Line of each line.
-func plain(lines []*line) []*Line {
+// publicLines returns the Line of each line.
+func publicLines(lines []*line) []*Line {
 	list := make([]*Line, len(lines))
 	for i, l := range lines {
 		list[i] = &l.Line

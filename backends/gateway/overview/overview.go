@@ -71,32 +71,35 @@ type Source struct {
 // Read returns the overview of the UTC days in [from, to). A zero to means tomorrow, and a zero from means 30 days
 // before to. A period that is empty or longer than MaxDays is an error with status 400.
 func (s *Source) Read(ctx context.Context, from, to time.Time) (*Overview, error) {
-	o, err := s.begin(from, to)
+	o, err := s.newOverview(from, to)
 	if err != nil {
 		return nil, err
 	}
-	slots, unit := timings.Query{Kind: timings.All, Unit: timings.Day, From: o.From, To: o.To, Apart: true}, "day"
+	unit := timings.Day
+	o.Unit = "day"
 	if o.To.Sub(o.From) <= hourlyDays*24*time.Hour {
-		slots.Unit, unit = timings.Hour, "hour"
+		unit, o.Unit = timings.Hour, "hour"
 	}
-	o.Unit = unit
-	models := timings.Query{Kind: timings.Model, Unit: slots.Unit, From: o.From, To: o.To}
+	times := timings.Query{Kind: timings.All, Unit: unit, From: o.From, To: o.To, PerUnit: true}
+	models := timings.Query{Kind: timings.Model, Unit: unit, From: o.From, To: o.To}
 	teams := timings.Query{Kind: timings.Team, Unit: timings.Day, From: o.From, To: o.To}
 	// The parts are independent of each other, so they are read concurrently.
 	var reading sync.WaitGroup
 	var overTime, byModel, byTeam []*line
 	errs := make([]error, 4)
-	reading.Go(func() { overTime, errs[0] = s.lines(ctx, unit, slots) })
+	reading.Go(func() { overTime, errs[0] = s.lines(ctx, o.Unit, times) })
 	reading.Go(func() { byModel, errs[1] = s.lines(ctx, "model", models) })
 	reading.Go(func() { byTeam, errs[2] = s.lines(ctx, "team", teams) })
 	reading.Go(func() { o.Spend, errs[3] = s.Ledger.Forecast(ctx) })
 	reading.Wait()
-	o.Totals, o.OverTime, o.ByModel, o.ByTeam = &total(overTime).Line, plain(overTime), plain(byModel), plain(byTeam)
+	o.Totals = &total(overTime).Line
+	o.OverTime, o.ByModel, o.ByTeam = publicLines(overTime), publicLines(byModel), publicLines(byTeam)
 	return o, errors.Join(errs...)
 }
 
-// begin returns an overview with its period set. The error has status 400 if the period is not allowed.
-func (s *Source) begin(from, to time.Time) (*Overview, error) {
+// newOverview returns an overview with only its period set, in whole UTC days. The error has status 400 if the period
+// is not allowed.
+func (s *Source) newOverview(from, to time.Time) (*Overview, error) {
 	o := &Overview{From: from, To: to}
 	if to.IsZero() {
 		o.To = s.Now().AddDate(0, 0, 1)
@@ -106,10 +109,11 @@ func (s *Source) begin(from, to time.Time) (*Overview, error) {
 		o.From = o.To.AddDate(0, 0, -defaultDays)
 	}
 	o.From = spending.StartOfDay(o.From)
-	if length := o.To.Sub(o.From); length <= 0 || length > MaxDays*24*time.Hour || o.From.Year() < 1970 ||
-		o.To.Year() > 9998 {
+	length := o.To.Sub(o.From)
+	validYears := o.From.Year() >= 1970 && o.To.Year() <= 9998
+	if length <= 0 || length > MaxDays*24*time.Hour || !validYears {
 		return nil, apierror.New(
-			http.StatusBadRequest, "invalid_value", "from must be a day before to, at most %d days", MaxDays,
+			http.StatusBadRequest, "invalid_value", "from must be at least one day and at most %d days before to", MaxDays,
 		).With("from")
 	}
 	return o, nil

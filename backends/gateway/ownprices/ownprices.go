@@ -42,14 +42,18 @@ func entries(c store.Conn) ([]Entry, error) {
 		`SELECT name, price FROM gateway_prices ORDER BY name`)
 }
 
-// IsName reports whether name can be that of a model or a prefix of such names.
+// IsName reports whether name has the form of a model's name, or of a prefix of such names with a star at its end.
 func IsName(name string) bool { return len(name) <= MaxName && strings.Contains(name, "/") }
 
-// Fits reports whether a name can match a model of a catalog. Every prefix can, since models may be added later.
+// Fits reports whether a name can match a model of a catalog: it is the name of a model, or a prefix with a star at its
+// end. Every prefix can match a model, since models may be added later.
 func Fits(cat *catalog.Catalog, name string) bool {
+	if strings.HasSuffix(name, "*") {
+		return true
+	}
 	provider, model, _ := strings.Cut(name, "/")
 	_, ok := cat.Model(provider, model)
-	return ok || strings.HasSuffix(name, "*")
+	return ok
 }
 
 // Put checks a price in the form of a price file and stores it under a name, in place of a price that the name has
@@ -82,7 +86,8 @@ func Put(
 			return err
 		}
 		if others >= MaxPrices {
-			return apierror.New(http.StatusConflict, "too_many", "there are %d prices already, remove one first", MaxPrices)
+			return apierror.New(http.StatusConflict, "too_many",
+				"there are already %d prices, which is the maximum: remove one first", MaxPrices)
 		}
 		return write(c, entry)
 	})

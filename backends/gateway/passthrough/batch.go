@@ -27,36 +27,41 @@ func Done(batch []byte) bool {
 	return false
 }
 
-// Charge returns the usage record of a batch that has ended, at the model's batch price. batch is the provider's JSON
-// description of the batch. exact is false if the description does not determine the cost: it has no usage or no model,
-// or the price depends on the length of each request. The results of the batch then have to be summed with Results.
+// Charge computes the usage record of the batch o, which has ended, at the model's batch price. batch is the provider's
+// JSON description of the batch. exact reports that the record is final. It is false if the description does not
+// determine the cost, because it has no usage or no model, or because the price depends on the length of each request.
+// The caller must then sum the results of the batch with Results, if it can read them. Charge changes nothing.
 func Charge(cat *catalog.Catalog, o *Resource, batch []byte, now time.Time) (r spending.Record, exact bool) {
 	description := gjson.ParseBytes(batch)
 	var u wire.Usage
 	if usage := description.Get("usage"); usage.IsObject() {
-		read(usage, &u)
+		readUsage(usage, &u)
 	}
 	name := description.Get("model").Str
-	r = row(o, name, now)
-	if completed := description.Get("request_counts.completed"); !u.Known {
-		r.CostKnown = completed.Exists() && completed.Int() == 0 // no request was answered
-		return r, r.CostKnown
+	r = newRecord(o, name, now)
+	if !u.Known {
+		completed := description.Get("request_counts.completed")
+		noneCompleted := completed.Exists() && completed.Int() == 0
+		r.CostKnown = noneCompleted // the cost is then 0
+		return r, noneCompleted
 	}
-	exact = name != ""
-	add(&r, &u)
-	if m := modelOf(cat, o.Provider, name); m != nil {
-		r.Model = m.ID
-		r.CostMicroUSD, r.CostKnown = price(m, &u)
-		exact = m.Price.LongAbove == 0 || u.Prompt <= m.Price.LongAbove
+	addUsage(&r, &u)
+	m := modelOf(cat, o.Provider, name)
+	if m == nil {
+		return r, name != ""
 	}
-	return r, exact
+	r.Model = m.ID
+	r.CostMicroUSD, r.CostKnown = costOf(m, &u)
+	// The price for long requests applies to single requests, not to their sum.
+	onlyShort := m.Price.LongAbove == 0 || u.Prompt <= m.Price.LongAbove
+	return r, onlyShort
 }
 
 // Unknown returns the usage record of a batch whose cost can no longer be determined.
-func Unknown(o *Resource, now time.Time) spending.Record { return row(o, "", now) }
+func Unknown(o *Resource, now time.Time) spending.Record { return newRecord(o, "", now) }
 
-// row returns a usage record of a batch, without tokens.
-func row(o *Resource, model string, now time.Time) spending.Record {
+// newRecord returns a usage record of a batch with the model's name, without tokens and with an unknown cost.
+func newRecord(o *Resource, model string, now time.Time) spending.Record {
 	return spending.Record{
 		At: now, RequestID: wire.NewID("req_"), UserID: o.UserID, TeamID: o.TeamID, KeyID: o.KeyID, Surface: "batches",
 		AskedModel: wire.Mask(model, maxModelName), Provider: o.Provider, Model: wire.Mask(model, maxModelName),
@@ -67,8 +72,8 @@ func row(o *Resource, model string, now time.Time) spending.Record {
 // maxModelName is the length limit of a model's name in a usage record, in bytes.
 const maxModelName = 200
 
-// add adds a usage to a record.
-func add(r *spending.Record, u *wire.Usage) {
+// addUsage adds the tokens and tool calls of a usage to a record. The calls of tools beyond maxTools are left out.
+func addUsage(r *spending.Record, u *wire.Usage) {
 	r.InputTokens += u.Prompt
 	r.CachedTokens += u.CacheRead
 	r.WrittenTokens += u.CacheWrite
@@ -90,8 +95,8 @@ func add(r *spending.Record, u *wire.Usage) {
 // maxTools limits the number of tool names in a usage record.
 const maxTools = 16
 
-// price returns the cost of a usage in a batch, and whether the price is known.
-func price(m *catalog.Model, u *wire.Usage) (microUSD int64, known bool) {
+// costOf returns the cost of a usage in a batch, and whether the price is known.
+func costOf(m *catalog.Model, u *wire.Usage) (microUSD int64, known bool) {
 	t := catalog.Tokens{
 		Input: u.Prompt - u.CacheRead - u.CacheWrite, Cached: u.CacheRead, Output: u.Completion,
 		Written: u.CacheWrite - u.CacheWriteHour, WrittenHour: u.CacheWriteHour, Served: []string{servedBatch},
@@ -102,17 +107,21 @@ func price(m *catalog.Model, u *wire.Usage) (microUSD int64, known bool) {
 	return m.Cost(t)
 }
 
-// modelOf returns the model with a name, or else the model with the longest id such that the name is that id followed
-// by the date of a version. It returns nil if the provider has no such model.
-func modelOf(cat *catalog.Catalog, provider, name string) (found *catalog.Model) {
+// modelOf returns the provider's model with a name. If there is none, the name may be the id of a model followed by the
+// date of a version: modelOf then returns the model with the longest such id, or nil for none.
+func modelOf(cat *catalog.Catalog, provider, name string) *catalog.Model {
 	if m, ok := cat.Model(provider, name); ok {
 		return m
 	}
+	var longest *catalog.Model
 	for _, m := range cat.Models(provider) {
-		if version, ok := strings.CutPrefix(name, m.ID+"-"); ok && strings.Trim(version, "0123456789-") == "" &&
-			(found == nil || len(m.ID) > len(found.ID)) {
-			found = m
+		version, ok := strings.CutPrefix(name, m.ID+"-")
+		if !ok || strings.Trim(version, "0123456789-") != "" {
+			continue
+		}
+		if longest == nil || len(m.ID) > len(longest.ID) {
+			longest = m
 		}
 	}
-	return found
+	return longest
 }

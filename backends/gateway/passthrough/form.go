@@ -17,14 +17,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/memory"
 )
 
-// Limits of a form, in bytes unless noted. A form of at most keptForm bytes is read completely before a provider is
+// Limits of a form, in bytes unless noted. A form of at most maxBuffered bytes is read completely before a provider is
 // called, so that it can be sent again. Of a longer form only the beginning is read, up to the model; the rest is
-// streamed to the provider. The model must come within the first beforeForm bytes.
+// streamed to the provider. The model must come within the first maxBeforeModel bytes.
 const (
-	keptForm   = 1 << 20
-	beforeForm = 32 << 20
-	maxParts   = 200
-	maxField   = 64 << 10 // length of a field that the gateway reads completely
+	maxBuffered    = 1 << 20
+	maxBeforeModel = 32 << 20
+	maxParts       = 200
+	maxField       = 64 << 10 // length of a field that the gateway reads completely
 )
 
 // Form is a multipart body. Its parts are encoded again, so that the provider cannot read another model in the body
@@ -34,23 +34,23 @@ type Form struct {
 	// Fields are the short fields before the streamed part.
 	Fields map[string]string
 
-	boundary string
-	share    *memory.Share
-	buffer   bytes.Buffer
-	writer   *multipart.Writer
-	reader   *multipart.Reader
-	limited  *io.LimitedReader
-	part     *multipart.Part // the part that is streamed; nil if the form was read to its end
-	parts    int
+	boundary  string
+	share     *memory.Share
+	buffer    bytes.Buffer      // the parts that were read before the form is sent, without the model
+	writer    *multipart.Writer // writes to buffer
+	reader    *multipart.Reader // reads the parts of the request
+	limited   *io.LimitedReader // the request's body; N is 0 if it is too large
+	streamed  *multipart.Part   // the first part that is streamed; nil if the form was read to its end
+	partCount int
 
 	mu        sync.Mutex
-	requested bool
-	failed    error
+	requested bool  // whether For has returned a streamed body
+	streamErr error // the error that ended the stream
 }
 
-// ReadForm reads a form until it may be sent to a provider. A short form is read to its end. A long form is read until
-// enough is read and, if needsModel is set, the model is known. The form's memory is counted in share. Errors are
-// *apierror.Error with status 400, 408, 413 or 415, or 503 if share refuses more memory.
+// ReadForm reads a form of at most limit bytes until it may be sent to a provider. A short form is read to its end. Of
+// a long form, maxBuffered bytes are read, or more if needsModel is set and the model comes later. The form's memory is
+// counted in share. Errors are *apierror.Error with status 400, 408, 413 or 415, or 503 if share refuses more memory.
 func ReadForm(
 	ctx context.Context, contentType string, body io.Reader, limit int64, needsModel bool, share *memory.Share,
 ) (*Form, error) {
@@ -77,40 +77,40 @@ func ReadForm(
 		if part == nil {
 			continue
 		}
-		into, err := f.writer.CreatePart(part.Header)
+		copied, err := f.writer.CreatePart(part.Header)
 		if err != nil {
 			return nil, err
 		}
 		if part.FileName() == "" {
-			value, err := f.field(part)
+			value, err := f.readField(part)
 			if err != nil {
 				return nil, err
 			}
 			f.Fields[part.FormName()] = value
-			if _, err = io.WriteString(into, value); err != nil {
+			if _, err = io.WriteString(copied, value); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		complete, err := f.keep(ctx, into, part, needsModel)
+		complete, err := f.bufferPart(ctx, copied, part, needsModel)
 		if err != nil {
 			return nil, err
 		}
 		if !complete {
-			f.part = part
+			f.streamed = part
 			return f, nil
 		}
 	}
 }
 
-// next returns the next part, with only the headers that are passed on. It reads the field model itself and then
-// returns nil.
+// next returns the next part, with only the headers that are passed on. If the next part is the field model, next reads
+// it into f.Model and returns nil. It returns io.EOF after the last part.
 func (f *Form) next() (*multipart.Part, error) {
 	part, err := f.reader.NextRawPart()
 	if err != nil {
 		return nil, f.clientError(err)
 	}
-	if f.parts++; f.parts > maxParts {
+	if f.partCount++; f.partCount > maxParts {
 		return nil, apierror.New(http.StatusBadRequest, "invalid_value", "the form has more than %d parts", maxParts)
 	}
 	header := textproto.MIMEHeader{}
@@ -127,9 +127,9 @@ func (f *Form) next() (*multipart.Part, error) {
 		return part, nil
 	}
 	if f.Model != "" {
-		return nil, errTwice()
+		return nil, errRepeatedModel()
 	}
-	value, err := f.field(part)
+	value, err := f.readField(part)
 	if err != nil {
 		return nil, err
 	}
@@ -141,8 +141,8 @@ func (f *Form) next() (*multipart.Part, error) {
 	return nil, nil //nolint:nilnil // the model is not passed on as a part
 }
 
-// field reads a short part completely.
-func (f *Form) field(part *multipart.Part) (string, error) {
+// readField reads a part of at most maxField bytes completely.
+func (f *Form) readField(part *multipart.Part) (string, error) {
 	text, err := io.ReadAll(io.LimitReader(part, maxField+1))
 	if err != nil {
 		return "", f.clientError(err)
@@ -154,26 +154,27 @@ func (f *Form) field(part *multipart.Part) (string, error) {
 	return string(text), nil
 }
 
-// keep copies a part to into, which writes to the buffer. It reports false if it stopped before the end of the part
-// because enough is in the buffer and the model, if needsModel is set, is known: the rest can be streamed.
-func (f *Form) keep(
-	ctx context.Context, into io.Writer, part *multipart.Part, needsModel bool,
+// bufferPart copies a part to dst, which writes to the buffer. complete is false if bufferPart stopped before the end
+// of the part, because maxBuffered bytes are in the buffer and the model is known or not needed: the rest can be
+// streamed.
+func (f *Form) bufferPart(
+	ctx context.Context, dst io.Writer, part *multipart.Part, needsModel bool,
 ) (complete bool, err error) {
 	piece := make([]byte, 32<<10)
 	for {
-		if f.buffer.Len() >= keptForm && (f.Model != "" || !needsModel) {
+		if f.buffer.Len() >= maxBuffered && (f.Model != "" || !needsModel) {
 			return false, nil
 		}
-		if f.buffer.Len() > beforeForm {
+		if f.buffer.Len() > maxBeforeModel {
 			return false, apierror.New(http.StatusRequestEntityTooLarge, "request_too_large",
-				"the field model must stand in the first %d MB of the form: put it before the file", beforeForm>>20)
+				"the field model must be within the first %d MB of the form: put it before the file", maxBeforeModel>>20)
 		}
 		n, err := part.Read(piece)
 		if n > 0 {
 			if err := f.share.Grow(ctx, int64(2*(f.buffer.Len()+n))); err != nil {
 				return false, apierror.Unavailable("memory for this request", err)
 			}
-			if _, err := into.Write(piece[:n]); err != nil {
+			if _, err := dst.Write(piece[:n]); err != nil {
 				return false, err
 			}
 		}
@@ -189,15 +190,15 @@ func (f *Form) keep(
 // clientError converts an error of reading the body to the error for the client. It returns io.EOF unchanged unless the
 // body was too large.
 func (f *Form) clientError(err error) error {
-	if _, ok := apierror.From(err); ok || errors.Is(err, io.EOF) && f.limited.N > 0 {
+	overLimit := f.limited.N <= 0
+	if _, ok := apierror.From(err); ok || errors.Is(err, io.EOF) && !overLimit {
 		return err
 	}
-	tooLarge := f.limited.N <= 0
-	if _, over := errors.AsType[*http.MaxBytesError](err); over || tooLarge {
+	if _, overServerLimit := errors.AsType[*http.MaxBytesError](err); overServerLimit || overLimit {
 		return apierror.New(http.StatusRequestEntityTooLarge, "request_too_large",
-			"the body is larger than this endpoint takes")
+			"the body is larger than the limit of this endpoint")
 	}
-	e := apierror.New(http.StatusBadRequest, "invalid_value", "the form could not be read to its end")
+	e := apierror.New(http.StatusBadRequest, "invalid_value", "the form is invalid or incomplete")
 	if inbound.TooSlow(err) {
 		e = apierror.New(http.StatusRequestTimeout, "request_timeout",
 			"the request body took too long to arrive, send it again")
@@ -216,31 +217,32 @@ func (f *Form) For(model string) (body io.ReadCloser, size int64, err error) {
 	buffered := f.buffer.Bytes()
 	if model != "" {
 		head.WriteString("--" + f.boundary + "\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\n" + model)
-		if bytes.HasPrefix(buffered, []byte("--")) {
+		if bytes.HasPrefix(buffered, []byte("--")) { // the end of a form without parts begins with a line break
 			head.WriteString("\r\n")
 		}
 	}
-	if f.part == nil {
+	if f.streamed == nil {
 		return io.NopCloser(io.MultiReader(&head, bytes.NewReader(buffered))), int64(head.Len() + len(buffered)), nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.requested {
-		return nil, 0, errors.New("the body has been passed on already")
+		return nil, 0, errors.New("the body was streamed already and cannot be sent again")
 	}
 	f.requested = true
-	from, to := io.Pipe()
+	reader, writer := io.Pipe()
 	go func() {
-		err := f.writeRest(to)
+		err := f.writeRest(writer)
 		f.mu.Lock()
-		f.failed = err
+		f.streamErr = err
 		f.mu.Unlock()
-		to.CloseWithError(err)
+		writer.CloseWithError(err)
 	}()
-	return pipe{io.MultiReader(&head, bytes.NewReader(buffered), from), from}, -1, nil
+	return readCloser{io.MultiReader(&head, bytes.NewReader(buffered), reader), reader}, -1, nil
 }
 
-type pipe struct {
+// readCloser combines a reader of a body with the closer of the pipe at its end.
+type readCloser struct {
 	io.Reader
 	io.Closer
 }
@@ -257,53 +259,55 @@ func (f *Form) Once() bool {
 func (f *Form) Refused() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if e, ok := apierror.From(f.failed); ok {
+	if e, ok := apierror.From(f.streamErr); ok {
 		return e
 	}
 	return nil
 }
 
-// writeRest writes the rest of the form, which begins with the streamed part, to a writer.
-func (f *Form) writeRest(to io.Writer) error {
-	if _, err := io.Copy(to, source{f, f.part}); err != nil {
+// writeRest writes the rest of the form to dst: the rest of the streamed part, and all parts after it. It returns an
+// error if one of these is the model.
+func (f *Form) writeRest(dst io.Writer) error {
+	if _, err := io.Copy(dst, source{f, f.streamed}); err != nil {
 		return err
 	}
-	writer := multipart.NewWriter(to)
+	writer := multipart.NewWriter(dst)
 	if err := writer.SetBoundary(f.boundary); err != nil {
 		return err
 	}
-	known := f.Model != ""
+	hadModel := f.Model != ""
 	for first := true; ; first = false {
 		part, err := f.next()
 		if errors.Is(err, io.EOF) {
-			_, err = io.WriteString(to, "\r\n--"+f.boundary+"--\r\n")
+			_, err = io.WriteString(dst, "\r\n--"+f.boundary+"--\r\n")
 			return err
 		}
 		if err != nil {
 			return err
 		}
 		if part == nil {
-			if known {
-				return errTwice()
+			if hadModel {
+				return errRepeatedModel()
 			}
-			return apierror.New(http.StatusBadRequest, "invalid_value", "the field model has no meaning here").With("model")
+			return apierror.New(http.StatusBadRequest, "invalid_value", "the field model must come before the file").
+				With("model")
 		}
-		if first {
-			if _, err := io.WriteString(to, "\r\n"); err != nil {
+		if first { // the new writer does not begin its first part with a line break
+			if _, err := io.WriteString(dst, "\r\n"); err != nil {
 				return err
 			}
 		}
-		into, err := writer.CreatePart(part.Header)
+		copied, err := writer.CreatePart(part.Header)
 		if err != nil {
 			return err
 		}
-		if _, err := io.Copy(into, source{f, part}); err != nil {
+		if _, err := io.Copy(copied, source{f, part}); err != nil {
 			return err
 		}
 	}
 }
 
-// source reads a part and converts errors other than io.EOF with mistake.
+// source reads a part and converts errors other than io.EOF with clientError.
 type source struct {
 	form *Form
 	part *multipart.Part

@@ -19,50 +19,52 @@ type lines struct {
 	// line is called with each line and its number, which starts at 1. It must not keep text.
 	line func(number int, text []byte) error
 
-	rest   []byte // the beginning of a line that is not complete
-	number int
-	size   int64
-	failed error
+	partial []byte // the beginning of a line that is not complete
+	number  int    // the number of complete lines so far
+	size    int64  // the length of the text so far
+	err     error  // the first error, or errClosed
 }
 
 // Write implements io.Writer. After an error it always returns that error.
 func (l *lines) Write(text []byte) (int, error) {
-	if l.failed == nil {
-		l.failed = l.split(text)
+	if l.err == nil {
+		l.err = l.split(text)
 	}
-	if l.failed != nil {
-		return 0, l.failed
+	if l.err != nil {
+		return 0, l.err
 	}
 	return len(text), nil
 }
 
+// split calls l.line for the lines that a piece of the text completes, and keeps the rest in l.partial.
 func (l *lines) split(text []byte) error {
 	if l.size += int64(len(text)); l.size > maxFile {
 		return fmt.Errorf("the file is larger than %d GiB", maxFile>>30)
 	}
 	for {
 		line, after, complete := bytes.Cut(text, []byte("\n"))
-		if len(l.rest)+len(line) > maxLine {
+		if len(l.partial)+len(line) > maxLine {
 			return fmt.Errorf("line %d is longer than %d MiB", l.number+1, maxLine>>20)
 		}
-		if !complete || len(l.rest) > 0 {
-			if err := l.grow(int64(2 * (len(l.rest) + len(line)))); err != nil {
+		if !complete || len(l.partial) > 0 {
+			if err := l.grow(int64(2 * (len(l.partial) + len(line)))); err != nil {
 				return err
 			}
-			l.rest = append(l.rest, line...)
-			line = l.rest
+			l.partial = append(l.partial, line...)
+			line = l.partial
 		}
 		if !complete {
 			return nil
 		}
-		if err := l.take(line); err != nil {
+		if err := l.process(line); err != nil {
 			return err
 		}
-		l.rest, text = l.rest[:0], after
+		l.partial, text = l.partial[:0], after
 	}
 }
 
-func (l *lines) take(line []byte) error {
+// process calls l.line for a complete line, unless it is empty.
+func (l *lines) process(line []byte) error {
 	l.number++
 	if line = bytes.TrimSpace(line); len(line) == 0 {
 		return nil
@@ -72,12 +74,12 @@ func (l *lines) take(line []byte) error {
 
 // Close processes the last line, which need not end in a line break. It returns the first error of any line.
 func (l *lines) Close() error {
-	if l.failed == nil && len(l.rest) > 0 {
-		l.failed = l.take(l.rest)
-		l.rest = nil
+	if l.err == nil && len(l.partial) > 0 {
+		l.err = l.process(l.partial)
+		l.partial = nil
 	}
-	err := l.failed
-	l.failed = errors.Join(l.failed, errClosed)
+	err := l.err
+	l.err = errors.Join(l.err, errClosed)
 	return err
 }
 

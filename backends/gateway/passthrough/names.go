@@ -13,11 +13,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// Names replaces the models in the requests of a batch by the names at the provider.
+// Names translates the models in the requests of a batch to the names that the batch's provider has for them.
 type Names struct {
-	Catalog  *catalog.Catalog
-	Account  *keychain.Account
-	TeamID   string
+	Catalog *catalog.Catalog
+	// Account and TeamID are those of the sender. TeamID is empty for no team.
+	Account *keychain.Account
+	TeamID  string
+	// Provider is the code of the provider.
 	Provider string
 	// Forbids returns a phrase for a list of allowed models in which the candidate is missing, or an empty string if
 	// the sender may use the candidate. A nil Forbids allows all candidates.
@@ -30,59 +32,78 @@ type Names struct {
 func (n *Names) Of(name string) (string, error) {
 	routing := n.Account.RoutingFor(n.Catalog, n.TeamID)
 	target := routing.Resolve(name)
-	id, prefixed := strings.CutPrefix(target, n.Provider+"/")
-	c, known := routing.Entry(target)
-	if _, inCatalog := n.Catalog.Model(n.Provider, target); !known && !inCatalog {
-		for _, named := range routing.Named(target) {
-			if !known || named.Provider.Code == n.Provider {
-				c, known = named, true
-			}
-		}
-	}
-	switch {
-	case strings.HasPrefix(target, catalog.TierPrefix):
+	if strings.HasPrefix(target, catalog.TierPrefix) {
 		return "", apierror.New(http.StatusBadRequest, "invalid_value",
-			"the model %q is a tier, and a batch is worked on by one provider: name a model of %s", name, n.Provider)
-	case known && (c.Custom || c.Provider.Code != n.Provider):
-		return "", n.elsewhere(name, c.Entry)
-	case known:
-		id = c.Model.ID
-	case !prefixed:
+			"the model %q is a tier, but one provider runs the whole batch: name a model of %s", name, n.Provider)
+	}
+	if c := n.candidate(routing, target); c != nil {
+		if c.Custom || c.Provider.Code != n.Provider {
+			return "", n.errOtherProvider(name, c.Entry)
+		}
+		return c.Model.ID, n.checkAllowed(name, c)
+	}
+	id, prefixed := strings.CutPrefix(target, n.Provider+"/")
+	if !prefixed {
 		if code, _, ok := strings.Cut(target, "/"); ok {
 			if _, ok := n.Catalog.Provider(code); ok {
-				return "", n.elsewhere(name, target)
+				return "", n.errOtherProvider(name, target)
 			}
 		}
-		id = target
 	}
+	c, known := routing.Entry(n.Provider + "/" + id)
 	if !known {
-		if c, known = routing.Entry(n.Provider + "/" + id); !known {
-			c = n.Account.CandidateFor(n.Catalog, n.TeamID, n.Provider, id)
+		c = n.Account.CandidateFor(n.Catalog, n.TeamID, n.Provider, id)
+	}
+	return id, n.checkAllowed(name, c)
+}
+
+// candidate returns the candidate that a resolved name identifies, by its entry or by its model's name, or nil for
+// none. Of several candidates with the same name it prefers one of n.Provider. It returns nil for a name that
+// n.Provider uses in the catalog, so that this takes precedence over names at other providers.
+func (n *Names) candidate(routing *keychain.Routing, target string) *keychain.Candidate {
+	if c, known := routing.Entry(target); known {
+		return c
+	}
+	if _, inCatalog := n.Catalog.Model(n.Provider, target); inCatalog {
+		return nil
+	}
+	var found *keychain.Candidate
+	for _, c := range routing.Named(target) {
+		if found == nil || c.Provider.Code == n.Provider {
+			found = c
 		}
 	}
+	return found
+}
+
+// checkAllowed returns an error with status 403 if the sender may not use the model name, whose candidate is c. A nil c
+// means that the sender has no key for the model.
+func (n *Names) checkAllowed(name string, c *keychain.Candidate) error {
 	if n.Forbids == nil {
-		return id, nil
+		return nil
 	}
 	list := "the models of your provider keys"
 	if c != nil {
 		list = n.Forbids(c)
 	}
-	if list != "" {
-		return "", apierror.New(http.StatusForbidden, "permission_denied", "the model %q is not one of %s", name, list)
+	if list == "" {
+		return nil
 	}
-	return id, nil
+	return apierror.New(http.StatusForbidden, "permission_denied", "the model %q is not one of %s", name, list)
 }
 
-func (n *Names) elsewhere(name, entry string) error {
+// errOtherProvider returns the error for a model, with the given name and entry, of another provider.
+func (n *Names) errOtherProvider(name, entry string) error {
 	return apierror.New(http.StatusBadRequest, "invalid_value",
 		"the model %q is %s, but the batch goes to %s, which has other models", name, wire.Mask(entry, 200), n.Provider)
 }
 
-// Input checks the models in the input file of a batch. The file is written to it; one line at a time is held in
-// memory. The provider reads the file unchanged, so its models must have the provider's names.
+// Input is an io.WriteCloser that checks the models in the input file of a batch, which is written to it. One line at a
+// time is held in memory. The provider reads the file unchanged, so its models must have the provider's names.
 type Input struct{ lines }
 
-// NewInput returns an Input. grow is called before more memory is used, with the total size needed.
+// NewInput returns an Input. grow is called before more memory is used, with the total size needed; its error ends the
+// check.
 func NewInput(names *Names, grow func(size int64) error) *Input {
 	i := new(Input)
 	i.grow = grow
@@ -106,14 +127,13 @@ func NewInput(names *Names, grow func(size int64) error) *Input {
 // atLine puts the line number, formatted by format, before the message of an error.
 func atLine(err error, format string, number int) error {
 	if e, ok := apierror.From(err); ok {
-		placed := apierror.New(e.Status, e.Code, format+"%s", number, e.Message)
-		return placed
+		return apierror.New(e.Status, e.Code, format+"%s", number, e.Message)
 	}
 	return err
 }
 
-// modelIn returns the model of a request in a batch. It is in the object that is the member body or params of the
-// request. Repeated members are refused, because the gateway and the provider might read different values.
+// modelIn returns the model of a request in a batch. The given member of the request, body or params, is the object
+// with the model. Repeated members are refused, because the gateway and the provider might read different values.
 func modelIn(request gjson.Result, member string) (model gjson.Result, err error) {
 	body, err := uniqueMember(request, member)
 	if err != nil {
@@ -129,7 +149,8 @@ func modelIn(request gjson.Result, member string) (model gjson.Result, err error
 	return model, nil
 }
 
-// uniqueMember returns a member of an object. The error has status 400 if the member is repeated.
+// uniqueMember returns a member of an object, or the zero value if it is absent. The error has status 400 if the member
+// is repeated.
 func uniqueMember(object gjson.Result, member string) (found gjson.Result, err error) {
 	if !object.IsObject() {
 		return found, nil
@@ -159,7 +180,7 @@ func Rename(body []byte, names *Names, grow func(size int64) error) ([]byte, err
 		return body, nil // the provider reports the mistake
 	}
 	type change struct {
-		from, to int
+		from, to int // the range of the model in body
 		name     string
 	}
 	var changes []change
@@ -182,18 +203,18 @@ func Rename(body []byte, names *Names, grow func(size int64) error) ([]byte, err
 	var out bytes.Buffer
 	size := len(body)
 	for _, c := range changes {
-		size += 6*len(c.name) + 2
+		size += 6*len(c.name) + 2 // JSON escapes a byte with at most six, and adds quotes
 	}
 	if err := grow(int64(size)); err != nil {
 		return nil, err
 	}
 	out.Grow(size)
-	end := 0
+	copied := 0 // the length of the part of body that was copied or replaced
 	for _, c := range changes {
-		out.Write(body[end:c.from])
+		out.Write(body[copied:c.from])
 		out.Write(gjson.AppendJSONString(nil, c.name))
-		end = c.to
+		copied = c.to
 	}
-	out.Write(body[end:])
+	out.Write(body[copied:])
 	return out.Bytes(), nil
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
@@ -28,8 +27,8 @@ type Object struct {
 	Characters int64
 
 	body       []byte
-	from, to   int // the range of the value of model in body; 0 if body has no model
-	afterBrace int
+	from, to   int // the range of the value of model in body; both are 0 if body has no model
+	afterBrace int // the offset after the first brace of body
 }
 
 // ReadObject parses a JSON body. Errors are *apierror.Error with status 400. A repeated member model is refused,
@@ -48,7 +47,7 @@ func ReadObject(body []byte) (*Object, error) {
 		switch key.Str {
 		case "model":
 			if o.to != 0 {
-				err = errTwice()
+				err = errRepeatedModel()
 				return false
 			}
 			if value.Type != gjson.String || value.Str == "" || len(value.Str) > maxModel {
@@ -65,7 +64,8 @@ func ReadObject(body []byte) (*Object, error) {
 	return o, err
 }
 
-func errTwice() error {
+// errRepeatedModel returns the error for a body with two models.
+func errRepeatedModel() error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", "model is given twice").With("model")
 }
 
@@ -78,17 +78,17 @@ func (o *Object) For(model string) (body Reader, size int64, err error) {
 	if model == "" || model == o.Model {
 		return io.NopCloser(bytes.NewReader(o.body)), int64(len(o.body)), nil
 	}
-	name := gjson.AppendJSONString(nil, model)
 	head, tail := o.body[:o.from], o.body[o.to:]
+	inserted := gjson.AppendJSONString(nil, model)
 	if o.to == 0 {
-		name = append(append([]byte(`"model":`), name...), ',')
-		if strings.TrimSpace(string(o.body[o.afterBrace:o.afterBrace+min(64, len(o.body)-o.afterBrace)])) == "}" {
-			name = name[:len(name)-1]
-		}
 		head, tail = o.body[:o.afterBrace], o.body[o.afterBrace:]
+		inserted = append([]byte(`"model":`), inserted...)
+		if empty := bytes.HasPrefix(bytes.TrimLeft(tail, " \t\r\n"), []byte("}")); !empty {
+			inserted = append(inserted, ',')
+		}
 	}
-	return io.NopCloser(io.MultiReader(bytes.NewReader(head), bytes.NewReader(name), bytes.NewReader(tail))),
-		int64(len(head) + len(name) + len(tail)), nil
+	return io.NopCloser(io.MultiReader(bytes.NewReader(head), bytes.NewReader(inserted), bytes.NewReader(tail))),
+		int64(len(head) + len(inserted) + len(tail)), nil
 }
 
 // Usage reads the usage from the end of a response: from the last object usage, or else from the last object
@@ -100,20 +100,21 @@ func Usage(tail []byte) (u wire.Usage) {
 		if index < 0 {
 			continue
 		}
-		rest := bytes.TrimLeft(tail[index+len(member):], " \t\r\n:")
+		value := bytes.TrimLeft(tail[index+len(member):], " \t\r\n:")
 		var object json.RawMessage
-		if json.NewDecoder(bytes.NewReader(rest)).Decode(&object) != nil || object[0] != '{' {
+		if json.NewDecoder(bytes.NewReader(value)).Decode(&object) != nil || object[0] != '{' {
 			continue
 		}
-		read(gjson.ParseBytes(object), &u)
+		readUsage(gjson.ParseBytes(object), &u)
 		return u
 	}
 	return u
 }
 
-// read reads the fields of a usage object into u.
-func read(usage gjson.Result, u *wire.Usage) {
-	first := func(names ...string) int64 {
+// readUsage reads the fields of a usage object, in the format of any provider, into u. u.Known is false if the object
+// has no amount.
+func readUsage(usage gjson.Result, u *wire.Usage) {
+	firstPositive := func(names ...string) int64 {
 		for _, name := range names {
 			if n := usage.Get(name); n.Type == gjson.Number && n.Num > 0 && n.Num < 1e15 {
 				return n.Int()
@@ -121,38 +122,44 @@ func read(usage gjson.Result, u *wire.Usage) {
 		}
 		return 0
 	}
-	u.Prompt = first("input_tokens", "prompt_tokens")
+	u.Prompt = firstPositive("input_tokens", "prompt_tokens")
 	if usage.Get("cache_read_input_tokens").Exists() || usage.Get("cache_creation_input_tokens").Exists() {
-		readMessages(usage, first, u)
+		readMessagesUsage(usage, firstPositive, u)
 		return
 	}
-	u.Completion = first("output_tokens", "completion_tokens")
-	u.CacheRead = min(u.Prompt, first("input_tokens_details.cached_tokens", "prompt_tokens_details.cached_tokens"))
-	u.Reasoning = first("output_tokens_details.reasoning_tokens", "completion_tokens_details.reasoning_tokens")
-	if total := first("total_tokens"); u.Prompt == 0 && u.Completion == 0 {
-		u.Prompt = total
+	u.Completion = firstPositive("output_tokens", "completion_tokens")
+	u.CacheRead = min(
+		u.Prompt, firstPositive("input_tokens_details.cached_tokens", "prompt_tokens_details.cached_tokens"))
+	u.Reasoning = firstPositive(
+		"output_tokens_details.reasoning_tokens", "completion_tokens_details.reasoning_tokens")
+	if u.Prompt == 0 && u.Completion == 0 {
+		u.Prompt = firstPositive("total_tokens")
 	}
 	for _, unit := range [...]struct{ name, member string }{{"second", "seconds"}, {"search", "search_units"}} {
-		if n := first(unit.member); n > 0 {
+		if n := firstPositive(unit.member); n > 0 {
 			u.Served = addCalls(u.Served, unit.name, n)
 		}
 	}
 	u.Known = u.Prompt > 0 || u.Completion > 0 || u.Served != nil
 }
 
-// readMessages reads a usage object of the messages format into u. In this format the input tokens do not include
-// cached ones. first returns the first member of the names that is a positive number.
-func readMessages(usage gjson.Result, first func(names ...string) int64, u *wire.Usage) {
-	u.CacheRead, u.CacheWrite = first("cache_read_input_tokens"), first("cache_creation_input_tokens")
-	u.CacheWriteHour = min(u.CacheWrite, first("cache_creation.ephemeral_1h_input_tokens"))
+// readMessagesUsage reads a usage object of the messages format into u, in which u.Prompt is set to input_tokens. In
+// this format the input tokens do not include cached ones. firstPositive returns the value of the first member of
+// usage, of those with the given names, that is a positive number, or 0.
+func readMessagesUsage(usage gjson.Result, firstPositive func(names ...string) int64, u *wire.Usage) {
+	u.CacheRead = firstPositive("cache_read_input_tokens")
+	u.CacheWrite = firstPositive("cache_creation_input_tokens")
+	u.CacheWriteHour = min(u.CacheWrite, firstPositive("cache_creation.ephemeral_1h_input_tokens"))
 	u.Prompt += u.CacheRead + u.CacheWrite
-	u.Completion, u.Reasoning = first("output_tokens"), first("output_tokens_details.thinking_tokens")
+	u.Completion = firstPositive("output_tokens")
+	u.Reasoning = firstPositive("output_tokens_details.thinking_tokens")
 	u.Known = u.Prompt > 0 || u.Completion > 0
 	scanner := jsontext.NewScanner([]byte(usage.Get("server_tool_use").Raw))
 	_ = wire.ScanServedCalls(&scanner, &u.Served) // an invalid object adds no calls
 }
 
-// addCalls adds n units, which are priced like calls of server tools, to s. It returns s, or a new value if s is nil.
+// addCalls adds n units, such as seconds or characters, to s. They are priced like calls of server tools. It returns s,
+// or a new value if s is nil.
 func addCalls(s *wire.Served, unit string, n int64) *wire.Served {
 	if s == nil {
 		s = &wire.Served{Calls: make(map[string]int64)}

@@ -126,22 +126,25 @@ const messageBatches = "messages/batches"
 // other routes.
 func Find(method, path string) (e *Endpoint, id, allow string) {
 	for i := range Endpoints {
-		row := &Endpoints[i]
-		found, ok := row.match(path)
-		switch {
-		case !ok:
-		case row.Method == method, row.Method == http.MethodGet && method == http.MethodHead && row.List:
-			return row, found, ""
-		case allow == "":
-			allow = row.Method
-		default:
-			allow += ", " + row.Method
+		candidate := &Endpoints[i]
+		pathID, ok := candidate.match(path)
+		if !ok {
+			continue
 		}
+		headOfList := method == http.MethodHead && candidate.Method == http.MethodGet && candidate.List
+		if candidate.Method == method || headOfList {
+			return candidate, pathID, ""
+		}
+		if allow != "" {
+			allow += ", "
+		}
+		allow += candidate.Method
 	}
 	return nil, "", allow
 }
 
-// match reports whether a path matches the pattern, and returns the path's id.
+// match reports whether a path matches the pattern, and returns the id in the path, which is empty if the pattern has
+// none.
 func (e *Endpoint) match(path string) (id string, ok bool) {
 	prefix, suffix, wild := strings.Cut(e.Pattern, "{id}")
 	if !wild {
@@ -164,7 +167,8 @@ func validID(id string) bool {
 	})
 }
 
-// Below returns the path that is appended to the provider's address for the endpoint.
+// Below returns the path that is appended to the provider's address for the endpoint: the id, if it is not empty, and
+// the rest of the pattern.
 func (e *Endpoint) Below(id string) string {
 	if id == "" {
 		return ""
@@ -183,7 +187,7 @@ func (e *Endpoint) MakesBatch() bool {
 	return e.Body == JSONBody && (e.Object == KindBatch || e.Object == KindMessageBatch)
 }
 
-// Description returns the endpoint that returns the JSON description of a batch.
+// Description returns the endpoint from which the provider's JSON description of a batch can be read.
 func Description(o *Resource) *Endpoint {
 	path := "/batches/" + o.ID
 	if o.Kind == KindMessageBatch {

@@ -37,7 +37,7 @@ func TestFind(t *testing.T) {
 			pattern, below = e.Pattern, e.Below(id)
 		}
 		if pattern != c.pattern || id != c.id || allow != c.allow || below != c.below {
-			t.Errorf("%s %s: %q, %q, %q, %q", c.method, c.path, pattern, id, allow, below)
+			t.Errorf("%s %s: got pattern %q, id %q, allow %q, below %q, want %+v", c.method, c.path, pattern, id, allow, below, c)
 		}
 	}
 }
@@ -49,10 +49,11 @@ func TestReadObject(t *testing.T) {
 		{`{ "x" : {"model":"b"}, "mod\u0065l" : "a" }`, "a", `{ "x" : {"model":"b"}, "mod\u0065l" : "NEW" }`},
 		{`{"x":1}`, "", `{"model":"NEW","x":1}`},
 		{` { } `, "", ` {"model":"NEW" } `},
+		{"{" + strings.Repeat(" ", 100) + "}", "", `{"model":"NEW"` + strings.Repeat(" ", 100) + "}"},
 	} {
 		o, err := ReadObject([]byte(c.in))
 		if err != nil || o.Model != c.model {
-			t.Errorf("%s: %v, %v", c.in, o, err)
+			t.Errorf("ReadObject(%s): got %+v, error %v, want the model %q", c.in, o, err, c.model)
 			continue
 		}
 		body, size, err := o.For("NEW")
@@ -61,12 +62,12 @@ func TestReadObject(t *testing.T) {
 		}
 		got, _ := io.ReadAll(body)
 		if string(got) != c.out || size != int64(len(got)) {
-			t.Errorf("%s becomes %s of %d bytes", c.in, got, size)
+			t.Errorf("%s: got %s and size %d, want %s", c.in, got, size, c.out)
 		}
 	}
 	for _, in := range []string{`{"model":"a","model":"b"}`, `{"model":"a","mod\u0065l":"b"}`, `{"model":1}`, `{"model":""}`, `[]`, `{`, ``} {
 		if _, err := ReadObject([]byte(in)); statusOf(err) != http.StatusBadRequest {
-			t.Errorf("%s: %v", in, err)
+			t.Errorf("ReadObject(%s): got error %v, want status 400", in, err)
 		}
 	}
 }

@@ -48,7 +48,8 @@ func NewResources(db *store.DB, now func() time.Time) *Resources { return &Resou
 // Keep stores a resource. If it is stored already it stays unchanged.
 func (s *Resources) Keep(ctx context.Context, o *Resource) error {
 	if !schema.StorableID(o.ID) || !schema.StorableID(o.UserID) {
-		return apierror.New(http.StatusBadRequest, "invalid_value", "the id of the object cannot be stored").With("id")
+		return apierror.New(http.StatusBadRequest, "invalid_value",
+			"the id of the object cannot be stored: it is too long or not valid UTF-8").With("id")
 	}
 	return s.db.Write(ctx, func(c store.Conn) error {
 		_, err := c.Exec(`INSERT INTO gateway_objects (id, kind, user_id, team_id, key_id, provider, provider_key, created_at, charged, polled_at, batch)
@@ -69,6 +70,7 @@ func scanObject(row store.Row) (o Resource, err error) {
 	return o, err
 }
 
+// notFound returns the error with status 404 for a resource that the caller does not have.
 func notFound(kind, id string) error {
 	return apierror.New(http.StatusNotFound, "not_found", "there is no %s %.200q", kind, id)
 }
@@ -95,18 +97,18 @@ func (s *Resources) Find(ctx context.Context, userID, teamID, kind, id string) (
 func (s *Resources) List(
 	ctx context.Context, userID, teamID, kind, cursor string, limit int,
 ) (list []Resource, err error) {
-	created, id := int64(1<<62), ""
+	lastCreated, lastID := int64(1<<62), "" // the list begins after this resource
 	if cursor != "" {
 		last, err := s.Find(ctx, userID, teamID, kind, cursor)
 		if err != nil {
 			return nil, err
 		}
-		created, id = schema.Micros(last.CreatedAt), last.ID
+		lastCreated, lastID = schema.Micros(last.CreatedAt), last.ID
 	}
 	err = s.db.Read(ctx, func(c store.Conn) error {
 		list, err = store.List(c, scanObject,
 			selectObjects+`user_id = ? AND team_id = ? AND kind = ? AND (created_at < ? OR created_at = ? AND id < ?)
-			ORDER BY created_at DESC, id DESC LIMIT ?`, userID, teamID, kind, created, created, id, limit)
+			ORDER BY created_at DESC, id DESC LIMIT ?`, userID, teamID, kind, lastCreated, lastCreated, lastID, limit)
 		return err
 	})
 	return list, err
@@ -121,12 +123,13 @@ func (s *Resources) Forget(ctx context.Context, o *Resource) error {
 	})
 }
 
-// Charge marks a batch as charged. It reports whether this was the first call for the batch.
+// Charge marks a batch as charged. first is true if it was not charged before: only then may the caller add the cost of
+// the batch to the usage log, so that concurrent callers do not charge it twice. Charge itself adds no cost.
 func (s *Resources) Charge(ctx context.Context, o *Resource) (first bool, err error) {
 	err = s.db.Write(ctx, func(c store.Conn) error {
-		n, err := c.Exec(`UPDATE gateway_objects SET charged = 1 WHERE user_id = ? AND team_id = ? AND kind = ? AND id = ? AND charged = 0`,
+		changed, err := c.Exec(`UPDATE gateway_objects SET charged = 1 WHERE user_id = ? AND team_id = ? AND kind = ? AND id = ? AND charged = 0`,
 			o.UserID, o.TeamID, o.Kind, o.ID)
-		first = n == 1
+		first = changed == 1
 		return err
 	})
 	return first, err

@@ -21,7 +21,7 @@ func Gateway() store.Schema { return store.Embedded("gateway", migrations) }
 // Micros converts a time to a column value: microseconds since 1970.
 func Micros(t time.Time) int64 { return t.UnixMicro() }
 
-// Moment converts a column value to a time in UTC.
+// Moment converts a column value, in microseconds since 1970, to a time in UTC.
 func Moment(us int64) time.Time { return time.UnixMicro(us).UTC() }
 
 // Optional converts a nullable column value to a time, which is nil for NULL.
@@ -33,7 +33,7 @@ func Optional(us sql.NullInt64) *time.Time {
 	return &moment
 }
 
-// Flag converts a boolean to a column value.
+// Flag converts a boolean to a column value: 1 for true and 0 for false.
 func Flag(b bool) int {
 	if b {
 		return 1

@@ -19,11 +19,11 @@ type purses struct {
 	// writer identifies this process in gateway_usage_writers.
 	writer string
 
-	tracked atomic.Int64 // number of purses; while it is 0 Log.Add skips them
+	tracked atomic.Int64 // number of cached purses; while it is 0 addRecord does nothing
 	mu      sync.RWMutex
 	purses  map[Purse]*purseSpend
 	shared  map[string]Purse // the purses of kind OfKey, by the ids of the keys that are paid from them
-	swept   time.Time
+	swept   time.Time        // when sweep was last called
 }
 
 // Purse identifies a set of requests whose spending is summed, because a budget applies to all of them: the requests of
@@ -38,7 +38,7 @@ type Purse struct {
 const (
 	// OwnKey is the kind for a single gateway key.
 	OwnKey = "own"
-	// OfKey is the kind for all gateway keys that share the limits of one key.
+	// OfKey is the kind for all gateway keys that share the limits of one key, such as a key and its replacements.
 	OfKey          = "key"
 	OfUser         = "user"
 	OfTeam         = "team"
@@ -69,14 +69,14 @@ type localSpend struct {
 
 // purseSpend holds the spending of one purse. The mutex is never held during I/O.
 type purseSpend struct {
-	mu      sync.Mutex
-	read    time.Time // when the sums were read; zero means never
-	used    time.Time
-	day     time.Time // the day for which the sums were read
-	through int64     // the number of the last record of this node that is in the sums
-	total   bool      // whether the sum of InTotal was read, too
-	sums    WindowSums
-	local   []localSpend // records of this node that are not in the sums read
+	mu        sync.Mutex
+	read      time.Time // when the sums were read; zero means never
+	lastUsed  time.Time
+	day       time.Time // the day for which the sums were read
+	through   int64     // the number of the last record of this node that is in the sums
+	totalRead bool      // whether the sum of InTotal was read, too
+	sums      WindowSums
+	local     []localSpend // records of this node that are not in the sums read
 }
 
 // WindowSums are the sums of all windows that contain a given day, indexed by Window.
@@ -111,45 +111,46 @@ func (s *purses) join(p Purse, keyID string, now time.Time) *purseSpend {
 	if p.On == OfKey {
 		s.shared[keyID] = p
 	}
-	k := s.purses[p]
-	if k != nil {
-		return k
+	if spend := s.purses[p]; spend != nil {
+		return spend
 	}
 	if now.Sub(s.swept) > forgetSpendAfter {
 		s.sweep(now)
 	}
-	k = &purseSpend{used: now}
-	s.purses[p] = k
+	spend := &purseSpend{lastUsed: now}
+	s.purses[p] = spend
 	s.tracked.Store(int64(len(s.purses)))
-	return k
+	return spend
 }
 
-// purse returns the cached sums of a purse from which a key is paid. If it creates them it adds the records that wait
-// in the log, since the sums in the database do not include these.
+// purse returns the cached sums of a purse from which the key keyID is paid. If it creates them it adds the records
+// that wait in the log, since the sums in the database do not include these.
 func (s *Ledger) purse(p Purse, keyID string, now time.Time) *purseSpend {
-	if k := s.purses.lookup(p, keyID); k != nil {
-		return k
+	if spend := s.purses.lookup(p, keyID); spend != nil {
+		return spend
 	}
 	log := s.log.Load()
 	if log == nil {
 		return s.purses.join(p, keyID, now)
 	}
-	log.mu.Lock() // so that no record is added in between
+	// While the log is locked, no record is added between join and the loop, and another goroutine may have joined the
+	// purse before.
+	log.mu.Lock()
 	defer log.mu.Unlock()
-	if k := s.purses.lookup(p, keyID); k != nil {
-		return k
+	if spend := s.purses.lookup(p, keyID); spend != nil {
+		return spend
 	}
-	k := s.purses.join(p, keyID, now)
+	spend := s.purses.join(p, keyID, now)
 	for n, r := range log.unwritten() {
 		if p.pays(r, keyID) {
-			k.note(r.spent(n))
+			spend.addLocal(r.spent(n))
 		}
 	}
-	return k
+	return spend
 }
 
-// pays reports whether a record is paid from the purse. For the kinds OwnKey and OfKey it compares only the record's
-// key with keyID, so it does not find records of other keys that share the purse.
+// pays reports whether a record is paid from the purse p, from which the key keyID is paid. For the kinds OwnKey and
+// OfKey it reports whether the record is of that key, and false for records of other keys that share the purse.
 func (p Purse) pays(r *Record, keyID string) bool {
 	switch p.On {
 	case OfUser:
@@ -176,25 +177,26 @@ func (s *purses) sweep(now time.Time) {
 func (k *purseSpend) idle(now time.Time) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return now.Sub(k.used) > forgetSpendAfter
+	return now.Sub(k.lastUsed) > forgetSpendAfter
 }
 
-// note adds the record with the number n to the purses from which it is paid. The caller holds the mutex of the log.
-func (s *purses) note(r *Record, n int64) {
+// addRecord adds the record with the number n to the cached purses from which it is paid. The caller holds the mutex of
+// the log.
+func (s *purses) addRecord(r *Record, n int64) {
 	if s.tracked.Load() == 0 {
 		return
 	}
 	s.mu.RLock()
-	purses := [...]*purseSpend{
+	paying := [...]*purseSpend{ // nil for purses that are not cached
 		s.purses[Purse{OwnKey, r.KeyID}], s.purses[Purse{OfUser, r.UserID}], s.purses[s.shared[r.KeyID]],
 		s.purses[Purse{OfTeam, r.TeamID}], s.purses[Purse{OfOrganisation, Organisation}],
 		s.purses[Purse{OfProviderKey, r.ProviderKey}],
 	}
 	s.mu.RUnlock()
-	l := r.spent(n)
-	for _, k := range purses {
-		if k != nil {
-			k.note(l)
+	spent := r.spent(n)
+	for _, purse := range paying {
+		if purse != nil {
+			purse.addLocal(spent)
 		}
 	}
 }
@@ -205,25 +207,26 @@ func (r *Record) spent(n int64) localSpend {
 	return localSpend{record: n, began: r.At, Sum: Sum{input + output, r.cost()}}
 }
 
-// note adds a record of this node, unless the sums from the database already include the record. Once k.local has
+// addLocal adds a record of this node, unless the sums from the database already include the record. Once k.local has
 // maxLocalSpends elements, further records are merged into the last element.
-func (k *purseSpend) note(l localSpend) {
+func (k *purseSpend) addLocal(l localSpend) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if l.record <= k.through {
 		return // it was written and read in the meantime
 	}
-	k.count(&l)
-	if last := len(k.local) - 1; last+1 >= maxLocalSpends {
-		k.local[last].record = max(k.local[last].record, l.record)
-		k.local[last].add(l.Sum)
+	k.addToWindows(&l)
+	if len(k.local) >= maxLocalSpends {
+		last := &k.local[len(k.local)-1]
+		last.record = max(last.record, l.record)
+		last.add(l.Sum)
 		return
 	}
 	k.local = append(k.local, l)
 }
 
-// count adds a record of this node to the sums of the windows that contain it.
-func (k *purseSpend) count(l *localSpend) {
+// addToWindows adds a record of this node to the sums of the windows that contain it.
+func (k *purseSpend) addToWindows(l *localSpend) {
 	for w := range NumberOfWindows {
 		if !l.began.Before(w.Begin(k.day)) {
 			k.sums[w].add(l.Sum)
@@ -232,29 +235,29 @@ func (k *purseSpend) count(l *localSpend) {
 }
 
 // set stores sums from the database, which include the records of this node up to the number through, and adds the
-// later records. read is the time of the query, day the day for which the sums were read. total reports whether the sum
-// of InTotal is among them.
+// later records of this node. read is the time of the query, and day the day for which the sums were read. total
+// reports whether the sum of InTotal was read, too.
 func (k *purseSpend) set(read, day time.Time, through int64, total bool, sums *WindowSums) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.read, k.day, k.through, k.total, k.sums = read, day, max(through, k.through), total, *sums
+	k.read, k.day, k.through, k.totalRead, k.sums = read, day, max(through, k.through), total, *sums
 	later := k.local[:0]
 	for i := range k.local {
 		if k.local[i].record > k.through {
 			later = append(later, k.local[i])
-			k.count(&k.local[i])
+			k.addToWindows(&k.local[i])
 		}
 	}
 	k.local = later
 }
 
-// cached returns the cached sums of the purse. ok is false if they are too old and have to be read first. The sum of
-// InTotal is valid only if total is set.
+// cached returns the cached sums of the purse, and records its use. ok is false if the sums must be read from the
+// database first, because they are too old, or because total is set and the sum of InTotal was not read.
 func (k *purseSpend) cached(now time.Time, total bool) (sums WindowSums, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.used = now
-	ok = !k.read.IsZero() && now.Sub(k.read) < SumsTTL && k.day.Equal(StartOfDay(now)) && (k.total || !total)
+	k.lastUsed = now
+	ok = !k.read.IsZero() && now.Sub(k.read) < SumsTTL && k.day.Equal(StartOfDay(now)) && (k.totalRead || !total)
 	return k.sums, ok
 }
 
@@ -263,7 +266,8 @@ func (k *purseSpend) cached(now time.Time, total bool) (sums WindowSums, ok bool
 func (s *Ledger) Spent(ctx context.Context, keyID string, from Purse, total bool, now time.Time) (WindowSums, error) {
 	purse := s.purse(from, keyID, now)
 	sums, ok := purse.cached(now, total)
-	for tries := 0; !ok && tries < 2; tries++ { // the first read may have been started by another goroutine the day before
+	// Two attempts, since the first one may share a read that another goroutine started before midnight.
+	for attempt := 0; !ok && attempt < 2; attempt++ {
 		_, err := s.reads.Do(ctx, fmt.Sprint(total, "/", from.On, "/", from.ID), func(ctx context.Context) (any, error) {
 			return nil, s.readSpending(ctx, from, purse, total, now)
 		})
@@ -309,8 +313,8 @@ func (s *Ledger) readSpending(ctx context.Context, from Purse, into *purseSpend,
 	return err
 }
 
-// Stored returns the sums spent from a purse according to the database. The sum of InTotal is valid only if total is
-// set.
+// Stored returns the sums spent from a purse according to the database, without the cache and without the records that
+// wait in memory. The sum of InTotal is valid only if total is set.
 func (s *Ledger) Stored(ctx context.Context, from Purse, total bool, now time.Time) (WindowSums, error) {
 	_, sums, err := s.sumSpending(ctx, from, total, now)
 	return sums, err
@@ -324,7 +328,7 @@ func (s *Ledger) sumSpending(
 ) (through int64, sums WindowSums, err error) {
 	day := StartOfDay(now)
 	args := append(make([]any, 0, 3+2*NumberOfWindows), s.purses.writer)
-	first := unixDay(day)
+	first := unixDay(day) // the first day of all windows that are read
 	for w := range NumberOfWindows {
 		begin := int64(0)
 		if w != InTotal {
@@ -349,22 +353,23 @@ func (s *Ledger) sumSpending(
 // writersKept is how long the row of a process in gateway_usage_writers is kept after its last batch.
 const writersKept = 7 * 24 * time.Hour
 
-// markWritten stores, in the transaction of a batch, the number of the last record that this process has written. The
-// batch begins after the number from. If the stored number is larger than from, markWritten returns an error, because a
-// batch that seemed to fail was committed after all. A smaller number is not an error: the database may have been
-// replaced by a backup or a standby without the last batches, and that must not stop the log.
-func (s *Ledger) markWritten(c store.Conn, from, records int64) error {
+// markWritten stores last, the number of the last record of a batch, in the transaction that writes the batch. before
+// is the number of the last record before the batch. If the stored number is larger than before, a batch that seemed to
+// fail was committed after all, and the insertion at the end fails because the row exists. A smaller number is not an
+// error: the database may have been replaced by a backup or a standby without the last batches, and that must not stop
+// the log.
+func (s *Ledger) markWritten(c store.Conn, before, last int64) error {
 	now := s.now()
-	n, err := c.Exec(`UPDATE gateway_usage_writers SET records = ?, at = ? WHERE writer = ? AND records <= ?`, records,
-		schema.Micros(now), s.purses.writer, from)
-	if err != nil || n == 1 {
+	updated, err := c.Exec(`UPDATE gateway_usage_writers SET records = ?, at = ? WHERE writer = ? AND records <= ?`, last,
+		schema.Micros(now), s.purses.writer, before)
+	if err != nil || updated == 1 {
 		return err
 	}
 	if _, err = c.Exec(`DELETE FROM gateway_usage_writers WHERE at < ?`,
 		schema.Micros(now.Add(-writersKept))); err != nil {
 		return err
 	}
-	_, err = c.Exec(`INSERT INTO gateway_usage_writers (writer, records, at) VALUES (?, ?, ?)`, s.purses.writer, records,
+	_, err = c.Exec(`INSERT INTO gateway_usage_writers (writer, records, at) VALUES (?, ?, ?)`, s.purses.writer, last,
 		schema.Micros(now))
 	return err
 }

@@ -63,7 +63,7 @@ func (s *Ledger) Forecast(ctx context.Context) (Forecast, error) {
 	if days > 0 {
 		perDay = float64(inWeek) / float64(days)
 	}
-	left := month.AddDate(0, 1, 0).Sub(now)
-	f.MonthEnd = f.Month + MicroUSD(perDay*float64(left)/float64(24*time.Hour))
+	restOfMonth := month.AddDate(0, 1, 0).Sub(now)
+	f.MonthEnd = f.Month + MicroUSD(perDay*float64(restOfMonth)/float64(24*time.Hour))
 	return f, nil
 }

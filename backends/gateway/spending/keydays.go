@@ -13,8 +13,8 @@ type keyDay struct {
 	day int64
 }
 
-// addKeyDays adds a batch to the daily sums of stored provider keys. The whole amount of a record counts for the key in
-// its ProviderKey.
+// addKeyDays adds a batch to the daily sums of stored provider keys, whose ids begin with pk_. The whole amount of a
+// record counts for the key in its ProviderKey.
 func (s *Ledger) addKeyDays(c store.Conn, batch []Record) error {
 	days := make(map[keyDay]spentTokens)
 	for i := range batch {
@@ -29,7 +29,7 @@ func (s *Ledger) addKeyDays(c store.Conn, batch []Record) error {
 	for key := range days {
 		rows = append(rows, key)
 	}
-	// Sorted, so that two nodes do not deadlock.
+	// The rows are sorted, so that two nodes do not deadlock.
 	slices.SortFunc(rows, func(a, b keyDay) int {
 		if n := strings.Compare(a.key, b.key); n != 0 {
 			return n
@@ -48,4 +48,5 @@ func (s *Ledger) addKeyDays(c store.Conn, batch []Record) error {
 	return nil
 }
 
+// spentTokens is the sum of a keyDay: input and output tokens, and the cost in millionths of a dollar.
 type spentTokens struct{ input, output, micros int64 }

@@ -24,7 +24,7 @@ const OtherLabels = "(other)"
 func (t sumsTable) addLabels(hour *sumsKey, r *Record) {
 	key := sumsKey{team: r.TeamID, slot: hour.slot / 24, provider: r.Provider, model: hour.model, tier: labelTag}
 	for i, tag := range r.Tags {
-		if !slices.Contains(r.Tags[:i], tag) {
+		if !slices.Contains(r.Tags[:i], tag) { // a repeated tag counts once
 			key.key = tidy(tag)
 			t.row(key).add(r)
 		}
@@ -57,15 +57,17 @@ func (s *Ledger) addLabels(c store.Conn, rows []*sumsRow) error {
 	if s.labels == nil || len(s.labels) > maxLabelDays {
 		s.labels = make(labelNames)
 	}
-	fresh := make(map[labelDay]map[string]bool) // read or admitted by this batch, which may be rolled back
+	// The names that were read or admitted in this transaction. They are not put into the cache s.labels, since the
+	// transaction may be rolled back.
+	fresh := make(map[labelDay]map[string]bool)
 	limited := make(sumsTable, len(rows))
 	for _, row := range rows {
 		day, key := labelDay{row.tier, row.slot}, row.sumsKey
-		known, err := s.admitLabel(c, day, key.key, fresh)
+		admitted, err := s.admitLabel(c, day, key.key, fresh)
 		if err != nil {
 			return err
 		}
-		if !known {
+		if !admitted {
 			key.key = OtherLabels
 		}
 		limited.row(key).addAll(&row.sums)
@@ -91,11 +93,11 @@ func (s *Ledger) admitLabel(c store.Conn, day labelDay, name string, fresh map[l
 		if err != nil {
 			return false, err
 		}
-		stored, known := make(map[string]bool, len(names)), make(map[string]bool, len(names))
+		inBatch, inCache := make(map[string]bool, len(names)), make(map[string]bool, len(names))
 		for _, n := range names {
-			stored[n], known[n] = true, true
+			inBatch[n], inCache[n] = true, true
 		}
-		fresh[day], s.labels[day] = stored, known
+		fresh[day], s.labels[day] = inBatch, inCache
 	}
 	if !fresh[day][name] && len(fresh[day]) >= MaxLabels {
 		return false, nil

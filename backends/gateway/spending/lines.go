@@ -33,7 +33,7 @@ type Query struct {
 	// many teams.
 	Brief bool
 
-	// only limits the query, which has one column, to these values of that column. Empty means all values.
+	// only limits a query with a single group column to these values of the column. Empty means all values.
 	only []any
 }
 
@@ -92,16 +92,18 @@ const (
 	byHour         = groupHour
 )
 
-// spendingGroup is a group that a Query can sum by.
+// spendingGroup is a group that a Query can sum by. In SQL, d is the table with the sums.
 type spendingGroup struct {
 	name    string
-	columns []string
-	title   string // the column of another table with the name of the group, or empty
-	// into returns the destinations in a line for the columns and the title. A day or hour is scanned into slot.
-	into func(line *Line, slot *int64) []any
+	columns []string // the columns of d to group by
+	// nameColumn is the column with the name of a team, user or key in the table that nameTables joins, or empty.
+	nameColumn string
+	// destinations returns the fields of a line into which columns and nameColumn are scanned. A day or hour, as a
+	// number since 1970, is scanned into slot.
+	destinations func(line *Line, slot *int64) []any
 }
 
-// spendingGroups are in the order of the columns.
+// spendingGroups lists the groups in the order in which a statement selects their columns.
 var spendingGroups = []spendingGroup{
 	{byOrganisation, nil, "", func(*Line, *int64) []any { return nil }},
 	{byDay, []string{"d.day"}, "", func(_ *Line, slot *int64) []any { return []any{slot} }},
@@ -117,8 +119,8 @@ var spendingGroups = []spendingGroup{
 	}},
 }
 
-// spendingTitles are the tables that name groups.
-var spendingTitles = []struct{ group, table string }{
+// nameTables lists the joins that provide the name columns of groups.
+var nameTables = []struct{ group, table string }{
 	{byTeam, " LEFT JOIN gateway_teams AS t ON t.id = d.team_id"},
 	{byUser, " LEFT JOIN gateway_users AS u ON u.id = d.user_id"},
 	{byKey, " LEFT JOIN gateway_keys AS k ON k.id = d.key_id"},
@@ -126,84 +128,58 @@ var spendingTitles = []struct{ group, table string }{
 
 // spendingSource is a table with the sums for a Query.
 type spendingSource struct {
-	table, unit string
-	// models is the table with the same sums for all teams together. It is empty if the rows of table are not by team.
-	models string
-	users  bool // whether its rows are by user
-	kind   string
-	groups []string // the groups that not every source has
+	table string
+	unit  string // the column with the time of a row: day or hour
+	// modelTable is the table with the same sums for all teams together. It is empty if the rows of table are not by
+	// team.
+	modelTable string
+	byUser     bool     // whether the primary key of table begins with user_id
+	labelKind  string   // for gateway_label_days: the kind of labels to read
+	groups     []string // the groups that this source has, of those that not every source has
 }
 
 // memberDays is the source of the sums by user within a team.
 var memberDays = spendingSource{table: "gateway_member_days", unit: "day"}
 
+// spendingSources lists the sources for all queries, except those that memberDays serves. The first one that has the
+// groups of a query serves it.
 var spendingSources = []spendingSource{
-	{"gateway_team_days", "day", "gateway_model_days", false, "", nil},
-	{"gateway_usage_days", "day", "", true, "", []string{byUser, byKey}},
-	{"gateway_team_hours", "hour", "gateway_model_hours", false, "", []string{byHour}},
-	{"gateway_usage_hours", "hour", "", true, "", []string{byUser, byKey, byHour}},
-	{"gateway_label_days", "day", "", false, labelTag, []string{byTag}},
-	{"gateway_label_days", "day", "", false, labelEndUser, []string{byEndUser}},
+	{table: "gateway_team_days", unit: "day", modelTable: "gateway_model_days"},
+	{table: "gateway_usage_days", unit: "day", byUser: true, groups: []string{byUser, byKey}},
+	{table: "gateway_team_hours", unit: "hour", modelTable: "gateway_model_hours", groups: []string{byHour}},
+	{table: "gateway_usage_hours", unit: "hour", byUser: true, groups: []string{byUser, byKey, byHour}},
+	{table: "gateway_label_days", unit: "day", labelKind: labelTag, groups: []string{byTag}},
+	{table: "gateway_label_days", unit: "day", labelKind: labelEndUser, groups: []string{byEndUser}},
 }
 
 func (q *Query) has(group string) bool { return slices.Contains(q.By, group) }
 
-// check sets the defaults of the query, and returns the source of its sums and the groups of its lines.
+// check validates the query and sets its defaults. It returns the source of the sums, and the groups of the lines in
+// the order of spendingGroups.
 func (q *Query) check(now time.Time) (source *spendingSource, groups []*spendingGroup, err error) {
 	if len(q.By) == 0 {
 		q.By = []string{byTeam, "model"}
 	}
 	for _, name := range q.By {
 		if !slices.ContainsFunc(spendingGroups, func(g spendingGroup) bool { return g.name == name }) {
-			return nil, nil, invalid("by",
-				"by must name some of organisation, team, user, key, provider, model, tag, end_user, day, hour; %.40q is none of them", name)
+			return nil, nil, invalid("by", "by must name some of organisation, team, user, key, provider, model, tag, "+
+				"end_user, day, hour; %.40q is not a group", name)
 		}
 	}
-	var special []string // groups that not all sources have
-	for _, name := range []string{byUser, byKey, byTag, byEndUser, byHour} {
-		if q.has(name) {
-			special = append(special, name)
-		}
-	}
-	index := slices.IndexFunc(spendingSources, func(s spendingSource) bool {
-		return !slices.ContainsFunc(special, func(name string) bool { return !slices.Contains(s.groups, name) })
-	})
-	if index < 0 {
-		return nil, nil, invalid("by", "there are no sums by %s together", strings.Join(special, " and "))
-	}
-	source = &spendingSources[index]
-	if q.TeamID != "" && slices.Equal(special, []string{byUser}) {
-		if q.has("provider") || q.has("model") {
-			return nil, nil, invalid("by", "there are no sums by the users and the models of a team together: ask for each alone")
-		}
-		source = &memberDays
+	if source, err = q.chooseSource(); err != nil {
+		return nil, nil, err
 	}
 	switch {
-	case source.users && (q.has(byTeam) || q.TeamID != ""):
-		return nil, nil, invalid("by", "there are no sums by teams and their users and keys: ask for one team, or leave user and key out")
 	case q.has(byDay) && q.has(byHour):
-		return nil, nil, invalid("by", "by has either day or hour")
+		return nil, nil, invalid("by", "by cannot combine day and hour: use one of them")
 	case q.Compare && (q.has(byDay) || q.has(byHour)):
-		return nil, nil, invalid("compare", "compare is not for days and hours: leave them out of by")
+		return nil, nil, invalid("compare", "compare cannot be used with day or hour: leave them out of by")
 	}
 	if q.Limit <= 0 || q.Limit > MaxLines {
 		q.Limit = MaxLines
 	}
-	length := defaultUsageDays
-	if q.has(byHour) {
-		length = 1
-	}
-	if q.To.IsZero() {
-		q.To = StartOfDay(now).AddDate(0, 0, 1)
-	}
-	if q.From.IsZero() {
-		q.From = q.To.AddDate(0, 0, -length)
-	}
-	if !representable(q.From) || !representable(q.To) || !q.From.Before(q.To) || !schema.StorableID(q.TeamID) {
-		return nil, nil, invalid("from", "from must be a day before to, both in the years 1970 to 9998")
-	}
-	if q.has(byHour) && q.To.Sub(q.From) > maxSpendingHours*time.Hour {
-		return nil, nil, invalid("from", "by hour is for at most %d days: ask for less or by day", maxSpendingHours/24)
+	if err := q.setPeriod(now); err != nil {
+		return nil, nil, err
 	}
 	for i := range spendingGroups {
 		if q.has(spendingGroups[i].name) {
@@ -211,6 +187,58 @@ func (q *Query) check(now time.Time) (source *spendingSource, groups []*spending
 		}
 	}
 	return source, groups, nil
+}
+
+// chooseSource returns the source of the sums for the groups and the team of the query, or an error if the groups
+// cannot be combined.
+func (q *Query) chooseSource() (*spendingSource, error) {
+	var required []string // the groups of the query that not every source has
+	for _, name := range []string{byUser, byKey, byTag, byEndUser, byHour} {
+		if q.has(name) {
+			required = append(required, name)
+		}
+	}
+	index := slices.IndexFunc(spendingSources, func(s spendingSource) bool {
+		lacks := func(name string) bool { return !slices.Contains(s.groups, name) }
+		return !slices.ContainsFunc(required, lacks)
+	})
+	if index < 0 {
+		return nil, invalid("by", "by cannot combine %s", strings.Join(required, " and "))
+	}
+	source := &spendingSources[index]
+	if q.TeamID != "" && slices.Equal(required, []string{byUser}) {
+		if q.has("provider") || q.has("model") {
+			return nil, invalid("by", "within a team, by cannot combine user with provider or model: make two requests")
+		}
+		source = &memberDays
+	}
+	if source.byUser && (q.has(byTeam) || q.TeamID != "") {
+		return nil, invalid("by",
+			"by cannot combine team with user or key: ask for the users of one team, or leave out user and key")
+	}
+	return source, nil
+}
+
+// setPeriod sets the defaults of From and To, and checks both.
+func (q *Query) setPeriod(now time.Time) error {
+	if q.To.IsZero() {
+		q.To = StartOfDay(now).AddDate(0, 0, 1)
+	}
+	if q.From.IsZero() {
+		defaultDays := defaultUsageDays
+		if q.has(byHour) {
+			defaultDays = 1
+		}
+		q.From = q.To.AddDate(0, 0, -defaultDays)
+	}
+	if !representable(q.From) || !representable(q.To) || !q.From.Before(q.To) || !schema.StorableID(q.TeamID) {
+		return invalid("from", "from must be before to, and both must be in the years 1970 to 9998")
+	}
+	if q.has(byHour) && q.To.Sub(q.From) > maxSpendingHours*time.Hour {
+		return invalid("from", "by hour, the period can have at most %d days: shorten it, or use day in by",
+			maxSpendingHours/24)
+	}
+	return nil
 }
 
 // Spending returns sums of the spending of all users. Lines are ordered by day or hour if these are among the groups,
@@ -229,31 +257,44 @@ func (s *Ledger) Spending(ctx context.Context, q Query) ([]Line, error) {
 	if err != nil || !q.Compare {
 		return lines, err
 	}
-	q.Limit = MaxLines
-	if columns, _ := columnsOf(groups); len(columns) == 1 {
-		for i := range lines { // the top lines of the two periods may differ
-			q.only = append(q.only, lines[i].subject())
-		}
-	}
-	earlier, err := s.spendingLines(ctx, &q, source, groups, max(0, 2*from-to), from)
-	if err != nil {
+	if err := s.compare(ctx, &q, source, groups, from, to, lines); err != nil {
 		return nil, err
-	}
-	previous := make(map[string]*SpentBefore, len(earlier))
-	for i := range earlier {
-		e := &earlier[i]
-		previous[e.about()] = &SpentBefore{e.Requests, e.TotalTokens, e.CostUSD}
-	}
-	for i := range lines {
-		if lines[i].Before = previous[lines[i].about()]; lines[i].Before == nil {
-			lines[i].Before = new(SpentBefore)
-		}
 	}
 	return lines, nil
 }
 
-// linesByTime returns the lines of a query by day or hour. It reads ever longer parts of the period until the limit is
-// reached, so that it does not read the rows of the whole period.
+// compare sets Before of the lines, which are those of the days or hours from (inclusive) to (exclusive). It changes q
+// to a query for the preceding period.
+func (s *Ledger) compare(
+	ctx context.Context, q *Query, source *spendingSource, groups []*spendingGroup, from, to int64, lines []Line,
+) error {
+	// The lines with the highest cost of the two periods may differ, so q.Limit does not apply to the preceding one.
+	q.Limit = MaxLines
+	if columns, _ := columnsOf(groups); len(columns) == 1 {
+		for i := range lines {
+			q.only = append(q.only, lines[i].singleValue())
+		}
+	}
+	previousFrom := max(0, from-(to-from))
+	previousLines, err := s.spendingLines(ctx, q, source, groups, previousFrom, from)
+	if err != nil {
+		return err
+	}
+	previous := make(map[string]*SpentBefore, len(previousLines))
+	for i := range previousLines {
+		line := &previousLines[i]
+		previous[line.groupKey()] = &SpentBefore{line.Requests, line.TotalTokens, line.CostUSD}
+	}
+	for i := range lines {
+		if lines[i].Before = previous[lines[i].groupKey()]; lines[i].Before == nil {
+			lines[i].Before = new(SpentBefore)
+		}
+	}
+	return nil
+}
+
+// linesByTime returns the lines of a query by day or hour. It reads one part of the period after another, each four
+// times as long as the one before, until it has q.Limit lines, so that it need not read the rows of the whole period.
 func (s *Ledger) linesByTime(
 	ctx context.Context, q *Query, source *spendingSource, groups []*spendingGroup, from, to int64,
 ) (lines []Line, err error) {
@@ -276,15 +317,16 @@ func (q *Query) bounds(source *spendingSource) (from, to int64) {
 	return unixDay(q.From), unixDay(q.To.Add(24*time.Hour - 1))
 }
 
-// texts returns the values of all groups that a line can have, other than its time.
-func (l *Line) texts() [7]*string {
+// groupValues returns the values of all groups that a line can have, except day and hour. Values of groups that are not
+// in the query are nil.
+func (l *Line) groupValues() [7]*string {
 	return [...]*string{l.TeamID, l.UserID, l.KeyID, l.Provider, l.Model, l.Tag, l.EndUser}
 }
 
-// about joins the group values to one string, which is unique among the lines of a query without days and hours.
-func (l *Line) about() string {
+// groupKey joins the group values to one string, which is unique among the lines of a query without days and hours.
+func (l *Line) groupKey() string {
 	var b strings.Builder
-	for _, text := range l.texts() {
+	for _, text := range l.groupValues() {
 		if text != nil {
 			b.WriteString(*text)
 		}
@@ -293,9 +335,9 @@ func (l *Line) about() string {
 	return b.String()
 }
 
-// subject returns the group value of a line with a single group, which is not a time.
-func (l *Line) subject() string {
-	for _, text := range l.texts() {
+// singleValue returns the group value of a line with a single group that is not day or hour.
+func (l *Line) singleValue() string {
+	for _, text := range l.groupValues() {
 		if text != nil {
 			return *text
 		}
@@ -321,7 +363,7 @@ func scanSpending(row store.Row, groups []*spendingGroup, unit string) (line Lin
 	var n sums
 	cells := make([]any, 0, 6+len(n))
 	for _, g := range groups {
-		cells = append(cells, g.into(&line, &slot)...)
+		cells = append(cells, g.destinations(&line, &slot)...)
 	}
 	for i := range n {
 		cells = append(cells, &n[i])
@@ -330,7 +372,7 @@ func scanSpending(row store.Row, groups []*spendingGroup, unit string) (line Lin
 		return line, err
 	}
 	switch {
-	case slot < 0:
+	case slot < 0: // the lines are neither by day nor by hour
 	case unit == byHour:
 		hour := fromHour(slot)
 		line.Hour = &hour

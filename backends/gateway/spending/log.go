@@ -72,23 +72,23 @@ const (
 
 // Log writes records to the database in batches, so that requests do not wait for the database.
 type Log struct {
-	ledger  *Ledger
-	uses    KeyUses
-	logger  *zap.Logger
-	mu      sync.Mutex
-	pending []Record // not taken for a batch yet
-	taken   []Record // being written in batches; older than pending
-	memory  []Record // the memory of taken, from its beginning
-	spare   []Record // memory for pending after the next take
-	written int64    // number of records removed from taken
-	dropped int64
-	wake    chan struct{}
-	stop    chan struct{}
-	stopped chan struct{}
-	once    sync.Once
-	started bool
-	flushMu sync.Mutex // one batch at a time
-	unsure  bool       // the last batch failed, but may have been written; guarded by flushMu
+	ledger     *Ledger
+	uses       KeyUses
+	logger     *zap.Logger
+	mu         sync.Mutex
+	pending    []Record // not taken for a batch yet
+	taken      []Record // being written in batches; older than pending
+	memory     []Record // the slice of which taken is the end
+	spare      []Record // an empty slice, whose memory pending gets when its records become taken
+	written    int64    // number of records removed from taken
+	dropped    int64    // number of records dropped since the last Flush
+	wake       chan struct{}
+	stop       chan struct{} // closed by Close
+	stopped    chan struct{} // closed by run when it returns
+	once       sync.Once     // closes stop
+	started    bool
+	flushMu    sync.Mutex // one batch at a time
+	unresolved bool       // the last batch failed, but may have been written; guarded by flushMu
 }
 
 // KeyUses collects the times at which keys were last used. A Log writes them together with its records.
@@ -122,15 +122,14 @@ func (l *Log) Start() *Log {
 // dropped, and the loss is logged.
 func (l *Log) Add(r Record) {
 	l.mu.Lock()
-	waiting := len(l.taken) + len(l.pending)
-	if waiting >= maxPending {
+	if len(l.taken)+len(l.pending) >= maxPending {
 		l.dropped++
 		l.mu.Unlock()
 		return
 	}
 	l.pending = append(l.pending, r)
-	waiting++
-	l.ledger.purses.note(&r, l.written+int64(waiting))
+	waiting := len(l.taken) + len(l.pending)
+	l.ledger.purses.addRecord(&r, l.written+int64(waiting))
 	l.mu.Unlock()
 	if waiting >= batchRows {
 		select {
@@ -162,6 +161,7 @@ func (l *Log) Pending() int {
 	return len(l.taken) + len(l.pending)
 }
 
+// run writes the log every FlushInterval, and when Add wakes it, until Close is called.
 func (l *Log) run() {
 	defer close(l.stopped)
 	tick := time.NewTicker(FlushInterval)
@@ -178,7 +178,7 @@ func (l *Log) run() {
 		cancel()
 		if err != nil {
 			l.logger.Warn("usage records wait for the database", zap.Int("pending", l.Pending()), zap.Error(err))
-			select { // a full batch must not turn into a busy loop
+			select { // without this pause, Add would wake run at once, again and again
 			case <-l.stop:
 				return
 			case <-time.After(FlushInterval):
@@ -191,34 +191,36 @@ func (l *Log) run() {
 func (l *Log) Flush(ctx context.Context) error {
 	l.flushMu.Lock()
 	defer l.flushMu.Unlock()
-	if err := l.settle(ctx); err != nil {
+	if err := l.resolveFailedBatch(ctx); err != nil {
 		return err
 	}
 	l.mu.Lock()
-	left, dropped := len(l.taken)+len(l.pending), l.dropped
+	remaining, dropped := len(l.taken)+len(l.pending), l.dropped
 	l.dropped = 0
 	l.mu.Unlock()
 	if dropped > 0 {
 		l.logger.Error("usage records were dropped, too many waited for the database", zap.Int64("dropped", dropped))
 	}
 	used := l.uses.Take(l.ledger.now())
-	for left > 0 || len(used) > 0 {
-		batch, last := l.batch(min(left, batchRows))
+	for remaining > 0 || len(used) > 0 {
+		batch, last := l.nextBatch(min(remaining, batchRows))
 		if err := l.write(ctx, batch, last, used); err != nil {
-			l.unsure = true
+			l.unresolved = true
 			l.uses.GiveBack(used)
 			return err
 		}
-		l.done(batch, last)
-		left, used = left-len(batch), nil
+		l.removeWritten(batch, last)
+		remaining -= len(batch)
+		used = nil // written with the first batch
 	}
 	return nil
 }
 
-// settle reads from the database how much of a failed batch was written, since an error during a commit leaves that
-// open. Otherwise records could be written, and users charged, twice.
-func (l *Log) settle(ctx context.Context) error {
-	if !l.unsure {
+// resolveFailedBatch removes the records from l.taken that a failed batch has written nevertheless, according to the
+// database: after an error during a commit it is unknown whether the transaction was committed. Otherwise records could
+// be written, and users charged, twice.
+func (l *Log) resolveFailedBatch(ctx context.Context) error {
+	if !l.unresolved {
 		return nil
 	}
 	through, err := l.ledger.written(ctx)
@@ -226,19 +228,18 @@ func (l *Log) settle(ctx context.Context) error {
 		return err
 	}
 	l.mu.Lock()
-	count := max(0, through-l.written)
-	batch := l.taken[:count]
+	committed := l.taken[:max(0, through-l.written)]
 	l.mu.Unlock()
-	if count > 0 {
-		l.done(batch, through)
+	if len(committed) > 0 {
+		l.removeWritten(committed, through)
 	}
-	l.unsure = false
+	l.unresolved = false
 	return nil
 }
 
-// batch returns the oldest records, at most n, and the number of the last one. The records stay in l.taken until they
-// are written.
-func (l *Log) batch(n int) (batch []Record, last int64) {
+// nextBatch returns the oldest records, at most n, and the number of the last one. The records stay in l.taken until
+// removeWritten is called.
+func (l *Log) nextBatch(n int) (batch []Record, last int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.taken) == 0 {
@@ -248,8 +249,8 @@ func (l *Log) batch(n int) (batch []Record, last int64) {
 	return batch, l.written + int64(len(batch))
 }
 
-// done removes a written batch, whose last record has the number last.
-func (l *Log) done(batch []Record, last int64) {
+// removeWritten removes a written batch, whose last record has the number last, from the beginning of l.taken.
+func (l *Log) removeWritten(batch []Record, last int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	clear(batch) // frees the texts
@@ -271,8 +272,8 @@ func (l *Log) write(ctx context.Context, batch []Record, last int64, used map[st
 			return err
 		}
 		for _, part := range []struct {
-			to   *span
-			rows []*sumsRow
+			table *tableSpec
+			rows  []*sumsRow
 		}{
 			{hourly, sums.hours},
 			{daily, sums.days},
@@ -281,11 +282,11 @@ func (l *Log) write(ctx context.Context, batch []Record, last int64, used map[st
 			{modelHourly, sums.modelHours},
 			{modelDaily, sums.modelDays},
 			{memberDaily, sums.memberDays},
-			{userTotals.span, sums.userTotals},
-			{keyTotals.span, sums.keyTotals},
-			{teamTotals.span, sums.teamTotals},
+			{userTotals.tableSpec, sums.userTotals},
+			{keyTotals.tableSpec, sums.keyTotals},
+			{teamTotals.tableSpec, sums.teamTotals},
 		} {
-			if err := l.ledger.addSums(c, part.to, part.rows); err != nil {
+			if err := l.ledger.addSums(c, part.table, part.rows); err != nil {
 				return err
 			}
 		}
@@ -307,7 +308,8 @@ func (l *Log) write(ctx context.Context, batch []Record, last int64, used map[st
 	})
 }
 
-// Close stops writing in the background and writes the records that wait. It returns an error if records are lost.
+// Close stops writing in the background and writes the records that wait. It returns an error if records are lost. It
+// may be called more than once.
 func (l *Log) Close(ctx context.Context) error {
 	l.once.Do(func() { close(l.stop) })
 	if l.started {

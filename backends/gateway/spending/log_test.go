@@ -185,18 +185,18 @@ func TestUsageIsWrittenOnce(t *testing.T) {
 		for i := range 3 {
 			log.Add(record(5 + i))
 		}
-		batch, last := log.batch(2)
+		batch, last := log.nextBatch(2)
 		if err := log.write(t.Context(), batch, last, nil); err != nil {
 			t.Fatal(err)
 		}
-		log.unsure = true // as Flush sets it if a commit's result is unknown
+		log.unresolved = true // as Flush sets it if a commit's result is unknown
 		log.Add(record(8))
 		flush()
-		log.unsure = true
+		log.unresolved = true
 		log.Add(record(9))
 		flush()
 		log.Add(record(10))
-		batch, last = log.batch(1)
+		batch, last = log.nextBatch(1)
 		if err := log.write(t.Context(), batch, last, nil); err != nil { // it is committed later
 			t.Fatal(err)
 		}
@@ -240,7 +240,7 @@ func TestUsageAfterRestore(t *testing.T) {
 				t.Fatal(err)
 			}
 			add(5, 8)
-			log.unsure = true
+			log.unresolved = true
 			add(8, 10)
 		}
 		var rows, through int

@@ -35,7 +35,7 @@ func TestSpendingOfMembers(t *testing.T) {
 			}
 			cost = make(map[string]int64)
 			for i := range lines {
-				cost[lines[i].Day+lines[i].about()] += int64(lines[i].CostUSD)
+				cost[lines[i].Day+lines[i].groupKey()] += int64(lines[i].CostUSD)
 			}
 			return cost
 		}

@@ -46,7 +46,7 @@ func TestSpendingOfAllTeams(t *testing.T) {
 				for i := range lines {
 					l := &lines[i]
 					l.TeamID, l.Team = nil, nil
-					key := fmt.Sprint(l.about(), l.Day, l.Hour)
+					key := fmt.Sprint(l.groupKey(), l.Day, l.Hour)
 					s := sums[key]
 					for j, v := range []int64{l.Requests, l.InputTokens, int64(l.CostUSD), l.FailedAttempts + 1000*l.UnpricedRequests} {
 						s[j] += v

@@ -74,7 +74,7 @@ func TestParsePacked(t *testing.T) {
 		}
 	}
 	if _, err := parsePacked(`[1,2,3,4,5,6,7,8,9,10,11,["no attempt"]]`); err == nil {
-		t.Error("broken attempts are no error")
+		t.Error("parsePacked accepts invalid attempts")
 	}
 }
 

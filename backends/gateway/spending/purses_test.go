@@ -16,7 +16,7 @@ func TestSpendingIsBounded(t *testing.T) {
 	k.set(start, StartOfDay(start), 0, false, new(WindowSums))
 	const many = maxLocalSpends + 100
 	for i := range int64(many) {
-		s.note(&Record{KeyID: "gk", At: start, InputTokens: 1}, i+1)
+		s.addRecord(&Record{KeyID: "gk", At: start, InputTokens: 1}, i+1)
 	}
 	if sums, _ := k.cached(start, false); sums[InDay].Tokens != many || len(k.local) != maxLocalSpends {
 		t.Errorf("%d tokens in %d records", sums[InDay].Tokens, len(k.local))
@@ -25,7 +25,7 @@ func TestSpendingIsBounded(t *testing.T) {
 	if sums, _ := k.cached(start, false); sums[InDay].Tokens != many || len(k.local) != 0 {
 		t.Errorf("%d tokens, %d records left", sums[InDay].Tokens, len(k.local))
 	}
-	s.note(&Record{KeyID: "gk", At: start, InputTokens: 1}, many) // a late record, which the last read has counted
+	s.addRecord(&Record{KeyID: "gk", At: start, InputTokens: 1}, many) // a late record, which the last read has counted
 	if sums, _ := k.cached(start, false); sums[InDay].Tokens != many {
 		t.Errorf("%d tokens", sums[InDay].Tokens)
 	}

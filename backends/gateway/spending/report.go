@@ -86,12 +86,13 @@ const (
 // usageGroup is a way to group the sums.
 type usageGroup struct {
 	name string
-	// text, more and slot are SQL expressions for the two texts and the number that identify a line. A constant stands
-	// for each that a group does not have.
-	text, more, slot string
-	order            string
-	lines            func(*UsageReport) *[]UsageGroup
-	label            func(line *UsageGroup, text, more string, slot int64)
+	// text1, text2 and slot are SQL expressions for the two texts and the day or hour that identify a line. A group that
+	// does not have all three has a constant instead: two single quotes for a text, 0 for slot.
+	text1, text2, slot string
+	order              string                           // for ORDER BY
+	lines              func(*UsageReport) *[]UsageGroup // returns the list of the group's lines in a report
+	// label sets the fields of a line that identify it, from the values of text1, text2 and slot.
+	label func(line *UsageGroup, text1, text2 string, slot int64)
 }
 
 // Orders of lines, by the columns of a statement: 1 is the group, 2 to 4 identify the line, and the sums follow.
@@ -107,7 +108,7 @@ var usageGroups = []usageGroup{
 	},
 	{
 		"model", "provider", "model", "0", byRequests, func(r *UsageReport) *[]UsageGroup { return &r.ByModel },
-		func(line *UsageGroup, text, more string, _ int64) { line.Provider, line.Model = &text, &more },
+		func(line *UsageGroup, text1, text2 string, _ int64) { line.Provider, line.Model = &text1, &text2 },
 	},
 	{
 		"day", "''", "''", "day", byTime, func(r *UsageReport) *[]UsageGroup { return &r.ByDay },
@@ -130,6 +131,7 @@ var usageGroups = []usageGroup{
 // groupHour is the only group that cannot be computed from the sums by day.
 const groupHour = "hour"
 
+// fromHour returns the beginning of an hour that is given as a number since 1970.
 func fromHour(hour int64) time.Time { return time.Unix(hour*3600, 0).UTC() }
 
 // sumExpressions are the SQL expressions for the sums of all columns in sumColumns, each after a comma.
@@ -141,9 +143,10 @@ var sumExpressions = func() string {
 	return b.String()
 }()
 
-// usageStatement returns one statement for all groups, so that all sums are of the same records, and its arguments. The
-// period is the hours from (inclusive) to (exclusive). The statement reads the rows once, takes whole days from the
-// sums by day, and groups by no more columns than are needed.
+// usageStatement returns one statement for all groups, so that all sums are of the same records, and its arguments.
+// groups has indexes of usageGroups. The period is the hours from (inclusive) to (exclusive). The statement takes whole
+// days from the sums by day. It reads their rows once, into the table part with only the columns that the groups need,
+// from which it computes the totals and the lines of the groups. Only the group hour reads the sums by hour.
 func usageStatement(userID string, from, to int64, groups []int) (string, []any) {
 	columns := make([]string, 0, 5)
 	addColumn := func(column string) {
@@ -153,25 +156,26 @@ func usageStatement(userID string, from, to int64, groups []int) (string, []any)
 	}
 	for _, i := range groups {
 		if g := &usageGroups[i]; g.name != groupHour {
-			addColumn(g.text)
-			addColumn(g.more)
+			addColumn(g.text1)
+			addColumn(g.text2)
 			addColumn(g.slot)
 		}
 	}
 	const where = " WHERE user_id = ? AND "
-	rest := ", key_id, provider, model, tier, " + strings.Join(sumColumns[:], ", ")
-	hours := " UNION ALL SELECT hour / 24" + rest + " FROM gateway_usage_hours" + where + "hour >= ? AND hour < ?"
-	head, fromDay, toDay, tail := wholeDays(from, to)
-	args := []any{userID, fromDay, toDay, userID, from, head, userID, tail, to}
-	by, list := "", ""
+	columnsAfterTime := ", key_id, provider, model, tier, " + strings.Join(sumColumns[:], ", ")
+	orHours := " UNION ALL SELECT hour / 24" + columnsAfterTime + " FROM gateway_usage_hours" + where +
+		"hour >= ? AND hour < ?"
+	headEnd, fromDay, toDay, tailBegin := wholeDays(from, to)
+	args := []any{userID, fromDay, toDay, userID, from, headEnd, userID, tailBegin, to}
+	selected, groupBy := "", ""
 	if len(columns) > 0 {
-		list = strings.Join(columns, ", ") + ", "
-		by = " GROUP BY " + strings.Join(columns, ", ")
+		selected = strings.Join(columns, ", ") + ", "
+		groupBy = " GROUP BY " + strings.Join(columns, ", ")
 	}
 	var b strings.Builder
-	b.WriteString("WITH part AS MATERIALIZED (SELECT " + list + sumExpressions[2:] + " FROM (SELECT day" + rest +
-		" FROM gateway_usage_days" + where +
-		"day >= ? AND day < ?" + hours + hours + ") AS rows_read" + by + ")")
+	b.WriteString("WITH part AS MATERIALIZED (SELECT " + selected + sumExpressions[2:] +
+		" FROM (SELECT day" + columnsAfterTime + " FROM gateway_usage_days" + where + "day >= ? AND day < ?" +
+		orHours + orHours + ") AS rows_read" + groupBy + ")")
 	fmt.Fprintf(&b, " SELECT %d, '', '', 0%s FROM part", len(usageGroups), sumExpressions)
 	for _, i := range groups {
 		g, source := &usageGroups[i], "part"
@@ -180,16 +184,16 @@ func usageStatement(userID string, from, to int64, groups []int) (string, []any)
 			args = append(args, userID, from, to)
 		}
 		fmt.Fprintf(&b, " UNION ALL SELECT * FROM (SELECT %d, %s, %s, %s%s FROM %s GROUP BY 2, 3, 4 ORDER BY %s LIMIT %d) AS by_%s",
-			i, g.text, g.more, g.slot, sumExpressions, source, g.order, maxGroupLines, g.name)
+			i, g.text1, g.text2, g.slot, sumExpressions, source, g.order, maxGroupLines, g.name)
 	}
 	return b.String(), args
 }
 
-// wholeDays splits the hours from (inclusive) to (exclusive) into the hours before head, the whole days from fromDay to
-// toDay (exclusive), and the hours from tail on.
-func wholeDays(from, to int64) (head, fromDay, toDay, tail int64) {
+// wholeDays splits the hours from (inclusive) to (exclusive) into three parts: the hours from from to headEnd, the days
+// from fromDay to toDay, and the hours from tailBegin to to. The end of each part is exclusive.
+func wholeDays(from, to int64) (headEnd, fromDay, toDay, tailBegin int64) {
 	fromDay, toDay = (from+23)/24, to/24
-	if fromDay > toDay { // all within a day
+	if fromDay > toDay { // the period is a part of one day
 		return to, 0, 0, to
 	}
 	return fromDay * 24, fromDay, toDay, toDay * 24
@@ -216,7 +220,7 @@ func (q *UsageQuery) check(now time.Time) (from, to int64, groups []int, err err
 	if to-from > maxUsageDays*24 {
 		return 0, 0, nil, invalid("from", "from must be at most %d days before to", maxUsageDays)
 	}
-	if first := firstHour(now); from < first {
+	if first := firstHour(now); from < first { // there may be no sums by hour before first: widen to whole days
 		from = from / 24 * 24
 		if to < first {
 			to = (to + 23) / 24 * 24
@@ -230,10 +234,11 @@ func (q *UsageQuery) check(now time.Time) (from, to int64, groups []int, err err
 		i := slices.IndexFunc(usageGroups, func(g usageGroup) bool { return g.name == name })
 		if i < 0 {
 			return 0, 0, nil, invalid("group",
-				"group must name some of provider, model, day, hour, key, tier; %.40q is none of them", name)
+				"group must name some of provider, model, day, hour, key, tier; %.40q is not a group", name)
 		}
 		if name == groupHour && to-from > maxHourlyDays*24 {
-			return 0, 0, nil, invalid("group", "group hour is for at most %d days: ask for less or for group day", maxHourlyDays)
+			return 0, 0, nil, invalid("group",
+				"with the group hour, the period can have at most %d days: shorten it, or use the group day", maxHourlyDays)
 		}
 		if !slices.Contains(groups, i) {
 			groups = append(groups, i)
@@ -275,22 +280,22 @@ func (s *Ledger) Usage(ctx context.Context, userID string, q UsageQuery) (*Usage
 func (r *UsageReport) scan(row store.Row) error {
 	var group int
 	var slot int64
-	var text, more string
+	var text1, text2 string
 	var n sums
-	values := make([]any, 0, 4+len(n))
-	values = append(values, &group, &text, &more, &slot)
+	cells := make([]any, 0, 4+len(n))
+	cells = append(cells, &group, &text1, &text2, &slot)
 	for i := range n {
-		values = append(values, &n[i])
+		cells = append(cells, &n[i])
 	}
-	if err := row.Scan(values...); err != nil {
+	if err := row.Scan(cells...); err != nil {
 		return err
 	}
-	if group == len(usageGroups) {
+	if group == len(usageGroups) { // the row with the totals
 		r.Totals = n.report()
 		return nil
 	}
 	line := UsageGroup{UsageSums: n.report()}
-	usageGroups[group].label(&line, text, more, slot)
+	usageGroups[group].label(&line, text1, text2, slot)
 	lines := usageGroups[group].lines(r)
 	*lines = append(*lines, line)
 	return nil

@@ -24,12 +24,12 @@ const hoursKept = 90
 func firstHour(now time.Time) int64 { return (unixDay(now) - hoursKept) * 24 }
 
 const (
-	sweepEvery = time.Hour
-	sweepLook  = 5 * time.Minute  // how often a process checks whether a sweep is due
-	sweepLease = 10 * time.Minute // how long others wait for a process that has stopped renewing its lease
-	sweepRows  = 500              // rows per transaction
-	sweepPause = 20 * time.Millisecond
-	sweepNews  = time.Minute // how often a long sweep logs its progress
+	sweepEvery       = time.Hour             // time between two sweeps of all processes together
+	sweepCheck       = 5 * time.Minute       // how often a process checks whether a sweep is due
+	sweepLease       = 10 * time.Minute      // how long others wait for a process that has stopped renewing its lease
+	sweepRows        = 500                   // rows per transaction
+	sweepPause       = 20 * time.Millisecond // after each transaction
+	progressInterval = time.Minute           // how often a long sweep logs its progress
 )
 
 // Expiry returns a statement that deletes at most limit rows of other data that has expired. An empty statement deletes
@@ -37,7 +37,7 @@ const (
 type Expiry func(now time.Time, limit int) (statement string, args []any)
 
 // Retention deletes old entries of the usage log and other expired data in the background, the oldest first. It also
-// computes the totals of past days. One of the processes that share a database does so at a time.
+// computes the totals of past days. Of the processes that share a database, only one does this at a time.
 type Retention struct {
 	ledger   *Ledger
 	expiries []Expiry
@@ -47,7 +47,7 @@ type Retention struct {
 	keepFor  atomic.Int64 // a time.Duration; 0 means forever
 	wake     chan struct{}
 	mu       sync.Mutex
-	end      func() // stops the job; nil before it begins
+	stopJob  func() // stops the job; nil before it begins
 }
 
 // NewRetention returns a Retention that deletes nothing before Keep is called. observe is called after each run; see
@@ -74,9 +74,9 @@ func (r *Retention) Keep(requests time.Duration) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.end == nil {
-		r.end = jobs.New(jobs.Options{
-			Jobs:    []jobs.Job{{Name: "purge", Every: sweepLook, Run: r.sweep, Wake: r.wake, Lease: r.lease}},
+	if r.stopJob == nil {
+		r.stopJob = jobs.New(jobs.Options{
+			Jobs:    []jobs.Job{{Name: "purge", Every: sweepCheck, Run: r.sweep, Wake: r.wake, Lease: r.lease}},
 			Observe: r.observe, Logger: func() *zap.Logger { return r.logger },
 		}).Start()
 	}
@@ -86,13 +86,13 @@ func (r *Retention) Keep(requests time.Duration) {
 func (r *Retention) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.end != nil {
-		r.end()
+	if r.stopJob != nil {
+		r.stopJob()
 	}
-	r.end = func() {}
+	r.stopJob = func() {}
 }
 
-// sweep deletes old and expired rows, and returns their number.
+// sweep makes one pass: it deletes old and expired rows, and updates the totals. done is the number of deleted rows.
 func (r *Retention) sweep(ctx context.Context) (done int, err error) {
 	now := r.ledger.now()
 	w := sweep{Retention: r, now: now, logged: now}
@@ -126,9 +126,9 @@ type sweep struct {
 	expired         int64     // other deleted rows
 }
 
-// deleteRequests deletes the records of requests before the given time. It reads the log in the order of the ids, which
-// increase with time, and stops at the first record that is not old. Records with a time in the future, which a wrong
-// clock has written, do not stop it, since old records may follow.
+// deleteRequests deletes the records of requests before the given time. It reads the log in batches, in the order of
+// the ids, which increase with time. It stops after a batch with recent records and no old ones. Records with a time in
+// the future, which a wrong clock has written, do not stop it, since old records may follow.
 func (w *sweep) deleteRequests(ctx context.Context, before time.Time) error {
 	type row struct{ id, began int64 }
 	for after := int64(0); ; {
@@ -139,13 +139,13 @@ func (w *sweep) deleteRequests(ctx context.Context, before time.Time) error {
 		if err != nil || len(rows) == 0 {
 			return err
 		}
-		old, recent := false, false
+		anyOld, anyRecent := false, false // recent: neither old nor in the future
 		for _, r := range rows {
-			old = old || r.began < schema.Micros(before)
-			recent = recent || r.began >= schema.Micros(before) && r.began <= schema.Micros(w.now)
+			anyOld = anyOld || r.began < schema.Micros(before)
+			anyRecent = anyRecent || r.began >= schema.Micros(before) && r.began <= schema.Micros(w.now)
 		}
 		last := rows[len(rows)-1]
-		if old {
+		if anyOld {
 			n, err := w.delete(ctx, `DELETE FROM gateway_usage_records WHERE id > ? AND id <= ? AND at < ?`, after, last.id,
 				schema.Micros(before))
 			w.requests += n
@@ -154,7 +154,8 @@ func (w *sweep) deleteRequests(ctx context.Context, before time.Time) error {
 			}
 			w.logProgress(schema.Moment(last.began))
 		}
-		if recent && !old || len(rows) < sweepRows {
+		reachedRecent := anyRecent && !anyOld
+		if reachedRecent || len(rows) < sweepRows {
 			return nil
 		}
 		after = last.id
@@ -163,10 +164,10 @@ func (w *sweep) deleteRequests(ctx context.Context, before time.Time) error {
 
 // deleteHours deletes the sums by hour for hours earlier than firstKept, in hours since 1970.
 func (w *sweep) deleteHours(ctx context.Context, firstKept int64) error {
-	for _, sums := range []*span{hourly, teamHourly, modelHourly} {
+	for _, sums := range []*tableSpec{hourly, teamHourly, modelHourly} {
 		for {
-			n, err := w.delete(ctx, `DELETE FROM `+sums.table+` WHERE (`+sums.key+`) IN (
-				SELECT `+sums.key+` FROM `+sums.table+` WHERE hour < ? ORDER BY hour LIMIT ?)`, firstKept, sweepRows)
+			n, err := w.delete(ctx, `DELETE FROM `+sums.table+` WHERE (`+sums.keyColumns+`) IN (
+				SELECT `+sums.keyColumns+` FROM `+sums.table+` WHERE hour < ? ORDER BY hour LIMIT ?)`, firstKept, sweepRows)
 			w.hours += n
 			if err != nil {
 				return err
@@ -228,7 +229,7 @@ func (w *sweep) write(ctx context.Context, change func(c store.Conn) (int64, err
 // logProgress logs the progress of a long pass, at most every sweepNews. Entries before deletedBefore have been
 // deleted.
 func (w *sweep) logProgress(deletedBefore time.Time) {
-	if now := w.ledger.now(); now.Sub(w.logged) >= sweepNews {
+	if now := w.ledger.now(); now.Sub(w.logged) >= progressInterval {
 		w.logged = now
 		w.logger.Info("deleting old requests from the usage log", zap.Int64("requests", w.requests),
 			zap.Int64("hours", w.hours), zap.Time("through", deletedBefore))

@@ -142,7 +142,7 @@ func TestRetentionInTheBackground(t *testing.T) {
 		r.Keep(0)
 		schematest.Eventually(t, "the first sweep is over", func() bool { return n.count(t, "gateway_sweeps") == 1 })
 		if n.count(t, "gateway_usage_records") != 1 {
-			t.Error("the record is gone")
+			t.Error("the record was deleted")
 		}
 		r.Keep(RequestsKept)
 		schematest.Eventually(t, "the record is gone", func() bool { return n.count(t, "gateway_usage_records") == 0 })

@@ -11,30 +11,30 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// span describes a table of sums: its columns and statements.
-type span struct {
-	table   string
-	key     string                            // the columns of the primary key
-	values  func(k *sumsKey, dst []any) []any // appends the values of the columns in key
-	width   int                               // number of values in a row
-	upserts [sumRows + 1]string
+// tableSpec describes a database table of sums: its columns, and the statements that add to its rows.
+type tableSpec struct {
+	table      string                            // the name of the table
+	keyColumns string                            // the columns of the primary key, separated by commas
+	appendKey  func(k *sumsKey, dst []any) []any // appends the values of keyColumns to dst
+	width      int                               // number of columns: those of the key, and sumColumns
+	upserts    [sumRows + 1]string               // upserts[n] is the statement that adds to n rows
 }
 
 var (
-	hourly = newSpan("gateway_usage_hours", 6, "user_id, hour, key_id, provider, model, tier", (*sumsKey).ofUser)
-	daily  = newSpan("gateway_usage_days", 6, "user_id, day, key_id, provider, model, tier", (*sumsKey).ofUser)
+	hourly = newTableSpec("gateway_usage_hours", 6, "user_id, hour, key_id, provider, model, tier", (*sumsKey).ofUser)
+	daily  = newTableSpec("gateway_usage_days", 6, "user_id, day, key_id, provider, model, tier", (*sumsKey).ofUser)
 
-	teamHourly = newSpan("gateway_team_hours", 4, "hour, team_id, provider, model", (*sumsKey).ofTeam)
-	teamDaily  = newSpan("gateway_team_days", 4, "day, team_id, provider, model", (*sumsKey).ofTeam)
+	teamHourly = newTableSpec("gateway_team_hours", 4, "hour, team_id, provider, model", (*sumsKey).ofTeam)
+	teamDaily  = newTableSpec("gateway_team_days", 4, "day, team_id, provider, model", (*sumsKey).ofTeam)
 
 	// The sums of all teams together.
-	modelHourly = newSpan("gateway_model_hours", 3, "hour, provider, model", (*sumsKey).ofModel)
-	modelDaily  = newSpan("gateway_model_days", 3, "day, provider, model", (*sumsKey).ofModel)
+	modelHourly = newTableSpec("gateway_model_hours", 3, "hour, provider, model", (*sumsKey).ofModel)
+	modelDaily  = newTableSpec("gateway_model_days", 3, "day, provider, model", (*sumsKey).ofModel)
 
 	// The sums of each user within a team. Requests of no team are not included.
-	memberDaily = newSpan("gateway_member_days", 3, "team_id, day, user_id", (*sumsKey).ofMember)
+	memberDaily = newTableSpec("gateway_member_days", 3, "team_id, day, user_id", (*sumsKey).ofMember)
 
-	labelDaily = newSpan("gateway_label_days", 6, "day, kind, name, team_id, provider, model", (*sumsKey).ofLabel)
+	labelDaily = newTableSpec("gateway_label_days", 6, "day, kind, name, team_id, provider, model", (*sumsKey).ofLabel)
 )
 
 // sumsKey is the key of a row in a table of sums. Fields that a table does not have are empty: rows by team have no
@@ -89,8 +89,8 @@ const (
 	sumCost
 	sumUnpriced
 	sumLatency
-	sumFirstToken
-	sumFirstTokens
+	sumFirstToken  // the sum of the times to the first token
+	sumFirstTokens // the number of these times
 	sumWritten
 	numberOfSums
 )
@@ -117,7 +117,7 @@ const (
 	maxRecordLatency = 1_000_000 * time.Second
 )
 
-// bounded returns n if it lies between 0 and limit, and otherwise the nearer of the two.
+// bounded limits n to the range from 0 to limit.
 func bounded[T int64 | time.Duration](n, limit T) T { return max(0, min(n, limit)) }
 
 // tokens returns the token counts that a record adds to sums and budgets, limited to MaxRecordTokens each.
@@ -137,8 +137,8 @@ func unixHour(t time.Time) int64 { return schema.Micros(t) / time.Hour.Microseco
 
 func unixDay(t time.Time) int64 { return unixHour(t) / 24 }
 
-// batchSums are the rows of sums to which a batch is added. They are sorted, so that nodes that write the same rows do
-// not deadlock.
+// batchSums holds the sums of a batch of records, for each table the rows to which they are added. The rows are sorted,
+// so that nodes that write the same rows at the same time do not deadlock.
 type batchSums struct {
 	hours, days, teamHours, teamDays, modelHours, modelDays, memberDays, labels []*sumsRow
 	userTotals, keyTotals, teamTotals                                           []*sumsRow
@@ -147,8 +147,8 @@ type batchSums struct {
 // rollUp sums a batch for each table of sums. By hour and by day it sums for users, for teams and for the whole
 // organisation; by day only for users within teams and for labels; and over all time for the totals.
 func rollUp(records []Record) batchSums {
-	byHour, byDay, byTeamHour, byTeamDay := make(sumsTable), make(sumsTable), make(sumsTable), make(sumsTable)
-	byModelHour, byModelDay, byMember := make(sumsTable), make(sumsTable), make(sumsTable)
+	byHour, byUserDay, byTeamHour, byTeamDay := make(sumsTable), make(sumsTable), make(sumsTable), make(sumsTable)
+	byModelHour, byModelDay, byMemberDay := make(sumsTable), make(sumsTable), make(sumsTable)
 	ofUsers, ofKeys, ofTeams := make(sumsTable), make(sumsTable), make(sumsTable)
 	var byLabel sumsTable // nil unless a record has labels
 	for i := range records {
@@ -173,32 +173,40 @@ func rollUp(records []Record) batchSums {
 			byHour.row(key)[sumFailedAttempts]++
 		}
 	}
-	// The rows by hour are separated by team only to compute the sums by team.
-	byUser := make(sumsTable)
-	for _, hour := range byHour {
-		key := hour.sumsKey
-		team := sumsKey{team: key.team, slot: key.slot, provider: key.provider, model: key.model}
-		byTeamHour.row(team).addAll(&hour.sums)
-		team.slot /= 24
-		byTeamDay.row(team).addAll(&hour.sums)
-		ofTeams.row(sumsKey{team: key.team, slot: untilNow, provider: key.provider, model: key.model}).addAll(&hour.sums)
-		ofUsers.row(sumsKey{user: key.user, slot: untilNow}).addAll(&hour.sums)
-		ofKeys.row(sumsKey{key: key.key, slot: untilNow}).addAll(&hour.sums)
-		team.team = ""
-		byModelDay.row(team).addAll(&hour.sums)
-		team.slot = key.slot
-		byModelHour.row(team).addAll(&hour.sums)
-		if key.team != "" {
-			byMember.row(sumsKey{team: key.team, user: key.user, slot: key.slot / 24}).addAll(&hour.sums)
+	// The keys in byHour have all fields. The rows of each table are sums of these rows, with fewer fields in the keys.
+	byUserHour := make(sumsTable)
+	for _, row := range byHour {
+		hour, day := row.slot, row.slot/24
+
+		ofUser := row.sumsKey
+		ofUser.team = ""
+		byUserHour.row(ofUser).addAll(&row.sums)
+		ofUser.slot = day
+		byUserDay.row(ofUser).addAll(&row.sums)
+		ofUsers.row(sumsKey{user: row.user, slot: untilNow}).addAll(&row.sums)
+		ofKeys.row(sumsKey{key: row.key, slot: untilNow}).addAll(&row.sums)
+
+		ofModel := sumsKey{slot: hour, provider: row.provider, model: row.model}
+		byModelHour.row(ofModel).addAll(&row.sums)
+		ofModel.slot = day
+		byModelDay.row(ofModel).addAll(&row.sums)
+
+		ofTeam := sumsKey{team: row.team, slot: hour, provider: row.provider, model: row.model}
+		byTeamHour.row(ofTeam).addAll(&row.sums)
+		ofTeam.slot = day
+		byTeamDay.row(ofTeam).addAll(&row.sums)
+		ofTeam.slot = untilNow
+		ofTeams.row(ofTeam).addAll(&row.sums)
+		if row.team != "" {
+			byMemberDay.row(sumsKey{team: row.team, user: row.user, slot: day}).addAll(&row.sums)
 		}
-		key.team = ""
-		byUser.row(key).addAll(&hour.sums)
-		key.slot /= 24
-		byDay.row(key).addAll(&hour.sums)
 	}
 	return batchSums{
-		byUser.sorted(), byDay.sorted(), byTeamHour.sorted(), byTeamDay.sorted(), byModelHour.sorted(), byModelDay.sorted(),
-		byMember.sorted(), byLabel.sorted(), ofUsers.sorted(), ofKeys.sorted(), ofTeams.sorted(),
+		hours: byUserHour.sorted(), days: byUserDay.sorted(),
+		teamHours: byTeamHour.sorted(), teamDays: byTeamDay.sorted(),
+		modelHours: byModelHour.sorted(), modelDays: byModelDay.sorted(),
+		memberDays: byMemberDay.sorted(), labels: byLabel.sorted(),
+		userTotals: ofUsers.sorted(), keyTotals: ofKeys.sorted(), teamTotals: ofTeams.sorted(),
 	}
 }
 
@@ -209,7 +217,7 @@ func (s *sums) addAll(other *sums) {
 	}
 }
 
-// sumsTable holds the rows of a table of sums by their keys.
+// sumsTable holds the rows of a table of sums in memory, by their keys.
 type sumsTable map[sumsKey]*sumsRow
 
 // row returns the sums of the row with a key, and creates the row if it does not exist.
@@ -249,7 +257,7 @@ func (s *sums) add(r *Record) {
 		s[sumUnpriced]++
 	}
 	s[sumLatency] += bounded(r.Latency, maxRecordLatency).Microseconds()
-	if first := r.FirstToken.Microseconds(); first > 0 {
+	if r.FirstToken >= time.Microsecond {
 		s[sumFirstToken] += bounded(r.FirstToken, maxRecordLatency).Microseconds()
 		s[sumFirstTokens]++
 	}
@@ -258,35 +266,38 @@ func (s *sums) add(r *Record) {
 // sumRows is the number of rows to which one full statement adds. Most batches have fewer rows.
 const sumRows = 20
 
-// newSpan returns the description of a table of sums. key lists the columns of the table's primary key, separated by
-// commas, and keys is their number. values appends the values of these columns to dst.
-func newSpan(table string, keys int, key string, values func(k *sumsKey, dst []any) []any) *span {
-	s := &span{table: table, key: key, values: values, width: keys + int(numberOfSums)}
+// newTableSpec returns the description of a table of sums. keyColumns lists the columns of the table's primary key,
+// separated by commas, and keyWidth is their number. appendKey appends the values of these columns to dst.
+func newTableSpec(
+	table string, keyWidth int, keyColumns string, appendKey func(k *sumsKey, dst []any) []any,
+) *tableSpec {
+	s := &tableSpec{table: table, keyColumns: keyColumns, appendKey: appendKey, width: keyWidth + int(numberOfSums)}
 	for n := 1; n <= sumRows; n++ {
 		s.upserts[n] = s.upsert(n)
 	}
 	return s
 }
 
-// upsert returns the statement that adds sums to n rows.
-func (s *span) upsert(n int) string {
+// upsert returns the statement that adds sums to n rows, and inserts the rows that do not exist.
+func (s *tableSpec) upsert(n int) string {
 	row := "(?" + strings.Repeat(",?", s.width-1) + ")"
 	added := make([]string, 0, numberOfSums)
 	for _, c := range sumColumns {
 		added = append(added, c+" = "+s.table+"."+c+" + excluded."+c)
 	}
-	return "INSERT INTO " + s.table + " (" + s.key + ", " + strings.Join(sumColumns[:], ", ") + ") VALUES " + row +
+	return "INSERT INTO " + s.table + " (" + s.keyColumns + ", " + strings.Join(sumColumns[:], ", ") + ") VALUES " + row +
 		strings.Repeat(","+row, n-1) +
-		" ON CONFLICT (" + s.key + ") DO UPDATE SET " + strings.Join(added, ", ")
+		" ON CONFLICT (" + s.keyColumns + ") DO UPDATE SET " + strings.Join(added, ", ")
 }
 
-// addSums adds the sums of a batch to the rows in the database. Full statements are prepared once, as in insertUsage.
-func (s *Ledger) addSums(c store.Conn, to *span, rows []*sumsRow) error {
-	values := make([]any, 0, min(len(rows), sumRows)*to.width)
+// addSums adds rows to those with the same keys in a table. Full statements, with sumRows rows, are prepared once, as
+// in insertUsage.
+func (s *Ledger) addSums(c store.Conn, table *tableSpec, rows []*sumsRow) error {
+	values := make([]any, 0, min(len(rows), sumRows)*table.width)
 	args := func(part []*sumsRow) []any {
 		values = values[:0]
 		for _, row := range part {
-			values = to.values(&row.sumsKey, values)
+			values = table.appendKey(&row.sumsKey, values)
 			for _, n := range row.sums {
 				values = append(values, n)
 			}
@@ -294,7 +305,7 @@ func (s *Ledger) addSums(c store.Conn, to *span, rows []*sumsRow) error {
 		return values
 	}
 	if len(rows) >= 2*sumRows {
-		full, err := c.Prepare(to.upserts[sumRows])
+		full, err := c.Prepare(table.upserts[sumRows])
 		if err != nil {
 			return err
 		}
@@ -306,7 +317,7 @@ func (s *Ledger) addSums(c store.Conn, to *span, rows []*sumsRow) error {
 		}
 	}
 	for part := range slices.Chunk(rows, sumRows) {
-		if _, err := c.Exec(to.upserts[len(part)], args(part)...); err != nil {
+		if _, err := c.Exec(table.upserts[len(part)], args(part)...); err != nil {
 			return err
 		}
 	}

@@ -30,7 +30,7 @@ func fillStatement(t *testing.T, p place, table string) string {
 	_, after, ok := strings.Cut(string(text), "INSERT INTO "+table+"\n")
 	fill, _, end := strings.Cut(after, ";")
 	if !ok || !end {
-		t.Fatal("there is no such statement")
+		t.Fatalf("testdata has no INSERT INTO %s that ends with a semicolon", table)
 	}
 	return fill
 }
@@ -73,7 +73,7 @@ func wantSumsOfLog(t *testing.T, p place, n *node) {
 	for _, table := range []string{"gateway_usage_hours", "gateway_usage_days"} {
 		got, want := n.sumRows(t, "SELECT * FROM "+table), n.sumRows(t, "SELECT f.*, 0 FROM ("+fillStatement(t, p, table)+") AS f") // no written tokens
 		if len(want) == 0 {
-			t.Error("there is nothing to compare")
+			t.Error("the tables have no rows to compare")
 		}
 		equal(t, got, want)
 	}

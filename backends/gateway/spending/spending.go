@@ -37,7 +37,7 @@ const SumsTTL = 4 * time.Second
 type Ledger struct {
 	db    *store.DB
 	now   func() time.Time
-	reads *store.JointReads
+	reads *store.JointReads   // joins equal reads of sums that run at the same time
 	log   atomic.Pointer[Log] // nil before NewLog
 
 	purses purses
@@ -67,6 +67,7 @@ func read[T any](
 	return out, err
 }
 
+// invalid returns an error with status 400 for the value of a query parameter.
 func invalid(param, format string, args ...any) error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", format, args...).With(param)
 }

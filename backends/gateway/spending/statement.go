@@ -11,29 +11,29 @@ import (
 func (s *Ledger) spendingStatement(
 	ctx context.Context, q *Query, source *spendingSource, groups []*spendingGroup, from, to int64,
 ) (statement string, args []any, err error) {
-	// head is the part before SELECT, such as WITH. users reports that the statement reads one user after another.
-	tables, head, users := source.table+" AS d", "", source.users
+	tables, withClause := source.table+" AS d", ""
+	perUser := source.byUser // whether the statement reads the rows of one user after another, by withUsers
 	where := fmt.Sprintf("d.%s >= ? AND d.%[1]s < ?", source.unit)
 	args = []any{from, to}
-	totals, apart := q.totals(source), false
+	totals, rowPerKey := q.totals(source), false
 	switch {
 	case totals != nil:
 		c, err := s.readCalendar(ctx)
 		if err != nil {
 			return "", nil, err
 		}
-		tables, args, apart = totals.spentBetween(&c, from, to)
-		where, users = "1 = 1", totals.users // the table expression has its own bounds
-	case source.models != "" && !q.has(byTeam) && q.TeamID == "":
-		tables = source.models + " AS d"
-	case source.models != "" && q.TeamID != "" && source.unit == byHour: // rows are in order of time, then of teams
-		tables, head, where = "hours CROSS JOIN "+tables, withHours, "d.hour = hours.at"
-	case users: // rows are in order of time for each user but not for all users
+		tables, args, rowPerKey = totals.spentBetween(&c, from, to)
+		where, perUser = "1 = 1", totals.byUser // the table expression has its own bounds
+	case source.modelTable != "" && !q.has(byTeam) && q.TeamID == "":
+		tables = source.modelTable + " AS d"
+	case source.modelTable != "" && q.TeamID != "" && source.unit == byHour: // rows are in order of time, then of teams
+		tables, withClause, where = "hours CROSS JOIN "+tables, withHours, "d.hour = hours.at"
+	case perUser: // rows are in order of time for each user but not for all users
 		tables = "of_user JOIN " + tables + " ON d.user_id = of_user.id"
 	}
-	if source.kind != "" {
+	if source.labelKind != "" {
 		where += " AND d.kind = ?"
-		args = append(args, source.kind)
+		args = append(args, source.labelKind)
 	}
 	if q.TeamID != "" {
 		where += " AND d.team_id = ?"
@@ -44,82 +44,84 @@ func (s *Ledger) spendingStatement(
 		where += " AND " + columns[0] + " IN (?" + strings.Repeat(",?", len(q.only)-1) + ")"
 		args = append(args, q.only...)
 	}
-	apart = apart && len(columns) == len(totals.keys)
-	statement = linesStatement(q, source, groups, tables, where, totals != nil, apart)
-	if users {
-		head = fmt.Sprintf(withUsers, source.table)
+	rowPerLine := rowPerKey && len(columns) == len(totals.keyAfterDay)
+	statement = linesStatement(q, source, groups, tables, where, totals != nil, rowPerLine)
+	if perUser {
+		withClause = fmt.Sprintf(withUsers, source.table)
 	}
-	return head + statement, args, nil
+	return withClause + statement, args, nil
 }
 
-// totals returns the running totals with the groups of the query, or nil if no table has these.
+// totals returns the running totals from which the query can be answered, or nil if it needs the sums of the source.
 func (q *Query) totals(source *spendingSource) *totals {
 	models := q.has("provider") || q.has("model")
 	switch {
-	case q.has(byDay) || source.unit != byDay:
-	case source.models != "" && (q.has(byTeam) || q.TeamID != ""):
+	case q.has(byDay) || source.unit != byDay: // the lines need the sums of each day or hour
+	case source.modelTable != "" && (q.has(byTeam) || q.TeamID != ""):
 		return &teamTotals
-	case source.users && !models && !q.has(byKey):
+	case source.byUser && !models && !q.has(byKey):
 		return &userTotals
-	case source.users && !models && !q.has(byUser):
+	case source.byUser && !models && !q.has(byUser):
 		return &keyTotals
 	}
 	return nil
 }
 
-// columnsOf returns the columns that distinguish the lines of the groups, and the columns to select.
-func columnsOf(groups []*spendingGroup) (columns, shown []string) {
+// columnsOf returns the columns to group by, each one once, and the columns that the groups scan, with names.
+func columnsOf(groups []*spendingGroup) (columns, selected []string) {
 	for _, g := range groups {
 		for _, c := range g.columns {
 			if !slices.Contains(columns, c) {
 				columns = append(columns, c)
 			}
 		}
-		shown = append(shown, g.columns...)
-		if g.title != "" {
-			shown = append(shown, g.title)
+		selected = append(selected, g.columns...)
+		if g.nameColumn != "" {
+			selected = append(selected, g.nameColumn)
 		}
 	}
-	return columns, shown
+	return columns, selected
 }
 
-// linesStatement returns the statement for the lines of tables. Names are joined after the rows are summed, since a
-// line sums many rows. zeros reports that all sums of a row may be 0: lines without requests and failed attempts are
-// then left out. apart reports that each row is a line: no rows are then summed, which halves the time.
+// linesStatement returns the statement for the lines of a query, whose rows are read from tables under the condition
+// where. zeros reports that all sums of a row may be 0: lines without requests and failed attempts are then left out.
+// rowPerLine reports that each line has a single row: the statement then sums no rows, which halves its time.
 func linesStatement(
-	q *Query, source *spendingSource, groups []*spendingGroup, tables, where string, zeros, apart bool,
+	q *Query, source *spendingSource, groups []*spendingGroup, tables, where string, zeros, rowPerLine bool,
 ) string {
-	columns, shown := columnsOf(groups)
-	selected := strings.Join(append(slices.Clone(columns), q.sums()), ", ")
-	query := "SELECT " + selected + " FROM " + tables + " WHERE " + where
-	by, order := strings.Join(columns, ", "), ""
-	if by == "" {
-		return query
+	columns, selected := columnsOf(groups)
+	groupBy := strings.Join(columns, ", ")
+	if groupBy == "" {
+		return "SELECT " + q.sums() + " FROM " + tables + " WHERE " + where
 	}
+	timeFirst := "" // the beginning of ORDER BY
 	if q.has(byDay) || q.has(byHour) {
-		order = "d." + source.unit + ", "
+		timeFirst = "d." + source.unit + ", "
 	}
-	having := ""
-	if zeros {
-		having = "HAVING sum(d.requests) <> 0 OR sum(d.failed_attempts) <> 0"
-	}
-	query += fmt.Sprintf(` GROUP BY %[1]s %[4]s
-		ORDER BY %[2]ssum(d.cost_micro_usd) DESC, sum(d.input_tokens + d.output_tokens) DESC, %[1]s LIMIT %[3]d`,
-		by, order, q.Limit, having)
-	if apart {
-		query = fmt.Sprintf(`SELECT %[1]s, d.%[2]s FROM %[3]s WHERE %[4]s AND (d.requests <> 0 OR d.failed_attempts <> 0)
+	var lines string
+	if rowPerLine {
+		lines = fmt.Sprintf(`SELECT %[1]s, d.%[2]s FROM %[3]s WHERE %[4]s AND (d.requests <> 0 OR d.failed_attempts <> 0)
 			ORDER BY d.cost_micro_usd DESC, d.input_tokens + d.output_tokens DESC, %[1]s LIMIT %[5]d`,
-			by, strings.Join(sumColumns[:], ", d."), tables, where, q.Limit)
+			groupBy, strings.Join(sumColumns[:], ", d."), tables, where, q.Limit)
+	} else {
+		having := ""
+		if zeros {
+			having = "HAVING sum(d.requests) <> 0 OR sum(d.failed_attempts) <> 0"
+		}
+		lines = fmt.Sprintf(`SELECT %[1]s, %[2]s FROM %[3]s WHERE %[4]s GROUP BY %[1]s %[5]s
+			ORDER BY %[6]ssum(d.cost_micro_usd) DESC, sum(d.input_tokens + d.output_tokens) DESC, %[1]s LIMIT %[7]d`,
+			groupBy, q.sums(), tables, where, having, timeFirst, q.Limit)
 	}
-	var titles strings.Builder
-	for _, t := range spendingTitles {
+	// The tables with names are joined to the lines, of which there are far fewer than rows.
+	var nameJoins strings.Builder
+	for _, t := range nameTables {
 		if q.has(t.group) {
-			titles.WriteString(t.table)
+			nameJoins.WriteString(t.table)
 		}
 	}
 	return fmt.Sprintf(
 		"SELECT %s, d.%s FROM (%s) AS d%s ORDER BY %sd.cost_micro_usd DESC, d.input_tokens + d.output_tokens DESC, %s",
-		strings.Join(shown, ", "), strings.Join(sumColumns[:], ", d."), query, titles.String(), order, by)
+		strings.Join(selected, ", "), strings.Join(sumColumns[:], ", d."), lines, nameJoins.String(), timeFirst, groupBy)
 }
 
 // withUsers is a WITH clause that finds each user in a table of sums by a search in its primary key. It includes users
@@ -131,7 +133,7 @@ const withUsers = `WITH RECURSIVE of_user (id) AS (SELECT min(user_id) FROM %[1]
 const withHours = `WITH RECURSIVE hours (at) AS (SELECT CAST(? AS BIGINT)
 	UNION ALL SELECT at + 1 FROM hours WHERE at + 1 < ?) `
 
-// sums returns the list of columns for the sums of rows.
+// sums returns the SQL expressions for all columns in sumColumns, separated by commas.
 func (q *Query) sums() string {
 	if !q.Brief {
 		return sumExpressions[2:]

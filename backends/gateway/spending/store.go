@@ -9,15 +9,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
+// usageWidth is the number of columns that insertUsageRows sets in a row.
 const usageWidth = 3
 
-// insertUsageRows returns the statement that inserts n rows.
+// insertUsageRows returns the statement that inserts n requests into the usage log.
 func insertUsageRows(n int) string {
 	return `INSERT INTO gateway_usage_records (at, user_id, record) VALUES (?,?,?)` + strings.Repeat(",(?,?,?)", n-1)
 }
 
-// insertUsage writes records with statements of many rows each, since executing a statement costs more than adding a
-// row. Parsing a full statement costs more than executing it, so the full statement is prepared once.
+// insertUsage inserts records into the usage log, with many rows per statement, since executing a statement costs more
+// than adding a row. Parsing a full statement, with insertRows rows, costs more than executing it, so it is prepared
+// once.
 func (s *Ledger) insertUsage(c store.Conn, records []Record) error {
 	var rows usageRows
 	if len(records) >= 2*insertRows {
@@ -49,7 +51,7 @@ func (s *Ledger) insertUsage(c store.Conn, records []Record) error {
 	return nil
 }
 
-// usageRows returns the arguments of one statement after another, always in the same memory.
+// usageRows computes the arguments of one statement after another, and reuses its memory.
 type usageRows struct {
 	values []any
 	packed []byte
@@ -66,7 +68,7 @@ func (u *usageRows) args(records []Record) ([]any, error) {
 		}
 		u.ends = append(u.ends, len(u.packed))
 	}
-	text, begin := string(u.packed), 0 // one copy for all rows
+	text, begin := string(u.packed), 0 // one allocation for the texts of all rows
 	for i, end := range u.ends {
 		u.values = append(u.values, schema.Micros(records[i].At), records[i].UserID, text[begin:end])
 		begin = end

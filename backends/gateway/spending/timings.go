@@ -23,41 +23,30 @@ func timingsOf(records []Record) *timings.Batch {
 			continue
 		}
 		ended := r.At.Add(bounded(r.Latency, maxRecordLatency))
-		counts, wrong := r.outcome()
+		counts, failed := r.outcome()
 		if counts {
-			s := timings.Sample{At: ended, Kind: timings.All, Took: r.Latency, Failed: wrong}
+			s := timings.Sample{At: ended, Kind: timings.All, Took: r.Latency, Failed: failed}
 			b.Add(s)
 			s.Kind, s.TeamID = timings.Team, r.TeamID
 			b.Add(s)
 		}
-		latency := r.Latency
+		lastAttemptLatency := r.Latency
 		for j := range r.FailedAttempts {
 			a := &r.FailedAttempts[j]
-			latency -= time.Duration(a.LatencyMS) * time.Millisecond
+			lastAttemptLatency -= time.Duration(a.LatencyMS) * time.Millisecond
 			if failedAttempt(a) {
-				b.Add(
-					timings.Sample{
-						At:       ended,
-						Kind:     timings.Model,
-						Provider: schema.Storable(a.Provider),
-						Model:    tidy(a.Model),
-						Failed:   true,
-					},
-				)
+				b.Add(timings.Sample{
+					At: ended, Kind: timings.Model, Provider: schema.Storable(a.Provider), Model: tidy(a.Model), Failed: true,
+				})
 			}
 		}
 		// A stream that breaks after its first content is not among the failed attempts, so it is counted here.
-		if r.Provider != "" && counts && (!wrong || r.Status < http.StatusBadRequest) {
-			b.Add(
-				timings.Sample{
-					At:       ended,
-					Kind:     timings.Model,
-					Provider: r.Provider,
-					Model:    tidy(r.Model),
-					Took:     max(latency, 0),
-					Failed:   wrong,
-				},
-			)
+		brokenStream := failed && r.Status < http.StatusBadRequest
+		if r.Provider != "" && counts && (!failed || brokenStream) {
+			b.Add(timings.Sample{
+				At: ended, Kind: timings.Model, Provider: r.Provider, Model: tidy(r.Model), Took: max(lastAttemptLatency, 0),
+				Failed: failed,
+			})
 		}
 	}
 	return b

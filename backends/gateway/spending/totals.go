@@ -13,21 +13,21 @@ import (
 // totals describes a table of running totals: the spending of each user, of each key, or of each team and model before
 // a day began.
 type totals struct {
-	*span
-	days  string   // the table with the sums by day that are totalled
-	keys  []string // the columns of the primary key after day
-	users bool     // whether the rows in days are in order of users first
+	*tableSpec
+	dayTable    string   // the table with the sums by day that are totalled
+	keyAfterDay []string // the columns of the primary key after day
+	byUser      bool     // whether the primary key of dayTable begins with user_id; if so, withUsers is needed
 }
 
 var (
 	userTotals = totals{
-		newSpan("gateway_user_totals", 2, "day, user_id", (*sumsKey).ofUserTotal), "gateway_usage_days", []string{"user_id"}, true,
+		newTableSpec("gateway_user_totals", 2, "day, user_id", (*sumsKey).ofUserTotal), "gateway_usage_days", []string{"user_id"}, true,
 	}
 	keyTotals = totals{
-		newSpan("gateway_key_totals", 2, "day, key_id", (*sumsKey).ofKeyTotal), "gateway_usage_days", []string{"key_id"}, true,
+		newTableSpec("gateway_key_totals", 2, "day, key_id", (*sumsKey).ofKeyTotal), "gateway_usage_days", []string{"key_id"}, true,
 	}
 	teamTotals = totals{
-		newSpan("gateway_team_totals", 4, "day, team_id, provider, model", (*sumsKey).ofTeam), "gateway_team_days",
+		newTableSpec("gateway_team_totals", 4, "day, team_id, provider, model", (*sumsKey).ofTeam), "gateway_team_days",
 		[]string{"team_id", "provider", "model"},
 		false,
 	}
@@ -49,7 +49,7 @@ const (
 	spareTotals = 2
 )
 
-// calendar describes for which days there are sums and totals.
+// calendar describes for which days there are sums and totals. Days are numbers since 1970.
 type calendar struct {
 	begin, end  int64 // the first day with sums, and the day after the last one; both are 0 if there are none
 	first, last int64 // the first and the last day with totals; both are 0 if there are none
@@ -88,58 +88,67 @@ func (c *calendar) keeps(day int64) bool {
 	return day >= c.today-dailyTotals || fromHour(day*24).Weekday() == time.Monday
 }
 
-// nearest returns the day nearest to day whose totals are known, and the day under which these are stored. The latter
-// is noDay before the first sums, where all totals are 0, and untilNow after the last sums.
-func (c *calendar) nearest(day int64) (nearestDay, stored int64) {
+// nearest returns the day with known totals that is nearest to the given day, and the day under which its totals are
+// stored; see storedAs. If two days are equally near it returns the earlier one.
+func (c *calendar) nearest(day int64) (nearestDay, storedDay int64) {
 	day = min(max(day, c.begin), c.end)
-	for offset := int64(0); ; offset++ {
-		for _, nearestDay = range []int64{day - offset, day + offset} {
-			switch {
-			case nearestDay == c.begin:
-				return nearestDay, noDay
-			case nearestDay == c.end:
-				return nearestDay, untilNow
-			case nearestDay >= c.first && nearestDay <= c.last && c.keeps(nearestDay):
-				return nearestDay, nearestDay
+	for distance := int64(0); ; distance++ { // ends at c.begin or c.end at the latest
+		for _, candidate := range []int64{day - distance, day + distance} {
+			if storedDay, known := c.storedAs(candidate); known {
+				return candidate, storedDay
 			}
 		}
 	}
 }
 
+// storedAs returns the day under which the totals of a day are stored, and whether these totals are known. The totals
+// of c.begin are all 0 and not stored, hence noDay. Those of c.end are the totals up to now, hence untilNow.
+func (c *calendar) storedAs(day int64) (storedDay int64, known bool) {
+	switch {
+	case day == c.begin:
+		return noDay, true
+	case day == c.end:
+		return untilNow, true
+	case day >= c.first && day <= c.last && c.keeps(day):
+		return day, true
+	}
+	return 0, false
+}
+
 // spentBetween returns a table expression, with the alias d, for the spending on the days from (inclusive) to
-// (exclusive), and its arguments. The table is the difference of two totals, corrected by the days between these and
-// the ends of the period; some of its rows may have only zeros. If the period has fewer days than such a correction,
-// the table is the sum of its days. If t.users is set, the query must begin with withUsers. If apart is true each key
-// has one row.
-func (t *totals) spentBetween(c *calendar, from, to int64) (table string, args []any, apart bool) {
+// (exclusive), and its arguments. The table is the difference between the totals of two days, corrected by the sums of
+// the days between these and the ends of the period; some of its rows may have only zeros. If the correction would take
+// at least as many days as the period has, the table has the sums of the days of the period instead. If t.byUser is
+// set, the query must begin with withUsers. rowPerKey reports that the table has one row for each key.
+func (t *totals) spentBetween(c *calendar, from, to int64) (table string, args []any, rowPerKey bool) {
 	from, to = c.clamp(from, to)
-	first, begin := c.nearest(from)
-	last, end := c.nearest(to)
-	if first >= last || days(first, from)+days(last, to) >= to-from {
+	totalsFrom, storedFrom := c.nearest(from)
+	totalsTo, storedTo := c.nearest(to)
+	if totalsFrom >= totalsTo || daysApart(totalsFrom, from)+daysApart(totalsTo, to) >= to-from {
 		return "(" + t.daysStatement("") + ") AS d", []any{from, to}, false
 	}
 	parts := []string{t.differenceStatement()}
-	args = []any{begin, end}
+	args = []any{storedFrom, storedTo}
 	correct := func(from, to int64, sign string) {
 		if from < to {
 			parts, args = append(parts, t.daysStatement(sign)), append(args, from, to)
 		}
 	}
-	correct(from, first, "")
-	correct(first, from, "-")
-	correct(last, to, "")
-	correct(to, last, "-")
+	correct(from, totalsFrom, "")
+	correct(totalsFrom, from, "-")
+	correct(totalsTo, to, "")
+	correct(to, totalsTo, "-")
 	return "(" + strings.Join(parts, " UNION ALL ") + ") AS d", args, len(parts) == 1
 }
 
-// days returns the number of days between a and b.
-func days(a, b int64) int64 { return max(a-b, b-a) }
+// daysApart returns the number of days between a and b, in either order.
+func daysApart(a, b int64) int64 { return max(a-b, b-a) }
 
-// differenceStatement returns a statement for the difference of the totals of two days. A key with totals on one day
-// has totals on all later days, too.
+// differenceStatement returns a statement for the differences between the totals of two days, which are its arguments,
+// the earlier one first. A key with totals on one day has totals on all later days, too.
 func (t *totals) differenceStatement() string {
-	columns, sameKey := make([]string, 0, len(t.keys)+len(sumColumns)), ""
-	for _, key := range t.keys {
+	columns, sameKey := make([]string, 0, len(t.keyAfterDay)+len(sumColumns)), ""
+	for _, key := range t.keyAfterDay {
 		columns = append(columns, "after."+key)
 		sameKey += " AND before." + key + " = after." + key
 	}
@@ -153,15 +162,15 @@ func (t *totals) differenceStatement() string {
 // daysStatement returns a statement for the sums of the days from its first argument (inclusive) to its second
 // (exclusive). sign, such as "-", is put before each sum.
 func (t *totals) daysStatement(sign string) string {
-	columns := make([]string, 0, len(t.keys)+len(sumColumns))
-	for _, key := range t.keys {
+	columns := make([]string, 0, len(t.keyAfterDay)+len(sumColumns))
+	for _, key := range t.keyAfterDay {
 		columns = append(columns, "n."+key)
 	}
 	for _, sum := range sumColumns {
 		columns = append(columns, sign+"n."+sum+" AS "+sum)
 	}
-	from := t.days + " AS n"
-	if t.users {
+	from := t.dayTable + " AS n"
+	if t.byUser {
 		from = "of_user JOIN " + from + " ON n.user_id = of_user.id"
 	}
 	return "SELECT " + strings.Join(columns, ", ") + " FROM " + from + " WHERE n.day >= ? AND n.day < ?"
@@ -171,13 +180,13 @@ func (t *totals) daysStatement(sign string) string {
 // the day, the day under which the earlier totals are stored, and the days from (inclusive) to (exclusive) that are
 // added.
 func (t *totals) nextStatement() string {
-	keys := strings.Join(t.keys, ", ")
+	keys := strings.Join(t.keyAfterDay, ", ")
 	sums := strings.Join(sumColumns[:], ", ")
-	head := ""
-	if t.users {
-		head = fmt.Sprintf(withUsers, t.days)
+	withClause := ""
+	if t.byUser {
+		withClause = fmt.Sprintf(withUsers, t.dayTable)
 	}
-	return head + "INSERT INTO " + t.table + " (day, " + keys + ", " + sums + ") SELECT CAST(? AS BIGINT), " + keys + sumExpressions +
+	return withClause + "INSERT INTO " + t.table + " (day, " + keys + ", " + sums + ") SELECT CAST(? AS BIGINT), " + keys + sumExpressions +
 		" FROM (SELECT " + keys + ", " + sums + " FROM " + t.table + " WHERE day = ? UNION ALL " + t.daysStatement("") +
 		") AS d GROUP BY " + keys
 }
@@ -192,11 +201,12 @@ func (w *sweep) addTotals(ctx context.Context) error {
 		if err != nil || c.end == 0 {
 			return err
 		}
-		from, stored := c.last, c.last
+		// The new totals are those of the day previous, plus the sums of the days from previous to day.
+		previous, storedAs := c.last, c.last
 		if c.last == 0 {
-			from, stored = c.begin, noDay
+			previous, storedAs = c.begin, noDay
 		}
-		day := from + 1
+		day := previous + 1
 		for !c.keeps(day) {
 			day++
 		}
@@ -205,7 +215,7 @@ func (w *sweep) addTotals(ctx context.Context) error {
 		}
 		_, err = w.write(ctx, func(c store.Conn) (rows int64, err error) {
 			for _, t := range allTotals {
-				n, err := c.Exec(t.nextStatement(), day, stored, from, day)
+				n, err := c.Exec(t.nextStatement(), day, storedAs, previous, day)
 				if err != nil {
 					return 0, err
 				}
@@ -222,17 +232,21 @@ func (w *sweep) addTotals(ctx context.Context) error {
 // deleteTotals deletes the totals of the days that are not kept.
 func (w *sweep) deleteTotals(ctx context.Context) error {
 	for _, t := range allTotals {
-		stored, err := read(ctx, w.ledger, scanDay, fmt.Sprintf(`WITH RECURSIVE stored (day) AS (SELECT min(day) FROM %[1]s
+		// The statement finds each day with totals by a search in the primary key.
+		storedDays, err := read(ctx, w.ledger, scanDay, fmt.Sprintf(`WITH RECURSIVE stored (day) AS (SELECT min(day) FROM %[1]s
 			UNION ALL SELECT (SELECT min(n.day) FROM %[1]s AS n WHERE n.day > stored.day) FROM stored WHERE stored.day < ?)
 			SELECT day FROM stored WHERE day < ?`, t.table), untilNow, unixDay(w.now)-dailyTotals-spareTotals)
 		if err != nil {
 			return err
 		}
 		c := calendar{today: unixDay(w.now)}
-		for _, day := range stored {
-			for n := int64(sweepRows); n == sweepRows && !c.keeps(day); {
-				if n, err = w.delete(ctx, fmt.Sprintf(`DELETE FROM %[1]s WHERE (%[2]s) IN (SELECT %[2]s FROM %[1]s
-					WHERE day = ? LIMIT ?)`, t.table, t.key), day, sweepRows); err != nil {
+		for _, day := range storedDays {
+			if c.keeps(day) {
+				continue
+			}
+			for deleted := int64(sweepRows); deleted == sweepRows; {
+				if deleted, err = w.delete(ctx, fmt.Sprintf(`DELETE FROM %[1]s WHERE (%[2]s) IN (SELECT %[2]s FROM %[1]s
+					WHERE day = ? LIMIT ?)`, t.table, t.keyColumns), day, sweepRows); err != nil {
 					return err
 				}
 			}

@@ -28,8 +28,9 @@ type call struct {
 // route is a route of the API.
 type route struct {
 	method, path string // below /v1
-	reads        bool   // whether it has a body
-	answer       func(c *call, ctx context.Context) (any, error)
+	readsBody    bool   // whether it has a body
+	// answer returns the object to send as JSON, or nil if it has written the response.
+	answer func(c *call, ctx context.Context) (any, error)
 }
 
 var routes = []route{
@@ -37,12 +38,12 @@ var routes = []route{
 	{method: http.MethodDelete, path: "/responses/{id}", answer: (*call).deleteResponse},
 	{method: http.MethodGet, path: "/responses/{id}/input_items", answer: (*call).inputItems},
 	{method: http.MethodPost, path: "/responses/{id}/cancel", answer: (*call).cancel},
-	{method: http.MethodPost, path: "/conversations", reads: true, answer: (*call).createConversation},
+	{method: http.MethodPost, path: "/conversations", readsBody: true, answer: (*call).createConversation},
 	{method: http.MethodGet, path: "/conversations/{id}", answer: (*call).conversation},
-	{method: http.MethodPost, path: "/conversations/{id}", reads: true, answer: (*call).changeConversation},
+	{method: http.MethodPost, path: "/conversations/{id}", readsBody: true, answer: (*call).changeConversation},
 	{method: http.MethodDelete, path: "/conversations/{id}", answer: (*call).deleteConversation},
 	{method: http.MethodGet, path: "/conversations/{id}/items", answer: (*call).items},
-	{method: http.MethodPost, path: "/conversations/{id}/items", reads: true, answer: (*call).addItems},
+	{method: http.MethodPost, path: "/conversations/{id}/items", readsBody: true, answer: (*call).addItems},
 	{method: http.MethodGet, path: "/conversations/{id}/items/{item}", answer: (*call).oneItem},
 	{method: http.MethodDelete, path: "/conversations/{id}/items/{item}", answer: (*call).deleteItem},
 }
@@ -74,7 +75,7 @@ func Find(method, path string) (e *Endpoint, allow string) {
 	return nil, strings.Join(methods, ", ")
 }
 
-// match reports whether the parts of a path match the route, and returns the path's ids.
+// match reports whether a path, split at its slashes, matches the route, and returns the ids in the path.
 func (r *route) match(parts []string) (id, item string, ok bool) {
 	pattern := strings.Split(r.path, "/")
 	if len(pattern) != len(parts) {
@@ -99,7 +100,7 @@ func (r *route) match(parts []string) (id, item string, ok bool) {
 }
 
 // Reads reports whether the endpoint needs the body of the request.
-func (e *Endpoint) Reads() bool { return e.route.reads }
+func (e *Endpoint) Reads() bool { return e.route.readsBody }
 
 // Serve answers a request of an owner. Errors are *apierror.Error and those of the database.
 func (s *Service) Serve(
@@ -133,8 +134,10 @@ func WriteJSON(w http.ResponseWriter, value any) (err error) {
 	return err
 }
 
+// member returns a member of the body. The name is a gjson path.
 func (c *call) member(name string) gjson.Result { return gjson.GetBytes(c.body, name) }
 
+// response sends a response: the object or, with the query parameter stream, its events.
 func (c *call) response(ctx context.Context) (any, error) {
 	if c.query.Get("stream") == "true" {
 		after := int64(-1)
@@ -206,7 +209,7 @@ func (c *call) changeConversation(ctx context.Context) (any, error) {
 	}
 	metadata, err := checkMetadata(c.member("metadata"))
 	if err == nil {
-		err = c.service.describe(ctx, c.owner, c.id, c.options, metadata)
+		err = c.service.setMetadata(ctx, c.owner, c.id, c.options, metadata)
 	}
 	if err != nil {
 		return nil, err
@@ -238,7 +241,7 @@ func (c *call) addItems(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newList(added, false, true), nil
+	return newList(added, false, true), nil // all that was added, with encrypted content
 }
 
 func (c *call) oneItem(ctx context.Context) (any, error) {
@@ -250,7 +253,7 @@ func (c *call) oneItem(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []byte(listForm(i.item, i.id, p.state)), nil
+	return []byte(listForm(i.item, i.id, p.encrypted)), nil
 }
 
 func (c *call) deleteItem(ctx context.Context) (any, error) {

@@ -18,19 +18,20 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// queued limits how many answers are accepted, as a multiple of the number that may be generated at the same time.
-const queued = 4
+// acceptedFactor is the number of answers that are accepted, divided by the number that may be generated at the same
+// time.
+const acceptedFactor = 4
 
 var (
-	errStopped = errors.New("the gateway was stopped before the answer was done: ask again")
-	errTime    = errors.New("the answer took longer than an answer in the background may")
+	errStopped = errors.New("the gateway was stopped before the answer was complete: ask again")
+	errTime    = errors.New("the answer took longer than the time limit for answers in the background")
 	errBroken  = errors.New("the answer broke off")
 )
 
 // run is an answer that is generated in the background.
 type run struct {
 	turn   *Turn
-	ctx    context.Context //nolint:containedctx // of the work, which outlives the request
+	ctx    context.Context //nolint:containedctx // the work outlives the request
 	cancel context.CancelCauseFunc
 	object []byte        // the response object before the answer
 	ready  chan struct{} // closed when the run may start
@@ -47,7 +48,7 @@ func (s *Service) Start(ctx context.Context, t *Turn, model string, echo []hub.P
 	answer func(ctx context.Context, w http.ResponseWriter) error, done func(),
 ) ([]byte, error) {
 	s.Watch()
-	r := &run{turn: t, ready: make(chan struct{}), object: t.members(skeleton(model, t.created, echo), true)}
+	r := &run{turn: t, ready: make(chan struct{}), object: t.withStorageMembers(skeleton(model, t.created, echo), true)}
 	if t.Stream {
 		t.log = newEventLog()
 	}
@@ -65,19 +66,20 @@ func (s *Service) Start(ctx context.Context, t *Turn, model string, echo []hub.P
 	return r.object, nil
 }
 
-// enter accepts a run, and lets it start at once if fewer runs than the limit are under way.
+// enter accepts a run, and lets it start at once if fewer runs than the limit generate their answers. The error has
+// status 429 if too many runs have been accepted.
 func (s *Service) enter(r *run) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	limit := r.turn.options.Parallel
-	if s.closed || len(s.runs) >= queued*limit {
+	if s.closed || len(s.runs) >= acceptedFactor*limit {
 		return &apierror.Error{
 			Status: http.StatusTooManyRequests, Code: "rate_limit_exceeded", RetryAfter: 10 * time.Second,
-			Message: "too many answers in the background wait for their turn: try again in a while",
+			Message: "too many answers are waiting to be generated in the background: try again in a while",
 		}
 	}
 	s.runs[r.turn.ID] = r
-	s.idle.Add(1)
+	s.running.Add(1)
 	if s.working < limit {
 		s.working++
 		close(r.ready)
@@ -87,9 +89,9 @@ func (s *Service) enter(r *run) error {
 	return nil
 }
 
-// leave removes a run and lets waiting runs start.
+// leave removes a run and lets waiting runs start. It must be called once for each run that enter has accepted.
 func (s *Service) leave(r *run) {
-	defer s.idle.Done()
+	defer s.running.Done()
 	r.cancel(nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,8 +109,8 @@ func (s *Service) leave(r *run) {
 	}
 }
 
-// giveUpRun stops the run with the id if this process has it, because its answer is no longer wanted.
-func (s *Service) giveUpRun(id string) {
+// cancelRun stops the run of the response with the id, if this process has it, because its answer is no longer wanted.
+func (s *Service) cancelRun(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.runs[id]; r != nil {
@@ -137,7 +139,7 @@ func (r *run) insert(ctx context.Context) error {
 		for _, name := range [...]string{"response.created", "response.queued"} {
 			t.log.add(name, eventOf(name, r.object))
 		}
-		pending = t.log.take()
+		pending = t.log.unwritten()
 		if events, err = t.log.seal(ctx, t, pending); err != nil {
 			return err
 		}
@@ -149,7 +151,7 @@ func (r *run) insert(ctx context.Context) error {
 		return events.insert(c)
 	})
 	if err == nil && pending != nil {
-		t.log.written(pending)
+		t.log.removeWritten(pending)
 	}
 	return err
 }
@@ -177,18 +179,18 @@ func (s *Service) work(r *run, answer func(ctx context.Context, w http.ResponseW
 	}
 	ctx, cancel := context.WithTimeoutCause(r.ctx, t.options.Time, errTime)
 	defer cancel()
-	defer r.flushing()()
-	err := r.ask(ctx, answer)
+	defer r.startFlushing()()
+	err := r.generate(ctx, answer)
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
 	if err != nil && t.failure == "" {
-		t.failure = reason(err)
+		t.failure = errorMemberOf(err)
 	}
 }
 
-// ask calls answer. A panic in answer is logged and becomes an error.
-func (r *run) ask(ctx context.Context, answer func(ctx context.Context, w http.ResponseWriter) error) (err error) {
+// generate calls answer and stores what it writes. A panic in answer is logged and becomes an error.
+func (r *run) generate(ctx context.Context, answer func(ctx context.Context, w http.ResponseWriter) error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			r.turn.service.logger.Error(
@@ -197,8 +199,8 @@ func (r *run) ask(ctx context.Context, answer func(ctx context.Context, w http.R
 			err = errBroken
 		}
 	}()
-	recorder := r.turn.Record(&nobody{header: make(http.Header)}, r.turn.Share)
-	defer recorder.share.Free() // also if the answer fails half way
+	recorder := r.turn.Record(&discardWriter{header: make(http.Header)}, r.turn.Share)
+	defer recorder.share.Free() // needed if Finish is not called
 	if err := answer(ctx, recorder); err != nil {
 		return err
 	}
@@ -208,38 +210,39 @@ func (r *run) ask(ctx context.Context, answer func(ctx context.Context, w http.R
 	return recorder.Finish()
 }
 
-// reason converts the error of an answer to the error member of a response.
-func reason(err error) string {
+// errorMemberOf returns the value of the member error of a response, as JSON, for the error of an answer.
+func errorMemberOf(err error) string {
 	for _, known := range [...]error{errStopped, errTime, errEvents} {
 		if errors.Is(err, known) {
-			return failure("server_error", known.Error())
+			return errorMember("server_error", known.Error())
 		}
 	}
 	refusal, ok := apierror.From(err)
 	if !ok {
-		return failure("server_error", errBroken.Error())
+		return errorMember("server_error", errBroken.Error())
 	}
 	code := refusal.Code
 	if code == "" || refusal.Status >= http.StatusInternalServerError {
 		code = "server_error"
 	}
-	return failure(code, refusal.Message)
+	return errorMember(code, refusal.Message)
 }
 
-// flushing writes events to the database regularly until the returned function is called.
-func (r *run) flushing() (stop func()) {
+// startFlushing writes events to the database regularly, until the returned function is called. That function waits
+// until the last write has ended.
+func (r *run) startFlushing() (stop func()) {
 	t := r.turn
 	if t.log == nil {
 		return func() {}
 	}
-	end, ended := make(chan struct{}), make(chan struct{})
+	stopping, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(ended)
+		defer close(stopped)
 		ticker := time.NewTicker(eventsEvery)
 		defer ticker.Stop()
 		for {
 			select {
-			case <-end:
+			case <-stopping:
 				return
 			case <-ticker.C:
 			}
@@ -258,8 +261,8 @@ func (r *run) flushing() (stop func()) {
 		}
 	}()
 	return func() {
-		close(end)
-		<-ended
+		close(stopping)
+		<-stopped
 	}
 }
 
@@ -274,14 +277,14 @@ func (r *run) storeFailure() {
 		if cause := context.Cause(r.ctx); cause != nil {
 			err = cause
 		}
-		t.failure = reason(err)
+		t.failure = errorMemberOf(err)
 	}
 	failed := setMembers(r.object, []member{{"status", `"` + statusFailed + `"`}, {"error", t.failure}})
 	if t.log == nil {
-		t.settle(failed, nil)
+		t.storeAnswer(failed, nil)
 		return
 	}
-	t.record("response.failed", eventOf("response.failed", failed))
+	t.logEvent("response.failed", eventOf("response.failed", failed))
 }
 
 // skeleton returns a response object without an answer.
@@ -298,13 +301,13 @@ func skeleton(model string, created int64, echo []hub.Param) []byte {
 	return append(object, `,"output":[],"usage":null}`...)
 }
 
-// nobody is the ResponseWriter for answers in the background. It discards all data and never blocks.
-type nobody struct{ header http.Header }
+// discardWriter is the ResponseWriter for answers in the background. It discards all data and never blocks.
+type discardWriter struct{ header http.Header }
 
-func (w *nobody) Header() http.Header            { return w.header }
-func (w *nobody) WriteHeader(int)                {}
-func (w *nobody) Write(text []byte) (int, error) { return len(text), nil }
+func (w *discardWriter) Header() http.Header            { return w.header }
+func (w *discardWriter) WriteHeader(int)                {}
+func (w *discardWriter) Write(text []byte) (int, error) { return len(text), nil }
 
 // FlushError and SetWriteDeadline implement the optional methods that http.ResponseController uses.
-func (w *nobody) FlushError() error                { return nil }
-func (w *nobody) SetWriteDeadline(time.Time) error { return nil }
+func (w *discardWriter) FlushError() error                { return nil }
+func (w *discardWriter) SetWriteDeadline(time.Time) error { return nil }

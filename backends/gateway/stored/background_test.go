@@ -80,11 +80,11 @@ func TestStream(t *testing.T) {
 		if err := write(r, strings.Join(all[:last], "")); err != nil {
 			t.Fatal(err)
 		}
-		n.lacks(alice, "GET /responses/"+turn.ID)
+		n.checkNotFound(alice, "GET /responses/"+turn.ID)
 		if err := write(r, all[last]); err != nil {
 			t.Fatal(err)
 		}
-		n.gives("GET /responses/"+turn.ID, "", "status", `"completed"`)
+		n.checkAnswer("GET /responses/"+turn.ID, "", "status", `"completed"`)
 		if err := r.Finish(); err != nil {
 			t.Fatal(err)
 		}
@@ -106,14 +106,14 @@ func TestBackground(t *testing.T) {
 		may := make(chan struct{})
 		id, over := n.work(`{"model":"m","input":"one","background":true}`, waits(may, whole("1", "ONE")))
 		other.becomes(id, statusInProgress)
-		other.refuses(alice, `{"model":"m","input":"x","previous_response_id":"`+id+`"}`, http.StatusBadRequest, "is in_progress")
+		other.checkRefused(alice, `{"model":"m","input":"x","previous_response_id":"`+id+`"}`, http.StatusBadRequest, "is in_progress")
 		close(may)
 		<-over
 		answer := other.becomes(id, statusCompleted)
 		if !answer.Get("background").Bool() || answer.Get("output.1.content.0.text").Str != "ONE" {
 			t.Errorf("the answer is %s", answer.Raw)
 		}
-		n.gives("POST /responses/"+id+"/cancel", "", "status", `"completed"`)
+		n.checkAnswer("POST /responses/"+id+"/cancel", "", "status", `"completed"`)
 		_, body := n.begin(`{"model":"m","input":"two","previous_response_id":"` + id + `"}`)
 		if got := inputText(body); got != "one reasoning ONE two" {
 			t.Errorf("the input is %s", got)
@@ -168,7 +168,7 @@ func TestResume(t *testing.T) {
 		if _, rest := n.call(alice, "GET /responses/"+id+"?stream=true&starting_after=6", ""); rest.Str != "" {
 			t.Errorf("behind the end there is %s", rest.Str)
 		}
-		n.lacks("user b", "GET /responses/"+id+"?stream=true")
+		n.checkNotFound("user b", "GET /responses/"+id+"?stream=true")
 	})
 }
 
@@ -180,22 +180,22 @@ func TestCancel(t *testing.T) {
 		id, over := n.work(`{"model":"m","input":"one","background":true,"stream":true}`, waits(nil, whole("1", "ONE")))
 		n.becomes(id, statusInProgress)
 		for range 2 {
-			other.gives("POST /responses/"+id+"/cancel", "", "status", `"cancelled"`)
+			other.checkAnswer("POST /responses/"+id+"/cancel", "", "status", `"cancelled"`)
 		}
 		if _, err := n.renewLeases(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		<-over
-		n.gives("GET /responses/"+id, "", "status", `"cancelled"`)
+		n.checkAnswer("GET /responses/"+id, "", "status", `"cancelled"`)
 		_, stream := n.call(alice, "GET /responses/"+id+"?stream=true", "")
 		if got := strings.Join(numbers(stream.Str), ","); got != "0 created,1 queued,2 failed" || !strings.Contains(stream.Str, `"status":"cancelled"`) {
 			t.Errorf("the stream is %s", stream.Str)
 		}
 
 		id, over = n.work(`{"model":"m","input":"one","background":true}`, waits(nil, whole("1", "ONE")))
-		n.gives("DELETE /responses/"+id, "", "deleted", "true")
+		n.checkAnswer("DELETE /responses/"+id, "", "deleted", "true")
 		<-over
-		n.lacks(alice, "GET /responses/"+id)
+		n.checkNotFound(alice, "GET /responses/"+id)
 	})
 }
 
@@ -223,8 +223,8 @@ func TestLostProcess(t *testing.T) {
 		if done, err := other.failLost(t.Context()); err != nil || done != 1 {
 			t.Errorf("%d given up, %v", done, err)
 		}
-		other.gives("GET /responses/"+id, "", "error.code", `"server_error"`)
-		other.gives("GET /responses/"+id, "", "status", `"failed"`)
+		other.checkAnswer("GET /responses/"+id, "", "error.code", `"server_error"`)
+		other.checkAnswer("GET /responses/"+id, "", "status", `"failed"`)
 		_, stream := other.call(alice, "GET /responses/"+id+"?stream=true&starting_after=1", "")
 		if got := strings.Join(numbers(stream.Str), ","); got != "2 failed" {
 			t.Errorf("the stream ends with %s", stream.Str)
@@ -252,7 +252,7 @@ func TestFailures(t *testing.T) {
 			"nothing":   {func(context.Context, http.ResponseWriter) error { return nil }, 0, "server_error the answer broke off"},
 			"error":     {func(context.Context, http.ResponseWriter) error { return errors.New("secret") }, 0, "server_error the answer broke off"},
 			"slow":      {waits(nil, whole("1", "ONE")), time.Millisecond, "server_error " + errTime.Error()},
-			"too large": {whole("1", strings.Repeat("x", 8<<20)), 0, "server_error the response is larger than the 8388608 bytes that can be of one"},
+			"too large": {whole("1", strings.Repeat("x", 8<<20)), 0, "server_error the response is larger than the limit of 8388608 bytes"},
 		} {
 			for _, stream := range []bool{false, true} {
 				n.options = new(Options{Time: test.time}.WithDefaults())
@@ -284,9 +284,9 @@ func TestShutdown(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-over
-		other.gives("GET /responses/"+id, "", "error.message", `"`+errStopped.Error()+`"`)
+		other.checkAnswer("GET /responses/"+id, "", "error.message", `"`+errStopped.Error()+`"`)
 		turn, _ := n.begin(`{"model":"m","input":"one","background":true}`)
-		if _, err := n.Start(t.Context(), turn, "m", nil, nil, nil); refusal(t, err, http.StatusTooManyRequests) == nil {
+		if _, err := n.Start(t.Context(), turn, "m", nil, nil, nil); apiErrorWith(t, err, http.StatusTooManyRequests) == nil {
 			t.Error("a closed service accepts work")
 		}
 	})
@@ -301,18 +301,18 @@ func TestParallel(t *testing.T) {
 		n.options.Parallel = 1
 		may := make(chan struct{})
 		const body = `{"model":"m","input":"one","background":true}`
-		ids, overs := make([]string, 0, queued), make([]chan struct{}, 0, queued)
-		for i := range queued {
+		ids, overs := make([]string, 0, acceptedFactor), make([]chan struct{}, 0, acceptedFactor)
+		for i := range acceptedFactor {
 			id, over := n.work(body, waits(may, whole(fmt.Sprint(i), "ONE")))
 			ids, overs = append(ids, id), append(overs, over)
 		}
 		n.becomes(ids[0], statusInProgress)
-		n.gives("GET /responses/"+ids[1], "", "status", `"queued"`)
+		n.checkAnswer("GET /responses/"+ids[1], "", "status", `"queued"`)
 		turn, _ := n.begin(body)
-		if _, err := n.Start(t.Context(), turn, "m", nil, nil, nil); refusal(t, err, http.StatusTooManyRequests).RetryAfter == 0 {
+		if _, err := n.Start(t.Context(), turn, "m", nil, nil, nil); apiErrorWith(t, err, http.StatusTooManyRequests).RetryAfter == 0 {
 			t.Error("the refusal has no Retry-After")
 		}
-		n.gives("POST /responses/"+ids[2]+"/cancel", "", "status", `"cancelled"`)
+		n.checkAnswer("POST /responses/"+ids[2]+"/cancel", "", "status", `"cancelled"`)
 		<-overs[2]
 		close(may)
 		for _, at := range []int{0, 1, 3} {
@@ -322,7 +322,7 @@ func TestParallel(t *testing.T) {
 		for _, id := range ids {
 			r, err := n.find(t.Context(), alice, id)
 			if err != nil || !final(r.status) {
-				t.Errorf("%s: %v %v", id, r, err)
+				t.Errorf("%s: got response %v, error %v, want a final status", id, r, err)
 			}
 		}
 	})

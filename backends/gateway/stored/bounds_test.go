@@ -18,7 +18,7 @@ func TestConversationBounds(t *testing.T) {
 		_, made := n.call(alice, "POST /conversations", `{}`)
 		path := "/conversations/" + made.Get("id").Str
 		const item = `{"items":[{"id":"msg_large","role":"user","content":"x"}]}`
-		n.gives("POST "+path+"/items", item, "data.0.id", `"msg_large"`)
+		n.checkAnswer("POST "+path+"/items", item, "data.0.id", `"msg_large"`)
 		n.exec(`UPDATE gateway_conversation_items SET size = ?`, maxHistory)
 		if status, body := n.call(alice, "POST "+path+"/items", `{"items":[{"role":"user","content":"more"}]}`); status != http.StatusRequestEntityTooLarge {
 			t.Errorf("more than a request can have: %d %s", status, body.Raw)
@@ -33,7 +33,7 @@ func TestConversationBounds(t *testing.T) {
 			t.Errorf("one more than there may be: %d %s", status, body.Raw)
 		}
 		if status, _ := n.call("user b", "POST /conversations", `{}`); status != http.StatusOK {
-			t.Errorf("somebody else: %d", status)
+			t.Errorf("another owner: got status %d, want 200", status)
 		}
 	})
 }
@@ -44,21 +44,21 @@ func TestFollowers(t *testing.T) {
 	t.Parallel()
 	s := New(nil, nil, nil, nil, nil)
 	for range maxFollowers {
-		if !s.arrive("user a") {
-			t.Fatal("fewer may follow than are allowed")
+		if !s.addFollower("user a") {
+			t.Fatal("addFollower refuses a follower below the limit")
 		}
 	}
-	if s.arrive("user a") || !s.arrive("user b") {
-		t.Error("the bound does not apply to each owner separately")
+	if s.addFollower("user a") || !s.addFollower("user b") {
+		t.Error("the limit does not apply to each owner separately")
 	}
-	s.depart("user a")
-	if !s.arrive("user a") {
+	s.removeFollower("user a")
+	if !s.addFollower("user a") {
 		t.Error("a follower is refused although there is room")
 	}
 	for range maxFollowers {
-		s.depart("user a")
+		s.removeFollower("user a")
 	}
-	s.depart("user b")
+	s.removeFollower("user b")
 	if len(s.followers) != 0 {
 		t.Errorf("%v are still counted", s.followers)
 	}
@@ -109,7 +109,7 @@ func TestQuota(t *testing.T) {
 
 		other := startNode(t, p) // this node has stored nothing itself
 		other.options.Quota = n.options.Quota
-		if total, err := other.addUp(t.Context(), alice); err != nil || total < 200_000 || total > 400_000 {
+		if total, err := other.readSize(t.Context(), alice); err != nil || total < 200_000 || total > 400_000 {
 			t.Errorf("%d bytes are stored, %v", total, err)
 		}
 		if shown := other.turn(`{"model":"m","input":"x"}`, "3", "y"); shown.Get("store").Raw != "false" {
@@ -120,15 +120,15 @@ func TestQuota(t *testing.T) {
 			`{"model":"m","input":"x","previous_response_id":"` + first.Get("id").Str + `"}`,
 			`{"model":"m","input":"x","conversation":"` + conversation + `"}`,
 		} {
-			other.refuses(alice, body, http.StatusBadRequest, "this user has no room for more: it may store 195 KiB")
+			other.checkRefused(alice, body, http.StatusBadRequest, "the storage of this user is full: it may store 195 KiB")
 		}
 		for _, path := range []string{"POST /conversations", "POST /conversations/" + conversation + "/items"} {
 			if status, body := other.call(alice, path, `{"items":[{"role":"user","content":"more"}]}`); status != http.StatusBadRequest || body.Get("Code").Str != codeFull {
-				t.Errorf("%s: %d %s", path, status, body.Raw)
+				t.Errorf("%s: got status %d, want 400 with the code %s: %s", path, status, codeFull, body.Raw)
 			}
 		}
 		if status, _ := other.call("user b", "POST /conversations", `{}`); status != http.StatusOK {
-			t.Errorf("somebody else: %d", status)
+			t.Errorf("another owner: got status %d, want 200", status)
 		}
 		if status, body := other.call(alice, "DELETE /responses/"+id, ""); status != http.StatusOK {
 			t.Fatal(body.Raw)

@@ -26,7 +26,7 @@ func (e *chainError) apiError(id string) error {
 	switch {
 	case e.missing:
 		refusal.Message = fmt.Sprintf(
-			"no response %s is stored here for this key: it was deleted, its time is over, or it was not stored; send the full input instead",
+			"no response %s is stored for this key: it was deleted, has expired, or was not stored; send the full input instead",
 			hub.Shown(id),
 		)
 	case e.unfinished != "":
@@ -43,9 +43,9 @@ func (e *chainError) apiError(id string) error {
 // renewAfter returns how much the expiry of a chain may fall behind before it is extended.
 func renewAfter(retention time.Duration) time.Duration { return min(retention/4, 24*time.Hour) }
 
-// walk is the WITH clause of a statement that uses the ids of a chain. The database follows the links, which saves
-// round trips.
-const walk = `WITH RECURSIVE chain (id, previous, depth) AS (
+// withChain is the WITH clause of a statement that uses the ids of a chain. Its arguments are the id of the last
+// response, and twice the owner. The database follows the links between responses, which saves round trips.
+const withChain = `WITH RECURSIVE chain (id, previous, depth) AS (
 	SELECT id, previous, depth FROM gateway_responses WHERE id = ? AND owner = ?
 	UNION ALL
 	SELECT r.id, r.previous, r.depth FROM gateway_responses AS r JOIN chain ON r.id = chain.previous WHERE r.owner = ?) `
@@ -74,7 +74,7 @@ func (s *Service) chain(ctx context.Context, owner, id string) (links []response
 	err = s.read(ctx, func(c store.Conn) (err error) {
 		found, err = store.List(
 			c, scanLink,
-			walk+`SELECT r.id, r.depth, r.size, r.status FROM gateway_responses AS r JOIN chain ON r.id = chain.id
+			withChain+`SELECT r.id, r.depth, r.size, r.status FROM gateway_responses AS r JOIN chain ON r.id = chain.id
 			WHERE r.expires_at > ? ORDER BY r.depth`,
 			id, owner, owner, schema.Micros(s.now()),
 		)
@@ -86,23 +86,23 @@ func (s *Service) chain(ctx context.Context, owner, id string) (links []response
 	if len(found) == 0 || found[len(found)-1].id != id {
 		return nil, &chainError{missing: true}
 	}
-	tip, size := found[len(found)-1], int64(0)
+	newest, size := found[len(found)-1], int64(0)
 	ids := make([]string, 0, len(found))
 	for _, l := range found {
 		size += l.size
 		ids = append(ids, l.id)
 	}
 	switch {
-	case tip.status != statusCompleted && tip.status != statusIncomplete:
-		return nil, &chainError{unfinished: tip.status}
-	case tip.depth != int64(len(found)):
-		return nil, &chainError{}
+	case newest.status != statusCompleted && newest.status != statusIncomplete:
+		return nil, &chainError{unfinished: newest.status}
+	case newest.depth != int64(len(found)):
+		return nil, &chainError{} // an earlier response was deleted
 	case size > 2*maxHistory: // the stored size includes more than items
 		return nil, tooLarge("the chain of "+id, maxHistory)
 	}
-	err = batches(ids, func(part []any, marks string) error {
+	err = batches(ids, func(part []any, placeholders string) error {
 		return s.read(ctx, func(c store.Conn) error {
-			rows, err := store.List(c, scanResponse, selectResponses+`id IN (`+marks+`) ORDER BY depth`, part...)
+			rows, err := store.List(c, scanResponse, selectResponses+`id IN (`+placeholders+`) ORDER BY depth`, part...)
 			links = append(links, rows...)
 			return err
 		})
@@ -121,8 +121,9 @@ func (s *Service) chain(ctx context.Context, owner, id string) (links []response
 	return links, nil
 }
 
-// batches calls do for at most batchRows ids at a time. marks are the placeholders for the ids in a statement.
-func batches(ids []string, do func(part []any, marks string) error) error {
+// batches calls do for at most batchRows ids at a time, as arguments of a statement. placeholders has their
+// placeholders, such as "?,?,?".
+func batches(ids []string, do func(part []any, placeholders string) error) error {
 	for len(ids) > 0 {
 		n := min(len(ids), batchRows)
 		part := make([]any, 0, n+1)
@@ -147,12 +148,13 @@ func (s *Service) responsesWith(ctx context.Context, owner string, ids []string)
 	}
 	seen := make(map[string]bool)
 	size := 0
-	err = batches(rows, func(part []any, marks string) error {
+	err = batches(rows, func(part []any, placeholders string) error {
 		var found []response
 		err := s.read(ctx, func(c store.Conn) (err error) {
 			found, err = store.List(
 				c, scanResponse,
-				selectResponses+`id IN (SELECT response FROM gateway_response_items WHERE id IN (`+marks+`)) AND expires_at > ?`,
+				selectResponses+`id IN (SELECT response FROM gateway_response_items WHERE id IN (`+placeholders+
+					`)) AND expires_at > ?`,
 				append(part, schema.Micros(s.now()))...)
 			return err
 		})
@@ -163,7 +165,7 @@ func (s *Service) responsesWith(ctx context.Context, owner string, ids []string)
 			}
 			seen[r.id] = true
 			if size += len(r.sealed); size > 4*maxHistory {
-				return tooLarge("what the request refers to", maxHistory)
+				return tooLarge("the set of items that the request refers to", maxHistory)
 			}
 			if err = s.unseal(ctx, r); err == nil {
 				documents = append(documents, &r.document)

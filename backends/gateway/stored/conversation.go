@@ -63,9 +63,10 @@ func checkMetadata(v gjson.Result) (json.RawMessage, error) {
 // maxConversations is the largest number of conversations of an owner.
 const maxConversations = 10_000
 
-func tooMany() error {
+// tooManyConversations returns the error for an owner with maxConversations conversations.
+func tooManyConversations() error {
 	e := apierror.New(http.StatusBadRequest, "too_many_conversations",
-		"there are %d conversations already, and there can be no more: delete some", maxConversations)
+		"you already have %d conversations, which is the maximum: delete some", maxConversations)
 	e.NoRetry = true
 	return e
 }
@@ -77,7 +78,7 @@ func (s *Service) createConversation(
 ) (*conversation, error) {
 	now := s.now()
 	v := &conversation{ID: wire.NewID("conv_"), Object: "conversation", CreatedAt: now.Unix(), Metadata: metadata}
-	if err := s.checkRoom(ctx, owner, sizeOf(items), o); err != nil {
+	if err := s.checkRoom(ctx, owner, itemsSize(items), o); err != nil {
 		return nil, err
 	}
 	sealed, err := s.seal(ctx, tableConversations, v.ID, metadata)
@@ -95,7 +96,7 @@ func (s *Service) createConversation(
 			return err
 		}
 		if count >= maxConversations {
-			return tooMany()
+			return tooManyConversations()
 		}
 		if _, err := c.Exec(
 			`INSERT INTO gateway_conversations (id, owner, sealed, places, created_at, expires_at) VALUES (?, ?, ?, 0, ?, ?)`,
@@ -106,7 +107,7 @@ func (s *Service) createConversation(
 		return s.appendItems(c, owner, v.ID, added, expires)
 	})
 	if err == nil {
-		s.addSize(owner, sizes(added))
+		s.addSize(owner, sealedSize(added))
 	}
 	return v, err
 }
@@ -133,8 +134,8 @@ func (s *Service) conversation(ctx context.Context, owner, id string) (*conversa
 	return v, err
 }
 
-// describe replaces the metadata of a conversation.
-func (s *Service) describe(ctx context.Context, owner, id string, o *Options, metadata json.RawMessage) error {
+// setMetadata replaces the metadata of a conversation. The error has status 404 if the owner has no such conversation.
+func (s *Service) setMetadata(ctx context.Context, owner, id string, o *Options, metadata json.RawMessage) error {
 	sealed, err := s.seal(ctx, tableConversations, id, metadata)
 	if err != nil {
 		return err

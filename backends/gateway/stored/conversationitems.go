@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -13,14 +14,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// sealedItem is a row with an item of a conversation.
+// sealedItem is an encrypted item of a conversation. The id is that of the item in items to be stored, and the primary
+// key of the row in items that were read.
 type sealedItem struct {
 	id, sealed string
-	size       int
+	size       int // length of the plain text in bytes
 }
 
 // itemRow returns the primary key of an item's row.
 func itemRow(conversation, id string) string { return conversation + "/" + id }
+
+// itemID returns the id of an item from the primary key of its row.
+func itemID(conversation, row string) string { return strings.TrimPrefix(row, conversation+"/") }
 
 // sealItems encrypts items for a conversation. An item gets a new id if it has none, if its id cannot be stored, or if
 // the conversation already uses its id.
@@ -56,27 +61,28 @@ func (s *Service) usedIDs(
 			rows = append(rows, itemRow(conversation, id))
 		}
 	}
-	return used, batches(rows, func(part []any, marks string) error {
+	return used, batches(rows, func(part []any, placeholders string) error {
 		return s.read(ctx, func(c store.Conn) error {
-			ids, err := store.List(c, schema.Text, `SELECT id FROM gateway_conversation_items WHERE id IN (`+marks+`)`, part...)
-			for _, id := range ids {
-				used[id[len(conversation)+1:]] = true
+			keys, err := store.List(
+				c, schema.Text, `SELECT id FROM gateway_conversation_items WHERE id IN (`+placeholders+`)`, part...)
+			for _, key := range keys {
+				used[itemID(conversation, key)] = true
 			}
 			return err
 		})
 	})
 }
 
-// appendItems appends items to a conversation, if the conversation still exists. An item replaces an item with the same
-// id, which a concurrent request may have added.
+// appendItems appends items to a conversation, if the conversation still exists; its id may be empty for none. An item
+// replaces an item with the same id, which a concurrent request may have added.
 func (s *Service) appendItems(c store.Conn, owner, conversation string, items []sealedItem, expires int64) error {
 	if conversation == "" {
 		return nil
 	}
-	var places int64
+	var lastPlace int64 // the position of the last item that was added
 	err := c.Row(
 		`SELECT places FROM gateway_conversations WHERE id = ? AND owner = ?`+c.Lock(), conversation, owner,
-	).Scan(&places)
+	).Scan(&lastPlace)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -84,17 +90,17 @@ func (s *Service) appendItems(c store.Conn, owner, conversation string, items []
 		return err
 	}
 	for i := range items {
-		places++
+		lastPlace++
 		if _, err := c.Exec(
 			`INSERT INTO gateway_conversation_items (id, conversation, place, sealed, size) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT (id) DO UPDATE SET place = excluded.place, sealed = excluded.sealed, size = excluded.size`,
-			itemRow(conversation, items[i].id), conversation, places, items[i].sealed, items[i].size,
+			itemRow(conversation, items[i].id), conversation, lastPlace, items[i].sealed, items[i].size,
 		); err != nil {
 			return err
 		}
 	}
 	_, err = c.Exec(
-		`UPDATE gateway_conversations SET places = ?, expires_at = ? WHERE id = ?`, places, expires, conversation,
+		`UPDATE gateway_conversations SET places = ?, expires_at = ? WHERE id = ?`, lastPlace, expires, conversation,
 	)
 	return err
 }
@@ -102,18 +108,18 @@ func (s *Service) appendItems(c store.Conn, owner, conversation string, items []
 // addItems adds a client's items to a conversation and returns them with their ids.
 func (s *Service) addItems(
 	ctx context.Context, owner, id string, o *Options, items []json.RawMessage,
-) ([]listed, error) {
+) ([]listItem, error) {
 	if _, err := s.conversation(ctx, owner, id); err != nil {
 		return nil, err
 	}
-	if err := s.checkRoom(ctx, owner, sizeOf(items), o); err != nil {
+	if err := s.checkRoom(ctx, owner, itemsSize(items), o); err != nil {
 		return nil, err
 	}
 	added, err := s.sealItems(ctx, id, items)
 	if err != nil {
 		return nil, err
 	}
-	full, large := false, false
+	full, large := false, false // too many items, too many bytes
 	err = s.db.Write(ctx, func(c store.Conn) error {
 		var count int
 		var size int64
@@ -122,7 +128,7 @@ func (s *Service) addItems(
 		).Scan(&count, &size); err != nil {
 			return err
 		}
-		full, large = count+len(added) > o.Items, size+sizeOf(items) > maxHistory
+		full, large = count+len(added) > o.Items, size+itemsSize(items) > maxHistory
 		if full || large {
 			return nil
 		}
@@ -137,10 +143,10 @@ func (s *Service) addItems(
 	case large:
 		return nil, tooLarge("the conversation", maxHistory)
 	}
-	s.addSize(owner, sizes(added))
-	all := make([]listed, 0, len(items))
+	s.addSize(owner, sealedSize(added))
+	all := make([]listItem, 0, len(items))
 	for i := range items {
-		all = append(all, listed{added[i].id, items[i]})
+		all = append(all, listItem{added[i].id, items[i]})
 	}
 	return all, nil
 }
@@ -150,21 +156,21 @@ const selectItems = `SELECT id, sealed FROM gateway_conversation_items WHERE `
 func scanItem(row store.Row) (i sealedItem, err error) { return i, row.Scan(&i.id, &i.sealed) }
 
 // openItems decrypts items of a conversation.
-func (s *Service) openItems(ctx context.Context, conversation string, rows []sealedItem) ([]listed, error) {
-	all := make([]listed, 0, len(rows))
+func (s *Service) openItems(ctx context.Context, conversation string, rows []sealedItem) ([]listItem, error) {
+	all := make([]listItem, 0, len(rows))
 	for i := range rows {
 		text, err := s.open(ctx, tableItems, rows[i].id, rows[i].sealed)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, listed{rows[i].id[len(conversation)+1:], text})
+		all = append(all, listItem{itemID(conversation, rows[i].id), text})
 	}
 	return all, nil
 }
 
 // conversationItems returns all items of a conversation, oldest first. The error has status 413 if they are larger than
 // the limit for a request.
-func (s *Service) conversationItems(ctx context.Context, owner, id string) ([]listed, error) {
+func (s *Service) conversationItems(ctx context.Context, owner, id string) ([]listItem, error) {
 	if _, err := s.conversation(ctx, owner, id); err != nil {
 		return nil, err
 	}
@@ -193,9 +199,9 @@ func (s *Service) listItems(ctx context.Context, owner, id string, p *paging) (*
 	if _, err := s.conversation(ctx, owner, id); err != nil {
 		return nil, err
 	}
-	order, bound, place := "place", "place > ?", int64(0)
+	order, bound, after := "place", "place > ?", int64(0)
 	if !p.ascending {
-		order, bound, place = "place DESC", "place < ?", 1<<62
+		order, bound, after = "place DESC", "place < ?", 1<<62
 	}
 	var rows []sealedItem
 	err := s.read(ctx, func(c store.Conn) (err error) {
@@ -204,17 +210,17 @@ func (s *Service) listItems(ctx context.Context, owner, id string, p *paging) (*
 			if storable(p.after) {
 				err = c.Row(
 					`SELECT place FROM gateway_conversation_items WHERE id = ? AND conversation = ?`, itemRow(id, p.after), id,
-				).Scan(&place)
+				).Scan(&after)
 			}
 			if errors.Is(err, sql.ErrNoRows) {
-				return invalid("after", "names no item of the conversation: %s", hub.Shown(p.after))
+				return invalid("after", "must be the id of an item of the conversation, it is %s", hub.Shown(p.after))
 			}
 			if err != nil {
 				return err
 			}
 		}
 		rows, err = store.List(
-			c, scanItem, selectItems+`conversation = ? AND `+bound+` ORDER BY `+order+` LIMIT ?`, id, place, p.limit+1,
+			c, scanItem, selectItems+`conversation = ? AND `+bound+` ORDER BY `+order+` LIMIT ?`, id, after, p.limit+1,
 		)
 		return err
 	})
@@ -226,11 +232,11 @@ func (s *Service) listItems(ctx context.Context, owner, id string, p *paging) (*
 	if err != nil {
 		return nil, err
 	}
-	return newList(items, more, p.state), nil
+	return newList(items, more, p.encrypted), nil
 }
 
 // item returns an item of a conversation. The error has status 404 if the conversation or the item does not exist.
-func (s *Service) item(ctx context.Context, owner, conversation, id string) (*listed, error) {
+func (s *Service) item(ctx context.Context, owner, conversation, id string) (*listItem, error) {
 	if _, err := s.conversation(ctx, owner, conversation); err != nil {
 		return nil, err
 	}

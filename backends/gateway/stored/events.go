@@ -29,13 +29,14 @@ type eventLog struct {
 	writing sync.Mutex // held while events are written to the database
 
 	mu      sync.Mutex
-	pending []byte
-	first   int64 // number of the first pending event
-	next    int64
-	size    int
+	pending []byte        // the frames of events that are not in the database yet
+	first   int64         // number of the first pending event
+	next    int64         // number of the next event that is added
+	size    int           // total size of all events that were added
 	changed chan struct{} // closed when there are new events in the database
 }
 
+// newEventLog returns an empty log.
 func newEventLog() *eventLog { return &eventLog{changed: make(chan struct{})} }
 
 // add appends an event and gives it the next number.
@@ -48,13 +49,14 @@ func (l *eventLog) add(name string, data []byte) {
 	l.size += len(l.pending) - before
 }
 
+// appendNumbered appends the frame of an event with the next number to dst. The caller holds the mutex.
 func (l *eventLog) appendNumbered(dst []byte, name string, data []byte) []byte {
 	return appendFrame(dst, name, setMembers(data, []member{{"sequence_number", strconv.FormatInt(l.next, 10)}}))
 }
 
-// numbered returns the pending events followed by a new one. The new event is not added to the log, because storing it
-// may fail.
-func (l *eventLog) numbered(name string, data []byte) *pendingEvents {
+// pendingWith returns the pending events followed by a new one, which gets the next number. The new event is not added
+// to the log, because storing it may fail.
+func (l *eventLog) pendingWith(name string, data []byte) *pendingEvents {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	text := append([]byte(nil), l.pending...)
@@ -67,8 +69,8 @@ type pendingEvents struct {
 	first, last int64
 }
 
-// take returns the pending events, or nil if no event is pending. They stay pending until written is called.
-func (l *eventLog) take() *pendingEvents {
+// unwritten returns the pending events, or nil if no event is pending. They stay pending until removeWritten is called.
+func (l *eventLog) unwritten() *pendingEvents {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.pending) == 0 {
@@ -84,8 +86,9 @@ func (l *eventLog) full() bool {
 	return l.size > maxEvents
 }
 
-// hold waits until no events are being written, and prevents further writes until the returned function is called.
-func (l *eventLog) hold() (release func()) {
+// blockWrites waits until no events are being written, and prevents further writes until the returned function is
+// called.
+func (l *eventLog) blockWrites() (release func()) {
 	l.writing.Lock()
 	return l.writing.Unlock
 }
@@ -97,7 +100,8 @@ type eventBatch struct {
 	size                         int
 }
 
-// seal encrypts events and returns them as a row. The caller must have called hold.
+// seal encrypts events and returns them as a row. The caller must have called blockWrites, unless no other goroutine
+// uses the log yet.
 func (*eventLog) seal(ctx context.Context, t *Turn, p *pendingEvents) (*eventBatch, error) {
 	s := t.service
 	b := &eventBatch{
@@ -121,8 +125,8 @@ func (b *eventBatch) insert(c store.Conn) error {
 	return err
 }
 
-// written removes events from the log that are now in the database.
-func (l *eventLog) written(p *pendingEvents) {
+// removeWritten removes events from the pending ones that are now in the database.
+func (l *eventLog) removeWritten(p *pendingEvents) {
 	l.mu.Lock()
 	l.pending = append([]byte(nil), l.pending[len(p.text):]...)
 	l.first = p.last + 1
@@ -130,15 +134,15 @@ func (l *eventLog) written(p *pendingEvents) {
 	l.notify()
 }
 
-// end removes the pending events after they were stored together with the answer.
-func (l *eventLog) end() {
+// clearPending removes the pending events after they were stored together with the answer.
+func (l *eventLog) clearPending() {
 	l.mu.Lock()
 	l.pending = nil
 	l.mu.Unlock()
 	l.notify()
 }
 
-// notify wakes all goroutines that wait on the channel returned by news.
+// notify wakes all goroutines that wait on the channel returned by nextChange.
 func (l *eventLog) notify() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,8 +150,8 @@ func (l *eventLog) notify() {
 	l.changed = make(chan struct{})
 }
 
-// news returns a channel that is closed when new events are in the database.
-func (l *eventLog) news() <-chan struct{} {
+// nextChange returns a channel that is closed when new events are in the database.
+func (l *eventLog) nextChange() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.changed
@@ -156,8 +160,8 @@ func (l *eventLog) news() <-chan struct{} {
 // flush writes the pending events to the database. It returns errGone if the response was cancelled or deleted, or is
 // already finished.
 func (l *eventLog) flush(ctx context.Context, t *Turn) error {
-	defer l.hold()()
-	p := l.take()
+	defer l.blockWrites()()
+	p := l.unwritten()
 	if p == nil {
 		return nil
 	}
@@ -178,7 +182,7 @@ func (l *eventLog) flush(ctx context.Context, t *Turn) error {
 		return errGone
 	}
 	if err == nil {
-		l.written(p)
+		l.removeWritten(p)
 	}
 	return err
 }

@@ -63,16 +63,17 @@ func (n *node) begin(body string) (*Turn, string) {
 	return turn, string(text)
 }
 
-// refuses checks that a request is refused with a status, and with an error that contains text.
-func (n *node) refuses(owner, body string, status int, text string) {
+// checkRefused checks that a request is refused with a status, and with an error that contains text.
+func (n *node) checkRefused(owner, body string, status int, text string) {
 	n.t.Helper()
 	_, _, err := n.Begin(n.t.Context(), owner, n.options, []byte(body))
-	if e := refusal(n.t, err, status); !strings.Contains(e.Error(), text) {
+	if e := apiErrorWith(n.t, err, status); !strings.Contains(e.Error(), text) {
 		n.t.Errorf("%s: %v, want %s", body, e, text)
 	}
 }
 
-func refusal(t *testing.T, err error, status int) *apierror.Error {
+// apiErrorWith returns an error as the API error with the given status.
+func apiErrorWith(t *testing.T, err error, status int) *apierror.Error {
 	t.Helper()
 	e, ok := apierror.From(err)
 	if !ok || e.Status != status {
@@ -119,15 +120,15 @@ func (n *node) call(owner, request, body string) (int, gjson.Result) {
 	}
 	w := httptest.NewRecorder()
 	if err := n.Serve(w, r, e, owner, n.options, []byte(body)); err != nil {
-		told, ok := apierror.From(err)
+		apiErr, ok := apierror.From(err)
 		if !ok {
 			n.t.Fatalf("%s: %v", request, err)
 		}
-		text, err := json.Marshal(told)
+		text, err := json.Marshal(apiErr)
 		if err != nil {
 			n.t.Fatal(err)
 		}
-		return told.Status, gjson.ParseBytes(text)
+		return apiErr.Status, gjson.ParseBytes(text)
 	}
 	if kind := w.Header().Get("Content-Type"); strings.HasPrefix(kind, "text/event-stream") {
 		return w.Code, gjson.Result{Type: gjson.String, Str: w.Body.String()}
@@ -135,8 +136,8 @@ func (n *node) call(owner, request, body string) (int, gjson.Result) {
 	return w.Code, gjson.Parse(w.Body.String())
 }
 
-// gives checks the value that the API's answer has at a path.
-func (n *node) gives(request, body, path, want string) {
+// checkAnswer checks the value that the API's answer has at a path.
+func (n *node) checkAnswer(request, body, path, want string) {
 	n.t.Helper()
 	status, answer := n.call(alice, request, body)
 	if got := answer.Get(path).Raw; status != http.StatusOK || got != want {
@@ -144,8 +145,8 @@ func (n *node) gives(request, body, path, want string) {
 	}
 }
 
-// lacks checks that the API answers a request with 404.
-func (n *node) lacks(owner, request string) {
+// checkNotFound checks that the API answers a request with 404.
+func (n *node) checkNotFound(owner, request string) {
 	n.t.Helper()
 	if status, answer := n.call(owner, request, ""); status != http.StatusNotFound {
 		n.t.Errorf("%s: %d, want a 404: %s", request, status, answer.Raw)

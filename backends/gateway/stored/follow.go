@@ -26,8 +26,9 @@ const (
 // each of them reads the database.
 const maxFollowers = 100
 
-// arrive counts a follower of an owner. It returns false if the owner has too many followers.
-func (s *Service) arrive(owner string) bool {
+// addFollower counts a follower of an owner. It returns false if the owner has maxFollowers already. After true, the
+// caller must call removeFollower.
+func (s *Service) addFollower(owner string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.followers[owner] >= maxFollowers {
@@ -37,8 +38,8 @@ func (s *Service) arrive(owner string) bool {
 	return true
 }
 
-// depart undoes arrive.
-func (s *Service) depart(owner string) {
+// removeFollower undoes addFollower.
+func (s *Service) removeFollower(owner string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.followers[owner]--; s.followers[owner] == 0 {
@@ -56,23 +57,23 @@ func (s *Service) Follow(ctx context.Context, w http.ResponseWriter, owner, id s
 		return err
 	}
 	if !r.events {
-		return invalid("stream", "is for responses that were made with background and stream: %s was not", hub.Shown(id))
+		return invalid("stream", "needs a response that was created with background and stream: %s was not", hub.Shown(id))
 	}
-	if !s.arrive(owner) {
+	if !s.addFollower(owner) {
 		return &apierror.Error{
 			Status: http.StatusTooManyRequests, Code: "rate_limit_exceeded", RetryAfter: 10 * time.Second,
-			Message: fmt.Sprintf("you follow %d streams of responses already: end one of them first", maxFollowers),
+			Message: fmt.Sprintf("you already have %d open streams of responses: close one of them first", maxFollowers),
 		}
 	}
-	defer s.depart(owner)
+	defer s.removeFollower(owner)
 	f := &follower{
-		service: s,
-		w:       w,
-		rc:      http.NewResponseController(w),
-		owner:   owner,
-		id:      id,
-		after:   after,
-		wrote:   time.Now(),
+		service:   s,
+		w:         w,
+		rc:        http.NewResponseController(w),
+		owner:     owner,
+		id:        id,
+		after:     after,
+		lastWrite: time.Now(),
 	}
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -80,7 +81,7 @@ func (s *Service) Follow(ctx context.Context, w http.ResponseWriter, owner, id s
 	header.Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
 	for {
-		changed := s.changes(id)
+		changed := s.nextChange(id)
 		done, err := f.sendNew(ctx)
 		if ctx.Err() != nil {
 			return nil
@@ -101,16 +102,16 @@ func (s *Service) Follow(ctx context.Context, w http.ResponseWriter, owner, id s
 	}
 }
 
-// changes returns a channel that is closed when this process has written more events of a response, or nil if another
-// process generates the response.
-func (s *Service) changes(id string) <-chan struct{} {
+// nextChange returns a channel that is closed when this process has written more events of a response, or nil if
+// another process generates the response.
+func (s *Service) nextChange(id string) <-chan struct{} {
 	s.mu.Lock()
 	r := s.runs[id]
 	s.mu.Unlock()
 	if r == nil || r.turn.log == nil {
 		return nil
 	}
-	return r.turn.log.news()
+	return r.turn.log.nextChange()
 }
 
 // follower sends the events of a response to one client.
@@ -120,8 +121,8 @@ type follower struct {
 	rc        *http.ResponseController
 	owner, id string
 	after     int64 // number of the last event that the client has received
-	last      bool  // whether that event was the final one
-	wrote     time.Time
+	complete  bool  // whether that event was the final one
+	lastWrite time.Time
 }
 
 // errLeft is returned when the client has gone.
@@ -137,7 +138,7 @@ func (f *follower) sendNew(ctx context.Context) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	for more := true; more; {
+	for {
 		rows, err := f.rows(ctx)
 		if err != nil {
 			return false, err
@@ -147,19 +148,22 @@ func (f *follower) sendNew(ctx context.Context) (done bool, err error) {
 				return false, err
 			}
 		}
-		more = len(rows) == followRows
+		if len(rows) < followRows {
+			break
+		}
 	}
 	switch {
-	case f.last:
+	case f.complete:
 		return true, nil
 	case final(status):
 		return true, f.sendFinal(ctx)
-	case time.Since(f.wrote) >= followAlive:
+	case time.Since(f.lastWrite) >= followAlive:
 		return false, f.write([]byte(": keep-alive\n\n"))
 	}
 	return false, nil
 }
 
+// rows reads the next rows with events that the client has not received yet, at most followRows.
 func (f *follower) rows(ctx context.Context) (rows []eventBatch, err error) {
 	err = f.service.read(ctx, func(c store.Conn) error {
 		rows, err = store.List(
@@ -188,7 +192,7 @@ func (f *follower) send(ctx context.Context, b *eventBatch) error {
 			out = append(out, frame...)
 			f.after = number
 		}
-		f.last = f.last || isFinal(name)
+		f.complete = f.complete || isFinal(name)
 	}
 	f.after = max(f.after, b.last)
 	return f.write(out)
@@ -214,7 +218,7 @@ func (f *follower) fail(err error) {
 	if errors.Is(err, errLeft) {
 		return
 	}
-	message := "the stream cannot be read right now: come back with starting_after=" + strconv.FormatInt(f.after, 10)
+	message := "the events cannot be read now: resume the stream with starting_after=" + strconv.FormatInt(f.after, 10)
 	if errors.Is(err, sql.ErrNoRows) {
 		message = "the response was deleted"
 	}
@@ -223,11 +227,12 @@ func (f *follower) fail(err error) {
 	_ = f.write(appendFrame(nil, "error", data)) // nothing can be done about an error
 }
 
+// write sends a text to the client at once. It returns errLeft if the client has gone.
 func (f *follower) write(text []byte) error {
 	if len(text) == 0 {
 		return nil
 	}
-	f.wrote = time.Now()
+	f.lastWrite = time.Now()
 	if _, err := f.w.Write(text); err != nil {
 		return errLeft
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
+// frameEnd ends an event in a stream of server-sent events. A frame is the text of one event, with its end.
 var frameEnd = []byte("\n\n")
 
 // indexFrame returns the length of the first event in a text, or 0 if that event is incomplete.
@@ -39,8 +40,8 @@ func appendFrame(dst []byte, name string, data []byte) []byte {
 	return append(dst, frameEnd...)
 }
 
-// lifecycle reports whether events with this name contain the response object.
-func lifecycle(name string) bool {
+// hasResponse reports whether events with this name contain the response object.
+func hasResponse(name string) bool {
 	switch name {
 	case "response.created", "response.queued", "response.in_progress":
 		return true
@@ -67,8 +68,8 @@ func setMembers(object []byte, members []member) []byte {
 	if s.Kind() != jsontext.Object {
 		return object
 	}
-	set := make([]bool, len(members))
-	last := -1
+	replaced := make([]bool, len(members)) // by index of members
+	end := -1                              // the end of the last member of the object
 	err := s.Object(func(key []byte) error {
 		index := -1
 		for i := range members {
@@ -78,29 +79,29 @@ func setMembers(object []byte, members []member) []byte {
 		}
 		from := s.Start()
 		err := s.Skip()
-		if last = s.Offset(); err == nil && index >= 0 {
-			edits.Replace(from, last, members[index].value)
-			set[index] = true
+		if end = s.Offset(); err == nil && index >= 0 {
+			edits.Replace(from, end, members[index].value)
+			replaced[index] = true
 		}
 		return err
 	})
 	if err != nil {
 		return object
 	}
-	before := ","
-	if last < 0 { // it was empty
-		last, before = bytes.IndexByte(object, '{')+1, ""
+	comma := ","
+	if end < 0 { // the object has no members
+		end, comma = bytes.IndexByte(object, '{')+1, ""
 	}
 	for i := range members {
-		if !set[i] {
-			edits.Replace(last, last, before+`"`+members[i].name+`":`+members[i].value)
-			before = ","
+		if !replaced[i] {
+			edits.Replace(end, end, comma+`"`+members[i].name+`":`+members[i].value)
+			comma = ","
 		}
 	}
 	return edits.Apply(make([]byte, 0, len(object)+512), object)
 }
 
-// replaceAt returns text with the value found in it replaced.
+// replaceAt returns text with a value replaced that was found in it.
 func replaceAt(text []byte, found gjson.Result, value []byte) []byte {
 	out := make([]byte, 0, len(text)+len(value))
 	out = append(out, text[:found.Index]...)
@@ -108,8 +109,8 @@ func replaceAt(text []byte, found gjson.Result, value []byte) []byte {
 	return append(out, text[found.Index+len(found.Raw):]...)
 }
 
-// failure returns the error member of a failed response as JSON.
-func failure(code, message string) string {
+// errorMember returns the value of the member error of a failed response, as JSON.
+func errorMember(code, message string) string {
 	text := append([]byte(`{"code":`), jsontext.AppendQuoted(nil, code)...)
 	text = append(text, `,"message":`...)
 	return string(append(jsontext.AppendQuoted(text, message), '}'))

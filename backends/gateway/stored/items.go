@@ -68,7 +68,8 @@ func inputItems(input []byte) (list []json.RawMessage) {
 	return list
 }
 
-func sizeOf(items []json.RawMessage) (size int64) {
+// itemsSize returns the total length of items, in bytes.
+func itemsSize(items []json.RawMessage) (size int64) {
 	for _, item := range items {
 		size += int64(len(item))
 	}
@@ -81,6 +82,7 @@ var prefixes = map[string]string{
 	"custom_tool_call": "ctc_", "custom_tool_call_output": "ctco_",
 }
 
+// prefixOf returns the prefix for the id of an item.
 func prefixOf(item json.RawMessage) string {
 	if prefix, ok := prefixes[gjson.GetBytes(item, "type").Str]; ok {
 		return prefix
@@ -88,9 +90,9 @@ func prefixOf(item json.RawMessage) string {
 	return "item_"
 }
 
-// placedID returns an id for an item without an id. It depends only on the response and the index of the item, so it is
-// always the same.
-func placedID(item json.RawMessage, response string, index int) string {
+// derivedID returns an id for an item without an id. It depends only on the response and the index of the item, so it
+// is the same in each listing.
+func derivedID(item json.RawMessage, response string, index int) string {
 	sum := sha256.Sum256([]byte(response + "/" + strconv.Itoa(index)))
 	return prefixOf(item) + hex.EncodeToString(sum[:16])
 }
@@ -99,8 +101,8 @@ func placedID(item json.RawMessage, response string, index int) string {
 func newItemID(item json.RawMessage) string { return wire.NewID(prefixOf(item)) }
 
 // listForm returns an item in the form of the API's lists: with an id and a type, with content as a list of parts, and
-// without the encrypted content of reasoning unless state is true.
-func listForm(item json.RawMessage, id string, state bool) json.RawMessage {
+// without the encrypted content of reasoning unless encrypted is true.
+func listForm(item json.RawMessage, id string, encrypted bool) json.RawMessage {
 	v := gjson.ParseBytes(item)
 	kind := v.Get("type").Str
 	out := []byte(item)
@@ -128,16 +130,16 @@ func listForm(item json.RawMessage, id string, state bool) json.RawMessage {
 			set("status", `"completed"`)
 		}
 	}
-	if !state && kind == "reasoning" && v.Get("encrypted_content").Exists() {
-		if less, err := sjson.DeleteBytes(out, "encrypted_content"); err == nil {
-			out = less
+	if !encrypted && kind == "reasoning" && v.Get("encrypted_content").Exists() {
+		if changed, err := sjson.DeleteBytes(out, "encrypted_content"); err == nil {
+			out = changed
 		}
 	}
 	return out
 }
 
-// listed is an item with its id.
-type listed struct {
+// listItem is an item with its id.
+type listItem struct {
 	id   string
 	item json.RawMessage
 }
@@ -151,10 +153,12 @@ type list struct {
 	HasMore bool              `json:"has_more"`
 }
 
-func newList(items []listed, more, state bool) *list {
+// newList returns a page with the given items. more reports that further items follow. encrypted includes the encrypted
+// content of reasoning.
+func newList(items []listItem, more, encrypted bool) *list {
 	l := &list{Object: "list", Data: make([]json.RawMessage, 0, len(items)), HasMore: more}
 	for i := range items {
-		l.Data = append(l.Data, listForm(items[i].item, items[i].id, state))
+		l.Data = append(l.Data, listForm(items[i].item, items[i].id, encrypted))
 	}
 	if n := len(items); n > 0 {
 		l.FirstID, l.LastID = &items[0].id, &items[n-1].id
@@ -167,7 +171,7 @@ type paging struct {
 	limit     int
 	ascending bool
 	after     string
-	state     bool // whether encrypted content is included
+	encrypted bool // whether encrypted content is included
 }
 
 // readPaging parses the parameters of a page.
@@ -188,25 +192,25 @@ func readPaging(query url.Values) (p paging, err error) {
 	}
 	p.after = query.Get("after")
 	for _, name := range [...]string{"include", "include[]"} {
-		p.state = p.state || slices.Contains(query[name], "reasoning.encrypted_content")
+		p.encrypted = p.encrypted || slices.Contains(query[name], "reasoning.encrypted_content")
 	}
 	return p, nil
 }
 
 // page returns a page of the items in all, which must be in ascending order. It may reorder all.
-func (p *paging) page(all []listed) (*list, error) {
+func (p *paging) page(all []listItem) (*list, error) {
 	if !p.ascending {
 		slices.Reverse(all)
 	}
 	if p.after != "" {
-		index := slices.IndexFunc(all, func(l listed) bool { return l.id == p.after })
+		index := slices.IndexFunc(all, func(l listItem) bool { return l.id == p.after })
 		if index < 0 {
-			return nil, invalid("after", "names no item of the list: %s", hub.Shown(p.after))
+			return nil, invalid("after", "must be the id of an item of the list, it is %s", hub.Shown(p.after))
 		}
 		all = all[index+1:]
 	}
 	more := len(all) > p.limit
-	return newList(all[:min(len(all), p.limit)], more, p.state), nil
+	return newList(all[:min(len(all), p.limit)], more, p.encrypted), nil
 }
 
 // readItems parses and checks the items that a client adds to a conversation. size is the length limit of an item, in
@@ -227,7 +231,7 @@ func readItems(v gjson.Result, size int64) (items []json.RawMessage, err error) 
 		case !item.IsObject():
 			err = invalid(param, "must be an object")
 		case item.Get("type").Str == "item_reference":
-			err = invalid(param, "refers to an item: send the item itself")
+			err = invalid(param, "is an item_reference: send the item itself")
 		case item.Get("type").Str == "" && item.Get("role").Str == "":
 			err = invalid(param, "has neither a type nor a role")
 		case int64(len(item.Raw)) > size:
@@ -247,19 +251,18 @@ func invalid(param, format string, args ...any) *apierror.Error {
 	return e
 }
 
-// sizes returns the total length of the plain texts of items, in bytes.
-func sizes(items []sealedItem) (total int64) {
+// sealedSize returns the total length of the plain texts of items, in bytes.
+func sealedSize(items []sealedItem) (total int64) {
 	for i := range items {
 		total += int64(items[i].size)
 	}
 	return total
 }
 
-// tooLarge returns an error with status 413. name names the object that is larger than size bytes.
-func tooLarge(name string, size int64) *apierror.Error {
+// tooLarge returns an error with status 413. name names the object that is larger than limit bytes.
+func tooLarge(name string, limit int64) *apierror.Error {
 	e := apierror.New(
-		http.StatusRequestEntityTooLarge, "request_too_large", "%s is larger than the %d bytes that can be of one", name,
-		size,
+		http.StatusRequestEntityTooLarge, "request_too_large", "%s is larger than the limit of %d bytes", name, limit,
 	)
 	e.NoRetry = true
 	return e
@@ -268,7 +271,7 @@ func tooLarge(name string, size int64) *apierror.Error {
 // notFound returns the error with status 404 for an object that the owner does not have.
 func notFound(kind, id string) *apierror.Error {
 	e := apierror.New(
-		http.StatusNotFound, "not_found", "there is no %s %s: it was deleted, its time is over, or it is not yours", kind,
+		http.StatusNotFound, "not_found", "there is no %s %s: it was deleted, has expired, or is not yours", kind,
 		hub.Shown(id),
 	)
 	e.NoRetry = true

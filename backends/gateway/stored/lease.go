@@ -11,10 +11,10 @@ import (
 
 // Times of the leases. A process holds a lease on each answer that it generates in the background.
 const (
-	beatEvery = 5 * time.Second
-	lostEvery = 10 * time.Second
+	beatEvery = 5 * time.Second  // how often a process renews its leases
+	lostEvery = 10 * time.Second // how often a process looks for expired leases
 	leaseTime = 30 * time.Second
-	lostRows  = 100 // per transaction
+	lostRows  = 100 // answers marked as failed per transaction
 )
 
 // leasedUntil returns the end of a lease that is taken now, as a column value.
@@ -39,7 +39,8 @@ func (r *run) begin() error {
 	return err
 }
 
-// renewLeases renews the leases of this process, and stops runs whose responses were cancelled, deleted or given up.
+// renewLeases renews the leases of this process. It stops the runs that have no lease any more, because their responses
+// were cancelled or deleted, or because another process has marked them as failed.
 func (s *Service) renewLeases(ctx context.Context) (done int, err error) {
 	s.mu.Lock()
 	ids := make([]string, 0, len(s.runs))
@@ -52,22 +53,22 @@ func (s *Service) renewLeases(ctx context.Context) (done int, err error) {
 	if len(ids) == 0 {
 		return 0, nil
 	}
-	var alive []string
+	var leased []string
 	err = s.db.Write(ctx, func(c store.Conn) error {
 		n, err := c.Exec(`UPDATE gateway_responses SET leased_until = ? WHERE runner = ?`, s.leasedUntil(), s.node)
 		if err != nil {
 			return err
 		}
 		done = int(n)
-		alive, err = store.List(c, schema.Text, `SELECT id FROM gateway_responses WHERE runner = ?`, s.node)
+		leased, err = store.List(c, schema.Text, `SELECT id FROM gateway_responses WHERE runner = ?`, s.node)
 		return err
 	})
 	if err != nil {
 		return 0, err
 	}
 	for _, id := range ids {
-		if !slices.Contains(alive, id) {
-			s.giveUpRun(id)
+		if !slices.Contains(leased, id) {
+			s.cancelRun(id)
 		}
 	}
 	return done, nil

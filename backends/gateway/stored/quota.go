@@ -15,13 +15,13 @@ import (
 // How long the total size of an owner's stored objects is cached: with room left, and with no room left. Data that this
 // process stores meanwhile is added to the cached size; that of other nodes is not.
 const (
-	sizeKept = time.Minute
-	fullKept = time.Second
+	sizeTTL  = time.Minute
+	fullTTL  = time.Second
 	maxSizes = 10_000 // number of cached sizes
 )
 
-// occupied is the cached total size of an owner's stored objects.
-type occupied struct {
+// cachedSize is the cached total size of an owner's stored objects.
+type cachedSize struct {
 	bytes int64
 	read  time.Time // when the size was read
 }
@@ -33,7 +33,7 @@ const codeFull = "storage_full"
 func storageFull(owner string, o *Options) *apierror.Error {
 	kind, _, _ := strings.Cut(owner, " ")
 	e := apierror.New(http.StatusBadRequest, codeFull,
-		"this %s has no room for more: it may store %s of responses and conversations; delete some "+
+		"the storage of this %s is full: it may store %s of responses and conversations; delete some "+
 			`(DELETE /v1/responses/{id}, /v1/conversations/{id}), or send "store": false`,
 		kind, humanize.IBytes(uint64(max(o.Quota, 0))))
 	e.NoRetry = true
@@ -45,26 +45,26 @@ func storageFull(owner string, o *Options) *apierror.Error {
 func (s *Service) checkRoom(ctx context.Context, owner string, size int64, o *Options) error {
 	now := s.now()
 	s.mu.Lock()
-	known, ok := s.sizes[owner]
+	stored, ok := s.sizes[owner]
 	s.mu.Unlock()
-	believed := sizeKept
-	if known.bytes+size > o.Quota {
-		believed = fullKept
+	ttl := sizeTTL
+	if stored.bytes+size > o.Quota {
+		ttl = fullTTL
 	}
-	if !ok || now.Sub(known.read) >= believed {
+	if !ok || now.Sub(stored.read) >= ttl {
 		var err error
-		if known.bytes, err = s.addUp(ctx, owner); err != nil {
+		if stored.bytes, err = s.readSize(ctx, owner); err != nil {
 			return err
 		}
-		known.read = now
+		stored.read = now
 		s.mu.Lock()
 		if len(s.sizes) >= maxSizes {
 			clear(s.sizes)
 		}
-		s.sizes[owner] = known
+		s.sizes[owner] = stored
 		s.mu.Unlock()
 	}
-	if known.bytes+size > o.Quota {
+	if stored.bytes+size > o.Quota {
 		return storageFull(owner, o)
 	}
 	return nil
@@ -74,9 +74,9 @@ func (s *Service) checkRoom(ctx context.Context, owner string, size int64, o *Op
 func (s *Service) addSize(owner string, size int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if known, ok := s.sizes[owner]; ok {
-		known.bytes += size
-		s.sizes[owner] = known
+	if stored, ok := s.sizes[owner]; ok {
+		stored.bytes += size
+		s.sizes[owner] = stored
 	}
 }
 
@@ -87,9 +87,9 @@ func (s *Service) forgetSize(owner string) {
 	delete(s.sizes, owner)
 }
 
-// addUp reads the total size of an owner's stored objects: responses, the events of streams that can be resumed, and
+// readSize reads the total size of an owner's stored objects: responses, the events of streams that can be resumed, and
 // items of conversations.
-func (s *Service) addUp(ctx context.Context, owner string) (total int64, err error) {
+func (s *Service) readSize(ctx context.Context, owner string) (total int64, err error) {
 	err = s.read(ctx, func(c store.Conn) error {
 		for _, table := range [...]string{
 			`gateway_responses WHERE owner = ?`, `gateway_response_events WHERE owner = ?`,

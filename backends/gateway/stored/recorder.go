@@ -19,17 +19,17 @@ import (
 // storeTime limits the time for storing an answer, since the client waits for it.
 const storeTime = 10 * time.Second
 
-// Recorder writes an answer to its client. It sets the members about storage in the response object. It stores a stream
-// before the client gets the final event, and any other answer before the client gets the first byte. A Recorder is an
-// http.ResponseWriter for one goroutine at a time. Call Finish after the answer.
+// Recorder writes an answer to its client and stores it. It sets the members about storage in the response object. It
+// stores a stream before the client gets the final event, and any other answer before the client gets the first byte. A
+// Recorder is an http.ResponseWriter for one goroutine at a time. Call Finish after the answer.
 type Recorder struct {
 	client  http.ResponseWriter
 	turn    *Turn
-	share   memory.Share
-	streams bool
-	status  int
-	buffer  []byte // a whole answer, or an incomplete event
-	out     []byte
+	share   memory.Share // the memory of buffer, unless the answer is streamed
+	streams bool         // whether the answer is a stream of events
+	status  int          // 0 before WriteHeader
+	buffer  []byte       // a whole answer, or the incomplete event at the end of a stream
+	out     []byte       // the complete events of a Write for the client
 }
 
 // Record returns a recorder that stores the turn's answer and writes it to client. An answer that is not streamed is
@@ -61,16 +61,17 @@ func (r *Recorder) Write(p []byte) (int, error) {
 		r.buffer = append(r.buffer, p...)
 		return len(p), nil
 	}
-	from := max(len(r.buffer)-1, 0) // no event ends before this
+	searchFrom := max(len(r.buffer)-1, 0) // no event ends before this
 	r.buffer = append(r.buffer, p...)
 	r.out = r.out[:0]
-	rest := r.buffer
-	for end := indexFrame(rest[from:]); end > 0; end = indexFrame(rest) {
-		r.out = r.frame(r.out, rest[:from+end])
-		rest, from = rest[from+end:], 0
+	unread := r.buffer
+	for length := indexFrame(unread[searchFrom:]); length > 0; length = indexFrame(unread) {
+		end := searchFrom + length
+		r.out = r.frame(r.out, unread[:end])
+		unread, searchFrom = unread[end:], 0
 	}
-	if len(rest) < len(r.buffer) {
-		r.buffer = append(r.buffer[:0], rest...)
+	if len(unread) < len(r.buffer) {
+		r.buffer = append(r.buffer[:0], unread...)
 	}
 	if len(r.out) == 0 {
 		return len(p), nil
@@ -87,7 +88,7 @@ func (r *Recorder) Finish() error {
 	if r.streams || r.status == 0 {
 		return nil
 	}
-	object := r.turn.settle(r.buffer, nil)
+	object := r.turn.storeAnswer(r.buffer, nil)
 	r.Header().Set("Content-Length", strconv.Itoa(len(object)))
 	r.client.WriteHeader(r.status)
 	_, err := r.client.Write(object)
@@ -101,43 +102,43 @@ func (r *Recorder) frame(dst, frame []byte) []byte {
 	t := r.turn
 	if t.log != nil { // the client reads from the log
 		if data != nil && name != "response.created" { // that event is already in the log
-			t.record(name, data)
+			t.logEvent(name, data)
 		}
 		return dst
 	}
 	object := gjson.Result{}
-	if lifecycle(name) {
+	if hasResponse(name) {
 		object = gjson.GetBytes(data, "response")
 	}
 	switch {
 	case !object.IsObject():
 		return append(dst, frame...)
 	case isFinal(name):
-		return appendFrame(dst, name, replaceAt(data, object, t.settle([]byte(object.Raw), nil)))
+		return appendFrame(dst, name, replaceAt(data, object, t.storeAnswer([]byte(object.Raw), nil)))
 	}
-	return appendFrame(dst, name, replaceAt(data, object, t.members([]byte(object.Raw), t.stores)))
+	return appendFrame(dst, name, replaceAt(data, object, t.withStorageMembers([]byte(object.Raw), t.stores)))
 }
 
-// record adds an event to the log of a turn in the background. The final event stores the answer.
-func (t *Turn) record(name string, data []byte) {
+// logEvent adds an event to the log of a turn in the background. The final event stores the answer.
+func (t *Turn) logEvent(name string, data []byte) {
 	if t.finished {
 		return
 	}
 	if name == "error" { // the final event will report the failure
-		t.failure = failure("server_error", gjson.GetBytes(data, "message").Str)
+		t.failure = errorMember("server_error", gjson.GetBytes(data, "message").Str)
 		return
 	}
 	object := gjson.Result{}
-	if lifecycle(name) {
+	if hasResponse(name) {
 		object = gjson.GetBytes(data, "response")
 	}
 	switch {
 	case !object.IsObject():
 		t.log.add(name, data)
 	case isFinal(name):
-		t.settle([]byte(object.Raw), &lastEvent{name: name, data: data, object: object})
+		t.storeAnswer([]byte(object.Raw), &lastEvent{name: name, data: data, object: object})
 	default:
-		t.log.add(name, replaceAt(data, object, t.members([]byte(object.Raw), true)))
+		t.log.add(name, replaceAt(data, object, t.withStorageMembers([]byte(object.Raw), true)))
 	}
 }
 
@@ -148,55 +149,56 @@ type lastEvent struct {
 	object gjson.Result // the response object in data
 }
 
-// settle stores an answer, and returns the response object for the client with the member that states whether the
-// answer is stored. last is the final event, which is added to the event log, or nil for none.
-func (t *Turn) settle(object []byte, last *lastEvent) []byte {
-	shown := t.members(object, t.stores)
+// storeAnswer stores an answer, and returns the response object for the client, with members that state whether and how
+// the answer is stored. last is the final event, which is added to the event log, or nil for none.
+func (t *Turn) storeAnswer(object []byte, last *lastEvent) []byte {
+	clientObject := t.withStorageMembers(object, t.stores)
 	if !t.stores || t.finished {
-		return shown
+		return clientObject
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
 	defer cancel()
-	err := t.store(ctx, shown, last)
+	err := t.storeWithEvents(ctx, clientObject, last)
 	if err == nil {
-		return shown
+		return clientObject
 	}
-	refusal, forClients := apierror.From(err)
+	refusal, isAPIError := apierror.From(err)
 	switch {
 	case errors.Is(err, errGone):
 		t.finished = true
-	case forClients:
-		t.failure = failure("server_error", refusal.Message)
+	case isAPIError:
+		t.failure = errorMember("server_error", refusal.Message)
 	default:
 		t.service.logger.Warn("a response is not stored", zap.String("response", t.ID), zap.Error(err))
 	}
-	return t.members(object, false)
+	return t.withStorageMembers(object, false)
 }
 
-// store stores an answer together with the events that are not stored yet. If last is not nil it becomes the last of
-// these, with the object of the answer.
-func (t *Turn) store(ctx context.Context, object []byte, last *lastEvent) error {
+// storeWithEvents stores an answer together with the events that are not stored yet. If last is not nil it becomes the
+// last of these, with the given object as its response object.
+func (t *Turn) storeWithEvents(ctx context.Context, object []byte, last *lastEvent) error {
 	var events *eventBatch
 	if t.log != nil {
-		defer t.log.hold()()
+		defer t.log.blockWrites()()
 		if last != nil {
+			pending := t.log.pendingWith(last.name, replaceAt(last.data, last.object, object))
 			var err error
-			if events, err = t.log.seal(
-				ctx, t, t.log.numbered(last.name, replaceAt(last.data, last.object, object)),
-			); err != nil {
+			if events, err = t.log.seal(ctx, t, pending); err != nil {
 				return err
 			}
 		}
 	}
-	err := t.finish(ctx, object, events)
-	if t.finished = err == nil; t.finished && t.log != nil {
-		t.log.end()
+	err := t.writeAnswer(ctx, object, events)
+	t.finished = err == nil
+	if t.finished && t.log != nil {
+		t.log.clearPending()
 	}
 	return err
 }
 
-// members returns a response object with the members about storage set. stores is the value of the member store.
-func (t *Turn) members(object []byte, stores bool) []byte {
+// withStorageMembers returns a response object with the members about storage set. stores is the value of the member
+// store.
+func (t *Turn) withStorageMembers(object []byte, stores bool) []byte {
 	quoted := func(text string) string {
 		if text == "" {
 			return "null"

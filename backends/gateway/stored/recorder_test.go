@@ -43,7 +43,7 @@ func FuzzRecorder(f *testing.F) {
 				t.Fatalf("%q is missing", frame)
 			}
 			name, data := parseFrame(frame)
-			if !lifecycle(name) || !gjson.GetBytes(data, "response").IsObject() {
+			if !hasResponse(name) || !gjson.GetBytes(data, "response").IsObject() {
 				if string(got[:end]) != string(frame) {
 					t.Fatalf("%q becomes %q", frame, got[:end])
 				}

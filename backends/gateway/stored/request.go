@@ -19,47 +19,48 @@ import (
 // request holds the members of a request body that concern stored objects.
 type request struct {
 	store, background, stream bool
-	explicit                  bool // the request has the member store
-	previous, conversation    string
-	input                     []byte
-	members                   []jsontext.Item // members of the body; those to remove are marked
-	names                     []string        // names of members
+	explicit                  bool            // the client has set the member store to true
+	previous                  string          // previous_response_id, or empty
+	conversation              string          // the id of the conversation, or empty
+	input                     []byte          // JSON; part of the body
+	members                   []jsontext.Item // all members of the body; Drop marks those to remove
+	names                     []string        // the names of members
 }
 
-// read parses a request body. ok is false if the request does not concern this package. That includes malformed
-// requests, whose error the reader of the format reports.
-func read(body []byte) (q *request, ok bool, err error) {
+// parseRequest parses a request body. ok is false if the request does not concern this package, because it neither
+// stores nor continues anything. That includes malformed requests, whose error the reader of the format reports later.
+func parseRequest(body []byte) (q *request, ok bool, err error) {
 	q = &request{store: true}
 	s := jsontext.NewScanner(body)
 	if s.Kind() != jsontext.Object {
 		return q, false, nil
 	}
-	var refused error
-	twice := false
+	var memberErr error // the first error of a member; a malformed body takes precedence
+	duplicate := false
 	q.members, err = s.ObjectItems(func(key []byte, item *jsontext.Item) error {
 		name := string(key)
-		twice = twice || slices.Contains(handled[:], name) && slices.Contains(q.names, name)
+		duplicate = duplicate || slices.Contains(handledMembers[:], name) && slices.Contains(q.names, name)
 		q.names = append(q.names, name)
 		kind, from := s.Kind(), s.Start()
 		if err := s.Skip(); err != nil {
 			return err
 		}
-		if err := q.member(name, kind, s.Since(from), item); err != nil && refused == nil {
-			refused = err
+		if err := q.member(name, kind, s.Since(from), item); err != nil && memberErr == nil {
+			memberErr = err
 		}
 		return nil
 	})
 	switch {
-	case err != nil || twice || s.End() != nil:
+	case err != nil || duplicate || s.End() != nil:
 		return q, false, nil
-	case refused != nil:
-		return q, false, refused
+	case memberErr != nil:
+		return q, false, memberErr
 	}
 	return q, q.store || q.previous != "" || q.conversation != "" || q.background, nil
 }
 
-// handled are the members that this package reads.
-var handled = [...]string{"store", "stream", "background", "previous_response_id", "conversation", "input"}
+// handledMembers are the members that this package reads.
+var handledMembers = [...]string{"store", "stream", "background", "previous_response_id", "conversation", "input"}
 
 // member reads a member and sets item.Drop if the member must be removed from the body. A member of the wrong type
 // stays in the body, where the reader of the format refuses it.
@@ -98,44 +99,44 @@ func (q *request) member(name string, kind jsontext.Kind, value []byte, item *js
 	return nil
 }
 
-// check refuses members that exclude each other.
+// check returns an error if the request has members that cannot be combined.
 func (q *request) check() error {
 	switch {
 	case q.previous != "" && q.conversation != "":
 		return invalid(
-			"previous_response_id", "and conversation exclude each other: a conversation has all that came earlier",
+			"previous_response_id", "cannot be combined with conversation, which has the earlier items already",
 		)
 	case q.background && !q.store:
-		return invalid("background", "needs store: the answer could not be fetched else")
+		return invalid("background", "needs store: without it, the answer could not be fetched later")
 	}
 	return nil
 }
 
-// compose returns the body without the members that only this package understands, and with the history before the
-// input.
+// compose returns the body without the members that are marked to be removed. If history is not empty, the member input
+// is replaced by one with the history and the items of the request.
 func (q *request) compose(body []byte, history []json.RawMessage) []byte {
 	var edits jsontext.Edits
-	more := false
+	membersRemain := false
 	for i := range q.members {
 		m := &q.members[i]
 		m.Drop = m.Drop || len(history) > 0 && q.names[i] == "input"
-		more = more || !m.Drop
+		membersRemain = membersRemain || !m.Drop
 	}
 	if len(history) > 0 {
 		start := bytes.IndexByte(body, '{') + 1
-		edits.Replace(start, start, q.inputMember(history, more))
+		edits.Replace(start, start, q.inputMember(history, membersRemain))
 	}
 	edits.Remove(q.members)
 	if len(edits) == 0 {
 		return body
 	}
-	return edits.Apply(make([]byte, 0, len(body)+int(sizeOf(history))+64), body)
+	return edits.Apply(make([]byte, 0, len(body)+int(itemsSize(history))+64), body)
 }
 
-// inputMember returns the member input with the history and the items of the request, followed by a comma if more is
+// inputMember returns the member input with the history and the items of the request, followed by a comma if comma is
 // set.
-func (q *request) inputMember(history []json.RawMessage, more bool) string {
-	text := append(make([]byte, 0, int(sizeOf(history))+len(q.input)+64), `"input":[`...)
+func (q *request) inputMember(history []json.RawMessage, comma bool) string {
+	text := append(make([]byte, 0, int(itemsSize(history))+len(q.input)+64), `"input":[`...)
 	for i, item := range slices.Concat(history, inputItems(q.input)) {
 		if i > 0 {
 			text = append(text, ',')
@@ -143,7 +144,7 @@ func (q *request) inputMember(history []json.RawMessage, more bool) string {
 		text = append(text, item...)
 	}
 	text = append(text, ']')
-	if more {
+	if comma {
 		text = append(text, ',')
 	}
 	return string(text)
@@ -161,17 +162,17 @@ type Turn struct {
 	service      *Service
 	options      *Options
 	owner        string
-	stores       bool
-	previous     string
-	depth        int
-	renews       bool // whether the chain's expiry must be extended
-	conversation string
-	input        []json.RawMessage
-	items        map[string]json.RawMessage
-	created      int64
-	log          *eventLog // only for a streamed answer in the background
-	failure      string    // the error of a failed response as JSON, or empty if it is not known
-	finished     bool      // the answer is stored, or no longer wanted
+	stores       bool                       // whether the answer is stored
+	previous     string                     // the response that the request continues, or empty
+	depth        int                        // the number of responses in the chain, with this one
+	renews       bool                       // whether the chain's expiry must be extended
+	conversation string                     // the conversation that the request continues, or empty
+	input        []json.RawMessage          // the items of the request to store
+	items        map[string]json.RawMessage // complete forms of items of the answer by id; see KeepItem
+	created      int64                      // Unix time in seconds
+	log          *eventLog                  // only for a streamed answer in the background
+	failure      string                     // the error of a failed response as JSON, or empty if it is not known
+	finished     bool                       // the answer is stored, or no longer wanted
 }
 
 // Begin reads the members of a request that concern stored objects, and returns the body with the continued items
@@ -179,7 +180,7 @@ type Turn struct {
 // unchanged, without access to the database. Errors are *apierror.Error or those of the database. They have status 400
 // for missing objects, contradictory members and an owner whose quota is used up, and 413 for too much input.
 func (s *Service) Begin(ctx context.Context, owner string, o *Options, body []byte) (*Turn, []byte, error) {
-	q, ok, err := read(body)
+	q, ok, err := parseRequest(body)
 	if err != nil || !ok {
 		return nil, body, err
 	}
@@ -210,22 +211,23 @@ func (s *Service) Begin(ctx context.Context, owner string, o *Options, body []by
 	if err != nil {
 		return nil, nil, err
 	}
-	if size := sizeOf(history); size > 0 && size+int64(len(body)) > maxHistory {
+	if size := itemsSize(history); size > 0 && size+int64(len(body)) > maxHistory {
 		e := apierror.New(
 			http.StatusRequestEntityTooLarge, "request_too_large",
-			"the request is larger than 32 MB with what it continues: begin anew",
+			"the request and the items that it continues are larger than 32 MB: start a new conversation",
 		)
 		e.NoRetry = true
 		return nil, nil, e
 	}
-	switch {
-	case !t.stores:
-	case int64(len(q.input)) <= o.Size:
-		t.input = inputItems(q.input)
-	case t.Background:
-		return nil, nil, tooLarge("input", o.Size)
-	default:
-		t.stores = false // answer nevertheless; the response states that it is not stored
+	if t.stores {
+		switch {
+		case int64(len(q.input)) <= o.Size:
+			t.input = inputItems(q.input)
+		case t.Background:
+			return nil, nil, tooLarge("input", o.Size)
+		default:
+			t.stores = false // answer nevertheless; the response states that it is not stored
+		}
 	}
 	if err := t.checkQuota(ctx, q); err != nil {
 		return nil, nil, err
@@ -233,13 +235,13 @@ func (s *Service) Begin(ctx context.Context, owner string, o *Options, body []by
 	return t, q.compose(body, history), nil
 }
 
-// checkQuota checks the owner's quota. Without room, a request that does not depend on storage is answered
-// nevertheless, and the response states that it is not stored.
+// checkQuota checks the owner's quota. If it is used up, checkQuota returns an error for a request that depends on
+// storage. Any other request is answered nevertheless, and the response states that it is not stored.
 func (t *Turn) checkQuota(ctx context.Context, q *request) error {
 	if !t.stores {
 		return nil
 	}
-	err := t.service.checkRoom(ctx, t.owner, sizeOf(t.input), t.options)
+	err := t.service.checkRoom(ctx, t.owner, itemsSize(t.input), t.options)
 	refusal, _ := apierror.From(err)
 	switch {
 	case refusal == nil || refusal.Code != codeFull:
@@ -251,7 +253,7 @@ func (t *Turn) checkQuota(ctx context.Context, q *request) error {
 	return nil
 }
 
-// chain loads the items of the responses that the request continues.
+// chain loads the items of the responses that the request continues, oldest first. It sets t.depth and t.renews.
 func (t *Turn) chain(ctx context.Context) (history []json.RawMessage, err error) {
 	links, err := t.service.chain(ctx, t.owner, t.previous)
 	if broken, ok := errors.AsType[*chainError](err); ok {
@@ -263,25 +265,26 @@ func (t *Turn) chain(ctx context.Context) (history []json.RawMessage, err error)
 	t.depth = len(links) + 1
 	if t.stores && t.depth > t.options.Depth {
 		return nil, invalid(
-			"previous_response_id", "%s ends a chain of %d responses, and there can be no longer one: begin anew",
+			"previous_response_id", "%s is at the end of a chain of %d responses, which is the maximum: start a new conversation",
 			hub.Shown(t.previous), len(links),
 		)
 	}
-	soon := t.service.now().Add(t.options.Retention - renewAfter(t.options.Retention))
+	renewBefore := t.service.now().Add(t.options.Retention - renewAfter(t.options.Retention))
 	for i := range links {
 		history = append(append(history, links[i].document.Input...), links[i].document.output()...)
-		t.renews = t.renews || links[i].expires.Before(soon)
+		t.renews = t.renews || links[i].expires.Before(renewBefore)
 	}
 	return history, nil
 }
 
-// history loads the items of the conversation that the request continues.
+// history loads the items of the conversation that the request continues, oldest first. It returns an error if the
+// conversation has no room for the items of the request and one item of the answer.
 func (t *Turn) history(ctx context.Context, q *request) (history []json.RawMessage, err error) {
 	items, err := t.service.conversationItems(ctx, t.owner, t.conversation)
 	if err != nil {
 		return nil, err
 	}
-	added := 1
+	added := 1 // a text is one item
 	if v := gjson.ParseBytes(q.input); v.IsArray() {
 		added = int(v.Get("#").Int())
 	}
@@ -294,9 +297,9 @@ func (t *Turn) history(ctx context.Context, q *request) (history []json.RawMessa
 	return history, nil
 }
 
-// KeepItem keeps an item of the answer in its complete form, with parts that the client does not see. It reports false
-// if the answer is not stored; the caller then has to keep the item. text is only valid during the call. A nil Turn
-// keeps nothing.
+// KeepItem keeps an item of the answer in its complete form, with parts that the client does not see. It returns false
+// if the answer is not stored; the caller then has to keep the item. text is the item as JSON, and is only valid during
+// the call. A nil Turn keeps nothing.
 func (t *Turn) KeepItem(id string, text []byte) bool {
 	const limit = 1000 // items of an answer
 	if t == nil || !t.stores {
@@ -308,7 +311,8 @@ func (t *Turn) KeepItem(id string, text []byte) bool {
 	return true
 }
 
-// FindItems returns the items with these ids in stored answers of the owner, as a map from id to text.
+// FindItems returns the items with these ids in stored answers of the owner, as a map from id to JSON text. Unknown ids
+// are left out.
 func (s *Service) FindItems(ctx context.Context, owner string, ids []string) (map[string]string, error) {
 	documents, err := s.responsesWith(ctx, owner, ids)
 	if err != nil {

@@ -35,10 +35,10 @@ func final(status string) bool { return status != statusQueued && status != stat
 // response is a row of gateway_responses.
 type response struct {
 	id, previous, status string
-	background, events   bool
-	sealed               string
+	background, events   bool   // events: the events of the answer are stored
+	sealed               string // the encrypted document; empty after unseal
 	expires              time.Time
-	document             document
+	document             document // valid after unseal
 }
 
 const selectResponses = `SELECT id, previous, status, background, events, sealed, expires_at FROM gateway_responses WHERE `
@@ -94,7 +94,7 @@ func (r *response) object() []byte {
 		members = append(
 			members, member{
 				"error",
-				failure("server_error", "the process that worked on this response ended before it was done: ask again"),
+				errorMember("server_error", "the gateway's process ended before the answer was complete: ask again"),
 			},
 		)
 	}
@@ -103,32 +103,32 @@ func (r *response) object() []byte {
 
 // inputOf returns the items of a response's input, oldest first: the items of the chain that the response continues, as
 // far as they still exist, and those of the response's request.
-func (s *Service) inputOf(ctx context.Context, owner string, r *response) (all []listed, err error) {
+func (s *Service) inputOf(ctx context.Context, owner string, r *response) (items []listItem, err error) {
 	if r.previous != "" {
 		links, err := s.chain(ctx, owner, r.previous)
 		if _, broken := errors.AsType[*chainError](err); err != nil && !broken {
 			return nil, err
 		}
 		for i := range links {
-			all = links[i].ownItems(all)
+			items = links[i].appendInput(items)
 			for _, item := range links[i].document.output() {
-				all = append(all, listed{gjson.GetBytes(item, "id").Str, item})
+				items = append(items, listItem{gjson.GetBytes(item, "id").Str, item})
 			}
 		}
 	}
-	return r.ownItems(all), nil
+	return r.appendInput(items), nil
 }
 
-// ownItems appends the items of the response's request to all.
-func (r *response) ownItems(all []listed) []listed {
+// appendInput appends the items of the response's own request to dst.
+func (r *response) appendInput(dst []listItem) []listItem {
 	for i, item := range r.document.Input {
 		id := gjson.GetBytes(item, "id").Str
 		if id == "" {
-			id = placedID(item, r.id, i)
+			id = derivedID(item, r.id, i)
 		}
-		all = append(all, listed{id, item})
+		dst = append(dst, listItem{id, item})
 	}
-	return all
+	return dst
 }
 
 // Delete deletes a response and stops the work on it. The error has status 404 if the owner has no response with that
@@ -151,7 +151,7 @@ func (s *Service) Delete(ctx context.Context, owner, id string) error {
 		return notFound("response", id)
 	}
 	s.forgetSize(owner)
-	s.giveUpRun(id)
+	s.cancelRun(id)
 	return nil
 }
 
@@ -163,7 +163,7 @@ func (s *Service) Cancel(ctx context.Context, owner, id string) ([]byte, error) 
 		return nil, err
 	}
 	if !r.background {
-		return nil, invalid("response_id", "%s was not made with background: only such can be cancelled", hub.Shown(id))
+		return nil, invalid("response_id", "%s was not created with background: it cannot be cancelled", hub.Shown(id))
 	}
 	if !final(r.status) {
 		err := s.db.Write(ctx, func(c store.Conn) error {
@@ -174,7 +174,7 @@ func (s *Service) Cancel(ctx context.Context, owner, id string) ([]byte, error) 
 		if err != nil {
 			return nil, err
 		}
-		s.giveUpRun(id)
+		s.cancelRun(id)
 		if r, err = s.find(ctx, owner, id); err != nil {
 			return nil, err
 		}
@@ -185,9 +185,9 @@ func (s *Service) Cancel(ctx context.Context, owner, id string) ([]byte, error) 
 // errGone ends the work on a response that was cancelled or deleted.
 var errGone = errors.New("the response was cancelled or deleted")
 
-// finish stores the answer of a turn: the object for the client, and the events that are not stored yet. It returns
-// errGone if the response was cancelled or deleted.
-func (t *Turn) finish(ctx context.Context, object []byte, events *eventBatch) error {
+// writeAnswer stores the answer of a turn: the object for the client, and the events that are not stored yet, or nil if
+// there are none. It returns errGone if the response was cancelled or deleted.
+func (t *Turn) writeAnswer(ctx context.Context, object []byte, events *eventBatch) error {
 	s := t.service
 	d := &document{Response: object, Input: t.input, Kept: t.hidden(object)}
 	text, err := d.encode()
@@ -196,7 +196,7 @@ func (t *Turn) finish(ctx context.Context, object []byte, events *eventBatch) er
 	}
 	status := gjson.GetBytes(object, "status").Str
 	if !final(status) || status == "" {
-		return fmt.Errorf("the answer ends with the status %q", status)
+		return fmt.Errorf("the answer ends with the status %q, which is not final", status)
 	}
 	if int64(len(text)) > t.options.Size && status != statusFailed {
 		return tooLarge("the response", t.options.Size)
@@ -236,7 +236,7 @@ func (t *Turn) finish(ctx context.Context, object []byte, events *eventBatch) er
 		}
 		if t.renews {
 			if _, err := c.Exec(
-				walk+`UPDATE gateway_responses SET expires_at = ? WHERE expires_at < ? AND id IN (SELECT id FROM chain)`,
+				withChain+`UPDATE gateway_responses SET expires_at = ? WHERE expires_at < ? AND id IN (SELECT id FROM chain)`,
 				t.previous, t.owner, t.owner, expires, expires,
 			); err != nil {
 				return err
@@ -245,25 +245,27 @@ func (t *Turn) finish(ctx context.Context, object []byte, events *eventBatch) er
 		return s.appendItems(c, t.owner, t.conversation, added, expires)
 	})
 	if err == nil {
-		s.addSize(t.owner, int64(len(text))+sizes(added))
+		s.addSize(t.owner, int64(len(text))+sealedSize(added))
 	}
 	return err
 }
 
-// insert inserts the row of the response. runner is the process that generates the answer, and leased the end of its
-// lease. They are empty and 0 for a finished answer.
-func (t *Turn) insert(c store.Conn, status, sealed string, size int, expires int64, runner string, leased int64) error {
+// insert inserts the row of the response. size is the length of the text in sealed. runner is the process that
+// generates the answer, and leasedUntil the end of its lease. They are empty and 0 for a finished answer.
+func (t *Turn) insert(
+	c store.Conn, status, sealed string, size int, expires int64, runner string, leasedUntil int64,
+) error {
 	_, err := c.Exec(
 		`INSERT INTO gateway_responses (id, owner, previous, depth, status, background, events, runner, leased_until, sealed, size, created_at, expires_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		t.ID, t.owner, schema.Nullable(t.previous), t.depth, status, schema.Flag(t.Background), schema.Flag(t.log != nil),
-		runner, leased, sealed, size, schema.Micros(t.service.now()), expires,
+		runner, leasedUntil, sealed, size, schema.Micros(t.service.now()), expires,
 	)
 	return err
 }
 
-// hidden returns the complete forms, by id, of those items of an answer that the client's object does not have in this
-// form.
+// hidden returns the complete forms of the items of an answer that differ from their forms in the client's object, by
+// id.
 func (t *Turn) hidden(object []byte) map[string]json.RawMessage {
 	hidden := make(map[string]json.RawMessage)
 	gjson.GetBytes(object, "output").ForEach(func(_, item gjson.Result) bool {

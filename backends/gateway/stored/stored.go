@@ -3,10 +3,12 @@
 // providers: before a request is sent it inserts the earlier items into the input, and afterwards it stores the answer.
 //
 // The owner of stored objects is a team or a user. A chain is a response with the earlier responses that it continues.
-// The state of reasoning is the encrypted content of reasoning items, which the model needs in later requests.
+// The state of reasoning is the encrypted content of reasoning items, which the model needs in later requests. A run is
+// an answer that this process generates in the background. It holds a lease in the database, which other processes see.
 package stored
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -46,26 +48,13 @@ type Options struct {
 
 // WithDefaults returns the options with zero values replaced by the defaults.
 func (o Options) WithDefaults() Options {
-	set := func(value *int, def int) {
-		if *value == 0 {
-			*value = def
-		}
-	}
-	set(&o.Items, 2000)
-	set(&o.Depth, 500)
-	set(&o.Parallel, 32)
-	if o.Retention == 0 {
-		o.Retention = 30 * 24 * time.Hour
-	}
-	if o.Size == 0 {
-		o.Size = 8 << 20
-	}
-	if o.Quota == 0 {
-		o.Quota = 1 << 30
-	}
-	if o.Time == 0 {
-		o.Time = time.Hour
-	}
+	o.Items = cmp.Or(o.Items, 2000)
+	o.Depth = cmp.Or(o.Depth, 500)
+	o.Parallel = cmp.Or(o.Parallel, 32)
+	o.Retention = cmp.Or(o.Retention, 30*24*time.Hour)
+	o.Size = cmp.Or(o.Size, 8<<20)
+	o.Quota = cmp.Or(o.Quota, 1<<30)
+	o.Time = cmp.Or(o.Time, time.Hour)
 	return o
 }
 
@@ -82,17 +71,17 @@ type Service struct {
 	node    string // identifies this process in leases
 	observe func(job, outcome string, done int)
 
-	begin sync.Once
+	startJobs sync.Once
 
 	mu        sync.Mutex
-	end       func()          // stops the jobs; nil before they are started
-	runs      map[string]*run // by id of the response
-	followers map[string]int  // open streams by owner
-	sizes     map[string]occupied
-	working   int
-	queue     []*run // runs that wait for their turn
+	stopJobs  func()                // stops the jobs; nil before they are started
+	runs      map[string]*run       // by id of the response
+	followers map[string]int        // number of open streams by owner
+	sizes     map[string]cachedSize // total size of the stored objects by owner
+	working   int                   // number of runs that may generate their answers
+	queue     []*run                // runs that wait for their turn
 	closed    bool
-	idle      sync.WaitGroup
+	running   sync.WaitGroup
 }
 
 // New creates a service. It starts no goroutines until it is used. observe is called after each run of a job; see
@@ -111,20 +100,20 @@ func New(
 		node:      rand.Text(),
 		runs:      make(map[string]*run),
 		followers: make(map[string]int),
-		sizes:     make(map[string]occupied),
+		sizes:     make(map[string]cachedSize),
 	}
 }
 
 // Watch starts the jobs that renew this process's leases on background answers and that mark answers of lost processes
 // as failed. Further calls do nothing.
 func (s *Service) Watch() {
-	s.begin.Do(func() {
+	s.startJobs.Do(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.closed {
 			return
 		}
-		s.end = jobs.New(jobs.Options{
+		s.stopJobs = jobs.New(jobs.Options{
 			Jobs: []jobs.Job{
 				{Name: "responses_alive", Every: beatEvery, Run: s.renewLeases},
 				{Name: "responses_lost", Every: lostEvery, Run: s.failLost},
@@ -134,7 +123,7 @@ func (s *Service) Watch() {
 	})
 }
 
-// Cut stops this process's work in the background.
+// Cut stops the answers that this process generates in the background. They are then stored as failed.
 func (s *Service) Cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,15 +136,15 @@ func (s *Service) Cut() {
 func (s *Service) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
-	end := s.end
+	stopJobs := s.stopJobs
 	s.mu.Unlock()
 	s.Cut()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.idle.Wait()
-		if end != nil {
-			end()
+		s.running.Wait()
+		if stopJobs != nil {
+			stopJobs()
 		}
 	}()
 	select {
@@ -166,7 +155,8 @@ func (s *Service) Close(ctx context.Context) error {
 	}
 }
 
-// Owner returns the owner of the objects that a request stores: the team that its key counts for, or else its user.
+// Owner returns the owner of the objects that a request stores: the team that its key counts for, or its user if teamID
+// is empty.
 func Owner(userID, teamID string) string {
 	if teamID != "" {
 		return "team " + teamID
@@ -182,10 +172,12 @@ const (
 	tableItems         = "gateway_conversation_items"
 )
 
+// seal encrypts the text of the row with the id in a table.
 func (s *Service) seal(ctx context.Context, table, id string, text []byte) (string, error) {
 	return s.ring.Seal(ctx, text, []byte(table+"/"+id))
 }
 
+// open decrypts a text that seal has encrypted for the same table and id.
 func (s *Service) open(ctx context.Context, table, id, sealed string) ([]byte, error) {
 	text, err := s.ring.Open(ctx, sealed, []byte(table+"/"+id))
 	if errors.Is(err, keyring.ErrOpen) {
@@ -193,7 +185,7 @@ func (s *Service) open(ctx context.Context, table, id, sealed string) ([]byte, e
 		return nil, &apierror.Error{
 			Status:  http.StatusInternalServerError,
 			Code:    "server_error",
-			Message: id + " is stored but cannot be opened: tell the operator of this gateway",
+			Message: id + " is stored but cannot be decrypted: tell the operator of this gateway",
 			Cause:   err,
 		}
 	}
@@ -231,9 +223,5 @@ func ExpiredEvents(now time.Time, limit int) (statement string, args []any) {
 
 func expired(table string, now time.Time, limit int) (statement string, args []any) {
 	return `DELETE FROM ` + table + ` WHERE id IN (SELECT id FROM ` + table +
-			` WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`,
-		[]any{
-			schema.Micros(now),
-			limit,
-		}
+		` WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`, []any{schema.Micros(now), limit}
 }

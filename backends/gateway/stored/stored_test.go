@@ -69,30 +69,30 @@ func TestChain(t *testing.T) {
 			t.Errorf("the branch is %s", got)
 		}
 
-		n.gives("GET /responses/"+secondID, "", "output.1.content.0.text", `"TWO"`)
+		n.checkAnswer("GET /responses/"+secondID, "", "output.1.content.0.text", `"TWO"`)
 		if _, got := n.call(alice, "GET /responses/"+secondID, ""); strings.Contains(got.Raw, "STATE") {
 			t.Errorf("the client sees the state: %s", got.Raw)
 		}
 		found, err := n.FindItems(t.Context(), alice, []string{"rs_1", "msg_2", "none", "\x00"})
 		if err != nil || len(found) != 2 || !strings.Contains(found["rs_1"], "STATE") {
-			t.Errorf("%v, %v", found, err)
+			t.Errorf("FindItems: got %v, error %v, want rs_1 with its state and msg_2", found, err)
 		}
 
 		for _, owner := range []string{"user b", "team a", ""} {
-			n.lacks(owner, "GET /responses/"+id)
-			n.lacks(owner, "GET /responses/"+id+"/input_items")
-			n.lacks(owner, "POST /responses/"+id+"/cancel")
-			n.lacks(owner, "DELETE /responses/"+id)
-			n.refuses(owner, `{"model":"m","input":"x","previous_response_id":"`+id+`"}`, http.StatusBadRequest, "previous_response_not_found")
+			n.checkNotFound(owner, "GET /responses/"+id)
+			n.checkNotFound(owner, "GET /responses/"+id+"/input_items")
+			n.checkNotFound(owner, "POST /responses/"+id+"/cancel")
+			n.checkNotFound(owner, "DELETE /responses/"+id)
+			n.checkRefused(owner, `{"model":"m","input":"x","previous_response_id":"`+id+`"}`, http.StatusBadRequest, "previous_response_not_found")
 			if found, err := n.FindItems(t.Context(), owner, []string{"rs_1"}); err != nil || len(found) > 0 {
 				t.Errorf("%s finds %v, %v", owner, found, err)
 			}
 		}
 
-		n.gives("DELETE /responses/"+id, "", "deleted", "true")
-		other.lacks(alice, "GET /responses/"+id)
-		other.lacks(alice, "DELETE /responses/"+id)
-		other.refuses(alice, `{"model":"m","input":"x","previous_response_id":"`+secondID+`"}`, http.StatusBadRequest, "a response before")
+		n.checkAnswer("DELETE /responses/"+id, "", "deleted", "true")
+		other.checkNotFound(alice, "GET /responses/"+id)
+		other.checkNotFound(alice, "DELETE /responses/"+id)
+		other.checkRefused(alice, `{"model":"m","input":"x","previous_response_id":"`+secondID+`"}`, http.StatusBadRequest, "a response before")
 		if rows := n.rows("gateway_response_items"); rows != 2 {
 			t.Errorf("%d items are left", rows)
 		}
@@ -138,16 +138,16 @@ func TestInputItems(t *testing.T) {
 		list := "GET /responses/" + id + "/input_items"
 		status, all := n.call(alice, list+"?order=asc", "")
 		if status != http.StatusOK || all.Get("data.#").Int() != 5 || all.Get("has_more").Bool() || strings.Contains(all.Raw, "STATE") {
-			t.Fatalf("%d %s", status, all.Raw)
+			t.Fatalf("got status %d, want 200 with 5 items: %s", status, all.Raw)
 		}
 		if all.Get("data.0.content.0.text").Str != "one" || all.Get("data.0.type").Str != "message" || all.Get("data.4.content.0.type").Str != "output_text" {
 			t.Errorf("the items are %s", all.Raw)
 		}
-		n.gives(list+"?order=asc&include[]=reasoning.encrypted_content", "", "data.1.encrypted_content", `"STATE"`)
-		n.gives(list+"?limit=2", "", "data.#.id", fmt.Sprintf(`["msg_own","%s"]`, all.Get("data.3.id").Str))
-		n.gives(list+"?limit=2", "", "has_more", "true")
-		n.gives(list+"?limit=2&after="+all.Get("data.3.id").Str, "", "data.#.id", `["msg_1","rs_1"]`)
-		n.gives(list+"?limit=2&order=asc&after=msg_own", "", "data", "[]")
+		n.checkAnswer(list+"?order=asc&include[]=reasoning.encrypted_content", "", "data.1.encrypted_content", `"STATE"`)
+		n.checkAnswer(list+"?limit=2", "", "data.#.id", fmt.Sprintf(`["msg_own","%s"]`, all.Get("data.3.id").Str))
+		n.checkAnswer(list+"?limit=2", "", "has_more", "true")
+		n.checkAnswer(list+"?limit=2&after="+all.Get("data.3.id").Str, "", "data.#.id", `["msg_1","rs_1"]`)
+		n.checkAnswer(list+"?limit=2&order=asc&after=msg_own", "", "data", "[]")
 		for _, query := range []string{"limit=0", "limit=101", "limit=x", "order=up", "after=none"} {
 			if status, _ := n.call(alice, list+"?"+query, ""); status != http.StatusBadRequest {
 				t.Errorf("%s is a %d", query, status)
@@ -165,8 +165,8 @@ func TestConversation(t *testing.T) {
 		_, made := n.call(alice, "POST /conversations", `{"metadata":{"topic":"rain"},"items":[{"role":"developer","content":"be short"}]}`)
 		id := made.Get("id").Str
 		path := "/conversations/" + id
-		n.gives("GET "+path, "", "metadata", `{"topic":"rain"}`)
-		other.gives("POST "+path, `{"metadata":{"topic":"snow"}}`, "metadata.topic", `"snow"`)
+		n.checkAnswer("GET "+path, "", "metadata", `{"topic":"rain"}`)
+		other.checkAnswer("POST "+path, `{"metadata":{"topic":"snow"}}`, "metadata.topic", `"snow"`)
 		answer := n.turn(`{"model":"m","input":"one","conversation":"`+id+`"}`, "1", "ONE")
 		if got := answer.Get("conversation.id").Str; got != id {
 			t.Errorf("the response is of %s", got)
@@ -176,22 +176,22 @@ func TestConversation(t *testing.T) {
 		if got := inputText(body); got != "be short one thought ONE two thought TWO three" {
 			t.Errorf("the input is %s", got)
 		}
-		n.gives("POST "+path+"/items", `{"items":[{"id":"msg_mine","role":"user","content":"late"}]}`, "data.0.id", `"msg_mine"`)
-		n.gives("GET "+path+"/items?limit=3", "", "data.0.content.0.text", `"late"`)
+		n.checkAnswer("POST "+path+"/items", `{"items":[{"id":"msg_mine","role":"user","content":"late"}]}`, "data.0.id", `"msg_mine"`)
+		n.checkAnswer("GET "+path+"/items?limit=3", "", "data.0.content.0.text", `"late"`)
 		_, all := n.call(alice, "GET "+path+"/items?order=asc&limit=100", "")
 		if all.Get("data.#").Int() != 8 || strings.Contains(all.Raw, "STATE") {
 			t.Errorf("the items are %s", all.Raw)
 		}
 		_, page := n.call(alice, "GET "+path+"/items?order=asc&limit=3", "")
-		n.gives("GET "+path+"/items?order=asc&limit=100&after="+page.Get("last_id").Str, "", "data.#", "5")
-		n.gives("GET "+path+"/items/msg_mine", "", "content.0.text", `"late"`)
+		n.checkAnswer("GET "+path+"/items?order=asc&limit=100&after="+page.Get("last_id").Str, "", "data.#", "5")
+		n.checkAnswer("GET "+path+"/items/msg_mine", "", "content.0.text", `"late"`)
 		for _, owner := range []string{"user b", "team a"} {
-			n.lacks(owner, "GET "+path)
-			n.lacks(owner, "GET "+path+"/items")
-			n.lacks(owner, "GET "+path+"/items/msg_mine")
-			n.lacks(owner, "DELETE "+path+"/items/msg_mine")
-			n.lacks(owner, "DELETE "+path)
-			n.refuses(owner, `{"model":"m","input":"x","conversation":"`+id+`"}`, http.StatusNotFound, "")
+			n.checkNotFound(owner, "GET "+path)
+			n.checkNotFound(owner, "GET "+path+"/items")
+			n.checkNotFound(owner, "GET "+path+"/items/msg_mine")
+			n.checkNotFound(owner, "DELETE "+path+"/items/msg_mine")
+			n.checkNotFound(owner, "DELETE "+path)
+			n.checkRefused(owner, `{"model":"m","input":"x","conversation":"`+id+`"}`, http.StatusNotFound, "")
 			if status, _ := n.call(owner, "POST "+path+"/items", `{"items":[{"role":"user","content":"x"}]}`); status != http.StatusNotFound {
 				t.Errorf("%s adds items: %d", owner, status)
 			}
@@ -199,21 +199,21 @@ func TestConversation(t *testing.T) {
 				t.Errorf("%s changes it: %d", owner, status)
 			}
 		}
-		n.gives("DELETE "+path+"/items/msg_mine", "", "id", `"`+id+`"`)
-		n.lacks(alice, "GET "+path+"/items/msg_mine")
+		n.checkAnswer("DELETE "+path+"/items/msg_mine", "", "id", `"`+id+`"`)
+		n.checkNotFound(alice, "GET "+path+"/items/msg_mine")
 
 		n.options.Items = 8
-		n.refuses(alice, `{"model":"m","input":"x","conversation":"`+id+`"}`, http.StatusBadRequest, "conversation_full")
+		n.checkRefused(alice, `{"model":"m","input":"x","conversation":"`+id+`"}`, http.StatusBadRequest, "conversation_full")
 		if status, _ := n.call(alice, "POST "+path+"/items", `{"items":[{"role":"user","content":"x"},{"role":"user","content":"y"}]}`); status != http.StatusBadRequest {
 			t.Errorf("a full one takes items: %d", status)
 		}
 
-		n.gives("DELETE "+path, "", "object", `"conversation.deleted"`)
-		other.lacks(alice, "GET "+path)
+		n.checkAnswer("DELETE "+path, "", "object", `"conversation.deleted"`)
+		other.checkNotFound(alice, "GET "+path)
 		if rows := n.rows("gateway_conversation_items"); rows != 0 {
 			t.Errorf("%d items are left", rows)
 		}
-		n.gives("GET /responses/"+answer.Get("id").Str, "", "status", `"completed"`)
+		n.checkAnswer("GET /responses/"+answer.Get("id").Str, "", "status", `"completed"`)
 	})
 }
 
@@ -229,9 +229,9 @@ func TestRetention(t *testing.T) {
 		n.clock.Offset.Add(int64(20 * 24 * time.Hour))
 		second := n.turn(`{"model":"m","input":"two","previous_response_id":"`+first+`"}`, "2", "TWO").Get("id").Str
 		n.clock.Offset.Add(int64(20 * 24 * time.Hour))
-		n.lacks(alice, "GET /responses/"+old)
-		n.lacks(alice, "GET /conversations/"+made.Get("id").Str)
-		n.refuses(alice, `{"model":"m","input":"x","previous_response_id":"`+old+`"}`, http.StatusBadRequest, "")
+		n.checkNotFound(alice, "GET /responses/"+old)
+		n.checkNotFound(alice, "GET /conversations/"+made.Get("id").Str)
+		n.checkRefused(alice, `{"model":"m","input":"x","previous_response_id":"`+old+`"}`, http.StatusBadRequest, "")
 		_, body := n.begin(`{"model":"m","input":"three","previous_response_id":"` + second + `"}`)
 		if got := inputText(body); got != "one thought ONE two thought TWO three" {
 			t.Errorf("the chain is %s", got)
@@ -269,7 +269,7 @@ func TestBounds(t *testing.T) {
 		if got := gjson.Parse(answered(t, turn, answerOf("1", large))); got.Get("store").Bool() || got.Get("output.1.content.0.text").Str != large {
 			t.Errorf("an answer that is too large is stored, or changed: %s", got.Raw)
 		}
-		n.refuses(alice, `{"model":"m","background":true,"input":"`+large+`"}`, http.StatusRequestEntityTooLarge, "")
+		n.checkRefused(alice, `{"model":"m","background":true,"input":"`+large+`"}`, http.StatusRequestEntityTooLarge, "")
 		if rows := n.rows("gateway_responses"); rows != 0 {
 			t.Errorf("%d responses are stored", rows)
 		}
@@ -277,7 +277,7 @@ func TestBounds(t *testing.T) {
 		for i := range 3 {
 			id = n.turn(`{"model":"m","input":"one","previous_response_id":"`+id+`"}`, fmt.Sprint(i), "ONE").Get("id").Str
 		}
-		n.refuses(alice, `{"model":"m","input":"one","previous_response_id":"`+id+`"}`, http.StatusBadRequest, "no longer one")
+		n.checkRefused(alice, `{"model":"m","input":"one","previous_response_id":"`+id+`"}`, http.StatusBadRequest, "which is the maximum")
 		n.begin(`{"model":"m","input":"one","store":false,"previous_response_id":"` + id + `"}`)
 		for _, body := range []string{
 			`{"model":"m","input":"x","background":true,"store":false}`,
@@ -286,7 +286,7 @@ func TestBounds(t *testing.T) {
 			`{"model":"m","input":"x","conversation":{}}`,
 			`{"model":"m","input":"x","previous_response_id":"no\u0000ne"}`,
 		} {
-			n.refuses(alice, body, http.StatusBadRequest, "")
+			n.checkRefused(alice, body, http.StatusBadRequest, "")
 		}
 		many := strings.Repeat(`{"role":"user","content":"x"},`, 20)
 		for _, body := range []string{
@@ -311,7 +311,7 @@ func TestUnrelatedRequestIsUnchanged(t *testing.T) {
 	} {
 		turn, text, err := s.Begin(t.Context(), alice, new(Options{}.WithDefaults()), []byte(body))
 		if turn != nil || string(text) != body || err != nil {
-			t.Errorf("%s: %v %s %v", body, turn, text, err)
+			t.Errorf("%s: got turn %v, body %s, error %v, want no turn and the same body", body, turn, text, err)
 		}
 	}
 }
@@ -327,7 +327,7 @@ func TestCompose(t *testing.T) {
 		`{"background":false}`:                               `{}`,
 		`{"model":"m","background":1}`:                       `{"model":"m","background":1}`,
 	} {
-		q, _, err := read([]byte(body))
+		q, _, err := parseRequest([]byte(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -342,7 +342,7 @@ func TestCompose(t *testing.T) {
 		` {"previous_response_id":"r","model":"m"}`:    ` {"input":[{"a":1}],"model":"m"}`,
 		`{"model":"m" , "input" : [ ] , "store":true}`: `{"input":[{"a":1}],"model":"m" , "store":true}`,
 	} {
-		q, _, err := read([]byte(body))
+		q, _, err := parseRequest([]byte(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -362,7 +362,7 @@ func FuzzBegin(f *testing.F) {
 	}
 	history := inputItems([]byte(`[{"a":1}]`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		q, ok, err := read(body)
+		q, ok, err := parseRequest(body)
 		if !ok || err != nil {
 			return
 		}

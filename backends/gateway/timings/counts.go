@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// failed is the bucket in which failures are counted.
-const failed = -1
+// failedBucket is the bucket in which failures are counted.
+const failedBucket = -1
 
 // The first bucket ends at one millisecond. Each further bucket ends at 2^(1/3) times the end of the previous bucket,
 // so percentiles are off by a quarter at most. The last bucket has no end.
@@ -24,8 +24,8 @@ func bucketOf(latency time.Duration) int {
 	return min(int(math.Ceil(math.Log2(ms)*stepsOfDouble-1e-9)), buckets-1)
 }
 
-// endOf returns the longest duration in a bucket.
-func endOf(bucket int) time.Duration {
+// bucketEnd returns the longest duration in a bucket.
+func bucketEnd(bucket int) time.Duration {
 	return time.Duration(math.Exp2(float64(bucket)/stepsOfDouble) * float64(time.Millisecond))
 }
 
@@ -35,11 +35,11 @@ type Counts struct {
 	// refused because of the client.
 	Answered, Failed int64
 
-	answered [buckets]int64
+	answered [buckets]int64 // the number of answers by bucket
 }
 
-// add counts n requests of a bucket. Buckets beyond the last one, which another version may have written, count as the
-// last one.
+// add counts n requests of a bucket, which may be failedBucket. Buckets beyond the last one, which another version may
+// have written, count as the last one.
 func (c *Counts) add(bucket int, n int64) {
 	if bucket < 0 {
 		c.Failed += n
@@ -60,29 +60,29 @@ func (c *Counts) Add(o *Counts) {
 // Total returns the number of requests that were answered or failed.
 func (c *Counts) Total() int64 { return c.Answered + c.Failed }
 
-// Percentile returns the duration within which the given part of the answers, for example 0.95, was complete. It
+// Percentile returns the duration within which a fraction of the answers, for example 0.95, was complete. It
 // interpolates within a bucket, so the result is off by a quarter at most. Without answers it returns 0.
-func (c *Counts) Percentile(part float64) time.Duration {
-	target := part * float64(c.Answered)
-	var before int64
-	last := -1
+func (c *Counts) Percentile(fraction float64) time.Duration {
+	target := fraction * float64(c.Answered) // the number of answers within the result
+	bucket := -1                             // the bucket with that answer, or the last one with answers
+	var before int64                         // the number of answers in earlier buckets
 	for i, n := range c.answered {
 		if n == 0 {
 			continue
 		}
-		last = i
+		bucket = i
 		if float64(before+n) >= target {
 			break
 		}
 		before += n
 	}
-	if last <= 0 {
-		if last < 0 {
-			return 0
-		}
-		return endOf(0)
+	switch bucket {
+	case -1:
+		return 0
+	case 0:
+		return bucketEnd(0)
 	}
-	begin := endOf(last - 1)
-	share := min(max((target-float64(before))/float64(c.answered[last]), 0), 1)
-	return begin + time.Duration(share*float64(endOf(last)-begin))
+	begin, end := bucketEnd(bucket-1), bucketEnd(bucket)
+	position := (target - float64(before)) / float64(c.answered[bucket])
+	return begin + time.Duration(min(max(position, 0), 1)*float64(end-begin))
 }

@@ -15,14 +15,14 @@ type Query struct {
 	Unit time.Duration
 	// From and To bound the time. From is rounded down and To is rounded up to a multiple of Unit.
 	From, To time.Time
-	// Apart returns a line for each unit of time instead of one line for the whole time. Lines are then in order of
+	// PerUnit selects a line for each unit of time instead of one line for the whole time. Lines are then in order of
 	// time.
-	Apart bool
+	PerUnit bool
 }
 
 // Line has the counts of one model, of one team, or of all requests.
 type Line struct {
-	// Slot is the beginning of the unit of time. It is set only if Query.Apart is set.
+	// Slot is the beginning of the unit of time. It is set only if Query.PerUnit is set.
 	Slot time.Time
 	// TeamID, Provider and Model are as in a Sample.
 	TeamID, Provider, Model string
@@ -33,26 +33,26 @@ type Line struct {
 // so they lag behind the requests by at most spending.FlushInterval.
 func Read(ctx context.Context, db *store.DB, q Query) (lines []*Line, err error) {
 	// The statement groups only by columns that distinguish lines: sorting fewer columns takes half of the time.
-	slot, team, model, group := "0", "''", "'', ''", ""
-	if q.Apart {
-		slot, group = "slot", "slot, "
+	slotColumn, teamColumn, modelColumns, groupBy := "0", "''", "'', ''", ""
+	if q.PerUnit {
+		slotColumn, groupBy = "slot", "slot, "
 	}
 	switch q.Kind {
 	case All:
 	case Model:
-		model = "provider, model"
-		group += model + ", "
+		modelColumns = "provider, model"
+		groupBy += modelColumns + ", "
 	case Team:
-		team = "team_id"
-		group += team + ", "
+		teamColumn = "team_id"
+		groupBy += teamColumn + ", "
 	}
 	micros := q.Unit.Microseconds()
 	from, to := slotOf(q.From, q.Unit), (schema.Micros(q.To)+micros-1)/micros
 	err = db.Read(ctx, func(c store.Conn) error {
-		lines = nil
 		return c.All(
-			`SELECT `+slot+`, `+team+`, `+model+`, bucket, CAST(sum(requests) AS BIGINT) FROM gateway_timings
-			WHERE unit = ? AND kind = ? AND slot >= ? AND slot < ? GROUP BY `+group+`bucket ORDER BY `+group+`bucket`,
+			`SELECT `+slotColumn+`, `+teamColumn+`, `+modelColumns+`, bucket, CAST(sum(requests) AS BIGINT)
+			FROM gateway_timings
+			WHERE unit = ? AND kind = ? AND slot >= ? AND slot < ? GROUP BY `+groupBy+`bucket ORDER BY `+groupBy+`bucket`,
 			[]any{int64(q.Unit / time.Second), string(q.Kind), from, to},
 			func(row store.Row) error {
 				var slot, n int64
@@ -61,7 +61,7 @@ func Read(ctx context.Context, db *store.DB, q Query) (lines []*Line, err error)
 				if err := row.Scan(&slot, &line.TeamID, &line.Provider, &line.Model, &bucket, &n); err != nil {
 					return err
 				}
-				if q.Apart {
+				if q.PerUnit {
 					line.Slot = schema.Moment(slot * micros)
 				}
 				if last := len(lines) - 1; last < 0 || !lines[last].sameSubject(&line) {

@@ -71,9 +71,9 @@ type Sample struct {
 type key struct {
 	unit                  time.Duration
 	kind                  Kind
-	slot                  int64
+	slot                  int64 // see slotOf
 	team, provider, model string
-	bucket                int
+	bucket                int // see bucketOf and failedBucket
 }
 
 func (k *key) compare(o *key) int {
@@ -95,7 +95,7 @@ func (b *Batch) Add(s Sample) {
 		b.counts = make(map[key]int64)
 	}
 	k := key{
-		unit: smallest(s.Kind), kind: s.Kind, team: s.TeamID, provider: s.Provider, model: s.Model, bucket: failed,
+		unit: smallestUnit(s.Kind), kind: s.Kind, team: s.TeamID, provider: s.Provider, model: s.Model, bucket: failedBucket,
 	}
 	if !s.Failed {
 		k.bucket = bucketOf(s.Took)
@@ -104,8 +104,8 @@ func (b *Batch) Add(s Sample) {
 	b.counts[k]++
 }
 
-// smallest returns the smallest unit by which a kind is kept.
-func smallest(kind Kind) time.Duration {
+// smallestUnit returns the smallest unit of time by which a kind is kept.
+func smallestUnit(kind Kind) time.Duration {
 	if kind == Team {
 		return Day
 	}
@@ -116,11 +116,11 @@ func smallest(kind Kind) time.Duration {
 func (b *Batch) rows() map[key]int64 {
 	rows := make(map[key]int64, 3*len(b.counts))
 	for k, n := range b.counts {
-		slot, unit := k.slot, k.unit
 		for i := range tables {
 			if t := &tables[i]; t.kind == k.kind {
-				k.unit, k.slot = t.unit, slot/int64(t.unit/unit)
-				rows[k] += n
+				row := k
+				row.unit, row.slot = t.unit, k.slot/int64(t.unit/k.unit)
+				rows[row] += n
 			}
 		}
 	}
@@ -133,6 +133,7 @@ func slotOf(t time.Time, unit time.Duration) int64 { return schema.Micros(t) / u
 // upsertRows is the largest number of rows in one statement.
 const upsertRows = 50
 
+// columns are the columns of the primary key of gateway_timings.
 const columns = "unit, kind, slot, team_id, provider, model, bucket"
 
 // upsert returns the statement that adds counts to n rows.

@@ -40,7 +40,7 @@ func found(t *testing.T, db *store.DB, q Query) string {
 	}
 	var b strings.Builder
 	for _, l := range lines {
-		if q.Apart {
+		if q.PerUnit {
 			b.WriteString(l.Slot.Format("0102T1504 "))
 		}
 		fmt.Fprintf(&b, "%s%s/%s %d+%d; ", l.TeamID, l.Provider, l.Model, l.Answered, l.Failed)
@@ -83,9 +83,9 @@ func TestCounts(t *testing.T) {
 			want string
 		}{
 			{Query{Kind: All, Unit: Minute, From: begin, To: begin.Add(90 * time.Second)}, "/ 4+2"},
-			{Query{Kind: All, Unit: Minute, From: begin, To: month, Apart: true}, "0531T2358 / 2+1; 0531T2359 / 2+1; 0601T0000 / 2+1"},
-			{Query{Kind: All, Unit: Hour, From: begin, To: month, Apart: true}, "0531T2300 / 4+2; 0601T0000 / 2+1"},
-			{Query{Kind: All, Unit: Day, From: day, To: month, Apart: true}, "0531T0000 / 4+2; 0601T0000 / 2+1"},
+			{Query{Kind: All, Unit: Minute, From: begin, To: month, PerUnit: true}, "0531T2358 / 2+1; 0531T2359 / 2+1; 0601T0000 / 2+1"},
+			{Query{Kind: All, Unit: Hour, From: begin, To: month, PerUnit: true}, "0531T2300 / 4+2; 0601T0000 / 2+1"},
+			{Query{Kind: All, Unit: Day, From: day, To: month, PerUnit: true}, "0531T0000 / 4+2; 0601T0000 / 2+1"},
 			{Query{Kind: All, Unit: Day, From: day, To: month}, "/ 6+3"},
 			{Query{Kind: Model, Unit: Minute, From: begin, To: begin.Add(time.Second)}, "alpha/large 1+0; beta/small 0+1"},
 			{Query{Kind: Team, Unit: Day, From: begin, To: month}, "/ 3+0; red/ 3+0"},
@@ -182,13 +182,13 @@ func TestPercentile(t *testing.T) {
 	}
 	var c Counts
 	if c.Percentile(0.5) != 0 {
-		t.Error("there are none")
+		t.Error("the percentile of no answers is not 0")
 	}
-	c.add(failed, 3)
+	c.add(failedBucket, 3)
 	if c.Percentile(0.5) != 0 || c.Failed != 3 || c.Total() != 3 {
 		t.Errorf("%+v", c)
 	}
-	for took, want := range map[time.Duration]time.Duration{0: time.Millisecond, time.Microsecond: time.Millisecond, time.Hour: endOf(buckets - 1)} {
+	for took, want := range map[time.Duration]time.Duration{0: time.Millisecond, time.Microsecond: time.Millisecond, time.Hour: bucketEnd(buckets - 1)} {
 		var c Counts
 		if c.add(bucketOf(took), 1); c.Percentile(1) != want {
 			t.Errorf("%s: %s, want %s", took, c.Percentile(1), want)
@@ -210,7 +210,7 @@ func BenchmarkRead(b *testing.B) {
 			var batch Batch
 			at := begin.AddDate(0, 0, day)
 			for bucket := range 18 {
-				took := endOf(30 + bucket)
+				took := bucketEnd(30 + bucket)
 				for team := range 200 {
 					batch.Add(Sample{At: at, Kind: Team, TeamID: fmt.Sprint("team_", team), Took: took})
 				}
