@@ -346,7 +346,7 @@ func TestInterruptedMoveResumes(t *testing.T) {
 			cutShort(options(newSQLite(t, own), newPostgres(t, dsn)))
 			server := newPostgres(t, dsn)
 			server.Start(t.Context())
-			if err := server.Ready(); err == nil || !strings.Contains(err.Error(), "a move into this database has not ended") {
+			if err := server.Ready(); err == nil || !strings.Contains(err.Error(), "a move into this database is unfinished") {
 				t.Errorf("a server opens the incomplete database: %v", err)
 			}
 			_ = server.Close()
@@ -372,7 +372,7 @@ func TestInterruptedMoveResumes(t *testing.T) {
 			cutShort(options(newPostgres(t, dsn), newSQLite(t, back)))
 			server = newSQLite(t, back)
 			server.Start(t.Context())
-			if err := server.Ready(); err == nil || !strings.Contains(err.Error(), "a move into this database has not ended") {
+			if err := server.Ready(); err == nil || !strings.Contains(err.Error(), "a move into this database is unfinished") {
 				t.Errorf("a server opens the incomplete database: %v", err)
 			}
 			_ = server.Close()

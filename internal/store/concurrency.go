@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// minTurns is the minimum for the number of writes that run at once.
+	// minTurns is the lowest limit for the number of named writes that run at once.
 	minTurns = 3
-	// turnBrief is how long a write counts against that number.
-	turnBrief = 100 * time.Millisecond
+	// countedTime is how long a running write counts against the limit.
+	countedTime = 100 * time.Millisecond
 )
 
-// turns runs a limited number of named writes at a time, in the order of their calls, but never two writes of the same
-// name at once. A write that waits for another of its name lets later writes of other names pass. A write that takes
-// long, such as one that waits for a lock, stops counting against the limit.
+// turns lets a limited number of named writes run at a time, in the order of their calls, but never two writes of the
+// same name (see InTurn). A write that waits for another of its name lets later writes of other names pass. A write that
+// takes long, such as one that waits for a lock, stops counting against the limit.
 type turns struct {
 	mu      sync.Mutex
 	free    int            // number of further writes that may run
@@ -34,8 +34,8 @@ type waiter struct {
 type taken struct {
 	turns *turns
 	name  any
-	brief *time.Timer
-	long  bool // it no longer counts against the limit
+	timer *time.Timer // calls makeRoom after countedTime
+	long  bool        // it no longer counts against the limit
 }
 
 func newTurns(limit int) *turns { return &turns{free: limit, running: make(map[any]*taken)} }
@@ -67,14 +67,14 @@ func (t *turns) take(ctx context.Context, name any) (*taken, error) {
 // admit begins the turns of waiting writes while the limit allows. The caller holds the lock.
 func (t *turns) admit() {
 	for element := t.waiting.Front(); element != nil && t.free > 0; {
-		q, next := element.Value.(*waiter), element.Next()
-		if t.running[q.name] == nil {
+		w, next := element.Value.(*waiter), element.Next()
+		if t.running[w.name] == nil {
 			t.waiting.Remove(element)
 			t.free--
-			turn := &taken{turns: t, name: q.name}
-			turn.brief = time.AfterFunc(turnBrief, turn.makeRoom)
-			t.running[q.name] = turn
-			q.admit <- turn
+			turn := &taken{turns: t, name: w.name}
+			turn.timer = time.AfterFunc(countedTime, turn.makeRoom)
+			t.running[w.name] = turn
+			w.admit <- turn
 		}
 		element = next
 	}
@@ -82,7 +82,7 @@ func (t *turns) admit() {
 
 // end ends a turn. It does nothing if the turn has ended.
 func (m *taken) end() {
-	m.brief.Stop()
+	m.timer.Stop()
 	m.turns.mu.Lock()
 	defer m.turns.mu.Unlock()
 	if m.turns.running[m.name] == m {

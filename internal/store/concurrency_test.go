@@ -80,8 +80,8 @@ func TestTurnsThatTakeLong(t *testing.T) {
 		began := time.Now()
 		long := take("a")
 		other := take("b")
-		if waited := time.Since(began); waited != turnBrief {
-			t.Errorf("the second waited %v, want %v", waited, turnBrief)
+		if waited := time.Since(began); waited != countedTime {
+			t.Errorf("the second waited %v, want %v", waited, countedTime)
 		}
 		var again *taken
 		go func() { again = take("a") }()
@@ -97,7 +97,7 @@ func TestTurnsThatTakeLong(t *testing.T) {
 			t.Fatal("the next of the name has no turn")
 		}
 		again.end()
-		time.Sleep(2 * turnBrief)
+		time.Sleep(2 * countedTime)
 		if turns.free != 1 || len(turns.running) != 0 {
 			t.Errorf("left are: %d free, %v", turns.free, turns.running)
 		}

@@ -161,7 +161,7 @@ func TestNewerDatabase(t *testing.T) {
 		err = older.Ready()
 		wantError(t, err, ErrNewer)
 		wantError(t, err, ErrUnavailable)
-		if !strings.Contains(err.Error(), "its tables of a have version 4, this one knows 1") {
+		if !strings.Contains(err.Error(), "its schema a has version 4, but this program knows only versions up to 1") {
 			t.Errorf("the error does not name the versions: %v", err)
 		}
 	})
@@ -176,7 +176,7 @@ func TestTooOldDatabase(t *testing.T) {
 		version string // of the last migration of the older program
 		want    string // part of the error, or empty if there is none
 	}{
-		"too old": {"00003", "its tables of a have version 3, and this program needs at least 4"},
+		"too old": {"00003", "its schema a has version 3, but this program needs at least version 4"},
 		"exact":   {"00004", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

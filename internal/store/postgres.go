@@ -67,13 +67,13 @@ func NewPostgres(o PostgresOptions, logger *zap.Logger) (*DB, error) {
 		return nil, fmt.Errorf("postgres: min conns is %d, must be from 0 to max conns, %d", o.MinConns, o.MaxConns)
 	}
 	if o.MaxIdleTime < 0 || o.MaxLifetime < 0 {
-		return nil, errors.New("postgres: the times of connections must not be negative")
+		return nil, errors.New("postgres: max idle time and max lifetime must not be negative")
 	}
 	config, err := pgx.ParseConfig(o.DSN)
 	if err != nil {
 		// The parser's own message quotes the DSN, and hides passwords only where it recognises them.
 		return nil, errors.New(
-			"postgres: dsn is neither a URL like postgres://user:password@host:5432/name nor a list like host=… user=… dbname=…, or names an unknown setting or a missing file")
+			"postgres: dsn is neither a URL like postgres://user:password@host:5432/name nor a list like host=… user=… dbname=…, or it contains an unknown setting or the name of a missing file")
 	}
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = connectTimeout
@@ -179,9 +179,9 @@ func (p *postgres) probe(ctx context.Context) error {
 	return nil
 }
 
-// listen calls heard with the notices of the channel until its connection breaks, and returns the error. It calls begun
-// when it has begun to listen; no later notice is missed while the connection lasts.
-func (p *postgres) listen(ctx context.Context, begun func(), heard func(notice string)) error {
+// listen calls handle with the notices of the channel until its connection breaks, and returns the error. It calls
+// started when it has begun to listen; no later notice is missed while the connection lasts.
+func (p *postgres) listen(ctx context.Context, started func(), handle func(notice string)) error {
 	conn, err := pgx.ConnectConfig(ctx, p.config)
 	if err != nil {
 		return fmt.Errorf("connecting to postgres: %w", err)
@@ -194,13 +194,13 @@ func (p *postgres) listen(ctx context.Context, begun func(), heard func(notice s
 	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
 		return fmt.Errorf("listening: %w", err)
 	}
-	begun()
+	started()
 	for {
 		notice, err := conn.WaitForNotification(ctx)
 		if err != nil {
 			return fmt.Errorf("waiting for notices: %w", err)
 		}
-		heard(notice.Payload)
+		handle(notice.Payload)
 	}
 }
 
@@ -306,7 +306,7 @@ func (p *postgres) transact(ctx context.Context, weight int64, fn writeFunc) err
 	return nil
 }
 
-// lostRace reports whether a transaction failed only because of concurrent transactions.
+// lostRace reports whether err means that a transaction failed only because of concurrent transactions.
 func lostRace(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && (pg.Code == "40001" || // serialization_failure

@@ -40,7 +40,7 @@ func TestFileNamed(t *testing.T) {
 			if err := os.MkdirAll(p.location+ending, 0o700); err != nil { // a folder: permissions do not stop root
 				t.Fatal(err)
 			}
-			if err := open(t, p); err == nil || !strings.Contains(err.Error(), p.location+ending+", which may be another user's") {
+			if err := open(t, p); err == nil || !strings.Contains(err.Error(), p.location+ending+", which may belong to another user") {
 				t.Errorf("the error does not name the file: %v", err)
 			}
 		})

@@ -54,12 +54,13 @@ func (d Dialect) String() string {
 
 // engine has the operations that differ between SQLite and PostgreSQL.
 type engine interface {
-	// marked returns an error while a restore or a move into the database is unfinished.
-	marked(ctx context.Context) error
+	// checkMark returns an error while a restore or a move into the database is unfinished; see ownmark.go.
+	checkMark(ctx context.Context) error
 	// migrate applies the missing migrations of the schemas, under a lock that also excludes other processes. It may be
 	// called before open.
 	migrate(ctx context.Context, schemas []*schema) error
-	// open makes the pools. It is called after migrate, and a second time only after probe returned errMoved.
+	// open opens the connection pools. It is called after migrate, and a second time only after probe returned
+	// errMoved.
 	open(ctx context.Context) error
 	// probe returns an error if an opened database cannot be reached. If the error wraps errMoved, open is called
 	// again.
@@ -68,10 +69,13 @@ type engine interface {
 	probeWrite(ctx context.Context) error
 	// probeEvery returns the interval at which to call probe while everything works. Zero means never.
 	probeEvery() time.Duration
+	// readers returns the pool for Read.
 	readers() *sql.DB
 	// brief returns the pool for ReadBriefly. Nil means that ReadBriefly uses the pool of readers.
 	brief() *sql.DB
+	// write runs fn in a transaction, which it commits unless fn returns an error.
 	write(ctx context.Context, fn writeFunc) error
+	// judge classifies an error of a statement or a transaction.
 	judge(err error) verdict
 	// close releases the pools. It may be called even if open was not.
 	close() error
@@ -105,7 +109,7 @@ type DB struct {
 	// ctx ends with Close and limits all background work.
 	ctx    context.Context
 	cancel context.CancelFunc
-	// wake rouses the keeper; see keeper.go.
+	// wake rouses the keeper; see startup.go.
 	wake chan struct{}
 
 	mu       sync.Mutex
@@ -197,6 +201,7 @@ func (db *DB) Write(ctx context.Context, fn func(c Conn) error) error {
 		db.health.written()
 		return nil
 	}
+	// On SQLite, reads may work after an I/O error of a write.
 	if v := db.engine.judge(err); v == verdictUnwritable || v == verdictLost && db.dialect == SQLite {
 		db.health.unwritable(err)
 		db.rouse()
@@ -212,7 +217,7 @@ func (db *DB) Ready() error {
 	if err := db.health.ready(); err != nil {
 		return err
 	}
-	return db.health.writes()
+	return db.health.writeError()
 }
 
 // Close releases the database. It waits for a change that is being committed. Waiting changes and all later calls get
@@ -255,7 +260,7 @@ func (db *DB) settleError(ctx context.Context, err error) error {
 	}
 	v := db.engine.judge(err)
 	switch {
-	case v == verdictLost && !errors.Is(ctx.Err(), context.Canceled):
+	case v == verdictLost && !errors.Is(ctx.Err(), context.Canceled): // cancelling a call breaks its connection
 		db.rouse()
 		return unavailable(err)
 	case v == verdictContended:

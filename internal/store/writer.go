@@ -50,7 +50,7 @@ type writer struct {
 	callers atomic.Int64 // number of callers in write
 	group   sync.Mutex   // held while a group is made or the connection is closed
 	commits atomic.Int64 // for tests
-	locked  bool         // another process holds the lock; guarded by group
+	locked  bool         // it was logged that another process holds the lock; guarded by group
 }
 
 // change is one call of writer.write.
@@ -139,12 +139,12 @@ func (w *writer) write(ctx context.Context, fn writeFunc) error {
 			if t.ended {
 				return t.err
 			}
-			c.take(ctx, w.conn)
+			c.runTurn(ctx, w.conn)
 		case <-cancelled:
 			if c.stage.CompareAndSwap(stageWaiting, stageWithdrawn) {
 				return ctx.Err()
 			}
-			cancelled = nil // too late to withdraw: carry it through
+			cancelled = nil // too late to withdraw: wait for the outcome
 		case <-stopped:
 			if c.stage.CompareAndSwap(stageWaiting, stageWithdrawn) {
 				return errClosed // queued after the last look at the queue
@@ -166,25 +166,25 @@ func (w *writer) direct(c *change) error {
 	return (<-c.turn).err
 }
 
-// take runs the function and hands the transaction back, even after a panic. The function gets a context that ignores
+// runTurn runs the function and hands the transaction back, even after a panic. The function gets a context that ignores
 // cancellation: when a statement is interrupted, SQLite rolls back the transaction with all other changes in it.
-func (c *change) take(ctx context.Context, conn *sql.Conn) {
+func (c *change) runTurn(ctx context.Context, conn *sql.Conn) {
 	err := errUnfinished
 	defer func() { c.result <- err }()
 	c.last = ending{}
 	err = c.fn(context.WithoutCancel(ctx), conn, nil, &c.last)
 }
 
-// takeHere calls take on the goroutine that makes the group. If the function does not return, as in a panic, takeHere
+// runTurnHere calls runTurn on the goroutine that makes the group. If the function does not return, as in a panic, it
 // rolls the transaction back.
-func (w *writer) takeHere(c *change) {
+func (w *writer) runTurnHere(c *change) {
 	returned := false
 	defer func() {
 		if !returned {
 			w.rollback()
 		}
 	}()
-	c.take(c.callerCtx, w.conn)
+	c.runTurn(c.callerCtx, w.conn)
 	returned = true
 }
 
@@ -243,11 +243,11 @@ func (w *writer) refuseAll(err error) {
 
 // makeGroup commits c together with changes that wait in the queue. The caller has locked w.group.
 func (w *writer) makeGroup(c *change) {
-	var left <-chan struct{}
+	var callerDone <-chan struct{}
 	if c.callerCtx != nil {
-		left = c.callerCtx.Done()
+		callerDone = c.callerCtx.Done()
 	}
-	if err := w.begin(left); err != nil {
+	if err := w.begin(callerDone); err != nil {
 		if !errors.Is(err, errLeft) {
 			w.refuseAll(err) // all callers in the queue have waited for this lock too
 		} else {
@@ -258,21 +258,18 @@ func (w *writer) makeGroup(c *change) {
 		}
 		return
 	}
-	var (
-		joined []*change
-		until  = time.Now().Add(groupTime)
-		seen   = 0
-	)
-	for {
+	var joined []*change
+	deadline := time.Now().Add(groupTime)
+	for count := 1; ; count++ {
 		switch {
-		case !c.claim():
+		case !c.claim(): // withdrawn
 		case len(joined) == 0:
 			if !w.lead(c) {
 				return
 			}
 			joined = append(joined, c)
 		default:
-			if len(joined) == 1 {
+			if len(joined) == 1 { // the first change ran without a savepoint
 				if err := w.checkTransaction(); err != nil {
 					w.rollback()
 					joined[0].end(err)
@@ -289,25 +286,32 @@ func (w *writer) makeGroup(c *change) {
 				joined = append(joined, c)
 			}
 		}
-		seen++
-		if seen == groupWrites || !time.Now().Before(until) {
+		if count == groupWrites || !time.Now().Before(deadline) {
 			break
 		}
-		select {
-		case c = <-w.queue:
-			continue
-		default:
+		if c = w.next(); c == nil {
+			break
 		}
-		break
 	}
 	w.commit(joined)
 }
 
+// next returns a change that waits in the queue, or nil if there is none.
+func (w *writer) next() *change {
+	select {
+	case c := <-w.queue:
+		return c
+	default:
+		return nil
+	}
+}
+
 // lead runs the first change of a transaction. The change needs no savepoint, because the whole transaction is rolled
-// back when it fails. This saves the savepoint's journal, which has a copy of each changed page.
+// back when it fails. This saves the savepoint's journal, which has a copy of each changed page. lead returns true if the
+// change waits for the commit; otherwise the change and the transaction have ended.
 func (w *writer) lead(c *change) (ok bool) {
 	if c.callerCtx != nil {
-		w.takeHere(c)
+		w.runTurnHere(c)
 	} else {
 		c.turn <- turn{}
 	}
@@ -385,7 +389,7 @@ func (w *writer) commit(joined []*change) {
 		w.rollback()
 		return
 	}
-	if err := w.finish(joined); err != nil {
+	if err := w.runDeferred(joined); err != nil {
 		if len(joined) > 1 {
 			w.rescue(joined)
 			return
@@ -416,17 +420,17 @@ func (w *writer) commit(joined []*change) {
 	}
 }
 
-// finish runs the statements that the changes deferred to the end of their commit. It returns an error if the
+// runDeferred runs the statements that the changes deferred to the end of their commit. It returns an error if the
 // transaction is lost, because the statements would then take effect without the changes.
-func (w *writer) finish(joined []*change) error {
-	looked := false
+func (w *writer) runDeferred(joined []*change) error {
+	checked := false
 	for _, c := range joined {
 		for _, s := range c.last.statements {
-			if !looked {
+			if !checked {
 				if err := w.checkTransaction(); err != nil {
 					return err
 				}
-				looked = true
+				checked = true
 			}
 			if _, err := w.conn.ExecContext(context.Background(), s.query, s.args...); err != nil {
 				return err
@@ -438,8 +442,8 @@ func (w *writer) finish(joined []*change) error {
 
 // begin takes the write lock. It tries every millisecond instead of leaving the wait to SQLite, which tries ever less
 // often, down to ten times a second. Beside a process that writes all the time and releases the lock only for moments,
-// SQLite could wait in vain. begin returns errLeft when left is closed.
-func (w *writer) begin(left <-chan struct{}) error {
+// SQLite could wait in vain. begin returns errLeft when callerDone is closed.
+func (w *writer) begin(callerDone <-chan struct{}) error {
 	deadline := time.Now().Add(w.busyTimeout)
 	for {
 		err := w.do("BEGIN IMMEDIATE")
@@ -463,7 +467,7 @@ func (w *writer) begin(left <-chan struct{}) error {
 		}
 		select {
 		case <-time.After(beginPoll):
-		case <-left:
+		case <-callerDone:
 			return errLeft
 		case <-w.closing:
 			return errClosed
@@ -471,7 +475,7 @@ func (w *writer) begin(left <-chan struct{}) error {
 	}
 }
 
-// Statements that end a transaction. keepingConn closes open rows before them.
+// Statements that end a transaction. cachingConn closes open rows before them.
 const (
 	commit   = "COMMIT"
 	rollback = "ROLLBACK"
