@@ -7,7 +7,7 @@ import (
 
 // Change is a line of a diff, for {{template "diff" .List}}.
 type Change struct {
-	Kind string // same, gone or came
+	Kind string // same, gone (only in the previous text) or came (only in the current text)
 	Text string
 }
 

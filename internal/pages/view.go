@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/secret"
 )
 
-// maxKept limits the size of a buffer that is reused for another page, in bytes.
-const maxKept = 256 << 10
+// maxReused limits the size of a buffer that is reused for another page, in bytes.
+const maxReused = 256 << 10
 
 // View is the data of a page's template.
 type View struct {
@@ -148,6 +148,8 @@ func (c *Call) ShowForm(refusal error, name, title string, data any) error {
 	return c.show(e.Status, name, title, data, problems)
 }
 
+// show answers with a page; see Show. problems are the faults of the form that was sent. If the template cannot be
+// executed, show writes nothing and returns an error.
 func (c *Call) show(status int, name, title string, data any, problems []apierror.Detail) error {
 	t, err := c.site.look.page(c.language, name)
 	if err != nil {
@@ -159,14 +161,14 @@ func (c *Call) show(status int, name, title string, data any, problems []apierro
 	}
 	v.Name = cmp.Or(v.Name, v.bar.Brand.Called())
 	if c.R.Method == http.MethodPost {
-		v.Path = "/"
+		v.Path = "/" // nobody can return to the target of a form
 	}
 	out, ok := c.site.buffers.Get().(*bytes.Buffer)
 	if !ok {
 		out = new(bytes.Buffer)
 	}
 	defer func() {
-		if out.Cap() <= maxKept {
+		if out.Cap() <= maxReused {
 			out.Reset()
 			c.site.buffers.Put(out)
 		}

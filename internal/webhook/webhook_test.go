@@ -328,7 +328,7 @@ func TestDelivered(t *testing.T) {
 		if list, err := s.list(); err != nil || list[0].Enabled || !strings.Contains(list[0].DisabledReason, "410") || list[0].Pending != 0 {
 			t.Errorf("%+v %v", list, err)
 		}
-		s.ahead.Add(int64(keepOver))
+		s.ahead.Add(int64(keepFinished))
 		if n, err := s.Purge(ctx); err != nil || n != 4 {
 			t.Errorf("%d purged, %v", n, err)
 		}
