@@ -114,15 +114,15 @@ func TestWatchedBody(t *testing.T) {
 		text, err := io.ReadAll(response.Body)
 		return string(text), err
 	}
-	for _, size := range []int{1, 4096, bodyBuffer - 1, bodyBuffer, 3*bodyBuffer + 7} {
+	for _, size := range []int{1, 4096, bodyBufferSize - 1, bodyBufferSize, 3*bodyBufferSize + 7} {
 		body := strings.Repeat("0123456789", size/10+1)[:size]
 		if got, err := send(strings.NewReader(body), int64(size)); err != nil || got != body {
 			t.Errorf("%d bytes: %d came, %v", size, len(got), err)
 		}
 	}
 	want := errors.New("no more")
-	broken := io.MultiReader(strings.NewReader(strings.Repeat("x", bodyBuffer)), iotest.ErrReader(want))
-	if _, err := send(broken, 2*bodyBuffer); !errors.Is(err, want) {
+	broken := io.MultiReader(strings.NewReader(strings.Repeat("x", bodyBufferSize)), iotest.ErrReader(want))
+	if _, err := send(broken, 2*bodyBufferSize); !errors.Is(err, want) {
 		t.Errorf("error %v", err)
 	}
 }

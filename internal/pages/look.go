@@ -30,9 +30,9 @@ type Look struct {
 	funcs     template.FuncMap // of the service
 }
 
-// NewLook reads templates/*.html and static/* of a service. funcs is added to the template functions of functions.go. The
-// names of the cookies begin with name, and static/name.css is loaded after the style sheet of every page. A page with
-// the same name as one of this package replaces that page. shared has folders that several services use, such as
+// NewLook reads templates/*.html and static/* of a service. funcs is added to the template functions of functions.go.
+// The names of the cookies begin with name, and static/name.css is loaded after the style sheet of every page. A page
+// with the same name as one of this package replaces that page. shared has folders that several services use, such as
 // resource.Templates; files of the service replace those in them. The files are part of the program, so NewLook panics
 // if they are invalid.
 func NewLook(name string, files fs.FS, funcs template.FuncMap, shared ...fs.FS) *Look {

@@ -53,9 +53,9 @@
 // Call.Parts.
 //
 // A template that pages share gets the view by {{template "things" ($.With .List)}}. {{$.When .At}} shows a time in the
-// reader's time zone; functions.go has further functions. static/shop.css follows static/pages.css of this package, which
-// has the colours, light and dark, and the components. {{$.At (asset "shop.svg")}} is the URL of a file, under which
-// browsers cache the file until it changes.
+// reader's time zone; functions.go has further functions. static/shop.css follows static/pages.css of this package,
+// which has the colours, light and dark, and the components. {{$.At (asset "shop.svg")}} is the URL of a file, under
+// which browsers cache the file until it changes.
 package pages
 
 import (

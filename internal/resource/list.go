@@ -87,6 +87,7 @@ func (l *List[C, R]) query(p *pages.Call, limit int) Query {
 	if l.Fixed != nil && l.Fixed(q) {
 		return q
 	}
+	// The order is that of the parameter sort or, without a valid one, of the first column that has an order.
 	for _, column := range l.Columns {
 		if column.Sort != "" && (q.Sort == "" || column.Sort == p.Query.Text("sort")) {
 			q.Sort = column.Sort
@@ -122,14 +123,18 @@ func (l *List[C, R]) here(p *pages.Call) string {
 // listPage is the data of a list's template.
 type listPage struct {
 	Head
-	Path, Here, Search       string
-	Result                   string // of an action that succeeded for only some of the rows
-	Filters                  []input
-	Filtered                 bool
-	Table                    table
-	Buttons                  []button
-	Empty                    string
-	First, Next, Noun, Files string
+	Path        string // of the page without parameters
+	Here        string // of the page with its parameters
+	Search      string // path to which the filters are sent
+	Result      string // of an action that succeeded for only some of the rows
+	Filters     []input
+	Filtered    bool // a filter is set
+	Table       table
+	Buttons     []button
+	Empty       string // text for a list without rows
+	First, Next string // paths of the first and the next page, or ""
+	Noun        string // word for several rows
+	Files       string // path of the CSV file, or ""
 }
 
 // show shows a page of the list. After an action it also shows the refusal and the result, and the rows with the ids
@@ -299,7 +304,7 @@ func (l *List[C, R]) download(c C) error {
 func Before[R any](q Query, read func(before int64) ([]R, int64, error)) ([]R, string, error) {
 	before, err := strconv.ParseInt(q.After, 10, 64)
 	if err != nil && q.After != "" {
-		return nil, "", apierror.New(http.StatusBadRequest, "bad_request", "This is not a place in the list.")
+		return nil, "", apierror.New(http.StatusBadRequest, "bad_request", "The parameter after is not a place in this list.")
 	}
 	list, next, err := read(before)
 	if err != nil || next == 0 {

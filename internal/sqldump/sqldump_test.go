@@ -144,7 +144,7 @@ func FuzzScan(f *testing.F) {
 	f.Add(table + "INSERT INTO `t` VALUES (1,'a'),(2,NULL);")
 	f.Add("DELIMITER ;;\n;;\nDELIMITER ;\nINSERT INTO a.b (c, d) VALUES (x'41', \"\\\"\"), (0x42,_binary 'x');")
 	f.Fuzz(func(t *testing.T, text string) {
-		d := &Dump{file: memory{strings.NewReader(text)}, known: make(map[string]int)}
+		d := &Dump{file: memory{strings.NewReader(text)}, indexes: make(map[string]int)}
 		type read struct {
 			place Place
 			text  string

@@ -15,8 +15,8 @@ const (
 )
 
 // turns lets a limited number of named writes run at a time, in the order of their calls, but never two writes of the
-// same name (see InTurn). A write that waits for another of its name lets later writes of other names pass. A write that
-// takes long, such as one that waits for a lock, stops counting against the limit.
+// same name (see InTurn). A write that waits for another of its name lets later writes of other names pass. A write
+// that takes long, such as one that waits for a lock, stops counting against the limit.
 type turns struct {
 	mu      sync.Mutex
 	free    int            // number of further writes that may run

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// rebindCacheSize limits the cache of rewritten queries. Queries are constants of the program: a program with more queries
-// than this must be building them at run time.
+// rebindCacheSize limits the cache of rewritten queries. Queries are constants of the program: a program with more
+// queries than this must be building them at run time.
 const rebindCacheSize = 2048
 
 // rebinder caches queries rewritten with PostgreSQL placeholders.

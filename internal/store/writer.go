@@ -166,8 +166,9 @@ func (w *writer) direct(c *change) error {
 	return (<-c.turn).err
 }
 
-// runTurn runs the function and hands the transaction back, even after a panic. The function gets a context that ignores
-// cancellation: when a statement is interrupted, SQLite rolls back the transaction with all other changes in it.
+// runTurn runs the function and hands the transaction back, even after a panic. The function gets a context that
+// ignores cancellation: when a statement is interrupted, SQLite rolls back the transaction with all other changes in
+// it.
 func (c *change) runTurn(ctx context.Context, conn *sql.Conn) {
 	err := errUnfinished
 	defer func() { c.result <- err }()
@@ -307,8 +308,8 @@ func (w *writer) next() *change {
 }
 
 // lead runs the first change of a transaction. The change needs no savepoint, because the whole transaction is rolled
-// back when it fails. This saves the savepoint's journal, which has a copy of each changed page. lead returns true if the
-// change waits for the commit; otherwise the change and the transaction have ended.
+// back when it fails. This saves the savepoint's journal, which has a copy of each changed page. lead returns true if
+// the change waits for the commit; otherwise the change and the transaction have ended.
 func (w *writer) lead(c *change) (ok bool) {
 	if c.callerCtx != nil {
 		w.runTurnHere(c)

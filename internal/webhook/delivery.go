@@ -36,8 +36,8 @@ type outgoing struct {
 	attempts int64 // including the present one
 }
 
-// due returns the ids of the enabled webhooks with a delivery to send now. If the keyring cannot be used it returns nil; another node or a
-// later run will send their deliveries.
+// due returns the ids of the enabled webhooks with a delivery to send now. If the keyring cannot be used it returns
+// nil; another node or a later run will send their deliveries.
 func (h *Hooks) due(ctx context.Context) (ids []int64, err error) {
 	if _, err := h.Keyring(); err != nil {
 		return nil, nil //nolint:nilerr // the keyring has logged it

@@ -36,8 +36,8 @@ func (h *Hooks) NewSecret(ctx context.Context, address string) (secret, sealed s
 	return secret, sealed, nil
 }
 
-// openSecret decrypts the stored form of a webhook's secret. It returns an error that wraps keyring.ErrOpen for a secret
-// that cannot be decrypted, and another error if the keyring cannot be used for now.
+// openSecret decrypts the stored form of a webhook's secret. It returns an error that wraps keyring.ErrOpen for a
+// secret that cannot be decrypted, and another error if the keyring cannot be used for now.
 func (h *Hooks) openSecret(ctx context.Context, address, sealed string) ([]byte, error) {
 	if secret, ok := strings.CutPrefix(sealed, plainPrefix); ok {
 		return []byte(secret), nil

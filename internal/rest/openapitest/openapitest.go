@@ -107,6 +107,6 @@ func (d *Document) faults(r *http.Request, resp *http.Response) []*faults.Valida
 func report(tb testing.TB, subject string, found []*faults.ValidationError) {
 	tb.Helper()
 	for _, fault := range found {
-		tb.Errorf("%s\nis not as documented: %v", subject, fault)
+		tb.Errorf("%s\ndiffers from the OpenAPI document: %v", subject, fault)
 	}
 }

@@ -95,8 +95,8 @@ func (a *additions) allowsReferences(definition string) bool {
 	return true
 }
 
-// addsColumns reports whether the actions of ALTER TABLE only add columns that older programs need not write. It records
-// these columns.
+// addsColumns reports whether the actions of ALTER TABLE only add columns that older programs need not write. It
+// records these columns.
 func (a *additions) addsColumns(table, actions string) bool {
 	for _, action := range splitAtCommas(actions) {
 		match := addsColumn.FindStringSubmatch(action)
