@@ -37,7 +37,7 @@ func (m *mover) latestVersions(d store.Dialect) (map[string]int64, error) {
 
 // connect opens the connection to the target.
 func (m *mover) connect(ctx context.Context, db *store.DB) error {
-	conn, end, err := db.Alone(ctx)
+	conn, end, err := db.OpenConn(ctx)
 	if err != nil {
 		return err
 	}
@@ -218,45 +218,50 @@ func (m *mover) copyTable(ctx context.Context, p *plan) error {
 	m.progress(p.state.Rows)
 	var batch [][]any
 	size := 0 // of the batch, in bytes
-	flush := func(done bool) error {
-		next := p.state
-		next.Done = done
-		next.Rows += int64(len(batch))
-		if n := len(batch); n > 0 && len(p.key) > 0 {
-			next.After = nil
-			for _, column := range p.key {
-				next.After = append(next.After, batch[n-1][column])
-			}
-		}
-		err := m.to.inTransaction(ctx, func() error {
-			if len(batch) > 0 {
-				if err := m.to.insert(ctx, p, batch); err != nil {
-					return err
-				}
-			}
-			return m.record(ctx, recordTable+p.name, next)
-		})
-		if err != nil {
-			return err
-		}
-		p.state = next
-		m.progress(int64(len(batch)))
-		batch, size = batch[:0], 0
-		return nil
-	}
 	err := m.from.read(ctx, p, p.state.After, true, func(row []any) error {
 		p.source.add(row)
 		batch = append(batch, slices.Clone(row))
 		size += len(p.source.buf)
-		if len(batch) >= m.batch || size >= batchBytes {
-			return flush(false)
+		if len(batch) < m.batch && size < batchBytes {
+			return nil
 		}
-		return nil
+		err := m.copyBatch(ctx, p, batch, false)
+		batch, size = batch[:0], 0
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	return flush(true)
+	return m.copyBatch(ctx, p, batch, true)
+}
+
+// copyBatch inserts rows in the target and records the progress, in one transaction. done means that the table has no
+// further rows.
+func (m *mover) copyBatch(ctx context.Context, p *plan, batch [][]any, done bool) error {
+	next := p.state
+	next.Done = done
+	next.Rows += int64(len(batch))
+	if len(batch) > 0 && len(p.key) > 0 {
+		last := batch[len(batch)-1]
+		next.After = nil
+		for _, column := range p.key {
+			next.After = append(next.After, last[column])
+		}
+	}
+	err := m.to.inTransaction(ctx, func() error {
+		if len(batch) > 0 {
+			if err := m.to.insert(ctx, p, batch); err != nil {
+				return err
+			}
+		}
+		return m.record(ctx, recordTable+p.name, next)
+	})
+	if err != nil {
+		return err
+	}
+	p.state = next
+	m.progress(int64(len(batch)))
+	return nil
 }
 
 // restart empties a table of the target so that it is copied from the beginning.

@@ -169,7 +169,7 @@ func (m *mover) hold(ctx context.Context) error {
 // settle opens the source as a server does, which migrates it to this program's tables. It then calls Settle of the
 // schemas, which moves rows out of tables that the other engine does not have.
 func (m *mover) settle(ctx context.Context) error {
-	conn, end, err := m.From.Alone(ctx)
+	conn, end, err := m.From.OpenConn(ctx)
 	if err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func (m *mover) open(ctx context.Context, db *store.DB) error {
 
 // openSource opens the source so that no other program changes it from then on.
 func (m *mover) openSource(ctx context.Context) error {
-	conn, end, err := m.From.Alone(ctx)
+	conn, end, err := m.From.OpenConn(ctx)
 	if err != nil {
 		return err
 	}

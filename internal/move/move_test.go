@@ -404,7 +404,7 @@ func TestUnmovableDataIsRefused(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "from.db")
 			with(t, newSQLite(t, path), func(db *store.DB) { fill(t, db) })
-			conn, end, err := newSQLite(t, path).Alone(t.Context())
+			conn, end, err := newSQLite(t, path).OpenConn(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -472,7 +472,7 @@ func TestUnsuitableDatabasesAreRefused(t *testing.T) {
 			return
 		}
 		tried = true
-		conn, end, err := newBriefSQLite(t, path).Alone(t.Context())
+		conn, end, err := newBriefSQLite(t, path).OpenConn(t.Context())
 		if err != nil {
 			t.Error(err)
 			return

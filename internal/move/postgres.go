@@ -27,7 +27,7 @@ const (
 // checkUnserved returns an error if a server has the database open. It recognises a server by the application_name of
 // its connections, which is tollgate unless the server's DSN sets another name.
 func checkUnserved(ctx context.Context, db *store.DB) error {
-	conn, end, err := db.Alone(ctx)
+	conn, end, err := db.OpenConn(ctx)
 	if err != nil {
 		return err
 	}

@@ -195,7 +195,7 @@ func (m *mover) finishSQLite(ctx context.Context) error {
 	for _, ending := range []string{"-wal", "-shm", ".migrate.lock"} {
 		_ = os.Remove(unfinished + ending)
 	}
-	conn, end, err := m.To.Alone(ctx)
+	conn, end, err := m.To.OpenConn(ctx)
 	if err != nil {
 		return err
 	}

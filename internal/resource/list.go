@@ -190,19 +190,29 @@ func (l *List[C, R]) show(c C, refusal error, result string, ticked ...string) e
 	if l.CSV != "" && len(rows) > 0 {
 		d.Files = withParameter("format", "csv")
 	}
-	d.Table = table{Caption: d.Title}
-	for _, column := range l.Columns {
-		h := head{Label: column.Label}
-		if column.Sort != "" && q.Sort != "" {
-			h.Path = withParameter("sort", column.Sort)
-		}
-		if column.Sort != "" && column.Sort == q.Sort {
-			h.Sorted = map[bool]string{false: "ascending", true: "descending"}[column.Down]
-		}
-		d.Table.Heads = append(d.Table.Heads, h)
-	}
+	d.Table = table{Caption: d.Title, Heads: l.heads(q, withParameter)}
 	l.fill(c, d, rows, ticked)
 	return p.ShowForm(refusal, "resource_list", d.Title, d)
+}
+
+// heads returns the heads of the columns. withParameter returns the path of the list with a parameter set.
+func (l *List[C, R]) heads(q Query, withParameter func(name, value string) string) []head {
+	heads := make([]head, len(l.Columns))
+	for i, column := range l.Columns {
+		heads[i].Label = column.Label
+		if column.Sort == "" || q.Sort == "" {
+			continue
+		}
+		heads[i].Path = withParameter("sort", column.Sort)
+		if column.Sort != q.Sort {
+			continue
+		}
+		heads[i].Sorted = "ascending"
+		if column.Down {
+			heads[i].Sorted = "descending"
+		}
+	}
+	return heads
 }
 
 // fill adds the rows to the table, with their buttons. The rows whose ids are in ticked are ticked.

@@ -47,16 +47,16 @@ func TestObject(t *testing.T) {
 			read(b)
 			err = b.Err()
 		}
-		var told []string
+		var reasons []string
 		if e, ok := apierror.From(err); ok {
 			for _, d := range e.Details {
-				told = append(told, d.Field+" "+d.Reason)
+				reasons = append(reasons, d.Field+" "+d.Reason)
 			}
 			if e.Status != 400 || e.Code != "bad_body" || e.Message != e.Details[0].Message {
 				t.Errorf("%s: %+v", body, e)
 			}
 		}
-		if got := strings.Join(told, ", "); got != want {
+		if got := strings.Join(reasons, ", "); got != want {
 			t.Errorf("%s: %q, want %q", body, got, want)
 		}
 	}

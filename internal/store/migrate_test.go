@@ -91,20 +91,20 @@ func TestSchemasAddedLater(t *testing.T) {
 				t.Fatal(err)
 			}
 			testenv.Open(t, db)
-			if err := writeItem(t.Context(), db, said(seen, "migration applied")); err != nil {
+			if err := writeItem(t.Context(), db, logged(seen, "migration applied")); err != nil {
 				// The second round inserts the same number again.
 				if !IsUniqueViolation(err) {
 					t.Fatal(err)
 				}
 			}
 		}
-		if n := said(seen, "migration applied"); n != 3 {
+		if n := logged(seen, "migration applied"); n != 3 {
 			t.Errorf("%d migrations were logged, want 3", n)
 		}
 		if n := number(t, db, "SELECT count(*) FROM schema_test WHERE version_id > 0"); n != 3 {
 			t.Errorf("%d versions are noted, want 3", n)
 		}
-		if said(seen, "database unavailable") != 0 || said(seen, "database is back") != 0 {
+		if logged(seen, "database unavailable") != 0 || logged(seen, "database is back") != 0 {
 			t.Error("logged as down")
 		}
 	})
@@ -128,7 +128,7 @@ func TestBrokenMigration(t *testing.T) {
 		if !strings.Contains(err.Error(), `"broken"`) || !strings.Contains(err.Error(), "00002_u.sql") {
 			t.Errorf("error does not name the file: %v", err)
 		}
-		if said(seen, "migration applied") != 1 || said(seen, "database unavailable") != 1 {
+		if logged(seen, "migration applied") != 1 || logged(seen, "database unavailable") != 1 {
 			t.Errorf("logged %v", seen.All())
 		}
 	})
