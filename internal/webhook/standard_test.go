@@ -28,7 +28,7 @@ func TestStandardHeader(t *testing.T) {
 func TestParseStandardSecret(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"": "begins with whsec_", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw": "begins with whsec_", "whsec_!": "in base64",
+		"": "must begin with whsec_", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw": "must begin with whsec_", "whsec_!": "base64 after whsec_",
 		"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2La": "24 to 64 bytes", "whsec_" + strings.Repeat("AAAA", 22): "24 to 64 bytes",
 	} {
 		if _, err := ParseStandardSecret(text); err == nil || !strings.Contains(err.Error(), want) {
