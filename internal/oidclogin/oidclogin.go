@@ -260,7 +260,7 @@ var (
 		"This sign-in has expired, is over, or began in another browser. Begin again.")
 	errDenied  = apierror.New(http.StatusForbidden, "forbidden", "The identity provider has not let you in.")
 	errRefused = apierror.New(http.StatusForbidden, "forbidden",
-		"What the identity provider answered is not good. Begin again, and tell the operator if that does not help.")
+		"The answer of the identity provider is not valid. Begin again, and tell the operator if that does not help.")
 )
 
 // Finish ends a sign-in when the browser comes back from the provider, with the query of that request, and returns the
@@ -337,12 +337,12 @@ const macLength = 43
 func (p *Provider) markUsed(ctx context.Context, stateText string) error {
 	store := p.o.Counters()
 	if store == nil {
-		return apierror.Unavailable("the memory of sign-ins", errors.New("there are no counters"))
+		return apierror.Unavailable("sign-in", errors.New("there are no counters"))
 	}
 	// The MAC at the end identifies the state. It need not be secret any more.
 	first, err := store.SetNX(ctx, "oidclogin:"+stateText[max(0, len(stateText)-macLength):], p.lasts()+leeway)
 	if err != nil {
-		return apierror.Unavailable("the memory of sign-ins", err)
+		return apierror.Unavailable("sign-in", err)
 	}
 	if !first {
 		return errState

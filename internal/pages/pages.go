@@ -272,9 +272,9 @@ func (s *Site[C]) answer(c *Call, page *Page[C], ids []string) error {
 	}
 	serve := page.Serve
 	if c.R.Method == http.MethodPost && !page.NoToken {
-		err := c.guard()
+		err := c.checkForm()
 		switch {
-		case errors.Is(err, errOther) && page.Else != nil:
+		case errors.Is(err, errOtherPerson) && page.Else != nil:
 			serve = page.Else
 		case err != nil:
 			return err

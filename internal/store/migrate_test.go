@@ -34,9 +34,9 @@ func TestRegister(t *testing.T) {
 	}{
 		"fine":           {Schema{Name: "a_1", Migrations: files("00001_t.sql", upT)}, ""},
 		"one engine":     {Schema{Name: "a", Migrations: files("00001_t.sqlite.sql", upT, "00001_t.postgres.sql", upT)}, ""},
-		"no name":        {Schema{Name: "", Migrations: files("00001_t.sql", upT)}, "a name is"},
-		"bad name":       {Schema{Name: "a;DROP", Migrations: files("00001_t.sql", upT)}, "a name is"},
-		"long name":      {Schema{Name: strings.Repeat("a", 41), Migrations: files("00001_t.sql", upT)}, "a name is"},
+		"no name":        {Schema{Name: "", Migrations: files("00001_t.sql", upT)}, "the name must be"},
+		"bad name":       {Schema{Name: "a;DROP", Migrations: files("00001_t.sql", upT)}, "the name must be"},
+		"long name":      {Schema{Name: strings.Repeat("a", 41), Migrations: files("00001_t.sql", upT)}, "the name must be"},
 		"no files":       {Schema{Name: "a", Migrations: nil}, "no migrations"},
 		"empty":          {Schema{Name: "a", Migrations: files()}, "no migrations for sqlite"},
 		"other engine":   {Schema{Name: "a", Migrations: files("00001_t.postgres.sql", upT)}, "no migrations for sqlite"},

@@ -130,7 +130,7 @@ func (w *writer) write(ctx context.Context, fn writeFunc) error {
 	}
 	select {
 	case w.wake <- struct{}{}:
-	default:
+	default: // the writer's goroutine will look at the queue anyway
 	}
 	cancelled, stopped := ctx.Done(), w.stopped
 	for {
@@ -211,7 +211,7 @@ func (w *writer) run() {
 	}
 }
 
-// drain makes groups until the queue is empty.
+// drain makes groups until the queue is empty or the writer is closing.
 func (w *writer) drain() {
 	w.group.Lock()
 	defer w.group.Unlock()
@@ -219,25 +219,21 @@ func (w *writer) drain() {
 		select {
 		case <-w.closing:
 			return
-		case c := <-w.queue:
-			w.makeGroup(c)
-			continue
 		default:
 		}
-		return
+		c := w.next()
+		if c == nil {
+			return
+		}
+		w.makeGroup(c)
 	}
 }
 
 // refuseAll ends every change in the queue with err.
 func (w *writer) refuseAll(err error) {
-	for {
-		select {
-		case c := <-w.queue:
-			if c.claim() {
-				c.end(err)
-			}
-		default:
-			return
+	for c := w.next(); c != nil; c = w.next() {
+		if c.claim() {
+			c.end(err)
 		}
 	}
 }
@@ -249,10 +245,10 @@ func (w *writer) makeGroup(c *change) {
 		callerDone = c.callerCtx.Done()
 	}
 	if err := w.begin(callerDone); err != nil {
-		if !errors.Is(err, errLeft) {
-			w.refuseAll(err) // all callers in the queue have waited for this lock too
-		} else {
+		if errors.Is(err, errLeft) {
 			err = c.callerCtx.Err()
+		} else {
+			w.refuseAll(err) // all callers in the queue have waited for this lock too
 		}
 		if c.claim() {
 			c.end(err)
@@ -361,9 +357,9 @@ func (w *writer) join(c *change) (ok bool, lost error) {
 	return false, lost
 }
 
-// rescue runs the changes of a lost transaction again, each in a separate transaction. SQLite rolls back a whole
-// transaction on its own when a statement is interrupted, the disk is full or I/O fails. joined holds the changes
-// that waited for the commit.
+// rescue rolls a transaction back and runs its changes again, each in a separate transaction. joined holds the changes
+// that waited for the commit. The transaction may be lost already: SQLite rolls back a whole transaction on its own when
+// a statement is interrupted, the disk is full or I/O fails.
 func (w *writer) rescue(joined []*change) {
 	w.rollback()
 	for _, c := range slices.Backward(joined) { // the first may run on this goroutine, and panic
@@ -400,20 +396,14 @@ func (w *writer) commit(joined []*change) {
 		return
 	}
 	err := w.do(commit)
-	if err != nil {
-		w.rollback()
-	}
 	w.commits.Add(1)
-	switch {
-	case err == nil:
-	case len(joined) > 1 && sqliteCode(err)&0xff == sqlitelib.SQLITE_CONSTRAINT:
-		// A deferred constraint is checked only at the commit, which failed. Running the changes separately finds the
-		// faulty one.
-		for _, c := range slices.Backward(joined) { // backward as in rescue
-			w.runAlone(c)
+	if err != nil {
+		if len(joined) > 1 && sqliteCode(err)&0xff == sqlitelib.SQLITE_CONSTRAINT {
+			// A deferred constraint is checked only at the commit. Running the changes separately finds the faulty one.
+			w.rescue(joined)
+			return
 		}
-		return
-	default:
+		w.rollback()
 		err = fmt.Errorf("committing: %w", err)
 	}
 	for _, c := range joined {
