@@ -83,6 +83,7 @@ func checkHeld(changed int64, err error) error {
 	return err
 }
 
+// now returns the time.
 func (l *Lease) now() time.Time {
 	if l.Now == nil {
 		return time.Now()

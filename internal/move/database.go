@@ -16,6 +16,7 @@ type side struct {
 	end  func() // closes conn
 }
 
+// dialect returns the engine of the database.
 func (s *side) dialect() store.Dialect { return s.db.Dialect() }
 
 // exec runs a statement with "?" placeholders, as row and all do.
@@ -24,6 +25,7 @@ func (s *side) exec(ctx context.Context, statement string, args ...any) error {
 	return err
 }
 
+// row runs a query for one row.
 func (s *side) row(ctx context.Context, query string, args ...any) *sql.Row {
 	return s.conn.QueryRowContext(ctx, s.db.Rebind(query), args...)
 }

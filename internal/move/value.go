@@ -186,6 +186,7 @@ func (s *sum) add(row []any) {
 	s.rows++
 }
 
+// equal reports whether two sums are of the same rows.
 func (s *sum) equal(other *sum) bool { return s.rows == other.rows && s.total == other.total }
 
 // digest returns the sum as 32 bytes.

@@ -52,6 +52,7 @@ type Call struct {
 	outdated  bool     // the form that was sent is only shown again
 }
 
+// newCall returns the call for a request to a site, in the language that the browser prefers.
 func newCall(s *site, w http.ResponseWriter, r *http.Request) *Call {
 	inbound.Default.Keep(w, r)
 	c := &Call{W: w, R: r, Query: Fields{values: r.URL.Query()}, Zone: time.UTC, site: s}
@@ -92,6 +93,7 @@ func (c *Call) noStore() {
 	c.W.Header().Set("Cache-Control", "private, no-store")
 }
 
+// setPolicy sets the header Content-Security-Policy.
 func (c *Call) setPolicy() {
 	c.W.Header().Set("Content-Security-Policy", policy(c.images, c.forms, c.requests))
 }

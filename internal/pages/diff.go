@@ -31,6 +31,7 @@ func Diff(previous, current string) []Change {
 	return appendLines(out, "same", a[len(a)-tail:])
 }
 
+// appendLines appends lines of one kind to out.
 func appendLines(out []Change, kind string, text []string) []Change {
 	for _, line := range text {
 		out = append(out, Change{kind, line})

@@ -38,6 +38,7 @@ type link struct {
 	Label any // text, or HTML
 }
 
+// deref returns the text to which a pointer points, or "" for nil.
 func deref(text *string) string {
 	if text == nil {
 		return ""

@@ -135,11 +135,13 @@ func (c *Call) ReadForm() error {
 	return nil
 }
 
+// tooLarge returns the error for a body that is too large.
 func (c *Call) tooLarge() error {
 	return apierror.New(http.StatusRequestEntityTooLarge, "payload_too_large",
 		"This is larger than %s takes.", c.site.called)
 }
 
+// badForm returns the error, with its status, for a body that could not be read because of err.
 func (c *Call) badForm(err error) error {
 	if _, large := errors.AsType[*http.MaxBytesError](err); large || errors.Is(err, multipart.ErrMessageTooLarge) {
 		return c.tooLarge()

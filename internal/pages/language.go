@@ -55,6 +55,7 @@ type spoken struct {
 	templates map[[2]string]*template.Template
 }
 
+// newSpoken returns an empty cache.
 func newSpoken() *spoken { return &spoken{templates: make(map[[2]string]*template.Template)} }
 
 // page returns the template of a page in a language.

@@ -107,6 +107,7 @@ func isParts(file string) bool { return strings.HasSuffix(file, "parts.html") }
 // pageOf returns the name of the page in a file.
 func pageOf(file string) string { return strings.TrimSuffix(path.Base(file), ".html") }
 
+// glob returns the sorted names of the files that match a pattern.
 func glob(files fs.FS, pattern string) []string {
 	names, err := fs.Glob(files, pattern)
 	if err != nil {

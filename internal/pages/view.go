@@ -64,6 +64,7 @@ func (v *View) Top() look.Top {
 	return top
 }
 
+// translate returns a text in the language of the page.
 func (v *View) translate(english string) string { return v.call.T(english) }
 
 // Links returns the style sheets, the icon and the script of the page.

@@ -255,6 +255,7 @@ func (c *Call) List(name string) []string {
 // Text returns a query parameter unchanged, or "" if the parameter is missing.
 func (c *Call) Text(name string) string { return c.query(name) }
 
+// query returns a query parameter, or "" if it is missing.
 func (c *Call) query(name string) string { return c.R.URL.Query().Get(name) }
 
 // Write writes the answer of a route; see Route.Serve. If the answer cannot be encoded as JSON, Write writes nothing

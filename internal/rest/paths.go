@@ -51,6 +51,7 @@ func firstSegment(path string) string {
 // passed to it as the ResponseWriter.
 type valueHandler[T any] struct{ value T }
 
+// ServeHTTP implements http.Handler.
 func (h valueHandler[T]) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	f := w.(*finder[T])
 	f.value, f.ok = h.value, true

@@ -38,6 +38,7 @@ type taken struct {
 	long  bool        // it no longer counts against the limit
 }
 
+// newTurns returns turns that let limit writes run at a time.
 func newTurns(limit int) *turns { return &turns{free: limit, running: make(map[any]*taken)} }
 
 // take waits until a write with the given name may run, and returns its turn, which the caller ends. If ctx ends first

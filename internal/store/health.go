@@ -32,6 +32,7 @@ type state struct {
 	change chan struct{} // closed when another state has replaced this one
 }
 
+// newHealth returns the health of a database that is not open yet.
 func newHealth(logger *zap.Logger) *health {
 	h := &health{logger: logger}
 	h.state.Store(&state{err: ErrOpening, change: make(chan struct{})})

@@ -147,6 +147,7 @@ func newSchema(s Schema, d Dialect) (*schema, error) {
 	return checked, nil
 }
 
+// readMigration returns the text of a migration.
 func readMigration(files fs.FS, name string) ([]byte, error) {
 	text, err := fs.ReadFile(files, name)
 	if err != nil {

@@ -63,6 +63,7 @@ type listeners struct {
 	all map[*listener]struct{}
 }
 
+// add registers a listener.
 func (ls *listeners) add(l *listener) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -72,6 +73,7 @@ func (ls *listeners) add(l *listener) {
 	ls.all[l] = struct{}{}
 }
 
+// remove ends the registration of a listener. It waits while listeners are being called.
 func (ls *listeners) remove(l *listener) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

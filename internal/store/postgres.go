@@ -114,6 +114,7 @@ type postgres struct {
 	patience time.Duration
 }
 
+// migrate implements engine. Its lock is an advisory lock of PostgreSQL.
 func (p *postgres) migrate(ctx context.Context, schemas []*schema) error {
 	if len(schemas) == 0 {
 		return nil
@@ -137,6 +138,7 @@ func (p *postgres) migrate(ctx context.Context, schemas []*schema) error {
 	return applyAll(ctx, schemas, pool, goose.DialectPostgres, p.logger)
 }
 
+// open implements engine.
 func (p *postgres) open(ctx context.Context) error {
 	if err := p.probe(ctx); err != nil {
 		return err
@@ -207,6 +209,7 @@ func (p *postgres) listen(ctx context.Context, started func(), handle func(notic
 // probeWrite does nothing: whether a reachable server accepts writes is the server's concern.
 func (p *postgres) probeWrite(context.Context) error { return nil }
 
+// probeEvery implements engine: never, because a failing call shows that the server is down.
 func (p *postgres) probeEvery() time.Duration { return 0 }
 
 // dropIdle closes idle connections, which a restart of the server has broken, so that callers do not run into them.
@@ -217,8 +220,10 @@ func (p *postgres) dropIdle() {
 	}
 }
 
+// readers implements engine. Reads and writes share one pool.
 func (p *postgres) readers() *sql.DB { return p.pool }
 
+// brief implements engine.
 func (p *postgres) brief() *sql.DB { return nil }
 
 // write runs fn in a serializable transaction. This makes the same promise as SQLite's single writer: checking first
@@ -313,6 +318,7 @@ func lostRace(err error) bool {
 		pg.Code == "40P01") // deadlock_detected
 }
 
+// judge implements engine.
 func (p *postgres) judge(err error) verdict {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch {
@@ -340,6 +346,7 @@ func (p *postgres) judge(err error) verdict {
 	return verdictNone
 }
 
+// close implements engine.
 func (p *postgres) close() error {
 	if p.pool == nil {
 		return nil

@@ -63,6 +63,7 @@ func (c Conn) askEach(list []question) error {
 	return nil
 }
 
+// ask runs one query.
 func (c Conn) ask(q question) error {
 	if !q.single {
 		return c.All(q.query, q.args, q.scan)
@@ -84,6 +85,7 @@ func (c Conn) ask(q question) error {
 // noRow stands for a row that was not found.
 type noRow struct{}
 
+// Scan implements Row.
 func (noRow) Scan(...any) error { return sql.ErrNoRows }
 
 var errNullBool = errors.New("store: NULL cannot be scanned into a bool")
@@ -91,6 +93,7 @@ var errNullBool = errors.New("store: NULL cannot be scanned into a bool")
 // pgxRow scans a row as database/sql does: a number can be read into a bool too.
 type pgxRow struct{ rows pgx.Rows }
 
+// Scan implements Row.
 func (r pgxRow) Scan(into ...any) error {
 	into = slices.Clone(into)
 	for i, target := range into {

@@ -158,6 +158,7 @@ func (s *sqlite) busyTimeout() string {
 	return strconv.FormatInt(s.options.BusyTimeout.Milliseconds(), 10)
 }
 
+// migrate implements engine. Its lock is a file beside the database. If the database does not exist, migrate makes it.
 func (s *sqlite) migrate(ctx context.Context, schemas []*schema) error {
 	if _, err := os.Stat(s.options.Path); s.opened && err != nil {
 		return fmt.Errorf(
@@ -254,6 +255,7 @@ func touch(file string) error {
 	return f.Close()
 }
 
+// open implements engine.
 func (s *sqlite) open(ctx context.Context) error {
 	file, err := os.Stat(s.options.Path)
 	if err != nil {
@@ -348,6 +350,7 @@ func (s *sqlite) retire(pools *sqlitePools) {
 	}
 }
 
+// probeEvery implements engine.
 func (s *sqlite) probeEvery() time.Duration { return fileCheck }
 
 // probeWrite sets user_version, an otherwise unused number in the file's header. This needs as much disk space as any
@@ -369,14 +372,18 @@ func checkReadable(ctx context.Context, pool *sql.DB) (bytesPerPage int, err err
 	return bytesPerPage, nil
 }
 
+// readers implements engine.
 func (s *sqlite) readers() *sql.DB { return s.pools.Load().reading }
 
+// brief implements engine.
 func (s *sqlite) brief() *sql.DB { return s.pools.Load().brief }
 
+// write implements engine.
 func (s *sqlite) write(ctx context.Context, fn writeFunc) error {
 	return s.pools.Load().writer.write(ctx, fn)
 }
 
+// judge implements engine.
 func (s *sqlite) judge(err error) verdict {
 	switch sqliteCode(err) & 0xff { // the low byte of an extended code
 	case sqlitelib.SQLITE_BUSY, sqlitelib.SQLITE_LOCKED, sqlitelib.SQLITE_PROTOCOL:
@@ -389,6 +396,7 @@ func (s *sqlite) judge(err error) verdict {
 	return verdictNone
 }
 
+// close implements engine.
 func (s *sqlite) close() error {
 	pools := s.pools.Load()
 	if pools == nil {

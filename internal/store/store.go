@@ -126,6 +126,7 @@ type DB struct {
 	ownMark atomic.Bool // see OwnMark
 }
 
+// newDB returns a DB on an engine, which is not open yet.
 func newDB(d Dialect, e engine, logger *zap.Logger) *DB {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &DB{
@@ -272,6 +273,7 @@ func (db *DB) settleError(ctx context.Context, err error) error {
 	return err
 }
 
+// unavailable wraps err with ErrUnavailable.
 func unavailable(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }

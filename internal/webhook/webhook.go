@@ -189,4 +189,5 @@ func (h *Hooks) Delete(c store.Conn, id int64) error {
 	return err
 }
 
+// micros returns the time in Unix microseconds.
 func (h *Hooks) micros() int64 { return h.Now().UnixMicro() }

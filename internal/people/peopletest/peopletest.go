@@ -61,12 +61,15 @@ func (a *attack) person(subject string, changes ...func(p *oidclogin.Person)) *o
 	return p
 }
 
+// address returns a change that sets the mail address of a person.
 func address(email string) func(*oidclogin.Person) {
 	return func(p *oidclogin.Person) { p.Email = email }
 }
 
+// unconfirmed makes the mail address of a person unverified.
 func unconfirmed(p *oidclogin.Person) { p.Confirmed = false }
 
+// issuedBy returns a change that sets the issuer of a person.
 func issuedBy(issuer string) func(*oidclogin.Person) {
 	return func(p *oidclogin.Person) { p.Issuer = issuer }
 }
