@@ -483,7 +483,7 @@ func TestUnsuitableDatabasesAreRefused(t *testing.T) {
 		}
 	}
 	if _, err := Run(t.Context(), slow); err != nil || !tried {
-		t.Errorf("error %v", err)
+		t.Errorf("got the error %v, want none after the interference: %t", err, tried)
 	}
 }
 

@@ -47,9 +47,9 @@ func (c *Call) personTag() []byte {
 	return sum[:16]
 }
 
-// checkToken returns nil for a token that was made in this browser for the person now signed in. It returns errOtherPerson
-// for a token that was made in this browser for another person, or before somebody signed in or out, and errForm for
-// any other.
+// checkToken returns nil for a token that was made in this browser for the person now signed in. It returns
+// errOtherPerson for a token that was made in this browser for another person, or before somebody signed in or out, and
+// errForm for any other.
 func (c *Call) checkToken(token string) error {
 	browser := c.browser
 	if browser == "" && !c.public {

@@ -124,8 +124,8 @@ func Within[C, D any](list []Page[D], admit func(C) error, part func(C) D) []Pag
 type Options[C any] struct {
 	Look  *Look
 	Table []Page[C]
-	// Bar returns the content of the bar for the sender of a request, besides the site's own navigation. Default: the
-	// product's name, and no menu of services.
+	// Bar returns the content of the bar at the top of each page for the sender of a request: the brand's name and logo
+	// and the menu of services. The site adds its own navigation. Default: the product's name, and no menu.
 	Bar func(*http.Request) look.Bar
 	// Begin identifies the user and returns the service's call. If it returns an error, the error page has no layout.
 	Begin func(*Call) (C, error)
@@ -155,10 +155,10 @@ type Options[C any] struct {
 	TokenField string
 	// Back is the query parameter of the sign-in page with the path to return to. Default: next.
 	Back string
-	// Closed keeps pages out of frames and of all caches, and hides their URLs from other sites. It is for a site that
+	// Closed keeps pages out of frames and of all caches, and sends no Referer to other sites. It is for a site that
 	// issues valuable secrets.
 	Closed bool
-	// Conceal keeps a request whose URL holds a secret out of the logs. Default: none.
+	// Conceal keeps a request whose URL holds a secret (Page.Secret) out of the logs. Default: none.
 	Conceal func(*http.Request)
 	Logger  *zap.Logger
 }

@@ -53,10 +53,10 @@ func (v *View) TokenField() string { return v.call.site.tokenField }
 // Once returns a new random text by which the service detects that a form is sent twice.
 func (v *View) Once() string { return secret.New() }
 
-// Bar returns the content of the bar besides the site's own navigation.
+// Bar returns the content of the bar at the top of the page; see Options.Bar.
 func (v *View) Bar() look.Bar { return v.bar }
 
-// Top returns the data of the template "brand", with which the bar begins.
+// Top returns the data of the template "brand", with which the bar begins: the name and the menu of services.
 func (v *View) Top() look.Top {
 	site := v.call.site
 	top := look.Top{Bar: v.bar, Name: v.Name, Part: site.part, Home: v.At("/"), Translate: v.translate}

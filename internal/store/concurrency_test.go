@@ -27,7 +27,7 @@ func TestTurns(t *testing.T) {
 			callers.Go(func() {
 				mine, err := turns.take(t.Context(), who[:1])
 				if err != nil {
-					t.Errorf("%s: %v", who, err)
+					t.Errorf("%s got no turn: %v", who, err)
 					return
 				}
 				begun = append(begun, who)

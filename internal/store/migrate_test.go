@@ -419,7 +419,7 @@ DROP TABLE things;
 			return err
 		})
 		if err != nil || !slices.Equal(names, []string{"B", "b", "ä"}) {
-			t.Errorf("%q, %v", names, err)
+			t.Errorf("got the names %q with the error %v, want them in bytewise order", names, err)
 		}
 		number(t, db, "SELECT count(of_"+p.dialect.String()+") FROM parts")
 		err = db.Register(Schema{Name: "misspelled", Migrations: fstest.MapFS{"00001_x.sql": {Data: []byte("-- +goose Up\nCREATE TABLE x (id {{ident}});\n")}}})

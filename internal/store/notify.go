@@ -119,7 +119,8 @@ func (db *DB) listen() {
 		db.rouse() // the whole server may be gone
 		if !warned {
 			warned = true
-			db.logger.Warn("cannot listen for notices from the database; changes by other nodes take effect late", zap.Error(err))
+			db.logger.Warn("cannot listen for notices from the database; changes by other nodes take effect late",
+				zap.Error(err))
 		}
 		select {
 		case <-db.ctx.Done():

@@ -538,7 +538,7 @@ func TestPostgresByValues(t *testing.T) {
 		}{{c.ByValues(), 0}, {c, 1}} {
 			for range 10 {
 				if list, err := read(mode.of, "", "most"); err != nil || len(list) != 20 {
-					t.Errorf("%d rows, error %v", len(list), err)
+					t.Errorf("got %d rows with the error %v, want 20", len(list), err)
 				}
 			}
 			var plans int64

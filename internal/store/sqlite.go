@@ -232,8 +232,8 @@ func (s *sqlite) checkLog() error {
 		return nil
 	}
 	return fmt.Errorf(
-		"the database file was replaced, but %[1]s-wal and %[1]s-shm belong to the previous file and would damage the new one: "+
-			"move them away, and stop the server before you replace files", s.options.Path)
+		"the database file was replaced, but %[1]s-wal and %[1]s-shm belong to the previous file and would damage the new "+
+			"one: move them away, and stop the server before you replace files", s.options.Path)
 }
 
 // touching is held while touch makes a file, so that this process takes no lock on the file meanwhile.

@@ -332,7 +332,7 @@ func TestHold(t *testing.T) {
 	}
 	var held *HeldError
 	if _, err := HoldSQLite(t.Context(), file); !errors.As(err, &held) || held.Process != int64(os.Getpid()) || held.File != file {
-		t.Errorf("error %v", err)
+		t.Errorf("got the error %v, want a HeldError with this process", err)
 	}
 	release()
 	release, err = HoldSQLite(t.Context(), file)

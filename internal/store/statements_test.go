@@ -54,7 +54,7 @@ func TestStatementsAreKept(t *testing.T) {
 	for want := range 3 {
 		var n int
 		if err := db.QueryRowContext(t.Context(), query, want+1).Scan(&n); err != nil || n != want+1 {
-			t.Fatalf("%d: %v", n, err)
+			t.Fatalf("got %d with the error %v, want %d", n, err, want+1)
 		}
 	}
 	kept := conn().cache[query]
@@ -115,7 +115,7 @@ func TestStatementsAreBounded(t *testing.T) {
 	for i := range 3 * cacheSize {
 		var n int
 		if err := db.QueryRowContext(t.Context(), fmt.Sprintf("SELECT %d", i)).Scan(&n); err != nil || n != i {
-			t.Fatalf("%d: %v", n, err)
+			t.Fatalf("got %d with the error %v, want %d", n, err, i)
 		}
 	}
 	long := fmt.Sprintf("SELECT %0*d", statementSize, 1)

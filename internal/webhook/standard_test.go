@@ -43,13 +43,13 @@ func TestPost(t *testing.T) {
 	r := newReceiver(t)
 	header := http.Header{"Webhook-Id": {"msg_1"}}
 	if status, why := NewSender(nil, nil).Post(t.Context(), r.URL, header.Clone(), "{}"); status != 0 || why == "" || strings.Contains(why, r.URL) {
-		t.Errorf("%d %q", status, why)
+		t.Errorf("got the status %d and the reason %q, want a refusal without the URL", status, why)
 	}
 	if status, why := NewSender(loopback, nil).Post(t.Context(), r.URL, header, "{}"); status != http.StatusOK || why != "" {
-		t.Errorf("%d %q", status, why)
+		t.Errorf("got the status %d and the reason %q, want 200", status, why)
 	}
 	got := r.taken()
 	if len(got) != 1 || got[0].body != "{}" || got[0].header.Get("webhook-id") != "msg_1" || got[0].header.Get("Content-Type") != "application/json" {
-		t.Errorf("%v", got)
+		t.Errorf("got the requests %v, want one with the headers and the body", got)
 	}
 }
