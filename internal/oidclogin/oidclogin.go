@@ -128,7 +128,7 @@ func (p *Provider) lasts() time.Duration { return cmp.Or(p.o.Lasts, defaultLasts
 // Issuer returns the issuer of the provider.
 func (p *Provider) Issuer() string { return p.o.Issuer }
 
-// Managed returns the service's groups to which Options.Groups maps, sorted.
+// Managed returns all groups of the service that are values of Options.Groups, sorted.
 func (p *Provider) Managed() []string {
 	var all []string
 	for _, groups := range p.o.Groups {

@@ -157,18 +157,17 @@ func (r *Route) answers() object {
 	answers := make(object)
 	for _, status := range append([]int{r.status()}, r.Also...) {
 		answer := object{"description": http.StatusText(status)}
-		switch {
-		case r.Answer != "":
-			answer["content"] = content("application/json", r.Answer)
-		case r.Media != "":
-			media := make(object)
-			for kind := range strings.SplitSeq(r.Media, ",") {
-				media[kind] = object{"schema": object{"type": "string"}}
-			}
-			answer["content"] = media
+		body := make(object)
+		if r.Answer != "" {
+			body = content("application/json", r.Answer)
 		}
-		if r.Media != "" && r.Answer != "" {
-			answer["content"].(object)[r.Media] = object{"schema": object{"type": "string"}}
+		if r.Media != "" {
+			for media := range strings.SplitSeq(r.Media, ",") {
+				body[media] = object{"schema": object{"type": "string"}}
+			}
+		}
+		if len(body) > 0 {
+			answer["content"] = body
 		}
 		if r.Versioned && r.Method != http.MethodDelete {
 			answer["headers"] = object{"ETag": object{

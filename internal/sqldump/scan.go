@@ -80,7 +80,7 @@ func (s *scanner) skipThrough(end string) error {
 			s.skip(i + len(end))
 			return nil
 		}
-		if len(text) < len(end) {
+		if len(text) < len(end) { // the buffer may hold only the beginning of end
 			text = s.peek(len(end))
 			if len(text) < len(end) {
 				return io.ErrUnexpectedEOF
@@ -91,7 +91,7 @@ func (s *scanner) skipThrough(end string) error {
 			s.skip(1)
 			continue
 		}
-		s.skip(len(text) - len(end) + 1)
+		s.skip(len(text) - len(end) + 1) // the remaining bytes may be the beginning of end
 	}
 }
 

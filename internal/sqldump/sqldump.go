@@ -178,20 +178,21 @@ func (r *Row) Has(column string) bool {
 
 // Text returns the value of a column as valid UTF-8, or "" if the value is NULL or the row does not have the column.
 func (r *Row) Text(column string) string {
+	return strings.ToValidUTF8(string(r.value(column)), "\uFFFD")
+}
+
+// value returns the value of a column, or nil if the value is NULL or the row does not have the column.
+func (r *Row) value(column string) []byte {
 	i, ok := r.columns.index[column]
 	if !ok || r.cells[i].null {
-		return ""
+		return nil
 	}
-	return strings.ToValidUTF8(string(r.text[r.cells[i].start:r.cells[i].end]), "\uFFFD")
+	return r.text[r.cells[i].start:r.cells[i].end]
 }
 
 // Int returns the value of a column as an integer, or 0 if the value is not an integer.
 func (r *Row) Int(column string) int64 {
-	i, ok := r.columns.index[column]
-	if !ok || r.cells[i].null {
-		return 0
-	}
-	n, err := strconv.ParseInt(string(r.text[r.cells[i].start:r.cells[i].end]), 10, 64)
+	n, err := strconv.ParseInt(string(r.value(column)), 10, 64)
 	if err != nil {
 		return 0
 	}

@@ -115,7 +115,8 @@ func Versions(d Dialect, query func(sql string, scan func(r Row) error) error) (
 	err := query(tables, func(r Row) error {
 		var name string
 		err := r.Scan(&name)
-		if name = strings.TrimPrefix(name, schemaPrefix); schemaName.MatchString(name) {
+		name = strings.TrimPrefix(name, schemaPrefix)
+		if schemaName.MatchString(name) {
 			versions[name] = 0
 		}
 		return err
@@ -131,7 +132,7 @@ func Versions(d Dialect, query func(sql string, scan func(r Row) error) error) (
 			return err
 		})
 		if err != nil {
-			return nil, fmt.Errorf("the version of schema %q: %w", name, err)
+			return nil, fmt.Errorf("reading the version of schema %q: %w", name, err)
 		}
 	}
 	return versions, nil

@@ -33,7 +33,7 @@ func (q *Questions) All(scan func(r Row) error, query string, args ...any) {
 // the first error of a query or a scan function and does not scan the results of later queries, which may have run
 // nevertheless.
 func (c Conn) Ask(q *Questions) error {
-	if c.ahead == nil {
+	if c.pipeline == nil {
 		return c.askEach(q.list)
 	}
 	var batch pgx.Batch
@@ -50,7 +50,7 @@ func (c Conn) Ask(q *Questions) error {
 			return question.scan(noRow{}) // the single row was not found
 		})
 	}
-	return c.ahead.send(c.ctx, &batch)
+	return c.pipeline.send(c.ctx, &batch)
 }
 
 // askEach runs the queries one after another, until the first error.

@@ -81,10 +81,9 @@ type engine interface {
 	close() error
 }
 
-// writeFunc is called by an engine with a transaction. The pipeline, ahead, sends several of the transaction's
-// statements in one message; if it is nil each statement runs at once. The ending, last, collects statements for the
-// end of a shared commit; if it is nil the transaction has a commit of its own.
-type writeFunc = func(ctx context.Context, tx querier, ahead *pipeline, last *ending) error
+// writeFunc is called by an engine with a transaction. p and e become the fields pipeline and ending of the Conn. On
+// SQLite p is nil, and on PostgreSQL e is nil.
+type writeFunc = func(ctx context.Context, tx querier, p *pipeline, e *ending) error
 
 // verdict classifies an error by what it means for the use of the database.
 type verdict int
@@ -195,8 +194,8 @@ func (db *DB) Write(ctx context.Context, fn func(c Conn) error) error {
 	if err := db.admit(ctx); err != nil {
 		return err
 	}
-	err := db.engine.write(ctx, func(ctx context.Context, tx querier, ahead *pipeline, last *ending) error {
-		return fn(Conn{ctx: context.WithValue(ctx, writingKey{}, db), db: db, q: tx, ahead: ahead, last: last})
+	err := db.engine.write(ctx, func(ctx context.Context, tx querier, p *pipeline, e *ending) error {
+		return fn(Conn{ctx: context.WithValue(ctx, writingKey{}, db), db: db, q: tx, pipeline: p, ending: e})
 	})
 	if err == nil {
 		db.health.written()

@@ -58,7 +58,7 @@ type change struct {
 	fn        writeFunc
 	callerCtx context.Context // context of a caller that makes the group; nil if another goroutine makes it
 	stage     atomic.Int32
-	last      ending     // statements for the end of the commit
+	ending    ending     // statements for the end of the commit
 	turn      chan turn  // to the caller; buffers one, so that the writer never blocks on it
 	result    chan error // from the caller, when its turn is over; buffers one
 }
@@ -172,8 +172,8 @@ func (w *writer) direct(c *change) error {
 func (c *change) runTurn(ctx context.Context, conn *sql.Conn) {
 	err := errUnfinished
 	defer func() { c.result <- err }()
-	c.last = ending{}
-	err = c.fn(context.WithoutCancel(ctx), conn, nil, &c.last)
+	c.ending = ending{}
+	err = c.fn(context.WithoutCancel(ctx), conn, nil, &c.ending)
 }
 
 // runTurnHere calls runTurn on the goroutine that makes the group. If the function does not return, as in a panic, it
@@ -416,7 +416,7 @@ func (w *writer) commit(joined []*change) {
 func (w *writer) runDeferred(joined []*change) error {
 	checked := false
 	for _, c := range joined {
-		for _, s := range c.last.statements {
+		for _, s := range c.ending.statements {
 			if !checked {
 				if err := w.checkTransaction(); err != nil {
 					return err

@@ -57,7 +57,8 @@ func (a *additions) allows(statement string) bool {
 		return a.allowsReferences(statement)
 	}
 	if match := createsIndex.FindStringSubmatch(statement); match != nil {
-		return match[1] == "" || a.madeTable(match[2])
+		unique, table := match[1] != "", match[2]
+		return !unique || a.madeTable(table) // a unique index on another table could refuse rows of older programs
 	}
 	if match := altersTable.FindStringSubmatch(statement); match != nil {
 		return a.madeTable(match[1]) || a.addsColumns(match[1], match[2])
@@ -69,9 +70,10 @@ func (a *additions) allows(statement string) bool {
 	if match == nil {
 		return false
 	}
-	for _, assignment := range splitAtCommas(match[2]) {
+	table, assignments := match[1], match[2]
+	for _, assignment := range splitAtCommas(assignments) {
 		column, _, _ := strings.Cut(assignment, "=")
-		if !slices.Contains(a.columns, strings.ToLower(match[1]+"."+strings.TrimSpace(column))) {
+		if !slices.Contains(a.columns, strings.ToLower(table+"."+strings.TrimSpace(column))) {
 			return false
 		}
 	}
