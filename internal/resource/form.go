@@ -155,9 +155,13 @@ func (f *Form[C, T]) show(c C, refusal error, t *T, typed bool) (err error) {
 	if d.Fields, err = f.inputs(c, t); err != nil {
 		return err
 	}
-	for i := range d.Fields {
-		if v := &d.Fields[i]; typed && (v.Kind == "text" || v.Kind == "area" || v.Kind == "number") && v.Type != "password" {
-			v.Value = strings.ReplaceAll(p.Form.Text(v.Name), "\r\n", "\n") // including values that could not be read
+	if typed {
+		for i := range d.Fields {
+			v := &d.Fields[i]
+			isText := v.Kind == "text" || v.Kind == "area" || v.Kind == "number"
+			if isText && v.Type != "password" {
+				v.Value = strings.ReplaceAll(p.Form.Text(v.Name), "\r\n", "\n") // even if it could not be read
+			}
 		}
 	}
 	if f.Facts != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -181,10 +182,13 @@ func (s *scanner) skipDefinition() (last bool, err error) {
 	}
 }
 
-// insert reads the rows of an INSERT statement.
+// insertWords are the words that may be between INSERT or REPLACE and the name of the table.
+var insertWords = []string{"INTO", "IGNORE", "LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY"}
+
+// insert reads the rows of an INSERT or REPLACE statement.
 func (s *scanner) insert() error {
 	var table string
-	for { // words such as IGNORE and INTO may precede the name of the table
+	for {
 		if err := s.skipInnerSpace(); err != nil {
 			return err
 		}
@@ -200,8 +204,7 @@ func (s *scanner) insert() error {
 			}
 			break
 		}
-		if word := strings.ToUpper(name); quoted || word != "INTO" && word != "IGNORE" && word != "LOW_PRIORITY" &&
-			word != "DELAYED" && word != "HIGH_PRIORITY" {
+		if quoted || !slices.Contains(insertWords, strings.ToUpper(name)) {
 			break
 		}
 	}

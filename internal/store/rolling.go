@@ -146,13 +146,12 @@ func (s *schema) recordAdditive(ctx context.Context, pool *sql.DB) error {
 	for i, version := range s.additive {
 		numbers[i] = strconv.FormatInt(version, 10)
 	}
-	release, _, _ := strings.Cut(s.release, "+")
+	release, _, _ := strings.Cut(s.release, "+") // without build metadata
 	placeholder := "?"
 	if s.dialect == Postgres {
 		placeholder = "$1"
 	}
-	_, err = pool.ExecContext(ctx, fmt.Sprintf(
-		"UPDATE %s SET %s = %s WHERE %[2]s IS NULL AND version_id IN (%[4]s)",
-		s.table(), additiveColumn, placeholder, strings.Join(numbers, ", ")), release)
+	_, err = pool.ExecContext(ctx, "UPDATE "+s.table()+" SET "+additiveColumn+" = "+placeholder+
+		" WHERE "+additiveColumn+" IS NULL AND version_id IN ("+strings.Join(numbers, ", ")+")", release)
 	return err
 }

@@ -98,7 +98,7 @@ func (db *DB) keep() {
 
 		err := db.attempt(&opened)
 		switch {
-		case db.ctx.Err() != nil:
+		case db.ctx.Err() != nil: // closed meanwhile
 		case err == nil:
 			db.health.up()
 			pause = 0
