@@ -37,7 +37,7 @@ func (p *Provider) Check(ctx context.Context) (Facts, error) {
 	facts := Facts{Authorization: endpoint.AuthURL, Token: endpoint.TokenURL, TellsIssuer: m.sendsIss}
 	var err error
 	if facts.Keys, err = p.countKeys(ctx, m.keysURL); err != nil {
-		return facts, fmt.Errorf("its keys: %w", err)
+		return facts, fmt.Errorf("fetching its keys: %w", err)
 	}
 	return facts, nil
 }

@@ -340,11 +340,11 @@ func (p *Provider) markUsed(ctx context.Context, stateText string) error {
 		return apierror.Unavailable("sign-in", errors.New("there are no counters"))
 	}
 	// The MAC at the end identifies the state. It need not be secret any more.
-	first, err := store.SetNX(ctx, "oidclogin:"+stateText[max(0, len(stateText)-macLength):], p.lasts()+leeway)
+	isNew, err := store.SetNX(ctx, "oidclogin:"+stateText[max(0, len(stateText)-macLength):], p.lasts()+leeway)
 	if err != nil {
 		return apierror.Unavailable("sign-in", err)
 	}
-	if !first {
+	if !isNew {
 		return errState
 	}
 	return nil

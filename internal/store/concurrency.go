@@ -20,18 +20,18 @@ const (
 type turns struct {
 	mu      sync.Mutex
 	free    int            // number of further writes that may run
-	running map[any]*taken // by name
+	running map[any]*activeTurn // by name
 	waiting list.List      // of *waiter, oldest first
 }
 
 // waiter is a write that waits for a turn.
 type waiter struct {
 	name  any
-	admit chan *taken // buffers one
+	admit chan *activeTurn // buffers one
 }
 
-// taken is the turn of a running write, which calls end when it has finished.
-type taken struct {
+// activeTurn is the turn of a running write, which calls end when it has finished.
+type activeTurn struct {
 	turns *turns
 	name  any
 	timer *time.Timer // calls makeRoom after countedTime
@@ -39,12 +39,12 @@ type taken struct {
 }
 
 // newTurns returns turns that let limit writes run at a time.
-func newTurns(limit int) *turns { return &turns{free: limit, running: make(map[any]*taken)} }
+func newTurns(limit int) *turns { return &turns{free: limit, running: make(map[any]*activeTurn)} }
 
 // take waits until a write with the given name may run, and returns its turn, which the caller ends. If ctx ends first
 // it returns the error of ctx.
-func (t *turns) take(ctx context.Context, name any) (*taken, error) {
-	w := &waiter{name, make(chan *taken, 1)}
+func (t *turns) take(ctx context.Context, name any) (*activeTurn, error) {
+	w := &waiter{name, make(chan *activeTurn, 1)}
 	t.mu.Lock()
 	element := t.waiting.PushBack(w)
 	t.admit()
@@ -72,7 +72,7 @@ func (t *turns) admit() {
 		if t.running[w.name] == nil {
 			t.waiting.Remove(element)
 			t.free--
-			turn := &taken{turns: t, name: w.name}
+			turn := &activeTurn{turns: t, name: w.name}
 			turn.timer = time.AfterFunc(countedTime, turn.makeRoom)
 			t.running[w.name] = turn
 			w.admit <- turn
@@ -82,30 +82,30 @@ func (t *turns) admit() {
 }
 
 // end ends a turn. It does nothing if the turn has ended.
-func (m *taken) end() {
-	m.timer.Stop()
-	m.turns.mu.Lock()
-	defer m.turns.mu.Unlock()
-	if m.turns.running[m.name] == m {
-		delete(m.turns.running, m.name)
-		m.yield()
+func (a *activeTurn) end() {
+	a.timer.Stop()
+	a.turns.mu.Lock()
+	defer a.turns.mu.Unlock()
+	if a.turns.running[a.name] == a {
+		delete(a.turns.running, a.name)
+		a.yield()
 	}
 }
 
 // makeRoom calls yield for a turn that takes long. The turn's timer calls it.
-func (m *taken) makeRoom() {
-	m.turns.mu.Lock()
-	defer m.turns.mu.Unlock()
-	if m.turns.running[m.name] == m {
-		m.yield()
+func (a *activeTurn) makeRoom() {
+	a.turns.mu.Lock()
+	defer a.turns.mu.Unlock()
+	if a.turns.running[a.name] == a {
+		a.yield()
 	}
 }
 
 // yield stops counting a turn against the limit and admits others. The caller holds the lock.
-func (m *taken) yield() {
-	if !m.long {
-		m.long = true
-		m.turns.free++
+func (a *activeTurn) yield() {
+	if !a.long {
+		a.long = true
+		a.turns.free++
 	}
-	m.turns.admit()
+	a.turns.admit()
 }

@@ -70,7 +70,7 @@ func TestTurnsThatTakeLong(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns(1)
-		take := func(name string) *taken {
+		take := func(name string) *activeTurn {
 			mine, err := turns.take(t.Context(), name)
 			if err != nil {
 				t.Fatal(err)
@@ -83,7 +83,7 @@ func TestTurnsThatTakeLong(t *testing.T) {
 		if waited := time.Since(began); waited != countedTime {
 			t.Errorf("the second waited %v, want %v", waited, countedTime)
 		}
-		var again *taken
+		var again *activeTurn
 		go func() { again = take("a") }()
 		other.end()
 		synctest.Wait()

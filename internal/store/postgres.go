@@ -276,7 +276,7 @@ func (e *beginError) Unwrap() error { return e.err }
 
 // transact makes one attempt to run fn in a transaction. weight is the number of slots to take.
 func (p *postgres) transact(ctx context.Context, weight int64, fn writeFunc) error {
-	var turn *taken
+	var turn *activeTurn
 	if name := ctx.Value(turnKey{}); name != nil {
 		var err error
 		if turn, err = p.turns.take(ctx, name); err != nil {
