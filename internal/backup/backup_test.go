@@ -585,7 +585,7 @@ func TestKilledRestore(t *testing.T) {
 					t.Fatal(err)
 				}
 				db.Start(t.Context())
-				wantIn(t, db.Ready(), "has not ended")
+				wantIn(t, db.Ready(), "is unfinished")
 				_ = db.Close()
 			}
 			if _, err := Restore(t.Context(), folder, to.mustState(t, schema(2)), Options{}); err != nil {

@@ -23,11 +23,11 @@ const (
 
 // ErrNotNow is the error of a job's Run that cannot work yet because something is still starting. The job runs again
 // soon.
-var ErrNotNow = errors.New("there is nothing to work with now")
+var ErrNotNow = errors.New("the job cannot run yet")
 
 const (
-	// soon is the first pause of a job that waits for the database. The pause doubles up to the job's interval.
-	soon = time.Second
+	// firstPause is the first pause of a job that waits for the database. The pause doubles up to the job's interval.
+	firstPause = time.Second
 	// settleTime limits the time for results that are written when the work ends.
 	settleTime = 2 * time.Second
 )
@@ -87,10 +87,12 @@ func (r *Runner) Start() (end func()) {
 	}
 }
 
+// repeat runs a job at its interval until ctx ends.
 func (r *Runner) repeat(ctx context.Context, j Job) {
 	ticker := time.NewTicker(j.Every)
 	defer ticker.Stop()
-	again, pause := false, soon // see Lease.Do for again
+	again := false // see Lease.Do
+	pause := firstPause
 	for {
 		select {
 		case <-j.Wake:
@@ -101,15 +103,15 @@ func (r *Runner) repeat(ctx context.Context, j Job) {
 		err := r.once(ctx, j, again)
 		again = true // the lease may have been taken before the run failed
 		switch {
-		case stillStarting(err): // what is missing starts soon
-			pause = soon
+		case stillStarting(err):
+			pause = firstPause
 			next = time.After(min(j.Every, pause))
 		case errors.Is(err, store.ErrUnavailable):
 			next = time.After(min(j.Every, pause))
 			pause = min(2*pause, j.Every)
 		default:
 			// After a run that failed, this process still has the lease and may run again before it ends.
-			pause, again = soon, err != nil && !errors.Is(err, ErrHeld)
+			pause, again = firstPause, err != nil && !errors.Is(err, ErrHeld)
 		}
 		select {
 		case <-ctx.Done():
@@ -138,14 +140,14 @@ func (r *Runner) once(ctx context.Context, j Job, again bool) error {
 	case errors.Is(err, store.ErrUnavailable):
 		outcome = OutcomeUnavailable
 		if !r.down.Swap(true) {
-			r.options.Logger().Warn("the work in the background waits for the database", zap.Error(err))
+			r.options.Logger().Warn("background jobs wait for the database", zap.Error(err))
 		}
 	case err != nil:
 		outcome = OutcomeError
 		r.options.Logger().Error("job failed", zap.String("job", j.Name), zap.Error(err))
 	default:
 		if r.down.Swap(false) {
-			r.options.Logger().Info("the work in the background goes on")
+			r.options.Logger().Info("background jobs continue")
 		}
 		if done > 0 {
 			r.options.Logger().Debug("job done", zap.String("job", j.Name), zap.Int("done", done))
@@ -157,6 +159,7 @@ func (r *Runner) once(ctx context.Context, j Job, again bool) error {
 	return err
 }
 
+// do calls Run, with the lease if the job has one. again is passed to Lease.Do.
 func (j Job) do(ctx context.Context, again bool) (done int, err error) {
 	if j.Lease == nil {
 		return j.Run(ctx)

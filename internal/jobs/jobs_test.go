@@ -57,7 +57,7 @@ func TestRunner(t *testing.T) {
 		if got, want := strings.Join(outcomes, " "), "ok error unavailable unavailable unavailable unavailable ok unavailable ok"; got != want {
 			t.Errorf("outcomes %s, want %s", got, want)
 		}
-		for message, n := range map[string]int{"job failed": 1, "the work in the background waits for the database": 2, "the work in the background goes on": 2, "job done": 3} {
+		for message, n := range map[string]int{"job failed": 1, "background jobs wait for the database": 2, "background jobs continue": 2, "job done": 3} {
 			if got := logs.FilterMessage(message).Len(); got != n {
 				t.Errorf("%q is logged %d times, want %d", message, got, n)
 			}

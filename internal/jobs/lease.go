@@ -43,15 +43,17 @@ type Lease struct {
 // also calls run if this process was the last to do the work. After an error of run the work is due for other processes
 // when the lease ends, and for this process in a call with again set.
 func (l *Lease) Do(ctx context.Context, again bool, run func(ctx context.Context) error) error {
-	now, holder := l.now(), ""
+	now := l.now()
+	mayReplace := "" // the holder whose lease is taken even if it has not ended
 	if again {
-		holder = l.Holder
+		mayReplace = l.Holder
 	}
 	err := l.DB.Write(ctx, func(c store.Conn) error {
 		n, err := c.Exec("INSERT INTO "+l.Table+" (name, holder, until) VALUES (?, ?, ?)"+
 			" ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until"+
 			" WHERE "+l.Table+".until <= ? OR "+l.Table+".until > ? OR "+l.Table+".holder = ?",
-			l.Name, l.Holder, now.Add(l.Lasts).UnixMicro(), now.UnixMicro(), now.Add(farOff*l.Every).UnixMicro(), holder)
+			l.Name, l.Holder, now.Add(l.Lasts).UnixMicro(), now.UnixMicro(), now.Add(farOff*l.Every).UnixMicro(),
+			mayReplace)
 		return checkHeld(n, err)
 	})
 	if err != nil {
@@ -60,18 +62,20 @@ func (l *Lease) Do(ctx context.Context, again bool, run func(ctx context.Context
 	if err := run(ctx); err != nil {
 		return err
 	}
-	return l.DB.Write(ctx, func(c store.Conn) error { return l.until(c, l.now().Add(l.Every)) })
+	return l.DB.Write(ctx, func(c store.Conn) error { return l.setEnd(c, l.now().Add(l.Every)) })
 }
 
 // Hold extends the lease by Lasts, within a transaction of the work. It returns ErrHeld if another process has taken
 // the lease; the caller must then roll the transaction back.
-func (l *Lease) Hold(c store.Conn) error { return l.until(c, l.now().Add(l.Lasts)) }
+func (l *Lease) Hold(c store.Conn) error { return l.setEnd(c, l.now().Add(l.Lasts)) }
 
-func (l *Lease) until(c store.Conn, end time.Time) error {
+// setEnd sets the time at which the lease ends. It returns ErrHeld if this process does not have the lease.
+func (l *Lease) setEnd(c store.Conn, end time.Time) error {
 	return checkHeld(c.Exec("UPDATE "+l.Table+" SET until = ? WHERE name = ? AND holder = ?",
 		end.UnixMicro(), l.Name, l.Holder))
 }
 
+// checkHeld returns ErrHeld if a statement that needs the lease has changed no row, and otherwise err.
 func checkHeld(changed int64, err error) error {
 	if err == nil && changed == 0 {
 		return ErrHeld
@@ -79,6 +83,7 @@ func checkHeld(changed int64, err error) error {
 	return err
 }
 
+// now returns the time.
 func (l *Lease) now() time.Time {
 	if l.Now == nil {
 		return time.Now()

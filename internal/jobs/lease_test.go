@@ -62,7 +62,7 @@ func TestLease(t *testing.T) {
 			return one.Do(ctx, false, func(context.Context) error { return nil })
 		})
 		if !errors.Is(err, ErrHeld) {
-			t.Errorf("error %v", err)
+			t.Errorf("got the error %v, want %v", err, ErrHeld)
 		}
 	})
 }

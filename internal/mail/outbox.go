@@ -16,12 +16,12 @@ const (
 	maxRun = 500
 	// sendTimeout is the time limit for sending one mail.
 	sendTimeout = 30 * time.Second
-	// downFor is the wait before the next attempt for a mail that could not be attempted.
-	downFor = 5 * time.Minute
+	// holdTime is the wait before the next attempt for a mail that could not be attempted.
+	holdTime = 5 * time.Minute
 )
 
 // ErrLater means that a mail should not be sent now, which is not a fault.
-var ErrLater = errors.New("the mail is not to be sent now")
+var ErrLater = errors.New("the mail should be sent later")
 
 // Outbox is the store of a service's waiting mails.
 type Outbox interface {
@@ -84,7 +84,7 @@ func Send(ctx context.Context, box Outbox, transport Transport, logger *zap.Logg
 			session.Close()
 			session, err = transport.Open(ctx)
 			if err != nil {
-				session = nothing{}
+				session = closedSession{}
 				return done, fmt.Errorf("connecting to send mail: %w", err)
 			}
 		}
@@ -92,15 +92,15 @@ func Send(ctx context.Context, box Outbox, transport Transport, logger *zap.Logg
 	return done, nil
 }
 
-// sendOne sends a mail and records the outcome. failed reports that the session did not send it, which is logged. The
-// error is that of making the message or of recording the outcome.
+// sendOne sends a mail and records the outcome. failed reports that the session was used but did not send the mail,
+// which is logged. The error is that of making the message or of recording the outcome.
 func sendOne(
 	ctx context.Context, session Session, claimed Claimed, logger *zap.Logger,
 ) (sent, failed bool, err error) {
-	record := func(note func(ctx context.Context) error) error {
+	record := func(write func(ctx context.Context) error) error { // even if ctx has ended
 		ctx, cancel := jobs.Settling(ctx)
 		defer cancel()
-		return note(ctx)
+		return write(ctx)
 	}
 	hold := func(wait time.Duration) error {
 		return record(func(ctx context.Context) error { return claimed.Hold(ctx, wait) })
@@ -111,11 +111,11 @@ func sendOne(
 	m, err := claimed.Message()
 	switch {
 	case errors.Is(err, ErrLater):
-		return false, false, hold(downFor)
+		return false, false, hold(holdTime)
 	case errors.Is(err, ErrPermanent):
 		return false, false, errors.Join(err, over(err))
 	case err != nil:
-		return false, false, errors.Join(err, hold(downFor))
+		return false, false, errors.Join(err, hold(holdTime))
 	case m == nil:
 		return false, false, over(nil)
 	}
@@ -141,8 +141,8 @@ func sendOne(
 	return false, true, recorded
 }
 
-// nothing replaces a session that was closed.
-type nothing struct{}
+// closedSession replaces a session that was closed.
+type closedSession struct{}
 
-func (nothing) Send(context.Context, *Message) error { return errors.New("no connection") }
-func (nothing) Close()                               {}
+func (closedSession) Send(context.Context, *Message) error { return errors.New("no connection") }
+func (closedSession) Close()                               {}

@@ -110,7 +110,7 @@ func TestSend(t *testing.T) {
 		t.Errorf("%d connections, %d closed", l.opened, l.closed)
 	}
 	if logs.FilterMessage("mail refused").Len() != 1 || logs.FilterMessage("mail not sent").FilterField(zap.Bool("again", true)).Len() != 1 {
-		t.Errorf("%v", logs.All())
+		t.Errorf("got the log lines %v, want a refusal and a failure", logs.All())
 	}
 	for _, entry := range logs.All() {
 		if strings.Contains(fmt.Sprint(entry.ContextMap()), "@") {
@@ -140,7 +140,7 @@ func TestSend(t *testing.T) {
 	// The transport can be opened once more. After that it is down.
 	b = &box{letters: []letter{{name: "busy"}, {name: "next"}}}
 	if _, err := Send(t.Context(), b, l, zap.NewNop()); err == nil || !slices.Equal(b.notes, []string{"busy failed: 451"}) {
-		t.Errorf("%v, %q", err, b.notes)
+		t.Errorf("got the error %v and the notes %q, want an error after the first letter", err, b.notes)
 	}
 }
 

@@ -41,7 +41,7 @@ func NewSMTP(o SMTPOptions) (*SMTP, error) {
 	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.User != nil ||
 		strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
 		return nil, errors.New(
-			"the server must be given as smtp://host:port or smtps://host:port; user and password are options of their own")
+			"the server must be given as smtp://host:port or smtps://host:port; user and password are separate options")
 	}
 	from, err := netmail.ParseAddress(o.From)
 	if err != nil {
@@ -51,7 +51,7 @@ func NewSMTP(o SMTPOptions) (*SMTP, error) {
 		from.Name = o.Sender
 	}
 	if (o.User == "") != (o.Password == "") {
-		return nil, errors.New("user and password are given together")
+		return nil, errors.New("user and password must be given together")
 	}
 	port, policy := 587, gomail.TLSMandatory
 	options := []gomail.Option{
@@ -69,7 +69,7 @@ func NewSMTP(o SMTPOptions) (*SMTP, error) {
 	}
 	if text := u.Port(); text != "" {
 		if port, err = strconv.Atoi(text); err != nil || port < 1 || port > 65535 {
-			return nil, fmt.Errorf("%q is not a port", text)
+			return nil, fmt.Errorf("%q is not a port number", text)
 		}
 	}
 	options = append(options, gomail.WithPort(port))
@@ -119,6 +119,7 @@ func (s *SMTP) Open(ctx context.Context) (Session, error) {
 	}
 }
 
+// smtpSession is an open connection to the server.
 type smtpSession struct {
 	*SMTP
 	conn *smtp.Client

@@ -7,6 +7,7 @@ package maillink
 import (
 	"database/sql"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,8 +34,9 @@ type Link[U any] struct {
 	Email string // the address to which it was mailed
 }
 
-// Ask adds a link to be mailed and returns its id. The query is an SQL query of the service that
-// returns the link's user_id and email. If it returns no row, Ask returns 0 after the same work.
+// Ask adds a link to be mailed and returns its id. The query is an SQL query of the service, with the arguments args,
+// that returns the link's user_id and email. If it returns no row, Ask adds nothing and returns 0. It does the same work
+// in both cases, so that the time it takes does not reveal whether an address is known.
 func (s Store[U]) Ask(c store.Conn, kind string, expires time.Time, query string, args ...any) (id int64, err error) {
 	err = c.Row("INSERT INTO "+s.Table+
 		" (kind, user_id, email, expires_at) SELECT CAST(? AS TEXT), q.user_id, q.email, CAST(? AS BIGINT) FROM ("+
@@ -46,48 +48,54 @@ func (s Store[U]) Ask(c store.Conn, kind string, expires time.Time, query string
 	return id, err
 }
 
-// Mail makes the secret of a link that is being mailed and returns the link, the secret text and the time of expiry.
-// For a notice the text is empty. The secret of an earlier mail becomes void. The error is ErrGone if the link no
-// longer waits to be mailed.
-func (s Store[U]) Mail(c store.Conn, id int64, now time.Time) (l Link[U], text string, expires time.Time, err error) {
-	text = secret.New()
-	var ends int64
+// Mail prepares the link with an id from Ask for the mail that is about to be sent. It makes a new secret, stores the
+// secret's hash with the link, and returns the link, the secret and the time when the link expires. The secret in an
+// earlier mail of the same link no longer works. A link of a kind in Notices has no secret; the returned one is empty.
+// The error is ErrGone if the link was deleted or has expired.
+func (s Store[U]) Mail(
+	c store.Conn, id int64, now time.Time,
+) (link Link[U], secretText string, expires time.Time, err error) {
+	secretText = secret.New()
+	var expiresAt int64
 	err = c.Row("UPDATE "+s.Table+" SET secret_hash = CASE WHEN kind IN ("+placeholders(len(s.Notices))+
 		") THEN NULL ELSE CAST(? AS TEXT) END WHERE id = ? AND expires_at > ? RETURNING kind, user_id, email, expires_at",
-		append(arguments(s.Notices), secret.Hash(text), id, now.UnixMicro())...).Scan(&l.Kind, &l.User, &l.Email, &ends)
+		append(arguments(s.Notices), secret.Hash(secretText), id, now.UnixMicro())...).
+		Scan(&link.Kind, &link.User, &link.Email, &expiresAt)
 	if errors.Is(err, sql.ErrNoRows) {
-		return l, "", time.Time{}, ErrGone
+		return link, "", time.Time{}, ErrGone
 	}
-	for _, kind := range s.Notices {
-		if kind == l.Kind {
-			text = ""
-		}
+	if slices.Contains(s.Notices, link.Kind) {
+		secretText = ""
 	}
-	return l, text, time.UnixMicro(ends), err
+	return link, secretText, time.UnixMicro(expiresAt), err
 }
 
-// Look reads the link with the secret text, which must be of one of the kinds. It does not use the link up, because
-// programs that scan mails open links too.
-func (s Store[U]) Look(c store.Conn, text string, now time.Time, kinds ...string) (Link[U], error) {
-	return s.find(c, "SELECT kind, user_id, email FROM "+s.Table, "", text, now, kinds)
+// Look returns the link with a secret. The error is ErrGone if there is no such link of one of the kinds. Look does not
+// use the link up, because programs that scan mails open links too.
+func (s Store[U]) Look(c store.Conn, secretText string, now time.Time, kinds ...string) (Link[U], error) {
+	return s.find(c, "SELECT kind, user_id, email FROM "+s.Table, "", secretText, now, kinds)
 }
 
-// Take works like Look but uses the link up, and deletes all other links of its user.
-func (s Store[U]) Take(c store.Conn, text string, now time.Time, kinds ...string) (Link[U], error) {
-	l, err := s.find(c, "DELETE FROM "+s.Table, " RETURNING kind, user_id, email", text, now, kinds)
+// Take works like Look but uses the link up, and deletes all other links of its user except notices.
+func (s Store[U]) Take(c store.Conn, secretText string, now time.Time, kinds ...string) (Link[U], error) {
+	link, err := s.find(c, "DELETE FROM "+s.Table, " RETURNING kind, user_id, email", secretText, now, kinds)
 	if err == nil {
-		err = s.Drop(c, l.User)
+		err = s.Drop(c, link.User)
 	}
-	return l, err
+	return link, err
 }
 
-func (s Store[U]) find(c store.Conn, head, tail, text string, now time.Time, kinds []string) (l Link[U], err error) {
+// find runs a statement that returns a link. The statement consists of head, a condition for the link, and tail.
+func (s Store[U]) find(
+	c store.Conn, head, tail, secretText string, now time.Time, kinds []string,
+) (link Link[U], err error) {
 	err = c.Row(head+" WHERE secret_hash = ? AND expires_at > ? AND kind IN ("+placeholders(len(kinds))+")"+tail,
-		append([]any{secret.Hash(text), now.UnixMicro()}, arguments(kinds)...)...).Scan(&l.Kind, &l.User, &l.Email)
+		append([]any{secret.Hash(secretText), now.UnixMicro()}, arguments(kinds)...)...).
+		Scan(&link.Kind, &link.User, &link.Email)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrGone
 	}
-	return l, err
+	return link, err
 }
 
 // Drop deletes the links of a user, except notices.
@@ -105,8 +113,9 @@ func placeholders(n int) string {
 	return strings.Repeat("?, ", n-1) + "?"
 }
 
+// arguments returns the words as arguments of a statement.
 func arguments(list []string) []any {
-	args := make([]any, 0, len(list)+3)
+	args := make([]any, 0, len(list)+3) // room for those that Mail appends
 	for _, word := range list {
 		args = append(args, word)
 	}

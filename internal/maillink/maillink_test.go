@@ -61,11 +61,11 @@ func (d *desk) mail(id int64) (text string) {
 // use checks that a link belongs to the user want, or is gone if want is empty.
 func (d *desk) use(want, text string, kinds ...string) {
 	d.t.Helper()
-	for _, use := range []func(store.Conn, string, time.Time, ...string) (Link[string], error){d.Look, d.Look, d.Take} {
+	for _, find := range []func(store.Conn, string, time.Time, ...string) (Link[string], error){d.Look, d.Look, d.Take} {
 		d.in(func(c store.Conn) error {
-			l, err := use(c, text, d.now, kinds...)
+			l, err := find(c, text, d.now, kinds...)
 			if (want == "") != errors.Is(err, ErrGone) || l.User != want || want != "" && l.Email != want+"@example.com" {
-				d.t.Errorf("the link is %+v, want %q: %v", l, want, err)
+				d.t.Errorf("got the link %+v with the error %v, want a link of the user %q", l, err, want)
 			}
 			if errors.Is(err, ErrGone) {
 				return nil
@@ -78,7 +78,7 @@ func (d *desk) use(want, text string, kinds ...string) {
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
-		d := &desk{Store[string]{Table: "links", Notices: []string{"told"}}, t, db, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+		d := &desk{Store[string]{Table: "links", Notices: []string{"notice"}}, t, db, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 		if id := d.ask("reset", "nobody"); id != 0 {
 			t.Errorf("a link of nobody: %d", id)
 		}
@@ -97,7 +97,7 @@ func TestLinks(t *testing.T) {
 		text, later := d.mail(again), d.mail(again)
 		d.use("", text, "reset")
 		// Using a link ends the user's other links, but not the notices.
-		other, eve, told := d.mail(d.ask("join", "bob")), d.mail(d.ask("join", "eve")), d.ask("told", "bob")
+		other, eve, notice := d.mail(d.ask("join", "bob")), d.mail(d.ask("join", "eve")), d.ask("notice", "bob")
 		waits := d.ask("join", "bob")
 		d.use("bob", later, "reset")
 		d.use("", other, "join")
@@ -105,16 +105,17 @@ func TestLinks(t *testing.T) {
 			t.Error("an ended link is mailed")
 		}
 		d.in(func(c store.Conn) error {
-			l, text, ends, err := d.Mail(c, told, d.now)
-			if l != (Link[string]{"told", "bob", "bob@example.com"}) || text != "" || !ends.Equal(d.now.Add(time.Hour)) {
-				t.Errorf("the notice is %+v %q", l, text)
+			l, text, expires, err := d.Mail(c, notice, d.now)
+			want := Link[string]{"notice", "bob", "bob@example.com"}
+			if l != want || text != "" || !expires.Equal(d.now.Add(time.Hour)) {
+				t.Errorf("got the notice %+v with the secret %q, want %+v without a secret", l, text, want)
 			}
 			return err
 		})
 		// A link ends when it expires.
 		d.now = d.now.Add(time.Hour)
 		d.use("", eve, "join")
-		if d.mail(told) != "" {
+		if d.mail(notice) != "" {
 			t.Error("an expired link is mailed")
 		}
 		d.now = d.now.Add(-time.Microsecond)

@@ -11,8 +11,8 @@ import (
 // answer, which counts twice because it is copied while it is converted.
 const MinBudget = 96 << 20
 
-// unknown is assumed if the system does not report its memory, in bytes.
-const unknown = 1 << 30
+// assumedMemory is the memory that is assumed if the system does not report it, in bytes.
+const assumedMemory = 1 << 30
 
 // Default returns a quarter of the memory that the process may use. That is the limit set for Go by GOMEMLIMIT or
 // debug.SetMemoryLimit, or else that of the control group or the machine. The other quarters are for copies of bodies
@@ -20,7 +20,7 @@ const unknown = 1 << 30
 func Default() int64 {
 	limit := debug.SetMemoryLimit(-1)
 	if limit == math.MaxInt64 {
-		limit = unknown
+		limit = assumedMemory
 		if n, err := memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)(); err == nil &&
 			n > 0 && n < math.MaxInt64 {
 			limit = int64(n)

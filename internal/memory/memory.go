@@ -32,11 +32,11 @@ type Budget struct {
 	mu      sync.Mutex
 	waiters []*waiter // in the order in which they came
 
-	owning sync.Mutex
-	owned  map[string]int64 // total size of the large shares of each owner
+	ownedMu sync.Mutex
+	owned   map[string]int64 // total size of the large shares of each owner
 }
 
-// growth is a requested growth of a share.
+// growth is a change of a share's size, in bytes.
 type growth struct {
 	owner    string // empty for no owner
 	from, to int64
@@ -75,15 +75,15 @@ func (b *Budget) Resize(size int64) {
 // others.
 func (b *Budget) ownerLimit() int64 { return max(b.size.Load()/2, MinBudget) }
 
-// try grows a share if the bytes for it are free.
-func (b *Budget) try(g growth) bool {
+// tryGrow grows a share and returns true if the bytes for it are free and its owner may have them.
+func (b *Budget) tryGrow(g growth) bool {
 	if !b.charge(g) {
 		return false
 	}
 	for n := g.to - g.from; ; {
 		taken := b.taken.Load()
 		if taken+n > b.size.Load() {
-			b.charge(growth{g.owner, g.to, g.from})
+			b.charge(growth{g.owner, g.to, g.from}) // undo
 			return false
 		}
 		if b.taken.CompareAndSwap(taken, taken+n) {
@@ -92,15 +92,15 @@ func (b *Budget) try(g growth) bool {
 	}
 }
 
-// charge counts a growth, or a shrinking, for the share's owner. It reports false if the growth would exceed
-// ownerLimit.
+// charge counts a growth, or a shrinking, for the share's owner. It counts nothing and returns false if the growth
+// would exceed ownerLimit.
 func (b *Budget) charge(g growth) bool {
 	if g.owner == "" || max(g.from, g.to) <= small {
 		return true
 	}
 	n := large(g.to) - large(g.from)
-	b.owning.Lock()
-	defer b.owning.Unlock()
+	b.ownedMu.Lock()
+	defer b.ownedMu.Unlock()
 	owned := b.owned[g.owner] + n
 	switch {
 	case n > 0 && owned > b.ownerLimit():
@@ -121,8 +121,8 @@ func large(size int64) int64 {
 	return size
 }
 
-// give releases a share of n bytes that an owner had.
-func (b *Budget) give(owner string, n int64) {
+// release returns a share of n bytes that an owner had to the budget.
+func (b *Budget) release(owner string, n int64) {
 	b.charge(growth{owner, n, 0})
 	b.taken.Add(-n)
 	if b.waiting.Load() > 0 { // a waiter that registers after this check looks for itself
@@ -137,9 +137,10 @@ func (b *Budget) grant() {
 	b.grantLocked()
 }
 
+// grantLocked works like grant. The caller holds b.mu.
 func (b *Budget) grantLocked() {
 	b.waiters = slices.DeleteFunc(b.waiters, func(w *waiter) bool {
-		if !b.try(w.growth) {
+		if !b.tryGrow(w.growth) {
 			return false
 		}
 		close(w.granted)
@@ -148,7 +149,8 @@ func (b *Budget) grantLocked() {
 	})
 }
 
-// wait grows a share when the bytes for it become free, and waits for at most patience.
+// wait grows a share when the bytes for it become free, and waits for at most patience. It returns ErrFull if they did
+// not become free in time or never can, or the cause of ctx.
 func (b *Budget) wait(ctx context.Context, g growth, patience time.Duration) error {
 	if patience <= 0 || g.to-g.from > b.size.Load() || g.owner != "" && g.to > b.ownerLimit() { // waiting is pointless
 		b.refused.Add(1)

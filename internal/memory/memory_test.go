@@ -142,7 +142,7 @@ func TestWait(t *testing.T) {
 			*share = b.Share("")
 			all.Go(func() {
 				if err := share.Grow(t.Context(), size); err != nil {
-					t.Errorf("%s: %v", name, err)
+					t.Errorf("%s: Grow failed: %v", name, err)
 				}
 				order = append(order, name)
 			})
@@ -163,7 +163,7 @@ func TestWait(t *testing.T) {
 		began := time.Now()
 		for range 3 { // all waits of a share are bounded together
 			if err := late.Grow(t.Context(), 50); !errors.Is(err, ErrFull) {
-				t.Errorf("error %v", err)
+				t.Errorf("got the error %v, want %v", err, ErrFull)
 			}
 		}
 		if took := time.Since(began); took != Patience {
@@ -210,7 +210,7 @@ func TestReadAll(t *testing.T) {
 			share := b.Share("")
 			got, err := share.ReadAll(t.Context(), r, make([]byte, 0, 10), c.size, c.most)
 			if !errors.Is(err, c.want) {
-				t.Errorf("%s%s: error %v", name, kind, err)
+				t.Errorf("%s%s: got the error %v, want %v", name, kind, err, c.want)
 			}
 			if want := min(int64(len(text)), max(c.size, 0)); err == nil && c.size >= 0 && int64(len(got)) != want {
 				t.Errorf("%s%s: %d bytes", name, kind, len(got))
@@ -240,7 +240,7 @@ func TestDeclaredLengthReservesLittle(t *testing.T) {
 	full := New(firstKnown)
 	share = full.Share("")
 	if _, err := share.ReadAll(t.Context(), strings.NewReader(strings.Repeat("x", firstKnown+1)), nil, -1, 1<<20); !errors.Is(err, ErrFull) {
-		t.Errorf("error %v", err)
+		t.Errorf("got the error %v, want %v", err, ErrFull)
 	}
 }
 

@@ -13,7 +13,7 @@ type Share struct {
 	budget *Budget
 	owner  string
 	size   int64
-	waited time.Duration
+	waited time.Duration // in all calls of Grow
 }
 
 // Share returns an empty share of an owner, whose large shares together may take at most half of the budget. An empty
@@ -26,10 +26,10 @@ func (s *Share) Grow(ctx context.Context, size int64) error {
 	if s.budget == nil || size <= s.size {
 		return nil
 	}
-	if g := (growth{s.owner, s.size, size}); !s.budget.try(g) {
-		began := time.Now()
+	if g := (growth{s.owner, s.size, size}); !s.budget.tryGrow(g) {
+		start := time.Now()
 		err := s.budget.wait(ctx, g, Patience-s.waited)
-		s.waited += time.Since(began)
+		s.waited += time.Since(start)
 		if err != nil {
 			return err
 		}
@@ -41,7 +41,7 @@ func (s *Share) Grow(ctx context.Context, size int64) error {
 // Free returns all bytes of the share to the budget. It may be called repeatedly.
 func (s *Share) Free() {
 	if s.size > 0 {
-		s.budget.give(s.owner, s.size)
+		s.budget.release(s.owner, s.size)
 		s.size = 0
 	}
 }
@@ -63,22 +63,24 @@ func (s *Share) ReadAll(ctx context.Context, r io.Reader, buffer []byte, size, l
 	if size > limit {
 		return buffer, ErrTooLarge
 	}
-	room, first := limit+1, int64(firstUnknown)
+	maxSize := limit + 1 // one byte more shows that the text is too large
+	first := int64(firstUnknown)
 	if size >= 0 {
-		room, first = size, firstKnown
+		maxSize, first = size, firstKnown
 	}
 	body := buffer[:0]
-	for ended := false; int64(len(body)) < room && !ended; {
+	for ended := false; int64(len(body)) < maxSize && !ended; {
 		if len(body) == cap(body) {
-			grown, err := s.enlarge(ctx, body, first, room)
+			grown, err := s.enlarge(ctx, body, first, maxSize)
 			if err != nil {
 				return body, err
 			}
 			body = grown
 		}
-		n, err := r.Read(body[len(body):min(int64(cap(body)), room)])
+		n, err := r.Read(body[len(body):min(int64(cap(body)), maxSize)])
 		body = body[:len(body)+n]
-		if ended = errors.Is(err, io.EOF); err != nil && !ended {
+		ended = errors.Is(err, io.EOF)
+		if err != nil && !ended {
 			return body, err
 		}
 	}
@@ -91,15 +93,16 @@ func (s *Share) ReadAll(ctx context.Context, r io.Reader, buffer []byte, size, l
 	return body, nil
 }
 
-// enlarge copies body to a slice with twice its capacity, but at least first and at most room bytes. A body of unknown
-// length that has filled its first allocation then gets firstKnown bytes, so that most bodies need no third allocation.
-func (s *Share) enlarge(ctx context.Context, body []byte, first, room int64) ([]byte, error) {
+// enlarge copies body to a slice with twice its capacity, but at least minSize and at most maxSize bytes. A body of
+// unknown length that has filled its first allocation then gets firstKnown bytes, so that most bodies need no third
+// allocation.
+func (s *Share) enlarge(ctx context.Context, body []byte, minSize, maxSize int64) ([]byte, error) {
 	if len(body) >= firstUnknown {
-		first = firstKnown
+		minSize = firstKnown
 	}
-	grown := min(max(2*int64(cap(body)), first), room)
-	if err := s.Grow(ctx, grown); err != nil {
+	newSize := min(max(2*int64(cap(body)), minSize), maxSize)
+	if err := s.Grow(ctx, newSize); err != nil {
 		return nil, err
 	}
-	return append(make([]byte, 0, grown), body...), nil
+	return append(make([]byte, 0, newSize), body...), nil
 }

@@ -22,8 +22,8 @@ func (m *mover) targetDB() (*store.DB, error) {
 	return store.NewSQLite(store.SQLiteOptions{Path: file + store.MovingEnding}, m.Logger)
 }
 
-// latest returns for each of the source's schemas, by name, the number of its last migration for an engine.
-func (m *mover) latest(d store.Dialect) (map[string]int64, error) {
+// latestVersions returns for each of the source's schemas, by name, the number of its last migration for an engine.
+func (m *mover) latestVersions(d store.Dialect) (map[string]int64, error) {
 	versions := make(map[string]int64)
 	for _, s := range m.schemas {
 		latest, err := s.Latest(d)
@@ -37,7 +37,7 @@ func (m *mover) latest(d store.Dialect) (map[string]int64, error) {
 
 // connect opens the connection to the target.
 func (m *mover) connect(ctx context.Context, db *store.DB) error {
-	conn, end, err := db.Alone(ctx)
+	conn, end, err := db.OpenConn(ctx)
 	if err != nil {
 		return err
 	}
@@ -58,13 +58,13 @@ func (m *mover) openTarget(ctx context.Context) error {
 	return nil
 }
 
-// mark makes the table that records the progress of the move.
-func (m *mover) mark(ctx context.Context) error {
+// createMark makes the table store.MovingTable, which marks the target and records the progress of the move.
+func (m *mover) createMark(ctx context.Context) error {
 	err := m.to.exec(ctx, "CREATE TABLE "+store.MovingTable+" (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL)")
 	if err != nil {
 		return err
 	}
-	return m.set(ctx, "from", m.source())
+	return m.record(ctx, recordSource, m.source())
 }
 
 // source returns a text that identifies the database to move.
@@ -86,8 +86,8 @@ type state struct {
 	Newest int64 `json:"newest,omitempty"`
 }
 
-// set records a value under a name in the mark, the table store.MovingTable.
-func (m *mover) set(ctx context.Context, name string, value any) error {
+// record stores a value under a name in the mark, the table store.MovingTable.
+func (m *mover) record(ctx context.Context, name string, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return err
@@ -96,8 +96,8 @@ func (m *mover) set(ctx context.Context, name string, value any) error {
 		" (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", name, string(text))
 }
 
-// recorded reads a value that was recorded by set, under the same name, into the variable to which into points. found
-// is false if there is no value.
+// recorded reads the value that record has stored under a name into the variable to which into points. found is false
+// if there is no value.
 func (m *mover) recorded(ctx context.Context, name string, into any) (found bool, err error) {
 	var text string
 	err = m.to.row(ctx, "SELECT value FROM "+store.MovingTable+" WHERE name = ?", name).Scan(&text)
@@ -110,14 +110,16 @@ func (m *mover) recorded(ctx context.Context, name string, into any) (found bool
 	return err == nil, err
 }
 
-// Names of values recorded by set.
+// Names of recorded values.
 const (
-	notedKeys  = "foreign keys"
-	notedTable = "table "
+	recordSource = "from"
+	recordKeys   = "foreign keys" // []constraint: the foreign keys that were dropped
+	recordTable  = "table "       // followed by the name of the table: state
 )
 
-func (m *mover) keys(ctx context.Context) (keys []constraint, err error) {
-	_, err = m.recorded(ctx, notedKeys, &keys)
+// droppedKeys returns the foreign keys that were dropped from the target.
+func (m *mover) droppedKeys(ctx context.Context) (keys []constraint, err error) {
+	_, err = m.recorded(ctx, recordKeys, &keys)
 	return keys, err
 }
 
@@ -131,21 +133,21 @@ func (m *mover) begin(ctx context.Context) error {
 			return err
 		}
 		if !exists {
-			if err := m.to.inTransaction(ctx, func() error { return m.mark(ctx) }); err != nil {
+			if err := m.to.inTransaction(ctx, func() error { return m.createMark(ctx) }); err != nil {
 				return fmt.Errorf("target: %w", err)
 			}
 		}
 	}
-	var from string
-	if _, err := m.recorded(ctx, "from", &from); err != nil {
+	var source string
+	if _, err := m.recorded(ctx, recordSource, &source); err != nil {
 		return fmt.Errorf("target: %w", err)
 	}
-	if from != m.source() {
-		return fmt.Errorf("target: a move of another database, %s, into it has not ended: begin anew with an empty database",
-			from)
+	if source != m.source() {
+		return fmt.Errorf(
+			"target: it has an unfinished move of another database, %s: start over with an empty database", source)
 	}
 	var keys []constraint
-	begun, err := m.recorded(ctx, notedKeys, &keys)
+	begun, err := m.recorded(ctx, recordKeys, &keys)
 	if err == nil && !begun {
 		err = m.to.inTransaction(ctx, func() error { return m.clear(ctx) })
 	}
@@ -153,7 +155,7 @@ func (m *mover) begin(ctx context.Context) error {
 		return fmt.Errorf("target: %w", err)
 	}
 	for _, p := range m.plans {
-		found, err := m.recorded(ctx, notedTable+p.name, &p.state)
+		found, err := m.recorded(ctx, recordTable+p.name, &p.state)
 		if err != nil {
 			return p.wrap(err)
 		}
@@ -171,7 +173,7 @@ func (m *mover) begin(ctx context.Context) error {
 // clear prepares the target for the first row: it removes foreign keys, which it records, and rows that migrations have
 // inserted.
 func (m *mover) clear(ctx context.Context) (err error) {
-	keys := []constraint{}
+	var keys []constraint
 	if m.To.Dialect() == store.Postgres {
 		if keys, err = m.to.dropKeys(ctx); err != nil {
 			return err
@@ -182,7 +184,7 @@ func (m *mover) clear(ctx context.Context) (err error) {
 			return p.wrap(err)
 		}
 	}
-	return m.set(ctx, notedKeys, append([]constraint{}, keys...))
+	return m.record(ctx, recordKeys, append([]constraint{}, keys...)) // [] instead of null if there are none
 }
 
 // copy copies the rows that no earlier run has copied.
@@ -206,8 +208,8 @@ func (m *mover) copyTable(ctx context.Context, p *plan) error {
 			return err
 		}
 	}
-	if p.divided >= 0 && p.state.Rows == 0 {
-		column := p.columns[p.divided]
+	if p.partitionedBy >= 0 && p.state.Rows == 0 {
+		column := p.columns[p.partitionedBy]
 		if err := m.from.row(ctx, "SELECT COALESCE(min("+column+"), 0), COALESCE(max("+column+"), 0) FROM "+
 			p.name).Scan(&p.state.Oldest, &p.state.Newest); err != nil {
 			return err
@@ -215,45 +217,51 @@ func (m *mover) copyTable(ctx context.Context, p *plan) error {
 	}
 	m.progress(p.state.Rows)
 	var batch [][]any
-	size := 0
-	flush := func(done bool) error {
-		next := p.state
-		next.Done = done
-		next.Rows += int64(len(batch))
-		if n := len(batch); n > 0 && len(p.key) > 0 {
-			next.After = nil
-			for _, column := range p.key {
-				next.After = append(next.After, batch[n-1][column])
-			}
-		}
-		err := m.to.inTransaction(ctx, func() error {
-			if len(batch) > 0 {
-				if err := m.to.insert(ctx, p, batch); err != nil {
-					return err
-				}
-			}
-			return m.set(ctx, notedTable+p.name, next)
-		})
-		if err != nil {
-			return err
-		}
-		p.state = next
-		m.progress(int64(len(batch)))
-		batch, size = batch[:0], 0
-		return nil
-	}
+	size := 0 // of the batch, in bytes
 	err := m.from.read(ctx, p, p.state.After, true, func(row []any) error {
 		p.source.add(row)
 		batch = append(batch, slices.Clone(row))
-		if size += len(p.source.buf); len(batch) >= m.batch || size >= batchBytes {
-			return flush(false)
+		size += len(p.source.buf)
+		if len(batch) < m.batch && size < batchBytes {
+			return nil
 		}
-		return nil
+		err := m.copyBatch(ctx, p, batch, false)
+		batch, size = batch[:0], 0
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	return flush(true)
+	return m.copyBatch(ctx, p, batch, true)
+}
+
+// copyBatch inserts rows in the target and records the progress, in one transaction. done means that the table has no
+// further rows.
+func (m *mover) copyBatch(ctx context.Context, p *plan, batch [][]any, done bool) error {
+	next := p.state
+	next.Done = done
+	next.Rows += int64(len(batch))
+	if len(batch) > 0 && len(p.key) > 0 {
+		last := batch[len(batch)-1]
+		next.After = nil
+		for _, column := range p.key {
+			next.After = append(next.After, last[column])
+		}
+	}
+	err := m.to.inTransaction(ctx, func() error {
+		if len(batch) > 0 {
+			if err := m.to.insert(ctx, p, batch); err != nil {
+				return err
+			}
+		}
+		return m.record(ctx, recordTable+p.name, next)
+	})
+	if err != nil {
+		return err
+	}
+	p.state = next
+	m.progress(int64(len(batch)))
+	return nil
 }
 
 // restart empties a table of the target so that it is copied from the beginning.
@@ -263,10 +271,11 @@ func (m *mover) restart(ctx context.Context, p *plan) error {
 		if err := m.to.exec(ctx, "DELETE FROM "+p.name); err != nil {
 			return err
 		}
-		return m.set(ctx, notedTable+p.name, p.state)
+		return m.record(ctx, recordTable+p.name, p.state)
 	})
 }
 
+// insert inserts rows in the open transaction.
 func (s *side) insert(ctx context.Context, p *plan, rows [][]any) error {
 	if s.dialect() == store.Postgres {
 		return s.insertPostgres(ctx, p, rows)
@@ -288,7 +297,7 @@ func (m *mover) compare(ctx context.Context) error {
 			return p.wrap(err)
 		}
 		if !p.source.equal(&p.target) && p.earlier {
-			m.Logger.Info("copying a table anew, which was changed since a part of it was copied",
+			m.Logger.Info("copying a table again, because it changed after an earlier run copied a part of it",
 				zap.String("table", p.name))
 			err := m.restart(ctx, p)
 			if err == nil {
@@ -304,7 +313,7 @@ func (m *mover) compare(ctx context.Context) error {
 			}
 		}
 		if !p.source.equal(&p.target) {
-			return fmt.Errorf("table %s is not equal: %d rows with the digest %x in the source, %d with %x in the target",
+			return fmt.Errorf("table %s differs: the source has %d rows with the digest %x, the target %d rows with %x",
 				p.name, p.source.rows, p.source.digest(), p.target.rows, p.target.digest())
 		}
 	}
@@ -317,7 +326,8 @@ const stepRows = 1000
 // sum reads a whole table and adds its rows to into. step is called with the number of rows read since its last call.
 func (s *side) sum(ctx context.Context, p *plan, into *sum, step func(rows int64)) error {
 	err := s.read(ctx, p, nil, false, func(row []any) error {
-		if into.add(row); into.rows%stepRows == 0 {
+		into.add(row)
+		if into.rows%stepRows == 0 {
 			step(stepRows)
 		}
 		return nil
@@ -326,6 +336,7 @@ func (s *side) sum(ctx context.Context, p *plan, into *sum, step func(rows int64
 	return err
 }
 
+// finish completes the target and removes its mark.
 func (m *mover) finish(ctx context.Context) error {
 	finish := m.finishPostgres
 	if m.To.Dialect() == store.SQLite {

@@ -13,16 +13,19 @@ import (
 type side struct {
 	db   *store.DB
 	conn *sql.Conn
-	end  func()
+	end  func() // closes conn
 }
 
+// dialect returns the engine of the database.
 func (s *side) dialect() store.Dialect { return s.db.Dialect() }
 
+// exec runs a statement with "?" placeholders, as row and all do.
 func (s *side) exec(ctx context.Context, statement string, args ...any) error {
 	_, err := s.conn.ExecContext(ctx, s.db.Rebind(statement), args...)
 	return err
 }
 
+// row runs a query for one row.
 func (s *side) row(ctx context.Context, query string, args ...any) *sql.Row {
 	return s.conn.QueryRowContext(ctx, s.db.Rebind(query), args...)
 }
@@ -32,6 +35,7 @@ func (s *side) all(ctx context.Context, query string, args []any, scan func(r st
 	return each(ctx, s.conn, s.db.Rebind(query), args, scan)
 }
 
+// each calls scan for each row of a query in the engine's own syntax.
 func each(ctx context.Context, conn *sql.Conn, query string, args []any, scan func(r store.Row) error) error {
 	rows, err := conn.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -72,7 +76,7 @@ func (s *side) inTransaction(ctx context.Context, do func() error) error {
 	return err
 }
 
-// tables returns descriptions of the tables of the schemas, by name.
+// tables returns descriptions of the tables by name: on PostgreSQL of the tables of the schemas, and on SQLite of all.
 func (s *side) tables(ctx context.Context, schemas []store.Schema) (map[string]*table, error) {
 	names := make(map[string]bool)
 	for _, schema := range schemas {
@@ -112,29 +116,29 @@ func (s *side) read(ctx context.Context, p *plan, after cursor, ordered bool, do
 		}
 		query += " ORDER BY " + key
 	}
-	read, into := make([]any, len(p.columns)), make([]any, len(p.columns))
-	for i := range read {
-		into[i] = &read[i]
+	scanned, pointers := make([]any, len(p.columns)), make([]any, len(p.columns))
+	for i := range scanned {
+		pointers[i] = &scanned[i]
 	}
 	row := make([]any, len(p.columns))
 	return s.all(ctx, query, args, func(r store.Row) (err error) {
-		if err := r.Scan(into...); err != nil {
+		if err := r.Scan(pointers...); err != nil {
 			return err
 		}
-		for i, v := range read {
+		for i, v := range scanned {
 			if row[i], err = p.kinds[i].value(v); err != nil {
-				return fmt.Errorf("the column %s %w; the row is %s", p.columns[i], err, p.named(read))
+				return fmt.Errorf("the column %s %w; the row is %s", p.columns[i], err, p.describeRow(scanned))
 			}
 		}
 		return do(row)
 	})
 }
 
-// named describes a row by its key, for an error.
-func (p *plan) named(read []any) string {
+// describeRow describes a row by its key, for an error.
+func (p *plan) describeRow(row []any) string {
 	parts := make([]string, 0, len(p.key))
 	for _, i := range p.key {
-		parts = append(parts, fmt.Sprintf("%s = %.100q", p.columns[i], fmt.Sprint(read[i])))
+		parts = append(parts, fmt.Sprintf("%s = %.100q", p.columns[i], fmt.Sprint(row[i])))
 	}
 	if len(parts) == 0 {
 		return "one of a table without a key"

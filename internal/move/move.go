@@ -32,7 +32,7 @@ type Options struct {
 	Schemas []store.Schema
 	// Progress is called with the number of rows processed since its last call, and the total number to process: each
 	// row is copied and then read again. Default: none.
-	Progress func(more, total int64)
+	Progress func(rows, total int64)
 	// Logger is the logger of the databases. Default: no log.
 	Logger *zap.Logger
 
@@ -81,8 +81,8 @@ type mover struct {
 	schemas  []store.Schema   // the schemas that the source has
 	plans    []*plan
 	resumed  bool
-	total    int64
-	ends     []func()
+	total    int64    // number of rows to process; see Options.Progress
+	ends     []func() // close connections and release locks, in the reverse order
 }
 
 // Run moves a database. Its errors name the table and, where possible, the column.
@@ -98,7 +98,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	if o.From.Dialect() == o.To.Dialect() {
 		return nil, fmt.Errorf(
-			"both databases are of %s: a move is from one engine to the other, and a backup and its restoring from one place to another",
+			"both databases are on %s: move copies only from one engine to the other; use backup and restore instead",
 			o.From.Dialect())
 	}
 	m := &mover{Options: o}
@@ -107,7 +107,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		m.hold, m.settle, m.openSource, m.openTarget, m.plan, m.begin, m.copy, m.compare,
 	} {
 		if err := do(ctx); err != nil {
-			return nil, ended(ctx, err)
+			return nil, withCause(ctx, err)
 		}
 	}
 	r := &Report{
@@ -122,19 +122,21 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		err = m.finish(ctx)
 	}
 	if err != nil {
-		return nil, ended(ctx, err)
+		return nil, withCause(ctx, err)
 	}
 	return r, nil
 }
 
-// ended adds the cause of a cancelled context to an error, because drivers only report a broken connection then.
-func ended(ctx context.Context, err error) error {
+// withCause adds the cause of a cancelled context to an error, because drivers only report a broken connection then. It
+// returns other errors unchanged.
+func withCause(ctx context.Context, err error) error {
 	if ctx.Err() == nil || errors.Is(err, ctx.Err()) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 }
 
+// end closes the connections and both databases.
 func (m *mover) end() {
 	for _, end := range slices.Backward(m.ends) {
 		end()
@@ -167,7 +169,7 @@ func (m *mover) hold(ctx context.Context) error {
 // settle opens the source as a server does, which migrates it to this program's tables. It then calls Settle of the
 // schemas, which moves rows out of tables that the other engine does not have.
 func (m *mover) settle(ctx context.Context) error {
-	conn, end, err := m.From.Alone(ctx)
+	conn, end, err := m.From.OpenConn(ctx)
 	if err != nil {
 		return err
 	}
@@ -183,7 +185,7 @@ func (m *mover) settle(ctx context.Context) error {
 		i := slices.IndexFunc(m.Schemas, func(s store.Schema) bool { return s.Name == name })
 		if i < 0 {
 			return fmt.Errorf(
-				"the source has the tables %q, which this program does not know: use the program that made them, or a newer one",
+				"the source has the schema %q, which this program does not know: use the program that made it, or a newer one",
 				name)
 		}
 		m.schemas = append(m.schemas, m.Schemas[i])
@@ -199,7 +201,7 @@ func (m *mover) settle(ctx context.Context) error {
 			continue
 		}
 		if err := s.Settle(ctx, m.From); err != nil {
-			return fmt.Errorf("filing what waits in the tables of %s: %w", s.Name, err)
+			return fmt.Errorf("moving rows of schema %s to tables that both engines have: %w", s.Name, err)
 		}
 	}
 	return m.From.Close()
@@ -230,7 +232,7 @@ func (m *mover) open(ctx context.Context, db *store.DB) error {
 
 // openSource opens the source so that no other program changes it from then on.
 func (m *mover) openSource(ctx context.Context) error {
-	conn, end, err := m.From.Alone(ctx)
+	conn, end, err := m.From.OpenConn(ctx)
 	if err != nil {
 		return err
 	}
@@ -238,7 +240,7 @@ func (m *mover) openSource(ctx context.Context) error {
 	m.ends = append(m.ends, end)
 	if m.From.Dialect() == store.SQLite {
 		if err := m.from.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
-			return fmt.Errorf("keeping others from writing to the source: %w", err)
+			return fmt.Errorf("locking the source against writers: %w", err)
 		}
 		return nil
 	}
@@ -256,9 +258,10 @@ func (m *mover) count(ctx context.Context) error {
 	return nil
 }
 
+// progress reports that further rows were processed.
 func (m *mover) progress(rows int64) { m.Progress(rows, m.total) }
 
-// reindex makes the schemas rebuild their full-text indexes.
+// reindex makes the schemas rebuild their full-text indexes. It returns the names of these schemas.
 func (m *mover) reindex(ctx context.Context) (indexed []string, err error) {
 	indexed = []string{}
 	if !slices.ContainsFunc(m.schemas, func(s store.Schema) bool { return s.Reindex != nil }) {
@@ -282,7 +285,7 @@ func (m *mover) reindex(ctx context.Context) (indexed []string, err error) {
 			m.progress(rows)
 		})
 		if err != nil {
-			return nil, fmt.Errorf("making the index of words of %s: %w", s.Name, err)
+			return nil, fmt.Errorf("rebuilding the full-text index of schema %s: %w", s.Name, err)
 		}
 		indexed = append(indexed, s.Name)
 	}

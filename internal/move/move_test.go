@@ -346,7 +346,7 @@ func TestInterruptedMoveResumes(t *testing.T) {
 			cutShort(options(newSQLite(t, own), newPostgres(t, dsn)))
 			server := newPostgres(t, dsn)
 			server.Start(t.Context())
-			if err := server.Ready(); err == nil || !strings.Contains(err.Error(), "a move into this database has not ended") {
+			if err := server.Ready(); err == nil || !strings.Contains(err.Error(), "a move into this database is unfinished") {
 				t.Errorf("a server opens the incomplete database: %v", err)
 			}
 			_ = server.Close()
@@ -372,7 +372,7 @@ func TestInterruptedMoveResumes(t *testing.T) {
 			cutShort(options(newPostgres(t, dsn), newSQLite(t, back)))
 			server = newSQLite(t, back)
 			server.Start(t.Context())
-			if err := server.Ready(); err == nil || !strings.Contains(err.Error(), "a move into this database has not ended") {
+			if err := server.Ready(); err == nil || !strings.Contains(err.Error(), "a move into this database is unfinished") {
 				t.Errorf("a server opens the incomplete database: %v", err)
 			}
 			_ = server.Close()
@@ -397,14 +397,14 @@ func TestUnmovableDataIsRefused(t *testing.T) {
 		"another type":     {"UPDATE test_items SET other = 'x' WHERE id = 3", "the column other holds a value of another type (string)"},
 		"no boolean":       {"UPDATE test_types SET yes = 3", "the column yes"},
 		"too large":        {"UPDATE test_types SET small = 40000", "holds 40000, for which the type of the other engine is too small"},
-		"what waits":       {"INSERT INTO test_waiting (n) VALUES (1000)", "table test_waiting has 1 rows, and there is no such table on the other engine"},
+		"what waits":       {"INSERT INTO test_waiting (n) VALUES (1000)", "table test_waiting has 1 rows, but the other engine has no such table"},
 		"a lost row":       {"PRAGMA user_version = 0", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "from.db")
 			with(t, newSQLite(t, path), func(db *store.DB) { fill(t, db) })
-			conn, end, err := newSQLite(t, path).Alone(t.Context())
+			conn, end, err := newSQLite(t, path).OpenConn(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -435,7 +435,7 @@ func TestUnsuitableDatabasesAreRefused(t *testing.T) {
 		}
 	}
 	empty := testenv.Postgres(t).DSN()
-	refused("one engine", options(newSQLite(t, path), newSQLite(t, path+"2")), "both databases are of sqlite")
+	refused("one engine", options(newSQLite(t, path), newSQLite(t, path+"2")), "both databases are on sqlite")
 	refused("no source", options(newSQLite(t, path+"none"), newPostgres(t, empty)), "there is no database at")
 
 	release, err := store.HoldSQLite(t.Context(), path)
@@ -450,19 +450,19 @@ func TestUnsuitableDatabasesAreRefused(t *testing.T) {
 		rows(t, db, "SELECT 1")
 		refused("a server on the target", options(newSQLite(t, path), newPostgres(t, full)), "the PostgreSQL database is in use")
 	})
-	refused("a full target", options(newSQLite(t, path), newPostgres(t, full)), "it is not empty, it has the table")
+	refused("a full target", options(newSQLite(t, path), newPostgres(t, full)), "must be empty, but it has the table")
 	with(t, newPostgres(t, full), func(db *store.DB) {
 		rows(t, db, "SELECT 1")
 		refused("a server on the source", options(newPostgres(t, full), newSQLite(t, path+"2")), "the PostgreSQL database is in use")
 	})
-	refused("a full target", options(newPostgres(t, full), newSQLite(t, path)), "is there already: nothing is overwritten")
+	refused("a full target", options(newPostgres(t, full), newSQLite(t, path)), "already exists: move does not overwrite a file")
 
 	unknown := options(newSQLite(t, path), newPostgres(t, empty))
 	unknown.Schemas[0].Name = "other"
-	refused("another program", unknown, `the tables "test", which this program does not know`)
+	refused("another program", unknown, `the schema "test", which this program does not know`)
 	ignorant := options(newSQLite(t, path), newPostgres(t, testenv.Postgres(t).DSN()))
 	ignorant.Schemas[0].Reindex = nil
-	refused("no index", ignorant, "table test_search is an index of words")
+	refused("no index", ignorant, "table test_search is a full-text index")
 
 	// A command that writes to the source during the move is kept out.
 	slow := options(newSQLite(t, path), newPostgres(t, empty))
@@ -472,7 +472,7 @@ func TestUnsuitableDatabasesAreRefused(t *testing.T) {
 			return
 		}
 		tried = true
-		conn, end, err := newBriefSQLite(t, path).Alone(t.Context())
+		conn, end, err := newBriefSQLite(t, path).OpenConn(t.Context())
 		if err != nil {
 			t.Error(err)
 			return
@@ -483,7 +483,7 @@ func TestUnsuitableDatabasesAreRefused(t *testing.T) {
 		}
 	}
 	if _, err := Run(t.Context(), slow); err != nil || !tried {
-		t.Errorf("error %v", err)
+		t.Errorf("got the error %v, want none after the interference: %t", err, tried)
 	}
 }
 

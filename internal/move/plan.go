@@ -15,8 +15,8 @@ type column struct {
 	typ  string // in the spelling of the engine, in lower case
 	// derived means that the database computes the value from other columns.
 	derived bool
-	// words means that the column is a full-text index.
-	words bool
+	// fullText means that the column is a full-text index.
+	fullText bool
 }
 
 // table is the description of a table in a database.
@@ -26,10 +26,11 @@ type table struct {
 	key     []string // columns of the primary key; nil if there is none
 	// identity is the column whose numbers the database assigns, or "". It is determined only on PostgreSQL.
 	identity string
-	// divided is the column by which the table is partitioned, or "".
-	divided string
+	// partitionedBy is the column by which the table is partitioned, or "".
+	partitionedBy string
 }
 
+// column returns the column with a name, or nil.
 func (t *table) column(name string) *column {
 	i := slices.IndexFunc(t.columns, func(c column) bool { return c.name == name })
 	if i < 0 {
@@ -38,9 +39,9 @@ func (t *table) column(name string) *column {
 	return &t.columns[i]
 }
 
-// words reports whether the table is a full-text index.
-func (t *table) words() bool {
-	return slices.ContainsFunc(t.columns, func(c column) bool { return c.words })
+// isFullText reports whether the table is a full-text index.
+func (t *table) isFullText() bool {
+	return slices.ContainsFunc(t.columns, func(c column) bool { return c.fullText })
 }
 
 // plan says how a table is copied.
@@ -50,17 +51,20 @@ type plan struct {
 	kinds    []kind
 	key      []int // indexes of the columns in the primary key of the source
 	identity string
-	divided  int // index of the column that partitions the table, or -1
 	schema   *store.Schema
 	rows     int64 // number of rows of the source at the beginning
+
+	partitionedBy int // index of the column by which the target is partitioned, or -1
 
 	state          state
 	earlier        bool // an earlier run copied a part of the table
 	source, target sum  // digests of the source and of the target
 }
 
+// list returns the columns as a list for SQL.
 func (p *plan) list() string { return strings.Join(p.columns, ", ") }
 
+// wrap adds the name of the table to an error. It returns nil for nil.
 func (p *plan) wrap(err error) error {
 	if err != nil {
 		return fmt.Errorf("table %s: %w", p.name, err)
@@ -93,29 +97,30 @@ func (m *mover) plan(ctx context.Context) error {
 		}
 	}
 	for name, t := range postgres {
-		if s := schemas[name]; t.words() && (s == nil || s.Reindex == nil) {
-			return fmt.Errorf("table %s is an index of words, and nothing is known that would make it anew", name)
+		if s := schemas[name]; t.isFullText() && (s == nil || s.Reindex == nil) {
+			return fmt.Errorf("table %s is a full-text index that no schema of this program can rebuild", name)
 		}
 	}
 	for name, t := range from {
 		target := to[name]
 		if target == nil {
-			if !t.words() {
-				err = m.from.checkEmpty(ctx, name)
+			if t.isFullText() {
+				continue
 			}
-		} else {
-			var p *plan
-			if p, err = planOf(t, target, m.From.Dialect()); err == nil {
-				p.schema = schemas[name]
-				m.plans = append(m.plans, p)
-				if p.divided >= 0 && (p.schema == nil || p.schema.Partition == nil) {
-					err = fmt.Errorf("table %s has partitions, and nothing is known of them", name)
-				}
+			if err := m.from.checkEmpty(ctx, name); err != nil {
+				return err
 			}
+			continue
 		}
+		p, err := planOf(t, target, m.From.Dialect())
 		if err != nil {
 			return err
 		}
+		p.schema = schemas[name]
+		if p.partitionedBy >= 0 && (p.schema == nil || p.schema.Partition == nil) {
+			return fmt.Errorf("table %s is partitioned, but no schema of this program describes its partitions", name)
+		}
+		m.plans = append(m.plans, p)
 	}
 	slices.SortFunc(m.plans, func(a, b *plan) int { return strings.Compare(a.name, b.name) })
 	return m.count(ctx)
@@ -128,7 +133,7 @@ func (s *side) checkEmpty(ctx context.Context, name string) error {
 		return fmt.Errorf("table %s: %w", name, err)
 	}
 	if n > 0 {
-		return fmt.Errorf("table %s has %d rows, and there is no such table on the other engine: nothing was copied", name, n)
+		return fmt.Errorf("table %s has %d rows, but the other engine has no such table: nothing was copied", name, n)
 	}
 	return nil
 }
@@ -136,31 +141,31 @@ func (s *side) checkEmpty(ctx context.Context, name string) error {
 // planOf returns the plan for copying a table. It returns an error if the columns differ between source and target. d
 // is the source's engine.
 func planOf(from, to *table, d store.Dialect) (*plan, error) {
-	p := &plan{name: from.name, divided: -1}
+	p := &plan{name: from.name, partitionedBy: -1}
 	postgres := to
 	if d == store.Postgres {
 		postgres = from
 	}
 	p.identity = postgres.identity
 	for _, c := range to.columns {
-		if c.derived || c.words {
+		if c.derived || c.fullText {
 			continue
 		}
 		if source := from.column(c.name); source == nil || source.derived {
-			return nil, fmt.Errorf("table %s: the column %s is on the target alone", from.name, c.name)
+			return nil, fmt.Errorf("table %s: only the target has the column %s", from.name, c.name)
 		}
 		kind, err := kindOf(postgres.column(c.name).typ)
 		if err != nil {
 			return nil, fmt.Errorf("table %s: the column %s %w", from.name, c.name, err)
 		}
-		if c.name == to.divided {
-			p.divided = len(p.columns)
+		if c.name == to.partitionedBy {
+			p.partitionedBy = len(p.columns)
 		}
 		p.columns, p.kinds = append(p.columns, c.name), append(p.kinds, kind)
 	}
 	for _, c := range from.columns {
-		if !c.derived && !c.words && to.column(c.name) == nil {
-			return nil, fmt.Errorf("table %s: the column %s is on the source alone", from.name, c.name)
+		if !c.derived && !c.fullText && to.column(c.name) == nil {
+			return nil, fmt.Errorf("table %s: only the source has the column %s", from.name, c.name)
 		}
 	}
 	for _, name := range from.key {

@@ -21,13 +21,13 @@ const (
 	// closingWait limits the wait for the connections of a server that has just stopped, because PostgreSQL lists them
 	// for a moment longer.
 	closingWait = 2 * time.Second
-	closingLook = 50 * time.Millisecond
+	closingPoll = 50 * time.Millisecond
 )
 
 // checkUnserved returns an error if a server has the database open. It recognises a server by the application_name of
 // its connections, which is tollgate unless the server's DSN sets another name.
 func checkUnserved(ctx context.Context, db *store.DB) error {
-	conn, end, err := db.Alone(ctx)
+	conn, end, err := db.OpenConn(ctx)
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func checkUnserved(ctx context.Context, db *store.DB) error {
 		err = conn.QueryRowContext(ctx, `SELECT count(*) FROM pg_stat_activity
 			WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = current_setting('application_name')`).Scan(&n)
 		if err != nil {
-			return fmt.Errorf("looking who has the PostgreSQL database open: %w", err)
+			return fmt.Errorf("checking whether a server has the PostgreSQL database open: %w", err)
 		}
 		if n == 0 {
 			return nil
@@ -49,7 +49,7 @@ func checkUnserved(ctx context.Context, db *store.DB) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(closingLook):
+		case <-time.After(closingPoll):
 		}
 	}
 }
@@ -67,7 +67,7 @@ func (s *side) lockPostgres(ctx context.Context, schemas []store.Schema) error {
 		err = s.exec(ctx, "LOCK TABLE "+strings.Join(slices.Sorted(maps.Keys(tables)), ", ")+" IN SHARE MODE")
 	}
 	if err != nil {
-		return fmt.Errorf("keeping others from writing to the source, which none may meanwhile: %w", err)
+		return fmt.Errorf("locking the source against writers: %w", err)
 	}
 	return nil
 }
@@ -75,11 +75,12 @@ func (s *side) lockPostgres(ctx context.Context, schemas []store.Schema) error {
 // postgresTables returns descriptions of the existing tables whose names are in names.
 func (s *side) postgresTables(ctx context.Context, names map[string]bool) (map[string]*table, error) {
 	all := make(map[string]*table)
+	// The second column is "-" for a table that is partitioned in another way than by a range of one column.
 	err := s.all(ctx, `SELECT c.relname::text, COALESCE((SELECT a.attname::text FROM pg_partitioned_table p JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = p.partattrs[0]
 			WHERE p.partrelid = c.oid AND p.partstrat = 'r' AND p.partnatts = 1), CASE c.relkind WHEN 'p' THEN '-' ELSE '' END)
 		FROM pg_class c WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relnamespace = current_schema()::regnamespace`, nil, func(r store.Row) error {
 		var t table
-		err := r.Scan(&t.name, &t.divided)
+		err := r.Scan(&t.name, &t.partitionedBy)
 		if names[t.name] {
 			all[t.name] = &t
 		}
@@ -89,8 +90,8 @@ func (s *side) postgresTables(ctx context.Context, names map[string]bool) (map[s
 		return nil, err
 	}
 	for _, t := range all {
-		if t.divided == "-" {
-			return nil, fmt.Errorf("table %s is divided by more than a range of one column", t.name)
+		if t.partitionedBy == "-" {
+			return nil, fmt.Errorf("table %s cannot be moved: it is not partitioned by a range of one column", t.name)
 		}
 		err := s.all(ctx, `SELECT a.attname::text, t.typname::text, a.attgenerated <> '', pg_get_serial_sequence(quote_ident($1::text), a.attname::text) IS NOT NULL
 			FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
@@ -98,7 +99,7 @@ func (s *side) postgresTables(ctx context.Context, names map[string]bool) (map[s
 			var c column
 			var identity bool
 			err := r.Scan(&c.name, &c.typ, &c.derived, &identity)
-			c.words = c.typ == "tsvector"
+			c.fullText = c.typ == "tsvector"
 			if identity {
 				t.identity = c.name
 			}
@@ -143,7 +144,7 @@ func (s *side) setLastPostgres(ctx context.Context, p *plan, last int64) error {
 
 // insertPostgres inserts rows in the open transaction, and makes the partitions that they need.
 func (s *side) insertPostgres(ctx context.Context, p *plan, rows [][]any) error {
-	if p.divided >= 0 {
+	if p.partitionedBy >= 0 {
 		if err := s.makePartitions(ctx, p, rows); err != nil {
 			return err
 		}
@@ -154,12 +155,14 @@ func (s *side) insertPostgres(ctx context.Context, p *plan, rows [][]any) error 
 	})
 }
 
+// makePartitions makes the partitions for rows that do not exist yet.
 func (s *side) makePartitions(ctx context.Context, p *plan, rows [][]any) error {
 	last := store.Partition{}
 	for _, row := range rows {
-		key, ok := row[p.divided].(int64)
+		key, ok := row[p.partitionedBy].(int64)
 		if !ok {
-			return fmt.Errorf("the column %s, by which it is divided, holds no number", p.columns[p.divided])
+			return fmt.Errorf("the column %s, by which the table is partitioned, has a value that is not a number",
+				p.columns[p.partitionedBy])
 		}
 		if last.Name != "" && last.From <= key && key < last.Until {
 			continue
@@ -198,13 +201,13 @@ func (m *mover) openPostgresTarget(ctx context.Context) error {
 			return err
 		}
 		if len(names) > 0 {
-			return fmt.Errorf("it is not empty, it has the table %s: a move is into an empty database", names[0])
+			return fmt.Errorf("the database must be empty, but it has the table %s", names[0])
 		}
-		if err := m.to.inTransaction(ctx, func() error { return m.mark(ctx) }); err != nil {
+		if err := m.to.inTransaction(ctx, func() error { return m.createMark(ctx) }); err != nil {
 			return fmt.Errorf("marking the database: %w", err)
 		}
 	}
-	versions, err := m.latest(store.Postgres)
+	versions, err := m.latestVersions(store.Postgres)
 	if err == nil {
 		err = m.To.MigrateTo(ctx, m.schemas, versions)
 	}
@@ -237,7 +240,7 @@ func (s *side) dropKeys(ctx context.Context) (keys []constraint, err error) {
 
 // finishPostgres restores the foreign keys, sets the sequences and removes the mark, in one transaction.
 func (m *mover) finishPostgres(ctx context.Context) error {
-	keys, err := m.keys(ctx)
+	keys, err := m.droppedKeys(ctx)
 	if err != nil {
 		return err
 	}

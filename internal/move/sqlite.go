@@ -63,8 +63,8 @@ func (s *side) lastSQLite(ctx context.Context, p *plan) (last int64, err error) 
 	if err := s.row(ctx, "SELECT COALESCE(max("+p.identity+"), 0) FROM "+p.name).Scan(&last); err != nil {
 		return 0, err
 	}
-	counted, err := s.autoincrements(ctx, p.name)
-	if err != nil || !counted {
+	autoincrement, err := s.autoincrements(ctx, p.name)
+	if err != nil || !autoincrement {
 		return last, err
 	}
 	var assigned int64
@@ -84,8 +84,8 @@ func (s *side) autoincrements(ctx context.Context, name string) (bool, error) {
 
 // setLastSQLite makes the numbers of new rows continue after last, if the table has AUTOINCREMENT.
 func (s *side) setLastSQLite(ctx context.Context, p *plan, last int64) error {
-	counted, err := s.autoincrements(ctx, p.name)
-	if err != nil || !counted {
+	autoincrement, err := s.autoincrements(ctx, p.name)
+	if err != nil || !autoincrement {
 		return err
 	}
 	if err := s.exec(ctx,
@@ -115,7 +115,7 @@ func (s *side) insertSQLite(ctx context.Context, p *plan, rows [][]any) error {
 			args[i] = forSQLite(v)
 		}
 		if _, err := insert.ExecContext(ctx, args...); err != nil {
-			return fmt.Errorf("%w; the row is %s", err, p.named(row))
+			return fmt.Errorf("%w; the row is %s", err, p.describeRow(row))
 		}
 	}
 	return nil
@@ -131,19 +131,19 @@ func (s *side) checkKeys(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	return fmt.Errorf("a row of %s refers to one of %s that is not there", from, to)
+	return fmt.Errorf("a row of table %s refers to a row of table %s that does not exist", from, to)
 }
 
 // openSQLiteTarget makes the file that becomes the database.
 func (m *mover) openSQLiteTarget(ctx context.Context) error {
 	if _, err := os.Lstat(m.To.File()); err == nil {
-		return fmt.Errorf("%s is there already: nothing is overwritten", m.To.File())
+		return fmt.Errorf("%s already exists: move does not overwrite a file", m.To.File())
 	}
 	db, err := m.targetDB()
 	if err != nil {
 		return err
 	}
-	versions, err := m.latest(store.SQLite)
+	versions, err := m.latestVersions(store.SQLite)
 	if err == nil {
 		err = db.MigrateTo(ctx, m.schemas, versions)
 	}
@@ -181,9 +181,9 @@ func (m *mover) finishSQLite(ctx context.Context) error {
 	}
 	unfinished := m.to.db.File()
 	m.to.end()
-	for _, ending := range []string{"-wal", "-shm", "-journal"} {
-		if info, err := os.Stat(unfinished + ending); err == nil && info.Size() > 0 && ending != "-shm" {
-			return fmt.Errorf("%s%s is left: another process has the new file open", unfinished, ending)
+	for _, ending := range []string{"-wal", "-journal"} {
+		if info, err := os.Stat(unfinished + ending); err == nil && info.Size() > 0 {
+			return fmt.Errorf("%s%s still has content: another process has the new database open", unfinished, ending)
 		}
 	}
 	if err := os.Rename(unfinished, m.To.File()); err != nil {
@@ -195,7 +195,7 @@ func (m *mover) finishSQLite(ctx context.Context) error {
 	for _, ending := range []string{"-wal", "-shm", ".migrate.lock"} {
 		_ = os.Remove(unfinished + ending)
 	}
-	conn, end, err := m.To.Alone(ctx)
+	conn, end, err := m.To.OpenConn(ctx)
 	if err != nil {
 		return err
 	}

@@ -36,6 +36,7 @@ var kinds = map[string]kind{
 	"timestamptz": kindMoment, "timestamp": kindMoment,
 }
 
+// kindOf returns the kind of a PostgreSQL type.
 func kindOf(typ string) (kind, error) {
 	k, ok := kinds[typ]
 	if !ok {
@@ -44,19 +45,19 @@ func kindOf(typ string) (kind, error) {
 	return k, nil
 }
 
-// moments are the formats in which SQLite may hold times as text. New values are written in the first format.
-var moments = []string{"2006-01-02 15:04:05.999999-07:00", time.RFC3339Nano, "2006-01-02 15:04:05.999999", "2006-01-02"}
+// timeFormats are the formats in which SQLite may hold times as text. New values are written in the first format.
+var timeFormats = []string{"2006-01-02 15:04:05.999999-07:00", time.RFC3339Nano, "2006-01-02 15:04:05.999999", "2006-01-02"}
 
-// value converts a value from a driver to the Go type of the kind.
-func (k kind) value(read any) (any, error) {
-	if read == nil {
+// value converts a value from a driver to the Go type of the kind. It returns nil for nil.
+func (k kind) value(scanned any) (any, error) {
+	if scanned == nil {
 		return nil, nil
 	}
 	switch k {
 	case kindInt, kindInt4, kindInt2:
-		return k.number(read)
+		return k.number(scanned)
 	case kindBool:
-		switch v := read.(type) {
+		switch v := scanned.(type) {
 		case bool:
 			return v, nil
 		case int64:
@@ -65,7 +66,7 @@ func (k kind) value(read any) (any, error) {
 			}
 		}
 	case kindFloat:
-		switch v := read.(type) {
+		switch v := scanned.(type) {
 		case float64:
 			return v, nil
 		case int64:
@@ -74,44 +75,45 @@ func (k kind) value(read any) (any, error) {
 			}
 		}
 	case kindText:
-		switch v := read.(type) {
+		switch v := scanned.(type) {
 		case string:
-			return checked(v)
+			return checkText(v)
 		case []byte:
-			return checked(string(v))
+			return checkText(string(v))
 		}
 	case kindBytes:
-		switch v := read.(type) {
+		switch v := scanned.(type) {
 		case []byte:
 			return append([]byte{}, v...), nil // an empty slice instead of nil, which drivers write as NULL
 		case string:
 			return []byte(v), nil
 		}
 	case kindMoment:
-		switch v := read.(type) {
+		switch v := scanned.(type) {
 		case time.Time:
 			return v.UTC().Truncate(time.Microsecond), nil
 		case string:
-			for _, form := range moments {
-				if t, err := time.Parse(form, v); err == nil {
+			for _, format := range timeFormats {
+				if t, err := time.Parse(format, v); err == nil {
 					return t.UTC().Truncate(time.Microsecond), nil
 				}
 			}
 		}
 	}
-	return nil, fmt.Errorf("holds a value of another type (%T), which cannot be moved", read)
+	return nil, fmt.Errorf("holds a value of another type (%T), which cannot be moved", scanned)
 }
 
-func (k kind) number(read any) (any, error) {
-	v, ok := read.(int64)
-	if b, isBool := read.(bool); isBool {
+// number converts a value to an int64 that fits in the kind. A bool becomes 0 or 1.
+func (k kind) number(scanned any) (any, error) {
+	v, ok := scanned.(int64)
+	if b, isBool := scanned.(bool); isBool {
 		ok = true
 		if b {
 			v = 1
 		}
 	}
 	if !ok {
-		return nil, fmt.Errorf("holds a value of another type (%T), which cannot be moved", read)
+		return nil, fmt.Errorf("holds a value of another type (%T), which cannot be moved", scanned)
 	}
 	if k == kindInt4 && int64(int32(v)) != v || k == kindInt2 && int64(int16(v)) != v {
 		return nil, fmt.Errorf("holds %d, for which the type of the other engine is too small", v)
@@ -119,13 +121,13 @@ func (k kind) number(read any) (any, error) {
 	return v, nil
 }
 
-// checked returns a text unchanged, or an error if PostgreSQL cannot store it.
-func checked(v string) (any, error) {
+// checkText returns a text unchanged, or an error if PostgreSQL cannot store it.
+func checkText(v string) (any, error) {
 	if !utf8.ValidString(v) {
-		return nil, errors.New("holds text that is not UTF-8, which PostgreSQL does not keep: correct it in the source")
+		return nil, errors.New("holds text that is not UTF-8, which PostgreSQL cannot store: correct it in the source")
 	}
 	if strings.IndexByte(v, 0) >= 0 {
-		return nil, errors.New("holds text with a zero byte, which PostgreSQL does not keep: correct it in the source")
+		return nil, errors.New("holds text with a zero byte, which PostgreSQL cannot store: correct it in the source")
 	}
 	return v, nil
 }
@@ -133,7 +135,7 @@ func checked(v string) (any, error) {
 // forSQLite converts a value to the form in which SQLite stores it.
 func forSQLite(v any) any {
 	if t, ok := v.(time.Time); ok {
-		return t.Format(moments[0])
+		return t.Format(timeFormats[0])
 	}
 	return v
 }
@@ -165,28 +167,31 @@ func appendValue(b []byte, v any) []byte {
 // sum is a digest of rows that does not depend on their order: the sum of their SHA-256 hashes as numbers, modulo
 // 2^256. It is needed because each engine returns the rows in a different order.
 type sum struct {
-	rows int64
-	acc  [4]uint64
-	buf  []byte
+	rows  int64
+	total [4]uint64 // least significant first
+	buf   []byte    // encoding of the last row
 }
 
+// add adds a row to the sum.
 func (s *sum) add(row []any) {
 	s.buf = s.buf[:0]
 	for _, v := range row {
 		s.buf = appendValue(s.buf, v)
 	}
-	h := sha256.Sum256(s.buf)
+	hash := sha256.Sum256(s.buf)
 	var carry uint64
-	for i := range s.acc {
-		s.acc[i], carry = bits.Add64(s.acc[i], binary.LittleEndian.Uint64(h[8*i:]), carry)
+	for i := range s.total {
+		s.total[i], carry = bits.Add64(s.total[i], binary.LittleEndian.Uint64(hash[8*i:]), carry)
 	}
 	s.rows++
 }
 
-func (s *sum) equal(other *sum) bool { return s.rows == other.rows && s.acc == other.acc }
+// equal reports whether two sums are of the same rows.
+func (s *sum) equal(other *sum) bool { return s.rows == other.rows && s.total == other.total }
 
+// digest returns the sum as 32 bytes.
 func (s *sum) digest() (b []byte) {
-	for _, n := range s.acc {
+	for _, n := range s.total {
 		b = binary.LittleEndian.AppendUint64(b, n)
 	}
 	return b

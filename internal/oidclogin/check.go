@@ -23,28 +23,21 @@ type Facts struct {
 // Check fetches the discovery document and the keys of the provider, even if they are cached, and caches the document.
 // The error is for the operator: it describes the fault and may quote the provider.
 func (p *Provider) Check(ctx context.Context) (Facts, error) {
-	fetched := p.asking.DoChan("", func() (any, error) {
-		k, err := p.fetch(p.o.Now())
-		if err == nil {
-			p.known.Store(k)
-		}
-		return k, err
-	})
-	var k *known
+	var m *metadata
 	select {
-	case answer := <-fetched:
-		if answer.Err != nil {
-			return Facts{}, answer.Err
+	case result := <-p.refresh(p.o.Now()):
+		if result.Err != nil {
+			return Facts{}, result.Err
 		}
-		k = answer.Val.(*known)
+		m = result.Val.(*metadata)
 	case <-ctx.Done():
 		return Facts{}, ctx.Err()
 	}
-	endpoint := k.provider.Endpoint()
-	facts := Facts{Authorization: endpoint.AuthURL, Token: endpoint.TokenURL, TellsIssuer: k.sendsIss}
+	endpoint := m.provider.Endpoint()
+	facts := Facts{Authorization: endpoint.AuthURL, Token: endpoint.TokenURL, TellsIssuer: m.sendsIss}
 	var err error
-	if facts.Keys, err = p.countKeys(ctx, k.keysAt); err != nil {
-		return facts, fmt.Errorf("its keys: %w", err)
+	if facts.Keys, err = p.countKeys(ctx, m.keysURL); err != nil {
+		return facts, fmt.Errorf("fetching its keys: %w", err)
 	}
 	return facts, nil
 }

@@ -24,19 +24,21 @@ func (c *Claims) email() string {
 
 // setNames sets the names and the mail address of a person from claims.
 func (p *Provider) setNames(person *Person, claims map[string]any) {
-	text := func(name string) string {
+	textClaim := func(name string) string {
 		if name == "" {
 			return ""
 		}
 		value, _ := claim(claims, name).(string)
 		return value
 	}
-	person.Username, person.Name, person.Email = text(p.o.Claims.Username), text(p.o.Claims.Name), text(p.o.Claims.email())
+	person.Username = textClaim(p.o.Claims.Username)
+	person.Name = textClaim(p.o.Claims.Name)
+	person.Email = textClaim(p.o.Claims.email())
 	if p.o.Claims.email() == emailClaim {
 		switch confirmed := claims["email_verified"].(type) {
 		case bool:
 			person.Confirmed = confirmed
-		case string: // some providers
+		case string: // as some providers write it
 			person.Confirmed = confirmed == "true"
 		}
 	}
@@ -46,7 +48,7 @@ func (p *Provider) setNames(person *Person, claims map[string]any) {
 // maxPath is the maximum number of words in the name of a claim.
 const maxPath = 10
 
-// claim returns the value of a claim, or nil.
+// claim returns the value of the claim with a name, which may be a path (see Claims), or nil.
 func claim(claims map[string]any, name string) any {
 	if value, ok := claims[name]; ok {
 		return value

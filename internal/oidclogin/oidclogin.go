@@ -29,14 +29,14 @@ import (
 )
 
 const (
-	// lasts is how long a person may take at the provider.
-	lasts = 15 * time.Minute
+	// defaultLasts is how long a person may take at the provider, unless Options.Lasts is set.
+	defaultLasts = 15 * time.Minute
 	// leeway is the tolerance for clocks that differ.
 	leeway = 30 * time.Second
-	// nextMost and codeMost limit Ask.Next and the authorization code, in bytes.
-	nextMost, codeMost = 1024, 4096
-	// knownFor is how long the metadata of a provider is used.
-	knownFor = time.Hour
+	// maxNext and maxCode limit Ask.Next and the authorization code, in bytes.
+	maxNext, maxCode = 1024, 4096
+	// metadataLifetime is how long the metadata of a provider is used before it is fetched again.
+	metadataLifetime = time.Hour
 	// staleFor is how long expired metadata is still used while the provider cannot be reached.
 	staleFor = 24 * time.Hour
 	// fromProvider names the provider in errors.
@@ -81,21 +81,21 @@ type Options struct {
 // Provider is an OpenID provider at which people sign in. It is safe for concurrent use, and makes no request before
 // the first sign-in.
 type Provider struct {
-	o      Options
-	client *http.Client
-	known  atomic.Pointer[known]
-	asking singleflight.Group
+	o        Options
+	client   *http.Client
+	cached   atomic.Pointer[metadata]
+	fetching singleflight.Group // of fetch
 }
 
-// known is the metadata of a provider (OpenID Connect Discovery 1.0, section 3).
-type known struct {
+// metadata is the metadata of a provider (OpenID Connect Discovery 1.0, section 3).
+type metadata struct {
 	provider *oidc.Provider
 	keys     oidc.KeySet // caches the keys
-	keysAt   string      // jwks_uri
-	methods  []string
+	keysURL  string      // jwks_uri
+	methods  []string    // of client authentication at the token endpoint
 	scopes   []string
-	sendsIss bool // the provider sends iss (RFC 9207)
-	until    time.Time
+	sendsIss bool      // authorization responses have the parameter iss (RFC 9207)
+	expires  time.Time // when the metadata is fetched again
 }
 
 // New checks the options and makes a provider.
@@ -122,12 +122,13 @@ func New(o Options) (*Provider, error) {
 	return &Provider{o: o, client: newClient(issuer.Host, o.Networks)}, nil
 }
 
-func (p *Provider) lasts() time.Duration { return cmp.Or(p.o.Lasts, lasts) }
+// lasts returns how long a person may take at the provider.
+func (p *Provider) lasts() time.Duration { return cmp.Or(p.o.Lasts, defaultLasts) }
 
 // Issuer returns the issuer of the provider.
 func (p *Provider) Issuer() string { return p.o.Issuer }
 
-// Managed returns the service's groups to which Options.Groups maps, sorted.
+// Managed returns all groups of the service that are values of Options.Groups, sorted.
 func (p *Provider) Managed() []string {
 	var all []string
 	for _, groups := range p.o.Groups {
@@ -162,14 +163,17 @@ type state struct {
 	began time.Time
 }
 
-const stateHead = 8 + 16 + 1 // time of the beginning, random bytes, whether again
+// stateHead is the size of a state without Ask.Next: the time of the beginning, random bytes, and Ask.Again.
+const stateHead = 8 + 16 + 1
 
+// signer returns a signer for texts of a kind, named by label, of which no other kind is accepted.
 func (p *Provider) signer(label string) signed.Signer {
 	return signed.Signer{Key: p.o.Key(), Label: "oidclogin " + label, MACSize: 32}
 }
 
+// sign returns the state text for a new sign-in, which is valid in one browser.
 func (p *Provider) sign(from Browser, ask Ask) string {
-	if len(ask.Next) > nextMost {
+	if len(ask.Next) > maxNext {
 		ask.Next = ""
 	}
 	payload := make([]byte, stateHead, stateHead+len(ask.Next))
@@ -181,8 +185,10 @@ func (p *Provider) sign(from Browser, ask Ask) string {
 	return p.signer("state").Sign(append(payload, ask.Next...), p.o.Issuer, p.o.ClientID, from.Redirect, from.Secret)
 }
 
+// open returns the state in a text from sign. ok is false if the text was made for another browser, is forged or has
+// expired.
 func (p *Provider) open(from Browser, text string) (s state, ok bool) {
-	if from.Secret == "" || len(text) > 2*(stateHead+nextMost) {
+	if from.Secret == "" || len(text) > 2*(stateHead+maxNext) {
 		return s, false
 	}
 	payload, ok := p.signer("state").Open(text, p.o.Issuer, p.o.ClientID, from.Redirect, from.Secret)
@@ -195,26 +201,26 @@ func (p *Provider) open(from Browser, text string) (s state, ok bool) {
 	return s, age < p.lasts() && age > -leeway
 }
 
-// nonce and verifier derive the nonce and the PKCE verifier from the state text and the secret of its browser. The
-// browser never sees the verifier.
-func (p *Provider) nonce(from Browser, text string) string {
-	return p.signer("nonce").Sign(nil, text, from.Secret)
+// nonce derives the nonce of a sign-in from its state text and the secret of its browser.
+func (p *Provider) nonce(from Browser, stateText string) string {
+	return p.signer("nonce").Sign(nil, stateText, from.Secret)
 }
 
-func (p *Provider) verifier(from Browser, text string) string {
-	return p.signer("verifier").Sign(nil, text, from.Secret)
+// verifier derives the PKCE verifier in the same way. The browser never sees it.
+func (p *Provider) verifier(from Browser, stateText string) string {
+	return p.signer("verifier").Sign(nil, stateText, from.Secret)
 }
 
 // Begin returns the authorization URL to which the service redirects the browser. If the provider cannot be reached the
 // error is an *apierror.Error with status 503.
 func (p *Provider) Begin(ctx context.Context, from Browser, ask Ask) (location string, err error) {
-	k, err := p.discover(ctx)
+	m, err := p.discover(ctx)
 	if err != nil {
 		return "", err
 	}
-	text := p.sign(from, ask)
+	stateText := p.sign(from, ask)
 	options := []oauth2.AuthCodeOption{
-		oidc.Nonce(p.nonce(from, text)), oauth2.S256ChallengeOption(p.verifier(from, text)),
+		oidc.Nonce(p.nonce(from, stateText)), oauth2.S256ChallengeOption(p.verifier(from, stateText)),
 	}
 	if ask.Again {
 		// With max_age the ID token contains the time of the authentication.
@@ -226,19 +232,20 @@ func (p *Provider) Begin(ctx context.Context, from Browser, ask Ask) (location s
 	for name, value := range p.o.Parameters {
 		options = append(options, oauth2.SetAuthURLParam(name, value))
 	}
-	return p.config(k, from).AuthCodeURL(text, options...), nil
+	return p.config(m, from).AuthCodeURL(stateText, options...), nil
 }
 
-func (p *Provider) config(k *known, from Browser) *oauth2.Config {
-	endpoint := k.provider.Endpoint()
+// config returns the configuration of the OAuth client for a sign-in in a browser.
+func (p *Provider) config(m *metadata, from Browser) *oauth2.Config {
+	endpoint := m.provider.Endpoint()
 	endpoint.AuthStyle = oauth2.AuthStyleInHeader
-	if p.o.Secret == "" || !slices.Contains(k.methods, "client_secret_basic") &&
-		slices.Contains(k.methods, "client_secret_post") {
+	if p.o.Secret == "" || !slices.Contains(m.methods, "client_secret_basic") &&
+		slices.Contains(m.methods, "client_secret_post") {
 		endpoint.AuthStyle = oauth2.AuthStyleInParams
 	}
 	scopes := slices.Clone(p.o.Scopes)
 	for _, wish := range p.o.Wishes {
-		if slices.Contains(k.scopes, wish) && !slices.Contains(scopes, wish) {
+		if slices.Contains(m.scopes, wish) && !slices.Contains(scopes, wish) {
 			scopes = append(scopes, wish)
 		}
 	}
@@ -253,45 +260,45 @@ var (
 		"This sign-in has expired, is over, or began in another browser. Begin again.")
 	errDenied  = apierror.New(http.StatusForbidden, "forbidden", "The identity provider has not let you in.")
 	errRefused = apierror.New(http.StatusForbidden, "forbidden",
-		"What the identity provider answered is not good. Begin again, and tell the operator if that does not help.")
+		"The answer of the identity provider is not valid. Begin again, and tell the operator if that does not help.")
 )
 
 // Finish ends a sign-in when the browser comes back from the provider, with the query of that request, and returns the
 // person. A state can be used once. The error is an *apierror.Error: 403 for a refusal, whose cause is for the log, or
 // 503 if the provider or the store of used states cannot be reached.
 func (p *Provider) Finish(ctx context.Context, from Browser, query url.Values) (*Person, error) {
-	text, single := parameter(query, "state")
-	s, valid := p.open(from, text)
+	stateText, single := parameter(query, "state")
+	s, valid := p.open(from, stateText)
 	if !single || !valid {
 		return nil, errState
 	}
-	k, err := p.discover(ctx)
+	m, err := p.discover(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if iss, single := parameter(query, "iss"); !single || iss != "" && iss != p.o.Issuer || iss == "" && k.sendsIss {
-		return nil, refused(errors.New("the answer is of another issuer"))
+	if iss, single := parameter(query, "iss"); !single || iss != "" && iss != p.o.Issuer || iss == "" && m.sendsIss {
+		return nil, refused(errors.New("the authorization response does not have the issuer in the parameter iss"))
 	}
 	if code := query.Get("error"); code != "" {
 		return nil, denied(code)
 	}
 	code, single := parameter(query, "code")
-	if !single || code == "" || len(code) > codeMost {
-		return nil, refused(errors.New("the answer has no code"))
+	if !single || code == "" || len(code) > maxCode {
+		return nil, refused(errors.New("the authorization response has no valid code"))
 	}
-	if err := p.markUsed(ctx, text); err != nil {
+	if err := p.markUsed(ctx, stateText); err != nil {
 		return nil, err
 	}
 	ctx = oidc.ClientContext(ctx, p.client)
-	token, err := p.config(k, from).Exchange(ctx, code, oauth2.VerifierOption(p.verifier(from, text)))
+	token, err := p.config(m, from).Exchange(ctx, code, oauth2.VerifierOption(p.verifier(from, stateText)))
 	if err != nil {
-		if answer, ok := errors.AsType[*oauth2.RetrieveError](err); ok &&
-			answer.Response.StatusCode < http.StatusInternalServerError {
-			return nil, refused(fmt.Errorf("the code was refused: %s", answer.ErrorCode))
+		if response, ok := errors.AsType[*oauth2.RetrieveError](err); ok &&
+			response.Response.StatusCode < http.StatusInternalServerError {
+			return nil, refused(fmt.Errorf("the code was refused: %s", response.ErrorCode))
 		}
 		return nil, apierror.Unavailable(fromProvider, err)
 	}
-	claims, err := p.verify(ctx, k, s, token, p.nonce(from, text))
+	claims, err := p.verify(ctx, m, s, token, p.nonce(from, stateText))
 	if err != nil {
 		return nil, err
 	}
@@ -319,28 +326,31 @@ const maxError = 100
 // denied returns errDenied with the error code of the response (RFC 6749, section 4.1.2.1) as its cause.
 func denied(code string) error {
 	e := *errDenied
-	e.Cause = fmt.Errorf("it answered the error %q", code[:min(len(code), maxError)])
+	e.Cause = fmt.Errorf("the identity provider answered with the error %q", code[:min(len(code), maxError)])
 	return &e
 }
 
+// macLength is the length of the MAC at the end of a state text: 32 bytes in base64.
+const macLength = 43
+
 // markUsed marks a state as used, and returns an error if it was used before.
-func (p *Provider) markUsed(ctx context.Context, text string) error {
+func (p *Provider) markUsed(ctx context.Context, stateText string) error {
 	store := p.o.Counters()
 	if store == nil {
-		return apierror.Unavailable("the memory of sign-ins", errors.New("there are no counters"))
+		return apierror.Unavailable("sign-in", errors.New("there are no counters"))
 	}
 	// The MAC at the end identifies the state. It need not be secret any more.
-	first, err := store.SetNX(ctx, "oidclogin:"+text[max(0, len(text)-43):], p.lasts()+leeway)
+	isNew, err := store.SetNX(ctx, "oidclogin:"+stateText[max(0, len(stateText)-macLength):], p.lasts()+leeway)
 	if err != nil {
-		return apierror.Unavailable("the memory of sign-ins", err)
+		return apierror.Unavailable("sign-in", err)
 	}
-	if !first {
+	if !isNew {
 		return errState
 	}
 	return nil
 }
 
-// secure reports whether a URL is https, or http on this machine.
+// secure reports whether a URL is https, or http on this machine, and has no user.
 func secure(u *url.URL) bool {
 	host := u.Hostname()
 	ip, err := netip.ParseAddr(host)

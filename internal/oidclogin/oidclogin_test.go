@@ -97,7 +97,7 @@ func TestSignInIsBoundToBrowser(t *testing.T) {
 	f.refuses(Browser{Redirect: browser.Redirect}, back, http.StatusForbidden)
 	f.refuses(Browser{Secret: browser.Secret, Redirect: "https://other.example.com/"}, back, http.StatusForbidden)
 	for name, values := range map[string][]string{
-		"state": {"", back.Get("state") + "A", strings.Repeat("A", 9999)}, "code": {"", "another", strings.Repeat("A", codeMost+1)}, "iss": {"", "https://evil.example.com"}, "error": {"access_denied"},
+		"state": {"", back.Get("state") + "A", strings.Repeat("A", 9999)}, "code": {"", "another", strings.Repeat("A", maxCode+1)}, "iss": {"", "https://evil.example.com"}, "error": {"access_denied"},
 	} {
 		for _, value := range values {
 			changed := url.Values{"state": back["state"], "code": back["code"], "iss": back["iss"]}
@@ -112,9 +112,9 @@ func TestSignInIsBoundToBrowser(t *testing.T) {
 			f.refuses(browser, twice, http.StatusForbidden)
 		}
 	}
-	f.now = f.now.Add(lasts)
+	f.now = f.now.Add(defaultLasts)
 	f.refuses(browser, back, http.StatusForbidden)
-	f.now = f.now.Add(-lasts)
+	f.now = f.now.Add(-defaultLasts)
 	if _, err := f.Finish(t.Context(), browser, back); err != nil {
 		t.Errorf("after all refusals: %v", err)
 	}
@@ -254,7 +254,7 @@ func TestProviderDown(t *testing.T) {
 	back := f.begin(Ask{})
 	f.at.Down = true
 	f.refuses(browser, back, http.StatusServiceUnavailable)
-	f.now = f.now.Add(2 * knownFor)
+	f.now = f.now.Add(2 * metadataLifetime)
 	if _, err := f.Begin(t.Context(), browser, Ask{}); err != nil {
 		t.Errorf("the cached discovery document is no longer used: %v", err)
 	}
@@ -287,14 +287,14 @@ func TestDiscoveryDoesNotDelaySignIn(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.begin(Ask{})
-	f.now = f.now.Add(2 * knownFor)
+	f.now = f.now.Add(2 * metadataLifetime)
 	hold := make(chan struct{})
 	f.at.Hold(hold)
 	for range 5 {
 		f.begin(Ask{})
 	}
 	close(hold)
-	for f.known.Load().until.Before(f.now) {
+	for f.cached.Load().expires.Before(f.now) {
 		runtime.Gosched()
 	}
 	if n := f.at.Asked(oidclogintest.Discovery); n != 2 {
@@ -349,11 +349,11 @@ func TestOptions(t *testing.T) {
 func FuzzState(f *testing.F) {
 	p := &Provider{o: Options{Key: func() []byte { return make([]byte, 32) }, Now: time.Now}}
 	f.Add("", "/")
-	f.Add("AAAA", strings.Repeat("n", nextMost+1))
+	f.Add("AAAA", strings.Repeat("n", maxNext+1))
 	f.Fuzz(func(t *testing.T, text, next string) {
 		made := p.sign(browser, Ask{Next: next})
 		s, ok := p.open(browser, made)
-		if want := next; !ok || s.Next != want && len(want) <= nextMost {
+		if want := next; !ok || s.Next != want && len(want) <= maxNext {
 			t.Fatalf("%q: %+v %v", next, s, ok)
 		}
 		if _, ok := p.open(browser, text); ok && text != made {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -14,13 +15,13 @@ import (
 )
 
 const (
-	// subjectMost limits the length of a subject (OpenID Connect Core 1.0, section 2), and groupsMost the number of
-	// groups considered.
-	subjectMost, groupsMost = 255, 1000
+	// maxSubject limits the length of a subject, in bytes (OpenID Connect Core 1.0, section 2).
+	maxSubject = 255
+	// maxGroups limits the number of groups that are read.
+	maxGroups = 1000
+	// maxClockLead is how far the provider's clock may be ahead of ours.
+	maxClockLead = 10 * time.Second
 )
-
-// ahead is how far the provider's clock may be ahead of ours.
-const ahead = 10 * time.Second
 
 // algorithms are the accepted signature algorithms of ID tokens.
 var algorithms = []string{
@@ -52,55 +53,56 @@ type Person struct {
 
 // verify verifies the ID token and returns its claims, completed by those of the userinfo endpoint.
 func (p *Provider) verify(
-	ctx context.Context, k *known, s state, token *oauth2.Token, nonce string,
+	ctx context.Context, m *metadata, s state, token *oauth2.Token, nonce string,
 ) (map[string]any, error) {
 	raw, _ := token.Extra("id_token").(string)
 	if raw == "" {
-		return nil, refused(errors.New("the answer has no id_token"))
+		return nil, refused(errors.New("the token response has no id_token"))
 	}
-	keys := &keySet{KeySet: k.keys}
+	keys := &keySet{KeySet: m.keys}
 	id, err := oidc.NewVerifier(p.o.Issuer, keys, &oidc.Config{
 		ClientID: p.o.ClientID, Now: p.o.Now, SupportedSigningAlgs: algorithms,
 	}).Verify(ctx, raw)
 	if err != nil {
-		return nil, failed("the id_token", cmp.Or(keys.err, err))
+		return nil, stepError("verifying the id_token", cmp.Or(keys.err, err))
 	}
-	if id.IssuedAt.Unix() <= 0 || id.IssuedAt.After(p.o.Now().Add(ahead)) {
-		return nil, refused(errors.New("the id_token does not say when it was issued, or will be"))
+	if id.IssuedAt.Unix() <= 0 || id.IssuedAt.After(p.o.Now().Add(maxClockLead)) {
+		return nil, refused(errors.New("the time of issue in the id_token is missing or in the future"))
 	}
 	claims := make(map[string]any)
 	if err := id.Claims(&claims); err != nil {
 		return nil, refused(err)
 	}
+	// OpenID Connect Core 1.0, section 3.1.3.7
 	if azp, ok := claims["azp"]; id.Nonce != nonce || ok && azp != p.o.ClientID ||
 		!ok && len(id.Audience) > 1 {
-		return nil, refused(errors.New("the id_token is of another sign-in or client"))
+		return nil, refused(errors.New("the id_token was issued for another sign-in or client"))
 	}
-	if id.Subject == "" || len(id.Subject) > subjectMost {
-		return nil, refused(errors.New("the id_token has no good subject"))
+	if id.Subject == "" || len(id.Subject) > maxSubject {
+		return nil, refused(fmt.Errorf("the id_token has no subject, or one with more than %d bytes", maxSubject))
 	}
 	if authenticated := authTime(claims); s.Again && authenticated.Before(s.began.Add(-leeway)) {
-		return nil, refused(errors.New("the provider has not asked the person again"))
+		return nil, refused(errors.New("the provider has not authenticated the person again"))
 	}
-	if p.lacks(claims) && k.provider.UserInfoEndpoint() != "" {
-		info, err := k.provider.UserInfo(ctx, oauth2.StaticTokenSource(token))
-		if err != nil {
-			return nil, failed("userinfo", err)
-		}
-		if info.Subject != id.Subject { // OpenID Connect Core 1.0, section 5.3.2
-			return nil, refused(errors.New("userinfo is of another person"))
-		}
-		more := make(map[string]any)
-		if err := info.Claims(&more); err != nil {
-			return nil, refused(err)
-		}
-		if _, ok := claims["email"]; ok { // an address and its verification must come from the same source
-			delete(more, "email_verified")
-		}
-		maps.Copy(more, claims)
-		claims = more
+	if !p.lacks(claims) || m.provider.UserInfoEndpoint() == "" {
+		return claims, nil
 	}
-	return claims, nil
+	info, err := m.provider.UserInfo(ctx, oauth2.StaticTokenSource(token))
+	if err != nil {
+		return nil, stepError("fetching userinfo", err)
+	}
+	if info.Subject != id.Subject { // OpenID Connect Core 1.0, section 5.3.2
+		return nil, refused(errors.New("userinfo has another subject than the id_token"))
+	}
+	merged := make(map[string]any)
+	if err := info.Claims(&merged); err != nil {
+		return nil, refused(err)
+	}
+	if _, ok := claims["email"]; ok { // an address and its verification must come from the same source
+		delete(merged, "email_verified")
+	}
+	maps.Copy(merged, claims)
+	return merged, nil
 }
 
 // lacks reports whether an ID token lacks claims that the userinfo endpoint may have.
@@ -113,6 +115,7 @@ func (p *Provider) lacks(claims map[string]any) bool {
 	return claim(claims, p.o.GroupsClaim) == nil && (len(p.o.Groups) > 0 || slices.Contains(p.o.Wishes, p.o.GroupsClaim))
 }
 
+// authTime returns the claim auth_time, or the zero time if it is missing or out of range.
 func authTime(claims map[string]any) time.Time {
 	if seconds, ok := claims["auth_time"].(float64); ok && seconds > 0 && seconds < 1<<40 {
 		return time.Unix(int64(seconds), 0)
@@ -120,12 +123,13 @@ func authTime(claims map[string]any) time.Time {
 	return time.Time{}
 }
 
+// person returns the person whom claims describe, without Ask.
 func (p *Provider) person(claims map[string]any) *Person {
-	text := func(name string) string { value, _ := claims[name].(string); return value }
-	person := &Person{Issuer: p.o.Issuer, Subject: text("sub"), AuthTime: authTime(claims)}
+	textClaim := func(name string) string { value, _ := claims[name].(string); return value }
+	person := &Person{Issuer: p.o.Issuer, Subject: textClaim("sub"), AuthTime: authTime(claims)}
 	p.setNames(person, claims)
 	for _, name := range []string{"preferred_username", "nickname", "name", "given_name"} {
-		if value := text(name); value != "" {
+		if value := textClaim(name); value != "" {
 			person.Names = append(person.Names, value)
 		}
 	}
@@ -133,14 +137,15 @@ func (p *Provider) person(claims map[string]any) *Person {
 	slices.SortStableFunc(person.Names, func(a, b string) int {
 		return cmp.Compare(strings.Count(a, "@"), strings.Count(b, "@"))
 	})
-	var claimed []any
-	switch groups := claim(claims, p.o.GroupsClaim).(type) {
+	var groups []any
+	switch value := claim(claims, p.o.GroupsClaim).(type) {
 	case string:
-		claimed = []any{groups}
+		groups = []any{value}
 	case []any:
-		claimed, person.Claimed = groups[:min(len(groups), groupsMost)], []string{}
+		groups = value[:min(len(value), maxGroups)]
+		person.Claimed = []string{} // not nil, even without groups
 	}
-	for _, group := range claimed {
+	for _, group := range groups {
 		if name, ok := group.(string); ok {
 			person.Claimed = append(person.Claimed, name)
 			person.Groups = append(person.Groups, p.o.Groups[name]...)

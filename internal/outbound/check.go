@@ -17,13 +17,15 @@ func Check(ctx context.Context, host string, allow []netip.Prefix) error {
 	return check(ctx, host, allow, net.DefaultResolver.LookupNetIP)
 }
 
+// check works like Check with another resolver.
 func check(
 	ctx context.Context, host string, allow []netip.Prefix,
 	lookup func(ctx context.Context, network, host string) ([]netip.Addr, error),
 ) error {
-	addrs := make([]netip.Addr, 1)
-	var err error
-	if addrs[0], err = netip.ParseAddr(host); err != nil {
+	var addrs []netip.Addr
+	if addr, err := netip.ParseAddr(host); err == nil {
+		addrs = []netip.Addr{addr}
+	} else {
 		ctx, cancel := context.WithTimeout(ctx, lookupTime)
 		defer cancel()
 		if addrs, err = lookup(ctx, "ip", host); err != nil || len(addrs) == 0 {

@@ -33,7 +33,7 @@ func TestCheck(t *testing.T) {
 		"public.test": true, "private.test": false, "both.test": true, "allowed.test": true, "none.test": true, "unknown.test": true, "127.1": true, "": true,
 	} {
 		if err := check(t.Context(), host, allow, lookup); (err == nil) != passes || (err != nil && !errors.Is(err, ErrNotAllowed)) {
-			t.Errorf("%q: %v", host, err)
+			t.Errorf("%q: got the error %v, want it allowed: %t", host, err, passes)
 		}
 	}
 }

@@ -34,6 +34,7 @@ func (c *Connections) Watch(t *http.Transport) {
 	}
 }
 
+// track adds a connection to the set. After Cut it closes the connection and returns ErrShutdown.
 func (c *Connections) track(conn net.Conn) (net.Conn, error) {
 	tracked := &connection{conn, c}
 	c.mu.Lock()
@@ -80,15 +81,15 @@ func (c *connection) Write(p []byte) (int, error) {
 
 // ReadFrom implements io.ReaderFrom for request bodies. It copies r in large writes through a pooled buffer.
 func (c *connection) ReadFrom(r io.Reader) (int64, error) {
-	buffer := bodies.Get().(*[]byte)
-	defer bodies.Put(buffer)
+	buffer := bodyBuffers.Get().(*[]byte)
+	defer bodyBuffers.Put(buffer)
 	return io.CopyBuffer(struct{ io.Writer }{c}, struct{ io.Reader }{r}, *buffer)
 }
 
-// bodyBuffer is the size of the largest write of a body, in bytes.
-const bodyBuffer = 128 << 10
+// bodyBufferSize is the size of the largest write of a body, in bytes.
+const bodyBufferSize = 128 << 10
 
-var bodies = sync.Pool{New: func() any { b := make([]byte, bodyBuffer); return &b }}
+var bodyBuffers = sync.Pool{New: func() any { b := make([]byte, bodyBufferSize); return &b }}
 
 // reason returns ErrShutdown instead of err after Cut, and err otherwise.
 func (c *connection) reason(err error) error {

@@ -46,7 +46,7 @@ func TestCut(t *testing.T) {
 				t.Fatal(err)
 			}
 			if text, err := io.ReadAll(short.Body); err != nil || string(text) != "begun" {
-				t.Fatalf("%q %v", text, err)
+				t.Fatalf("got %q with the error %v, want %q", text, err, "begun")
 			}
 			_ = short.Body.Close()
 			transport.CloseIdleConnections()
@@ -85,7 +85,7 @@ func TestWatchedDialFails(t *testing.T) {
 	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, want }}
 	new(Connections).Watch(transport)
 	if _, err := transport.DialContext(t.Context(), "tcp", "192.0.2.1:80"); !errors.Is(err, want) {
-		t.Errorf("error %v", err)
+		t.Errorf("got the error %v, want %v", err, want)
 	}
 }
 
@@ -114,15 +114,15 @@ func TestWatchedBody(t *testing.T) {
 		text, err := io.ReadAll(response.Body)
 		return string(text), err
 	}
-	for _, size := range []int{1, 4096, bodyBuffer - 1, bodyBuffer, 3*bodyBuffer + 7} {
+	for _, size := range []int{1, 4096, bodyBufferSize - 1, bodyBufferSize, 3*bodyBufferSize + 7} {
 		body := strings.Repeat("0123456789", size/10+1)[:size]
 		if got, err := send(strings.NewReader(body), int64(size)); err != nil || got != body {
 			t.Errorf("%d bytes: %d came, %v", size, len(got), err)
 		}
 	}
 	want := errors.New("no more")
-	broken := io.MultiReader(strings.NewReader(strings.Repeat("x", bodyBuffer)), iotest.ErrReader(want))
-	if _, err := send(broken, 2*bodyBuffer); !errors.Is(err, want) {
-		t.Errorf("error %v", err)
+	broken := io.MultiReader(strings.NewReader(strings.Repeat("x", bodyBufferSize)), iotest.ErrReader(want))
+	if _, err := send(broken, 2*bodyBufferSize); !errors.Is(err, want) {
+		t.Errorf("got the error %v, want %v", err, want)
 	}
 }

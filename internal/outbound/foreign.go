@@ -22,6 +22,7 @@ func NewClient(allow []netip.Prefix, timeout time.Duration) *http.Client {
 	return newClient(foreign{allow, net.DefaultResolver.LookupNetIP, Dialer(allow).DialContext}, timeout)
 }
 
+// newClient returns a client like NewClient that connects by f.
 func newClient(f foreign, timeout time.Duration) *http.Client {
 	return &http.Client{
 		Timeout:       timeout,
@@ -44,12 +45,14 @@ type foreign struct {
 // does not answer leaves time for the next.
 const connectShare = 3 * time.Second
 
+// dial connects to the first address of a host that can be reached. It returns ErrNotAllowed if any of the addresses is
+// not Allowed.
 func (f foreign) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	host, text, err := net.SplitHostPort(address)
+	host, portText, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
 	}
-	port, err := strconv.ParseUint(text, 10, 16)
+	port, err := strconv.ParseUint(portText, 10, 16)
 	if err != nil || port == 0 {
 		return nil, ErrNotAllowed
 	}
@@ -63,16 +66,16 @@ func (f foreign) dial(ctx context.Context, network, address string) (net.Conn, e
 		}
 	}
 	for i, addr := range addrs {
+		target, last := netip.AddrPortFrom(addr, uint16(port)).String(), i == len(addrs)-1
 		var conn net.Conn
-		if conn, err = f.try(
-			ctx, network, netip.AddrPortFrom(addr, uint16(port)).String(), i == len(addrs)-1,
-		); err == nil {
+		if conn, err = f.try(ctx, network, target, last); err == nil {
 			return conn, nil
 		}
 	}
 	return nil, err
 }
 
+// try connects to an address, within connectShare unless it is the last one.
 func (f foreign) try(ctx context.Context, network, address string, last bool) (net.Conn, error) {
 	if !last {
 		var cancel context.CancelFunc
@@ -88,7 +91,7 @@ func (f foreign) resolve(ctx context.Context, host string) ([]netip.Addr, error)
 		return []netip.Addr{addr}, nil
 	}
 	if numeric(host) {
-		return nil, fmt.Errorf("%w: a number in the place of an address", ErrNotAllowed)
+		return nil, fmt.Errorf("%w: a number is given instead of a name or an IP address", ErrNotAllowed)
 	}
 	addrs, err := f.lookup(ctx, "ip", host)
 	if err == nil && len(addrs) == 0 {

@@ -94,7 +94,7 @@ func TestForeignDialerChecks(t *testing.T) {
 	defer server.Close()
 	f := foreign{lookup: net.DefaultResolver.LookupNetIP, connect: Dialer(nil).DialContext}
 	if conn, err := f.try(t.Context(), "tcp", strings.TrimPrefix(server.URL, "http://"), true); !errors.Is(err, ErrNotAllowed) {
-		t.Errorf("%v, error %v", conn, err)
+		t.Errorf("got the connection %v with the error %v, want %v", conn, err, ErrNotAllowed)
 	}
 }
 
@@ -128,17 +128,17 @@ func TestForeignAnswers(t *testing.T) {
 		return answer.StatusCode, string(text), err
 	}
 	if status, text, err := get("/"); status != http.StatusOK || text != "" || err != nil {
-		t.Errorf("%d %q %v", status, text, err)
+		t.Errorf("got the status %d and %q with the error %v, want an empty 200", status, text, err)
 	}
 	if status, _, err := get("/redirect"); status != http.StatusFound || err != nil {
-		t.Errorf("%d %v", status, err)
+		t.Errorf("got the status %d with the error %v, want 302", status, err)
 	}
 	if status, _, err := get("/header"); err == nil {
 		t.Errorf("a long header: %d", status)
 	}
 	client = NewClient(nil, time.Minute)
 	if _, _, err := get("/"); !errors.Is(err, ErrNotAllowed) {
-		t.Errorf("error %v", err)
+		t.Errorf("got the error %v, want %v", err, ErrNotAllowed)
 	}
 }
 
@@ -162,7 +162,7 @@ func TestDialerHosts(t *testing.T) {
 			}
 			refused++
 			if _, err := Dialer(nil).DialContext(t.Context(), "tcp", netip.AddrPortFrom(addr, 1).String()); !errors.Is(err, ErrNotAllowed) {
-				t.Errorf("%s: error %v", host, err)
+				t.Errorf("%s: got the error %v, want %v", host, err, ErrNotAllowed)
 			}
 		}
 	}

@@ -52,8 +52,8 @@ func NewBrandedLook(
 	return l, t.ExecuteTemplate(io.Discard, "bare", l.bareOf(language, "", look.Bar{}, refusal))
 }
 
-// tryPage renders a page with shown as Call.Site and data, and discards the result.
-func (l *Look) tryPage(page string, shown, data any) error {
+// tryPage renders a page with callSite as Call.Site and with data, and discards the result.
+func (l *Look) tryPage(page string, callSite, data any) error {
 	r, err := http.NewRequest(http.MethodGet, "/", http.NoBody) //nolint:noctx // it goes nowhere
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (l *Look) tryPage(page string, shown, data any) error {
 		look: l, bar: func(*http.Request) look.Bar { return look.Bar{} },
 		tokenField: "token", signer: func() signed.Signer { return signed.Signer{} },
 	}, nowhere{}, r)
-	c.Site, c.Name = shown, "Sample"
+	c.Site, c.Name = callSite, "Sample"
 	problem := []apierror.Detail{{Field: "field", Message: "A sample."}}
 	return c.show(http.StatusOK, page, "Sample", data, problem)
 }

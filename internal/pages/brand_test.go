@@ -54,14 +54,14 @@ func TestBranded(t *testing.T) {
 	}
 	for name, want := range map[string]string{"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Frame-Options": "DENY"} {
 		if got := w.Header().Get(name); got != want {
-			t.Errorf("%s: %s", name, got)
+			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
 	if cookies := w.Result().Cookies(); len(cookies) != 1 || cookies[0].Name != "shop_form" || !strings.Contains(page, cookies[0].Value) || !cookies[0].HttpOnly {
 		t.Errorf("cookies %v", cookies)
 	}
 	if w := get("/none", true); w.Code != http.StatusNotFound || w.Header().Get("Referrer-Policy") != "no-referrer" || w.Header().Get("X-Frame-Options") != "DENY" {
-		t.Errorf("%d %v", w.Code, w.Header())
+		t.Errorf("got the status %d with %v, want 404 with the headers of a closed site", w.Code, w.Header())
 	}
 	if w := get("/thing", false); w.Header().Get("X-Frame-Options") != "" || w.Header().Get("Cache-Control") != "no-cache" {
 		t.Errorf("an open site has %v", w.Header())
@@ -83,13 +83,13 @@ func TestBrandedRefuses(t *testing.T) {
 	} {
 		_, err := NewBrandedLook("shop", oneThing, nil, brand("templates/thing.html", text), nil, nil, samples)
 		if err == nil || !strings.Contains(err.Error(), tells) {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: got the error %v, want %q", text, err, tells)
 		}
 	}
 	for name, tells := range map[string]string{"templates/thign.html": "there are error, thing", "templates/x_parts.html": "x_parts.html:1"} {
 		_, err := NewBrandedLook("shop", oneThing, nil, brand(name, "{{if}}"), nil, nil, samples)
 		if err == nil || !strings.Contains(err.Error(), tells) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got the error %v, want %q", name, err, tells)
 		}
 	}
 }

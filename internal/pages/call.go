@@ -45,12 +45,14 @@ type Call struct {
 	begun    bool   // Begin succeeded, so the layout can be used
 	answered bool
 
-	public, concealed bool
-	upload            int64
-	keeps             []string
-	outdated          bool // the form that was sent is only shown again
+	public    bool     // Page.Public
+	concealed bool     // Page.Secret
+	upload    int64    // Page.Upload
+	keeps     []string // Page.Keeps
+	outdated  bool     // the form that was sent is only shown again
 }
 
+// newCall returns the call for a request to a site, in the language that the browser prefers.
 func newCall(s *site, w http.ResponseWriter, r *http.Request) *Call {
 	inbound.Default.Keep(w, r)
 	c := &Call{W: w, R: r, Query: Fields{values: r.URL.Query()}, Zone: time.UTC, site: s}
@@ -91,6 +93,7 @@ func (c *Call) noStore() {
 	c.W.Header().Set("Cache-Control", "private, no-store")
 }
 
+// setPolicy sets the header Content-Security-Policy.
 func (c *Call) setPolicy() {
 	c.W.Header().Set("Content-Security-Policy", policy(c.images, c.forms, c.requests))
 }
@@ -162,6 +165,7 @@ func (c *Call) Here() string {
 	return c.withoutMount(c.R.URL.RequestURI())
 }
 
+// withoutMount returns a path of this site without the mount, or "/" if uri does not lead to this site.
 func (c *Call) withoutMount(uri string) string {
 	path, ok := strings.CutPrefix(uri, c.site.mount)
 	if !ok {
@@ -259,10 +263,12 @@ const (
 	noticeCookie  = "_notice"
 )
 
+// https reports whether browsers reach the site by https.
 func (c *Call) https() bool {
 	return origin.Scheme(c.R) == "https" || strings.HasPrefix(c.site.baseURL, "https://")
 }
 
+// cookieName returns the full name of a cookie. name is one of the constants above.
 func (c *Call) cookieName(name string) string {
 	if name == sessionCookie && c.site.sessionCookie != "" {
 		return c.site.sessionCookie
@@ -285,6 +291,7 @@ func (c *Call) secure(name string) bool {
 	return c.https()
 }
 
+// cookie returns the value of the cookie that the browser sent, or "". name is as for cookieName.
 func (c *Call) cookie(name string) string {
 	cookie, err := c.R.Cookie(c.cookieName(name))
 	if err != nil {
@@ -293,11 +300,11 @@ func (c *Call) cookie(name string) string {
 	return cookie.Value
 }
 
-// setCookie sets a cookie with the lifetime lasts. A lifetime of zero removes the cookie.
-func (c *Call) setCookie(name, value string, lasts time.Duration) {
-	age := int(lasts.Seconds())
+// setCookie sets a cookie with a lifetime. A lifetime of zero removes the cookie. name is as for cookieName.
+func (c *Call) setCookie(name, value string, lifetime time.Duration) {
+	age := int(lifetime.Seconds())
 	if age <= 0 {
-		age = -1
+		age = -1 // which net/http writes as Max-Age=0
 	}
 	sameSite := http.SameSiteLaxMode
 	if name == sessionCookie {
@@ -323,15 +330,17 @@ func (c *Call) Session() string {
 // and no cache stores the page. Without SignedIn the request counts as a guest's.
 func (c *Call) SignedIn(person string) { c.person = person }
 
-// SignIn sets the session cookie with the lifetime lasts, or extends its lifetime.
-func (c *Call) SignIn(cookie string, lasts time.Duration) { c.setCookie(sessionCookie, cookie, lasts) }
+// SignIn sets the session cookie with a lifetime, or extends its lifetime.
+func (c *Call) SignIn(cookie string, lifetime time.Duration) {
+	c.setCookie(sessionCookie, cookie, lifetime)
+}
 
 // SignOut removes the session cookie.
 func (c *Call) SignOut() { c.setCookie(sessionCookie, "", 0) }
 
-// browserLasts is how long a browser keeps its secret after the last page that used the secret. It is longer than idle
-// sessions last, so that an open form is valid as long as the session.
-const browserLasts = 30 * 24 * time.Hour
+// browserLifetime is how long a browser keeps its secret after the last page that used the secret. It is longer than
+// idle sessions last, so that an open form is valid as long as the session.
+const browserLifetime = 30 * 24 * time.Hour
 
 // Browser returns a secret of the browser, to which forms and processes over several pages are bound. The secret stays
 // the same when somebody signs in or out, so that all tabs share it. The first call in a request sets the cookie with
@@ -346,7 +355,7 @@ func (c *Call) Browser() string {
 	if c.browser == "" {
 		c.browser = secret.New()
 	}
-	c.setCookie(formCookie, c.browser, browserLasts)
+	c.setCookie(formCookie, c.browser, browserLifetime)
 	return c.browser
 }
 
@@ -354,12 +363,12 @@ func (c *Call) Browser() string {
 // depends on texts: a form whose texts were changed after going back counts as another form. Once returns "" if the
 // form has no field for the key (View.Once).
 func (c *Call) Once(texts ...string) string {
-	word := c.Form.Text("once")
-	if word == "" || len(word) > maxToken {
+	random := c.Form.Text("once")
+	if random == "" || len(random) > maxToken {
 		return ""
 	}
 	sum := sha256.New()
-	for _, text := range append([]string{c.R.URL.Path, word}, texts...) {
+	for _, text := range append([]string{c.R.URL.Path, random}, texts...) {
 		sum.Write([]byte(text + "\x00"))
 	}
 	return hex.EncodeToString(sum.Sum(nil))

@@ -7,7 +7,7 @@ import (
 
 // Change is a line of a diff, for {{template "diff" .List}}.
 type Change struct {
-	Kind string // same, gone or came
+	Kind string // same, gone (only in the previous text) or came (only in the current text)
 	Text string
 }
 
@@ -31,6 +31,7 @@ func Diff(previous, current string) []Change {
 	return appendLines(out, "same", a[len(a)-tail:])
 }
 
+// appendLines appends lines of one kind to out.
 func appendLines(out []Change, kind string, text []string) []Change {
 	for _, line := range text {
 		out = append(out, Change{kind, line})

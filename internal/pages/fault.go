@@ -21,7 +21,7 @@ type Fault struct {
 	Status  int
 	Heading string
 	Message string
-	Wait    time.Duration
+	Wait    time.Duration // after which the reader may try again; 0 if unknown
 }
 
 // headings are the headings of error pages by status.
@@ -39,6 +39,7 @@ var headings = map[int]string{
 	http.StatusServiceUnavailable:    "Not available right now",
 }
 
+// faultOf returns the data of an error page in a language.
 func faultOf(e *apierror.Error, language *locale.Language) Fault {
 	return Fault{
 		Status: e.Status, Heading: language.Translate(cmp.Or(headings[e.Status], headings[http.StatusInternalServerError])),
@@ -86,6 +87,7 @@ func (l *Look) ErrorPage(mount string, e *apierror.Error) (http.Header, []byte) 
 	return l.errorPage(l.languages.Choose(), mount, look.Bar{}, e)
 }
 
+// errorPage works like ErrorPage, in a language and with a bar.
 func (l *Look) errorPage(
 	language *locale.Language, mount string, bar look.Bar, e *apierror.Error,
 ) (http.Header, []byte) {
@@ -112,6 +114,7 @@ type bare struct {
 	Top   look.Top
 }
 
+// bareOf returns the data of the template "bare" for an error.
 func (l *Look) bareOf(language *locale.Language, mount string, bar look.Bar, e *apierror.Error) bare {
 	top := look.Top{
 		Bar: bar, Home: mount + "/", Translate: func(english string) string { return language.Translate(english) },

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// maxNumbers limits how many fields of one name are read.
+// maxNumbers limits how many fields of one name Numbers reads.
 const maxNumbers = 3000
 
 // Fields holds the fields of a form, or the parameters of a URL. Err reports the first field that could not be read as
@@ -37,13 +37,14 @@ func (f *Fields) Flag(name string) bool { return f.values.Get(name) != "" }
 // Number returns a field that is a number from 0 on, or 0 if it is empty.
 func (f *Fields) Number(name string) int64 { return f.number(name, f.Text(name)) }
 
+// number parses the text of a field as a number from 0 on. It returns 0 for an empty text and after a fault.
 func (f *Fields) number(name, text string) int64 {
 	if text == "" {
 		return 0
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {
-		f.fault(name + " must be a number.")
+		f.recordFault(name + " must be a number.")
 		return 0
 	}
 	return n
@@ -53,7 +54,7 @@ func (f *Fields) number(name, text string) int64 {
 func (f *Fields) Numbers(name string) (list []int64) {
 	values := f.values[name]
 	if len(values) > maxNumbers {
-		f.fault("This form has too many fields.")
+		f.recordFault("This form has too many fields.")
 		return nil
 	}
 	for _, text := range values {
@@ -64,7 +65,8 @@ func (f *Fields) Numbers(name string) (list []int64) {
 	return list
 }
 
-func (f *Fields) fault(message string) {
+// recordFault sets the error of Err unless it is set already.
+func (f *Fields) recordFault(message string) {
 	if f.err == nil {
 		f.err = &apierror.Error{Status: http.StatusBadRequest, Code: "bad_request", Message: message}
 	}

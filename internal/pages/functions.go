@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/locale"
 )
 
-// wordsIn returns the functions of all templates, for a language.
-func wordsIn(language *locale.Language) template.FuncMap {
+// templateFuncs returns the functions that all templates can call, for a language.
+func templateFuncs(language *locale.Language) template.FuncMap {
 	return template.FuncMap{
 		"t": language.TranslateHTML,
 		"tn": func(n int64, singular, plural string, values ...any) template.HTML {
@@ -38,6 +38,7 @@ type link struct {
 	Label any // text, or HTML
 }
 
+// deref returns the text to which a pointer points, or "" for nil.
 func deref(text *string) string {
 	if text == nil {
 		return ""

@@ -28,18 +28,18 @@ var (
 		"You are signed out. Sign in in another tab, then go back and send the form again.")
 )
 
-// errOther refuses a form that was made in this browser, but for another person than the one now signed in.
-var errOther = fmt.Errorf("made for somebody else: %w", errForm)
+// errOtherPerson refuses a form that was made in this browser, but for another person than the one now signed in.
+var errOtherPerson = fmt.Errorf("made for somebody else: %w", errForm)
 
 // token returns the token that forms of this page send back: the person for whom the page was made, signed for this
 // browser.
 func (c *Call) token() string {
 	c.noStore() // another person could not use a cached copy of the form
-	return c.site.signer().Sign(c.madeFor(), c.Browser())
+	return c.site.signer().Sign(c.personTag(), c.Browser())
 }
 
-// madeFor returns the part of a token that identifies the signed-in person. It is empty for a guest.
-func (c *Call) madeFor() []byte {
+// personTag returns the part of a token that identifies the signed-in person. It is empty for a guest.
+func (c *Call) personTag() []byte {
 	if c.person == "" {
 		return nil
 	}
@@ -47,9 +47,9 @@ func (c *Call) madeFor() []byte {
 	return sum[:16]
 }
 
-// checkToken returns nil for a token that was made in this browser for the person now signed in. It returns errOther
-// for a token that was made in this browser for another person, or before somebody signed in or out, and errForm for
-// any other.
+// checkToken returns nil for a token that was made in this browser for the person now signed in. It returns
+// errOtherPerson for a token that was made in this browser for another person, or before somebody signed in or out, and
+// errForm for any other.
 func (c *Call) checkToken(token string) error {
 	browser := c.browser
 	if browser == "" && !c.public {
@@ -58,18 +58,18 @@ func (c *Call) checkToken(token string) error {
 	if browser == "" {
 		return errForm
 	}
-	madeFor, ok := c.site.signer().Open(token, browser)
+	tag, ok := c.site.signer().Open(token, browser)
 	switch {
 	case !ok:
 		return errForm
-	case !bytes.Equal(madeFor, c.madeFor()):
-		return errOther
+	case !bytes.Equal(tag, c.personTag()):
+		return errOtherPerson
 	}
 	return nil
 }
 
-// guard returns an error for a form unless a page of this site made the form for this browser.
-func (c *Call) guard() error {
+// checkForm returns an error for a form unless a page of this site made the form for this browser.
+func (c *Call) checkForm() error {
 	if err := c.site.origin.Check(c.R); err != nil && !c.hidesOrigin() {
 		return errForm
 	}
@@ -135,11 +135,13 @@ func (c *Call) ReadForm() error {
 	return nil
 }
 
+// tooLarge returns the error for a body that is too large.
 func (c *Call) tooLarge() error {
 	return apierror.New(http.StatusRequestEntityTooLarge, "payload_too_large",
 		"This is larger than %s takes.", c.site.called)
 }
 
+// badForm returns the error, with its status, for a body that could not be read because of err.
 func (c *Call) badForm(err error) error {
 	if _, large := errors.AsType[*http.MaxBytesError](err); large || errors.Is(err, multipart.ErrMessageTooLarge) {
 		return c.tooLarge()

@@ -55,6 +55,7 @@ type spoken struct {
 	templates map[[2]string]*template.Template
 }
 
+// newSpoken returns an empty cache.
 func newSpoken() *spoken { return &spoken{templates: make(map[[2]string]*template.Template)} }
 
 // page returns the template of a page in a language.
@@ -63,16 +64,16 @@ func (l *Look) page(language *locale.Language, name string) (*template.Template,
 	if !ok {
 		return nil, fmt.Errorf("there is no page %q", name)
 	}
-	return l.find(language, name, base)
+	return l.localized(language, name, base)
 }
 
 // bareIn returns the templates that pages share, in a language.
 func (l *Look) bareIn(language *locale.Language) (*template.Template, error) {
-	return l.find(language, "", l.bare)
+	return l.localized(language, "", l.bare)
 }
 
-// find returns a template in a language, which is a clone of base.
-func (l *Look) find(language *locale.Language, name string, base *template.Template) (*template.Template, error) {
+// localized returns a clone of the template base whose functions use a language. It caches the clone under name.
+func (l *Look) localized(language *locale.Language, name string, base *template.Template) (*template.Template, error) {
 	s := l.spoken
 	key := [2]string{language.Tag(), name}
 	s.mu.Lock()
@@ -84,7 +85,7 @@ func (l *Look) find(language *locale.Language, name string, base *template.Templ
 	if err != nil {
 		return nil, err
 	}
-	t.Funcs(wordsIn(language)).Funcs(l.funcs)
+	t.Funcs(templateFuncs(language)).Funcs(l.funcs)
 	s.templates[key] = t
 	return t, nil
 }

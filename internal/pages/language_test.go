@@ -13,7 +13,7 @@ func TestCatalogue(t *testing.T) {
 	texts := localetest.New()
 	texts.Templates(t, builtIn, "templates/*.html")
 	texts.Template(t, "look.Templates", look.Templates)
-	texts.Source(t, ".", map[string]int{"f.fault": 0})
+	texts.Source(t, ".", map[string]int{"f.recordFault": 0})
 	texts.Variable(t, "language.go", "scriptTexts")
 	texts.Variable(t, "fault.go", "headings")
 	texts.Message("the board is not available right now, try again shortly")

@@ -22,7 +22,7 @@ var builtIn embed.FS
 type Look struct {
 	name  string
 	pages map[string]*template.Template // by file name, each within the layout; they are only cloned
-	bare  *template.Template            // only cloned, as above
+	bare  *template.Template            // the templates that all pages share; only cloned
 	files *webassets.Files
 
 	languages *locale.Languages // nil: English only
@@ -30,9 +30,9 @@ type Look struct {
 	funcs     template.FuncMap // of the service
 }
 
-// NewLook reads templates/*.html and static/* of a service. funcs is added to the template functions of words.go. The
-// names of the cookies begin with name, and static/name.css is loaded after the style sheet of every page. A page with
-// the same name as one of this package replaces that page. shared has folders that several services use, such as
+// NewLook reads templates/*.html and static/* of a service. funcs is added to the template functions of functions.go.
+// The names of the cookies begin with name, and static/name.css is loaded after the style sheet of every page. A page
+// with the same name as one of this package replaces that page. shared has folders that several services use, such as
 // resource.Templates; files of the service replace those in them. The files are part of the program, so NewLook panics
 // if they are invalid.
 func NewLook(name string, files fs.FS, funcs template.FuncMap, shared ...fs.FS) *Look {
@@ -50,24 +50,25 @@ func newLook(name string, funcs template.FuncMap, folders ...fs.FS) (*Look, erro
 		name: name, pages: make(map[string]*template.Template), files: webassets.New("default-src 'none'"),
 		spoken: newSpoken(), funcs: funcs,
 	}
-	all := wordsIn(nil)
-	all["asset"] = l.asset
-	maps.Copy(all, funcs)
-	l.bare = template.New("").Funcs(all)
+	allFuncs := templateFuncs(nil)
+	allFuncs["asset"] = l.asset
+	maps.Copy(allFuncs, funcs)
+	l.bare = template.New("").Funcs(allFuncs)
 	if _, err := l.bare.Parse(look.Templates); err != nil {
 		return nil, err
 	}
 	for file, text := range look.Files() {
 		l.files.Add(file, text)
 	}
-	var sheet []byte
-	for _, folder := range folders[1:] {
+	var sheet []byte                     // the files static/name.css of all folders, one after another
+	for _, folder := range folders[1:] { // the first, builtIn, has no static files
 		for _, file := range glob(folder, "static/*") {
 			text, err := fs.ReadFile(folder, file)
 			if err != nil {
 				return nil, err
 			}
-			if l.files.Add(path.Base(file), text); file == "static/"+name+".css" {
+			l.files.Add(path.Base(file), text)
+			if file == "static/"+name+".css" {
 				sheet = append(sheet, text...)
 			}
 		}
@@ -100,10 +101,13 @@ func newLook(name string, funcs template.FuncMap, folders ...fs.FS) (*Look, erro
 	return l, nil
 }
 
+// isParts reports whether a file has templates that all pages share, instead of a page.
 func isParts(file string) bool { return strings.HasSuffix(file, "parts.html") }
 
+// pageOf returns the name of the page in a file.
 func pageOf(file string) string { return strings.TrimSuffix(path.Base(file), ".html") }
 
+// glob returns the sorted names of the files that match a pattern.
 func glob(files fs.FS, pattern string) []string {
 	names, err := fs.Glob(files, pattern)
 	if err != nil {

@@ -53,9 +53,9 @@
 // Call.Parts.
 //
 // A template that pages share gets the view by {{template "things" ($.With .List)}}. {{$.When .At}} shows a time in the
-// reader's time zone; words.go has further functions. static/shop.css follows static/pages.css of this package, which
-// has the colours, light and dark, and the components. {{$.At (asset "shop.svg")}} is the URL of a file, under which
-// browsers cache the file until it changes.
+// reader's time zone; functions.go has further functions. static/shop.css follows static/pages.css of this package,
+// which has the colours, light and dark, and the components. {{$.At (asset "shop.svg")}} is the URL of a file, under
+// which browsers cache the file until it changes.
 package pages
 
 import (
@@ -83,6 +83,7 @@ type Page[C any] struct {
 	Path string
 	// Admit is the access rule. Default: Options.Admit.
 	Admit func(C) error
+	// Serve answers the request. An error that it returns becomes an error page.
 	Serve func(C) error
 	// Else answers a form that was made in this browser for another person than the one now signed in. That also
 	// happens if somebody has signed in or out since, for example in another tab. Else must not carry out the form in
@@ -123,8 +124,8 @@ func Within[C, D any](list []Page[D], admit func(C) error, part func(C) D) []Pag
 type Options[C any] struct {
 	Look  *Look
 	Table []Page[C]
-	// Bar returns the content of the bar for the sender of a request, besides the site's own navigation. Default: the
-	// product's name, and no menu of services.
+	// Bar returns the content of the bar at the top of each page for the sender of a request: the brand's name and logo
+	// and the menu of services. The site adds its own navigation. Default: the product's name, and no menu.
 	Bar func(*http.Request) look.Bar
 	// Begin identifies the user and returns the service's call. If it returns an error, the error page has no layout.
 	Begin func(*Call) (C, error)
@@ -154,10 +155,10 @@ type Options[C any] struct {
 	TokenField string
 	// Back is the query parameter of the sign-in page with the path to return to. Default: next.
 	Back string
-	// Closed keeps pages out of frames and of all caches, and hides their URLs from other sites. It is for a site that
+	// Closed keeps pages out of frames and of all caches, and sends no Referer to other sites. It is for a site that
 	// issues valuable secrets.
 	Closed bool
-	// Conceal keeps a request whose URL holds a secret out of the logs. Default: none.
+	// Conceal keeps a request whose URL holds a secret (Page.Secret) out of the logs. Default: none.
 	Conceal func(*http.Request)
 	Logger  *zap.Logger
 }
@@ -209,8 +210,8 @@ func New[C any](o Options[C]) *Site[C] {
 		_ = s.origin.AddTrustedOrigin(base.Scheme + "://" + base.Host) // it is a valid origin
 	}
 	everybody := func(C) error { return nil }
-	missing := func(C) error { return NotFound() }
-	asset := &Page[C]{Method: http.MethodGet, Admit: everybody, Serve: missing, Public: true}
+	notFound := func(C) error { return NotFound() }
+	missingAsset := &Page[C]{Method: http.MethodGet, Admit: everybody, Serve: notFound, Public: true}
 	s.mux.HandleFunc("GET "+o.Mount+"/assets/{file}", func(w http.ResponseWriter, r *http.Request) {
 		name := r.PathValue("file")
 		if brand := o.Bar(r).Brand; brand.Has(name) {
@@ -221,13 +222,13 @@ func New[C any](o Options[C]) *Site[C] {
 			o.Look.files.Serve(w, r, name)
 			return
 		}
-		s.run(w, r, asset, nil)
+		s.run(w, r, missingAsset, nil)
 	})
-	nothing := &Page[C]{Method: http.MethodGet, Admit: everybody, Serve: missing}
+	missingPage := &Page[C]{Method: http.MethodGet, Admit: everybody, Serve: notFound}
 	s.mux.HandleFunc(o.Mount+"/", func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method {
 		case http.MethodGet, http.MethodHead, http.MethodPost:
-			s.run(w, r, nothing, nil)
+			s.run(w, r, missingPage, nil)
 		default:
 			w.Header().Set("Allow", "GET, HEAD, POST")
 			http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
@@ -241,6 +242,7 @@ func (s *Site[C]) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.Serv
 
 var idWildcard = regexp.MustCompile(`\{([^}]*Id)\}`)
 
+// idsOf returns the names of the wildcards in a path that match only numbers; see Page.Path.
 func idsOf(path string) (names []string) {
 	for _, match := range idWildcard.FindAllStringSubmatch(path, -1) {
 		names = append(names, match[1])
@@ -260,18 +262,19 @@ func (s *Site[C]) run(w http.ResponseWriter, r *http.Request, page *Page[C], ids
 
 // answer makes the checks that precede every page, and then calls Serve. ids are as for run.
 func (s *Site[C]) answer(c *Call, page *Page[C], ids []string) error {
-	own, err := s.options.Begin(c)
+	serviceCall, err := s.options.Begin(c)
 	if err != nil || c.answered {
 		return err
 	}
-	if c.begun = true; c.person == "" && !c.site.closed {
-		c.W.Header().Set("Cache-Control", "no-cache")
+	c.begun = true
+	if c.person == "" && !c.site.closed {
+		c.W.Header().Set("Cache-Control", "no-cache") // may be stored, unless the page gets a form; see token
 	}
 	serve := page.Serve
 	if c.R.Method == http.MethodPost && !page.NoToken {
-		err := c.guard()
+		err := c.checkForm()
 		switch {
-		case errors.Is(err, errOther) && page.Else != nil:
+		case errors.Is(err, errOtherPerson) && page.Else != nil:
 			serve = page.Else
 		case err != nil:
 			return err
@@ -281,13 +284,13 @@ func (s *Site[C]) answer(c *Call, page *Page[C], ids []string) error {
 	if admit == nil {
 		admit = s.options.Admit
 	}
-	if err := admit(own); err != nil || c.answered {
+	if err := admit(serviceCall); err != nil || c.answered {
 		return err
 	}
 	if err := c.readIDs(ids); err != nil {
 		return err
 	}
-	return serve(own)
+	return serve(serviceCall)
 }
 
 // NotFound returns the error for a record that does not exist, or that the sender of the request must not see.
@@ -309,12 +312,13 @@ func (c *Call) readIDs(names []string) error {
 	return nil
 }
 
+// id is a number in the path of a request, with the name of its wildcard.
 type id struct {
 	name   string
 	number int64
 }
 
-// ID returns the number in the path that the wildcard called name has matched.
+// ID returns the number in the path that the wildcard called name has matched, or 0 if the path has no such wildcard.
 func (c *Call) ID(name string) int64 {
 	for _, id := range c.ids {
 		if id.name == name {

@@ -779,7 +779,7 @@ func TestFields(t *testing.T) {
 			t.Errorf("%q is %d", text, n)
 		}
 		if f.Numbers("m"); f.Err().Error() != "bad_request: n must be a number." {
-			t.Errorf("%q: %v", text, f.Err())
+			t.Errorf("%q: got the error %v, want the first fault", text, f.Err())
 		}
 	}
 	many := Fields{values: url.Values{"n": make([]string, maxNumbers+1)}}

@@ -40,19 +40,20 @@ func Changed(err error) (refusal error, conflict bool) {
 }
 
 // Edit returns the version for a form. After a refusal this is the version in the form that was sent. At first and
-// after a conflict it is the current version, which Edit gets by calling now. The error is the refusal, worded for
-// people, or an error of now.
-func (c *Call) Edit(refusal error, now func() (tag string, differing any, err error)) (Edit, error) {
+// after a conflict it is the current version, which Edit gets by calling current. The error is the refusal, worded for
+// people, or an error of current.
+func (c *Call) Edit(refusal error, current func() (tag string, differing any, err error)) (Edit, error) {
 	refusal, conflict := Changed(refusal)
 	e := Edit{Version: c.Form.Text("version")}
 	if !conflict && e.Version != "" {
 		return e, refusal
 	}
-	tag, differing, err := now()
+	tag, differing, err := current()
 	if err != nil {
 		return e, err
 	}
-	if e.Version = tag; conflict {
+	e.Version = tag
+	if conflict {
 		e.Differing = differing
 	}
 	return e, refusal

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/secret"
 )
 
-// maxKept limits the size of a buffer that is reused for another page, in bytes.
-const maxKept = 256 << 10
+// maxReused limits the size of a buffer that is reused for another page, in bytes.
+const maxReused = 256 << 10
 
 // View is the data of a page's template.
 type View struct {
@@ -53,10 +53,10 @@ func (v *View) TokenField() string { return v.call.site.tokenField }
 // Once returns a new random text by which the service detects that a form is sent twice.
 func (v *View) Once() string { return secret.New() }
 
-// Bar returns the content of the bar besides the site's own navigation.
+// Bar returns the content of the bar at the top of the page; see Options.Bar.
 func (v *View) Bar() look.Bar { return v.bar }
 
-// Top returns the data of the template "brand", with which the bar begins.
+// Top returns the data of the template "brand", with which the bar begins: the name and the menu of services.
 func (v *View) Top() look.Top {
 	site := v.call.site
 	top := look.Top{Bar: v.bar, Name: v.Name, Part: site.part, Home: v.At("/"), Translate: v.translate}
@@ -64,6 +64,7 @@ func (v *View) Top() look.Top {
 	return top
 }
 
+// translate returns a text in the language of the page.
 func (v *View) translate(english string) string { return v.call.T(english) }
 
 // Links returns the style sheets, the icon and the script of the page.
@@ -148,6 +149,8 @@ func (c *Call) ShowForm(refusal error, name, title string, data any) error {
 	return c.show(e.Status, name, title, data, problems)
 }
 
+// show answers with a page; see Show. problems are the faults of the form that was sent. If the template cannot be
+// executed, show writes nothing and returns an error.
 func (c *Call) show(status int, name, title string, data any, problems []apierror.Detail) error {
 	t, err := c.site.look.page(c.language, name)
 	if err != nil {
@@ -159,14 +162,14 @@ func (c *Call) show(status int, name, title string, data any, problems []apierro
 	}
 	v.Name = cmp.Or(v.Name, v.bar.Brand.Called())
 	if c.R.Method == http.MethodPost {
-		v.Path = "/"
+		v.Path = "/" // nobody can return to the target of a form
 	}
 	out, ok := c.site.buffers.Get().(*bytes.Buffer)
 	if !ok {
 		out = new(bytes.Buffer)
 	}
 	defer func() {
-		if out.Cap() <= maxKept {
+		if out.Cap() <= maxReused {
 			out.Reset()
 			c.site.buffers.Put(out)
 		}

@@ -96,6 +96,7 @@ func (r *Rules[ID]) Account(c store.Conn, p *oidclogin.Person) (ID, error) {
 	return id, err
 }
 
+// account works like Account without Wording.
 func (r *Rules[ID]) account(c store.Conn, p *oidclogin.Person) (zero ID, err error) {
 	if !Identifies(p.Issuer, p.Subject) {
 		return zero, &RefusedError{BadSubject}
@@ -114,7 +115,7 @@ func (r *Rules[ID]) account(c store.Conn, p *oidclogin.Person) (zero ID, err err
 	}
 	h, err := r.Holder(c, mailaddress.Key(email))
 	if err == nil {
-		if err := h.admits(p, email); err != nil {
+		if err := h.checkLink(p, email); err != nil {
 			return zero, err
 		}
 		return h.ID, r.Link(c, h.ID, false)
@@ -129,12 +130,15 @@ func (r *Rules[ID]) account(c store.Conn, p *oidclogin.Person) (zero ID, err err
 	return id, r.Link(c, id, true)
 }
 
-// admits returns an error if a person with the address email must not be linked with the account.
-func (h *Holder[ID]) admits(p *oidclogin.Person, email string) error {
-	switch {
-	case h.Barred, !p.Confirmed, mailaddress.Key(h.Email) != mailaddress.Key(email): // or the key is outdated
+// checkLink returns nil if the person p, whose parsed mail address is email, may be linked with the account. Otherwise
+// it returns a *RefusedError with the reason Taken or Unproven or, for a disabled account, h.Closed.
+func (h *Holder[ID]) checkLink(p *oidclogin.Person, email string) error {
+	// The addresses differ if the key by which the service has found the account is outdated.
+	sameAddress := mailaddress.Key(h.Email) == mailaddress.Key(email)
+	if h.Barred || !p.Confirmed || !sameAddress {
 		return &RefusedError{Taken}
-	case !h.Proven:
+	}
+	if !h.Proven {
 		return &RefusedError{Unproven}
 	}
 	return h.Closed

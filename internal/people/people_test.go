@@ -30,7 +30,7 @@ func TestIdentifies(t *testing.T) {
 		{"https://a.example", "a\xff", false},
 	} {
 		if got := people.Identifies(test.issuer, test.subject); got != test.want {
-			t.Errorf("%q, %q: %t", test.issuer, test.subject, got)
+			t.Errorf("Identifies(%q, %q) is %t, want %t", test.issuer, test.subject, got, test.want)
 		}
 	}
 }
@@ -51,7 +51,7 @@ func TestRetry(t *testing.T) {
 		calls := 0
 		err := people.Retry(func() error { calls++; return test.errs[calls-1] })
 		if calls != test.calls || !errors.Is(err, test.want) {
-			t.Errorf("%v: %d calls, error %v", test.errs, calls, err)
+			t.Errorf("%v: %d calls with the error %v, want %d with %v", test.errs, calls, err, test.calls, test.want)
 		}
 	}
 }

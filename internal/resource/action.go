@@ -36,8 +36,10 @@ type Action[C Caller] struct {
 
 // button is the data of an action's button for the templates.
 type button struct {
-	Name, Label, Of string
-	Danger          bool
+	Name   string // of the action; in a row of a list, the row's value follows after a space
+	Label  string
+	Of     string // name of the row, or ""
+	Danger bool
 }
 
 // confirmPage is the data of the page that is shown before an action runs (see Action.Confirm).
@@ -54,6 +56,7 @@ type confirmPage struct {
 // chosenRow is a row on which an action is run.
 type chosenRow struct{ id, name string }
 
+// rowOf returns the row for a value in a form, which is the row's id, a space and its name.
 func rowOf(value string) chosenRow {
 	id, name, _ := strings.Cut(value, " ")
 	if name == "" {
@@ -75,12 +78,13 @@ func find[C Caller](actions []Action[C], name string) *Action[C] {
 func (l *List[C, R]) act(c C) error {
 	p := c.Common()
 	name, values := p.Form.Text("do"), p.Form.Values("row")
-	if pressed := p.Form.Text("one"); pressed != "" {
+	if pressed := p.Form.Text("one"); pressed != "" { // the button in a row: see button.Name
 		var value string
 		name, value, _ = strings.Cut(pressed, " ")
 		values = []string{value}
 	}
-	a, here := find(l.Actions, name), l.here(p)
+	a := find(l.Actions, name)
+	here := l.here(p)
 	switch {
 	case a == nil || a.Make != nil && len(values) > 1 || len(values) > maxTicked:
 		return unknown()
@@ -122,6 +126,7 @@ type refusedRow struct {
 	err error
 }
 
+// reason returns the message of the refusal, without its details after the first.
 func (r refusedRow) reason() string {
 	e, _ := apierror.From(r.err)
 	if len(e.Details) > 0 && e.Details[0].Message != "" {
@@ -149,7 +154,10 @@ func (a *Action[C]) runAll(c C, rows []chosenRow) (done int, refused []refusedRo
 
 // sentence returns a sentence about the result of an action on rows: done of them were changed.
 func (l *List[C, R]) sentence(a *Action[C], rows []chosenRow, done int) string {
-	ending := map[bool]string{true: " was ", false: " were "}[done == 1] + a.Done + "."
+	ending := " were " + a.Done + "."
+	if done == 1 {
+		ending = " was " + a.Done + "."
+	}
 	switch {
 	case len(rows) == 1 && done == 1:
 		return rows[0].name + ending
@@ -164,12 +172,13 @@ func (a *Action[C]) mustAsk(p *pages.Call) bool {
 	return (a.Confirm != "" || len(a.Ask) > 0) && !p.Form.Flag("sure")
 }
 
-// confirm shows the page with the question. After a refusal it shows the page again with the entered values. here is
-// the path to which the form on the page is sent, and values are the form values of the rows.
-func (a *Action[C]) confirm(c C, refusal error, top Head, here string, rows []chosenRow, values []string) error {
+// confirm shows the page with the question. After a refusal it shows the page again with the entered values. listHead
+// is the head of the page with the action's button, here is the path to which the form on the page is sent, and values
+// are the form values of the rows.
+func (a *Action[C]) confirm(c C, refusal error, listHead Head, here string, rows []chosenRow, values []string) error {
 	p, label := c.Common(), strings.TrimSuffix(a.Label, "…")
 	d := &confirmPage{
-		Head: Head{Title: label, Tabs: top.Tabs.At(path(p))}, Here: here, Question: a.Confirm, Rows: values,
+		Head: Head{Title: label, Tabs: listHead.Tabs.At(path(p))}, Here: here, Question: a.Confirm, Rows: values,
 		Button: button{Name: a.Name, Label: label, Danger: a.Danger},
 	}
 	for _, r := range rows {
@@ -207,6 +216,7 @@ type secretPage struct {
 	Secret, To string
 }
 
+// reveal shows a page with a secret, which leads to the path to.
 func reveal(p *pages.Call, title, secret, to string) error {
 	return p.Show("resource_secret", title, &secretPage{Head{Title: title}, secret, to})
 }

@@ -130,12 +130,16 @@ type table struct {
 }
 
 // head is the head of a column.
-type head struct{ Label, Path, Sorted string }
+type head struct {
+	Label  string
+	Path   string // leads to the list in the order of the column; empty if there is no such order
+	Sorted string // ascending or descending if this is the current order, or ""
+}
 
 // row is a row of a table.
 type row struct {
 	Value, Name string // value and name of a row that can be ticked
-	On          bool
+	On          bool   // ticked
 	Cells       []labelled
 	Buttons     []button
 }
@@ -146,6 +150,7 @@ type labelled struct {
 	Cell
 }
 
+// cells returns the cells of a row.
 func cells[R any](columns []Column[R], r R) []labelled {
 	list := make([]labelled, len(columns))
 	for i, column := range columns {

@@ -117,6 +117,7 @@ type formPage struct {
 	Below   []Part
 }
 
+// open shows the form with the stored values.
 func (f *Form[C, T]) open(c C) error {
 	t, err := f.Load(c)
 	if err != nil {
@@ -143,20 +144,24 @@ func (f *Form[C, T]) show(c C, refusal error, t *T, typed bool) (err error) {
 			if !typed {
 				return f.Version(t), nil, nil
 			}
-			now, err := f.Load(c)
+			stored, err := f.Load(c)
 			if err != nil {
 				return "", nil, err
 			}
-			differing, err := f.differing(c, now, t)
-			return f.Version(now), differing, err
+			differing, err := f.differing(c, stored, t)
+			return f.Version(stored), differing, err
 		})
 	}
 	if d.Fields, err = f.inputs(c, t); err != nil {
 		return err
 	}
-	for i := range d.Fields {
-		if v := &d.Fields[i]; typed && (v.Kind == "text" || v.Kind == "area" || v.Kind == "number") && v.Type != "password" {
-			v.Value = strings.ReplaceAll(p.Form.Text(v.Name), "\r\n", "\n") // including values that could not be read
+	if typed {
+		for i := range d.Fields {
+			v := &d.Fields[i]
+			isText := v.Kind == "text" || v.Kind == "area" || v.Kind == "number"
+			if isText && v.Type != "password" {
+				v.Value = strings.ReplaceAll(p.Form.Text(v.Name), "\r\n", "\n") // even if it could not be read
+			}
 		}
 	}
 	if f.Facts != nil {
@@ -175,6 +180,7 @@ func (f *Form[C, T]) show(c C, refusal error, t *T, typed bool) (err error) {
 	return p.ShowForm(refusal, "resource_form", d.Title, d)
 }
 
+// offers reports whether the page has the button of an action.
 func (f *Form[C, T]) offers(c C, t *T, action string) bool {
 	return f.Offers == nil || f.Offers(c, t, action)
 }
@@ -212,27 +218,28 @@ func (f *Form[C, T]) change(c C, isNew bool) error {
 	return p.Redirect(done.To, done.Notice)
 }
 
+// act runs an action on the subject of the form. The action is nil if the form has none with the name that was sent.
 func (f *Form[C, T]) act(c C, t *T, a *Action[C], isNew bool) error {
 	if a == nil || isNew {
 		return unknown()
 	}
-	p, r, to := c.Common(), chosenRow{name: f.Name(t)}, a.To
+	p, subject, to := c.Common(), chosenRow{name: f.Name(t)}, a.To
 	if to == "" {
 		to = p.Here()
 	}
 	if a.mustAsk(p) {
-		return a.confirm(c, nil, f.Head, p.Here(), []chosenRow{r}, nil)
+		return a.confirm(c, nil, f.Head, p.Here(), []chosenRow{subject}, nil)
 	}
 	if a.Make != nil {
-		return a.reveal(c, r, to)
+		return a.reveal(c, subject, to)
 	}
 	if err := a.Do(c, ""); err != nil {
 		if len(a.Ask) > 0 {
-			return a.confirm(c, err, f.Head, p.Here(), []chosenRow{r}, nil)
+			return a.confirm(c, err, f.Head, p.Here(), []chosenRow{subject}, nil)
 		}
 		return f.show(c, err, t, false)
 	}
-	return p.Redirect(to, r.name+" was "+a.Done+".")
+	return p.Redirect(to, subject.name+" was "+a.Done+".")
 }
 
 // read copies the values that were sent to t. Its error names the fields that cannot be read.
@@ -256,7 +263,7 @@ func (f *Form[C, T]) read(c C, t *T) error {
 		case field.List != nil && field.Options != nil:
 			*field.List(t) = slices.Clone(form.Values(field.Name))
 		case field.List != nil:
-			*field.List(t) = words(text)
+			*field.List(t) = textLines(text)
 		case field.Number != nil:
 			n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 			if err != nil && strings.TrimSpace(text) != "" {
@@ -272,8 +279,8 @@ func (f *Form[C, T]) read(c C, t *T) error {
 	return nil
 }
 
-// words returns the lines of a text that are not blank.
-func words(text string) (list []string) {
+// textLines returns the lines of a text that are not blank, without space around them.
+func textLines(text string) (list []string) {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" {
 			list = append(list, line)
@@ -295,10 +302,11 @@ func (f *Form[C, T]) inputs(c C, t *T) ([]input, error) {
 			Kind: "text", Placeholder: field.Placeholder, Autocomplete: field.Autocomplete,
 			Required: field.Required, Min: field.Min, Max: field.Max, Rows: field.Lines,
 		}
-		var values []string
+		var values []string // the value, or the chosen options
 		switch {
 		case field.Text != nil:
-			if values = []string{*field.Text(t)}; v.Type == "number" {
+			values = []string{*field.Text(t)}
+			if v.Type == "number" {
 				v.Kind = v.Type
 			}
 		case field.Number != nil:
@@ -317,7 +325,8 @@ func (f *Form[C, T]) inputs(c C, t *T) ([]input, error) {
 			if err != nil {
 				return nil, err
 			}
-			if v.Options = chosen(options, values...); v.Kind != "boxes" {
+			v.Options = chosen(options, values...)
+			if v.Kind != "boxes" {
 				v.Kind = "select"
 			}
 		case field.List != nil:
@@ -336,19 +345,20 @@ func (f *Form[C, T]) inputs(c C, t *T) ([]input, error) {
 // difference is a field in which the stored and the entered value differ.
 type difference struct{ What, From, To string }
 
-func (f *Form[C, T]) differing(c C, now, typed *T) (list []difference, err error) {
-	from, err := f.inputs(c, now)
+// differing returns the fields whose stored value differs from the entered value.
+func (f *Form[C, T]) differing(c C, stored, entered *T) (list []difference, err error) {
+	storedInputs, err := f.inputs(c, stored)
 	if err != nil {
 		return nil, err
 	}
-	to, err := f.inputs(c, typed)
+	enteredInputs, err := f.inputs(c, entered)
 	if err != nil {
 		return nil, err
 	}
-	for _, v := range from {
-		i := slices.IndexFunc(to, func(field input) bool { return field.Name == v.Name })
-		if i >= 0 && v.display() != to[i].display() {
-			list = append(list, difference{v.Label, v.display(), to[i].display()})
+	for _, v := range storedInputs {
+		i := slices.IndexFunc(enteredInputs, func(field input) bool { return field.Name == v.Name })
+		if i >= 0 && v.display() != enteredInputs[i].display() {
+			list = append(list, difference{v.Label, v.display(), enteredInputs[i].display()})
 		}
 	}
 	return list, nil
@@ -358,7 +368,10 @@ func (f *Form[C, T]) differing(c C, now, typed *T) (list []difference, err error
 func (i input) display() string {
 	switch i.Kind {
 	case "flag":
-		return map[bool]string{true: "yes", false: "no"}[i.On]
+		if i.On {
+			return "yes"
+		}
+		return "no"
 	case "select", "boxes":
 		var labels []string
 		for _, choice := range i.Options {

@@ -24,7 +24,7 @@ func History[C Caller](
 	}
 	return List[C, Change]{
 		Path: path, Head: top, Nouns: [2]string{"entry", "entries"}, Rows: changes,
-		Empty: "Nothing was changed yet that you may see.",
+		Empty: "There are no changes yet that you may see.",
 		Columns: []Column[Change]{
 			{Label: "When", Time: func(e Change) instant.Moment { return e.At }},
 			{Label: "Who", Show: func(e Change) Cell { return dash(Text(e.Who)) }},

@@ -87,6 +87,7 @@ func (l *List[C, R]) query(p *pages.Call, limit int) Query {
 	if l.Fixed != nil && l.Fixed(q) {
 		return q
 	}
+	// The order is that of the parameter sort or, without a valid one, of the first column that has an order.
 	for _, column := range l.Columns {
 		if column.Sort != "" && (q.Sort == "" || column.Sort == p.Query.Text("sort")) {
 			q.Sort = column.Sort
@@ -122,14 +123,18 @@ func (l *List[C, R]) here(p *pages.Call) string {
 // listPage is the data of a list's template.
 type listPage struct {
 	Head
-	Path, Here, Search       string
-	Result                   string // of an action that succeeded for only some of the rows
-	Filters                  []input
-	Filtered                 bool
-	Table                    table
-	Buttons                  []button
-	Empty                    string
-	First, Next, Noun, Files string
+	Path        string // of the page without parameters
+	Here        string // of the page with its parameters
+	Search      string // path to which the filters are sent
+	Result      string // of an action that succeeded for only some of the rows
+	Filters     []input
+	Filtered    bool // a filter is set
+	Table       table
+	Buttons     []button
+	Empty       string // text for a list without rows
+	First, Next string // paths of the first and the next page, or ""
+	Noun        string // word for several rows
+	Files       string // path of the CSV file, or ""
 }
 
 // show shows a page of the list. After an action it also shows the refusal and the result, and the rows with the ids
@@ -185,19 +190,29 @@ func (l *List[C, R]) show(c C, refusal error, result string, ticked ...string) e
 	if l.CSV != "" && len(rows) > 0 {
 		d.Files = withParameter("format", "csv")
 	}
-	d.Table = table{Caption: d.Title}
-	for _, column := range l.Columns {
-		h := head{Label: column.Label}
-		if column.Sort != "" && q.Sort != "" {
-			h.Path = withParameter("sort", column.Sort)
-		}
-		if column.Sort != "" && column.Sort == q.Sort {
-			h.Sorted = map[bool]string{false: "ascending", true: "descending"}[column.Down]
-		}
-		d.Table.Heads = append(d.Table.Heads, h)
-	}
+	d.Table = table{Caption: d.Title, Heads: l.heads(q, withParameter)}
 	l.fill(c, d, rows, ticked)
 	return p.ShowForm(refusal, "resource_list", d.Title, d)
+}
+
+// heads returns the heads of the columns. withParameter returns the path of the list with a parameter set.
+func (l *List[C, R]) heads(q Query, withParameter func(name, value string) string) []head {
+	heads := make([]head, len(l.Columns))
+	for i, column := range l.Columns {
+		heads[i].Label = column.Label
+		if column.Sort == "" || q.Sort == "" {
+			continue
+		}
+		heads[i].Path = withParameter("sort", column.Sort)
+		if column.Sort != q.Sort {
+			continue
+		}
+		heads[i].Sorted = "ascending"
+		if column.Down {
+			heads[i].Sorted = "descending"
+		}
+	}
+	return heads
 }
 
 // fill adds the rows to the table, with their buttons. The rows whose ids are in ticked are ticked.
@@ -299,7 +314,7 @@ func (l *List[C, R]) download(c C) error {
 func Before[R any](q Query, read func(before int64) ([]R, int64, error)) ([]R, string, error) {
 	before, err := strconv.ParseInt(q.After, 10, 64)
 	if err != nil && q.After != "" {
-		return nil, "", apierror.New(http.StatusBadRequest, "bad_request", "This is not a place in the list.")
+		return nil, "", apierror.New(http.StatusBadRequest, "bad_request", "The parameter after is not a place in this list.")
 	}
 	list, next, err := read(before)
 	if err != nil || next == 0 {

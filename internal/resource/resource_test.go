@@ -355,7 +355,7 @@ func TestForm(t *testing.T) {
 	p.Send("/club/members/new", "name", " bob ", "bio", "me", "state", "active", "posts", "7", "guest", "1", "days", "mo", "lines", "a\r\n\r\n b", "secret", " x ").
 		Want(200, "The token of bob", `<code class="secret">token-1</code>`, `href="/club/members"`)
 	if m := s.members[0]; m.Name != "bob" || m.Posts != 7 || !m.Guest || !slices.Equal(m.Days, []string{"mo"}) || !slices.Equal(m.Lines, []string{"a", "b"}) || m.Secret != " x " {
-		t.Errorf("%+v", m)
+		t.Errorf("got the member %+v, want the values of the form", m)
 	}
 
 	mine := b.Get("/club/members/1").Want(200, "<h1>Member bob</h1>", "<dt>Id</dt><dd>1</dd>", "a\nb</textarea>", "<code>a</code>", "Ban…", `name="version" value="1"`).Lacks(`name="name"`, "New password", " x ")

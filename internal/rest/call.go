@@ -24,7 +24,7 @@ const MaxBody = 1 << 20
 // maxDepth is how deep the values of a body may nest.
 const maxDepth = 32
 
-// Call is a request that a route serves.
+// Call is a request that a route serves. It must not be used by several goroutines at a time.
 type Call struct {
 	W http.ResponseWriter
 	R *http.Request
@@ -55,7 +55,7 @@ func (c *Call) Decode(into any) error {
 		return err
 	}
 	if len(bytes.TrimSpace(text)) == 0 {
-		return refuse(http.StatusBadRequest, "invalid_json", "", "this needs a JSON body")
+		return refuse(http.StatusBadRequest, "invalid_json", "", "this request needs a JSON body")
 	}
 	return decode(text, into)
 }
@@ -69,6 +69,7 @@ func (c *Call) DecodeIfAny(into any) error {
 	return decode(text, into)
 }
 
+// jsonBody reads the body, which may be empty, and words the faults of a JSON body.
 func (c *Call) jsonBody() ([]byte, error) {
 	text, err := c.body(MaxBody)
 	switch {
@@ -80,7 +81,7 @@ func (c *Call) jsonBody() ([]byte, error) {
 	return text, err
 }
 
-// Faults of a body, which the functions that read one report in different words.
+// Errors of Call.body. Its callers return errors with other words and codes instead.
 var (
 	errTooLarge   = errors.New("the body is too large")
 	errIncomplete = errors.New("the body could not be read whole")
@@ -106,6 +107,7 @@ func (c *Call) body(limit int64) ([]byte, error) {
 	return text, nil
 }
 
+// decode decodes a JSON body into the struct to which into points; see Call.Decode.
 func decode(text []byte, into any) error {
 	if !utf8.Valid(text) {
 		return refuse(http.StatusBadRequest, "invalid_json", "", "the body is not UTF-8")
@@ -117,24 +119,24 @@ func decode(text []byte, into any) error {
 	d.DisallowUnknownFields()
 	err := d.Decode(into)
 	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
+	var wrongType *json.UnmarshalTypeError
 	switch {
 	case err == nil:
 		if _, err := d.Token(); !errors.Is(err, io.EOF) {
-			return refuse(http.StatusBadRequest, "invalid_json", "", "there is more behind the JSON value of the body")
+			return refuse(http.StatusBadRequest, "invalid_json", "", "the body has more data after its JSON value")
 		}
 		return nil
-	case errors.As(err, &kind):
-		member := memberPath(kind.Field)
+	case errors.As(err, &wrongType):
+		member := memberPath(wrongType.Field)
 		if member == "" {
 			return refuse(http.StatusBadRequest, "invalid_value", "", "the body must be a JSON object")
 		}
-		return refuse(http.StatusBadRequest, "invalid_value", member, member+" "+mismatch(kind))
+		return refuse(http.StatusBadRequest, "invalid_value", member, member+" "+mismatch(wrongType))
 	case errors.As(err, &syntax):
 		return refuse(http.StatusBadRequest, "invalid_json", "",
 			"the body is not JSON: "+syntax.Error()+" at byte "+strconv.FormatInt(syntax.Offset, 10))
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return refuse(http.StatusBadRequest, "invalid_json", "", "the JSON of the body ends too early")
+		return refuse(http.StatusBadRequest, "invalid_json", "", "the JSON of the body is incomplete")
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 		name = strings.Trim(name, `"`)
@@ -156,12 +158,12 @@ func memberPath(field string) string {
 
 // mismatch returns a message about the type that a member must have. It does not quote the error, because for a number
 // that is too large the error repeats the digits.
-func mismatch(kind *json.UnmarshalTypeError) string {
-	number, ok := strings.CutPrefix(kind.Value, "number ")
+func mismatch(wrongType *json.UnmarshalTypeError) string {
+	number, isNumber := strings.CutPrefix(wrongType.Value, "number ") // followed by its digits
 	switch {
-	case !ok:
-		return "must not be a " + kind.Value
-	case kind.Type.Kind() != reflect.Float64 && strings.ContainsAny(number, ".eE"):
+	case !isNumber:
+		return "must not be a " + wrongType.Value
+	case wrongType.Type.Kind() != reflect.Float64 && strings.ContainsAny(number, ".eE"):
 		return "must be a whole number, without a fraction and an exponent"
 	}
 	return "is out of range"
@@ -188,6 +190,7 @@ func tooDeep(text []byte) bool {
 	return false
 }
 
+// refuse returns an *apierror.Error. param is the parameter or member at fault, or "".
 func refuse(status int, code, param, message string) error {
 	return &apierror.Error{Status: status, Code: code, Param: param, Message: message}
 }
@@ -249,9 +252,10 @@ func (c *Call) List(name string) []string {
 	return strings.Split(text, ",")
 }
 
-// Text returns a query parameter unchanged.
+// Text returns a query parameter unchanged, or "" if the parameter is missing.
 func (c *Call) Text(name string) string { return c.query(name) }
 
+// query returns a query parameter, or "" if it is missing.
 func (c *Call) query(name string) string { return c.R.URL.Query().Get(name) }
 
 // Write writes the answer of a route; see Route.Serve. If the answer cannot be encoded as JSON, Write writes nothing
@@ -293,7 +297,7 @@ func (c *Call) Write(answer any) error {
 	if c.R.Method == http.MethodHead {
 		return nil
 	}
-	_, _ = w.Write(text) // a client that left is not our failure
+	_, _ = w.Write(text) // the client may be gone
 	return nil
 }
 

@@ -25,5 +25,5 @@ func (c *Call) Cursor(name string) (int64, error) {
 		}
 	}
 	return 0, refuse(http.StatusBadRequest, "invalid_value", name,
-		name+" must be the cursor of a page before, unchanged")
+		name+" must be a cursor from the answer with an earlier page, unchanged")
 }

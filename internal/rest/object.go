@@ -78,6 +78,7 @@ func (o Objects) ReadIfAny(c *Call) (*Object, error) {
 	return o.Parse(raw)
 }
 
+// read returns the body of a call, which may be empty.
 func (o Objects) read(c *Call) ([]byte, error) {
 	if kind := c.R.Header.Get("Content-Type"); kind != "" {
 		media, _, err := mime.ParseMediaType(kind)
@@ -99,7 +100,7 @@ func (o Objects) read(c *Call) ([]byte, error) {
 func (o Objects) Parse(raw []byte) (*Object, error) {
 	switch {
 	case len(bytes.TrimSpace(raw)) == 0:
-		return new(Object), o.Refuse("", "missing", "this needs a JSON body")
+		return new(Object), o.Refuse("", "missing", "this request needs a JSON body")
 	case !utf8.Valid(raw):
 		return new(Object), o.Refuse("", "encoding", "the body is not UTF-8")
 	}
@@ -122,11 +123,11 @@ func (o Objects) Refuse(field, reason, message string) error {
 func (o Objects) wellFormed(raw []byte) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
-	type level struct {
-		names map[string]bool // nil for an array
-		name  bool            // the next token is a name
+	type level struct { // an open object or array
+		names    map[string]bool // the object's names so far; nil for an array
+		wantName bool            // the next token is a name, or ends the object
 	}
-	var open []level
+	var open []level // outermost first
 	for {
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) {
@@ -135,23 +136,23 @@ func (o Objects) wellFormed(raw []byte) error {
 		if err != nil {
 			return o.Refuse("", "syntax", fmt.Sprintf("the body is not JSON from byte %d on", d.InputOffset()))
 		}
-		depth := len(open) - 1
-		if depth >= 0 && open[depth].names != nil && open[depth].name {
+		last := len(open) - 1
+		if last >= 0 && open[last].wantName {
 			if name, ok := token.(string); ok {
-				if open[depth].names[name] {
+				if open[last].names[name] {
 					return o.Refuse(Quote(name), "duplicate", "the body has "+Quote(name)+" twice")
 				}
-				open[depth].names[name], open[depth].name = true, false
+				open[last].names[name], open[last].wantName = true, false
 				continue
 			}
 		}
 		switch token {
 		case json.Delim('{'):
-			open = append(open, level{names: make(map[string]bool), name: true})
+			open = append(open, level{names: make(map[string]bool), wantName: true})
 		case json.Delim('['):
 			open = append(open, level{})
 		case json.Delim('}'), json.Delim(']'):
-			open = open[:depth]
+			open = open[:last]
 		}
 		if len(open) > maxDepth {
 			return o.Refuse("", "nesting", "the body nests deeper than 32 levels")
@@ -159,16 +160,18 @@ func (o Objects) wellFormed(raw []byte) error {
 		if token == json.Delim('{') || token == json.Delim('[') {
 			continue
 		}
-		if depth = len(open) - 1; depth >= 0 {
-			open[depth].name = open[depth].names != nil
+		// A value has ended. In an object, a name follows.
+		if len(open) > 0 {
+			enclosing := &open[len(open)-1]
+			enclosing.wantName = enclosing.names != nil
 			continue
 		}
 		if d.More() {
-			return o.Refuse("", "trailing", "there is more behind the JSON value of the body")
+			return o.Refuse("", "trailing", "the body has more data after its JSON value")
 		}
 	}
 	if len(open) > 0 {
-		return o.Refuse("", "syntax", "the JSON of the body ends too early")
+		return o.Refuse("", "syntax", "the JSON of the body is incomplete")
 	}
 	return nil
 }
@@ -180,8 +183,8 @@ func (b *Object) take(name string) json.RawMessage {
 	return value
 }
 
-// member removes and decodes a member. It returns nil if the member is missing. If the value is not of type T it also
-// records a fault, which calls the type kind.
+// member removes and decodes a member. It returns nil if the member is missing. If the value is not of type T it
+// records a fault, which calls the type kind, and returns a zero value.
 func member[T any](b *Object, name, kind string) *T {
 	raw := b.take(name)
 	if raw == nil {
@@ -195,7 +198,7 @@ func member[T any](b *Object, name, kind string) *T {
 	return value
 }
 
-// Text returns a required text.
+// Text returns a required text. It returns "" after a fault.
 func (b *Object) Text(name string) string {
 	value := member[string](b, name, "text")
 	if value == nil {
@@ -214,7 +217,7 @@ func (b *Object) Flag(name string) *bool { return member[bool](b, name, "true or
 // Integer returns a whole number, or nil if it is missing.
 func (b *Object) Integer(name string) *int64 { return member[int64](b, name, "a whole number") }
 
-// Required returns a required whole number.
+// Required returns a required whole number. It returns 0 after a fault.
 func (b *Object) Required(name string) int64 {
 	n := b.Integer(name)
 	if n == nil {
@@ -224,7 +227,7 @@ func (b *Object) Required(name string) int64 {
 	return *n
 }
 
-// Nullable returns an id, 0 for null, or nil if it is missing.
+// Nullable returns an id, 0 for null, or nil if the member is missing. For the number 0 it returns -1.
 func (b *Object) Nullable(name string) *int64 {
 	if raw, ok := b.members[name]; ok && bytes.Equal(raw, []byte("null")) {
 		delete(b.members, name)

@@ -47,22 +47,22 @@ func TestObject(t *testing.T) {
 			read(b)
 			err = b.Err()
 		}
-		var told []string
+		var reasons []string
 		if e, ok := apierror.From(err); ok {
 			for _, d := range e.Details {
-				told = append(told, d.Field+" "+d.Reason)
+				reasons = append(reasons, d.Field+" "+d.Reason)
 			}
 			if e.Status != 400 || e.Code != "bad_body" || e.Message != e.Details[0].Message {
-				t.Errorf("%s: %+v", body, e)
+				t.Errorf("%s: got %+v, want status 400, code bad_body and the message of the first detail", body, e)
 			}
 		}
-		if got := strings.Join(told, ", "); got != want {
+		if got := strings.Join(reasons, ", "); got != want {
 			t.Errorf("%s: %q, want %q", body, got, want)
 		}
 	}
 	b, _ := testObjects.Parse([]byte(`{"text":"a","number":7,"flag":true,"zero":0,"null":null}`))
 	if b.Text("text") != "a" || b.Required("number") != 7 || !*b.Flag("flag") || b.Integer("none") != nil || *b.Nullable("zero") != -1 || *b.Nullable("null") != 0 || b.Nullable("none") != nil || b.Err() != nil {
-		t.Errorf("%+v", b)
+		t.Errorf("a method returned another value than is in %+v", b)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestReadChecksRequest(t *testing.T) {
 				status = e.Status
 			}
 			if status != test.status {
-				t.Errorf("%+v: %v", test, err)
+				t.Errorf("%+v: got the error %v, want the status %d", test, err, test.status)
 			}
 		}
 	}
@@ -138,7 +138,7 @@ func TestSlowBody(t *testing.T) {
 		line := &slow{ResponseRecorder: httptest.NewRecorder()}
 		err := read(&Call{W: line, R: httptest.NewRequest("POST", "/", line)})
 		if e, ok := apierror.From(err); !ok || e.Status != http.StatusRequestTimeout {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got the error %v, want status 408", name, err)
 		}
 	}
 }
@@ -176,14 +176,14 @@ func TestPublished(t *testing.T) {
 	first := ask("GET", "")
 	tag := first.Header().Get("ETag")
 	if first.Code != 200 || first.Body.String() != `{"openapi":"3.1.0"}` || tag == "" || first.Header().Get("Content-Type") != "application/json" {
-		t.Errorf("%d %v %s", first.Code, first.Header(), first.Body)
+		t.Errorf("got %d %v %s, want 200 with an ETag and the document", first.Code, first.Header(), first.Body)
 	}
 	for _, test := range []struct {
 		method, tags string
 		status, size int
 	}{{"GET", `"other", ` + tag, 304, 0}, {"HEAD", tag, 304, 0}, {"HEAD", "", 200, 0}, {"GET", `"other"`, 200, 19}} {
 		if w := ask(test.method, test.tags); w.Code != test.status || w.Body.Len() != test.size || w.Header().Get("ETag") != tag {
-			t.Errorf("%+v: %d %v %s", test, w.Code, w.Header(), w.Body)
+			t.Errorf("got %d %v %s, want %+v", w.Code, w.Header(), w.Body, test)
 		}
 	}
 	if made != 1 {

@@ -37,15 +37,15 @@ type object = map[string]any
 func (d Document) OpenAPI(tables ...[]Route) ([]byte, error) {
 	paths := make(object)
 	var tags []object
-	seen := make(map[string]bool)
+	tagged := make(map[string]bool) // names of tags
 	for _, table := range tables {
 		for i := range table {
 			r := &table[i]
 			if r.Hidden {
 				continue
 			}
-			if !seen[r.Tag] {
-				seen[r.Tag] = true
+			if !tagged[r.Tag] {
+				tagged[r.Tag] = true
 				tags = append(tags, object{"name": r.Tag})
 			}
 			path := strings.ReplaceAll(strings.TrimSuffix(r.Path, "{$}"), "...}", "}")
@@ -80,6 +80,7 @@ func (d Document) OpenAPI(tables ...[]Route) ([]byte, error) {
 	})
 }
 
+// operation returns the operation object of a route.
 func (d Document) operation(r *Route) (object, error) {
 	op := object{"summary": r.Summary, "tags": []string{r.Tag}, "operationId": operationID(r)}
 	if r.Description != "" {
@@ -148,6 +149,7 @@ func (d Document) parameters(r *Route) (params []object, err error) {
 	return params, nil
 }
 
+// reads reports whether the route only reads.
 func (r *Route) reads() bool { return r.Method == http.MethodGet }
 
 // answers returns the responses of success, keyed by status.
@@ -155,22 +157,21 @@ func (r *Route) answers() object {
 	answers := make(object)
 	for _, status := range append([]int{r.status()}, r.Also...) {
 		answer := object{"description": http.StatusText(status)}
-		switch {
-		case r.Answer != "":
-			answer["content"] = content("application/json", r.Answer)
-		case r.Media != "":
-			media := make(object)
-			for kind := range strings.SplitSeq(r.Media, ",") {
-				media[kind] = object{"schema": object{"type": "string"}}
-			}
-			answer["content"] = media
+		body := make(object)
+		if r.Answer != "" {
+			body = content("application/json", r.Answer)
 		}
-		if r.Media != "" && r.Answer != "" {
-			answer["content"].(object)[r.Media] = object{"schema": object{"type": "string"}}
+		if r.Media != "" {
+			for media := range strings.SplitSeq(r.Media, ",") {
+				body[media] = object{"schema": object{"type": "string"}}
+			}
+		}
+		if len(body) > 0 {
+			answer["content"] = body
 		}
 		if r.Versioned && r.Method != http.MethodDelete {
 			answer["headers"] = object{"ETag": object{
-				"description": "The version of what is there.", "schema": object{"type": "string"},
+				"description": "The current version of the resource.", "schema": object{"type": "string"},
 			}}
 		}
 		answers[strconv.Itoa(status)] = answer
@@ -200,9 +201,11 @@ func (r *Route) refusals() []int {
 // otherwise.
 func condition(reads bool) object {
 	name, description := "If-Match",
-		"The ETag that the change was made of; where another version is there by now the answer is 412. Several between commas, or * for any."
+		"The ETag of the version on which the change is based, several ETags separated by commas, or * for any version. "+
+			"If the resource has another version by now, the answer is 412."
 	if reads {
-		name, description = "If-None-Match", "ETags that the client has; the answer is 304 where one of them still holds."
+		name, description = "If-None-Match",
+			"The ETags of the versions that the client has. If one of them is still current, the answer is 304."
 	}
 	return object{"name": name, "in": "header", "description": description, "schema": object{"type": "string"}}
 }
@@ -225,6 +228,7 @@ func security(scheme string, r *Route) []object {
 
 const schemas = "#/components/schemas/"
 
+// content returns a content object with a media type and the name of a schema.
 func content(media, schema string) object {
 	return object{media: object{"schema": object{"$ref": schemas + schema}}}
 }

@@ -38,7 +38,7 @@ func (p *Published) Serve(*Call) (any, error) {
 func (p *Published) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	text, err := p.Text()
 	if err != nil {
-		http.Error(w, "the document could not be made", http.StatusInternalServerError)
+		http.Error(w, "the OpenAPI document could not be built", http.StatusInternalServerError)
 		return
 	}
 	header := w.Header()
@@ -52,6 +52,6 @@ func (p *Published) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	NoSniff(header)
 	header.Set("Content-Length", strconv.Itoa(len(text)))
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(text) // a client that left is not our failure
+		_, _ = w.Write(text) // the client may be gone
 	}
 }

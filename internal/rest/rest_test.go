@@ -141,7 +141,7 @@ func TestQuery(t *testing.T) {
 	} {
 		at, err := call(text).Time("at")
 		if got := at.UTC().Format(time.RFC3339); (err != nil) != (want == "error") || (err == nil && got != want) {
-			t.Errorf("%s: %s, %v", text, got, err)
+			t.Errorf("%s: got %s with the error %v, want %s", text, got, err, want)
 		}
 	}
 	if word, err := call("format=csv").Choice("format", "json", "csv"); word != "csv" || err != nil {
@@ -187,7 +187,7 @@ func TestOpenAPI(t *testing.T) {
 	if got.OpenAPI != "3.1.0" || len(got.Paths) != 2 || show.OperationID != "getThingsId" || len(show.Parameters) != 2 || len(show.Security) != 0 ||
 		len(create.Security) != 1 || !create.RequestBody.Required || create.Responses["201"] == nil || create.Responses["413"] == nil ||
 		create.Responses["401"] == nil || show.Responses["404"] == nil || show.Responses["401"] != nil {
-		t.Errorf("%s", text)
+		t.Errorf("the document differs from the table of routes: %s", text)
 	}
 	d.Extra = map[string]json.RawMessage{"/things/{id}": json.RawMessage(`{}`)}
 	if _, err := d.OpenAPI(table()); err == nil {
@@ -220,7 +220,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		refusal, ok := apierror.From(err)
 		if !ok || refusal.Status != http.StatusBadRequest || len(refusal.Message) > 400 {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("%q: got the error %v, want a short one with status 400", text, err)
 		}
 	})
 }

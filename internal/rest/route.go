@@ -68,6 +68,7 @@ type Raw struct {
 	Data []byte
 }
 
+// status returns the status of success, with its default.
 func (r *Route) status() int {
 	switch {
 	case r.Status != 0:
@@ -99,8 +100,8 @@ type Router struct {
 
 // node holds the routes of one path.
 type node struct {
-	methods map[string]*Route
-	allow   string
+	methods map[string]*Route // by method
+	allow   string            // see Found.Allow
 }
 
 // NewRouter makes a router for the routes of tables, after a prefix of their paths such as "/api/v1", which may be

@@ -28,7 +28,7 @@ func (m Match) Check(tag string) error {
 		return nil
 	}
 	return refuse(http.StatusPreconditionFailed, "precondition_failed", "",
-		"this has changed since you read it: read it again, and send the ETag of that as If-Match")
+		"this has changed since you read it: read it again, and send its new ETag as If-Match")
 }
 
 // Match returns the condition of the header If-Match, or nil without that header. Tags are compared strongly, so a weak
@@ -43,7 +43,7 @@ func (c *Call) Match() (Match, error) {
 		return nil, refuse(http.StatusBadRequest, "bad_request", "If-Match",
 			`If-Match must be * or ETags between commas, such as "0123abcd"`)
 	}
-	for tag := range maps.Clone(tags.strong) {
+	for tag := range maps.Clone(tags.strong) { // the loop adds tags
 		tags.strong[Uncoded(tag)] = true
 	}
 	return func(tag string) bool { return tags.any || tags.strong[tag] }, nil
@@ -96,9 +96,9 @@ func parseTags(text string) (tags entityTags, ok bool) {
 		if text == "" {
 			return tags, true
 		}
-		into := tags.strong
-		if rest, weak := strings.CutPrefix(text, "W/"); weak {
-			text, into = rest, tags.weak
+		list := tags.strong
+		if tag, weak := strings.CutPrefix(text, "W/"); weak {
+			text, list = tag, tags.weak
 		}
 		if text == "" || text[0] != '"' {
 			return tags, false
@@ -113,7 +113,7 @@ func parseTags(text string) (tags entityTags, ok bool) {
 		if end == len(text) {
 			return tags, false
 		}
-		into[text[:end+1]] = true
+		list[text[:end+1]] = true
 		text = strings.TrimLeft(text[end+1:], space)
 		if text != "" && text[0] != ',' {
 			return tags, false

@@ -40,13 +40,13 @@ func (s *scanner) readCopies() error {
 
 // readCopy reads the rows below a COPY statement. head is the statement after the word COPY.
 func (s *scanner) readCopy(head string) error {
-	from := &scanner{in: bufio.NewReader(strings.NewReader(head)), line: s.line}
-	table, err := from.table()
+	headScanner := &scanner{in: bufio.NewReader(strings.NewReader(head)), line: s.line}
+	table, err := headScanner.table()
 	if err != nil {
 		return err
 	}
-	from.skip(1) // a space; names skips a parenthesis
-	names, err := from.names()
+	headScanner.skip(1) // a space; names skips a parenthesis
+	names, err := headScanner.names()
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (s *scanner) readCopy(head string) error {
 	s.tables[table] = names
 	accepted := s.accept(table)
 	row := Row{Table: table, columns: s.dump.lists[list]}
-	for n := 1; ; n++ {
+	for rows := 1; ; rows++ {
 		row.Line, row.Place = s.line, Place{Offset: s.offset, list: int32(list)} //nolint:gosec // at most maxLists
 		line, err := s.textLine()
 		if errors.Is(err, io.EOF) {
@@ -74,7 +74,7 @@ func (s *scanner) readCopy(head string) error {
 				return err
 			}
 		}
-		if err := s.reportProgress(n); err != nil {
+		if err := s.reportProgress(rows); err != nil {
 			return err
 		}
 	}
@@ -89,13 +89,14 @@ func (s *scanner) copyRow(row *Row) error {
 	return s.split(row, line)
 }
 
-// split reads the values of a row from a line.
+// split reads the values of a row from a line: they are separated by tabs, \N stands for NULL, and other backslashes
+// begin an escape sequence.
 func (s *scanner) split(row *Row, line []byte) error {
 	row.cells, row.text = row.cells[:0], row.text[:0]
 	for more := true; more && len(row.cells) <= row.columns.count; {
 		var value []byte
 		value, line, more = bytes.Cut(line, []byte{'\t'})
-		c := cell{from: len(row.text), null: string(value) == `\N`}
+		c := cell{start: len(row.text), null: string(value) == `\N`}
 		for escaped := !c.null; escaped; {
 			var plain []byte
 			plain, value, escaped = bytes.Cut(value, []byte{'\\'})
@@ -108,11 +109,11 @@ func (s *scanner) split(row *Row, line []byte) error {
 				row.text, value = append(row.text, b), value[1:]
 			}
 		}
-		c.to = len(row.text)
+		c.end = len(row.text)
 		row.cells = append(row.cells, c)
 	}
 	if len(row.cells) != row.columns.count {
-		return s.fault("a row of %s has not as many values as there are columns, %d", row.Table, row.columns.count)
+		return s.fault("a row of %s does not have %d values, one for each column", row.Table, row.columns.count)
 	}
 	return nil
 }

@@ -50,8 +50,8 @@ func TestScanCopy(t *testing.T) {
 	}
 	for rows, want := range map[string]string{
 		"COPY t (id, name) FROM stdin;\n1\ta\n":         "line 12: the dump ends in the middle of a statement",
-		"COPY t (id, name) FROM stdin;\n1\n\\.\n":       "a row of t has not as many values as there are columns, 2",
-		"COPY t (id, name) FROM stdin;\n1\t2\t3\n\\.\n": "a row of t has not as many values as there are columns, 2",
+		"COPY t (id, name) FROM stdin;\n1\n\\.\n":       "a row of t does not have 2 values, one for each column",
+		"COPY t (id, name) FROM stdin;\n1\t2\t3\n\\.\n": "a row of t does not have 2 values, one for each column",
 		"COPY t FROM stdin;\n1\n\\.\n":                  "expected a comma between names",
 		"COPY t (id; FROM stdin;\n1\n\\.\n":             "expected a comma",
 	} {
@@ -66,7 +66,7 @@ func FuzzCopy(f *testing.F) {
 	f.Add("COPY public.t (id, name) FROM stdin;\n1\ta\\n\\\\\n2\t\\N\n\\.\nSELECT 1;\n")
 	f.Add("COPY \"a\".\"b\"\"c\" (x) FROM stdin;\r\n\\\n\\.\r\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		d := &Dump{file: memory{strings.NewReader(text)}, known: make(map[string]int), copy: true}
+		d := &Dump{file: memory{strings.NewReader(text)}, indexes: make(map[string]int), copy: true}
 		var places []Place
 		var texts []string
 		s := &scanner{

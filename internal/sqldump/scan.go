@@ -19,10 +19,11 @@ type scanner struct {
 	tables   map[string][]string // the columns by table, from CREATE TABLE
 	accept   func(table string) bool
 	each     func(*Row) error
-	progress func(int64)
+	progress func(int64)     // may be nil
 	ctx      context.Context //nolint:containedctx // a scanner is one run
 }
 
+// fault returns an error that begins with the current line.
 func (s *scanner) fault(format string, args ...any) error {
 	return fmt.Errorf("line %d: "+format, append([]any{s.line}, args...)...)
 }
@@ -79,7 +80,7 @@ func (s *scanner) skipThrough(end string) error {
 			s.skip(i + len(end))
 			return nil
 		}
-		if len(text) < len(end) {
+		if len(text) < len(end) { // the buffer may hold only the beginning of end
 			text = s.peek(len(end))
 			if len(text) < len(end) {
 				return io.ErrUnexpectedEOF
@@ -90,7 +91,7 @@ func (s *scanner) skipThrough(end string) error {
 			s.skip(1)
 			continue
 		}
-		s.skip(len(text) - len(end) + 1)
+		s.skip(len(text) - len(end) + 1) // the remaining bytes may be the beginning of end
 	}
 }
 
@@ -135,6 +136,7 @@ func (s *scanner) skipInnerSpace() error {
 	return err
 }
 
+// isWord reports whether a byte can be part of a word.
 func isWord(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b == '_' || b == '$' || b >= 0x80
 }
@@ -155,7 +157,7 @@ func (s *scanner) word() (string, error) {
 	}
 }
 
-// name consumes a name, with or without quotes.
+// name consumes a name, with or without quotes, and returns the name without them.
 func (s *scanner) name() (name string, quoted bool, err error) {
 	text := s.peek(1)
 	if len(text) == 0 {
@@ -179,7 +181,7 @@ func (s *scanner) name() (name string, quoted bool, err error) {
 			if next := s.peek(1); len(next) == 0 || next[0] != quote {
 				return string(raw), true, nil
 			}
-			s.skip(1)
+			s.skip(1) // a doubled quote stands for one
 		}
 		if len(raw) == maxName {
 			return "", true, s.fault("a name has more than %d bytes", maxName)
@@ -205,7 +207,8 @@ func (s *scanner) table() (string, error) {
 	}
 }
 
-// quoted consumes a text after its opening quotation mark and appends it to into. If into is nil the text is discarded.
+// quoted consumes a text after its opening quotation mark, appends it to into without escapes and returns the result.
+// If into is nil the text is discarded.
 func (s *scanner) quoted(into []byte, quote byte) ([]byte, error) {
 	keep := into != nil
 	for {
@@ -217,7 +220,7 @@ func (s *scanner) quoted(into []byte, quote byte) ([]byte, error) {
 		if end < 0 {
 			end = len(text)
 		}
-		if quote != '`' {
+		if quote != '`' { // in a name, a backslash stands for itself
 			if slash := bytes.IndexByte(text[:end], '\\'); slash >= 0 {
 				end = slash
 			}
@@ -241,13 +244,13 @@ func (s *scanner) quoted(into []byte, quote byte) ([]byte, error) {
 			if next := s.peek(1); len(next) == 0 || next[0] != quote {
 				return into, nil
 			}
-			s.skip(1)
-		} else if b, err = s.next(); err != nil {
+			s.skip(1) // a doubled quote stands for one
+		} else if b, err = s.next(); err != nil { // the byte after a backslash
 			return into, err
-		} else if keep && (b == '%' || b == '_') {
+		} else if keep && (b == '%' || b == '_') { // MySQL keeps the backslash before these
 			into = append(into, '\\')
-		} else if plain := strings.IndexByte("0bnrtZ", b); plain >= 0 {
-			b = "\x00\b\n\r\t\x1a"[plain]
+		} else if i := strings.IndexByte("0bnrtZ", b); i >= 0 {
+			b = "\x00\b\n\r\t\x1a"[i]
 		}
 		if keep {
 			into = append(into, b)

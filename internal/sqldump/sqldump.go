@@ -34,10 +34,10 @@ var ErrCompressed = errors.New("the dump is compressed: decompress it first, for
 type Dump struct {
 	file    source
 	lists   []*columns
-	known   map[string]int // the index in lists by the table and its columns
-	reader  *bufio.Reader
-	row     Row
-	created map[string][]string // the columns of tables, from CREATE TABLE
+	indexes map[string]int      // the index in lists by the table and its columns
+	reader  *bufio.Reader       // for At
+	row     Row                 // the row that At has read
+	created map[string][]string // the columns of tables, from CREATE TABLE or COPY
 	copy    bool                // the dump is by pg_dump
 	line    []byte              // the current line of such a dump
 }
@@ -51,7 +51,7 @@ type source interface {
 // columns are the columns of a table, in the order of a statement's values.
 type columns struct {
 	table string
-	index map[string]int
+	index map[string]int // by column name
 	count int
 }
 
@@ -62,20 +62,20 @@ type Row struct {
 	Place Place
 
 	columns *columns
-	cells   []cell
-	text    []byte
+	cells   []cell // in the order of the columns
+	text    []byte // of all cells
 }
 
 // Place is the position of a row in a Dump, for Dump.At.
 type Place struct {
 	Offset int64
-	list   int32
+	list   int32 // index of the row's columns in Dump.lists
 }
 
 // cell is a value of a row: the range of its bytes in Row.text.
 type cell struct {
-	from, to int
-	null     bool
+	start, end int
+	null       bool
 }
 
 // Open opens the dump in a file. It returns ErrCompressed for a compressed file.
@@ -95,7 +95,7 @@ func Open(path string) (*Dump, error) {
 		}
 	}
 	isCopy := bytes.Contains(head[:n], []byte(postgresMark))
-	return &Dump{file: file, known: make(map[string]int), copy: isCopy}, nil
+	return &Dump{file: file, indexes: make(map[string]int), copy: isCopy}, nil
 }
 
 // Close closes the file.
@@ -155,7 +155,7 @@ func (d *Dump) At(p Place) (*Row, error) {
 // missing.
 func (d *Dump) list(table string, names []string) (int, error) {
 	key := table + "\x00" + strings.Join(names, "\x00")
-	if i, ok := d.known[key]; ok {
+	if i, ok := d.indexes[key]; ok {
 		return i, nil
 	}
 	if len(d.lists) == maxLists {
@@ -166,7 +166,7 @@ func (d *Dump) list(table string, names []string) (int, error) {
 		c.index[name] = i
 	}
 	d.lists = append(d.lists, c)
-	d.known[key] = len(d.lists) - 1
+	d.indexes[key] = len(d.lists) - 1
 	return len(d.lists) - 1, nil
 }
 
@@ -178,20 +178,21 @@ func (r *Row) Has(column string) bool {
 
 // Text returns the value of a column as valid UTF-8, or "" if the value is NULL or the row does not have the column.
 func (r *Row) Text(column string) string {
+	return strings.ToValidUTF8(string(r.value(column)), "\uFFFD")
+}
+
+// value returns the value of a column, or nil if the value is NULL or the row does not have the column.
+func (r *Row) value(column string) []byte {
 	i, ok := r.columns.index[column]
 	if !ok || r.cells[i].null {
-		return ""
+		return nil
 	}
-	return strings.ToValidUTF8(string(r.text[r.cells[i].from:r.cells[i].to]), "\uFFFD")
+	return r.text[r.cells[i].start:r.cells[i].end]
 }
 
 // Int returns the value of a column as an integer, or 0 if the value is not an integer.
 func (r *Row) Int(column string) int64 {
-	i, ok := r.columns.index[column]
-	if !ok || r.cells[i].null {
-		return 0
-	}
-	n, err := strconv.ParseInt(string(r.text[r.cells[i].from:r.cells[i].to]), 10, 64)
+	n, err := strconv.ParseInt(string(r.value(column)), 10, 64)
 	if err != nil {
 		return 0
 	}
@@ -201,8 +202,8 @@ func (r *Row) Int(column string) int64 {
 // Bool reports whether the value of a column is true, or a number other than 0.
 func (r *Row) Bool(column string) bool { return r.Int(column) != 0 || r.Text(column) == "t" }
 
-// constraint reports whether a word begins a part of a CREATE TABLE statement that does not define a column.
-func constraint(word string) bool {
+// beginsConstraint reports whether a word begins a part of a CREATE TABLE statement that does not define a column.
+func beginsConstraint(word string) bool {
 	return slices.Contains([]string{
 		"PRIMARY", "KEY", "UNIQUE", "INDEX", "FULLTEXT", "SPATIAL", "CONSTRAINT", "FOREIGN", "CHECK", "PERIOD",
 	}, strings.ToUpper(word))

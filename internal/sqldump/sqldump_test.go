@@ -88,7 +88,7 @@ func TestScan(t *testing.T) {
 func TestScanRefuses(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"INSERT INTO t VALUES (1);":                                    "line 1: the columns of t are not known",
+		"INSERT INTO t VALUES (1);":                                    "line 1: the columns of t are unknown",
 		table + "INSERT INTO t VALUES (1);":                            "line 7: a row of t has 1 values, but there are 2 columns",
 		table + "INSERT INTO t VALUES (1,2,3);":                        "line 7: a row of t has more values",
 		table + "INSERT INTO t VALUES (1,'cut":                         "line 7: the dump ends in the middle of a statement",
@@ -144,7 +144,7 @@ func FuzzScan(f *testing.F) {
 	f.Add(table + "INSERT INTO `t` VALUES (1,'a'),(2,NULL);")
 	f.Add("DELIMITER ;;\n;;\nDELIMITER ;\nINSERT INTO a.b (c, d) VALUES (x'41', \"\\\"\"), (0x42,_binary 'x');")
 	f.Fuzz(func(t *testing.T, text string) {
-		d := &Dump{file: memory{strings.NewReader(text)}, known: make(map[string]int)}
+		d := &Dump{file: memory{strings.NewReader(text)}, indexes: make(map[string]int)}
 		type read struct {
 			place Place
 			text  string

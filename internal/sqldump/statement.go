@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -77,7 +78,7 @@ func (s *scanner) skipStatement() error {
 		if err := s.skipInnerSpace(); err != nil {
 			return err
 		}
-		if s.offset > before { // it was a comment
+		if s.offset > before { // the byte began a comment
 			continue
 		}
 		b, err := s.next()
@@ -105,11 +106,11 @@ func (s *scanner) create() error {
 		return s.skipStatement()
 	}
 	var table string
-	for _, skipped := range []string{"IF", "NOT", "EXISTS", ""} {
+	for _, optional := range []string{"IF", "NOT", "EXISTS", ""} { // the words before the name
 		if table, err = s.table(); err != nil {
 			return err
 		}
-		if !strings.EqualFold(table, skipped) {
+		if !strings.EqualFold(table, optional) {
 			break
 		}
 	}
@@ -129,16 +130,17 @@ func (s *scanner) create() error {
 		if err != nil {
 			return err
 		}
-		if quoted || !constraint(name) {
-			if names = append(names, name); len(names) > maxColumns {
+		if quoted || !beginsConstraint(name) {
+			names = append(names, name)
+			if len(names) > maxColumns {
 				return s.fault("a table has more than %d columns", maxColumns)
 			}
 		}
-		end, err := s.skipDefinition()
+		last, err := s.skipDefinition()
 		if err != nil {
 			return err
 		}
-		if end {
+		if last {
 			break
 		}
 	}
@@ -149,7 +151,8 @@ func (s *scanner) create() error {
 	return s.skipStatement()
 }
 
-// skipDefinition consumes the rest of a column's definition, and reports whether the column was the last.
+// skipDefinition consumes the rest of a definition within CREATE TABLE, including the comma or parenthesis after it,
+// and reports whether the definition was the last.
 func (s *scanner) skipDefinition() (last bool, err error) {
 	for depth := 0; ; {
 		if err := s.skipInnerSpace(); err != nil {
@@ -179,7 +182,10 @@ func (s *scanner) skipDefinition() (last bool, err error) {
 	}
 }
 
-// insert reads the rows of an INSERT statement.
+// insertWords are the words that may be between INSERT or REPLACE and the name of the table.
+var insertWords = []string{"INTO", "IGNORE", "LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY"}
+
+// insert reads the rows of an INSERT or REPLACE statement.
 func (s *scanner) insert() error {
 	var table string
 	for {
@@ -198,8 +204,7 @@ func (s *scanner) insert() error {
 			}
 			break
 		}
-		if word := strings.ToUpper(name); quoted || word != "INTO" && word != "IGNORE" && word != "LOW_PRIORITY" &&
-			word != "DELAYED" && word != "HIGH_PRIORITY" {
+		if quoted || !slices.Contains(insertWords, strings.ToUpper(name)) {
 			break
 		}
 	}
@@ -227,7 +232,7 @@ func (s *scanner) insert() error {
 		return s.fault("expected VALUES after INSERT INTO %s, found %q", table, word)
 	}
 	if len(names) == 0 {
-		return s.fault("the columns of %s are not known: the dump has no CREATE TABLE before its rows", table)
+		return s.fault("the columns of %s are unknown: the dump has no CREATE TABLE statement before its rows", table)
 	}
 	list, err := s.dump.list(table, names)
 	if err != nil {
@@ -236,7 +241,7 @@ func (s *scanner) insert() error {
 	return s.rows(table, list)
 }
 
-// names consumes a list of names in parentheses.
+// names consumes a list of names in parentheses. It skips the opening parenthesis without checking it.
 func (s *scanner) names() (names []string, err error) {
 	s.skip(1)
 	for {
@@ -247,7 +252,8 @@ func (s *scanner) names() (names []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if names = append(names, name); len(names) > maxColumns {
+		names = append(names, name)
+		if len(names) > maxColumns {
 			return nil, s.fault("a table has more than %d columns", maxColumns)
 		}
 		if err := s.skipInnerSpace(); err != nil {

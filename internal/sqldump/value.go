@@ -49,7 +49,7 @@ func (s *scanner) row(row *Row) error {
 // value reads a value into a row: a text in quotes (possibly after the name of its character set), hexadecimal digits,
 // a number, or a word such as NULL.
 func (s *scanner) value(row *Row) error {
-	c := cell{from: len(row.text)}
+	c := cell{start: len(row.text)}
 	b := s.peek(1)
 	if len(b) == 0 {
 		return io.ErrUnexpectedEOF
@@ -61,7 +61,7 @@ func (s *scanner) value(row *Row) error {
 	} else {
 		err = s.bare(row, &c)
 	}
-	c.to = len(row.text)
+	c.end = len(row.text)
 	row.cells = append(row.cells, c)
 	if err == nil && len(row.text) > maxRow {
 		err = s.fault("a row of %s has more than %d bytes", row.Table, maxRow)
@@ -69,8 +69,8 @@ func (s *scanner) value(row *Row) error {
 	return err
 }
 
-// bare reads a value that does not begin with a quotation mark, appends its text to that of the row, and sets the
-// fields of c.
+// bare reads a value that does not begin with a quotation mark and appends its text to that of the row. For NULL it
+// sets c.null.
 func (s *scanner) bare(row *Row, c *cell) error {
 	for ended := false; !ended; {
 		text, err := s.chunk()
@@ -82,12 +82,13 @@ func (s *scanner) bare(row *Row, c *cell) error {
 			n++
 		}
 		ended = n < len(text)
-		if row.text = append(row.text, text[:n]...); len(row.text) > maxRow {
+		row.text = append(row.text, text[:n]...)
+		if len(row.text) > maxRow {
 			return s.fault("a row of %s has more than %d bytes", row.Table, maxRow)
 		}
 		s.skip(n)
 	}
-	word := row.text[c.from:]
+	word := row.text[c.start:]
 	next := s.peek(1)
 	switch {
 	case len(next) > 0 && next[0] == ' ' && len(word) > 1 && word[0] == '_': // _binary 'text'
@@ -96,34 +97,34 @@ func (s *scanner) bare(row *Row, c *cell) error {
 		}
 		next = s.peek(1)
 		fallthrough
-	case len(word) > 0 && len(next) > 0 && next[0] == '\'':
+	case len(word) > 0 && len(next) > 0 && next[0] == '\'': // x'0a'
 		if len(next) == 0 || next[0] != '\'' {
 			return s.fault("expected a text in quotes after %s", word)
 		}
-		kind := string(word)
+		prefix := string(word)
 		s.skip(1)
 		var err error
-		if row.text, err = s.quoted(row.text[:c.from], '\''); err != nil || !strings.EqualFold(kind, "x") {
+		if row.text, err = s.quoted(row.text[:c.start], '\''); err != nil || !strings.EqualFold(prefix, "x") {
 			return err
 		}
-		return s.hex(row, c, row.text[c.from:])
+		return s.hex(row, c, row.text[c.start:])
 	case len(word) == 0:
 		return s.fault("expected a value in a row of %s, found %q", row.Table, next)
-	case len(word) > 2 && word[0] == '0' && word[1]|0x20 == 'x':
+	case len(word) > 2 && word[0] == '0' && word[1]|0x20 == 'x': // 0x0a
 		return s.hex(row, c, word[2:])
 	case strings.EqualFold(string(word), "NULL"):
 		c.null = true
-		row.text = row.text[:c.from]
+		row.text = row.text[:c.start]
 	}
 	return nil
 }
 
-// hex replaces the text of a cell by the bytes that the hexadecimal digits encode.
+// hex replaces the text of a cell by the bytes that the hexadecimal digits, which are in row.text, encode.
 func (s *scanner) hex(row *Row, c *cell, digits []byte) error {
 	n, err := hex.Decode(digits, digits)
 	if err != nil {
 		return s.fault("a row of %s has a value that is not a hexadecimal number", row.Table)
 	}
-	row.text = append(row.text[:c.from], digits[:n]...)
+	row.text = append(row.text[:c.start], digits[:n]...)
 	return nil
 }

@@ -35,7 +35,8 @@ func (db *DB) InBatches(
 		if err != nil {
 			return total, err
 		}
-		if total += n; !more {
+		total += n
+		if !more {
 			return total, nil
 		}
 		if pause <= 0 {
@@ -66,7 +67,8 @@ func (db *DB) Walk(
 		if err != nil {
 			return err
 		}
-		if step(int64(n)); n < limit {
+		step(int64(n))
+		if n < limit {
 			return nil
 		}
 		after = last

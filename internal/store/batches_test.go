@@ -75,10 +75,10 @@ func TestCut(t *testing.T) {
 	}{{nil, nil, 0}, {[]int{7}, []int{7}, 0}, {[]int{7, 8}, []int{7, 8}, 0}, {[]int{7, 8, 9}, []int{7, 8}, 8}} {
 		page, more := Cut(c.list, 2)
 		if !slices.Equal(page, c.page) || more != (c.next != 0) {
-			t.Errorf("%v: %v, %v", c.list, page, more)
+			t.Errorf("Cut(%v, 2) is %v, %t, want %v, %t", c.list, page, more, c.page, c.next != 0)
 		}
 		if page, next := CutAt(c.list, 2, key); !slices.Equal(page, c.page) || next != c.next {
-			t.Errorf("%v: %v, %d", c.list, page, next)
+			t.Errorf("CutAt(%v, 2) is %v, %d, want %v, %d", c.list, page, next, c.page, c.next)
 		}
 	}
 }
@@ -129,7 +129,7 @@ func TestLocks(t *testing.T) {
 					return err
 				}
 				if err := test.second(c); (err != nil) != test.waits {
-					t.Errorf("%s: %v", name, err)
+					t.Errorf("%s: got the error %v, want a wait that ends with an error: %t", name, err, test.waits)
 				}
 				return errTest
 			})

@@ -8,42 +8,43 @@ import (
 )
 
 const (
-	// minTurns is the minimum for the number of writes that run at once.
+	// minTurns is the lowest limit for the number of named writes that run at once.
 	minTurns = 3
-	// turnBrief is how long a write counts against that number.
-	turnBrief = 100 * time.Millisecond
+	// countedTime is how long a running write counts against the limit.
+	countedTime = 100 * time.Millisecond
 )
 
-// turns runs a limited number of named writes at a time, in the order of their calls, but never two writes of the same
-// name at once. A write that waits for another of its name lets later writes of other names pass. A write that takes
-// long, such as one that waits for a lock, stops counting against the limit.
+// turns lets a limited number of named writes run at a time, in the order of their calls, but never two writes of the
+// same name (see InTurn). A write that waits for another of its name lets later writes of other names pass. A write
+// that takes long, such as one that waits for a lock, stops counting against the limit.
 type turns struct {
 	mu      sync.Mutex
 	free    int            // number of further writes that may run
-	running map[any]*taken // by name
+	running map[any]*activeTurn // by name
 	waiting list.List      // of *waiter, oldest first
 }
 
 // waiter is a write that waits for a turn.
 type waiter struct {
 	name  any
-	admit chan *taken // buffers one
+	admit chan *activeTurn // buffers one
 }
 
-// taken is the turn of a running write, which calls end when it has finished.
-type taken struct {
+// activeTurn is the turn of a running write, which calls end when it has finished.
+type activeTurn struct {
 	turns *turns
 	name  any
-	brief *time.Timer
-	long  bool // it no longer counts against the limit
+	timer *time.Timer // calls makeRoom after countedTime
+	long  bool        // it no longer counts against the limit
 }
 
-func newTurns(limit int) *turns { return &turns{free: limit, running: make(map[any]*taken)} }
+// newTurns returns turns that let limit writes run at a time.
+func newTurns(limit int) *turns { return &turns{free: limit, running: make(map[any]*activeTurn)} }
 
 // take waits until a write with the given name may run, and returns its turn, which the caller ends. If ctx ends first
 // it returns the error of ctx.
-func (t *turns) take(ctx context.Context, name any) (*taken, error) {
-	w := &waiter{name, make(chan *taken, 1)}
+func (t *turns) take(ctx context.Context, name any) (*activeTurn, error) {
+	w := &waiter{name, make(chan *activeTurn, 1)}
 	t.mu.Lock()
 	element := t.waiting.PushBack(w)
 	t.admit()
@@ -67,44 +68,44 @@ func (t *turns) take(ctx context.Context, name any) (*taken, error) {
 // admit begins the turns of waiting writes while the limit allows. The caller holds the lock.
 func (t *turns) admit() {
 	for element := t.waiting.Front(); element != nil && t.free > 0; {
-		q, next := element.Value.(*waiter), element.Next()
-		if t.running[q.name] == nil {
+		w, next := element.Value.(*waiter), element.Next()
+		if t.running[w.name] == nil {
 			t.waiting.Remove(element)
 			t.free--
-			turn := &taken{turns: t, name: q.name}
-			turn.brief = time.AfterFunc(turnBrief, turn.makeRoom)
-			t.running[q.name] = turn
-			q.admit <- turn
+			turn := &activeTurn{turns: t, name: w.name}
+			turn.timer = time.AfterFunc(countedTime, turn.makeRoom)
+			t.running[w.name] = turn
+			w.admit <- turn
 		}
 		element = next
 	}
 }
 
 // end ends a turn. It does nothing if the turn has ended.
-func (m *taken) end() {
-	m.brief.Stop()
-	m.turns.mu.Lock()
-	defer m.turns.mu.Unlock()
-	if m.turns.running[m.name] == m {
-		delete(m.turns.running, m.name)
-		m.yield()
+func (a *activeTurn) end() {
+	a.timer.Stop()
+	a.turns.mu.Lock()
+	defer a.turns.mu.Unlock()
+	if a.turns.running[a.name] == a {
+		delete(a.turns.running, a.name)
+		a.yield()
 	}
 }
 
 // makeRoom calls yield for a turn that takes long. The turn's timer calls it.
-func (m *taken) makeRoom() {
-	m.turns.mu.Lock()
-	defer m.turns.mu.Unlock()
-	if m.turns.running[m.name] == m {
-		m.yield()
+func (a *activeTurn) makeRoom() {
+	a.turns.mu.Lock()
+	defer a.turns.mu.Unlock()
+	if a.turns.running[a.name] == a {
+		a.yield()
 	}
 }
 
 // yield stops counting a turn against the limit and admits others. The caller holds the lock.
-func (m *taken) yield() {
-	if !m.long {
-		m.long = true
-		m.turns.free++
+func (a *activeTurn) yield() {
+	if !a.long {
+		a.long = true
+		a.turns.free++
 	}
-	m.turns.admit()
+	a.turns.admit()
 }

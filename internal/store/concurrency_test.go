@@ -27,7 +27,7 @@ func TestTurns(t *testing.T) {
 			callers.Go(func() {
 				mine, err := turns.take(t.Context(), who[:1])
 				if err != nil {
-					t.Errorf("%s: %v", who, err)
+					t.Errorf("%s got no turn: %v", who, err)
 					return
 				}
 				begun = append(begun, who)
@@ -70,7 +70,7 @@ func TestTurnsThatTakeLong(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns(1)
-		take := func(name string) *taken {
+		take := func(name string) *activeTurn {
 			mine, err := turns.take(t.Context(), name)
 			if err != nil {
 				t.Fatal(err)
@@ -80,10 +80,10 @@ func TestTurnsThatTakeLong(t *testing.T) {
 		began := time.Now()
 		long := take("a")
 		other := take("b")
-		if waited := time.Since(began); waited != turnBrief {
-			t.Errorf("the second waited %v, want %v", waited, turnBrief)
+		if waited := time.Since(began); waited != countedTime {
+			t.Errorf("the second waited %v, want %v", waited, countedTime)
 		}
-		var again *taken
+		var again *activeTurn
 		go func() { again = take("a") }()
 		other.end()
 		synctest.Wait()
@@ -97,7 +97,7 @@ func TestTurnsThatTakeLong(t *testing.T) {
 			t.Fatal("the next of the name has no turn")
 		}
 		again.end()
-		time.Sleep(2 * turnBrief)
+		time.Sleep(2 * countedTime)
 		if turns.free != 1 || len(turns.running) != 0 {
 			t.Errorf("left are: %d free, %v", turns.free, turns.running)
 		}

@@ -14,10 +14,10 @@ type Conn struct {
 	ctx context.Context //nolint:containedctx // a Conn lives as long as one call of Read or Write
 	db  *DB
 	q   querier
-	// ahead sends several statements in one message. If it is nil each statement runs at once.
-	ahead *pipeline
-	// last collects statements for the end of a commit. If it is nil Last behaves like Later.
-	last *ending
+	// pipeline sends several statements of a transaction in one message. If it is nil each statement runs at once.
+	pipeline *pipeline
+	// ending collects statements for the end of a commit. If it is nil Last behaves like Later.
+	ending *ending
 	// byValues is set by ByValues.
 	byValues bool
 }
@@ -52,11 +52,11 @@ func (c Conn) Exec(query string, args ...any) (changed int64, err error) {
 // in one message with all other statements that were deferred, in their order. On SQLite, where there is no round trip
 // to save, it runs at once. If it fails, the Write fails with its error and is rolled back.
 func (c Conn) Later(query string, args ...any) error {
-	if c.ahead == nil {
+	if c.pipeline == nil {
 		_, err := c.Exec(query, args...)
 		return err
 	}
-	c.ahead.later.Queue(c.db.Rebind(query), args...)
+	c.pipeline.later.Queue(c.db.Rebind(query), args...)
 	return nil
 }
 
@@ -65,10 +65,10 @@ func (c Conn) Later(query string, args ...any) error {
 // earlier writes deferred. This saves work: FTS5 makes a separate segment of the rows added between two savepoints,
 // which costs more than indexing the words.
 func (c Conn) Last(query string, args ...any) error {
-	if c.last == nil {
+	if c.ending == nil {
 		return c.Later(query, args...)
 	}
-	c.last.statements = append(c.last.statements, lastStatement{query, args})
+	c.ending.statements = append(c.ending.statements, lastStatement{query, args})
 	return nil
 }
 

@@ -31,7 +31,7 @@ func (db *DB) File() string {
 func (db *DB) Connect(ctx context.Context) (*pgx.Conn, error) {
 	p, ok := db.engine.(*postgres)
 	if !ok {
-		return nil, errors.New("store: there is no server to connect to")
+		return nil, errors.New("store: a SQLite database has no server to connect to")
 	}
 	conn, err := pgx.ConnectConfig(ctx, p.config)
 	if err != nil {
@@ -43,7 +43,7 @@ func (db *DB) Connect(ctx context.Context) (*pgx.Conn, error) {
 // MigrateTo migrates each schema to its version in the map versions, which is keyed by schema name. Schemas without a
 // version, or with version 0, are left out.
 func (db *DB) MigrateTo(ctx context.Context, schemas []Schema, versions map[string]int64) error {
-	var to []*schema
+	var targets []*schema
 	for _, s := range schemas {
 		version, ok := versions[s.Name]
 		if !ok || version == 0 {
@@ -54,9 +54,9 @@ func (db *DB) MigrateTo(ctx context.Context, schemas []Schema, versions map[stri
 			return fmt.Errorf("schema %q: %w", s.Name, err)
 		}
 		checked.until = version
-		to = append(to, checked)
+		targets = append(targets, checked)
 	}
-	return db.engine.migrate(ctx, to)
+	return db.engine.migrate(ctx, targets)
 }
 
 // Latest returns the number of the last migration for an engine.
@@ -65,13 +65,14 @@ func (s Schema) Latest(d Dialect) (latest int64, err error) {
 	return latest, err
 }
 
-var tableMade = regexp.MustCompile(`(?mi)^\s*(?:CREATE TABLE(?: IF NOT EXISTS)?|ALTER TABLE \w+ RENAME TO) (\w+)`)
+// createsTable matches a statement that makes a table or gives it another name. Group 1 is the table's name.
+var createsTable = regexp.MustCompile(`(?mi)^\s*(?:CREATE TABLE(?: IF NOT EXISTS)?|ALTER TABLE \w+ RENAME TO) (\w+)`)
 
 // Tables returns the sorted names of all tables that the migrations for an engine create, including tables that later
 // migrations remove.
 func (s Schema) Tables(d Dialect) (names []string, err error) {
 	err = s.each(d, func(_ int64, text []byte) {
-		for _, match := range tableMade.FindAllSubmatch(text, -1) {
+		for _, match := range createsTable.FindAllSubmatch(text, -1) {
 			names = append(names, string(match[1]))
 		}
 	})
@@ -102,8 +103,8 @@ func (s Schema) each(d Dialect, do func(number int64, text []byte)) error {
 // schemaPrefix begins the names of the tables that hold the versions of schemas.
 const schemaPrefix = "schema_"
 
-// Versions reads the version of each schema in a database. It runs its queries with the function query, which calls
-// scan for each row.
+// Versions returns the version of each schema in a database by the schema's name. It runs its queries with the function
+// query, which calls scan for each row.
 func Versions(d Dialect, query func(sql string, scan func(r Row) error) error) (map[string]int64, error) {
 	tables := `SELECT name FROM sqlite_schema WHERE type = 'table' AND substr(name, 1, 7) = 'schema_'`
 	if d == Postgres { // another application may have a table with such a name
@@ -114,7 +115,8 @@ func Versions(d Dialect, query func(sql string, scan func(r Row) error) error) (
 	err := query(tables, func(r Row) error {
 		var name string
 		err := r.Scan(&name)
-		if name = strings.TrimPrefix(name, schemaPrefix); schemaName.MatchString(name) {
+		name = strings.TrimPrefix(name, schemaPrefix)
+		if schemaName.MatchString(name) {
 			versions[name] = 0
 		}
 		return err
@@ -130,7 +132,7 @@ func Versions(d Dialect, query func(sql string, scan func(r Row) error) error) (
 			return err
 		})
 		if err != nil {
-			return nil, fmt.Errorf("the version of schema %q: %w", name, err)
+			return nil, fmt.Errorf("reading the version of schema %q: %w", name, err)
 		}
 	}
 	return versions, nil
@@ -163,13 +165,13 @@ func CopySQLite(ctx context.Context, from, to string, progress func(bytes int64)
 		return fmt.Errorf("reading %s: %w", from, err)
 	}
 	defer func() { _, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }()
-	var tables, page int64
-	if err := conn.QueryRowContext(ctx,
-		"SELECT (SELECT count(*) FROM sqlite_schema), page_size FROM pragma_page_size").Scan(&tables, &page); err != nil {
+	var tables, bytesPerPage int64 // the count of tables is not used, but reading it begins the snapshot
+	if err := conn.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM sqlite_schema), page_size FROM pragma_page_size").
+		Scan(&tables, &bytesPerPage); err != nil {
 		return fmt.Errorf("reading %s: %w", from, err)
 	}
 	err = conn.Raw(func(driver any) error {
-		return copyPagewise(ctx, driver.(backuper), fileURI(to), func(pages int64) { progress(pages * page) })
+		return copyPagewise(ctx, driver.(backuper), fileURI(to), func(pages int64) { progress(pages * bytesPerPage) })
 	})
 	if err != nil {
 		return fmt.Errorf("copying %s: %w", from, err)
@@ -182,24 +184,26 @@ type backuper interface {
 	NewBackup(uri string) (*sqlitedriver.Backup, error)
 }
 
+// copyPagewise copies the database of a connection to the file with the given URI. progress is called with the number
+// of pages copied since its last call.
 func copyPagewise(ctx context.Context, from backuper, uri string, progress func(pages int64)) error {
-	run, err := from.NewBackup(uri)
+	backup, err := from.NewBackup(uri)
 	if err != nil {
 		return err
 	}
-	copied := 0
+	reported := 0
 	for more := true; more; {
 		if err = ctx.Err(); err != nil {
 			break
 		}
-		if more, err = run.Step(copyPages); err != nil {
+		if more, err = backup.Step(copyPages); err != nil {
 			break
 		}
-		now := run.PageCount() - run.Remaining()
-		progress(int64(now - copied))
-		copied = now
+		copied := backup.PageCount() - backup.Remaining()
+		progress(int64(copied - reported))
+		reported = copied
 	}
-	return errors.Join(err, run.Finish())
+	return errors.Join(err, backup.Finish())
 }
 
 // useRollbackJournal sets the journal mode of a copy to a rollback journal, so that the copy consists of one file, also
@@ -217,19 +221,20 @@ func useRollbackJournal(ctx context.Context, file string) error {
 	return errors.Join(err, pool.Close())
 }
 
-// CheckSQLite runs SQLite's integrity check on a copy and returns the versions of its schemas.
+// CheckSQLite runs SQLite's integrity check on a file that no process writes, such as a copy by CopySQLite. It returns
+// the versions of the database's schemas by their names.
 func CheckSQLite(ctx context.Context, file string) (versions map[string]int64, err error) {
 	pool, err := openSingle(fileURI(file) + "?mode=ro&immutable=1&_error_rc=true")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = pool.Close() }()
-	var found string
-	if err := pool.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&found); err != nil {
+	var result string
+	if err := pool.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&result); err != nil {
 		return nil, fmt.Errorf("checking %s: %w", file, err)
 	}
-	if found != "ok" {
-		return nil, fmt.Errorf("the database %s is damaged: %s", file, found)
+	if result != "ok" {
+		return nil, fmt.Errorf("the database %s is damaged: %s", file, result)
 	}
 	return Versions(SQLite, func(query string, scan func(r Row) error) error {
 		rows, err := pool.QueryContext(ctx, query)
@@ -246,7 +251,7 @@ func CheckSQLite(ctx context.Context, file string) (versions map[string]int64, e
 	})
 }
 
-// openSingle returns a pool of one connection.
+// openSingle returns a pool of one connection to a SQLite file.
 func openSingle(uri string) (*sql.DB, error) {
 	pool, err := sql.Open("sqlite", uri)
 	if err == nil {

@@ -3,7 +3,8 @@ package store
 // A page of a list is read by keyset: WHERE key > ? ORDER BY key LIMIT ?, where the first argument is the last key of
 // the previous page. The limit is the page's size plus 1; an extra row shows that there is another page.
 
-// Cut removes the extra row of a list that was read with LIMIT limit+1 and reports whether there was an extra row.
+// Cut removes the extra row of a list that was read with LIMIT limit+1. It returns more as true if there was an extra
+// row, so that there is another page.
 func Cut[T any](list []T, limit int) (page []T, more bool) {
 	if len(list) <= limit {
 		return list, false

@@ -16,11 +16,11 @@ func Embedded(name string, files fs.FS) Schema {
 	return Schema{Name: name, Migrations: migrations}
 }
 
-// Prefixed works like Embedded, for tables that several services have, each under its own prefix. The name of the
-// schema is the prefix, an underscore and room. In the migrations the table names begin with PREFIX_, which is replaced
-// by the prefix and an underscore.
-func Prefixed(files fs.FS, room, prefix string) Schema {
-	s := Embedded(prefix+"_"+room, files)
+// Prefixed works like Embedded, for tables that several services have, each under its own prefix. The schema is named
+// <prefix>_<suffix>. In the migrations the table names begin with PREFIX_, which is replaced by the prefix and an
+// underscore.
+func Prefixed(files fs.FS, suffix, prefix string) Schema {
+	s := Embedded(prefix+"_"+suffix, files)
 	s.Migrations = migration.Rewrite(s.Migrations, func(text []byte) ([]byte, error) {
 		return bytes.ReplaceAll(text, []byte("PREFIX_"), []byte(prefix+"_")), nil
 	})

@@ -48,7 +48,7 @@ func TestLackOfResourcesIsTemporary(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{"53100", "53200", "53300"} {
 		if v := new(postgres).judge(&pgconn.PgError{Code: code}); v != verdictContended && v != verdictLost {
-			t.Errorf("%s: %v", code, v)
+			t.Errorf("the verdict on code %s is %v, want contended or lost", code, v)
 		}
 	}
 }

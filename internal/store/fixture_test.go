@@ -177,7 +177,8 @@ func logs() (*zap.Logger, *observer.ObservedLogs) {
 	return zap.New(core), seen
 }
 
-func said(seen *observer.ObservedLogs, message string) int {
+// logged returns how often a message was logged.
+func logged(seen *observer.ObservedLogs, message string) int {
 	return seen.FilterMessage(message).Len()
 }
 

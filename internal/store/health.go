@@ -14,7 +14,7 @@ type health struct {
 	logger *zap.Logger
 	state  atomic.Pointer[state]
 
-	failing atomic.Pointer[error] // error of the last failed write; nil while writes work
+	failing atomic.Pointer[error] // error since which writes fail; nil while writes work
 
 	mu            sync.Mutex // held while the state changes
 	logged        string     // the failed step that was logged last; empty after "database is back"
@@ -22,9 +22,9 @@ type health struct {
 	announced     bool       // a write failure was logged, but not its end
 }
 
-// lamentEvery is the minimum interval between two log lines about failing writes. On a nearly full disk, small writes
-// succeed in between.
-const lamentEvery = time.Minute
+// failureLogInterval is the minimum interval between two log lines about failing writes. On a nearly full disk, small
+// writes succeed in between.
+const failureLogInterval = time.Minute
 
 // state is an immutable snapshot; it is replaced as a whole.
 type state struct {
@@ -32,14 +32,17 @@ type state struct {
 	change chan struct{} // closed when another state has replaced this one
 }
 
+// newHealth returns the health of a database that is not open yet.
 func newHealth(logger *zap.Logger) *health {
 	h := &health{logger: logger}
 	h.state.Store(&state{err: ErrOpening, change: make(chan struct{})})
 	return h
 }
 
+// ready returns nil if the database can be used, and otherwise the reason why it cannot.
 func (h *health) ready() error { return h.state.Load().err }
 
+// replace sets a new state and wakes everyone waiting for a change. The caller holds the lock.
 func (h *health) replace(err error) {
 	old := h.state.Swap(&state{err: err, change: make(chan struct{})})
 	close(old.change)
@@ -72,8 +75,8 @@ func (h *health) down(err error) {
 	}
 }
 
-// writes returns nil while writes work, and otherwise the last write's error.
-func (h *health) writes() error {
+// writeError returns nil while writes work, and otherwise the error of a failed write.
+func (h *health) writeError() error {
 	if err := h.failing.Load(); err != nil {
 		return *err
 	}
@@ -84,11 +87,11 @@ func (h *health) writes() error {
 func (h *health) unwritable(err error) {
 	failure := unavailable(err)
 	if h.failing.Swap(&failure) != nil {
-		return
+		return // writes failed before
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if now := time.Now(); now.Sub(h.failureLogged) >= lamentEvery {
+	if now := time.Now(); now.Sub(h.failureLogged) >= failureLogInterval {
 		h.failureLogged, h.announced = now, true
 		h.logger.Error("database cannot be written", zap.Error(err))
 	}
@@ -96,7 +99,7 @@ func (h *health) unwritable(err error) {
 
 // written records that a write succeeded.
 func (h *health) written() {
-	if h.failing.Load() == nil || h.failing.Swap(nil) == nil {
+	if h.failing.Load() == nil || h.failing.Swap(nil) == nil { // Load is cheap, and nearly always nil
 		return
 	}
 	h.mu.Lock()

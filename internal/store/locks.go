@@ -17,6 +17,7 @@ func (c Conn) Keep() string { return c.onPostgres(" FOR KEY SHARE") }
 // LockFree returns the clause that locks the selected rows and leaves out rows that another transaction has locked.
 func (c Conn) LockFree() string { return c.onPostgres(" FOR UPDATE SKIP LOCKED") }
 
+// onPostgres returns words on PostgreSQL, and "" on SQLite.
 func (c Conn) onPostgres(words string) string {
 	if c.db.dialect == Postgres {
 		return words

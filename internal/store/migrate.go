@@ -65,7 +65,8 @@ type schema struct {
 	foreign  []string // files for the other engine
 	additive []int64  // the versions of additive migrations
 	until    int64    // the last version to apply; 0 means all
-	print    [sha256.Size]byte
+
+	fingerprint [sha256.Size]byte // of the names and texts of files
 }
 
 var schemaName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
@@ -82,13 +83,13 @@ func (db *DB) Register(s Schema) error {
 	defer db.mu.Unlock()
 	added.release = db.release
 	for _, known := range db.schemas {
-		switch {
-		case known.Name != added.Name:
-		case known.print == added.print:
-			return nil
-		default:
+		if known.Name != added.Name {
+			continue
+		}
+		if known.fingerprint != added.fingerprint {
 			return fmt.Errorf("schema %q: registered twice with different migrations", s.Name)
 		}
+		return nil
 	}
 	db.schemas = append(db.schemas, added)
 	return nil
@@ -97,7 +98,7 @@ func (db *DB) Register(s Schema) error {
 // newSchema checks s and leaves out migrations that are only for the other engine.
 func newSchema(s Schema, d Dialect) (*schema, error) {
 	if !schemaName.MatchString(s.Name) {
-		return nil, errors.New("a name is 1 to 40 lower case letters, digits and underscores, a letter first")
+		return nil, errors.New("the name must be 1 to 40 lower case letters, digits and underscores and begin with a letter")
 	}
 	if s.Migrations == nil {
 		return nil, errors.New("no migrations")
@@ -112,12 +113,12 @@ func newSchema(s Schema, d Dialect) (*schema, error) {
 	checked := &schema{Schema: s, dialect: d}
 	sum := sha256.New()
 	for _, name := range files { // sorted by Glob
-		m := migration.FileName.FindStringSubmatch(name)
-		if m == nil {
+		match := migration.FileName.FindStringSubmatch(name)
+		if match == nil {
 			return nil, fmt.Errorf(
 				"migration %q is not named NNNNN_name.sql, NNNNN_name.sqlite.sql or NNNNN_name.postgres.sql", name)
 		}
-		if m[2] != "" && m[2] != d.String() {
+		if engine := match[2]; engine != "" && engine != d.String() {
 			checked.foreign = append(checked.foreign, name)
 			continue
 		}
@@ -132,7 +133,7 @@ func newSchema(s Schema, d Dialect) (*schema, error) {
 		case err != nil:
 			return nil, fmt.Errorf("migration %q %w", name, err)
 		case additive:
-			version, err := strconv.ParseInt(m[1], 10, 64)
+			version, err := strconv.ParseInt(match[1], 10, 64)
 			if err != nil {
 				return nil, fmt.Errorf("migration %q: %w", name, err)
 			}
@@ -142,10 +143,11 @@ func newSchema(s Schema, d Dialect) (*schema, error) {
 	if len(checked.files) == 0 {
 		return nil, fmt.Errorf("no migrations for %s", d)
 	}
-	sum.Sum(checked.print[:0])
+	sum.Sum(checked.fingerprint[:0])
 	return checked, nil
 }
 
+// readMigration returns the text of a migration.
 func readMigration(files fs.FS, name string) ([]byte, error) {
 	text, err := fs.ReadFile(files, name)
 	if err != nil {
@@ -157,10 +159,10 @@ func readMigration(files fs.FS, name string) ([]byte, error) {
 // Errors of databases that another version of the program has made.
 var (
 	// ErrNewer is wrapped by the error for a database whose tables a newer version of the program made.
-	ErrNewer = errors.New("the database is of a newer program")
+	ErrNewer = errors.New("the database was changed by a newer program")
 	// ErrTooOld is wrapped by the error for a database whose tables are older than the program's first migration. That
 	// migration creates all tables at once and replaced the migrations before it.
-	ErrTooOld = errors.New("the database is of a program before release 0.1.0")
+	ErrTooOld = errors.New("the database was made by a program before release 0.1.0")
 )
 
 // applyAll brings schemas up to date. It checks all schemas before it changes the database, so that a refused database
@@ -212,8 +214,8 @@ func (s *schema) apply(ctx context.Context, provider *goose.Provider, pool *sql.
 	if err != nil {
 		return fmt.Errorf("migrating schema %q: %w", s.Name, err)
 	}
-	if err := s.mark(ctx, pool); err != nil {
-		return fmt.Errorf("noting the additive migrations of schema %q: %w", s.Name, err)
+	if err := s.recordAdditive(ctx, pool); err != nil {
+		return fmt.Errorf("recording the additive migrations of schema %q: %w", s.Name, err)
 	}
 	return nil
 }

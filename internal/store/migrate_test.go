@@ -34,9 +34,9 @@ func TestRegister(t *testing.T) {
 	}{
 		"fine":           {Schema{Name: "a_1", Migrations: files("00001_t.sql", upT)}, ""},
 		"one engine":     {Schema{Name: "a", Migrations: files("00001_t.sqlite.sql", upT, "00001_t.postgres.sql", upT)}, ""},
-		"no name":        {Schema{Name: "", Migrations: files("00001_t.sql", upT)}, "a name is"},
-		"bad name":       {Schema{Name: "a;DROP", Migrations: files("00001_t.sql", upT)}, "a name is"},
-		"long name":      {Schema{Name: strings.Repeat("a", 41), Migrations: files("00001_t.sql", upT)}, "a name is"},
+		"no name":        {Schema{Name: "", Migrations: files("00001_t.sql", upT)}, "the name must be"},
+		"bad name":       {Schema{Name: "a;DROP", Migrations: files("00001_t.sql", upT)}, "the name must be"},
+		"long name":      {Schema{Name: strings.Repeat("a", 41), Migrations: files("00001_t.sql", upT)}, "the name must be"},
 		"no files":       {Schema{Name: "a", Migrations: nil}, "no migrations"},
 		"empty":          {Schema{Name: "a", Migrations: files()}, "no migrations for sqlite"},
 		"other engine":   {Schema{Name: "a", Migrations: files("00001_t.postgres.sql", upT)}, "no migrations for sqlite"},
@@ -91,20 +91,20 @@ func TestSchemasAddedLater(t *testing.T) {
 				t.Fatal(err)
 			}
 			testenv.Open(t, db)
-			if err := writeItem(t.Context(), db, said(seen, "migration applied")); err != nil {
+			if err := writeItem(t.Context(), db, logged(seen, "migration applied")); err != nil {
 				// The second round inserts the same number again.
 				if !IsUniqueViolation(err) {
 					t.Fatal(err)
 				}
 			}
 		}
-		if n := said(seen, "migration applied"); n != 3 {
+		if n := logged(seen, "migration applied"); n != 3 {
 			t.Errorf("%d migrations were logged, want 3", n)
 		}
 		if n := number(t, db, "SELECT count(*) FROM schema_test WHERE version_id > 0"); n != 3 {
 			t.Errorf("%d versions are noted, want 3", n)
 		}
-		if said(seen, "database unavailable") != 0 || said(seen, "database is back") != 0 {
+		if logged(seen, "database unavailable") != 0 || logged(seen, "database is back") != 0 {
 			t.Error("logged as down")
 		}
 	})
@@ -128,7 +128,7 @@ func TestBrokenMigration(t *testing.T) {
 		if !strings.Contains(err.Error(), `"broken"`) || !strings.Contains(err.Error(), "00002_u.sql") {
 			t.Errorf("error does not name the file: %v", err)
 		}
-		if said(seen, "migration applied") != 1 || said(seen, "database unavailable") != 1 {
+		if logged(seen, "migration applied") != 1 || logged(seen, "database unavailable") != 1 {
 			t.Errorf("logged %v", seen.All())
 		}
 	})
@@ -161,7 +161,7 @@ func TestNewerDatabase(t *testing.T) {
 		err = older.Ready()
 		wantError(t, err, ErrNewer)
 		wantError(t, err, ErrUnavailable)
-		if !strings.Contains(err.Error(), "its tables of a have version 4, this one knows 1") {
+		if !strings.Contains(err.Error(), "its schema a has version 4, but this program knows only versions up to 1") {
 			t.Errorf("the error does not name the versions: %v", err)
 		}
 	})
@@ -176,7 +176,7 @@ func TestTooOldDatabase(t *testing.T) {
 		version string // of the last migration of the older program
 		want    string // part of the error, or empty if there is none
 	}{
-		"too old": {"00003", "its tables of a have version 3, and this program needs at least 4"},
+		"too old": {"00003", "its schema a has version 3, but this program needs at least version 4"},
 		"exact":   {"00004", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -419,7 +419,7 @@ DROP TABLE things;
 			return err
 		})
 		if err != nil || !slices.Equal(names, []string{"B", "b", "ä"}) {
-			t.Errorf("%q, %v", names, err)
+			t.Errorf("got the names %q with the error %v, want them in bytewise order", names, err)
 		}
 		number(t, db, "SELECT count(of_"+p.dialect.String()+") FROM parts")
 		err = db.Register(Schema{Name: "misspelled", Migrations: fstest.MapFS{"00001_x.sql": {Data: []byte("-- +goose Up\nCREATE TABLE x (id {{ident}});\n")}}})

@@ -32,15 +32,15 @@ func (c Conn) Notify(topic, text string) error {
 	return nil
 }
 
-// Listen calls heard with the text of each notice of a topic, in order, until the caller calls stop. A topic is one
-// word. Listen calls heard with "" when notices may have been missed: when listening begins, and when it resumes after
-// a lost connection. heard must return soon, because all listeners are called from one goroutine.
+// Listen calls handle with the text of each notice of a topic, in order, until the caller calls stop. A topic is one
+// word. Listen calls handle with "" when notices may have been missed: when listening begins, and when it resumes after
+// a lost connection. handle must return soon, because all listeners are called from one goroutine.
 //
 // A notice arrives milliseconds after the commit, but delivery is not guaranteed: a connection can be dead for half a
 // minute before that is noticed, and a pooler in between may drop all notices. Caches that rely on notices must
 // therefore expire as well.
-func (db *DB) Listen(topic string, heard func(text string)) (stop func()) {
-	l := &listener{topic, heard}
+func (db *DB) Listen(topic string, handle func(text string)) (stop func()) {
+	l := &listener{topic, handle}
 	db.listeners.add(l)
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -52,8 +52,8 @@ func (db *DB) Listen(topic string, heard func(text string)) (stop func()) {
 }
 
 type listener struct {
-	topic string
-	heard func(text string)
+	topic  string
+	handle func(text string)
 }
 
 // listeners is the set of registered listeners. Its lock is held while listeners are called, so that a removed listener
@@ -63,6 +63,7 @@ type listeners struct {
 	all map[*listener]struct{}
 }
 
+// add registers a listener.
 func (ls *listeners) add(l *listener) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -72,52 +73,54 @@ func (ls *listeners) add(l *listener) {
 	ls.all[l] = struct{}{}
 }
 
+// remove ends the registration of a listener. It waits while listeners are being called.
 func (ls *listeners) remove(l *listener) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	delete(ls.all, l)
 }
 
-// tell calls the listeners of a notice's topic. A notice is the topic, a space and the text.
-func (ls *listeners) tell(notice string) {
+// dispatch calls the listeners of a notice's topic. A notice is the topic, a space and the text.
+func (ls *listeners) dispatch(notice string) {
 	topic, text, _ := strings.Cut(notice, " ")
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	for l := range ls.all {
 		if l.topic == topic {
-			l.heard(text)
+			l.handle(text)
 		}
 	}
 }
 
-// missed calls all listeners with "".
-func (ls *listeners) missed() {
+// dispatchMissed calls all listeners with "", because they may have missed notices.
+func (ls *listeners) dispatchMissed() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	for l := range ls.all {
-		l.heard("")
+		l.handle("")
 	}
 }
 
 // listen keeps a connection for notices until the DB is closed. It runs on a separate goroutine.
 func (db *DB) listen() {
 	server := db.engine.(*postgres)
-	failed := false
+	warned := false // since listening last worked
 	for pause := retryFirst; ; pause = min(2*pause, retryLongest) {
 		if db.WaitReady(db.ctx) != nil {
 			return
 		}
 		err := server.listen(db.ctx, func() {
-			pause, failed = retryFirst, false
-			db.listeners.missed()
-		}, db.listeners.tell)
+			pause, warned = retryFirst, false
+			db.listeners.dispatchMissed()
+		}, db.listeners.dispatch)
 		if db.ctx.Err() != nil {
 			return
 		}
 		db.rouse() // the whole server may be gone
-		if !failed {
-			failed = true
-			db.logger.Warn("what other nodes change is seen late for now, listening to the database has ended", zap.Error(err))
+		if !warned {
+			warned = true
+			db.logger.Warn("cannot listen for notices from the database; changes by other nodes take effect late",
+				zap.Error(err))
 		}
 		select {
 		case <-db.ctx.Done():

@@ -60,7 +60,7 @@ func TestNotices(t *testing.T) {
 		}
 	}
 	if text := heard(t, others); text != "three" {
-		t.Errorf("%q", text)
+		t.Errorf("got the notice %q, want %q", text, "three")
 	}
 
 	cut := func() error {
@@ -78,14 +78,14 @@ func TestNotices(t *testing.T) {
 	heard(t, others)
 	notify(t, here, "keys", "four", nil)
 	if text := heard(t, keys); text != "four" {
-		t.Errorf("%q", text)
+		t.Errorf("got the notice %q, want %q", text, "four")
 	}
 
 	stop()
 	notify(t, here, "keys", "five", nil)
 	notify(t, here, "others", "six", nil)
 	if text := heard(t, others); text != "six" {
-		t.Errorf("%q", text)
+		t.Errorf("got the notice %q, want %q", text, "six")
 	}
 	if len(keys) > 0 {
 		t.Errorf("got %q after listening was stopped", <-keys)
@@ -127,7 +127,7 @@ func TestListenBeforeTheDatabase(t *testing.T) {
 	notify(t, db, "keys", "one", nil)
 	for heard(t, notices) != "one" { // there may be several notices that it has begun
 	}
-	if n := said(seen, "what other nodes change is seen late for now, listening to the database has ended"); n > 2 {
+	if n := logged(seen, "cannot listen for notices from the database; changes by other nodes take effect late"); n > 2 {
 		t.Errorf("%d lines", n)
 	}
 }

@@ -92,7 +92,7 @@ func TestPostgresPool(t *testing.T) {
 	pool := db.engine.(*postgres).pool
 	opened := int64(pool.Stats().OpenConnections) + pool.Stats().MaxIdleTimeClosed
 	if opened < 3 || pool.Stats().MaxOpenConnections != 4 {
-		t.Errorf("%+v", pool.Stats())
+		t.Errorf("the pool has %+v, want at least 3 opened connections and a maximum of 4", pool.Stats())
 	}
 	eventually(t, "connections go", func() bool { return pool.Stats().MaxIdleTimeClosed >= 2 })
 }

@@ -22,9 +22,9 @@ const (
 // These errors are returned for a marked database.
 var (
 	errRestoring = errors.New(
-		"a restore into this database has not ended: run it again, or begin anew with an empty database")
+		"a restore into this database is unfinished: run it again, or start over with an empty database")
 	errMoving = errors.New(
-		"a move into this database has not ended: run it again, or begin anew with an empty database")
+		"a move into this database is unfinished: run it again, or start over with an empty database")
 )
 
 // marks lists the possible marks.
@@ -36,8 +36,8 @@ var marks = []struct {
 // OwnMark makes Start open a marked database. It is for the program that has set the mark.
 func (db *DB) OwnMark() { db.ownMark.Store(true) }
 
-// marked returns an error if a file beside the database marks it.
-func (s *sqlite) marked(context.Context) error {
+// checkMark returns an error if a file beside the database marks it.
+func (s *sqlite) checkMark(context.Context) error {
 	for _, m := range marks {
 		if _, err := os.Stat(s.options.Path + m.ending); err == nil {
 			return fmt.Errorf("%w (%s%s)", m.err, s.options.Path, m.ending)
@@ -46,8 +46,8 @@ func (s *sqlite) marked(context.Context) error {
 	return nil
 }
 
-// marked returns an error if the database has a table that marks it.
-func (p *postgres) marked(ctx context.Context) error {
+// checkMark returns an error if the database has a table that marks it.
+func (p *postgres) checkMark(ctx context.Context) error {
 	conn, err := pgx.ConnectConfig(ctx, p.config)
 	if err != nil {
 		return fmt.Errorf("connecting to postgres: %w", err)

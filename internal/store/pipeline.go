@@ -22,6 +22,7 @@ type pipeline struct {
 	ended   bool
 }
 
+// newPipeline returns a transaction on conn that begins with the statements opening. It sends nothing yet.
 func newPipeline(conn *sql.Conn, opening []string) *pipeline {
 	p := &pipeline{conn: conn, opening: len(opening)}
 	for _, statement := range opening {
@@ -30,7 +31,7 @@ func newPipeline(conn *sql.Conn, opening []string) *pipeline {
 	return p
 }
 
-// send runs the statements of a batch, after those in p.before.
+// send runs the statements of a batch, after those in p.before, and returns the first error.
 func (p *pipeline) send(ctx context.Context, batch *pgx.Batch) error {
 	if p.failed != nil {
 		return p.failed
@@ -47,6 +48,7 @@ func (p *pipeline) send(ctx context.Context, batch *pgx.Batch) error {
 	return err
 }
 
+// sendAll sends a batch in one message.
 func (p *pipeline) sendAll(ctx context.Context, batch *pgx.Batch) error {
 	return p.conn.Raw(func(driver any) error {
 		return driver.(*stdlib.Conn).Conn().SendBatch(ctx, batch).Close()
@@ -120,7 +122,7 @@ func (p *pipeline) commit(ctx context.Context) error {
 // rollback rolls the transaction back unless it has ended, even if ctx was cancelled. If that fails, the connection is
 // not used again.
 func (p *pipeline) rollback(ctx context.Context) {
-	if p.ended || p.begun == 0 && p.failed == nil {
+	if p.ended || p.begun == 0 && p.failed == nil { // nothing was sent
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout)

@@ -67,13 +67,13 @@ func NewPostgres(o PostgresOptions, logger *zap.Logger) (*DB, error) {
 		return nil, fmt.Errorf("postgres: min conns is %d, must be from 0 to max conns, %d", o.MinConns, o.MaxConns)
 	}
 	if o.MaxIdleTime < 0 || o.MaxLifetime < 0 {
-		return nil, errors.New("postgres: the times of connections must not be negative")
+		return nil, errors.New("postgres: max idle time and max lifetime must not be negative")
 	}
 	config, err := pgx.ParseConfig(o.DSN)
 	if err != nil {
 		// The parser's own message quotes the DSN, and hides passwords only where it recognises them.
 		return nil, errors.New(
-			"postgres: dsn is neither a URL like postgres://user:password@host:5432/name nor a list like host=… user=… dbname=…, or names an unknown setting or a missing file")
+			"postgres: dsn is neither a URL like postgres://user:password@host:5432/name nor a list like host=… user=… dbname=…, or it contains an unknown setting or the name of a missing file")
 	}
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = connectTimeout
@@ -114,6 +114,7 @@ type postgres struct {
 	patience time.Duration
 }
 
+// migrate implements engine. Its lock is an advisory lock of PostgreSQL.
 func (p *postgres) migrate(ctx context.Context, schemas []*schema) error {
 	if len(schemas) == 0 {
 		return nil
@@ -137,6 +138,7 @@ func (p *postgres) migrate(ctx context.Context, schemas []*schema) error {
 	return applyAll(ctx, schemas, pool, goose.DialectPostgres, p.logger)
 }
 
+// open implements engine.
 func (p *postgres) open(ctx context.Context) error {
 	if err := p.probe(ctx); err != nil {
 		return err
@@ -179,9 +181,9 @@ func (p *postgres) probe(ctx context.Context) error {
 	return nil
 }
 
-// listen calls heard with the notices of the channel until its connection breaks, and returns the error. It calls begun
-// when it has begun to listen; no later notice is missed while the connection lasts.
-func (p *postgres) listen(ctx context.Context, begun func(), heard func(notice string)) error {
+// listen calls handle with the notices of the channel until its connection breaks, and returns the error. It calls
+// started when it has begun to listen; no later notice is missed while the connection lasts.
+func (p *postgres) listen(ctx context.Context, started func(), handle func(notice string)) error {
 	conn, err := pgx.ConnectConfig(ctx, p.config)
 	if err != nil {
 		return fmt.Errorf("connecting to postgres: %w", err)
@@ -194,19 +196,20 @@ func (p *postgres) listen(ctx context.Context, begun func(), heard func(notice s
 	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
 		return fmt.Errorf("listening: %w", err)
 	}
-	begun()
+	started()
 	for {
 		notice, err := conn.WaitForNotification(ctx)
 		if err != nil {
 			return fmt.Errorf("waiting for notices: %w", err)
 		}
-		heard(notice.Payload)
+		handle(notice.Payload)
 	}
 }
 
 // probeWrite does nothing: whether a reachable server accepts writes is the server's concern.
 func (p *postgres) probeWrite(context.Context) error { return nil }
 
+// probeEvery implements engine: never, because a failing call shows that the server is down.
 func (p *postgres) probeEvery() time.Duration { return 0 }
 
 // dropIdle closes idle connections, which a restart of the server has broken, so that callers do not run into them.
@@ -217,8 +220,10 @@ func (p *postgres) dropIdle() {
 	}
 }
 
+// readers implements engine. Reads and writes share one pool.
 func (p *postgres) readers() *sql.DB { return p.pool }
 
+// brief implements engine.
 func (p *postgres) brief() *sql.DB { return nil }
 
 // write runs fn in a serializable transaction. This makes the same promise as SQLite's single writer: checking first
@@ -271,7 +276,7 @@ func (e *beginError) Unwrap() error { return e.err }
 
 // transact makes one attempt to run fn in a transaction. weight is the number of slots to take.
 func (p *postgres) transact(ctx context.Context, weight int64, fn writeFunc) error {
-	var turn *taken
+	var turn *activeTurn
 	if name := ctx.Value(turnKey{}); name != nil {
 		var err error
 		if turn, err = p.turns.take(ctx, name); err != nil {
@@ -306,13 +311,14 @@ func (p *postgres) transact(ctx context.Context, weight int64, fn writeFunc) err
 	return nil
 }
 
-// lostRace reports whether a transaction failed only because of concurrent transactions.
+// lostRace reports whether err means that a transaction failed only because of concurrent transactions.
 func lostRace(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && (pg.Code == "40001" || // serialization_failure
 		pg.Code == "40P01") // deadlock_detected
 }
 
+// judge implements engine.
 func (p *postgres) judge(err error) verdict {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch {
@@ -340,6 +346,7 @@ func (p *postgres) judge(err error) verdict {
 	return verdictNone
 }
 
+// close implements engine.
 func (p *postgres) close() error {
 	if p.pool == nil {
 		return nil

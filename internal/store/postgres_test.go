@@ -101,7 +101,7 @@ func TestPostgresRestartUnderLoad(t *testing.T) {
 	if refused == 0 {
 		t.Error("no write was refused while the server was down")
 	}
-	if down, back := said(seen, "database unavailable"), said(seen, "database is back"); down != rounds || back != rounds {
+	if down, back := logged(seen, "database unavailable"), logged(seen, "database is back"); down != rounds || back != rounds {
 		t.Errorf("logged down %d times and back %d times, want %d each", down, back, rounds)
 	}
 }
@@ -136,7 +136,7 @@ func TestPostgresDownAtStart(t *testing.T) {
 	if err := writeItem(t.Context(), db, 1); err != nil {
 		t.Fatal(err)
 	}
-	if down, back := said(seen, "database unavailable"), said(seen, "database is back"); down != 1 || back != 1 {
+	if down, back := logged(seen, "database unavailable"), logged(seen, "database is back"); down != 1 || back != 1 {
 		t.Errorf("logged down %d times and back %d times, want once each", down, back)
 	}
 	if strings.Contains(err.Error(), secret) {
@@ -538,7 +538,7 @@ func TestPostgresByValues(t *testing.T) {
 		}{{c.ByValues(), 0}, {c, 1}} {
 			for range 10 {
 				if list, err := read(mode.of, "", "most"); err != nil || len(list) != 20 {
-					t.Errorf("%d rows, error %v", len(list), err)
+					t.Errorf("got %d rows with the error %v, want 20", len(list), err)
 				}
 			}
 			var plans int64

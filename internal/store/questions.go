@@ -33,7 +33,7 @@ func (q *Questions) All(scan func(r Row) error, query string, args ...any) {
 // the first error of a query or a scan function and does not scan the results of later queries, which may have run
 // nevertheless.
 func (c Conn) Ask(q *Questions) error {
-	if c.ahead == nil {
+	if c.pipeline == nil {
 		return c.askEach(q.list)
 	}
 	var batch pgx.Batch
@@ -47,12 +47,13 @@ func (c Conn) Ask(q *Questions) error {
 			if err := rows.Err(); err != nil || !question.single {
 				return err
 			}
-			return question.scan(noRow{})
+			return question.scan(noRow{}) // the single row was not found
 		})
 	}
-	return c.ahead.send(c.ctx, &batch)
+	return c.pipeline.send(c.ctx, &batch)
 }
 
+// askEach runs the queries one after another, until the first error.
 func (c Conn) askEach(list []question) error {
 	for _, q := range list {
 		if err := c.ask(q); err != nil {
@@ -62,11 +63,12 @@ func (c Conn) askEach(list []question) error {
 	return nil
 }
 
+// ask runs one query.
 func (c Conn) ask(q question) error {
 	if !q.single {
 		return c.All(q.query, q.args, q.scan)
 	}
-	rows, err := c.Rows(q.query, q.args...) // a *sql.Row that nobody scans keeps its connection
+	rows, err := c.Rows(q.query, q.args...) // not Row: if scan ignores a *sql.Row, that keeps its connection
 	if err != nil {
 		return err
 	}
@@ -83,32 +85,35 @@ func (c Conn) ask(q question) error {
 // noRow stands for a row that was not found.
 type noRow struct{}
 
+// Scan implements Row.
 func (noRow) Scan(...any) error { return sql.ErrNoRows }
 
-var errNullTruth = errors.New("a bool cannot be NULL")
+var errNullBool = errors.New("store: NULL cannot be scanned into a bool")
 
 // pgxRow scans a row as database/sql does: a number can be read into a bool too.
 type pgxRow struct{ rows pgx.Rows }
 
+// Scan implements Row.
 func (r pgxRow) Scan(into ...any) error {
 	into = slices.Clone(into)
-	for i, to := range into {
-		if to, ok := to.(*bool); ok {
-			into[i] = truth{to}
+	for i, target := range into {
+		if target, ok := target.(*bool); ok {
+			into[i] = boolScanner{target}
 		}
 	}
 	return r.rows.Scan(into...)
 }
 
-type truth struct{ to *bool }
+// boolScanner scans a number or a boolean into target.
+type boolScanner struct{ target *bool }
 
 // Scan implements sql.Scanner.
-func (t truth) Scan(value any) error {
+func (s boolScanner) Scan(value any) error {
 	var b sql.NullBool
 	err := b.Scan(value)
 	if err == nil && !b.Valid {
-		err = errNullTruth
+		err = errNullBool
 	}
-	*t.to = b.Bool
+	*s.target = b.Bool
 	return err
 }

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 )
 
-// rebindsKept limits the cache of rewritten queries. Queries are constants of the program: a program with more queries
-// than this must be building them at run time.
-const rebindsKept = 2048
+// rebindCacheSize limits the cache of rewritten queries. Queries are constants of the program: a program with more
+// queries than this must be building them at run time.
+const rebindCacheSize = 2048
 
 // rebinder caches queries rewritten with PostgreSQL placeholders.
 type rebinder struct {
@@ -28,7 +28,7 @@ func (db *DB) Rebind(query string) string {
 		return known.(string)
 	}
 	numbered := numberPlaceholders(query)
-	if db.rebinds.count.Add(1) <= rebindsKept {
+	if db.rebinds.count.Add(1) <= rebindCacheSize {
 		db.rebinds.known.Store(query, numbered)
 	}
 	return numbered

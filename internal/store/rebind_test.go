@@ -48,15 +48,15 @@ func TestRebindCacheIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range rebindsKept + 10 {
+	for i := range rebindCacheSize + 10 {
 		if got, want := db.Rebind(fmt.Sprintf("SELECT %d, ?", i)), fmt.Sprintf("SELECT %d, $1", i); got != want {
 			t.Fatalf("got %q, want %q", got, want)
 		}
 	}
 	kept := 0
 	db.rebinds.known.Range(func(any, any) bool { kept++; return true })
-	if kept != rebindsKept {
-		t.Fatalf("%d queries are kept, want %d", kept, rebindsKept)
+	if kept != rebindCacheSize {
+		t.Fatalf("%d queries are kept, want %d", kept, rebindCacheSize)
 	}
 }
 

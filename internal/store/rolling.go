@@ -61,26 +61,28 @@ func (s *schema) checkUsable(ctx context.Context, provider *goose.Provider, pool
 	}
 	sources := provider.ListSources()
 	first, last := sources[0].Version, sources[len(sources)-1].Version
+	// Both numbers are 0 in a new database that gets all migrations.
 	if lowest := max(version, s.until); 0 < lowest && lowest < first {
-		return fmt.Errorf("%w: its tables of %s have version %d, and this program needs at least %d; start the last build "+
-			"before 0.1.0 on the database once, or begin a new one", ErrTooOld, s.Name, lowest, first)
+		return fmt.Errorf("%w: its schema %s has version %d, but this program needs at least version %d; start the last "+
+			"build before 0.1.0 on the database once, or use a new database", ErrTooOld, s.Name, lowest, first)
 	}
 	if version <= last {
 		return nil
 	}
-	unknown := fmt.Sprintf("its tables of %s have version %d, this one knows %d", s.Name, version, last)
+	unknown := fmt.Sprintf("its schema %s has version %d, but this program knows only versions up to %d",
+		s.Name, version, last)
 	foreign, err := s.foreignRelease(ctx, pool, last)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %s: %w", ErrNewer, unknown, err)
 	case foreign == "":
-		return fmt.Errorf("%w: %s, and what was changed is not only added; run the newer one, or restore the backup from "+
-			"before the upgrade", ErrNewer, unknown)
+		return fmt.Errorf("%w: %s, and the later changes are not only additions; run the newer program, or restore the "+
+			"backup from before the upgrade", ErrNewer, unknown)
 	case !follows(foreign, s.release):
-		return fmt.Errorf("%w: %s, and the release %s is not the next one after %s; upgrade to the release between them "+
-			"first, or run the newer one", ErrNewer, unknown, foreign, s.release)
+		return fmt.Errorf("%w: %s, and release %s does not directly follow release %s; first upgrade to the release between "+
+			"them, or run the newer program", ErrNewer, unknown, foreign, s.release)
 	}
-	logger.Info("the database has additions of a newer program, which this one does not use",
+	logger.Info("the database has additions of a newer program, which this program does not use",
 		zap.String("schema", s.Name), zap.Int64("version", version), zap.Int64("known", last), zap.String("release", foreign))
 	return nil
 }
@@ -89,8 +91,8 @@ func (s *schema) checkUsable(ctx context.Context, provider *goose.Provider, pool
 // the first one that does not follow the release of this program, as the function follows reports, or else the last. It
 // returns "" if one of the migrations is not additive.
 func (s *schema) foreignRelease(ctx context.Context, pool *sql.DB, after int64) (string, error) {
-	marked, err := s.marked(ctx, pool)
-	if err != nil || !marked {
+	exists, err := s.hasAdditiveColumn(ctx, pool)
+	if err != nil || !exists {
 		return "", err
 	}
 	rows, err := pool.QueryContext(ctx, fmt.Sprintf(
@@ -115,8 +117,8 @@ func (s *schema) foreignRelease(ctx context.Context, pool *sql.DB, after int64) 
 	return found, rows.Err()
 }
 
-// marked reports whether the table of versions has the column additiveColumn.
-func (s *schema) marked(ctx context.Context, pool *sql.DB) (bool, error) {
+// hasAdditiveColumn reports whether the table of versions has the column additiveColumn.
+func (s *schema) hasAdditiveColumn(ctx context.Context, pool *sql.DB) (bool, error) {
 	query := "SELECT count(*) FROM pragma_table_info('" + s.table() + "') WHERE name = '" + additiveColumn + "'"
 	if s.dialect == Postgres {
 		query = "SELECT count(*) FROM pg_attribute WHERE attrelid = '" + s.table() + "'::regclass AND attname = '" +
@@ -127,14 +129,14 @@ func (s *schema) marked(ctx context.Context, pool *sql.DB) (bool, error) {
 	return n > 0, err
 }
 
-// mark records in the table of versions which migrations of this program are additive. If a program ends between a
-// migration and this record, it makes the record at its next start. The caller holds the migration lock.
-func (s *schema) mark(ctx context.Context, pool *sql.DB) error {
+// recordAdditive records in the table of versions which migrations of this program are additive. If a program ends
+// between a migration and this record, it makes the record at its next start. The caller holds the migration lock.
+func (s *schema) recordAdditive(ctx context.Context, pool *sql.DB) error {
 	if len(s.additive) == 0 || !releaseNumber.MatchString(s.release) {
 		return nil
 	}
-	marked, err := s.marked(ctx, pool)
-	if err == nil && !marked {
+	exists, err := s.hasAdditiveColumn(ctx, pool)
+	if err == nil && !exists {
 		_, err = pool.ExecContext(ctx, "ALTER TABLE "+s.table()+" ADD COLUMN "+additiveColumn+" TEXT")
 	}
 	if err != nil {
@@ -144,13 +146,12 @@ func (s *schema) mark(ctx context.Context, pool *sql.DB) error {
 	for i, version := range s.additive {
 		numbers[i] = strconv.FormatInt(version, 10)
 	}
-	release, _, _ := strings.Cut(s.release, "+")
+	release, _, _ := strings.Cut(s.release, "+") // without build metadata
 	placeholder := "?"
 	if s.dialect == Postgres {
 		placeholder = "$1"
 	}
-	_, err = pool.ExecContext(ctx, fmt.Sprintf(
-		"UPDATE %s SET %s = %s WHERE %[2]s IS NULL AND version_id IN (%[4]s)",
-		s.table(), additiveColumn, placeholder, strings.Join(numbers, ", ")), release)
+	_, err = pool.ExecContext(ctx, "UPDATE "+s.table()+" SET "+additiveColumn+" = "+placeholder+
+		" WHERE "+additiveColumn+" IS NULL AND version_id IN ("+strings.Join(numbers, ", ")+")", release)
 	return err
 }

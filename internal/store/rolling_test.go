@@ -255,9 +255,9 @@ func TestOlderRelease(t *testing.T) {
 	}{
 		"next":         {newerRelease, "", ""},
 		"same":         {"0.1.1", "", ""},
-		"one too many": {"0.3.0", "", "the release 0.3.0 is not the next one after 0.1.0"},
-		"no release":   {"unknown", "", "what was changed is not only added"},
-		"not marked":   {newerRelease, "-- +goose Up\nCREATE TABLE more (id BIGINT);\n", "what was changed is not only added"},
+		"one too many": {"0.3.0", "", "release 0.3.0 does not directly follow release 0.1.0"},
+		"no release":   {"unknown", "", "the later changes are not only additions"},
+		"not marked":   {newerRelease, "-- +goose Up\nCREATE TABLE more (id BIGINT);\n", "the later changes are not only additions"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

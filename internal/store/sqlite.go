@@ -50,14 +50,14 @@ const (
 	// walSizeLimit is the size to which the write-ahead log is truncated after a checkpoint, so that a burst does not
 	// leave a huge file behind.
 	walSizeLimit = 64 << 20
-	// walMerge is the size of the write-ahead log at which a commit checkpoints it, which delays that commit.
-	walMerge = 8 << 20
+	// walCheckpoint is the size of the write-ahead log at which a commit checkpoints it, which delays that commit.
+	walCheckpoint = 8 << 20
 	// writerCache is the page cache of the writer, for pages that it changes repeatedly.
 	writerCache = 32 << 20
-	// mapped is how much of the file readers map into memory. The mapping is shared by all readers and other processes,
-	// unlike a page cache. Connections of ReadBriefly do not map the file: the first read after a commit would map it
-	// anew, which costs more than copying a few pages.
-	mapped = 1 << 30
+	// mmapSize is how much of the file readers map into memory. The mapping is shared by all readers and other
+	// processes, unlike a page cache. Connections of ReadBriefly do not map the file: the first read after a commit would
+	// map it again, which costs more than copying a few pages.
+	mmapSize = 1 << 30
 )
 
 // NewSQLite returns a DB on a SQLite file. It only checks the options; Start opens the file.
@@ -66,9 +66,9 @@ func NewSQLite(o SQLiteOptions, logger *zap.Logger) (*DB, error) {
 	case o.Path == "":
 		return nil, errors.New("sqlite: path is missing")
 	case strings.HasPrefix(o.Path, ":") || strings.HasPrefix(o.Path, "file:"):
-		return nil, fmt.Errorf("sqlite: path %q: only plain file names, neither memory nor URIs", o.Path)
+		return nil, fmt.Errorf("sqlite: path %q must be a plain file name, not an in-memory database or a URI", o.Path)
 	case strings.ContainsRune(o.Path, 0):
-		return nil, errors.New("sqlite: path holds a zero byte")
+		return nil, errors.New("sqlite: path contains a zero byte")
 	case o.Readers < 0 || o.Readers > 256:
 		return nil, fmt.Errorf("sqlite: readers is %d, must be from 1 to 256", o.Readers)
 	case o.BusyTimeout < 0:
@@ -108,8 +108,8 @@ type sqlite struct {
 	logger  *zap.Logger
 	pools   atomic.Pointer[sqlitePools] // nil while not open
 	retired []*sqlitePools              // pools of files that are gone; used by the keeper only
-	before  bool                        // the database was open before; used by the keeper only
-	log     os.FileInfo                 // the write-ahead log at the last check; used by the keeper only
+	opened  bool                        // the database has been open once; used by the keeper only
+	log     os.FileInfo                 // the write-ahead log at the last check, or nil; used by the keeper only
 }
 
 // sqlitePools holds the connections to the file.
@@ -120,8 +120,9 @@ type sqlitePools struct {
 	writer  *writer
 }
 
-// dsn returns the URI of the file with the settings of all connections and the additional settings in more.
-func (s *sqlite) dsn(more url.Values) string {
+// dsn returns the URI of the file with the settings of all connections and the additional settings in extra. It changes
+// extra.
+func (s *sqlite) dsn(extra url.Values) string {
 	q := url.Values{
 		"_error_rc":     {"true"},  // messages that belong to the error
 		"_dqs":          {"false"}, // "x" is a name, never a string, as in PostgreSQL
@@ -134,9 +135,9 @@ func (s *sqlite) dsn(more url.Values) string {
 			pragma("fullfsync", 1), // only macOS needs it to get data out of the disk's cache
 		},
 	}
-	q["_pragma"] = append(q["_pragma"], more["_pragma"]...)
-	delete(more, "_pragma")
-	maps.Copy(q, more)
+	q["_pragma"] = append(q["_pragma"], extra["_pragma"]...)
+	delete(extra, "_pragma")
+	maps.Copy(q, extra)
 	return fileURI(s.options.Path) + "?" + q.Encode()
 }
 
@@ -152,15 +153,17 @@ func fileURI(file string) string {
 	return (&url.URL{Scheme: "file", Path: file}).String()
 }
 
+// busyTimeout returns the busy timeout in milliseconds, as the DSN holds it.
 func (s *sqlite) busyTimeout() string {
 	return strconv.FormatInt(s.options.BusyTimeout.Milliseconds(), 10)
 }
 
+// migrate implements engine. Its lock is a file beside the database. If the database does not exist, migrate makes it.
 func (s *sqlite) migrate(ctx context.Context, schemas []*schema) error {
-	if _, err := os.Stat(s.options.Path); s.before && err != nil {
+	if _, err := os.Stat(s.options.Path); s.opened && err != nil {
 		return fmt.Errorf(
-			"the database file is gone: stop the server, put it or a backup back without the -wal and -shm beside it, and start again: %w",
-			err)
+			"the database file is gone: stop the server, put the file or a backup in its place, "+
+				"remove the -wal and -shm files beside it, and start the server: %w", err)
 	}
 	if err := s.checkLog(); err != nil {
 		return err
@@ -195,7 +198,7 @@ func (s *sqlite) migrate(ctx context.Context, schemas []*schema) error {
 		expected = "delete"
 	}
 	if err := pool.QueryRowContext(ctx, "PRAGMA journal_mode = "+expected).Scan(&mode); err != nil {
-		return fmt.Errorf("opening sqlite: %w", named(s.options.Path, err))
+		return fmt.Errorf("opening sqlite: %w", withFileName(s.options.Path, err))
 	}
 	switch {
 	case mode == expected:
@@ -229,11 +232,12 @@ func (s *sqlite) checkLog() error {
 		return nil
 	}
 	return fmt.Errorf(
-		"the database file was replaced, but %[1]s-wal and %[1]s-shm are of the one before and would damage it: move them away, "+
-			"or stop the server before files are replaced", s.options.Path)
+		"the database file was replaced, but %[1]s-wal and %[1]s-shm belong to the previous file and would damage the new "+
+			"one: move them away, and stop the server before you replace files", s.options.Path)
 }
 
-// touching is held while touch makes a file, so that this process takes no lock on the file meanwhile.
+// touching is held while touch makes a file, so that no other goroutine opens and locks the file before touch has closed
+// it.
 var touching sync.Mutex
 
 // touch makes the file, readable only by its owner, unless it exists. SQLite gives the other files of the database the
@@ -252,16 +256,17 @@ func touch(file string) error {
 	return f.Close()
 }
 
+// open implements engine.
 func (s *sqlite) open(ctx context.Context) error {
 	file, err := os.Stat(s.options.Path)
 	if err != nil {
 		return fmt.Errorf("opening sqlite: %w", err)
 	}
-	reading, err := s.openReaders(pragma("mmap_size", mapped))
+	reading, err := s.openReaders(pragma("mmap_size", mmapSize))
 	if err != nil {
 		return err
 	}
-	page, err := readable(ctx, reading)
+	bytesPerPage, err := checkReadable(ctx, reading)
 	if err != nil {
 		_ = reading.Close()
 		return err
@@ -281,7 +286,7 @@ func (s *sqlite) open(ctx context.Context) error {
 		"mode":          {"rw"},
 		"_pragma": {
 			pragma("cache_size", -writerCache>>10), // negative: kibibytes
-			pragma("wal_autocheckpoint", walMerge/page),
+			pragma("wal_autocheckpoint", walCheckpoint/bytesPerPage),
 			"temp_store(memory)",
 		},
 	}))
@@ -295,7 +300,7 @@ func (s *sqlite) open(ctx context.Context) error {
 		return fmt.Errorf("opening sqlite: %w", err)
 	}
 	s.pools.Store(&sqlitePools{file, reading, brief, writer})
-	s.before, s.log = true, s.walFile()
+	s.opened, s.log = true, s.walFile()
 	return nil
 }
 
@@ -328,7 +333,7 @@ func (s *sqlite) probe(ctx context.Context) error {
 		return fmt.Errorf("%w: %s", errMoved, s.options.Path)
 	}
 	s.log = s.walFile()
-	_, err := readable(ctx, pools.reading)
+	_, err := checkReadable(ctx, pools.reading)
 	return err
 }
 
@@ -346,6 +351,7 @@ func (s *sqlite) retire(pools *sqlitePools) {
 	}
 }
 
+// probeEvery implements engine.
 func (s *sqlite) probeEvery() time.Duration { return fileCheck }
 
 // probeWrite sets user_version, an otherwise unused number in the file's header. This needs as much disk space as any
@@ -357,24 +363,28 @@ func (s *sqlite) probeWrite(ctx context.Context) error {
 	})
 }
 
-// readable reads the schema table and returns the page size.
-func readable(ctx context.Context, pool *sql.DB) (page int, err error) {
+// checkReadable reads the schema table, to see whether the file can be read, and returns the page size.
+func checkReadable(ctx context.Context, pool *sql.DB) (bytesPerPage int, err error) {
 	var tables int
-	if err := pool.QueryRowContext(ctx,
-		"SELECT (SELECT count(*) FROM sqlite_schema), page_size FROM pragma_page_size").Scan(&tables, &page); err != nil {
+	if err := pool.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM sqlite_schema), page_size FROM pragma_page_size").
+		Scan(&tables, &bytesPerPage); err != nil {
 		return 0, fmt.Errorf("reading the database file: %w", err)
 	}
-	return page, nil
+	return bytesPerPage, nil
 }
 
+// readers implements engine.
 func (s *sqlite) readers() *sql.DB { return s.pools.Load().reading }
 
+// brief implements engine.
 func (s *sqlite) brief() *sql.DB { return s.pools.Load().brief }
 
+// write implements engine.
 func (s *sqlite) write(ctx context.Context, fn writeFunc) error {
 	return s.pools.Load().writer.write(ctx, fn)
 }
 
+// judge implements engine.
 func (s *sqlite) judge(err error) verdict {
 	switch sqliteCode(err) & 0xff { // the low byte of an extended code
 	case sqlitelib.SQLITE_BUSY, sqlitelib.SQLITE_LOCKED, sqlitelib.SQLITE_PROTOCOL:
@@ -387,6 +397,7 @@ func (s *sqlite) judge(err error) verdict {
 	return verdictNone
 }
 
+// close implements engine.
 func (s *sqlite) close() error {
 	pools := s.pools.Load()
 	if pools == nil {

@@ -40,7 +40,7 @@ func TestFileNamed(t *testing.T) {
 			if err := os.MkdirAll(p.location+ending, 0o700); err != nil { // a folder: permissions do not stop root
 				t.Fatal(err)
 			}
-			if err := open(t, p); err == nil || !strings.Contains(err.Error(), p.location+ending+", which may be another user's") {
+			if err := open(t, p); err == nil || !strings.Contains(err.Error(), p.location+ending+", which may belong to another user") {
 				t.Errorf("the error does not name the file: %v", err)
 			}
 		})
@@ -153,7 +153,7 @@ func TestSQLiteStartsOnceThePathIsUsable(t *testing.T) {
 	if err := writeItem(t.Context(), db, 1); err != nil {
 		t.Fatal(err)
 	}
-	if down, back := said(seen, "database unavailable"), said(seen, "database is back"); down != 1 || back != 1 {
+	if down, back := logged(seen, "database unavailable"), logged(seen, "database is back"); down != 1 || back != 1 {
 		t.Errorf("logged down %d times and back %d times, want once each", down, back)
 	}
 }
@@ -193,14 +193,14 @@ func TestSQLiteFull(t *testing.T) {
 	if has(t, db, 1) {
 		t.Error("a row of a failed write is there")
 	}
-	if n := said(seen, "database cannot be written"); n != 1 {
+	if n := logged(seen, "database cannot be written"); n != 1 {
 		t.Errorf("logged %d times", n)
 	}
 	setting("PRAGMA max_page_count = 1000000")
 	if err := fill(); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Ready(); err != nil || said(seen, "database can be written again") != 1 {
+	if err := db.Ready(); err != nil || logged(seen, "database can be written again") != 1 {
 		t.Errorf("after a write: %v", err)
 	}
 
@@ -246,7 +246,7 @@ func TestSQLiteFileRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "the file is missed", func() bool { return said(seen, "database unavailable") == 2 })
+	eventually(t, "the file is missed", func() bool { return logged(seen, "database unavailable") == 2 })
 	wantError(t, db.Ready(), ErrUnavailable)
 	wantError(t, writeItem(t.Context(), db, 2), ErrUnavailable)
 	if _, err := os.Stat(p.location); err == nil {
@@ -304,7 +304,7 @@ func TestSQLiteFileReplaced(t *testing.T) {
 	if err := os.Rename(backup, p.location); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the log of the file before is missed", func() bool { return said(seen, "database unavailable") >= 2 })
+	eventually(t, "the log of the file before is missed", func() bool { return logged(seen, "database unavailable") >= 2 })
 	wantError(t, db.Ready(), ErrUnavailable)
 	for _, suffix := range []string{"-wal", "-shm"} {
 		if err := os.Rename(p.location+suffix, p.location+suffix+".old"); err != nil {
@@ -332,7 +332,7 @@ func TestHold(t *testing.T) {
 	}
 	var held *HeldError
 	if _, err := HoldSQLite(t.Context(), file); !errors.As(err, &held) || held.Process != int64(os.Getpid()) || held.File != file {
-		t.Errorf("error %v", err)
+		t.Errorf("got the error %v, want a HeldError with this process", err)
 	}
 	release()
 	release, err = HoldSQLite(t.Context(), file)

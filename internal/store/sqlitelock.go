@@ -47,7 +47,7 @@ func lockFile(ctx context.Context, file string, wait time.Duration) (unlock func
 		case err == nil:
 			return func() { _ = tx.Rollback(); _ = pool.Close() }, nil
 		case sqliteCode(err)&0xff != sqlitelib.SQLITE_BUSY:
-			return nil, named(file, err)
+			return nil, withFileName(file, err)
 		}
 		select {
 		case <-ticker.C:
@@ -84,7 +84,7 @@ func ReadableSQLite(ctx context.Context, file string) error {
 		return err
 	}
 	defer func() { _ = pool.Close() }()
-	_, err = readable(ctx, pool)
+	_, err = checkReadable(ctx, pool)
 	return err
 }
 
@@ -114,15 +114,16 @@ func HoldSQLite(ctx context.Context, file string) (release func(), err error) {
 	}
 	pid := int64(os.Getpid())
 	for range holdTries {
+		// Record the process id, which commits, and then take the lock for good.
 		var tx *sql.Tx
 		_, err = pool.ExecContext(ctx, "PRAGMA user_version = "+strconv.FormatInt(pid, 10))
 		if err == nil {
 			// The transaction does not use ctx, because the end of ctx would end the transaction.
 			tx, err = pool.BeginTx(context.WithoutCancel(ctx), nil)
 		}
-		var holder int64
+		var recorded int64
 		if err == nil {
-			if err = tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&holder); err == nil && holder == pid {
+			if err = tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&recorded); err == nil && recorded == pid {
 				return func() { _ = tx.Rollback(); _ = pool.Close() }, nil
 			}
 			_ = tx.Rollback() // another process wrote between the two statements
@@ -132,23 +133,24 @@ func HoldSQLite(ctx context.Context, file string) (release func(), err error) {
 			break
 		}
 		err = &HeldError{File: file}
-		if pool.QueryRowContext(ctx, "PRAGMA user_version").Scan(&holder) == nil {
-			err = &HeldError{file, holder}
+		if pool.QueryRowContext(ctx, "PRAGMA user_version").Scan(&recorded) == nil {
+			err = &HeldError{file, recorded}
 			break
 		}
 	}
 	_ = pool.Close()
-	if err == nil {
+	if err == nil { // another process wrote between the two statements each time
 		err = &HeldError{File: file}
 	}
-	return nil, fmt.Errorf("locking the database: %w", named(lock, err))
+	return nil, fmt.Errorf("locking the database: %w", withFileName(lock, err))
 }
 
-// named adds the file name, and the usual reason, to an error of opening a file, because SQLite's error has neither.
-func named(file string, err error) error {
+// withFileName adds the file name and the usual reason to an error of opening a file, because SQLite's error has
+// neither. It returns other errors unchanged.
+func withFileName(file string, err error) error {
 	switch sqliteCode(err) & 0xff {
 	case sqlitelib.SQLITE_CANTOPEN, sqlitelib.SQLITE_READONLY:
-		return fmt.Errorf("%s, which may be another user's: %w", file, err)
+		return fmt.Errorf("%s, which may belong to another user: %w", file, err)
 	}
 	return err
 }

@@ -98,7 +98,7 @@ func (db *DB) keep() {
 
 		err := db.attempt(&opened)
 		switch {
-		case db.ctx.Err() != nil:
+		case db.ctx.Err() != nil: // closed meanwhile
 		case err == nil:
 			db.health.up()
 			pause = 0
@@ -106,8 +106,8 @@ func (db *DB) keep() {
 			if due {
 				db.tryWriting()
 			}
-			if every := db.engine.probeEvery(); every > 0 {
-				timer.Reset(every)
+			if interval := db.engine.probeEvery(); interval > 0 {
+				timer.Reset(interval)
 			}
 		default:
 			db.health.down(err)
@@ -122,7 +122,7 @@ func (db *DB) keep() {
 
 // tryWriting checks, after a write has failed, whether writes work again.
 func (db *DB) tryWriting() {
-	if db.health.writes() == nil {
+	if db.health.writeError() == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(db.ctx, probeTimeout)
@@ -151,7 +151,7 @@ func (db *DB) attempt(opened *bool) error {
 	}
 
 	if !*opened && !db.ownMark.Load() {
-		if err := db.engine.marked(db.ctx); err != nil {
+		if err := db.engine.checkMark(db.ctx); err != nil {
 			return err
 		}
 	}

@@ -11,10 +11,10 @@ import (
 	sqlitedriver "modernc.org/sqlite"
 )
 
-// Limits of the statements a connection keeps.
+// Limits of the statements that a connection caches.
 const (
-	statementsKept = 100
-	statementSize  = 8 << 10 // bytes of text; longer statements are not kept
+	cacheSize     = 100
+	statementSize = 8 << 10 // bytes of text; longer statements are not cached
 )
 
 // openPool opens a pool on a SQLite file. Its connections cache prepared statements, because parsing and planning a
@@ -24,14 +24,14 @@ func openPool(dsn string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sql.OpenDB(keepingConnector{connector}), nil
+	return sql.OpenDB(cachingConnector{connector}), nil
 }
 
-type keepingConnector struct{ driver.Connector }
+type cachingConnector struct{ driver.Connector }
 
 // Connect implements driver.Connector.
-func (k keepingConnector) Connect(ctx context.Context) (driver.Conn, error) {
-	conn, err := k.Connector.Connect(ctx)
+func (c cachingConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (k keepingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 		_ = conn.Close()
 		return nil, errors.New("sqlite: the driver's connections lack a method")
 	}
-	return &keepingConn{sqliteConn: inner, kept: make(map[string]*list.Element)}, nil
+	return &cachingConn{sqliteConn: inner, cache: make(map[string]*list.Element)}, nil
 }
 
 // sqliteConn has the methods of a driver connection that database/sql uses.
@@ -62,22 +62,22 @@ type statement interface {
 	driver.StmtQueryContext
 }
 
-// keepingConn is a connection that caches its most recently used statements, by their text. A running statement is not
+// cachingConn is a connection that caches its most recently used statements, by their text. A running statement is not
 // in the cache, so that the same text can run again meanwhile.
-type keepingConn struct {
+type cachingConn struct {
 	sqliteConn
-	kept  map[string]*list.Element
-	order list.List   // of *keptStatement, most recently used first
-	open  []*keptRows // rows that were not closed yet
+	cache map[string]*list.Element
+	order list.List     // of *cachedStatement, most recently used first
+	open  []*cachedRows // rows that were not closed yet
 }
 
-type keptStatement struct {
+type cachedStatement struct {
 	query     string
 	statement statement
 }
 
 // ExecContext implements driver.ExecerContext.
-func (c *keepingConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+func (c *cachingConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	if query == commit || query == rollback {
 		c.closeRows()
 	}
@@ -90,7 +90,7 @@ func (c *keepingConn) ExecContext(ctx context.Context, query string, args []driv
 }
 
 // QueryContext implements driver.QueryerContext.
-func (c *keepingConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+func (c *cachingConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	s, err := c.take(ctx, query)
 	if err != nil {
 		return nil, err
@@ -99,24 +99,24 @@ func (c *keepingConn) QueryContext(ctx context.Context, query string, args []dri
 	if err != nil {
 		return nil, errors.Join(err, c.giveBack(s, false))
 	}
-	result := &keptRows{rows, c, s}
+	result := &cachedRows{rows, c, s}
 	c.open = append(c.open, result)
 	return result, nil
 }
 
 // closeRows closes rows that were left open. Open rows would keep the transaction's snapshot, which prevents a
 // checkpoint of the write-ahead log.
-func (c *keepingConn) closeRows() {
+func (c *cachingConn) closeRows() {
 	for len(c.open) > 0 {
 		_ = c.open[0].Close() // removes it from the list
 	}
 }
 
 // take takes a statement out of the cache, or prepares it.
-func (c *keepingConn) take(ctx context.Context, query string) (*keptStatement, error) {
-	if e, ok := c.kept[query]; ok {
-		delete(c.kept, query)
-		return c.order.Remove(e).(*keptStatement), nil
+func (c *cachingConn) take(ctx context.Context, query string) (*cachedStatement, error) {
+	if e, ok := c.cache[query]; ok {
+		delete(c.cache, query)
+		return c.order.Remove(e).(*cachedStatement), nil
 	}
 	prepared, err := c.PrepareContext(ctx, query)
 	if err != nil {
@@ -126,43 +126,43 @@ func (c *keepingConn) take(ctx context.Context, query string) (*keptStatement, e
 	if !ok {
 		return nil, errors.Join(errors.New("sqlite: the driver's statements lack a method"), prepared.Close())
 	}
-	return &keptStatement{query, s}, nil
+	return &cachedStatement{query, s}, nil
 }
 
 // giveBack returns a statement to the cache if reusable is set and the same text is not in the cache, and closes
 // it otherwise.
-func (c *keepingConn) giveBack(s *keptStatement, reusable bool) error {
-	if _, twice := c.kept[s.query]; twice || !reusable || len(s.query) > statementSize {
+func (c *cachingConn) giveBack(s *cachedStatement, reusable bool) error {
+	if _, twice := c.cache[s.query]; twice || !reusable || len(s.query) > statementSize {
 		return s.statement.Close()
 	}
-	c.kept[s.query] = c.order.PushFront(s)
-	if c.order.Len() <= statementsKept {
+	c.cache[s.query] = c.order.PushFront(s)
+	if c.order.Len() <= cacheSize {
 		return nil
 	}
-	oldest := c.order.Remove(c.order.Back()).(*keptStatement)
-	delete(c.kept, oldest.query)
+	oldest := c.order.Remove(c.order.Back()).(*cachedStatement)
+	delete(c.cache, oldest.query)
 	return oldest.statement.Close()
 }
 
 // Close implements driver.Conn.
-func (c *keepingConn) Close() error {
+func (c *cachingConn) Close() error {
 	c.closeRows()
 	var failed error
 	for e := c.order.Front(); e != nil; e = e.Next() {
-		failed = errors.Join(failed, e.Value.(*keptStatement).statement.Close())
+		failed = errors.Join(failed, e.Value.(*cachedStatement).statement.Close())
 	}
 	return errors.Join(failed, c.sqliteConn.Close())
 }
 
-// keptRows returns its statement to the cache when it is closed.
-type keptRows struct {
+// cachedRows returns its statement to the cache when it is closed.
+type cachedRows struct {
 	driver.Rows
-	conn      *keepingConn
-	statement *keptStatement
+	conn      *cachingConn
+	statement *cachedStatement
 }
 
 // Next implements driver.Rows.
-func (r *keptRows) Next(into []driver.Value) error {
+func (r *cachedRows) Next(into []driver.Value) error {
 	if r.statement == nil {
 		return errRowsEnded
 	}
@@ -172,7 +172,7 @@ func (r *keptRows) Next(into []driver.Value) error {
 var errRowsEnded = errors.New("sqlite: the transaction of these rows has ended")
 
 // Close implements driver.Rows.
-func (r *keptRows) Close() error {
+func (r *cachedRows) Close() error {
 	if r.statement == nil {
 		return nil
 	}

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// keepingPool opens a pool of one connection to a new file. The function that it returns gives access to the driver's
+// cachingPool opens a pool of one connection to a new file. The function that it returns gives access to the driver's
 // connection.
-func keepingPool(t *testing.T) (*sql.DB, func() *keepingConn) {
+func cachingPool(t *testing.T) (*sql.DB, func() *cachingConn) {
 	t.Helper()
 	db, err := openPool(fileURI(filepath.Join(t.TempDir(), "x.db")))
 	if err != nil {
@@ -26,14 +26,14 @@ func keepingPool(t *testing.T) (*sql.DB, func() *keepingConn) {
 	})
 	execute(t, db, "CREATE TABLE numbers (n INTEGER PRIMARY KEY)")
 	execute(t, db, "INSERT INTO numbers (n) VALUES (1), (2), (3)")
-	return db, func() (inner *keepingConn) {
+	return db, func() (inner *cachingConn) {
 		t.Helper()
 		conn, err := db.Conn(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		if err := conn.Raw(func(c any) error { inner = c.(*keepingConn); return nil }); err != nil {
+		if err := conn.Raw(func(c any) error { inner = c.(*cachingConn); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		return inner
@@ -49,23 +49,23 @@ func execute(t *testing.T, db *sql.DB, query string, args ...any) {
 
 func TestStatementsAreKept(t *testing.T) {
 	t.Parallel()
-	db, conn := keepingPool(t)
+	db, conn := cachingPool(t)
 	const query = "SELECT n FROM numbers WHERE n = ?"
 	for want := range 3 {
 		var n int
 		if err := db.QueryRowContext(t.Context(), query, want+1).Scan(&n); err != nil || n != want+1 {
-			t.Fatalf("%d: %v", n, err)
+			t.Fatalf("got %d with the error %v, want %d", n, err, want+1)
 		}
 	}
-	kept := conn().kept[query]
+	kept := conn().cache[query]
 	if kept == nil {
 		t.Fatal("the statement is not kept")
 	}
 	if err := db.QueryRowContext(t.Context(), query, 9).Scan(new(int)); !errors.Is(err, sql.ErrNoRows) {
 		t.Errorf("the previous argument is still bound: %v", err)
 	}
-	before := kept.Value.(*keptStatement).statement
-	if after := conn().kept[query].Value.(*keptStatement).statement; before != after {
+	before := kept.Value.(*cachedStatement).statement
+	if after := conn().cache[query].Value.(*cachedStatement).statement; before != after {
 		t.Error("the statement was prepared again")
 	}
 }
@@ -74,7 +74,7 @@ func TestStatementsAreKept(t *testing.T) {
 // text.
 func TestNestedStatementWithSameText(t *testing.T) {
 	t.Parallel()
-	db, conn := keepingPool(t)
+	db, conn := cachingPool(t)
 	tx, err := db.BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -104,18 +104,18 @@ func TestNestedStatementWithSameText(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := conn()
-	if n := len(c.kept); n != c.order.Len() || n > statementsKept {
+	if n := len(c.cache); n != c.order.Len() || n > cacheSize {
 		t.Errorf("%d statements by text, %d in order", n, c.order.Len())
 	}
 }
 
 func TestStatementsAreBounded(t *testing.T) {
 	t.Parallel()
-	db, conn := keepingPool(t)
-	for i := range 3 * statementsKept {
+	db, conn := cachingPool(t)
+	for i := range 3 * cacheSize {
 		var n int
 		if err := db.QueryRowContext(t.Context(), fmt.Sprintf("SELECT %d", i)).Scan(&n); err != nil || n != i {
-			t.Fatalf("%d: %v", n, err)
+			t.Fatalf("got %d with the error %v, want %d", n, err, i)
 		}
 	}
 	long := fmt.Sprintf("SELECT %0*d", statementSize, 1)
@@ -123,10 +123,10 @@ func TestStatementsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := conn()
-	if len(c.kept) != statementsKept || c.order.Len() != statementsKept {
-		t.Errorf("%d statements by text, %d in order, want %d", len(c.kept), c.order.Len(), statementsKept)
+	if len(c.cache) != cacheSize || c.order.Len() != cacheSize {
+		t.Errorf("%d statements by text, %d in order, want %d", len(c.cache), c.order.Len(), cacheSize)
 	}
-	if c.kept["SELECT 0"] != nil || c.kept[long] != nil {
+	if c.cache["SELECT 0"] != nil || c.cache[long] != nil {
 		t.Error("an old or a long statement is kept")
 	}
 }
@@ -135,7 +135,7 @@ func TestStatementsAreBounded(t *testing.T) {
 // interruption.
 func TestStatementsThatFail(t *testing.T) {
 	t.Parallel()
-	db, _ := keepingPool(t)
+	db, _ := cachingPool(t)
 	const insert = "INSERT INTO numbers (n) VALUES (?)"
 	execute(t, db, insert, 4)
 	if _, err := db.ExecContext(t.Context(), insert, 4); err == nil {

@@ -54,12 +54,13 @@ func (d Dialect) String() string {
 
 // engine has the operations that differ between SQLite and PostgreSQL.
 type engine interface {
-	// marked returns an error while a restore or a move into the database is unfinished.
-	marked(ctx context.Context) error
+	// checkMark returns an error while a restore or a move into the database is unfinished; see ownmark.go.
+	checkMark(ctx context.Context) error
 	// migrate applies the missing migrations of the schemas, under a lock that also excludes other processes. It may be
 	// called before open.
 	migrate(ctx context.Context, schemas []*schema) error
-	// open makes the pools. It is called after migrate, and a second time only after probe returned errMoved.
+	// open opens the connection pools. It is called after migrate, and a second time only after probe returned
+	// errMoved.
 	open(ctx context.Context) error
 	// probe returns an error if an opened database cannot be reached. If the error wraps errMoved, open is called
 	// again.
@@ -68,19 +69,21 @@ type engine interface {
 	probeWrite(ctx context.Context) error
 	// probeEvery returns the interval at which to call probe while everything works. Zero means never.
 	probeEvery() time.Duration
+	// readers returns the pool for Read.
 	readers() *sql.DB
 	// brief returns the pool for ReadBriefly. Nil means that ReadBriefly uses the pool of readers.
 	brief() *sql.DB
+	// write runs fn in a transaction, which it commits unless fn returns an error.
 	write(ctx context.Context, fn writeFunc) error
+	// judge classifies an error of a statement or a transaction.
 	judge(err error) verdict
 	// close releases the pools. It may be called even if open was not.
 	close() error
 }
 
-// writeFunc is called by an engine with a transaction. The pipeline, ahead, sends several of the transaction's
-// statements in one message; if it is nil each statement runs at once. The ending, last, collects statements for the
-// end of a shared commit; if it is nil the transaction has a commit of its own.
-type writeFunc = func(ctx context.Context, tx querier, ahead *pipeline, last *ending) error
+// writeFunc is called by an engine with a transaction. p and e become the fields pipeline and ending of the Conn. On
+// SQLite p is nil, and on PostgreSQL e is nil.
+type writeFunc = func(ctx context.Context, tx querier, p *pipeline, e *ending) error
 
 // verdict classifies an error by what it means for the use of the database.
 type verdict int
@@ -105,7 +108,7 @@ type DB struct {
 	// ctx ends with Close and limits all background work.
 	ctx    context.Context
 	cancel context.CancelFunc
-	// wake rouses the keeper; see keeper.go.
+	// wake rouses the keeper; see startup.go.
 	wake chan struct{}
 
 	mu       sync.Mutex
@@ -122,6 +125,7 @@ type DB struct {
 	ownMark atomic.Bool // see OwnMark
 }
 
+// newDB returns a DB on an engine, which is not open yet.
 func newDB(d Dialect, e engine, logger *zap.Logger) *DB {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &DB{
@@ -190,13 +194,14 @@ func (db *DB) Write(ctx context.Context, fn func(c Conn) error) error {
 	if err := db.admit(ctx); err != nil {
 		return err
 	}
-	err := db.engine.write(ctx, func(ctx context.Context, tx querier, ahead *pipeline, last *ending) error {
-		return fn(Conn{ctx: context.WithValue(ctx, writingKey{}, db), db: db, q: tx, ahead: ahead, last: last})
+	err := db.engine.write(ctx, func(ctx context.Context, tx querier, p *pipeline, e *ending) error {
+		return fn(Conn{ctx: context.WithValue(ctx, writingKey{}, db), db: db, q: tx, pipeline: p, ending: e})
 	})
 	if err == nil {
 		db.health.written()
 		return nil
 	}
+	// On SQLite, reads may work after an I/O error of a write.
 	if v := db.engine.judge(err); v == verdictUnwritable || v == verdictLost && db.dialect == SQLite {
 		db.health.unwritable(err)
 		db.rouse()
@@ -212,7 +217,7 @@ func (db *DB) Ready() error {
 	if err := db.health.ready(); err != nil {
 		return err
 	}
-	return db.health.writes()
+	return db.health.writeError()
 }
 
 // Close releases the database. It waits for a change that is being committed. Waiting changes and all later calls get
@@ -255,7 +260,7 @@ func (db *DB) settleError(ctx context.Context, err error) error {
 	}
 	v := db.engine.judge(err)
 	switch {
-	case v == verdictLost && !errors.Is(ctx.Err(), context.Canceled):
+	case v == verdictLost && !errors.Is(ctx.Err(), context.Canceled): // cancelling a call breaks its connection
 		db.rouse()
 		return unavailable(err)
 	case v == verdictContended:
@@ -267,6 +272,7 @@ func (db *DB) settleError(ctx context.Context, err error) error {
 	return err
 }
 
+// unavailable wraps err with ErrUnavailable.
 func unavailable(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }

@@ -50,7 +50,7 @@ type writer struct {
 	callers atomic.Int64 // number of callers in write
 	group   sync.Mutex   // held while a group is made or the connection is closed
 	commits atomic.Int64 // for tests
-	locked  bool         // another process holds the lock; guarded by group
+	locked  bool         // it was logged that another process holds the lock; guarded by group
 }
 
 // change is one call of writer.write.
@@ -58,7 +58,7 @@ type change struct {
 	fn        writeFunc
 	callerCtx context.Context // context of a caller that makes the group; nil if another goroutine makes it
 	stage     atomic.Int32
-	last      ending     // statements for the end of the commit
+	ending    ending     // statements for the end of the commit
 	turn      chan turn  // to the caller; buffers one, so that the writer never blocks on it
 	result    chan error // from the caller, when its turn is over; buffers one
 }
@@ -130,7 +130,7 @@ func (w *writer) write(ctx context.Context, fn writeFunc) error {
 	}
 	select {
 	case w.wake <- struct{}{}:
-	default:
+	default: // the writer's goroutine will look at the queue anyway
 	}
 	cancelled, stopped := ctx.Done(), w.stopped
 	for {
@@ -139,12 +139,12 @@ func (w *writer) write(ctx context.Context, fn writeFunc) error {
 			if t.ended {
 				return t.err
 			}
-			c.take(ctx, w.conn)
+			c.runTurn(ctx, w.conn)
 		case <-cancelled:
 			if c.stage.CompareAndSwap(stageWaiting, stageWithdrawn) {
 				return ctx.Err()
 			}
-			cancelled = nil // too late to withdraw: carry it through
+			cancelled = nil // too late to withdraw: wait for the outcome
 		case <-stopped:
 			if c.stage.CompareAndSwap(stageWaiting, stageWithdrawn) {
 				return errClosed // queued after the last look at the queue
@@ -166,25 +166,26 @@ func (w *writer) direct(c *change) error {
 	return (<-c.turn).err
 }
 
-// take runs the function and hands the transaction back, even after a panic. The function gets a context that ignores
-// cancellation: when a statement is interrupted, SQLite rolls back the transaction with all other changes in it.
-func (c *change) take(ctx context.Context, conn *sql.Conn) {
+// runTurn runs the function and hands the transaction back, even after a panic. The function gets a context that
+// ignores cancellation: when a statement is interrupted, SQLite rolls back the transaction with all other changes in
+// it.
+func (c *change) runTurn(ctx context.Context, conn *sql.Conn) {
 	err := errUnfinished
 	defer func() { c.result <- err }()
-	c.last = ending{}
-	err = c.fn(context.WithoutCancel(ctx), conn, nil, &c.last)
+	c.ending = ending{}
+	err = c.fn(context.WithoutCancel(ctx), conn, nil, &c.ending)
 }
 
-// takeHere calls take on the goroutine that makes the group. If the function does not return, as in a panic, takeHere
+// runTurnHere calls runTurn on the goroutine that makes the group. If the function does not return, as in a panic, it
 // rolls the transaction back.
-func (w *writer) takeHere(c *change) {
+func (w *writer) runTurnHere(c *change) {
 	returned := false
 	defer func() {
 		if !returned {
 			w.rollback()
 		}
 	}()
-	c.take(c.callerCtx, w.conn)
+	c.runTurn(c.callerCtx, w.conn)
 	returned = true
 }
 
@@ -210,7 +211,7 @@ func (w *writer) run() {
 	}
 }
 
-// drain makes groups until the queue is empty.
+// drain makes groups until the queue is empty or the writer is closing.
 func (w *writer) drain() {
 	w.group.Lock()
 	defer w.group.Unlock()
@@ -218,61 +219,54 @@ func (w *writer) drain() {
 		select {
 		case <-w.closing:
 			return
-		case c := <-w.queue:
-			w.makeGroup(c)
-			continue
 		default:
 		}
-		return
+		c := w.next()
+		if c == nil {
+			return
+		}
+		w.makeGroup(c)
 	}
 }
 
 // refuseAll ends every change in the queue with err.
 func (w *writer) refuseAll(err error) {
-	for {
-		select {
-		case c := <-w.queue:
-			if c.claim() {
-				c.end(err)
-			}
-		default:
-			return
+	for c := w.next(); c != nil; c = w.next() {
+		if c.claim() {
+			c.end(err)
 		}
 	}
 }
 
 // makeGroup commits c together with changes that wait in the queue. The caller has locked w.group.
 func (w *writer) makeGroup(c *change) {
-	var left <-chan struct{}
+	var callerDone <-chan struct{}
 	if c.callerCtx != nil {
-		left = c.callerCtx.Done()
+		callerDone = c.callerCtx.Done()
 	}
-	if err := w.begin(left); err != nil {
-		if !errors.Is(err, errLeft) {
-			w.refuseAll(err) // all callers in the queue have waited for this lock too
-		} else {
+	if err := w.begin(callerDone); err != nil {
+		if errors.Is(err, errLeft) {
 			err = c.callerCtx.Err()
+		} else {
+			w.refuseAll(err) // all callers in the queue have waited for this lock too
 		}
 		if c.claim() {
 			c.end(err)
 		}
 		return
 	}
-	var (
-		joined []*change
-		until  = time.Now().Add(groupTime)
-		seen   = 0
-	)
-	for {
+	var joined []*change
+	deadline := time.Now().Add(groupTime)
+	for count := 1; ; count++ {
 		switch {
-		case !c.claim():
+		case !c.claim(): // withdrawn
 		case len(joined) == 0:
 			if !w.lead(c) {
 				return
 			}
 			joined = append(joined, c)
 		default:
-			if len(joined) == 1 {
+			if len(joined) == 1 { // the first change ran without a savepoint
 				if err := w.checkTransaction(); err != nil {
 					w.rollback()
 					joined[0].end(err)
@@ -289,25 +283,32 @@ func (w *writer) makeGroup(c *change) {
 				joined = append(joined, c)
 			}
 		}
-		seen++
-		if seen == groupWrites || !time.Now().Before(until) {
+		if count == groupWrites || !time.Now().Before(deadline) {
 			break
 		}
-		select {
-		case c = <-w.queue:
-			continue
-		default:
+		if c = w.next(); c == nil {
+			break
 		}
-		break
 	}
 	w.commit(joined)
 }
 
+// next returns a change that waits in the queue, or nil if there is none.
+func (w *writer) next() *change {
+	select {
+	case c := <-w.queue:
+		return c
+	default:
+		return nil
+	}
+}
+
 // lead runs the first change of a transaction. The change needs no savepoint, because the whole transaction is rolled
-// back when it fails. This saves the savepoint's journal, which has a copy of each changed page.
+// back when it fails. This saves the savepoint's journal, which has a copy of each changed page. lead returns true if
+// the change waits for the commit; otherwise the change and the transaction have ended.
 func (w *writer) lead(c *change) (ok bool) {
 	if c.callerCtx != nil {
-		w.takeHere(c)
+		w.runTurnHere(c)
 	} else {
 		c.turn <- turn{}
 	}
@@ -356,9 +357,9 @@ func (w *writer) join(c *change) (ok bool, lost error) {
 	return false, lost
 }
 
-// rescue runs the changes of a lost transaction again, each in a separate transaction. SQLite rolls back a whole
-// transaction on its own when a statement is interrupted, the disk is full or I/O fails. joined holds the changes
-// that waited for the commit.
+// rescue rolls a transaction back and runs its changes again, each in a separate transaction. joined holds the changes
+// that waited for the commit. The transaction may be lost already: SQLite rolls back a whole transaction on its own when
+// a statement is interrupted, the disk is full or I/O fails.
 func (w *writer) rescue(joined []*change) {
 	w.rollback()
 	for _, c := range slices.Backward(joined) { // the first may run on this goroutine, and panic
@@ -385,7 +386,7 @@ func (w *writer) commit(joined []*change) {
 		w.rollback()
 		return
 	}
-	if err := w.finish(joined); err != nil {
+	if err := w.runDeferred(joined); err != nil {
 		if len(joined) > 1 {
 			w.rescue(joined)
 			return
@@ -395,20 +396,14 @@ func (w *writer) commit(joined []*change) {
 		return
 	}
 	err := w.do(commit)
-	if err != nil {
-		w.rollback()
-	}
 	w.commits.Add(1)
-	switch {
-	case err == nil:
-	case len(joined) > 1 && sqliteCode(err)&0xff == sqlitelib.SQLITE_CONSTRAINT:
-		// A deferred constraint is checked only at the commit, which failed. Running the changes separately finds the
-		// faulty one.
-		for _, c := range slices.Backward(joined) { // backward as in rescue
-			w.runAlone(c)
+	if err != nil {
+		if len(joined) > 1 && sqliteCode(err)&0xff == sqlitelib.SQLITE_CONSTRAINT {
+			// A deferred constraint is checked only at the commit. Running the changes separately finds the faulty one.
+			w.rescue(joined)
+			return
 		}
-		return
-	default:
+		w.rollback()
 		err = fmt.Errorf("committing: %w", err)
 	}
 	for _, c := range joined {
@@ -416,17 +411,17 @@ func (w *writer) commit(joined []*change) {
 	}
 }
 
-// finish runs the statements that the changes deferred to the end of their commit. It returns an error if the
+// runDeferred runs the statements that the changes deferred to the end of their commit. It returns an error if the
 // transaction is lost, because the statements would then take effect without the changes.
-func (w *writer) finish(joined []*change) error {
-	looked := false
+func (w *writer) runDeferred(joined []*change) error {
+	checked := false
 	for _, c := range joined {
-		for _, s := range c.last.statements {
-			if !looked {
+		for _, s := range c.ending.statements {
+			if !checked {
 				if err := w.checkTransaction(); err != nil {
 					return err
 				}
-				looked = true
+				checked = true
 			}
 			if _, err := w.conn.ExecContext(context.Background(), s.query, s.args...); err != nil {
 				return err
@@ -438,8 +433,8 @@ func (w *writer) finish(joined []*change) error {
 
 // begin takes the write lock. It tries every millisecond instead of leaving the wait to SQLite, which tries ever less
 // often, down to ten times a second. Beside a process that writes all the time and releases the lock only for moments,
-// SQLite could wait in vain. begin returns errLeft when left is closed.
-func (w *writer) begin(left <-chan struct{}) error {
+// SQLite could wait in vain. begin returns errLeft when callerDone is closed.
+func (w *writer) begin(callerDone <-chan struct{}) error {
 	deadline := time.Now().Add(w.busyTimeout)
 	for {
 		err := w.do("BEGIN IMMEDIATE")
@@ -463,7 +458,7 @@ func (w *writer) begin(left <-chan struct{}) error {
 		}
 		select {
 		case <-time.After(beginPoll):
-		case <-left:
+		case <-callerDone:
 			return errLeft
 		case <-w.closing:
 			return errClosed
@@ -471,7 +466,7 @@ func (w *writer) begin(left <-chan struct{}) error {
 	}
 }
 
-// Statements that end a transaction. keepingConn closes open rows before them.
+// Statements that end a transaction. cachingConn closes open rows before them.
 const (
 	commit   = "COMMIT"
 	rollback = "ROLLBACK"

@@ -228,7 +228,7 @@ func TestLockedOutByAnotherProcess(t *testing.T) {
 	if err := writeItem(t.Context(), db, 1); err != nil {
 		t.Fatal(err)
 	}
-	if down, back := said(seen, "database unavailable"), said(seen, "database is back"); down != 1 || back != 1 {
+	if down, back := logged(seen, "database unavailable"), logged(seen, "database is back"); down != 1 || back != 1 {
 		t.Errorf("logged down %d times and back %d times, want once each", down, back)
 	}
 }

@@ -19,25 +19,25 @@ const (
 	maxAttempts = 6
 	// lease is how long a claimed delivery belongs to a node. It is longer than an attempt can take.
 	lease = 30 * time.Second
-	// maxAnswer limits the stored result of an attempt, in characters.
-	maxAnswer = 200
+	// maxReason limits the stored reason of a failed attempt, in characters.
+	maxReason = 200
 )
 
 // outgoing is a delivery that this node has claimed. After the lease another node may claim the delivery.
 type outgoing struct {
 	id      int64
-	webhook int64
+	webhook int64 // id of the webhook
 	url     string
 	secret  []byte
-	event   string // the same for all attempts
+	event   string // id of the event, the same for all attempts
 	topic   string
 	body    string
 
-	attempts int64
+	attempts int64 // including the present one
 }
 
-// due lists the webhooks with a delivery to send now. If the keyring cannot be used it returns nil; another node or a
-// later run will send their deliveries.
+// due returns the ids of the enabled webhooks with a delivery to send now. If the keyring cannot be used it returns
+// nil; another node or a later run will send their deliveries.
 func (h *Hooks) due(ctx context.Context) (ids []int64, err error) {
 	if _, err := h.Keyring(); err != nil {
 		return nil, nil //nolint:nilerr // the keyring has logged it
@@ -79,7 +79,7 @@ func (h *Hooks) claim(ctx context.Context, webhook int64) (*outgoing, error) {
 	o.secret, err = h.openSecret(ctx, o.url, sealed)
 	switch {
 	case errors.Is(err, keyring.ErrOpen): // do not try again for ever
-		return nil, errors.Join(err, h.settle(ctx, o, 0, "the secret of this webhook does not open; give it a new one"))
+		return nil, errors.Join(err, h.settle(ctx, o, 0, "the secret of this webhook cannot be decrypted; set a new secret"))
 	case err != nil: // the keyring cannot be used for now
 		return nil, errors.Join(err, h.giveBack(ctx, o))
 	}
@@ -89,7 +89,7 @@ func (h *Hooks) claim(ctx context.Context, webhook int64) (*outgoing, error) {
 // settle records the result of an attempt: the status of the answer or, if status is 0, the reason why no answer came.
 // The status 410 disables the webhook.
 func (h *Hooks) settle(ctx context.Context, o *outgoing, status int, reason string) error {
-	answer := text.Short(reason, maxAnswer)
+	answer := text.Short(reason, maxReason)
 	if status != 0 {
 		answer = strconv.Itoa(status) + " " + http.StatusText(status)
 	}

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// keepOver is how long finished deliveries are kept. keepPending is how long a delivery may be pending before it
-	// fails; the usual reason is a disabled webhook.
-	keepOver    = 7 * 24 * time.Hour
+	// keepFinished is how long finished deliveries are kept.
+	keepFinished = 7 * 24 * time.Hour
+	// keepPending is how long a delivery may be pending before it fails; the usual reason is a disabled webhook.
 	keepPending = 3 * 24 * time.Hour
 
 	purgeBatch = 500 // rows per transaction, for which others wait
@@ -20,7 +20,7 @@ const (
 
 // event is the body of a delivery.
 type event struct {
-	Event     string `json:"event"` // the same for every webhook
+	Event     string `json:"event"` // id, the same for every webhook
 	Topic     string `json:"topic"`
 	CreatedAt string `json:"createdAt"`
 	Data      any    `json:"data"`
@@ -64,13 +64,13 @@ func (h *Hooks) emit(c store.Conn, topic string, data any, condition string, arg
 
 // Delivery is a message to a webhook.
 type Delivery struct {
-	ID        int64 // the same for all attempts
-	Event     string
+	ID        int64  // the same for all attempts
+	Event     string // id of the event, the same for every webhook
 	Topic     string
 	Body      string
 	State     string // pending, delivered or failed
 	Attempts  int64
-	Answer    string // result of the last attempt
+	Answer    string // result of the last attempt: the status, or the reason why no answer came
 	CreatedAt int64
 	TriedAt   int64 // 0 before the first attempt
 	NextAt    int64 // 0 if there is no further attempt
@@ -98,6 +98,6 @@ func (h *Hooks) Purge(ctx context.Context) (n int64, err error) {
 	}
 	deleted, err := h.DB.Purge(ctx, purgeBatch, "DELETE FROM "+h.deliveries+" WHERE id IN"+
 		" (SELECT id FROM "+h.deliveries+" WHERE created_at <= ? AND next_at IS NULL LIMIT ?)",
-		now.Add(-keepOver).UnixMicro())
+		now.Add(-keepFinished).UnixMicro())
 	return n + deleted, err
 }

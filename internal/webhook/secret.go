@@ -17,8 +17,8 @@ const (
 	plainPrefix = "plain."
 )
 
-// NewSecret makes a secret for a webhook with a URL. sealed is the stored form, which cannot be used with another URL.
-// The caller shows the secret once to the person who adds the webhook.
+// NewSecret makes a secret for the webhook with the URL address. sealed is the stored form, which cannot be used with
+// another URL. The caller shows the secret once to the person who adds the webhook.
 func (h *Hooks) NewSecret(ctx context.Context, address string) (secret, sealed string, err error) {
 	raw := make([]byte, 32)
 	_, _ = rand.Read(raw) // never fails
@@ -30,12 +30,14 @@ func (h *Hooks) NewSecret(ctx context.Context, address string) (secret, sealed s
 	if ring == nil {
 		return secret, plainPrefix + secret, nil
 	}
-	if sealed, err = ring.Seal(ctx, []byte(secret), place(h.hooks, address)); err != nil {
-		return "", "", fmt.Errorf("sealing the secret of a webhook: %w", err)
+	if sealed, err = ring.Seal(ctx, []byte(secret), associatedData(h.hooks, address)); err != nil {
+		return "", "", fmt.Errorf("encrypting the secret of a webhook: %w", err)
 	}
 	return secret, sealed, nil
 }
 
+// openSecret decrypts the stored form of a webhook's secret. It returns an error that wraps keyring.ErrOpen for a
+// secret that cannot be decrypted, and another error if the keyring cannot be used for now.
 func (h *Hooks) openSecret(ctx context.Context, address, sealed string) ([]byte, error) {
 	if secret, ok := strings.CutPrefix(sealed, plainPrefix); ok {
 		return []byte(secret), nil
@@ -47,21 +49,21 @@ func (h *Hooks) openSecret(ctx context.Context, address, sealed string) ([]byte,
 	if ring == nil {
 		return nil, keyring.ErrOpen
 	}
-	secret, err := ring.Open(ctx, sealed, place(h.hooks, address))
+	secret, err := ring.Open(ctx, sealed, associatedData(h.hooks, address))
 	if err != nil {
-		return nil, fmt.Errorf("opening the secret of a webhook: %w", err)
+		return nil, fmt.Errorf("decrypting the secret of a webhook: %w", err)
 	}
 	return secret, nil
 }
 
-// place returns the associated data that binds a secret to its URL.
-func place(table, address string) []byte { return []byte(table + "/secret/" + address) }
+// associatedData returns the data that binds an encrypted secret to the table and to the webhook's URL.
+func associatedData(table, address string) []byte { return []byte(table + "/secret/" + address) }
 
 // Sealed returns the column of the sealed secrets of a service's webhooks, whose tables begin with prefix.
 func Sealed(prefix string) sealed.Columns {
 	table := prefix + "_webhooks"
 	return sealed.Columns{{
 		Table: table, ID: "id", Number: true, Text: "secret", Where: "secret NOT LIKE '" + plainPrefix + "%'", Row: "url",
-		Place: func(address string) string { return string(place(table, address)) },
+		Place: func(address string) string { return string(associatedData(table, address)) },
 	}}
 }

@@ -40,8 +40,8 @@ const (
 	// no delivery, since the next run waits for the slowest webhook.
 	deliveriesRun  = 200
 	deliveriesTime = 10 * time.Second
-	// answerRead is how many bytes of an answer are read, so that its connection can be reused. They are ignored.
-	answerRead = 16 << 10
+	// maxAnswer is how many bytes of an answer are read, so that its connection can be reused. They are ignored.
+	maxAnswer = 16 << 10
 )
 
 // Sender sends deliveries to the URLs of webhooks.
@@ -100,10 +100,11 @@ func (h *Hooks) Deliver(ctx context.Context, s *Sender) (done int, err error) {
 }
 
 // deliverTo sends the due deliveries of one webhook, in order, until a delivery fails or the time of a run is over.
+// It returns the number of deliveries that were accepted.
 func (h *Hooks) deliverTo(ctx context.Context, s *Sender, id int64) (done int, err error) {
-	begun := s.now()
+	start := s.now()
 	for range deliveriesRun {
-		if s.now().Sub(begun) >= deliveriesTime {
+		if s.now().Sub(start) >= deliveriesTime {
 			return done, nil
 		}
 		o, err := h.claim(ctx, id)
@@ -112,7 +113,7 @@ func (h *Hooks) deliverTo(ctx context.Context, s *Sender, id int64) (done int, e
 		}
 		status, failure := h.send(ctx, s, o)
 		settling, cancel := jobs.Settling(ctx)
-		if ctx.Err() != nil && status == 0 {
+		if ctx.Err() != nil && status == 0 { // the process ends
 			err = h.giveBack(settling, o)
 			cancel()
 			return done, err
@@ -160,7 +161,7 @@ func (s *Sender) Post(
 		return 0, reason(err)
 	}
 	defer answer.Body.Close()
-	_, _ = io.CopyN(io.Discard, answer.Body, answerRead)
+	_, _ = io.CopyN(io.Discard, answer.Body, maxAnswer)
 	return answer.StatusCode, ""
 }
 

@@ -104,7 +104,7 @@ func TestDeliver(t *testing.T) {
 		for _, r := range got {
 			at := r.header.Get("X-Test" + HeaderTimestamp)
 			if r.header.Get("X-Test"+HeaderSignature) != Sign([]byte(secret), at, r.body) || r.header.Get("X-Test"+HeaderTopic) != "thing.made" || r.header.Get("Content-Type") != "application/json" {
-				t.Errorf("%v", r.header)
+				t.Errorf("got the headers %v, want a signature, the topic and the type of JSON", r.header)
 			}
 			if r.header.Get("X-Test"+HeaderDelivery) != got[0].header.Get("X-Test"+HeaderDelivery) || r.header.Get("X-Test"+HeaderDelivery) == "" || r.body != got[0].body {
 				t.Error("an attempt differs from the first")
@@ -115,10 +115,10 @@ func TestDeliver(t *testing.T) {
 			Data         struct{ Text string }
 		}
 		if err := json.Unmarshal([]byte(got[0].body), &e); err != nil || e.Topic != "thing.made" || e.Data.Text != "Hello to the hook" || e.Event == "" {
-			t.Errorf("%+v %v", e, err)
+			t.Errorf("got the body %+v with the error %v, want the topic, the data and an event", e, err)
 		}
 		if last := s.last(id); last.State != "delivered" || last.Answer != "204 No Content" || last.Attempts != 2 {
-			t.Errorf("%+v", last)
+			t.Errorf("got %+v, want it delivered at the second attempt", last)
 		}
 	})
 }
@@ -191,7 +191,7 @@ func TestDeliverFailures(t *testing.T) {
 			t.Errorf("a redirect was followed: %d requests, %s", len(got), s.last(badID).Answer)
 		}
 		if s.last(goodID).State != "delivered" {
-			t.Errorf("%+v", s.last(goodID))
+			t.Errorf("got %+v, want it delivered", s.last(goodID))
 		}
 		if answer := s.last(closedID).Answer; !strings.Contains(answer, "connection") || strings.Contains(answer, "geheim") {
 			t.Error(answer)
@@ -204,7 +204,7 @@ func TestDeliverFailures(t *testing.T) {
 		s.deliver(d)
 		list, err := s.list()
 		if err != nil || list[0].Enabled || !list[1].Enabled || list[0].DisabledReason == "" {
-			t.Errorf("%+v %v", list, err)
+			t.Errorf("got %+v with the error %v, want only the first webhook disabled", list, err)
 		}
 		bad.taken()
 		s.tell("It hears no more")
@@ -295,7 +295,7 @@ func TestDeliverCut(t *testing.T) {
 			t.Error(err)
 		}
 		if last := s.last(id); last.State != "pending" || last.Attempts != 0 || last.NextAt == 0 {
-			t.Errorf("%+v", last)
+			t.Errorf("got %+v, want it pending without an attempt", last)
 		}
 		if ids, err := s.due(t.Context()); err != nil || len(ids) != 1 {
 			t.Errorf("it is not due: %v %v", ids, err)

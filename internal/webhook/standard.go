@@ -28,14 +28,14 @@ const (
 func ParseStandardSecret(text string) ([]byte, error) {
 	encoded, ok := strings.CutPrefix(text, secretPrefix)
 	if !ok {
-		return nil, errors.New("a secret begins with " + secretPrefix)
+		return nil, errors.New("the secret must begin with " + secretPrefix)
 	}
 	secret, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
-		return nil, errors.New("behind " + secretPrefix + " a secret is in base64")
+		return nil, errors.New("the secret must have base64 after " + secretPrefix)
 	}
 	if len(secret) < minStandardSecret || len(secret) > maxStandardSecret {
-		return nil, errors.New("a secret has 24 to 64 bytes")
+		return nil, errors.New("the secret must have 24 to 64 bytes before its base64 encoding")
 	}
 	return secret, nil
 }

@@ -28,7 +28,7 @@ func TestStandardHeader(t *testing.T) {
 func TestParseStandardSecret(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"": "begins with whsec_", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw": "begins with whsec_", "whsec_!": "in base64",
+		"": "must begin with whsec_", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw": "must begin with whsec_", "whsec_!": "base64 after whsec_",
 		"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2La": "24 to 64 bytes", "whsec_" + strings.Repeat("AAAA", 22): "24 to 64 bytes",
 	} {
 		if _, err := ParseStandardSecret(text); err == nil || !strings.Contains(err.Error(), want) {
@@ -43,13 +43,13 @@ func TestPost(t *testing.T) {
 	r := newReceiver(t)
 	header := http.Header{"Webhook-Id": {"msg_1"}}
 	if status, why := NewSender(nil, nil).Post(t.Context(), r.URL, header.Clone(), "{}"); status != 0 || why == "" || strings.Contains(why, r.URL) {
-		t.Errorf("%d %q", status, why)
+		t.Errorf("got the status %d and the reason %q, want a refusal without the URL", status, why)
 	}
 	if status, why := NewSender(loopback, nil).Post(t.Context(), r.URL, header, "{}"); status != http.StatusOK || why != "" {
-		t.Errorf("%d %q", status, why)
+		t.Errorf("got the status %d and the reason %q, want 200", status, why)
 	}
 	got := r.taken()
 	if len(got) != 1 || got[0].body != "{}" || got[0].header.Get("webhook-id") != "msg_1" || got[0].header.Get("Content-Type") != "application/json" {
-		t.Errorf("%v", got)
+		t.Errorf("got the requests %v, want one with the headers and the body", got)
 	}
 }

@@ -109,8 +109,9 @@ func (h *Hooks) List(c store.Conn) ([]Webhook, error) {
 		h.hooks+" w ORDER BY w.id")
 }
 
-// Check checks a URL and topics, and returns them in the form that Add takes. It does not check whether the URL leads
-// to a public address; that is checked at each connection. The error is an *Error.
+// Check checks a URL and topics, and returns them in the form that Add takes: the URL without space around it, and the
+// topics sorted and without duplicates. It does not check whether the URL leads to a public address; that is checked at
+// each connection. The error is an *Error.
 func (h *Hooks) Check(address string, topics []string) (string, []string, error) {
 	address = strings.TrimSpace(address)
 	u, err := url.Parse(address)
@@ -188,4 +189,5 @@ func (h *Hooks) Delete(c store.Conn, id int64) error {
 	return err
 }
 
+// micros returns the time in Unix microseconds.
 func (h *Hooks) micros() int64 { return h.Now().UnixMicro() }

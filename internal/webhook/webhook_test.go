@@ -142,10 +142,10 @@ func TestOutbox(t *testing.T) {
 		}
 		list, err := s.list()
 		if err != nil || len(list) != 2 || list[0].Pending != 1 || list[1].Pending != 0 || list[1].ID != other || !slices.Equal(list[1].Topics, []string{"thing.lost"}) || list[0].CreatedBy != "admin" {
-			t.Errorf("%+v, %v", list, err)
+			t.Errorf("got the webhooks %+v with the error %v, want two, the first with a pending delivery", list, err)
 		}
 		if last := s.last(one); last.Topic != "thing.made" || last.State != "pending" || !strings.Contains(last.Body, `"data":{"text":"one listens"}`) {
-			t.Errorf("%+v", last)
+			t.Errorf("got the delivery %+v, want it pending with the data", last)
 		}
 		s.write(func(c store.Conn) error { return s.Enable(c, one, false) })
 		s.tell("it is off")
@@ -182,14 +182,14 @@ func TestSecrets(t *testing.T) {
 		s.test(id)
 		sample, err := Sealed("test").Sample(ctx, s.db)
 		if err != nil || len(sample) != 1 || strings.Contains(sample[0].Sealed, secret[len(secretPrefix):]) {
-			t.Fatalf("%+v %v", sample, err)
+			t.Fatalf("got the sample %+v with the error %v, want one encrypted secret", sample, err)
 		}
 		if plain, err := s.ring.Open(ctx, sample[0].Sealed, []byte(sample[0].Associated)); err != nil || string(plain) != secret {
-			t.Errorf("%q %v", plain, err)
+			t.Errorf("got %q with the error %v, want the secret", plain, err)
 		}
 		first, err := s.claim(ctx, id)
 		if err != nil || first == nil || string(first.secret) != secret || first.topic != Topic || first.url != address {
-			t.Fatalf("%+v %v", first, err)
+			t.Fatalf("claimed %+v with the error %v, want the test delivery with its secret", first, err)
 		}
 		if again, err := s.claim(ctx, id); again != nil || err != nil {
 			t.Errorf("a delivery was claimed twice: %+v %v", again, err)
@@ -216,7 +216,7 @@ func TestSecrets(t *testing.T) {
 			t.Errorf("a moved secret opens: %+v", o)
 		}
 		if last := s.last(id); last.State != "pending" || !strings.Contains(last.Answer, "secret") {
-			t.Errorf("%+v", last)
+			t.Errorf("got %+v, want it pending with a reason that names the secret", last)
 		}
 	})
 }
@@ -256,16 +256,16 @@ func TestKeyring(t *testing.T) {
 		}
 		s.use(newKey)
 		if o, err := s.claim(ctx, id); err != nil || o == nil || string(o.secret) != secret {
-			t.Errorf("%+v %v", o, err)
+			t.Errorf("claimed %+v with the error %v, want the decrypted secret", o, err)
 		}
 		s.use(oldKey)
 		if done, err := reseal(); err != nil || done.Unreadable != 1 {
-			t.Errorf("%+v, error %v", done, err)
+			t.Errorf("got %+v with the error %v, want one unreadable secret", done, err)
 		}
 		s.ring = nil // a service without a keyring stores secrets unsealed
 		plain, stored, err := s.NewSecret(ctx, "https://example.com/")
 		if opened, openErr := s.openSecret(ctx, "", stored); err != nil || openErr != nil || string(opened) != plain {
-			t.Errorf("%q, %v, %v", opened, err, openErr)
+			t.Errorf("got %q with the errors %v and %v, want %q", opened, err, openErr, plain)
 		}
 	})
 }
@@ -326,9 +326,9 @@ func TestDelivered(t *testing.T) {
 		}
 		settle(claim(), 410)
 		if list, err := s.list(); err != nil || list[0].Enabled || !strings.Contains(list[0].DisabledReason, "410") || list[0].Pending != 0 {
-			t.Errorf("%+v %v", list, err)
+			t.Errorf("got %+v with the error %v, want a webhook disabled after 410", list, err)
 		}
-		s.ahead.Add(int64(keepOver))
+		s.ahead.Add(int64(keepFinished))
 		if n, err := s.Purge(ctx); err != nil || n != 4 {
 			t.Errorf("%d purged, %v", n, err)
 		}

@@ -71,7 +71,7 @@ func (s *Server) Validate() error {
 	case s.From == "":
 		return errors.New("mail: from is missing, such as: Board <board@example.com>")
 	case strings.Contains(s.URL, "@"):
-		return errors.New("mail: user and password are options of their own")
+		return errors.New("mail: user and password are separate options")
 	}
 	return nil
 }

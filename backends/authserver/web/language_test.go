@@ -29,7 +29,7 @@ func TestCatalogue(t *testing.T) {
 	texts.Source(t, "../../../internal/oidclogin", nil)
 	texts.Message(
 		users.ErrCredentials.Error(), factors.ErrWrong.Error(), password.ErrGuessable.Error(),
-		"this site", "the server", "the memory of sign-ins", "the identity provider",
+		"this site", "the server", "sign-in", "the identity provider",
 	)
 	texts.Except(t, // texts that only administrators and programs get
 		"a group must be one line of at most 100 characters", "a user can have at most 100 groups", "the role must be user or admin",
@@ -38,7 +38,7 @@ func TestCatalogue(t *testing.T) {
 		"the hash must be one of argon2id, bcrypt with a cost from 10 to 16, PBKDF2 or scrypt, and not too costly to check",
 		"no mails are sent: mail.url is not set", "the mail was not sent: X",
 		"nobody is signed in", "the server is not available right now, try again shortly",
-		"the memory of sign-ins is not available right now, try again shortly", // of the catalogue of the package pages
+		"sign-in is not available right now, try again shortly", // of the catalogue of the package pages
 	)
 	german, err := catalogues.ReadFile("languages/de.json")
 	if err != nil {

@@ -138,6 +138,7 @@ func New(tb testing.TB) *Provider {
 	return p
 }
 
+// answer answers with a value as JSON.
 func answer(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(value)

@@ -40,9 +40,7 @@ func New(t testing.TB, site string, follows bool) *Browser {
 	}
 	return &Browser{T: t, URL: site, Always: make(http.Header), Client: &http.Client{
 		Transport: connections, Jar: jar,
-		CheckRedirect: func(
-			r *http.Request, _ []*http.Request,
-		) error {
+		CheckRedirect: func(r *http.Request, _ []*http.Request) error {
 			if follows && r.URL.Scheme+"://"+r.URL.Host == site {
 				return nil
 			}

@@ -70,6 +70,7 @@ type browser struct {
 	t *testing.T
 }
 
+// newBrowser returns a browser without cookies.
 func newBrowser(t *testing.T, s *Site) *browser {
 	t.Helper()
 	jar, err := cookiejar.New(nil)

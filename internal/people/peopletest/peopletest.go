@@ -61,12 +61,15 @@ func (a *attack) person(subject string, changes ...func(p *oidclogin.Person)) *o
 	return p
 }
 
+// address returns a change that sets the mail address of a person.
 func address(email string) func(*oidclogin.Person) {
 	return func(p *oidclogin.Person) { p.Email = email }
 }
 
+// unconfirmed makes the mail address of a person unverified.
 func unconfirmed(p *oidclogin.Person) { p.Confirmed = false }
 
+// issuedBy returns a change that sets the issuer of a person.
 func issuedBy(issuer string) func(*oidclogin.Person) {
 	return func(p *oidclogin.Person) { p.Issuer = issuer }
 }
@@ -76,7 +79,7 @@ func (a *attack) enters(p *oidclogin.Person) string {
 	a.t.Helper()
 	account, err := a.SignOn(p)
 	if err != nil {
-		a.t.Errorf("%s: %q does not get in: %v", a.row, p.Subject, err)
+		a.t.Errorf("%s: %q was refused: %v", a.row, p.Subject, err)
 	}
 	return account
 }
@@ -85,7 +88,7 @@ func (a *attack) enters(p *oidclogin.Person) string {
 func (a *attack) gets(p *oidclogin.Person, account string) {
 	a.t.Helper()
 	if got := a.enters(p); got != account {
-		a.t.Errorf("%s: %q is %q, want %q", a.row, p.Subject, got, account)
+		a.t.Errorf("%s: %q got the account %q, want %q", a.row, p.Subject, got, account)
 	}
 }
 
@@ -93,14 +96,15 @@ func (a *attack) gets(p *oidclogin.Person, account string) {
 func (a *attack) doesNotGet(p *oidclogin.Person, account string) {
 	a.t.Helper()
 	if got, err := a.SignOn(p); err == nil && got == account {
-		a.t.Errorf("%s: %q with %q gets into the account of somebody else", a.row, p.Subject, p.Email)
+		a.t.Errorf("%s: %q with the address %q got the account of somebody else", a.row, p.Subject, p.Email)
 	}
 }
 
+// refused signs a person in. The test fails unless the person is refused.
 func (a *attack) refused(p *oidclogin.Person) {
 	a.t.Helper()
 	if got, err := a.SignOn(p); err == nil {
-		a.t.Errorf("%s: %q with %q gets in as %q", a.row, p.Subject, p.Email, got)
+		a.t.Errorf("%s: %q with the address %q got the account %q, want a refusal", a.row, p.Subject, p.Email, got)
 	}
 }
 
@@ -238,7 +242,7 @@ var attacks = []struct {
 		all.Wait()
 		for _, account := range accounts {
 			if account != accounts[0] {
-				a.t.Errorf("%s: %q", a.row, accounts)
+				a.t.Errorf("%s: got the accounts %q, want a single one", a.row, accounts)
 			}
 		}
 	}},
@@ -257,7 +261,7 @@ var attacks = []struct {
 			}
 		}
 		if a.Adopts && admitted != 1 || !a.Adopts && admitted != 0 {
-			a.t.Errorf("%s: %d get in", a.row, admitted)
+			a.t.Errorf("%s: %d people got the member's account", a.row, admitted)
 		}
 	}},
 }

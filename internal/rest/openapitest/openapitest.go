@@ -97,6 +97,7 @@ func (d *Document) Accepts(r *http.Request, resp *http.Response) bool {
 	return len(d.faults(r, resp)) == 0
 }
 
+// faults returns where the response to a request differs from the document.
 func (d *Document) faults(r *http.Request, resp *http.Response) []*faults.ValidationError {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -104,9 +105,10 @@ func (d *Document) faults(r *http.Request, resp *http.Response) []*faults.Valida
 	return found
 }
 
+// report reports faults of the subject as test errors.
 func report(tb testing.TB, subject string, found []*faults.ValidationError) {
 	tb.Helper()
 	for _, fault := range found {
-		tb.Errorf("%s\nis not as documented: %v", subject, fault)
+		tb.Errorf("%s\ndiffers from the OpenAPI document: %v", subject, fault)
 	}
 }

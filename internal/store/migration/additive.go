@@ -36,8 +36,8 @@ func IsAdditive(text string) (bool, error) {
 	for _, statement := range statements(text) {
 		if !added.allows(statement) {
 			const shown = 80
-			return false, fmt.Errorf("is marked additive, but programs of the last release cannot go on after %.*q: "+
-				"take the mark away, or leave this to a later release", shown, statement)
+			return false, fmt.Errorf("is marked additive, but programs of the previous release cannot use the database after "+
+				"%.*q: remove the mark, or leave this change to a later release", shown, statement)
 		}
 	}
 	return true, nil
@@ -54,10 +54,11 @@ type additions struct {
 func (a *additions) allows(statement string) bool {
 	if match := createsTable.FindStringSubmatch(statement); match != nil {
 		a.tables = append(a.tables, strings.ToLower(match[1]))
-		return a.refers(statement)
+		return a.allowsReferences(statement)
 	}
 	if match := createsIndex.FindStringSubmatch(statement); match != nil {
-		return match[1] == "" || a.madeTable(match[2])
+		unique, table := match[1] != "", match[2]
+		return !unique || a.madeTable(table) // a unique index on another table could refuse rows of older programs
 	}
 	if match := altersTable.FindStringSubmatch(statement); match != nil {
 		return a.madeTable(match[1]) || a.addsColumns(match[1], match[2])
@@ -65,11 +66,18 @@ func (a *additions) allows(statement string) bool {
 	if match := writesTable.FindStringSubmatch(statement); match != nil && a.madeTable(match[1]) {
 		return true
 	}
-	match := fillsColumns.FindStringSubmatch(outside(statement))
-	return match != nil && !slices.ContainsFunc(parts(match[2]), func(assignment string) bool {
+	match := fillsColumns.FindStringSubmatch(withoutParentheses(statement))
+	if match == nil {
+		return false
+	}
+	table, assignments := match[1], match[2]
+	for _, assignment := range splitAtCommas(assignments) {
 		column, _, _ := strings.Cut(assignment, "=")
-		return !slices.Contains(a.columns, strings.ToLower(match[1]+"."+strings.TrimSpace(column)))
-	})
+		if !slices.Contains(a.columns, strings.ToLower(table+"."+strings.TrimSpace(column))) {
+			return false
+		}
+	}
+	return true
 }
 
 // madeTable reports whether the migration has made a table.
@@ -77,23 +85,32 @@ func (a *additions) madeTable(table string) bool {
 	return slices.Contains(a.tables, strings.ToLower(table))
 }
 
-// refers reports whether every foreign key in a definition lets older programs delete the rows that it references: it
-// has an ON DELETE action, or references a table of this migration.
-func (a *additions) refers(definition string) bool {
-	return !slices.ContainsFunc(refersTo.FindAllStringSubmatch(definition, -1), func(match []string) bool {
-		return match[2] == "" && !a.madeTable(match[1])
-	})
-}
-
-// addsColumns reports whether the actions of ALTER TABLE only add columns that older programs need not write.
-func (a *additions) addsColumns(table, actions string) bool {
-	for _, action := range parts(actions) {
-		match := addsColumn.FindStringSubmatch(action)
-		if match == nil || addsOther.MatchString(action) || isUnique.MatchString(match[2]) || !a.refers(match[2]) ||
-			notNull.MatchString(match[2]) && !hasDefault.MatchString(match[2]) {
+// allowsReferences reports whether every foreign key in a definition lets older programs delete the rows that it
+// references: it has an ON DELETE action, or references a table of this migration.
+func (a *additions) allowsReferences(definition string) bool {
+	for _, match := range refersTo.FindAllStringSubmatch(definition, -1) {
+		table, onDelete := match[1], match[2]
+		if onDelete == "" && !a.madeTable(table) {
 			return false
 		}
-		a.columns = append(a.columns, strings.ToLower(table+"."+match[1]))
+	}
+	return true
+}
+
+// addsColumns reports whether the actions of ALTER TABLE only add columns that older programs need not write. It
+// records these columns.
+func (a *additions) addsColumns(table, actions string) bool {
+	for _, action := range splitAtCommas(actions) {
+		match := addsColumn.FindStringSubmatch(action)
+		if match == nil || addsOther.MatchString(action) {
+			return false
+		}
+		column, definition := match[1], match[2]
+		if isUnique.MatchString(definition) || !a.allowsReferences(definition) ||
+			notNull.MatchString(definition) && !hasDefault.MatchString(definition) {
+			return false
+		}
+		a.columns = append(a.columns, strings.ToLower(table+"."+column))
 	}
 	return true
 }
@@ -118,8 +135,8 @@ func statements(text string) []string {
 	return list
 }
 
-// outside returns the parts of a statement that are not in parentheses.
-func outside(statement string) string {
+// withoutParentheses removes the parentheses of a statement and everything in them.
+func withoutParentheses(statement string) string {
 	depth := 0
 	return strings.Map(func(c rune) rune {
 		switch {
@@ -134,9 +151,9 @@ func outside(statement string) string {
 	}, statement)
 }
 
-// parts divides a list at the commas that are not in parentheses.
-func parts(list string) []string {
-	var found []string
+// splitAtCommas divides a list at the commas that are not in parentheses.
+func splitAtCommas(list string) []string {
+	var elements []string
 	depth, start := 0, 0
 	for i, c := range list {
 		switch {
@@ -145,9 +162,9 @@ func parts(list string) []string {
 		case c == ')':
 			depth--
 		case c == ',' && depth == 0:
-			found = append(found, strings.TrimSpace(list[start:i]))
+			elements = append(elements, strings.TrimSpace(list[start:i]))
 			start = i + 1
 		}
 	}
-	return append(found, strings.TrimSpace(list[start:]))
+	return append(elements, strings.TrimSpace(list[start:]))
 }

@@ -45,7 +45,7 @@ func Spell(text []byte, engine string) (spelled []byte, err error) {
 	spelled = placeholder.ReplaceAllFunc(text, func(found []byte) []byte {
 		words, ok := spellings[string(bytes.TrimSpace(found[2:len(found)-2]))]
 		if !ok && err == nil {
-			err = fmt.Errorf("there is no placeholder %s", found)
+			err = fmt.Errorf("unknown placeholder %s", found)
 		}
 		return []byte(words[column])
 	})

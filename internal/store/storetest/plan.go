@@ -13,7 +13,8 @@ import (
 func Plan(tb testing.TB, db *store.DB, indexed bool, statement string, args ...any) (string, error) {
 	tb.Helper()
 	onPostgres := db.Dialect() == store.Postgres
-	explain, settings := "EXPLAIN QUERY PLAN ", []string(nil)
+	explain := "EXPLAIN QUERY PLAN "
+	var settings []string
 	if onPostgres {
 		explain = "EXPLAIN (FORMAT JSON) "
 		if indexed {

@@ -108,6 +108,7 @@ func (f *Fixture) fill(tb testing.TB, db *store.DB) error {
 	return err
 }
 
+// register registers the schemas of the fixture with a database.
 func (f *Fixture) register(db *store.DB) error {
 	for _, schema := range f.Schemas {
 		if err := db.Register(schema); err != nil {

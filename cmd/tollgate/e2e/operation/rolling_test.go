@@ -88,7 +88,7 @@ func TestRollingUpgrade(t *testing.T) {
 	older.Stop()
 	older.Start()
 	older.Ready()
-	older.AwaitLog("the database has additions of a newer program, which this one does not use")
+	older.AwaitLog("the database has additions of a newer program, which this program does not use")
 	third, managesAgain := e2e.StartLoad(older.Base, key, 3, 0), manage(t, older.Base, token)
 	third.Await(t, e2e.WaitLimit, "the older node answers after a restart", time.Now(), good)
 	second.Await(t, e2e.WaitLimit, "the newer node answers after the restart of the older one", time.Now(), good)

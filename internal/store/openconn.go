@@ -9,10 +9,10 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// Alone opens a separate connection to the database, beside the pools of Read and Write. On this connection SQLite does
-// not check foreign keys. It serves callers that copy the whole database. It does not need Start, but a SQLite file
-// must exist. The caller calls end to close the connection.
-func (db *DB) Alone(ctx context.Context) (conn *sql.Conn, end func(), err error) {
+// OpenConn opens a separate connection to the database, beside the pools of Read and Write. On this connection SQLite
+// does not check foreign keys. It serves callers that copy the whole database. It does not need Start, but a SQLite
+// file must exist. The caller calls end to close the connection.
+func (db *DB) OpenConn(ctx context.Context) (conn *sql.Conn, end func(), err error) {
 	var pool *sql.DB
 	switch e := db.engine.(type) {
 	case *sqlite:
