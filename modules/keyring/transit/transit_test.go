@@ -84,7 +84,7 @@ func module(tb testing.TB, s *transittest.Server, change func(t *Transit)) *Tran
 	if err := m.Provision(caddy.Context{}); err != nil {
 		tb.Fatal(err)
 	}
-	m.patient = 100 * time.Millisecond
+	m.startWait = 100 * time.Millisecond
 	return m
 }
 
