@@ -387,7 +387,7 @@ func TestRestoreRefuses(t *testing.T) {
 		folder := filepath.Join(t.TempDir(), "backup")
 		write(t, from, folder)
 		_, err := Write(t.Context(), folder, from.mustState(t, schema(2)), Options{})
-		wantIn(t, err, "is there already")
+		wantIn(t, err, "already exists")
 		_, err = Write(t.Context(), filepath.Join(t.TempDir(), "b"), from.mustState(t), Options{})
 		if engine == "postgres" {
 			wantIn(t, err, "no tables of this program")

@@ -49,7 +49,7 @@ func TestReencrypt(t *testing.T) {
 	}
 	configure(newer)
 	out, _, err = reencrypt(t, "--json", "-c", l.config)
-	if err == nil || !strings.Contains(err.Error(), "the keyring does not open the stored secrets of gateway: give it the master key that sealed them") || out != "" {
+	if err == nil || !strings.Contains(err.Error(), "the keyring does not open the stored secrets of gateway: configure the master key that encrypted them") || out != "" {
 		t.Errorf("without the old key: %s, error %v", out, err)
 	}
 	configure(newer + " " + masterKey)
