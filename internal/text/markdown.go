@@ -157,6 +157,7 @@ func (l links) Transform(document *ast.Document, _ source.Reader, _ parser.Conte
 	})
 }
 
+// rewritten returns the URL by which place replaces an address.
 func (l links) rewritten(address []byte) []byte {
 	if l.place == nil {
 		return address
@@ -221,6 +222,7 @@ func opensMany(markdown string) bool {
 	return false
 }
 
+// depth returns the level of the deepest node below n, whose own level is given. It stops beyond maxNesting.
 func depth(n ast.Node, level int) int {
 	if level > maxNesting {
 		return level
@@ -235,11 +237,12 @@ func depth(n ast.Node, level int) int {
 // limited is a buffer whose Write fails beyond a size limit.
 type limited struct {
 	bytes.Buffer
-	left int
+	left int // bytes that may still be written
 }
 
 var errTooLarge = errors.New("the HTML is too large")
 
+// Write implements io.Writer.
 func (l *limited) Write(p []byte) (int, error) {
 	if l.left -= len(p); l.left < 0 {
 		return 0, errTooLarge
