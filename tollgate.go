@@ -17,7 +17,7 @@ import (
 //go:embed VERSION
 var version string
 
-// Version returns the number in the file VERSION, such as "0.1.0": that of the last release, or of the one in
+// Version returns the version in the file VERSION, such as "0.1.0": the version of the last release, or of a release in
 // preparation.
 func Version() string { return strings.TrimSpace(version) }
 

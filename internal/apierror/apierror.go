@@ -71,7 +71,7 @@ func Unavailable(part string, cause error) *Error {
 	}
 }
 
-// With sets the field Param, the JSON path of the field at fault, and returns the error.
+// With sets e.Param, the JSON path of the field at fault, and returns e itself, for use with New.
 func (e *Error) With(param string) *Error {
 	e.Param = param
 	return e
@@ -113,7 +113,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// From returns the Error in err's chain.
+// From returns the first Error in the chain of err. It returns false if there is none, as for a nil error.
 func From(err error) (*Error, bool) {
 	if err == nil { // the usual case
 		return nil, false

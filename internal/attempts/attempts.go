@@ -61,6 +61,7 @@ func (n Count) Ask(q *store.Questions, now time.Time, wait *time.Duration) {
 	}, query, args...)
 }
 
+// try returns the query that counts an attempt. Its row is for wait.
 func (n Count) try(now time.Time) (query string, args []any) {
 	micros := now.UnixMicro()
 	return "INSERT INTO " + n.Table + " AS a (key, tries, ends_at) VALUES (?, 1, ?) ON CONFLICT (key) DO UPDATE SET" +
@@ -69,6 +70,7 @@ func (n Count) try(now time.Time) (query string, args []any) {
 		" RETURNING tries, ends_at", []any{n.key, now.Add(n.Within).UnixMicro(), micros, micros, n.Max}
 }
 
+// wait returns the result of Try from the row of the query.
 func (n Count) wait(r store.Row, now time.Time) (time.Duration, error) {
 	var tries, ends int64
 	if err := r.Scan(&tries, &ends); err != nil || tries <= n.Max {
@@ -100,6 +102,7 @@ func (n Count) GiveBack(c store.Conn) error {
 // GiveBackLater works like GiveBack but runs at the end of a Write; see store.Conn.Later.
 func (n Count) GiveBackLater(c store.Conn) error { return c.Later(n.giveBack(), n.key) }
 
+// giveBack returns the statement that subtracts an attempt. Its argument is the key.
 func (n Count) giveBack() string {
 	return "UPDATE " + n.Table + " SET tries = tries - 1 WHERE key = ? AND tries > 0"
 }

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/osfile"
@@ -45,11 +46,12 @@ type Options struct {
 	Program string
 	// Progress is called with the number of bytes processed since its last call, and the total number to process. The
 	// total is an estimate at first and exact later. Default: none.
-	Progress func(more, total int64)
+	Progress func(processed, total int64)
 	// Now returns the time. Default: time.Now.
 	Now func() time.Time
 }
 
+// complete sets the defaults.
 func (o *Options) complete() {
 	if o.Progress == nil {
 		o.Progress = func(int64, int64) {}
@@ -60,11 +62,11 @@ func (o *Options) complete() {
 }
 
 // Write writes a backup to the folder to. It includes all changes that were acknowledged before the call. The folder
-// must not exist; its parents are made if they are missing.
+// must not exist; missing parents are created.
 func Write(ctx context.Context, to string, s State, o Options) (*Manifest, error) {
 	o.complete()
 	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) { //nolint:gosec // the operator names the folder
-		return nil, fmt.Errorf("%s is there already: a backup is written to a folder of its own", to)
+		return nil, fmt.Errorf("%s already exists: name a new folder for the backup", to)
 	}
 	to, err := filepath.Abs(to)
 	if err != nil {
@@ -72,11 +74,11 @@ func Write(ctx context.Context, to string, s State, o Options) (*Manifest, error
 	}
 	parent := filepath.Dir(to)
 	if err := os.MkdirAll(parent, 0o700); err != nil { //nolint:gosec // the operator names the folder
-		return nil, fmt.Errorf("making the folder: %w", err)
+		return nil, fmt.Errorf("creating the folder: %w", err)
 	}
 	unfinished, err := os.MkdirTemp(parent, filepath.Base(to)+".unfinished-")
 	if err != nil {
-		return nil, fmt.Errorf("making the folder: %w", err)
+		return nil, fmt.Errorf("creating the folder: %w", err)
 	}
 	w := &writer{root: unfinished, files: make(map[string]File), options: o}
 	manifest, err := w.write(ctx, s)
@@ -99,24 +101,29 @@ func (w *writer) write(ctx context.Context, s State) (*Manifest, error) {
 	if err := w.estimate(ctx, s); err != nil {
 		return nil, err
 	}
-	// A service writes a file before a database refers to it, and deletes the file after the reference. Most files are
-	// copied before the databases, so that the second pass copies only the files that were added meanwhile.
-	for range 2 {
+	copyFolders := func() error {
 		for _, service := range folders {
 			if err := w.folder(ctx, s.Folders[service], filesOf(service)); err != nil {
-				return nil, err
+				return err
 			}
 		}
-		if m.Databases != nil {
-			break
+		return nil
+	}
+	// A service writes a file before a database refers to it, and deletes the file after the reference. So the folders must
+	// be copied after the databases. They are copied before the databases too, so that the second pass only copies the
+	// files that were added meanwhile.
+	if err := copyFolders(); err != nil {
+		return nil, err
+	}
+	for _, d := range s.Databases {
+		copied, err := w.database(ctx, d, s.Schemas)
+		if err != nil {
+			return nil, fmt.Errorf("database %s: %w", d.Name, err)
 		}
-		for _, d := range s.Databases {
-			copied, err := w.database(ctx, d, s.Schemas)
-			if err != nil {
-				return nil, fmt.Errorf("database %s: %w", d.Name, err)
-			}
-			m.Databases = append(m.Databases, *copied)
-		}
+		m.Databases = append(m.Databases, *copied)
+	}
+	if err := copyFolders(); err != nil {
+		return nil, err
 	}
 	m.Folders = append(m.Folders, folders...)
 	if s.KeyFile != "" {
@@ -128,7 +135,7 @@ func (w *writer) write(ctx context.Context, s State) (*Manifest, error) {
 	for _, f := range w.files {
 		m.Files = append(m.Files, f)
 	}
-	slices.SortFunc(m.Files, func(a, b File) int { return compare(a.Path, b.Path) })
+	slices.SortFunc(m.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	m.Ended = w.options.Now().UTC()
 	if err := w.syncFolders(); err != nil {
 		return nil, err
@@ -144,20 +151,20 @@ func (w *writer) write(ctx context.Context, s State) (*Manifest, error) {
 // database copies a database.
 func (w *writer) database(ctx context.Context, d Database, schemas []store.Schema) (*DatabaseCopy, error) {
 	c := &DatabaseCopy{Name: d.Name, Engine: d.DB.Dialect().String()}
-	copied := w.sqlite
+	copyDatabase := w.sqlite
 	if d.DB.Dialect() == store.Postgres {
-		copied = w.postgres
+		copyDatabase = w.postgres
 	}
-	if err := copied(ctx, d.DB, schemas, c); err != nil {
+	if err := copyDatabase(ctx, d.DB, schemas, c); err != nil {
 		return nil, err
 	}
 	if len(c.Schemas) == 0 {
-		return nil, errors.New("it has no tables of this program")
+		return nil, errors.New("the database has no tables of this program")
 	}
 	return c, nil
 }
 
-// estimate estimates the number of bytes to process.
+// estimate sets w.total to an estimate of the number of bytes to process.
 func (w *writer) estimate(ctx context.Context, s State) error {
 	var bytes int64
 	for _, folder := range s.Folders {
@@ -184,11 +191,11 @@ func (w *writer) estimate(ctx context.Context, s State) error {
 		}
 		bytes += size
 	}
-	w.total = 2 * bytes
+	w.total = 2 * bytes // all copies are read back
 	return nil
 }
 
-// sqlite copies a database file.
+// sqlite copies a database file and sets the schemas of c.
 func (w *writer) sqlite(ctx context.Context, db *store.DB, _ []store.Schema, c *DatabaseCopy) error {
 	path := c.file()
 	to, err := w.place(path)

@@ -387,7 +387,7 @@ func TestRestoreRefuses(t *testing.T) {
 		folder := filepath.Join(t.TempDir(), "backup")
 		write(t, from, folder)
 		_, err := Write(t.Context(), folder, from.mustState(t, schema(2)), Options{})
-		wantIn(t, err, "is there already")
+		wantIn(t, err, "already exists")
 		_, err = Write(t.Context(), filepath.Join(t.TempDir(), "b"), from.mustState(t), Options{})
 		if engine == "postgres" {
 			wantIn(t, err, "no tables of this program")
@@ -403,7 +403,7 @@ func TestRestoreRefuses(t *testing.T) {
 			_, err := Restore(t.Context(), folder, s, Options{})
 			wantIn(t, err, want)
 		}
-		restore("for the engine that it is of", newPlace(t, other), nil)
+		restore("restore it to the same engine", newPlace(t, other), nil)
 		restore("newer than this program's", newPlace(t, engine), func(s *State) {
 			old := schema(2)
 			files := old.Migrations.(fstest.MapFS)
@@ -425,7 +425,7 @@ func TestRestoreRefuses(t *testing.T) {
 		if engine == "sqlite" {
 			to := newPlace(t, engine)
 			put(t, filepath.Join(to.dir, "test.db-wal"))
-			restore("of another database", to, nil)
+			restore("belongs to another database", to, nil)
 			held := newPlace(t, engine)
 			release, err := store.HoldSQLite(t.Context(), filepath.Join(held.dir, "test.db"))
 			if err != nil {

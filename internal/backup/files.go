@@ -10,22 +10,19 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/internal/osfile"
 )
 
-func compare(a, b string) int { return strings.Compare(a, b) }
-
 // writer fills the folder of a backup.
 type writer struct {
-	root    string
-	files   map[string]File      // by path
+	root    string               // the folder
+	files   map[string]File      // the files written so far, by path
 	copied  map[string]time.Time // modification times of the copied files of folders, by path
 	options Options
 
-	done, total int64
+	done, total int64 // bytes processed so far, and bytes to process
 }
 
 // progress counts processed bytes.
@@ -34,13 +31,13 @@ func (w *writer) progress(bytes int64) {
 	w.options.Progress(bytes, max(w.total, w.done))
 }
 
-// place returns the file name of path, which is relative to the backup, and makes the folder of that file.
+// place returns the name of the file at a path in the backup, and creates the folder of that file.
 func (w *writer) place(path string) (string, error) {
 	to := filepath.Join(w.root, filepath.FromSlash(path))
 	return to, os.MkdirAll(filepath.Dir(to), 0o700)
 }
 
-// create makes the file at a path in the backup, calls fill to write its content, and makes it durable.
+// create creates the file at a path in the backup, calls fill to write its content, and makes it durable.
 func (w *writer) create(ctx context.Context, path string, fill func(to io.Writer) error) error {
 	to, err := w.place(path)
 	if err != nil {
@@ -50,13 +47,13 @@ func (w *writer) create(ctx context.Context, path string, fill func(to io.Writer
 	if err != nil {
 		return err
 	}
-	sum := sha256.New()
-	n := &counter{ctx: ctx, progress: w.progress}
-	err = fill(io.MultiWriter(file, sum, n))
+	hash := sha256.New()
+	count := &counter{ctx: ctx, progress: w.progress}
+	err = fill(io.MultiWriter(file, hash, count))
 	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	w.files[path] = File{path, n.bytes, hex.EncodeToString(sum.Sum(nil))}
+	w.files[path] = File{path, count.bytes, hex.EncodeToString(hash.Sum(nil))}
 	return nil
 }
 
@@ -74,9 +71,9 @@ func (w *writer) add(ctx context.Context, path string) error {
 	return nil
 }
 
-// file copies the file from to a path in the backup.
-func (w *writer) file(ctx context.Context, from, path string) error {
-	source, err := os.Open(from)
+// file copies the file name to a path in the backup.
+func (w *writer) file(ctx context.Context, name, path string) error {
+	source, err := os.Open(name)
 	if err != nil {
 		return err
 	}
@@ -87,18 +84,18 @@ func (w *writer) file(ctx context.Context, from, path string) error {
 	})
 }
 
-// folder copies the files in the folder from to the path to in the backup, except those that were copied before and
+// folder copies the files in a folder of a service to a path in the backup, except the files that were copied before and
 // have not changed since. A missing folder counts as empty.
-func (w *writer) folder(ctx context.Context, from, to string) error {
+func (w *writer) folder(ctx context.Context, folder, folderPath string) error {
 	if w.copied == nil {
 		w.copied = make(map[string]time.Time)
 	}
-	return walk(ctx, from, func(name string, info fs.FileInfo) error {
-		path := to + "/" + filepath.ToSlash(name)
+	return walk(ctx, folder, func(name string, info fs.FileInfo) error {
+		path := folderPath + "/" + filepath.ToSlash(name)
 		if previous, ok := w.copied[path]; ok && previous.Equal(info.ModTime()) && w.files[path].Size == info.Size() {
 			return nil
 		}
-		err := w.file(ctx, filepath.Join(from, name), path)
+		err := w.file(ctx, filepath.Join(folder, name), path)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // deleted since
 		}
@@ -117,8 +114,8 @@ func (w *writer) syncFolders() error {
 	})
 }
 
-// walk calls do for the regular files in a folder. A missing folder counts as empty, and files that are deleted
-// meanwhile are left out.
+// walk calls do for the regular files in a folder and its subfolders. name is relative to the folder. A missing folder
+// counts as empty, and files that are deleted meanwhile are left out.
 func walk(ctx context.Context, folder string, do func(name string, info fs.FileInfo) error) error {
 	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -142,12 +139,12 @@ func walk(ctx context.Context, folder string, do func(name string, info fs.FileI
 	})
 }
 
-// digest reads to the end and returns the SHA-256 in hex and the size in bytes.
-func digest(ctx context.Context, from io.Reader, progress func(bytes int64)) (sum string, size int64, err error) {
+// digest reads r to the end and returns the SHA-256 of the content in hex, and its size in bytes.
+func digest(ctx context.Context, r io.Reader, progress func(bytes int64)) (sum string, size int64, err error) {
 	hash := sha256.New()
-	n := &counter{ctx: ctx, progress: progress}
-	_, err = io.Copy(io.MultiWriter(hash, n), from)
-	return hex.EncodeToString(hash.Sum(nil)), n.bytes, err
+	count := &counter{ctx: ctx, progress: progress}
+	_, err = io.Copy(io.MultiWriter(hash, count), r)
+	return hex.EncodeToString(hash.Sum(nil)), count.bytes, err
 }
 
 // counter counts written bytes. Its writes fail after its context has ended.
@@ -157,18 +154,19 @@ type counter struct {
 	bytes    int64
 }
 
+// Write implements io.Writer.
 func (c *counter) Write(p []byte) (int, error) {
 	c.bytes += int64(len(p))
 	c.progress(int64(len(p)))
 	return len(p), c.ctx.Err()
 }
 
-// writeWhole writes a file with the content of from and makes it durable.
-func writeWhole(name string, from io.Reader) error {
+// writeWhole writes a file with the given content and makes it durable.
+func writeWhole(name string, content io.Reader) error {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(file, from)
+	_, err = io.Copy(file, content)
 	return errors.Join(err, file.Sync(), file.Close())
 }

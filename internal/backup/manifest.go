@@ -33,7 +33,7 @@ const (
 	keyFile    = "key/tollgate.key"
 )
 
-// filesOf returns the path of a service's files.
+// filesOf returns the path in a backup of the folder with a service's files.
 func filesOf(service string) string { return "files/" + service }
 
 // Manifest describes the content of a backup.
@@ -58,10 +58,10 @@ type DatabaseCopy struct {
 	Tables  []Table          `json:"tables,omitempty"` // on PostgreSQL only
 }
 
-// file returns the path of a SQLite database.
+// file returns the path of the file of a SQLite database.
 func (c *DatabaseCopy) file() string { return "databases/" + c.Name + ".sqlite" }
 
-// rows returns the path of a table's rows, in the format of COPY.
+// rows returns the path of the file with a table's rows, in the format of COPY.
 func (c *DatabaseCopy) rows(t *Table) string { return "databases/" + c.Name + "/" + t.Name + ".copy" }
 
 // Table is a table of a PostgreSQL database.
@@ -97,6 +97,7 @@ type File struct {
 // maxManifest is the limit for a manifest, in bytes.
 const maxManifest = 1 << 30
 
+// bytes returns the total size of all files.
 func (m *Manifest) bytes() (n int64) {
 	for _, f := range m.Files {
 		n += f.Size
@@ -107,10 +108,10 @@ func (m *Manifest) bytes() (n int64) {
 // digestLine returns the content of digestFile.
 func (m *Manifest) digestLine() string { return m.digest + "  " + manifestFile + "\n" }
 
-// Size returns the total size of the files whose paths begin with one of beginnings.
-func (m *Manifest) Size(beginnings ...string) (n uint64) {
+// Size returns the total size in bytes of the files whose paths begin with one of the prefixes.
+func (m *Manifest) Size(prefixes ...string) (n uint64) {
 	for _, f := range m.Files {
-		if slices.ContainsFunc(beginnings, func(b string) bool { return strings.HasPrefix(f.Path, b) }) {
+		if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(f.Path, prefix) }) {
 			n += uint64(f.Size) //nolint:gosec // not negative
 		}
 	}
@@ -157,7 +158,7 @@ func readManifest(root *os.Root) (*Manifest, error) {
 	m := new(Manifest)
 	m.digest = hex.EncodeToString(sum[:])
 	if string(line) != m.digestLine() {
-		return nil, fmt.Errorf("the backup is damaged: %s is not what %s says", manifestFile, digestFile)
+		return nil, fmt.Errorf("the backup is damaged: the digest of %s differs from that in %s", manifestFile, digestFile)
 	}
 	var head struct{ Format int }
 	if err := json.Unmarshal(text, &head); err != nil {
@@ -182,7 +183,7 @@ func (m *Manifest) validate() error {
 	for _, f := range m.Files {
 		if !filepath.IsLocal(filepath.FromSlash(f.Path)) || path.Clean(f.Path) != f.Path || listed[f.Path] ||
 			f.Size < 0 || !hexDigest.MatchString(f.SHA256) {
-			return fmt.Errorf("%s: the file %q is not sound", manifestFile, f.Path)
+			return fmt.Errorf("%s: the entry of the file %q is invalid", manifestFile, f.Path)
 		}
 		listed[f.Path] = true
 	}
@@ -216,7 +217,7 @@ func (m *Manifest) validate() error {
 	}
 	for _, name := range names {
 		if !plainName.MatchString(name) {
-			return fmt.Errorf("%s: the name %q is not sound", manifestFile, name)
+			return fmt.Errorf("%s: the name %q is invalid", manifestFile, name)
 		}
 	}
 	for file := range needed {
@@ -245,12 +246,13 @@ func check(ctx context.Context, folder string, m *Manifest, progress func(bytes 
 			return fmt.Errorf("reading %s: %w", f.Path, err)
 		}
 		if size != f.Size || sum != f.SHA256 {
-			return fmt.Errorf("the backup is damaged: %s is not what the manifest says", f.Path)
+			return fmt.Errorf("the backup is damaged: the size or digest of %s differs from that in the manifest", f.Path)
 		}
 	}
 	return nil
 }
 
+// readBounded reads a file of at most limit bytes.
 func readBounded(root *os.Root, name string, limit int64) ([]byte, error) {
 	file, err := root.Open(name)
 	if err != nil {

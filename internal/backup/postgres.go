@@ -62,7 +62,7 @@ func checkKnown(versions map[string]int64, schemas []store.Schema, d store.Diale
 		i := slices.IndexFunc(schemas, func(s store.Schema) bool { return s.Name == name })
 		if i < 0 {
 			return fmt.Errorf(
-				"it has the tables %q, which this program does not know: use the program that made them, or a newer one", name)
+				"it has the tables %q, which this program does not know: use the version that created them, or a newer one", name)
 		}
 		latest, err := schemas[i].Latest(d)
 		if err != nil {
@@ -70,13 +70,14 @@ func checkKnown(versions map[string]int64, schemas []store.Schema, d store.Diale
 		}
 		if version > latest {
 			return fmt.Errorf(
-				"its tables %q are of version %d, newer than this program's, %d: use the program that made them, or a newer one",
+				"its tables %q have version %d, which is newer than this program's %d: use the version that created them, or a newer one",
 				name, version, latest)
 		}
 	}
 	return nil
 }
 
+// sizeOfPostgres returns the size in bytes of all tables in a database.
 func sizeOfPostgres(ctx context.Context, db *store.DB) (size int64, err error) {
 	conn, err := db.Connect(ctx)
 	if err != nil {
@@ -88,9 +89,10 @@ func sizeOfPostgres(ctx context.Context, db *store.DB) (size int64, err error) {
 	return size, err
 }
 
+// closeConn closes a connection, even if ctx has ended.
 func closeConn(ctx context.Context, conn *pgx.Conn) { _ = conn.Close(context.WithoutCancel(ctx)) }
 
-// postgres copies the rows of all tables as one snapshot sees them.
+// postgres copies the rows of all tables as one snapshot sees them. It sets the schemas and tables of c.
 func (w *writer) postgres(ctx context.Context, db *store.DB, schemas []store.Schema, c *DatabaseCopy) error {
 	conn, err := db.Connect(ctx)
 	if err != nil {
@@ -136,6 +138,7 @@ func (w *writer) postgres(ctx context.Context, db *store.DB, schemas []store.Sch
 	return nil
 }
 
+// bounds matches the bounds of a partition for a range of numbers.
 var bounds = regexp.MustCompile(`^FOR VALUES FROM \('?(-?[0-9]+)'?\) TO \('?(-?[0-9]+)'?\)$`)
 
 // describe reads the columns, partitions and sequences of a table.
@@ -155,13 +158,13 @@ func (t *Table) describe(ctx context.Context, conn *pgx.Conn) (err error) {
 		if err := row.Scan(&p.Name, &text); err != nil {
 			return p, err
 		}
-		found := bounds.FindStringSubmatch(text)
-		if found == nil {
-			return p, fmt.Errorf("the bounds of the partition %s are of an unknown kind: %s", p.Name, text)
+		match := bounds.FindStringSubmatch(text)
+		if match == nil {
+			return p, fmt.Errorf("the bounds of the partition %s are not a range of numbers: %s", p.Name, text)
 		}
-		p.From, err = strconv.ParseInt(found[1], 10, 64)
+		p.From, err = strconv.ParseInt(match[1], 10, 64)
 		if err == nil {
-			p.Until, err = strconv.ParseInt(found[2], 10, 64)
+			p.Until, err = strconv.ParseInt(match[2], 10, 64)
 		}
 		return p, err
 	})
@@ -185,6 +188,7 @@ func (t *Table) describe(ctx context.Context, conn *pgx.Conn) (err error) {
 	return nil
 }
 
+// quoted returns the names of columns as a list for an SQL statement.
 func quoted(columns []string) string {
 	list := make([]string, len(columns))
 	for i, column := range columns {
@@ -198,9 +202,9 @@ func quoted(columns []string) string {
 type postgresTarget struct {
 	db     *store.DB
 	copied *DatabaseCopy
-	backup string // digest of the manifest
-	loaded bool   // an earlier run has loaded the rows
-	marked bool
+	backup string // digest of the backup's manifest
+	marked bool   // an earlier, unfinished restore of this backup has set the mark
+	loaded bool   // that restore has loaded the rows
 }
 
 // look returns an error if the database is not empty, unless an unfinished restore of the same backup has filled it.
@@ -217,7 +221,7 @@ func (t *postgresTarget) look(ctx context.Context) error {
 		var backup string
 		err := conn.QueryRow(ctx, "SELECT backup, loaded FROM "+store.RestoringTable).Scan(&backup, &t.loaded)
 		if err == nil && backup != t.backup {
-			err = errors.New("the restore of another backup into it has not ended: begin anew with an empty database")
+			err = errors.New("a restore of another backup into it was not finished: start again with an empty database")
 		}
 		return err
 	}
@@ -226,7 +230,7 @@ func (t *postgresTarget) look(ctx context.Context) error {
 		WHERE relkind IN ('r', 'p') AND relnamespace = current_schema()::regnamespace
 			AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e') ORDER BY relname LIMIT 1`)
 	if err == nil && len(tables) > 0 {
-		err = fmt.Errorf("it is not empty, it has the table %s: a backup is put into an empty database", tables[0])
+		err = fmt.Errorf("it is not empty, it has the table %s: restore the backup to an empty database", tables[0])
 	}
 	return err
 }
@@ -280,7 +284,7 @@ func (t *postgresTarget) load(ctx context.Context, conn *pgx.Conn, r *restorer) 
 		copied = append(copied, t.copied.Tables[i].Name)
 	}
 	if !slices.Equal(tables, slices.Sorted(slices.Values(copied))) {
-		return fmt.Errorf("the tables of the backup, %q, are not those of their versions, %q", copied, tables)
+		return fmt.Errorf("the backup has the tables %q, but the migrations to its versions have created %q", copied, tables)
 	}
 	if len(tables) == 0 {
 		return nil
@@ -338,19 +342,19 @@ func (t *postgresTarget) fill(ctx context.Context, conn *pgx.Conn, r *restorer, 
 		return err
 	}
 	defer func() { _ = file.Close() }()
-	n := &counter{ctx: ctx, progress: r.progress}
-	tag, err := conn.PgConn().CopyFrom(ctx, io.TeeReader(file, n),
+	count := &counter{ctx: ctx, progress: r.progress}
+	tag, err := conn.PgConn().CopyFrom(ctx, io.TeeReader(file, count),
 		"COPY "+table.Name+" ("+quoted(table.Columns)+") FROM STDIN")
 	if err != nil {
 		return err
 	}
 	if tag.RowsAffected() != table.Rows {
-		return fmt.Errorf("%d rows were stored of %d", tag.RowsAffected(), table.Rows)
+		return fmt.Errorf("only %d of %d rows were stored", tag.RowsAffected(), table.Rows)
 	}
 	for _, s := range table.Sequences {
 		if _, err := conn.Exec(ctx, "SELECT setval(pg_get_serial_sequence($1, $2), $3, $4)",
 			table.Name, s.Column, s.Last, s.Called); err != nil {
-			return fmt.Errorf("the numbers of %s: %w", s.Column, err)
+			return fmt.Errorf("setting the sequence of the column %s: %w", s.Column, err)
 		}
 	}
 	return nil

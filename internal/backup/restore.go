@@ -23,18 +23,20 @@ type target interface {
 	prepare(ctx context.Context, r *restorer) error
 	// finish puts the copied part into use, in one step.
 	finish(ctx context.Context) error
+	// close releases resources, after finish or an error.
 	close()
 }
 
 // restorer restores a backup to a State.
 type restorer struct {
-	root     *os.Root
+	root     *os.Root // the folder of the backup
 	manifest *Manifest
 	state    State
 	options  Options
-	total    int64
+	total    int64 // bytes to process
 }
 
+// progress reports processed bytes.
 func (r *restorer) progress(bytes int64) { r.options.Progress(bytes, r.total) }
 
 // open opens a file of the backup.
@@ -88,7 +90,7 @@ func (r *restorer) targets() (all []target, err error) {
 		folder, ok := r.state.Folders[service]
 		files := r.newFiles(folder, filesOf(service), true)
 		if !ok && len(files.files) > 0 {
-			return nil, fmt.Errorf("the backup has files of the service %s, and the configuration no folder for them",
+			return nil, fmt.Errorf("the backup has files of the service %s, but the configuration has no folder for them",
 				service)
 		}
 		if ok {
@@ -99,12 +101,12 @@ func (r *restorer) targets() (all []target, err error) {
 		c := &r.manifest.Databases[i]
 		j := slices.IndexFunc(r.state.Databases, func(d Database) bool { return d.Name == c.Name })
 		if j < 0 {
-			return nil, fmt.Errorf("the backup has the database %s, and the configuration has none of that name", c.Name)
+			return nil, fmt.Errorf("the backup has the database %s, but the configuration has none of that name", c.Name)
 		}
 		db := r.state.Databases[j].DB
 		if engine := db.Dialect().String(); engine != c.Engine {
 			return nil, fmt.Errorf(
-				"the database %s of the backup is of %s, that of the configuration of %s: a backup is for the engine that it is of",
+				"the database %s of the backup uses %s, but the configuration uses %s: restore it to the same engine",
 				c.Name, c.Engine, engine)
 		}
 		if err := checkKnown(c.Schemas, r.state.Schemas, db.Dialect()); err != nil {
@@ -133,6 +135,7 @@ func (n named) prepare(ctx context.Context, r *restorer) error {
 
 func (n named) finish(ctx context.Context) error { return n.wrap(n.target.finish(ctx)) }
 
+// wrap adds the name of the database to an error.
 func (n named) wrap(err error) error {
 	if err != nil {
 		return fmt.Errorf("database %s: %w", n.name, err)
@@ -155,9 +158,9 @@ func (*verified) close()                       {}
 // files restores one file, or a folder of files, to the path to.
 type files struct {
 	r        *restorer
-	to       string
+	to       string // destination of the file or folder
 	prefix   string // begins the files' paths in the backup; the whole path if it is one file
-	folder   bool
+	folder   bool   // a folder is restored, not one file
 	files    []File
 	restored bool // the files are in place already
 }
@@ -171,6 +174,8 @@ func (f *files) byPlace() map[string]File {
 	return all
 }
 
+// newFiles returns the target for the files of the backup at the path prefix: for one file or, if folder is set, for all
+// files of a folder.
 func (r *restorer) newFiles(to, prefix string, folder bool) *files {
 	f := &files{r: r, to: to, prefix: prefix, folder: folder}
 	for _, file := range r.manifest.Files {
@@ -188,9 +193,9 @@ func (f *files) path(place string, file File) string {
 
 // look returns an error if the destination has any content other than exactly these files.
 func (f *files) look(ctx context.Context) error {
-	found, expected := 0, f.byPlace()
+	existing, expected := 0, f.byPlace()
 	err := walk(ctx, f.to, func(name string, info fs.FileInfo) error {
-		found++
+		existing++
 		place := filepath.Join(f.to, name)
 		listed, ok := expected[place]
 		if !ok || listed.Size != info.Size() {
@@ -207,15 +212,16 @@ func (f *files) look(ctx context.Context) error {
 		}
 		return err
 	})
-	if err == nil && found > 0 && found < len(f.files) {
+	if err == nil && existing > 0 && existing < len(f.files) {
 		err = f.taken()
 	}
-	f.restored = found > 0
+	f.restored = existing > 0
 	return err
 }
 
+// taken returns the error for a destination with other content than the backup.
 func (f *files) taken() error {
-	return fmt.Errorf("%s is there already, and is not what the backup has: nothing is overwritten", f.to)
+	return fmt.Errorf("%s already exists with other content than in the backup: nothing is overwritten", f.to)
 }
 
 // prepare copies the files to a path beside the destination.
@@ -240,16 +246,17 @@ func (f *files) prepare(ctx context.Context, r *restorer) error {
 	return nil
 }
 
+// copy copies a file of the backup to the file name to.
 func (f *files) copy(ctx context.Context, r *restorer, file File, to string) error {
-	from, err := r.open(file.Path)
+	source, err := r.open(file.Path)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = from.Close() }()
+	defer func() { _ = source.Close() }()
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
-	if err := writeWhole(to, io.TeeReader(from, &counter{ctx: ctx, progress: r.progress})); err != nil {
+	if err := writeWhole(to, io.TeeReader(source, &counter{ctx: ctx, progress: r.progress})); err != nil {
 		return err
 	}
 	return osfile.SyncFolder(filepath.Dir(to))
@@ -277,9 +284,11 @@ func (*files) close() {}
 // keeps servers from opening the database.
 type sqliteTarget struct {
 	*files
-	release func()
+	release func() // unlocks the database file; nil if it is not locked
 }
 
+// look works like files.look. It also returns an error if a server uses the database, or if files of another database
+// are beside the destination.
 func (t *sqliteTarget) look(ctx context.Context) error {
 	if _, err := os.Lstat(t.to + store.LockEnding); err == nil { // a server runs, or has run
 		if err := t.hold(ctx); err != nil {
@@ -291,7 +300,7 @@ func (t *sqliteTarget) look(ctx context.Context) error {
 	}
 	for _, ending := range []string{"-wal", "-shm", "-journal"} {
 		if _, err := os.Lstat(t.to + ending); err == nil && !t.restored {
-			return fmt.Errorf("%s%s is of another database and would damage this one: move it away", t.to, ending)
+			return fmt.Errorf("%s%s belongs to another database and would damage the restored one: move it away", t.to, ending)
 		}
 	}
 	return nil
@@ -310,6 +319,7 @@ func (t *sqliteTarget) prepare(ctx context.Context, r *restorer) error {
 	return t.files.prepare(ctx, r)
 }
 
+// hold locks the database file, unless it is locked already. It returns an error if a server uses the file.
 func (t *sqliteTarget) hold(ctx context.Context) (err error) {
 	if t.release == nil {
 		t.release, err = store.HoldSQLite(ctx, t.to)
@@ -317,6 +327,7 @@ func (t *sqliteTarget) hold(ctx context.Context) (err error) {
 	return err
 }
 
+// close unlocks the database file.
 func (t *sqliteTarget) close() {
 	if t.release != nil {
 		t.release()

@@ -24,30 +24,30 @@ func Markdown(source string, o Options) string {
 	return (&writer{Options: o}).blocks(root.children)
 }
 
-// kind says how a tag is converted.
+// kind says how a node is converted.
 type kind int
 
 const (
-	plain   kind = iota // only the content is shown
-	bold                // a style of letters
-	italic              //
-	strike              //
-	link                // an address with a text
-	address             // the content is the address
-	mail                //
-	picture             //
-	video               //
-	file                //
-	quote               //
-	spoiler             //
-	code                // the content is shown literally, as a block
-	letters             // the same within a line
-	list                //
-	item                //
-	heading             //
-	rule                // a line; it has no content
-	row                 // of a table
-	textual             // not a tag but a text
+	plain    kind = iota // only the content is shown
+	bold                 // a style of letters, as are the next two
+	italic               //
+	strike               //
+	link                 // a link: the argument is the address, and the content is the text
+	address              // a link whose content is the address
+	mail                 // a link to a mail address, in the argument or the content
+	picture              // the content is the address of a picture
+	video                // the content is the address or the id of a video
+	file                 // an attached file
+	quote                // a quotation; the argument has the author
+	spoiler              // text that readers may want to skip
+	code                 // the content is shown literally, as a block
+	codeSpan             // the content is shown literally, within a line
+	list                 // a list of items
+	item                 // an item of a list
+	heading              // a heading
+	rule                 // a horizontal line; it has no content
+	row                  // a row of a table
+	textual              // not a tag but a text
 )
 
 // kinds are the kinds of known tags by name.
@@ -60,7 +60,7 @@ var kinds = map[string]kind{
 	"url": link, "link": link, "email": mail, "img": picture, "image": picture, "youtube": video, "video": video,
 	"media": video, "flash": plain, "attachment": file, "attach": file, "quote": quote, "blockquote": quote,
 	"spoiler": spoiler, "hide": spoiler, "code": code, "php": code, "html": code, "sql": code, "pre": code,
-	"codebox": code, "icode": letters, "tt": letters, "c": letters, "list": list, "ul": list, "ol": list, "*": item,
+	"codebox": code, "icode": codeSpan, "tt": codeSpan, "c": codeSpan, "list": list, "ul": list, "ol": list, "*": item,
 	"li": item, "h1": heading, "h2": heading, "h3": heading, "h4": heading, "h5": heading, "h6": heading,
 	"heading": heading, "title": heading, "hr": rule,
 }
@@ -77,13 +77,15 @@ type node struct {
 
 // tree builds nodes from a text.
 type tree struct {
-	source, lower string
-	open          []*node         // from the root to the innermost tag
-	missing       map[string]bool // closing tags that do not occur in the rest of the text
-	closed        map[string]int  // how many tags were ended before their closing tags, by name
-	tooDeep       map[string]int  // how many tags were left out because they nest too deep, by name
+	source  string
+	lower   string          // source in lower case, with the same offsets
+	open    []*node         // open tags, from the root to the innermost tag
+	missing map[string]bool // names whose closing tag does not occur in the rest of the text
+	closed  map[string]int  // how many tags were ended before their closing tags, by name
+	tooDeep map[string]int  // how many tags were left out because they nest too deep, by name
 }
 
+// parse parses a text and returns the root of the tree.
 func parse(source string) *node {
 	t := &tree{
 		source: source, lower: lower(source), open: []*node{{kind: plain}}, missing: make(map[string]bool),
@@ -121,10 +123,13 @@ func lower(text string) string {
 	return string(raw)
 }
 
+// top returns the innermost open tag.
 func (t *tree) top() *node { return t.open[len(t.open)-1] }
 
+// add adds a node to the content of the innermost open tag.
 func (t *tree) add(n *node) { t.top().children = append(t.top().children, n) }
 
+// text adds a text, unless it is empty.
 func (t *tree) text(text string) {
 	if text != "" {
 		t.add(&node{kind: textual, text: text})
@@ -147,10 +152,14 @@ func (t *tree) abandon() {
 // maxTag limits the name of a tag, in bytes.
 const maxTag = 16
 
-func isTag(b byte) bool { return b >= 'a' && b <= 'z' || b >= '0' && b <= '9' || b == '*' }
+// maxArg limits the argument of a tag, in bytes.
+const maxArg = 512
 
-// scanTag reads the tag whose opening bracket is at the offset start. end is the offset after the tag, or 0 if there is
-// no tag.
+// isTagByte reports whether a byte may be part of a tag's name.
+func isTagByte(b byte) bool { return b >= 'a' && b <= 'z' || b >= '0' && b <= '9' || b == '*' }
+
+// scanTag reads the tag whose opening bracket is at the offset start. closing reports whether it is a closing tag. end
+// is the offset after the tag, or 0 if there is no tag.
 func (t *tree) scanTag(start int) (name, arg string, closing bool, end int) {
 	i := start + 1
 	if i < len(t.lower) && t.lower[i] == '/' {
@@ -158,7 +167,7 @@ func (t *tree) scanTag(start int) (name, arg string, closing bool, end int) {
 		i++
 	}
 	begin := i
-	for i < len(t.lower) && i-begin < maxTag && isTag(t.lower[i]) {
+	for i < len(t.lower) && i-begin < maxTag && isTagByte(t.lower[i]) {
 		i++
 	}
 	name = t.lower[begin:i]
@@ -172,20 +181,19 @@ func (t *tree) scanTag(start int) (name, arg string, closing bool, end int) {
 	default:
 		return "", "", false, 0
 	}
-	const maxArg = 512
 	rest := t.source[i : i+min(len(t.source)-i, maxArg)]
-	quote := byte(0)
+	quoteMark := byte(0) // the mark around the current part of the argument, or 0
 	for j := range len(rest) {
 		switch b := rest[j]; {
 		case b == '\n':
 			return "", "", false, 0
-		case quote != 0:
-			if b == quote {
-				quote = 0
+		case quoteMark != 0:
+			if b == quoteMark {
+				quoteMark = 0
 			}
 		case (b == '"' || b == '\'') && j > 0 && rest[j-1] == '=':
 			if strings.IndexByte(rest[j+1:], b) >= 0 {
-				quote = b
+				quoteMark = b
 			}
 		case b == ']':
 			return name, strings.TrimSpace(strings.TrimPrefix(rest[:j], "=")), closing, i + j + 1
@@ -215,18 +223,18 @@ func (t *tree) tag(start int) int {
 	case k == item:
 		t.endItem()
 	}
-	if raw(n) {
+	if isRaw(n) {
 		if t.missing[name] {
 			return start
 		}
-		closing := strings.Index(t.lower[end:], "[/"+name+"]")
-		if closing < 0 {
+		size := strings.Index(t.lower[end:], "[/"+name+"]")
+		if size < 0 {
 			t.missing[name] = true
 			return start
 		}
-		n.text = t.source[end : end+closing]
+		n.text = t.source[end : end+size]
 		t.add(n)
-		return end + closing + len("[/]") + len(name)
+		return end + size + len("[/]") + len(name)
 	}
 	if len(t.open) > maxDepth {
 		t.tooDeep[name]++
@@ -237,10 +245,10 @@ func (t *tree) tag(start int) int {
 	return end
 }
 
-// raw reports whether the content of a tag is not parsed as BBCode.
-func raw(n *node) bool {
+// isRaw reports whether the content of a tag is not parsed as BBCode.
+func isRaw(n *node) bool {
 	switch n.kind {
-	case address, picture, video, file, code, letters:
+	case address, picture, video, file, code, codeSpan:
 		return true
 	case mail:
 		return n.arg == ""

@@ -13,31 +13,32 @@ import (
 func lineOf(runs []run) string {
 	var line strings.Builder
 	for len(runs) > 0 {
-		n := 1
+		n := 1 // number of pieces with the same link
 		for n < len(runs) && runs[n].link == runs[0].link {
 			n++
 		}
 		text := styled(runs[:n])
 		if to := runs[0].link; to != "" && strings.TrimSpace(text) != "" {
-			bare := strings.TrimSpace(text)
-			begin := strings.Index(text, bare)
-			text = text[:begin] + "[" + bare + "](" + to + ")" + text[begin+len(bare):]
-			if bare == to {
-				text = strings.Replace(text, "["+bare+"]("+to+")", "<"+to+">", 1)
+			label := strings.TrimSpace(text)
+			begin := strings.Index(text, label)
+			markdown := "[" + label + "](" + to + ")"
+			if label == to {
+				markdown = "<" + to + ">"
 			}
+			text = text[:begin] + markdown + text[begin+len(label):]
 		}
 		line.WriteString(text)
 		runs = runs[n:]
 	}
-	return guarded(strings.TrimSpace(line.String()))
+	return escapeBlockStart(strings.TrimSpace(line.String()))
 }
 
-// styled returns pieces with the marks of their styles.
+// styled returns pieces, which have the same link, with the marks of their styles.
 func styled(runs []run) string {
 	var (
 		out     strings.Builder
-		open    []style
-		pending string // white space that is not written yet
+		open    []style // styles whose mark at the end is not written yet, from the outermost to the innermost
+		pending string  // white space that is not written yet
 	)
 	markOf := func(s style) string {
 		for _, m := range marks {
@@ -47,6 +48,8 @@ func styled(runs []run) string {
 		}
 		return ""
 	}
+	// end writes the marks that end the open styles, except the styles in remaining. A style inside of an ended style
+	// ends too.
 	end := func(remaining style) {
 		for i := range open {
 			if open[i]&remaining == 0 {
@@ -90,8 +93,8 @@ func styled(runs []run) string {
 // blockStart matches the beginning of a line that Markdown would not take for a paragraph.
 var blockStart = regexp.MustCompile(`^(?:#{1,6}(?:\s|$)|[+=>-]|\d{1,9}[.)])`)
 
-// guarded returns a line, escaped so that Markdown does not take it for the beginning of a block.
-func guarded(line string) string {
+// escapeBlockStart returns a line, escaped so that Markdown does not take it for the beginning of a block.
+func escapeBlockStart(line string) string {
 	if !blockStart.MatchString(line) {
 		return line
 	}
@@ -117,13 +120,14 @@ func escape(text string) string {
 	}
 	var out strings.Builder
 	offset := 0
-	for _, found := range bareURL.FindAllStringIndex(text, -1) {
-		if before, _ := utf8.DecodeLastRuneInString(text[:found[0]]); found[0] > 0 && isLetter(before) {
+	for _, match := range bareURL.FindAllStringIndex(text, -1) {
+		begin, end := match[0], match[1]
+		if before, _ := utf8.DecodeLastRuneInString(text[:begin]); begin > 0 && isLetter(before) {
 			continue
 		}
-		escapeInto(&out, text, offset, found[0])
-		out.WriteString(text[found[0]:found[1]])
-		offset = found[1]
+		escapeInto(&out, text, offset, begin)
+		out.WriteString(text[begin:end])
+		offset = end
 	}
 	escapeInto(&out, text, offset, len(text))
 	return out.String()
@@ -155,6 +159,7 @@ func escapeInto(out *strings.Builder, text string, from, to int) {
 	}
 }
 
+// isLetter reports whether r is a letter or a digit.
 func isLetter(r rune) bool { return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
 
 // destination returns an address as the destination of a Markdown link, or "" if the board would not show such a link.

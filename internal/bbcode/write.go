@@ -9,9 +9,9 @@ import (
 // writer turns nodes into Markdown.
 type writer struct {
 	Options
-	out  strings.Builder
-	para []string // the lines of the paragraph
-	line []run
+	out  strings.Builder // finished blocks
+	para []string        // finished lines of the current paragraph
+	line []run           // the current line
 }
 
 // run is a piece of a line.
@@ -51,12 +51,14 @@ func (w *writer) blocks(nodes []*node) string {
 	return strings.Trim(inner.out.String(), "\n")
 }
 
+// walk adds nodes with the style and link l.
 func (w *writer) walk(nodes []*node, l look) {
 	for _, n := range nodes {
 		w.node(n, l)
 	}
 }
 
+// node adds a node with the style and link l.
 func (w *writer) node(n *node, l look) {
 	switch n.kind {
 	case textual:
@@ -84,7 +86,7 @@ func (w *writer) node(n *node, l look) {
 		w.video(n, l)
 	case file:
 		w.file(n, l)
-	case letters:
+	case codeSpan:
 		w.codeSpan(n.text, l)
 	case quote:
 		w.quoted(author(n.arg), n.children)
@@ -117,11 +119,11 @@ func (w *writer) node(n *node, l look) {
 // text adds a text with its line ends.
 func (w *writer) text(text string, l look) {
 	for {
-		line, rest, more := strings.Cut(text, "\n")
+		line, rest, lineEnds := strings.Cut(text, "\n")
 		if line != "" {
 			w.line = append(w.line, run{escape(line), l.style, l.link, true})
 		}
-		if !more {
+		if !lineEnds {
 			return
 		}
 		w.endLine()
@@ -152,6 +154,7 @@ func (w *writer) endRow() {
 	}
 }
 
+// endParagraph ends the current line and paragraph, and writes the paragraph unless it is empty.
 func (w *writer) endParagraph() {
 	if len(w.line) > 0 {
 		if line := lineOf(w.line); line != "" {
@@ -173,6 +176,7 @@ func (w *writer) block(markdown string) {
 	}
 }
 
+// write writes a block, separated from the previous block by an empty line.
 func (w *writer) write(markdown string) {
 	if w.out.Len() > 0 {
 		w.out.WriteString("\n\n")
@@ -188,9 +192,10 @@ func (w *writer) address(text, to string, l look) {
 	w.text(strings.TrimSpace(strings.ReplaceAll(text, "\n", " ")), l)
 }
 
+// picture adds a picture, or a link if the board does not show pictures from its address.
 func (w *writer) picture(n *node, l look) {
 	to := destination(n.text)
-	if !strings.HasPrefix(to, "https://") { // the board shows no others
+	if !strings.HasPrefix(to, "https://") {
 		w.address(n.text, to, l)
 		return
 	}
@@ -200,6 +205,7 @@ func (w *writer) picture(n *node, l look) {
 // videoID matches the id of a YouTube video.
 var videoID = regexp.MustCompile(`^[A-Za-z0-9_-]{6,20}$`)
 
+// video adds a link to a video.
 func (w *writer) video(n *node, l look) {
 	id := strings.TrimSpace(n.text)
 	site := strings.ToLower(unquote(n.arg))
@@ -209,6 +215,7 @@ func (w *writer) video(n *node, l look) {
 	w.address(id, destination(id), l)
 }
 
+// file adds an attached file with Options.File, or its name.
 func (w *writer) file(n *node, l look) {
 	name := strings.TrimSpace(n.text)
 	if w.File == nil {
@@ -233,11 +240,14 @@ func (w *writer) codeSpan(text string, l look) {
 
 // longest returns the length of the longest sequence of the byte b in a text.
 func longest(text string, b byte) (length int) {
-	for n, i := 0, 0; i < len(text); i++ {
-		if n++; text[i] != b {
-			n = 0
+	current := 0 // length of the sequence that ends at text[i]
+	for i := range len(text) {
+		if text[i] == b {
+			current++
+		} else {
+			current = 0
 		}
-		length = max(length, n)
+		length = max(length, current)
 	}
 	return length
 }
@@ -245,6 +255,7 @@ func longest(text string, b byte) (length int) {
 // language matches the name of a programming language.
 var language = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+#-]{0,19}$`)
 
+// code adds a fenced code block.
 func (w *writer) code(n *node) {
 	text := strings.Trim(n.text, "\n")
 	if strings.TrimSpace(text) == "" {
@@ -285,8 +296,9 @@ func prefixed(text, first, rest string) string {
 	return strings.Join(lines, "\n")
 }
 
+// list adds a list. Content before the first item becomes a block before the list.
 func (w *writer) list(n *node) {
-	first, rest := "- ", "  "
+	first, rest := "- ", "  " // prefixes of the first line and the other lines of an item
 	if kind := unquote(n.arg); n.tag == "ol" || n.tag == "list" && len(kind) == 1 && strings.Contains("1aAiI", kind) {
 		first, rest = "1. ", "   "
 	}
@@ -313,6 +325,7 @@ func (w *writer) list(n *node) {
 	w.block(strings.Join(items, "\n"))
 }
 
+// heading adds a heading, or a plain block if the content has several lines.
 func (w *writer) heading(n *node) {
 	level := "## "
 	if n.tag >= "h3" && n.tag <= "h6" {

@@ -21,7 +21,7 @@ var migrations embed.FS
 func Schema(prefix string) store.Schema { return store.Prefixed(migrations, "blob", prefix) }
 
 // ErrGone means that content which should exist does not.
-var ErrGone = errors.New("the content of this file is gone from where files are kept")
+var ErrGone = errors.New("the content of this file is missing in the storage of files")
 
 // File describes a file.
 type File struct {
@@ -33,14 +33,15 @@ type File struct {
 	Height    int64
 }
 
-// Inline reports whether a file may be shown within a page. Only images may, since browsers run no code in them.
+// Inline reports whether browsers may display the file instead of downloading it. That is true for images only, because
+// browsers run no code in them.
 func (f *File) Inline() bool { return f.Width > 0 }
 
-// Options says where content is stored.
+// Options are the settings of a Store.
 type Options struct {
-	// Folder is the folder for content, which is made with the first file. Default: content is stored in Table.
+	// Folder is the folder for content, which is created with the first file. Default: content is stored in Table.
 	Folder string
-	// Table is a table with the columns of Schema.
+	// Table is the name of the table with the columns of Schema.
 	Table string
 	// Uses are the columns in which the service refers to content. Sweep removes content without a reference.
 	Uses []Use
@@ -62,12 +63,13 @@ type Store struct {
 
 // place is where content is stored: a folder or a table.
 type place interface {
-	// temporary makes a file for receiving content.
+	// temporary creates a file for receiving content.
 	temporary() (*os.File, error)
 	// keep stores received content durably before it returns.
 	keep(ctx context.Context, received *os.File, hash string) error
+	// open opens the content with the given hash and size.
 	open(ctx context.Context, hash string, size int64) (io.ReadSeekCloser, error)
-	// sweep removes content that is older than cutoff and not used.
+	// sweep removes content that is older than cutoff and not used. It returns how many contents it removed.
 	sweep(ctx context.Context, cutoff time.Time) (int, error)
 }
 

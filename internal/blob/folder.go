@@ -18,9 +18,11 @@ import (
 // folder stores files under their hash, in subfolders named by its first two digits.
 type folder struct {
 	root string
+	// used reports whether the service refers to the content with a hash.
 	used func(ctx context.Context, hash string) (bool, error)
 }
 
+// temporaryPrefix begins the names of files that are being received, and of files that sweep is about to remove.
 const temporaryPrefix = "receiving-"
 
 // pathOf returns the path of content within the folder.
@@ -70,7 +72,7 @@ func (f folder) sweep(ctx context.Context, cutoff time.Time) (n int, err error) 
 		return 0, err
 	}
 	defer func() { _ = root.Close() }()
-	old := func(name string) bool {
+	isOldFile := func(name string) bool {
 		info, err := root.Stat(name)
 		return err == nil && !info.IsDir() && info.ModTime().Before(cutoff)
 	}
@@ -78,7 +80,7 @@ func (f folder) sweep(ctx context.Context, cutoff time.Time) (n int, err error) 
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil || !old(name):
+		case err != nil || !isOldFile(name):
 			return nil //nolint:nilerr // the file has been removed already
 		}
 		hash := strings.TrimPrefix(path.Base(name), temporaryPrefix)
@@ -89,17 +91,17 @@ func (f folder) sweep(ctx context.Context, cutoff time.Time) (n int, err error) 
 		} else if !strings.HasPrefix(path.Base(name), temporaryPrefix) {
 			return nil // not a file of the store
 		}
-		// The same content may be stored again at any moment. Nothing else uses the name aside, so the age of the file
-		// can be checked again there.
-		aside := temporaryPrefix + hash
-		if err := root.Rename(name, aside); err != nil {
+		// The same content may be stored again at any moment. So the file is renamed first, to a name that nothing else
+		// uses, and its age is checked again before it is removed.
+		renamed := temporaryPrefix + hash
+		if err := root.Rename(name, renamed); err != nil {
 			return err
 		}
-		if !old(aside) {
-			return root.Rename(aside, name)
+		if !isOldFile(renamed) {
+			return root.Rename(renamed, name)
 		}
 		n++
-		return root.Remove(aside)
+		return root.Remove(renamed)
 	})
 	return n, err
 }

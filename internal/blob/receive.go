@@ -15,7 +15,7 @@ import (
 // Errors of Receive, besides an *Error.
 var (
 	ErrTooLarge   = errors.New("the file is too large")
-	ErrIncomplete = errors.New("the file could not be read whole")
+	ErrIncomplete = errors.New("the file could not be read to its end")
 )
 
 // Error is the reason why a file is refused.
@@ -28,6 +28,7 @@ type Error struct {
 	Message string
 }
 
+// Error implements error.
 func (e *Error) Error() string { return e.Message }
 
 // Received is a file that was checked and, if it is an image, stripped of metadata. It is not stored yet.
@@ -39,10 +40,12 @@ type Received struct {
 // Close removes the temporary file. Content that was kept stays.
 func (r *Received) Close() { discard(r.content) }
 
+// discard closes a temporary file and removes it, unless it was renamed.
 func discard(file *os.File) { _, _ = file.Close(), os.Remove(file.Name()) }
 
-// Receive reads and checks a file of at most limit bytes from a user. Only the last element of name counts. Errors that
-// are the sender's fault are an *Error, ErrTooLarge or ErrIncomplete. The caller closes the result.
+// Receive reads and checks a file of at most limit bytes from a user. name is the name that the user gave; if it is a
+// path, only its last element counts. Errors that are the sender's fault are an *Error, ErrTooLarge or ErrIncomplete.
+// The caller closes the result.
 func (s *Store) Receive(name string, content io.Reader, limit int64) (_ *Received, err error) {
 	r := new(Received)
 	var k kind
@@ -82,12 +85,12 @@ func (s *Store) Receive(name string, content io.Reader, limit int64) (_ *Receive
 func (r *Received) read(content io.Reader, limit int64) error {
 	hash := sha256.New()
 	n, err := io.Copy(io.MultiWriter(r.content, hash), io.LimitReader(content, limit+1))
-	var large *http.MaxBytesError
-	var path *os.PathError
+	var tooLarge *http.MaxBytesError
+	var fileErr *os.PathError
 	switch {
-	case errors.As(err, &large), err == nil && n > limit:
+	case errors.As(err, &tooLarge), err == nil && n > limit:
 		return ErrTooLarge
-	case errors.As(err, &path): // an error of our own file
+	case errors.As(err, &fileErr): // the temporary file could not be written
 		return err
 	case err != nil:
 		return ErrIncomplete
@@ -109,6 +112,7 @@ func (s *Store) Strip(ctx context.Context, f *File) (*Received, error) {
 	return s.strip(f, content)
 }
 
+// strip writes an image without its metadata to a new temporary file. content is the image, and f describes it.
 func (s *Store) strip(f *File, content io.ReadSeeker) (_ *Received, err error) {
 	r := &Received{File: *f}
 	if r.content, err = s.place.temporary(); err != nil {
@@ -125,7 +129,7 @@ func (s *Store) strip(f *File, content io.ReadSeeker) (_ *Received, err error) {
 	hash := sha256.New()
 	orientation, err := imagemeta.Strip(io.MultiWriter(r.content, hash), content, f.MediaType)
 	if err == nil {
-		err = r.upright(content, orientation)
+		err = r.applyOrientation(content, orientation)
 	}
 	if err != nil {
 		return nil, err
@@ -135,9 +139,9 @@ func (s *Store) strip(f *File, content io.ReadSeeker) (_ *Received, err error) {
 	return r, err
 }
 
-// upright sets the width and the height with which an image is shown. They are exchanged if the Exif orientation turns
-// the image on its side.
-func (f *File) upright(content io.ReadSeeker, orientation byte) error {
+// applyOrientation sets the width and the height with which an image is shown. orientation is the Exif orientation, from
+// 1 to 8; from 5 on it turns the image by 90 degrees, which exchanges width and height.
+func (f *File) applyOrientation(content io.ReadSeeker, orientation byte) error {
 	if orientation < 5 {
 		return nil
 	}

@@ -20,8 +20,10 @@ type table struct {
 }
 
 const (
-	partSize   = 256 << 10
-	sweepBatch = 20 // contents per transaction, for which others wait
+	// partSize is the size of a part in bytes; the last part of a content may be smaller.
+	partSize = 256 << 10
+	// sweepBatch is how many contents are deleted in one transaction. Other writers wait for its end.
+	sweepBatch = 20
 )
 
 func (table) temporary() (*os.File, error) {
@@ -79,26 +81,27 @@ func (t table) isUsed(ctx context.Context, hash string) (used bool, err error) {
 // used returns an SQL condition that holds if any row refers to the content with a hash. The argument hash is an SQL
 // expression.
 func (t table) used(hash string) string {
-	named := append(make([]string, 0, 1+len(t.Uses)), "1 = 0")
+	conditions := append(make([]string, 0, 1+len(t.Uses)), "1 = 0")
 	for _, use := range t.Uses {
-		named = append(named, "EXISTS (SELECT 1 FROM "+use.Table+" WHERE "+use.Table+"."+use.Column+" = "+hash+
+		conditions = append(conditions, "EXISTS (SELECT 1 FROM "+use.Table+" WHERE "+use.Table+"."+use.Column+" = "+hash+
 			" AND ("+cmp.Or(use.Where, "1 = 1")+"))")
 	}
-	return "(" + strings.Join(named, " OR ") + ")"
+	return "(" + strings.Join(conditions, " OR ") + ")"
 }
 
 // partsReader reads content part by part.
 type partsReader struct {
 	ctx    context.Context //nolint:containedctx // the methods of io.Reader take none
 	hash   string
-	size   int64
-	offset int64
+	size   int64 // in bytes
+	offset int64 // of the next byte to read
 	part   int64 // number of the part in data; -1 if there is none
 	data   []byte
 	table
 }
 
-func (r *partsReader) Read(into []byte) (int, error) {
+// Read implements io.Reader.
+func (r *partsReader) Read(p []byte) (int, error) {
 	if r.offset >= r.size {
 		return 0, io.EOF
 	}
@@ -111,15 +114,16 @@ func (r *partsReader) Read(into []byte) (int, error) {
 		}
 		r.part = part
 	}
-	from := r.offset % partSize
-	if from >= int64(len(r.data)) {
+	start := r.offset % partSize
+	if start >= int64(len(r.data)) {
 		return 0, ErrGone
 	}
-	n := copy(into, r.data[from:])
+	n := copy(p, r.data[start:])
 	r.offset += int64(n)
 	return n, nil
 }
 
+// Seek implements io.Seeker.
 func (r *partsReader) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
@@ -128,7 +132,7 @@ func (r *partsReader) Seek(offset int64, whence int) (int64, error) {
 		offset += r.size
 	}
 	if offset < 0 {
-		return 0, errors.New("seek before the begin")
+		return 0, errors.New("seek before the beginning")
 	}
 	r.offset = offset
 	return offset, nil

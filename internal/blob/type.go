@@ -20,18 +20,18 @@ import (
 
 const (
 	maxName = 120 // characters
-	// Larger images would take much memory in the browsers that show them.
+	// maxImageSide and maxImagePixels limit images, because larger images take much memory in the browsers that show them.
 	maxImageSide   = 16_384
 	maxImagePixels = 50_000_000
-	// sniffed is how many bytes are examined to detect the type.
-	sniffed = 512
+	// sniffSize is how many bytes are examined to detect the type.
+	sniffSize = 512
 )
 
 // kind describes the files with an extension.
 type kind struct {
-	media string   // Content-Type with which it is served
-	sniff []string // accepted results of content sniffing; nil means media
-	size  func(io.Reader) (width, height int, err error)
+	media string                                         // Content-Type with which the files are served
+	sniff []string                                       // accepted results of content sniffing; nil means media
+	size  func(io.Reader) (width, height int, err error) // reads the size of an image; nil for other files
 }
 
 // types has the accepted files by extension. Types that a browser would run, such as HTML and SVG, are missing.
@@ -116,7 +116,7 @@ func checkName(name string) (string, kind, error) {
 	k, ok := types[strings.ToLower(filepath.Ext(name))]
 	if !ok {
 		return "", k, &Error{
-			"name", "type", "files of this type cannot be attached; those can: " + strings.Join(Extensions(), " "),
+			"name", "type", "files of this type cannot be attached; accepted are: " + strings.Join(Extensions(), " "),
 		}
 	}
 	return name, k, nil
@@ -128,7 +128,7 @@ func (k kind) check(f *File, content io.ReadSeeker) error {
 	if _, err := content.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	head := make([]byte, sniffed)
+	head := make([]byte, sniffSize)
 	n, err := io.ReadFull(content, head)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
@@ -138,7 +138,7 @@ func (k kind) check(f *File, content io.ReadSeeker) error {
 		expected = []string{k.media}
 	}
 	if !slices.Contains(expected, http.DetectContentType(head[:n])) {
-		return &Error{"file", "type", "the content of the file is not what its name says"}
+		return &Error{"file", "type", "the content of the file does not match the extension of its name"}
 	}
 	if k.size == nil {
 		return nil
@@ -157,14 +157,15 @@ func (k kind) check(f *File, content io.ReadSeeker) error {
 	return nil
 }
 
+// imageSize reads the size of a PNG, JPEG or GIF image.
 func imageSize(r io.Reader) (width, height int, err error) {
 	config, _, err := image.DecodeConfig(r)
 	return config.Width, config.Height, err
 }
 
-var errWebP = errors.New("no WebP image")
+var errWebP = errors.New("not a WebP image")
 
-// webpSize reads the size of the canvas from the first chunk (RFC 9649).
+// webpSize reads the size of the canvas of a WebP image from its first chunk (RFC 9649).
 func webpSize(r io.Reader) (width, height int, err error) {
 	var b [30]byte
 	if _, err := io.ReadFull(r, b[:]); err != nil {

@@ -22,12 +22,13 @@ type Cache[V any] struct {
 	drops   uint64 // counts calls of Drop; results of loads that began before the last one are not cached
 }
 
+// cached is a value with the time until which it may be used.
 type cached[V any] struct {
 	value V
 	until time.Time
 }
 
-// New makes a cache of at most limit values, each for Age. load loads the value of a key; its errors are not cached.
+// New returns a cache of at most limit values, each for Age. load loads the value of a key; its errors are not cached.
 func New[V any](limit int, now func() time.Time, load func(ctx context.Context, key string) (V, error)) *Cache[V] {
 	return &Cache[V]{load: load, now: now, limit: limit, entries: make(map[string]cached[V])}
 }
@@ -36,11 +37,12 @@ func New[V any](limit int, now func() time.Time, load func(ctx context.Context, 
 func (c *Cache[V]) Get(ctx context.Context, key string) (V, error) {
 	now := c.now()
 	c.mu.RLock()
-	found, ok := c.entries[key]
+	entry, ok := c.entries[key]
 	drops := c.drops
 	c.mu.RUnlock()
-	if ok && now.Before(found.until) && found.until.Sub(now) <= Age { // otherwise the clock was set back
-		return found.value, nil
+	clockSetBack := entry.until.Sub(now) > Age
+	if ok && now.Before(entry.until) && !clockSetBack {
+		return entry.value, nil
 	}
 	value, err := c.load(ctx, key)
 	if err != nil {
@@ -49,7 +51,7 @@ func (c *Cache[V]) Get(ctx context.Context, key string) (V, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.drops == drops {
-		if _, cached := c.entries[key]; !cached && len(c.entries) >= c.limit {
+		if _, exists := c.entries[key]; !exists && len(c.entries) >= c.limit {
 			c.evict(now)
 		}
 		c.entries[key] = cached[V]{value, now.Add(Age)}
@@ -57,24 +59,24 @@ func (c *Cache[V]) Get(ctx context.Context, key string) (V, error) {
 	return value, nil
 }
 
-// evict makes room. It checks a few entries, in random order, and removes the expired ones, or an arbitrary entry if no
-// checked one has expired.
+// evict makes room for a key. It checks 8 entries, in random order, and removes the expired ones, or an arbitrary entry
+// if none of them has expired. It removes all entries if there are fewer than 8 and none has expired.
 func (c *Cache[V]) evict(now time.Time) {
-	looked, gone := 0, false
+	checked, removed := 0, false
 	for key, e := range c.entries {
-		if looked++; !now.Before(e.until) {
+		if checked++; !now.Before(e.until) {
 			delete(c.entries, key)
-			gone = true
+			removed = true
 		}
-		if looked < 8 {
+		if checked < 8 {
 			continue
 		}
-		if !gone {
+		if !removed {
 			delete(c.entries, key)
 		}
 		return
 	}
-	if !gone {
+	if !removed {
 		clear(c.entries)
 	}
 }

@@ -20,7 +20,7 @@ var table string
 // maxPasses limits the passes of Skeleton. No prototype needs more than three.
 const maxPasses = 8
 
-// prototypes returns the parsed table.
+// prototypes returns the parsed table: the prototypes by code point.
 var prototypes = sync.OnceValue(func() map[rune]string {
 	all := make(map[rune]string, 6000)
 	for line := range strings.Lines(table) {
@@ -58,10 +58,10 @@ func Skeleton(text string) string {
 
 // pass replaces each character by its prototype once.
 func pass(text string) string {
-	known := prototypes()
+	byRune := prototypes()
 	var b strings.Builder
 	for _, r := range norm.NFD.String(text) {
-		if prototype, ok := known[r]; ok {
+		if prototype, ok := byRune[r]; ok {
 			b.WriteString(prototype)
 		} else {
 			b.WriteRune(r)

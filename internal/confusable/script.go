@@ -23,30 +23,32 @@ var eastAsian = map[string]writing{
 // if it is written in one script, or in Latin together with the scripts of Chinese, Japanese or Korean. Characters that
 // many scripts share, such as digits, are ignored.
 func MixesScripts(text string) bool {
-	latin, found := false, ""
-	together := chinese | japanese | korean
+	const anyEastAsian = "East Asian" // stands for all scripts in eastAsian
+	hasLatin := false
+	other := ""                             // the script besides Latin; "" if there is none yet
+	possible := chinese | japanese | korean // the writing systems that use all East Asian scripts so far
 	for _, r := range text {
 		script := scriptOf(r)
-		system, asian := eastAsian[script]
+		systems, isEastAsian := eastAsian[script]
 		switch {
 		case script == "":
 		case script == "Latin":
-			latin = true
-		case asian:
-			if found != "" && found != "Han" {
+			hasLatin = true
+		case isEastAsian:
+			if other != "" && other != anyEastAsian {
 				return true
 			}
-			found = "Han"
-			if together &= system; together == 0 {
+			other = anyEastAsian
+			if possible &= systems; possible == 0 {
 				return true
 			}
-		case found != "" && found != script:
+		case other != "" && other != script:
 			return true
 		default:
-			found = script
+			other = script
 		}
 	}
-	return latin && found != "" && found != "Han"
+	return hasLatin && other != "" && other != anyEastAsian
 }
 
 // scriptOf returns the script of a character, or "" if it belongs to several or none.
@@ -70,16 +72,16 @@ func scriptOf(r rune) string {
 
 // MixesDigits reports whether a text has decimal digits of more than one system (UTS #39, section 5.3).
 func MixesDigits(text string) bool {
-	zero := rune(-1)
+	previous := rune(-1) // the zero of the previous digit's system
 	for _, r := range text {
 		if !unicode.IsDigit(r) {
 			continue
 		}
-		own := zeroOf(r)
-		if zero >= 0 && own != zero {
+		zero := zeroOf(r)
+		if previous >= 0 && zero != previous {
 			return true
 		}
-		zero = own
+		previous = zero
 	}
 	return false
 }

@@ -1,6 +1,6 @@
-// Package counters keeps the numbers against which requests are checked: sliding budget windows, one-time marks, and
-// places, of which a key has a limited number. Memory serves one node; Redis (or Valkey) lets any number of nodes share
-// one budget.
+// Package counters keeps the numbers against which requests are checked: budgets in sliding windows; marks, which detect
+// that a key is used a second time; and places, which limit how many holders a key has at the same time. Memory serves
+// one node; Redis (or Valkey) lets any number of nodes share one budget.
 package counters
 
 import (
@@ -10,7 +10,7 @@ import (
 )
 
 // ErrUnavailable is wrapped by every error which means that the counters cannot be reached now but may be later.
-var ErrUnavailable = errors.New("counters unavailable")
+var ErrUnavailable = errors.New("the counters are unavailable")
 
 // Result is the state of a window after Take or Charge.
 type Result struct {
@@ -18,9 +18,9 @@ type Result struct {
 	Allowed bool
 	// Limit is the limit passed to Take.
 	Limit int64
-	// Remaining is how much can be spent right now, at least 0.
+	// Remaining is the number of units that can be spent right now, at least 0.
 	Remaining int64
-	// Reset is the time until the current bucket ends.
+	// Reset is the time until the current bucket of the window ends; see Store.
 	Reset time.Duration
 	// RetryAfter is the shortest wait after which the same Take succeeds, if nothing else is spent meanwhile. It is
 	// zero if Allowed is set, and -1 if the cost is above the limit, so that it is never allowed.

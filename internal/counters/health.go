@@ -41,16 +41,16 @@ func (h *health) up() {
 // failed records that an operation failed. A single failure, such as a connection broken by a restart, causes no pause:
 // the next operation is tried at once.
 func (h *health) failed(err error, now time.Time) {
-	reply := isReply(err)
-	if reply && !isStateReply(err) {
-		return
+	isReply := isReply(err)
+	if isReply && !isStateReply(err) {
+		return // the server works
 	}
 	if h.down.CompareAndSwap(false, true) {
 		h.next.Store(now.UnixNano())
 		h.logger.Warn("counters are unreachable", zap.Error(err))
 		return
 	}
-	if !reply {
+	if !isReply {
 		h.next.Store(now.UnixNano() + int64(probeEvery))
 	}
 }

@@ -3,7 +3,6 @@ package counters
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -14,12 +13,13 @@ import (
 // maxHold is the longest time for which a place may be held.
 const maxHold = 24 * time.Hour
 
+// checkHold returns an error for arguments outside the limits of Store.Hold.
 func checkHold(limit int64, ttl time.Duration) error {
 	if limit < 1 || limit > MaxUnits {
-		return errors.New("the number of places is out of range")
+		return fmt.Errorf("the number of places %d is not within 1..2^53-1", limit)
 	}
 	if ttl < time.Millisecond || ttl > maxHold {
-		return fmt.Errorf("a place is held for 1ms to %s", maxHold)
+		return fmt.Errorf("the time %s of a place is not within 1ms..%s", ttl, maxHold)
 	}
 	return nil
 }

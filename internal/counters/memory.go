@@ -18,7 +18,7 @@ const (
 	shrinkAbove = 1024
 	// MaxMemoryKeys limits the keys of a Memory, and thereby its memory to about 200 MB.
 	MaxMemoryKeys = 1 << 20
-	// evictAmong is how many keys are considered for eviction.
+	// evictAmong is how many keys are candidates for an eviction.
 	evictAmong = 8
 )
 
@@ -129,7 +129,7 @@ func (m *Memory) SetNX(_ context.Context, key string, ttl time.Duration) (bool, 
 		return false, errClosed
 	}
 	now := m.now().UnixMicro()
-	id := entryKey{key, mark}
+	id := entryKey{key, markWindow}
 	sh := m.shard(key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -166,28 +166,30 @@ func (m *Memory) Close() error {
 	return nil
 }
 
+// shard returns the shard of a key.
 func (m *Memory) shard(key string) *shard {
 	return &m.shards[maphash.String(m.seed, key)%memoryShards]
 }
 
-// mark is the window of keys set by SetNX; no real window is that short.
-const mark = 0
+// markWindow stands for the window in the entryKey of a mark; no real window is that short.
+const markWindow = 0
 
 // entryKey identifies a counter by key and window: the same key with another window is another counter.
 type entryKey struct {
 	name   string
-	window int64
+	window int64 // in microseconds
 }
 
-// entry is a counter or a mark.
+// entry is a counter or a mark. A mark has only key and expires.
 type entry struct {
 	key      entryKey
-	bucket   int64
-	current  int64
-	previous int64
+	bucket   int64 // number of the bucket of current
+	current  int64 // units spent in that bucket
+	previous int64 // units spent in the bucket before
 	expires  int64 // in microseconds since 1970
 }
 
+// set stores a state whose current bucket is bucket.
 func (e *entry) set(s *state, bucket int64) {
 	e.bucket, e.current, e.previous = bucket, s.current, s.previous
 	e.expires = (bucket + 2) * s.window
@@ -204,17 +206,17 @@ func (e *entry) leavesBefore(other *entry) bool {
 	return e.current+e.previous < other.current+other.previous
 }
 
-func (e *entry) isMark() bool { return e.key.window == mark }
+// isMark reports whether e is a mark.
+func (e *entry) isMark() bool { return e.key.window == markWindow }
 
-// shard is a part of the keys with its lock. ring holds the entries of the map in a fixed order, so that sweep can
-// visit a few at a time, beginning at hand.
+// shard is a part of the keys with its lock.
 type shard struct {
 	mu      sync.Mutex
 	entries map[entryKey]*entry
-	ring    []*entry
-	hand    int
-	peak    int // largest number of entries since the map was made
-	limit   int // maximum number of entries
+	ring    []*entry // the entries in a fixed order, so that sweep can visit a few at a time
+	hand    int      // index in ring at which sweep continues
+	peak    int      // largest number of entries since the map was made
+	limit   int      // maximum number of entries
 	_       [64]byte
 }
 
@@ -234,7 +236,7 @@ func (sh *shard) add(id entryKey, now int64) *entry {
 	return e
 }
 
-// sweep moves the hand over n entries and drops those that have expired.
+// sweep moves the hand over n entries and drops the expired ones. now is in microseconds since 1970.
 func (sh *shard) sweep(now int64, n int) {
 	for ; n > 0 && len(sh.ring) > 0; n-- {
 		if sh.hand >= len(sh.ring) {
@@ -255,13 +257,14 @@ func (sh *shard) sweep(now int64, n int) {
 // and may all be worth keeping.
 func (sh *shard) evict() {
 	n := len(sh.ring)
-	first := sh.hand % n
+	victim := sh.hand % n
 	for i := range evictAmong {
-		if index := (sh.hand + i*n/evictAmong) % n; sh.ring[index].leavesBefore(sh.ring[first]) {
-			first = index
+		candidate := (sh.hand + i*n/evictAmong) % n
+		if sh.ring[candidate].leavesBefore(sh.ring[victim]) {
+			victim = candidate
 		}
 	}
-	sh.drop(first)
+	sh.drop(victim)
 	sh.hand++
 }
 

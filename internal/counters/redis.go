@@ -28,7 +28,7 @@ const (
 	redisConnections = 64
 	// redisIdleTimeout is the time after which an unused connection is closed.
 	redisIdleTimeout = time.Minute
-	// redisQuiet is the time after which an unused connection is tried with a PING before its next use.
+	// redisQuiet is the time after which an unused connection is tested with a PING before its next use.
 	redisQuiet = time.Second
 	// readyFor is how long the result of Ready is cached.
 	readyFor = 500 * time.Millisecond
@@ -63,7 +63,7 @@ type Redis struct {
 	health  health
 	closed  atomic.Bool
 	probing singleflight.Group
-	probed  atomic.Pointer[probed]
+	probed  atomic.Pointer[probed] // result of the last probe
 	// clock replaces the server's time in tests. It returns microseconds, more than 0.
 	clock func() int64
 }
@@ -153,16 +153,16 @@ func (r *Redis) SetNX(ctx context.Context, key string, ttl time.Duration) (bool,
 	if err := checkMark(ttl); err != nil {
 		return false, fmt.Errorf("marking in the counters: %w", err)
 	}
-	var fresh bool
+	var wasUnmarked bool
 	err := r.do(ctx, func(ctx context.Context, c redis.Conn) error {
 		reply, err := redis.DoContext(c, ctx, "SET", r.marks+key, "1", "NX", "PX", ttl.Milliseconds())
-		fresh = reply != nil
+		wasUnmarked = reply != nil
 		return err
 	})
 	if err != nil {
 		return false, fmt.Errorf("marking in the counters: %w", err)
 	}
-	return fresh, nil
+	return wasUnmarked, nil
 }
 
 // Ready implements Store. The result is cached for readyFor and concurrent callers share one probe, because clients may
@@ -244,8 +244,8 @@ func (r *Redis) do(ctx context.Context, op func(context.Context, redis.Conn) err
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline, ownLimit = d, false
 	}
-	// A request that is given up must not interrupt connecting, for which others wait. Nor may it leave open whether
-	// the operation was counted.
+	// The caller's cancellation does not interrupt the operation: other callers may wait for the connection, and it must
+	// be known whether the operation was counted.
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
 	defer cancel()
 
@@ -281,8 +281,8 @@ func (r *Redis) exchange(ctx context.Context, op func(context.Context, redis.Con
 
 // isTimeout reports whether err means that a time limit was reached.
 func isTimeout(err error) bool {
-	var timeout net.Error // context.DeadlineExceeded is one
-	return errors.As(err, &timeout) && timeout.Timeout()
+	var netErr net.Error // context.DeadlineExceeded implements it
+	return errors.As(err, &netErr) && netErr.Timeout()
 }
 
 // isReply reports whether err is a reply of the server.

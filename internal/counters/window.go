@@ -21,13 +21,14 @@ const (
 // every Store calculates with the same numbers. Products of units and microseconds need up to 95 bits and are
 // calculated with 128.
 type state struct {
-	current  int64 // spent in the current bucket
-	previous int64 // spent in the previous bucket
+	current  int64 // units spent in the current bucket
+	previous int64 // units spent in the previous bucket
 	rest     int64 // remaining time of the current bucket, in (0, window]
-	window   int64
+	window   int64 // length of the window and of each bucket
 }
 
-// bucketAt returns the number of the bucket that contains the time now, and the rest of its duration.
+// bucketAt returns the number of the bucket that contains the time now, and the remaining time of that bucket. All times
+// are in microseconds.
 func bucketAt(now, window int64) (bucket, rest int64) {
 	now = max(now, 0)
 	return now / window, window - now%window
@@ -66,11 +67,11 @@ func (s *state) spend(cost int64) {
 
 // carried returns the part of the previous bucket that still counts.
 func (s *state) carried() int64 {
-	quotient, remainder := mulDiv(s.previous, s.rest, s.window)
-	if remainder {
-		quotient++
+	units, hasRemainder := mulDiv(s.previous, s.rest, s.window)
+	if hasRemainder {
+		units++ // round up
 	}
-	return quotient
+	return units
 }
 
 // remaining returns how much can be spent now.
@@ -115,7 +116,7 @@ func (s *state) result(allowed bool, cost, limit int64) Result {
 // must be at most c, so that the quotient fits.
 //
 //nolint:gosec // no conversion overflows: see above
-func mulDiv(a, b, c int64) (quotient int64, remainder bool) {
+func mulDiv(a, b, c int64) (quotient int64, hasRemainder bool) {
 	hi, lo := bits.Mul64(uint64(a), uint64(b))
 	q, r := bits.Div64(hi, lo, uint64(c))
 	return int64(q), r != 0
@@ -130,6 +131,7 @@ func checkTake(cost, limit int64, window time.Duration) error {
 	return checkCharge(cost, window)
 }
 
+// checkCharge works like checkTake for the arguments of Charge.
 func checkCharge(cost int64, window time.Duration) error {
 	if cost < 0 || cost > MaxUnits {
 		return fmt.Errorf("cost %d is not within 0..2^53-1", cost)
@@ -140,6 +142,7 @@ func checkCharge(cost int64, window time.Duration) error {
 	return nil
 }
 
+// checkMark works like checkTake for the argument of SetNX.
 func checkMark(ttl time.Duration) error {
 	if ttl < time.Millisecond {
 		return fmt.Errorf("time to live %s is below 1ms", ttl)

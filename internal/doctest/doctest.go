@@ -21,11 +21,11 @@ import (
 
 // Block is a fenced block of a page.
 type Block struct {
-	Info string // the text after the fence: the language, and further words
-	Text string
-	Line int
-	Note string // the comment directly above
-	File string // the file named at the end of the line above, as `name`:
+	Info string // the text after the opening fence: the language, and further words
+	Text string // the content, without the indentation of the fence
+	Line int    // the number of the line with the opening fence
+	Note string // the text of the comment in the line above, or ""
+	File string // the file name at the end of the line above, which is written as `name`:, or ""
 }
 
 var (
@@ -33,40 +33,43 @@ var (
 	fileName = regexp.MustCompile("(?:^| )`([^` ]+)`:$")
 )
 
-// Blocks splits a page into its blocks and the text around them.
-func Blocks(page string) (blocks []Block, rest string) {
-	var around strings.Builder
-	var open *Block
-	indent, above, number := "", "", 0
+// Blocks splits a page into its fenced blocks and the other text. An unclosed block at the end is dropped.
+func Blocks(page string) (blocks []Block, otherText string) {
+	var other strings.Builder
+	var open *Block // the block that contains the current line, or nil
+	indent := ""    // indentation of its fence
+	above := ""     // the last line of other text that is not empty
+	number := 0     // of the current line
 	for line := range strings.Lines(page) {
 		number++
-		bare := strings.TrimLeft(line, " ")
-		info, fence := strings.CutPrefix(bare, "```")
+		unindented := strings.TrimLeft(line, " ")
+		info, isFence := strings.CutPrefix(unindented, "```")
 		switch {
-		case fence && open == nil:
-			open, indent = &Block{Info: strings.TrimSpace(info), Line: number}, line[:len(line)-len(bare)]
+		case isFence && open == nil:
+			open = &Block{Info: strings.TrimSpace(info), Line: number}
+			indent = line[:len(line)-len(unindented)]
 			if match := comment.FindStringSubmatch(above); match != nil {
 				open.Note = match[1]
 			} else if match := fileName.FindStringSubmatch(above); match != nil {
 				open.File = match[1]
 			}
 			above = ""
-		case fence && strings.TrimSpace(info) == "":
+		case isFence && strings.TrimSpace(info) == "":
 			blocks = append(blocks, *open)
 			open = nil
 		case open != nil:
 			open.Text += strings.TrimPrefix(line, indent)
 		default:
-			around.WriteString(line)
+			other.WriteString(line)
 			if text := strings.TrimSpace(line); text != "" {
 				above = text
 			}
 		}
 	}
-	return blocks, around.String()
+	return blocks, other.String()
 }
 
-// Language returns the first word after the fence.
+// Language returns the first word after the opening fence, or "".
 func (b Block) Language() string {
 	language, _, _ := strings.Cut(b.Info, " ")
 	return language
@@ -79,9 +82,9 @@ func (b Block) NotRun() (reason string, ok bool) {
 
 // Step is a command and its expected output.
 type Step struct {
-	Command string
-	Prints  string
-	Shown   bool // the page shows the output
+	Command string // may have several lines
+	Prints  string // the output below the command
+	Shown   bool   // there is output below the command, possibly empty lines only
 }
 
 // Steps returns the commands of a block in a shell language, and nil for other blocks. A script is one step.
@@ -95,13 +98,15 @@ func (b Block) Steps() []Step {
 	return nil
 }
 
+// parseSession returns the commands of a block in the language console. A command that ends with a backslash continues
+// in the next line. Lines before the first command are ignored.
 func parseSession(text string) (steps []Step) {
-	continued := false
+	continued := false // the line continues the last command
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
-		command, ok := strings.CutPrefix(line, "$ ")
+		command, isCommand := strings.CutPrefix(line, "$ ")
 		switch {
-		case ok:
+		case isCommand:
 			steps = append(steps, Step{Command: command})
 		case len(steps) == 0:
 			continue
@@ -111,7 +116,7 @@ func parseSession(text string) (steps []Step) {
 			last := &steps[len(steps)-1]
 			last.Prints, last.Shown = last.Prints+line+"\n", true
 		}
-		continued = (ok || continued) && strings.HasSuffix(line, `\`)
+		continued = (isCommand || continued) && strings.HasSuffix(line, `\`)
 	}
 	return steps
 }

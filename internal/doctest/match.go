@@ -16,45 +16,50 @@ var varying = regexp.MustCompile(strings.Join([]string{
 	`(?:…)`,
 }, "|"))
 
-// forms has the patterns for the matches of varying, in the same order.
-var forms = []struct{ begins, pattern *regexp.Regexp }{
+// forms has the patterns for the kinds of text that varying matches, in the same order. prefix recognises the kind of a
+// text; its submatch is the part that does not differ. rest matches any text in place of the part that differs.
+var forms = []struct{ prefix, rest *regexp.Regexp }{
 	{regexp.MustCompile(`^(ak-|gk_|pk_|brd_pat_|req_|chatcmpl-)`), regexp.MustCompile(`[0-9A-Za-z_-]+`)},
 	{regexp.MustCompile(`^()[A-Z2-7]{20}`), regexp.MustCompile(`[A-Z2-7]{20}`)},
 	{regexp.MustCompile(`^()\d`), regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?Z`)},
 	{regexp.MustCompile(`^()…`), regexp.MustCompile(`.*?`)},
 }
 
-// Pattern returns a regular expression for the output that a page shows.
+// Pattern returns a regular expression for the output of a command. shown is the output in a document. The expression
+// matches that text, and any text that differs only in keys, times and other parts that varying describes. White space
+// at the ends of lines is ignored.
 func Pattern(shown string) string {
 	var b strings.Builder
 	for line := range strings.Lines(trimmed(shown)) {
 		line = strings.TrimSuffix(line, "\n")
 		if line == "…" {
-			b.WriteString(`(?:.*\n)*?`)
+			b.WriteString(`(?:.*\n)*?`) // any number of lines
 			continue
 		}
 		offset := 0
-		for _, found := range varying.FindAllStringIndex(line, -1) {
-			b.WriteString(regexp.QuoteMeta(line[offset:found[0]]))
-			b.WriteString(form(line[found[0]:found[1]]))
-			offset = found[1]
+		for _, match := range varying.FindAllStringIndex(line, -1) {
+			start, end := match[0], match[1]
+			b.WriteString(regexp.QuoteMeta(line[offset:start]))
+			b.WriteString(patternOfKind(line[start:end]))
+			offset = end
 		}
 		b.WriteString(regexp.QuoteMeta(line[offset:]) + "\n")
 	}
 	return b.String()
 }
 
-func form(text string) string {
+// patternOfKind returns a regular expression for all texts of the same kind as text, which varying has matched.
+func patternOfKind(text string) string {
 	for _, f := range forms {
-		if match := f.begins.FindStringSubmatch(text); match != nil {
-			return regexp.QuoteMeta(match[1]) + f.pattern.String()
+		if match := f.prefix.FindStringSubmatch(text); match != nil {
+			return regexp.QuoteMeta(match[1]) + f.rest.String()
 		}
 	}
 	return regexp.QuoteMeta(text)
 }
 
-// Match compares the output that a page shows with the output printed, and returns an error if they differ. With
-// partial set, the page may show only some of the printed lines.
+// Match returns an error unless the output printed agrees with the output that a page shows; see [Pattern]. If partial
+// is set, the page may show only a part of the printed lines.
 func Match(shown, printed string, partial bool) error {
 	pattern, printed := Pattern(shown), trimmed(printed)
 	if !partial {
@@ -64,7 +69,7 @@ func Match(shown, printed string, partial bool) error {
 	}
 	matched, err := regexp.MatchString(pattern, printed)
 	if err == nil && !matched {
-		err = fmt.Errorf("the page shows\n%s\nand printed is\n%s", shown, printed)
+		err = fmt.Errorf("the page shows\n%s\nbut the command prints\n%s", shown, printed)
 	}
 	return err
 }

@@ -39,16 +39,17 @@ type Error struct {
 	Text   string
 }
 
+// Error implements error.
 func (e *Error) Error() string { return e.Text }
 
 // The reasons why a proof is refused.
 var (
 	ErrMany      = &Error{"malformed", "there must be exactly one proof"}
-	ErrMalformed = &Error{"malformed", "the proof is not a signed JSON Web Token as RFC 9449 has it"}
+	ErrMalformed = &Error{"malformed", "the proof is not a signed JSON Web Token as RFC 9449 requires"}
 	ErrType      = &Error{"type", "the typ of the proof is not dpop+jwt"}
 	ErrAlgorithm = &Error{"algorithm", "the proof is signed with an algorithm that is not accepted"}
 	ErrKey       = &Error{"key", "the jwk of the proof is not a public key that is accepted"}
-	ErrSignature = &Error{"signature", "the signature of the proof is not good"}
+	ErrSignature = &Error{"signature", "the signature of the proof is invalid"}
 	ErrID        = &Error{"jti", "the jti of the proof must have 1 to 256 characters"}
 	ErrMethod    = &Error{"htm", "the proof is for another method"}
 	ErrURL       = &Error{"htu", "the proof is for another address"}
@@ -56,7 +57,7 @@ var (
 	ErrToken     = &Error{"ath", "the proof is not for this access token"}
 	ErrReplay    = &Error{"replay", "the proof was used before"}
 	// ErrNonce asks the client to try again with a nonce of Nonces.
-	ErrNonce = &Error{"nonce", "the proof needs a fresh nonce of this server"}
+	ErrNonce = &Error{"nonce", "the proof needs a new nonce of this server"}
 )
 
 // Verifier verifies proofs.
@@ -68,10 +69,12 @@ type Verifier struct {
 	Nonces Nonces
 	// RequireNonce refuses proofs without a nonce.
 	RequireNonce bool
-	// Replays records which proofs were used, under keys that begin with Prefix. All nodes should share it.
+	// Replays records which proofs were used, so that none is used twice. All nodes should share it.
 	Replays counters.Store
-	Prefix  string
-	Now     func() time.Time
+	// Prefix begins the keys in Replays.
+	Prefix string
+	// Now returns the time. Required.
+	Now func() time.Time
 }
 
 // Request describes the request for which a proof must have been made.
@@ -84,7 +87,7 @@ type Request struct {
 // Proof is a verified proof.
 type Proof struct {
 	Thumbprint string // of the key (RFC 7638)
-	Renew      bool   // the nonce is past half its life
+	Renew      bool   // half of the nonce's life is over, so the server should send a new nonce
 }
 
 // claims are the claims of a proof (RFC 9449, section 4.2).
@@ -139,11 +142,11 @@ func (v *Verifier) Verify(ctx context.Context, header []string, r Request) (*Pro
 		return nil, ErrNonce
 	}
 	// A proof issued in the future is valid for up to two lifetimes. The additional second covers the last instant.
-	first, err := v.Replays.SetNX(ctx, v.Prefix+Hash(proof.Thumbprint+"\n"+claimed+"\n"+c.ID), 2*v.Lifetime+time.Second)
+	firstUse, err := v.Replays.SetNX(ctx, v.Prefix+Hash(proof.Thumbprint+"\n"+claimed+"\n"+c.ID), 2*v.Lifetime+time.Second)
 	if err != nil {
 		return nil, err
 	}
-	if !first {
+	if !firstUse {
 		return nil, ErrReplay
 	}
 	return proof, nil
@@ -180,17 +183,16 @@ func parse(text string) (*claims, *Proof, error) {
 		if err != nil {
 			return nil, ErrKey
 		}
-		// the key does not fit the algorithm
 		if _, err := (jwks.Fixed{{Key: key}}).Find(context.Background(), "", algorithm); err != nil {
-			return nil, ErrKey
+			return nil, ErrKey // the key does not fit the algorithm
 		}
 		if proof.Thumbprint, err = jwks.Thumbprint(key); err != nil {
 			return nil, ErrKey
 		}
 		return key, nil
 	})
-	if fault, ok := errors.AsType[*Error](err); ok {
-		return nil, nil, fault
+	if reason, ok := errors.AsType[*Error](err); ok {
+		return nil, nil, reason
 	}
 	switch {
 	case err == nil:

@@ -14,7 +14,7 @@ const NonceHeader = "DPoP-Nonce"
 // Nonces issues and checks nonces. They are signed and not stored, so every node with the key accepts them.
 type Nonces struct {
 	Signer signed.Signer
-	Life   time.Duration
+	Life   time.Duration // how long a nonce is valid
 }
 
 // nonceSize is the size of a time in microseconds (8 bytes) and 16 random bytes.

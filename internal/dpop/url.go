@@ -29,16 +29,16 @@ func Normalize(address string) (normal string, ok bool) {
 	if port != "" {
 		host += ":" + port
 	}
-	path := plain(u.EscapedPath())
+	path := normalizeEscapes(u.EscapedPath())
 	if path == "" {
 		path = "/"
 	}
 	return u.Scheme + "://" + host + path, true
 }
 
-// plain decodes the characters of an encoded path that need no encoding, and converts the hexadecimal digits of the
-// remaining escapes to upper case.
-func plain(path string) string {
+// normalizeEscapes decodes the characters of an encoded path that need no encoding, and converts the hexadecimal digits
+// of the remaining escapes to upper case.
+func normalizeEscapes(path string) string {
 	if !strings.Contains(path, "%") {
 		return path
 	}
@@ -70,6 +70,7 @@ func nibble(c byte) byte {
 	return c - '0'
 }
 
+// unreserved reports whether a character needs no encoding (RFC 3986, section 2.3).
 func unreserved(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
 		c == '-' || c == '.' || c == '_' || c == '~'

@@ -21,7 +21,7 @@ import (
 
 var (
 	// ErrForged means that a stamp was not made for this form and browser.
-	ErrForged = errors.New("the stamp of the form is not good")
+	ErrForged = errors.New("the stamp of the form is invalid")
 	// ErrOld means that the form was shown too long ago.
 	ErrOld = errors.New("the form was shown too long ago")
 )
@@ -29,6 +29,7 @@ var (
 // EarlyError means that a form was sent too soon. It can be sent after Wait.
 type EarlyError struct{ Wait time.Duration }
 
+// Error implements error.
 func (e *EarlyError) Error() string { return "the form was sent too soon" }
 
 // Stamp returns the value of a form field that records when the form was shown: base64url(Unix microseconds (8) | MAC).
@@ -57,16 +58,17 @@ func Check(s signed.Signer, form, browser, stamp string, now time.Time, youngest
 // Answered reports whether an answer equals a line of accepted, which has one accepted answer per line. Case, width,
 // spaces and punctuation are ignored.
 func Answered(answer, accepted string) bool {
-	answer = bare(answer)
+	answer = foldAnswer(answer)
 	for line := range strings.Lines(accepted) {
-		if expected := bare(line); expected != "" && expected == answer {
+		if expected := foldAnswer(line); expected != "" && expected == answer {
 			return true
 		}
 	}
 	return false
 }
 
-func bare(text string) string {
+// foldAnswer returns a text in the form in which answers are compared: its letters, digits and marks, in lower case.
+func foldAnswer(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) {
 			return unicode.ToLower(r)

@@ -58,7 +58,9 @@ func Of(r *http.Request, path string, body []byte) (Once, error) {
 //	);
 //	CREATE INDEX name_age ON name (created_at);
 type Table struct {
-	lifetime                            time.Duration
+	lifetime time.Duration
+	// SQL statements: forget deletes the expired keys of a user, claim inserts a key unless it exists, look reads the
+	// request and the result of a key, answer stores the result, and purges deletes expired keys of all users.
 	forget, claim, look, answer, purges string
 }
 
@@ -80,37 +82,38 @@ func NewTable(name string, lifetime time.Duration) *Table {
 // once has no key, Do only runs fn.
 func Do[T any](
 	c store.Conn, t *Table, user any, once Once, now time.Time, fn func(c store.Conn) (T, error),
-) (done T, err error) {
+) (result T, err error) {
 	if once.Key == "" {
 		return fn(c)
 	}
 	if _, err := c.Exec(t.forget, user, t.before(now)); err != nil {
-		return done, err
+		return result, err
 	}
 	claimed, err := c.Exec(t.claim, user, once.Key, once.Hash, now.UnixMicro())
 	if err != nil {
-		return done, err
+		return result, err
 	}
-	if claimed == 0 {
+	if claimed == 0 { // the key exists already
 		var hash, body string
 		if err := c.Row(t.look, user, once.Key).Scan(&hash, &body); err != nil {
-			return done, err
+			return result, err
 		}
 		if hash != once.Hash {
-			return done, ErrMismatch
+			return result, ErrMismatch
 		}
-		return done, json.Unmarshal([]byte(body), &done)
+		return result, json.Unmarshal([]byte(body), &result)
 	}
-	if done, err = fn(c); err != nil {
-		return done, err
+	if result, err = fn(c); err != nil {
+		return result, err
 	}
-	text, err := json.Marshal(done)
+	text, err := json.Marshal(result)
 	if err != nil {
-		return done, err
+		return result, err
 	}
-	return done, c.Later(t.answer, string(text), user, once.Key)
+	return result, c.Later(t.answer, string(text), user, once.Key)
 }
 
+// before returns the creation time, in microseconds, up to which keys have expired.
 func (t *Table) before(now time.Time) int64 { return now.Add(-t.lifetime).UnixMicro() }
 
 // Purge deletes the expired keys of all users, at most limit per transaction, and returns their number.

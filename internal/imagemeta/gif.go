@@ -59,7 +59,7 @@ func gif(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 				return 1, err
 			}
 		default:
-			return 1, broken("a block is not known")
+			return 1, broken("it has an unknown block")
 		}
 	}
 }
@@ -73,6 +73,7 @@ func copyColours(out io.Writer, in io.Reader, flags byte) error {
 	return short(err)
 }
 
+// copyImage copies an image block, whose first byte was read already.
 func copyImage(out *bufio.Writer, in *bufio.Reader) error {
 	head := make([]byte, 10)
 	head[0] = gifImage
@@ -129,7 +130,7 @@ func keepExtension(out io.Writer, in *bufio.Reader, control []byte) ([]byte, err
 		switch {
 		case label == gifControl && first:
 			if len(block) != 4 {
-				return broken("the control of an image is of another length")
+				return broken("a graphic control extension does not have 4 bytes")
 			}
 			control = append([]byte{gifExtension, gifControl, 4}, append(append([]byte(nil), block...), 0)...)
 		case label == gifApplication && first:

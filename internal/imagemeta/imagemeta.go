@@ -16,6 +16,7 @@ import (
 // ErrBroken is the error of a file that is not a complete image of its format.
 var ErrBroken = errors.New("broken image")
 
+// broken returns an error that wraps ErrBroken.
 func broken(detail string) error { return fmt.Errorf("%w: %s", ErrBroken, detail) }
 
 // strippers has a function like Strip for each supported media type.
@@ -33,7 +34,7 @@ func Knows(mediaType string) bool { return strippers[mediaType] != nil }
 func Strip(w io.Writer, r io.ReadSeeker, mediaType string) (orientation byte, err error) {
 	strip := strippers[mediaType]
 	if strip == nil {
-		return 1, broken("images of the type " + mediaType + " are not known")
+		return 1, broken("images of the type " + mediaType + " are not supported")
 	}
 	return strip(w, r)
 }
@@ -80,8 +81,8 @@ func orientation(tiff []byte) byte {
 	return 1
 }
 
-// turned returns Exif data that has only the given orientation.
-func turned(orientation byte) []byte {
+// exifWith returns Exif data that has only the given orientation.
+func exifWith(orientation byte) []byte {
 	return []byte{
 		'M', 'M', 0, '*', 0, 0, 0, 8, // the directory begins at offset 8
 		0, 1, // it has one entry:
@@ -94,7 +95,7 @@ func turned(orientation byte) []byte {
 // they have no orientation.
 func Turned(head []byte) byte {
 	for o := byte(2); o <= 8; o++ {
-		if bytes.Contains(head, turned(o)) {
+		if bytes.Contains(head, exifWith(o)) {
 			return o
 		}
 	}

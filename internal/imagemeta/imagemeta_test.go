@@ -130,15 +130,15 @@ func files(tb testing.TB) map[string][][2]string {
 				jpegWith(tb, segment(jpegAPP0, "JFIF\x00\x01\x01\x00\x00\x01\x00\x01\x02\x01"+secret)+segment(jpegAPP0, "JFXX\x00"+secret)+exif(big)+exif(upright)+
 					segment(jpegAPP1, "http://ns.adobe.com/xap/1.0/\x00"+secret)+profile+segment(jpegAPP2, "MPF\x00"+secret)+segment(0xed, "Photoshop 3.0\x00"+secret)+
 					segment(jpegCOM, secret), "\xff\xd8"+secret),
-				strings.Replace(jpegWith(tb, jfif+exif(string(turned(6)))+profile, ""), segment(jpegCOM, secret)+"\xff", "", 1),
+				strings.Replace(jpegWith(tb, jfif+exif(string(exifWith(6)))+profile, ""), segment(jpegCOM, secret)+"\xff", "", 1),
 			},
-			{jpegWith(tb, exif(little), ""), strings.Replace(jpegWith(tb, exif(string(turned(8))), ""), segment(jpegCOM, secret)+"\xff", "", 1)},
+			{jpegWith(tb, exif(little), ""), strings.Replace(jpegWith(tb, exif(string(exifWith(8))), ""), segment(jpegCOM, secret)+"\xff", "", 1)},
 			{jpegWith(tb, exif(upright)+segment(jpegAPPE, "Adobe\x00\x64\x00\x00\x00\x00\x01"+secret), ""), strings.Replace(jpegWith(tb, segment(jpegAPPE, "Adobe\x00\x64\x00\x00\x00\x00\x01"), ""), segment(jpegCOM, secret)+"\xff", "", 1)},
 		},
 		"image/png": {
 			{
 				pngWith(tb, chunk("gAMA", "\x00\x00\xb1\x8f")+chunk("tEXt", "Comment\x00"+secret)+chunk("zTXt", secret)+chunk("iTXt", secret)+chunk("tIME", secret+".")+chunk("eXIf", big)+chunk("caBX", secret), secret),
-				pngWith(tb, chunk("gAMA", "\x00\x00\xb1\x8f")+chunk("eXIf", string(turned(6))), ""),
+				pngWith(tb, chunk("gAMA", "\x00\x00\xb1\x8f")+chunk("eXIf", string(exifWith(6))), ""),
 			},
 			{pngWith(tb, chunk("eXIf", upright), ""), pngWith(tb, "", "")},
 		},
@@ -146,7 +146,7 @@ func files(tb testing.TB) map[string][][2]string {
 		"image/webp": {
 			{
 				webpFile(extended(0x1c), riff("ICCP", "icc"), riff("VP8L", vp8l), riff("EXIF", little), riff("XMP ", secret), riff("what", secret)) + secret,
-				webpFile(extended(0x18), riff("ICCP", "icc"), riff("VP8L", vp8l), riff("EXIF", string(turned(8)))),
+				webpFile(extended(0x18), riff("ICCP", "icc"), riff("VP8L", vp8l), riff("EXIF", string(exifWith(8)))),
 			},
 			{webpFile(extended(0x0c), riff("VP8L", vp8l), riff("EXIF", "Exif\x00\x00"+upright)), webpFile(extended(0), riff("VP8L", vp8l))},
 			{webpFile(riff("VP8L", vp8l), riff("EXIF", big)), webpFile(riff("VP8L", vp8l))},

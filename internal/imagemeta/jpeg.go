@@ -114,7 +114,7 @@ func keptSegment(marker byte, body []byte, previous byte) ([]byte, byte) {
 		if o == 1 {
 			return nil, previous
 		}
-		return append(bytes.Clone(exifHeader), turned(o)...), o
+		return append(bytes.Clone(exifHeader), exifWith(o)...), o
 	case marker == jpegAPP2:
 		if !bytes.HasPrefix(body, []byte("ICC_PROFILE\x00")) {
 			return nil, previous

@@ -32,7 +32,7 @@ func png(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 	if _, err := out.Write(head); err != nil {
 		return 1, err
 	}
-	data := false
+	hasData := false // an IDAT chunk was copied
 	for first := true; ; first = false {
 		if _, err := io.ReadFull(in, head); err != nil {
 			return 1, short(err)
@@ -43,7 +43,7 @@ func png(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 			return 1, broken("a chunk is too long")
 		case first != (kind == "IHDR"):
 			return 1, broken("it must have one header, first")
-		case kind == "eXIf" && orientation == 1 && !data && n <= maxExif:
+		case kind == "eXIf" && orientation == 1 && !hasData && n <= maxExif:
 			if orientation, err = readOrientation(in, n); err != nil {
 				return 1, err
 			}
@@ -53,15 +53,15 @@ func png(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 				}
 			}
 			continue
-		case !pngKept[kind] && kind[0]&0x20 == 0:
-			return 1, broken("a chunk that decides on the picture is not known")
+		case !pngKept[kind] && kind[0]&0x20 == 0: // an upper case letter marks a critical chunk
+			return 1, broken("it has an unknown critical chunk")
 		case !pngKept[kind]:
 			if _, err := io.CopyN(io.Discard, in, n+4); err != nil {
 				return 1, short(err)
 			}
 			continue
 		}
-		data = data || kind == "IDAT"
+		hasData = hasData || kind == "IDAT"
 		if err := copyPNGChunk(out, in, head, n); err != nil {
 			return 1, err
 		}
@@ -69,12 +69,14 @@ func png(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 			break
 		}
 	}
-	if !data {
+	if !hasData {
 		return 1, broken("it has no picture")
 	}
 	return orientation, out.Flush()
 }
 
+// copyPNGChunk copies a chunk with a body of n bytes and checks its checksum. head is the length and type of the chunk,
+// which were read already.
 func copyPNGChunk(out io.Writer, in io.Reader, head []byte, n int64) error {
 	sum := crc32.NewIEEE()
 	_, _ = sum.Write(head[4:])
@@ -104,8 +106,9 @@ func readOrientation(in io.Reader, n int64) (byte, error) {
 	return orientation(body[:n]), nil
 }
 
+// writePNGExif writes an eXIf chunk that has only the given orientation.
 func writePNGExif(out io.Writer, orientation byte) error {
-	body := turned(orientation)
+	body := exifWith(orientation)
 	var chunk bytes.Buffer
 	chunk.Write(binary.BigEndian.AppendUint32(nil, uint32(len(body)))) //nolint:gosec // a constant
 	chunk.WriteString("eXIf")

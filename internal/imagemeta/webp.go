@@ -36,11 +36,12 @@ func webp(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 
 // webpPlan is the result of the first pass, which decides what to copy.
 type webpPlan struct {
-	write       bool // the second pass
-	size        int64
+	write       bool  // the second pass
+	size        int64 // size of the copy, without the first 8 bytes
 	orientation byte
 }
 
+// copy copies the image and sets size and, in the first pass, orientation.
 func (p *webpPlan) copy(w io.Writer, r io.Reader) error {
 	var head [12]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -79,7 +80,7 @@ func (p *webpPlan) copy(w io.Writer, r io.Reader) error {
 			if _, err := io.ReadFull(r, body); err != nil {
 				return short(err)
 			}
-			// some programs write the header of JPEG
+			// Some programs write the header that belongs to JPEG.
 			if len(body) >= len(exifHeader) && string(body[:len(exifHeader)]) == string(exifHeader) {
 				body = body[len(exifHeader):]
 			}
@@ -106,7 +107,7 @@ func (p *webpPlan) copy(w io.Writer, r io.Reader) error {
 		p.orientation = 1 // without VP8X no Exif chunk is possible
 	}
 	if p.orientation != 1 {
-		body := turned(p.orientation)
+		body := exifWith(p.orientation)
 		chunk := binary.LittleEndian.AppendUint32([]byte("EXIF"), uint32(len(body))) //nolint:gosec // a constant, even
 		size += int64(8 + len(body))
 		if _, err := w.Write(append(chunk, body...)); err != nil {
@@ -164,6 +165,7 @@ func copyWebPChunk(w io.Writer, r io.Reader, head []byte, n int64) error {
 	return err
 }
 
+// copyFrame copies the body of an animation frame, which has left bytes.
 func copyFrame(w io.Writer, r io.Reader, left int64) error {
 	const header = 16
 	if left < header {

@@ -9,9 +9,9 @@ import (
 // piece is how much of a response is written under one deadline.
 const piece = 64 << 10
 
-// Write writes a response to a client that must receive it at pace p, and then removes the deadline. ctx is that of the
-// request. After an error the deadline stays, as the connection cannot be used any more. The server's WriteTimeout
-// takes precedence.
+// Write writes answer, the body of a response, to a client that must receive it at pace p, and then removes the write
+// deadline. ctx is the context of the request. After an error the deadline stays, as the connection cannot be used any
+// more. If the server has a WriteTimeout, Write sets no deadlines.
 func (p Pace) Write(ctx context.Context, w http.ResponseWriter, answer []byte) error {
 	control, began := http.NewResponseController(w), time.Now()
 	server, ok := ctx.Value(http.ServerContextKey).(*http.Server)

@@ -24,15 +24,15 @@ var Default = Pace{Stall: 30 * time.Second, Rate: 16 << 10}
 // Body is the body of a request that must arrive at a pace. If it arrives more slowly, reads fail with an error for
 // which TooSlow reports true.
 type Body struct {
-	from           io.ReadCloser
-	control        http.ResponseController
-	detached       bool // no deadline can be set any more
+	from           io.ReadCloser           // the request's body
+	control        http.ResponseController // sets deadlines on the connection
+	detached       bool                    // no deadline can be set any more
 	request        *http.Request
 	pace           Pace
 	began          time.Time
-	read           int64
+	read           int64     // bytes read so far
 	serverDeadline time.Time // deadline by the server's ReadTimeout; zero if there is none
-	armed          time.Time
+	armed          time.Time // deadline that is set on the connection; zero if none is set
 }
 
 // Body returns a Body that reads the body of r and sets deadlines on the connection through w.

@@ -3,20 +3,21 @@ package jsontext
 // Compact returns JSON text without the white space between its tokens.
 func Compact(text string) string {
 	var out []byte
-	quoted, from := false, 0
+	inString := false
+	copied := 0 // offset up to which text was copied to out
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case c == '"':
-			quoted = !quoted
-		case quoted && c == '\\':
+			inString = !inString
+		case inString && c == '\\':
 			i++
-		case !quoted && (c == ' ' || c == '\n' || c == '\t' || c == '\r'):
-			out = append(out, text[from:i]...)
-			from = i + 1
+		case !inString && (c == ' ' || c == '\n' || c == '\t' || c == '\r'):
+			out = append(out, text[copied:i]...)
+			copied = i + 1
 		}
 	}
-	if from == 0 {
+	if copied == 0 {
 		return text
 	}
-	return string(append(out, text[from:]...))
+	return string(append(out, text[copied:]...))
 }

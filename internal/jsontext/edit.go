@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Edit replaces src[From:To] with Text.
+// Edit is a replacement of the bytes from the offset From up to the offset To with Text.
 type Edit struct {
 	From, To int
 	Text     string
 }
 
-// Edits is a list of replacements in ascending, non-overlapping order.
+// Edits is a list of replacements in a text. They are in ascending order and do not overlap.
 type Edits []Edit
 
 // Replace adds a replacement of the text between two offsets. It must follow the replacements that were added before.
@@ -24,16 +24,17 @@ func (e Edits) Apply(dst, src []byte) []byte {
 	return e.Part(dst, src, 0, len(src))
 }
 
-// Part appends src[from:to] with the replacements within that range.
+// Part appends src[from:to] to dst, with the replacements within that range.
 func (e Edits) Part(dst, src []byte, from, to int) []byte {
-	for _, x := range e {
-		if x.From >= from && x.To <= to {
-			dst = append(dst, src[from:x.From]...)
-			dst = append(dst, x.Text...)
-			from = x.To
+	copied := from // offset up to which src was copied
+	for _, edit := range e {
+		if edit.From >= copied && edit.To <= to {
+			dst = append(dst, src[copied:edit.From]...)
+			dst = append(dst, edit.Text...)
+			copied = edit.To
 		}
 	}
-	return append(dst, src[from:to]...)
+	return append(dst, src[copied:to]...)
 }
 
 // Sort orders the replacements by their offset. It is only needed if they were added in another order.
@@ -50,16 +51,16 @@ type Item struct {
 // Remove adds replacements that remove items whose Drop is set, each with one comma. items are all items of one object
 // or array.
 func (e *Edits) Remove(items []Item) {
-	hasKept := false
+	hasKept := false // an earlier item is kept
 	for i, item := range items {
 		switch {
 		case !item.Drop:
 			hasKept = true
-		case hasKept:
+		case hasKept: // with the comma before the item
 			e.Replace(items[i-1].To, item.To, "")
-		case i+1 < len(items):
+		case i+1 < len(items): // with the comma after the item
 			e.Replace(item.From, items[i+1].From, "")
-		default:
+		default: // no item is left, and so no comma
 			e.Replace(item.From, item.To, "")
 		}
 	}
@@ -102,11 +103,11 @@ func KeyAt(body []byte, from int) int {
 		for i--; body[i] != '"'; i-- {
 		}
 		// A quote after an odd number of backslashes is part of the key.
-		n := 0
-		for body[i-1-n] == '\\' {
-			n++
+		backslashes := 0
+		for body[i-1-backslashes] == '\\' {
+			backslashes++
 		}
-		if n%2 == 0 {
+		if backslashes%2 == 0 {
 			return i
 		}
 	}

@@ -33,7 +33,7 @@ func AppendAll(dst []byte, texts ...string) []byte {
 
 // AppendEscaped works like AppendQuoted without the quotes.
 func AppendEscaped[T string | []byte](dst []byte, text T) []byte {
-	from := 0 // text[from:i] needs no escape
+	from := 0 // text[from:i] needs no escape and is not appended yet
 	for i := 0; i < len(text); {
 		if i+8 <= len(text) {
 			w := load(text, i)
@@ -47,10 +47,8 @@ func AppendEscaped[T string | []byte](dst []byte, text T) []byte {
 		c := text[i]
 		switch {
 		case c >= utf8.RuneSelf:
-			var rest []byte
-			var tail [utf8.UTFMax]byte
-			rest = tail[:copy(tail[:], text[i:])]
-			r, size := utf8.DecodeRune(rest)
+			var buffer [utf8.UTFMax]byte
+			r, size := utf8.DecodeRune(buffer[:copy(buffer[:], text[i:])])
 			if r == utf8.RuneError && size == 1 {
 				dst = append(dst, text[from:i]...)
 				dst = utf8.AppendRune(dst, utf8.RuneError)

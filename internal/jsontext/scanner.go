@@ -34,10 +34,11 @@ func (k Kind) String() string {
 
 // SyntaxError describes where a text stops being JSON.
 type SyntaxError struct {
-	Offset int
+	Offset int // in bytes
 	Reason string
 }
 
+// Error implements error.
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s at byte %d", e.Reason, e.Offset)
 }
@@ -49,9 +50,9 @@ func (e *SyntaxError) Error() string {
 // Scanner has two advantages. One validating pass that also records offsets is several times cheaper than validating,
 // parsing and searching one after the other. And its depth is limited, so that no text can exhaust the stack.
 type Scanner struct {
-	b     []byte
-	i     int
-	depth int
+	b     []byte // the text
+	i     int    // offset of the next byte
+	depth int    // number of objects and arrays around the next byte
 	limit int    // maximum depth
 	bits  uint64 // all bytes of strings combined by OR: a high bit means non-ASCII
 }
@@ -77,8 +78,10 @@ func (s *Scanner) Start() int {
 // Since returns the text from an offset to the current position.
 func (s *Scanner) Since(from int) []byte { return s.b[from:s.i:s.i] }
 
+// fail returns a SyntaxError for the current position.
 func (s *Scanner) fail(reason string) error { return &SyntaxError{Offset: s.i, Reason: reason} }
 
+// space skips white space.
 func (s *Scanner) space() {
 	for s.i < len(s.b) {
 		switch s.b[s.i] {
@@ -263,7 +266,8 @@ func (s *Scanner) Int() (n int64, ok bool, err error) {
 	return n, true, nil
 }
 
-// Inside passes a value of any kind. For a string it returns the raw text between the quotes, and otherwise nil.
+// Inside passes a value of any kind. For a string it returns the text between the quotes, still escaped, and otherwise
+// nil.
 func (s *Scanner) Inside() ([]byte, error) {
 	if s.Kind() != String {
 		return nil, s.Skip()
@@ -339,6 +343,7 @@ func (s *Scanner) Next(closing byte) (done bool, err error) {
 	return false, s.fail("expected ',' or '" + string(closing) + "'")
 }
 
+// literal passes the given word.
 func (s *Scanner) literal(word string) error {
 	if !bytes.HasPrefix(s.b[s.i:], []byte(word)) {
 		return s.fail("unexpected character")
@@ -347,6 +352,7 @@ func (s *Scanner) literal(word string) error {
 	return nil
 }
 
+// number passes a number.
 func (s *Scanner) number() error {
 	if s.i < len(s.b) && s.b[s.i] == '-' {
 		s.i++
@@ -375,6 +381,7 @@ func (s *Scanner) number() error {
 	return nil
 }
 
+// digits passes digits and returns their number.
 func (s *Scanner) digits() (n int) {
 	for s.i < len(s.b) && '0' <= s.b[s.i] && s.b[s.i] <= '9' {
 		s.i++
@@ -383,6 +390,7 @@ func (s *Scanner) digits() (n int) {
 	return n
 }
 
+// A word of 8 bytes with 1 in each byte, and one with the high bit in each byte.
 const (
 	ones  = 0x0101010101010101
 	highs = 0x8080808080808080
@@ -399,6 +407,7 @@ func below(w uint64) uint64 {
 	return ((w ^ ones*('"'^' ')) - ones*'!') | ((w ^ ones*'\\') - ones)
 }
 
+// string works like Text, but does not skip white space.
 func (s *Scanner) string() (raw []byte, escaped bool, err error) {
 	if s.i >= len(s.b) {
 		return nil, false, s.fail("unexpected end of JSON")
@@ -460,6 +469,7 @@ func (s *Scanner) plain() {
 // ASCII reports whether all strings passed until now were ASCII.
 func (s *Scanner) ASCII() bool { return s.bits&highs == 0 }
 
+// escape passes an escape sequence in a string.
 func (s *Scanner) escape() error {
 	if s.i+1 >= len(s.b) {
 		return s.fail("unterminated string")

@@ -16,11 +16,11 @@ func Members(object gjson.Result, member func(key string, v gjson.Result) bool) 
 	}
 	json := object.Raw
 	for i := next(json, 1); i < len(json) && json[i] == '"'; i = next(json, i) {
-		to := stringEnd(json, i)
-		key := unquoted(json[i+1 : max(i+1, to-1)])
-		from := next(json, to)
-		i = valueEnd(json, from)
-		if !member(key, valueOf(json[from:i])) {
+		keyEnd := stringEnd(json, i)
+		key := unquoted(json[i+1 : max(i+1, keyEnd-1)])
+		valueStart := next(json, keyEnd)
+		i = valueEnd(json, valueStart)
+		if !member(key, valueOf(json[valueStart:i])) {
 			return
 		}
 	}
@@ -32,12 +32,12 @@ func Elements(array gjson.Result, element func(v gjson.Result) bool) {
 		return
 	}
 	json := array.Raw
-	for from := next(json, 1); from < len(json) && json[from] != ']'; {
-		to := valueEnd(json, from)
-		if to == from || !element(valueOf(json[from:to])) {
+	for start := next(json, 1); start < len(json) && json[start] != ']'; {
+		end := valueEnd(json, start)
+		if end == start || !element(valueOf(json[start:end])) {
 			return
 		}
-		from = next(json, to)
+		start = next(json, end)
 	}
 }
 

@@ -32,8 +32,10 @@ const (
 // contains nothing from the token.
 type Error string
 
+// Error implements error.
 func (e Error) Error() string { return string(e) }
 
+// Errors of Find.
 const (
 	ErrAlgorithm  Error = "the token is signed with an algorithm that is not accepted"
 	ErrUnknownKey Error = "the token is signed with an unknown key"
@@ -104,13 +106,13 @@ type Set []Key
 // Find implements Finder. It returns the only key that fits the algorithm and, unless kid is empty, has that id. If
 // several keys do, the error is ErrNoKeyID.
 func (s Set) Find(_ context.Context, kid, algorithm string) ([]any, error) {
-	var found []any
-	known := false
+	var found []any // at most one key
+	hasID := false  // some key has the id
 	for i := range s {
 		if kid != "" && s[i].ID != kid {
 			continue
 		}
-		known = true
+		hasID = true
 		if !s[i].verifies(algorithm) {
 			continue
 		}
@@ -122,7 +124,7 @@ func (s Set) Find(_ context.Context, kid, algorithm string) ([]any, error) {
 	switch {
 	case found != nil:
 		return found, nil
-	case known && kid != "":
+	case hasID && kid != "":
 		return nil, ErrAlgorithm // the key is of another type
 	default:
 		return nil, ErrUnknownKey
@@ -153,6 +155,8 @@ func ParseSet(text []byte) (Set, error) {
 	return set, nil
 }
 
+// parseJWK parses a JWK. It returns false for an invalid key, an unsupported or weak key, and a key that is not meant
+// for verifying signatures.
 func parseJWK(raw json.RawMessage) (Key, bool) {
 	var jwk jwkset.JWKMarshal
 	if json.Unmarshal(raw, &jwk) != nil || jwk.USE != "" && jwk.USE != jwkset.UseSig {
@@ -170,18 +174,18 @@ func parseJWK(raw json.RawMessage) (Key, bool) {
 	return Key{jwk.KID, jwk.ALG.String(), parsed.Key()}, true
 }
 
-// ReadPEM reads one public key or certificate and closes from.
-func ReadPEM(from io.ReadCloser) (any, error) {
-	text, err := readBounded(from)
+// ReadPEM reads one public key or certificate in PEM from r and closes r. It returns the key as in Key.Key.
+func ReadPEM(r io.ReadCloser) (any, error) {
+	text, err := readBounded(r)
 	if err != nil {
 		return nil, err
 	}
 	block, rest := pem.Decode(text)
 	if block == nil {
-		return nil, errors.New("this is not PEM")
+		return nil, errors.New("the file is not PEM")
 	}
 	if next, _ := pem.Decode(rest); next != nil {
-		return nil, errors.New("there is more than one block, give each key a file")
+		return nil, errors.New("the file has more than one PEM block: put each key into its own file")
 	}
 	var key any
 	switch block.Type {
@@ -195,7 +199,7 @@ func ReadPEM(from io.ReadCloser) (any, error) {
 			key = certificate.PublicKey
 		}
 	default:
-		return nil, fmt.Errorf("this is a %s, not a public key or certificate", block.Type)
+		return nil, fmt.Errorf("the file contains a %s, not a public key or certificate", block.Type)
 	}
 	if err != nil {
 		return nil, errors.New("the key cannot be read")
@@ -209,7 +213,7 @@ func checkPublic(key any) error {
 	case *rsa.PublicKey:
 		if bits := key.N.BitLen(); bits < minRSA || bits > maxRSA || key.E < 3 || key.E%2 == 0 ||
 			int64(key.E) > 1<<31-1 {
-			return fmt.Errorf("an RSA key must have %d to %d bits and a sound exponent", minRSA, maxRSA)
+			return fmt.Errorf("an RSA key must have %d to %d bits and a valid exponent", minRSA, maxRSA)
 		}
 	case *ecdsa.PublicKey:
 		if _, err := key.ECDH(); err != nil { // also fails for a point that is not on the curve
@@ -217,7 +221,7 @@ func checkPublic(key any) error {
 		}
 	case ed25519.PublicKey:
 		if len(key) != ed25519.PublicKeySize {
-			return errors.New("an Ed25519 key has 32 bytes")
+			return errors.New("an Ed25519 key must have 32 bytes")
 		}
 	default:
 		return errors.New("this kind of key is not supported; there are: RSA, EC and Ed25519")
@@ -225,10 +229,10 @@ func checkPublic(key any) error {
 	return nil
 }
 
-// readBounded reads at most maxKeySet bytes and closes from. Longer input is an error.
-func readBounded(from io.ReadCloser) ([]byte, error) {
-	defer from.Close()
-	text, err := io.ReadAll(io.LimitReader(from, maxKeySet+1))
+// readBounded reads at most maxKeySet bytes from r and closes r. Longer input is an error.
+func readBounded(r io.ReadCloser) ([]byte, error) {
+	defer r.Close()
+	text, err := io.ReadAll(io.LimitReader(r, maxKeySet+1))
 	if err == nil && len(text) > maxKeySet {
 		err = fmt.Errorf("it is larger than %d MB", maxKeySet>>20)
 	}

@@ -42,7 +42,7 @@ func Thumbprint(public any) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(sum[:]), nil
 }
 
-// members returns the members of a JWK that identify the key.
+// members returns a JWK with only the members that identify the key.
 func members(public any) (jwkset.JWKMarshal, error) {
 	if err := checkPublic(public); err != nil {
 		return jwkset.JWKMarshal{}, err
@@ -64,12 +64,12 @@ func ParsePublic(raw []byte) (any, error) {
 	}
 	for _, private := range []string{"d", "p", "q", "dp", "dq", "qi", "oth", "k"} {
 		if _, ok := all[private]; ok {
-			return nil, errors.New("the key is not a public one")
+			return nil, errors.New("the key is not a public key")
 		}
 	}
 	key, ok := parseJWK(raw)
 	if !ok {
-		return nil, errors.New("the key is not one that verifies signatures")
+		return nil, errors.New("the key does not verify signatures, or is not supported")
 	}
 	return key.Key, nil
 }

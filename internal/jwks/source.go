@@ -28,6 +28,7 @@ const (
 	keyWait      = 5 * time.Second
 	maxRedirects = 3
 
+	// minFresh and maxFresh limit the lifetime of keys. defaultFresh is the lifetime if the answer gives none.
 	minFresh, maxFresh, defaultFresh = time.Minute, 24 * time.Hour, 10 * time.Minute
 	// staleFor is how long expired keys are still used while the provider is down.
 	staleFor = 24 * time.Hour
@@ -61,19 +62,21 @@ type Source struct {
 	// minimum time between two fetches.
 	fresh, mostFresh, gap time.Duration
 
-	fetched atomic.Pointer[fetchedKeys]
+	fetched atomic.Pointer[fetchedKeys] // the latest keys; nil before the first fetch
 
 	mu      sync.Mutex
 	flight  chan struct{} // closed when the current fetch ends; nil if there is none
 	began   time.Time     // when the last fetch began
 	failure error         // error of the last fetch, or nil
-	warned  time.Time
+	warned  time.Time     // when the last warning was logged; zero after a success
 }
 
-// fetchedKeys are keys with the times until which they are used.
+// fetchedKeys are the result of a fetch.
 type fetchedKeys struct {
-	keys                     Set
-	renew, expires, unusable time.Time
+	keys     Set
+	renew    time.Time // from then on, keys are fetched in the background
+	expires  time.Time // from then on, requests wait for a fetch, unless the provider is down
+	unusable time.Time // from then on, the keys are not used
 }
 
 // NewSource makes a Source, which does not fetch yet. The address comes from the operator, so it may be in any network.
@@ -122,10 +125,10 @@ func (s *Source) Limit(fresh, gap time.Duration) {
 	s.fresh, s.mostFresh, s.gap = fresh, fresh, gap
 }
 
-// Clock replaces the clock of the source. It must be called before the source is used.
+// Clock sets the clock of the source, for tests. It must be called before the source is used.
 func (s *Source) Clock(now func() time.Time) { s.now = now }
 
-// Refresh fetches the keys now and returns the error of the fetch or of ctx.
+// Refresh fetches the keys now, or waits for the fetch that is in progress. It returns the error of the fetch or of ctx.
 func (s *Source) Refresh(ctx context.Context) error {
 	s.mu.Lock()
 	if s.flight == nil {
@@ -157,8 +160,8 @@ func (s *Source) Find(ctx context.Context, kid, algorithm string) ([]any, error)
 	found, err := current.keys.Find(ctx, kid, algorithm)
 	if errors.Is(err, ErrUnknownKey) { // it may be a new key
 		s.wait(ctx, s.fetch(s.gap))
-		if newer := s.fetched.Load(); newer != current {
-			return newer.keys.Find(ctx, kid, algorithm)
+		if latest := s.fetched.Load(); latest != current {
+			return latest.keys.Find(ctx, kid, algorithm)
 		}
 	}
 	return found, err
@@ -186,7 +189,7 @@ func (s *Source) current(ctx context.Context) (*fetchedKeys, error) {
 	case f == nil || !now.Before(f.unusable):
 		s.wait(ctx, s.fetch(firstGap))
 	case !now.Before(f.expires):
-		if fetch := s.fetch(s.gap); !s.down() {
+		if fetch := s.fetch(s.gap); !s.lastFetchFailed() {
 			s.wait(ctx, fetch)
 		}
 	case !now.Before(f.renew):
@@ -199,6 +202,8 @@ func (s *Source) current(ctx context.Context) (*fetchedKeys, error) {
 	return f, nil
 }
 
+// unavailable returns the error for a source without usable keys. A nil cause means that a fetch failed or took too
+// long.
 func unavailable(cause error) error {
 	if cause == nil {
 		cause = errors.New("its keys could not be fetched")
@@ -206,8 +211,8 @@ func unavailable(cause error) error {
 	return apierror.Unavailable("the identity provider", cause)
 }
 
-// down reports whether the last fetch failed.
-func (s *Source) down() bool {
+// lastFetchFailed reports whether the last fetch failed.
+func (s *Source) lastFetchFailed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failure != nil
@@ -301,17 +306,19 @@ func (s *Source) discover(ctx context.Context) (string, error) {
 		return "", errors.New("the answer is not a discovery document")
 	}
 	if document.Issuer != s.Issuer {
-		return "", errors.New("the document is of another issuer; the setting must be its issuer, character by character")
+		return "", errors.New("the document has another issuer; the configured issuer must be exactly the same text")
 	}
 	if err := checkURL(document.JWKS); err != nil {
 		return "", fmt.Errorf("jwks_uri: %w", err)
 	}
 	if strings.HasPrefix(s.Issuer, "https:") && !strings.HasPrefix(document.JWKS, "https:") {
-		return "", errors.New("jwks_uri leads from https to http")
+		return "", errors.New("jwks_uri must be https, because the issuer is")
 	}
 	return document.JWKS, nil
 }
 
+// get fetches a document. It returns an error unless the status is 200. The error does not contain the address, whose
+// query may hold a secret.
 func (s *Source) get(ctx context.Context, address string) ([]byte, http.Header, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -319,8 +326,8 @@ func (s *Source) get(ctx context.Context, address string) ([]byte, http.Header, 
 	}
 	r.Header.Set("Accept", "application/json")
 	answer, err := s.client.Do(r)
-	if failed, ok := errors.AsType[*url.Error](err); ok {
-		err = failed.Err // the URL is left out, as its query may hold a secret
+	if urlErr, ok := errors.AsType[*url.Error](err); ok {
+		err = urlErr.Err // without the address
 	}
 	if err != nil {
 		return nil, nil, err
@@ -354,7 +361,7 @@ func (s *Source) freshness(header http.Header) time.Duration {
 func checkURL(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" || u.User != nil {
-		return errors.New("it must be a URL such as https://id.example.com, without a user")
+		return errors.New("must be a URL such as https://id.example.com, without a user")
 	}
 	if u.Scheme == "https" {
 		return nil
@@ -363,7 +370,7 @@ func checkURL(text string) error {
 	if u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()) {
 		return nil
 	}
-	return errors.New("it must begin with https:// (http:// only for a loopback address)")
+	return errors.New("must begin with https:// (http:// only for a loopback address)")
 }
 
 // redacted returns a URL without its query, which may hold a secret, for the log.

@@ -35,18 +35,18 @@ type Cache[T any] struct {
 
 // remembered is the result of verifying a token.
 type remembered[T any] struct {
-	sum   [sha256.Size]byte
-	until time.Time
+	sum   [sha256.Size]byte // of the token
+	until time.Time         // when the result stops to be valid
 	value T
 }
 
-// NewCache makes a cache in front of verify.
+// NewCache makes a cache in front of verify. now returns the time.
 func NewCache[T any](now func() time.Time, verify Verify[T]) (*Cache[T], error) {
 	cache, err := ristretto.NewCache(&ristretto.Config[uint64, *remembered[T]]{
 		NumCounters: 200_000, MaxCost: verifiedBytes, BufferItems: 64, IgnoreInternalCost: true,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("making the token cache: %w", err)
+		return nil, fmt.Errorf("creating the token cache: %w", err)
 	}
 	return &Cache[T]{verify: verify, now: now, cache: cache}, nil
 }
@@ -69,12 +69,13 @@ func (c *Cache[T]) Verify(ctx context.Context, text string) (T, error) {
 	if latest := now.Add(verifiedTTL); latest.Before(until) {
 		until = latest
 	}
-	if ttl := until.Sub(now); ttl > 0 { // otherwise the token is in its leeway
+	if ttl := until.Sub(now); ttl > 0 { // otherwise the token has expired, but is still accepted within the leeway
 		c.set(slot, &remembered[T]{sum, until, value}, size, ttl)
 	}
 	return value, nil
 }
 
+// get returns the cached result with a key.
 func (c *Cache[T]) get(slot uint64) (*remembered[T], bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -84,6 +85,7 @@ func (c *Cache[T]) get(slot uint64) (*remembered[T], bool) {
 	return c.cache.Get(slot)
 }
 
+// set caches a result. It does nothing once the cache is closed.
 func (c *Cache[T]) set(slot uint64, v *remembered[T], size int64, ttl time.Duration) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -92,7 +94,7 @@ func (c *Cache[T]) set(slot uint64, v *remembered[T], size int64, ttl time.Durat
 	}
 }
 
-// Close empties the cache. From then on every token is verified.
+// Close empties the cache. From then on every token is verified anew. Close may be called more than once.
 func (c *Cache[T]) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -36,13 +36,13 @@ func NewSigner(key any) (Signer, error) {
 	switch key := key.(type) {
 	case *ecdsa.PrivateKey:
 		if key.Curve != elliptic.P256() {
-			return Signer{}, errors.New("a key of ES256 must be of P-256")
+			return Signer{}, errors.New("a key for ES256 must be on the curve P-256")
 		}
 		method, public = golang.SigningMethodES256, key.Public()
 	case *rsa.PrivateKey:
 		method, public = golang.SigningMethodRS256, key.Public()
 	default:
-		return Signer{}, fmt.Errorf("a key to sign with must be of EC or RSA, not a %T", key)
+		return Signer{}, fmt.Errorf("a key for signing must be an EC or RSA key, not a %T", key)
 	}
 	kid, err := jwks.Thumbprint(public)
 	return Signer{method.Alg(), kid, func(_ context.Context, input []byte) ([]byte, error) {

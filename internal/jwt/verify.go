@@ -41,11 +41,11 @@ const (
 	ErrNoExpiry   Error = "the token has no expiry time"
 	ErrExpired    Error = "the token has expired"
 	ErrTooEarly   Error = "the token is not yet valid"
-	ErrSubject    Error = "the token names no user in the expected claim"
+	ErrSubject    Error = "the token has no valid user in the expected claim"
 	ErrClaim      Error = "a claim that is required here is missing in the token or has another value"
 	ErrUnknownKey       = jwks.ErrUnknownKey
 	ErrNoKeyID          = jwks.ErrNoKeyID
-	ErrSignature  Error = "the signature of the token is not good"
+	ErrSignature  Error = "the signature of the token is invalid"
 )
 
 // Verifier checks tokens of at most 16 KB.
@@ -112,7 +112,7 @@ func (v *Verifier) Verify(ctx context.Context, text string) (*Token, error) {
 		return nil, ErrMalformed
 	}
 	claims := make(golang.MapClaims)
-	var known *Token
+	var token *Token
 	_, err := parser.ParseWithClaims(text, claims, func(parsed *golang.Token) (any, error) {
 		if _, ok := parsed.Header["crit"]; ok { // RFC 7515, section 4.1.11; no extension is supported
 			return nil, ErrCritical
@@ -122,7 +122,7 @@ func (v *Verifier) Verify(ctx context.Context, text string) (*Token, error) {
 		}
 		var keys []any
 		var err error
-		if known, keys, err = v.check(ctx, parsed, claims); err != nil {
+		if token, keys, err = v.check(ctx, parsed, claims); err != nil {
 			return nil, err
 		}
 		set := golang.VerificationKeySet{Keys: make([]golang.VerificationKey, len(keys))}
@@ -132,7 +132,7 @@ func (v *Verifier) Verify(ctx context.Context, text string) (*Token, error) {
 		return set, nil
 	})
 	if err == nil {
-		return known, nil
+		return token, nil
 	}
 	if reason, ok := errors.AsType[Error](err); ok {
 		return nil, reason
@@ -196,7 +196,7 @@ func (v *Verifier) check(ctx context.Context, parsed *golang.Token, claims golan
 	if list, ok := claims["aud"].([]any); ok && issuer.SoleAudience && len(list) != 1 {
 		return nil, nil, ErrAudiences
 	}
-	expires, err := v.times(claims)
+	expires, err := v.checkTimes(claims)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -217,10 +217,10 @@ func (v *Verifier) check(ctx context.Context, parsed *golang.Token, claims golan
 	return &Token{Subject: subject, Issuer: name, Expires: expires, Claims: claims}, keys, err
 }
 
-// times checks exp, which is required, nbf and iat, and returns exp. The library's own check comes after the signature
-// and accepts times that overflow.
-func (v *Verifier) times(claims golang.MapClaims) (expires time.Time, err error) {
-	var times [3]float64
+// checkTimes checks exp, which is required, nbf and iat, and returns exp. The library's own check comes after the
+// signature and accepts times that overflow.
+func (v *Verifier) checkTimes(claims golang.MapClaims) (expires time.Time, err error) {
+	var times [3]float64 // exp, nbf and iat; 0 for a missing claim
 	for i, name := range [3]string{"exp", "nbf", "iat"} {
 		value, present := claims[name]
 		if !present {

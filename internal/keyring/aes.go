@@ -35,11 +35,12 @@ const (
 //
 // A sealed text is "aes1." + base64url(key id (4 bytes) | salt (16) | ciphertext and tag).
 type AES struct {
-	current *masterKey
-	keys    map[[idSize]byte]*masterKey
-	order   []*masterKey
+	current *masterKey                  // the newest key, which seals
+	keys    map[[idSize]byte]*masterKey // all keys by id
+	order   []*masterKey                // all keys, the newest first
 }
 
+// masterKey is a master key with its id, which is derived from the key.
 type masterKey struct {
 	id     [idSize]byte
 	secret []byte
@@ -62,9 +63,9 @@ func NewAES(masterKeys ...[]byte) (*AES, error) {
 			return nil, fmt.Errorf("deriving the id of master key %d: %w", i+1, err)
 		}
 		copy(k.id[:], id)
-		if known := a.keys[k.id]; known != nil {
-			if !bytes.Equal(known.secret, secret) { // has a chance of one in four billion
-				return nil, fmt.Errorf("master key %d has the id of another one, replace it", i+1)
+		if existing := a.keys[k.id]; existing != nil {
+			if !bytes.Equal(existing.secret, secret) { // has a chance of one in four billion
+				return nil, fmt.Errorf("master key %d has the same id as another master key, replace it", i+1)
 			}
 			continue
 		}
@@ -77,6 +78,7 @@ func NewAES(masterKeys ...[]byte) (*AES, error) {
 	return a, nil
 }
 
+// aead returns the cipher for the text with the given salt.
 func (k *masterKey) aead(salt []byte) (cipher.AEAD, error) {
 	return AEAD(k.secret, salt, "tollgate keyring text")
 }
@@ -158,7 +160,8 @@ func (a *AES) As(sealed string) (Keyring, error) {
 	return &AES{current: key, keys: a.keys, order: append([]*masterKey{key}, others...)}, nil
 }
 
-func (a *AES) split(sealed string) ([]byte, *masterKey, bool) {
+// split decodes a sealed text and finds its master key. ok is false if the text is malformed or the key is unknown.
+func (a *AES) split(sealed string) (raw []byte, key *masterKey, ok bool) {
 	text, ok := strings.CutPrefix(sealed, aesPrefix)
 	if !ok {
 		return nil, nil, false
@@ -168,7 +171,7 @@ func (a *AES) split(sealed string) ([]byte, *masterKey, bool) {
 	if err != nil || len(raw) < idSize+saltSize || strings.ContainsAny(text, "\r\n") {
 		return nil, nil, false
 	}
-	key := a.keys[[idSize]byte(raw[:idSize])]
+	key = a.keys[[idSize]byte(raw[:idSize])]
 	return raw, key, key != nil
 }
 
@@ -194,12 +197,12 @@ func LoadOrCreateKeyFile(path string) (key []byte, created bool, err error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return key, false, err
 	}
-	fresh := NewMasterKey()
-	if err := MakeKeyFile(path, base64.StdEncoding.EncodeToString(fresh)+"\n"); err != nil {
+	newKey := NewMasterKey()
+	if err := MakeKeyFile(path, base64.StdEncoding.EncodeToString(newKey)+"\n"); err != nil {
 		return nil, false, err
 	}
-	key, err = readKeyFile(path)
-	return key, err == nil && bytes.Equal(key, fresh), err
+	key, err = readKeyFile(path) // another process may have created the file first
+	return key, err == nil && bytes.Equal(key, newKey), err
 }
 
 // NewMasterKey returns a random master key.
@@ -213,26 +216,27 @@ func NewMasterKey() []byte {
 // exists, also because another process made it at the same time, it stays unchanged.
 func MakeKeyFile(path, text string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("making the folder of the key file: %w", err)
+		return fmt.Errorf("creating the folder of the key file: %w", err)
 	}
 	// The file is written under another name and then linked, so that it appears complete and only once.
-	aside, err := os.CreateTemp(filepath.Dir(path), ".key-*") // mode 0600
+	temp, err := os.CreateTemp(filepath.Dir(path), ".key-*") // mode 0600
 	if err != nil {
-		return fmt.Errorf("making the key file: %w", err)
+		return fmt.Errorf("creating the key file: %w", err)
 	}
-	defer func() { _ = os.Remove(aside.Name()) }()
-	_, err = aside.WriteString(text)
-	err = errors.Join(err, aside.Sync(), aside.Close())
+	defer func() { _ = os.Remove(temp.Name()) }()
+	_, err = temp.WriteString(text)
+	err = errors.Join(err, temp.Sync(), temp.Close())
 	if err != nil {
 		return fmt.Errorf("writing the key file: %w", err)
 	}
-	if err := os.Link(aside.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("making the key file: %w", err)
+	if err := os.Link(temp.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("creating the key file: %w", err)
 	}
 	_ = osfile.SyncFolder(filepath.Dir(path)) // some file systems cannot do it
 	return nil
 }
 
+// readKeyFile reads the master key in a file.
 func readKeyFile(path string) ([]byte, error) {
 	text, err := ReadKeyFile(path, 1024)
 	if err != nil {
@@ -255,7 +259,7 @@ func ReadKeyFile(path string, limit int64) (string, error) {
 		return "", fmt.Errorf("the key file %s can be read by others; run: chmod 600 %s", path, path)
 	}
 	if info.Size() > limit {
-		return "", fmt.Errorf("the key file %s holds more than a master key", path)
+		return "", fmt.Errorf("the key file %s is larger than %d bytes", path, limit)
 	}
 	text, err := os.ReadFile(path)
 	return string(text), err

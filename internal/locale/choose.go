@@ -62,7 +62,7 @@ func parse(wish string) []language.Tag {
 	var list []weighted
 	for i, part := range strings.SplitN(wish, ",", maxTags+1) {
 		if i == maxTags {
-			break
+			break // this part is the whole remaining text
 		}
 		tags, weights, err := language.ParseAcceptLanguage(part)
 		if err != nil {
@@ -89,6 +89,7 @@ func cut(wish string) string {
 	return wish[:max(strings.LastIndexAny(wish, ", "), 0)]
 }
 
+// contextKey is the key of the language in a context.
 type contextKey struct{}
 
 // NewContext returns a context that carries the language of the request's sender, for texts that are composed later.

@@ -71,6 +71,7 @@ func (l *Language) Exact(t time.Time) string { return l.time(l.formatsOrEnglish(
 // Until returns a time with its zone.
 func (l *Language) Until(t time.Time) string { return l.time(l.formatsOrEnglish().Until, t) }
 
+// time returns a time in a format of Formats.
 func (l *Language) time(format string, t time.Time) string {
 	f := l.formatsOrEnglish()
 	month, short, weekday := t.Format("January"), t.Format("Jan"), t.Format("Monday")
@@ -86,15 +87,16 @@ func (l *Language) time(format string, t time.Time) string {
 
 // Number returns a number with its thousands separated.
 func (l *Language) Number(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	group, first := l.formatsOrEnglish().Group, 0
+	text := strconv.FormatInt(n, 10)
+	separator := l.formatsOrEnglish().Group
+	firstDigit := 0
 	if n < 0 {
-		first = 1
+		firstDigit = 1 // after the sign
 	}
-	for i := len(digits) - 3; i > first; i -= 3 {
-		digits = digits[:i] + group + digits[i:]
+	for i := len(text) - 3; i > firstDigit; i -= 3 {
+		text = text[:i] + separator + text[i:]
 	}
-	return digits
+	return text
 }
 
 // Fraction returns a number with one digit after the decimal separator.

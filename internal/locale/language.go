@@ -21,21 +21,22 @@ type Language struct {
 	Name string
 
 	tag      string
-	parsed   language.Tag
-	texts    map[string]Forms
-	messages map[string]string
-	formats  *Formats
+	parsed   language.Tag      // the tag
+	texts    map[string]Forms  // as in File
+	messages map[string]string // as in File
+	formats  *Formats          // nil if no catalogue has formats
 	exact    map[string]string // the messages without placeholders, by their normal form
 	patterns []pattern         // the messages with placeholders
 }
 
 // pattern is a message with placeholders.
 type pattern struct {
-	matches *regexp.Regexp
-	names   []string // the placeholders, in the order of the English text
-	text    string
+	matches *regexp.Regexp // matches the normal form of the English text
+	names   []string       // the placeholders, in the order of the English text
+	text    string         // the translation
 }
 
+// newLanguage returns a language without texts.
 func newLanguage(tag string) *Language {
 	return &Language{
 		Name: tag, tag: tag, parsed: language.Make(tag), texts: make(map[string]Forms), messages: make(map[string]string),
@@ -90,7 +91,7 @@ func (l *Language) Translate(english string, values ...any) string {
 // TranslateHTML works like Translate for a text with markup. Values are escaped, except for those of the type
 // template.HTML.
 func (l *Language) TranslateHTML(english string, values ...any) template.HTML {
-	return template.HTML(fill(l.form(english, single), values, escaped)) //nolint:gosec // a text of a catalogue, and what is escaped
+	return template.HTML(fill(l.form(english, single), values, escaped)) //nolint:gosec // a text of a catalogue, with escaped values
 }
 
 // Plural returns the plural form of a text for the number n, in the language. The text is identified by its two English
@@ -193,19 +194,19 @@ func fill(text string, values []any, show func(value any) string) string {
 	}
 	var out strings.Builder
 	for {
-		from := strings.IndexByte(text, '{')
-		to := strings.IndexByte(text[from+1:], '}') + from + 1
-		if from < 0 || to <= from {
+		open := strings.IndexByte(text, '{')
+		closing := strings.IndexByte(text[open+1:], '}') + open + 1
+		if open < 0 || closing <= open {
 			return out.String() + text
 		}
-		out.WriteString(text[:from])
-		if i := indexOf(values, text[from+1:to]); i >= 0 {
+		out.WriteString(text[:open])
+		if i := indexOf(values, text[open+1:closing]); i >= 0 {
 			out.WriteString(show(values[i]))
-			text = text[to+1:]
+			text = text[closing+1:]
 			continue
 		}
 		out.WriteByte('{')
-		text = text[from+1:]
+		text = text[open+1:]
 	}
 }
 
@@ -219,6 +220,7 @@ func indexOf(values []any, name string) int {
 	return -1
 }
 
+// plain converts a value for a text without markup.
 func plain(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -229,6 +231,7 @@ func plain(value any) string {
 	return fmt.Sprint(value)
 }
 
+// escaped converts a value for a text with markup.
 func escaped(value any) string {
 	if markup, ok := value.(template.HTML); ok {
 		return string(markup)

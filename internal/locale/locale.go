@@ -91,6 +91,7 @@ func (f *Forms) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// categories are the plural categories of Unicode CLDR.
 var categories = []string{"zero", "one", "two", "few", "many", "other"}
 
 // Languages are the languages in which a program can show its texts. A nil *Languages has English only.
@@ -103,7 +104,7 @@ type Languages struct {
 // it is empty, English and all languages with a catalogue are offered. fallback is the tag of the default language,
 // which must be offered. An error names the file and its fault.
 func Load(fallback string, offered []string, folders ...fs.FS) (*Languages, error) {
-	found := map[string]*Language{English: newLanguage(English)}
+	byTag := map[string]*Language{English: newLanguage(English)}
 	for _, folder := range append([]fs.FS{builtIn()}, folders...) {
 		names, err := fs.Glob(folder, "*.json")
 		if err != nil {
@@ -114,22 +115,22 @@ func Load(fallback string, offered []string, folders ...fs.FS) (*Languages, erro
 			if parsed, err := language.Parse(tag); err != nil || parsed.String() != tag {
 				return nil, fmt.Errorf("%s: the name must be the tag of a language, such as fr.json or pt-BR.json", name)
 			}
-			if found[tag] == nil {
-				found[tag] = newLanguage(tag)
+			if byTag[tag] == nil {
+				byTag[tag] = newLanguage(tag)
 			}
-			if err := found[tag].read(folder, name); err != nil {
+			if err := byTag[tag].read(folder, name); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
 		}
 	}
-	tags := slices.Sorted(maps.Keys(found))
+	tags := slices.Sorted(maps.Keys(byTag))
 	if len(offered) == 0 {
 		offered = tags
 	}
 	fallback = cmp.Or(fallback, English)
 	s := new(Languages)
 	for _, tag := range append([]string{fallback}, offered...) {
-		l := found[tag]
+		l := byTag[tag]
 		if l == nil {
 			return nil, fmt.Errorf("there is no catalogue of the language %q; there are %s", tag, strings.Join(tags, ", "))
 		}

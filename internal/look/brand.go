@@ -28,13 +28,14 @@ type Brand struct {
 	CSS []byte
 }
 
-// Names of a brand's files.
+// Names of a brand's files, in URLs.
 const (
 	brandSheet = "brand.css"
 	brandSVG   = "brand.svg"
 	brandPNG   = "brand.png"
 )
 
+// Limits of the fields, in bytes.
 const (
 	maxName   = 60
 	maxFooter = 500
@@ -42,7 +43,8 @@ const (
 	maxCSS    = 64 << 10
 )
 
-// Called returns the name of the product for pages and mails. It may be called on a nil Brand.
+// Called returns the name of the product for pages and mails: the operator's name or Tollgate. It may be called on a nil
+// Brand.
 func (b *Brand) Called() string {
 	if b == nil {
 		return "Tollgate"
@@ -57,11 +59,11 @@ func (b Brand) Validate() error {
 	case len(b.Name) > maxName:
 		return fmt.Errorf("the name has %d bytes, and at most %d fit into the bar", len(b.Name), maxName)
 	case len(b.Footer) > maxFooter:
-		return fmt.Errorf("the footer has %d bytes, and may have %d", len(b.Footer), maxFooter)
+		return fmt.Errorf("the footer has %d bytes, more than the maximum of %d", len(b.Footer), maxFooter)
 	case len(b.CSS) > maxCSS:
-		return fmt.Errorf("the style has %d bytes, and may have %d", len(b.CSS), maxCSS)
+		return fmt.Errorf("the style sheet has %d bytes, more than the maximum of %d", len(b.CSS), maxCSS)
 	case len(b.Logo) > maxLogo:
-		return fmt.Errorf("the logo has %d bytes, and may have %d", len(b.Logo), maxLogo)
+		return fmt.Errorf("the logo has %d bytes, more than the maximum of %d", len(b.Logo), maxLogo)
 	}
 	if len(b.Logo) > 0 {
 		if err := checkPicture(b.Logo); err != nil {
@@ -70,8 +72,8 @@ func (b Brand) Validate() error {
 	}
 	for _, check := range []struct {
 		name, accent, advice string
-		grounds              theme
-	}{{"accent", b.Accent, "darker", light}, {"accent for dark ground", b.AccentDark, "lighter", dark}} {
+		backgrounds          theme
+	}{{"accent", b.Accent, "darker", light}, {"accent for dark pages", b.AccentDark, "lighter", dark}} {
 		if check.accent == "" {
 			continue
 		}
@@ -79,10 +81,10 @@ func (b Brand) Validate() error {
 		if err != nil {
 			return fmt.Errorf("the %s: %w", check.name, err)
 		}
-		if contrast := check.grounds.readable(c); contrast < enough {
+		if contrast := check.backgrounds.lowestContrast(c); contrast < minContrast {
 			return fmt.Errorf(
-				"the %s %s has a contrast of %.1f with what it is written on, and %.1f is needed: take a %s colour",
-				check.name, check.accent, contrast, enough, check.advice)
+				"the %s %s has a contrast of %.1f with the backgrounds of the pages, but at least %.1f is needed: choose a %s colour",
+				check.name, check.accent, contrast, minContrast, check.advice)
 		}
 	}
 	return nil

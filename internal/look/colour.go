@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// enough is the contrast that WCAG 2.2 AA requires for text.
-const enough = 4.5
+// minContrast is the contrast that WCAG 2.2 AA requires for text.
+const minContrast = 4.5
 
 // colour is an sRGB colour.
 type colour [3]uint8
@@ -75,8 +75,8 @@ var (
 // softShare is the share of the accent in its soft shade.
 const softShare = 0.12
 
-// readable returns the lowest contrast of an accent with the backgrounds of the theme.
-func (t theme) readable(c colour) float64 {
+// lowestContrast returns the lowest contrast of an accent with the backgrounds of the theme, and of text on the accent.
+func (t theme) lowestContrast(c colour) float64 {
 	lowest := contrast(c, c.textColour())
 	for _, ground := range []colour{t.ground, t.surface, t.sunk, t.surface.mix(c, softShare)} {
 		lowest = min(lowest, contrast(c, ground))
@@ -84,10 +84,10 @@ func (t theme) readable(c colour) float64 {
 	return lowest
 }
 
-// lighten returns the darkest shade of a colour that is readable in the theme.
+// lighten returns the darkest shade of a colour that has enough contrast with the backgrounds of the theme.
 func (t theme) lighten(c colour) colour {
 	for share := 0.0; share < 1; share += 0.02 {
-		if shade := c.mix(colour{255, 255, 255}, share); t.readable(shade) >= enough {
+		if shade := c.mix(colour{255, 255, 255}, share); t.lowestContrast(shade) >= minContrast {
 			return shade
 		}
 	}

@@ -67,6 +67,7 @@ var Files = sync.OnceValue(func() map[string][]byte {
 	return files
 })
 
+// read returns the content of an embedded file.
 func read(name string) []byte {
 	text, err := embedded.ReadFile(name)
 	if err != nil {
@@ -84,9 +85,9 @@ func Version(text []byte) string {
 // Top is the data of the template "brand", which begins the bar.
 type Top struct {
 	Bar
-	Name string // of the service, if it has its own. Default: the brand's
-	Part string // the kind of service, if it has no name of its own
-	Home string // target of the name
+	Name string // the service's own name. Default: the name of the brand
+	Part string // the kind of service, shown beside the brand's name; "" if the service has its own name
+	Home string // URL to which the name links
 	// At returns the URL of a file that every page uses, or of a file of the brand. It returns "" if the page does not
 	// use that file.
 	At func(name string) string

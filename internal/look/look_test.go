@@ -54,7 +54,7 @@ func TestContrast(t *testing.T) {
 		}
 		for text, grounds := range against {
 			for _, ground := range grounds {
-				if has := contrast(c[text], c[ground]); has < enough {
+				if has := contrast(c[text], c[ground]); has < minContrast {
 					t.Errorf("dark %t: %s on %s has a contrast of %.2f", inDark, text, ground, has)
 				}
 			}
@@ -116,17 +116,17 @@ func TestValidate(t *testing.T) {
 		}
 	}
 	for tells, bad := range map[string]Brand{
-		"is not a colour such as #0b6159":  {Accent: "green"},
-		`"#12345"`:                         {AccentDark: "#12345"},
-		"take a darker colour":             {Accent: "#62cdbc"},
-		"take a lighter colour":            {AccentDark: "#0b6159"},
-		"neither an SVG nor a PNG":         {Logo: []byte("<html></html>")},
-		"the logo: ":                       {Logo: []byte("\x89PNG\r\n\x1a\nbroken")},
-		"the logo has 65537 bytes":         {Logo: make([]byte, maxLogo+1)},
-		"the style has 65537 bytes":        {CSS: make([]byte, maxCSS+1)},
-		"the footer has 501 bytes":         {Footer: strings.Repeat("x", maxFooter+1)},
-		"at most 60 fit into the bar":      {Name: strings.Repeat("x", maxName+1)},
-		"contrast of 1.0 with what it is ": {Accent: "#ffffff"},
+		"is not a colour such as #0b6159":     {Accent: "green"},
+		`"#12345"`:                            {AccentDark: "#12345"},
+		"choose a darker colour":              {Accent: "#62cdbc"},
+		"choose a lighter colour":             {AccentDark: "#0b6159"},
+		"neither an SVG nor a PNG":            {Logo: []byte("<html></html>")},
+		"the logo: ":                          {Logo: []byte("\x89PNG\r\n\x1a\nbroken")},
+		"the logo has 65537 bytes":            {Logo: make([]byte, maxLogo+1)},
+		"the style sheet has 65537 bytes":     {CSS: make([]byte, maxCSS+1)},
+		"the footer has 501 bytes":            {Footer: strings.Repeat("x", maxFooter+1)},
+		"at most 60 fit into the bar":         {Name: strings.Repeat("x", maxName+1)},
+		"contrast of 1.0 with the background": {Accent: "#ffffff"},
 	} {
 		if err := bad.Validate(); err == nil || !strings.Contains(err.Error(), tells) {
 			t.Errorf("%s: %v", tells, err)
@@ -148,7 +148,7 @@ func TestBrandSheet(t *testing.T) {
 		}
 		for i, on := range []theme{light, dark} {
 			c, err := parseColour(found[i][1])
-			if err != nil || on.readable(c) < enough || found[i][2] != c.textColour().String() {
+			if err != nil || on.lowestContrast(c) < minContrast || found[i][2] != c.textColour().String() {
 				t.Errorf("%s: %v, %s", accent, err, found[i][0])
 			}
 		}

@@ -21,11 +21,11 @@ import (
 // A connection over a Unix socket is from this machine. A proxy on this machine that adds no header cannot be
 // distinguished from another program.
 func Direct(r *http.Request, client string) bool {
-	if !isLocal(r.RemoteAddr) || !isLocal(client) || !ownName(r.Host) {
+	if !isLocal(r.RemoteAddr) || !isLocal(client) || !isSafeHost(r.Host) {
 		return false
 	}
 	for name := range r.Header {
-		if ofProxy(name) {
+		if isProxyHeader(name) {
 			return false
 		}
 	}
@@ -44,8 +44,8 @@ func isLocal(address string) bool {
 	return err == nil && ip.Unmap().WithZone("").IsLoopback()
 }
 
-// ofProxy reports whether proxies add the header with a name in canonical form.
-func ofProxy(name string) bool {
+// isProxyHeader reports whether proxies add the header with a name in canonical form.
+func isProxyHeader(name string) bool {
 	switch name {
 	case "Forwarded", "Via", "X-Real-Ip":
 		return true
@@ -53,8 +53,8 @@ func ofProxy(name string) bool {
 	return strings.HasPrefix(name, "X-Forwarded-")
 }
 
-// ownName reports whether a host, with or without a port, is localhost, a name below it, or an IP address.
-func ownName(host string) bool {
+// isSafeHost reports whether a host, with or without a port, is localhost, a name below it, or an IP address.
+func isSafeHost(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}

@@ -18,10 +18,10 @@ type Logs struct {
 	zapcore.LevelEnabler
 	provider *sdk.LoggerProvider
 	logger   log.Logger
-	fields   []zapcore.Field
+	fields   []zapcore.Field // added to each line
 }
 
-// NewLogs makes a core for log lines of a level and above. It connects to the collector in the background. Lines that
+// NewLogs returns a core for log lines of a level and above. It connects to the collector in the background. Lines that
 // the collector does not accept in time are lost.
 func NewLogs(c Collector, s Service, level zapcore.LevelEnabler) (*Logs, error) {
 	exporter, err := otlploggrpc.New(context.Background(),
@@ -94,7 +94,8 @@ func (l *Logs) Write(e zapcore.Entry, fields []zapcore.Field) error {
 // Sync implements zapcore.Core.
 func (l *Logs) Sync() error { return nil } // Close sends what is buffered
 
-// inTrace returns a context of the trace that fields name, with this program's field names or with Caddy's.
+// inTrace returns a context with the trace that the fields of a log line name, under this program's field names or
+// Caddy's. Without valid ids it returns a context without a trace.
 func inTrace(fields map[string]any) context.Context {
 	ctx := context.Background()
 	var config trace.SpanContextConfig
@@ -108,6 +109,7 @@ func inTrace(fields map[string]any) context.Context {
 	return trace.ContextWithSpanContext(ctx, trace.NewSpanContext(config))
 }
 
+// first returns the first of the named fields that is a text, or "".
 func first(fields map[string]any, names ...string) string {
 	for _, name := range names {
 		if text, ok := fields[name].(string); ok {
@@ -120,7 +122,8 @@ func first(fields map[string]any, names ...string) string {
 // maxDepth limits the nesting of values.
 const maxDepth = 5
 
-// value converts the value of a field to an OpenTelemetry value. depth is the nesting so far.
+// value converts the value of a field to an OpenTelemetry value. depth is how many further levels of nesting are
+// allowed; values that nest deeper become texts.
 func value(v any, depth int) attribute.Value {
 	switch v := v.(type) {
 	case string:

@@ -13,15 +13,15 @@ import (
 // Metrics sends the metrics of a registry once a minute and at the end.
 type Metrics struct{ provider *metric.MeterProvider }
 
-// NewMetrics begins to send the metrics of from, under the same names.
-func NewMetrics(c Collector, s Service, from prometheus.Gatherer) (*Metrics, error) {
+// NewMetrics begins to send the metrics of a registry, under the same names.
+func NewMetrics(c Collector, s Service, registry prometheus.Gatherer) (*Metrics, error) {
 	exporter, err := otlpmetricgrpc.New(context.Background(),
 		apply(c, otlpmetricgrpc.WithEndpointURL, otlpmetricgrpc.WithEndpoint, otlpmetricgrpc.WithInsecure)...)
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	reader := metric.NewPeriodicReader(exporter,
-		metric.WithProducer(bridge.NewMetricProducer(bridge.WithGatherer(from))))
+		metric.WithProducer(bridge.NewMetricProducer(bridge.WithGatherer(registry))))
 	return &Metrics{metric.NewMeterProvider(metric.WithReader(reader), metric.WithResource(s.resource()))}, nil
 }
 

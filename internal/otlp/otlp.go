@@ -74,7 +74,7 @@ const logEvery = time.Minute
 
 // OnError sets the function that is called when data cannot be sent, at most once a minute. There is one such function
 // for the process: a later call replaces it.
-func OnError(tell func(err error)) {
+func OnError(report func(err error)) {
 	var mu sync.Mutex
 	var last time.Time
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
@@ -85,7 +85,7 @@ func OnError(tell func(err error)) {
 		}
 		mu.Unlock()
 		if due {
-			tell(err)
+			report(err)
 		}
 	}))
 }

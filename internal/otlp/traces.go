@@ -22,17 +22,17 @@ type Tracer struct {
 // w3c handles the header traceparent (W3C Trace Context).
 var w3c = propagation.TraceContext{}
 
-// NewTracer makes a tracer. share, from 0 to 1, is the share of requests that are traced. It applies to requests
+// NewTracer returns a tracer. fraction, from 0 to 1, is the fraction of requests that are traced. It applies to requests
 // without a trace; for a request of an existing trace the sampling decision of that trace applies. The tracer connects
 // to the collector in the background.
-func NewTracer(c Collector, s Service, share float64) (*Tracer, error) {
+func NewTracer(c Collector, s Service, fraction float64) (*Tracer, error) {
 	exporter, err := otlptracegrpc.New(context.Background(),
 		apply(c, otlptracegrpc.WithEndpointURL, otlptracegrpc.WithEndpoint, otlptracegrpc.WithInsecure)...)
 	if err != nil {
 		return nil, fmt.Errorf("traces: %w", err)
 	}
 	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(s.resource()),
-		sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(share))))
+		sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(fraction))))
 	return &Tracer{provider, provider.Tracer("github.com/tollgate-gateway/tollgate")}, nil
 }
 
@@ -79,6 +79,7 @@ func (t *Tracer) Begin(ctx context.Context, name string) (_ context.Context, end
 	return t.begin(ctx, name, trace.SpanKindInternal)
 }
 
+// begin works like Begin for a span of the given kind.
 func (t *Tracer) begin(ctx context.Context, name string, kind trace.SpanKind) (context.Context, func(err error)) {
 	if !trace.SpanFromContext(ctx).IsRecording() {
 		return ctx, func(error) {}
@@ -96,6 +97,7 @@ func (t *Tracer) begin(ctx context.Context, name string, kind trace.SpanKind) (c
 // servers. Only the host of a URL is recorded, since paths and queries may contain secrets.
 func (t *Tracer) Transport(base http.RoundTripper) http.RoundTripper { return &transport{t, base} }
 
+// transport is the RoundTripper that Transport returns.
 type transport struct {
 	tracer *Tracer
 	base   http.RoundTripper

@@ -24,6 +24,7 @@ const (
 	maxSalt       = 256
 )
 
+// pbkdf2Hashes has the hash functions for the first part of a stored form.
 var pbkdf2Hashes = map[string]func() hash.Hash{
 	"pbkdf2": sha1.New, "pbkdf2-sha1": sha1.New, "pbkdf2-sha256": sha256.New, "pbkdf2-sha512": sha512.New,
 }
@@ -37,6 +38,7 @@ func PBKDF2(digest string, iterations int, salt, sum []byte) string {
 // Argon2id returns the stored form of a password that another program has hashed with argon2id (RFC 9106).
 func Argon2id(p Params, salt, hash []byte) string { return sum{p, salt, hash}.String() }
 
+// encode encodes a salt or a sum for a stored form.
 func encode(raw []byte) string { return base64.RawStdEncoding.EncodeToString(raw) }
 
 // decode decodes base64 in either alphabet, with or without padding.
@@ -47,8 +49,8 @@ func decode(text string) ([]byte, error) {
 
 // foreign is a password that another program has hashed with PBKDF2, scrypt or phpass, or in one of the ways of Salted.
 type foreign struct {
-	sum    []byte
-	derive func(password []byte) []byte
+	sum    []byte                       // the stored hash
+	derive func(password []byte) []byte // hashes a password in the same way
 }
 
 // parseForeign parses a stored form of another program: $pbkdf2-<digest>$i=…,l=…$salt$sum of Ory Hydra,

@@ -64,6 +64,7 @@ func (l *Leaked) check() error {
 	return err
 }
 
+// fault returns the error for a file that is not such a list.
 func (l *Leaked) fault(detail string) error {
 	return fmt.Errorf("%s is not a list of leaked passwords, SHA-1 hashes in ascending order with one on each line: %s",
 		l.name, detail)

@@ -81,14 +81,14 @@ func (h Hasher) Verify(ctx context.Context, stored, password string) (ok bool, e
 	if forms[0] != password {
 		forms = append(forms, password)
 	}
-	typed := len(forms)
+	unescaped := len(forms) // the forms before this index are valid for all hashes
 	if escaped := escapes.Replace(password); escaped != password {
 		forms = append(forms, escaped)
 	}
 	compare, imported := h.comparison(stored), Imported(stored)
 	err = h.run(ctx, func() {
 		for i, form := range forms {
-			if compare(form) && (i < typed || imported) {
+			if compare(form) && (i < unescaped || imported) {
 				ok = true
 			}
 		}
@@ -142,6 +142,7 @@ func Known(stored string) bool {
 	return Imported(stored)
 }
 
+// isBcrypt reports whether a stored form is a bcrypt hash at an acceptable cost.
 func isBcrypt(stored string) bool {
 	if len(stored) != bcryptSize || stored[:2] != "$2" || !strings.Contains("aby", stored[2:3]) || stored[3] != '$' {
 		return false
@@ -153,6 +154,7 @@ func isBcrypt(stored string) bool {
 // Generate returns a random password of 20 letters and digits, to be shown once.
 func Generate() string { return rand.Text()[:20] }
 
+// params returns the parameters for new hashes.
 func (h Hasher) params() Params {
 	if h.Params == (Params{}) {
 		return Default
@@ -189,11 +191,13 @@ func (s sum) hash(password string) []byte {
 		uint32(cmp.Or(len(s.sum), sumSize))) //nolint:gosec // at most maxForeignSum
 }
 
+// String returns the stored form.
 func (s sum) String() string {
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, s.Memory, s.Passes, s.Lanes,
 		base64.RawStdEncoding.EncodeToString(s.salt), base64.RawStdEncoding.EncodeToString(s.sum))
 }
 
+// parse parses a stored form that String has returned. ok is false for any other text.
 func parse(stored string) (s sum, ok bool) {
 	parts := strings.Split(stored, "$")
 	if len(parts) != 6 || parts[1] != "argon2id" {

@@ -23,6 +23,7 @@ type Rules struct{ Min, Max int }
 // Long reports whether a password is longer than Check allows.
 func (r Rules) Long(password string) bool { return count(password) > r.Max }
 
+// count returns the length of a password in characters.
 func count(password string) int { return utf8.RuneCountInString(norm.NFC.String(password)) }
 
 // Check returns ErrShort, ErrLong, or ErrGuessable for a password that equals one of the texts in tried, which an
@@ -34,9 +35,9 @@ func (r Rules) Check(password string, tried ...string) error {
 	case n > r.Max:
 		return ErrLong
 	}
-	bare := text.Fold(password)
+	folded := text.Fold(password)
 	for _, guess := range tried {
-		if guess != "" && text.Fold(guess) == bare {
+		if guess != "" && text.Fold(guess) == folded {
 			return ErrGuessable
 		}
 	}

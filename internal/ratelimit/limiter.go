@@ -37,6 +37,7 @@ func (l *Limiter) Borrow(key string) bool {
 	return l.allow(key, limit)
 }
 
+// allow works like Allow with the given limit.
 func (l *Limiter) allow(key string, limit Limit) bool {
 	now := instant.Moment(l.now().Sub(l.begun).Microseconds())
 	l.mu.Lock()

@@ -22,9 +22,11 @@ const (
 
 // Column is a column of sealed texts. All names and SQL expressions must come from the code, never from a request.
 type Column struct {
-	// Table is the name of the table, and ID a column with unique values, either texts or positive numbers.
-	Table, ID string
-	// Text is the column with the sealed texts.
+	// Table is the name of the table.
+	Table string
+	// ID is the name of a column with unique values, either texts or numbers.
+	ID string
+	// Text is the name of the column with the sealed texts.
 	Text string
 	// Prefix precedes the sealed texts in the column, but is not a part of them. Texts without it are not sealed.
 	Prefix string
@@ -72,9 +74,11 @@ type Sealer interface {
 
 // text is the sealed text of a row.
 type text struct {
-	id               any
-	row, sealed      string
-	resealed, placed string // resealed is empty if the text is not changed
+	id         any    // value of Column.ID, a string or an int64
+	row        string // value of Column.Row
+	sealed     string // without Column.Prefix
+	associated string // associated data
+	resealed   string // the text sealed again; empty if the text is not changed
 }
 
 // Sample returns some texts of each column. It can be used as a Sample for New.
@@ -85,7 +89,7 @@ func (c Columns) Sample(ctx context.Context, db *store.DB) (sample []Text, err e
 			return nil, err
 		}
 		for _, t := range page {
-			sample = append(sample, Text{Sealed: t.sealed, Associated: t.placed})
+			sample = append(sample, Text{Sealed: t.sealed, Associated: t.associated})
 		}
 	}
 	return sample, nil
@@ -112,13 +116,14 @@ func (c Columns) Reseal(
 	}
 	for i := range c {
 		column := &c[i]
-		var after any
-		for more := true; more; {
+		var after any // id of the last row of the previous page
+		for isLast := false; !isLast; {
 			page, err := column.page(ctx, db, after, column.batch())
 			if err != nil {
 				return result, err
 			}
-			if more = len(page) == column.batch(); more {
+			isLast = len(page) < column.batch()
+			if !isLast {
 				after = page[len(page)-1].id
 			}
 			if err := column.reseal(ctx, sealer, logger, page, &result); err != nil {
@@ -137,6 +142,7 @@ func (c Columns) Reseal(
 	return result, nil
 }
 
+// batch returns the number of texts to read and change at a time.
 func (c *Column) batch() int {
 	if c.Batch == 0 {
 		return Batch
@@ -156,6 +162,7 @@ func (c *Column) condition(word string) string {
 	return ""
 }
 
+// count returns the number of sealed texts in the column.
 func (c *Column) count(ctx context.Context, db Database) (n int, err error) {
 	err = db.Read(ctx, func(conn store.Conn) error {
 		return conn.Row("SELECT count(*) FROM " + c.Table + c.condition("WHERE")).Scan(&n)
@@ -188,7 +195,7 @@ func (c *Column) page(ctx context.Context, db Database, after any, limit int) (p
 				err = r.Scan(&id, &t.row, &t.sealed)
 				t.id = id
 			}
-			t.placed, t.sealed = c.Place(t.row), strings.TrimPrefix(t.sealed, c.Prefix)
+			t.associated, t.sealed = c.Place(t.row), strings.TrimPrefix(t.sealed, c.Prefix)
 			return t, err
 		}, query, after, limit)
 		return err
@@ -196,6 +203,8 @@ func (c *Column) page(ctx context.Context, db Database, after any, limit int) (p
 	return page, err
 }
 
+// reseal seals the texts of a page again with the newest key, and sets their field resealed. It counts texts that cannot
+// be opened in result.
 func (c *Column) reseal(
 	ctx context.Context, sealer Sealer, logger *zap.Logger, page []text, result *Result,
 ) error {
@@ -204,15 +213,15 @@ func (c *Column) reseal(
 		if sealer.Current(t.sealed) {
 			continue
 		}
-		plain, err := sealer.Open(ctx, t.sealed, []byte(t.placed))
+		plain, err := sealer.Open(ctx, t.sealed, []byte(t.associated))
 		if errors.Is(err, keyring.ErrOpen) { // a damaged text must not keep other texts under the old key
-			logger.Error("sealed text cannot be opened, it stays as it is; check the keyring",
+			logger.Error("secret cannot be decrypted, it stays unchanged; check the keyring",
 				zap.String("table", c.Table), zap.String("id", fmt.Sprint(t.id)))
 			result.Unreadable++
 			continue
 		}
 		if err == nil {
-			t.resealed, err = sealer.Seal(ctx, plain, []byte(t.placed))
+			t.resealed, err = sealer.Seal(ctx, plain, []byte(t.associated))
 		}
 		if err != nil {
 			return err
@@ -221,12 +230,13 @@ func (c *Column) reseal(
 	return nil
 }
 
-// swap stores the newly sealed texts in rows that still have the old text.
+// swap stores the newly sealed texts in rows that still have the old text. It counts these rows and the other rows in
+// result.
 func (c *Column) swap(ctx context.Context, db Database, page []text, result *Result) error {
 	statement := fmt.Sprintf("UPDATE %s SET %s = ? WHERE %s = ? AND %s = ?", c.Table, c.Text, c.ID, c.Text)
 	var resealed, changed int
 	err := db.Write(ctx, func(conn store.Conn) error {
-		resealed, changed = 0, 0
+		resealed, changed = 0, 0 // Write may call this function again
 		for i := range page {
 			t := &page[i]
 			if t.resealed == "" {
@@ -236,7 +246,11 @@ func (c *Column) swap(ctx context.Context, db Database, page []text, result *Res
 			if err != nil {
 				return err
 			}
-			resealed, changed = resealed+int(n), changed+1-int(n)
+			if n > 0 {
+				resealed++
+			} else {
+				changed++
+			}
 		}
 		return nil
 	})

@@ -1,6 +1,7 @@
-// Package sealed ensures that a keyring fits the secrets in a database. A node with another master key than the other
-// nodes would seal texts that they cannot open, and could not open theirs. With a check value in the database, the node
-// notices this before it seals or opens a text.
+// Package sealed ensures that a keyring fits the secrets in a database. To seal a text means to encrypt it with a master
+// key of the keyring, and to open it means to decrypt it. A node with another master key than the other nodes would seal
+// texts that they cannot open, and could not open theirs. So the database has a check value, a sealed text that is known;
+// a node that cannot open it does not seal or open any text.
 package sealed
 
 import (
@@ -27,7 +28,8 @@ var migrations embed.FS
 // the database.
 func Schema() store.Schema { return store.Embedded("keyring", migrations) }
 
-// ErrUnfit is wrapped by every error which means that the keyring is not that of the database.
+// ErrUnfit is wrapped by every error which means that the keyring does not fit the database: it lacks the master key
+// with which the check value or the secrets are sealed.
 var ErrUnfit = errors.New("the keyring does not open the stored secrets")
 
 const (
@@ -63,9 +65,9 @@ type Ring struct {
 
 	every, settle time.Duration // checkEvery and settleTime, except in tests
 
-	checking sync.Mutex
-	state    atomic.Pointer[state]
-	wake     chan struct{}
+	checking sync.Mutex            // held during a check
+	state    atomic.Pointer[state] // result of the last check
+	wake     chan struct{}         // makes Run check at once
 }
 
 // state is the result of the last check.
@@ -74,7 +76,7 @@ type state struct {
 	err  error
 }
 
-var errUnchecked = errors.New("the database could not yet be asked whether the keyring is its own")
+var errUnchecked = errors.New("the keyring was not yet checked against the secrets in the database")
 
 // New returns a Ring around the keyring base, which was not checked yet. Schema must be registered with the database.
 func New(db *store.DB, service string, base keyring.Keyring, sample Sample, logger *zap.Logger) *Ring {
@@ -104,6 +106,7 @@ func (r *Ring) Ready() error {
 	return err
 }
 
+// current returns the keyring to use, or the error of Ready.
 func (r *Ring) current() (keyring.Keyring, error) {
 	s := r.state.Load()
 	if s.ring == nil {
@@ -153,8 +156,8 @@ func (r *Ring) explainUnfit(err error) error {
 		return err
 	}
 	// ErrOpen is not wrapped, because callers skip single texts with that error.
-	return fmt.Errorf("%w of %s: give it the master key that sealed them, which the other nodes have; "+
-		"if that is lost: tollgate keyring adopt --service %s, then store them again", ErrUnfit, r.service, r.service)
+	return fmt.Errorf("%w of %s: configure the master key that encrypted them, which the other nodes have; "+
+		"if it is lost, run tollgate keyring adopt --service %s and store the secrets again", ErrUnfit, r.service, r.service)
 }
 
 // writeFirst writes the check value and returns the stored value, which another node may have written first. It
@@ -164,20 +167,21 @@ func (r *Ring) writeFirst(ctx context.Context) (value string, err error) {
 	if err != nil {
 		return "", err
 	}
-	var failed error
+	var openErr error // of the last text; nil once a text opens
 	for _, t := range texts {
-		if _, failed = r.base.Open(ctx, t.Sealed, []byte(t.Associated)); failed == nil {
+		if _, openErr = r.base.Open(ctx, t.Sealed, []byte(t.Associated)); openErr == nil {
 			break
 		}
 	}
-	if failed != nil {
-		return "", r.explainUnfit(failed)
+	if openErr != nil {
+		return "", r.explainUnfit(openErr)
 	}
 	return r.write(ctx, r.base,
 		`INSERT INTO keyring_checks (service, sealed) VALUES (?, ?) ON CONFLICT (service) DO NOTHING`)
 }
 
-// write changes the check value with an SQL statement and returns the stored value.
+// write seals a new check value with ring, passes it to an SQL statement, and returns the value that is stored then. It
+// notifies the other nodes.
 func (r *Ring) write(ctx context.Context, ring keyring.Keyring, statement string) (value string, err error) {
 	sealed, err := ring.Seal(ctx, []byte(checkText), r.associated())
 	if err != nil {
@@ -200,6 +204,7 @@ const (
 	replaceValue = `INSERT INTO keyring_checks (service, sealed) VALUES (?, ?) ON CONFLICT (service) DO UPDATE SET sealed = excluded.sealed`
 )
 
+// checkValue returns the check value of a service, or "" if the database has none.
 func checkValue(ctx context.Context, db *store.DB, service string) (value string, err error) {
 	err = db.Read(ctx, func(c store.Conn) error {
 		err := c.Row(selectValue, service).Scan(&value)
@@ -211,6 +216,7 @@ func checkValue(ctx context.Context, db *store.DB, service string) (value string
 	return value, err
 }
 
+// associated returns the associated data with which the check value is sealed.
 func (r *Ring) associated() []byte { return []byte("keyring_checks/" + r.service) }
 
 // Advance seals the check value with the newest key. When it returns, all nodes seal with that key: it waits some
@@ -231,6 +237,7 @@ func (r *Ring) Advance(ctx context.Context) error {
 	}
 }
 
+// advance seals the check value with the newest key, unless it already is. It reports whether it changed the value.
 func (r *Ring) advance(ctx context.Context) (changed bool, err error) {
 	r.checking.Lock()
 	defer r.checking.Unlock()
@@ -263,7 +270,7 @@ func (r *Ring) Adopt(ctx context.Context) error {
 // Run checks until ctx ends: when the database becomes ready, when another node has changed the check value, and at
 // intervals.
 func (r *Ring) Run(ctx context.Context) {
-	defer r.db.Listen(topic, r.heard)()
+	defer r.db.Listen(topic, r.notice)()
 	logged := false
 	for ctx.Err() == nil && r.db.WaitReady(ctx) == nil {
 		err := r.Check(ctx)
@@ -271,7 +278,7 @@ func (r *Ring) Run(ctx context.Context) {
 		// The store already logs that the database is down.
 		case err != nil && r.Ready() != nil && !errors.Is(err, store.ErrUnavailable) && ctx.Err() == nil && !logged:
 			logged = true
-			r.logger.Error("secrets are neither sealed nor opened", zap.String("service", r.service), zap.Error(err))
+			r.logger.Error("secrets are neither encrypted nor decrypted", zap.String("service", r.service), zap.Error(err))
 		case err == nil && logged:
 			logged = false
 			r.logger.Info("the keyring opens the stored secrets again", zap.String("service", r.service))
@@ -284,7 +291,9 @@ func (r *Ring) Run(ctx context.Context) {
 	}
 }
 
-func (r *Ring) heard(service string) {
+// notice handles a notice that the check value of a service has changed. An empty service means that notices may have
+// been lost.
+func (r *Ring) notice(service string) {
 	if service != r.service && service != "" {
 		return
 	}

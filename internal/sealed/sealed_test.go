@@ -121,7 +121,7 @@ func TestSecondKeyringIsUnfit(t *testing.T) {
 			t.Fatalf("the first keyring: %v", err)
 		}
 		err := bad.Check(t.Context())
-		if !errors.Is(err, ErrUnfit) || errors.Is(err, keyring.ErrOpen) || !strings.Contains(err.Error(), "of gateway: give it the master key that sealed them") || usable(t, bad) {
+		if !errors.Is(err, ErrUnfit) || errors.Is(err, keyring.ErrOpen) || !strings.Contains(err.Error(), "of gateway: configure the master key that encrypted them") || usable(t, bad) {
 			t.Errorf("another keyring: %v", err)
 		}
 		if held, err := Held(t.Context(), db, "gateway", none); err != nil || !held {

@@ -61,9 +61,9 @@ func (s Store[U]) Begin(c store.Conn, user U, now time.Time) (text string, err e
 // Find returns the session of the secret text. The error is ErrNone if the session has ended or never existed. Find
 // scans the columns of Store.More into more.
 func (s Store[U]) Find(c store.Conn, text string, now time.Time, more ...any) (n Session[U], err error) {
-	since := int64(0)
+	earliest := int64(0) // sessions that began before have ended
 	if s.Whole > 0 {
-		since = now.Add(-s.Whole).UnixMicro()
+		earliest = now.Add(-s.Whole).UnixMicro()
 	}
 	var created, lastSeen, confirmed int64
 	columns := "id, user_id, created_at, seen_at, confirmed_at"
@@ -71,7 +71,7 @@ func (s Store[U]) Find(c store.Conn, text string, now time.Time, more ...any) (n
 		columns += ", " + s.More
 	}
 	err = c.Row("SELECT "+columns+" FROM "+s.Table+" WHERE secret_hash = ? AND seen_at > ? AND created_at > ?",
-		secret.Hash(text), now.Add(-s.Idle).UnixMicro(), since).
+		secret.Hash(text), now.Add(-s.Idle).UnixMicro(), earliest).
 		Scan(append([]any{&n.ID, &n.User, &created, &lastSeen, &confirmed}, more...)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrNone

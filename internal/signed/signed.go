@@ -32,17 +32,18 @@ func (s Signer) Sign(payload []byte, names ...string) string {
 // Open returns the payload of a text that Sign made for the same names. ok is false for any other text.
 func (s Signer) Open(text string, names ...string) (payload []byte, ok bool) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	size := len(raw) - s.size()
+	payloadSize := len(raw) - s.size()
 	// The length is checked because the decoder ignores line breaks.
-	if err != nil || size < 0 || base64.RawURLEncoding.EncodedLen(len(raw)) != len(text) {
+	if err != nil || payloadSize < 0 || base64.RawURLEncoding.EncodedLen(len(raw)) != len(text) {
 		return nil, false
 	}
-	if !hmac.Equal(raw[size:], s.mac(raw[:size], names)) {
+	if !hmac.Equal(raw[payloadSize:], s.mac(raw[:payloadSize], names)) {
 		return nil, false
 	}
-	return raw[:size], true
+	return raw[:payloadSize], true
 }
 
+// size returns the size of the MAC in a text, in bytes.
 func (s Signer) size() int {
 	if s.MACSize == 0 {
 		return 16

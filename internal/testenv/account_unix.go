@@ -34,7 +34,7 @@ func unprivileged() (*account, error) {
 		}
 		return &account{uid: uid, gid: gid}, nil
 	}
-	return nil, fmt.Errorf("running as root, and there is neither a user postgres nor nobody to run the server as")
+	return nil, fmt.Errorf("the test runs as root, and there is no user postgres or nobody to run the server")
 }
 
 // apply makes cmd run under the account. For a nil account it does nothing.

@@ -34,11 +34,13 @@ var ports = sync.OnceValue(func() *portBlock {
 	panic("no ports are free")
 })
 
+// portBlock is a block of ports.
 type portBlock struct {
-	listener net.Listener // until the process ends
-	last     atomic.Int64
+	listener net.Listener // reserves the block until the process ends
+	last     atomic.Int64 // the last port that was tried
 }
 
+// loopback returns the loopback address with a port.
 func loopback(port int64) string { return net.JoinHostPort("127.0.0.1", strconv.FormatInt(port, 10)) }
 
 // freePort returns a loopback port on which nobody listens. No other process gets the port while this process runs, so

@@ -18,12 +18,14 @@ import (
 type PostgresServer struct {
 	tb      testing.TB
 	server  *server
-	private bool
-	name    string
+	private bool   // only this test uses the server
+	name    string // of the database
 }
 
+// sharedPostgres starts the server that all tests of the process share.
 var sharedPostgres = sync.OnceValues(func() (*server, error) { return startPostgres(false) })
 
+// databases counts the databases on the shared server, for their names.
 var databases atomic.Int64
 
 // Postgres returns a new, empty database on the server that all tests of the process share. The database is dropped at
@@ -60,6 +62,7 @@ func (t *PostgresTemplate) Copy(tb testing.TB, fill func(dsn string) error) *Pos
 	return postgresLike(tb, t.name)
 }
 
+// postgresLike returns a new database on the shared server with the content of the database template.
 func postgresLike(tb testing.TB, template string) *PostgresServer {
 	tb.Helper()
 	shared, err := sharedPostgres()
@@ -119,6 +122,7 @@ func (p *PostgresServer) admin(statement string) {
 	}
 }
 
+// postgresAdmin runs a statement in the administrator's database of a server.
 func postgresAdmin(s *server, statement string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
@@ -131,6 +135,7 @@ func postgresAdmin(s *server, statement string) error {
 	return err
 }
 
+// postgresDSN returns the URL of a database on a server.
 func postgresDSN(s *server, database string) string {
 	return "postgres://tollgate@" + s.address() + "/" + database + "?sslmode=disable"
 }
@@ -139,9 +144,9 @@ func postgresDSN(s *server, database string) string {
 // other servers sacrifice durability for speed.
 func startPostgres(durable bool) (_ *server, err error) {
 	const folder = "/usr/lib/postgresql/*/bin" // where Debian installs it
-	initdb, ok := lookUp("initdb", folder)
-	postgres, ok2 := lookUp("postgres", folder)
-	if !ok || !ok2 {
+	initdb, hasInitdb := lookUp("initdb", folder)
+	postgres, hasPostgres := lookUp("postgres", folder)
+	if !hasInitdb || !hasPostgres {
 		return nil, fmt.Errorf("testenv: PostgreSQL's initdb and postgres are missing: apt-get install postgresql")
 	}
 	account, err := unprivileged()

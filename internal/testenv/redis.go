@@ -21,12 +21,14 @@ const redisDatabases = 4096
 type RedisServer struct {
 	tb      testing.TB
 	server  *server
-	private bool
-	number  int64
+	private bool  // only this test uses the server
+	number  int64 // of the database
 }
 
+// sharedRedis starts the server that all tests of the process share.
 var sharedRedis = sync.OnceValues(startRedis)
 
+// numbers counts the databases on the shared server.
 var numbers atomic.Int64
 
 // Redis returns a new, empty database on the server that all tests of the process share. Commands that affect all
@@ -83,6 +85,7 @@ func (r *RedisServer) Start() {
 	}
 }
 
+// startRedis starts a server without persistence.
 func startRedis() (*server, error) {
 	program, ok := lookUp("redis-server")
 	if !ok {

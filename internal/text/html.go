@@ -61,14 +61,14 @@ func StripTags(s string) string {
 		return s
 	}
 	out := append(make([]byte, 0, len(s)), s[:index]...)
-	var open []int // positions of < in out
-	begins := func(index int) bool { return index+1 < len(out) && beginsTag(out[index+1]) }
+	var open []int // positions in out of each < that was not closed
+	isTagAt := func(index int) bool { return index+1 < len(out) && beginsTag(out[index+1]) }
 	for i := index; i < len(s); i++ {
 		switch s[i] {
 		case '<':
 			open = append(open, len(out))
 		case '>': // closes the last < that begins a tag; later ones begin none
-			for len(open) > 0 && !begins(open[len(open)-1]) {
+			for len(open) > 0 && !isTagAt(open[len(open)-1]) {
 				open = open[:len(open)-1]
 			}
 			if len(open) > 0 {
@@ -80,13 +80,14 @@ func StripTags(s string) string {
 		out = append(out, s[i])
 	}
 	for _, index := range open {
-		if begins(index) {
+		if isTagAt(index) {
 			return string(out[:index])
 		}
 	}
 	return string(out)
 }
 
+// beginsTag reports whether < begins a tag, a comment or the like if c follows.
 func beginsTag(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '/' || c == '!' || c == '?'
 }
@@ -107,6 +108,7 @@ func Plain(markup string) string {
 	return tidy(markup)
 }
 
+// hasMarkup reports whether a text has a tag or an entity.
 func hasMarkup(s string) bool {
 	for i := 0; i+1 < len(s); i++ {
 		if s[i] == '<' && beginsTag(s[i+1]) {
@@ -126,6 +128,7 @@ var (
 		"select")
 )
 
+// set returns a set of names.
 func set(names ...string) map[string]bool {
 	all := make(map[string]bool, len(names))
 	for _, name := range names {
@@ -137,9 +140,10 @@ func set(names ...string) map[string]bool {
 // readable makes one pass of Plain.
 func readable(markup string) string {
 	var b strings.Builder
-	ended := 0 // number of line ends at the end of b
-	end := func(lines int) {
-		for ; ended < lines; ended++ {
+	lineEnds := 0 // number of line ends at the end of b
+	// endLines makes b end with at least n line ends.
+	endLines := func(n int) {
+		for ; lineEnds < n; lineEnds++ {
 			b.WriteByte('\n')
 		}
 	}
@@ -153,7 +157,7 @@ func readable(markup string) string {
 		if kind == tokens.TextToken {
 			if text := unbroken.Replace(string(z.Text())); skipping == "" {
 				if strings.TrimSpace(text) != "" {
-					ended = 0
+					lineEnds = 0
 				}
 				b.WriteString(text)
 			}
@@ -176,15 +180,15 @@ func readable(markup string) string {
 		case name == "br":
 			b.WriteByte('\n')
 		case name == "li" && kind == tokens.StartTagToken:
-			end(1)
+			endLines(1)
 			b.WriteString("- ")
-			ended = 0
+			lineEnds = 0
 		case name == "p" || len(name) == 2 && name[0] == 'h' && blocks[name]:
-			end(2)
+			endLines(2)
 		case name == "td" || name == "th":
 			b.WriteByte(' ')
 		case blocks[name]:
-			end(1)
+			endLines(1)
 		}
 	}
 }

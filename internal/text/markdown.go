@@ -83,6 +83,7 @@ func (m *Markdown) Render(markdown string) string {
 	return safe
 }
 
+// verbatim returns HTML that shows a text unrendered.
 func verbatim(markdown string) string { return "<pre>" + html.EscapeString(markdown) + "</pre>" }
 
 // Bare URLs in a text become links. The host and the path may have letters of any language. In the last label of the
@@ -157,6 +158,7 @@ func (l links) Transform(document *ast.Document, _ source.Reader, _ parser.Conte
 	})
 }
 
+// rewritten returns the URL by which place replaces an address.
 func (l links) rewritten(address []byte) []byte {
 	if l.place == nil {
 		return address
@@ -167,7 +169,7 @@ func (l links) rewritten(address []byte) []byte {
 // nestsDeep reports whether a text opens very many quotes, lists or brackets, or may have many empty lines inside of
 // quotes and lists. The parser takes longer for such a text than for other texts of the same length.
 func nestsDeep(markdown string) bool {
-	deepest, empty := 0, 0
+	deepest, emptyLines := 0, 0
 	for line := range strings.Lines(markdown) {
 		n := containers(line)
 		if n > maxNesting {
@@ -175,12 +177,13 @@ func nestsDeep(markdown string) bool {
 		}
 		text := strings.TrimLeft(line, " \t")
 		if strings.TrimSpace(text) == "" {
-			empty++
+			emptyLines++
 		} else if n > 0 {
-			deepest = max(deepest, n+(len(line)-len(text))/2)
+			indent := len(line) - len(text)
+			deepest = max(deepest, n+indent/2) // two spaces of indentation may continue an outer list
 		}
 	}
-	return min(deepest, maxNesting)*empty > maxEmpty || opensMany(markdown)
+	return min(deepest, maxNesting)*emptyLines > maxEmpty || opensMany(markdown)
 }
 
 // containers counts the quotes and lists that a line opens.
@@ -221,6 +224,7 @@ func opensMany(markdown string) bool {
 	return false
 }
 
+// depth returns the level of the deepest node below n, whose own level is given. It stops beyond maxNesting.
 func depth(n ast.Node, level int) int {
 	if level > maxNesting {
 		return level
@@ -235,11 +239,12 @@ func depth(n ast.Node, level int) int {
 // limited is a buffer whose Write fails beyond a size limit.
 type limited struct {
 	bytes.Buffer
-	left int
+	left int // bytes that may still be written
 }
 
 var errTooLarge = errors.New("the HTML is too large")
 
+// Write implements io.Writer.
 func (l *limited) Write(p []byte) (int, error) {
 	if l.left -= len(p); l.left < 0 {
 		return 0, errTooLarge

@@ -22,29 +22,30 @@ type Term struct {
 // case, width and accents. Chinese, Japanese and Thai have no spaces between words, and Korean appends particles to
 // words. Each letter of these scripts is therefore a term, and a word is found by its consecutive letters.
 func Terms(s string) (list []Term) {
-	s = norm.NFC.String(s)     // makes one letter of a Hangul syllable that is given in parts
-	start, behind := -1, false // start of the run, and whether the previous term ends there
+	s = norm.NFC.String(s) // makes one letter of a Hangul syllable that is given in parts
+	start := -1            // start of the current term, or -1 if there is none
+	behind := false        // the previous term ends at start
+	singleLetter := false  // the current term is a single letter of a script without spaces
 	end := func(index int) {
 		if start >= 0 {
 			list = append(list, Term{fold(s[start:index]), behind})
 		}
 	}
-	isSingle := false // the run is a single letter
 	for i, r := range s {
 		if start >= 0 && unicode.IsMark(r) {
-			continue
+			continue // it belongs to the letter before
 		}
-		letter := unicode.IsLetter(r)
-		single := letter && unspaced(r)
+		isLetter := unicode.IsLetter(r)
+		isUnspaced := isLetter && unspaced(r)
 		switch {
-		case !letter && !unicode.IsDigit(r) && !unicode.IsMark(r):
+		case !isLetter && !unicode.IsDigit(r) && !unicode.IsMark(r):
 			end(i)
-			start, isSingle = -1, false
+			start, singleLetter = -1, false
 		case start < 0:
-			start, behind, isSingle = i, false, single
-		case single || isSingle:
+			start, behind, singleLetter = i, false, isUnspaced
+		case isUnspaced || singleLetter:
 			end(i)
-			start, behind, isSingle = i, true, single
+			start, behind, singleLetter = i, true, isUnspaced
 		}
 	}
 	end(len(s))
@@ -65,15 +66,17 @@ func fold(word string) string {
 		return strings.ToLower(word[:min(len(word), maxTerm)])
 	}
 	var b strings.Builder
-	plain, n := false, 0
+	afterLatin := false // the previous letter is an ASCII letter, so accents are dropped
+	n := 0
 	for _, r := range latin.Replace(norm.NFKD.String(cases.Fold().String(norm.NFKC.String(word)))) {
-		if plain && r >= 0x300 && r < 0x370 {
+		isAccent := r >= 0x300 && r < 0x370
+		if afterLatin && isAccent {
 			continue
 		}
 		if n++; n > maxTerm {
 			break
 		}
-		plain = r < 0x80
+		afterLatin = r < 0x80
 		b.WriteRune(r)
 	}
 	return norm.NFC.String(b.String())

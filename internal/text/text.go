@@ -77,7 +77,7 @@ func Short(s string, limit int) string {
 // It returns "" if no character is left.
 func Slug(s string, limit int) string {
 	var b strings.Builder
-	gap := false
+	gap := false // a hyphen must precede the next letter
 	for _, r := range norm.NFKD.String(latin.Replace(s)) {
 		r = unicode.ToLower(r)
 		switch {

@@ -16,7 +16,7 @@ var zoneNames string
 // Zones returns the names of the time zones that forms offer: those of each country, and UTC. Zone also accepts others.
 var Zones = sync.OnceValue(func() []string { return strings.Fields(zoneNames) })
 
-// ErrZone means that a name is not that of a time zone.
+// ErrZone means that there is no time zone with a name.
 var ErrZone = errors.New("this is not the name of a time zone such as Europe/Vienna")
 
 // maxZone is the limit for the name of a time zone, in bytes.

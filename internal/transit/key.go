@@ -97,12 +97,14 @@ func (k *Key) Info(ctx context.Context) (Info, error) {
 	return info, nil
 }
 
-var errShape = fmt.Errorf("%w: its answer is not what it should be", ErrUnavailable)
+// errShape means that an answer does not have the expected form.
+var errShape = fmt.Errorf("%w: its answer does not have the expected form", ErrUnavailable)
 
+// parsePublic parses the public key of a version, in PEM.
 func parsePublic(text string) (any, error) {
 	block, _ := pem.Decode([]byte(text))
 	if block == nil {
-		return nil, errors.New("a version has no public key: it is of a type that does not sign")
+		return nil, errors.New("a version has no public key: the type of the key does not sign")
 	}
 	public, err := x509.ParsePKIXPublicKey(block.Bytes)
 	if err != nil {
@@ -118,16 +120,16 @@ func parsePublic(text string) (any, error) {
 			return public, nil
 		}
 	}
-	return nil, errors.New("a key must be of P-256, or of RSA with 2048 bits or more")
+	return nil, errors.New("a key must be a P-256 key, or an RSA key of at least 2048 bits")
 }
 
-// Create makes the key, of the given type, unless it exists.
+// Create creates the key with the given type, such as AES256GCM, unless it exists.
 func (k *Key) Create(ctx context.Context, kind string) error {
-	return k.failed("making", k.client.call(ctx, "create", http.MethodPost, k.mount+"/keys/"+k.name,
+	return k.failed("creating", k.client.call(ctx, "create", http.MethodPost, k.mount+"/keys/"+k.name,
 		map[string]string{"type": kind}, nil))
 }
 
-// Rotate makes another version, which is the latest from then on.
+// Rotate creates another version, which is the latest from then on.
 func (k *Key) Rotate(ctx context.Context) error {
 	return k.failed("rotating", k.client.call(ctx, "rotate", http.MethodPost, k.mount+"/keys/"+k.name+"/rotate",
 		struct{}{}, nil))
@@ -163,7 +165,7 @@ func (k *Key) Sign(ctx context.Context, v Version, digest []byte) ([]byte, error
 	}
 	if len(raw) != size {
 		return nil, k.failed("signing with",
-			fmt.Errorf("%w: a signature has not the length of its key", ErrUnavailable))
+			fmt.Errorf("%w: the length of the signature does not fit the key", ErrUnavailable))
 	}
 	return raw, nil
 }

@@ -10,25 +10,26 @@ import (
 // session is a token with its lease. It is immutable.
 type session struct {
 	token     string
-	half, end time.Time // half and end of the lease; zero without a lease
+	half      time.Time // half of the lease; zero without a lease
+	end       time.Time // end of the lease; zero without a lease
 	renewable bool
 }
 
-// login is a login or a renewal that is under way.
+// login is a login or a renewal that is under way. session and err are its result, valid once done is closed.
 type login struct {
 	done    chan struct{}
 	session *session
 	err     error
 }
 
-// session returns a token that is valid as far as the client knows. If spent is not nil, the server has refused the
+// session returns a token that is valid as far as the client knows. If refused is not nil, the server has refused the
 // token of that session, and session returns another token. A token in the second half of its lease is still returned,
 // but session begins to renew it in the background. If the client has no valid token, session waits for a login, which
 // all callers share, until ctx ends.
-func (c *Client) session(ctx context.Context, spent *session) (*session, error) {
+func (c *Client) session(ctx context.Context, refused *session) (*session, error) {
 	c.mu.Lock()
 	now, s := c.options.Now(), c.present
-	valid := s != nil && s != spent && (s.end.IsZero() || now.Before(s.end))
+	valid := s != nil && s != refused && (s.end.IsZero() || now.Before(s.end))
 	if valid && (s.half.IsZero() || now.Before(s.half)) {
 		c.mu.Unlock()
 		return s, nil

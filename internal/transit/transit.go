@@ -27,6 +27,7 @@ type RefusedError struct {
 	Messages []string // messages of the server, with the client's secrets replaced
 }
 
+// Error implements error.
 func (e *RefusedError) Error() string {
 	if len(e.Messages) == 0 {
 		return fmt.Sprintf("the key management server answered %d", e.Status)
@@ -84,12 +85,12 @@ var pauses = []time.Duration{50 * time.Millisecond, 200 * time.Millisecond}
 // Client is a client of one server. It is safe for concurrent use and does not need to be closed.
 type Client struct {
 	options Options
-	base    string
+	base    string // beginning of all URLs
 	http    *http.Client
 
 	mu       sync.Mutex
-	present  *session
-	underWay *login // the login under way, or nil
+	present  *session // the latest session, or nil
+	underWay *login   // the login under way, or nil
 }
 
 // New makes a client. It does not contact the server.
@@ -98,7 +99,7 @@ func New(o Options) (*Client, error) {
 	switch {
 	case err != nil || address.Scheme != "https" && address.Scheme != "http" || address.Hostname() == "" ||
 		address.User != nil || address.RawQuery != "" || address.Fragment != "":
-		return nil, errors.New("the address of a key management server is an http or https URL")
+		return nil, errors.New("the address of a key management server must be an http or https URL, without user and query")
 	case o.Token != "" && o.AppRole.RoleID != "":
 		return nil, errors.New("a token and an AppRole exclude each other")
 	case o.Token == "" && (o.AppRole.RoleID == "" || o.AppRole.SecretID == ""):
@@ -138,7 +139,7 @@ func New(o Options) (*Client, error) {
 func redirect(r *http.Request, via []*http.Request) error {
 	first := via[0]
 	if len(via) > 1 || r.URL.Scheme != first.URL.Scheme || r.Method != first.Method {
-		return errors.New("it redirects where it may not")
+		return errors.New("it redirects more than once, or to another scheme")
 	}
 	return nil
 }
@@ -240,13 +241,13 @@ func (c *Client) ask(ctx context.Context, op, method, path, token string, body, 
 		return nil
 	}
 	if err := json.Unmarshal(text, answer); err != nil {
-		return fmt.Errorf("%w: its answer is not what it should be", ErrUnavailable)
+		return errShape
 	}
 	return nil
 }
 
-// unreached returns the error for a request that got no answer. It leaves out the URL, which is long and contains no
-// secret.
+// unreached returns the error for a request that got no answer. It leaves out the URL, which is long and of no use to
+// the operator.
 func unreached(err error) error {
 	if urlError, ok := errors.AsType[*url.Error](err); ok {
 		err = urlError.Err

@@ -23,6 +23,7 @@ type Error struct {
 	Message string
 }
 
+// Error implements error.
 func (e *Error) Error() string { return e.Message }
 
 // Check returns an *Error for a name that readers cannot distinguish from other names or cannot read at all. It does
@@ -59,10 +60,11 @@ func invisible(r rune) bool {
 
 // manyMarks reports whether a name has a mark without a letter, an enclosing mark, or too many marks on a letter.
 func manyMarks(name string) bool {
-	marks := maxMarks // so that no mark is allowed at the beginning
+	marks := maxMarks // marks on the current letter; at the beginning and after a space no mark is allowed
 	for _, r := range name {
 		if !unicode.IsMark(r) {
-			if marks = 0; r == ' ' {
+			marks = 0
+			if r == ' ' {
 				marks = maxMarks
 			}
 			continue
@@ -79,17 +81,17 @@ func manyMarks(name string) bool {
 // case, such as the capital i and the small L.
 func Keys(name string) []string {
 	name = strings.Join(strings.Fields(norm.NFKC.String(name)), " ")
-	small := key(strings.ToLower(name))
-	if written := key(name); written != small {
-		return []string{small, written}
+	lowerKey := key(strings.ToLower(name))
+	if asWritten := key(name); asWritten != lowerKey {
+		return []string{lowerKey, asWritten}
 	}
-	return []string{small}
+	return []string{lowerKey}
 }
 
 // key returns the skeleton of a text without regard to case. U+0000 is replaced, because PostgreSQL does not accept it.
 func key(text string) string {
-	small := strings.ToLower(confusable.Skeleton(text)) // some skeletons have capitals
-	return strings.ReplaceAll(confusable.Skeleton(small), "\x00", "\uFFFD")
+	lower := strings.ToLower(confusable.Skeleton(text)) // some skeletons have capitals
+	return strings.ReplaceAll(confusable.Skeleton(lower), "\x00", "\uFFFD")
 }
 
 // Reserved is a set of names that nobody may register.
@@ -109,9 +111,9 @@ var Common = []string{
 func NewReserved(words ...string) Reserved {
 	all := make(Reserved)
 	for _, word := range words {
-		for _, written := range []string{word, strings.ToUpper(word)} {
-			for _, key := range Keys(written) {
-				all[bare(key)] = true
+		for _, spelling := range []string{word, strings.ToUpper(word)} {
+			for _, key := range Keys(spelling) {
+				all[lettersOf(key)] = true
 			}
 		}
 	}
@@ -121,14 +123,14 @@ func NewReserved(words ...string) Reserved {
 
 // Check returns an *Error for a reserved name.
 func (r Reserved) Check(name string) error {
-	if slices.ContainsFunc(Keys(name), func(key string) bool { return r[bare(key)] }) {
+	if slices.ContainsFunc(Keys(name), func(key string) bool { return r[lettersOf(key)] }) {
 		return &Error{"reserved", "this name, or one that looks like it, is reserved"}
 	}
 	return nil
 }
 
-// bare removes all characters other than letters and digits.
-func bare(key string) string {
+// lettersOf returns a key without its characters other than letters and digits.
+func lettersOf(key string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsNumber(r) {
 			return r

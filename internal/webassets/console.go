@@ -78,16 +78,16 @@ func (c *Console) Serve(w http.ResponseWriter, r *http.Request, name string, bar
 // document renders the page with a bar.
 func (c *Console) document(bar look.Bar) []byte {
 	address := func(name string) string { return c.page.Root + below + name }
-	shown := struct {
+	data := struct {
 		Page
 		look.Top
 		Style string
 	}{Page: c.page, Top: look.Top{Bar: bar, Part: c.page.Title, Home: "./", At: address}}
 	if sheet, _ := bar.Brand.Names(); sheet != "" {
-		shown.Style = address(sheet)
+		data.Style = address(sheet)
 	}
 	var text bytes.Buffer
-	if err := pageTemplate.Execute(&text, shown); err != nil {
+	if err := pageTemplate.Execute(&text, data); err != nil {
 		panic(fmt.Sprintf("page %s: %v", c.page.Title, err)) // a test of each console runs it
 	}
 	return text.Bytes()

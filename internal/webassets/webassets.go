@@ -70,6 +70,7 @@ func (f *Files) Load(files fs.FS, root string) *Files {
 // Add adds a file and replaces one with the same name.
 func (f *Files) Add(name string, text []byte) { f.byName[name] = fileOf(name, text) }
 
+// fileOf returns the file with a name and a content. The extension of the name determines the media type.
 func fileOf(name string, text []byte) file {
 	return file{types[path.Ext(name)], look.Version(text), text}
 }
@@ -89,6 +90,7 @@ func (f *Files) Serve(w http.ResponseWriter, r *http.Request, name string) {
 	f.serve(w, r, f.byName[name])
 }
 
+// serve answers a GET or HEAD request with a file.
 func (f *Files) serve(w http.ResponseWriter, r *http.Request, a file) {
 	header := w.Header()
 	header.Set("Content-Security-Policy", f.policy)

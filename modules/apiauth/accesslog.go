@@ -18,8 +18,8 @@ func warnOfShownKeys(ctx caddy.Context) {
 	if !server.Logs.SkipUnmappedHosts {
 		names[server.Logs.DefaultLoggerName] = true
 	}
-	for _, ofHost := range server.Logs.LoggerNames {
-		for _, name := range ofHost {
+	for _, hostLogs := range server.Logs.LoggerNames {
+		for _, name := range hostLogs {
 			names[name] = true
 		}
 	}
@@ -36,6 +36,7 @@ func warnOfShownKeys(ctx caddy.Context) {
 // of a module with that name writes to the same outputs.
 type accessLog string
 
+// CaddyModule returns module information with the name of the log as the id.
 func (l accessLog) CaddyModule() caddy.ModuleInfo {
 	id := "http.log.access"
 	if l != "" {
@@ -44,10 +45,11 @@ func (l accessLog) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: caddy.ModuleID(id)}
 }
 
-// showsKeys reports whether a log reads the header X-Api-Key of requests. It makes the log encode a request without
-// writing it. Filters that delete or replace the header do not read it.
+// showsKeys reports whether a log shows the header X-Api-Key of requests. It makes the log encode a request, without
+// writing it, and finds out whether the encoder reads the values of the header. Filters that delete or replace the
+// header do not read them.
 func showsKeys(core zapcore.Core) (shown bool) {
-	if !core.Enabled(zapcore.ErrorLevel) { // the highest level of access logs
+	if !core.Enabled(zapcore.ErrorLevel) { // then it shows no requests: error is the highest level of access logs
 		return false
 	}
 	values := zapcore.ArrayMarshalerFunc(func(zapcore.ArrayEncoder) error {
@@ -55,8 +57,7 @@ func showsKeys(core zapcore.Core) (shown bool) {
 		return nil
 	})
 	headers := zapcore.ObjectMarshalerFunc(func(enc zapcore.ObjectEncoder) error {
-		return enc.AddArray("X-Api-Key",
-			values)
+		return enc.AddArray("X-Api-Key", values)
 	})
 	core.With([]zap.Field{zap.Object("request", zapcore.ObjectMarshalerFunc(func(enc zapcore.ObjectEncoder) error {
 		return enc.AddObject("headers", headers)

@@ -58,12 +58,13 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	}
 	provider, ok := loaded.(caddyauth.Authenticator)
 	if !ok {
-		return fmt.Errorf("provider: module %T authenticates nobody", loaded)
+		return fmt.Errorf("provider: module %T is not an authentication provider", loaded)
 	}
 	h.provider = provider
 	return nil
 }
 
+// ServeHTTP checks the credential of the request and runs the next handlers, or refuses the request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	if o, ok := h.provider.(*OAuth); ok && o.serve(w, r) {
 		return nil
@@ -77,6 +78,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	return next.ServeHTTP(w, r)
 }
 
+// refuse returns the error for a request whose credential was refused with err: with the status of err, or 401. With
+// 401 it sets a challenge unless the provider has set one.
 func refuse(w http.ResponseWriter, err error) error {
 	status := http.StatusUnauthorized
 	if refusal, known := apierror.From(err); known {
@@ -88,9 +91,9 @@ func refuse(w http.ResponseWriter, err error) error {
 	return caddyhttp.Error(status, err)
 }
 
-// authenticate returns the placeholders of the user.
+// authenticate checks the credential of a request and returns the placeholders of the user.
 func (h *Handler) authenticate(w http.ResponseWriter, r *http.Request) (caddy.ReplacerFunc, error) {
-	if gatewayKey, ok := h.provider.(*GatewayKey); ok { // avoids a map of metadata
+	if gatewayKey, ok := h.provider.(*GatewayKey); ok { // Authenticate would allocate a map for the placeholders
 		identity, err := gatewayKey.identify(r)
 		if err != nil {
 			return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
+// providers is the namespace of authentication providers, with a dot at the end.
 const providers = "http.authentication.providers."
 
 func init() {

@@ -19,26 +19,27 @@ func Unchecked(ctx caddy.Context) bool {
 	if !ok {
 		return false
 	}
-	lineage := ctx.Modules()
-	from := slices.IndexFunc(lineage, func(m caddy.Module) bool {
-		_, app := m.(*caddyhttp.App)
-		return app
+	lineage := ctx.Modules() // the modules that are being provisioned, each inside the previous one
+	app := slices.IndexFunc(lineage, func(m caddy.Module) bool {
+		_, isApp := m.(*caddyhttp.App)
+		return isApp
 	})
 	routes := server.Routes
-	for _, module := range lineage[from+1:] {
-		index := slices.IndexFunc(routes, func(r caddyhttp.Route) bool { return r.HandlersRaw != nil })
-		if index < 0 || routesCheckKey(routes[:index], routes[index].Group) ||
-			earlierHandlersCheckKey(routes[index].HandlersRaw, module) {
+	for _, module := range lineage[app+1:] {
+		// Caddy clears HandlersRaw when it has provisioned a route. So the first route that has it contains the module.
+		current := slices.IndexFunc(routes, func(r caddyhttp.Route) bool { return r.HandlersRaw != nil })
+		if current < 0 || routesCheckKey(routes[:current], routes[current].Group) ||
+			earlierHandlersCheckKey(routes[current].HandlersRaw, module) {
 			return false
 		}
 		if module == ctx.Module() {
 			return true
 		}
-		inner, ok := module.(*caddyhttp.Subroute)
+		subroute, ok := module.(*caddyhttp.Subroute)
 		if !ok {
 			return false
 		}
-		routes = inner.Routes
+		routes = subroute.Routes
 	}
 	return false
 }
@@ -72,7 +73,8 @@ func isGatewayKey(p caddyauth.Authenticator) bool {
 }
 
 // earlierHandlersCheckKey reports whether one of the handlers before module checks the key. handlers is the JSON of a
-// route that is being provisioned.
+// route that is being provisioned. If the route has several handlers with the name of module, the last is taken for
+// module, so that no warning is given in error.
 func earlierHandlersCheckKey(handlers []json.RawMessage, module caddy.Module) bool {
 	name := module.CaddyModule().ID.Name()
 	last := -1

@@ -114,11 +114,11 @@ func (g *GatewayKey) identify(r *http.Request) (*keychain.Identity, error) {
 // userNames are the names that userValue accepts, except id.
 var userNames = []string{
 	"key_id", "key_label", "rate_limit_per_minute", "operator_key_id", "operator_key_rate_limit",
-	"operator_user_rate_limit",
-	"operator_team_id", "operator_team_rate_limit", "operator_organisation_rate_limit",
+	"operator_user_rate_limit", "operator_team_id", "operator_team_rate_limit", "operator_organisation_rate_limit",
 }
 
-// userValue returns the value of the placeholder {http.auth.user.<name>} for the owner of a key.
+// userValue returns the value of the placeholder {http.auth.user.<name>} for the owner of a key. It returns false for an
+// unknown name.
 func userValue(identity *keychain.Identity, name string) (any, bool) {
 	switch name {
 	case "id":

@@ -30,9 +30,9 @@ func init() {
 // These errors occur only for access tokens. Errors that other tokens can have too are in the package jwt.
 const (
 	errBound    jwt.Error = "the token is bound to a key of its client: send it as Authorization: DPoP with a proof of that key"
-	errUnbound  jwt.Error = "the token is bound to no key: send it as Authorization: Bearer"
-	errConfirm  jwt.Error = "the token is bound in a way that is not known here"
-	errInactive jwt.Error = "the token is not good, or not any more"
+	errUnbound  jwt.Error = "the token is not bound to a key: send it as Authorization: Bearer"
+	errConfirm  jwt.Error = "the token is bound to its client by a method that is not supported"
+	errInactive jwt.Error = "the token is not valid, or not valid any more"
 )
 
 // accessTypes are the values of typ that RFC 9068 allows.
@@ -110,9 +110,9 @@ type OAuth struct {
 	ResourceName string `json:"resource_name,omitempty"`
 
 	app      *tollgate.App
-	verifier jwt.Verifier
-	cache    *jwt.Cache[*granted]
-	pooled   *jwks.Address
+	verifier jwt.Verifier         // checks JWTs; not set with Introspection
+	cache    *jwt.Cache[*granted] // the users of tokens that were checked
+	pooled   *jwks.Address        // key in the pool sources; nil if no source was taken from it
 	resource *resource
 	proofs   dpop.Verifier
 }
@@ -137,6 +137,7 @@ func (o *OAuth) Provision(ctx caddy.Context) (err error) {
 	return o.setUp()
 }
 
+// setUp does the part of Provision that does not need the app.
 func (o *OAuth) setUp() (err error) {
 	if err := o.resolve(); err != nil {
 		return err
@@ -212,7 +213,7 @@ func (o *OAuth) check() error {
 	case len(o.Audiences) == 0 || slices.Contains(o.Audiences, ""):
 		return errors.New("audience is required: a token made for another service must not pass here")
 	case o.Introspection != nil && (o.JWKSURL != "" || len(o.Algorithms) > 0 || len(o.Types) > 0):
-		return errors.New("with introspection the server checks the token: jwks_url, algorithms and typ are of no use")
+		return errors.New("jwks_url, algorithms and typ cannot be combined with introspection, which checks the token at the server")
 	case time.Duration(o.Leeway) < 0 || time.Duration(o.Leeway) > maxLeeway:
 		return fmt.Errorf("leeway must be at most %s", maxLeeway)
 	}
@@ -240,12 +241,13 @@ func (o *OAuth) check() error {
 	return nil
 }
 
-// keys returns the keys of the issuer.
+// keys returns the keys of the issuer, and sets pooled.
 func (o *OAuth) keys() (jwks.Finder, error) {
 	return pooledKeys(o.Issuer, o.JWKSURL, &o.pooled)
 }
 
-// Cleanup releases the keys. Requests in progress may still use them.
+// Cleanup implements caddy.CleanerUpper. It empties the cache of checked tokens, closes idle connections to the
+// introspection endpoint, and releases the issuer's keys in the pool. Requests in progress can continue.
 func (o *OAuth) Cleanup() error {
 	if o.cache != nil {
 		o.cache.Close()
@@ -262,52 +264,53 @@ func (o *OAuth) Cleanup() error {
 
 // Authenticate implements caddyauth.Authenticator.
 func (o *OAuth) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth.User, bool, error) {
-	text, bound, err := accessTokenOf(r.Header)
-	if err == nil && text == "" {
+	token, sentAsDPoP, err := accessTokenOf(r.Header)
+	if err == nil && token == "" {
 		o.resource.challenge(w, false, "", "")
 		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, "invalid_token",
 			"no access token was sent: send it as Authorization: Bearer …")
 	}
-	var known *granted
+	var grant *granted
 	if err == nil {
-		known, err = o.find(r.Context(), text)
+		grant, err = o.find(r.Context(), token)
 	}
 	if err == nil {
-		err = o.checkProof(r, text, bound, known.key)
+		err = o.checkProof(r, token, sentAsDPoP, grant.key)
 	}
 	if proofErr, ok := errors.AsType[*dpop.Error](err); ok {
 		o.resource.challenge(w, true, "invalid_dpop_proof", proofErr.Text)
 		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, "invalid_dpop_proof", "%s", proofErr.Text)
 	}
 	if tokenErr, ok := errors.AsType[jwt.Error](err); ok {
-		o.resource.challenge(w, bound, "invalid_token", string(tokenErr))
+		o.resource.challenge(w, sentAsDPoP, "invalid_token", string(tokenErr))
 		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, "invalid_token", "%s", string(tokenErr))
 	}
 	if err != nil {
 		return caddyauth.User{}, false, err
 	}
-	if known.missing != "" {
-		text := "the token does not have the scope " + known.missing
-		o.resource.challenge(w, bound, "insufficient_scope", text)
-		return caddyauth.User{}, false, apierror.New(http.StatusForbidden, "insufficient_scope", "%s", text)
+	if grant.missingScope != "" {
+		message := "the token does not have the scope " + grant.missingScope
+		o.resource.challenge(w, sentAsDPoP, "insufficient_scope", message)
+		return caddyauth.User{}, false, apierror.New(http.StatusForbidden, "insufficient_scope", "%s", message)
 	}
-	if text := o.weakness(known); text != "" {
-		o.resource.challenge(w, bound, insufficientAuthentication, text)
-		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, insufficientAuthentication, "%s", text)
+	if message := o.signInFault(grant); message != "" {
+		o.resource.challenge(w, sentAsDPoP, insufficientAuthentication, message)
+		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, insufficientAuthentication, "%s", message)
 	}
-	caddyhttp.SetVar(r.Context(), userVar, known.subject)
-	return known.user, true, nil
+	caddyhttp.SetVar(r.Context(), userVar, grant.subject)
+	return grant.user, true, nil
 }
 
 // insufficientAuthentication is the error code of RFC 9470 section 3.
 const insufficientAuthentication = "insufficient_user_authentication"
 
-// weakness returns a text about why the user's sign-in is not strong or recent enough, or "" if it is.
-func (o *OAuth) weakness(known *granted) string {
-	switch acr, _ := known.subject.Claims["acr"].(string); {
+// signInFault returns a message that the user's sign-in is not strong or recent enough for the options acr and max_age,
+// or "" if it is.
+func (o *OAuth) signInFault(g *granted) string {
+	switch acr, _ := g.subject.Claims["acr"].(string); {
 	case len(o.ACR) > 0 && !slices.Contains(o.ACR, acr):
 		return "a stronger sign-in is needed here"
-	case o.MaxAge > 0 && time.Since(signedInAt(known.subject.Claims["auth_time"])) > time.Duration(o.MaxAge):
+	case o.MaxAge > 0 && time.Since(signedInAt(g.subject.Claims["auth_time"])) > time.Duration(o.MaxAge):
 		return "a newer sign-in is needed here"
 	}
 	return ""
@@ -330,20 +333,21 @@ func signedInAt(claim any) time.Time {
 	return time.Time{}
 }
 
-// granted is the user of a valid token, with the token's key and the first required scope that the token lacks.
+// granted is what a valid token grants: its user, if no required scope is missing.
 type granted struct {
 	verified
-	key     string // the thumbprint of the key that the token is bound to; empty if it is not bound
-	missing string // the first required scope that the token lacks; empty if it has all
+	key          string // the thumbprint of the key that the token is bound to; empty if it is not bound
+	missingScope string // the first required scope that the token lacks; empty if it has all
 }
 
 // find checks a token and returns its user. If the authorization server is in this process, find calls it directly.
-func (o *OAuth) find(ctx context.Context, text string) (*granted, error) {
+// Otherwise it uses the cache, which calls verify or introspect.
+func (o *OAuth) find(ctx context.Context, token string) (*granted, error) {
 	issuer := o.app.Issuer(o.Issuer)
 	if issuer == nil {
-		return o.cache.Verify(ctx, text)
+		return o.cache.Verify(ctx, token)
 	}
-	claims, expires, ok, err := issuer.CheckToken(ctx, text)
+	claims, expires, ok, err := issuer.CheckToken(ctx, token)
 	if err != nil {
 		return nil, err
 	}
@@ -355,17 +359,18 @@ func (o *OAuth) find(ctx context.Context, text string) (*granted, error) {
 }
 
 // verify checks a JWT. It returns the user, the user's approximate size in bytes, and when the token expires.
-func (o *OAuth) verify(ctx context.Context, text string) (*granted, int64, time.Time, error) {
+func (o *OAuth) verify(ctx context.Context, text string) (g *granted, size int64, expires time.Time, err error) {
 	token, err := o.verifier.Verify(ctx, text)
 	if err != nil {
 		return nil, 0, time.Time{}, err
 	}
-	g, size, err := o.grant(token.Claims, token.Expires)
+	g, size, err = o.grant(token.Claims, token.Expires)
 	return g, size, token.Expires, err
 }
 
-// grant makes the user from the claims of a valid token. It checks the issuer, the audience and the scopes, which
-// depend on this handler. size is the user's approximate size in bytes.
+// grant makes the user from the claims of a valid token that expires at expires. It returns an error for the wrong
+// issuer, audience or subject. A missing scope is no error, but is reported in missingScope. size is the user's
+// approximate size in bytes.
 func (o *OAuth) grant(claims map[string]any, expires time.Time) (g *granted, size int64, err error) {
 	text := func(name string) string {
 		value, _ := claims[name].(string)
@@ -395,18 +400,18 @@ func (o *OAuth) grant(claims map[string]any, expires time.Time) (g *granted, siz
 	scopes := strings.Fields(text("scope"))
 	for _, scope := range o.Scopes {
 		if !slices.Contains(scopes, scope) {
-			g.missing = scope
+			g.missingScope = scope
 			break
 		}
 	}
-	size = 400
+	size = userSize
 	for name, value := range claims {
 		if text, ok := value.(string); ok && len(text) <= maxClaim && utf8.ValidString(text) {
 			g.user.Metadata["claim."+name] = text
 		}
 	}
 	for name, value := range g.user.Metadata {
-		size += int64(len(name) + len(value) + 64)
+		size += int64(len(name) + len(value) + entrySize)
 	}
 	return g, size, nil
 }

@@ -68,6 +68,7 @@ func (o *OAuth) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	})
 }
 
+// unmarshal parses the block of the option introspection.
 func (i *Introspection) unmarshal(d *caddyfile.Dispenser) error {
 	if d.NextArg() {
 		return d.ArgErr()

@@ -16,9 +16,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/edge"
 )
 
-// accessTokenOf returns the access token of a request, or "" if no token was sent. bound reports whether it was sent
-// with the scheme DPoP.
-func accessTokenOf(h http.Header) (token string, bound bool, err error) {
+// accessTokenOf returns the access token of a request, or "" if no token was sent. sentAsDPoP reports whether it was
+// sent with the scheme DPoP instead of Bearer.
+func accessTokenOf(h http.Header) (token string, sentAsDPoP bool, err error) {
 	values := h["Authorization"]
 	if len(values) > 1 {
 		return "", false, errSeveral
@@ -47,14 +47,15 @@ func boundKey(cnf any) (key string, err error) {
 }
 
 // checkProof checks that the token was sent in the way it requires. A token bound to key needs the scheme DPoP and a
-// proof of the key for this request; any other token needs the scheme Bearer. sentBound means that the scheme was DPoP.
-func (o *OAuth) checkProof(r *http.Request, token string, sentBound bool, key string) error {
+// proof of the key for this request; a token with an empty key needs the scheme Bearer. sentAsDPoP means that the scheme
+// was DPoP.
+func (o *OAuth) checkProof(r *http.Request, token string, sentAsDPoP bool, key string) error {
 	switch {
-	case key == "" && !sentBound:
+	case key == "" && !sentAsDPoP:
 		return nil
 	case key == "":
 		return errUnbound
-	case !sentBound:
+	case !sentAsDPoP:
 		return errBound
 	}
 	proof, err := o.proofs.Verify(r.Context(), r.Header[http.CanonicalHeaderKey(dpop.Header)],
@@ -72,7 +73,7 @@ func (o *OAuth) checkProof(r *http.Request, token string, sentBound bool, key st
 }
 
 // errOtherKey means that the proof was made with another key than the key that the token is bound to.
-var errOtherKey = &dpop.Error{Reason: "key", Text: "the proof is of another key than the token"}
+var errOtherKey = &dpop.Error{Reason: "key", Text: "the proof is signed with another key than the key that the token is bound to"}
 
 // address returns the public URL of a request, with which a proof's htu must agree. It consists of the resource's
 // origin and the path that the client sent, before any rewrite.

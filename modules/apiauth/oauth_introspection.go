@@ -19,7 +19,10 @@ import (
 )
 
 const (
+	// introspectionTime limits the time of one request to the authorization server.
 	introspectionTime = 5 * time.Second
+	// defaultExpiry is the assumed lifetime of a token whose expiry the authorization server does not state.
+	defaultExpiry = time.Minute
 	// maxIntrospection bounds a response, in bytes.
 	maxIntrospection = 64 << 10
 )
@@ -40,6 +43,7 @@ type Introspection struct {
 	client *http.Client
 }
 
+// provision checks the options and creates the client.
 func (i *Introspection) provision() error {
 	if i.ClientID == "" || i.ClientSecret == "" {
 		return errors.New("client_id and client_secret are required")
@@ -59,6 +63,7 @@ func (i *Introspection) provision() error {
 	return nil
 }
 
+// close closes idle connections. It may be called before provision.
 func (i *Introspection) close() {
 	if i.client != nil {
 		i.client.CloseIdleConnections()
@@ -66,9 +71,11 @@ func (i *Introspection) close() {
 }
 
 // introspect checks a token at the authorization server. It returns the user, the user's approximate size in bytes, and
-// when the token expires.
-func (o *OAuth) introspect(ctx context.Context, text string) (*granted, int64, time.Time, error) {
-	claims, err := o.Introspection.ask(ctx, text)
+// until when the result may be cached: for the time of the option cache, but not after the token expires.
+func (o *OAuth) introspect(
+	ctx context.Context, token string,
+) (g *granted, size int64, cachedUntil time.Time, err error) {
+	claims, err := o.Introspection.ask(ctx, token)
 	if err != nil {
 		return nil, 0, time.Time{}, apierror.Unavailable("the authorization server", err)
 	}
@@ -76,24 +83,25 @@ func (o *OAuth) introspect(ctx context.Context, text string) (*granted, int64, t
 		return nil, 0, time.Time{}, errInactive
 	}
 	now := time.Now()
-	expires := now.Add(time.Minute)
-	if expiry, ok := claims["exp"].(float64); ok {
-		if expires = time.Unix(int64(expiry), 0); !now.Before(expires.Add(time.Duration(o.Leeway))) {
+	expires := now.Add(defaultExpiry)
+	if seconds, ok := claims["exp"].(float64); ok {
+		expires = time.Unix(int64(seconds), 0)
+		if !now.Before(expires.Add(time.Duration(o.Leeway))) {
 			return nil, 0, time.Time{}, jwt.ErrExpired
 		}
 	}
-	g, size, err := o.grant(claims, expires)
-	until := now.Add(time.Duration(o.Introspection.Cache))
-	if expires.Before(until) {
-		until = expires
+	g, size, err = o.grant(claims, expires)
+	cachedUntil = now.Add(time.Duration(o.Introspection.Cache))
+	if expires.Before(cachedUntil) {
+		cachedUntil = expires
 	}
-	return g, size, until, err
+	return g, size, cachedUntil, err
 }
 
-// ask sends a token to the introspection endpoint and returns the claims in the response. It returns an error if the
-// server does not give a proper answer.
-func (i *Introspection) ask(ctx context.Context, text string) (map[string]any, error) {
-	form := url.Values{"token": {text}, "token_type_hint": {"access_token"}}
+// ask sends a token to the introspection endpoint and returns the claims in the response, which tell whether the token
+// is active. It returns an error if the response is not a JSON object with status 200.
+func (i *Introspection) ask(ctx context.Context, token string) (map[string]any, error) {
+	form := url.Values{"token": {token}, "token_type_hint": {"access_token"}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, i.URL, strings.NewReader(form.Encode()))
 	if err != nil {
 		return nil, err

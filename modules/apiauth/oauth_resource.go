@@ -27,7 +27,8 @@ type resource struct {
 	origin   string // of the first audience; empty if that is not an http or https URL
 }
 
-// newResource returns the resource for the settings.
+// newResource returns the resource for the settings of o. Without the option resource_metadata, the resource has a
+// metadata document if the first audience is an http or https URL without query, fragment and user.
 func newResource(o *OAuth) (*resource, error) {
 	res := &resource{scope: strings.Join(o.Scopes, " "), stronger: strongerParams(o), origin: originOf(o.Audiences[0])}
 	if o.ResourceMetadata == "off" {
@@ -63,39 +64,39 @@ func newResource(o *OAuth) (*resource, error) {
 // strongerParams returns the parameters of a challenge that asks for a stronger or more recent sign-in (RFC 9470
 // section 3).
 func strongerParams(o *OAuth) string {
-	var words []string
+	var params []string
 	if len(o.ACR) > 0 {
-		words = append(words, `acr_values="`+strings.Join(o.ACR, " ")+`"`)
+		params = append(params, `acr_values="`+strings.Join(o.ACR, " ")+`"`)
 	}
 	if o.MaxAge > 0 {
-		words = append(words, `max_age="`+strconv.FormatInt(int64(time.Duration(o.MaxAge)/time.Second), 10)+`"`)
+		params = append(params, `max_age="`+strconv.FormatInt(int64(time.Duration(o.MaxAge)/time.Second), 10)+`"`)
 	}
-	return strings.Join(words, ", ")
+	return strings.Join(params, ", ")
 }
 
-// challenge sets the challenge of a response (RFC 6750 section 3, RFC 9728 section 5.1). bound means that the token was
-// sent with the scheme DPoP, which the challenge then has too (RFC 9449 section 7.1). code and description must be
-// ASCII without quotes.
-func (res *resource) challenge(w http.ResponseWriter, bound bool, code, description string) {
-	var words []string
+// challenge sets the header WWW-Authenticate of a response (RFC 6750 section 3, RFC 9728 section 5.1). asDPoP means that
+// the token was sent with the scheme DPoP, which the challenge then has too (RFC 9449 section 7.1). code is the OAuth
+// error code, and is empty if no token was sent. code and description must be ASCII without quotes.
+func (res *resource) challenge(w http.ResponseWriter, asDPoP bool, code, description string) {
+	var params []string
 	scheme := "Bearer "
 	if code != "" {
-		words = append(words, `error="`+code+`"`, `error_description="`+description+`"`)
+		params = append(params, `error="`+code+`"`, `error_description="`+description+`"`)
 	}
 	if code == insufficientAuthentication {
-		words = append(words, res.stronger)
+		params = append(params, res.stronger)
 	}
 	if res.scope != "" && !strings.HasPrefix(code, "invalid_") {
-		words = append(words, `scope="`+res.scope+`"`)
+		params = append(params, `scope="`+res.scope+`"`)
 	}
-	if bound {
+	if asDPoP {
 		scheme = "DPoP "
-		words = append(words, `algs="`+strings.Join(dpop.Algorithms, " ")+`"`)
+		params = append(params, `algs="`+strings.Join(dpop.Algorithms, " ")+`"`)
 	}
 	if res.metadata != "" {
-		words = append(words, `resource_metadata="`+res.metadata+`"`)
+		params = append(params, `resource_metadata="`+res.metadata+`"`)
 	}
-	w.Header().Set("WWW-Authenticate", strings.TrimSpace(scheme+strings.Join(words, ", ")))
+	w.Header().Set("WWW-Authenticate", strings.TrimSpace(scheme+strings.Join(params, ", ")))
 }
 
 // serve answers a request for the metadata document, which is public, and the CORS preflight request for the document.

@@ -284,19 +284,19 @@ func TestOAuthRefusesSettings(t *testing.T) {
 	t.Parallel()
 	ask := &Introspection{URL: "https://as.example/introspect", ClientID: "a", ClientSecret: "b"}
 	for want, o := range map[string]*OAuth{
-		"issuer is required":            {Audiences: []string{notes}},
-		"audience is required":          {Issuer: "https://as.example"},
-		"issuer: ":                      {Issuer: "http://as.example", Audiences: []string{notes}},
-		"jwks_url: ":                    {Issuer: "https://as.example", Audiences: []string{notes}, JWKSURL: "ftp://as.example"},
-		"of no use":                     {Issuer: "https://as.example", Audiences: []string{notes}, JWKSURL: "https://as.example/keys", Introspection: ask},
-		"the algorithm \"HS256\"":       {Issuer: "https://as.example", Audiences: []string{notes}, Algorithms: []string{"HS256"}},
-		"\"a b\" is not a scope":        {Issuer: "https://as.example", Audiences: []string{notes}, Scopes: []string{"a b"}},
-		"\"\\\"\" is not a scope":       {Issuer: "https://as.example", Audiences: []string{notes}, Scopes: []string{`"`}},
-		"leeway must be at most":        {Issuer: "https://as.example", Audiences: []string{notes}, Leeway: caddy.Duration(time.Hour)},
-		"client_id and client_secret":   {Issuer: "https://as.example", Audiences: []string{notes}, Introspection: &Introspection{URL: "https://as.example"}},
-		"introspection: url: ":          {Issuer: "https://as.example", Audiences: []string{notes}, Introspection: &Introspection{URL: "http://as.example", ClientID: "a", ClientSecret: "b"}},
-		"introspection: cache must be":  {Issuer: "https://as.example", Audiences: []string{notes}, Introspection: &Introspection{URL: "https://as.example", ClientID: "a", ClientSecret: "b", Cache: caddy.Duration(time.Hour)}},
-		"resource_metadata must be off": {Issuer: "https://as.example", Audiences: []string{notes}, ResourceMetadata: "elsewhere"},
+		"issuer is required":                    {Audiences: []string{notes}},
+		"audience is required":                  {Issuer: "https://as.example"},
+		"issuer: ":                              {Issuer: "http://as.example", Audiences: []string{notes}},
+		"jwks_url: ":                            {Issuer: "https://as.example", Audiences: []string{notes}, JWKSURL: "ftp://as.example"},
+		"cannot be combined with introspection": {Issuer: "https://as.example", Audiences: []string{notes}, JWKSURL: "https://as.example/keys", Introspection: ask},
+		"the algorithm \"HS256\"":               {Issuer: "https://as.example", Audiences: []string{notes}, Algorithms: []string{"HS256"}},
+		"\"a b\" is not a scope":                {Issuer: "https://as.example", Audiences: []string{notes}, Scopes: []string{"a b"}},
+		"\"\\\"\" is not a scope":               {Issuer: "https://as.example", Audiences: []string{notes}, Scopes: []string{`"`}},
+		"leeway must be at most":                {Issuer: "https://as.example", Audiences: []string{notes}, Leeway: caddy.Duration(time.Hour)},
+		"client_id and client_secret":           {Issuer: "https://as.example", Audiences: []string{notes}, Introspection: &Introspection{URL: "https://as.example"}},
+		"introspection: url: ":                  {Issuer: "https://as.example", Audiences: []string{notes}, Introspection: &Introspection{URL: "http://as.example", ClientID: "a", ClientSecret: "b"}},
+		"introspection: cache must be":          {Issuer: "https://as.example", Audiences: []string{notes}, Introspection: &Introspection{URL: "https://as.example", ClientID: "a", ClientSecret: "b", Cache: caddy.Duration(time.Hour)}},
+		"resource_metadata must be off":         {Issuer: "https://as.example", Audiences: []string{notes}, ResourceMetadata: "elsewhere"},
 	} {
 		o.app = new(tollgate.App)
 		if err := o.setUp(); err == nil || !strings.Contains(err.Error(), want) {

@@ -36,6 +36,10 @@ const (
 	maxPublicKeys = 16
 	// maxClaim bounds the length of a claim that becomes a placeholder, in bytes.
 	maxClaim = 1 << 10
+	// userSize and entrySize estimate the memory that a cached user and each of its placeholders take besides their texts,
+	// in bytes.
+	userSize  = 400
+	entrySize = 64
 
 	errSeveral jwt.Error = "more than one Authorization header was sent"
 )
@@ -108,8 +112,8 @@ type UserJWT struct {
 	DisableLocal bool `json:"disable_local,omitempty"`
 
 	verifier jwt.Verifier
-	cache    *jwt.Cache[*verified]
-	pooled   *jwks.Address
+	cache    *jwt.Cache[*verified] // the users of tokens that were checked
+	pooled   *jwks.Address         // key in the pool sources; nil if no source was taken from it
 }
 
 // User is the user of a request that passed api_auth user_jwt or oauth.
@@ -273,11 +277,11 @@ func (u *UserJWT) provisionKeys() (jwks.Finder, error) {
 	case len(u.PublicKeys) > 0:
 		fixed := make(jwks.Fixed, len(u.PublicKeys))
 		for i, file := range u.PublicKeys {
-			from, err := os.Open(file)
+			pem, err := os.Open(file)
 			if err != nil {
 				return nil, fmt.Errorf("public_key: %w", err)
 			}
-			if fixed[i].Key, err = jwks.ReadPEM(from); err != nil {
+			if fixed[i].Key, err = jwks.ReadPEM(pem); err != nil {
 				return nil, fmt.Errorf("public_key %s: %w", file, err)
 			}
 		}
@@ -288,7 +292,8 @@ func (u *UserJWT) provisionKeys() (jwks.Finder, error) {
 	return nil, nil
 }
 
-// Cleanup releases the keys. Requests in progress may still use them.
+// Cleanup implements caddy.CleanerUpper. It empties the cache of checked tokens and releases the provider's keys in the
+// pool. Requests in progress can continue.
 func (u *UserJWT) Cleanup() error {
 	if u.cache != nil {
 		u.cache.Close()
@@ -302,15 +307,15 @@ func (u *UserJWT) Cleanup() error {
 
 // Authenticate implements caddyauth.Authenticator.
 func (u *UserJWT) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth.User, bool, error) {
-	text, err := bearer(r.Header)
-	if err == nil && text == "" {
+	token, err := bearer(r.Header)
+	if err == nil && token == "" {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, "invalid_token",
 			"no user token was sent: send it as Authorization: Bearer …")
 	}
-	var known *verified
+	var user *verified
 	if err == nil {
-		known, err = u.cache.Verify(r.Context(), text)
+		user, err = u.cache.Verify(r.Context(), token)
 	}
 	if tokenErr, ok := errors.AsType[jwt.Error](err); ok {
 		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token", error_description="`+string(tokenErr)+`"`)
@@ -319,18 +324,20 @@ func (u *UserJWT) Authenticate(w http.ResponseWriter, r *http.Request) (caddyaut
 	if err != nil {
 		return caddyauth.User{}, false, err
 	}
-	caddyhttp.SetVar(r.Context(), userVar, known.subject)
-	return known.user, true, nil
+	caddyhttp.SetVar(r.Context(), userVar, user.subject)
+	return user.user, true, nil
 }
 
-// verified is the user of a valid token.
+// verified is the user of a valid token, in two forms.
 type verified struct {
-	user    caddyauth.User
-	subject *User
+	user    caddyauth.User // for placeholders
+	subject *User          // for later handlers
 }
 
 // verify checks a token. It returns the token's user, the user's approximate size in bytes, and when the token expires.
-func (u *UserJWT) verify(ctx context.Context, text string) (*verified, int64, time.Time, error) {
+func (u *UserJWT) verify(
+	ctx context.Context, text string,
+) (v *verified, size int64, expires time.Time, err error) {
 	token, err := u.verifier.Verify(ctx, text)
 	if err != nil {
 		return nil, 0, time.Time{}, err
@@ -338,7 +345,7 @@ func (u *UserJWT) verify(ctx context.Context, text string) (*verified, int64, ti
 	if token.Claims["cnf"] != nil {
 		return nil, 0, time.Time{}, errConfirm
 	}
-	v := &verified{
+	v = &verified{
 		user:    caddyauth.User{ID: token.Subject, Metadata: map[string]string{"issuer": token.Issuer}},
 		subject: &User{ID: token.Subject, Issuer: token.Issuer, Expires: token.Expires, Claims: token.Claims},
 	}
@@ -347,9 +354,10 @@ func (u *UserJWT) verify(ctx context.Context, text string) (*verified, int64, ti
 			v.user.Metadata["claim."+name] = text
 		}
 	}
-	size := 400 + int64(4*len(text)) // the claims are no longer than the token, apart from the overhead of Go
+	// The claims, which subject holds as Go values, take about four times the length of the token.
+	size = userSize + int64(4*len(text))
 	for name, value := range v.user.Metadata {
-		size += int64(len(name) + len(value) + 64)
+		size += int64(len(name) + len(value) + entrySize)
 	}
 	return v, size, token.Expires, nil
 }

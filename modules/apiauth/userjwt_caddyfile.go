@@ -49,6 +49,7 @@ func (u *UserJWT) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}, "required_claim")
 }
 
+// unmarshalOption parses an option that is neither a single text nor a list of texts.
 func (u *UserJWT) unmarshalOption(d *caddyfile.Dispenser, option string) error {
 	switch option {
 	case "leeway":
@@ -80,7 +81,7 @@ func (u *UserJWT) unmarshalOption(d *caddyfile.Dispenser, option string) error {
 			return d.ArgErr()
 		}
 		if word != "on" && word != "off" {
-			return d.Errf("local is on or off, not %q", word)
+			return d.Errf("local must be on or off, not %q", word)
 		}
 		u.DisableLocal = word == "off"
 	default:

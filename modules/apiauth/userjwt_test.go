@@ -241,7 +241,7 @@ func TestUserJWTSettings(t *testing.T) {
 		"no file":           {UserJWT{PublicKeys: []string{folder + "/none"}, Audiences: aud}, "public_key"},
 		"too many files":    {UserJWT{PublicKeys: make([]string, 17), Audiences: aud}, "at most 16"},
 		"not PEM":           {file("text", []byte("x")), "not PEM"},
-		"two keys":          {file("two", append(pkcs1, ed...)), "more than one block"},
+		"two keys":          {file("two", append(pkcs1, ed...)), "more than one PEM block"},
 		"private key":       {file("private", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})), "not a public key"},
 		"broken key":        {file("broken", pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: private})), "cannot be read"},
 		"broken cert":       {file("cert", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: private})), "cannot be read"},

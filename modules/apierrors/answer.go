@@ -10,7 +10,7 @@ import (
 func renderAnswer(e *apierror.Error, _ string) reply {
 	status := e.Status
 	if status == http.StatusPaymentRequired {
-		status = http.StatusTooManyRequests // that API has one status for all spent limits
+		status = http.StatusTooManyRequests // the answer API uses this status for rate limits and spent quotas
 	}
 	body := appendString(nil, `{"success":false,"error":`, answerName(e))
 	body = append(body, `,"result":null}`...)
@@ -30,6 +30,7 @@ func answerName(e *apierror.Error) string {
 	return answerNames.Of(e.Status)
 }
 
+// answerNames has the error names for errors whose code is not such a name.
 var answerNames = apierror.ByStatus{
 	400: "InvalidRequest", 401: "Unauthorized", 402: "QuotaExceeded", 403: "Forbidden", 404: "NotFound",
 	405: "MethodNotAllowed",

@@ -154,7 +154,8 @@ type Other struct {
 	chosen   choice
 }
 
-// choice is a format and its name. The name has type any, so that it is converted once instead of for each request.
+// choice is a format and its name. The name has the type any, so that it is converted only once for the variable
+// FormatVar, instead of for each request.
 type choice struct {
 	format format
 	name   any
@@ -226,9 +227,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 
 	// Handlers below may rewrite the request in place, so its method and path are read now.
-	head, path := r.Method == http.MethodHead, ""
+	isHead := r.Method == http.MethodHead
+	strippedPath := ""
 	if chosen.format.page != nil {
-		path = edge.StrippedPath(r)
+		strippedPath = edge.StrippedPath(r)
 	}
 
 	if err == nil {
@@ -251,17 +253,17 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		rw.WriteHeader(statusClientClosed)
 		return nil
 	}
-	h.answer(rw, chosen.format, path, head, id, err)
+	h.answer(rw, chosen.format, strippedPath, isHead, id, err)
 	return nil
 }
 
-// answer writes err as the whole response and logs it. path is the argument of format.page, and head means that the
-// request method is HEAD.
-func (h *Handler) answer(w *responseWriter, f format, path string, head bool, id string, err error) {
+// answer writes err as the whole response and logs it. strippedPath is the argument of format.page, isHead means that
+// the request method is HEAD, and id is the request id.
+func (h *Handler) answer(w *responseWriter, f format, strippedPath string, isHead bool, id string, err error) {
 	e := classify(err)
 	var rep reply
 	if f.page != nil {
-		rep = f.page(path, e)
+		rep = f.page(strippedPath, e)
 	} else {
 		rep = f.render(e, id)
 	}
@@ -284,7 +286,7 @@ func (h *Handler) answer(w *responseWriter, f format, path string, head bool, id
 	setRetry(header, e, rep.status)
 
 	w.WriteHeader(rep.status)
-	if !head {
+	if !isHead {
 		// A failed write means that the client is gone.
 		_, _ = w.Write(rep.body)
 	}
@@ -299,6 +301,8 @@ func logCode(e *apierror.Error) string {
 	return chat.ErrorCode(e)
 }
 
+// log logs the outcome of the request with the given id. status is the status of the response, and code is the result
+// of logCode or empty.
 func (h *Handler) log(level zapcore.Level, msg, id string, status int, code string, err error) {
 	if c := h.logger.Check(level, msg); c != nil {
 		c.Write(
@@ -318,9 +322,9 @@ func setRetry(header http.Header, e *apierror.Error, status int) {
 	}
 	wait := e.RetryAfter
 	if wait <= 0 {
-		later := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable ||
+		isTemporary := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable ||
 			status == statusOverloaded
-		if !later || e.NoRetry || header.Get("Retry-After") != "" {
+		if !isTemporary || e.NoRetry || header.Get("Retry-After") != "" {
 			return
 		}
 		wait = time.Second
@@ -356,6 +360,7 @@ func RequestID(ctx context.Context) string {
 	return id
 }
 
+// checkFormat returns an error unless a format with this name is registered.
 func checkFormat(name string) error {
 	if name == "" {
 		return fmt.Errorf("format is required, one of: %s", formatNames())

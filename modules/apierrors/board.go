@@ -34,6 +34,7 @@ func boardCode(e *apierror.Error) string {
 	return boardCodes.Of(e.Status)
 }
 
+// boardCodes has the codes for errors whose code is not a code of the board.
 var boardCodes = apierror.ByStatus{
 	400: "bad_request", 401: "unauthenticated", 402: "forbidden", 403: "forbidden", 404: "not_found",
 	405: "method_not_allowed",

@@ -15,13 +15,14 @@ import (
 // statusClientClosed is the status that Caddy, like other proxies, logs for a client that left before its response.
 const statusClientClosed = 499
 
+// statusOverloaded is the status 529, which the API of the format messages uses instead of 503.
 const statusOverloaded = messages.StatusOverloaded
 
 // internalError is the only message that a client gets for an internal fault.
 const internalError = "internal error"
 
-// Limits for texts sent to a client, in bytes. The limits are large because a message may list many model ids, and both
-// may quote the request.
+// Limits for the message and the parameter of an error that is sent to a client, in bytes. They are large because a
+// message may list many model ids, and both texts may quote the request.
 const (
 	maxMessage = 16 << 10
 	maxParam   = 1 << 10
@@ -43,7 +44,7 @@ func clientGone(ctx context.Context, err error) bool {
 // request id.
 func begunError(ctx context.Context, id string, err error) error {
 	if he, ok := errors.AsType[caddyhttp.HandlerError](err); ok && he.ID == id {
-		return err // from an inner api_errors
+		return err // an inner api_errors has wrapped it
 	}
 	status := statusClientClosed
 	if !clientGone(ctx, err) {

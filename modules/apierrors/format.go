@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// format is a way to render an error.
+// format is a way to render an error. Either render or page is set.
 type format struct {
 	// render renders an error that classify returned. id is the request id. It has no side effects.
 	render func(e *apierror.Error, id string) reply
@@ -30,6 +30,7 @@ type reply struct {
 	body   []byte
 }
 
+// formats has the formats by name. init functions add formats of other packages.
 var formats = map[string]format{
 	"board":   {render: renderBoard},
 	"cms":     {render: renderCMS},
@@ -57,8 +58,8 @@ func init() {
 }
 
 // RegisterPages adds a format whose errors are HTML pages. A module calls it in its init function. render returns the
-// header and the body for an error. Addresses in the page must begin with path, which is empty or a prefix such as
-// /forum.
+// header and the body for an error. Links in the page must begin with path, the prefix that handle_path has stripped
+// from the request's path, such as /forum, or "".
 func RegisterPages(name string, render func(path string, e *apierror.Error) (http.Header, []byte)) {
 	formats[name] = format{page: func(path string, e *apierror.Error) reply {
 		header, body := render(path, e)

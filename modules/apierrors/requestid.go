@@ -79,6 +79,7 @@ const idsPerBlock = 32
 // idBlock holds unused ids, one after the other.
 type idBlock struct{ ids string }
 
+// next removes an id from the block and returns it. It refills an empty block.
 func (b *idBlock) next() (id string) {
 	if b.ids == "" {
 		b.ids = makeIDs()
@@ -87,6 +88,7 @@ func (b *idBlock) next() (id string) {
 	return id
 }
 
+// makeIDs returns idsPerBlock new ids, one after the other.
 func makeIDs() string {
 	var random [idsPerBlock * requestIDWords * 8]byte
 	_, _ = rand.Read(random[:]) // never returns an error; it ends the process instead

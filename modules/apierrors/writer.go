@@ -17,9 +17,8 @@ type responseWriter struct {
 
 	id          [3]string // the values of the two response headers and the request header, kept here to save allocations
 	otherHeader string    // another header for the id, or empty
-	began       bool
-	// expects means that the client waits for status 100 before it sends the body.
-	expects bool
+	began       bool      // the final status was sent, or the connection was hijacked
+	expects     bool      // the client waits for status 100 before it sends the body
 }
 
 func newResponseWriter(w http.ResponseWriter, id, otherHeader string) *responseWriter {
@@ -30,6 +29,7 @@ func newResponseWriter(w http.ResponseWriter, id, otherHeader string) *responseW
 	}
 }
 
+// setRequestID sets the headers with the request id, replacing ids that an upstream has set.
 func (w *responseWriter) setRequestID() {
 	header := w.Header()
 	header[requestIDHeader] = w.id[:1:1]

@@ -60,9 +60,10 @@ continue.
 type answer struct {
 	Folder string `json:"folder"`
 	*backup.Manifest
-	Files any `json:"files,omitempty"` // left out, as there may be many: the manifest has them
+	Files any `json:"files,omitempty"` // always nil: it hides the files of Manifest, of which there may be many
 }
 
+// backupCommand sets up the command backup.
 func backupCommand(root *cobra.Command) {
 	o := new(cli.Flags)
 	o.Add(root)
@@ -94,7 +95,7 @@ func backupCommand(root *cobra.Command) {
 	})
 }
 
-// noteBackup records the backup for the home page of the server.
+// noteBackup records the backup for the home page of the server. If that fails, it prints a message.
 func noteBackup(s *cli.Session, folder string, m *backup.Manifest) {
 	folder, err := filepath.Abs(folder)
 	if err == nil {
@@ -105,6 +106,7 @@ func noteBackup(s *cli.Session, folder string, m *backup.Manifest) {
 	}
 }
 
+// restoreCommand sets up the command restore.
 func restoreCommand(root *cobra.Command) {
 	o := new(cli.Flags)
 	o.Add(root)

@@ -35,7 +35,7 @@ servers first.
 A database is written as sqlite:<file> or postgres://<user>:<password>@<host>/<name>. To
 keep a password off the command line, use a placeholder such as {env.TOLLGATE_DSN}. The
 source is the database that all services of the configuration share, or with --database
-the one of a single service. The target must be empty: a file that does not exist, or a
+that of a single service. The target must be empty: a file that does not exist, or a
 database without tables. No server opens it before the move is complete.
 
 If the move is interrupted, run the same command again to continue. Rows that have changed
@@ -49,6 +49,7 @@ where they are, as does the key file; the command lists them.
 	})
 }
 
+// moveCommand sets up the command move.
 func moveCommand(root *cobra.Command) {
 	o := new(cli.Flags)
 	o.Add(root)
@@ -150,7 +151,7 @@ func printNextSteps(s *cli.Session, state *backup.State, to, name string) {
 		s.Note("All rows were copied and are equal. Now change the configuration to: database %ssqlite %s",
 			name, strings.TrimPrefix(path, "//"))
 	} else {
-		if strings.Contains(to, "://") { // it may hold a password
+		if strings.Contains(to, "://") { // the URL may contain a password
 			to = "{env.TOLLGATE_DSN}"
 		}
 		s.Note("All rows were copied and are equal. Now change the configuration to: database %spostgres %s", name, to)
@@ -175,11 +176,13 @@ func printNextSteps(s *cli.Session, state *backup.State, to, name string) {
 	}
 }
 
+// exists reports whether path is not empty and names a file or folder that can be accessed.
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return path != "" && err == nil
 }
 
+// absolute returns path as an absolute path, or unchanged if that is not possible.
 func absolute(path string) string {
 	if absolute, err := filepath.Abs(path); err == nil {
 		return absolute

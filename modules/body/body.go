@@ -25,30 +25,30 @@ import (
 // a lower limit.
 const Max = 32_000_000
 
-// Read reads the request's body and decompresses gzip and zstd. It takes the memory from budget, as part of the share
-// of owner unless owner is empty; the memory is given back when the lease ends. If budget is nil, memory is not
-// counted. Errors have the status for the client: 400, 408, 413, 415 or 503.
-func Read(w http.ResponseWriter, r *http.Request, budget *memory.Budget, owner string) ([]byte, *wire.Lease, error) {
+// Read reads the request's body and decompresses gzip and zstd. It takes the memory from budget, within the part that
+// owner may use; an empty owner has no such limit. The caller must end the lease, which gives the memory back; the lease
+// is nil for a small body. If budget is nil, memory is not counted. Errors have the status for the client: 400, 408,
+// 413, 415 or 503.
+func Read(
+	w http.ResponseWriter, r *http.Request, budget *memory.Budget, owner string,
+) (text []byte, lease *wire.Lease, err error) {
 	if r.ContentLength > Max {
 		return nil, nil, tooLarge()
 	}
-	from := inbound.Default.Body(w, r)
-	var text []byte
-	var lease *wire.Lease
-	var err error
+	source := inbound.Default.Body(w, r)
 	switch size := r.ContentLength; {
-	case r.Header["Content-Encoding"] != nil || size < 0 || size > leaseTo:
-		text, lease, err = readAll(r, from, budget, owner)
-	case size > leaseFrom:
-		text, lease, err = readLeased(r.Context(), from, int(size), budget.Share(owner))
+	case r.Header["Content-Encoding"] != nil || size < 0 || size > maxPooled:
+		text, lease, err = readAll(r, source, budget, owner)
+	case size > minPooled:
+		text, lease, err = readPooled(r.Context(), source, int(size), budget.Share(owner))
 	default:
 		text = make([]byte, size)
-		_, err = io.ReadFull(from, text)
+		_, err = io.ReadFull(source, text)
 	}
 	if err != nil {
 		return nil, nil, unreadable(err)
 	}
-	from.Done()
+	source.Done()
 	return text, lease, nil
 }
 
@@ -56,10 +56,11 @@ func Read(w http.ResponseWriter, r *http.Request, budget *memory.Budget, owner s
 // the frame's header alone makes the decoder allocate it.
 const maxZstdWindow = 8 << 20
 
-// readAll reads a body that is large, compressed, or of unknown length.
-func readAll(r *http.Request, from io.Reader, budget *memory.Budget, owner string) ([]byte, *wire.Lease, error) {
-	packed := &io.LimitedReader{R: from, N: Max + 1} // also limits a large body that decompresses to little
-	source, size := io.Reader(packed), int64(-1)
+// readAll reads the body of r from source: a body that is large, compressed, or of unknown length. See Read for budget
+// and owner.
+func readAll(r *http.Request, source io.Reader, budget *memory.Budget, owner string) ([]byte, *wire.Lease, error) {
+	packed := &io.LimitedReader{R: source, N: Max + 1} // also limits a large body that decompresses to little
+	unpacked, size := io.Reader(packed), int64(-1)     // a negative size is unknown
 	switch encoding := strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding"))); encoding {
 	case "", "identity":
 		size = r.ContentLength
@@ -68,7 +69,7 @@ func readAll(r *http.Request, from io.Reader, budget *memory.Budget, owner strin
 		if err != nil {
 			return nil, nil, err
 		}
-		source = reader
+		unpacked = reader
 	case "zstd":
 		window := budget.Share(owner)
 		defer window.Free()
@@ -81,13 +82,13 @@ func readAll(r *http.Request, from io.Reader, budget *memory.Budget, owner strin
 			return nil, nil, err
 		}
 		defer reader.Close()
-		source = reader
+		unpacked = reader
 	default:
 		return nil, nil, refuse(http.StatusUnsupportedMediaType, "unsupported_media_type",
 			"the Content-Encoding is not supported, use gzip, zstd or none")
 	}
 	share := budget.Share(owner)
-	text, err := share.ReadAll(r.Context(), source, nil, size, Max)
+	text, err := share.ReadAll(r.Context(), unpacked, nil, size, Max)
 	if err != nil || packed.N <= 0 {
 		share.Free()
 		if packed.N <= 0 {
@@ -98,17 +99,18 @@ func readAll(r *http.Request, from io.Reader, budget *memory.Budget, owner strin
 	return text, wire.NewLease(func(bool) { held := share; held.Free() }), nil
 }
 
-// Bodies of these sizes use pooled buffers. Smaller bodies are cheap to allocate, and larger ones are rare.
+// Bodies of more than minPooled and at most maxPooled bytes use pooled buffers. Smaller bodies are cheap to allocate,
+// and larger ones are rare. Both are powers of two.
 const (
-	leaseFrom = 1 << 9
-	leaseTo   = 1 << 20
+	minPooled = 1 << 9
+	maxPooled = 1 << 20
 )
 
 // initialRead is the number of bytes that are allocated before a body has arrived, even if its Content-Length is
 // larger. The rest is allocated after that many bytes have arrived.
 const initialRead = 64 << 10
 
-// bodies has a pool of buffers for each size, which is a power of two.
+// bodies has a pool of buffers for each power of two from minPooled to maxPooled.
 var bodies [12]sync.Pool
 
 // pooled is a buffer with the pool to which it returns.
@@ -117,52 +119,57 @@ type pooled struct {
 	buffer *[]byte
 }
 
+// fromPool returns a buffer of at least size bytes. size is more than minPooled/2 and at most maxPooled.
 func fromPool(size int) pooled {
-	class := bits.Len(uint(size-1)) - bits.Len(leaseFrom-1)
+	class := bits.Len(uint(size-1)) - bits.Len(minPooled-1)
 	pool := &bodies[class]
 	buffer, ok := pool.Get().(*[]byte)
 	if !ok {
-		made := make([]byte, leaseFrom<<class)
-		buffer = &made
+		allocated := make([]byte, minPooled<<class)
+		buffer = &allocated
 	}
 	return pooled{pool, buffer}
 }
 
+// put returns the buffer to its pool.
 func (p pooled) put() { p.pool.Put(p.buffer) }
 
-func readLeased(ctx context.Context, source io.Reader, size int, share memory.Share) ([]byte, *wire.Lease, error) {
+// readPooled reads a body of size bytes, which is not compressed, into a pooled buffer. It takes the memory from share.
+// The end of the lease frees share, and returns the buffer to its pool if it may be reused.
+func readPooled(ctx context.Context, source io.Reader, size int, share memory.Share) ([]byte, *wire.Lease, error) {
 	first := min(size, initialRead)
 	if err := share.Grow(ctx, int64(first)); err != nil {
 		return nil, nil, err
 	}
-	from := fromPool(first)
-	body := (*from.buffer)[:first]
+	buffer := fromPool(first)
+	body := (*buffer.buffer)[:first]
 	_, err := io.ReadFull(source, body)
 	if err == nil && size > first {
 		if err = share.Grow(ctx, int64(size)); err == nil {
 			larger := fromPool(size)
 			body = (*larger.buffer)[:size]
-			copy(body, *from.buffer)
-			from.put()
-			from = larger
+			copy(body, *buffer.buffer)
+			buffer.put()
+			buffer = larger
 			_, err = io.ReadFull(source, body[first:])
 		}
 	}
 	if err != nil {
-		from.put()
+		buffer.put()
 		share.Free()
 		return nil, nil, err
 	}
-	buffer, held := from, share // these variables do not change any more
+	finalBuffer, finalShare := buffer, share // not assigned again, so that the closure does not move them to the heap
 	return body, wire.NewLease(func(reuse bool) {
 		if reuse {
-			buffer.put()
+			finalBuffer.put()
 		}
-		share := held
+		share := finalShare
 		share.Free()
 	}), nil
 }
 
+// tooLarge returns the error for a body of more than Max bytes.
 func tooLarge() error {
 	return refuse(http.StatusRequestEntityTooLarge, "request_too_large", "the request body is larger than 32 MB")
 }
@@ -195,6 +202,7 @@ func unreadable(err error) error {
 	return caddyhttp.Error(e.Status, e)
 }
 
+// refuse returns an error with a status, a code and a message for the client.
 func refuse(status int, code, message string) error {
 	return caddyhttp.Error(status, apierror.New(status, code, "%s", message))
 }

@@ -12,17 +12,18 @@ import (
 type Completion struct {
 	mu    sync.Mutex
 	ended context.Context //nolint:containedctx // the context passed to End; nil before
-	do    []func(ctx context.Context)
+	onEnd []func(ctx context.Context)
 }
 
+// completionVar is the request variable with the *Completion.
 const completionVar = "tollgate.answered_later"
 
 // NewCompletion returns a Completion and stores it in the request with the context ctx, which must be a request in
 // Caddy. Earlier handlers get it from CompletionOf.
 func NewCompletion(ctx context.Context) *Completion {
-	l := new(Completion)
-	caddyhttp.SetVar(ctx, completionVar, l)
-	return l
+	c := new(Completion)
+	caddyhttp.SetVar(ctx, completionVar, c)
+	return c
 }
 
 // CompletionOf returns the Completion that a later handler stored in the request with the context ctx. It returns nil
@@ -31,19 +32,19 @@ func CompletionOf(ctx context.Context) *Completion {
 	if _, ok := ctx.Value(caddyhttp.VarsCtxKey).(map[string]any); !ok {
 		return nil
 	}
-	l, _ := caddyhttp.GetVar(ctx, completionVar).(*Completion)
-	return l
+	c, _ := caddyhttp.GetVar(ctx, completionVar).(*Completion)
+	return c
 }
 
 // OnEnd registers f, which End calls. If End was called already, OnEnd calls f before it returns. f gets the context
 // passed to End, which has the placeholders of the answer.
-func (l *Completion) OnEnd(f func(ctx context.Context)) {
-	l.mu.Lock()
-	ended := l.ended
+func (c *Completion) OnEnd(f func(ctx context.Context)) {
+	c.mu.Lock()
+	ended := c.ended
 	if ended == nil {
-		l.do = append(l.do, f)
+		c.onEnd = append(c.onEnd, f)
 	}
-	l.mu.Unlock()
+	c.mu.Unlock()
 	if ended != nil {
 		f(ended)
 	}
@@ -51,12 +52,12 @@ func (l *Completion) OnEnd(f func(ctx context.Context)) {
 
 // End calls the functions that were passed to OnEnd, in their order, with ctx. The handler calls it exactly once, when
 // the answer is complete.
-func (l *Completion) End(ctx context.Context) {
-	l.mu.Lock()
-	l.ended = ctx
-	do := l.do
-	l.mu.Unlock()
-	for _, f := range do {
+func (c *Completion) End(ctx context.Context) {
+	c.mu.Lock()
+	c.ended = ctx
+	onEnd := c.onEnd
+	c.mu.Unlock()
+	for _, f := range onEnd {
 		f(ctx)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // nothing.
 type Offer struct {
 	Request *http.Request
-	Format  formats.Format
+	Format  formats.Format // the client's format, in which the answer must be
 	taken   atomic.Bool
 }
 

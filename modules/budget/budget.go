@@ -145,7 +145,7 @@ type Handler struct {
 	charge  number
 	costs   []costRule
 	byPath  bool // whether any cost depends on the path
-	charges bool
+	charges bool // whether the option charge is set
 	headers headerWriter
 	refused prometheus.Counter
 	logger  *zap.Logger
@@ -303,14 +303,15 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request) (response http.R
 	case !res.Allowed:
 		return w, "", h.refuse(r.Context(), w.Header(), res, cost)
 	default:
-		row := rowOf(r.Context())
-		h.headers.write(w.Header(), row, res, cost)
-		w = keepHeaders(r.Context(), w, row)
+		names := headersOf(r.Context())
+		h.headers.write(w.Header(), names, res, cost)
+		w = keepHeaders(r.Context(), w, names)
 	}
 	return w, key, nil
 }
 
-// take spends cost units. With charge, a request of cost 0 is admitted only if something remains.
+// take counts cost units for key and reports in Result.Allowed whether the window has room for them. If the option
+// charge is set, it also refuses a request of cost 0 when nothing remains, since the request's answer will cost units.
 func (h *Handler) take(ctx context.Context, key string, cost, limit int64) (counters.Result, error) {
 	store := h.app.Counters()
 	if store == nil {
@@ -318,18 +319,19 @@ func (h *Handler) take(ctx context.Context, key string, cost, limit int64) (coun
 	}
 	window := time.Duration(h.Window)
 	res, err := store.Take(ctx, key, cost, limit, window)
-	if err == nil && h.charges && cost == 0 && res.Remaining == 0 {
-		// Taking one unit makes the store compute the exact wait. If a unit has become free in the meantime, the request pays
-		// for it.
-		return store.Take(ctx, key, 1, limit, window)
+	if err != nil || !h.charges || cost != 0 || res.Remaining != 0 {
+		return res, err
 	}
-	return res, err
+	// The store has admitted the cost of 0. Taking one unit instead makes it refuse the request and compute the wait. If a
+	// unit has become free in the meantime, the request is admitted and pays for that unit.
+	return store.Take(ctx, key, 1, limit, window)
 }
 
-// refuse sets the headers and returns the error for a request that does not fit.
+// refuse counts and logs the refusal of a request that does not fit, sets the headers in header, and returns the error
+// for the client. cost is the request's cost.
 func (h *Handler) refuse(ctx context.Context, header http.Header, res counters.Result, cost int64) error {
 	h.refused.Inc()
-	h.headers.refuse(header, rowOf(ctx), res, cost)
+	h.headers.refuse(header, headersOf(ctx), res, cost)
 	if c := h.logger.Check(zap.DebugLevel, "request refused by budget"); c != nil {
 		c.Write(
 			zap.String("name", h.Name),
@@ -356,7 +358,7 @@ func (h *Handler) refuse(ctx context.Context, header http.Header, res counters.R
 	return caddyhttp.Error(http.StatusTooManyRequests, e)
 }
 
-// inWords formats a window for a sentence: minute, 5 minutes, 90 seconds.
+// inWords formats a window for a sentence, after "per": minute, 5 minutes, 90 seconds.
 func inWords(window time.Duration) string {
 	for _, unit := range []struct {
 		length time.Duration
@@ -400,7 +402,7 @@ func (h *Handler) chargeRequest(ctx context.Context, key string) {
 	repl, _ := ctx.Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
 	units, set, err := h.charge.value(repl)
 	if err == nil && !set {
-		err = errors.New("it is empty")
+		err = errors.New("the value is empty")
 	}
 	if err != nil {
 		h.logger.Warn("nothing charged", zap.String("name", h.Name), zap.String("charge", h.Charge), zap.Error(err))
@@ -416,6 +418,7 @@ func (h *Handler) chargeRequest(ctx context.Context, key string) {
 	}
 }
 
+// chargeNow charges units, even if ctx has ended, within chargeTimeout. It logs an error.
 func (h *Handler) chargeNow(ctx context.Context, store counters.Store, key string, units int64) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), chargeTimeout)
 	defer cancel()

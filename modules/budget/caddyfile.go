@@ -67,6 +67,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return err
 }
 
+// unmarshalCost parses the option cost.
 func (h *Handler) unmarshalCost(d *caddyfile.Dispenser) error {
 	c := Cost{}
 	switch args := d.RemainingArgs(); len(args) {

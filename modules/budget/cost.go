@@ -18,6 +18,7 @@ type costRule struct {
 	pattern pattern
 }
 
+// compileCost parses a cost. repl resolves the placeholders of the environment and of files.
 func compileCost(c Cost, repl *caddy.Replacer) (rule costRule, err error) {
 	if c.Cost == "" {
 		return rule, errors.New("the number is missing")
@@ -56,20 +57,22 @@ func (h *Handler) cost(r *http.Request, repl *caddy.Replacer) (int64, error) {
 		}
 		units, set, err := rule.units.value(repl)
 		if err == nil && !set {
-			err = errors.New("it is empty")
+			err = errors.New("the value is empty")
 		}
 		return units, err
 	}
 	return 1, nil
 }
 
+// matchesMethod reports whether the rule applies to a request method.
 func (c *costRule) matchesMethod(method string) bool {
 	return c.method == "" || c.method == method || (c.method == http.MethodGet && method == http.MethodHead)
 }
 
-// matchPath returns the path that patterns are matched against. It stays escaped if the client sent escapes that
-// decoding would lose, such as %2F inside a segment. Doubled slashes and dot segments, escaped dots included, are
-// resolved. An upstream may resolve them, and the cost must be the cost of the resource that the upstream then serves.
+// matchPath returns the path that patterns are matched against. escaped means that it is percent-encoded, because the
+// client sent escapes that decoding would lose, such as %2F inside a segment. Doubled slashes and dot segments, escaped
+// dots included, are resolved: an upstream may resolve them, and the cost must be the cost of the resource that the
+// upstream then serves.
 func matchPath(u *url.URL) (path string, escaped bool) {
 	path = u.Path
 	if u.RawPath != "" {
@@ -106,6 +109,7 @@ const (
 	endTree                // /a/ or /a/{rest...}
 )
 
+// compilePattern parses a path pattern; see Handler for the syntax.
 func compilePattern(text string) (p pattern, err error) {
 	if text == "*" {
 		return pattern{all: true}, nil
@@ -114,33 +118,34 @@ func compilePattern(text string) (p pattern, err error) {
 	if !ok {
 		return p, fmt.Errorf("pattern %q must start with / or be *", text)
 	}
-	names := make(map[string]bool)
-	for more := true; more; {
-		var part string
-		part, rest, more = strings.Cut(rest, "/")
-		name, braced := strings.CutPrefix(part, "{")
-		if braced {
-			if name, braced = strings.CutSuffix(name, "}"); !braced {
+	names := make(map[string]bool) // names of the wildcards so far
+	for isLast := false; !isLast; {
+		part, afterPart, slashFollows := strings.Cut(rest, "/")
+		rest, isLast = afterPart, !slashFollows
+		name, isWildcard := strings.CutPrefix(part, "{")
+		if isWildcard {
+			var closed bool
+			if name, closed = strings.CutSuffix(name, "}"); !closed {
 				return p, fmt.Errorf("pattern %q: bad wildcard %q", text, part)
 			}
 		}
 		switch {
-		case part == "" && !more:
+		case part == "" && isLast:
 			p.end = endTree
 			continue
 		case part == "" || part == "." || part == "..":
 			return p, fmt.Errorf("pattern %q is not a clean path", text)
-		case !braced:
-			literal, err := plainSegment(text, part)
+		case !isWildcard:
+			literal, err := literalSegment(text, part)
 			if err != nil {
 				return p, err
 			}
 			p.segments = append(p.segments, literal)
 			continue
-		case name == "$" && !more:
+		case name == "$" && isLast:
 			p.end = endSlash
 			continue
-		case strings.HasSuffix(name, "...") && !more:
+		case strings.HasSuffix(name, "...") && isLast:
 			name = strings.TrimSuffix(name, "...")
 			p.end = endTree
 		default:
@@ -154,21 +159,23 @@ func compilePattern(text string) (p pattern, err error) {
 	return p, nil
 }
 
-// plainSegment parses a segment of a pattern that is not a wildcard.
-func plainSegment(text, part string) (segment, error) {
+// literalSegment parses a segment that is not a wildcard. pattern is the whole pattern, for errors.
+func literalSegment(pattern, part string) (segment, error) {
 	if strings.ContainsAny(part, "{}") {
-		return "", fmt.Errorf("pattern %q: a wildcard must be a whole segment", text)
+		return "", fmt.Errorf("pattern %q: a wildcard must be a whole segment", pattern)
 	}
 	if strings.Contains(part, "*") { // it has a meaning in Caddy's matchers, but not here
-		return "", fmt.Errorf("pattern %q has a *, which matches nothing here: write /x/ or /x/{rest...} for all below /x, {name} for one segment", text)
+		return "", fmt.Errorf("pattern %q has a *, which matches nothing here: write /x/ or /x/{rest...} for all below /x, {name} for one segment", pattern)
 	}
 	literal, err := url.PathUnescape(part)
 	if err != nil {
-		return "", fmt.Errorf("pattern %q: %w", text, err)
+		return "", fmt.Errorf("pattern %q: %w", pattern, err)
 	}
 	return segment(literal), nil
 }
 
+// isIdentifier reports whether name can be the name of a wildcard: ASCII letters, digits and _, not beginning with a
+// digit.
 func isIdentifier(name string) bool {
 	for i, c := range name {
 		letter := c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
@@ -189,10 +196,11 @@ func (p *pattern) matches(path string, escaped bool) bool {
 			return false
 		}
 		got, rest := path[1:], ""
-		if i := strings.IndexByte(got, '/'); i >= 0 {
-			got, rest = got[:i], got[i:]
+		if slash := strings.IndexByte(got, '/'); slash >= 0 {
+			got, rest = got[:slash], got[slash:]
 		}
-		if got == "" || (want != "" && !sameSegment(got, string(want), escaped)) {
+		isWildcard := want == ""
+		if got == "" || (!isWildcard && !sameSegment(got, string(want), escaped)) {
 			return false
 		}
 		path = rest
@@ -207,6 +215,8 @@ func (p *pattern) matches(path string, escaped bool) bool {
 	}
 }
 
+// sameSegment reports whether the segment got of a path equals the literal want. escaped means that got is
+// percent-encoded; want never is.
 func sameSegment(got, want string, escaped bool) bool {
 	if got == want {
 		return !escaped || !strings.Contains(got, "%")

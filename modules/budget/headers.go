@@ -22,13 +22,13 @@ const (
 	retryMilliHeader = "Retry-After-Ms"
 )
 
-// row describes the headers that report the state of one budget to the clients of a format.
-type row struct {
+// headerSet describes the headers that report the state of one budget to the clients of an error format.
+type headerSet struct {
 	limit, remaining, reset string // names of headers
 	cost                    string // name of a header; empty if there is none
 	// model marks the formats of model APIs. Their clients retry at the reset time and know Retry-After-Ms.
 	model  bool
-	resets resetForm
+	resets resetForm // the notation of the header reset
 }
 
 // resetForm is the notation of the time until the reset.
@@ -40,8 +40,8 @@ const (
 	asTime                      // 2026-01-02T15:04:05Z
 )
 
-// append appends the time until the reset to b. It is a method because a function value in row would make the buffer
-// escape to the heap.
+// append appends the time until the reset to b. It is a method because a function value in headerSet would make the
+// buffer escape to the heap.
 func (f resetForm) append(b []byte, now func() time.Time, reset time.Duration) []byte {
 	switch f {
 	case asDuration:
@@ -54,28 +54,30 @@ func (f resetForm) append(b []byte, now func() time.Time, reset time.Duration) [
 }
 
 var (
-	standard = row{
+	standard = headerSet{
 		limit: "X-Ratelimit-Limit", remaining: "X-Ratelimit-Remaining", reset: "X-Ratelimit-Reset", cost: "X-Ratelimit-Cost",
 	}
 
-	chatCompletions = row{
+	chatCompletions = headerSet{
 		limit: "X-Ratelimit-Limit-Requests", remaining: "X-Ratelimit-Remaining-Requests", reset: "X-Ratelimit-Reset-Requests",
 		model: true, resets: asDuration,
 	}
-	messages = row{
+	messages = headerSet{
 		limit: "Anthropic-Ratelimit-Requests-Limit", remaining: "Anthropic-Ratelimit-Requests-Remaining",
 		reset: "Anthropic-Ratelimit-Requests-Reset", model: true, resets: asTime,
 	}
 )
 
-// rows are the rows of the formats that do not use the standard headers.
-var rows = map[string]*row{"chat_completions": &chatCompletions, "responses": &chatCompletions, "messages": &messages, "converse": &chatCompletions}
+// headerSets are the headers of the formats that do not use the standard headers, by the name of the format.
+var headerSets = map[string]*headerSet{
+	"chat_completions": &chatCompletions, "responses": &chatCompletions, "messages": &messages, "converse": &chatCompletions,
+}
 
-// rowOf returns the row for the error format of the request's route.
-func rowOf(ctx context.Context) *row {
+// headersOf returns the headers for the error format of the request's route.
+func headersOf(ctx context.Context) *headerSet {
 	format, _ := caddyhttp.GetVar(ctx, formatVar).(string)
-	if row, ok := rows[format]; ok {
-		return row
+	if names, ok := headerSets[format]; ok {
+		return names
 	}
 	return &standard
 }
@@ -97,38 +99,38 @@ func newHeaderWriter(name string, window time.Duration) headerWriter {
 
 // write sets the headers of an admitted request. Headers that can describe only one budget keep the values of an outer
 // budget if less remains of that budget.
-func (hw *headerWriter) write(header http.Header, row *row, res counters.Result, cost int64) {
-	stricter := true
-	if previous := header[row.remaining]; len(previous) == 1 {
+func (hw *headerWriter) write(header http.Header, names *headerSet, res counters.Result, cost int64) {
+	strictest := true // no outer budget has less remaining
+	if previous := header[names.remaining]; len(previous) == 1 {
 		remaining, err := strconv.ParseInt(previous[0], 10, 64)
-		stricter = err != nil || res.Remaining < remaining
+		strictest = err != nil || res.Remaining < remaining
 	}
-	hw.set(header, row, res, cost, res.Reset, stricter)
+	hw.set(header, names, res, cost, res.Reset, strictest)
 }
 
 // refuse sets the headers of a refused request. Clients of the model APIs retry at the reset time, so for them the
 // reset is the time at which the request fits. The end of the bucket could be too early, because units of the previous
 // bucket still count then.
-func (hw *headerWriter) refuse(header http.Header, row *row, res counters.Result, cost int64) {
+func (hw *headerWriter) refuse(header http.Header, names *headerSet, res counters.Result, cost int64) {
 	reset := res.Reset
-	if row.model && res.RetryAfter >= 0 {
+	if names.model && res.RetryAfter >= 0 {
 		reset = res.RetryAfter
 	}
-	hw.set(header, row, res, cost, reset, true)
+	hw.set(header, names, res, cost, reset, true)
 	if res.RetryAfter < 0 {
 		return // waiting does not help
 	}
 	header[retryHeader] = []string{strconv.FormatInt(max(1, ceilUnits(res.RetryAfter, time.Second)), 10)}
-	if row.model {
+	if names.model {
 		header[retryMilliHeader] = []string{strconv.FormatInt(max(1, ceilUnits(res.RetryAfter, time.Millisecond)), 10)}
 	}
 }
 
 // set sets the headers. All values are substrings of one string and share one slice, which takes two allocations
-// instead of nine. strictest reports whether to set the headers that describe a single budget. reset is the time in
-// these headers.
+// instead of nine. strictest means to set also the headers that describe only one budget, the strictest. reset is the
+// time until the reset in these headers.
 func (hw *headerWriter) set(
-	header http.Header, row *row, res counters.Result, cost int64, reset time.Duration, strictest bool,
+	header http.Header, names *headerSet, res counters.Result, cost int64, reset time.Duration, strictest bool,
 ) {
 	var buf [256]byte
 	b := append(append(buf[:0], hw.quoted...), ";q="...)
@@ -144,32 +146,32 @@ func (hw *headerWriter) set(
 	b = append(b, ";t="...)
 	b = strconv.AppendInt(b, ceilUnits(res.Reset, time.Second), 10)
 	stateEnd := len(b)
-	b = row.resets.append(b, hw.now, reset)
+	b = names.resets.append(b, hw.now, reset)
 	resetEnd := len(b)
 	b = strconv.AppendInt(b, cost, 10)
 	text := string(b)
 
-	values := make([]string, 6)
+	values := make([]string, 6) // one for each header
 	put := func(name, value string) {
 		values[0] = value
 		header[name], values = values[:1:1], values[1:]
 	}
-	list := func(name, value string) {
+	appendToList := func(name, value string) {
 		if previous := header[name]; len(previous) > 0 && previous[0] != "" {
 			value = previous[0] + ", " + value
 		}
 		put(name, value)
 	}
-	list(policyHeader, text[:policyEnd])
-	list(stateHeader, text[policyEnd:stateEnd])
+	appendToList(policyHeader, text[:policyEnd])
+	appendToList(stateHeader, text[policyEnd:stateEnd])
 	if !strictest {
 		return
 	}
-	put(row.limit, text[limitAt:limitEnd])
-	put(row.remaining, text[remainingAt:remainingEnd])
-	put(row.reset, text[stateEnd:resetEnd])
-	if row.cost != "" {
-		put(row.cost, text[resetEnd:])
+	put(names.limit, text[limitAt:limitEnd])
+	put(names.remaining, text[remainingAt:remainingEnd])
+	put(names.reset, text[stateEnd:resetEnd])
+	if names.cost != "" {
+		put(names.cost, text[resetEnd:])
 	}
 }
 

@@ -34,7 +34,7 @@ func compileTemplate(text string, repl *caddy.Replacer) (template, error) {
 		}
 		name, rest, closed := strings.Cut(rest, "}")
 		if !closed || name == "" || strings.Contains(name, "{") {
-			return template{}, errors.New("braces do not enclose a placeholder")
+			return template{}, errors.New("a brace does not enclose a placeholder: write {name}")
 		}
 		if strings.HasPrefix(name, "env.") || strings.HasPrefix(name, "file.") {
 			value, _ := repl.GetString(name)
@@ -56,8 +56,8 @@ func (t *template) addLiteral(text string) {
 	}
 }
 
-// constant returns the text and true if the template has no placeholders.
-func (t template) constant() (string, bool) {
+// constant returns the template's text and true if the template has no placeholders.
+func (t template) constant() (text string, ok bool) {
 	switch len(t.parts) {
 	case 0:
 		return "", true
@@ -84,6 +84,7 @@ func (t template) text(repl *caddy.Replacer) (string, error) {
 	return b.String(), nil
 }
 
+// text returns the part's text for a request. repl is the request's replacer; it may be nil.
 func (p part) text(repl *caddy.Replacer) (string, error) {
 	if p.name == "" {
 		return p.literal, nil
@@ -102,11 +103,12 @@ func (p part) text(repl *caddy.Replacer) (string, error) {
 // number is a configured number of units: a constant or a placeholder.
 type number struct {
 	source template
-	fixed  bool // it does not depend on the request; then units and set are filled in
-	units  int64
-	set    bool
+	fixed  bool  // the number does not depend on the request
+	units  int64 // the number, if fixed
+	set    bool  // false if the text is empty, which means that no number is configured; valid if fixed
 }
 
+// compileNumber parses a number or a placeholder, or an empty text.
 func compileNumber(text string, repl *caddy.Replacer) (number, error) {
 	source, err := compileTemplate(text, repl)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 // writerVar is the request variable with the responseWriter of the outermost budget.
 const writerVar = "tollgate.budget.writer"
 
-// families are the prefixes of the names of headers that describe a rate limit.
-var families = []string{"Ratelimit", "X-Ratelimit-", "X-Rate-Limit-", "Anthropic-Ratelimit-"}
+// limitPrefixes are the prefixes of the names of headers that describe a rate limit.
+var limitPrefixes = []string{"Ratelimit", "X-Ratelimit-", "X-Rate-Limit-", "Anthropic-Ratelimit-"}
 
 // responseWriter removes rate limit headers that an upstream has added. Otherwise clients would see them beside our
 // budgets' headers and might wait for the wrong limit. All budgets of a request share one responseWriter. Only one
@@ -21,23 +21,23 @@ var families = []string{"Ratelimit", "X-Ratelimit-", "X-Rate-Limit-", "Anthropic
 type responseWriter struct {
 	caddyhttp.ResponseWriterWrapper
 
-	rows  [3]*row // of the budgets that have written headers; each format has one row
-	began bool
+	headerSets [3]*headerSet // headers that budgets have written; at most one set for each of the three notations
+	began      bool
 }
 
-// keepHeaders records that a budget has written the headers of a row. It returns the writer that removes other rate
+// keepHeaders records that a budget has written the headers in written. It returns the writer that removes other rate
 // limit headers. The first budget of a request creates that writer; for later budgets, w already wraps it and is
 // returned.
-func keepHeaders(ctx context.Context, w http.ResponseWriter, written *row) http.ResponseWriter {
+func keepHeaders(ctx context.Context, w http.ResponseWriter, written *headerSet) http.ResponseWriter {
 	outer, ok := caddyhttp.GetVar(ctx, writerVar).(*responseWriter)
 	if !ok {
 		outer = &responseWriter{ResponseWriterWrapper: caddyhttp.ResponseWriterWrapper{ResponseWriter: w}}
 		caddyhttp.SetVar(ctx, writerVar, outer)
 		w = outer
 	}
-	for i, known := range outer.rows {
+	for i, known := range outer.headerSets {
 		if known == nil || known == written {
-			outer.rows[i] = written
+			outer.headerSets[i] = written
 			break
 		}
 	}
@@ -50,7 +50,7 @@ func (w *responseWriter) clean() {
 	header := w.Header()
 	for name, values := range header {
 		switch {
-		case !isLimit(name):
+		case !isLimitHeader(name):
 		case w.written(name):
 			header[name] = values[:min(len(values), 1)]
 		default:
@@ -59,10 +59,10 @@ func (w *responseWriter) clean() {
 	}
 }
 
-// isLimit reports whether a header describes a rate limit.
-func isLimit(name string) bool {
-	for _, family := range families {
-		if strings.HasPrefix(name, family) {
+// isLimitHeader reports whether a header, in canonical form, describes a rate limit.
+func isLimitHeader(name string) bool {
+	for _, prefix := range limitPrefixes {
+		if strings.HasPrefix(name, prefix) {
 			return true
 		}
 	}
@@ -74,8 +74,8 @@ func (w *responseWriter) written(name string) bool {
 	if name == policyHeader || name == stateHeader {
 		return true
 	}
-	for _, row := range w.rows {
-		if row != nil && (name == row.limit || name == row.remaining || name == row.reset || name == row.cost) {
+	for _, names := range w.headerSets {
+		if names != nil && (name == names.limit || name == names.remaining || name == names.reset || name == names.cost) {
 			return true
 		}
 	}

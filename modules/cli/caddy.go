@@ -68,6 +68,7 @@ func recordCommand(cmd *cobra.Command) {
 // adopted is the annotation of a root command that adopt has changed.
 const adopted = "tollgate"
 
+// adopt changes Caddy's commands below root, as described at the beginning of this file.
 func adopt(root *cobra.Command) {
 	root.Annotations = map[string]string{adopted: "yes"}
 	root.Short = "Edge gateway for model APIs and web services"
@@ -86,7 +87,7 @@ func adopt(root *cobra.Command) {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see: %s --help", err, cmd.CommandPath())
 	})
-	cobra.OnInitialize(func() { showUsage(root) }) // once all commands are there
+	cobra.OnInitialize(func() { showUsage(root) }) // at that time all commands are registered
 	for _, cmd := range root.Commands() {
 		switch name := cmd.Name(); {
 		case slices.Contains(removedCommands, name):
@@ -124,19 +125,20 @@ func showUsage(cmd *cobra.Command) {
 	}
 }
 
-var theirName = regexp.MustCompile(`\bcaddy\b|\bCaddy\b('s)?|https://caddyserver\.com/\S+|xcaddy`)
+// caddyName matches Caddy's name, and longer texts with the name that useOwnName must not change.
+var caddyName = regexp.MustCompile(`\bcaddy\b|\bCaddy\b('s)?|https://caddyserver\.com/\S+|xcaddy`)
 
 // useOwnName replaces Caddy's name with the name of this program, except where the text really means Caddy, its formats
 // or its website.
 func useOwnName(text string) string {
-	return theirName.ReplaceAllStringFunc(text, func(found string) string {
-		switch found {
+	return caddyName.ReplaceAllStringFunc(text, func(match string) string {
+		switch match {
 		case "caddy":
 			return "tollgate"
 		case "Caddy":
 			return "Tollgate"
 		}
-		return found
+		return match
 	})
 }
 

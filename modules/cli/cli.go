@@ -107,7 +107,7 @@ func (s *Session) Answer(value any, text func(w io.Writer)) error {
 	return encoder.Encode(value)
 }
 
-// Table works like Answer, and aligns the columns of rows.
+// Table works like Answer, but rows writes tab-separated lines, as [Row] does, whose columns Table aligns.
 func (s *Session) Table(value any, rows func(w io.Writer)) error {
 	return s.Answer(value, func(out io.Writer) {
 		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)

@@ -25,15 +25,15 @@ func loadEnvironment(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	nowhere, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	devNull, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
-	shown := os.Stdout
-	os.Stdout = nowhere
+	stdout := os.Stdout
+	os.Stdout = devNull
 	defer func() {
-		os.Stdout = shown
-		_ = nowhere.Close()
+		os.Stdout = stdout
+		_ = devNull.Close()
 	}()
 	return environ.RunE(environ, nil)
 }

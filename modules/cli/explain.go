@@ -40,8 +40,8 @@ func explain(cmd *cobra.Command, err error) string {
 	if adapter != "" && adapter != "caddyfile" {
 		return ""
 	}
-	text, unread := os.ReadFile(config)
-	if unread != nil {
+	text, readErr := os.ReadFile(config)
+	if readErr != nil {
 		return ""
 	}
 	return directive.Explain(config, text, err)

@@ -20,7 +20,7 @@ func manual(cmd *cobra.Command, _ []string) error {
 		return errors.New("--directory is missing: name the folder to write the manual pages to")
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // manual pages are for everybody
-		return fmt.Errorf("making the folder of the manual pages: %w", err)
+		return fmt.Errorf("creating the folder of the manual pages: %w", err)
 	}
 	return writeManual(cmd.Root(), dir)
 }

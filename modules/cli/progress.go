@@ -18,10 +18,10 @@ type Progress struct {
 	begin    time.Time
 
 	mu    sync.Mutex
-	total int64
-	done  int64
+	total int64     // units to process
+	done  int64     // processed units
 	next  time.Time // time of the next output
-	shown bool
+	shown bool      // a bar is on the terminal
 }
 
 // The intervals at which a bar is drawn and a line is written, and the width of a bar.
@@ -43,6 +43,7 @@ func NewProgress(out io.Writer, total int64, unit string, count func(n int64) st
 	return p
 }
 
+// pause returns the time between two outputs.
 func (p *Progress) pause() time.Duration {
 	if p.terminal {
 		return drawEvery
@@ -50,11 +51,12 @@ func (p *Progress) pause() time.Duration {
 	return writeEvery
 }
 
-// Step adds more processed units. total is the current estimate of the number of units to process.
-func (p *Progress) Step(more, total int64) {
+// Step records that n more units were processed. total is the current estimate of the number of units to process. Step
+// is safe for concurrent use.
+func (p *Progress) Step(n, total int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.done += more
+	p.done += n
 	p.total = total
 	if now := time.Now(); !now.Before(p.next) {
 		p.next = now.Add(p.pause())
@@ -62,6 +64,7 @@ func (p *Progress) Step(more, total int64) {
 	}
 }
 
+// show draws the bar, or writes a line if the output is not a terminal.
 func (p *Progress) show(now time.Time) {
 	if !p.terminal {
 		_, _ = fmt.Fprintln(p.out, p.text(now))
@@ -73,10 +76,11 @@ func (p *Progress) show(now time.Time) {
 	p.shown = true
 }
 
-// text returns the text of a line.
+// text returns the text of a line: the progress, the average rate and the remaining time at that rate.
 func (p *Progress) text(now time.Time) string {
-	rate := float64(p.done) / max(now.Sub(p.begin).Seconds(), 0.001)
-	left := time.Duration(float64(max(p.total-p.done, 0)) / max(rate, 0.001) * float64(time.Second)).Round(time.Second)
+	rate := float64(p.done) / max(now.Sub(p.begin).Seconds(), 0.001) // units per second
+	secondsLeft := float64(max(p.total-p.done, 0)) / max(rate, 0.001)
+	left := time.Duration(secondsLeft * float64(time.Second)).Round(time.Second)
 	return fmt.Sprintf("%d%%, %s of %s%s, %s a second, %s left",
 		p.done*100/max(p.total, 1), p.count(p.done), p.count(p.total), p.unit, p.count(int64(rate+0.5)), left)
 }

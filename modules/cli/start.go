@@ -32,12 +32,12 @@ func lookAhead(cmd *cobra.Command) error {
 		return err
 	}
 	if resume, _ := cmd.Flags().GetBool("resume"); resume {
-		return nil
+		return nil // Caddy loads the configuration that it has saved
 	}
 	config, _ := cmd.Flags().GetString("config")
 	adapter, _ := cmd.Flags().GetString("adapter")
 	if config == "-" {
-		return nil
+		return nil // standard input can be read only once
 	}
 	if _, err := os.Stat("Caddyfile"); config == "" && err != nil {
 		cmd.PrintErrln("There is no Caddyfile in this folder, so the server has nothing to serve: name a file with --config.")
@@ -48,14 +48,14 @@ func lookAhead(cmd *cobra.Command) error {
 		return nil //nolint:nilerr // the command loads it next and reports more
 	}
 	defer end()
-	var needed listeners
-	if err := json.Unmarshal(app.ConfigJSON(), &needed); err != nil {
+	var l listeners
+	if err := json.Unmarshal(app.ConfigJSON(), &l); err != nil {
 		return nil //nolint:nilerr // see above
 	}
-	if err := needed.admin(ctx, stopLine(config)); err != nil {
+	if err := l.checkAdmin(ctx, stopLine(config)); err != nil {
 		return err
 	}
-	if err := needed.ports(ctx); err != nil {
+	if err := l.checkPorts(ctx); err != nil {
 		return err
 	}
 	if err := app.LookAhead(ctx); err != nil || cmd.Name() != "run" {
@@ -86,17 +86,17 @@ type listeners struct {
 			Servers   map[string]struct {
 				Listen    []string `json:"listen"`
 				AutoHTTPS struct {
-					Disabled  bool `json:"disable"`
-					Redirects bool `json:"disable_redirects"`
+					Disabled    bool `json:"disable"`
+					NoRedirects bool `json:"disable_redirects"`
 				} `json:"automatic_https"`
 			} `json:"servers"`
 		} `json:"http"`
 	} `json:"apps"`
 }
 
-// admin creates the folder of the admin socket. It returns an error if another process uses the admin endpoint. stop is
-// the command that would stop that process, for the error.
-func (l *listeners) admin(ctx context.Context, stop string) error {
+// checkAdmin creates the folder of the admin socket. It returns an error if another process uses the admin endpoint.
+// stop is the command that would stop that process, for the error.
+func (l *listeners) checkAdmin(ctx context.Context, stop string) error {
 	if l.Admin.Disabled {
 		return nil
 	}
@@ -127,8 +127,9 @@ func (l *listeners) admin(ctx context.Context, stop string) error {
 	return fmt.Errorf("the admin socket %s is in use: a server is already running here; stop it with: %s", socket, stop)
 }
 
-// ports returns an error if another process listens on a port of the configuration.
-func (l *listeners) ports(ctx context.Context) error {
+// checkPorts returns an error if another process listens on a port of the configuration. If a server redirects HTTP to
+// HTTPS, it checks the HTTP port too.
+func (l *listeners) checkPorts(ctx context.Context) error {
 	httpPort, httpsPort := max(l.Apps.HTTP.HTTPPort, 0), l.Apps.HTTP.HTTPSPort
 	if httpPort == 0 {
 		httpPort = 80
@@ -136,7 +137,7 @@ func (l *listeners) ports(ctx context.Context) error {
 	if httpsPort == 0 {
 		httpsPort = 443
 	}
-	redirected := ""
+	redirectAddress := "" // where Caddy listens to redirect HTTP requests to HTTPS
 	for _, server := range l.Apps.HTTP.Servers {
 		for _, listen := range server.Listen {
 			address, err := caddy.ParseNetworkAddress(caddy.NewReplacer().ReplaceKnown(listen, ""))
@@ -146,15 +147,15 @@ func (l *listeners) ports(ctx context.Context) error {
 			if err := checkFree(ctx, "", address); err != nil {
 				return err
 			}
-			if address.StartPort == uint(httpsPort) && !server.AutoHTTPS.Disabled && !server.AutoHTTPS.Redirects {
-				redirected = net.JoinHostPort(address.Host, strconv.Itoa(httpPort))
+			if address.StartPort == uint(httpsPort) && !server.AutoHTTPS.Disabled && !server.AutoHTTPS.NoRedirects {
+				redirectAddress = net.JoinHostPort(address.Host, strconv.Itoa(httpPort))
 			}
 		}
 	}
-	if redirected == "" {
+	if redirectAddress == "" {
 		return nil
 	}
-	address, err := caddy.ParseNetworkAddress(redirected)
+	address, err := caddy.ParseNetworkAddress(redirectAddress)
 	if err != nil {
 		return nil //nolint:nilerr // see above
 	}
@@ -176,9 +177,9 @@ func checkFree(ctx context.Context, owner string, address caddy.NetworkAddress) 
 		if strings.HasSuffix(text, ":0") {
 			continue
 		}
-		l, err := new(net.ListenConfig).Listen(ctx, "tcp", text)
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", text)
 		if err == nil {
-			err = l.Close()
+			err = listener.Close()
 		}
 		if owner != "" {
 			text = text + " of " + owner
@@ -189,7 +190,7 @@ func checkFree(ctx context.Context, owner string, address caddy.NetworkAddress) 
 		case errors.Is(err, errElsewhere):
 			return fmt.Errorf("the address %s does not belong to this machine: change the configuration", text)
 		case errors.Is(err, errForbidden):
-			return fmt.Errorf("the address %s is not permitted for this user: %s", text, permission())
+			return fmt.Errorf("this user is not permitted to listen on the address %s: %s", text, permission())
 		}
 	}
 	return nil

@@ -22,7 +22,8 @@ func Row(w io.Writer, cells ...any) {
 	_, _ = io.WriteString(w, "\n")
 }
 
-// Cell makes text from outside safe for a terminal and cuts it to cellWidth. For an empty text it returns a dash.
+// Cell returns the text of a table cell: text with unprintable characters replaced, cut to cellWidth characters. For an
+// empty text it returns a dash.
 func Cell(text string) string {
 	if text == "" {
 		return "-"

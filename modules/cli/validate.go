@@ -36,12 +36,12 @@ func validate(cmd *cobra.Command, args []string) error {
 		if err := caddy.StrictUnmarshalJSON(caddy.RemoveMetaFields(text), &config); err != nil {
 			return caddy.ExitCodeFailedStartup, fmt.Errorf("decoding the configuration: %w", err)
 		}
-		elsewhere, err := os.MkdirTemp("", "tollgate-validate-")
+		tempFolder, err := os.MkdirTemp("", "tollgate-validate-")
 		if err != nil {
 			return caddy.ExitCodeFailedStartup, err
 		}
-		defer func() { _ = os.RemoveAll(elsewhere) }()
-		if err := withoutTrace(config, elsewhere); err != nil {
+		defer func() { _ = os.RemoveAll(tempFolder) }()
+		if err := redirectFiles(config, tempFolder); err != nil {
 			return caddy.ExitCodeFailedStartup, err
 		}
 		if err := caddy.Validate(config); err != nil {
@@ -52,9 +52,9 @@ func validate(cmd *cobra.Command, args []string) error {
 	})(cmd, args)
 }
 
-// withoutTrace changes a configuration so that loading it writes files only to the given folder. Storage modules other
+// redirectFiles changes a configuration so that loading it writes files only to the given folder. Storage modules other
 // than file_system are not changed.
-func withoutTrace(config *caddy.Config, folder string) error {
+func redirectFiles(config *caddy.Config, folder string) error {
 	if config == nil {
 		return nil
 	}

@@ -42,18 +42,20 @@ func RegisterFunc(name string, parse httpcaddyfile.UnmarshalHandlerFunc) {
 	})
 }
 
-// Expand supports a directive that expands to other directives in a generated file. It must be called before any token
-// is read. The returned function must be called with the name of the generated file, after the other directives were
-// parsed. Errors of the other directives are then reported for a line of this directive.
-func Expand(h httpcaddyfile.Helper) (done func(file string)) {
+// StartExpansion begins the expansion of the directive in h to other directives, whose text is generated. The caller
+// calls StartExpansion before it reads any token, then parses the generated text, and then calls finish with the file
+// name that the text had in the parser. Explain then reports errors of the generated directives for a line of the
+// directive in h. If Explain does not record directives, StartExpansion and finish do nothing.
+func StartExpansion(h httpcaddyfile.Helper) (finish func(file string)) {
 	recorded, ok := h.Option(optionName).(*places)
 	if !ok {
 		return func(string) {}
 	}
-	outer := recorded.add(h.Dispenser)
+	source := recorded.add(h.Dispenser)
 	return func(file string) {
-		for i := outer + 1; i < len(*recorded); i++ {
-			(*recorded)[i].short, (*recorded)[i].long = (*recorded)[outer].tokens, file
+		for i := source + 1; i < len(*recorded); i++ { // the directives that were parsed since
+			(*recorded)[i].expandedFrom = (*recorded)[source].tokens
+			(*recorded)[i].generatedFile = file
 		}
 	}
 }
@@ -68,10 +70,11 @@ const (
 // places are the directives of a Caddyfile, in the order in which they were parsed.
 type places []place
 
+// place is a directive of a Caddyfile, or of a generated text.
 type place struct {
-	tokens []caddyfile.Token
-	short  []caddyfile.Token // tokens of the short directive that expanded to this one, or nil
-	long   string            // name of the generated file
+	tokens        []caddyfile.Token
+	expandedFrom  []caddyfile.Token // tokens of the directive that expanded to this directive, or nil
+	generatedFile string            // file name of the generated text, if expandedFrom is not nil
 }
 
 // add records the directive of a dispenser and returns its index. No token may have been read yet.
@@ -91,10 +94,12 @@ type placed struct {
 	index int
 }
 
+// CaddyModule implements caddy.Module.
 func (p placed) CaddyModule() caddy.ModuleInfo {
 	return p.MiddlewareHandler.(caddy.Module).CaddyModule()
 }
 
+// MarshalJSON implements json.Marshaler.
 func (p placed) MarshalJSON() ([]byte, error) {
 	text, err := json.Marshal(p.MiddlewareHandler)
 	if err != nil {

@@ -14,33 +14,33 @@ import (
 )
 
 // Explain turns an error of loading a Caddyfile into one line with the file, the line number and the cause. Caddy's
-// error begins with the path through the JSON instead. Explain returns "" if the error does not concern a known
-// directive or global option.
+// error begins with the path through the JSON instead. text is the content of the Caddyfile filename. Explain returns ""
+// if the error does not concern a known directive or global option.
 func Explain(filename string, text []byte, err error) string {
 	message := serverError(err.Error())
-	if _, words, ok := strings.Cut(message, "adapting config using caddyfile: "); ok {
-		return explainParseError(words, filename, text)
+	if _, parseError, ok := strings.Cut(message, "adapting config using caddyfile: "); ok {
+		return explainParseError(parseError, filename, text)
 	}
-	ways := apps.FindAllStringSubmatchIndex(message, -1)
-	if ways == nil {
+	matches := apps.FindAllStringSubmatchIndex(message, -1)
+	if matches == nil {
 		return ""
 	}
-	way := ways[len(ways)-1] // an app may load others
-	app, words := message[way[2]:way[3]], message[way[1]:]
+	match := matches[len(matches)-1] // the innermost app; an app may load others
+	app, cause := message[match[2]:match[3]], message[match[1]:]
 	var origin place
 	if app == "http" {
-		origin, words = placeOfHandler(filename, text, words)
+		origin, cause = placeOfHandler(filename, text, cause)
 	} else {
 		origin = placeOfOption(filename, text, app)
 	}
 	if origin.tokens == nil {
 		return ""
 	}
-	line := origin.line(words)
-	if ends := chain.FindAllStringIndex(words, -1); ends != nil {
-		words = words[ends[len(ends)-1][1]:]
+	line := origin.line(cause)
+	if prefixes := chain.FindAllStringIndex(cause, -1); prefixes != nil {
+		cause = cause[prefixes[len(prefixes)-1][1]:]
 	}
-	return fmt.Sprintf("%s:%d: %s", line.File, line.Line, words)
+	return fmt.Sprintf("%s:%d: %s", line.File, line.Line, cause)
 }
 
 var (
@@ -79,13 +79,13 @@ func explainParseError(message, filename string, text []byte) string {
 func unsetVariableHint(line, filename string, text []byte) string {
 	number, ok := strings.CutPrefix(line, filename+":")
 	n, err := strconv.Atoi(number)
-	all := strings.Split(string(text), "\n")
-	if !ok || err != nil || n < 1 || n > len(all) {
+	fileLines := strings.Split(string(text), "\n")
+	if !ok || err != nil || n < 1 || n > len(fileLines) {
 		return ""
 	}
-	for _, found := range variable.FindAllStringSubmatch(all[n-1], -1) {
-		if _, ok := os.LookupEnv(found[1]); !ok {
-			return "; the environment variable " + found[1] + " in this line is not set"
+	for _, match := range variable.FindAllStringSubmatch(fileLines[n-1], -1) {
+		if _, isSet := os.LookupEnv(match[1]); !isSet {
+			return "; the environment variable " + match[1] + " in this line is not set"
 		}
 	}
 	return ""
@@ -114,33 +114,34 @@ func placeOfHandler(filename string, text []byte, message string) (place, string
 	if err != nil || step == nil {
 		return place{}, ""
 	}
-	name := func(i int) string {
-		if step[i] < 0 {
+	// submatch returns the text of a submatch of step, which is always a match in message.
+	submatch := func(n int) string {
+		if step[2*n] < 0 {
 			return ""
 		}
-		return message[step[i]:step[i+1]]
+		return message[step[2*n]:step[2*n+1]]
 	}
 	all := gjson.GetBytes(adapted, "apps.http.servers")
-	server := all.Get(gjson.Escape(name(2)))
-	var handler gjson.Result
+	server := all.Get(gjson.Escape(submatch(1)))
 	routes := server.Get("routes")
+	var current gjson.Result // the route or handler to which the steps so far lead
 	switch {
-	case name(6) != "":
+	case submatch(3) != "":
 		routes = server.Get("errors.routes")
-	case name(8) != "":
-		handler = all.Get(gjson.Escape(name(8))).Get("named_routes").Get(gjson.Escape(name(2)))
+	case submatch(4) != "":
+		current = all.Get(gjson.Escape(submatch(4))).Get("named_routes").Get(gjson.Escape(submatch(1)))
 	}
-	for message = message[step[1]:]; ; routes = handler.Get("routes") {
+	for message = message[step[1]:]; ; routes = current.Get("routes") {
 		if step = handlers.FindStringSubmatchIndex(message); step == nil {
 			break
 		}
-		if step[2] >= 0 {
-			handler = routes.Get(name(2))
+		if submatch(1) != "" {
+			current = routes.Get(submatch(1))
 		}
-		handler = handler.Get("handle").Get(name(4))
+		current = current.Get("handle").Get(submatch(2))
 		message = message[step[1]:]
 	}
-	index := handler.Get(memberName)
+	index := current.Get(memberName)
 	if !index.Exists() {
 		return place{}, ""
 	}

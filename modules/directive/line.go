@@ -15,12 +15,14 @@ import (
 // line matches, it returns the first line.
 func (p place) line(message string) caddyfile.Token {
 	best, highest := p.tokens[0], 0
-	if p.short != nil {
-		best = p.short[0]
+	if p.expandedFrom != nil {
+		best = p.expandedFrom[0]
 	}
-	for _, tokens := range [][]caddyfile.Token{p.tokens, p.short} {
-		if found, score := bestLine(tokens, message); score > highest && (p.short == nil || found.File != p.long) {
-			best, highest = found, score
+	for _, tokens := range [][]caddyfile.Token{p.tokens, p.expandedFrom} {
+		first, score := bestLine(tokens, message)
+		isGenerated := p.expandedFrom != nil && first.File == p.generatedFile // the user does not know such lines
+		if score > highest && !isGenerated {
+			best, highest = first, score
 		}
 	}
 	if dir, err := os.Getwd(); err == nil {
@@ -31,13 +33,14 @@ func (p place) line(message string) caddyfile.Token {
 	return best
 }
 
-// bestLine returns the first token of the line that matches the message best, and the line's score. The first line of
-// tokens is not considered.
+// bestLine returns the first token of the line that matches the message best, and the line's score, which is 0 if no
+// line matches. Only lines inside a block are considered, so not the first line of the directive.
 func bestLine(tokens []caddyfile.Token, message string) (best caddyfile.Token, highest int) {
-	var blocks []int // scores of the open blocks
+	var blocks []int // scores of the lines that opened the blocks around the current line
 	for i := 0; i < len(tokens); {
 		first := tokens[i]
-		words, known := 0, false
+		matched := 0         // total length of the line's words that are in the message
+		significant := false // one of these words is the first of the line, or has at least 4 letters
 		opened, closed := 0, 0
 		for ; i < len(tokens) && tokens[i].Line == first.Line && tokens[i].File == first.File; i++ {
 			switch text := tokens[i].Text; {
@@ -46,17 +49,13 @@ func bestLine(tokens []caddyfile.Token, message string) (best caddyfile.Token, h
 			case text == "}":
 				closed++
 			case containsWord(message, text):
-				words += len(text)
-				known = known || text == first.Text || len(text) >= 4
+				matched += len(text)
+				significant = significant || text == first.Text || len(text) >= 4
 			}
 		}
-		outer := 0
-		if len(blocks) > 0 {
-			outer = blocks[len(blocks)-1]
-		}
 		score := 0
-		if known && len(blocks) > 0 {
-			score = outer + words
+		if significant && len(blocks) > 0 {
+			score = blocks[len(blocks)-1] + matched
 		}
 		if score > highest {
 			best, highest = first, score
@@ -69,7 +68,7 @@ func bestLine(tokens []caddyfile.Token, message string) (best caddyfile.Token, h
 	return best, highest
 }
 
-// containsWord reports whether message contains word, or its plural, as a whole word.
+// containsWord reports whether message contains word, or word with an s at its end, as a whole word.
 func containsWord(message, word string) bool {
 	for from := 0; ; {
 		i := strings.Index(message[from:], word)

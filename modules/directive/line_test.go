@@ -40,7 +40,7 @@ func TestLine(t *testing.T) {
 		}
 	}
 	short := tokens[:1]
-	if got := (place{tokens: tokens, short: short, long: "Caddyfile"}).line("mirrors: two: url: bad").Line; got != 1 {
+	if got := (place{tokens: tokens, expandedFrom: short, generatedFile: "Caddyfile"}).line("mirrors: two: url: bad").Line; got != 1 {
 		t.Errorf("a line of a long form: %d", got)
 	}
 }

@@ -23,7 +23,7 @@ func Options(d *caddyfile.Dispenser, parse func(option string) error, repeated .
 	return nil
 }
 
-// Text parses the single argument of an option.
+// Text parses the single argument of an option into *into.
 func Text(d *caddyfile.Dispenser, into *string) error {
 	if !d.AllArgs(into) {
 		return d.ArgErr()
@@ -31,7 +31,7 @@ func Text(d *caddyfile.Dispenser, into *string) error {
 	return nil
 }
 
-// Texts parses one or more arguments of an option, and appends them.
+// Texts parses one or more arguments of an option, and appends them to *into.
 func Texts(d *caddyfile.Dispenser, into *[]string) error {
 	args := d.RemainingArgs()
 	if len(args) == 0 {
@@ -41,7 +41,7 @@ func Texts(d *caddyfile.Dispenser, into *[]string) error {
 	return nil
 }
 
-// Flag parses an option without arguments.
+// Flag parses an option without arguments, and sets *into to true.
 func Flag(d *caddyfile.Dispenser, into *bool) error {
 	if d.NextArg() {
 		return d.ArgErr()
@@ -50,30 +50,31 @@ func Flag(d *caddyfile.Dispenser, into *bool) error {
 	return nil
 }
 
-// NoOption returns the error for an unknown word in a block. format gets the word as its first argument, then args. If
-// the word is a brace, the user has given a block to an option that takes none, and the error states that.
+// NoOption returns the error for an unknown word in a block. format, as of fmt.Sprintf, gets the word option as its
+// first argument, followed by args. If the word is a brace, the user has given a block to an option that takes none, and
+// the error states that.
 func NoOption(d *caddyfile.Dispenser, format, option string, args ...any) error {
 	if option == "{" {
 		if name := lineOf(d); name != "{" {
-			return d.Errf("%s takes no block: take away its { and }, and give each option a line of its own", name)
+			return d.Errf("%s takes no block: remove its { and }, and write each option on its own line", name)
 		}
-		return d.Err("this block is of no option: take away its { and }")
+		return d.Err("this block does not belong to an option: remove its { and }")
 	}
 	return d.Errf(format, append([]any{option}, args...)...)
 }
 
 // lineOf returns the first word of the dispenser's current line.
 func lineOf(d *caddyfile.Dispenser) string {
-	file, line, back := d.File(), d.Line(), 0
-	first := d.Val()
+	file, line := d.File(), d.Line()
+	first, steps := d.Val(), 0
 	for d.Prev() {
-		back++
+		steps++
 		if d.File() != file || d.Line() != line {
 			break
 		}
 		first = d.Val()
 	}
-	for range back {
+	for range steps { // back to the current token
 		d.Next()
 	}
 	return first

@@ -33,11 +33,13 @@ func StrippedPath(r *http.Request) string {
 	return ""
 }
 
-// Request returns r with the scheme that the client used, as a trusted proxy may report it.
+// Request returns the request for use with the package origin. If a trusted proxy has sent r and reports the scheme that
+// the client used, the result is a copy of r for which origin.Scheme returns that scheme. Otherwise the result is r.
 func Request(r *http.Request) *http.Request {
-	reported := r.Header["X-Forwarded-Proto"]
-	if trusted, _ := caddyhttp.GetVar(r.Context(), caddyhttp.TrustedProxyVarKey).(bool); !trusted || len(reported) == 0 {
+	schemes := r.Header["X-Forwarded-Proto"]
+	fromTrustedProxy, _ := caddyhttp.GetVar(r.Context(), caddyhttp.TrustedProxyVarKey).(bool)
+	if !fromTrustedProxy || len(schemes) == 0 {
 		return r
 	}
-	return origin.Pass(r, reported[len(reported)-1]) // the nearest proxy has added the last value
+	return origin.Pass(r, schemes[len(schemes)-1]) // the nearest proxy has added the last value
 }

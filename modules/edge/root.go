@@ -11,17 +11,19 @@ import (
 // sends an empty 200.
 const unhandledVar = "unhandled"
 
-// homeVar is the request variable that ServeHome sets while the next handlers run.
+// homeVar is the request variable that ServeHome sets to true while the later handlers run. It means that the home page
+// answers the request if they do not.
 const homeVar = "tollgate.home"
 
-// Unhandled reports whether no handler has answered the request, and no earlier handler will. A handler calls it after
-// the next handlers have returned.
+// Unhandled reports whether the request stays without an answer: no later handler has answered it, and no home page in
+// front of the calling handler will. A handler calls it after the later handlers have returned.
 func Unhandled(ctx context.Context) bool {
-	waiting, _ := caddyhttp.GetVar(ctx, homeVar).(bool)
-	return unhandled(ctx) && !waiting
+	homeWillAnswer, _ := caddyhttp.GetVar(ctx, homeVar).(bool)
+	return !homeWillAnswer && passedAllHandlers(ctx)
 }
 
-func unhandled(ctx context.Context) bool {
+// passedAllHandlers reports whether Caddy has set unhandledVar.
+func passedAllHandlers(ctx context.Context) bool {
 	passed, _ := caddyhttp.GetVar(ctx, unhandledVar).(bool)
 	return passed
 }
@@ -33,23 +35,24 @@ func ServeRoot(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, t
 	if err := next.ServeHTTP(w, r); err != nil || !Unhandled(r.Context()) {
 		return err
 	}
-	caddyhttp.SetVar(r.Context(), unhandledVar, nil)
+	caddyhttp.SetVar(r.Context(), unhandledVar, nil) // the redirect is the answer
 	w.Header().Set("Location", to)
 	w.WriteHeader(http.StatusTemporaryRedirect)
 	return nil
 }
 
-// ServeHome answers a request for the root of a site with home if no later handler answers it. While the later handlers
-// run, Unhandled returns false, so that services do not redirect the request.
+// ServeHome answers a request for the root of a site. It runs the later handlers and, if none of them answers, serves
+// the page home. While the later handlers run, Unhandled returns false; so the ServeRoot of a service does not redirect
+// the request, and the home page takes precedence over the service.
 func ServeHome(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, home http.Handler) error {
 	ctx := r.Context()
 	caddyhttp.SetVar(ctx, homeVar, true)
 	err := next.ServeHTTP(w, r)
 	caddyhttp.SetVar(ctx, homeVar, nil)
-	if err != nil || !unhandled(ctx) {
+	if err != nil || !passedAllHandlers(ctx) {
 		return err
 	}
-	caddyhttp.SetVar(ctx, unhandledVar, nil)
+	caddyhttp.SetVar(ctx, unhandledVar, nil) // the home page is the answer
 	home.ServeHTTP(w, r)
 	return nil
 }

@@ -71,6 +71,7 @@ func (h *Handler) Validate() error {
 	return nil
 }
 
+// ServeHTTP answers the two routes, and passes other requests to the next handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	if r.URL.Path != livePath && r.URL.Path != readyPath {
 		return next.ServeHTTP(w, r)
@@ -100,6 +101,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	return json.NewEncoder(w).Encode(answer)
 }
 
+// parse parses the directive health.
 func parse(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 	h.Next() // health
 	handler := &Handler{Services: h.RemainingArgs()}

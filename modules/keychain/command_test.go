@@ -358,7 +358,7 @@ func TestWrongFolder(t *testing.T) {
 		"preferences show -u local", "usage recent -u local", "usage report -u local",
 	} {
 		_, _, err := execute(t.Context(), "", strings.Fields(args)...)
-		if err == nil || !strings.Contains(err.Error(), "there is no database at "+filepath.Join(folder, "data", "tollgate.db")+": run it in the folder of the server") {
+		if err == nil || !strings.Contains(err.Error(), "there is no database at "+filepath.Join(folder, "data", "tollgate.db")+": run the command in the folder of the server") {
 			t.Errorf("%s: error %v", args, err)
 		}
 	}
@@ -385,7 +385,7 @@ func TestMissingKeyFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range []string{"users add bob", "users list", "provider-keys add openai -u alice"} {
-		if err := run(line); err == nil || !strings.Contains(err.Error(), "that opens them is gone: put it back") {
+		if err := run(line); err == nil || !strings.Contains(err.Error(), "that decrypts them is missing: restore it") {
 			t.Errorf("%s: error %v", line, err)
 		}
 	}

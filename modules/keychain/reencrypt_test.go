@@ -33,7 +33,7 @@ func TestReencrypt(t *testing.T) {
 	l.run("users", "add", "alice")
 	l.run("provider-keys", "add", "groq", "-u", "alice")
 	out, _, err := reencrypt(t, "-c", l.config)
-	if want := "SERVICE  SEALED TEXTS  SEALED ANEW  CHANGED MEANWHILE  CANNOT BE OPENED\ngateway  1             0            0                  0\n"; out != want || err != nil {
+	if want := "SERVICE  SECRETS  RE-ENCRYPTED  CHANGED MEANWHILE  CANNOT BE DECRYPTED\ngateway  1        0             0                  0\n"; out != want || err != nil {
 		t.Errorf("got\n%s\nwant\n%s\nerror %v", out, want, err)
 	}
 	const newer = "bmV3bmV3bmV3bmV3bmV3bmV3bmV3bmV3bmV3bmV3bmU="
@@ -49,12 +49,12 @@ func TestReencrypt(t *testing.T) {
 	}
 	configure(newer)
 	out, _, err = reencrypt(t, "--json", "-c", l.config)
-	if err == nil || !strings.Contains(err.Error(), "the keyring does not open the stored secrets of gateway: give it the master key that sealed them") || out != "" {
+	if err == nil || !strings.Contains(err.Error(), "the keyring does not open the stored secrets of gateway: configure the master key that encrypted them") || out != "" {
 		t.Errorf("without the old key: %s, error %v", out, err)
 	}
 	configure(newer + " " + masterKey)
 	out, notes, err := reencrypt(t, "--json", "-c", l.config)
-	if compact(t, out) != `{"gateway":{"total":1,"resealed":1,"changed":0,"unreadable":0}}` || notes != "gateway: 1 of 1 checked\n" || err != nil {
+	if compact(t, out) != `{"gateway":{"total":1,"resealed":1,"changed":0,"unreadable":0}}` || notes != "gateway: 1 of 1 secrets checked\n" || err != nil {
 		t.Errorf("with both keys: %s, notes %s, error %v", out, notes, err)
 	}
 	configure(newer)
@@ -67,7 +67,7 @@ func TestReencrypt(t *testing.T) {
 func TestReencryptInWrongFolder(t *testing.T) {
 	folder := t.TempDir()
 	t.Chdir(folder)
-	if _, _, err := reencrypt(t); err == nil || !strings.Contains(err.Error(), "there is no database at "+filepath.Join(folder, "data", "tollgate.db")+": run it in the folder of the server") {
+	if _, _, err := reencrypt(t); err == nil || !strings.Contains(err.Error(), "there is no database at "+filepath.Join(folder, "data", "tollgate.db")+": run the command in the folder of the server") {
 		t.Errorf("error %v", err)
 	}
 	if files, err := os.ReadDir(folder); err != nil || len(files) > 0 {

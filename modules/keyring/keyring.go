@@ -20,15 +20,16 @@ func init() {
 	caddycmd.RegisterCommand(caddycmd.Command{
 		Name:  "keyring",
 		Usage: "<command> [--config <file>] [--adapter <name>]",
-		Short: "Manages the master keys that seal the secrets in the databases",
+		Short: "Manages the master keys that encrypt the secrets in the databases",
 		Long: `
-A server does not start serving if its keyring is not the one that sealed the secrets
-in its database. Run these commands in the folder of the server and as its user.
+A server does not start if its keyring lacks the master key with which the secrets in
+its database are encrypted. Run these commands in the folder of the server and as its user.
 `,
 		CobraFunc: keyringCommands,
 	})
 }
 
+// keyringCommands adds the subcommands of the command keyring.
 func keyringCommands(root *cobra.Command) {
 	o := new(cli.Flags)
 	o.AddConfig(root)
@@ -38,7 +39,7 @@ func keyringCommands(root *cobra.Command) {
 		Short: "Makes a service's database accept the keyring of the configuration",
 		Long: `
 Makes the keyring of the configuration the one that every server on the service's
-database must have. Use it only if a master key is lost: secrets sealed with keys that
+database must have. Use it only if a master key is lost: secrets encrypted with keys that
 this keyring lacks are lost too and must be entered again. To change a key that you
 still have, put the new key before the old one and run: tollgate keyring re-encrypt
 `,
@@ -56,28 +57,31 @@ still have, put the new key before the old one and run: tollgate keyring re-encr
 
 // remoteKeyring is a keyring whose master keys are encrypted by a key management server.
 type remoteKeyring interface {
+	// Wrap makes the server encrypt a master key, and returns the result as text.
 	Wrap(ctx context.Context, key []byte) (string, error)
+	// Unwrap makes the server decrypt the master keys of the keyring. dir is the folder of the default key file.
 	Unwrap(ctx context.Context, dir string) ([][]byte, error)
 }
 
-var errNotFar = errors.New("the configuration has no keyring transit")
+var errNotRemote = errors.New("this command needs the keyring transit, but the configuration has another keyring")
 
+// wrapCommand returns the command wrap.
 func wrapCommand(o *cli.Flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "wrap [--existing]", Args: cobra.NoArgs,
-		Short: "Makes a master key and prints it encrypted by the key management server",
+		Short: "Creates a master key and prints it encrypted by the key management server",
 		Long: `
-Makes a master key, has the server of keyring transit encrypt it, and prints the
+Creates a master key, has the server of keyring transit encrypt it, and prints the
 result, to be used as an argument of keyring transit or as a line of its file.
-With --existing it reads a master key from standard input instead of making one,
-for example the one of keyring aes.
+With --existing it reads a master key from standard input instead of creating one,
+for example the key of keyring aes.
 `,
 	}
-	existing := cmd.Flags().Bool("existing", false, "Read a master key from standard input instead of making one")
+	existing := cmd.Flags().Bool("existing", false, "Read a master key from standard input instead of creating one")
 	cmd.RunE = o.Run(func(s *cli.Session, cmd *cobra.Command, _ []string) error {
 		ring, ok := s.App.KeyringModule().(remoteKeyring)
 		if !ok {
-			return errNotFar
+			return errNotRemote
 		}
 		key := keyring.NewMasterKey()
 		if *existing {
@@ -99,6 +103,7 @@ for example the one of keyring aes.
 	return cmd
 }
 
+// unwrapCommand returns the command unwrap.
 func unwrapCommand(o *cli.Flags) *cobra.Command {
 	return &cobra.Command{
 		Use: "unwrap", Args: cobra.NoArgs,
@@ -111,7 +116,7 @@ keys and the database can read the secrets.
 		RunE: o.Run(func(s *cli.Session, _ *cobra.Command, _ []string) error {
 			ring, ok := s.App.KeyringModule().(remoteKeyring)
 			if !ok {
-				return errNotFar
+				return errNotRemote
 			}
 			keys, err := ring.Unwrap(s.Ctx, s.App.KeyringFolder())
 			for _, key := range keys {

@@ -65,7 +65,7 @@ func TestWrap(t *testing.T) { //nolint:paralleltest // see above
 		t.Errorf("error %v", err)
 	}
 	for _, command := range []string{"wrap", "unwrap"} {
-		if _, err := run("aes "+key, "", command); err == nil || !strings.Contains(err.Error(), "no keyring transit") {
+		if _, err := run("aes "+key, "", command); err == nil || !strings.Contains(err.Error(), "needs the keyring transit") {
 			t.Errorf("%s: error %v", command, err)
 		}
 	}

@@ -13,10 +13,11 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
+// reencryptCommand returns the command re-encrypt.
 func reencryptCommand(o *cli.Flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "re-encrypt", Args: cobra.NoArgs,
-		Short: "Re-encrypts all secrets that an older master key has sealed",
+		Short: "Re-encrypts all secrets that an older master key has encrypted",
 		Long: `
 Re-encrypts the secrets of all services of the configuration with the current master
 key, the first of the keyring: provider keys, keys of custom models and stored
@@ -28,14 +29,14 @@ authserver re-encrypt.
 `,
 		RunE: o.Run(func(s *cli.Session, _ *cobra.Command, _ []string) error {
 			done, err := s.App.Reseal(s.Ctx, func(service string, r sealed.Result) {
-				s.Note("%s: %d of %d checked", service, r.Checked, r.Total)
+				s.Note("%s: %d of %d secrets checked", service, r.Checked, r.Total)
 			})
 			if err != nil {
 				return err
 			}
 			services := slices.Sorted(maps.Keys(done))
 			err = s.Table(done, func(w io.Writer) {
-				cli.Row(w, "SERVICE", "SEALED TEXTS", "SEALED ANEW", "CHANGED MEANWHILE", "CANNOT BE OPENED")
+				cli.Row(w, "SERVICE", "SECRETS", "RE-ENCRYPTED", "CHANGED MEANWHILE", "CANNOT BE DECRYPTED")
 				for _, service := range services {
 					r := done[service]
 					cli.Row(w, service, r.Total, r.Resealed, r.Changed, r.Unreadable)
@@ -48,8 +49,8 @@ authserver re-encrypt.
 				}
 			}
 			if err == nil && len(unreadable) > 0 {
-				err = fmt.Errorf("some sealed texts open with none of the configured master keys (%s): "+
-					"add the key they were sealed with, or store them again", strings.Join(unreadable, ", "))
+				err = fmt.Errorf("none of the configured master keys decrypts some of the secrets (%s): "+
+					"add the key with which they were encrypted, or store them again", strings.Join(unreadable, ", "))
 			}
 			return err
 		}),

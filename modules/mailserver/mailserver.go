@@ -49,11 +49,11 @@ func Unmarshal(d *caddyfile.Dispenser) (*Server, error) {
 	}
 	options := map[string]*string{"from": &s.From, "user": &s.User, "password": &s.Password}
 	return s, directive.Options(d, func(option string) error {
-		into := options[option]
-		if into == nil {
+		field := options[option]
+		if field == nil {
 			return directive.NoOption(d, "mail: unknown option %q; there are: from, user, password", option)
 		}
-		return directive.Text(d, into)
+		return directive.Text(d, field)
 	})
 }
 
@@ -66,12 +66,12 @@ func (s *Server) Validate() error {
 	switch {
 	case !s.Sends():
 		if s != nil && cmp.Or(s.From, s.User, s.Password) != "" {
-			return errors.New("mail: from, user and password are for a server")
+			return errors.New("mail: from, user and password need a server: mail smtp://<host> { … }")
 		}
 	case s.From == "":
 		return errors.New("mail: from is missing, such as: Board <board@example.com>")
 	case strings.Contains(s.URL, "@"):
-		return errors.New("mail: user and password are separate options")
+		return errors.New("mail: the URL must not contain user and password: use the options user and password")
 	}
 	return nil
 }

@@ -58,9 +58,11 @@ type key struct {
 	level     zapcore.Level
 }
 
+// senders keeps senders across reloads, by key.
 var senders = caddy.NewUsagePool()
 
-// LogUnsent makes the process log errors of sending data to collectors. Every module that sends such data calls it.
+// LogUnsent makes the process log an error if data cannot be sent to a collector. Every module that sends such data
+// calls it; only the first call has an effect.
 var LogUnsent = sync.OnceFunc(func() {
 	otlp.OnError(func(err error) {
 		caddy.Log().Named("otlp").Warn("telemetry is not sent", zap.Error(err))

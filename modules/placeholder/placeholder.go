@@ -16,17 +16,20 @@ func Resolve(text string) (string, error) {
 	if err == nil {
 		return resolved, nil
 	}
-	for _, found := range known.FindAllStringSubmatch(text, -1) {
-		if missing := missing(found[1], found[2]); missing != nil {
-			return "", missing
+	for _, match := range pattern.FindAllStringSubmatch(text, -1) {
+		if reason := explainMissing(match[1], match[2]); reason != nil {
+			return "", reason
 		}
 	}
-	return "", err
+	return "", err // for example an unknown placeholder
 }
 
-var known = regexp.MustCompile(`\{(env|file)\.([^{}]+)\}`)
+// pattern matches the placeholders that Resolve can replace.
+var pattern = regexp.MustCompile(`\{(env|file)\.([^{}]+)\}`)
 
-func missing(kind, name string) error {
+// explainMissing returns the reason why the placeholder {kind.name} has no value, or nil if it has a value. kind is env
+// or file.
+func explainMissing(kind, name string) error {
 	if kind == "env" {
 		switch value, ok := os.LookupEnv(name); {
 		case !ok:

@@ -29,7 +29,10 @@ func init() {
 
 // CounterStore is a guest module of the namespace tollgate.counters.
 type CounterStore interface {
+	// Open opens the store. The app calls it once for each key and closes the store after its last use.
 	Open(logger *zap.Logger) (counters.Store, error)
+	// Key returns a comparable value that identifies the store and its settings. Configurations with equal keys share the
+	// store.
 	Key() any
 }
 
@@ -119,24 +122,24 @@ type App struct {
 	logger *zap.Logger
 	ctx    caddy.Context
 	allow  []netip.Prefix
-	config json.RawMessage // the whole configuration, when a command works on it
+	config json.RawMessage // the whole configuration; only set by Load, for a command
 
 	memory         *memory.Budget
 	counters       counters.Store
-	common         Storage
-	commonNamed    bool                 // the configuration names common
-	named          map[string]any       // loaded storages of single services
+	common         Storage              // loaded from DatabaseRaw
+	commonNamed    bool                 // DatabaseRaw was configured, so common is not the default
+	named          map[string]any       // loaded from DatabasesRaw: a Storage by service
 	pending        []pendingDatabase    // databases and schemas for Start to open
 	served         map[string]*store.DB // databases by service
 	ring           KeyringProvider
-	dir            string           // folder for files that ring makes
+	dir            string           // folder for files that ring creates
 	needsKeys      bool             // some module derives keys from the keyring
-	base           keyring.Keyring  // the keyring that ring opened
+	base           keyring.Keyring  // the opened keyring; nil if no module needs it
 	sealedServices []*sealedService // services with secrets
 	options        map[string]any   // loaded options of services, by name
 	issuers        issuers
 	brand          *look.Brand                // loaded from Brand
-	mounted        atomic.Pointer[[]*Mounted] // the services, once the app starts
+	mounted        atomic.Pointer[[]*Mounted] // the services; nil before Start
 	loaded         time.Time                  // when the app was provisioned
 
 	onSignOut []signOutListener
@@ -148,7 +151,7 @@ type App struct {
 	started   atomic.Bool         // the shared values are open
 	startDone chan struct{}       // closed when Start returns
 	gated     []*caddyhttp.Server // servers that wait for startDone
-	inflight  atomic.Int64
+	inflight  atomic.Int64        // calls of Acquire that were not released
 }
 
 // CaddyModule returns the Caddy module information.
@@ -250,6 +253,7 @@ const settleTime = 3 * time.Second
 // have been deleted by then. A module calls OnSettled while it is provisioned.
 func (a *App) OnSettled(do func()) { a.onSettled = append(a.onSettled, do) }
 
+// settle calls the functions registered with OnSettled after settleTime, unless the configuration ends before.
 func (a *App) settle() {
 	select {
 	case <-a.ctx.Done():
@@ -297,7 +301,7 @@ func (a *App) release() error {
 }
 
 // Acquire keeps the app's resources open until release is called, even after a reload. Every request that may outlive
-// its configuration calls it.
+// its configuration calls it. release must be called exactly once.
 func (a *App) Acquire() (release func()) {
 	a.inflight.Add(1)
 	return a.done

@@ -309,7 +309,7 @@ func TestAnotherKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, err = begin()
-	if err == nil || !strings.Contains(err.Error(), "that opens them is gone: put it back") {
+	if err == nil || !strings.Contains(err.Error(), "that decrypts them is missing: restore it") {
 		t.Errorf("without the key: %v", err)
 	}
 	end(a)

@@ -23,9 +23,11 @@ type Brand struct {
 	// Logo is an SVG or PNG file that replaces the product's logo. Default: none.
 	Logo string `json:"logo,omitempty"`
 
-	// Accent is the colour of links, buttons and marks on a light background, AccentDark the colour on a dark background,
-	// such as #0b6159. Default: the product's green for Accent, and Accent for AccentDark.
-	Accent     string `json:"accent,omitempty"`
+	// Accent is the colour of links, buttons and marks on a light background, such as #0b6159. Default: the product's
+	// green.
+	Accent string `json:"accent,omitempty"`
+
+	// AccentDark is that colour on a dark background. Default: Accent.
 	AccentDark string `json:"accent_dark,omitempty"`
 
 	// Footer is text at the end of every page and mail. Default: none.
@@ -102,7 +104,7 @@ func (b *Brand) load() (*look.Brand, error) {
 	return brand, nil
 }
 
-// brandFile reads a file. It returns nil for an empty name.
+// brandFile reads a file of at most maxBrandFile bytes. It returns nil for an empty name.
 func brandFile(name string) ([]byte, error) {
 	if name == "" {
 		return nil, nil

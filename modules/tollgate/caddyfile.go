@@ -19,6 +19,8 @@ func init() {
 	httpcaddyfile.RegisterGlobalOption("tollgate", parseGlobalOption)
 }
 
+// parseGlobalOption parses the global option tollgate. existing is the result for an earlier occurrence of the option,
+// or nil.
 func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 	if existing != nil {
 		d.Next() // gives the error its line number

@@ -45,8 +45,8 @@ func (a *App) OpenDatabase(ctx context.Context, service string, schema store.Sch
 func (a *App) DeriveKeys(ctx context.Context, label string) ([][]byte, error) {
 	if file := a.missingKey(); file != "" {
 		return nil, fmt.Errorf(
-			"there is no key file at %s: run it in the folder of the server or give --config; the server makes the file when it starts",
-			file)
+			"there is no key file at %s: run the command in the folder of the server or give --config; "+
+				"the server creates the file when it starts", file)
 	}
 	ring, err := a.ring.Open(a.dir, a.logger)
 	if err != nil {
@@ -55,7 +55,8 @@ func (a *App) DeriveKeys(ctx context.Context, label string) ([][]byte, error) {
 	return ring.Derive(ctx, label)
 }
 
-// AdoptKeyring makes the database of a service accept the keyring of the configuration.
+// AdoptKeyring makes the database of a service accept the keyring of the configuration, even if secrets in the database
+// were encrypted with a key that this keyring lacks.
 func (a *App) AdoptKeyring(ctx context.Context, service string) error {
 	if err := CheckService(service); err != nil {
 		return err
@@ -90,8 +91,9 @@ func (a *App) Exists(service string) error {
 	return nil
 }
 
+// noDatabase returns the error for a database file that does not exist.
 func noDatabase(file string) error {
-	return fmt.Errorf("there is no database at %s: run it in the folder of the server or give --config", file)
+	return fmt.Errorf("there is no database at %s: run the command in the folder of the server or give --config", file)
 }
 
 // Load makes the app from a configuration file without starting it, for a command, which runs in a different process
@@ -111,9 +113,9 @@ func Load(configFile, adapter string) (a *App, end func(), err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("preparing the configuration: %w", err)
 	}
-	guests, cancel := caddy.NewContext(base)
-	guests.Context = context.WithValue(guests.Context, commandKey{}, true)
-	a = &App{ctx: guests, logger: caddy.Log().Named("tollgate"), config: config}
+	ctx, cancel := caddy.NewContext(base)
+	ctx.Context = context.WithValue(ctx.Context, commandKey{}, true)
+	a = &App{ctx: ctx, logger: caddy.Log().Named("tollgate"), config: config}
 	end = func() {
 		if err := a.release(); err != nil {
 			a.logger.Error("closing the database", zap.Error(err))
@@ -126,7 +128,7 @@ func Load(configFile, adapter string) (a *App, end func(), err error) {
 		}
 	}
 	if err == nil {
-		err = a.provisionStores(guests)
+		err = a.provisionStores(ctx)
 	}
 	if err != nil {
 		end()
@@ -152,15 +154,15 @@ func registerAndWait(ctx context.Context, db *store.DB, schema store.Schema) err
 
 // openAndWait opens a database, and waits until it is ready. All its schemas must have been registered.
 func openAndWait(ctx context.Context, db *store.DB) error {
-	wait, cancel := context.WithTimeout(ctx, databaseWait)
+	shortCtx, cancel := context.WithTimeout(ctx, databaseWait)
 	defer cancel()
-	db.Start(wait)
-	err := db.WaitReady(wait)
+	db.Start(shortCtx)
+	err := db.WaitReady(shortCtx)
 	if err != nil && ctx.Err() == nil && errors.Is(db.Ready(), store.ErrOpening) {
 		// No attempt has failed yet: the database is being migrated, or the machine is slow.
-		patient, cancel := context.WithTimeout(ctx, migrationWait)
+		longCtx, cancel := context.WithTimeout(ctx, migrationWait)
 		defer cancel()
-		err = db.WaitReady(patient)
+		err = db.WaitReady(longCtx)
 	}
 	if err != nil {
 		if err := ctx.Err(); err != nil {
@@ -171,8 +173,8 @@ func openAndWait(ctx context.Context, db *store.DB) error {
 	return nil
 }
 
-// appConfig returns the configuration in a file as JSON, and the app's part of it. Without a file or without such a
-// part, the result is nil.
+// appConfig reads a configuration file with an adapter. It returns the configuration as JSON, and the part of it that
+// configures this app. configuration is nil if there is no file, and app is nil if there is no such part.
 func appConfig(file, adapter string) (configuration, app json.RawMessage, err error) {
 	text, name, err := readConfig(file)
 	if err != nil || text == nil {

@@ -65,7 +65,7 @@ func newDatabase(storage Storage, logger *zap.Logger) (*store.DB, error) {
 	return db, err
 }
 
-// open returns the database of a storage, which Start opens with a schema.
+// open returns the database of a storage from the pool, and makes Start open it and apply the schema.
 func (a *App) open(storage Storage, schema store.Schema) (*store.DB, error) {
 	db, err := Share(a, databases, storage.Key(), func() (*store.DB, error) { return newDatabase(storage, a.logger) },
 		func(db *store.DB) error { return db.Close() })
@@ -103,8 +103,8 @@ func (a *App) ServiceFolder(service string) string {
 // register registers the schemas with the databases. That must happen before any database is started, because a
 // database becomes ready when its registered schemas are applied.
 func (a *App) register() error {
-	for _, o := range a.pending {
-		if err := o.db.Register(o.schema); err != nil {
+	for _, p := range a.pending {
+		if err := p.db.Register(p.schema); err != nil {
 			return fmt.Errorf("database: %w", err)
 		}
 	}

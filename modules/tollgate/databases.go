@@ -50,19 +50,25 @@ func (a *App) AwaitDatabases(ctx context.Context) error {
 func (a *App) openDatabases() error {
 	ctx, cancel := context.WithTimeout(a.ctx, a.startWait())
 	defer cancel()
-	for i, o := range a.pending {
-		if slices.ContainsFunc(a.pending[:i], func(before pendingDatabase) bool { return before.db == o.db }) {
+	for i, p := range a.pending {
+		if a.pendingBefore(i) {
 			continue
 		}
-		o.db.Start(a.ctx)
-		if errors.Is(o.db.Ready(), store.ErrOpening) { // it may be migrating
-			_ = o.db.WaitReady(ctx)
+		p.db.Start(a.ctx)
+		if errors.Is(p.db.Ready(), store.ErrOpening) { // it may be migrating
+			_ = p.db.WaitReady(ctx)
 		}
-		if err := o.db.Ready(); errors.Is(err, store.ErrNewer) || errors.Is(err, store.ErrTooOld) {
+		if err := p.db.Ready(); errors.Is(err, store.ErrNewer) || errors.Is(err, store.ErrTooOld) {
 			return err
 		}
 	}
 	return nil
+}
+
+// pendingBefore reports whether the database of a.pending[i] also occurs before i: a database is pending once for each
+// of its schemas.
+func (a *App) pendingBefore(i int) bool {
+	return slices.ContainsFunc(a.pending[:i], func(p pendingDatabase) bool { return p.db == a.pending[i].db })
 }
 
 // Gate makes the server of a module hold new connections until Start has returned. Apps start in no fixed order, so the
@@ -77,7 +83,7 @@ func (a *App) Gate(ctx caddy.Context) {
 	server.RegisterConnContext(func(conn context.Context, _ net.Conn) context.Context {
 		select {
 		case <-a.startDone:
-		case <-a.ctx.Done(): // the configuration was given up, as another app did not start
+		case <-a.ctx.Done(): // the configuration was dropped because another app did not start
 		}
 		return conn
 	})

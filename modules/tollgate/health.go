@@ -12,10 +12,10 @@ import (
 
 var errStopping = errors.New("this node is about to stop")
 
-// Parts checks the parts that services need on this node, and returns an error for each part by its name, nil if it is
-// healthy. The parts are database, keyring, counters and node. A service's separate database is database/<service>. The
-// part node has an error if the node is about to stop. Without services, Parts covers the whole configuration. ctx is a
-// request's context.
+// Parts checks the parts that services need on this node. It returns the error of each part by the part's name; the
+// error is nil if the part is healthy. The parts are database, keyring, counters and node. A service's separate database
+// is database/<service>. The part node has an error if the node is about to stop. Without services, Parts covers the
+// whole configuration. ctx is a request's context.
 func (a *App) Parts(ctx context.Context, services ...string) map[string]error {
 	parts := map[string]error{"node": nil, "counters": a.counters.Ready(ctx)}
 	if IsStopping(ctx) {
@@ -35,7 +35,8 @@ func (a *App) Parts(ctx context.Context, services ...string) map[string]error {
 		if len(services) > 0 && !slices.Contains(services, s.service) {
 			continue
 		}
-		if _, err := a.Keyring(s.service)(); parts["keyring"] == nil {
+		_, err := a.Keyring(s.service)()
+		if parts["keyring"] == nil { // otherwise keep the error of an earlier service
 			parts["keyring"] = err
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/caddyserver/caddy/v2"
 
@@ -19,9 +18,9 @@ var heldFiles = caddy.NewUsagePool()
 
 // holdFiles locks the database files for this process.
 func (a *App) holdFiles() error {
-	for i, o := range a.pending {
-		file := o.db.File()
-		if file == "" || slices.ContainsFunc(a.pending[:i], func(before pendingDatabase) bool { return before.db == o.db }) {
+	for i, p := range a.pending {
+		file := p.db.File()
+		if file == "" || a.pendingBefore(i) {
 			continue
 		}
 		_, err := Share(a, heldFiles, file,
@@ -38,7 +37,7 @@ func (a *App) holdFiles() error {
 }
 
 // LookAhead returns an error if a server could not use the configuration's database files: another process serves a
-// file, its folder cannot be created, or it cannot be read.
+// file, its folder cannot be created, or it cannot be read. It creates missing folders.
 func (a *App) LookAhead(ctx context.Context) error {
 	databases, err := a.databases()
 	if err != nil {
@@ -50,7 +49,7 @@ func (a *App) LookAhead(ctx context.Context) error {
 			continue
 		}
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			return fmt.Errorf("the folder of the database cannot be made: %w", err)
+			return fmt.Errorf("the folder of the database cannot be created: %w", err)
 		}
 		release, err := store.HoldSQLite(ctx, file)
 		if err != nil {
@@ -65,7 +64,8 @@ func (a *App) LookAhead(ctx context.Context) error {
 	return nil
 }
 
-// usesCommon reports whether any service in the configuration uses the common database.
+// usesCommon reports whether any service in the configuration uses the common database. It returns false for a
+// configuration that is not valid JSON, which has been reported before.
 func (a *App) usesCommon() (used bool) {
 	for _, name := range Services() {
 		if _, separate := a.named[name]; separate {

@@ -23,6 +23,7 @@ import (
 type KeyringProvider interface {
 	// Open opens the keyring. dir is the folder for files that the module creates.
 	Open(dir string, logger *zap.Logger) (keyring.Keyring, error)
+	// Key returns a comparable value that identifies the keyring and its settings.
 	Key() any
 }
 
@@ -66,9 +67,9 @@ func (a *App) missingKey() string {
 type sealedService struct {
 	service string
 	db      *store.DB
-	key     any // the key of the database's Storage
-	sample  sealed.Sample
-	ring    *sealed.Ring // set once the app has started
+	key     any           // the result of Storage.Key for the database
+	sample  sealed.Sample // reads some of the service's secrets
+	ring    *sealed.Ring  // set once the app has started
 }
 
 // SealedDatabase works like ServiceDatabase for a service that stores secrets in the database. sample reads some
@@ -86,7 +87,7 @@ func (a *App) SealedDatabase(service string, schema store.Schema, sample sealed.
 
 // Keyring returns a function that returns the keyring of a service. The service must have called SealedDatabase. The
 // function returns an error with status 503 before the app has started, and while the keyring does not fit the
-// database.
+// database: it lacks the master key with which the secrets in the database are encrypted.
 func (a *App) Keyring(service string) func() (keyring.Keyring, error) {
 	return func() (keyring.Keyring, error) {
 		ring, err := a.Ring(service)
@@ -124,6 +125,7 @@ type keyringKey struct {
 	dir  string
 }
 
+// sealedKey identifies the sealed ring of a service in sealedRings.
 type sealedKey struct {
 	keyringKey
 	service  string
@@ -135,7 +137,7 @@ type sealedKey struct {
 // a database. A module calls Keys while it is provisioned.
 func (a *App) Keys(label string) func() ([][]byte, error) {
 	a.needsKeys = true
-	var known atomic.Pointer[[][]byte]
+	var cached atomic.Pointer[[][]byte]
 	return func() ([][]byte, error) {
 		if !a.started.Load() {
 			return nil, apierror.Unavailable("the keyring", errNotStarted)
@@ -145,14 +147,14 @@ func (a *App) Keys(label string) func() ([][]byte, error) {
 				return nil, err
 			}
 		}
-		if keys := known.Load(); keys != nil {
+		if keys := cached.Load(); keys != nil {
 			return *keys, nil
 		}
 		keys, err := a.base.Derive(a.ctx, label)
 		if err != nil {
 			return nil, apierror.Unavailable("the keyring", err)
 		}
-		known.Store(&keys)
+		cached.Store(&keys)
 		return keys, nil
 	}
 }
@@ -190,6 +192,7 @@ type watchedRing struct {
 	running sync.WaitGroup
 }
 
+// watch starts the goroutine for a ring; close ends it.
 func watch(ring *sealed.Ring) *watchedRing {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &watchedRing{Ring: ring, cancel: cancel}
@@ -232,8 +235,8 @@ func (a *App) openKeyring(ctx context.Context) (keyring.Keyring, error) {
 	for _, s := range a.sealedServices {
 		s.db.Start(ctx)
 		if errors.Is(s.db.Ready(), store.ErrOpening) { // it may be migrating
-			patient, cancel := context.WithTimeout(ctx, missingKeyWait)
-			_ = s.db.WaitReady(patient)
+			waitCtx, cancel := context.WithTimeout(ctx, missingKeyWait)
+			_ = s.db.WaitReady(waitCtx)
 			cancel()
 		}
 		hasSecrets, err := sealed.Held(ctx, s.db, s.service, s.sample)
@@ -242,8 +245,8 @@ func (a *App) openKeyring(ctx context.Context) (keyring.Keyring, error) {
 		}
 		if hasSecrets {
 			return nil, fmt.Errorf(
-				"the database has secrets, but the key file %s that opens them is gone: put it back from its copy; "+
-					"if it is lost: tollgate keyring adopt --service %s, then store them again", file, s.service)
+				"the database has secrets, but the key file %s that decrypts them is missing: restore it from your copy; "+
+					"if it is lost, run tollgate keyring adopt --service %s and store the secrets again", file, s.service)
 		}
 	}
 	return a.ring.Open(a.dir, a.logger)

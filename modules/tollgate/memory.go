@@ -12,6 +12,7 @@ import (
 // budgets holds the process's memory budget for bodies and answers. All running configurations share this one budget.
 var budgets = caddy.NewUsagePool()
 
+// budgetKey is the key of the only entry of budgets.
 const budgetKey = "memory"
 
 // The metrics live for the process and are registered with each configuration.
@@ -26,10 +27,11 @@ var (
 	}, budgetValue((*memory.Budget).Size))
 	memoryRefused = prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Namespace: "tollgate", Subsystem: "memory", Name: "refused_total",
-		Help: "Bodies and answers that found no memory in time.",
+		Help: "Bodies and answers that were refused because no memory became free in time.",
 	}, budgetValue((*memory.Budget).Refused))
 )
 
+// budgetValue returns a function that applies number to the budget of the process, or returns 0 if no budget exists.
 func budgetValue(number func(*memory.Budget) int64) func() float64 {
 	return func() float64 {
 		var n int64
@@ -65,6 +67,7 @@ func TakeMemory() (budget *memory.Budget, release func() error, err error) {
 	return holder.memory, holder.release, nil
 }
 
+// takeMemory sets a.memory to the budget of the process, which it creates with a size in bytes if there is none.
 func (a *App) takeMemory(size int64) (err error) {
 	a.memory, err = Share(a, budgets, budgetKey, func() (*memory.Budget, error) { return memory.New(size), nil },
 		func(*memory.Budget) error { return nil })

@@ -22,7 +22,10 @@ func RegisterMetrics(ctx caddy.Context, collectors ...prometheus.Collector) erro
 }
 
 // JobMetrics counts the runs of a service's background jobs. The metrics live for the process.
-type JobMetrics struct{ runs, done *prometheus.CounterVec }
+type JobMetrics struct {
+	runs *prometheus.CounterVec // runs by job and outcome
+	done *prometheus.CounterVec // processed objects by job
+}
 
 // NewJobMetrics creates the metrics tollgate_<service>_job_runs_total and tollgate_<service>_job_done_total. doneHelp
 // describes the objects that job_done_total counts, for its help text.
@@ -30,11 +33,11 @@ func NewJobMetrics(service, doneHelp string) *JobMetrics {
 	return &JobMetrics{
 		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "tollgate", Subsystem: service, Name: "job_runs_total",
-			Help: "Runs of the work in the background by job and outcome.",
+			Help: "Runs of background jobs by job and outcome.",
 		}, []string{"job", "outcome"}),
 		done: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "tollgate", Subsystem: service, Name: "job_done_total",
-			Help: "What these runs did by job: " + doneHelp + ".",
+			Help: "Results of these runs by job: " + doneHelp + ".",
 		}, []string{"job"}),
 	}
 }

@@ -60,9 +60,9 @@ func (a Address) String() string {
 	return a.Scheme + "://" + host + a.Prefix
 }
 
-// linkBase returns the beginning of links from a page that r requests to paths of the handler. On the same site that is
-// only the prefix. distance ranks the addresses of a service, the smallest is preferred: 0 on the same site, 1 with
-// HTTPS, 2 without. ok is false if the sender of r cannot reach the handler.
+// linkBase returns the beginning of links to paths of the handler, for the page that r requests. On the same site that
+// is only the prefix. distance ranks the addresses of a service, of which the smallest is preferred: 0 on the same site,
+// 1 with HTTPS, 2 with HTTP. ok is false if the sender of r cannot reach the handler.
 func (a Address) linkBase(r *http.Request) (base string, distance int, ok bool) {
 	name, port := splitHost(r.Host)
 	scheme := origin.Scheme(r)
@@ -88,9 +88,9 @@ func (a Address) linkBase(r *http.Request) (base string, distance int, ok bool) 
 
 // covers reports whether a site with the address's host serves the host name.
 func (a Address) covers(name string) bool {
-	if rest, wild := strings.CutPrefix(a.Host, "*."); wild {
+	if domain, isWildcard := strings.CutPrefix(a.Host, "*."); isWildcard {
 		_, parent, ok := strings.Cut(name, ".")
-		return ok && strings.EqualFold(parent, rest)
+		return ok && strings.EqualFold(parent, domain)
 	}
 	return a.Host == "" || strings.EqualFold(a.Host, name)
 }
@@ -98,7 +98,7 @@ func (a Address) covers(name string) bool {
 // admits reports whether the matchers in front of the handler admit a path.
 func (a Address) admits(path string) bool {
 	return len(a.paths) == 0 || slices.ContainsFunc(a.paths, func(pattern string) bool {
-		if prefix, open := strings.CutSuffix(pattern, "*"); open {
+		if prefix, isPrefix := strings.CutSuffix(pattern, "*"); isPrefix {
 			return strings.HasPrefix(a.Prefix+path, prefix)
 		}
 		return pattern == a.Prefix+path
@@ -108,16 +108,16 @@ func (a Address) admits(path string) bool {
 // URL returns the URL of a path of the service for the sender of r: only a path if it is on the same site, otherwise an
 // absolute URL. It returns "" if path is empty, or if the sender cannot reach the path.
 func (m *Mounted) URL(r *http.Request, path string) string {
-	found, nearest := "", 0
+	url, nearest := "", 0
 	for _, a := range m.Addresses {
 		if path == "" || !a.admits(path) {
 			continue
 		}
-		if base, distance, ok := a.linkBase(r); ok && (found == "" || distance < nearest) {
-			found, nearest = base+path, distance
+		if base, distance, ok := a.linkBase(r); ok && (url == "" || distance < nearest) {
+			url, nearest = base+path, distance
 		}
 	}
-	return found
+	return url
 }
 
 // Services returns the services of the process that may be shown to the sender of r. Home pages come first; the other
@@ -159,7 +159,7 @@ func (a *App) findServices() {
 	for _, name := range slices.Sorted(maps.Keys(servers.Servers)) {
 		server := servers.Servers[name]
 		w := &walk{server: server, all: &all}
-		for _, address := range listening(servers, server) {
+		for _, address := range listenAddresses(servers, server) {
 			w.routes(server.Routes, address, 0)
 		}
 	}
@@ -172,6 +172,7 @@ func (a *App) findServices() {
 // homeService is the name of the service whose page lists all services.
 const homeService = "home"
 
+// compareBool works like cmp.Compare, with false before true.
 func compareBool(x, y bool) int {
 	switch {
 	case x == y:
@@ -182,16 +183,16 @@ func compareBool(x, y bool) int {
 	return -1
 }
 
-// listening returns the addresses on which a server listens, without host names.
-func listening(app *caddyhttp.App, server *caddyhttp.Server) (all []Address) {
-	plain := cmp.Or(app.HTTPPort, caddyhttp.DefaultHTTPPort)
+// listenAddresses returns the addresses on which a server of app listens, without host names.
+func listenAddresses(app *caddyhttp.App, server *caddyhttp.Server) (all []Address) {
+	httpPort := cmp.Or(app.HTTPPort, caddyhttp.DefaultHTTPPort)
 	for _, text := range server.Listen {
 		address, err := caddy.ParseNetworkAddress(text)
 		if err != nil || address.IsUnixNetwork() || address.IsFdNetwork() { // no URL leads there
 			continue
 		}
 		a := Address{Scheme: "http", Here: isLocalHost(address.Host)}
-		if len(server.TLSConnPolicies) > 0 && int(address.StartPort) != plain {
+		if len(server.TLSConnPolicies) > 0 && int(address.StartPort) != httpPort {
 			a.Scheme = "https"
 		}
 		if a.Port = strconv.FormatUint(uint64(address.StartPort), 10); a.Port == defaultPort(a.Scheme) {
@@ -233,12 +234,13 @@ type walk struct {
 // maxDepth limits the nesting of routes, because a named route may invoke itself.
 const maxDepth = 50
 
+// routes walks routes, which requests reach at address. depth is the nesting of the routes, 0 for those of the server.
 func (w *walk) routes(routes caddyhttp.RouteList, address Address, depth int) {
 	if depth > maxDepth {
 		return
 	}
 	for _, route := range routes {
-		if len(route.MatcherSets) == 0 { // a prefix that it strips is missing in later routes too
+		if len(route.MatcherSets) == 0 { // it applies to every request, so later routes see the paths that it stripped
 			address = w.handlers(route.Handlers, address, depth)
 			continue
 		}
@@ -248,7 +250,8 @@ func (w *walk) routes(routes caddyhttp.RouteList, address Address, depth int) {
 	}
 }
 
-// handlers walks the handlers of a route. It returns the address for the handlers and routes that follow.
+// handlers walks the handlers of a route, which requests reach at address. It returns the address for the handlers and
+// routes that follow: a rewrite handler adds the path prefix that it strips.
 func (w *walk) handlers(handlers []caddyhttp.MiddlewareHandler, address Address, depth int) Address {
 	for _, handler := range handlers {
 		switch handler := handler.(type) {
@@ -269,7 +272,8 @@ func (w *walk) handlers(handlers []caddyhttp.MiddlewareHandler, address Address,
 	return address
 }
 
-// narrowAddress returns the addresses behind matchers. outer is the address in front of the matchers.
+// narrowAddress returns the addresses of the handlers behind matchers: outer, the address in front of the matchers,
+// limited to the hosts and paths that each matcher set admits. Other matchers are ignored.
 func narrowAddress(outer Address, sets caddyhttp.MatcherSets) []Address {
 	all := make([]Address, 0, len(sets))
 	for _, set := range sets {
@@ -307,7 +311,8 @@ func resolveHosts(hosts []string) (all []string) {
 	return all
 }
 
-// add adds a handler to its service.
+// add adds a handler with the presence p. Handlers with an equal presence become one Mounted with several addresses,
+// which is visible if one of the handlers is visible.
 func (w *walk) add(p Presence, address Address) {
 	i := slices.IndexFunc(*w.all, func(m *Mounted) bool {
 		return m.Service == p.Service && m.Title == p.Title && m.Path == p.Path && m.API == p.API &&

@@ -60,8 +60,8 @@ func (a *App) openSealed(
 ) (databases []*store.DB, rings []*sealed.Ring, err error) {
 	for _, name := range services {
 		service := registered[name]
-		for _, further := range service.Schemas[1:] {
-			if _, err := a.ServiceDatabase(name, further); err != nil {
+		for _, schema := range service.Schemas[1:] {
+			if _, err := a.ServiceDatabase(name, schema); err != nil {
 				return nil, nil, err
 			}
 		}

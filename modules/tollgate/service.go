@@ -49,12 +49,15 @@ type Service struct {
 	// Sealed are the columns with secrets that the keyring has encrypted. Default: none.
 	Sealed sealed.Columns
 
-	// Handlers names the handlers that use the service's database. Folder returns the folder in which such a handler
-	// stores files, or "" if it stores none; handler is its JSON. A nil Folder means that the service stores no files.
-	// Keys means that the files are secret keys, which a backup may omit.
+	// Handlers are the names of the handlers that use the service's database.
 	Handlers []string
-	Folder   func(a *App, handler json.RawMessage) (string, error)
-	Keys     bool
+
+	// Folder returns the folder in which a handler of the service stores files, or "" if the handler stores none. handler
+	// is the handler's JSON. A nil Folder means that the service stores no files.
+	Folder func(a *App, handler json.RawMessage) (string, error)
+
+	// Keys means that the files in Folder are secret keys, which a backup may omit.
+	Keys bool
 
 	// Command is the service's command, tollgate <command>.
 	Command caddycmd.Command
@@ -119,7 +122,7 @@ func ReadOff(d *caddyfile.Dispenser) ([]caddyfile.Token, error) {
 	option := d.Val()
 	words := d.RemainingArgsAsTokens()
 	if len(words) != 1 || words[0].Text != "off" {
-		return nil, d.Errf("%s: there is only: %s off", option, option)
+		return nil, d.Errf("the only argument of %s is off: write %s off", option, option)
 	}
 	return words, nil
 }
@@ -129,7 +132,8 @@ type arguments []string
 
 func (w arguments) String() string { return strings.Join(w, " ") }
 
-// LongForm returns the long form of a service as formatted text. options has the arguments of options that have a Read.
+// LongForm returns the long form of a service as formatted text. options has the arguments of options, by name. Only
+// options with a Read function can be given.
 func LongForm(service string, options map[string][]string) (string, error) {
 	if err := CheckService(service); err != nil {
 		return "", err
@@ -142,7 +146,7 @@ func LongForm(service string, options map[string][]string) (string, error) {
 	return string(caddyfile.Format([]byte(text))), err
 }
 
-// expand executes the template of the long form.
+// expand executes the template of the long form with the values of the options, to which it adds the costs.
 func (s *Service) expand(values map[string]any) (string, error) {
 	form, err := template.New(s.Name).Parse(s.Form)
 	if err != nil {
@@ -161,7 +165,7 @@ func (s *Service) expand(values map[string]any) (string, error) {
 func needsService(h httpcaddyfile.Helper) error {
 	hint := ""
 	if h.NextBlock(0) {
-		hint = "; options such as " + h.Val() + " stand in the option tollgate of the block at the top of the file"
+		hint = "; options such as " + h.Val() + " belong to the global option tollgate, in the block at the top of the file"
 	}
 	return h.Errf("tollgate needs a service; there are: %s%s", strings.Join(Services(), ", "), hint)
 }
@@ -172,7 +176,7 @@ func needsService(h httpcaddyfile.Helper) error {
 //		<option of the line, or of the service's own directive>
 //	}
 func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
-	done := directive.Expand(h)
+	finishExpansion := directive.StartExpansion(h)
 	h.Next() // tollgate
 	matcher, err := h.ExtractMatcherSet()
 	if err != nil {
@@ -203,7 +207,7 @@ func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	if err != nil {
 		return nil, err
 	}
-	done("tollgate " + name)
+	finishExpansion("tollgate " + name)
 	if matcher != nil {
 		route.MatcherSetsRaw = caddyhttp.RawMatcherSets{matcher}
 	}
@@ -250,15 +254,15 @@ func (s *Service) read(d *caddyfile.Dispenser, written *userTokens) (map[string]
 				return nil, err
 			}
 			value := make(arguments, len(tokens))
-			for i, token := range tokens {
-				value[i] = written.add(token)
+			for n, token := range tokens {
+				value[n] = written.add(token)
 			}
 			values[name] = value
 		}
 	}
 	for _, o := range s.Options {
 		if values[o.Name] != nil && values[o.Excludes] != nil {
-			return nil, d.Errf("%s stands instead of %s: give one of them", o.Name, o.Excludes)
+			return nil, d.Errf("%s and %s exclude each other: give one of them", o.Name, o.Excludes)
 		}
 	}
 	if block != nil {
@@ -267,6 +271,7 @@ func (s *Service) read(d *caddyfile.Dispenser, written *userTokens) (map[string]
 	return values, nil
 }
 
+// optionNames returns the names of all options that the line `tollgate <name>` accepts, for an error.
 func (s *Service) optionNames() []string {
 	names := make([]string, 0, len(s.Options)+len(s.Block))
 	for _, o := range s.Options {
@@ -292,24 +297,24 @@ const tokenMark = "…"
 // different lines. So the words in front of a mark get the file and line of the user's first token.
 func (w *userTokens) insert(long []caddyfile.Token) []caddyfile.Token {
 	tokens := make([]caddyfile.Token, 0, len(long))
-	line := 0 // index of the first token of the line
+	lineStart := 0 // index in tokens of the first token of the current line
 	for i, t := range long {
 		if i > 0 && t.Line != long[i-1].Line {
-			line = len(tokens)
+			lineStart = len(tokens)
 		}
-		number, marked := strings.CutPrefix(t.Text, tokenMark)
-		if !marked {
+		number, isMark := strings.CutPrefix(t.Text, tokenMark)
+		if !isMark {
 			tokens = append(tokens, t)
 			continue
 		}
-		n, _ := strconv.Atoi(number) // it was made by add
-		piece := (*w)[n]
-		for j := line; j < len(tokens); j++ {
+		n, _ := strconv.Atoi(number) // always a number, because add made the mark
+		group := (*w)[n]
+		for j := lineStart; j < len(tokens); j++ {
 			text := tokens[j].Text
-			tokens[j] = piece[0]
+			tokens[j] = group[0] // with the file and the line
 			tokens[j].Text = text
 		}
-		tokens = append(tokens, piece...)
+		tokens = append(tokens, group...)
 	}
 	return tokens
 }

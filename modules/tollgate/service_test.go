@@ -171,13 +171,13 @@ func TestBadForms(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
 		"tollgate":                               "tollgate needs a service; there are: board, ",
-		"tollgate {\ndatabase sqlite x\n}":       "options such as database stand in the option tollgate of the block at the top of the file, at Caddyfile:11",
+		"tollgate {\ndatabase sqlite x\n}":       "options such as database belong to the global option tollgate, in the block at the top of the file, at Caddyfile:11",
 		"tollgate teapot":                        `there is no service "teapot"; there are: board, events, gateway, hello, home, words, at Caddyfile:10`,
 		"tollgate hello x":                       "wrong argument count",
 		"tollgate hello {\nlunch\n}":             `unknown option "lunch"; there are: limit, header, guests, name, at Caddyfile:11`,
 		"tollgate hello {\nlimit 1\nlimit 2\n}":  "limit is given twice, at Caddyfile:12",
 		"tollgate hello {\nlimit 1 2\n}":         "wrong argument count",
-		"tollgate hello {\nguests on\n}":         "guests: there is only: guests off, at Caddyfile:11",
+		"tollgate hello {\nguests on\n}":         "the only argument of guests is off: write guests off, at Caddyfile:11",
 		"tollgate hello {\nname\n}":              "hello has no option",
 		"tollgate hello {\nlimit x\nname Ada\n}": `"x" is not`,
 	} {

@@ -42,20 +42,24 @@ func init() {
 func (a *App) linger() {
 	a.awaitQuiet()
 	if err := a.release(); err != nil {
-		a.logger.Error("closing what the old configuration used", zap.Error(err))
+		a.logger.Error("closing the resources of the replaced configuration", zap.Error(err))
 	}
 }
 
+// awaitQuiet waits until no request of this configuration has been in progress for lingerTime. If the process ends
+// before that, awaitQuiet ends the remaining requests and returns.
 func (a *App) awaitQuiet() {
-	for quiet := time.Duration(0); quiet < lingerTime; quiet += lingerStep {
+	idle := time.Duration(0) // time without any request in progress
+	for idle < lingerTime {
 		select {
 		case <-ending:
 			a.cutShort()
 			return
 		case <-time.After(lingerStep):
+			idle += lingerStep
 		}
 		if a.inflight.Load() > 0 {
-			quiet = 0
+			idle = 0
 		}
 	}
 }

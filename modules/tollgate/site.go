@@ -12,8 +12,8 @@ const sitesState = "tollgate.sites"
 
 // site is a site block of a Caddyfile with lines `tollgate <service>`.
 type site struct {
-	helper  httpcaddyfile.Helper // keeps the map alive that identifies the block
-	service string               // that of the first line
+	helper  httpcaddyfile.Helper // keeps the map in memory whose address identifies the block
+	service string               // service of the block's first line; "" if there is no line yet
 	home    *caddyhttp.Route     // route of the home page; nil if there is none yet
 }
 

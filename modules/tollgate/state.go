@@ -34,10 +34,10 @@ func (a *App) State() (s backup.State, err error) {
 	return s, err
 }
 
-// databases returns all databases of the configuration, each once.
+// databases returns all databases of the configuration, each once. They are not started; release closes them.
 func (a *App) databases() (all []backup.Database, err error) {
 	seen := make(map[any]bool)
-	take := func(name string, storage Storage) error {
+	add := func(name string, storage Storage) error {
 		if seen[storage.Key()] {
 			return nil
 		}
@@ -50,10 +50,10 @@ func (a *App) databases() (all []backup.Database, err error) {
 		all = append(all, backup.Database{Name: name, DB: db})
 		return nil
 	}
-	err = take(commonDatabase, a.common)
+	err = add(commonDatabase, a.common)
 	for _, name := range slices.Sorted(maps.Keys(a.named)) {
 		if err == nil {
-			err = take(name, a.named[name].(Storage))
+			err = add(name, a.named[name].(Storage))
 		}
 	}
 	return all, err
@@ -143,6 +143,8 @@ func (a *App) handlers(service *Service, do func(handler json.RawMessage) error)
 	return forEachHandler(config, service.Handlers, do)
 }
 
+// forEachHandler calls do with the JSON of each handler in config, at any depth, whose name is in names. config is
+// decoded JSON.
 func forEachHandler(config any, names []string, do func(handler json.RawMessage) error) error {
 	switch config := config.(type) {
 	case []any:

@@ -55,6 +55,7 @@ type Gateway struct {
 	Config string
 }
 
+// NewGateway starts a gateway and waits until it is ready for requests. See Prepare for options and replace.
 func NewGateway(t *testing.T, options string, replace ...string) *Gateway {
 	t.Helper()
 	g := Prepare(t, options, replace...)
@@ -140,6 +141,7 @@ func (g *Gateway) User(name string, upstream *Upstream, models ...string) string
 	return AddUser(g.T, g.Service, name, upstream, models...)
 }
 
+// AddUser works like Gateway.User for the keychain service.
 func AddUser(t *testing.T, service *keychain.Service, name string, upstream *Upstream, models ...string) string {
 	t.Helper()
 	_, key, created, err := service.InitUser(t.Context(), name)
@@ -167,6 +169,7 @@ type Upstream struct {
 	Answer func(w http.ResponseWriter, r *http.Request) bool
 }
 
+// NewUpstream starts a scripted model server, which is closed at the end of the test.
 func NewUpstream(t *testing.T) *Upstream {
 	t.Helper()
 	u := &Upstream{Server: scriptedmodel.New(scriptedmodel.Options{Record: 10_000})}
@@ -187,6 +190,7 @@ func NewUpstream(t *testing.T) *Upstream {
 	return u
 }
 
+// Base returns a new base URL of the server.
 func (u *Upstream) Base() string { return fmt.Sprintf("%s/%d/v1", u.URL, u.bases.Add(1)) }
 
 // AwaitRequests waits until at least n requests have begun since u was created.
@@ -249,6 +253,7 @@ type FailedAttempt struct {
 	Latency         *int64 `json:"latency_ms"`
 }
 
+// Failure decodes an error body in the chat format.
 func (a *Answer) Failure(t *testing.T) failure {
 	t.Helper()
 	var f failure
@@ -363,6 +368,7 @@ func Ask(ctx context.Context, base, key, body string) *Answer {
 	return Read(resp, err)
 }
 
+// Read reads the response of a request to its end. err is the error of the request.
 func Read(resp *http.Response, err error) *Answer {
 	if err != nil {
 		return &Answer{Err: err}
@@ -378,6 +384,7 @@ func Get(t *testing.T, c *http.Client, target, key string, header ...string) *An
 	return Do(t, c, http.MethodGet, target, key, "", header...)
 }
 
+// Do sends a request with a gateway key, unless the key is empty. header has pairs of names and values.
 func Do(t *testing.T, c *http.Client, method, target, key, body string, header ...string) *Answer {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
@@ -462,7 +469,7 @@ func (n *Node) AwaitUsage(requestID string) Usage {
 	Eventually(n.T, WaitLimit, "request "+requestID+" is in the usage log", func() error {
 		var ok bool
 		if found, ok = n.UsageLog()[requestID]; !ok {
-			return fmt.Errorf("it is not")
+			return fmt.Errorf("no record found")
 		}
 		return nil
 	})

@@ -14,8 +14,10 @@ import (
 // BackgroundContext is the context of clients that continue until the test stops them.
 var BackgroundContext = context.Background()
 
+// MasterKey is the master key of the nodes of a cluster, in base64.
 const MasterKey = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 
+// Master returns the bytes of MasterKey.
 func Master(t *testing.T) []byte {
 	t.Helper()
 	key, err := keyring.ParseMasterKey(MasterKey)

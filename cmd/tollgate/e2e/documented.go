@@ -18,6 +18,7 @@ type documented struct {
 	document *openapitest.Document
 }
 
+// NewDocumented returns the client of the API at the URL base. It fails the test if the document is invalid.
 func NewDocumented(t *testing.T, base string) *documented {
 	t.Helper()
 	text := Get(t, http.DefaultClient, base+"/openapi.json", "").Body
@@ -26,6 +27,7 @@ func NewDocumented(t *testing.T, base string) *documented {
 	return &documented{t: t, base: base, document: document}
 }
 
+// As returns a client that sends a bearer token.
 func (d *documented) As(token string) *documented {
 	other := *d
 	other.Token = token
@@ -68,6 +70,7 @@ func (d *documented) Call(method, path, body string, status int) *Answer {
 	return a
 }
 
+// Value decodes the JSON body of a response into target.
 func (d *documented) Value(a *Answer, target any) {
 	d.t.Helper()
 	if err := json.Unmarshal([]byte(a.Body), target); err != nil {

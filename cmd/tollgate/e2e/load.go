@@ -30,15 +30,17 @@ type load struct {
 	answers []Outcome
 }
 
-func (o Outcome) String() string { return fmt.Sprintf("%d %s %v", o.Status, o.Code, o.Err) }
-
+// Outcome is the outcome of a request of a load.
 type Outcome struct {
 	At     time.Time // the end of the response
-	ID     string
+	ID     string    // the request id
 	Status int
-	Code   string
-	Err    error
+	Code   string // the error code, if the status is not 200
+	Err    error  // the exchange failed, or the stream is incomplete
 }
+
+// String returns the outcome for an error message.
+func (o Outcome) String() string { return fmt.Sprintf("%d %s %v", o.Status, o.Code, o.Err) }
 
 // oneShot opens a new connection for each request.
 var oneShot = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
@@ -96,6 +98,7 @@ func StartLoad(base, key string, clients int, pause time.Duration) *load {
 	return l
 }
 
+// Stop stops the clients and waits for their last requests.
 func (l *load) Stop() {
 	close(l.done)
 	l.clients.Wait()
@@ -108,10 +111,12 @@ func (l *load) Outcomes(accept func(Outcome) bool) []Outcome {
 	return slices.DeleteFunc(slices.Clone(l.answers), func(o Outcome) bool { return !accept(o) })
 }
 
+// Failed returns the outcomes with an error or a status other than 200.
 func (l *load) Failed() []Outcome {
 	return l.Outcomes(func(o Outcome) bool { return o.Err != nil || o.Status != 200 })
 }
 
+// Succeeded returns the ids of the requests that did not fail.
 func (l *load) Succeeded() []string {
 	succeeded := l.Outcomes(func(o Outcome) bool { return o.Err == nil && o.Status == 200 })
 	ids := make([]string, 0, len(succeeded))

@@ -124,10 +124,12 @@ func Environment(dir string) []string {
 	}
 }
 
+// Path returns the path of a file in the working directory.
 func (n *Node) Path(parts ...string) string {
 	return filepath.Join(append([]string{n.Dir}, parts...)...)
 }
 
+// Configure writes the Caddyfile.
 func (n *Node) Configure(config string) {
 	n.T.Helper()
 	if err := os.WriteFile(n.Path("Caddyfile"), []byte(config), 0o600); err != nil {
@@ -188,6 +190,7 @@ func (n *Node) Admin(method, path, contentType, body string) (text string, err e
 	return text, err
 }
 
+// admin sends one request to the admin API. The error is not nil if the status is not 2xx.
 func admin(client *http.Client, method, path, contentType, body string) (string, error) {
 	request, err := http.NewRequestWithContext(context.Background(), method, "http://admin"+path,
 		strings.NewReader(body))
@@ -265,6 +268,7 @@ func (n *Node) Stop() {
 	n.AwaitExit()
 }
 
+// AwaitExit waits until the gateway has ended, and expects exit code 0.
 func (n *Node) AwaitExit() {
 	n.T.Helper()
 	select {
@@ -273,7 +277,7 @@ func (n *Node) AwaitExit() {
 		n.T.Fatal("the gateway does not end")
 	}
 	if code := n.Cmd.ProcessState.ExitCode(); code != 0 {
-		n.T.Errorf("exit code %d", code)
+		n.T.Errorf("exit code %d, want 0", code)
 	}
 }
 
@@ -307,6 +311,7 @@ func (n *Node) AwaitLog(parts ...string) {
 	})
 }
 
+// Logged reports whether a log line contains all parts.
 func (n *Node) Logged(parts ...string) bool {
 	for line := range strings.Lines(n.Logs.String()) {
 		all := true
@@ -358,6 +363,7 @@ func (o *Output) String() string {
 	return o.text.String()
 }
 
+// Tail returns the last n bytes of the output.
 func (o *Output) Tail(n int) string {
 	text := o.String()
 	return text[max(0, len(text)-n):]

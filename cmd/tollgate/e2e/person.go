@@ -63,12 +63,12 @@ func (p *Person) Approve(authorize string) *url.URL {
 			fields.Set("action", "allow")
 			page = b.Post(path, fields)
 		default:
-			p.t.Fatalf("%s is a page that nobody expects:\n%s", path, page.Text)
+			p.t.Fatalf("unexpected page %s:\n%s", path, page.Text)
 		}
 	}
 	end, err := page.Location()
 	if err != nil || end.Query().Get("code") == "" {
-		p.t.Fatalf("the way ends with %d at %v:\n%s", page.StatusCode, end, page.Text)
+		p.t.Fatalf("the redirects end with status %d and location %v, want a location with a code:\n%s", page.StatusCode, end, page.Text)
 	}
 	return end
 }

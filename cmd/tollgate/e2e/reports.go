@@ -5,6 +5,7 @@ import (
 	"time"
 )
 
+// Submission is the path and query with which the node x submits a report.
 const Submission = "/store/cmd/v1?command=store_report&version=8&certname=x"
 
 // AgentRunAt returns a report by the agent of the node certname about a run that began on 2 March 2026 at 10:00 UTC

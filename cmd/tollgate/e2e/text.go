@@ -43,11 +43,12 @@ func Services(t *testing.T) (names []string) {
 func Swap(t *testing.T, text, old, replacement string) string {
 	t.Helper()
 	if n := strings.Count(text, old); n != 1 {
-		t.Fatalf("%q is there %d times, want once, in\n%s", old, n, text)
+		t.Fatalf("%q occurs %d times, want once, in\n%s", old, n, text)
 	}
 	return strings.Replace(text, old, replacement, 1)
 }
 
+// Dial opens a connection to the http URL base, which is closed at the end of the test.
 func Dial(t *testing.T, base string) net.Conn {
 	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(base, "http://"))
@@ -66,6 +67,7 @@ var (
 	WebhookSecret = regexp.MustCompile(`whsec_[A-Za-z0-9_-]+`)
 )
 
+// CostLines returns the lines of a Caddyfile with the option cost, without indentation.
 func CostLines(text string) (lines []string) {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); strings.HasPrefix(line, "cost ") {

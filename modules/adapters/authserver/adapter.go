@@ -34,22 +34,24 @@ func init() {
 type Adapter struct{}
 
 //go:embed form.caddyfile
-var text string
+var formText string
 
-var form = template.Must(template.New("form").Funcs(template.FuncMap{"quote": quote}).Parse(text))
+// form is the template of the Caddyfile.
+var form = template.Must(template.New("form").Funcs(template.FuncMap{"quote": quote}).Parse(formText))
 
-// site is a listener in the template.
+// site is a listener in the template. Listener is its name, public or admin.
 type site struct{ Port, Host, Listener string }
 
 // Adapt implements caddyconfig.Adapter. The option filename is the name of the settings file.
 func (Adapter) Adapt(body []byte, options map[string]any) ([]byte, []caddyconfig.Warning, error) {
 	file, _ := options["filename"].(string)
 	if file == "" {
-		return nil, nil, errors.New("the file of keys must have a name: load it with --config <file> --adapter authserver")
+		return nil, nil, errors.New("the settings cannot be read from standard input: name their file with " +
+			"--config <file> --adapter authserver")
 	}
 	keys, err := config.Parse(body, os.LookupEnv)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the keys in %s:\n%w", file, err)
+		return nil, nil, fmt.Errorf("the settings in %s:\n%w", file, err)
 	}
 	var sites []site
 	add := func(address, listener string, localOnly bool) {
@@ -63,14 +65,14 @@ func (Adapter) Adapt(body []byte, options map[string]any) ([]byte, []caddyconfig
 	if keys.Admin.Enabled {
 		add(keys.Admin.Address, "admin", keys.Admin.APIKey == "")
 	}
-	var filled bytes.Buffer
-	if err := form.Execute(&filled, map[string]any{
+	var text bytes.Buffer
+	if err := form.Execute(&text, map[string]any{
 		"file": filepath.Base(file), "keys": keys, "sites": sites,
 		"level": strings.ToUpper(keys.Observability.Logging.Level),
 	}); err != nil {
 		return nil, nil, err
 	}
-	adapted, warnings, err := caddyconfig.GetAdapter("caddyfile").Adapt(caddyfile.Format(filled.Bytes()),
+	adapted, warnings, err := caddyconfig.GetAdapter("caddyfile").Adapt(caddyfile.Format(text.Bytes()),
 		map[string]any{"filename": file})
 	if err == nil && keys.Observability.Logging.AddSource { // a Caddyfile has no option for it
 		adapted, err = sjson.SetBytes(adapted, "logging.logs.default.with_caller", true)

@@ -45,7 +45,7 @@ func (Memory) Key() any { return key{} }
 //
 //	memory
 func (*Memory) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
-	d.Next()
+	d.Next() // memory
 	if d.NextArg() {
 		return d.ArgErr()
 	}

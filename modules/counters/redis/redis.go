@@ -48,6 +48,7 @@ type Redis struct {
 	url string // URL with its placeholders replaced; a secret
 }
 
+// maxTimeout is the greatest Timeout.
 const maxTimeout = 10 * time.Second
 
 // CaddyModule returns the Caddy module information.
@@ -116,7 +117,7 @@ func (r *Redis) Key() any {
 //		prefix  <text>
 //	}
 func (r *Redis) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
-	d.Next()
+	d.Next() // redis
 	if !d.AllArgs(&r.URL) {
 		return d.ArgErr()
 	}

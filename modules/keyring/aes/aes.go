@@ -37,8 +37,8 @@ type AES struct {
 	// File is the key file if Keys is empty. Default: tollgate.key beside the database.
 	File string `json:"file,omitempty"`
 
-	keys [][]byte
-	file string
+	keys [][]byte // Keys, decoded
+	file string   // File with its placeholders replaced
 }
 
 // CaddyModule returns the Caddy module information.
@@ -111,7 +111,7 @@ func (a *AES) Open(dir string, logger *zap.Logger) (keyring.Keyring, error) {
 	}
 	if created {
 		logger.Warn(
-			"made a master key file; keep a copy of it apart from the database, without it the stored secrets cannot be read",
+			"created a master key file; keep a copy of it apart from the database, without it the stored secrets cannot be read",
 			zap.String("file", file))
 	}
 	return keyring.NewAES(key)

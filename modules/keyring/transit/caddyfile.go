@@ -27,6 +27,7 @@ func (t *Transit) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return directive.Options(d, func(option string) error { return t.option(d, option) })
 }
 
+// option parses one option.
 func (t *Transit) option(d *caddyfile.Dispenser, option string) error {
 	if setting := map[string]*string{
 		"address": &t.Address, "token": &t.Token, "key": &t.Name, "mount": &t.Mount, "ca": &t.CA, "file": &t.File,

@@ -72,10 +72,10 @@ type Transit struct {
 	// Timeout limits one request to the server. Default: 10s.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
 
-	aes     [][]byte
-	key     *transit.Key
-	digest  [sha256.Size]byte
-	patient time.Duration // how long Open waits
+	aes       [][]byte          // AES, decoded
+	key       *transit.Key      // the server's key
+	digest    [sha256.Size]byte // of all options
+	startWait time.Duration     // how long Open waits for the server
 }
 
 // AppRole is a role with which a program logs in.
@@ -93,13 +93,13 @@ const (
 	defaultFile              = "tollgate.wrapped"
 	// maxFile is the maximum size of the key file in bytes.
 	maxFile = 64 << 10
-	// patience is how long a start waits for the server. The server is asked at intervals of pollInterval.
-	patience     = 30 * time.Second
-	pollInterval = time.Second
+	// defaultStartWait is how long a start waits for the server. The server is asked at intervals of pollInterval.
+	defaultStartWait = 30 * time.Second
+	pollInterval     = time.Second
 )
 
-// place is the associated data of the encryption, which binds the encrypted master keys to their purpose.
-var place = []byte("tollgate keyring")
+// associatedData is the associated data of the encryption, which binds the encrypted master keys to their purpose.
+var associatedData = []byte("tollgate keyring")
 
 // CaddyModule returns the Caddy module information.
 func (*Transit) CaddyModule() caddy.ModuleInfo {
@@ -111,7 +111,7 @@ func (*Transit) CaddyModule() caddy.ModuleInfo {
 
 // Provision resolves the placeholders and checks the options. It does not contact the server.
 func (t *Transit) Provision(caddy.Context) error {
-	t.patient = patience
+	t.startWait = defaultStartWait
 	if t.AppRole == nil {
 		t.AppRole = new(AppRole)
 	}
@@ -144,8 +144,7 @@ func (t *Transit) Provision(caddy.Context) error {
 		}
 		if t.Keys[i] = strings.TrimSpace(resolved); transit.CipherVersion(t.Keys[i]) == 0 {
 			return fmt.Errorf(
-				"keys[%d]: this is not a text vault:v1:… that a key management server has encrypted; make one with: tollgate keyring wrap",
-				i)
+				"keys[%d]: must be a text vault:v1:… from a key management server; create one with: tollgate keyring wrap", i)
 		}
 	}
 	if len(t.Keys) > 0 && t.File != "" {
@@ -218,7 +217,7 @@ func (t *Transit) Key() any { return identity(t.digest) }
 // Open opens the keyring: it makes the server decrypt the master keys. While the server is unavailable it tries again,
 // for at most half a minute. dir is the folder of the default file.
 func (t *Transit) Open(dir string, logger *zap.Logger) (keyring.Keyring, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), t.patient)
+	ctx, cancel := context.WithTimeout(context.Background(), t.startWait)
 	defer cancel()
 	for warned := false; ; warned = true {
 		keys, err := t.open(ctx, dir, logger)
@@ -234,12 +233,12 @@ func (t *Transit) Open(dir string, logger *zap.Logger) (keyring.Keyring, error) 
 		select {
 		case <-ctx.Done():
 			return nil, err
-		case <-time.After(min(pollInterval, t.patient/4)):
+		case <-time.After(min(pollInterval, t.startWait/4)):
 		}
 	}
 }
 
-// open makes one attempt of Open.
+// open makes one attempt of Open, and returns the decrypted master keys. It creates the key file if it does not exist.
 func (t *Transit) open(ctx context.Context, dir string, logger *zap.Logger) ([][]byte, error) {
 	if file := t.Missing(dir); file != "" && len(t.Keys) == 0 {
 		wrapped, err := t.Wrap(ctx, keyring.NewMasterKey())
@@ -249,18 +248,20 @@ func (t *Transit) open(ctx context.Context, dir string, logger *zap.Logger) ([][
 		if err := keyring.MakeKeyFile(file, wrapped+"\n"); err != nil {
 			return nil, err
 		}
-		logger.Warn("made a file with a master key that the key management server has encrypted; give all nodes the same, and keep a copy of it: without it the stored secrets cannot be read",
+		logger.Warn("created a file with a master key that the key management server has encrypted; "+
+			"give all nodes the same file, and keep a copy of it: without it the stored secrets cannot be read",
 			zap.String("file", file))
 	}
 	return t.Unwrap(ctx, dir)
 }
 
-// Wrap makes the server encrypt a master key.
+// Wrap makes the server encrypt a master key. The result is a text vault:v1:….
 func (t *Transit) Wrap(ctx context.Context, key []byte) (string, error) {
-	return t.key.Encrypt(ctx, key, place)
+	return t.key.Encrypt(ctx, key, associatedData)
 }
 
-// Unwrap makes the server decrypt the master keys. The first of them encrypts secrets.
+// Unwrap makes the server decrypt the master keys of Keys or of the key file. The first of them encrypts secrets. dir is
+// the folder of the default file.
 func (t *Transit) Unwrap(ctx context.Context, dir string) ([][]byte, error) {
 	wrapped := t.Keys
 	if len(wrapped) == 0 {
@@ -272,7 +273,7 @@ func (t *Transit) Unwrap(ctx context.Context, dir string) ([][]byte, error) {
 	}
 	keys := make([][]byte, len(wrapped))
 	for i, text := range wrapped {
-		key, err := t.key.Decrypt(ctx, text, place)
+		key, err := t.key.Decrypt(ctx, text, associatedData)
 		if err != nil {
 			return nil, fmt.Errorf("master key %d: %w", i+1, err)
 		}

@@ -84,7 +84,7 @@ func module(tb testing.TB, s *transittest.Server, change func(t *Transit)) *Tran
 	if err := m.Provision(caddy.Context{}); err != nil {
 		tb.Fatal(err)
 	}
-	m.patient = 100 * time.Millisecond
+	m.startWait = 100 * time.Millisecond
 	return m
 }
 
@@ -206,15 +206,15 @@ func TestProvision(t *testing.T) {
 	t.Parallel()
 	role := &AppRole{RoleID: "r", SecretID: "hunter2"}
 	for want, m := range map[string]*Transit{
-		"address":                     {Token: "t"},
-		"needs a token":               {Address: "https://kms"},
-		"exclude each other":          {Address: "https://kms", Token: "hunter2", AppRole: role},
-		"keys[0]: this is not a text": {Address: "https://kms", Token: "hunter2", Keys: []string{"hunter2"}},
-		"keys and file":               {Address: "https://kms", Token: "hunter2", Keys: []string{"vault:v1:AAAA"}, File: "f"},
-		"aes[0]: a master key is":     {Address: "https://kms", Token: "hunter2", AES: []string{"hunter2"}},
-		"token: the environment":      {Address: "https://kms", Token: "{env.TOLLGATE_TEST_UNSET}"},
-		"ca: open":                    {Address: "https://kms", Token: "hunter2", CA: "/nowhere/ca.pem"},
-		"approle.role_id: the envi":   {Address: "https://kms", AppRole: &AppRole{RoleID: "{env.TOLLGATE_TEST_UNSET}", SecretID: "hunter2"}},
+		"address":                   {Token: "t"},
+		"needs a token":             {Address: "https://kms"},
+		"exclude each other":        {Address: "https://kms", Token: "hunter2", AppRole: role},
+		"keys[0]: must be a text":   {Address: "https://kms", Token: "hunter2", Keys: []string{"hunter2"}},
+		"keys and file":             {Address: "https://kms", Token: "hunter2", Keys: []string{"vault:v1:AAAA"}, File: "f"},
+		"aes[0]: a master key is":   {Address: "https://kms", Token: "hunter2", AES: []string{"hunter2"}},
+		"token: the environment":    {Address: "https://kms", Token: "{env.TOLLGATE_TEST_UNSET}"},
+		"ca: open":                  {Address: "https://kms", Token: "hunter2", CA: "/nowhere/ca.pem"},
+		"approle.role_id: the envi": {Address: "https://kms", AppRole: &AppRole{RoleID: "{env.TOLLGATE_TEST_UNSET}", SecretID: "hunter2"}},
 	} {
 		if err := m.Provision(caddy.Context{}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: error %v", want, err)

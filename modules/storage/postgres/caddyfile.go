@@ -17,7 +17,7 @@ func (p *Postgres) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // the name of the module
 	if !d.AllArgs(&p.DSN) {
 		// d.ArgErr is not used because it quotes the argument, which may contain a password.
-		return d.Err("postgres takes one argument, the dsn; put one that holds spaces in quotes")
+		return d.Err("postgres takes one argument, the dsn; if it contains spaces, put it in quotes")
 	}
 	return directive.Options(d, func(option string) error {
 		if option != "max_conns" {

@@ -58,7 +58,7 @@ func TestBackup(t *testing.T) {
 					t.Errorf("the backup prints:\n%s\nwithout %s", told, part)
 				}
 			}
-			if said := refused(first.Node, "backup", folder); !strings.Contains(said, "is there already") {
+			if said := refused(first.Node, "backup", folder); !strings.Contains(said, "already exists") {
 				t.Errorf("a second backup to the same folder: %s", said)
 			}
 			if said := refused(first.Node, "restore", folder); !strings.Contains(said, "database common") {

@@ -71,7 +71,7 @@ func TestKeyLost(t *testing.T) {
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	if said := g.RefusesToStart(); !strings.Contains(said, "the key file "+file+" that opens them is gone: put it back from its copy") {
+	if said := g.RefusesToStart(); !strings.Contains(said, "the key file "+file+" that decrypts them is missing: restore it from your copy") {
 		t.Errorf("it says:\n%s", said)
 	}
 	if _, err := os.Stat(file); err == nil {
@@ -82,7 +82,7 @@ func TestKeyLost(t *testing.T) {
 	if err := os.WriteFile(file, []byte(wrong), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if said := g.RefusesToStart(); !strings.Contains(said, "the keyring does not open the stored secrets of gateway: give it the master key that sealed them") {
+	if said := g.RefusesToStart(); !strings.Contains(said, "the keyring does not open the stored secrets of gateway: configure the master key that encrypted them") {
 		t.Errorf("it says:\n%s", said)
 	}
 

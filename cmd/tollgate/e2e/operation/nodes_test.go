@@ -102,7 +102,7 @@ func TestNodeWithAnotherKey(t *testing.T) {
 	good.Healthy()
 	key := e2e.AddUser(t, e2e.Administration(t, pg.DSN()), "ada", up, e2e.Script("text", "ok"))
 	e2e.Ask(t.Context(), good.Base, key, e2e.Prompt("keychain-high", false)).Text(t)
-	if said := bad.RefusesToStart(); !strings.Contains(said, "the keyring does not open the stored secrets of gateway: give it the master key that sealed them") {
+	if said := bad.RefusesToStart(); !strings.Contains(said, "the keyring does not open the stored secrets of gateway: configure the master key that encrypted them") {
 		t.Errorf("it says:\n%s", said)
 	}
 
@@ -111,7 +111,7 @@ func TestNodeWithAnotherKey(t *testing.T) {
 	bad.Start()
 	pg.Start()
 	good.Healthy()
-	bad.AwaitLog(`"level":"error"`, "secrets are neither sealed nor opened", "give it the master key")
+	bad.AwaitLog(`"level":"error"`, "secrets are neither encrypted nor decrypted", "configure the master key")
 	before := len(good.Logs.String())
 	e2e.Ask(t.Context(), bad.Base, key, e2e.Prompt("keychain-high", false)).Refused(t, http.StatusServiceUnavailable, "overloaded")
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, bad.Base+"/users/ada/provider-keys", strings.NewReader(`{"provider":"groq","api_key":"gsk_0123456789"}`))
