@@ -109,9 +109,9 @@ func (w *writer) write(ctx context.Context, s State) (*Manifest, error) {
 		}
 		return nil
 	}
-	// A service writes a file before a database refers to it, and deletes the file after the reference. So the folders must
-	// be copied after the databases. They are copied before the databases too, so that the second pass only copies the
-	// files that were added meanwhile.
+	// A service writes a file before a database refers to it, and deletes the file after the reference. So the folders
+	// must be copied after the databases. They are copied before the databases too, so that the second pass only copies
+	// the files that were added meanwhile.
 	if err := copyFolders(); err != nil {
 		return nil, err
 	}

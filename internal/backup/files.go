@@ -84,8 +84,8 @@ func (w *writer) file(ctx context.Context, name, path string) error {
 	})
 }
 
-// folder copies the files in a folder of a service to a path in the backup, except the files that were copied before and
-// have not changed since. A missing folder counts as empty.
+// folder copies the files in a folder of a service to a path in the backup, except the files that were copied before
+// and have not changed since. A missing folder counts as empty.
 func (w *writer) folder(ctx context.Context, folder, folderPath string) error {
 	if w.copied == nil {
 		w.copied = make(map[string]time.Time)

@@ -174,8 +174,8 @@ func (f *files) byPlace() map[string]File {
 	return all
 }
 
-// newFiles returns the target for the files of the backup at the path prefix: for one file or, if folder is set, for all
-// files of a folder.
+// newFiles returns the target for the files of the backup at the path prefix: for one file or, if folder is set, for
+// all files of a folder.
 func (r *restorer) newFiles(to, prefix string, folder bool) *files {
 	f := &files{r: r, to: to, prefix: prefix, folder: folder}
 	for _, file := range r.manifest.Files {

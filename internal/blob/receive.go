@@ -139,8 +139,8 @@ func (s *Store) strip(f *File, content io.ReadSeeker) (_ *Received, err error) {
 	return r, err
 }
 
-// applyOrientation sets the width and the height with which an image is shown. orientation is the Exif orientation, from
-// 1 to 8; from 5 on it turns the image by 90 degrees, which exchanges width and height.
+// applyOrientation sets the width and the height with which an image is shown. orientation is the Exif orientation,
+// from 1 to 8; from 5 on it turns the image by 90 degrees, which exchanges width and height.
 func (f *File) applyOrientation(content io.ReadSeeker, orientation byte) error {
 	if orientation < 5 {
 		return nil

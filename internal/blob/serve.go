@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Serve answers with a file, or with the requested range of the file. content is the file's content, and modified is its
-// modification time. The headers let a browser show images but run no code. The caller sets Cache-Control beforehand,
-// and may set Cross-Origin-Resource-Policy, which is otherwise "same-origin".
+// Serve answers with a file, or with the requested range of the file. content is the file's content, and modified is
+// its modification time. The headers let a browser show images but run no code. The caller sets Cache-Control
+// beforehand, and may set Cross-Origin-Resource-Policy, which is otherwise "same-origin".
 func Serve(w http.ResponseWriter, r *http.Request, f *File, modified time.Time, content io.ReadSeeker) {
 	h := w.Header()
 	h.Set("Content-Type", f.MediaType)

@@ -1,6 +1,6 @@
-// Package counters keeps the numbers against which requests are checked: budgets in sliding windows; marks, which detect
-// that a key is used a second time; and places, which limit how many holders a key has at the same time. Memory serves
-// one node; Redis (or Valkey) lets any number of nodes share one budget.
+// Package counters keeps the numbers against which requests are checked: budgets in sliding windows; marks, which
+// detect that a key is used a second time; and places, which limit how many holders a key has at the same time. Memory
+// serves one node; Redis (or Valkey) lets any number of nodes share one budget.
 package counters
 
 import (

@@ -27,8 +27,8 @@ type state struct {
 	window   int64 // length of the window and of each bucket
 }
 
-// bucketAt returns the number of the bucket that contains the time now, and the remaining time of that bucket. All times
-// are in microseconds.
+// bucketAt returns the number of the bucket that contains the time now, and the remaining time of that bucket. All
+// times are in microseconds.
 func bucketAt(now, window int64) (bucket, rest int64) {
 	now = max(now, 0)
 	return now / window, window - now%window

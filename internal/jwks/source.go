@@ -128,7 +128,8 @@ func (s *Source) Limit(fresh, gap time.Duration) {
 // Clock sets the clock of the source, for tests. It must be called before the source is used.
 func (s *Source) Clock(now func() time.Time) { s.now = now }
 
-// Refresh fetches the keys now, or waits for the fetch that is in progress. It returns the error of the fetch or of ctx.
+// Refresh fetches the keys now, or waits for the fetch that is in progress. It returns the error of the fetch or of
+// ctx.
 func (s *Source) Refresh(ctx context.Context) error {
 	s.mu.Lock()
 	if s.flight == nil {

@@ -247,7 +247,7 @@ func TestKeyFileRefuses(t *testing.T) {
 		"writes":  {write("writes", good, 0o620), "chmod 600"},
 		"empty":   {write("empty", "", 0o600), "32 bytes"},
 		"garbage": {write("garbage", "secret-garbage", 0o600), "32 bytes"},
-		"large":   {write("large", strings.Repeat("x", 1025), 0o600), "more than a master key"},
+		"large":   {write("large", strings.Repeat("x", 1025), 0o600), "larger than"},
 		"folder":  {folder, ""},
 		"beneath": {filepath.Join(write("file", good, 0o600), "x"), ""},
 	} {

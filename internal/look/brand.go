@@ -43,8 +43,8 @@ const (
 	maxCSS    = 64 << 10
 )
 
-// Called returns the name of the product for pages and mails: the operator's name or Tollgate. It may be called on a nil
-// Brand.
+// Called returns the name of the product for pages and mails: the operator's name or Tollgate. It may be called on a
+// nil Brand.
 func (b *Brand) Called() string {
 	if b == nil {
 		return "Tollgate"

@@ -22,9 +22,9 @@ type Tracer struct {
 // w3c handles the header traceparent (W3C Trace Context).
 var w3c = propagation.TraceContext{}
 
-// NewTracer returns a tracer. fraction, from 0 to 1, is the fraction of requests that are traced. It applies to requests
-// without a trace; for a request of an existing trace the sampling decision of that trace applies. The tracer connects
-// to the collector in the background.
+// NewTracer returns a tracer. fraction, from 0 to 1, is the fraction of requests that are traced. It applies to
+// requests without a trace; for a request of an existing trace the sampling decision of that trace applies. The tracer
+// connects to the collector in the background.
 func NewTracer(c Collector, s Service, fraction float64) (*Tracer, error) {
 	exporter, err := otlptracegrpc.New(context.Background(),
 		apply(c, otlptracegrpc.WithEndpointURL, otlptracegrpc.WithEndpoint, otlptracegrpc.WithInsecure)...)

@@ -203,8 +203,8 @@ func (c *Column) page(ctx context.Context, db Database, after any, limit int) (p
 	return page, err
 }
 
-// reseal seals the texts of a page again with the newest key, and sets their field resealed. It counts texts that cannot
-// be opened in result.
+// reseal seals the texts of a page again with the newest key, and sets their field resealed. It counts texts that
+// cannot be opened in result.
 func (c *Column) reseal(
 	ctx context.Context, sealer Sealer, logger *zap.Logger, page []text, result *Result,
 ) error {

@@ -1,7 +1,7 @@
-// Package sealed ensures that a keyring fits the secrets in a database. To seal a text means to encrypt it with a master
-// key of the keyring, and to open it means to decrypt it. A node with another master key than the other nodes would seal
-// texts that they cannot open, and could not open theirs. So the database has a check value, a sealed text that is known;
-// a node that cannot open it does not seal or open any text.
+// Package sealed ensures that a keyring fits the secrets in a database. To seal a text means to encrypt it with a
+// master key of the keyring, and to open it means to decrypt it. A node with another master key than the other nodes
+// would seal texts that they cannot open, and could not open theirs. So the database has a check value, a sealed text
+// that is known; a node that cannot open it does not seal or open any text.
 package sealed
 
 import (

@@ -117,8 +117,8 @@ var userNames = []string{
 	"operator_user_rate_limit", "operator_team_id", "operator_team_rate_limit", "operator_organisation_rate_limit",
 }
 
-// userValue returns the value of the placeholder {http.auth.user.<name>} for the owner of a key. It returns false for an
-// unknown name.
+// userValue returns the value of the placeholder {http.auth.user.<name>} for the owner of a key. It returns false for
+// an unknown name.
 func userValue(identity *keychain.Identity, name string) (any, bool) {
 	switch name {
 	case "id":

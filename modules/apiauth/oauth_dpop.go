@@ -47,8 +47,8 @@ func boundKey(cnf any) (key string, err error) {
 }
 
 // checkProof checks that the token was sent in the way it requires. A token bound to key needs the scheme DPoP and a
-// proof of the key for this request; a token with an empty key needs the scheme Bearer. sentAsDPoP means that the scheme
-// was DPoP.
+// proof of the key for this request; a token with an empty key needs the scheme Bearer. sentAsDPoP means that the
+// scheme was DPoP.
 func (o *OAuth) checkProof(r *http.Request, token string, sentAsDPoP bool, key string) error {
 	switch {
 	case key == "" && !sentAsDPoP:

@@ -26,9 +26,9 @@ import (
 const Max = 32_000_000
 
 // Read reads the request's body and decompresses gzip and zstd. It takes the memory from budget, within the part that
-// owner may use; an empty owner has no such limit. The caller must end the lease, which gives the memory back; the lease
-// is nil for a small body. If budget is nil, memory is not counted. Errors have the status for the client: 400, 408,
-// 413, 415 or 503.
+// owner may use; an empty owner has no such limit. The caller must end the lease, which gives the memory back; the
+// lease is nil for a small body. If budget is nil, memory is not counted. Errors have the status for the client: 400,
+// 408, 413, 415 or 503.
 func Read(
 	w http.ResponseWriter, r *http.Request, budget *memory.Budget, owner string,
 ) (text []byte, lease *wire.Lease, err error) {

@@ -14,8 +14,8 @@ import (
 )
 
 // Explain turns an error of loading a Caddyfile into one line with the file, the line number and the cause. Caddy's
-// error begins with the path through the JSON instead. text is the content of the Caddyfile filename. Explain returns ""
-// if the error does not concern a known directive or global option.
+// error begins with the path through the JSON instead. text is the content of the Caddyfile filename. Explain returns
+// "" if the error does not concern a known directive or global option.
 func Explain(filename string, text []byte, err error) string {
 	message := serverError(err.Error())
 	if _, parseError, ok := strings.Cut(message, "adapting config using caddyfile: "); ok {

@@ -33,8 +33,9 @@ func StrippedPath(r *http.Request) string {
 	return ""
 }
 
-// Request returns the request for use with the package origin. If a trusted proxy has sent r and reports the scheme that
-// the client used, the result is a copy of r for which origin.Scheme returns that scheme. Otherwise the result is r.
+// Request returns the request for use with the package origin. If a trusted proxy has sent r and reports the scheme
+// that the client used, the result is a copy of r for which origin.Scheme returns that scheme. Otherwise the result is
+// r.
 func Request(r *http.Request) *http.Request {
 	schemes := r.Header["X-Forwarded-Proto"]
 	fromTrustedProxy, _ := caddyhttp.GetVar(r.Context(), caddyhttp.TrustedProxyVarKey).(bool)

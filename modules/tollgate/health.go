@@ -13,9 +13,9 @@ import (
 var errStopping = errors.New("this node is about to stop")
 
 // Parts checks the parts that services need on this node. It returns the error of each part by the part's name; the
-// error is nil if the part is healthy. The parts are database, keyring, counters and node. A service's separate database
-// is database/<service>. The part node has an error if the node is about to stop. Without services, Parts covers the
-// whole configuration. ctx is a request's context.
+// error is nil if the part is healthy. The parts are database, keyring, counters and node. A service's separate
+// database is database/<service>. The part node has an error if the node is about to stop. Without services, Parts
+// covers the whole configuration. ctx is a request's context.
 func (a *App) Parts(ctx context.Context, services ...string) map[string]error {
 	parts := map[string]error{"node": nil, "counters": a.counters.Ready(ctx)}
 	if IsStopping(ctx) {

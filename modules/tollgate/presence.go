@@ -61,8 +61,8 @@ func (a Address) String() string {
 }
 
 // linkBase returns the beginning of links to paths of the handler, for the page that r requests. On the same site that
-// is only the prefix. distance ranks the addresses of a service, of which the smallest is preferred: 0 on the same site,
-// 1 with HTTPS, 2 with HTTP. ok is false if the sender of r cannot reach the handler.
+// is only the prefix. distance ranks the addresses of a service, of which the smallest is preferred: 0 on the same
+// site, 1 with HTTPS, 2 with HTTP. ok is false if the sender of r cannot reach the handler.
 func (a Address) linkBase(r *http.Request) (base string, distance int, ok bool) {
 	name, port := splitHost(r.Host)
 	scheme := origin.Scheme(r)

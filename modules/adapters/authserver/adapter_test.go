@@ -111,7 +111,7 @@ client_secret_pepper: hunter2
 
 // TestAdaptRefuses checks that a text without a file name is refused, and that all faults of a file are reported.
 func TestAdaptRefuses(t *testing.T) {
-	if _, _, err := caddyconfig.GetAdapter("authserver").Adapt(nil, nil); err == nil || !strings.Contains(err.Error(), "must have a name") {
+	if _, _, err := caddyconfig.GetAdapter("authserver").Adapt(nil, nil); err == nil || !strings.Contains(err.Error(), "cannot be read from standard input") {
 		t.Errorf("without a name: %v", err)
 	}
 	_, err := adapt(t, "dcr: {mode: closed}\nwhat: 1\n")

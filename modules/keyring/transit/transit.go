@@ -260,8 +260,8 @@ func (t *Transit) Wrap(ctx context.Context, key []byte) (string, error) {
 	return t.key.Encrypt(ctx, key, associatedData)
 }
 
-// Unwrap makes the server decrypt the master keys of Keys or of the key file. The first of them encrypts secrets. dir is
-// the folder of the default file.
+// Unwrap makes the server decrypt the master keys of Keys or of the key file. The first of them encrypts secrets. dir
+// is the folder of the default file.
 func (t *Transit) Unwrap(ctx context.Context, dir string) ([][]byte, error) {
 	wrapped := t.Keys
 	if len(wrapped) == 0 {
