@@ -218,8 +218,9 @@ func fieldTexts(l *Limits) map[string]string {
 
 // applyOrganisation applies the limits, provider keys and aliases of the organisation.
 func (a *applier) applyOrganisation() error {
-	err := a.applyLimits(keychain.OnOrganisation, keychain.Organisation, "organisation", a.organisation, a.file.Organisation)
-	if err != nil {
+	if err := a.applyLimits(
+		keychain.OnOrganisation, keychain.Organisation, "organisation", a.organisation, a.file.Organisation,
+	); err != nil {
 		return err
 	}
 	if err := a.applyKeys(keychain.TheOrganisation, "organisation", a.file.ProviderKeys); err != nil {
