@@ -35,8 +35,8 @@ type Link[U any] struct {
 }
 
 // Ask adds a link to be mailed and returns its id. The query is an SQL query of the service, with the arguments args,
-// that returns the link's user_id and email. If it returns no row, Ask adds nothing and returns 0. It does the same work
-// in both cases, so that the time it takes does not reveal whether an address is known.
+// that returns the link's user_id and email. If it returns no row, Ask adds nothing and returns 0. It does the same
+// work in both cases, so that the time it takes does not reveal whether an address is known.
 func (s Store[U]) Ask(c store.Conn, kind string, expires time.Time, query string, args ...any) (id int64, err error) {
 	err = c.Row("INSERT INTO "+s.Table+
 		" (kind, user_id, email, expires_at) SELECT CAST(? AS TEXT), q.user_id, q.email, CAST(? AS BIGINT) FROM ("+

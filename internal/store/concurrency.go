@@ -19,9 +19,9 @@ const (
 // that takes long, such as one that waits for a lock, stops counting against the limit.
 type turns struct {
 	mu      sync.Mutex
-	free    int            // number of further writes that may run
+	free    int                 // number of further writes that may run
 	running map[any]*activeTurn // by name
-	waiting list.List      // of *waiter, oldest first
+	waiting list.List           // of *waiter, oldest first
 }
 
 // waiter is a write that waits for a turn.

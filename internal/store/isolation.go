@@ -6,8 +6,8 @@ type committedKey struct{}
 
 // ReadCommitted returns a context with which [DB.Write] uses the isolation level "read committed" on PostgreSQL. Such a
 // write is never repeated because of concurrent transactions, but conflicts with them are not detected either. It suits
-// a writer whose statements lock all rows on which the write relies. It has no effect on SQLite, which has one writer at
-// a time.
+// a writer whose statements lock all rows on which the write relies. It has no effect on SQLite, which has one writer
+// at a time.
 func ReadCommitted(ctx context.Context) context.Context {
 	return context.WithValue(ctx, committedKey{}, true)
 }

@@ -236,8 +236,8 @@ func (s *sqlite) checkLog() error {
 			"one: move them away, and stop the server before you replace files", s.options.Path)
 }
 
-// touching is held while touch makes a file, so that no other goroutine opens and locks the file before touch has closed
-// it.
+// touching is held while touch makes a file, so that no other goroutine opens and locks the file before touch has
+// closed it.
 var touching sync.Mutex
 
 // touch makes the file, readable only by its owner, unless it exists. SQLite gives the other files of the database the

@@ -358,8 +358,8 @@ func (w *writer) join(c *change) (ok bool, lost error) {
 }
 
 // rescue rolls a transaction back and runs its changes again, each in a separate transaction. joined holds the changes
-// that waited for the commit. The transaction may be lost already: SQLite rolls back a whole transaction on its own when
-// a statement is interrupted, the disk is full or I/O fails.
+// that waited for the commit. The transaction may be lost already: SQLite rolls back a whole transaction on its own
+// when a statement is interrupted, the disk is full or I/O fails.
 func (w *writer) rescue(joined []*change) {
 	w.rollback()
 	for _, c := range slices.Backward(joined) { // the first may run on this goroutine, and panic

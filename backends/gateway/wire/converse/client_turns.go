@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// conversation reads the list of messages. Each tool result is moved directly after the message with its call. A request
-// without a user message is an error.
+// conversation reads the list of messages. Each tool result is moved directly after the message with its call. A
+// request without a user message is an error.
 func (in *clientReader) conversation(o *fields.Object) error {
 	list := o.Get("messages")
 	if err := list.Each(in.message); err != nil {

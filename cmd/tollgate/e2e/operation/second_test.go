@@ -68,7 +68,7 @@ func TestUnusablePaths(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, config := range map[string]string{
-		"the folder of the database cannot be created":        second("data/admin.sock", "sqlite file/tollgate.db", e2e.FreePort(t)),
+		"the folder of the database cannot be created":     second("data/admin.sock", "sqlite file/tollgate.db", e2e.FreePort(t)),
 		"cannot be used: reading the database file":        second("data/admin.sock", "sqlite file", e2e.FreePort(t)),
 		"cannot be used: it is a folder":                   second("data/admin.sock", "sqlite data", e2e.FreePort(t)),
 		"the folder of the admin socket cannot be created": second("file/admin.sock", "sqlite data/tollgate.db", e2e.FreePort(t)),
@@ -152,7 +152,7 @@ func TestEnvironmentFile(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		":" + port + " is in use by another process": {"run", "--envfile", "env", "--config", "other", "--adapter", "caddyfile"},
-		"no handler verifies a key before cascade":         {"validate", "--envfile", "env", "--config", "wrong", "--adapter", "caddyfile"},
+		"no handler verifies a key before cascade":   {"validate", "--envfile", "env", "--config", "wrong", "--adapter", "caddyfile"},
 		"can't parse line 1":                         {"run", "--envfile", "nonsense"},
 		"open nowhere":                               {"validate", "--envfile", "nowhere"},
 	} {
