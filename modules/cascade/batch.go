@@ -198,7 +198,9 @@ func (p *passthroughRequest) charge(ctx context.Context, o *passthrough.Resource
 }
 
 // recordCharge writes the cost of a batch into the usage log, unless another node or request has already done so.
-func (p *passthroughRequest) recordCharge(ctx context.Context, o *passthrough.Resource, records ...spending.Record) error {
+func (p *passthroughRequest) recordCharge(
+	ctx context.Context, o *passthrough.Resource, records ...spending.Record,
+) error {
 	first, err := p.gw.Resources.Charge(ctx, o)
 	if err != nil || !first {
 		return err

@@ -86,7 +86,8 @@ func (i *inside) RoundTrip(r *http.Request) (*http.Response, error) {
 		err = h.ServeHTTP(w, r.WithContext(ctx), nil)
 	}
 	if refusal, ok := apierror.From(err); ok {
-		text, marshalErr := json.Marshal(map[string]any{"error": map[string]any{"code": refusal.Code, "message": refusal.Message}})
+		body := map[string]any{"error": map[string]any{"code": refusal.Code, "message": refusal.Message}}
+		text, marshalErr := json.Marshal(body)
 		if marshalErr != nil {
 			return nil, marshalErr
 		}

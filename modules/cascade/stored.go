@@ -124,7 +124,9 @@ func (k *keeper) inBackground() bool { return k != nil && k.turn != nil && k.tur
 
 // recordAnswer returns a writer that stores the answer on its way to the client. The returned function must be called
 // after the answer.
-func (h *Handler) recordAnswer(w http.ResponseWriter, request *cascade.Request, k *keeper) (http.ResponseWriter, func()) {
+func (h *Handler) recordAnswer(
+	w http.ResponseWriter, request *cascade.Request, k *keeper,
+) (http.ResponseWriter, func()) {
 	if k == nil || k.turn == nil {
 		return w, func() {}
 	}
