@@ -296,6 +296,12 @@ func TestKeyFolder(t *testing.T) {
 	if _, err := KeyFolder(file + "x"); err == nil {
 		t.Error("a file that is not there has a folder")
 	}
+	if err := os.WriteFile(file, []byte("signing: {key_path: elsewhere"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := KeyFolder(file); err == nil {
+		t.Errorf("a file that is not YAML has the folder %q", got)
+	}
 	t.Setenv("AUTHSERVER_SIGNING_KEY_PATH", "of the environment")
 	if got, err := KeyFolder(""); got != "of the environment" || err != nil {
 		t.Errorf("%q, error %v", got, err)

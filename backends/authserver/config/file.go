@@ -33,22 +33,23 @@ var byName = func() map[string]*Key {
 	return m
 }()
 
-// file reads the YAML text, a mapping of sections. Aliases and tags are refused, so that a small text cannot expand to
-// a large one.
-func (l *loader) file(text []byte) {
+// file reads the YAML text, a mapping of sections. readable is false if the text is too long or not one YAML document.
+// Aliases and tags are refused, so that a small text cannot expand to a large one.
+func (l *loader) file(text []byte) (readable bool) {
 	l.leaves = make(map[string]leaf)
 	if len(text) > maxFile {
 		l.faults = append(l.faults, fmt.Sprintf("the file has more than %d bytes", maxFile))
-		return
+		return false
 	}
 	root, err := document(text)
 	if err != nil {
 		l.faults = append(l.faults, err.Error())
-		return
+		return false
 	}
 	if root != nil {
 		l.section("", root)
 	}
+	return true
 }
 
 // document returns the single YAML document in a text, or nil if the text is empty. More than one document is an error.

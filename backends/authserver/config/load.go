@@ -56,7 +56,9 @@ func KeyFolder(path string) (string, error) {
 		return "", err
 	}
 	l := newLoader(os.LookupEnv)
-	l.file(text)
+	if !l.file(text) {
+		return "", l.faults
+	}
 	for i := range keys {
 		if name := keys[i].Name; name == "signing.key_store" || name == "signing.key_path" {
 			l.key(&keys[i])
