@@ -128,8 +128,9 @@ func asNoRows(err error) error {
 	return err
 }
 
-// ByUpstream returns the user who is linked with a person, given by issuer and subject, at the provider of the section
-// oidc or of the list upstreams. It locks the user's row. If there is no such user, the error is sql.ErrNoRows.
+// ByUpstream returns the user who is linked with an identity at an upstream provider, given by issuer and subject. The
+// provider may be that of the section oidc or one of the list upstreams. ByUpstream locks the user's row. If there is
+// no such user, the error is sql.ErrNoRows.
 func ByUpstream(c store.Conn, issuer, subject string) (*User, error) {
 	u, err := scan(c.Row("SELECT "+columns+" FROM authserver_users WHERE issuer = ? AND subject = ? OR id ="+
 		" (SELECT user_id FROM authserver_identities WHERE issuer = ? AND subject = ?)"+c.Lock(),

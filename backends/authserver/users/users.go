@@ -153,9 +153,9 @@ func (s search) find(c store.Conn) (kernel.Listing, error) {
 		return Listing(text), nil
 	}
 
-	for column, value := range map[string]string{"id": text, "email_key": mailaddress.Key(text)} {
+	for _, match := range [...]struct{ column, value string }{{"email_key", mailaddress.Key(text)}, {"id", text}} {
 		exact := listing()
-		exact.And(column+" = ?", value)
+		exact.And(match.column+" = ?", match.value)
 		if n, err := exact.CountRows(c, 1); err != nil || n > 0 {
 			return exact, err
 		}
