@@ -110,6 +110,25 @@ func (l *commandLine) wantError(want string, args ...string) {
 	}
 }
 
+// wantAudit checks the newest entry of the audit log.
+func (l *commandLine) wantAudit(actor, action, subject string) {
+	l.t.Helper()
+	app, end, err := tollgate.Load(l.config, "")
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer end()
+	service, _, _, err := gatewayapp.OpenKeychain(l.t.Context(), app)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer service.Close()
+	entries, err := service.Audit(l.t.Context(), 0, 1)
+	if err != nil || len(entries) != 1 || entries[0].Actor != actor || entries[0].Action != action || entries[0].Subject != subject {
+		l.t.Errorf("the newest entry of the audit log is %+v, error %v; want %s %s %s", entries, err, actor, action, subject)
+	}
+}
+
 var (
 	idText  = regexp.MustCompile(`\b(gk|pk|me)_[0-9A-Za-z]{20}\b`)
 	keyText = regexp.MustCompile(`\bak-[0-9A-Za-z]{40}\b`)
@@ -252,6 +271,7 @@ func TestText(t *testing.T) {
 	id := idText.FindString(out)
 	check("gk_ID was revoked. A running server refuses it within five seconds.\n", "", "keys", "revoke", id, "-u", "alice")
 	check("revoked", "", "keys", "list", "-u", "alice")
+	l.wantAudit("command", "key.revoked", id)
 	check("ak-KEY", "", "keys", "rotate", "-u", "alice")
 	check("TIER", "The user cannot reach any model", "models", "list", "-u", "alice")
 	check("groq      -      gsk_01…WXYZ", "", "provider-keys", "add", "groq", "-u", "alice")
