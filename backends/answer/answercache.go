@@ -38,7 +38,8 @@ type rememberedTrace struct {
 	First      any  `json:"first"` // the trace of the first time the question was answered
 }
 
-// Ask implements api.Asker.
+// Ask implements api.Asker. It returns the remembered outcome of the same question, if the corpus has not changed, and
+// otherwise asks. It remembers only outcomes that the same question would have again; a fault may not recur.
 func (r *remembering) Ask(ctx context.Context, q api.Question, progress func(stage string)) api.Outcome {
 	version, err := r.version(ctx)
 	if err != nil { // the pipeline reports this error
@@ -47,7 +48,7 @@ func (r *remembering) Ask(ctx context.Context, q api.Question, progress func(sta
 	key := strconv.FormatInt(version, 10) + " " + strconv.FormatBool(q.Force) + " " + question.Normalise(q.Text) + "\n" +
 		q.Previous
 	if found, ok := r.find(key); ok {
-		found.Trace = rememberedTrace{true, found.Trace}
+		found.Trace = rememberedTrace{Remembered: true, First: found.Trace}
 		return found
 	}
 	o := r.Asker.Ask(ctx, q, progress)

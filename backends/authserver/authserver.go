@@ -177,7 +177,7 @@ func LockoutRules(c *config.Config) any { return loginRules(c) }
 // from starting but that package config cannot find, such as an invalid client or page template. Try does not open the
 // database.
 func Try(c *config.Config) error {
-	db, err := store.NewSQLite(store.SQLiteOptions{Path: "none"}, zap.NewNop())
+	db, err := store.NewSQLite(store.SQLiteOptions{Path: "none"}, zap.NewNop()) // Start would open it
 	if err != nil {
 		return err
 	}

@@ -17,8 +17,8 @@ const (
 	keepMails = 7 * 24 * time.Hour // mails that could not be sent, counted from when they were due
 )
 
-// purges lists the statements that delete old rows, and keep, the age at which such rows are deleted. The arguments of
-// each statement are the time before which rows are old, and the maximum number of rows to delete.
+// purges lists the statements that delete old rows. keep is the age at which a row is deleted. The arguments of each
+// statement are the time before which rows are old, and the maximum number of rows to delete.
 var purges = []struct {
 	keep time.Duration
 	sql  string

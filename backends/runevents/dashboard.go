@@ -35,8 +35,8 @@ func (e *Endpoint) pageFile(w http.ResponseWriter, r *http.Request) {
 		write(w, http.StatusOK, `{"unreported_after":%d}`, int64(e.service.o.UnreportedAfter/time.Second))
 		return
 	}
-	bar := e.service.o.Bar(r)
-	if name == webassets.Document || !dashboard.Has(name, bar) {
+	bar := e.service.o.Bar(r)                                    // the navigation bar, of which some files are a part
+	if name == webassets.Document || !dashboard.Has(name, bar) { // page serves the document
 		plain(w, http.StatusNotFound, "the dashboard has no such file")
 		return
 	}

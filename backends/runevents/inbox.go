@@ -205,7 +205,8 @@ func (s *Service) Settle(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("counting the reports in the inbox: %w", err)
 	}
-	s.inbox.length.CompareAndSwap(lengthBefore, length) // other processes add and file reports, too
+	// Correct our count, which misses what other processes add and file, unless it has changed since the query began.
+	s.inbox.length.CompareAndSwap(lengthBefore, length)
 	if length == 0 {
 		return nil
 	}

@@ -40,7 +40,7 @@ func (s *Service) Process(ctx context.Context, c Command) (rejected int64, err e
 		zap.String("certname", c.Certname), zap.Error(err))
 	id, rejectErr := s.reject(context.WithoutCancel(ctx), c, err)
 	if rejectErr != nil {
-		s.failedAt.Store(s.o.Now().UnixNano())
+		s.failedAt.Store(s.o.Now().UnixNano()) // Ready reports it
 		return 0, fmt.Errorf("adding a command to the list of rejected commands: %w", rejectErr)
 	}
 	s.failedAt.Store(0)

@@ -171,7 +171,7 @@ func (j Job) do(ctx context.Context, again bool) (done int, err error) {
 	return done, err
 }
 
-// Settling returns a context for recording results even when the work ends. Its time is limited to settleTime.
+// Settling returns a context for recording a result even if ctx has ended. Its time is limited to settleTime.
 func Settling(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 }

@@ -105,7 +105,7 @@ func sendOne(
 	hold := func(wait time.Duration) error {
 		return record(func(ctx context.Context) error { return claimed.Hold(ctx, wait) })
 	}
-	over := func(refused error) error {
+	finish := func(refused error) error {
 		return record(func(ctx context.Context) error { return claimed.Over(ctx, refused) })
 	}
 	m, err := claimed.Message()
@@ -113,11 +113,11 @@ func sendOne(
 	case errors.Is(err, ErrLater):
 		return false, false, hold(holdTime)
 	case errors.Is(err, ErrPermanent):
-		return false, false, errors.Join(err, over(err))
+		return false, false, errors.Join(err, finish(err))
 	case err != nil:
 		return false, false, errors.Join(err, hold(holdTime))
-	case m == nil:
-		return false, false, over(nil)
+	case m == nil: // there is nothing to send any more
+		return false, false, finish(nil)
 	}
 	sending, stop := context.WithTimeout(ctx, sendTimeout)
 	err = session.Send(sending, m)
@@ -125,12 +125,12 @@ func sendOne(
 	logger = logger.With(m.About...)
 	switch {
 	case err == nil:
-		return true, false, over(nil)
+		return true, false, finish(nil)
 	case ctx.Err() != nil:
 		return false, false, hold(0)
 	case errors.Is(err, ErrPermanent):
 		logger.Warn("mail refused", zap.Error(err))
-		return false, true, over(err)
+		return false, true, finish(err)
 	}
 	again := false
 	recorded := record(func(ctx context.Context) (failure error) {

@@ -272,7 +272,7 @@ func (m *mover) reindex(ctx context.Context) (indexed []string, err error) {
 		return nil, err
 	}
 	defer func() { _ = db.Close() }()
-	db.OwnMark()
+	db.OwnMark() // the target has the mark of an unfinished move, this one
 	if err := m.open(ctx, db); err != nil {
 		return nil, fmt.Errorf("target: %w", err)
 	}

@@ -188,7 +188,7 @@ type site struct {
 	buffers                         sync.Pool // of *bytes.Buffer, for rendering pages
 }
 
-// New makes a site. It panics if two rows of the table conflict, which is a programming mistake.
+// New makes a site. It panics if two routes of the options conflict, which is a programming mistake.
 func New[C any](o Options[C]) *Site[C] {
 	o.Bar = look.Always(o.Bar)
 	s := &Site[C]{options: o, mux: http.NewServeMux(), site: &site{

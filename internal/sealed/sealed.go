@@ -117,8 +117,8 @@ func (r *Ring) current() (keyring.Keyring, error) {
 
 // Check determines within a few seconds whether the keyring fits the database. If the database has no check value,
 // Check writes one, provided that the keyring opens the stored texts. After an error that wraps ErrUnfit the keyring
-// may no longer be used. After any other error the previous result stays valid; without a previous result, Ready
-// returns the error as its cause.
+// may no longer be used. After any other error the previous result stays valid; if there is none, Ready returns an
+// error that wraps this one.
 func (r *Ring) Check(ctx context.Context) error {
 	r.checking.Lock()
 	defer r.checking.Unlock()

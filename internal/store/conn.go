@@ -16,7 +16,8 @@ type Conn struct {
 	q   querier
 	// pipeline sends several statements of a transaction in one message. If it is nil each statement runs at once.
 	pipeline *pipeline
-	// ending collects statements for the end of a commit. If it is nil Last behaves like Later.
+	// ending collects the statements that were passed to Last, which run just before the commit of the transaction that
+	// several changes share. If it is nil there is no such transaction, and Last queues a statement as Later does.
 	ending *ending
 	// byValues is set by ByValues.
 	byValues bool
@@ -104,7 +105,7 @@ func (c Conn) Rows(query string, args ...any) (*sql.Rows, error) {
 // of a transaction, if PostgreSQL has ended the query because of a deadlock. That happens to queries of several tables
 // while another program of a rolling upgrade changes these tables.
 func (c Conn) repeats(err error, attempt int) bool {
-	return err != nil && c.Pool() != nil && lostRace(err) && attempt <= sharedAttempts && c.ctx.Err() == nil
+	return err != nil && c.Pool() != nil && isConflict(err) && attempt <= sharedAttempts && c.ctx.Err() == nil
 }
 
 // All calls scan for each row of a query. The query should have a LIMIT.

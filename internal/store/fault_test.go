@@ -118,7 +118,7 @@ func TestReadAfterDeadlockIsRepeated(t *testing.T) {
 			return err != nil || n > 0
 		})
 		err := run("LOCK TABLE items")
-		ended = !lostRace(err)
+		ended = !isConflict(err)
 		if ended && err != nil {
 			t.Fatal(err)
 		}

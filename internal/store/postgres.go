@@ -240,7 +240,7 @@ func (p *postgres) write(ctx context.Context, fn writeFunc) error {
 	for attempt := 1; ; attempt++ {
 		weight := int64(1)
 		if attempt > sharedAttempts {
-			weight = int64(p.maxConns)
+			weight = int64(p.maxConns) // excludes all other transactions of this process
 		}
 		err := p.transact(ctx, weight, fn)
 		switch {
@@ -250,7 +250,7 @@ func (p *postgres) write(ctx context.Context, fn writeFunc) error {
 			// The transaction had not begun, because a pooled connection was broken: try again at once.
 			p.dropIdle()
 			continue
-		case !lostRace(err):
+		case !isConflict(err):
 			return err
 		}
 		wait := rand.N(pause) //nolint:gosec // spreads retries, keeps no secret
@@ -311,8 +311,8 @@ func (p *postgres) transact(ctx context.Context, weight int64, fn writeFunc) err
 	return nil
 }
 
-// lostRace reports whether err means that a transaction failed only because of concurrent transactions.
-func lostRace(err error) bool {
+// isConflict reports whether err means that a transaction failed only because of concurrent transactions.
+func isConflict(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && (pg.Code == "40001" || // serialization_failure
 		pg.Code == "40P01") // deadlock_detected
@@ -322,7 +322,7 @@ func lostRace(err error) bool {
 func (p *postgres) judge(err error) verdict {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch {
-		case lostRace(err),
+		case isConflict(err),
 			pg.Code == "25006", // read-only: it is a standby now
 			pg.Code == "53100", // disk full
 			pg.Code == "53200": // out of memory, or of room for locks

@@ -271,6 +271,7 @@ func (s *sqlite) open(ctx context.Context) error {
 		_ = reading.Close()
 		return err
 	}
+	// The pool for ReadBriefly does not map the file into memory, which would cost more than its few pages.
 	brief, err := s.openReaders()
 	if err != nil {
 		_ = reading.Close()

@@ -117,7 +117,7 @@ func (w *writer) write(ctx context.Context, fn writeFunc) error {
 	}
 	c := &change{fn: fn, turn: make(chan turn, 1), result: make(chan error, 1)}
 	defer w.callers.Add(-1)
-	if w.callers.Add(1) == 1 && w.group.TryLock() {
+	if w.callers.Add(1) == 1 && w.group.TryLock() { // without other callers the change needs no queue
 		c.callerCtx = ctx
 		return w.direct(c)
 	}

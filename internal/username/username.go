@@ -76,9 +76,9 @@ func manyMarks(name string) bool {
 	return false
 }
 
-// Keys returns one or two keys of a name, for comparison only. Names that look alike in any case have a key in common,
-// so keys should be unique over all names. A name has two keys if some of its letters look like others in only one
-// case, such as the capital i and the small L.
+// Keys returns one or two keys of a name, for comparison only. Names that look alike, as written or in lower case,
+// share a key, so keys should be unique over all names. A name has two keys if its two forms look like different names:
+// the capital I looks like the small L, but the small i does not.
 func Keys(name string) []string {
 	name = strings.Join(strings.Fields(norm.NFKC.String(name)), " ")
 	lowerKey := key(strings.ToLower(name))

@@ -17,7 +17,7 @@ import (
 
 // ingestResult is the result of an ingest.
 type ingestResult struct {
-	Documents int      `json:"documents"` // the number of documents found; the next four fields divide it
+	Documents int      `json:"documents"` // the documents found: the sum of the next four fields
 	Added     int      `json:"added"`
 	Replaced  int      `json:"replaced"`
 	Known     int      `json:"known"` // documents that were in the corpus already

@@ -354,7 +354,7 @@ func (u *UserJWT) verify(
 			v.user.Metadata["claim."+name] = text
 		}
 	}
-	// The claims, which subject holds as Go values, take about four times the length of the token.
+	// The decoded claims, which v keeps, take about four times the length of the token.
 	size = userSize + int64(4*len(text))
 	for name, value := range v.user.Metadata {
 		size += int64(len(name) + len(value) + entrySize)

@@ -52,8 +52,8 @@ func Read(
 	return text, lease, nil
 }
 
-// maxZstdWindow is the largest window that a zstd frame may request. This memory is taken before decompression, because
-// the frame's header alone makes the decoder allocate it.
+// maxZstdWindow is the largest window that a zstd frame may request. This much is reserved from the memory budget
+// before decompression, because the decoder allocates the window as soon as it reads the header of the frame.
 const maxZstdWindow = 8 << 20
 
 // readAll reads the body of r from source: a body that is large, compressed, or of unknown length. See Read for budget

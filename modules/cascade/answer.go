@@ -16,8 +16,8 @@ import (
 )
 
 // answer answers a request with the models of its sender. place is the result of parsing the request's path; it is zero
-// for embeddings. The steps before the answer are separate functions, because the stack is most of the memory that an
-// open stream holds.
+// for embeddings. The steps before the answer are separate functions, so that their stack frames are gone while the
+// answer streams: the stack is most of the memory of an open stream.
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request, place formats.Place) error {
 	defer h.app.Acquire()()
 	started := time.Now()

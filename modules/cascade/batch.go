@@ -292,5 +292,6 @@ func (p *passthroughRequest) chargeOne(ctx context.Context, o *passthrough.Resou
 	if time.Since(o.CreatedAt) < giveUpAge {
 		return nil
 	}
+	// This has no effect if fetch has charged the batch.
 	return p.recordCharge(ctx, o, passthrough.Unknown(o, time.Now()))
 }

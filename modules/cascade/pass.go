@@ -232,11 +232,11 @@ func (p *passthroughRequest) candidate(provider, key string) *keychain.Candidate
 	return c
 }
 
-// providerFor returns the provider for a new object: the provider with the code named or, if named is empty, the first
+// providerFor returns the provider for a new object: the provider with the given code or, if code is empty, the first
 // provider with a key for the user. It returns nil if there is no such provider.
-func (p *passthroughRequest) providerFor(named string) *keychain.Candidate {
-	if named != "" {
-		return p.candidate(named, "")
+func (p *passthroughRequest) providerFor(code string) *keychain.Candidate {
+	if code != "" {
+		return p.candidate(code, "")
 	}
 	for _, provider := range p.catalog.Providers() {
 		if c := p.candidate(provider.Code, ""); c != nil {
@@ -247,8 +247,8 @@ func (p *passthroughRequest) providerFor(named string) *keychain.Candidate {
 }
 
 // recordObjects records the objects that answer, a provider's response, reports as created or deleted. If answer
-// describes a batch that has ended and was not charged before, recordObjects charges it. known is the existing object
-// that the request is about.
+// describes a batch that has ended and was not charged before, recordObjects charges it. existing is the recorded
+// object that the request is about.
 func (p *passthroughRequest) recordObjects(
 	ctx context.Context, c *keychain.Candidate, key *keychain.Key, existing *passthrough.Resource, answer []byte,
 ) error {

@@ -72,7 +72,7 @@ func (o *options) open(s *cli.Session) (*cms.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	var db *store.DB
+	var db *store.DB // all schemas are in one database, which each call returns
 	for _, schema := range cms.Schemas() {
 		if db, err = s.App.OpenDatabase(s.Ctx, serviceName, schema); err != nil {
 			return nil, err

@@ -114,7 +114,7 @@ func placeOfHandler(filename string, text []byte, message string) (place, string
 	if err != nil || step == nil {
 		return place{}, ""
 	}
-	// submatch returns the text of a submatch of step, which is always a match in message.
+	// submatch returns the text of submatch n in message, or "". step holds the indexes of the match.
 	submatch := func(n int) string {
 		if step[2*n] < 0 {
 			return ""

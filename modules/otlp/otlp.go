@@ -69,7 +69,7 @@ var LogUnsent = sync.OnceFunc(func() {
 	})
 })
 
-// sender is a core in the pool.
+// sender is the zapcore.Core that sends logs. The pool shares it between configurations.
 type sender struct{ *otlp.Logs }
 
 // Destruct implements caddy.Destructor.

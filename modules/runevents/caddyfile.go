@@ -93,8 +93,8 @@ func unmarshalDuration(d *caddyfile.Dispenser) (caddy.Duration, error) {
 	return caddy.Duration(length), nil
 }
 
-// unmarshalAccess reads a rule, the arguments of the option read or submit, and adds it to a. If a is nil, it creates
-// an Access. It returns the Access.
+// unmarshalAccess reads the arguments of the option read or submit, which form one rule, and adds the rule to a. If a
+// is nil, it creates an Access. It returns the Access.
 func unmarshalAccess(d *caddyfile.Dispenser, a *Access) (*Access, error) {
 	if a == nil {
 		a = new(Access)

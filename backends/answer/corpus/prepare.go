@@ -174,7 +174,7 @@ func (p *prepared) chunkShowing(f kernel.Fact) int {
 	return withOtherLabel
 }
 
-// chunkWithRow returns the index of the first chunk on the page with a number that contains a row of a table, or -1.
+// chunkWithRow returns the index of the first chunk on the given page whose text contains row, or -1.
 func (p *prepared) chunkWithRow(page int, row string) int {
 	for i := range p.chunks {
 		if p.chunks[i].page == page && strings.Contains(p.chunks[i].text, row) {

@@ -91,24 +91,25 @@ func (u Units) Row(label string) Units {
 	return u
 }
 
-// shares returns the units of a row about shares. The row counts shares or the amounts paid for them. If it may be
-// either, it has no unit.
+// shares returns the units of a row about shares: a price keeps the units of the table, a row that counts shares has
+// the unit Shares, and a row that may contain numbers of shares or amounts has no unit.
 func (u Units) shares(label string) Units {
+	isMoney := u.Unit == kernel.Money
 	switch {
 	case sharePrice.MatchString(label):
 		return u
-	case shareNumber.MatchString(label): // counts shares: see below
-	case shareTrade.MatchString(label):
-		if u.Unit == kernel.Money {
+	case shareNumber.MatchString(label):
+		u.Unit, u.Currency = kernel.Shares, ""
+	case shareTrade.MatchString(label): // the amounts that were paid, if the table has amounts
+		if isMoney {
 			return u
 		}
 		u.Unit, u.Currency = kernel.NoUnit, ""
-		return u
-	case u.Unit == kernel.Money: // "Common shares" in a balance sheet
+	case isMoney: // "Common shares" in a balance sheet
 		u.Unit, u.Currency = kernel.NoUnit, ""
-		return u
+	default:
+		u.Unit, u.Currency = kernel.Shares, ""
 	}
-	u.Unit, u.Currency = kernel.Shares, ""
 	return u
 }
 

@@ -27,7 +27,8 @@ const (
 	length    = `(?:(?:for )?(?:the )?(fiscal |financial )?(years?|twelve months?|12 months?|nine months?|9 months?|six months?|6 months?|half[- ]year|three months?|3 months?|quarters?|5[23] weeks|(?:13|26|39) weeks)[- ](?:ended|ending|to)\s+(?:on )?)?`
 )
 
-// The comment above each pattern lists its groups.
+// The comment above each pattern lists its capturing groups with their numbers. length has two groups: 1 is set for a
+// fiscal period, and 2 is the unit.
 var (
 	// length (1 fiscal, 2 unit), 3 month, 4 day, 5 year
 	dated = regexp.MustCompile(`(?i)\b` + length + monthName + `\s*(\d{1,2})(?:st|nd|rd|th)?\s*,?\s+` + yearOf + `\b`)

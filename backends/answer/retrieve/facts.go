@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// facts returns the facts of the metrics and the periods that the question names. It sets the field fact of the
-// candidates in all that contain a fact of these metrics. Without issuers it returns no facts.
+// facts returns the facts of the metrics and the periods that the question names. Of the candidates, which are all, it
+// marks each that contains a fact of these metrics by its field fact. Without issuers facts returns nothing.
 func facts(c kernel.Conn, w *searchQuery, all []*candidate, f kernel.Filters) ([]kernel.Fact, error) {
 	if len(w.metrics) == 0 || len(f.Issuers) == 0 {
 		return nil, nil

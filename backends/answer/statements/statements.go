@@ -280,8 +280,8 @@ func (s *statement) isMixed() bool {
 // continuationPages is the largest distance in pages between the parts of a statement.
 const continuationPages = 2
 
-// markNotes sets isNote for tables that have the title of a statement but not its rows, and that are far from every
-// complete statement of the same kind: they are notes on parts of the statement. Near tables are its continuation.
+// markNotes sets isNote for tables without the typical rows of a statement of their kind, if there is a complete
+// statement of that kind and none is near: they are notes on parts of it. A table that is near continues the statement.
 func markNotes(all []*statement) {
 	for _, s := range all {
 		if anchored(s.kind, s.rows) {

@@ -85,8 +85,8 @@ func (t *Table) Figure(row, column int) (kernel.Figure, bool) {
 // computedAtRate matches the name of an amount that is computed with a rate.
 var computedAtRate = regexp.MustCompile(`(?i)\b(?:computed|calculated|at|using)\b.*\brates?\b`)
 
-// hasAmounts reports whether a row contains amounts although its name mentions a rate: the name says that they are
-// computed with the rate and no cell has "%", or a cell has a currency sign.
+// hasAmounts reports whether a row whose name mentions a rate contains amounts. It does if a cell has a currency sign,
+// or if the name says that something is computed at the rate and no cell has "%".
 func (t *Table) hasAmounts(row int) bool {
 	r := &t.Rows[row]
 	return computedAtRate.MatchString(r.Label) &&

@@ -311,8 +311,8 @@ func period(text string) kernel.Period {
 	return kernel.Period{}
 }
 
-// withLastDay returns the year p with its last day if the text before the year names the day, as in "Years ended
-// December 31," before 2019.
+// withLastDay returns the year p with its last day if the text in front of the year names the day, such as "Years ended
+// December 31," in front of "2019".
 func withLastDay(before string, p kernel.Period) kernel.Period {
 	if p.End != "" || p.Year == 0 || p.Quarter != 0 {
 		return p

@@ -12,7 +12,8 @@ import (
 // Flip is a test that a key of the configuration has an effect: servers with two different values of the key must be
 // observably different.
 type Flip struct {
-	// First and Other are the two values of the key, as YAML. If First is empty, the key is not set.
+	// First and Other are the two values of the key, as YAML. If First is empty, the key is left out of the first
+	// configuration, so that its default applies.
 	First, Other string
 	// With are values of further keys that the tested key needs to have an effect.
 	With Settings

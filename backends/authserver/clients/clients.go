@@ -111,7 +111,7 @@ type Metadata struct {
 	// FirstParty marks an application of the operator. Clients.Client clears the field for a self-declared client. Use
 	// Client.FirstParty to read it.
 	FirstParty bool `json:"first_party,omitempty"`
-	// Claims are the claim rules. Like FirstParty they are cleared for a self-declared client. Use Client.ClaimRules to
+	// Claims are the claim rules. A self-declared client has none, whatever is stored here: use Client.ClaimRules to
 	// read them.
 	Claims []claims.Rule `json:"claim_rules,omitempty"`
 }
@@ -198,7 +198,8 @@ func New(s *kernel.Server, o Options) *Clients {
 	cs.seen = kernel.NewBatch(cs.writeSeen, func(ids []string, err error) {
 		cs.Logger().Warn("the last use of clients could not be recorded", zap.Int("clients", len(ids)), zap.Error(err))
 	})
-	cs.modes = kernel.NewCache(1, s.Now, cs.readMode)
+	cs.modes = kernel.NewCache(1, s.Now, cs.readMode) // the mode of registration, under the key ""
+	// Another node has changed the mode or a client: drop what is cached of it.
 	s.Watch("settings", func(string) { cs.modes.Drop("") })
 	s.Watch(topic, func(id string) {
 		cs.rows.Drop(id)

@@ -29,8 +29,9 @@ const (
 	storeTries, storePoll = 10 * time.Minute, 200 * time.Millisecond
 )
 
-// Exchange returns the provider's token from a user's connection, for a resource and scopes of this server. If the user
-// has no connection, or too few scopes were granted, the error is a *kernel.ConsentError.
+// Exchange returns the provider's token for a resource and scopes of this server: from the user's connection, or from
+// the service account if the provider has one for all users. If the user has no connection, or too few scopes were
+// granted, the error is a *kernel.ConsentError.
 func (x *Connections) Exchange(
 	ctx context.Context, user string, r *resources.Resource, scope []string,
 ) (answer tokens.Answer, err error) {

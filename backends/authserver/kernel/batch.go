@@ -43,7 +43,7 @@ func (b *Batch[T]) Add(row T) bool {
 	}
 	first := len(b.rows) == 1
 	b.mu.Unlock()
-	if first || full {
+	if first || full { // the first row makes Run write; a full queue makes sure of it
 		select {
 		case b.wake <- struct{}{}:
 		default: // Run has not received the previous signal yet

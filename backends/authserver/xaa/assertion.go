@@ -334,16 +334,21 @@ func permittedScopes(policies []*Policy, client string, targets []*resources.Res
 	return scopes, nil
 }
 
-// covers reports whether a policy applies to all of the resources.
+// covers reports whether a policy applies to all of the target resources. A policy without resources applies to every
+// request, and a policy with resources only to requests that name targets.
 func (p *Policy) covers(targets []*resources.Resource) bool {
 	if len(p.Resources) == 0 {
 		return true
 	}
-	return len(targets) > 0 && !slices.ContainsFunc(targets, func(r *resources.Resource) bool {
-		return !slices.ContainsFunc(p.Resources, func(name string) bool {
+	for _, r := range targets {
+		isTarget := func(name string) bool {
 			return name == r.ID || name == r.Slug || r.URI != "" && kernel.SameURI(name, r.URI)
-		})
-	})
+		}
+		if !slices.ContainsFunc(p.Resources, isTarget) {
+			return false
+		}
+	}
+	return len(targets) > 0
 }
 
 // grantedScope returns the scope of the new token. It starts from the scopes of the target resources, or from all

@@ -58,11 +58,11 @@ func discourseMarkdown(raw string, files []seed.MovedFile) string {
 		case tag == nil:
 			add(withFiles(line, files), words)
 		case tag[1] != "": // the end of a quotation
-			if previous == blank {
+			if previous == blank { // it was added before the tag, and would be a part of the quotation
 				lines = lines[:len(lines)-1]
 			}
 			prefix, previous = strings.TrimPrefix(prefix, "> "), other
-		case len(prefix) < maxQuotes*len("> "): // the beginning of a quotation
+		case len(prefix) < maxQuotes*len("> "): // the beginning of a quotation; deeper ones are not nested any further
 			prefix += "> "
 			if name, _, _ := strings.Cut(strings.Trim(tag[2], `"' `), ","); name != "" {
 				add("**"+fileLabel(name)+":**", words)

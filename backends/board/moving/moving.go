@@ -98,7 +98,7 @@ func (r *Report) leftOut(e *seed.MovedError) {
 	r.line("left out", e)
 }
 
-// changed reports an element that is imported with a change.
+// changed reports an element that was imported, but not exactly as it is in the dump. e says what differs.
 func (r *Report) changed(e *seed.MovedError) {
 	r.Changed[e.Kind]++
 	r.line("changed", e)

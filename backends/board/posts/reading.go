@@ -348,7 +348,8 @@ func (s *Service) place(
 		if place.Page, err = pageOf(c, a, t, p, pageSize); err != nil || place.Page > 0 {
 			return place, err
 		}
-		// On the part, as many posts precede the post as would on its page.
+		// The page of the post has too many posts and does not show it (see pageOf). Instead of a page the place has the
+		// post after which to read, so that as many posts precede the post as would on its page.
 		start, err := stepBack(c, a, t, p.ID, int(p.Number-1)%pageSize)
 		if err == nil && start != nil {
 			place.After = *start

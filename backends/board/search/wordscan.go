@@ -85,8 +85,8 @@ const wordsOfWindow = "SELECT w.post_id FROM (SELECT s.post_id FROM board_search
 	" WHERE s.words @@ CAST(CAST(? AS TEXT) AS TSQUERY) AND s.post_id < ? AND s.post_id >= ? OFFSET 0) w" +
 	" ORDER BY w.post_id DESC LIMIT ?"
 
-// wordsOfAll is the query for all matching posts. Its arguments are words, id and limit. If more than limit posts
-// match, the result is an arbitrary selection of them.
+// wordsOfAll is the query for at most limit posts that contain words and have an id below the given one. If more posts
+// match, the result is an arbitrary selection of them. Its arguments are words, id and limit.
 const wordsOfAll = "SELECT w.post_id FROM (SELECT s.post_id FROM board_search s" +
 	" WHERE s.words @@ CAST(CAST(? AS TEXT) AS TSQUERY) AND s.post_id < ? LIMIT ?) w ORDER BY w.post_id DESC"
 

@@ -48,7 +48,8 @@ func (c *call) manage() error {
 	return c.ThenShow(err, "manage", c.T("Manage thread"), form)
 }
 
-// change applies a single change, which depends on the pressed button of the form.
+// change applies the change whose button was pressed. Title, prefix and tags have one button. The form contains tagged
+// if it has a field for tags.
 func (c *call) change() error {
 	form, err := c.manageForm()
 	if err != nil {

@@ -28,7 +28,7 @@ const (
 	Access = "access" // a new token for a refresh token
 )
 
-// Call is a call of a method of Class.
+// Call is a call of one of the methods login, logout and access.
 type Call struct {
 	*handler.Call
 	Request  *http.Request

@@ -312,7 +312,9 @@ func (p *Content) changeSchema(ctx context.Context, u *kernel.User, fn func(c ke
 		}
 		return c.Notify(topic, topic)
 	})
-	p.schemas.Drop(topic) // also after an error: the commit may have succeeded
+	// There is only one schema, so the topic is also its key in the cache. It is dropped after an error, too, because
+	// the commit may have succeeded.
+	p.schemas.Drop(topic)
 	return err
 }
 

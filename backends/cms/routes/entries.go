@@ -51,9 +51,13 @@ func Defaults() Options {
 	return Options{Auth: true, BodyLimit: 1 << 20, Timeout: 5 * time.Second, CORS: true}
 }
 
-// Entries converts the value of a routes file to a list of entries. An item with a key is a group: the routes in it are
-// served below the key. Groups can be nested. A list without a key is an entry or, if its items have keys, a map of
-// groups as in JavaScript. The error is an *Error.
+// Entries converts the value of a routes file to a list of entries. The table is a list of items of three forms:
+//
+//	['GET', 'shop', 'Shop', 'list']              an entry
+//	'v1' => [['GET', 'shop', 'Shop', 'list']]    a group, whose routes are served below v1
+//	['v1' => [['GET', 'shop', 'Shop', 'list']]]  a map of groups, as JavaScript writes it
+//
+// Groups can be nested. The error is an *Error.
 func Entries(table Value) ([]Entry, error) {
 	if table.Kind != List {
 		return nil, errorAt(table.At, "the routes table must be a list, not %s", table.Kind)

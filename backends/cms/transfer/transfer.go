@@ -219,7 +219,7 @@ func refersToPages(fields map[string]*content.Field, f *content.Field) bool {
 	return false
 }
 
-// refs writes the values that refer to pages, and the files.
+// refs writes the files, and the values that refer to pages.
 func (e *exporter) refs(ctx context.Context) error {
 	return e.eachPage(ctx, func(p *content.Page) error {
 		exported := &refs{Path: p.Path, Fields: make(map[string]any)}

@@ -44,7 +44,7 @@ func keyringOf(s *kernel.Server) (keyring.Keyring, error) {
 	return ring, nil
 }
 
-// Sealed lists the database columns of a site whose secrets the keyring encrypts.
+// Sealed lists the columns of a site's database that hold secrets encrypted by the keyring.
 var Sealed = webhook.Sealed(prefix)
 
 // Webhooks manages the webhooks of a site. Its methods return a 403 error for users without the permission

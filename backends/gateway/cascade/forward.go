@@ -160,7 +160,8 @@ func (r *run) forward(
 	}
 	request := (&http.Request{
 		Method: f.Method, URL: target, Host: target.Host, Header: header,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, GetBody: unprocessed,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		GetBody: unprocessed, // otherwise net/http may send the request again
 	}).WithContext(ctx)
 	if f.Body != nil {
 		if request.Body, request.ContentLength, err = f.Body(c.Model.ID); err != nil {
@@ -177,7 +178,7 @@ func (r *run) forward(
 	if err != nil {
 		failed := r.brokenFailure(ctx, err)
 		if failed.class == transient && !fresh && ctx.Err() == nil && r.link.died(err) && !f.consumed() {
-			failed.class, failed.reason = lost, ""
+			failed.class, failed.reason = lost, "" // a reused connection had died: the caller tries a new one
 		}
 		return failed
 	}

@@ -40,7 +40,10 @@ func (n *Names) Of(name string) (string, error) {
 		if c.Custom || c.Provider.Code != n.Provider {
 			return "", n.errOtherProvider(name, c.Entry)
 		}
-		return c.Model.ID, n.checkAllowed(name, c)
+		if err := n.checkAllowed(name, c); err != nil {
+			return "", err
+		}
+		return c.Model.ID, nil
 	}
 	id, prefixed := strings.CutPrefix(target, n.Provider+"/")
 	if !prefixed {
@@ -54,7 +57,10 @@ func (n *Names) Of(name string) (string, error) {
 	if !known {
 		c = n.Account.CandidateFor(n.Catalog, n.TeamID, n.Provider, id)
 	}
-	return id, n.checkAllowed(name, c)
+	if err := n.checkAllowed(name, c); err != nil {
+		return "", err
+	}
+	return id, nil
 }
 
 // candidate returns the candidate that a resolved name identifies, by its entry or by its model's name, or nil for

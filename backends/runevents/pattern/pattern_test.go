@@ -84,6 +84,7 @@ var matches = []struct {
 	{`()`, []string{""}, nil},
 	{`^\u00fc\x41\101\t$`, []string{"üAA\t"}, nil},
 	{`\U0001d11e`, []string{"𝄞"}, nil},
+	{"^\\x4\x11$", []string{"\x04\x11"}, []string{"A"}}, // a control character is not a digit
 	{`^.$`, []string{"𝄞", "ü"}, []string{"ab"}},
 	{`\.\*\+\?\(\)\[\]\{\}\|\^\$\/\-`, []string{".*+?()[]{}|^$/-"}, nil},
 	{`^$`, []string{""}, []string{"a"}},

@@ -66,7 +66,7 @@ func (s *selectCompiler) groupedEvents(columns, aggregates []string) string {
 // says; otherwise it represents one event.
 type aggregates struct{ grouped, postgres bool }
 
-// rows returns the number of events.
+// rows returns the SQL expression of the number of events.
 func (s aggregates) rows() string {
 	if s.grouped {
 		return "CAST(COALESCE(SUM(n), 0) AS BIGINT)"

@@ -141,7 +141,8 @@ func (s *selectCompiler) column(alias, name string) string {
 	return alias + s.suffix + "." + name
 }
 
-// value returns the SQL expression of a field's value. Shared texts are looked up in their table.
+// value returns the SQL expression of a field's value. A text that is stored once in a dictionary, to which the rows
+// refer, is looked up there.
 func (s *selectCompiler) value(f *field) string {
 	if f.alwaysNull {
 		switch {

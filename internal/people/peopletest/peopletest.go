@@ -50,7 +50,7 @@ type attack struct {
 	id, email string
 }
 
-// person returns a person of Issuer with the row's verified address.
+// person returns a person of Issuer whose verified address is that of the attacked user.
 func (a *attack) person(subject string, changes ...func(p *oidclogin.Person)) *oidclogin.Person {
 	p := &oidclogin.Person{
 		Issuer: Issuer, Subject: a.id + subject, Email: a.email, Confirmed: true, Names: []string{a.id + subject},

@@ -98,7 +98,8 @@ func NewConn(in io.Reader, out io.Writer, limit int) *Conn {
 	return &Conn{in: in, out: out, limit: limit, buffer: make([]byte, 4096)}
 }
 
-// Read reads a frame. The payload is valid until the next call of Read. At the end of the input, Read returns io.EOF.
+// Read reads a frame: 4 bytes with the length of the rest, 1 byte with the kind, and the payload. The payload is valid
+// until the next call of Read. At the end of the input Read returns io.EOF, and within a payload io.ErrUnexpectedEOF.
 func (c *Conn) Read() (kind byte, payload []byte, err error) {
 	if c.from == c.to {
 		c.from, c.to = 0, 0

@@ -29,7 +29,7 @@ func invalid(path, format string, args ...any) error {
 	return &fault{path, "invalid_value", fmt.Sprintf(format, args...)}
 }
 
-// unsupported returns a fault with the code unsupported_parameter. The parameters are those of invalid.
+// unsupported returns a fault with the code unsupported_parameter. It takes the same arguments as the function invalid.
 func unsupported(path, format string, args ...any) error {
 	return &fault{path, "unsupported_parameter", fmt.Sprintf(format, args...)}
 }

@@ -86,8 +86,8 @@ func readFunction(value gjson.Result) (tool hub.Tool, err error) {
 	return tool, err
 }
 
-// readCustom reads value, the object in the field custom of a tool. The grammar of the text, which models cannot
-// enforce for a function, is appended to the description.
+// readCustom reads value, the object in the field custom of a tool. The tool becomes a function with a text as its
+// argument. Models do not enforce a grammar for such a text, so the grammar is appended to the description.
 func readCustom(value gjson.Result) (tool hub.Tool, err error) {
 	if !value.IsObject() {
 		return tool, wrongType("", "an object", value)

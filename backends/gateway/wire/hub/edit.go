@@ -60,8 +60,9 @@ func (e *Editor) Without(s *jsontext.Scanner, name, member string) error {
 	return err
 }
 
-// State opens token, a token of reasoning state, for the candidate, which needs a state of the given form. isToken
-// reports whether the text is a token of the gateway. ok reports whether the candidate can continue from the state s.
+// State decrypts a token that holds the reasoning state of an earlier answer. form is the form of state that the
+// candidate needs. isToken reports whether the text is a token of the gateway. ok reports whether the candidate can
+// continue from the state s.
 func (e *Editor) State(token string, form Form) (s State, isToken, ok bool) {
 	if !strings.HasPrefix(token, TokenPrefix) {
 		return s, false, false

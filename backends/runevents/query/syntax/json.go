@@ -89,7 +89,7 @@ func (p *parser) unclosed(container string, start int) error {
 		container, strings.Count(before, "\n")+1, utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])+1)
 }
 
-// value reads a value that is nested in depth lists and objects.
+// value reads a value. depth is the number of lists and objects around it.
 func (p *parser) value(depth int) (*Value, error) {
 	if p.limits.Values--; p.limits.Values < 0 {
 		return nil, p.fail(p.pos, "the text holds too many values")
