@@ -243,7 +243,7 @@ func (h *Handler) Validate() error {
 	case "", publicListener, adminListener:
 		return nil
 	}
-	return fmt.Errorf("listener: %q is none of: public, admin", h.Listener)
+	return fmt.Errorf("listener: %q is not one of: public, admin", h.Listener)
 }
 
 // Presence implements tollgate.Present.

@@ -105,7 +105,7 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 func (h *Handler) Provision(ctx caddy.Context) (err error) {
 	audience, ok := audiences[h.Docs]
 	if !ok {
-		return fmt.Errorf("docs: %q is none of: administrators, public, off", h.Docs)
+		return fmt.Errorf("docs: %q is not one of: administrators, public, off", h.Docs)
 	}
 	if h.app, err = tollgate.From(ctx); err != nil {
 		return err

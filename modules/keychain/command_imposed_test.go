@@ -59,7 +59,7 @@ func TestImposedByCommand(t *testing.T) {
 	}
 	l.run("teams", "add", "red")
 	l.run("teams", "join", "red", "alice")
-	l.wantError(`there is a team "red" already`, "teams", "add", "red")
+	l.wantError(`the team "red" already exists`, "teams", "add", "red")
 	for _, step := range []struct{ command, want string }{
 		{"teams limit red --tokens-per-week 5 --usd-total 7", "Imposed on the team red:  5 tokens/week, 7 USD in total"},
 		{"organisation limit --rate-limit 900 --usd-per-month 70", "Imposed on the organisation:  900 requests/minute, 70 USD/month"},

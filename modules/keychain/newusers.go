@@ -103,7 +103,7 @@ func (n *NewUsers) unmarshal(d *caddyfile.Dispenser) error {
 	case "refuse":
 		n.Refuse = true
 	default:
-		return d.Errf("new_users: %q is none of allow, approve and refuse", policy)
+		return d.Errf("new_users: %q is not one of allow, approve and refuse", policy)
 	}
 	numbers := map[string]**int64{
 		"rate_limit": &n.RateLimitPerMinute, "tokens_per_minute": &n.TokensPerMinute,

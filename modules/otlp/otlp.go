@@ -98,7 +98,7 @@ func (c *Core) Provision(caddy.Context) error {
 	}
 	if c.Level != "" {
 		if k.level, err = zapcore.ParseLevel(strings.ToLower(c.Level)); err != nil {
-			return fmt.Errorf("level: %q is none of: DEBUG, INFO, WARN, ERROR", c.Level)
+			return fmt.Errorf("level: %q is not one of: DEBUG, INFO, WARN, ERROR", c.Level)
 		}
 	}
 	LogUnsent()

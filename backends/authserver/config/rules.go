@@ -123,7 +123,7 @@ func all(checks ...check) check {
 func oneOf(values ...string) check {
 	return func(_ *Config, value any) string {
 		if v := *value.(*string); !slices.Contains(values, v) {
-			return fmt.Sprintf("%q is none of: %s", v, strings.TrimPrefix(strings.Join(values, ", "), ", "))
+			return fmt.Sprintf("%q is not one of: %s", v, strings.TrimPrefix(strings.Join(values, ", "), ", "))
 		}
 		return ""
 	}

@@ -272,7 +272,7 @@ func (c *Client) check() error {
 	case !slug.MatchString(c.ID):
 		return fmt.Errorf("client_id: %q is not 1 to 100 letters, digits, points, hyphens and underscores", c.ID)
 	case c.AuthMethod != "none" && c.AuthMethod != "private_key_jwt":
-		return fmt.Errorf("token_endpoint_auth_method: %q is none of: none, private_key_jwt", c.AuthMethod)
+		return fmt.Errorf("token_endpoint_auth_method: %q is not one of: none, private_key_jwt", c.AuthMethod)
 	}
 	if fault := scopeWords(nil, &c.Scope); fault != "" {
 		return errors.New("scope: " + fault)
@@ -291,7 +291,7 @@ func (r *Resource) check() error {
 	u, err := url.Parse(r.URI)
 	switch {
 	case r.BackendKind != "mint" && r.BackendKind != "broker":
-		return fmt.Errorf("backend_kind: %q is none of: mint, broker", r.BackendKind)
+		return fmt.Errorf("backend_kind: %q is not one of: mint, broker", r.BackendKind)
 	case r.URI == "" && r.BackendKind == "mint":
 		return errors.New("uri: required when backend_kind is mint")
 	case r.URI != "" && (err != nil || !u.IsAbs() || strings.Contains(r.URI, "#") || len(r.URI) > 2048):
@@ -329,7 +329,7 @@ func (p *BrokerProvider) check() error {
 	switch p.Protocol {
 	case "oauth", "api_key", "service_account":
 	default:
-		return fmt.Errorf("protocol: %q is none of: oauth, api_key, service_account", p.Protocol)
+		return fmt.Errorf("protocol: %q is not one of: oauth, api_key, service_account", p.Protocol)
 	}
 	if len(p.ConfigData) > 0 && p.ConfigData[0] != '{' {
 		return errors.New("config_data: must be a section with keys")

@@ -199,7 +199,7 @@ func (x *Connections) returnURL(r *resources.Resource, requested string) (string
 	if slices.ContainsFunc(allowed, func(entry string) bool { return allowsReturn(entry, requested) }) {
 		return requested, nil
 	}
-	return "", refuse(kernel.InvalidRequest, "return_url is none of those that are allowed")
+	return "", refuse(kernel.InvalidRequest, "return_url is not one of the allowed addresses")
 }
 
 // maxReturn is the maximum length of a return URL that an entry with /* allows, in bytes.

@@ -68,7 +68,7 @@ func checkProvider(p *Provider) error {
 		return err
 	}
 	if !slices.Contains(auths, p.Auth) {
-		return fmt.Errorf("auth: %q is none of %s", clip(p.Auth), strings.Join(auths, ", "))
+		return fmt.Errorf("auth: %q is not one of %s", clip(p.Auth), strings.Join(auths, ", "))
 	}
 	if err := checkTokens(p); err != nil {
 		return err

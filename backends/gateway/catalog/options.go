@@ -126,7 +126,7 @@ func build(d *data, opts Options) (*Catalog, error) {
 // check returns an error for codes of unknown providers and for an unknown policy.
 func (o *Options) check(providers []*Provider) error {
 	if policies := []OwnKeys{"", OwnKeysFirst, OwnKeysOnly, OwnKeysNever}; !slices.Contains(policies, o.OwnKeys) {
-		return fmt.Errorf("own_keys: %q is none of first, only, never", clip(string(o.OwnKeys)))
+		return fmt.Errorf("own_keys: %q is not one of first, only, never", clip(string(o.OwnKeys)))
 	}
 	known := make([]string, 0, len(providers))
 	for _, p := range providers {

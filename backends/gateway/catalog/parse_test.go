@@ -86,7 +86,7 @@ func TestParseErrors(t *testing.T) {
 		{"base with password", "http://two.example", "http://me:secret@two.example", "base_url: must not contain a user"},
 		{"base with odd part", "{account_id}", "{Account}", "base_url: "},
 		{"bad env", "ONE_API_KEY", "one-key", `env: "one-key" is not allowed`},
-		{"bad auth", `"auth": "x-api-key"`, `"auth": "basic"`, `auth: "basic" is none of`},
+		{"bad auth", `"auth": "x-api-key"`, `"auth": "basic"`, `auth: "basic" is not one of`},
 		{"header name", `"x-version": "1"`, `"x version": "1"`, `headers: "x version"`},
 		{"header value", `"x-version": "1"`, `"x-version": "1\r\nHost: a"`, "headers: the value of x-version"},
 		{"credential header", `"x-version": "1"`, `"Authorization": "1"`, "headers: Authorization is set by the gateway"},

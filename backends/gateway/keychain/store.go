@@ -286,7 +286,7 @@ func (s *Service) insertModel(c store.Conn, userID string, m *modelRow) error {
 	if count >= maxModelRows {
 		return tooMany("a user can have at most %d model entries of their own, remove one first", maxModelRows)
 	}
-	return change(c, apierror.New(http.StatusConflict, "already_exists", "there is a model entry %q already", m.Entry),
+	return change(c, apierror.New(http.StatusConflict, "already_exists", "the model entry %q already exists", m.Entry),
 		`INSERT INTO gateway_models
 		(id, user_id, model_entry, is_custom, enabled, priority, tier, base_url, model, wire, sealed, found, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_id, model_entry) DO NOTHING`,

@@ -127,7 +127,7 @@ func CheckTeamName(name string) error {
 
 // errTeamExists returns the error for a name that another team has.
 func errTeamExists(name string) error {
-	return apierror.New(http.StatusConflict, "already_exists", "there is a team %q already", name)
+	return apierror.New(http.StatusConflict, "already_exists", "the team %q already exists", name)
 }
 
 // RemoveTeam removes a team with its limits, gateway keys, provider keys, aliases and open invitations. Its members

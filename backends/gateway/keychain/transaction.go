@@ -56,7 +56,7 @@ func (s *Service) AddUser(ctx context.Context, id string) error {
 	return s.write(ctx, func(c store.Conn) error {
 		created, err := s.insertUser(c, &User{ID: id, CreatedAt: s.now()})
 		if err == nil && !created {
-			err = apierror.New(409, "already_exists", "there is a user %.200q already", id)
+			err = apierror.New(409, "already_exists", "the user %.200q already exists", id)
 		}
 		if err != nil {
 			return err

@@ -115,7 +115,7 @@ func TestAdaptRefuses(t *testing.T) {
 		t.Errorf("without a name: %v", err)
 	}
 	_, err := adapt(t, "dcr: {mode: closed}\nwhat: 1\n")
-	if err == nil || !strings.HasSuffix(err.Error(), "dcr.mode (AUTHSERVER_DCR_MODE): \"closed\" is none of: open, approved_redirects, admin_only (line 1)\nwhat: there is no such key (line 2)") {
+	if err == nil || !strings.HasSuffix(err.Error(), "dcr.mode (AUTHSERVER_DCR_MODE): \"closed\" is not one of: open, approved_redirects, admin_only (line 1)\nwhat: there is no such key (line 2)") {
 		t.Errorf("faults: %v", err)
 	}
 }

@@ -196,7 +196,7 @@ func TestUpstreamRequest(t *testing.T) {
 		},
 		{name: "wrong image", request: hub.Request{Messages: []hub.Message{{Role: hub.User, Parts: []hub.Part{{Kind: hub.PartImage, URL: "data:image/tiff;base64,AAAA"}}}}}, err: `messages[0]: the messages format takes no image of the type "image/tiff"`},
 		{name: "wrong address", request: hub.Request{Messages: []hub.Message{{Role: hub.User, Parts: []hub.Part{{Kind: hub.PartImage, URL: "http://x"}}}}}, err: "messages[0]: the address of the image is neither https nor base64 data"},
-		{name: "audio", request: hub.Request{Messages: []hub.Message{hello, {Role: hub.User, Parts: []hub.Part{{Kind: hub.PartAudio, Data: "AAAA"}}}}}, err: "messages[1] holds audio"},
+		{name: "audio", request: hub.Request{Messages: []hub.Message{hello, {Role: hub.User, Parts: []hub.Part{{Kind: hub.PartAudio, Data: "AAAA"}}}}}, err: "messages[1] contains audio"},
 		{
 			name:    "continued",
 			request: hub.Request{Needs: wire.NeedPrefill, Effort: hub.EffortHigh, Messages: []hub.Message{hello, upstreamWords(hub.Assistant, "It is \n")}},

@@ -89,7 +89,7 @@ func (w *upstreamWriter) parts(m *hub.Message, i int, begin func()) error {
 			begin()
 			w.Dst = append(w.Dst, p.Raw...)
 		default:
-			return fmt.Errorf("messages[%d] holds audio, which the messages format does not carry", i)
+			return fmt.Errorf("messages[%d] contains audio, which the messages format cannot represent", i)
 		}
 	}
 	return nil

@@ -142,7 +142,7 @@ func (w *upstreamWriter) parts(i int) (n int, err error) {
 			}
 			w.dst = append(w.dst, p.Raw...)
 		default:
-			return 0, fmt.Errorf("messages[%d] holds audio, which the responses format does not carry", i)
+			return 0, fmt.Errorf("messages[%d] contains audio, which the responses format cannot represent", i)
 		}
 	}
 	return n, nil

@@ -169,7 +169,7 @@ func TestUpstreamRequest(t *testing.T) {
 			want: map[string]string{"input.0.content": `[{"type":"input_image","image_url":"https://x/y.png","detail":"high"},{"type":"input_file","filename":"a.pdf","file_data":"data:application/pdf;base64,BBBB"},` +
 				`{"type":"input_file","filename":"file","file_data":"data:application/pdf;base64,CC"},{"type":"input_file","file_url":"https://x/a.pdf"}]`},
 		},
-		{name: "audio", request: hub.Request{Messages: []hub.Message{hello, {Role: hub.User, Parts: []hub.Part{{Kind: hub.PartAudio, Data: "AAAA"}}}}}, err: "messages[1] holds audio"},
+		{name: "audio", request: hub.Request{Messages: []hub.Message{hello, {Role: hub.User, Parts: []hub.Part{{Kind: hub.PartAudio, Data: "AAAA"}}}}}, err: "messages[1] contains audio"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
