@@ -49,7 +49,7 @@ func TestCatalogue(t *testing.T) {
 		texts.Text(day.String())
 	}
 	texts.Variable(t, "../jobs/template.go", "linkSubjects")
-	texts.Source(t, "../jobs", nil, "letter.go")
+	texts.Source(t, "../jobs", nil, "template.go")
 	folders, err := os.ReadDir("..")
 	if err != nil {
 		t.Fatal(err)

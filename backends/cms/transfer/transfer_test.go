@@ -284,8 +284,8 @@ func TestImportIgnoresFamilies(t *testing.T) {
 {"page":{"path":"/book","template":"book","title":"Book","status":"published","sort":1,"fields":{},"created":"2026-01-02T03:04:05.000Z","modified":"2026-01-02T03:04:05.000Z"}}
 {"end":{}}
 `
-	if _, err := s.Import(t.Context(), strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "the template home allows one page") {
-		t.Errorf("%v, want there to be one home", err)
+	if _, err := s.Import(t.Context(), strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "the template home allows only one page") {
+		t.Errorf("%v, want that the template home allows only one page", err)
 	}
 	text = strings.Replace(text, `"template":"home"`, `"template":"shelf"`, 1)
 	text = strings.Replace(text, `["book","shelf"]`, `["book"]`, 1)
@@ -368,8 +368,8 @@ func TestMalformedExports(t *testing.T) {
 		"{\"cms\":1}\n":             {1, "last lines are missing"},
 		"{\"cms\":1}\n{\"none\":1}": {2, "unknown field"},
 		"{\"cms\":1}\n{}\n":         {2, "contains none of the objects"},
-		"{\"cms\":1}\n{\"page\":{\"path\":\"/a/b\",\"template\":\"post\",\"title\":\"x\",\"status\":\"published\"}}\n{\"end\":{}}": {3, "page /a/b: there is no page /a"},
-		"{\"cms\":1}\n{\"file\":{\"page\":\"/\",\"field\":\"x\",\"name\":\"a.txt\",\"size\":3}}\n{\"chunk\":\"eHh4eA==\"}":         {2, "no field of files"},
+		"{\"cms\":1}\n{\"page\":{\"path\":\"/a/b\",\"template\":\"post\",\"title\":\"x\",\"status\":\"published\"}}\n{\"end\":{}}": {3, "page /a/b: the parent page /a does not exist"},
+		"{\"cms\":1}\n{\"file\":{\"page\":\"/\",\"field\":\"x\",\"name\":\"a.txt\",\"size\":3}}\n{\"chunk\":\"eHh4eA==\"}":         {2, "have no field of type file"},
 		"{\"cms\":1}\n" + strings.Repeat("x", 5<<20): {1, "too long"},
 	} {
 		_, err := s.Import(t.Context(), strings.NewReader(text))
