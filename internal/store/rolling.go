@@ -151,7 +151,8 @@ func (s *schema) recordAdditive(ctx context.Context, pool *sql.DB) error {
 	if s.dialect == Postgres {
 		placeholder = "$1"
 	}
-	_, err = pool.ExecContext(ctx, "UPDATE "+s.table()+" SET "+additiveColumn+" = "+placeholder+
-		" WHERE "+additiveColumn+" IS NULL AND version_id IN ("+strings.Join(numbers, ", ")+")", release)
+	_, err = pool.ExecContext(ctx, fmt.Sprintf(
+		"UPDATE %s SET %s = %s WHERE %[2]s IS NULL AND version_id IN (%[4]s)",
+		s.table(), additiveColumn, placeholder, strings.Join(numbers, ", ")), release)
 	return err
 }

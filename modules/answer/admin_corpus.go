@@ -17,11 +17,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
-
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/inbound"
 )

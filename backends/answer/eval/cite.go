@@ -50,7 +50,7 @@ func cite(query string, claims []pipeline.Claim) (marks, supported int) {
 // calculation or a calculation follows it, computed is true and the inputs of the calculation replace its result.
 func statedFigures(claims []pipeline.Claim, i int) (stated []figures.Mention, computed bool) {
 	text := claims[i].Text
-	inputs, result := "", ""
+	var inputs, result string
 	switch {
 	case isCalculation(text):
 		inputs, _ = cutLast(text, " = ")

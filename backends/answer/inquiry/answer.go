@@ -125,8 +125,9 @@ func (q *Calculation) singleMeasure(b *Book, periods []Period) *Answer {
 		return q.consistency(m, values, periods)
 	case Trend, Always, Peak:
 		return q.trend(m, values, periods)
+	default: // not an operation on a single measure
+		return nil
 	}
-	return nil
 }
 
 // lookup states the values of a measure in periods.

@@ -46,8 +46,8 @@ func WriteError(w http.ResponseWriter, err error) {
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")
 	if e.RetryAfter > 0 {
-		wholeSeconds := (e.RetryAfter + time.Second - 1) / time.Second // rounded up
-		h.Set("Retry-After", strconv.FormatInt(int64(wholeSeconds), 10))
+		seconds := int64((e.RetryAfter + time.Second - 1) / time.Second) // rounded up
+		h.Set("Retry-After", strconv.FormatInt(seconds, 10))
 	}
 	w.WriteHeader(e.Status)
 	body := ErrorBody(e)

@@ -162,13 +162,15 @@ func (s *Service) EditGroup(ctx context.Context, a *rights.Actor, id int64, spec
 
 // changes describes the differences between g and to for the moderation log.
 func (g *GroupRow) changes(to *GroupSpec) string {
-	changes := []string{kernel.ForLog(g.Name) + ":", maskChange(g.Allow, to.Allow)}
-	for _, d := range Differences([]Difference{
+	differences := Differences([]Difference{
 		{"name", g.Name, to.Name},
 		{"restrictions", kernel.Itoa(g.Restrict.Int64()), kernel.Itoa(to.Restrict.Int64())},
 		{"edit window", kernel.Itoa(g.EditWindow), kernel.Itoa(to.EditWindow)},
 		{"posts a day", kernel.Itoa(g.PostsPerDay), kernel.Itoa(to.PostsPerDay)},
-	}) {
+	})
+	changes := make([]string, 0, 2+len(differences))
+	changes = append(changes, kernel.ForLog(g.Name)+":", maskChange(g.Allow, to.Allow))
+	for _, d := range differences {
 		changes = append(changes, d.What+": "+kernel.ForLog(d.From)+" → "+kernel.ForLog(d.To))
 	}
 	return strings.Join(slices.DeleteFunc(changes, func(change string) bool { return change == "" }), " ")
