@@ -132,7 +132,7 @@ func TestAnswersIngested(t *testing.T) {
 				return fmt.Errorf("the first ingest: %d %s %w", a.Status, a.Body, a.Err)
 			default:
 			}
-			if _, err := d.Admin(http.MethodPost, ingest, "application/json", `{}`); err == nil || !strings.Contains(err.Error(), "goes on already") {
+			if _, err := d.Admin(http.MethodPost, ingest, "application/json", `{}`); err == nil || !strings.Contains(err.Error(), "is already running") {
 				return err
 			}
 			return nil
