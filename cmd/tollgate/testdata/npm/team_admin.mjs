@@ -157,7 +157,7 @@ inBrowser('an administrator sees what the team spends and who changed it', {}, a
 inBrowser('an administrator of one team does not see another one', {}, async (tab) => {
   await open(tab);
   await tab.goto(`${url}/console/#/team/${teams.blue}`);
-  await tab.getByText('this is for the gateway\'s operators').first().waitFor();
+  await tab.getByText('only the gateway\'s operators may do this').first().waitFor();
   await idle(tab);
   assert.equal(await tab.locator('main table').count(), 0);
   for (const path of ['teams', 'people', 'audit', 'spending']) { // typed in, they are not there
