@@ -40,7 +40,7 @@ func TestBrand(t *testing.T) {
 		"name: must be one line":      {Name: "a\nb"},
 		"the footer has 501 bytes":    {Footer: strings.Repeat("n", 501)},
 		`the accent: "red"`:           {Accent: "red"},
-		`dark pages: "#12345"`:       {Accent: "#0b6159", AccentDark: "#12345"},
+		`dark pages: "#12345"`:        {Accent: "#0b6159", AccentDark: "#12345"},
 		"logo: open gone.svg":         {Logo: "gone.svg"},
 		"the logo: it is neither":     {Logo: "logo.gif"},
 		"logo: it is neither an SVG ": {Logo: "page.html"},
