@@ -5,10 +5,8 @@ import (
 	"math"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
 	"github.com/tollgate-gateway/tollgate/backends/answer/formula"
 	"github.com/tollgate-gateway/tollgate/backends/answer/inquiry"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
@@ -57,92 +55,6 @@ func usuallyComputed(i *inquiry.Inquiry) bool {
 		return len(i.Periods) > 1
 	}
 	return false
-}
-
-// draftOfValue writes a draft that states a value and its calculation.
-func draftOfValue(q *question.Question, v *formula.Value) Draft {
-	marks := marksOf(v)
-	if v.Sentence != "" {
-		d := Draft{Confidence: v.Confidence, Sentences: []Sentence{{Text: v.Sentence + ".", Marks: marks, Computed: true}}}
-		if v.Formula != "" {
-			d.Sentences = append(d.Sentences, Sentence{Text: calculation + v.Formula + ".", Marks: marks, Computed: true})
-		}
-		return d
-	}
-	label := capital(v.Label)
-	if len(q.Names) == 1 {
-		label = q.Names[0] + ": " + v.Label
-	}
-	values := make([]string, 0, len(v.Figures)+len(v.Words))
-	for _, f := range v.Figures {
-		values = append(values, figures.Print(f))
-	}
-	values = append(values, v.Words...)
-	stated := figures.And(values)
-	if len(v.Figures) > 1 {
-		stated += ", respectively"
-	}
-	d := Draft{Confidence: v.Confidence, Sentences: []Sentence{{Text: label + ": " + stated + ".", Marks: marks}}}
-	if v.Formula != "" {
-		d.Sentences = append(d.Sentences, Sentence{Text: calculation + v.Formula + ".", Marks: marks})
-	}
-	if isUnscaled(v) {
-		d.Sentences[0].Text = strings.TrimSuffix(d.Sentences[0].Text, ".") + ", as printed; the source names no unit."
-	}
-	return d
-}
-
-// Explain inserts the calculation of a value after the first sentence that states the value, if a model has left the
-// calculation out. Readers need it because a computed number occurs in no passage.
-func (d Draft) Explain(v *formula.Value) Draft {
-	if v == nil || v.Formula == "" || len(v.Figures) == 0 {
-		return d
-	}
-	index := -1
-	for i, s := range d.Sentences {
-		if strings.Contains(s.Text, calculation) {
-			return d
-		}
-		if index < 0 && strings.Contains(s.Text, figures.Print(v.Figures[0])) {
-			index = i
-		}
-	}
-	if index >= 0 {
-		d.Sentences = slices.Insert(d.Sentences, index+1, Sentence{Text: calculation + v.Formula + ".", Marks: marksOf(v)})
-	}
-	return d
-}
-
-// calculation begins the sentence with the calculation of a value.
-const calculation = "Calculation: "
-
-// marksOf returns the indexes of the passages of a value's inputs, without repetitions.
-func marksOf(v *formula.Value) (marks []int) {
-	for _, input := range v.Inputs {
-		if input.Passage >= 0 && !slices.Contains(marks, input.Passage) {
-			marks = append(marks, input.Passage)
-		}
-	}
-	return marks
-}
-
-// isUnscaled reports whether a figure of a value may be in thousands or more although its source names no unit. Small
-// figures, and figures that are known to be in tens or more, do not count.
-func isUnscaled(v *formula.Value) bool {
-	for _, f := range v.Figures {
-		if f.Unit == kernel.NoUnit && f.Currency == "" && f.Step < 10 && v.Op != inquiry.Count && math.Abs(f.Value) >= 100 {
-			return true
-		}
-	}
-	return false
-}
-
-// capital returns s with a capital letter at its beginning, which must be ASCII.
-func capital(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
 }
 
 // kind is a kind of question whose answer is a sentence, such as questions with "why".
@@ -456,80 +368,6 @@ func direction(s string) int {
 		return 1
 	}
 	return -1
-}
-
-// questionWords holds words of questions that their answers need not contain.
-var questionWords = func() map[terms.Term]bool {
-	m := make(map[terms.Term]bool)
-	for _, t := range terms.Of(`reason reasons cause caused due primarily mainly factor factors amount amounts value total recorded happen happens purpose plan mean meaning describe explain
-		please according table information what's much used relate related comprise comprised consist consists include included does company company's group following respective main primary
-		drove drive driven lead led increase increased decrease decreased decline declined rise rose fall fell grow grew growth drop dropped climb climbed improve improved report reports reported end ended beginning many much work works long last lasted lasts take took town city country place located come came comes share percentage percent proportion average`) {
-		m[t] = true
-	}
-	return m
-}()
-
-// stems returns the words of a question that its answer should contain, without repetitions.
-func stems(body string) []terms.Term {
-	var list []terms.Term
-	for _, t := range termsOf(body) {
-		if !questionWords[t] && !slices.Contains(list, t) && !isYear(t) {
-			list = append(list, t)
-		}
-	}
-	switch {
-	case len(list) > 0:
-		return list
-	case direction(body) != 0: // without a subject, growth means growth of revenue
-		return termsOf("revenue")
-	}
-	return termsOf(body)
-}
-
-// synonyms maps each word of a group with the same meaning to one word that stands for the group.
-var synonyms = func() map[terms.Term]terms.Term {
-	m := make(map[terms.Term]terms.Term)
-	for line := range strings.Lines(`office offices headquarters headquartered based seat
-		employees employee people staff workforce headcount personnel workers jobs
-		acquire acquires acquired acquisition buy buys bought purchase purchased takeover
-		sell sells sold sale disposal divest divested
-		start starts started begin begins began commence commenced launch launched open opened opens
-		close closes closed closure shut
-		expect expects expected outlook forecast forecasts guidance
-		pay pays paid cost costs price worth spend spent
-		plant plants factory factories`) {
-		words := terms.Of(line)
-		for _, w := range words[1:] {
-			m[w] = words[0]
-		}
-	}
-	return m
-}()
-
-// termsOf returns the terms of a text. Words with the same meaning are the same term.
-func termsOf(s string) []terms.Term {
-	list := terms.Of(s)
-	for i, t := range list {
-		if synonym, ok := synonyms[t]; ok {
-			list[i] = synonym
-		}
-	}
-	return list
-}
-
-// setOf returns the set of the terms of a text (see termsOf).
-func setOf(s string) map[terms.Term]bool {
-	m := make(map[terms.Term]bool)
-	for _, t := range termsOf(s) {
-		m[t] = true
-	}
-	return m
-}
-
-// isYear reports whether a term is a number that may be a year.
-func isYear(t terms.Term) bool {
-	n, err := strconv.Atoi(string(t))
-	return err == nil && n >= 1900 && n < 2100
 }
 
 var (
