@@ -37,8 +37,8 @@ If the configuration has several servers, the command uses the keys of all.
 			}
 			err = s.Table(done, func(w io.Writer) {
 				cli.Row(w, "Secrets:", done.Scanned)
-				cli.Row(w, "Encrypted again:", done.Rewritten)
-				cli.Row(w, "Not decryptable:", done.Failed)
+				cli.Row(w, "Re-encrypted:", done.Rewritten)
+				cli.Row(w, "Cannot be decrypted:", done.Failed)
 			})
 			if err == nil && done.Failed > 0 {
 				err = fmt.Errorf("%d secrets cannot be decrypted with any of the configured keys; configure the key that encrypted them",
