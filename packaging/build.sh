@@ -7,6 +7,9 @@ set -euo pipefail
 : "${VERSION:?}" "${LDFLAGS:?}" "${NFPM:?}"
 dist=bin/dist
 export VERSION ARCH
+for tool in dpkg-deb umoci; do
+	command -v $tool >/dev/null || { echo "make package needs $tool: apt install dpkg umoci" >&2; exit 1; }
+done
 
 rm -rf $dist
 mkdir -p $dist/share
