@@ -1,8 +1,8 @@
-// What every page does better with script: times and numbers as the reader writes them, copying, messages that
-// go away, keys of the keyboard. Pages load it as it is; the modules of consoles import from it.
+// The script of every page: local formats of times and numbers, buttons that copy, messages that disappear, and keyboard
+// shortcuts. Pages load it directly, and the modules of consoles import from it.
 
-// Language. English pages write times and numbers as the browser is set, others as their language does, with
-// the texts that the page brings along.
+// Language. English pages format times and numbers as the browser is configured. Other pages format them in their
+// language, with the texts that the page contains.
 
 const spoken = document.documentElement.lang || 'en';
 const written = spoken === 'en' ? undefined : spoken;
@@ -17,7 +17,7 @@ const compact = new Intl.NumberFormat(written, { notation: 'compact', maximumFra
 export const number = (n) => (n == null ? '–' : whole.format(n));
 export const short = (n) => (n == null ? '–' : Math.abs(n) < 10000 ? whole.format(Math.round(n * 10) / 10) : compact.format(n));
 
-// count is a number of things: count(1, 'request') is "1 request".
+// count returns a number with its noun: count(1, 'request') is "1 request".
 export const count = (n, thing) => `${number(n)} ${thing}${n === 1 ? '' : 's'}`;
 
 export function duration(ms) {
@@ -28,7 +28,7 @@ export function duration(ms) {
   return `${Math.floor(ms / 60000)} min ${Math.round((ms % 60000) / 1000)} s`;
 }
 
-// Times, in the zone that the reader has chosen on a page of settings, or else in that of the device
+// Times, in the zone that the user has chosen in the settings, or else in that of the device
 
 const zoned = document.querySelector('[data-zone]');
 const timeZone = zoned && zoned.dataset.zone !== 'UTC' ? zoned.dataset.zone : undefined;
@@ -36,26 +36,26 @@ const dayAndTime = new Intl.DateTimeFormat(written, { dateStyle: 'medium', timeS
 const dayAndSecond = new Intl.DateTimeFormat(written, { dateStyle: 'medium', timeStyle: 'long', timeZone });
 const dayAlone = new Intl.DateTimeFormat(written, { dateStyle: 'medium', timeZone });
 const thisYear = new Intl.DateTimeFormat(written, { month: 'short', day: 'numeric', hour: 'numeric', minute: '2-digit', timeZone });
-const relative = new Intl.RelativeTimeFormat(spoken, { numeric: 'auto' }); // within sentences of the page
+const relative = new Intl.RelativeTimeFormat(spoken, { numeric: 'auto' }); // used within sentences, so it is in the language of the page
 const week = 7 * 86400 * 1000;
 
 export const day = (text) => (text ? dayAlone.format(new Date(text)) : '–');
 
 export const time = (text) => (text ? dayAndTime.format(new Date(text)) : '–');
 
-// exact is a time to the second, with its zone.
+// exact formats a time to the second, with its zone.
 export const exact = (text) => (text ? dayAndSecond.format(new Date(text)) : '–');
 
-// zone is that of the times that are written and typed.
+// zone returns the time zone of the times that are shown and entered.
 export const zone = () => dayAndTime.resolvedOptions().timeZone;
 
-// when leaves the year away where it is the present one.
+// when formats a time without the year if it is the current one.
 export function when(text) {
   const at = new Date(text);
   return (at.getFullYear() === new Date().getFullYear() ? thisYear : dayAndTime).format(at);
 }
 
-// ago says how long ago a time was, or how far it is ahead.
+// ago says how long ago a time was, or how far it is in the future.
 export function ago(text, now = Date.now()) {
   if (!text) return say('never');
   const seconds = Math.round((new Date(text) - now) / 1000);
@@ -65,10 +65,10 @@ export function ago(text, now = Date.now()) {
   return Math.abs(seconds) < 10 ? say('just now') : relative.format(seconds, 'second');
 }
 
-// near is how a time is written on pages: how long ago within a week, else the day.
+// near formats a time relative to now if it is within a week, and as a day otherwise.
 const near = (at) => (Math.abs(Date.now() - at) < week ? ago(at) : day(at));
 
-// adapt writes the times and numbers of a server-made page as the reader does.
+// adapt formats the times and numbers of a page made by the server in the user's locale.
 function adapt(root) {
   for (const element of root.querySelectorAll('time[datetime]:not([data-as-is])')) {
     const at = new Date(element.dateTime);
@@ -82,14 +82,14 @@ function adapt(root) {
 
 // Messages
 
-// announce tells users of screen readers what others see.
+// announce makes screen readers read a text aloud.
 export function announce(text) {
   const place = document.getElementById('announcer') ?? document.body.appendChild(create('div', { id: 'announcer', class: 'hidden', role: 'status' }));
   place.textContent = '';
   setTimeout(() => { place.textContent = text; }, 50);
 }
 
-// toast shows a message over the page: until it is closed, or for ten seconds in which nobody points at it.
+// toast shows a message over the page until it is closed, or for ten seconds in which the pointer is not over it.
 export function toast(text) {
   const place = document.querySelector('.toasts') ?? document.body.appendChild(create('div', { class: 'toasts', role: 'region', 'aria-label': say('Messages') }));
   const close = create('button', { type: 'button' }, say('Close'));
@@ -109,7 +109,7 @@ export function toast(text) {
 
 // Copying
 
-// copyButton copies a text, or what a function returns, and says so.
+// copyButton returns a button that copies a text, or the result of a function, and confirms it.
 export function copyButton(text, label = say('Copy')) {
   const button = create('button', { type: 'button', class: 'quiet' }, label);
   button.addEventListener('click', async () => {
@@ -125,9 +125,9 @@ export function copyButton(text, label = say('Copy')) {
   return button;
 }
 
-// offerCopies puts a button beside keys, commands and ids.
+// offerCopies adds a copy button to keys, commands and ids.
 function offerCopies(root) {
-  if (!navigator.clipboard) return; // only where the connection is safe
+  if (!navigator.clipboard) return; // browsers offer it on secure connections only
   for (const element of root.querySelectorAll('.secret, [data-copy]')) {
     const line = create('div', { class: 'copied' });
     const text = element.dataset.copy || element.textContent.trim();
@@ -169,7 +169,7 @@ addEventListener('keydown', (event) => {
 
 addEventListener('click', (event) => {
   const skip = event.target.closest?.('.skip');
-  if (skip) { // consoles have the page in the address behind #
+  if (skip) { // consoles use the fragment for their pages, so the link must not change it
     event.preventDefault();
     document.querySelector('main').focus();
   }
@@ -183,7 +183,7 @@ function create(name, attributes, ...children) {
   return element;
 }
 
-// The page that the server has made; what consoles make later they make with the functions above.
+// This adapts the page that the server has made. Consoles format what they add with the functions above.
 adapt(document);
 offerCopies(document);
 for (const notice of document.querySelectorAll('main > .notice[role=status]:first-child')) {

@@ -1,14 +1,14 @@
-// Charts over time, as SVG made by hand: bars that stack, or lines. Colours are
-// classes (series-1 …), texts stay texts, and a table says the same.
+// Charts over time as SVG: stacked bars, or lines. Colours are CSS classes (series-1 …).
+// A table with the same numbers follows each chart.
 import { h, s, scroller, table, uid } from './dom.js';
 
 const height = 190;
 const margin = { top: 10, right: 8, bottom: 24, left: 58 };
 
-// chart draws rows, which have a label and a value for each series:
-// chart(title, rows, [{name, value, tone}], {write, lines, wide}).
+// chart returns a chart of rows. Each row has a label. The value of a series for a row is
+// series.value(row), and tone is the number of its colour. write formats a value.
 export function chart(title, rows, series, { write, lines = false, wide = false }) {
-  // Texts keep their size: a narrow window gets a narrow drawing.
+  // A narrow window gets a narrower drawing, so that its texts are not scaled down.
   const narrow = innerWidth <= 640;
   const width = narrow ? 320 : wide ? 1000 : 480;
   const sums = rows.map((row) => (lines ? Math.max(0, ...series.map((x) => x.value(row) ?? 0)) : series.reduce((sum, x) => sum + (x.value(row) ?? 0), 0)));
@@ -54,7 +54,7 @@ function bars(row, i, series, step, y) {
   });
 }
 
-// line leaves gaps where there is no value; a point alone becomes a dot.
+// line draws a series as a line with gaps where there is no value. A single point becomes a dot.
 function line(rows, x, kind, step, y) {
   const runs = [[]];
   rows.forEach((row, i) => {
@@ -68,7 +68,7 @@ function line(rows, x, kind, step, y) {
   ].filter(Boolean));
 }
 
-// ceiling is the next of 1, 2, 5 times a power of ten.
+// ceiling returns the smallest of 1, 2, 5 or 10 times a power of ten that is at least value.
 function ceiling(value) {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
@@ -76,8 +76,8 @@ function ceiling(value) {
 }
 
 function summary(rows, sums, write) {
-  const most = Math.max(0, ...sums);
-  if (!most) return 'nothing in this time';
-  const at = rows[sums.indexOf(most)];
-  return `at most ${write(most)}, ${at.title ?? at.label}`;
+  const peak = Math.max(0, ...sums);
+  if (!peak) return 'nothing in this period';
+  const at = rows[sums.indexOf(peak)];
+  return `at most ${write(peak)}, ${at.title ?? at.label}`;
 }

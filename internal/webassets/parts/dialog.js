@@ -2,8 +2,9 @@
 import { h, uid } from './dom.js';
 import { form } from './form.js';
 
-// dialog opens a modal one; fill makes its content and gets the function that
-// closes it. The focus goes back to where it was.
+// dialog opens a modal dialog. fill gets the function that closes it and returns its
+// content. With keep, Escape does not close it. When it closes, the element that had the
+// focus before gets it again.
 export function dialog(title, fill, { keep = false } = {}) {
   const before = document.activeElement;
   const id = uid('d');
@@ -21,7 +22,7 @@ export function dialog(title, fill, { keep = false } = {}) {
   return box;
 }
 
-// confirm asks before what cannot be undone.
+// confirm opens a dialog that runs work if the user confirms it.
 export function confirm(title, text, action, work) {
   dialog(title, (close) => form(
     [h('p', null, text)],

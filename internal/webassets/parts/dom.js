@@ -1,16 +1,16 @@
-// Elements. Texts become text nodes, never markup.
+// Functions that create elements. Texts become text nodes, never markup.
 
 export { announce, copyButton, toast } from './look.js';
 
 const svgNamespace = 'http://www.w3.org/2000/svg';
 
-// h makes an element: h('a.plain', {href, onclick}, ...children). Children are
-// nodes, texts, lists of these, or null for nothing.
+// h creates an element: h('a.plain', {href, onclick}, ...children). Children are nodes,
+// texts and lists of these; null and false are ignored.
 export function h(kind, attributes, ...children) {
   return make(document.createElement.bind(document), kind, attributes, children);
 }
 
-// s makes an element of SVG.
+// s creates an SVG element.
 export function s(kind, attributes, ...children) {
   return make((name) => document.createElementNS(svgNamespace, name), kind, attributes, children);
 }
@@ -28,11 +28,11 @@ function set(element, key, value) {
   if (value == null || value === false) return;
   if (key.startsWith('on')) element.addEventListener(key.slice(2), value);
   else if (key === 'value' || key === 'checked') element[key] = value;
-  else if (key === 'href' && !/^(https?:|#|\.{0,2}\/|[a-z]+$)/.test(value)) return; // javascript: and the like
+  else if (key === 'href' && !/^(https?:|#|\.{0,2}\/|[a-z]+$)/.test(value)) return; // no javascript: and other schemes
   else element.setAttribute(key, value === true ? '' : value);
 }
 
-// bar fills the page's part of the top bar.
+// bar replaces the page's part of the top bar.
 export function bar(...content) {
   document.getElementById('bar').replaceChildren(...content.filter(Boolean));
 }
@@ -46,31 +46,32 @@ export function entitle(text) {
 
 let count = 0;
 
-// uid is an id that no other element has.
+// uid returns an id that no other element has.
 export function uid(prefix = 'x') {
   return `${prefix}-${++count}`;
 }
 
-// tag shows a state: good, warn, bad or plain.
+// tag returns a label that shows a state. tone is good, warn, bad or plain.
 export function tag(tone, text, title) {
   return h(`span.tag.${tone}`, { title }, text);
 }
 
-// code is text of machines.
+// code returns a text in the font of code.
 export function code(text) {
   return h('code', null, text);
 }
 
-// table makes one from its columns, [{title, cell, number, class}], and rows. A
-// column without a title holds what can be done with a row. One that can be sorted has
-// a head to press, and says how it is sorted.
+// table returns a table of rows, or the text empty if there are none. Columns are
+// {title, cell, number, class, head, sorted}: cell(row) returns the content of a cell,
+// and number aligns it to the right. A column without a title holds actions. A sortable
+// column has a button as its head, and sorted is its aria-sort.
 export function table(caption, columns, rows, empty = 'There is nothing to show yet.') {
   if (!rows.length) return h('p.empty', null, empty);
   return tableOf(caption, columns, rows.map((row) => tableRow(columns, row)));
 }
 
-// tableOf is the table around rows that tableRow has made. On narrow screens each
-// row becomes a block, so roles are said here explicitly.
+// tableOf returns a table of rows made by tableRow. On narrow screens the style sheet
+// turns each row into a block, which would remove the roles if they were not explicit.
 export function tableOf(caption, columns, rows) {
   return h('table.stack', { role: 'table' },
     h('caption.hidden', null, caption),
@@ -84,14 +85,14 @@ export function tableRow(columns, row) {
 
 const kind = (column) => [column.number && 'number', column.class].filter(Boolean).join(' ') || null;
 
-// scroller lets a wide table scroll in itself, with the keyboard too.
+// scroller wraps a wide table in an element that can be scrolled, also with the keyboard.
 export function scroller(label, content) {
   content.classList.remove('stack');
   return h('div.scroll', { role: 'region', tabindex: '0', 'aria-label': label }, content);
 }
 
-// errorBox shows why something did not work: what is the matter, and what to do
-// about it or the words of who refused. again, when given, tries it anew.
+// errorBox returns a notice of an error: its title, and its advice or message. If again
+// is given, the notice has a button that calls it.
 export function errorBox(error, again) {
   return h('div.notice.bad', { role: 'alert' },
     h('p', null, h('strong', null, error.title ?? 'That did not work.'), ` ${error.advice || error.message}`),
@@ -100,15 +101,16 @@ export function errorBox(error, again) {
     again && h('p', null, h('button.quiet', { type: 'button', onclick: again }, 'Try again')));
 }
 
-// notice is a remark.
+// notice returns a highlighted remark. tone is that of tag.
 export function notice(tone, ...content) {
   return h(`div.notice.${tone}`, null, content);
 }
 
-const newest = new WeakMap(); // show by place
+const newest = new WeakMap(); // the show function of the last call of load, by place
 
-// load fills place with what show makes; errors appear there too, with a way to
-// try again. The last call wins.
+// load replaces the content of place by the result of show, or by an error with a button
+// that tries again. If load is called again for a place before it is done, only the last
+// call has an effect. load reports whether it has replaced the content.
 export async function load(place, show) {
   newest.set(place, show);
   const old = () => newest.get(place) !== show;

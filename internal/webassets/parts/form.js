@@ -1,8 +1,8 @@
-// Forms, and the errors that belong to their fields.
+// Forms, and the errors of their fields.
 import { busy, errorBox, h, uid } from './dom.js';
 
-// field puts a label, a hint and a place for errors around an input. name is the
-// member of the API that it stands for: a refusal of it is shown here.
+// field returns an input with a label, a hint and a place for errors. name is the member
+// of the API's body that the input sets: form shows errors about that member here.
 export function field(label, input, { hint, name, wide } = {}) {
   input.id ||= uid('f');
   const help = hint && h('p.hint', { id: `${input.id}-hint` }, hint);
@@ -22,15 +22,15 @@ export function field(label, input, { hint, name, wide } = {}) {
   return element;
 }
 
-// select makes a list of [value, text] pairs.
+// select returns a select element with options from [value, text] pairs.
 export function select(options, value, attributes) {
   const element = h('select', attributes, options.map(([v, text]) => h('option', { value: v }, text)));
   element.value = value;
   return element;
 }
 
-// form runs submit and shows its errors: at the field that the API names, else
-// above the buttons.
+// form returns a form that runs submit and shows its errors: at the field of the member
+// that the API names, or else above the buttons.
 export function form(fields, buttons, submit) {
   const errors = h('div.errors');
   const submitButton = buttons.find((b) => b.type === 'submit');
@@ -53,7 +53,7 @@ export function form(fields, buttons, submit) {
   }, h('div.fields', null, fields), errors, h('div.do', null, buttons));
 }
 
-// mistake is an error of one field, found before anything is sent.
+// mistake returns an error of one field, for checks before a request is sent.
 export function mistake(param, message) {
   return Object.assign(new Error(message), { param });
 }

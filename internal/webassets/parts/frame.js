@@ -1,23 +1,23 @@
-// The frame of a console of many pages: the navigation at the side, one page at a time.
+// The frame of a console with several pages: the navigation at the side and the current page.
 import { bar, entitle, h } from './dom.js';
 
 // frame fills app with the navigation and shows the page that the location names:
-// #/path, #/path/id or #/path?query. groups are [[title, {path: page}]], of which the
-// first page of all is shown where the location names none. A page has a title, perhaps
-// about, and show, which gets
+// #/path, #/path/id or #/path?query. groups are [[title, {path: page}]]. The very first
+// page is the default. A page has a title, an optional introduction about, and a
+// function show, which gets
 //
-//   body, actions    places for the content and for buttons beside the heading
-//   heading          to name what is shown
-//   id, query        of the location; id is empty for the page itself
-//   signal           ends what the page has running when it is left
-//   every(ms, work)  while the page is shown and looked at
+//   body, actions    the elements for the content and for buttons beside the heading
+//   heading          the heading, in which the page can name what it shows
+//   id, query        the id and query of the location; id is empty if there is none
+//   signal           is aborted when the user leaves the page
+//   every(ms, work)  runs work regularly while the page is visible
 //
-// who is who signed in, and signOut what the button does; without them there is none. It
-// returns the function that ends it.
+// who is the name of the signed-in user, and signOut is called by the button for signing
+// out. Both are optional. frame returns the function that removes everything.
 export function frame(app, { groups, last = [], who, whoTitle, signOut }) {
   const pages = Object.assign({}, ...groups.map(([, list]) => list));
   const [home] = Object.values(pages);
-  let leave = null; // ends what the current page has running
+  let leave = null; // the AbortController of the current page
 
   const nav = h('nav.side', { id: 'nav', 'aria-label': 'Console' }, groups.map(([title, list]) => [
     title && h('h2', null, title),
@@ -86,6 +86,6 @@ function plain(text) {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text; // typed by hand
+    return text; // an address that was typed by hand
   }
 }

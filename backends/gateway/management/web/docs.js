@@ -9,8 +9,8 @@ SwaggerUIBundle({
   validatorUrl: null,
 });
 
-// Swagger UI makes its list of servers without a name for those who hear the page, links inside of buttons, and texts that only
-// a mouse can scroll.
+// Swagger UI has faults of accessibility: its list of servers has no name for screen readers, it puts links into buttons,
+// and some texts can only be scrolled with a mouse. This mends them whenever the page changes.
 new MutationObserver(() => {
   for (const link of document.querySelectorAll("#docs .opblock-summary-control a[href]")) link.removeAttribute("href");
   for (const text of document.querySelectorAll("#docs pre:not([tabindex])")) text.tabIndex = 0; // it scrolls

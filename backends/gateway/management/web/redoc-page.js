@@ -1,12 +1,12 @@
-// In the dark the page is shown inverted: what Redoc has dark begins light then.
+// In dark mode the style sheet inverts the page, so the parts that Redoc draws dark are made light here.
 const dark = matchMedia("(prefers-color-scheme: dark)").matches;
 document.querySelector("redoc").setAttribute("theme", JSON.stringify({
   colors: { primary: { main: "#0b6159" } },
   ...(dark && { rightPanel: { backgroundColor: "#eef1f1", textColor: "#263238" }, codeBlock: { backgroundColor: "#263238" } }),
 }));
 
-// Redoc gives parts of its menu roles that they cannot have, names buttons otherwise than it writes on them, skips levels
-// of headings, and has samples that only a mouse can scroll.
+// Redoc has faults of accessibility: wrong roles in its menu, buttons whose names differ from their texts, skipped levels
+// of headings, and samples that can only be scrolled with a mouse. This mends them whenever the page changes.
 new MutationObserver(() => {
   const all = (selector) => document.querySelectorAll(`redoc :is(${selector})`);
   for (const part of all("label[role=menuitem], ul[role=navigation], ul[role=menu], li[role=menuitem], .dropdown[role=button]")) part.removeAttribute("role");

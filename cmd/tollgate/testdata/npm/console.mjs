@@ -228,7 +228,7 @@ inBrowser('models are ordered by keyboard and by dragging, switched and added', 
   await tab.locator('#announcer', { hasText: 'disabled' }).waitFor();
   assert.equal((await api('GET', 'users/ada/models')).models.find((m) => m.model_entry === low[0]).enabled, false);
   await button(tab.getByRole('region', { name: 'Tier Low' }), `Reset ${low[0]}`).click();
-  await tab.locator('#announcer', { hasText: 'as the catalog' }).waitFor();
+  await tab.locator('#announcer', { hasText: 'settings of the catalog' }).waitFor();
   assert.ok(await toggle.isChecked());
 
   const box = dialog(tab);
@@ -287,7 +287,7 @@ inBrowser('the playground streams on three surfaces', {}, async (tab) => {
   await signIn(tab);
   await go(tab, 'playground');
   await button(tab, 'Send').click();
-  await tab.locator('.problem', { hasText: 'Type in a gateway key' }).waitFor();
+  await tab.locator('.problem', { hasText: 'Enter a gateway key' }).waitFor();
   await tab.getByLabel('Gateway key').fill(gatewayKey);
   await tab.getByLabel('Model', { exact: true }).fill('own/1');
   await tab.getByLabel('Message').fill("Hi, it's me\nscripted?reasoning=Hm&text=A+%3Cb%3Eword%3C%2Fb%3E&usage=last");
@@ -296,7 +296,7 @@ inBrowser('the playground streams on three surfaces', {}, async (tab) => {
     assert.ok((await tab.getByLabel('The same request as code').innerText()).includes(`${url}/${path}`));
     await button(tab, 'Send').click();
     const answer = tab.getByRole('region', { name: 'Answer' });
-    await answer.getByText('Ended by').waitFor();
+    await answer.getByText('Finish reason').waitFor();
     assert.equal(await answer.locator('pre.answer').innerText(), 'A <b>word</b>');
     const facts = await answer.locator('dl').innerText();
     assert.match(facts, /Provider\s+custom\s+Model\s+scripted/, surface);
@@ -353,9 +353,9 @@ inBrowser('a dry run tells where a request would go', {}, async (tab) => {
   await button(tab, 'Show the route').click();
   const candidates = tab.getByRole('region', { name: 'Candidates' });
   await candidates.getByText(/^openai\//).first().waitFor();
-  await tab.getByText(/of providers that you have no key of/).click();
+  await tab.getByText(/of providers that you have no key for/).click();
   await tab.getByText('provider not connected').first().waitFor();
-  await tab.getByLabel('What').selectOption('messages');
+  await tab.getByLabel('API').selectOption('messages');
   const request = tab.getByLabel('Request', { exact: true });
   await request.fill('{"model"');
   await button(tab, 'Show the route').click();
@@ -393,15 +393,15 @@ inBrowser('usage and requests', { acceptDownloads: true }, async (tab) => {
     assert.equal(file.suggestedFilename(), `usage-by-${group}.csv`);
   }
   assert.deepEqual(await defects(tab), []);
-  await tab.getByLabel('By', { exact: true }).selectOption('hour');
+  await tab.getByLabel('Group by', { exact: true }).selectOption('hour');
   await tab.locator('.problem', { hasText: '14 days' }).waitFor();
-  await tab.getByLabel('Time', { exact: true }).selectOption('1');
+  await tab.getByLabel('Period', { exact: true }).selectOption('1');
   await button(tab, 'Download usage by hour as CSV').waitFor();
-  await tab.getByLabel('Time', { exact: true }).selectOption('');
+  await tab.getByLabel('Period', { exact: true }).selectOption('');
   await tab.getByLabel('From').fill('2026-01-02');
   await tab.getByLabel('To', { exact: true }).fill('2026-01-01');
   await button(tab, 'Show').click();
-  await tab.locator('.problem', { hasText: 'behind the begin' }).waitFor();
+  await tab.locator('.problem', { hasText: 'after the beginning' }).waitFor();
 
   await go(tab, 'requests');
   const rows = tab.getByRole('button', { name: /^Details of the request/ });
@@ -444,7 +444,7 @@ inBrowser('requests are filtered, and say why nobody answered', {}, async (tab) 
   };
   await filter('fill', 'Model', 'OWN/limited');
   assert.equal(await rows.count(), 2);
-  await tab.getByText(/requests looked at: all that are kept/).waitFor();
+  await tab.getByText(/requests searched: all that are kept/).waitFor();
   for (const n of [0, 1]) {
     await rows.nth(n).press('Enter');
     await tab.locator('.why').nth(n).getByText(/^cooling down until .*\d:\d\d:\d\d/).first().waitFor();
@@ -583,7 +583,7 @@ inBrowser('what fails says so, and can be tried again', {}, async (tab, context)
 inBrowser('a user without requests is told so', {}, async (tab) => {
   await signIn(tab, berta);
   await go(tab, 'usage');
-  await tab.getByText('No requests in this time.').waitFor();
+  await tab.getByText('No requests in this period.').waitFor();
   assert.equal(await tab.getByRole('img').count(), 0);
 });
 
@@ -612,7 +612,7 @@ inBrowser('a user signs in with an OpenID provider', {}, async (tab, context) =>
   await button(tab, 'Sign out').click();
   assert.deepEqual(await defects(tab), []);
   await tab.goto(`${gateway}/console/callback?code=stolen&state=guessed`);
-  await tab.getByRole('alert').filter({ hasText: 'not begun in this tab' }).waitFor();
+  await tab.getByRole('alert').filter({ hasText: 'not started in this tab' }).waitFor();
   assert.equal(tab.url(), `${gateway}/console/`);
   await context.route('**/authorize?*', (route) => {
     const q = new URL(route.request().url()).searchParams;

@@ -60,8 +60,8 @@ inBrowser('an operator makes a team, adds a member and limits it', {}, async (ta
   await signIn(tab, 'boss');
   await tab.locator('nav').getByText('Operators').waitFor();
   await tab.locator('nav').getByRole('link', { name: 'Teams', exact: true }).click();
-  await tab.getByText('There is no team yet.').waitFor();
-  await button(tab, 'Make a team').click();
+  await tab.getByText('No teams yet.').waitFor();
+  await button(tab, 'Create a team').click();
   await dialog(tab).getByLabel('Name').fill('team_red');
   await button(dialog(tab), 'Save').click();
   await dialog(tab).locator('.problem', { hasText: 'must not begin' }).waitFor();
@@ -69,7 +69,7 @@ inBrowser('an operator makes a team, adds a member and limits it', {}, async (ta
   assert.deepEqual(await defects(tab), []);
   await button(dialog(tab), 'Save').click();
   await tab.getByRole('heading', { level: 1, name: '<b>red</b>' }).waitFor();
-  await tab.getByText('Nobody is in this team.').waitFor();
+  await tab.getByText('This team has no members.').waitFor();
 
   await button(tab, 'Add a member').click();
   await dialog(tab).getByLabel('User', { exact: true }).fill('nobody');
@@ -131,9 +131,9 @@ inBrowser('an operator sees how the gateway does', {}, async (tab) => {
   await signIn(tab, 'boss');
   await go(tab, 'gateway', 'Gateway');
   for (const time of ['2', '30']) {
-    await tab.getByLabel('Time', { exact: true }).selectOption(time);
+    await tab.getByLabel('Period', { exact: true }).selectOption(time);
     await idle(tab);
-    for (const name of ['Spent today', 'This month', 'At the month’s end', 'Requests', 'Errors', 'p99']) await tab.locator('dl.tiles').getByText(name, { exact: true }).waitFor();
+    for (const name of ['Spent today', 'This month', 'Forecast for the month', 'Requests', 'Errors', 'p99']) await tab.locator('dl.tiles').getByText(name, { exact: true }).waitFor();
     await tab.getByRole('table', { name: 'By model' }).getByRole('row', { name: /openai\/gpt-5\.4-nano.*1.*0 %/s }).waitFor();
     await tab.getByRole('table', { name: 'By team' }).getByRole('row', { name: /<b>red<\/b>/ }).waitFor();
     for (const name of ['Requests', 'Latency', 'Cost by model', 'Cost by team']) await tab.getByRole('img', { name: new RegExp(`^${name}`) }).waitFor();
@@ -174,9 +174,9 @@ inBrowser('an operator limits, suspends and resumes a user', {}, async (tab) => 
   await panel(tab, 'User').getByText('active').waitFor();
   assert.equal((await ask(key)).status, 402);
 
-  await button(tab, 'Make a key').click();
+  await button(tab, 'Create a key').click();
   await dialog(tab).getByLabel('Label').fill('for ada');
-  await button(dialog(tab), 'Make').click();
+  await button(dialog(tab), 'Create').click();
   await dialog(tab).getByRole('heading', { name: 'The new gateway key' }).waitFor();
   assert.match(await dialog(tab).getByLabel('Gateway key').inputValue(), /^ak-/);
   await button(dialog(tab), 'I have copied it').click();
@@ -199,10 +199,10 @@ inBrowser('an operator raises a limit for a time, and ends that', {}, async (tab
   await signIn(tab, 'boss');
   await go(tab, 'people/ada', 'ada');
   const limits = panel(tab, 'Limits on the user');
-  await button(limits, 'Raise for a time').click();
+  await button(limits, 'Raise temporarily').click();
   await dialog(tab).getByLabel('Tokens a day').fill('100000');
   await button(dialog(tab), 'Save').click();
-  await dialog(tab).locator('.problem', { hasText: 'Give a time' }).waitFor();
+  await dialog(tab).locator('.problem', { hasText: 'Enter a time' }).waitFor();
   await dialog(tab).getByLabel('Until').fill('2026-01-01T10:00');
   await button(dialog(tab), 'Save').click();
   await dialog(tab).locator('.problem', { hasText: 'within the next' }).waitFor();
@@ -230,11 +230,11 @@ inBrowser('a team has keys of its own', {}, async (tab) => {
   await signIn(tab, 'boss');
   await go(tab, `teams/${team.id}`, team.name);
   const keys = panel(tab, 'Keys of the team');
-  await keys.getByText('There is no gateway key.').waitFor();
-  await button(keys, 'Make a key').click();
+  await keys.getByText('No gateway keys.').waitFor();
+  await button(keys, 'Create a key').click();
   await dialog(tab).getByLabel('Label').fill('ci');
   await dialog(tab).getByLabel('US dollars a day').fill('2.5');
-  await button(dialog(tab), 'Make').click();
+  await button(dialog(tab), 'Create').click();
   await dialog(tab).getByRole('heading', { name: 'The new gateway key' }).waitFor();
   const ofTeam = await dialog(tab).getByLabel('Gateway key').inputValue();
   await button(dialog(tab), 'I have copied it').click();
@@ -249,7 +249,7 @@ inBrowser('who is invited signs in by the link', {}, async (tab) => {
   const [team] = (await api('GET', 'operator/teams', 'boss')).data;
   await signIn(tab, 'boss');
   await go(tab, 'invitations', 'Invitations');
-  await tab.getByText('There is no invitation.').waitFor();
+  await tab.getByText('No invitations.').waitFor();
   await button(tab, 'Invite somebody').click();
   await dialog(tab).getByLabel('Mail address').fill('nobody');
   await button(dialog(tab), 'Invite').click();
@@ -298,7 +298,7 @@ inBrowser('an operator sees the models on offer and sets what is paid for them',
   await button(row('openai/gpt-5.4-nano'), 'Price').click();
   await dialog(tab).getByLabel('Input', { exact: true }).fill('');
   await button(dialog(tab), 'Save').click();
-  await dialog(tab).locator('.problem', { hasText: 'Give an amount' }).waitFor();
+  await dialog(tab).locator('.problem', { hasText: 'Enter an amount' }).waitFor();
   await dialog(tab).getByLabel('Input', { exact: true }).fill('3');
   await dialog(tab).getByLabel('Output', { exact: true }).fill('7.5');
   assert.deepEqual(await defects(tab), []);
@@ -309,11 +309,11 @@ inBrowser('an operator sees the models on offer and sets what is paid for them',
   assert.deepEqual([paid.input_usd_per_million_tokens, paid.output_usd_per_million_tokens, paid.usd_per_call.web_search > 0], [3, 7.5, true]); // what was not asked for stays
 
   await button(tab, 'Set a price').click();
-  await dialog(tab).getByLabel('For', { exact: true }).fill('openai');
+  await dialog(tab).getByLabel('Model', { exact: true }).fill('openai');
   await dialog(tab).getByLabel('Discount in percent').fill('50');
   await button(dialog(tab), 'Save').click();
   await dialog(tab).locator('.problem', { hasText: 'is not a name such as' }).waitFor();
-  await dialog(tab).getByLabel('For', { exact: true }).fill('openai/*');
+  await dialog(tab).getByLabel('Model', { exact: true }).fill('openai/*');
   assert.deepEqual(await defects(tab), []);
   await button(dialog(tab), 'Save').click();
   const prices = panel(tab, 'Own prices');
@@ -324,8 +324,8 @@ inBrowser('an operator sees the models on offer and sets what is paid for them',
   await row('openai/gpt-5.4-nano').getByText('$7.50').waitFor({ state: 'detached' });
   assert.deepEqual((await api('GET', 'operator/prices', 'boss')).data, [{ name: 'openai/*', price: { discount: 50 } }]);
 
-  const names = panel(tab, 'Other names');
-  await button(names, 'Add a name').click();
+  const names = panel(tab, 'Aliases');
+  await button(names, 'Add an alias').click();
   await dialog(tab).getByLabel('Name', { exact: true }).fill('house model');
   await dialog(tab).getByLabel('Stands for').fill('openai/gpt-5.4-nano');
   await button(dialog(tab), 'Add').click();
@@ -336,7 +336,7 @@ inBrowser('an operator sees the models on offer and sets what is paid for them',
   await names.getByRole('row', { name: /house-model.*openai\/gpt-5\.4-nano/s }).waitFor();
   await button(names.getByRole('row', { name: /house-model/ }), 'Remove').click();
   await button(dialog(tab), 'Remove').click();
-  await names.getByText('There is no other name.').waitFor();
+  await names.getByText('No aliases.').waitFor();
   await go(tab, 'audit', 'Audit log');
   await tab.getByRole('row', { name: /boss.*price set.*openai\/\*.*discount: 50/s }).first().waitFor();
   await tab.getByRole('row', { name: /boss.*price removed.*gpt-5\.4-nano/s }).first().waitFor();
@@ -357,11 +357,11 @@ inBrowser('an operator sees all limits with what is left, and all shared provide
   await table.getByRole('row', { name: /ada.*1 tokens a day.*of 1 tokens a day/s }).getByText(/^[0-9,]+00 %$/).waitFor();
   await table.getByRole('row', { name: /team <b>red<\/b>.*500 requests a minute.*of \$12\.50 a month/s }).waitFor();
   assert.equal(await table.getByRole('row').count(), 3);
-  await tab.getByLabel('Which').selectOption('user');
+  await tab.getByLabel('Kind').selectOption('user');
   await table.getByRole('row', { name: /<b>red<\/b>/ }).waitFor({ state: 'detached' });
-  await tab.getByLabel('Which').selectOption('key');
+  await tab.getByLabel('Kind').selectOption('key');
   await tab.getByText('There are no limits of this kind.').waitFor();
-  await tab.getByLabel('Which').selectOption('user');
+  await tab.getByLabel('Kind').selectOption('user');
   await table.getByRole('link', { name: 'ada' }).click();
   await tab.getByRole('heading', { level: 1, name: 'ada' }).waitFor();
 });
@@ -373,7 +373,7 @@ inBrowser('an operator finds gateway keys of everybody and revokes one', {}, asy
   const keys = tab.getByRole('table', { name: 'Gateway keys' });
   await keys.getByRole('row', { name: /laptop.*ada.*active.*3 requests a minute/s }).waitFor();
   assert.equal(await keys.getByRole('row', { name: /revoked/ }).count(), 0);
-  await tab.getByLabel('Revoked ones, too').check();
+  await tab.getByLabel('Include revoked keys').check();
   await keys.getByRole('row', { name: /^ci.*team <b>red<\/b>.*revoked/s }).waitFor();
   await tab.getByLabel('Find').fill('LAP');
   await button(tab, 'Show').click();
@@ -398,7 +398,7 @@ inBrowser('an auditor sees everything and changes nothing', {}, async (tab) => {
   await signIn(tab, 'olga');
   for (const [path, heading] of [['gateway', 'Gateway'], ['spending', 'Spending'], ['people', 'People'], ['people/ada', 'ada'], ['teams', 'Teams'], ['organisation', 'Organisation'], ['all-keys', 'All gateway keys'], ['shared-keys', 'Shared provider keys'], ['limits', 'Limits'], ['offer', 'Models and prices'], ['alerts', 'Alerts'], ['audit', 'Audit log']]) {
     await go(tab, path, heading);
-    for (const name of ['Make a user', 'Make a team', 'Make a key', 'Set a price', 'Price', 'Test', 'Add a name', 'Change', 'Suspend', 'Remove', 'Revoke']) assert.equal(await button(tab, name).count(), 0, `${path}: ${name}`);
+    for (const name of ['Create a user', 'Create a team', 'Create a key', 'Set a price', 'Price', 'Test', 'Add an alias', 'Change', 'Suspend', 'Remove', 'Revoke']) assert.equal(await button(tab, name).count(), 0, `${path}: ${name}`);
   }
   assert.equal((await api('PUT', 'operator/organisation/limits', 'olga', {})).status, 403);
 });

@@ -90,11 +90,11 @@ inBrowser('an administrator adds members, makes one an administrator, and takes 
   await button(row, 'Make a member').click();
   await button(dialog(tab), 'Make a member').click();
   await button(row, 'Make administrator').waitFor();
-  await button(row, 'Take out').click();
-  await button(dialog(tab), 'Take out').click();
+  await button(row, 'Remove').click();
+  await button(dialog(tab), 'Remove').click();
   await row.waitFor({ state: 'detached' });
-  await button(members.getByRole('row', { name: /max/ }), 'Take out').click(); // his only team, whose limits bind him
-  await button(dialog(tab), 'Take out').click();
+  await button(members.getByRole('row', { name: /max/ }), 'Remove').click(); // his only team, whose limits bind him
+  await button(dialog(tab), 'Remove').click();
   await dialog(tab).getByText('this is the only team of the user').first().waitFor();
   assert.deepEqual((await api('GET', `operator/teams/${teams.red}/members`, 'boss')).data.map((m) => m.user_id), ['max', 'mia']);
 });
@@ -102,9 +102,9 @@ inBrowser('an administrator adds members, makes one an administrator, and takes 
 inBrowser('an administrator makes, replaces and revokes a key of the team', {}, async (tab) => {
   await open(tab);
   const keys = panel(tab, 'Keys of the team');
-  await button(keys, 'Make a key').click();
+  await button(keys, 'Create a key').click();
   await dialog(tab).getByLabel('Label').fill('ci');
-  await button(dialog(tab), 'Make').click();
+  await button(dialog(tab), 'Create').click();
   await dialog(tab).getByRole('heading', { name: 'The new gateway key' }).waitFor();
   const first = await dialog(tab).getByLabel('Gateway key').inputValue();
   await button(dialog(tab), 'I have copied it').click();
@@ -139,14 +139,14 @@ inBrowser('an administrator stores and removes a provider key of the team', {}, 
   await keys.getByRole('row', { name: /of red/ }).waitFor();
   await button(keys.getByRole('row', { name: /of red/ }), 'Remove').click();
   await button(dialog(tab), 'Remove').click();
-  await keys.getByText('There is no provider key.').waitFor();
+  await keys.getByText('No provider keys.').waitFor();
 });
 
 inBrowser('an administrator sees what the team spends and who changed it', {}, async (tab) => {
   await open(tab);
   await tab.getByRole('table', { name: 'Spending by member' }).getByRole('row', { name: /red/ }).waitFor(); // by a key of the team
   await tab.getByRole('table', { name: 'Spending by model' }).getByRole('row', { name: /openai\/gpt-5\.4-nano/ }).waitFor();
-  await panel(tab, 'Spending').getByLabel('Time', { exact: true }).selectOption('7');
+  await panel(tab, 'Spending').getByLabel('Period', { exact: true }).selectOption('7');
   await idle(tab);
   await panel(tab, 'Spending').getByRole('img', { name: /^Cost/ }).waitFor();
   const log = panel(tab, 'Changes');

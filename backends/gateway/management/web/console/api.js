@@ -2,19 +2,20 @@
 import { renew } from './oidc.js';
 import { forget, session } from './session.js';
 
-// Where the gateway is: the folder above these files, so that the console works
-// below a prefix too.
+// The base URL of the gateway. It is relative to this file, so that the console also
+// works below a path prefix.
 export const base = new URL('..', import.meta.url);
 
-// What is done when the gateway takes the token no longer; app.js sets it.
+// signedOut is called when the gateway refuses the token of the session. app.js sets it.
 export const events = { signedOut() {} };
 
-const retryAfter = [400, 1500]; // what is tried again when the network fails, in ms
+const retryAfter = [400, 1500]; // pauses before the next try after a network failure, in ms
 
-// call sends a request and returns the JSON of the answer, null without content,
-// or its text when asked. A guest needs no token; at the door a token that is
-// refused ends no session, since there is none yet.
-export async function call(method, path, { body, query, signal, text = false, guest = false, door = false } = {}) {
+// call sends a request and returns the parsed JSON of the response, its text if text is
+// set, or null if it has no content. With guest, the request has no token. With
+// signingIn, a refused token does not end the session, because it has not begun yet.
+// call throws the error that refusal makes if the status is not 2xx.
+export async function call(method, path, { body, query, signal, text = false, guest = false, signingIn = false } = {}) {
   const url = new URL(path, base);
   for (const [name, value] of Object.entries(query ?? {})) {
     if (value != null && value !== '') url.searchParams.set(name, value);
@@ -26,9 +27,9 @@ export async function call(method, path, { body, query, signal, text = false, gu
     return text ? response.text() : response.json();
   }
   const error = await refusal(response);
-  if (response.status === 401 && !guest && !door) {
+  if (response.status === 401 && !guest && !signingIn) {
     error.signedOut = true;
-    if (session.token) { // the first of several that are refused at once
+    if (session.token) { // only once, if several requests are refused at the same time
       forget();
       events.signedOut(`You are signed out: ${error.message}`);
     }
@@ -36,7 +37,7 @@ export async function call(method, path, { body, query, signal, text = false, gu
   throw error;
 }
 
-// own is call below the path of the user.
+// own sends a request to a path below that of the signed-in user.
 export function own(method, path, options) {
   return call(method, `users/${encodeURIComponent(session.user)}/${path}`, options);
 }
@@ -46,7 +47,7 @@ async function send(method, url, body, signal, guest) {
   const headers = {};
   if (!guest && session.token) headers.Authorization = `Bearer ${session.token}`;
   if (body !== undefined) headers['Content-Type'] = 'application/json';
-  // Only what changes nothing is sent again by itself.
+  // Only requests that change nothing are repeated automatically.
   const pauses = method === 'GET' ? retryAfter : [];
   for (let tries = 0; ; tries++) {
     try {
@@ -63,19 +64,20 @@ async function send(method, url, body, signal, guest) {
   }
 }
 
-// refusal makes an error of an answer, whichever of the API's forms it has.
+// refusal returns the error that a response describes, in any of the error formats of
+// the model APIs.
 export async function refusal(response) {
-  let said = null;
+  let details = null;
   try {
-    said = (await response.json()).error;
+    details = (await response.json()).error;
   } catch {
-    // Not one of the gateway's own.
+    // The response is not from the gateway, for example from a proxy before it.
   }
-  const error = new Error(said?.message ?? `The server answered ${response.status} ${response.statusText}`.trim());
+  const error = new Error(details?.message ?? `The server answered ${response.status} ${response.statusText}`.trim());
   error.status = response.status;
-  error.code = said?.code ?? said?.type;
-  error.param = said?.param ?? null;
-  error.attempts = said?.failed_attempts ?? [];
+  error.code = details?.code ?? details?.type;
+  error.param = details?.param ?? null;
+  error.attempts = details?.failed_attempts ?? [];
   error.requestID = response.headers.get('x-request-id');
   const wait = Number(response.headers.get('retry-after'));
   if (response.status === 429 && wait > 0) error.message += ` Try again in ${wait} s.`;

@@ -26,11 +26,11 @@ const groups = [
 
 const app = document.getElementById('app');
 let settings = { oidc: null };
-let leave = () => {}; // ends the frame
+let leave = () => {}; // removes the navigation and the current page
 
 const local = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\]|.+\.localhost)$/.test(location.hostname);
 
-// signIn shows the door. text says why users see it again.
+// signIn shows the page for signing in. text says why a signed-in user sees it again.
 function signIn(text) {
   leave();
   leave = () => {};
@@ -46,15 +46,15 @@ function signIn(text) {
         errors.replaceChildren(errorBox(error));
       }
     });
-    parts.push(h('p', null, 'You sign in at ', code(new URL(settings.oidc.issuer).host), ' and come back here.'), h('div.do', null, button));
+    parts.push(h('p', null, 'You sign in at ', code(new URL(settings.oidc.issuer).host), ' and return here.'), h('div.do', null, button));
   }
   if (!settings.oidc || local) {
     const token = h('input', { type: 'password', autocomplete: 'off', spellcheck: 'false', required: true });
-    const fields = [field('User token', token, { name: 'token', wide: true, hint: 'A token of your identity provider, or one made on the server:' })];
+    const fields = [field('User token', token, { name: 'token', wide: true, hint: 'A token from your identity provider, or one created on the server with:' })];
     const paste = form(fields, [h(settings.oidc ? 'button.quiet' : 'button', { type: 'submit' }, 'Sign in with a token')], async () => {
       const value = token.value.trim().replace(/^Bearer\s+/i, '');
       if (!value) throw mistake('token', 'Paste a token first.');
-      if (value.startsWith('ak-')) throw mistake('token', 'This is a gateway key, for requests to models. Here a user token is needed.');
+      if (value.startsWith('ak-')) throw mistake('token', 'This is a gateway key, which is for model requests. Sign in with a user token.');
       if (!/^[\x21-\x7e]+$/.test(value)) throw mistake('token', 'A token has no spaces or special characters: copy it whole, and nothing else.');
       keep({ token: value, refresh: null, expires: 0, name: null });
       await enter();
@@ -64,16 +64,16 @@ function signIn(text) {
   }
   app.replaceChildren(h('main.card', { id: 'main', tabindex: '-1' },
     h('h1', null, 'Console'), text && notice('warn', h('p', { role: 'alert' }, text)), errors, parts,
-    h('p.small.muted', null, 'The token stays in this browser tab and ends with it.')));
+    h('p.small.muted', null, 'The token is kept only in this browser tab, until you close it.')));
   app.querySelector('input, button')?.focus();
 }
 
-// enter makes the signed-in user known to the gateway and shows the console.
+// enter registers the signed-in user with the gateway and shows the console.
 async function enter() {
   const invitation = takeInvitation();
   const result = await (invitation
-    ? call('POST', 'operator/invitations/accept', { door: true, body: { token: invitation } })
-    : call('POST', 'users/init', { door: true })).catch((error) => {
+    ? call('POST', 'operator/invitations/accept', { signingIn: true, body: { token: invitation } })
+    : call('POST', 'users/init', { signingIn: true })).catch((error) => {
     if (error.status === 401) {
       forget();
       error.param = 'token';
@@ -90,12 +90,12 @@ async function enter() {
     show([...groups, ...more]);
   } catch (error) {
     if (!result.key) throw error;
-    show(groups); // the first key must be seen now: it is shown only once
+    show(groups); // the first key is shown only once, so the console opens in any case
   }
   if (result.key) showKey('Your first gateway key', result.key.key);
 }
 
-// morePages loads what administrators of teams, operators and auditors see beside. Others do without its weight.
+// morePages loads the additional pages of team administrators, operators and auditors. Others need not download them.
 async function morePages(load) {
   try {
     return (await load()).pages;
@@ -137,7 +137,7 @@ async function start() {
     known = session.user;
     await enter();
   } catch (error) {
-    if (session.token && (error.network || error.status === 429 || error.status >= 500)) { // the token may be good
+    if (session.token && (error.network || error.status === 429 || error.status >= 500)) { // the token may still be valid
       app.replaceChildren(h('main.card', { id: 'main' }, h('h1', null, 'Console'), errorBox(error, start)));
       return;
     }

@@ -1,10 +1,10 @@
-// The request of the playground as code that a reader can copy: each sends the same body.
+// The request of the playground as code in several languages. All of them send the same body.
 
-// The packages that samples use: their names, and the base URL that they take.
+// The SDKs that the samples use: the names of their packages, and the base URL that they expect.
 const openai = { python: 'openai', node: 'openai', base: (base) => new URL('v1', base).href };
 const anthropic = { python: 'anthropic', node: '@anthropic-ai/sdk', base: (base) => base.href.replace(/\/$/, '') };
 
-// kinds are the calls of the surfaces, and how a part of the text is taken from an event of the stream.
+// kinds describes each API: its SDK, the function to call, and the lines that print the text of a streamed response.
 const kinds = {
   chat_completions: {
     sdk: openai, call: 'chat.completions.create',
@@ -23,12 +23,13 @@ const kinds = {
   },
 };
 
-// languages are the samples: each gets where the gateway is, the id of a surface, the surface and the body.
+// languages lists the samples. write gets the base URL of the gateway, the id of an API, its entry in surfaces and the
+// body, and returns the code.
 export const languages = {
-  curl: { name: 'curl', note: () => 'A certificate of Caddy’s own authority needs -k too.', write: curl },
-  python: { name: 'Python', note: (id) => `Install its package by: pip install ${kinds[id].sdk.python}`, write: python },
-  node: { name: 'Node.js', note: (id) => `Save it with the ending .mjs, and install its package by: npm install ${kinds[id].sdk.node}`, write: node },
-  go: { name: 'Go', note: () => 'It needs no package, and prints the events of the answer.', write: go },
+  curl: { name: 'curl', note: () => 'If the certificate comes from Caddy’s own authority, add -k.', write: curl },
+  python: { name: 'Python', note: (id) => `Install the package first: pip install ${kinds[id].sdk.python}`, write: python },
+  node: { name: 'Node.js', note: (id) => `Save it as a .mjs file, and install the package first: npm install ${kinds[id].sdk.node}`, write: node },
+  go: { name: 'Go', note: () => 'It needs no packages, and prints the events of the response.', write: go },
 };
 
 function curl(base, _, surface, body) {
@@ -37,10 +38,10 @@ function curl(base, _, surface, body) {
   return [`curl -N ${quote(new URL(surface.path, base).href)}`, ...headers, `-H 'Content-Type: application/json'`, `-d ${quote(JSON.stringify(body))}`].join(' \\\n  ');
 }
 
-// fields are the lines of the members of a body, each as write writes it.
+// fields returns a line for each member of a body, made by write(name, value).
 const fields = (body, write) => Object.entries(body).map(([name, value]) => write(name, value));
 
-// pythonic writes a value as Python does. Strings of JSON are strings of Python, too.
+// pythonic returns a JSON value as a Python literal. JSON strings are valid Python strings.
 function pythonic(value) {
   if (value === true) return 'True';
   if (value === false) return 'False';
@@ -73,7 +74,7 @@ function node(base, id, _, body) {
 }
 
 function go(base, _, surface, body) {
-  // A raw string of Go has no backquotes, and JSON can do without.
+  // A raw string of Go cannot contain backquotes, so they are escaped as JSON allows.
   const text = JSON.stringify(body, null, '  ').replaceAll('`', '\\u0060').replaceAll('\n', '\n\t');
   const headers = Object.entries(surface.headers('\u0000')).map(([name, value]) => {
     const [before, after] = value.split('\u0000');

@@ -1,8 +1,8 @@
-// Tables as files.
+// Tables as CSV files.
 import { busy, errorBox, h } from './parts/dom.js';
 
-// csvButton hands the text that get returns to the user: got with the token, so
-// that it is no mere link. What goes wrong is shown in errors.
+// csvButton returns a button that downloads the text that get returns. It is not a link,
+// because the request needs the token. Errors are shown in the element errors.
 export function csvButton(kind, label, name, get, errors) {
   const button = h(kind, { type: 'button', 'aria-label': label }, 'CSV');
   button.addEventListener('click', () => busy(button, async () => {
@@ -19,7 +19,7 @@ export function csvButton(kind, label, name, get, errors) {
 function save(name, text) {
   const href = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
   const link = h('a', { download: name });
-  link.href = href; // h takes no address that begins with blob:
+  link.href = href; // set here, because h refuses URLs that begin with blob:
   link.click();
   setTimeout(() => URL.revokeObjectURL(href), 1000);
 }

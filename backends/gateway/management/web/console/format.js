@@ -1,4 +1,4 @@
-// How amounts and names of this console are written.
+// Formats of amounts, times and names in this console.
 
 export function usd(n) {
   if (n == null) return '–';
@@ -19,16 +19,16 @@ export function countdown(seconds) {
 const toSecond = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', hour: 'numeric', minute: '2-digit', second: '2-digit' });
 const toSecondInYear = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 
-// moment is a time to the second; the year is left away where it is the present one.
+// moment formats a time to the second, without the year if it is the current one.
 export function moment(at) {
   const date = new Date(at);
   return (date.getFullYear() === new Date().getFullYear() ? toSecond : toSecondInYear).format(date);
 }
 
-// model is the name of who answered; a user's own model is named whole.
+// model returns the name of the model that answered. A user's own model has its full name.
 export function model(r) {
   return r.provider === 'custom' ? r.model : [r.provider, r.model].filter(Boolean).join('/');
 }
 
-// words makes a code readable: cooling_down is "cooling down".
+// words makes a code readable: cooling_down becomes "cooling down".
 export const words = (text) => text.replaceAll('_', ' ');

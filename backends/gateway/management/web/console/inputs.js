@@ -1,7 +1,7 @@
 // Controls that only this console has.
 import { h, uid } from './parts/dom.js';
 
-// choice is a check box or a switch with its label beside it.
+// choice returns a check box or a switch with its label beside it.
 export function choice(label, attributes) {
   const id = uid('c');
   const input = h('input', { type: 'checkbox', id, ...attributes });
@@ -10,7 +10,7 @@ export function choice(label, attributes) {
   return element;
 }
 
-// suggestions offers texts for an input.
+// suggestions attaches a list of suggested texts to an input.
 export function suggestions(input, texts) {
   const id = uid('l');
   input.setAttribute('list', id);

@@ -1,19 +1,19 @@
-// Signing in with an OpenID provider: authorization code flow with PKCE (RFC 7636),
-// as a public client. The ID token comes straight from the token endpoint over
-// TLS, which stands for its signature (OpenID Connect Core 3.1.3.7); the gateway
-// checks the token that it gets in full.
+// Sign-in at an OpenID provider as a public client: authorization code flow with PKCE
+// (RFC 7636). The ID token comes directly from the token endpoint over TLS, so its
+// signature need not be checked here (OpenID Connect Core 3.1.3.7). The gateway checks
+// every token completely.
 import { claims, keep, session } from './session.js';
 
 const flowKey = 'tollgate.sign-in';
 
-let provider = null; // of settings.json
-let metadata = null; // of discovery
+let provider = null; // the member oidc of settings.json
+let metadata = null; // the provider's metadata, once discover has read it
 
 export function configure(settings) {
   provider = settings;
 }
 
-// target names what the token is for (RFC 8707).
+// target returns the parameter that says for which resource the token is (RFC 8707).
 const target = () => (provider.resource ? { resource: provider.resource } : {});
 
 const callback = () => new URL('callback', import.meta.url).href;
@@ -29,9 +29,9 @@ async function discover() {
   } catch (error) {
     throw new Error(`The sign-in service ${provider.issuer} cannot be reached: ${error.message}.`);
   }
-  if (found.issuer !== provider.issuer) throw new Error(`The sign-in service names itself ${found.issuer}, not ${provider.issuer}.`);
+  if (found.issuer !== provider.issuer) throw new Error(`The sign-in service says that its issuer is ${found.issuer}, not ${provider.issuer}.`);
   if (!/^https?:/.test(found.authorization_endpoint ?? '') || !/^https?:/.test(found.token_endpoint ?? '')) {
-    throw new Error('The sign-in service does not tell where to sign in.');
+    throw new Error('The sign-in service publishes no authorization and token endpoints.');
   }
   metadata = found;
   return found;
@@ -45,7 +45,7 @@ function base64url(bytes) {
   return btoa(String.fromCharCode(...bytes)).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 }
 
-// begin leaves for the provider.
+// begin stores the state of the sign-in and opens the page of the provider.
 export async function begin() {
   const found = await discover();
   const flow = { state: random(), nonce: random(), verifier: random(), back: location.hash };
@@ -59,23 +59,23 @@ export async function begin() {
   location.assign(url);
 }
 
-// returned reports whether this page is where the provider sends users back to.
+// returned reports whether this page is the redirect URI, to which the provider sends users back.
 export function returned() {
   return location.pathname === new URL(callback()).pathname;
 }
 
-// finish makes a session of what the provider sent back.
+// finish checks the response of the provider, exchanges the code and stores the session.
 export async function finish() {
   const query = new URLSearchParams(location.search);
   let flow = null;
   try {
     flow = JSON.parse(sessionStorage.getItem(flowKey));
   } catch {
-    // As if there were none.
+    // A broken entry counts as none.
   }
   sessionStorage.removeItem(flowKey);
   history.replaceState(null, '', new URL(`./${flow?.back ?? ''}`, import.meta.url));
-  if (!provider || !flow || query.get('state') !== flow.state) throw new Error('This sign-in was not begun in this tab, or has ended. Please sign in again.');
+  if (!provider || !flow || query.get('state') !== flow.state) throw new Error('This sign-in was not started in this tab, or it has expired. Please sign in again.');
   if (query.has('error')) throw new Error(`The sign-in service refused: ${query.get('error_description') || query.get('error')}.`);
   const found = await discover();
   if (query.has('iss') && query.get('iss') !== provider.issuer) throw new Error('The answer came from another sign-in service.'); // RFC 9207
@@ -109,7 +109,8 @@ async function exchange(found, parameters, nonce) {
 
 let renewing = null;
 
-// renew gets a new token by the refresh token; false: that is not possible.
+// renew requests a new token with the refresh token, and reports whether it has one. Concurrent calls share one
+// request, because a provider may revoke a refresh token that is used twice.
 export function renew() {
   if (!session.refresh || !provider) return Promise.resolve(false);
   renewing ??= (async () => {
@@ -126,8 +127,8 @@ export function renew() {
   return renewing;
 }
 
-// end has the provider revoke what the session can get tokens with (RFC 7009), where it
-// does that. Nobody waits for it: what is not revoked ends by itself.
+// end revokes the refresh token at the provider (RFC 7009), if the provider has an
+// endpoint for that. Errors are ignored: a token that is not revoked expires by itself.
 export async function end() {
   const token = session.refresh;
   if (!token || !provider) return;
@@ -136,6 +137,6 @@ export async function end() {
     if (!at) return;
     await fetch(at, { method: 'POST', credentials: 'omit', keepalive: true, body: new URLSearchParams({ client_id: provider.client_id, token, token_type_hint: 'refresh_token' }) });
   } catch {
-    // As if there were no such endpoint.
+    // See above.
   }
 }

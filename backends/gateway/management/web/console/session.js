@@ -1,12 +1,12 @@
-// Who is signed in. Tokens live in this tab alone: in sessionStorage, so that a
-// reload keeps them and closing the tab ends them.
+// The session of the signed-in user. It is kept in sessionStorage: a reload keeps it, and
+// closing the tab ends it.
 
 const storageKey = 'tollgate.session';
 
 export const session = Object.assign({ token: null, refresh: null, expires: 0, user: null, name: null }, restored());
 
-// A gateway key the user has just made or typed in, and the language of code in the playground; in
-// memory only.
+// The gateway key that the user has just created or entered, and the language of the code in the playground. They are
+// kept in memory only.
 export const clipboard = { gatewayKey: '', language: 'curl' };
 
 function restored() {
@@ -32,14 +32,14 @@ export function forget() {
   try {
     sessionStorage.removeItem(storageKey);
   } catch {
-    // There was none.
+    // Without storage there is nothing to remove.
   }
 }
 
 const invitationKey = 'tollgate.invitation';
 
-// rememberInvitation keeps the token of an invitation, which the address ends with, for the
-// sign-in that follows.
+// rememberInvitation stores the token of an invitation from the fragment of the address until the
+// user has signed in.
 export function rememberInvitation() {
   const token = new URLSearchParams(location.hash.slice(1)).get('invitation');
   if (!token) return;
@@ -47,11 +47,11 @@ export function rememberInvitation() {
   try {
     sessionStorage.setItem(invitationKey, token);
   } catch {
-    // Without storage it does not survive the way to the identity provider.
+    // Without storage the token is lost on the way to the identity provider.
   }
 }
 
-// takeInvitation returns the token of an invitation once, or null.
+// takeInvitation removes and returns the stored token of an invitation, or returns null.
 export function takeInvitation() {
   try {
     const token = sessionStorage.getItem(invitationKey);
@@ -62,8 +62,8 @@ export function takeInvitation() {
   }
 }
 
-// claims reads the payload of a JSON Web Token without checking it: the gateway
-// does that. null: it is none.
+// claims returns the payload of a JSON Web Token, or null if the text is not one. It does
+// not check the signature; the gateway does.
 export function claims(token) {
   try {
     const part = token.split('.')[1].replaceAll('-', '+').replaceAll('_', '/');

@@ -1,5 +1,5 @@
-// The three surfaces as a client of them sees it: the request, and what the
-// events of the answer say.
+// The three model APIs from the view of a client: the request, and the meaning of the
+// events of a streamed response.
 
 export const surfaces = {
   chat_completions: {
@@ -67,7 +67,7 @@ export const surfaces = {
   },
 };
 
-// events yields the JSON of each server-sent event of an answer.
+// events yields the parsed JSON of each server-sent event of a response.
 export async function* events(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';

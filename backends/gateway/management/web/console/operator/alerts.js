@@ -5,27 +5,27 @@ import { exact, number } from '../parts/look.js';
 import { act, at, link, operates, paged } from './view.js';
 
 export const title = 'Alerts';
-export const about = 'Who was told of what: parts of budgets that are spent, provider keys that fail, and requests that fail or take long. Newest first.';
+export const about = 'The alerts that were sent: about spent budgets, failing provider keys, and requests that fail or are slow. Newest first.';
 
 const pages = { user: 'people', team: 'teams', team_own: 'teams' };
 
-// whose leads to what an alert is on.
+// whose returns the subject of an alert, as a link if it has a page.
 function whose(alert) {
   if (pages[alert.on]) return link(pages[alert.on], alert.holder, alert.name);
   if (alert.on === 'organisation') return alert.type.startsWith('budget') ? 'all users' : 'all requests';
   return code(alert.holder);
 }
 
-// said tells what an alert is about.
+// said returns the message of an alert.
 function said(alert) {
   if (alert.type === 'test') return 'A test';
   const share = `${number(alert.errors)} of ${number(alert.requests)} requests`;
   const seconds = (ms) => `${number(Math.round(ms / 100) / 10)} s`;
   switch (alert.type) {
-    case 'errors.over': return `${share} failed: ${alert.threshold} % or more`;
-    case 'errors.normal': return `Less than ${alert.threshold} % fail again: ${share}`;
-    case 'latency.over': return `95 % of the answers take up to ${seconds(alert.latency_ms)}: ${seconds(alert.limit_ms)} or more`;
-    case 'latency.normal': return `95 % of the answers come within ${seconds(alert.limit_ms)} again`;
+    case 'errors.over': return `${share} failed (limit: ${alert.threshold} %)`;
+    case 'errors.normal': return `Failures are below ${alert.threshold} % again: ${share}`;
+    case 'latency.over': return `95 % of the responses take up to ${seconds(alert.latency_ms)} (limit: ${seconds(alert.limit_ms)})`;
+    case 'latency.normal': return `95 % of the responses take less than ${seconds(alert.limit_ms)} again`;
     default:
   }
   if (alert.type === 'provider_key.failing') return `The provider refuses the key: ${alert.budget.replaceAll('_', ' ')}`;
@@ -36,19 +36,19 @@ function said(alert) {
 export function show({ body, actions, signal }) {
   const list = paged({
     caption: 'Alerts',
-    empty: () => 'Nobody was told of anything yet. The option alerts of the gateway says who is.',
+    empty: () => 'No alerts yet. The gateway’s option alerts defines who receives them.',
     columns: [
       { title: 'Time', class: 'when', cell: (a) => exact(a.at) },
-      { title: 'Of', cell: (a) => (a.type === 'test' ? '' : [a.on === 'organisation' ? '' : `${a.on.replace('_own', '')} `, whose(a)]) },
-      { title: 'What', class: 'strong', cell: said },
-      { title: 'Told', cell: (a) => a.messages.map((m) => h('div.small', null, `${m.target} (${m.channel}): ${m.state}${m.answer ? `, ${m.answer}` : ''}`)) },
+      { title: 'Subject', cell: (a) => (a.type === 'test' ? '' : [a.on === 'organisation' ? '' : `${a.on.replace('_own', '')} `, whose(a)]) },
+      { title: 'Alert', class: 'strong', cell: said },
+      { title: 'Sent to', cell: (a) => a.messages.map((m) => h('div.small', null, `${m.target} (${m.channel}): ${m.state}${m.answer ? `, ${m.answer}` : ''}`)) },
     ],
     fetch: (cursor) => call('GET', at('alerts'), { signal, query: { cursor } }),
   });
   if (operates()) {
     actions.append(act('button.quiet', 'Send a test', async () => {
       await call('POST', at('alerts', 'test'));
-      toast('A test is on its way');
+      toast('A test alert is being sent');
       await list.show();
     }));
   }

@@ -12,23 +12,23 @@ export const about = 'The gateway keys of all people and teams, newest first.';
 
 export function show({ body, signal }) {
   const words = h('input', { type: 'search', name: 'q', autocomplete: 'off', spellcheck: 'false', maxlength: 200 });
-  const revoked = choice('Revoked ones, too', { onchange: () => list.show() });
+  const revoked = choice('Include revoked keys', { onchange: () => list.show() });
   const list = paged({
     caption: 'Gateway keys',
-    empty: () => 'No key is like that.',
+    empty: () => 'No key matches.',
     columns: [
       { title: 'Key', class: 'name', cell: ({ key }) => [key.label ? h('strong', null, key.label) : null, ' ', code(key.masked)] },
-      { title: 'Of', cell: (k) => (k.of_team ? ['team ', link('teams', k.key.user_id, k.user)] : link('people', k.key.user_id, k.user)) },
+      { title: 'Owner', cell: (k) => (k.of_team ? ['team ', link('teams', k.key.user_id, k.user)] : link('people', k.key.user_id, k.user)) },
       { title: 'Status', cell: ({ key }) => tag(key.status === 'active' ? 'good' : 'plain', key.status) },
       { title: 'Limits', cell: ({ key }) => [said(key), ...key.imposed.filter((i) => i.on === 'key').map((i) => said(i))].flat().join(', ') || 'none' },
       { title: 'Last used', class: 'when', cell: ({ key }) => (key.last_used_at ? when(key.last_used_at) : 'never') },
-      { title: '', class: 'row-actions', cell: (k) => operates() && !k.key.revoked && act('button.plain.danger', 'Revoke', async () => confirm('Revoke the key?', 'For good. Requests with it are refused at once.', 'Revoke', async () => {
+      { title: '', class: 'row-actions', cell: (k) => operates() && !k.key.revoked && act('button.plain.danger', 'Revoke', async () => confirm('Revoke the key?', 'This cannot be undone. Requests with the key are refused at once.', 'Revoke', async () => {
         await call('DELETE', at(k.of_team ? 'teams' : 'users', k.key.user_id, 'keychain-keys', k.key.id));
         await list.show();
       })) },
     ],
     fetch: (after) => call('GET', at('keychain-keys'), { signal, query: { q: words.value.trim(), revoked: revoked.input.checked, after } }),
   });
-  body.append(h('div.filter', null, form([field('Find', words, { hint: 'A part of the label, or of whose it is.' })], [h('button', { type: 'submit' }, 'Show')], () => list.show())), revoked, list);
+  body.append(h('div.filter', null, form([field('Find', words, { hint: 'Part of the label or of the owner’s name.' })], [h('button', { type: 'submit' }, 'Show')], () => list.show())), revoked, list);
   return list.show();
 }

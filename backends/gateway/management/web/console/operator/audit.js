@@ -9,28 +9,28 @@ export const about = 'Who changed users, teams and limits, newest first.';
 
 const pages = { user: 'people', team: 'teams', member: 'teams', team_own: 'teams' };
 
-// details lists what an entry says of the change.
+// details returns a text for each detail of a change.
 function details(entry) {
   if (!entry.action.endsWith('.limited')) return Object.entries(entry.details).filter(([, v]) => v !== null && v !== '').map(([k, v]) => `${k}: ${typeof v === 'object' ? JSON.stringify(v) : v}`);
   const limits = said(entry.details, true);
   return limits.length ? limits : ['no limits'];
 }
 
-// subject names what was changed, with a link for those who may follow it.
+// subject returns what was changed, as a link for those who may open its page.
 function subject(entry) {
   const page = oversees() && pages[entry.action.split('.')[0]];
   return page ? link(page, entry.subject) : code(entry.subject);
 }
 
-// changes lists the changes at a path.
+// changes returns a list of the changes at a path.
 export const changes = (caption, path, signal) => paged({
   caption,
-  empty: () => 'Nothing was changed yet.',
+  empty: () => 'No changes yet.',
   columns: [
     { title: 'Time', class: 'when', cell: (e) => exact(e.at) },
     { title: 'Who', cell: (e) => ({ command: 'a command', 'sign-in rule': 'a rule' }[e.actor] ?? person(e.actor)) },
     { title: 'Action', class: 'strong', cell: (e) => e.action.replace('team_own.', 'team itself ').replace('.', ' ').replaceAll('_', ' ') },
-    { title: 'Of', cell: subject },
+    { title: 'Subject', cell: subject },
     { title: 'Details', cell: (e) => details(e).map((text) => h('div.small', null, text)) },
   ],
   fetch: (cursor) => call('GET', path, { signal, query: { cursor } }),

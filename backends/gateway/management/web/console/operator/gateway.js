@@ -7,7 +7,7 @@ import { duration, number, short } from '../parts/look.js';
 import { at, link } from './view.js';
 
 export const title = 'Gateway';
-export const about = 'What all users spend, how much fails, and how long answers take. Days and hours are UTC.';
+export const about = 'Spending, failures and latency of all users. Days and hours are UTC.';
 
 const hour = 3600000;
 const day = 24 * hour;
@@ -25,7 +25,7 @@ export function show({ body, signal }) {
     const [all, models, teams] = await Promise.all([call('GET', at('overview'), { signal, query: { from } }), spent('model'), spent('team')]);
     return draw(all, by, models.data, teams.data);
   });
-  body.append(h('div.filter', null, form([field('Time', span)], [h('button', { type: 'submit' }, 'Show')], refresh)), result);
+  body.append(h('div.filter', null, form([field('Period', span)], [h('button', { type: 'submit' }, 'Show')], refresh)), result);
   span.addEventListener('change', () => body.querySelector('form').requestSubmit());
   return refresh();
 }
@@ -33,14 +33,14 @@ export function show({ body, signal }) {
 function draw(all, by, models, teams) {
   const tile = (name, value, note) => h('div.tile', null, h('dt', null, name), h('dd', null, value, note && h('span.small.muted', null, note)));
   const money = h('dl.tiles', null, tile('Spent today', usd(all.spend.today)), tile('This month', usd(all.spend.this_month)),
-    tile('At the month’s end', usd(all.spend.month_end), 'as the last 7 days go on'));
+    tile('Forecast for the month', usd(all.spend.month_end), 'from the last 7 days'));
   const t = all.totals;
-  if (!t.requests && !models.length) return [money, h('p.empty', null, 'Nothing was asked for in this time.')];
+  if (!t.requests && !models.length) return [money, h('p.empty', null, 'No requests in this period.')];
   const rows = timeline(all, by);
   return [
     money,
     h('dl.tiles', null, tile('Requests', short(t.requests), t.failed ? `${number(t.failed)} failed` : null), tile('Errors', percent(t.error_rate)),
-      tile('Latency p50', duration(t.latency_ms_p50), 'half of the answers'), tile('p95', duration(t.latency_ms_p95)), tile('p99', duration(t.latency_ms_p99))),
+      tile('Latency p50', duration(t.latency_ms_p50), 'median'), tile('p95', duration(t.latency_ms_p95)), tile('p99', duration(t.latency_ms_p99))),
     h('section.panel.charts', { 'aria-label': 'Over time' }, h('div.head', null, h('h2', null, 'Over time')),
       h('div.chartgrid', null,
         chart('Requests', rows, [{ name: 'Answered', value: (r) => r.requests - r.failed, tone: 1 }, { name: 'Failed', value: (r) => r.failed, tone: 4 }], { write: short, wide: true }),
@@ -66,7 +66,7 @@ const part = (label, lines, name) => h('section.panel', { 'aria-label': `By ${la
     { title: 'Tokens', number: true, cell: (l) => short(l.total_tokens) },
   ], lines)));
 
-// slots are the hours or days of the time up to now.
+// slots returns the hours or days of the period until now.
 function slots(all, by) {
   const size = by === 'hour' ? hour : day;
   const list = [];
@@ -77,13 +77,14 @@ function slots(all, by) {
   return list;
 }
 
-// timeline has a row for each hour or day, also those in which nothing was.
+// timeline returns a row for each hour or day, including those without requests.
 function timeline(all, by) {
   const found = new Map(all.over_time.map((l) => [Date.parse(l.at), l]));
   return slots(all, by).map((slot) => ({ requests: 0, failed: 0, latency_ms_p50: null, latency_ms_p95: null, latency_ms_p99: null, ...found.get(slot.time), ...slot }));
 }
 
-// stacked are the rows and series of a chart of what costs most, the rest together.
+// stacked returns the rows and series of a chart of costs. The names with the highest costs have a series each, and the
+// others share one.
 function stacked(all, by, lines, name) {
   const sums = new Map();
   for (const l of lines) sums.set(name(l), (sums.get(name(l)) ?? 0) + l.cost_usd);

@@ -1,4 +1,4 @@
-// The gateway keys of a user or of a team, as operators see them.
+// The gateway keys of a user or of a team, on the pages of operators.
 import { call } from '../api.js';
 import { limitFields, said } from '../limits.js';
 import { confirm, dialog } from '../parts/dialog.js';
@@ -8,13 +8,14 @@ import { when } from '../parts/look.js';
 import { showKey } from '../pages/new-key.js';
 import { act, operates } from './view.js';
 
-// keyCard lists the keys at a path. Those for whom may holds make and revoke some, and replace some where that is offered.
+// keyCard returns a section with the gateway keys at a path. If may() holds, it has buttons that create, limit and revoke
+// keys, and, if replaced is set, that replace them.
 export function keyCard(title, about, path, signal, may = operates, replaced = false) {
   const place = h('div');
   const show = () => load(place, async () => {
     const answer = await call('GET', path, { signal });
     return h('section.panel', { 'aria-label': title },
-      h('div.head', null, h('h2', null, title), h('span.push'), may() && act('button.quiet', 'Make a key', async () => make())),
+      h('div.head', null, h('h2', null, title), h('span.push'), may() && act('button.quiet', 'Create a key', async () => make())),
       h('p.small.muted', null, about),
       table(title, [
         { title: 'Key', class: 'name', cell: (k) => k.label || code(k.masked) },
@@ -22,18 +23,18 @@ export function keyCard(title, about, path, signal, may = operates, replaced = f
         { title: 'Limits', cell: (k) => [said(k), ...k.imposed.filter((i) => i.on === 'key').map((i) => said(i))].flat().join(', ') || 'none' },
         { title: 'Last used', class: 'when', cell: (k) => (k.last_used_at ? when(k.last_used_at) : 'never') },
         { title: '', class: 'row-actions', cell: (k) => may() && !k.revoked && [
-          replaced && k.status === 'active' && act('button.plain', 'Replace', async () => confirm('Replace the key?', 'It is revoked at once, and a new one gets its label and limits. Where both should work for a time, make another key and revoke this one later.', 'Replace', async () => {
+          replaced && k.status === 'active' && act('button.plain', 'Replace', async () => confirm('Replace the key?', 'The key is revoked at once, and a new key gets its label and limits. If both should work for a while, create another key and revoke this one later.', 'Replace', async () => {
             const made = await call('POST', `${path}/${encodeURIComponent(k.id)}/regenerate`);
             await show();
             setTimeout(() => showKey('The new gateway key', made.key)); // after this dialog has closed
           })),
           operates() && act('button.plain', 'Limit', async () => limit(k)),
-          act('button.plain.danger', 'Revoke', async () => confirm('Revoke the key?', 'For good. Requests with it are refused at once.', 'Revoke', async () => {
+          act('button.plain.danger', 'Revoke', async () => confirm('Revoke the key?', 'This cannot be undone. Requests with the key are refused at once.', 'Revoke', async () => {
             await call('DELETE', `${path}/${encodeURIComponent(k.id)}`);
             await show();
           })),
         ] },
-      ], answer.keys, 'There is no gateway key.'));
+      ], answer.keys, 'No gateway keys.'));
   });
   const limit = (k) => {
     const [fields, value] = limitFields(k.imposed.find((i) => i.on === 'key') ?? {});
@@ -50,9 +51,9 @@ export function keyCard(title, about, path, signal, may = operates, replaced = f
   const make = () => {
     const label = h('input', { maxlength: 100, autocomplete: 'off', autofocus: true });
     const [fields, value] = limitFields({});
-    dialog('Make a gateway key', (close) => form([field('Label', label, { name: 'label', wide: true }), ...fields], [
+    dialog('Create a gateway key', (close) => form([field('Label', label, { name: 'label', wide: true }), ...fields], [
       h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),
-      h('button', { type: 'submit' }, 'Make'),
+      h('button', { type: 'submit' }, 'Create'),
     ], async () => {
       const made = await call('POST', path, { body: { label: label.value.trim(), ...value() } });
       close();

@@ -7,7 +7,7 @@ import { number, time } from '../parts/look.js';
 import { at, link, paged } from './view.js';
 
 export const title = 'Limits';
-export const about = 'Everybody and everything that you or the administrators of teams have limited, and what is left.';
+export const about = 'All limits that operators and team administrators have set, and what is left of them.';
 
 const kinds = [['all', 'All'], ['organisation', 'The organisation'], ['team', 'Teams'], ['team_own', 'Teams, by their administrators'], ['user', 'People'], ['key', 'Gateway keys']];
 
@@ -17,30 +17,30 @@ export function show({ body, signal }) {
     caption: 'Limits',
     empty: () => 'There are no limits of this kind. Set them on the pages of the organisation, of teams and of people.',
     columns: [
-      { title: 'On', class: 'when', cell: whose },
+      { title: 'Applies to', class: 'when', cell: whose },
       { title: 'Limits', cell: (l) => [said(l.limits).join(', '), l.raised_until && h('div.small', null, tag('warn', `raised until ${time(l.raised_until)}`))] },
       { title: 'Spent', cell: (l) => l.budgets.map((b) => h('div', null, spent(b))) },
     ],
     fetch: (after) => call('GET', at('limits'), { signal, query: { on: on.value, after } }),
   });
-  const filter = form([field('Which', on)], [h('button', { type: 'submit' }, 'Show')], () => list.show());
+  const filter = form([field('Kind', on)], [h('button', { type: 'submit' }, 'Show')], () => list.show());
   on.addEventListener('change', () => filter.requestSubmit());
   body.append(h('div.filter', null, filter), list);
   return list.show();
 }
 
-// whose leads to what a limit is on.
+// whose returns the user, team, key or organisation that a limit applies to, as a link if it has a page.
 function whose(l) {
   switch (l.on) {
     case 'organisation': return h('a', { href: '#/organisation' }, 'the organisation');
     case 'team': return ['team ', link('teams', l.holder, l.name)];
     case 'team_own': return ['team ', link('teams', l.holder, l.name), h('div.small.muted', null, 'by its administrators')];
     case 'user': return link('people', l.holder, l.name);
-    default: return [`key ${l.name || l.holder} of `, l.user_id?.startsWith('team_') ? link('teams', l.user_id, l.user) : l.user_id ? link('people', l.user_id, l.user) : 'somebody who is gone'];
+    default: return [`key ${l.name || l.holder} of `, l.user_id?.startsWith('team_') ? link('teams', l.user_id, l.user) : l.user_id ? link('people', l.user_id, l.user) : 'a removed user'];
   }
 }
 
-// spent tells how much of a budget is spent.
+// spent returns a text that says how much of a budget is spent.
 function spent(b) {
   const write = b.name.startsWith('usd') ? usd : (n) => `${number(n)} tokens`;
   const part = b.spent / b.limit;

@@ -1,4 +1,4 @@
-// The teams that who signed in administers.
+// The teams that the signed-in user administers.
 import { h, table } from '../parts/dom.js';
 import { number, when } from '../parts/look.js';
 import { showTeam } from './team.js';

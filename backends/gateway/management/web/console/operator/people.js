@@ -20,7 +20,7 @@ function all({ body, actions, signal, query }) {
   const words = h('input', { type: 'search', name: 'q', value: query.get('q') ?? '', autocomplete: 'off', spellcheck: 'false', maxlength: 200 });
   const list = paged({
     caption: 'People',
-    empty: () => (words.value.trim() ? 'Nobody matches.' : 'Nobody has signed in yet. Make a user, or have people sign in to the console.'),
+    empty: () => (words.value.trim() ? 'Nobody matches.' : 'Nobody has signed in yet. Create a user, or ask people to sign in to the console.'),
     columns: [
       { title: 'User', class: 'name', cell: (u) => link('people', u.id, u.name || u.email || u.id) },
       { title: 'Mail address', cell: (u) => u.email },
@@ -30,8 +30,8 @@ function all({ body, actions, signal, query }) {
     ],
     fetch: (after) => call('GET', at('users'), { signal, query: { q: words.value.trim(), after } }),
   });
-  if (operates()) actions.append(act('button', 'Make a user', async () => make()));
-  body.append(h('div.filter', null, form([field('Find', words, { hint: 'A part of the name, mail address or id.' })], [h('button', { type: 'submit' }, 'Show')], async () => {
+  if (operates()) actions.append(act('button', 'Create a user', async () => make()));
+  body.append(h('div.filter', null, form([field('Find', words, { hint: 'Part of the name, mail address or id.' })], [h('button', { type: 'submit' }, 'Show')], async () => {
     const q = words.value.trim();
     history.replaceState(null, '', q ? `#/people?q=${encodeURIComponent(q)}` : '#/people');
     await list.show();
@@ -41,9 +41,9 @@ function all({ body, actions, signal, query }) {
 
 function make() {
   const id = h('input', { autocomplete: 'off', spellcheck: 'false', maxlength: 200, autofocus: true });
-  dialog('Make a user', (close) => form([field('Id', id, { name: 'id', wide: true, hint: 'As the identity provider names them, such as the claim sub.' })], [
+  dialog('Create a user', (close) => form([field('Id', id, { name: 'id', wide: true, hint: 'The user’s id at the identity provider, usually the claim sub.' })], [
     h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),
-    h('button', { type: 'submit' }, 'Make'),
+    h('button', { type: 'submit' }, 'Create'),
   ], async () => {
     const made = await call('POST', at('users'), { body: { id: id.value.trim() } });
     close();
@@ -61,17 +61,17 @@ function one({ body, actions, heading, id, signal }) {
     if (operates()) {
       actions.replaceChildren(
         u.status === 'active'
-          ? act('button.quiet', 'Suspend', async () => confirm('Suspend the user?', 'Their gateway keys and tokens are refused at once. What they have stays.', 'Suspend', async () => {
+          ? act('button.quiet', 'Suspend', async () => confirm('Suspend the user?', 'Their gateway keys and tokens are refused at once. Nothing is deleted.', 'Suspend', async () => {
             await call('POST', `${path}/suspend`);
             toast('The user is suspended');
             await refresh();
           }))
-          : act('button', u.status === 'waiting' ? 'Let in' : 'Resume', async () => {
+          : act('button', u.status === 'waiting' ? 'Approve' : 'Resume', async () => {
             await call('POST', `${path}/resume`);
-            toast('The user may go on');
+            toast('The user is active');
             await refresh();
           }),
-        act('button.danger', 'Remove', async () => confirm('Remove the user?', 'Their keys, models, preferences and limits are gone. Their usage stays.', 'Remove', async () => {
+        act('button.danger', 'Remove', async () => confirm('Remove the user?', 'Their keys, models, preferences and limits are deleted. Their usage stays in the reports.', 'Remove', async () => {
           await call('DELETE', path);
           location.hash = '#/people';
         })));
@@ -84,6 +84,6 @@ function one({ body, actions, heading, id, signal }) {
       h('dt', null, 'Since'), h('dd', null, when(u.created_at))));
   });
   body.append(place, limitCard('Limits on the user', 'All keys of the user share them, and the user cannot change them.', `${path}/limits`, signal),
-    keyCard('Gateway keys', 'What the user\'s programs send.', `${path}/keychain-keys`, signal));
+    keyCard('Gateway keys', 'The keys that the user\'s programs send.', `${path}/keychain-keys`, signal));
   return refresh();
 }

@@ -7,10 +7,10 @@ import { code, h, load, table, tag, toast } from '../parts/dom.js';
 import { field, form, mistake, select } from '../parts/form.js';
 import { act } from './view.js';
 
-// tones are those of the states of health.
+// tones maps the health of a provider key to the colour of its tag.
 export const tones = { active: 'good', cooling_down: 'warn', untested: 'plain', no_credit: 'bad', invalid_key: 'bad' };
 
-// keyColumns are those of a table of provider keys.
+// keyColumns are the columns of a table of provider keys.
 export const keyColumns = [
   { title: 'Key', class: 'name', cell: (k) => [h('strong', null, k.key_label || k.provider), ' ', code(k.masked)] },
   { title: 'Provider', cell: (k) => k.provider },
@@ -20,14 +20,14 @@ export const keyColumns = [
   { title: 'Limits', cell: (k) => said(k.limits).join(', ') || 'none' },
 ];
 
-// testButton tries a key by a path, says how that went, and runs done.
+// testButton returns a button that tests a provider key with a request to path, shows the result, and calls done.
 export const testButton = (path, done) => act('button.plain', 'Test', async () => {
   const result = await call('POST', path);
   toast(result.ok ? `It works: ${result.model} answered.` : `It does not work: ${result.error?.message ?? words(result.status)}`);
   await done();
 });
 
-// keysCard lists the provider keys at a path, and lets those manage them who may.
+// keysCard returns a section with the provider keys at a path. If may is set, it has buttons that manage them.
 export function keysCard(path, about, may, signal) {
   const place = h('div');
   const at = (k, ...more) => [path, encodeURIComponent(k.id), ...more].join('/');
@@ -41,12 +41,12 @@ export function keysCard(path, about, may, signal) {
         { title: '', class: 'row-actions', cell: (k) => may && [
           testButton(at(k, 'test'), show),
           act('button.plain', 'Limit', async () => limit(k)),
-          act('button.plain.danger', 'Remove', async () => confirm('Remove the key?', 'Requests are sent with it no longer. The key itself stays valid at the provider.', 'Remove', async () => {
+          act('button.plain.danger', 'Remove', async () => confirm('Remove the key?', 'No more requests use this key. The key itself stays valid at the provider.', 'Remove', async () => {
             await call('DELETE', at(k));
             await show();
           })),
         ] },
-      ], data, 'There is no provider key.'));
+      ], data, 'No provider keys.'));
   });
   const limit = (k) => {
     const [fields, value] = keyLimitFields(k.limits);
@@ -65,7 +65,7 @@ export function keysCard(path, about, may, signal) {
     const key = h('input', { type: 'password', autocomplete: 'off', spellcheck: 'false', maxlength: 4096 });
     const label = h('input', { maxlength: 100, autocomplete: 'off' });
     dialog('Add a provider key', (close) => form([
-      field('Provider', provider, { name: 'provider' }), field('Label', label, { name: 'key_label', hint: 'So that you know it again.' }),
+      field('Provider', provider, { name: 'provider' }), field('Label', label, { name: 'key_label', hint: 'A name by which you recognize it.' }),
       field('API key', key, { name: 'api_key', wide: true }),
     ], [
       h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),

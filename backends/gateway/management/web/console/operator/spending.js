@@ -8,14 +8,14 @@ import { number, short } from '../parts/look.js';
 import { at } from './view.js';
 
 export const title = 'Spending';
-export const about = 'What everybody spends, by team, user, tag and model. Days are UTC.';
+export const about = 'Spending of all users by team, user, tag and model. Days are UTC.';
 
 const day = 86400000;
 
-// The number of lines that a table shows.
-const most = 500;
+// The largest number of rows in a table.
+const maxRows = 500;
 
-// The groups of the first table, by what the API calls them, and how a line is named.
+// The groupings of the first table, by their names in the API. Each has a heading and a function that names a row.
 const groups = {
   team: ['Team', (l) => l.team || (l.team_id ? `${l.team_id} (removed)` : '(no team)')],
   user: ['User', (l) => l.user || l.user_id || '(nobody)'],
@@ -34,8 +34,8 @@ export function show({ body, actions, signal }) {
   const ask = (by, more) => call('GET', at('spending'), { signal, ...more, query: { ...query(), by, ...more?.query } });
   const refresh = () => load(result, async () => {
     const [label, name] = groups[group.value];
-    const [first, models, days] = await Promise.all([ask(group.value, { query: { compare: true, limit: most } }), ask('model', { query: { compare: true, limit: most } }), ask('day')]);
-    if (!days.data.length) return h('p.empty', null, 'Nothing was used in this time.');
+    const [first, models, days] = await Promise.all([ask(group.value, { query: { compare: true, limit: maxRows } }), ask('model', { query: { compare: true, limit: maxRows } }), ask('day')]);
+    if (!days.data.length) return h('p.empty', null, 'No usage in this period.');
     const total = (member) => days.data.reduce((sum, line) => sum + line[member], 0);
     const tile = (name, value) => h('div.tile', null, h('dt', null, name), h('dd', null, value));
     const answered = total('succeeded') + total('failed');
@@ -51,23 +51,23 @@ export function show({ body, actions, signal }) {
     scroller(`Spending by ${label.toLowerCase()}`, table(`Spending by ${label.toLowerCase()}`, [
       { title: label, class: 'strong', cell: name },
       { title: 'Cost', number: true, cell: (l) => usd(l.cost_usd) },
-      { title: 'Time before', number: true, cell: (l) => usd(l.before.cost_usd) },
+      { title: 'Previous period', number: true, cell: (l) => usd(l.before.cost_usd) },
       { title: 'Per 1M tokens', number: true, cell: (l) => (l.usd_per_million === null ? '' : usd(l.usd_per_million)) },
       { title: 'Requests', number: true, cell: (l) => number(l.requests) },
       { title: 'Tokens in', number: true, cell: (l) => short(l.input_tokens) },
       { title: 'Cached', number: true, cell: (l) => short(l.cached_tokens) },
-      { title: 'Written', number: true, cell: (l) => short(l.written_tokens) },
+      { title: 'Cache writes', number: true, cell: (l) => short(l.written_tokens) },
       { title: 'Tokens out', number: true, cell: (l) => short(l.output_tokens) },
       { title: 'Without a price', number: true, cell: (l) => number(l.unpriced_requests) },
-    ], lines)), lines.length >= most && h('p.muted', null, `The ${most} with the highest cost.`));
+    ], lines)), lines.length >= maxRows && h('p.muted', null, `The ${maxRows} rows with the highest cost.`));
   actions.append(csvButton('button.quiet', 'Download spending by day, team and model as CSV', 'spending.csv',
     () => ask('day,team,model', { text: true, query: { format: 'csv' } }), errors));
-  body.append(h('div.filter', null, form([field('Time', span), field('By', group)], [h('button', { type: 'submit' }, 'Show')], refresh)), errors, result);
+  body.append(h('div.filter', null, form([field('Period', span), field('Group by', group)], [h('button', { type: 'submit' }, 'Show')], refresh)), errors, result);
   for (const choice of [span, group]) choice.addEventListener('change', () => body.querySelector('form').requestSubmit());
   return refresh();
 }
 
-// timeline has a row for each day from a first one on, also for those on which nothing was used.
+// timeline returns a row for each day since from, including those without usage.
 export function timeline(lines, from) {
   const found = new Map(lines.map((line) => [line.day, line]));
   const rows = [];

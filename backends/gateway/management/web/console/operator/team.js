@@ -1,4 +1,4 @@
-// One team, as operators, auditors and its administrators see it.
+// The page of one team, for operators, auditors and its administrators.
 import { call } from '../api.js';
 import { model, usd } from '../format.js';
 import { chart } from '../parts/chart.js';
@@ -14,7 +14,7 @@ import { act, at, limitCard, manages, operates, paged, person } from './view.js'
 
 const day = 86400000;
 
-// showTeam shows the team with the id of a page. It calls named with the team, and with what reads it anew.
+// showTeam shows the team with the given id. It calls named with the team and with a function that reads it again.
 export function showTeam({ body, heading, id, signal }, named = () => {}) {
   const path = at('teams', id);
   const may = manages(id);
@@ -29,17 +29,17 @@ export function showTeam({ body, heading, id, signal }, named = () => {}) {
   const log = changes('Changes', `${path}/audit`, signal);
   const [spent, showSpent] = spending(path, signal);
   body.append(place,
-    limitCard('Limits on the team', `Set by the operator${operates() ? '' : ', who alone can change them'}. All members share them.`, `${path}/limits`, signal),
-    limitCard('The team’s own limits', 'Set by its administrators beside those of the operator: the tighter of both counts. All members share them.', `${path}/own-limits`, signal, { may, raises: false }),
+    limitCard('Limits on the team', `Set by the operator${operates() ? '' : '; only operators can change them'}. All members share them.`, `${path}/limits`, signal),
+    limitCard('The team’s own limits', 'Set by its administrators in addition to the operator’s limits. The stricter limit applies. All members share them.', `${path}/own-limits`, signal, { may, raises: false }),
     h('section.flow', { 'aria-label': 'Members' }, h('div.head', null, h('h2', null, 'Members'), may && act('button.quiet', 'Add a member', async () => add(path, list))), list),
-    keyCard('Keys of the team', 'For its services: they belong to no person, and go on whoever leaves.', `${path}/keychain-keys`, signal, () => may, true),
-    keysCard(`${path}/provider-keys`, 'They serve what counts for the team, before those of the organisation.', may, signal),
+    keyCard('Keys of the team', 'For services: these keys belong to no person, and keep working when somebody leaves.', `${path}/keychain-keys`, signal, () => may, true),
+    keysCard(`${path}/provider-keys`, 'They are used for the team’s requests, before the keys of the organisation.', may, signal),
     spent,
     h('section.flow', { 'aria-label': 'Changes' }, h('div.head', null, h('h2', null, 'Changes')), h('p.small.muted', null, 'Who changed the team, its members, limits and keys, newest first.'), log));
   return Promise.all([refresh(), list.show(), showSpent(), log.show()]);
 }
 
-// memberList lists the members, and lets those change them who may.
+// memberList returns a list of the members. If may is set, it has buttons that change them.
 function memberList(path, may, signal) {
   const at = (m) => `${path}/members/${encodeURIComponent(m.user_id)}`;
   const name = (m) => m.name || m.email || m.user_id;
@@ -49,17 +49,17 @@ function memberList(path, may, signal) {
   }));
   const list = paged({
     caption: 'Members',
-    empty: () => 'Nobody is in this team. Add somebody.',
+    empty: () => 'This team has no members. Add somebody.',
     columns: [
       { title: 'User', class: 'name', cell: (m) => person(m.user_id, name(m)) },
       { title: 'Role', cell: (m) => (m.role === 'admin' ? tag('plain', 'administrator') : 'member') },
       { title: 'Default team', cell: (m) => (m.default ? 'yes' : 'no') },
       { title: 'Since', class: 'when', cell: (m) => when(m.added_at) },
       { title: '', class: 'row-actions', cell: (m) => may && [
-        m.role === 'admin' ? turn(m, 'member', 'Make a member', 'They do not manage the team any more.') : turn(m, 'admin', 'Make administrator', 'They then manage the members, the keys and the own limits of the team, and see what it spends.'),
-        act('button.plain.danger', 'Take out', async () => confirm(`Take out ${name(m)}?`, 'Their keys of this team then count for their default team.', 'Take out', async () => {
+        m.role === 'admin' ? turn(m, 'member', 'Make a member', 'They can no longer manage the team.') : turn(m, 'admin', 'Make administrator', 'They can manage the members, the keys and the own limits of the team, and see its spending.'),
+        act('button.plain.danger', 'Remove', async () => confirm(`Remove ${name(m)}?`, 'Their keys for this team will count for their default team.', 'Remove', async () => {
           await call('DELETE', at(m));
-          toast('The user is not in the team any more');
+          toast('The user is removed from the team');
           await list.show();
         })),
       ] },
@@ -69,7 +69,7 @@ function memberList(path, may, signal) {
   return list;
 }
 
-// add asks whom to add to the team.
+// add opens a dialog that adds a member to the team.
 function add(path, list) {
   const user = h('input', { autocomplete: 'off', spellcheck: 'false', maxlength: 254, autofocus: true });
   const role = select([['member', 'Member'], ['admin', 'Administrator: manages members, keys and the team’s own limits']], 'member');
@@ -83,7 +83,7 @@ function add(path, list) {
   }));
 }
 
-// spending makes the part with what the team spends, and a function that reads it.
+// spending returns the section with the team's spending, and a function that loads it.
 function spending(path, signal) {
   const span = select([['7', 'Last 7 days'], ['30', 'Last 30 days'], ['90', 'Last 90 days'], ['365', 'Last year']], '30');
   const result = h('div.flow');
@@ -91,7 +91,7 @@ function spending(path, signal) {
     const from = new Date((Math.floor(Date.now() / day) - Number(span.value) + 1) * day).toISOString().slice(0, 10);
     const ask = (by) => call('GET', `${path}/spending`, { signal, query: { from, by } });
     const [days, members, models] = await Promise.all([ask('day'), ask('user'), ask('model')]);
-    if (!days.data.length) return h('p.empty', null, 'The team has not used any model in this time.');
+    if (!days.data.length) return h('p.empty', null, 'The team has not used any model in this period.');
     return [
       chart('Cost', timeline(days.data, from), [{ name: 'Cost', value: (l) => l.cost_usd, tone: 1 }], { write: usd, wide: true }),
       part('member', members.data, (l) => l.user || l.user_id),
@@ -103,7 +103,7 @@ function spending(path, signal) {
     { title: 'Cost', number: true, cell: (l) => usd(l.cost_usd) },
     { title: 'Requests', number: true, cell: (l) => number(l.requests) },
     { title: 'Tokens', number: true, cell: (l) => short(l.total_tokens) },
-  ], lines, 'Nothing is known for this time.');
+  ], lines, 'No data for this period.');
   span.addEventListener('change', show);
-  return [h('section.panel', { 'aria-label': 'Spending' }, h('div.head', null, h('h2', null, 'Spending'), h('span.push'), field('Time', span)), result), show];
+  return [h('section.panel', { 'aria-label': 'Spending' }, h('div.head', null, h('h2', null, 'Spending'), h('span.push'), field('Period', span)), result), show];
 }

@@ -16,7 +16,7 @@ export function show(page) {
 function all({ body, actions, signal }) {
   const list = paged({
     caption: 'Teams',
-    empty: () => 'There is no team yet. Make one, and add users to it.',
+    empty: () => 'No teams yet. Create one, and add users to it.',
     columns: [
       { title: 'Team', class: 'name', cell: (t) => link('teams', t.id, t.name) },
       { title: 'Members', number: true, cell: (t) => number(t.members) },
@@ -24,7 +24,7 @@ function all({ body, actions, signal }) {
     ],
     fetch: (after) => call('GET', at('teams'), { signal, query: { after } }),
   });
-  if (operates()) actions.append(act('button', 'Make a team', async () => name('Make a team', '', async (text) => {
+  if (operates()) actions.append(act('button', 'Create a team', async () => name('Create a team', '', async (text) => {
     const made = await call('POST', at('teams'), { body: { name: text } });
     location.hash = `#/teams/${encodeURIComponent(made.id)}`;
   })));
@@ -32,7 +32,7 @@ function all({ body, actions, signal }) {
   return list.show();
 }
 
-// name asks for the name of a team.
+// name opens a dialog for the name of a team.
 function name(heading, value, work) {
   const input = h('input', { value, maxlength: 100, autocomplete: 'off', autofocus: true });
   dialog(heading, (close) => form([field('Name', input, { name: 'name', wide: true })], [
@@ -52,7 +52,7 @@ function one(page) {
       await call('PATCH', path, { body: { name: text } });
       await refresh();
     })),
-    act('button.danger', 'Remove', async () => confirm('Remove the team?', 'Its limits and its own keys are gone. Its members stay as users, and its spending in the reports.', 'Remove', async () => {
+    act('button.danger', 'Remove', async () => confirm('Remove the team?', 'Its limits and keys are deleted. Its members stay users, and its spending stays in the reports.', 'Remove', async () => {
       await call('DELETE', path);
       location.hash = '#/teams';
     }))));

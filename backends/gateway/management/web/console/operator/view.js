@@ -1,4 +1,4 @@
-// What the pages of operators share.
+// Parts that the pages of operators share.
 import { call } from '../api.js';
 import { limitFields, localTime, said } from '../limits.js';
 import { dialog } from '../parts/dialog.js';
@@ -6,38 +6,38 @@ import { busy, h, load, table, toast } from '../parts/dom.js';
 import { field, form, mistake } from '../parts/form.js';
 import { when } from '../parts/look.js';
 
-// self is who signed in and what they may do; app.js sets it.
+// self describes the signed-in user and their roles. app.js sets it.
 export const self = { role: 'member', teams: [] };
 
 export const operates = () => self.role === 'operator';
 
-// oversees is whether who signed in may see everybody.
+// oversees reports whether the signed-in user may see all users, as operators and auditors do.
 export const oversees = () => self.role !== 'member';
 
-// administered lists the teams that who signed in administers.
+// administered returns the teams that the signed-in user administers.
 export const administered = () => self.teams.filter((t) => t.role === 'admin');
 
-// manages is whether who signed in may change a team's members, keys and own limits.
+// manages reports whether the signed-in user may change a team's members, keys and own limits.
 export const manages = (id) => operates() || administered().some((t) => t.id === id);
 
-// person names a user, with a link for those who may follow it.
+// person returns the name of a user, as a link for those who may open the user's page.
 export const person = (id, text) => (oversees() ? link('people', id, text) : text || id);
 
-// at joins the parts of a path below /operator.
+// at returns the API path below operator/ with the given segments.
 export const at = (...parts) => ['operator', ...parts.map(encodeURIComponent)].join('/');
 
-// link leads to a page of one thing.
+// link returns a link to the page of one entry.
 export const link = (page, id, text) => h('a', { href: `#/${page}/${encodeURIComponent(id)}` }, text || id);
 
-// act is a button that does something and says so.
+// act returns a button that runs work, and shows its error as a message.
 export function act(kind, label, work) {
   const button = h(kind, { type: 'button' }, label);
   button.addEventListener('click', () => busy(button, work));
   return button;
 }
 
-// paged lists what is read by pages: fetch gets the place behind which a page begins. It has show,
-// which reads it anew.
+// paged returns a list that is loaded page by page. fetch gets the cursor of a page, which is undefined for the first. The
+// method show of the list loads it again.
 export function paged({ caption, columns, empty, fetch }) {
   const place = h('div');
   const more = h('button.quiet', { type: 'button' }, 'Show more');
@@ -60,7 +60,8 @@ export function paged({ caption, columns, empty, fetch }) {
   return list;
 }
 
-// limitCard shows the limits at a path, and lets those change them who may. Those with raises can be raised for a time.
+// limitCard returns a section with the limits at a path. If may is set, it has buttons that change them and, if raises is
+// set, that raise them temporarily.
 export function limitCard(title, about, path, signal, { may = operates(), raises = true } = {}) {
   const place = h('div');
   const raisePath = path.replace(/limits$/, 'raise');
@@ -70,17 +71,17 @@ export function limitCard(title, about, path, signal, { may = operates(), raises
     const list = said(limits, true);
     return h('section.panel', { 'aria-label': title },
       h('div.head', null, h('h2', null, title), h('span.push'), may && [
-        raises && list.length > 0 && act('button.quiet', 'Raise for a time', async () => lift(raise)),
+        raises && list.length > 0 && act('button.quiet', 'Raise temporarily', async () => lift(raise)),
         act('button.quiet', 'Change', async () => edit(limits)),
       ]),
       h('p.small.muted', null, about),
       list.length ? h('ul.plain', null, list.map((text) => h('li', null, text))) : h('p', null, 'No limits.'),
       raise && [
-        h('p', null, 'Until ', when(raise.until), ' in their place:'),
+        h('p', null, 'Until ', when(raise.until), ' these apply instead:'),
         h('ul.plain', null, said(raise.limits, true).map((text) => h('li', null, text))),
         may && h('div.do', null, act('button.plain.danger', 'End the raise', async () => {
           await call('DELETE', raisePath);
-          toast('The limits are as they were');
+          toast('The original limits apply again');
           await show();
         })),
       ]);
@@ -88,13 +89,13 @@ export function limitCard(title, about, path, signal, { may = operates(), raises
   const lift = (raise) => {
     const until = h('input', { type: 'datetime-local', value: localTime(raise?.until), required: true });
     const [fields, value] = limitFields(raise?.limits ?? {});
-    dialog('Raise for a time', (close) => form([
-      field('Until', until, { name: 'until', wide: true, hint: 'Your local time. What is given below stands in place of the limits of the same names; the others stay.' }), ...fields,
+    dialog('Raise temporarily', (close) => form([
+      field('Until', until, { name: 'until', wide: true, hint: 'Your local time. Until then, the values below replace the limits of the same names. The others stay.' }), ...fields,
     ], [
       h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),
       h('button', { type: 'submit' }, 'Save'),
     ], async () => {
-      if (!until.value) throw mistake('until', 'Give a time.');
+      if (!until.value) throw mistake('until', 'Enter a time.');
       await call('PUT', raisePath, { body: { until: new Date(until.value).toISOString(), limits: value() } });
       close();
       toast('The limits are raised');

@@ -9,7 +9,7 @@ import { clipboard } from '../session.js';
 import { showKey } from './new-key.js';
 
 export const title = 'Gateway keys';
-export const about = 'What your programs send with their requests. Each key can have limits of its own; what your operator has set counts beside them.';
+export const about = 'Your programs send these keys with their requests. Each key can have its own limits, in addition to those that your operator has set.';
 
 const tones = { active: 'good', expired: 'warn', revoked: 'plain' };
 
@@ -74,7 +74,7 @@ export function show({ body, actions, signal }) {
 
 const name = (key) => key.label || key.masked;
 
-// limits lists those of the user's own, and then those that are imposed.
+// limits returns the user's own limits of a key, followed by the imposed ones.
 function limits(k) {
   const parts = [said(k)].concat(k.imposed.map((i) => said(i)));
   if (!parts.some((list) => list.length)) return h('span.muted', null, 'none');
@@ -84,7 +84,7 @@ function limits(k) {
   ]);
 }
 
-// setBy says whose limits they are, and on what.
+// setBy returns a text that says who has imposed limits and what they apply to.
 function setBy(imposed) {
   return `Set by ${imposed.by === 'team' ? 'the administrators of your team' : 'your operator'}, for ${holders[imposed.on]}:`;
 }
@@ -102,10 +102,10 @@ function keyForm(key, close, save) {
   const effort = select([
     ['override', 'The request decides'],
     ['model_wins', 'The model name decides'],
-    ['max_of_both', 'The higher of both'],
+    ['max_of_both', 'The higher of the two'],
   ], key?.effort_mode ?? 'override');
   const fields = [
-    field('Label', label, { name: 'label', hint: 'So that you know it again.' }),
+    field('Label', label, { name: 'label', hint: 'A name by which you recognize it.' }),
     field('Tier for messages with an effort', effort, { name: 'effort_mode' }),
     ...limitInputs,
   ];

@@ -18,8 +18,8 @@ export function show({ body, actions, signal }) {
   let models = [];
   let preferred = [];
   let excluded = { providers: [], models: [] };
-  let facts = new Map(); // of the catalog, by entry
-  let focus = null; // what gets the focus after drawing: [entry, action]
+  let facts = new Map(); // the models of the catalog by name
+  let focus = null; // the button that gets the focus after the next drawing: [model, action, tier]
 
   const fetchAll = async () => {
     const [table, preferences, registry] = await Promise.all([
@@ -38,7 +38,7 @@ export function show({ body, actions, signal }) {
   });
   const draw = () => list.replaceChildren(...sections());
 
-  // change runs what changes something, then shows how things are now.
+  // change runs a change, loads the models again, and announces it with the text that done returns.
   const change = async (work, done) => {
     errors.replaceChildren();
     try {
@@ -69,7 +69,7 @@ export function show({ body, actions, signal }) {
     return made;
   };
 
-  // rank is the same for those among which priority decides.
+  // rank returns the same number for models whose order is decided by their priorities.
   const rank = (m) => { const at = preferred.indexOf(m.provider); return at < 0 ? preferred.length : at; };
 
   const section = ([name, entries, tier]) => {
@@ -111,10 +111,10 @@ export function show({ body, actions, signal }) {
         !m.provider_connected && tag('plain', 'no key')),
       h('div.row-actions', null, arrow('up', 'up', i - 1, '↑'), arrow('down', 'down', i + 1, '↓'), toggle,
         changed && h('button.plain', {
-          type: 'button', 'aria-label': m.is_custom ? `Remove ${m.model_entry}` : `Reset ${m.model_entry}`, title: m.is_custom ? null : 'As the catalog has it',
+          type: 'button', 'aria-label': m.is_custom ? `Remove ${m.model_entry}` : `Reset ${m.model_entry}`, title: m.is_custom ? null : 'Restores the settings of the catalog',
           onclick: () => (m.is_custom
-            ? confirm(`Remove ${m.model_entry}?`, 'Requests go to this server no longer. Its address and key are deleted.', 'Remove', async () => { await drop(m); toast('The model is removed'); await refresh(); })
-            : change(() => drop(m), () => `${m.model_entry} is as the catalog has it`)),
+            ? confirm(`Remove ${m.model_entry}?`, 'No more requests go to this server. Its address and key are deleted.', 'Remove', async () => { await drop(m); toast('The model is removed'); await refresh(); })
+            : change(() => drop(m), () => `${m.model_entry} has the settings of the catalog again`)),
         }, m.is_custom ? 'Remove' : 'Reset')));
   };
 
@@ -136,18 +136,18 @@ export function show({ body, actions, signal }) {
     const wire = select([['chat', 'Chat completions'], ['responses', 'Responses'], ['messages', 'Messages']], 'chat');
     const key = input({ type: 'password' });
     return form([
-      field('Name', name, { name: 'model_entry', hint: 'What clients send: two words with a slash between.' }),
+      field('Name', name, { name: 'model_entry', hint: 'The name that clients send: two words separated by a slash.' }),
       field('Tier', tier, { name: 'tier' }),
-      field('Base URL', address, { name: 'base_url', wide: true, hint: 'What stands before /chat/completions, /responses or /messages.' }),
-      field('Format', wire, { name: 'wire', hint: 'What the server speaks.' }),
+      field('Base URL', address, { name: 'base_url', wide: true, hint: 'The part of the URL before /chat/completions, /responses or /messages.' }),
+      field('Format', wire, { name: 'wire', hint: 'The API of the server.' }),
       field('Model on that server', model, { name: 'model' }),
-      field('API key', key, { name: 'api_key', hint: 'If the server wants one.' }),
+      field('API key', key, { name: 'api_key', hint: 'If the server needs one.' }),
     ], [
       h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),
       h('button', { type: 'submit' }, 'Add model'),
     ], async () => {
       for (const [member, field, what] of [['model_entry', name, 'a name'], ['base_url', address, 'the address of the server'], ['model', model, 'the name of the model']]) {
-        if (!field.value.trim()) throw mistake(member, `Give ${what}.`);
+        if (!field.value.trim()) throw mistake(member, `Enter ${what}.`);
       }
       await own('POST', 'models', { body: { model_entry: name.value.trim(), base_url: address.value.trim(), model: model.value.trim(), tier: tier.value, wire: wire.value, ...(key.value && { api_key: key.value }) } });
       close();
@@ -163,7 +163,7 @@ export function show({ body, actions, signal }) {
   return refresh();
 }
 
-// path is the entry's name as a path, its slashes kept.
+// path returns the id of a model as a URL path. Its slashes stay slashes.
 const path = (m) => m.id.split('/').map(encodeURIComponent).join('/');
 
 function description(m, fact) {

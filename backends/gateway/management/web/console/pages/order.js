@@ -1,9 +1,9 @@
-// Which priorities bring a list into an order. Lower ones come first, and equal
-// ones stand as the catalog has them.
+// The priorities that bring a list into an order. Lower ones come first. Models with
+// equal ones are in the order of the catalog.
 
-// priorities returns what has to change, [[entry, priority], …], so that the one
-// at index from stands at index to: as few as will do, of those before or of
-// those behind it.
+// priorities returns the changes [[entry, priority], …] that move the entry at index from
+// to index to. It makes the fewest changes: it either raises the entries after the new
+// place or lowers those before it.
 export function priorities(entries, from, to) {
   const order = entries.slice();
   order.splice(to, 0, ...order.splice(from, 1));
@@ -40,9 +40,9 @@ function lower(order, at) {
   return changes;
 }
 
-// draggable lets rows of a list be dragged by their handles, with a mouse or a
-// finger. moved(from, to) is called when a row was let go elsewhere; fits(row,
-// other) says whether row may stand where other is.
+// draggable makes the rows of a list draggable by their handles, with a mouse or a
+// finger. It calls moved(from, to) when a row was dropped at another place. fits(row,
+// other) reports whether row may take the place of other.
 export function draggable(list, fits, moved) {
   list.addEventListener('pointerdown', (event) => {
     const row = event.target.closest('.handle')?.closest('li');
@@ -53,7 +53,7 @@ export function draggable(list, fits, moved) {
     row.classList.add('dragged');
     const controller = new AbortController();
     const on = (name, act) => addEventListener(name, act, { signal: controller.signal });
-    // The others move around the row: taking the row itself out of the document
+    // Only the other rows are moved, because removing the dragged row from the document
     // would end the touch.
     const drag = (e) => {
       const { previousElementSibling: previous, nextElementSibling: next } = row;

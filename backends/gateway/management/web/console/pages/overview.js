@@ -45,20 +45,20 @@ export function show({ body, signal, every }) {
     }),
     load(budgets, async () => {
       const { data } = await call('GET', 'operator/self/budgets', { signal });
-      if (!data.length) return h('p.empty', null, 'No budget binds you.');
+      if (!data.length) return h('p.empty', null, 'You have no budget.');
       return table('Budgets', [
-        { title: 'On', class: 'name', cell: (b) => [holders[b.on](b), b.by === 'team' && h('span.small.muted', null, ', set by its administrators')] },
+        { title: 'Applies to', class: 'name', cell: (b) => [holders[b.on](b), b.by === 'team' && h('span.small.muted', null, ', set by its administrators')] },
         { title: 'Budget', cell: (b) => `${amount(b, b.limit)} ${windows[b.name.replace(/^(usd|tokens)_/, '')]}` },
         { title: 'Spent', number: true, cell: (b) => amount(b, b.spent) },
         { title: 'Left', number: true, cell: (b) => amount(b, Math.max(0, b.limit - b.spent)) },
         { title: '', cell: (b) => h('meter', { min: 0, max: b.limit, high: b.limit * 0.8, optimum: 0, value: Math.min(b.spent, b.limit), 'aria-label': `${Math.round(100 * b.spent / b.limit)} % spent` }) },
-        { title: 'Begins anew', class: 'when', cell: (b) => (b.begins_anew ? when(b.begins_anew) : 'never') },
+        { title: 'Resets', class: 'when', cell: (b) => (b.begins_anew ? when(b.begins_anew) : 'never') },
       ], data);
     }),
     load(last, async () => {
       const [{ requests }, known] = await Promise.all([own('GET', 'usage/recent', { signal, query: { limit: 5 } }), own('GET', 'keychain-keys', { signal })]);
       const keys = new Map(known.keys.map((k) => [k.id, k.label || k.masked]));
-      if (!requests.length) return h('p.empty', null, 'No request yet. ', h('a', { href: '#/playground' }, 'Send one from the playground'), '.');
+      if (!requests.length) return h('p.empty', null, 'No requests yet. ', h('a', { href: '#/playground' }, 'Send one from the playground'), '.');
       return requestTable(requests.map((r) => record(r, keys)));
     }),
   ]);
@@ -66,7 +66,7 @@ export function show({ body, signal, every }) {
     card('Health', health, '#/provider-keys', 'Provider keys'),
     card('Budgets', budgets, '#/gateway-keys', 'Gateway keys'),
     card('The last 30 days', totals, '#/usage', 'Usage'),
-    card('Last requests', last, '#/requests', 'All requests'),
+    card('Latest requests', last, '#/requests', 'All requests'),
   );
   every(15000, () => { if (!health.contains(document.activeElement)) showHealth(); });
   return Promise.all([showHealth(), showRest()]);

@@ -36,16 +36,16 @@ export function show({ body, signal }) {
     const s = surfaces[surface.value];
     const l = languages[language.value];
     sample.textContent = l.write(new URL(base), surface.value, s, s.body(ask()));
-    note.textContent = `Put your key into the variable TOLLGATE_KEY. ${l.note(surface.value)}`;
+    note.textContent = `Set the environment variable TOLLGATE_KEY to your key. ${l.note(surface.value)}`;
   };
 
   const run = async () => {
     const s = surfaces[surface.value];
     const secret = key.value.trim();
-    if (!secret) throw mistake('key', 'Type in a gateway key: it begins with ak-.');
+    if (!secret) throw mistake('key', 'Enter a gateway key. It begins with ak-.');
     if (!/^[\x21-\x7e]+$/.test(secret)) throw mistake('key', 'A gateway key has no spaces or special characters.');
-    if (!model.value.trim()) throw mistake('model', 'Name a model.');
-    if (!text.value.trim()) throw mistake('text', 'Say something.');
+    if (!model.value.trim()) throw mistake('model', 'Enter a model.');
+    if (!text.value.trim()) throw mistake('text', 'Enter a message.');
     clipboard.gatewayKey = secret;
     const ending = new AbortController();
     const halt = () => ending.abort();
@@ -79,7 +79,7 @@ export function show({ body, signal }) {
           reasoning: (part) => { reasoning.hidden = false; add(reasoning, part); },
           usage(input, output) { said.input = input ?? said.input; said.output = output ?? said.output; },
           finish(why) { said.finish = why; },
-          error(e) { throw Object.assign(new Error(e?.message ?? 'The stream has ended with an error.'), { title: 'The answer broke off.', requestID: headers.get('x-request-id') }); },
+          error(e) { throw Object.assign(new Error(e?.message ?? 'The stream has ended with an error.'), { title: 'The answer was interrupted.', requestID: headers.get('x-request-id') }); },
         });
       }
       announce(`The answer is complete: ${answer.textContent.slice(0, 500)}`);
@@ -96,15 +96,15 @@ export function show({ body, signal }) {
     facts.replaceChildren(...[
       fact('Provider', headers.get('x-gateway-provider')), fact('Model', headers.get('x-gateway-model')), fact('Tier', headers.get('x-gateway-tier')),
       fact('Attempts', headers.get('x-gateway-attempts')), fact('Tokens in', said.input == null ? null : number(said.input)), fact('Tokens out', said.output == null ? null : number(said.output)),
-      fact('First token', said.first == null ? null : duration(said.first)), fact('Whole answer', duration(performance.now() - start)), fact('Ended by', said.finish),
-      fact('Not passed on', headers.get('x-gateway-dropped-params')), fact('Request', headers.get('x-request-id') && code(headers.get('x-request-id'))),
+      fact('First token', said.first == null ? null : duration(said.first)), fact('Total time', duration(performance.now() - start)), fact('Finish reason', said.finish),
+      fact('Dropped parameters', headers.get('x-gateway-dropped-params')), fact('Request', headers.get('x-request-id') && code(headers.get('x-request-id'))),
     ].filter(Boolean));
   };
 
   const inputs = form([
     field('API', surface), field('Model', model, { name: 'model', hint: 'keychain-high, keychain-medium, keychain-low, or provider/model.' }),
-    field('Gateway key', key, { name: 'key', hint: 'It stays in the memory of this page.' }), field('Most tokens of the answer', limit),
-    field('Instructions', system, { wide: true, hint: 'The system prompt; may stay empty.' }), field('Message', text, { name: 'text', wide: true }),
+    field('Gateway key', key, { name: 'key', hint: 'It stays in the memory of this page.' }), field('Maximum tokens of the answer', limit),
+    field('Instructions', system, { wide: true, hint: 'The system prompt. Optional.' }), field('Message', text, { name: 'text', wide: true }),
   ], [stop, send], run);
   inputs.addEventListener('input', describe);
   text.addEventListener('keydown', (event) => { if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) inputs.requestSubmit(); });
@@ -114,5 +114,5 @@ export function show({ body, signal }) {
       h('div.flow', null, field('Language', language), sample, note)));
   own('GET', 'models', { signal }).then(({ models }) => {
     names.append(suggestions(model, ['keychain-high', 'keychain-medium', 'keychain-low', ...new Set(models.filter((m) => m.enabled && m.provider_connected).map((m) => m.model_entry))]));
-  }, () => {}); // without suggestions it works too
+  }, () => {}); // without models there are no suggestions
 }

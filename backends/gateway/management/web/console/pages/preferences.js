@@ -4,7 +4,7 @@ import { announce, h, load, toast } from '../parts/dom.js';
 import { field, form, select } from '../parts/form.js';
 
 export const title = 'Preferences';
-export const about = 'Providers and models to try first inside every tier, and those never to use.';
+export const about = 'Providers and models to try first in every tier, and those never to use.';
 
 export function show({ body, signal }) {
   const place = h('div');
@@ -34,7 +34,7 @@ export function show({ body, signal }) {
       card('Excluded models', 'Never tried.', models),
     ], [state, h('button', { type: 'submit' }, 'Save')], async () => {
       await own('PUT', 'preferences', { body: { preferred_providers: preferred.items, excluded_providers: without.items, excluded_models: models.items } });
-      state.textContent = 'Saved. The next request follows it.';
+      state.textContent = 'Saved. It applies from the next request.';
       toast('The preferences are saved');
     });
   });
@@ -42,7 +42,7 @@ export function show({ body, signal }) {
 
 const card = (name, text, picker) => h('section.panel', { 'aria-label': name }, h('div.head', null, h('h2', null, name), h('span.muted.small', null, text)), picker.element);
 
-// picker is a list of names that grows and shrinks, in an order if asked.
+// picker returns a field for a list of names, in which names can be added, removed and, if ordered is set, moved.
 function picker({ items, ordered = false, label, add, options, suggest, names, touched, empty }) {
   const list = h(ordered ? 'ol.picked' : 'ul.picked', { 'aria-label': label });
   const input = suggest ? h('input', { spellcheck: 'false', autocomplete: 'off' }) : select([], '');
@@ -73,7 +73,7 @@ function picker({ items, ordered = false, label, add, options, suggest, names, t
       }, h('span', { 'aria-hidden': 'true' }, sign));
       return h('li', null, h('span.pickedname', null, name(item)),
         h('span.row-actions', null, ordered && [step(i - 1, '↑', 'up'), step(i + 1, '↓', 'down')],
-          h('button.plain', { type: 'button', 'aria-label': `Take ${name(item)} off ${label}`, onclick: () => change(() => state.items.splice(i, 1), 'none') }, 'Remove')));
+          h('button.plain', { type: 'button', 'aria-label': `Remove ${name(item)} from ${label}`, onclick: () => change(() => state.items.splice(i, 1), 'none') }, 'Remove')));
     }));
     if (!state.items.length) list.append(h('li.muted', null, empty));
     if (options) {

@@ -6,9 +6,9 @@ import { field, form, mistake, select } from '../parts/form.js';
 import { ago, count, duration, number, time } from '../parts/look.js';
 
 export const title = 'Provider keys';
-export const about = 'Your keys at the providers. They are encrypted, and their text is never shown again.';
+export const about = 'Your keys at the providers. They are encrypted and never shown again.';
 
-// What the test of a key has brought, by its id: kept while the console is open.
+// The result of the last test of each key, by the key's id. It is kept while the console is open.
 const outcomes = new Map();
 
 const tones = { active: 'good', cooling_down: 'warn', untested: 'plain', no_credit: 'bad', invalid_key: 'bad' };
@@ -16,7 +16,7 @@ const tones = { active: 'good', cooling_down: 'warn', untested: 'plain', no_cred
 export function show({ body, actions, signal, every }) {
   const list = h('div.flow');
   let providers = [];
-  let on = []; // the providers on offer
+  let on = []; // the available providers
   let loadedAt = 0;
   let mine = new Set(); // the ids of the user's own keys
 
@@ -31,10 +31,10 @@ export function show({ body, actions, signal, every }) {
     providers = health.providers;
     mine = new Set(keys.keys.map((k) => k.id));
     const listed = new Set(providers.flatMap((p) => p.keys.map((k) => k.key_id)));
-    const lost = keys.keys.filter((k) => !listed.has(k.id)); // of providers that are not on offer any more
+    const lost = keys.keys.filter((k) => !listed.has(k.id)); // their providers are not available any more
     for (const k of lost) providers.push({ provider: k.provider, name: `${k.provider} (not on offer here)`, keys: [{ ...k, key_id: k.id, lost: true }] });
     const custom = new Set(providers.filter((p) => p.provider === 'custom').flatMap((p) => p.keys.map((k) => k.key_id)));
-    return providers.length ? providers.map((p) => card(p, custom)) : h('p.empty', null, 'There is no provider key. Add one, and its models are used from the next request on.');
+    return providers.length ? providers.map((p) => card(p, custom)) : h('p.empty', null, 'No provider keys. Add one, and its models are used from the next request.');
   });
 
   const card = (p, custom) => h('section.panel', { 'aria-label': p.name },
@@ -48,7 +48,7 @@ export function show({ body, actions, signal, every }) {
     const outcome = h('p.outcome', { role: 'status' }, told(k));
     const test = h('button.plain', { type: 'button', 'aria-label': `Test ${label} of ${p.name}` }, 'Test');
     test.addEventListener('click', () => busy(test, async () => {
-      outcome.replaceChildren('Asking the provider for a few words …');
+      outcome.replaceChildren('Sending a small request to the provider …');
       try {
         const result = await own('POST', `keys/${encodeURIComponent(k.key_id)}/test`, { signal });
         outcomes.set(k.key_id, { at: Date.now(), ok: result.ok, text: result.ok
@@ -64,15 +64,15 @@ export function show({ body, actions, signal, every }) {
       h('div.keyname', null, h('strong', null, isModel ? 'Your own server' : k.key_label || '(no label)'), k.masked && code(k.masked)),
       h('div.keystate', null, k.lost ? tag('plain', 'not used') : [
         ['active', 'untested'].includes(k.status) && tested(k)?.ok === false ? tag('bad', 'test failed') : state(k),
-        h('span.muted.small', { title: time(k.last_success_at) }, k.last_success_at ? `worked ${ago(k.last_success_at)}` : 'has not answered yet'),
+        h('span.muted.small', { title: time(k.last_success_at) }, k.last_success_at ? `worked ${ago(k.last_success_at)}` : 'no successful request yet'),
         k.last_429_at && h('span.muted.small', { title: time(k.last_429_at) }, `limited ${ago(k.last_429_at)}`)]),
       h('div.row-actions', null, !k.lost && !shared && test,
-        shared ? h('span.muted.small', null, 'behind your own keys') : isModel ? h('a', { href: '#/models' }, 'Models') : h('button.plain.danger', { type: 'button', 'aria-label': `Remove ${label} of ${p.name}`, onclick: () => remove(p, k, label) }, 'Remove')),
+        shared ? h('span.muted.small', null, 'used after your own keys') : isModel ? h('a', { href: '#/models' }, 'Models') : h('button.plain.danger', { type: 'button', 'aria-label': `Remove ${label} of ${p.name}`, onclick: () => remove(p, k, label) }, 'Remove')),
       k.cooling_models?.length > 0 && h('ul.cooling', null, k.cooling_models.map((m) => h('li', null, code(m.model), ' ', state(m)))),
       outcome);
   };
 
-  // tested is the last test of a key, unless it has worked since.
+  // tested returns the result of the last test of a key, unless the key was used successfully since.
   const tested = (k) => {
     const last = outcomes.get(k.key_id);
     return last && (last.ok || !(Date.parse(k.last_success_at) > last.at)) ? last : null;
@@ -82,7 +82,7 @@ export function show({ body, actions, signal, every }) {
     return last && h(last.ok ? 'span.good' : 'span.bad', { title: time(last.at) }, last.ok ? last.text : `${last.text} Tested ${ago(last.at)}.`);
   };
 
-  // state has a countdown, which counts from when the page was loaded.
+  // state returns a key's state. The countdown of a cooling key starts when the page is loaded.
   const state = (c) => {
     const left = Math.max(0, c.cooldown_seconds - Math.floor((Date.now() - loadedAt) / 1000));
     return [
@@ -105,7 +105,7 @@ export function show({ body, actions, signal, every }) {
     }
   });
 
-  const remove = (p, k, label) => confirm(`Remove ${label}?`, `Requests are sent to ${p.name} with it no longer. The key itself stays valid at the provider.`, 'Remove', async () => {
+  const remove = (p, k, label) => confirm(`Remove ${label}?`, `No more requests to ${p.name} use this key. The key itself stays valid at the provider.`, 'Remove', async () => {
     await own('DELETE', `keys/${encodeURIComponent(k.key_id)}`);
     toast('The key is removed');
     await refresh();
@@ -118,11 +118,11 @@ export function show({ body, actions, signal, every }) {
     const label = h('input', { maxlength: 100, autocomplete: 'off' });
     const where = () => {
       const p = on.find((one) => one.code === provider.value);
-      link.replaceChildren(...(URL.canParse(p?.key_url) ? ['Keys are made at ', outside(p.key_url, new URL(p.key_url).host), '.'] : []));
+      link.replaceChildren(...(URL.canParse(p?.key_url) ? ['Create a key at ', outside(p.key_url, new URL(p.key_url).host), '.'] : []));
     };
     where();
     return form([
-      field('Provider', provider, { name: 'provider' }), field('Label', label, { name: 'key_label', hint: 'So that you know it again.' }),
+      field('Provider', provider, { name: 'provider' }), field('Label', label, { name: 'key_label', hint: 'A name by which you recognize it.' }),
       field('API key', key, { name: 'api_key', wide: true }), link,
     ], [
       h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),
@@ -140,7 +140,7 @@ export function show({ body, actions, signal, every }) {
   return refresh();
 }
 
-// outside is a link to another site.
+// outside returns a link to another site.
 function outside(href, text) {
   return h('a', { href, target: '_blank', rel: 'noopener noreferrer' }, text, h('span.hidden', null, ' (opens a new tab)'));
 }

@@ -9,7 +9,7 @@ export const title = 'Requests';
 export const about = 'The latest first. Open one to see every attempt.';
 
 const pageSize = 25;
-// What is filtered is read in larger pages, of which one press of the button reads a few.
+// With a filter, larger pages are loaded, and each press of the button loads several.
 const filteredSize = 100;
 const mostLooked = 1000;
 
@@ -22,10 +22,10 @@ export function show({ body, actions, signal }) {
   const looked = h('p.muted.small', { role: 'status' });
   let keys = new Map();
   let cursor = null;
-  let seen = 0; // how many requests were looked at
-  let rows = null; // the body of the table
+  let seen = 0; // the number of requests that were searched
+  let rows = null; // the tbody of the table
 
-  const status = select([['', 'Any'], ['good', 'Succeeded'], ['bad', 'Failed'], ['left', 'Left by the client']], '');
+  const status = select([['', 'Any'], ['good', 'Succeeded'], ['bad', 'Failed'], ['left', 'Cancelled by the client']], '');
   const name = h('input', { type: 'search', autocomplete: 'off', spellcheck: 'false', maxlength: 200 });
   const key = select([['', 'Any']], '');
   const text = h('input', { type: 'search', autocomplete: 'off', spellcheck: 'false', maxlength: 200 });
@@ -45,8 +45,8 @@ export function show({ body, actions, signal }) {
       found.push(...answer.requests.filter(fits));
     } while (cursor && found.length < pageSize && seen - from < mostLooked);
     more.hidden = !cursor;
-    more.textContent = filtered() ? 'Look further' : 'Show more';
-    looked.textContent = filtered() ? `${count(seen, 'request')} looked at${cursor ? ', there are more' : ': all that are kept'}.` : '';
+    more.textContent = filtered() ? 'Search further' : 'Show more';
+    looked.textContent = filtered() ? `${count(seen, 'request')} searched${cursor ? '; there are more' : ': all that are kept'}.` : '';
     return found;
   };
   const refresh = () => load(place, async () => {
@@ -57,7 +57,7 @@ export function show({ body, actions, signal }) {
     const chosen = key.value;
     key.replaceChildren(...[['', 'Any'], ...keys].map(([value, label]) => h('option', { value, selected: value === chosen }, label)));
     if (!list.length && filtered()) return h('p.empty', null, 'No request matches this filter.');
-    if (!list.length) return h('p.empty', null, 'No request yet. ', h('a', { href: '#/playground' }, 'Send one from the playground'), '.');
+    if (!list.length) return h('p.empty', null, 'No requests yet. ', h('a', { href: '#/playground' }, 'Send one from the playground'), '.');
     const all = requestTable(list.map((r) => record(r, keys)));
     [rows] = all.tBodies;
     return h('div.panel.flush', null, all);
@@ -86,7 +86,7 @@ export function show({ body, actions, signal }) {
     () => own('GET', 'usage/recent', { signal, query: { limit: 500, format: 'csv' }, text: true }), errors);
   actions.append(csv, again);
   const filters = h('div.filter', null, form([
-    field('Status', status), field('Model', name, { hint: 'Asked for or answering.' }), field('Gateway key', key), field('Text', text, { hint: 'Of the id, the error or its status.' }),
+    field('Status', status), field('Model', name, { hint: 'The requested model, or the one that answered.' }), field('Gateway key', key), field('Text', text, { hint: 'Part of the id or of the error, or a status.' }),
   ], [h('button', { type: 'submit' }, 'Show')], refresh));
   for (const input of [status, key]) input.addEventListener('change', () => filters.querySelector('form').requestSubmit());
   body.append(filters, errors, place, h('div.do', null, more, looked));
@@ -95,8 +95,8 @@ export function show({ body, actions, signal }) {
 
 const columns = [
   { title: 'Time', cell: ({ r }) => h('span.when', { title: r.at }, moment(r.at)) },
-  { title: 'Asked for', cell: ({ r }) => h('span.strong', null, r.asked_model || '(none)') },
-  { title: 'Answered by', cell: ({ r }) => (r.status < 400 ? model(r) : h('span.muted', null, r.model ? `nobody; ${model(r)} was asked` : 'nobody')) },
+  { title: 'Requested', cell: ({ r }) => h('span.strong', null, r.asked_model || '(none)') },
+  { title: 'Answered by', cell: ({ r }) => (r.status < 400 ? model(r) : h('span.muted', null, r.model ? `nobody; ${model(r)} was tried` : 'nobody')) },
   { title: 'Status', cell: ({ r }) => [
     tag(r.status < 400 ? 'good' : r.status === 499 ? 'plain' : 'bad', r.status === 499 ? 'left' : String(r.status), r.error ? words(r.error) : null),
     r.attempt_count > 1 && h('span.small.muted', null, ` ${count(r.attempt_count, 'attempt')}`)] },
@@ -106,10 +106,10 @@ const columns = [
   { title: '', class: 'row-actions', cell: ({ toggle }) => toggle },
 ];
 
-// requestTable is the table around rows that record has made.
+// requestTable returns a table of rows made by record.
 export const requestTable = (rows) => tableOf('Requests', columns, rows);
 
-// record is the row of a request, and one below it with what happened.
+// record returns the row of a request, and a second one with its details.
 export function record(r, keys) {
   const id = uid('request');
   const below = h('tr.detail', { role: 'row', id, hidden: true });
@@ -130,7 +130,7 @@ function details(r, keys) {
       fact('Request', code(r.request_id)), fact('Gateway key', keys?.get(r.key_id) ?? r.key_id), fact('Surface', words(r.surface)),
       fact('Tier', r.tier), fact('Stream', r.stream ? 'yes' : 'no'), fact('Error', r.error && code(r.error)),
       fact('Cached tokens', number(r.cached_tokens)), fact('Reasoning tokens', number(r.reasoning_tokens)),
-      fact('Provider key', r.provider_key_id === 'operator' ? 'the operator\'s' : r.provider_key_id), fact('Count of tokens', r.usage_source), fact('First token', duration(r.first_token_ms)),
+      fact('Provider key', r.provider_key_id === 'operator' ? 'the operator\'s' : r.provider_key_id), fact('Token counting', r.usage_source), fact('First token', duration(r.first_token_ms)),
       fact('Served as', r.served_as.join(', ')),
       fact('Tools of the provider', Object.entries(r.server_tools).map(([tool, calls]) => `${tool}: ${number(calls)}`).join(', '))),
     attempts(r.attempts),
@@ -138,16 +138,16 @@ function details(r, keys) {
   ];
 }
 
-// attempts lists the tries of a request in their order.
+// attempts returns a list of the attempts of a request in their order.
 export function attempts(list) {
-  if (!list.length) return h('p.muted', null, 'No provider was asked.');
+  if (!list.length) return h('p.muted', null, 'No provider was tried.');
   return h('ol.attempts', null, list.map((a) => h('li', null,
     tag(a.code ? 'bad' : 'good', a.status ? String(a.status) : 'no answer'), h('strong', null, model(a)),
     h('span.muted.small', null, duration(a.latency_ms)), a.code && code(a.code), a.message && h('div.small', null, a.message))));
 }
 
-// cooling tells what of the providers that failed a request is not asked for now, and
-// until when; of a request that found nobody to ask, what of all of them.
+// cooling returns a list of the models and keys that are cooling down, of the providers
+// that failed a request, or of all providers if the request had no attempts.
 function cooling(r) {
   const place = h('div.why');
   const failed = r.attempts.filter((a) => a.code);
@@ -162,6 +162,6 @@ function cooling(r) {
       ...p.keys.flatMap((k) => k.cooling_models.filter((m) => ofModel(p, m)).map((m) => line(`${p.name}, ${m.model}`, m))),
     ]).filter(Boolean);
     if (lines.length) place.append(h('h3', null, 'Now'), h('ul', null, lines));
-  }).catch(() => {}); // the attempts are there without it
+  }).catch(() => {}); // this list only supplements the attempts
   return place;
 }

@@ -7,7 +7,7 @@ import { count } from '../parts/look.js';
 import { surfaces } from '../stream.js';
 
 export const title = 'Route';
-export const about = 'Where a request would go, and why not elsewhere. Nothing is sent to a provider.';
+export const about = 'Which models a request would try, and why others are left out. Nothing is sent to a provider.';
 
 const example = '{\n  "model": "keychain-high",\n  "messages": [{"role": "user", "content": "Hello"}]\n}';
 
@@ -20,7 +20,7 @@ export function show({ body, signal }) {
     const model = h('input', { value: 'keychain-high', spellcheck: 'false', autocomplete: 'off' });
     const surface = select([['', 'A model name only'], ...Object.entries(surfaces).map(([id, s]) => [id, `A request of ${s.name}`])], '', { onchange: () => mode() });
     const request = h('textarea.code', { rows: 8, spellcheck: 'false', value: example });
-    const key = select([['', 'One that may use every model'], ...keys.keys.filter((k) => k.status === 'active').map((k) => [k.id, k.label || k.masked])], '');
+    const key = select([['', 'None: every model is allowed'], ...keys.keys.filter((k) => k.status === 'active').map((k) => [k.id, k.label || k.masked])], '');
     const modelField = field('Model', model, { name: 'model', hint: 'keychain-high, keychain-medium, keychain-low, or provider/model.' });
     const requestField = field('Request', request, { name: 'request', wide: true, hint: 'The JSON body as a client would send it.' });
     const mode = () => {
@@ -29,7 +29,7 @@ export function show({ body, signal }) {
     };
     mode();
     return h('section.panel', { 'aria-label': 'Question' }, suggestions(model, ['keychain-high', 'keychain-medium', 'keychain-low', ...new Set(table.models.map((m) => m.model_entry))]), form([
-      field('What', surface, { name: 'surface' }), field('Gateway key', key, { name: 'key_id' }), modelField, requestField,
+      field('API', surface, { name: 'surface' }), field('Gateway key', key, { name: 'key_id' }), modelField, requestField,
     ], [h('button', { type: 'submit' }, 'Show the route')], async () => {
       const ask = {};
       if (surface.value) {
@@ -40,7 +40,7 @@ export function show({ body, signal }) {
           throw mistake('request', `This is not JSON: ${error.message}.`);
         }
       } else {
-        if (!model.value.trim()) throw mistake('model', 'Name a model.');
+        if (!model.value.trim()) throw mistake('model', 'Enter a model.');
         ask.model = model.value.trim();
       }
       if (key.value) ask.key_id = key.value;
@@ -64,7 +64,7 @@ function draw(answer) {
     answer.skipped.length > 0 && h('section.panel', { 'aria-label': 'Left out' },
       h('div.head', null, h('h2', null, 'Left out'), h('span.muted.small', null, String(answer.skipped.length))),
       h('ul.plan', null, answer.skipped.filter((m) => !foreign(m)).map(step)),
-      strangers.length > 0 && h('details', null, h('summary', null, `${count(strangers.length, 'model')} of providers that you have no key of`), h('ul.plan', null, strangers.map(step)))),
+      strangers.length > 0 && h('details', null, h('summary', null, `${count(strangers.length, 'model')} of providers that you have no key for`), h('ul.plan', null, strangers.map(step)))),
   ].filter(Boolean);
 }
 

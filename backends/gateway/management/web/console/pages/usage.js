@@ -7,14 +7,14 @@ import { field, form, mistake, select } from '../parts/form.js';
 import { duration, number, short } from '../parts/look.js';
 
 export const title = 'Usage';
-export const about = 'What your requests have used. Days and hours are UTC.';
+export const about = 'Usage of your requests. Days and hours are UTC.';
 
 const hour = 3600000;
 const dayLength = 24 * hour;
 const spans = [['1', 'Last 24 hours'], ['7', 'Last 7 days'], ['30', 'Last 30 days'], ['90', 'Last 90 days'], ['', 'From … to …']];
 
-// lastDays is the time of so many days: whole ones of UTC with today as the last, or
-// hours back from the end of this one.
+// lastDays returns the period of the given number of days: whole days of UTC that end
+// with today, or, by hours, that end with the current hour.
 export function lastDays(days, by = 'day') {
   const now = Date.now();
   const end = Math.ceil(now / hour) * hour;
@@ -27,7 +27,7 @@ export function show({ body, signal }) {
   const from = h('input', { type: 'date', value: date(Date.now() - 29 * dayLength) });
   const to = h('input', { type: 'date', value: date(Date.now()) });
   const by = select([['day', 'Days'], ['hour', 'Hours']], 'day');
-  const dates = [field('From', from, { name: 'from' }), field('To', to, { name: 'to', hint: 'This day included.' })];
+  const dates = [field('From', from, { name: 'from' }), field('To', to, { name: 'to', hint: 'Including this day.' })];
   const result = h('div.flow');
   let range = null;
 
@@ -39,12 +39,12 @@ export function show({ body, signal }) {
     if (span.value) {
       range = { ...lastDays(Number(span.value), by.value), by: by.value };
     } else {
-      if (!from.value) throw mistake('from', 'Give a day.');
-      if (!to.value) throw mistake('to', 'Give a day.');
+      if (!from.value) throw mistake('from', 'Enter a day.');
+      if (!to.value) throw mistake('to', 'Enter a day.');
       range = { from: new Date(from.value), to: new Date(Date.parse(to.value) + dayLength), by: by.value };
     }
-    if (range.to <= range.from) throw mistake('to', 'The end must be behind the begin.');
-    if (range.by === 'hour' && range.to - range.from > 14 * dayLength) throw mistake('by', 'Hours are shown for 14 days at most.');
+    if (range.to <= range.from) throw mistake('to', 'The end must be after the beginning.');
+    if (range.by === 'hour' && range.to - range.from > 14 * dayLength) throw mistake('by', 'Hours are shown for at most 14 days.');
   };
   const query = () => ({ from: range.from.toISOString(), to: range.to.toISOString() });
   const refresh = () => load(result, async () => {
@@ -56,7 +56,7 @@ export function show({ body, signal }) {
     return draw(report, range, new Map(keys.keys.map((k) => [k.id, k.label || k.masked])), csv);
   });
 
-  // csv is the button for one group, and the place for its errors.
+  // csv returns the button that downloads one table, and the element for its errors.
   const csv = (group) => {
     const wrong = h('div.csvfailed');
     const get = () => own('GET', 'usage', { signal, query: { ...query(), group, format: 'csv' }, text: true });
@@ -64,7 +64,7 @@ export function show({ body, signal }) {
   };
 
   mode();
-  body.append(h('div.filter', null, form([field('Time', span), ...dates, field('By', by, { name: 'by' })],
+  body.append(h('div.filter', null, form([field('Period', span), ...dates, field('Group by', by, { name: 'by' })],
     [h('button', { type: 'submit' }, 'Show')], async () => { choose(); await refresh(); })), result);
   span.addEventListener('change', () => { if (span.value) body.querySelector('form').requestSubmit(); });
   by.addEventListener('change', () => body.querySelector('form').requestSubmit());
@@ -73,11 +73,11 @@ export function show({ body, signal }) {
 }
 
 function draw(report, range, keys, csv) {
-  if (!report.totals.requests) return h('p.empty', null, 'No requests in this time. ', h('a', { href: '#/playground' }, 'Send one from the playground'), ', or choose another time.');
+  if (!report.totals.requests) return h('p.empty', null, 'No requests in this period. ', h('a', { href: '#/playground' }, 'Send one from the playground'), ', or choose another period.');
   const rows = timeline(report, range);
   const group = (name, lines, columns) => h('section.panel', { 'aria-label': `By ${name}` },
     h('div.head', null, h('h2', null, `By ${name}`), h('span.push'), csv(name)),
-    scroller(`Usage by ${name}, all columns`, table(`Usage by ${name}`, [...columns, ...sums], lines, 'No requests in this time.')));
+    scroller(`Usage by ${name}, all columns`, table(`Usage by ${name}`, [...columns, ...sums], lines, 'No requests in this period.')));
   return [
     tiles(report.totals),
     h('section.panel.charts', { 'aria-label': 'Charts' },
@@ -88,7 +88,7 @@ function draw(report, range, keys, csv) {
         ], { write: short, wide: true }),
         chart('Tokens', rows, [{ name: 'In', value: (r) => r.input_tokens, tone: 1 }, { name: 'Out', value: (r) => r.output_tokens, tone: 2 }], { write: short }),
         chart('Cost', rows, [{ name: 'Cost', value: (r) => r.cost_usd, tone: 1 }], { write: usd }),
-        chart('Latency, mean', rows, [{ name: 'Whole answer', value: (r) => r.latency_ms_avg, tone: 1 }, { name: 'First token', value: (r) => r.first_token_ms_avg, tone: 2 }], { write: (ms) => (ms === 0 ? '0' : duration(ms)), lines: true }),
+        chart('Mean latency', rows, [{ name: 'Total time', value: (r) => r.latency_ms_avg, tone: 1 }, { name: 'First token', value: (r) => r.first_token_ms_avg, tone: 2 }], { write: (ms) => (ms === 0 ? '0' : duration(ms)), lines: true }),
         chart('Failures', rows, [{ name: 'Failed requests', value: (r) => r.failed, tone: 4 }, { name: 'Failed attempts', value: (r) => r.failed_attempts, tone: 3 }], { write: short, lines: true }))),
     group('provider', report.by_provider, [{ title: 'Provider', class: 'strong', cell: (r) => r.provider || '(nobody)' }]),
     group('model', report.by_model, [{ title: 'Model', class: 'strong', cell: (r) => model(r) || '(nobody)' }]),
@@ -98,7 +98,7 @@ function draw(report, range, keys, csv) {
 
 const sums = [
   { title: 'Requests', number: true, cell: (r) => number(r.requests) },
-  { title: 'Cost', number: true, cell: (r) => usd(r.cost_usd) }, // seen without scrolling, on a phone too
+  { title: 'Cost', number: true, cell: (r) => usd(r.cost_usd) }, // early, so that phones show it without scrolling
   { title: 'Success', number: true, cell: (r) => percent(r.success_rate) },
   { title: 'Failed attempts', number: true, cell: (r) => number(r.failed_attempts) },
   { title: 'Tokens in', number: true, cell: (r) => short(r.input_tokens) },
@@ -106,7 +106,7 @@ const sums = [
   { title: 'Latency', number: true, cell: (r) => duration(r.latency_ms_avg) },
 ];
 
-// tiles are the totals.
+// tiles returns the list of the totals.
 export function tiles(t) {
   const tile = (name, value, note) => h('div.tile', null, h('dt', null, name), h('dd', null, value, note && h('span.small.muted', null, note)));
   return h('dl.tiles', null,
@@ -119,7 +119,7 @@ export function tiles(t) {
 
 const none = { succeeded: 0, failed: 0, cancelled: 0, failed_attempts: 0, input_tokens: 0, output_tokens: 0, cost_usd: 0, latency_ms_avg: null, first_token_ms_avg: null };
 
-// timeline has a row for each day or hour, also those in which nothing was.
+// timeline returns a row for each day or hour, including those without requests.
 function timeline(report, range) {
   const size = range.by === 'hour' ? hour : dayLength;
   const found = new Map((report[`by_${range.by}`] ?? []).map((r) => [Date.parse(r[range.by]), r]));
