@@ -142,3 +142,23 @@ export async function busy(button, work) {
     button.classList.remove('working');
   }
 }
+
+// act returns a button that runs work when it is pressed. While work runs, the
+// button is disabled. An error is shown at the end of the section with the button; the
+// next press removes it.
+export function act(kind, label, work) {
+  const button = h(kind, { type: 'button' }, label);
+  let box = null;
+  button.addEventListener('click', () => busy(button, async () => {
+    box?.remove();
+    try {
+      await work();
+    } catch (error) {
+      if (error.name === 'AbortError' || error.signedOut) return;
+      box = errorBox(error);
+      (button.closest('.panel, .card, .page') ?? document.querySelector('main')).append(box);
+      box.scrollIntoView({ block: 'nearest' });
+    }
+  }));
+  return button;
+}

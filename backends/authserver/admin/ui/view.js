@@ -1,5 +1,5 @@
 // What the pages share: paged lists, facts, acts that ask first.
-import { busy, errorBox, h, load, notice, table, toast, uid } from './parts/dom.js';
+import { act as actButton, h, load, notice, table, toast, uid } from './parts/dom.js';
 import { confirm } from './parts/dialog.js';
 import { field, select } from './parts/form.js';
 import { ago, day, exact, number, zone } from './parts/look.js';
@@ -109,25 +109,8 @@ export function card(title, content, ...buttons) {
   return h('section.panel', { 'aria-labelledby': id }, h('div.head', null, h('h2', { id }, title), buttons.length > 0 && h('div.do.push', null, buttons)), content);
 }
 
-// act is a button that does something at once.
-export function act(label, work, kind = 'button.quiet') {
-  const button = h(kind, { type: 'button' }, label);
-  button.addEventListener('click', () => busy(button, async () => {
-    try {
-      await work();
-    } catch (error) {
-      if (error.name === 'AbortError' || error.signedOut) return;
-      complain(button, error);
-    }
-  }));
-  return button;
-}
-
-function complain(button, error) {
-  const box = errorBox(error);
-  button.closest('.panel, .card, .page, main').append(box);
-  box.scrollIntoView({ block: 'nearest' });
-}
+// act returns a button that runs work when it is pressed, and shows its error.
+export const act = (label, work, kind = 'button.quiet') => actButton(kind, label, work);
 
 // ask is a button that asks before it does what cannot be undone.
 export function ask(label, title, text, work, kind = 'button.danger') {

@@ -170,6 +170,11 @@ inBrowser('an operator limits, suspends and resumes a user', {}, async (tab) => 
   await panel(tab, 'User').getByText('suspended').waitFor();
   assert.equal((await ask(key)).status, 401);
   assert.equal((await api('GET', 'users/ada/keychain-keys', 'ada')).status, 403);
+  const resume = '**/operator/users/ada/resume';
+  await tab.route(resume, (route) => route.fulfill({ status: 503, json: { error: { message: 'Not now.' } } }));
+  await button(tab, 'Resume').click();
+  await tab.getByRole('alert').getByText('Not now.').waitFor();
+  await tab.unroute(resume);
   await button(tab, 'Resume').click();
   await panel(tab, 'User').getByText('active').waitFor();
   assert.equal((await ask(key)).status, 402);

@@ -1,8 +1,8 @@
 import { call } from '../api.js';
 import { usd } from '../format.js';
-import { code, h, toast } from '../parts/dom.js';
+import { act, code, h, toast } from '../parts/dom.js';
 import { exact, number } from '../parts/look.js';
-import { act, at, link, operates, paged } from './view.js';
+import { at, link, operates, paged } from './view.js';
 
 export const title = 'Alerts';
 export const about = 'The alerts that were sent: about spent budgets, failing provider keys, and requests that fail or are slow. Newest first.';

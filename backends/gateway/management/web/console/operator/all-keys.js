@@ -2,10 +2,10 @@ import { call } from '../api.js';
 import { choice } from '../inputs.js';
 import { said } from '../limits.js';
 import { confirm } from '../parts/dialog.js';
-import { code, h, tag } from '../parts/dom.js';
+import { act, code, h, tag } from '../parts/dom.js';
 import { field, form } from '../parts/form.js';
 import { when } from '../parts/look.js';
-import { act, at, link, operates, paged } from './view.js';
+import { at, link, operates, paged } from './view.js';
 
 export const title = 'All gateway keys';
 export const about = 'The gateway keys of all people and teams, newest first.';

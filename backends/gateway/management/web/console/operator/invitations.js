@@ -1,9 +1,9 @@
 import { call } from '../api.js';
 import { confirm, dialog } from '../parts/dialog.js';
-import { code, copyButton, h, tag, toast } from '../parts/dom.js';
+import { act, code, copyButton, h, tag, toast } from '../parts/dom.js';
 import { field, form, select } from '../parts/form.js';
 import { when } from '../parts/look.js';
-import { act, at, link, operates, paged } from './view.js';
+import { at, link, operates, paged } from './view.js';
 
 export const title = 'Invitations';
 export const about = 'Links with which people join. Each works once.';

@@ -2,11 +2,11 @@
 import { call } from '../api.js';
 import { limitFields, said } from '../limits.js';
 import { confirm, dialog } from '../parts/dialog.js';
-import { code, h, load, table, tag, toast } from '../parts/dom.js';
+import { act, code, h, load, table, tag, toast } from '../parts/dom.js';
 import { field, form } from '../parts/form.js';
 import { when } from '../parts/look.js';
 import { showKey } from '../pages/new-key.js';
-import { act, operates } from './view.js';
+import { operates } from './view.js';
 
 // keyCard returns a section with the gateway keys at a path. If may() holds, it has buttons that create, limit and revoke
 // keys, and, if replaced is set, that replace them.

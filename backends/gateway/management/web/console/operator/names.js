@@ -2,9 +2,9 @@
 import { call } from '../api.js';
 import { suggestions } from '../inputs.js';
 import { confirm, dialog } from '../parts/dialog.js';
-import { code, h, load, table, toast } from '../parts/dom.js';
+import { act, code, h, load, table, toast } from '../parts/dom.js';
 import { field, form, mistake } from '../parts/form.js';
-import { act, operates } from './view.js';
+import { operates } from './view.js';
 
 const tiers = ['low', 'medium', 'high'];
 

@@ -3,13 +3,13 @@ import { call } from '../api.js';
 import { usd, words } from '../format.js';
 import { suggestions } from '../inputs.js';
 import { confirm } from '../parts/dialog.js';
-import { code, h, load, notice, table, tag, toast } from '../parts/dom.js';
+import { act, code, h, load, notice, table, tag, toast } from '../parts/dom.js';
 import { field, form, select } from '../parts/form.js';
 import { count, number, short } from '../parts/look.js';
 import { namesCard } from './names.js';
 import { askPrice, written } from './prices.js';
 import { tones } from './provider-keys.js';
-import { act, at, link, operates } from './view.js';
+import { at, link, operates } from './view.js';
 
 export const title = 'Models and prices';
 export const about = 'All available models, their prices per million tokens, their health, and who may use them.';

@@ -1,11 +1,11 @@
 import { call } from '../api.js';
 import { confirm, dialog } from '../parts/dialog.js';
-import { code, h, load, tag, toast } from '../parts/dom.js';
+import { act, code, h, load, tag, toast } from '../parts/dom.js';
 import { field, form } from '../parts/form.js';
 import { when } from '../parts/look.js';
 import { showKey } from '../pages/new-key.js';
 import { keyCard } from './keys.js';
-import { act, at, limitCard, link, operates, paged } from './view.js';
+import { at, limitCard, link, operates, paged } from './view.js';
 
 export const title = 'People';
 export const about = 'Everybody who uses this gateway.';

@@ -3,9 +3,8 @@ import { call } from '../api.js';
 import { usd, words } from '../format.js';
 import { keyLimitFields, said } from '../limits.js';
 import { confirm, dialog } from '../parts/dialog.js';
-import { code, h, load, table, tag, toast } from '../parts/dom.js';
+import { act, code, h, load, table, tag, toast } from '../parts/dom.js';
 import { field, form, mistake, select } from '../parts/form.js';
-import { act } from './view.js';
 
 // tones maps the health of a provider key to the colour of its tag.
 export const tones = { active: 'good', cooling_down: 'warn', untested: 'plain', no_credit: 'bad', invalid_key: 'bad' };

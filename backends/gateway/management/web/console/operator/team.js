@@ -3,14 +3,14 @@ import { call } from '../api.js';
 import { model, usd } from '../format.js';
 import { chart } from '../parts/chart.js';
 import { confirm, dialog } from '../parts/dialog.js';
-import { h, load, table, tag, toast } from '../parts/dom.js';
+import { act, h, load, table, tag, toast } from '../parts/dom.js';
 import { field, form, select } from '../parts/form.js';
 import { number, short, when } from '../parts/look.js';
 import { changes } from './audit.js';
 import { keyCard } from './keys.js';
 import { keysCard } from './provider-keys.js';
 import { timeline } from './spending.js';
-import { act, at, limitCard, manages, operates, paged, person } from './view.js';
+import { at, limitCard, manages, operates, paged, person } from './view.js';
 
 const day = 86400000;
 

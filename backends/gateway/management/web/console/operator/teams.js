@@ -1,10 +1,10 @@
 import { call } from '../api.js';
 import { confirm, dialog } from '../parts/dialog.js';
-import { h } from '../parts/dom.js';
+import { act, h } from '../parts/dom.js';
 import { field, form } from '../parts/form.js';
 import { number, when } from '../parts/look.js';
 import { showTeam } from './team.js';
-import { act, at, link, operates, paged } from './view.js';
+import { at, link, operates, paged } from './view.js';
 
 export const title = 'Teams';
 export const about = 'Users whose requests count together.';

@@ -2,7 +2,7 @@
 import { call } from '../api.js';
 import { limitFields, localTime, said } from '../limits.js';
 import { dialog } from '../parts/dialog.js';
-import { busy, h, load, table, toast } from '../parts/dom.js';
+import { act, busy, h, load, table, toast } from '../parts/dom.js';
 import { field, form, mistake } from '../parts/form.js';
 import { when } from '../parts/look.js';
 
@@ -28,13 +28,6 @@ export const at = (...parts) => ['operator', ...parts.map(encodeURIComponent)].j
 
 // link returns a link to the page of one entry.
 export const link = (page, id, text) => h('a', { href: `#/${page}/${encodeURIComponent(id)}` }, text || id);
-
-// act returns a button that runs work, and shows its error as a message.
-export function act(kind, label, work) {
-  const button = h(kind, { type: 'button' }, label);
-  button.addEventListener('click', () => busy(button, work));
-  return button;
-}
 
 // paged returns a list that is loaded page by page. fetch gets the cursor of a page, which is undefined for the first. The
 // method show of the list loads it again.
