@@ -36,16 +36,16 @@ function stored() {
 
 // reasons are what the codes of the API mean to who asks.
 const reasons = {
-  ContentFiltered: 'This is not answered here: it asks for a recommendation, or for what does not belong here.',
+  ContentFiltered: 'This service does not answer this question: it gives no recommendations and stays within its subject.',
   NonInvestmentRelated: 'This does not seem to be about investments.',
-  ShouldUseScreener: 'This looks through many companies: use a screener for it.',
-  FailedToAnswer: 'The documents do not hold an answer that could be shown to be right.',
+  ShouldUseScreener: 'This question searches through many companies. Use a screener for it.',
+  FailedToAnswer: 'The documents contain no answer that can be verified.',
   RateLimited: 'Too many questions at once.',
   QuotaExceeded: 'The quota of this key is spent.',
-  Timeout: 'It took too long. It was not charged.',
+  Timeout: 'It took too long. The question was not charged.',
   ServiceUnavailable: 'The service cannot answer right now.',
-  InternalError: 'The service has made a mistake. It was not charged.',
-  InvalidRequest: 'This is no question: 1 to 2,000 characters are.',
+  InternalError: 'The service failed. The question was not charged.',
+  InvalidRequest: 'A question has 1 to 2,000 characters.',
 };
 
 export const reason = (code) => reasons[code] ?? code;
@@ -105,7 +105,7 @@ export async function ask({ query, force, previous }, signal, onStage) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   for (let text = ''; ;) {
     const { value, done } = await reader.read();
-    if (done) throw Object.assign(new Error('It broke off before the answer.'), { title: 'No answer came.' });
+    if (done) throw Object.assign(new Error('The connection ended before the answer.'), { title: 'There was no answer.' });
     text += value;
     for (let end; (end = text.indexOf('\n\n')) >= 0; text = text.slice(end + 2)) {
       const lines = text.slice(0, end).split('\n');

@@ -17,11 +17,11 @@ function knock(text) {
   app.replaceChildren(h('main.card', { id: 'main', tabindex: '-1' },
     h('h1', null, 'Ask your documents'), text && notice('warn', h('p', { role: 'alert' }, text)),
     form(
-      [field('API key', key, { name: 'key', wide: true, hint: 'One made on the server, by tollgate answer key create.' })],
+      [field('API key', key, { name: 'key', wide: true, hint: 'Create one on the server with: tollgate answer key create.' })],
       [h('button', { type: 'submit' }, 'Continue')],
       async () => {
         const value = key.value.trim();
-        if (!/^[\x21-\x7e]+$/.test(value)) throw mistake('key', 'Paste the key, whole and nothing else.');
+        if (!/^[\x21-\x7e]+$/.test(value)) throw mistake('key', 'Paste the whole key, and nothing else.');
         door.keep(value);
         await quota().catch((error) => {
           if (error.status === 403) return; // it is for questions alone
@@ -31,7 +31,7 @@ function knock(text) {
         enter();
       },
     ),
-    h('p.small.muted', null, 'The key stays in this browser tab and ends with it.')));
+    h('p.small.muted', null, 'The key is kept only in this browser tab, until you close it.')));
   key.focus();
 }
 
@@ -48,7 +48,7 @@ const links = [['', 'Questions'], ['companies', 'Companies']].map(([path, title]
 
 // enter shows what a key opens.
 function enter() {
-  questions = asking({ count, lost: () => { door.forget(); knock('The key is taken no longer.'); } });
+  questions = asking({ count, lost: () => { door.forget(); knock('The key is not valid any more.'); } });
   bar(
     h('nav.parts', { 'aria-label': 'Parts' }, links),
     h('div.account', null, left, h('button.plain', { type: 'button', onclick: () => { questions.stop(); door.forget(); knock(); } }, 'Forget the key')),

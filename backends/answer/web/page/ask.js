@@ -6,7 +6,7 @@ import { field, form, mistake } from './parts/form.js';
 
 // stages are the words for what is done.
 const stages = {
-  question: 'Reading the question', plan: 'Parts of the question', search: 'Looking for passages', draft: 'Writing', check: 'Checking figures and references', assemble: 'Putting it together',
+  question: 'Reading the question', plan: 'Parts of the question', search: 'Looking for passages', draft: 'Writing', check: 'Checking figures and references', assemble: 'Combining the results',
 };
 
 // asking makes the part of questions. count is called when an answer may have been charged, lost when the key is taken no longer.
@@ -29,7 +29,7 @@ export function asking({ count, lost }) {
   };
 
   const one = async (text) => {
-    const done = h('ul.stages', { 'aria-label': 'What is done' });
+    const done = h('ul.stages', { 'aria-label': 'Progress' });
     const card = h('section.panel.answer', { 'aria-label': text }, h('div.head', null, h('h2', null, text)), done);
     answers.prepend(card);
     const seen = new Set();
@@ -41,7 +41,7 @@ export function asking({ count, lost }) {
         seen.add(word);
       });
       card.replaceChildren(card.firstChild, ...answer(told, (result) => { follow(result); query.focus(); }));
-      announce(told.success ? 'The answer is there' : 'There is no answer');
+      announce(told.success ? 'The answer is ready' : 'There is no answer');
       query.value = '';
       follow(null);
     } catch (error) {
@@ -62,7 +62,7 @@ export function asking({ count, lost }) {
       h('h1', null, 'Ask your documents'),
       h('section.panel.ask', { 'aria-label': 'Question' }, following, form(
         [field('Question', query, { name: 'query', wide: true, hint: 'As you would ask a colleague: a company, a figure, a year.' })],
-        [h('label.small', { for: 'force' }, force, ' Also what is not about investments'), button],
+        [h('label.small', { for: 'force' }, force, ' Also answer questions that are not about investments'), button],
         async () => {
           const text = query.value.trim();
           if (!text) throw mistake('query', 'Write a question first.');
@@ -105,7 +105,7 @@ function references(list) {
 
 // beside shows passages with what the answer repeats of them.
 function beside({ passages, gone }) {
-  if (!passages.length) return [h('p.small.muted', null, gone ? 'The passages are not in the corpus any more.' : 'This answer is based on no passage of the corpus.')];
+  if (!passages.length) return [h('p.small.muted', null, gone ? 'The passages are no longer in the corpus.' : 'This answer is not based on passages of the corpus.')];
   return passages.map((p) => {
     const text = h('div.text', { tabindex: '0', role: 'region', 'aria-label': `Text of ${p.title}` }, shown(marked(p.parts)));
     return h('article.passage', null,

@@ -36,7 +36,7 @@ async function rows(name, after, signal) {
   if (next) {
     more.append(h('button.quiet', { type: 'button', onclick: () => load(more, () => rows(name, next, signal)) }, 'More'));
   }
-  const empty = name ? 'No company has that in its name.' : 'No documents of a company are held yet. Take some in: tollgate answer ingest <folder>.';
+  const empty = name ? 'No company matches.' : 'There are no documents of companies yet. Add some with: tollgate answer ingest <folder>.';
   return [table(after ? `Companies after ${after}` : 'Companies', columns, found, empty), more];
 }
 
@@ -106,7 +106,7 @@ function named(measure) {
 }
 
 function sections(measures, years) {
-  if (!years.length) return [h('p.empty', null, 'No figures of whole years were read from its documents.')];
+  if (!years.length) return [h('p.empty', null, 'Its documents contain no figures of whole years.')];
   const groups = Map.groupBy(measures.filter((m) => years.some((y) => annual(m, y))), (m) => statements[m.statement] ?? 'Other figures');
   return [...groups].map(([title, list]) => {
     const held = years.filter((y) => list.some((m) => annual(m, y)));

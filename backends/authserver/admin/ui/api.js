@@ -71,7 +71,7 @@ export async function call(method, path, { body, query, signal, of, quiet = fals
     error.signedOut = true;
     if (door.key) { // the first of several that are refused at once
       door.forget();
-      events.signedOut('The key is taken no longer.');
+      events.signedOut('The key is not valid any more.');
     }
   }
   throw error;
@@ -86,7 +86,7 @@ async function refusal(response) {
   }
   const error = new Error(said?.detail || `The server answered ${response.status} ${response.statusText}`.trim());
   error.status = response.status;
-  if (response.status === 412) error.message = 'Somebody else has changed this since you read it. Load the page again, and change what is there now.';
+  if (response.status === 412) error.message = 'Somebody else has changed this in the meantime. Reload the page and make your change again.';
   const wait = Number(response.headers.get('retry-after'));
   if (response.status === 429 && wait > 0) error.message += ` Try again in ${wait} s.`;
   return error;

@@ -48,7 +48,7 @@ function knock(text) {
         await enter();
       },
     ),
-    h('p.small.muted', null, 'The key stays in this browser tab and ends with it.')));
+    h('p.small.muted', null, 'The key is kept only in this browser tab, until you close it.')));
   key.focus();
 }
 
@@ -57,7 +57,7 @@ async function enter() {
   await call('POST', 'auth/verify', { quiet: true }).catch((error) => {
     if (error.status === 401) {
       door.forget();
-      throw mistake('key', 'This is not the key.');
+      throw mistake('key', 'This key is wrong.');
     }
     throw error;
   });

@@ -11,10 +11,10 @@ export function identityCard(path, signal) {
     if (!identities.length) return h('div');
     return card('Connected accounts', table('Connected accounts', [
       { title: 'Provider', class: 'name', cell: (i) => [i.display_name, !i.upstream && [' ', tag('warn', 'not configured')], h('div.small', null, code(i.issuer))] },
-      { title: 'Called there', cell: (i) => i.username },
+      { title: 'Name at the provider', cell: (i) => i.username },
       { title: 'Connected', class: 'when', cell: (i) => moment(i.created_at) },
       { title: 'Last used', class: 'when', cell: (i) => moment(i.used_at) ?? 'never' },
-      { title: '', class: 'row-actions', cell: (i) => ask('Disconnect', 'Disconnect the account?', 'Nobody signs in with it any more, and all sessions and tokens of the user end. It may be the only way in which the user signs in.', async () => {
+      { title: '', class: 'row-actions', cell: (i) => ask('Disconnect', 'Disconnect the account?', 'It can no longer be used to sign in, and all sessions and tokens of the user end. It may be the user’s only way to sign in.', async () => {
         await call('DELETE', at(`${path}/identities`, i.id));
         await done('The account is disconnected', show);
       }, 'button.plain.danger') },

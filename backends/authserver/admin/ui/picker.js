@@ -43,7 +43,7 @@ export async function clientOf(text, complain = (message) => new Error(message))
   const named = clients.filter((c) => (c.name ?? '').toLowerCase() === text.toLowerCase());
   if (named.length === 1) return named[0].id;
   if (!named.length && text.startsWith('https://')) return text;
-  throw complain(named.length ? 'Several clients have this name: choose one of the list.' : 'There is no such client.');
+  throw complain(named.length ? 'Several clients have this name. Choose one from the list.' : 'There is no such client.');
 }
 
 // picker is an input that adds clients to a list. beside is what has to be in the page beside it, and read returns the

@@ -13,7 +13,7 @@ const written = (rules) => (rules ?? []).map((r) => [
 function read(text) {
   return text.split('\n').map((line) => line.trim()).filter(Boolean).map((line) => {
     const [claim, from, ...options] = line.split(/\s+/);
-    if (!from) throw mistake('claim_rules', `This line has not what the claim is made of: ${line}`);
+    if (!from) throw mistake('claim_rules', `This line does not say from what the claim is made: ${line}`);
     const rule = { claim, from };
     for (const option of options) {
       const [name, ...rest] = option.split('=');
@@ -32,7 +32,7 @@ function edit(rules, save) {
   dialog('Claims of users', (close) => form([
     field('Rules', text, {
       name: 'claim_rules', wide: true,
-      hint: 'One a line: the claim, and roles, groups or attributes.<name>; then, where wanted, prefix=…, strip_prefix, type=list, scope=… and in=access_token,id_token,userinfo.',
+      hint: 'One per line: the claim, then roles, groups or attributes.<name>, then optionally prefix=…, strip_prefix, type=list, scope=… and in=access_token,id_token,userinfo.',
     }),
   ], [
     h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),
@@ -48,8 +48,8 @@ function edit(rules, save) {
 export function rulesCard(rules, path, fetch, none, refresh) {
   return card('Claims of users', table('Claims of users', [
     { title: 'Claim', class: 'name', cell: (r) => code(r.claim) },
-    { title: 'Made of', cell: (r) => [code(r.from), r.prefix && ` that begin with ${r.prefix}`, r.strip_prefix && ', which is taken away'] },
-    { title: 'With the scope', cell: (r) => r.scope && code(r.scope) },
+    { title: 'Source', cell: (r) => [code(r.from), r.prefix && ` with the prefix ${r.prefix}`, r.strip_prefix && ', which is removed'] },
+    { title: 'If the scope includes', cell: (r) => r.scope && code(r.scope) },
     { title: 'In', cell: (r) => r.in?.join(', ') },
   ], rules ?? [], none), act('Change', async () => {
     const of = await fetch();

@@ -13,7 +13,7 @@ function read(input) {
   for (const line of lines(input)) {
     const at = line.indexOf('=');
     const [name, value] = [line.slice(0, at).trim(), line.slice(at + 1).trim()];
-    if (at < 1 || !value) throw mistake('attributes', `This line is no attribute: ${line}`);
+    if (at < 1 || !value) throw mistake('attributes', `This line is not an attribute: ${line}`);
     (attributes[name] ??= []).push(value);
   }
   return attributes;
@@ -24,16 +24,16 @@ function edit(path, told, then) {
   const roles = area(told.roles);
   const attributes = area(written(told.attributes), 5);
   dialog('Groups, roles and attributes', (close) => form([
-    field('Groups', groups, { name: 'groups', wide: true, hint: 'One a line. A slash stands before a group that lies in another one: staff/night.' }),
-    field('Roles', roles, { name: 'roles', wide: true, hint: 'One a line, beside those of the groups.' }),
-    field('Attributes', attributes, { name: 'attributes', wide: true, hint: 'One a line: department = Sales. Several lines of one name are several values.' }),
+    field('Groups', groups, { name: 'groups', wide: true, hint: 'One per line. A group within another one is written with a slash: staff/night.' }),
+    field('Roles', roles, { name: 'roles', wide: true, hint: 'One per line, in addition to those of the groups.' }),
+    field('Attributes', attributes, { name: 'attributes', wide: true, hint: 'One per line: department = Sales. Several lines with one name give it several values.' }),
   ], [
     h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),
     h('button', { type: 'submit' }, 'Save'),
   ], async () => {
     await call('PATCH', path, { body: { groups: lines(groups), roles: lines(roles), attributes: read(attributes) } });
     close();
-    await done('They are changed, and in tokens from the next refresh on', then);
+    await done('They are changed. Tokens contain them from the next refresh', then);
   }));
 }
 
@@ -48,7 +48,7 @@ export function factCard(user, signal) {
       ['Groups', told.groups.join(', '), true], ['Roles', told.roles.join(', '), true], ['Roles of the groups', inherited.join(', '), true],
       ...Object.entries(told.attributes).map(([name, values]) => [name, values.join(', ')]),
     ];
-    return card('Groups, roles and attributes', rows.some(([, what]) => what) ? facts(rows) : h('p', null, 'None. Clients and resources that have rules for claims are told of them.'),
+    return card('Groups, roles and attributes', rows.some(([, what]) => what) ? facts(rows) : h('p', null, 'None. Rules for claims of clients and resources use them.'),
       act('Change', async () => edit(path, await call('GET', path, { signal }), show)));
   });
   show();
@@ -60,14 +60,14 @@ export async function groupRoles() {
   const { group_roles: before } = await call('GET', 'group-roles', { query: { limit: 1000 } });
   const text = area(before.map((g) => `${g.group}: ${g.roles.join(', ')}`), 8);
   dialog('Roles of groups', (close) => form([
-    field('Groups', text, { name: 'roles', wide: true, hint: 'One a line: staff: reader, writer. Who is in a group that lies in another one has the roles of both.' }),
+    field('Groups', text, { name: 'roles', wide: true, hint: 'One per line: staff: reader, writer. A member of a group within another one has the roles of both.' }),
   ], [
     h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),
     h('button', { type: 'submit' }, 'Save'),
   ], async () => {
     const wanted = new Map(lines(text).map((line) => {
       const at = line.lastIndexOf(': ');
-      if (at < 1) throw mistake('roles', `This line is no group with its roles: ${line}`);
+      if (at < 1) throw mistake('roles', `This line is not a group with its roles: ${line}`);
       return [line.slice(0, at).trim(), line.slice(at + 1).split(',').map((role) => role.trim()).filter(Boolean)];
     }));
     for (const { group } of before) if (!wanted.has(group)) await call('PUT', 'group-roles', { body: { group, roles: [] } });

@@ -61,7 +61,7 @@ export function list({ caption, columns, fetch, rows, empty, missing = empty, fi
       h('button.quiet', { type: 'button', 'aria-disabled': !offset && 'true', onclick: () => offset && turn([{}]) }, 'First'),
       h('button.quiet', { type: 'button', 'aria-disabled': !offset && 'true', onclick: () => offset && turn(pages.slice(0, -1)) }, 'Previous'),
       h('button.quiet', { type: 'button', 'aria-disabled': !next && 'true', onclick: () => next && turn([...pages, next]) }, 'Next'),
-      h('span.where', { role: 'status' }, found.length ? [`${number(offset + 1)} to ${number(offset + found.length)}`, total && ` of ${total}`] : 'no more'),
+      h('span.where', { role: 'status' }, found.length ? [`${number(offset + 1)} to ${number(offset + found.length)}`, total && ` of ${total}`] : 'last page'),
     ] : [total && found.length > 1 && h('span.where', { role: 'status' }, `${total} in all`)].filter(Boolean)));
     const asked = filters.some((f) => f.name !== order.name && values[f.name]);
     return table(caption, columns, found, asked ? missing : empty);

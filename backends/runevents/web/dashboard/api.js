@@ -55,7 +55,7 @@ export async function ask(path, parameters, { signal, door = false } = {}) {
     }
   } catch (error) {
     if (error.name === 'AbortError') throw error;
-    throw Object.assign(new Error('Check that it runs and that this device is connected.'), { title: response ? 'The answer broke off.' : 'The service cannot be reached.' });
+    throw Object.assign(new Error('Check that it runs and that this device is connected.'), { title: response ? 'The response was interrupted.' : 'The service cannot be reached.' });
   }
   const error = await refusal(response);
   if ((response.status === 401 || response.status === 403) && !door) {
@@ -70,9 +70,9 @@ export const rows = async (...all) => (await ask(...all)).rows;
 
 const advice = {
   400: ['The query was refused.', 'The service says what is wrong with it:'],
-  401: ['The token was refused.', 'It may have ended, or may not be copied whole.'],
-  403: ['You may not read run events.', 'The option "read" of the service says who may.'],
-  404: ['There is no such thing.', 'It may have been deleted because of its age.'],
+  401: ['The token was refused.', 'It may have expired, or may not have been copied completely.'],
+  403: ['You may not read run events.', 'The option "read" of the service defines who may.'],
+  404: ['This does not exist.', 'It may have been deleted because of its age.'],
   413: ['The query is too large.', 'Ask in several parts.'],
   429: ['Too many requests.', 'Try again a little later.'],
   500: ['The service failed.', 'Its log has the reason.'],

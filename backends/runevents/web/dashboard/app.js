@@ -64,9 +64,9 @@ function door(text) {
   entitle('Sign in');
   bar();
   const input = h('input', { type: 'password', autocomplete: 'off', spellcheck: 'false', required: true });
-  const hint = 'Of a user that the option "read" names. It stays in this browser tab and ends with it.';
+  const hint = 'The token of a user that the option "read" names. It is kept only in this browser tab, until you close it.';
   app.replaceChildren(h('main.card', { id: 'main', tabindex: '-1' }, h('h1', null, 'Sign in'),
-    h('p', { role: 'alert' }, 'The service answered: ', text),
+    h('p', { role: 'alert' }, 'The service responded: ', text),
     form([field('Bearer token', input, { name: 'token', hint, wide: true })], [h('button', { type: 'submit' }, 'Use the token')], async () => {
       const token = input.value.trim().replace(/^Bearer\s+/i, '');
       if (!/^[\x21-\x7e]+$/.test(token)) throw mistake('token', 'Paste a token: it has no spaces or special characters.');

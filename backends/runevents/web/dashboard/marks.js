@@ -15,9 +15,9 @@ export function run(status) {
 // marks say what was special about a run.
 export function marks({ noop, pending, corrective }) {
   const list = [
-    noop && tag('noop', 'noop', 'The run only said what it would change'),
+    noop && tag('noop', 'noop', 'The run only reported what it would change'),
     pending && !noop && tag('noop', 'noop pending', 'Some resources would be changed but are in noop mode'),
-    corrective && tag('warn', 'corrective', 'The run put back what others had changed'),
+    corrective && tag('warn', 'corrective', 'The run reverted changes that others had made'),
   ].filter(Boolean);
   return list.flatMap((one) => [' ', one]);
 }
@@ -41,7 +41,7 @@ export function tally(counts) {
 // lateMark is how long ago a node reported, where that is too long.
 export function lateMark(node) {
   if (!late(node)) return null;
-  if (!node.report_timestamp) return tag('warn', 'no run kept');
+  if (!node.report_timestamp) return tag('warn', 'no stored run');
   return tag('warn', `silent for ${age(Date.now() - Date.parse(node.report_timestamp))}`, time(node.report_timestamp));
 }
 

@@ -40,7 +40,7 @@ export function refreshControl() {
 function tell() {
   if (!control) return;
   control.element.hidden = !tasks.length;
-  control.state.textContent = `${paused ? 'Stopped at' : 'Updated'} ${clock.format(last)}`;
+  control.state.textContent = `${paused ? 'Paused at' : 'Updated'} ${clock.format(last)}`;
   control.button.textContent = paused ? 'Keep updating' : 'Pause';
 }
 

@@ -77,7 +77,7 @@ inBrowser('the key is asked for, and kept in the tab alone', {}, async (tab, con
   assert.ok((await tab.getByLabel('Administration key').boundingBox()).width > 300, 'there is no room for a key');
   await tab.getByLabel('Administration key').fill('wrong');
   await button(tab, 'Sign in').click();
-  await tab.getByText('This is not the key.').waitFor();
+  await tab.getByText('This key is wrong.').waitFor();
   await tab.getByLabel('Administration key').fill(key);
   await button(tab, 'Sign in').click();
   await at(tab, 'Overview');
@@ -94,7 +94,7 @@ inBrowser('the key is asked for, and kept in the tab alone', {}, async (tab, con
 
 inBrowser('a server without anything says so', {}, async (tab) => {
   await enter(tab);
-  for (const [path, heading, text] of [['clients', 'Clients', 'There is no client yet'], ['users', 'Users', 'There is no user yet.'], ['providers', 'Providers', 'There is no provider yet.'], ['tokens', 'Tokens', 'No token was issued yet.'], ['idps', 'Trusted issuers', 'There is no policy.']]) {
+  for (const [path, heading, text] of [['clients', 'Clients', 'No clients yet'], ['users', 'Users', 'No users yet.'], ['providers', 'Providers', 'No providers yet.'], ['tokens', 'Tokens', 'No token was issued yet.'], ['idps', 'Trusted issuers', 'There is no policy.']]) {
     await tab.goto(`${admin}/admin/ui/#/${path}`);
     await at(tab, heading);
     await tab.getByText(text).waitFor();
@@ -139,8 +139,8 @@ inBrowser('a client is made, works, is suspended and deleted', {}, async (tab) =
   assert.equal((await token(id, secret)).status, 401);
   await button(tab, 'Reactivate').click();
   await button(tab, 'Suspend').waitFor();
-  await button(tab, 'Make a new secret').click();
-  await button(dialog(tab), 'Make a new secret').click();
+  await button(tab, 'Create a new secret').click();
+  await button(dialog(tab), 'Create a new secret').click();
   await dialog(tab).getByLabel('Client secret').waitFor();
   const fresh = await dialog(tab).getByLabel('Client secret').inputValue();
   await button(dialog(tab), 'I have copied it').click();
@@ -354,7 +354,7 @@ inBrowser('an agent is made, with its keys', {}, async (tab) => {
   await dialog(tab).getByText('This is neither an address nor a key set').waitFor();
   await dialog(tab).getByLabel('Public keys').fill('https://agent.example/keys.json');
   await dialog(tab).getByLabel('Agent', { exact: true }).selectOption('Yes');
-  await dialog(tab).getByLabel('What the agent is for').fill('Books journeys');
+  await dialog(tab).getByLabel('Purpose of the agent').fill('Books journeys');
   await button(dialog(tab), 'Create client').click();
   await tab.getByRole('link', { name: 'Agent', exact: true }).click();
   await at(tab, 'Agent');
@@ -447,7 +447,7 @@ inBrowser('a test mail tells whether mails arrive', {}, async (tab) => {
   await tab.getByText('Accounts <accounts@example.com>').waitFor();
   await tab.getByLabel('Your mail address').fill('me@example.com');
   await button(tab, 'Send a test mail').click();
-  await tab.getByText('The mail server has taken the mail').waitFor();
+  await tab.getByText('The mail server has accepted the mail').waitFor();
   await tab.getByText('mail.sent').first().waitFor();
   await tab.getByLabel('Your mail address').fill('refused@example.com');
   await button(tab, 'Send a test mail').click();

@@ -114,11 +114,11 @@ inBrowser('users are turned over and searched', { timezoneId: 'UTC' }, async (ta
   await tab.goto(`${admin}/admin/ui/#/grants`);
   await tab.getByLabel('Mail address').fill('person777');
   await button(tab, 'Show').click();
-  await tab.getByText('Many users have this in their address or name, among them').waitFor();
+  await tab.getByText('Many users match, for example').waitFor();
   assert.equal(await tab.getByRole('link', { name: /^person777/ }).count(), 20);
   await tab.getByLabel('Mail address').fill('person7777');
   await button(tab, 'Show').click();
-  await tab.getByText('Several users have this in their address or name').waitFor();
+  await tab.getByText('Several users match').waitFor();
   await sound(tab, 'authserver-admin-many-grants');
   await tab.getByRole('link', { name: 'person77771@example.com' }).click();
   await at(tab, 'person77771@example.com');
@@ -127,7 +127,7 @@ inBrowser('users are turned over and searched', { timezoneId: 'UTC' }, async (ta
 inBrowser('what is off says so', {}, async (tab) => {
   await enter(tab, 'idps');
   await tab.getByText('Enterprise-managed authorization is off.').waitFor();
-  await tab.getByText('Set xaa.enabled to true to have them.').waitFor();
+  await tab.getByText('Set xaa.enabled to true to use them.').waitFor();
   assert.equal(await button(tab, 'Try again').count(), 0);
   await sound(tab, 'authserver-admin-off');
 });

@@ -117,7 +117,7 @@ inBrowser('nodes are filtered, and lists grow', {}, async (tab) => {
   await settled(tab);
   const names = (await rows.locator('td:first-child, th:first-child').allInnerTexts()).sort();
   assert.deepEqual(names, (await api('nodes')).map((n) => n.certname).sort());
-  assert.match(await rows.last().innerText(), /^planned\.example\.com[^]*no run kept/);
+  assert.match(await rows.last().innerText(), /^planned\.example\.com[^]*no stored run/);
   await tab.getByLabel('Part of the name').fill('web0');
   await tab.getByLabel('Part of the name').press('Enter');
   await settled(tab);
@@ -241,7 +241,7 @@ inBrowser('inactive nodes are listed apart', {}, async (tab) => {
   await settled(tab);
   assert.equal(await rows.count(), 1);
   assert.match(await rows.first().innerText(), /^gone\.example\.com deactivated /);
-  assert.doesNotMatch(await rows.first().innerText(), /no run kept|silent/);
+  assert.doesNotMatch(await rows.first().innerText(), /no stored run|silent/);
   await tab.getByLabel('State').selectOption('Active or not');
   await settled(tab);
   await tab.getByText(`of ${(await api('nodes', ['=', 'node_state', 'any'])).length}`).waitFor();
@@ -480,7 +480,7 @@ inBrowser('what is not there is said', {}, async (tab) => {
   await go(tab, `report/${'0'.repeat(40)}`);
   await tab.getByText('There is no run with this id.').waitFor();
   await go(tab, 'node/nobody.example.com');
-  await tab.getByText('No run of this node is kept.').waitFor();
+  await tab.getByText('No run of this node is stored.').waitFor();
   await go(tab, 'node/gone.example.com');
   await tab.locator('.lead').getByText(/^deactivated /).waitFor();
 });

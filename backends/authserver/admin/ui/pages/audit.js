@@ -26,10 +26,10 @@ export function show({ body, query, signal }) {
     signal,
     given: { action: query.get('action') ?? '', actor_id: query.get('actor') ?? '', client_id: query.get('client') ?? '' },
     filters: [
-      { name: 'action', label: 'Action', hint: 'A kind ends with a dot: user.' },
+      { name: 'action', label: 'Action', hint: 'A prefix ends with a dot, such as user.' },
       { name: 'actor_id', label: 'By', hint: 'The id of a user, or admin.' },
       { name: 'client_id', label: 'Client' },
-      { name: 'since', label: 'Since', type: 'datetime-local', read: instant, hint: 'Empty: for as long as the configuration says.' },
+      { name: 'since', label: 'Since', type: 'datetime-local', read: instant, hint: 'Leave it empty for all events that the configuration keeps.' },
       { name: 'until', label: 'Until', type: 'datetime-local', read: instant },
     ],
     fetch: (q, stop) => call('GET', 'audit', { query: { ...q, names: 'true' }, signal: stop }),

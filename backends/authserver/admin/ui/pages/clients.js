@@ -10,7 +10,7 @@ import { tokenList } from './tokens.js';
 export const title = 'Clients';
 export const about = 'Applications that ask for tokens.';
 
-const sources = { admin: 'made here', dcr: 'registered', cimd: 'metadata URL' };
+const sources = { admin: 'created here', dcr: 'registered', cimd: 'metadata URL' };
 const grants = ['authorization_code', 'refresh_token', 'client_credentials', 'urn:ietf:params:oauth:grant-type:device_code', 'urn:ietf:params:oauth:grant-type:token-exchange', 'urn:ietf:params:oauth:grant-type:jwt-bearer'];
 const methods = [['client_secret_basic', 'Secret, in the header'], ['client_secret_post', 'Secret, in the form'], ['private_key_jwt', 'Signed assertion'], ['none', 'None (public client)']];
 
@@ -22,7 +22,7 @@ function all({ body, actions, signal, query }) {
   const found = list({
     caption: 'Clients',
     rows: 'clients',
-    empty: 'There is no client yet: create one, or have it register itself.',
+    empty: 'No clients yet. Create one, or let clients register themselves.',
     missing: 'No such client.',
     signal,
     given: { q: query.get('q') ?? '', order: 'newest' },
@@ -34,7 +34,7 @@ function all({ body, actions, signal, query }) {
       { title: 'Created', class: 'when', cell: (c) => moment(c.issued_at) },
     ],
     filters: [
-      { name: 'q', label: 'Name or id', hint: 'A part of it, or the whole id.' },
+      { name: 'q', label: 'Name or id', hint: 'Part of the name, or the whole id.' },
       { name: 'status', label: 'Status', options: [['', 'All'], ['active', 'Active'], ['suspended', 'Suspended'], ['revoked', 'Revoked']] },
       { name: 'source', label: 'Source', options: [['', 'All'], ...Object.entries(sources)] },
       { name: 'agent', label: 'Kind', options: [['', 'All'], ['true', 'Agents'], ['false', 'No agents']] },
@@ -73,15 +73,15 @@ function edit(client, then) {
   dialog(client ? `Edit ${client.name || client.id}` : 'Create a client', (close) => form([
     field('Name', name, { name: 'client_name' }),
     !client && field('Authentication', method, { name: 'token_endpoint_auth_method' }),
-    field('Redirect URIs', redirects, { name: 'redirect_uris', wide: true, hint: 'One a line, whole. Needed for authorization_code.' }),
-    field('Grants', allowed, { name: 'grant_types', wide: true, hint: `One a line, of: ${grants.join(', ')}.` }),
-    field('Scope ceiling', scope, { name: 'scope', wide: true, hint: 'The most it may ask for, between blanks. Empty: what its resources have.' }),
-    field('Told of sign-outs at', told, { name: 'backchannel_logout_uri', wide: true, hint: 'Where the application is told when a session ends (back-channel logout). Empty: nowhere.' }),
+    field('Redirect URIs', redirects, { name: 'redirect_uris', wide: true, hint: 'One per line, complete. Required for authorization_code.' }),
+    field('Grants', allowed, { name: 'grant_types', wide: true, hint: `One per line: ${grants.join(', ')}.` }),
+    field('Scope ceiling', scope, { name: 'scope', wide: true, hint: 'The scopes that it may request at most, separated by spaces. Leave it empty for all scopes of its resources.' }),
+    field('Back-channel logout URI', told, { name: 'backchannel_logout_uri', wide: true, hint: 'The server sends a logout token there when a session ends. Leave it empty if the application needs none.' }),
     ...(client ? [] : [
-      field('Public keys', keys, { name: 'jwks', wide: true, hint: 'For a signed assertion: the address of its JSON Web Key Set, or the set itself.' }),
-      field('Addresses after sign-out', back, { name: 'post_logout_redirect_uris', wide: true, hint: 'One a line. Where a browser may be sent when its user has signed out.' }),
-      field('Agent', agent, { name: 'agent', hint: 'Tokens then name it as an agent. It stays so.' }),
-      field('What the agent is for', purpose, { name: 'agent_description' }),
+      field('Public keys', keys, { name: 'jwks', wide: true, hint: 'For signed assertions: the URL of its JSON Web Key Set, or the set itself.' }),
+      field('Addresses after sign-out', back, { name: 'post_logout_redirect_uris', wide: true, hint: 'One per line. The addresses to which a browser may be sent after sign-out.' }),
+      field('Agent', agent, { name: 'agent', hint: 'Its tokens then name it as an agent. This cannot be changed later.' }),
+      field('Purpose of the agent', purpose, { name: 'agent_description' }),
     ]),
   ].filter(Boolean), [
     h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),
@@ -132,14 +132,14 @@ function one({ body, actions, heading, id, signal }) {
         await done('The document was fetched', refresh);
       }),
       c.registration_source !== 'cimd' && c.status !== 'revoked' && act('Edit', async () => edit(await call('GET', path, { signal }), refresh)),
-      confidential && c.status !== 'revoked' && ask('Make a new secret', 'Make a new secret?', 'The present one is refused from now on.', async () => {
+      confidential && c.status !== 'revoked' && ask('Create a new secret', 'Create a new secret?', 'The current secret is refused from now on.', async () => {
         const made = await call('POST', `${path}/rotate-secret`);
         setTimeout(() => secret(made.client_id, made.client_secret)); // behind the question
       }, 'button.quiet'),
-      c.status === 'active' && ask('Suspend', 'Suspend the client?', 'It gets no tokens, and those it has are refused, until it is reactivated.', set('suspend')),
+      c.status === 'active' && ask('Suspend', 'Suspend the client?', 'Until it is reactivated, it gets no tokens, and its existing tokens are refused.', set('suspend')),
       c.status === 'suspended' && act('Reactivate', set('reactivate')),
-      c.status !== 'revoked' && ask('Revoke', 'Revoke the client?', 'It and all its tokens are refused for ever. This cannot be undone.', set('revoke')),
-      ask('Delete', 'Delete the client?', 'It and all its tokens are gone. This cannot be undone.', async () => {
+      c.status !== 'revoked' && ask('Revoke', 'Revoke the client?', 'The client and all its tokens are refused permanently. This cannot be undone.', set('revoke')),
+      ask('Delete', 'Delete the client?', 'The client and all its tokens are deleted. This cannot be undone.', async () => {
         await call('DELETE', path, { query: { force: 'true' } });
         location.hash = '#/clients';
       }),
@@ -148,14 +148,14 @@ function one({ body, actions, heading, id, signal }) {
       c.status !== 'active' && notice('warn', h('p', null, `The client is ${c.status}.`)),
       card('Client', facts([
         ['Id', code(c.id), true], ['Status', state(c.status)], ['Source', sources[c.registration_source]], ['Authentication', c.token_endpoint_auth_method],
-        ['Created', stamp(c.issued_at)], ['Changed', stamp(c.updated_at)], ['Document good until', stamp(c.cimd_fresh_until)],
+        ['Created', stamp(c.issued_at)], ['Changed', stamp(c.updated_at)], ['Document valid until', stamp(c.cimd_fresh_until)],
         ['Grants', c.grant_types.join(', '), true], ['Redirect URIs', c.redirect_uris.map((u) => h('div', null, code(u))), true],
         ['Public keys', c.jwks_uri ? code(c.jwks_uri) : c.jwks && h('details', null, h('summary', null, `${c.jwks.keys?.length ?? 0} of its own`), h('pre.code', null, JSON.stringify(c.jwks, null, 2))), true],
         ['Addresses after sign-out', c.post_logout_redirect_uris?.map((u) => h('div', null, code(u))), true],
-        ['Told of sign-outs at', c.backchannel_logout_uri && code(c.backchannel_logout_uri), true],
-        ['Scope ceiling', c.scope || 'none: whatever its resources have', true], ['First party', c.first_party && 'yes: people are not asked what it may do'], ['Agent', c.agent && (c.agent_description || 'yes')],
+        ['Back-channel logout URI', c.backchannel_logout_uri && code(c.backchannel_logout_uri), true],
+        ['Scope ceiling', c.scope || 'none: all scopes of its resources', true], ['First party', c.first_party && 'yes: users are not asked for consent'], ['Agent', c.agent && (c.agent_description || 'yes')],
       ])),
-      c.registration_source === 'admin' && rulesCard(c.claim_rules, path, () => call('GET', path, { signal }), 'It is told what its scopes have, and what its resources say.', refresh),
+      c.registration_source === 'admin' && rulesCard(c.claim_rules, path, () => call('GET', path, { signal }), 'It gets the claims of its scopes and of its resources.', refresh),
     ].filter(Boolean);
   });
   body.append(place, h('h2', null, 'Live tokens'), tokenList(signal, { client: id }), more('client', id, 'Audit log'));

@@ -5,7 +5,7 @@ import { field, form, mistake, select } from '../parts/form.js';
 import { act, ask, card, done, learn, link, moment } from '../view.js';
 
 export const title = 'Grants';
-export const about = 'Consents that users gave to clients, and services they connected.';
+export const about = 'Consents that users have given to clients, and services that they have connected.';
 
 // grantList are the grants of a user.
 export function grantList(user, signal) {
@@ -20,7 +20,7 @@ export function grantList(user, signal) {
         { title: 'Scope', cell: (g) => g.scopes.join(' ') },
         { title: 'Created', class: 'when', cell: (g) => moment(g.created_at) },
         {
-          title: '', class: 'row-actions', cell: (g) => ask('Revoke', 'Revoke this grant?', 'All tokens that were issued by it end, and the client has to ask again.', async () => {
+          title: '', class: 'row-actions', cell: (g) => ask('Revoke', 'Revoke this grant?', 'All tokens issued with this grant end, and the client has to ask for consent again.', async () => {
             await call('DELETE', at('grants/consent', g.id));
             await done('The grant is revoked', refresh);
           }, 'button.plain.danger'),
@@ -33,7 +33,7 @@ export function grantList(user, signal) {
         { title: 'Changed', class: 'when', cell: (g) => moment(g.updated_at) },
         { title: 'Token expires', class: 'when', cell: (g) => moment(g.expires_at) ?? 'not known' },
         {
-          title: '', class: 'row-actions', cell: (g) => ask('Remove', 'Remove this connection?', 'What the provider gave is deleted here. The user has to connect again.', async () => {
+          title: '', class: 'row-actions', cell: (g) => ask('Remove', 'Remove this connection?', 'The tokens of the provider are deleted here. The user has to connect again.', async () => {
             await call('DELETE', at('grants/broker', g.id));
             await done('The connection is removed', refresh);
           }, 'button.plain.danger'),
@@ -61,7 +61,7 @@ async function storeKey(user, then, signal) {
     const key = h('input', { type: 'password', autocomplete: 'off', spellcheck: 'false', autofocus: true });
     return form([
       field('Provider', provider, { name: 'provider' }),
-      field('Key', key, { name: 'api_key', hint: 'It is stored encrypted, and takes the place of the one before.' }),
+      field('Key', key, { name: 'api_key', hint: 'It is stored encrypted, and replaces the previous key.' }),
     ], [
       h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),
       h('button', { type: 'submit' }, 'Store'),
@@ -78,7 +78,7 @@ export function show({ body, signal }) {
   const who = h('input', { type: 'search', autocomplete: 'off', spellcheck: 'false' });
   const shown = h('div.page');
   body.append(card('Find a user', form(
-    [field('Mail address', who, { name: 'who', wide: true, hint: 'Or a part of it.' })],
+    [field('Mail address', who, { name: 'who', wide: true, hint: 'Or part of it.' })],
     [h('button', { type: 'submit' }, 'Show')],
     async () => {
       shown.replaceChildren();
@@ -89,7 +89,7 @@ export function show({ body, signal }) {
       if (!users.length) throw mistake('who', 'There is no such user.');
       shown.replaceChildren(...(user
         ? [h('h2', null, link('users', user.id, user.email)), grantList(user.id, signal)]
-        : [card(others ? 'Many users have this in their address or name, among them' : 'Several users have this in their address or name', h('ul.entries', null, users.map((u) => h('li', null, link('users', u.id, u.email)))))]));
+        : [card(others ? 'Many users match, for example' : 'Several users match', h('ul.entries', null, users.map((u) => h('li', null, link('users', u.id, u.email)))))]));
     },
   )), shown);
   who.focus();

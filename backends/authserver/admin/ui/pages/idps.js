@@ -6,7 +6,7 @@ import { picker } from '../picker.js';
 import { act, area, ask, done, lines, link, links, list, moment } from '../view.js';
 
 export const title = 'Trusted issuers';
-export const about = 'Identity providers whose assertions (ID-JAG) are taken for tokens, and for what.';
+export const about = 'Identity providers whose assertions (ID-JAG) are exchanged for tokens, and the policies for them.';
 
 const truth = [['true', 'Enabled'], ['false', 'Disabled']];
 const enabled = (row) => tag(row.enabled ? 'good' : 'warn', row.enabled ? 'enabled' : 'disabled');
@@ -28,9 +28,9 @@ const kinds = [
     ],
     fields: (r) => ({
       name: [text(r.name), 'Name'],
-      issuer: [text(r.issuer, { type: 'url' }), 'Issuer', 'As assertions have it, byte for byte.'],
-      jwks_uri: [text(r.jwks_uri, { type: 'url' }), 'Keys (jwks_uri)', 'Empty: as its discovery document says.'],
-      audience: [text(r.audience), 'Audience', 'Empty: the issuer of this server.'],
+      issuer: [text(r.issuer, { type: 'url' }), 'Issuer', 'Exactly as in its assertions.'],
+      jwks_uri: [text(r.jwks_uri, { type: 'url' }), 'Keys (jwks_uri)', 'Leave it empty to use its discovery document.'],
+      audience: [text(r.audience), 'Audience', 'Leave it empty for the issuer of this server.'],
       enabled: [select(truth, String(r.enabled ?? true)), 'State'],
     }),
     more: (r, refresh) => act('Refresh keys', async () => {
@@ -51,9 +51,9 @@ const kinds = [
     fields: (r) => ({
       name: [text(r.name), 'Name'],
       idp_id: [choice(r.idp_id), 'Identity provider'],
-      client_ids: [picker(r.client_ids ?? [], (text) => mistake('client_ids', text)), 'Clients', 'Type a part of a name, and choose. None: all.'],
-      resources: [area(r.resources), 'Resources', 'One a line. Empty: all.'],
-      scopes: [area(r.scopes), 'Scopes', 'One a line. Empty: all.'],
+      client_ids: [picker(r.client_ids ?? [], (text) => mistake('client_ids', text)), 'Clients', 'Type part of a name, and choose. Leave it empty for all.'],
+      resources: [area(r.resources), 'Resources', 'One per line. Leave it empty for all.'],
+      scopes: [area(r.scopes), 'Scopes', 'One per line. Leave it empty for all.'],
       enabled: [select(truth, String(r.enabled ?? true)), 'State'],
     }),
   },
@@ -84,7 +84,7 @@ export function show({ body, signal }) {
       await learnIdPs();
     } catch (error) {
       if (error.status !== 404) throw error;
-      return notice('warn', h('p', null, h('strong', null, 'Enterprise-managed authorization is off.'), ' Set xaa.enabled to true to have them.'));
+      return notice('warn', h('p', null, h('strong', null, 'Enterprise-managed authorization is off.'), ' Set xaa.enabled to true to use them.'));
     }
     return kinds.map((kind) => section(kind, learnIdPs, signal));
   });

@@ -15,17 +15,17 @@ export function show({ body, actions, signal }) {
   const server = () => load(place, async () => {
     const told = await call('GET', 'mail', { signal });
     trial.hidden = !told.configured;
-    if (!told.configured) return notice('info', h('p', null, 'No mails are sent: ', code('mail.url'), ' is not set. The pages that need mail are not there, and invitations are passed on by hand.'));
+    if (!told.configured) return notice('info', h('p', null, 'Mail is off: ', code('mail.url'), ' is not set. Pages that need mail are missing, and you pass on invitations by hand.'));
     return card('Mail server', facts([
-      ['Server', told.server ? code(told.server) : 'given by the program'],
+      ['Server', told.server ? code(told.server) : 'set by the program'],
       ['From', told.from && code(told.from)],
-      ['Waiting', [number(told.waiting), told.retrying > 0 && `, ${number(told.retrying)} of them after a failure`]],
+      ['Waiting', [number(told.waiting), told.retrying > 0 && `, ${number(told.retrying)} of them to be sent again after a failure`]],
     ]));
   });
   const events = () => load(recent, async () => {
     const { events: found, names } = await call('GET', 'audit', { query: { action: 'mail.', limit: 20, names: 'true' }, signal });
     learn(names);
-    return card('Last mails', table('Last mails', eventColumns, found, 'No mail was sent recently.'), h('a', { href: '#/audit?action=mail.' }, 'All'));
+    return card('Latest mails', table('Latest mails', eventColumns, found, 'No mail was sent recently.'), h('a', { href: '#/audit?action=mail.' }, 'All'));
   });
   const refresh = () => Promise.all([server(), events()]);
   trial.append(test(refresh, events));
@@ -39,17 +39,17 @@ export function show({ body, actions, signal }) {
 function test(refresh, events) {
   const to = h('input', { type: 'email', autocomplete: 'email', spellcheck: 'false' });
   return card('Test', form(
-    [field('Your mail address', to, { name: 'email', wide: true, hint: 'A short mail is sent there at once.' })],
+    [field('Your mail address', to, { name: 'email', wide: true, hint: 'A short mail is sent there immediately.' })],
     [h('button', { type: 'submit' }, 'Send a test mail')],
     async () => {
-      if (!to.value.trim()) throw mistake('email', 'Write the address first.');
+      if (!to.value.trim()) throw mistake('email', 'Enter the address first.');
       try {
         await call('POST', 'mail/test', { body: { email: to.value.trim() } });
       } catch (error) {
         if (!error.signedOut) await events();
         throw error;
       }
-      await done('The mail server has taken the mail', refresh);
+      await done('The mail server has accepted the mail', refresh);
     },
   ));
 }

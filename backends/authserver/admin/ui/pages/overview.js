@@ -42,7 +42,7 @@ export function show({ body, signal, every }) {
     load(recent, async () => {
       const { events, names } = await call('GET', 'audit', { query: { limit: 8, names: 'true' }, signal });
       learn(names);
-      return card('Last events', table('Last events', eventColumns, events, 'No recent events.'), h('a', { href: '#/audit' }, 'All'));
+      return card('Latest events', table('Latest events', eventColumns, events, 'No recent events.'), h('a', { href: '#/audit' }, 'All'));
     }),
   ]);
   every(30000, refresh);

@@ -5,7 +5,7 @@ import { field, form, mistake, select } from '../parts/form.js';
 import { act, ask, card, done, facts, link, list, moment, stamp } from '../view.js';
 
 export const title = 'Providers';
-export const about = 'Services that users connect, whose tokens clients get by exchange.';
+export const about = 'Services that users connect. Clients get their tokens by token exchange.';
 
 const protocols = [['oauth', 'OAuth 2.0'], ['api_key', 'API key'], ['service_account', 'Service account']];
 
@@ -24,7 +24,7 @@ function all({ body, actions, signal }) {
   const found = list({
     caption: 'Providers',
     rows: 'broker_providers',
-    empty: 'There is no provider yet. Create one to let clients get tokens of another service.',
+    empty: 'No providers yet. Create one to let clients get tokens of another service.',
     signal,
     columns: [
       { title: 'Name', class: 'name', cell: (p) => link('providers', p.id, p.display_name || p.slug) },
@@ -49,7 +49,7 @@ function edit(provider, then) {
     field('Slug', slug, { name: 'slug' }),
     field('Name', name, { name: 'display_name' }),
     field('Protocol', protocol, { name: 'protocol' }),
-    field('Settings', data, { name: 'config_data', wide: true, hint: provider ? 'JSON. A secret that is left out stays.' : 'JSON, by its protocol. Secrets are kept encrypted and never shown again.' }),
+    field('Settings', data, { name: 'config_data', wide: true, hint: provider ? 'JSON. Omitted secrets stay unchanged.' : 'JSON; the members depend on the protocol. Secrets are stored encrypted and never shown again.' }),
   ], [
     h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),
     h('button', { type: 'submit' }, provider ? 'Save' : 'Create provider'),
@@ -71,8 +71,8 @@ function edit(provider, then) {
 // remedy is what to do about what is wrong with the settings of a provider.
 function remedy(fault) {
   if (fault.includes('data_encryption.driver')) return 'Either set data_encryption.driver in the configuration and store the secret again, or name a variable by client_secret_ref. Until then users cannot connect it, and clients get no tokens of it.';
-  if (fault.includes('variable')) return 'Set the variable in the environment of the server and start it again, or name another one by Edit. Until then users cannot connect it, and clients get no tokens of it.';
-  return 'Mend the settings by Edit. Until then users cannot connect it, and clients get no tokens of it.';
+  if (fault.includes('variable')) return 'Set the variable in the environment of the server and restart it, or name another variable with Edit. Until then users cannot connect it, and clients get no tokens of it.';
+  return 'Correct the settings with Edit. Until then users cannot connect it, and clients get no tokens of it.';
 }
 
 function one({ body, actions, heading, id, signal }) {
@@ -84,7 +84,7 @@ function one({ body, actions, heading, id, signal }) {
     heading.textContent = p.display_name || p.slug;
     actions.replaceChildren(
       act('Edit', async () => edit(await call('GET', path, { signal }), refresh)),
-      ask('Delete', 'Delete the provider?', 'Connections to it are deleted too. A provider that a resource uses stays.', async () => {
+      ask('Delete', 'Delete the provider?', 'Its connections are deleted too. A provider that a resource uses cannot be deleted.', async () => {
         await call('DELETE', path);
         await done('The provider is deleted', () => { location.hash = '#/providers'; });
       }),
@@ -93,10 +93,10 @@ function one({ body, actions, heading, id, signal }) {
       p.config_fault && notice('bad', h('p', null, h('strong', null, `It cannot be used: ${p.config_fault}.`)), h('p', null, remedy(p.config_fault))),
       card('Provider', facts([['Id', code(p.id), true], ['Slug', code(p.slug)], ['Protocol', Object.fromEntries(protocols)[p.protocol]], ['Created', stamp(p.created_at)], ['Changed', stamp(p.updated_at)]])),
       card('Settings', h('pre.code', null, JSON.stringify(p.config_data, null, 2))),
-      card('Resources that hand its tokens on', table('Resources', [
+      card('Resources that return its tokens', table('Resources', [
         { title: 'Name', cell: (r) => link('resources', r.id, r.display_name || r.slug) },
         { title: 'Scopes', cell: (r) => r.scopes.map((s) => s.name).join(' ') },
-      ], using, 'None: clients get no token of it until there is one.')));
+      ], using, 'None: clients cannot get its tokens until there is one.')));
   });
   body.append(place);
   return refresh();

@@ -7,7 +7,7 @@ import { rulesCard } from '../rules.js';
 import { act, ask, card, done, facts, link, list, stamp } from '../view.js';
 
 export const title = 'Resources';
-export const about = 'Services that tokens are for, their scopes, and who may exchange tokens for them.';
+export const about = 'The services for which tokens are issued, their scopes, and who may exchange tokens for them.';
 
 const kinds = [['mint', 'Tokens of this server'], ['broker', 'Tokens of a provider']];
 
@@ -19,7 +19,7 @@ function all({ body, actions, signal }) {
   const found = list({
     caption: 'Resources',
     rows: 'resources',
-    empty: 'There is no resource yet. Create one for each service that tokens are for.',
+    empty: 'No resources yet. Create one for each service that accepts tokens.',
     signal,
     columns: [
       { title: 'Name', class: 'name', cell: (r) => link('resources', r.id, r.display_name || r.slug) },
@@ -40,7 +40,7 @@ const written = (scopes) => (scopes ?? []).map((s) => [s.name, [s.upstream].flat
 function read(text) {
   return text.split('\n').map((line) => line.trim()).filter(Boolean).map((line) => {
     const parts = /^(\S+)(?:\s+\[([^\]]*)\])?(?:\s+(.*))?$/.exec(line);
-    if (!parts) throw mistake('scopes', `This line is no scope: ${line}`);
+    if (!parts) throw mistake('scopes', `This line is not a scope: ${line}`);
     const scope = { name: parts[1] };
     if (parts[2]) scope.upstream = parts[2].split(/\s+/).filter(Boolean);
     if (parts[3]) scope.description = parts[3];
@@ -57,12 +57,12 @@ async function edit(resource, then) {
   const provider = select([['', 'None'], ...providers.map((p) => [p.id, p.display_name || p.slug])], resource?.broker_provider_id ?? '');
   const scopes = h('textarea', { rows: 5, spellcheck: 'false', value: written(resource?.scopes) });
   dialog(resource ? `Edit ${resource.display_name || resource.slug}` : 'Create a resource', (close) => form([
-    field('Slug', slug, { name: 'slug', hint: 'A short name, as in files.' }),
-    field('Name', name, { name: 'display_name', hint: 'As users see it.' }),
+    field('Slug', slug, { name: 'slug', hint: 'A short name, such as files.' }),
+    field('Name', name, { name: 'display_name', hint: 'The name that users see.' }),
     field('Address', uri, { name: 'uri', wide: true, hint: 'An absolute URI: the audience of its tokens.' }),
     field('Kind', kind, { name: 'backend_kind' }),
-    field('Provider', provider, { name: 'broker_provider_id', hint: 'Whose tokens are handed on.' }),
-    field('Scopes', scopes, { name: 'scopes', wide: true, hint: 'One a line: its name, the provider’s names in brackets where there is one, and what users read.' }),
+    field('Provider', provider, { name: 'broker_provider_id', hint: 'The provider whose tokens are returned.' }),
+    field('Scopes', scopes, { name: 'scopes', wide: true, hint: 'One per line: its name, the names at the provider in brackets if there are any, and the description for users.' }),
   ], [
     h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),
     h('button', { type: 'submit' }, resource ? 'Save' : 'Create resource'),
@@ -80,7 +80,7 @@ async function edit(resource, then) {
 const policies = [
   { path: 'exchange/allowed-clients', of: (p) => p?.exchange?.allowed_client_ids, member: 'client_id', title: 'Clients that may exchange tokens for it', label: 'Client', none: 'Nobody.' },
   { path: 'runtime/client-ids', of: (p) => p?.runtime?.client_ids, member: 'client_id', title: 'Clients that may introspect its tokens', label: 'Client', none: 'Nobody.' },
-  { path: 'connect/allowed-return-urls', of: (p) => p?.connect?.allowed_return_urls, member: 'url', title: 'Addresses to come back to from connecting', label: 'URL', none: 'None but those of the configuration.' },
+  { path: 'connect/allowed-return-urls', of: (p) => p?.connect?.allowed_return_urls, member: 'url', title: 'Return addresses after connecting', label: 'URL', none: 'Only those in the configuration.' },
 ];
 
 function one({ body, actions, heading, id, signal }) {
@@ -104,10 +104,10 @@ function one({ body, actions, heading, id, signal }) {
       ])),
       card('Scopes', table('Scopes', [
         { title: 'Name', cell: (s) => code(s.name) },
-        { title: 'What users read', cell: (s) => s.description },
+        { title: 'Description for users', cell: (s) => s.description },
         r.backend_kind === 'broker' && { title: 'At the provider', cell: (s) => [s.upstream].flat().filter(Boolean).join(' ') },
       ].filter(Boolean), r.scopes, 'It has no scopes.')),
-      r.backend_kind === 'mint' && rulesCard(r.claim_rules, path, () => call('GET', path, { signal }), 'Its access tokens have none.', refresh),
+      r.backend_kind === 'mint' && rulesCard(r.claim_rules, path, () => call('GET', path, { signal }), 'Its access tokens have no such claims.', refresh),
       ...policies.map((p) => policy(r, p, path, refresh)),
     ].filter(Boolean);
   });
@@ -135,7 +135,7 @@ function policy(resource, p, path, refresh) {
         busy(button, async () => {
           try {
             const text = input.value.trim();
-            if (!text) throw new Error('Write one first.');
+            if (!text) throw new Error('Enter one first.');
             await call('POST', `${path}/policy/${p.path}`, { body: { [p.member]: p.member === 'client_id' ? await clientOf(text) : text } });
             await done('The entry is added', refresh);
           } catch (error) {

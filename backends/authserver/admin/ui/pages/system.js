@@ -7,7 +7,7 @@ import { act, card, done, notices, status as shown } from '../view.js';
 export const title = 'System';
 export const about = 'Status, configuration and registration of clients.';
 
-const modes = [['open', 'Everybody'], ['approved_redirects', 'Who comes back to an approved address'], ['admin_only', 'Nobody: clients are made here']];
+const modes = [['open', 'Everybody'], ['approved_redirects', 'Clients whose redirect URIs are approved'], ['admin_only', 'Nobody: clients are created here']];
 
 export function show({ body, signal }) {
   const status = h('div');
@@ -18,7 +18,7 @@ export function show({ body, signal }) {
     const told = await call('GET', 'settings/dcr', { signal });
     const chosen = select(modes, told.mode);
     return card('Registration of clients', form(
-      [field('Who may register a client', chosen, { name: 'mode', wide: true, hint: 'It outranks dcr.mode of the configuration.' })],
+      [field('Who may register a client', chosen, { name: 'mode', wide: true, hint: 'It overrides dcr.mode in the configuration.' })],
       [h('button', { type: 'submit' }, 'Save')],
       async () => {
         await call('PATCH', 'settings/dcr', { body: { mode: chosen.value }, of: told });
@@ -26,7 +26,7 @@ export function show({ body, signal }) {
       },
     ), act('Reset to the configuration', async () => {
       await call('PATCH', 'settings/dcr', { body: { mode: '' } });
-      await done('It is as the configuration says', showMode);
+      await done('It is as configured again', showMode);
     }));
   });
   return Promise.all([
@@ -46,7 +46,7 @@ export function show({ body, signal }) {
       ], rows.filter(([key]) => key.includes(part.value.trim())), 'There is no such key.'));
       part.addEventListener('input', fill);
       fill();
-      return card('Configuration in effect', h('details', null, h('summary', null, `${rows.length} keys, without secrets`), field('Key', part, { hint: 'A part of it, such as token_exchange.' }), found));
+      return card('Configuration in effect', h('details', null, h('summary', null, `${rows.length} keys, without secrets`), field('Key', part, { hint: 'Part of the key, such as token_exchange.' }), found));
     }),
   ]);
 }

@@ -5,7 +5,7 @@ import { exact } from '../parts/look.js';
 import { ask, card, done, facts, instant, learn, link, links, list, moment, stamp } from '../view.js';
 
 export const title = 'Tokens';
-export const about = 'Access tokens that were issued, and what one says.';
+export const about = 'The issued access tokens, and an inspector for tokens.';
 
 export function show(page) {
   return page.id ? one(page) : all(page);
@@ -60,7 +60,7 @@ function one({ body, actions, heading, id, signal }) {
     return card('Token', facts([
       ['Token id (jti)', code(t.jti), true], ['Issued', stamp(t.issued_at)], ['Expires', stamp(t.expires_at)], ['Revoked', stamp(t.revoked_at)], ['Kind', kinds[t.backend_kind] ?? t.backend_kind],
       ['Client', link('clients', t.client_id)], ['User', link('users', t.subject_user_id)], ['Resource', links('resources', t.resource_id)], ['Scope', t.scopes.join(' '), true],
-      ['Consent was given to', t.consent_client_id !== t.client_id && link('clients', t.consent_client_id)],
+      ['Client with the consent', t.consent_client_id !== t.client_id && link('clients', t.consent_client_id)],
       ['Exchanged from', t.parent_jti && h('a', { href: `#/tokens?jti=${encodeURIComponent(t.parent_jti)}` }, t.parent_jti)],
       ['Bound to a key (DPoP)', t.dpop_jkt && code(t.dpop_jkt), true], ['Agent', link('clients', t.agent_id)], ['Through agents', t.agent_chain?.length > 0 && chain(t), true],
     ]));
@@ -84,7 +84,7 @@ function inspector(signal) {
   const input = h('textarea.code', { rows: 3, spellcheck: 'false' });
   const shown = h('div.flow');
   return card('Inspector', [
-    form([field('Access token or id token', input, { name: 'token', wide: true, hint: 'It is taken apart in this tab and not sent; only its id is looked up. Its signature is not checked.' })], [h('button', { type: 'submit' }, 'Inspect')], async () => {
+    form([field('Access token or id token', input, { name: 'token', wide: true, hint: 'It is decoded in this tab and not sent. Only its id is looked up. Its signature is not checked.' })], [h('button', { type: 'submit' }, 'Inspect')], async () => {
       shown.replaceChildren();
       const parts = input.value.trim().split('.');
       let header;
@@ -94,7 +94,7 @@ function inspector(signal) {
       } catch {
         header = null;
       }
-      if (parts.length !== 3 || !header || !claims) throw mistake('token', 'This is not a JSON Web Token: it has three parts with dots between them.');
+      if (parts.length !== 3 || !header || !claims) throw mistake('token', 'This is not a JSON Web Token. A token has three parts separated by dots.');
       const said = h('div');
       shown.append(
         h('div', null, h('h3', null, 'Header'), h('pre.code', null, JSON.stringify(header, null, 2))),
@@ -106,7 +106,7 @@ function inspector(signal) {
       await load(said, async () => {
         const { issuances } = await call('GET', 'issuances', { query: { jti: claims.jti, limit: 1 }, signal });
         const [known] = issuances;
-        return h('p', null, !known ? 'This server has not issued a token with this id, or knows it no longer.' : known.revoked_at ? ['It was revoked ', moment(known.revoked_at), '.'] : ['This server has issued a token with this id, and has not revoked it.', ' ', h('a', { href: `#/tokens/${known.id}` }, 'Open it')]);
+        return h('p', null, !known ? 'This server has not issued a token with this id, or has already forgotten it.' : known.revoked_at ? ['The token was revoked ', moment(known.revoked_at), '.'] : ['This server has issued a token with this id, and has not revoked it.', ' ', h('a', { href: `#/tokens/${known.id}` }, 'Open it')]);
       });
     }),
     shown,

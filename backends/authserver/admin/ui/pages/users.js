@@ -22,11 +22,11 @@ function all({ body, actions, signal, query }) {
   const found = list({
     caption: 'Users',
     rows: 'users',
-    empty: 'There is no user yet. Create one, or connect an identity provider whose users may sign in.',
+    empty: 'No users yet. Create one, or connect an identity provider whose users may sign in.',
     missing: 'No such user.',
     signal,
     given: { q: query.get('q') ?? '', order: 'newest' },
-    filters: [{ name: 'q', label: 'Mail address or name', hint: 'A part of it, or the whole address or id.' }, order],
+    filters: [{ name: 'q', label: 'Mail address or name', hint: 'Part of it, or the whole address or id.' }, order],
     columns: [
       { title: 'Mail address', class: 'name', cell: (u) => link('users', u.id, u.email) },
       { title: 'Name', cell: (u) => u.name },
@@ -50,7 +50,7 @@ function invite(then) {
   const email = h('input', { type: 'email', autocomplete: 'off', autofocus: true });
   const name = h('input', { autocomplete: 'off', maxlength: 200 });
   dialog('Invite somebody', (close) => form([
-    field('Mail address', email, { name: 'email', hint: 'They get a link with which they choose a password. It works once, within a week.' }),
+    field('Mail address', email, { name: 'email', hint: 'They get a link to choose a password. It works once, within a week.' }),
     field('Name', name, { name: 'name' }),
   ], [
     h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),
@@ -64,8 +64,8 @@ function invite(then) {
 }
 
 function handOver(made) {
-  dialog('Hand over the invitation', (close) => [
-    h('p', null, 'No mails are sent here. Give this link to ', code(made.email), ': it is shown only once.'),
+  dialog('Pass on the invitation', (close) => [
+    h('p', null, 'Mail is off here. Give this link to ', code(made.email), ': it is shown only once.'),
     h('div.copyline', null, field('Link', h('input', { readonly: true, value: made.invitation_link, spellcheck: 'false' })), copyButton(made.invitation_link)),
     h('div.do', null, h('button', { type: 'button', onclick: close }, 'I have copied it')),
   ], { keep: true });
@@ -79,7 +79,7 @@ function edit(user, then) {
   dialog(user ? `Edit ${user.email}` : 'Create a user', (close) => form([
     field('Mail address', email, { name: 'email' }),
     field('Name', name, { name: 'name' }),
-    field('Password', password, { name: 'password', hint: user ? 'Empty: it stays.' : 'Empty: they cannot sign in with one.' }),
+    field('Password', password, { name: 'password', hint: user ? 'Leave it empty to keep it.' : 'Leave it empty for a user without a password.' }),
     field('Role', role, { name: 'role' }),
   ], [
     h('button.quiet', { type: 'button', onclick: close }, 'Cancel'),
@@ -103,12 +103,12 @@ function one({ body, actions, heading, id, signal }) {
     heading.textContent = u.email;
     actions.replaceChildren(...[
       act('Edit', async () => edit(await call('GET', path, { signal }), refresh)),
-      ask('Sign out everywhere', 'Sign the user out everywhere?', 'Sessions and tokens end at once.', async () => {
+      ask('Sign out everywhere', 'Sign the user out everywhere?', 'All sessions and tokens of the user end.', async () => {
         await call('DELETE', `${path}/tokens`);
         await done('The user is signed out', tokens.show);
       }, 'button.quiet'),
       u.status === 'active'
-        ? ask('Disable', 'Disable the user?', 'Sessions and tokens end, and nobody signs in as this user until it is enabled.', async () => {
+        ? ask('Disable', 'Disable the user?', 'All sessions and tokens of the user end, and nobody can sign in as this user until it is enabled.', async () => {
           await call('PATCH', `${path}/disable`);
           await done('The user is disabled', refresh);
         })
@@ -116,7 +116,7 @@ function one({ body, actions, heading, id, signal }) {
           await call('PATCH', `${path}/enable`);
           await done('The user is enabled', refresh);
         }),
-      ask('Delete', 'Delete the user?', 'All that the user has here is gone. This cannot be undone.', async () => {
+      ask('Delete', 'Delete the user?', 'Everything that the user has here is deleted. This cannot be undone.', async () => {
         await call('DELETE', path);
         location.hash = '#/users';
       }),
@@ -136,16 +136,16 @@ function factorList(path, signal) {
   const place = h('div');
   const show = () => load(place, async () => {
     const { factors, recovery_codes: left } = await call('GET', `${path}/factors`, { signal });
-    if (!factors.length) return card('Second factors', h('p', null, 'None: the password alone signs in.'));
+    if (!factors.length) return card('Second factors', h('p', null, 'None: the password is enough to sign in.'));
     return card('Second factors', h('div.flow', null, table('Second factors', [
       { title: 'Name', class: 'name', cell: (f) => f.name },
       { title: 'Kind', cell: (f) => kinds[f.kind] ?? f.kind },
       { title: 'Added', class: 'when', cell: (f) => moment(f.created_at) },
       { title: 'Last used', class: 'when', cell: (f) => moment(f.used_at) ?? 'never' },
     ], factors), h('p', null, `Recovery codes left: ${left}`)),
-    ask('Reset', 'Take all second factors away?', 'For who has lost them. The password alone signs in then.', async () => {
+    ask('Reset', 'Reset all second factors?', 'Use this if the user has lost them. The password is then enough to sign in.', async () => {
       await call('DELETE', `${path}/factors`);
-      await done('The second factors are taken away', show);
+      await done('The second factors are reset', show);
     }));
   });
   show();

@@ -13,12 +13,12 @@ export function show({ body, about, entitle, signal, subject: certname }) {
   entitle(certname);
   const result = h('div.panel.flush');
   const state = h('span');
-  about.append('Its runs, the newest first. ', queryLink('Query its failures', {
+  about.append('Its runs, newest first. ', queryLink('Query its failures', {
     language: 'ast', entity: 'events', query: JSON.stringify(['and', ['=', 'certname', certname], ['=', 'status', 'failure']]),
   }), ' ', state);
   body.append(result);
   const list = runTable({
-    place: result, caption: `Runs of ${certname}`, empty: 'No run of this node is kept.', signal, size: pageSize, without: ['Node'], file: `${certname}.csv`,
+    place: result, caption: `Runs of ${certname}`, empty: 'No run of this node is stored.', signal, size: pageSize, without: ['Node'], file: `${certname}.csv`,
     order: { field: 'start_time', order: 'desc' }, query: () => ['and', ['=', 'certname', certname], ['=', 'type', 'any']],
   });
   return refreshed(result, () => {

@@ -11,7 +11,7 @@ import { welcome } from '../welcome.js';
 import { nodeTable } from './nodes.js';
 
 export const title = 'Overview';
-export const about = 'What the latest runs of the nodes did.';
+export const about = 'The results of the nodes’ latest runs.';
 
 const hour = 3600000;
 const day = 24 * hour;
@@ -29,7 +29,7 @@ const barsShown = 400;
 const latest = () => Date.now() + hour;
 const between = (field, from, to) => ['and', ['>=', field, new Date(from).toISOString()], ['<=', field, new Date(to).toISOString()]];
 
-const spans = [['1', 'Last 24 hours'], ['3', 'Last 3 days'], ['14', 'Last 14 days'], ['', 'All that is kept']];
+const spans = [['1', 'Last 24 hours'], ['3', 'Last 3 days'], ['14', 'Last 14 days'], ['', 'All stored runs']];
 
 export function show({ body, about: head, signal }) {
   const narrow = matchMedia('(max-width: 640px)').matches;
@@ -37,7 +37,7 @@ export function show({ body, about: head, signal }) {
   const newest = h('span');
   head.append(' ', newest);
   const silentList = h('div');
-  const silent = listCard('Not reporting', `No report for ${age(settings.unreportedAfter)}. The one that fell silent last comes first.`, 'unreported', silentList);
+  const silent = listCard('Not reporting', `No report for ${age(settings.unreportedAfter)}. The node that stopped last comes first.`, 'unreported', silentList);
   const failingList = h('div');
   const failing = listCard('Failing nodes', 'The latest run failed.', 'failed', failingList);
   const graph = h('div');
@@ -57,7 +57,7 @@ export function show({ body, about: head, signal }) {
     over.hidden = empty;
     silent.hidden = !counts.unreported;
     failing.hidden = !counts.nodes;
-    if (empty && environment()) return h('section.panel', { 'aria-label': 'Nothing is here' }, h('p.empty', null, `No node reports from the environment ${environment()}.`));
+    if (empty && environment()) return h('section.panel', { 'aria-label': 'No data' }, h('p.empty', null, `No node reports from the environment ${environment()}.`));
     if (empty) return welcome();
     if (first && !counts.events) span.value = '';
     if (first) announce(`${count(counts.nodes, 'node')}, ${counts.unreported} not reporting, ${counts.failed} failing`);
@@ -100,7 +100,7 @@ async function numbers(signal) {
 function tileList(n) {
   const tile = (name, value, note, { tone, to, swatch } = {}) => h('div.tile', null,
     h('dt', null, swatch && h(`span.swatch.${swatch}`, { 'aria-hidden': 'true' }), h('a', { href: to }, name)), h('dd', { class: tone }, value, h('span.small.muted', null, note)));
-  const share = (part) => (n.nodes ? `${Math.round((100 * part) / n.nodes)} % of nodes` : 'of none');
+  const share = (part) => (n.nodes ? `${Math.round((100 * part) / n.nodes)} % of nodes` : 'no nodes');
   const nodes = (status) => link('nodes', { status });
   const { others } = n;
   return [h('dl.tiles', null,
@@ -127,7 +127,7 @@ async function timeline(days, signal) {
   if (!days) {
     const columns = [['function', 'min', 'timestamp'], ['function', 'max', 'timestamp']];
     const [ends] = await rows('query/v4/events', { query: ['extract', columns, ...[inEnvironment('environment')].filter(Boolean)] }, { signal });
-    if (!ends?.min) return h('p.empty', null, 'No event is kept: no run changed anything, or all events have been deleted because of their age.');
+    if (!ends?.min) return h('p.empty', null, 'There are no events: no run changed anything, or all events were deleted because of their age.');
     from = Date.parse(ends.min);
     to = Math.min(Date.parse(ends.max), Math.max(from, latest()));
   }

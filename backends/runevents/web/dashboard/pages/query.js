@@ -6,7 +6,7 @@ import { field, select } from '../parts/form.js';
 import { count, number } from '../parts/look.js';
 
 export const title = 'Query';
-export const about = 'The query API by hand, in both of its languages.';
+export const about = 'Queries to the API, in both of its languages.';
 
 const longestCell = 400;
 const entities = ['events', 'reports', 'nodes', 'environments', 'producers'];
@@ -111,9 +111,9 @@ function shown({ rows, total }, ms) {
   const all = total == null || total === rows.length ? '' : ` of ${number(total)}`;
   const head = h('div.head', null, h('h2', null, `${number(rows.length)}${all} ${total === 1 ? 'row' : 'rows'}`),
     h('span.muted.small', null, `${Math.round(ms)} ms`), h('span.push'), copyButton(() => JSON.stringify(rows, null, 2), 'Copy as JSON'));
-  if (!rows.length) return [h('section.panel', { 'aria-label': 'Answer' }, head, h('p.empty', null, 'Nothing is like that.'))];
+  if (!rows.length) return [h('section.panel', { 'aria-label': 'Answer' }, head, h('p.empty', null, 'No rows match.'))];
   const names = [...new Set(rows.flatMap((row) => (row && typeof row === 'object' ? Object.keys(row) : [])))];
-  if (!names.length) return [notice('warn', h('p', null, 'The answer has no columns.')), h('pre.code', null, JSON.stringify(rows).slice(0, 10000))];
+  if (!names.length) return [notice('warn', h('p', null, 'The result has no columns.')), h('pre.code', null, JSON.stringify(rows).slice(0, 10000))];
   return [h('section.panel', { 'aria-label': 'Answer' }, head,
     scroller('Answer, all columns', table('Answer', names.map((name) => ({ title: name, number: typeof rows[0][name] === 'number', cell: (row) => cell(name, row) })), rows)))];
 }

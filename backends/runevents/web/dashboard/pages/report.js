@@ -105,7 +105,7 @@ function logs(lines) {
     },
   }, text);
   if (lines.length) draw(null);
-  else place.append(h('p.empty', null, 'The run wrote no log line.'));
+  else place.append(h('p.empty', null, 'The run wrote no log lines.'));
   return h('section.panel', { 'aria-label': 'Log' },
     h('div.head', null, h('h2', null, 'Log'),
       lines.length > 0 && h('div.choices', { role: 'group', 'aria-label': 'Level' }, choose(null, `all ${number(lines.length)}`),

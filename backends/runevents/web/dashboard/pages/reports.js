@@ -7,10 +7,10 @@ import { columns, runTable } from '../runs.js';
 import { part } from './nodes.js';
 
 export const title = 'Reports';
-export const about = 'The runs of all nodes, also of those that are not active any more.';
+export const about = 'The runs of all nodes, including inactive ones.';
 
 const statuses = [['', 'Any status'], ['failed', 'Failed'], ['changed', 'Changed'], ['unchanged', 'Unchanged'], ['noop', 'Noop']];
-const spans = [['', 'All that is kept'], ['1', 'Last hour'], ['24', 'Last 24 hours'], ['168', 'Last 7 days']];
+const spans = [['', 'All stored runs'], ['1', 'Last hour'], ['24', 'Last 24 hours'], ['168', 'Last 7 days']];
 const pageSize = 25;
 
 export function show({ body, signal, parameters }) {
