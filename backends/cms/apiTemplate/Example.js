@@ -1,6 +1,6 @@
 // A handler class. Each method gets data (query, body, URL parameters and userId in
 // one object) and ctx (method, path, headers, user, setStatus, setHeader, requestId).
-// A string is answered as {"message": ...}, an object as JSON.
+// The response to a returned string is {"message": ...}, and to an object its JSON.
 class Example {
   static test() {
     return 'test successful';

@@ -1,40 +1,12 @@
-// The API, and the key that it is asked with.
+// Requests to the API, and the API key that they are sent with.
+import { tabSecret } from './parts/secret.js';
 
-// Where the service is: the folder above these files, so that it works below a prefix too.
+// The base URL of the service. It is relative to this file, so that the page also works below a path prefix.
 export const base = new URL('..', import.meta.url);
 
-const storageKey = 'tollgate.answer';
+export const apiKey = tabSecret('tollgate.answer');
 
-// The key lives in this tab alone: a reload keeps it, and closing the tab ends it.
-export const door = {
-  key: stored(),
-  keep(key) {
-    this.key = key;
-    try {
-      sessionStorage.setItem(storageKey, key);
-    } catch {
-      // Without storage it ends with a reload.
-    }
-  },
-  forget() {
-    this.key = '';
-    try {
-      sessionStorage.removeItem(storageKey);
-    } catch {
-      // There was none.
-    }
-  },
-};
-
-function stored() {
-  try {
-    return sessionStorage.getItem(storageKey) ?? '';
-  } catch {
-    return '';
-  }
-}
-
-// reasons are what the codes of the API mean to who asks.
+// reasons maps the error codes of the API to messages for users.
 const reasons = {
   ContentFiltered: 'This service does not answer this question: it gives no recommendations and stays within its subject.',
   NonInvestmentRelated: 'This does not seem to be about investments.',
@@ -51,7 +23,7 @@ const reasons = {
 export const reason = (code) => reasons[code] ?? code;
 
 async function send(method, path, { body, signal, accept } = {}) {
-  const headers = { 'X-Api-Key': door.key };
+  const headers = { 'X-Api-Key': apiKey.value };
   if (body) headers['Content-Type'] = 'application/json';
   if (accept) headers.Accept = accept;
   let response;
@@ -62,19 +34,19 @@ async function send(method, path, { body, signal, accept } = {}) {
     throw Object.assign(new Error('Check that it runs and that this device is connected.'), { title: 'The service cannot be reached.' });
   }
   if (response.ok) return response;
-  const said = await response.json().catch(() => null);
-  const error = new Error(reason(said?.error) ?? `The server answered ${response.status}.`);
+  const details = await response.json().catch(() => null);
+  const error = new Error(reason(details?.error) ?? `The server answered ${response.status}.`);
   error.status = response.status;
   const wait = Number(response.headers.get('retry-after'));
   if (wait > 0) error.message += ` Try again in ${wait} s.`;
   throw error;
 }
 
-// quota tells how the account stands.
+// quota returns the quota of the account.
 export const quota = (signal) => get('v1/quota', signal);
 
-// source gives what opens a document of the service in a tab; null: the address is another
-// one.
+// source returns a function that opens a document of the service in a new tab, or null if the address is not one of the
+// service's documents.
 export function source(address) {
   const url = new URL(address, base);
   const at = url.pathname.indexOf('/v1/sources/');
@@ -90,16 +62,17 @@ export function source(address) {
 
 const get = async (path, signal) => (await (await send('GET', path, { signal })).json()).result;
 
-// evidence returns the passages on which an own answer is based.
+// evidence returns the passages on which an earlier answer is based.
 export const evidence = (id, signal) => get(`v1/answers/${encodeURIComponent(id)}/evidence`, signal);
 
-// companies returns a page of the companies whose name contains a text, behind the name after.
+// companies returns the page of companies whose names contain a text that follows the name after.
 export const companies = (name, after, signal) => get(`v1/companies?${new URLSearchParams({ name, after })}`, signal);
 
-// company returns the documents and the figures of one.
+// company returns the documents and figures of a company.
 export const company = (id, signal) => get(`v1/companies/${encodeURIComponent(id)}`, signal);
 
-// ask sends a question, which may follow the answer with the id previous, tells onStage each stage as it begins, and returns the envelope.
+// ask sends a question and returns the envelope of the answer. previous is the id of the answer that it follows, if any.
+// ask calls onStage at the beginning of each stage.
 export async function ask({ query, force, previous }, signal, onStage) {
   const response = await send('POST', 'v1/answer', { body: { query, ...(force && { forceAnswer: true }), ...(previous && { previous }) }, signal, accept: 'text/event-stream' });
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

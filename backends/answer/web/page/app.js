@@ -1,16 +1,16 @@
-// The frame of the page: the key, and which of its parts is shown: questions, or what is held.
+// The frame of the page: it asks for the API key, and shows the questions or the companies.
 import { companyPage, companiesPage } from './companies.js';
-import { door, quota } from './api.js';
+import { apiKey, quota } from './api.js';
 import { asking } from './ask.js';
 import { bar, entitle, h, notice } from './parts/dom.js';
 import { field, form, mistake } from './parts/form.js';
 import { number, time } from './parts/look.js';
 
 const app = document.getElementById('app');
-const unlimited = Number.MAX_SAFE_INTEGER; // the API's way to say that there is no limit
+const unlimited = Number.MAX_SAFE_INTEGER; // in the API it means that there is no limit
 
-// knock asks for the key.
-function knock(text) {
+// askForKey shows the form for the API key. text says why a user sees it again.
+function askForKey(text) {
   leave();
   bar();
   const key = h('input', { type: 'password', autocomplete: 'off', spellcheck: 'false', required: true });
@@ -22,10 +22,10 @@ function knock(text) {
       async () => {
         const value = key.value.trim();
         if (!/^[\x21-\x7e]+$/.test(value)) throw mistake('key', 'Paste the whole key, and nothing else.');
-        door.keep(value);
+        apiKey.keep(value);
         await quota().catch((error) => {
-          if (error.status === 403) return; // it is for questions alone
-          door.forget();
+          if (error.status === 403) return; // the key is valid, but only allows questions
+          apiKey.forget();
           throw error.status === 401 ? mistake('key', 'There is no such key.') : error;
         });
         enter();
@@ -35,30 +35,30 @@ function knock(text) {
   key.focus();
 }
 
-let running = null; // ends what the shown part has running
+let running = null; // the AbortController of the part that is shown
 
 function leave() {
   running?.abort();
   removeEventListener('hashchange', show);
 }
 
-let questions = null; // the part of questions, which keeps its answers while another part is shown
+let questions = null; // the part with the questions, which is kept while another part is shown
 const left = h('span.quota');
 const links = [['', 'Questions'], ['companies', 'Companies']].map(([path, title]) => h('a', { href: `#/${path}`, 'data-path': path }, title));
 
-// enter shows what a key opens.
+// enter shows the page for the current key.
 function enter() {
-  questions = asking({ count, lost: () => { door.forget(); knock('The key is not valid any more.'); } });
+  questions = asking({ count, lost: () => { apiKey.forget(); askForKey('The key is not valid any more.'); } });
   bar(
     h('nav.parts', { 'aria-label': 'Parts' }, links),
-    h('div.account', null, left, h('button.plain', { type: 'button', onclick: () => { questions.stop(); door.forget(); knock(); } }, 'Forget the key')),
+    h('div.account', null, left, h('button.plain', { type: 'button', onclick: () => { questions.stop(); apiKey.forget(); askForKey(); } }, 'Forget the key')),
   );
   addEventListener('hashchange', show);
   count();
   show();
 }
 
-// show brings up the part that the location names.
+// show shows the part that the location names.
 function show() {
   running?.abort();
   running = new AbortController();
@@ -77,7 +77,7 @@ function show() {
   questions.focus();
 }
 
-// count tells how many answers the account has had.
+// count updates the number of answers that the account has used.
 async function count() {
   try {
     const q = await quota();
@@ -88,5 +88,5 @@ async function count() {
   }
 }
 
-if (door.key) enter();
-else knock();
+if (apiKey.value) enter();
+else askForKey();

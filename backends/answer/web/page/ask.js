@@ -1,15 +1,16 @@
-// Questions and their answers, each with the passages that it stands on beside it.
+// Questions and their answers, each beside the passages on which it is based.
 import { ask, evidence, reason } from './api.js';
 import { link, marked, shown } from './markdown.js';
 import { announce, code, h, load, notice } from './parts/dom.js';
 import { field, form, mistake } from './parts/form.js';
 
-// stages are the words for what is done.
+// stages maps the stages of the API to texts.
 const stages = {
   question: 'Reading the question', plan: 'Parts of the question', search: 'Looking for passages', draft: 'Writing', check: 'Checking figures and references', assemble: 'Combining the results',
 };
 
-// asking makes the part of questions. count is called when an answer may have been charged, lost when the key is taken no longer.
+// asking returns the part with the questions. It calls count when an answer may have been charged, and lost when the key is
+// not valid any more.
 export function asking({ count, lost }) {
   const query = h('textarea', { maxlength: 2000, required: true, rows: 3 });
   const force = h('input', { type: 'checkbox', id: 'force' });
@@ -17,9 +18,9 @@ export function asking({ count, lost }) {
   const following = h('div.following');
   const button = h('button', { type: 'submit' }, 'Ask');
   let running = null;
-  let previous = null; // the result that the next question follows
+  let previous = null; // the result that the next question follows, or null
 
-  // follow has the next question follow a result; null: it stands alone.
+  // follow makes the next question follow a result, or none if it is null.
   const follow = (result) => {
     previous = result;
     following.replaceChildren(...(result ? [
@@ -75,7 +76,7 @@ export function asking({ count, lost }) {
   };
 }
 
-// answer is what became of a question.
+// answer returns the section with the result of a question.
 function answer({ success, error, result }, follow) {
   if (!success) return [notice('warn', h('p', null, reason(error)), h('p.small', null, code(error)))];
   const passages = h('div.passages', { role: 'region', 'aria-label': 'Passages' });
@@ -103,7 +104,7 @@ function references(list) {
   return h('ol.references', { 'aria-label': 'References' }, list.map((r) => h('li', null, link(r.title, r.url) ?? r.title)));
 }
 
-// beside shows passages with what the answer repeats of them.
+// beside returns the passages. The parts that the answer repeats are marked.
 function beside({ passages, gone }) {
   if (!passages.length) return [h('p.small.muted', null, gone ? 'The passages are no longer in the corpus.' : 'This answer is not based on passages of the corpus.')];
   return passages.map((p) => {
@@ -115,7 +116,7 @@ function beside({ passages, gone }) {
   });
 }
 
-// uncover scrolls the text of a passage to its first mark, and a table in it too.
+// uncover scrolls the text of a passage, and a table in it, to its first mark.
 function uncover(text) {
   const first = text.querySelector('mark');
   if (!first) return;
@@ -126,7 +127,7 @@ function uncover(text) {
   }
 }
 
-// save gives an answer as a file of Markdown.
+// save downloads an answer as a Markdown file.
 function save(result, stands) {
   const lines = [`# ${result.query}`, result.answer, ...(result.subqueries ?? []).flatMap((part) => [`## ${part.query}`, part.answer])];
   if (result.references.length) lines.push('## References', result.references.map((r, i) => `${i + 1}. [${r.title}](${r.url})`).join('\n'));
@@ -136,7 +137,7 @@ function save(result, stands) {
   download(`${result.id}.md`, 'text/markdown', `${lines.join('\n\n')}\n`);
 }
 
-// download gives a text as a file.
+// download gives the browser a text as a file.
 export function download(name, type, text) {
   const address = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }));
   const anchor = document.createElement('a');

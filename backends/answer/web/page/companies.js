@@ -1,4 +1,4 @@
-// What is held: the companies with the years of their documents, and the figures of one over the years.
+// The companies with the years of their documents, and the figures of one company over the years.
 import { companies, company } from './api.js';
 import { download } from './ask.js';
 import { link } from './markdown.js';
@@ -9,7 +9,7 @@ import { count, number } from './parts/look.js';
 
 const page = (...content) => h('main.wrap.wide.flow', { id: 'main', tabindex: '-1' }, content);
 
-// companiesPage lists the companies.
+// companiesPage returns the list of companies.
 export function companiesPage(signal) {
   const name = h('input', { type: 'search', autocomplete: 'off' });
   const found = h('div');
@@ -29,7 +29,7 @@ const columns = [
   { title: 'Years', cell: (c) => spans(c.years) || '–' },
 ];
 
-// rows are a page of the list, with what leads to the next one.
+// rows returns a page of the list, with a button for the next one.
 async function rows(name, after, signal) {
   const { companies: found, next } = await companies(name, after, signal);
   const more = h('div');
@@ -40,7 +40,7 @@ async function rows(name, after, signal) {
   return [table(after ? `Companies after ${after}` : 'Companies', columns, found, empty), more];
 }
 
-// spans writes years, the latest first, as "2025–2021, 2018".
+// spans formats years, latest first, such as "2025–2021, 2018".
 export function spans(years) {
   const runs = [];
   for (const year of years) {
@@ -52,11 +52,11 @@ export function spans(years) {
 
 const statements = { income: 'Income statement', comprehensive: 'Comprehensive income', balance: 'Balance sheet', cash_flow: 'Cash flows', equity: 'Equity' };
 
-// drawn are the measures that a chart shows, the first of them that are held.
+// drawn lists the measures for charts. The first of them with enough figures are drawn.
 const drawn = ['revenue', 'net_income', 'operating_cash_flow', 'total_assets'];
 const mostYears = 8;
 
-// companyPage shows what is held of one.
+// companyPage returns the page of a company: its documents and figures.
 export function companyPage(id, signal) {
   const body = h('div.flow');
   load(body, async () => {
@@ -78,7 +78,7 @@ export function companyPage(id, signal) {
   return page(body);
 }
 
-// annual is the figure of a measure for a fiscal year.
+// annual returns the figure of a measure for a fiscal year.
 const annual = (measure, year) => measure.figures.find((f) => f.year === year && !f.quarter && [0, 12, undefined].includes(f.months));
 
 function yearsOf(measures) {
@@ -86,7 +86,7 @@ function yearsOf(measures) {
   return [...years].sort((a, b) => b - a).slice(0, mostYears);
 }
 
-// scaleOf is by what the figures of a measure are divided to be read.
+// scaleOf returns the number by which the figures of a measure are divided for display.
 function scaleOf(measure) {
   if (!['money', 'shares'].includes(measure.unit)) return 1;
   const largest = Math.max(0, ...measure.figures.map((f) => Math.abs(f.value)));
@@ -96,10 +96,10 @@ function scaleOf(measure) {
 const digits = new Intl.NumberFormat('en', { maximumFractionDigits: 2 });
 const units = { '%': ' %', x: ' x' };
 
-// written is a value in the unit of its measure.
+// written formats a value in the unit of its measure.
 const written = (measure, value) => (value == null ? '–' : digits.format(value / scaleOf(measure)) + (units[measure.unit] ?? ''));
 
-// named is a measure with the unit of its figures.
+// named returns the name of a measure with the unit of its figures.
 function named(measure) {
   const of = [measure.unit === 'shares' ? 'shares' : measure.currency, scaleOf(measure) > 1 && 'millions'].filter(Boolean).join(' ');
   return [measure.name.charAt(0).toUpperCase() + measure.name.slice(1), of && h('span.small.muted', null, ` ${of}`)];
@@ -117,7 +117,7 @@ function sections(measures, years) {
   });
 }
 
-// cell is a figure that leads to where it stands.
+// cell returns a figure as a link to its source.
 function cell(measure, figure) {
   if (!figure) return '–';
   const where = `${figure.title}${figure.page ? `, page ${figure.page}` : ''}`;
@@ -127,7 +127,7 @@ function cell(measure, figure) {
   return [shown, figure.others && h('abbr.small.warn', { title: `Other documents say ${figure.others.join(', ')}` }, ' differs')];
 }
 
-// charts draw the first measures of which two years or more are held.
+// charts returns the charts of the first measures with figures for two years or more.
 function charts(measures, years) {
   const pictures = drawn.map((key) => measures.find((m) => m.metric === key)).filter(Boolean).map((m) => {
     const points = [...years].reverse().map((y) => ({ label: String(y), value: annual(m, y)?.value ?? null }));
@@ -138,7 +138,7 @@ function charts(measures, years) {
   return pictures.length > 0 && h('div', null, h('h2', null, 'Over the years'), h('div.panel.charts', null, pictures));
 }
 
-// saveTable gives the figures of the years as a file.
+// saveTable downloads the figures of the years as a CSV file.
 function saveTable(held, years) {
   const quoted = (text) => `"${String(text ?? '').replaceAll('"', '""')}"`;
   const lines = [['Measure', 'Unit', 'Currency', ...years].map(quoted)];

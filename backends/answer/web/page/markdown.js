@@ -3,7 +3,7 @@
 import { source } from './api.js';
 import { h, scroller } from './parts/dom.js';
 
-// shown makes the elements of a text.
+// shown returns the elements of a text.
 export function shown(text) {
   const blocks = text.replaceAll('\r\n', '\n').split(/\n{2,}/);
   return blocks.map((block) => block.trim()).filter(Boolean).map((block) => {
@@ -24,10 +24,11 @@ function tableOf(lines) {
     h('tbody', null, rows.map((row) => h('tr', null, row.map((c) => h('td', null, inline(c))))))));
 }
 
-// Where a marked text begins and ends, in characters that no text of people has.
+// The beginning and the end of a marked text, as characters for private use, which texts do not contain.
 const [begin, end] = ['\uE000', '\uE001'];
 
-// marked is the Markdown of parts, [{text, marked}], with marks around those that are marked, in each line and cell of them.
+// marked returns the Markdown of parts, [{text, marked}]. It puts begin and end around each line and each table cell of the
+// marked parts.
 export function marked(parts) {
   return parts.map(({ text, marked: on }) => {
     const clean = text.replace(/[\uE000\uE001]/g, '');
@@ -35,7 +36,7 @@ export function marked(parts) {
   }).join('');
 }
 
-// words are the nodes of a text with its marks.
+// words returns the nodes of a text, with a mark element for each marked part.
 function words(text) {
   return text.split(/(\uE000[^\uE001]*\uE001)/).filter(Boolean).map((piece) => (piece.startsWith(begin) ? h('mark', null, piece.slice(1, -1)) : piece.replace(/[\uE000\uE001]/g, '')));
 }
@@ -56,9 +57,9 @@ function inline(text) {
   return [...out, ...words(text.slice(last))];
 }
 
-// link leads to a document; what is no address of the web stays text.
+// link returns a link to a document, or plain text if the address is not an HTTP URL.
 export function link(label, url) {
   if (!/^(https?:\/\/|\/v1\/sources\/)/.test(url)) return null;
-  const open = source(url); // of the service itself, which wants the key
+  const open = source(url); // set for documents of the service, which need the key
   return h('a', { href: url, rel: 'noreferrer', target: '_blank', onclick: open && ((event) => { event.preventDefault(); open(); }) }, label);
 }

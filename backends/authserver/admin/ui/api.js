@@ -1,55 +1,28 @@
 // Requests to the administration API, and the key that they are sent with.
+import { tabSecret } from './parts/secret.js';
 
-// Where the API is: the folder above these files, so that it works below a prefix too.
+// The base URL of the API. It is relative to this file, so that the pages also work below a path prefix.
 const base = new URL('..', import.meta.url);
 
-const storageKey = 'tollgate.authserver';
+export const apiKey = tabSecret('tollgate.authserver');
 
-// What is done when the key is taken no longer; app.js sets it.
+// signedOut is called when the server refuses the key. app.js sets it.
 export const events = { signedOut() {} };
 
-// The key lives in this tab alone: a reload keeps it, and closing the tab ends it.
-export const door = {
-  key: stored(),
-  keep(key) {
-    this.key = key;
-    try {
-      sessionStorage.setItem(storageKey, key);
-    } catch {
-      // Without storage it ends with a reload.
-    }
-  },
-  forget() {
-    this.key = '';
-    try {
-      sessionStorage.removeItem(storageKey);
-    } catch {
-      // There was none.
-    }
-  },
-};
-
-function stored() {
-  try {
-    return sessionStorage.getItem(storageKey) ?? '';
-  } catch {
-    return '';
-  }
-}
-
-// The versions (ETag) of what was read.
+// The ETag of each object that call has returned.
 const versions = new WeakMap();
 
-// call sends a request and returns the JSON of the answer, null without content. quiet
-// leaves a refused key to the caller. of is what was read and is changed now: the change is
-// refused where somebody else has changed it since.
+// call sends a request and returns the parsed JSON of the response, or null if it has no
+// content. With quiet, a refused key does not end the session. of is an object that call
+// has returned and that the request changes: the server refuses the change if somebody
+// else has changed the object since.
 export async function call(method, path, { body, query, signal, of, quiet = false } = {}) {
   const url = new URL(path, base);
   for (const [name, value] of Object.entries(query ?? {})) {
     if (value != null && value !== '') url.searchParams.set(name, value);
   }
   const headers = {};
-  if (door.key) headers.Authorization = `Bearer ${door.key}`;
+  if (apiKey.value) headers.Authorization = `Bearer ${apiKey.value}`;
   if (body !== undefined) headers['Content-Type'] = 'application/json';
   if (of && versions.has(of)) headers['If-Match'] = versions.get(of);
   let response;
@@ -61,16 +34,16 @@ export async function call(method, path, { body, query, signal, of, quiet = fals
   }
   if (response.ok) {
     if (response.status === 204) return null;
-    const told = await response.json();
+    const found = await response.json();
     const version = response.headers.get('etag');
-    if (version) versions.set(told, version);
-    return told;
+    if (version) versions.set(found, version);
+    return found;
   }
   const error = await refusal(response);
   if (error.status === 401 && !quiet) {
     error.signedOut = true;
-    if (door.key) { // the first of several that are refused at once
-      door.forget();
+    if (apiKey.value) { // only once, if several requests are refused at the same time
+      apiKey.forget();
       events.signedOut('The key is not valid any more.');
     }
   }
@@ -78,13 +51,13 @@ export async function call(method, path, { body, query, signal, of, quiet = fals
 }
 
 async function refusal(response) {
-  let said = null;
+  let problem = null;
   try {
-    said = await response.json();
+    problem = await response.json();
   } catch {
-    // Not one of the server's own.
+    // The response is not from the server, for example from a proxy before it.
   }
-  const error = new Error(said?.detail || `The server answered ${response.status} ${response.statusText}`.trim());
+  const error = new Error(problem?.detail || `The server answered ${response.status} ${response.statusText}`.trim());
   error.status = response.status;
   if (response.status === 412) error.message = 'Somebody else has changed this in the meantime. Reload the page and make your change again.';
   const wait = Number(response.headers.get('retry-after'));
@@ -92,5 +65,5 @@ async function refusal(response) {
   return error;
 }
 
-// at is the path of one of many.
+// at returns the path of an entry of a collection.
 export const at = (path, id) => `${path}/${encodeURIComponent(id)}`;

@@ -1,5 +1,5 @@
-// The administration of the authorization server: the door, and the pages behind it.
-import { call, door, events } from './api.js';
+// The administration of the authorization server: the sign-in, and the pages after it.
+import { apiKey, call, events } from './api.js';
 import * as audit from './pages/audit.js';
 import * as clients from './pages/clients.js';
 import * as grants from './pages/grants.js';
@@ -26,11 +26,11 @@ const groups = [
 ];
 
 const app = document.getElementById('app');
-let leave = () => {}; // ends the frame
-let needed = true; // whether the API wants a key
+let leave = () => {}; // removes the navigation and the current page
+let needed = true; // whether the API requires a key
 
-// knock shows the door. text says why it is seen again.
-function knock(text) {
+// signIn shows the form for the key. text says why a user sees it again.
+function signIn(text) {
   leave();
   leave = () => {};
   entitle('Sign in');
@@ -44,7 +44,7 @@ function knock(text) {
         const value = key.value.trim();
         if (!value) throw mistake('key', 'Paste the key first.');
         if (!/^[\x20-\x7e]+$/.test(value)) throw mistake('key', 'A key has no special characters: copy it whole, and nothing else.');
-        door.keep(value);
+        apiKey.keep(value);
         await enter();
       },
     ),
@@ -52,11 +52,11 @@ function knock(text) {
   key.focus();
 }
 
-// enter shows the pages to who has the key.
+// enter verifies the key and shows the pages.
 async function enter() {
   await call('POST', 'auth/verify', { quiet: true }).catch((error) => {
     if (error.status === 401) {
-      door.forget();
+      apiKey.forget();
       throw mistake('key', 'This key is wrong.');
     }
     throw error;
@@ -65,21 +65,21 @@ async function enter() {
     groups,
     who: 'Administration',
     signOut: needed && (() => {
-      door.forget();
-      knock();
+      apiKey.forget();
+      signIn();
       announce('You are signed out');
     }),
   });
 }
 
 async function start() {
-  events.signedOut = knock;
+  events.signedOut = signIn;
   try {
     ({ key_needed: needed } = await call('GET', 'ui/settings.json'));
-    if (needed && !door.key) return knock();
+    if (needed && !apiKey.value) return signIn();
     await enter();
   } catch (error) {
-    if (needed && !door.key) return knock(error.message);
+    if (needed && !apiKey.value) return signIn(error.message);
     app.replaceChildren(h('main.card', { id: 'main' }, h('h1', null, 'Authorization server'), errorBox(error, start)));
   }
 }

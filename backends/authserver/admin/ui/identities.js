@@ -1,9 +1,9 @@
-// The accounts at providers that a user signs in with.
+// The accounts at identity providers with which a user signs in.
 import { at, call } from './api.js';
 import { code, h, load, table, tag } from './parts/dom.js';
 import { ask, card, done, moment } from './view.js';
 
-// identityCard is a card with them, which is not there where there are none.
+// identityCard returns a section with the connected accounts of a user. It stays empty if there are none.
 export function identityCard(path, signal) {
   const place = h('div');
   const show = () => load(place, async () => {

@@ -1,13 +1,13 @@
-// Clients are chosen by their names, not by typed ids.
+// Inputs in which clients are chosen by name instead of by id.
 import { at, call } from './api.js';
 import { act, link, learn } from './view.js';
 import { h, uid } from './parts/dom.js';
 
-const offered = 20; // clients at a time
-const pause = 300; // ms without a key until what was typed is looked for
+const offered = 20; // the largest number of clients in the list
+const pause = 300; // ms after the last keystroke until the search begins
 
-// offer lets an input offer the clients that match what is typed in it. It returns the list, which has to be in the
-// page beside the input.
+// offer makes an input suggest the clients that match its text. It returns the datalist, which must be added to the
+// page.
 export function offer(input) {
   const found = h('datalist', { id: uid('clients') });
   input.setAttribute('list', found.id);
@@ -15,7 +15,7 @@ export function offer(input) {
   let typed = 0;
   const fill = async () => {
     const q = input.value.trim();
-    if (q === asked || [...found.children].some((o) => o.value === q)) return; // one of them was chosen
+    if (q === asked || [...found.children].some((o) => o.value === q)) return; // nothing new was typed, or a suggestion was chosen
     asked = q;
     try {
       const { clients } = await call('GET', 'clients', { query: { q, limit: offered } });
@@ -23,7 +23,7 @@ export function offer(input) {
       learn({ clients: Object.fromEntries(clients.map((c) => [c.id, c.name])) });
       found.replaceChildren(...clients.map((c) => h('option', { value: c.id }, c.name || c.id)));
     } catch {
-      asked = null; // ids can be typed still
+      asked = null; // without suggestions, ids can still be typed
     }
   };
   input.addEventListener('focus', fill);
@@ -34,8 +34,8 @@ export function offer(input) {
   return found;
 }
 
-// clientOf is the id of the client that a text is the id or the name of. A URL may be the id of a client that has not
-// been here yet. complain makes the error.
+// clientOf returns the id of the client with the id or name text. A URL is accepted even if no client has it, because it
+// may be the metadata URL of a client that has not been used yet. complain makes the error.
 export async function clientOf(text, complain = (message) => new Error(message)) {
   const { clients } = await call('GET', 'clients', { query: { q: text, limit: 100 } });
   const exact = clients.find((c) => c.id === text);
@@ -46,8 +46,8 @@ export async function clientOf(text, complain = (message) => new Error(message))
   throw complain(named.length ? 'Several clients have this name. Choose one from the list.' : 'There is no such client.');
 }
 
-// picker is an input that adds clients to a list. beside is what has to be in the page beside it, and read returns the
-// ids of the list.
+// picker returns an input that adds clients to a list, the elements beside it that must be added to the page, and read,
+// which returns the ids in the list.
 export function picker(chosen, complain) {
   const ids = [...chosen];
   const list = h('ul.entries');
@@ -74,12 +74,12 @@ export function picker(chosen, complain) {
     add().catch((error) => input.parentElement.complain?.(error.message));
   });
   show();
-  for (const id of ids) { // names of those that are not known by now
+  for (const id of ids) { // load the names that are not known yet
     if (link('clients', id).textContent !== id) continue;
     call('GET', at('clients', id)).then((c) => {
       learn({ clients: { [id]: c.name } });
       show();
-    }).catch(() => {}); // it may be gone
+    }).catch(() => {}); // a deleted client has no name
   }
   return Object.assign(input, {
     beside: [options, list],

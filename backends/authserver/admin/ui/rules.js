@@ -1,11 +1,11 @@
-// Rules for claims of users, of clients and resources.
+// Rules for the claims of users, set for clients and resources.
 import { call } from './api.js';
 import { dialog } from './parts/dialog.js';
 import { code, h, table } from './parts/dom.js';
 import { field, form, mistake } from './parts/form.js';
 import { act, card, done } from './view.js';
 
-// Rules are written a line each: the claim, what it is made of, and options.
+// written returns rules as text, one per line: the claim, its source, and options.
 const written = (rules) => (rules ?? []).map((r) => [
   r.claim, r.from, r.prefix && `prefix=${r.prefix}`, r.strip_prefix && 'strip_prefix', r.type && `type=${r.type}`, r.scope && `scope=${r.scope}`, r.in?.length && `in=${r.in.join(',')}`,
 ].filter(Boolean).join(' ')).join('\n');
@@ -43,8 +43,8 @@ function edit(rules, save) {
   }));
 }
 
-// rulesCard shows the rules of a client or a resource, whose path in the API is given. fetch gets what
-// they are of, and none is said where there are none.
+// rulesCard returns a section with the rules of the client or resource at a path of the API. fetch reads that client or
+// resource again. none is the text without rules.
 export function rulesCard(rules, path, fetch, none, refresh) {
   return card('Claims of users', table('Claims of users', [
     { title: 'Claim', class: 'name', cell: (r) => code(r.claim) },

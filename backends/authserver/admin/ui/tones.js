@@ -1,4 +1,4 @@
-// States as badges.
+// The colours of states.
 import { tag } from './parts/dom.js';
 
 const tones = { active: 'good', ok: 'good', suspended: 'warn', disabled: 'warn', rotated: 'plain', revoked: 'bad', error: 'bad', expired: 'plain' };

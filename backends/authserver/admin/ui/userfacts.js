@@ -1,11 +1,11 @@
-// What claims of users are made of: groups, roles and attributes.
+// The groups, roles and attributes of users, from which claims are made.
 import { call } from './api.js';
 import { dialog } from './parts/dialog.js';
 import { h, load } from './parts/dom.js';
 import { field, form, mistake } from './parts/form.js';
 import { act, area, card, done, facts, lines } from './view.js';
 
-// Attributes are written a value a line, behind their name.
+// written returns attributes as text, one value per line after its name.
 const written = (attributes) => Object.entries(attributes).flatMap(([name, values]) => values.map((value) => `${name} = ${value}`));
 
 function read(input) {
@@ -37,7 +37,7 @@ function edit(path, told, then) {
   }));
 }
 
-// factCard shows them of the user whose path in the API is given.
+// factCard returns a section with the groups, roles and attributes of the user at a path of the API.
 export function factCard(user, signal) {
   const place = h('div');
   const path = `${user}/attributes`;
@@ -55,7 +55,7 @@ export function factCard(user, signal) {
   return place;
 }
 
-// groupRoles asks which roles the groups have.
+// groupRoles opens a dialog for the roles of groups.
 export async function groupRoles() {
   const { group_roles: before } = await call('GET', 'group-roles', { query: { limit: 1000 } });
   const text = area(before.map((g) => `${g.group}: ${g.roles.join(', ')}`), 8);

@@ -1,13 +1,13 @@
-// What the pages share: paged lists, facts, acts that ask first.
+// Parts that the pages share: paged lists, facts, and buttons.
 import { act as actButton, h, load, notice, table, toast, uid } from './parts/dom.js';
 import { confirm } from './parts/dialog.js';
 import { field, select } from './parts/form.js';
 import { ago, day, exact, number, zone } from './parts/look.js';
 
-const size = 50; // rows a page
-const pause = 300; // ms without a key until what was typed is looked for
+const size = 50; // rows per page
+const pause = 300; // ms after the last keystroke until the search begins
 
-// What is called by an id, as answers with names=true tell.
+// The display names of clients, users and others by "page/id", from responses to names=true.
 const names = new Map();
 
 export function learn(told) {
@@ -16,29 +16,29 @@ export function learn(told) {
   }
 }
 
-// order is a filter of lists that go by time.
+// order is a filter for lists that are sorted by time.
 export const order = { name: 'order', label: 'Order', options: [['newest', 'Newest first'], ['oldest', 'Oldest first']] };
 
-// list is a paged list of the API. fetch gets the query and a signal and returns the
-// answer; rows is the name of its member. filters are [{name, label, options, hint}]:
-// without options a text, which is looked for as it is typed. given are values of
-// filters. empty is said where there is nothing at all, missing where nothing is found. It
-// has show() to load anew. What is looked for and the page stay with the entry
-// of the browser's history: who comes back finds the list as it was.
+// list returns a paged list. fetch(query, signal) returns a response of the API, whose
+// member rows has the entries. filters are [{name, label, options, hint}]; a filter
+// without options is a text, which is searched for while it is typed. given has initial
+// values of filters. empty is the text if there are no entries, and missing the text if
+// none match. The method show loads the list again. The filters and the page are stored in
+// the entry of the browser's history, so that going back restores them.
 export function list({ caption, columns, fetch, rows, empty, missing = empty, filters = [], given = {}, signal, note }) {
   const place = h('div');
   const pager = h('div.pager');
-  const entry = `${location.hash} ${caption}`; // an answer that comes late is not kept for the page that follows
+  const entry = `${location.hash} ${caption}`; // read now, because a late response may arrive when the next page is shown
   const kept = history.state?.[entry];
-  const values = { ...given, ...kept?.values }; // as they are typed
-  let pages = kept?.pages ?? [{}]; // where the pages up to the present one begin
-  let total = kept?.total ?? null; // rows of all pages, as the first one told
-  let fixed = kept?.fixed ?? {}; // what keeps the pages of one feed together
+  const values = { ...given, ...kept?.values }; // the values of the filters as entered
+  let pages = kept?.pages ?? [{}]; // the query parameters of the pages up to the current one
+  let total = kept?.total ?? null; // the number of all rows, from the response to the first page
+  let fixed = kept?.fixed ?? {}; // parameters from note that all later pages repeat
   const query = () => Object.fromEntries(Object.entries(values).map(([name, value]) => [name, filters.find((f) => f.name === name)?.read?.(value) ?? value]));
   let running = Promise.resolve();
   let stop = new AbortController();
   const show = () => {
-    stop.abort(); // what is asked for is asked for no more
+    stop.abort(); // cancels the previous request
     const mine = new AbortController();
     stop = mine;
     const before = running;
@@ -97,13 +97,13 @@ export function list({ caption, columns, fetch, rows, empty, missing = empty, fi
   return Object.assign(h('div.flow', null, head, h('div.page', null, place), pager), { show });
 }
 
-// facts are [label, what] pairs; what is empty is left out. A third value of true has the
-// whole width.
+// facts returns a list of [label, content] pairs. Pairs with empty content are left out. A
+// third value of true makes an entry as wide as the list.
 export function facts(pairs) {
   return h('dl.facts.wide', null, pairs.filter(([, what]) => what != null && what !== '' && what !== false && !(Array.isArray(what) && !what.length)).map(([label, what, whole]) => h(whole ? 'div.whole' : 'div', null, h('dt', null, label), h('dd', null, what))));
 }
 
-// card is a part of a page with a heading and what can be done there.
+// card returns a section with a heading and buttons.
 export function card(title, content, ...buttons) {
   const id = uid('card');
   return h('section.panel', { 'aria-labelledby': id }, h('div.head', null, h('h2', { id }, title), buttons.length > 0 && h('div.do.push', null, buttons)), content);
@@ -112,22 +112,22 @@ export function card(title, content, ...buttons) {
 // act returns a button that runs work when it is pressed, and shows its error.
 export const act = (label, work, kind = 'button.quiet') => actButton(kind, label, work);
 
-// ask is a button that asks before it does what cannot be undone.
+// ask returns a button that runs work after the user has confirmed it.
 export function ask(label, title, text, work, kind = 'button.danger') {
   return h(kind, { type: 'button', onclick: () => confirm(title, text, label, work) }, label);
 }
 
-// done tells what was done and shows the page as it is now.
+// done shows a message about a finished action and loads the page again.
 export async function done(text, again) {
   toast(text);
   await again();
 }
 
-// pages are those of what a notice may be about, by its path in the API.
+// pages maps the API paths in notices to the page, the link to an entry and the link to the list.
 const pages = { 'broker-providers': ['providers', 'Open the provider', 'All providers'], clients: ['clients', 'Open the client', 'All clients'] };
 
-// notices are what an operator should know, each with a way to what it is about.
-export const notices = (told) => told.map(({ message, about = '' }) => {
+// notices returns the notices for operators, each with a link to its subject.
+export const notices = (list) => list.map(({ message, about = '' }) => {
   const [path, id] = about.split('/');
   const [page, one, all] = pages[path] ?? [];
   return notice('warn', h('p', null, message, page && [' ', id ? link(page, id, one) : h('a', { href: `#/${page}` }, all)]));
@@ -136,38 +136,38 @@ export const notices = (told) => told.map(({ message, about = '' }) => {
 const month = 30 * 24 * 3600 * 1000; // ms
 const near = (text) => Math.abs(new Date(text) - Date.now()) < month;
 
-// moment is a time: how long ago it was, or when where that says more.
+// moment formats a time: how long ago it was, or the day if it is more than a month ago.
 export const moment = (text) => (text ? h('span', { title: exact(text) }, near(text) ? ago(text) : day(text)) : null);
 
-// stamp is a time where it matters most: exactly, and how long ago it was where that says more.
+// stamp formats a time exactly, and adds how long ago it was if that is less than a month.
 export const stamp = (text) => (text ? [near(text) && h('div', null, ago(text)), h(near(text) ? 'div.small.muted' : 'div', null, exact(text))] : null);
 
-// link leads to a page of something, by its name where that is known.
+// link returns a link to the page of an entry. Its text is the entry's name if that is known.
 export const link = (page, id, text = names.get(`${page}/${id}`) ?? id) => (id ? h('a', { href: `#/${page}/${encodeURIComponent(id)}`, title: text === id ? null : id }, text) : null);
 
-// links are those of ids with blanks between.
+// links returns the links for ids that are separated by spaces.
 export const links = (page, ids) => (ids ? ids.split(' ').map((id, i) => [i > 0 && ' ', link(page, id)]) : null);
 
-// parts are the names of what the server consists of.
+// parts has the names of the subsystems.
 const parts = { db: 'Database', keys: 'Signing keys' };
 
-// status is what the server says of itself.
+// status returns the facts about the server.
 export const status = (s, state) => facts([['Version', s.version], ['Started', moment(s.started_at)], ...Object.entries(s.subsystems).map(([name, is]) => [parts[name] ?? name, state(is)])]);
 
-// more leads from one of a kind to its tokens that have ended, too, and to the audit, which
-// calls it by acts.
+// more returns links from an entry to all its tokens and to its events in the audit log.
+// acts is the name of the entry's kind there.
 export const more = (kind, id, text, acts = kind) => h('p.do', null,
   h('a', { href: `#/tokens?${kind}=${encodeURIComponent(id)}` }, 'All tokens, also expired ones'),
   h('a', { href: `#/audit?${acts}=${encodeURIComponent(id)}` }, text));
 
-// lines are a text with one value a line, as a list.
+// lines returns the values of an input with one value per line.
 export const lines = (input) => input.value.split('\n').map((line) => line.trim()).filter(Boolean);
 
-// instant is what an input of a day and a time says, as the API takes it.
+// instant returns the value of a datetime-local input in the format of the API.
 export const instant = (text) => (text ? new Date(text).toISOString() : '');
 
-// words are a text with values between blanks, as a list.
+// words returns the values of an input with values separated by spaces.
 export const words = (input) => input.value.split(/\s+/).filter(Boolean);
 
-// area is a text of several lines.
+// area returns a textarea with one value per line.
 export const area = (list, rows = 3) => h('textarea', { rows, spellcheck: 'false', value: (list ?? []).join('\n') });

@@ -1,13 +1,13 @@
 // A form with data-passkey asks the browser for a passkey (Web Authentication Level 3,
-// section 5.1) before it is sent: create makes one, get uses one. data-options are the
-// options, and what the browser says goes into the field answer. Where data-mediation is conditional
-// the browser offers passkeys among what it fills in, too, while nobody is asked.
+// section 5.1) before it is sent: "create" creates one, and "get" uses one. data-options has
+// the options. The response of the browser goes into the field answer. With data-mediation
+// "conditional", the browser also suggests passkeys when it fills in the form.
 
 const bytes = (text) => Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (c) => c.charCodeAt(0));
 
 const text = (buffer) => buffer && btoa(String.fromCharCode(...new Uint8Array(buffer))).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 
-function asked(options) {
+function request(options) {
   options.challenge = bytes(options.challenge);
   if (options.user) options.user.id = bytes(options.user.id);
   for (const list of [options.excludeCredentials, options.allowCredentials]) {
@@ -40,15 +40,15 @@ const send = (form, made) => {
   form.submit();
 };
 
-// offer waits until somebody chooses a passkey among what the browser fills in, and returns what ends
-// that: a browser answers one question at a time.
+// offer waits until the user chooses a passkey that the browser suggests. It returns an AbortController that ends the
+// waiting, because a browser handles only one request for passkeys at a time.
 function offer(form) {
   const end = new AbortController();
   (async () => {
     if (!(await window.PublicKeyCredential?.isConditionalMediationAvailable?.()) || end.signal.aborted) return;
-    const made = await navigator.credentials.get({ ...asked(JSON.parse(form.dataset.options)), mediation: 'conditional', signal: end.signal });
+    const made = await navigator.credentials.get({ ...request(JSON.parse(form.dataset.options)), mediation: 'conditional', signal: end.signal });
     if (made) send(form, made);
-  })().catch(() => {}); // nobody chose one, and the page is there as before
+  })().catch(() => {}); // no passkey was chosen, so the page stays unchanged
   return end;
 }
 
@@ -63,7 +63,7 @@ for (const form of document.querySelectorAll('form[data-passkey]')) {
     problem.hidden = true;
     offered?.abort();
     try {
-      const made = await navigator.credentials[form.dataset.passkey](asked(JSON.parse(form.dataset.options)));
+      const made = await navigator.credentials[form.dataset.passkey](request(JSON.parse(form.dataset.options)));
       send(form, made);
     } catch {
       problem.hidden = false;

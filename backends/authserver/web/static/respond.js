@@ -1,2 +1,2 @@
-// The form with data-respond takes a response to an application: it is sent at once.
+// The form with data-respond carries a response to an application. It is sent immediately.
 document.querySelector('form[data-respond]').submit();

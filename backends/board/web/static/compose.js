@@ -1,6 +1,6 @@
-// What helps to write a text: a toolbar, a preview that follows, drafts that save themselves, images by paste and drop,
-// names after @, emoji after :, and quotations in place. The form works without it, and it changes nothing but the form: each request
-// is one that the form or a link of the page makes, too.
+// Help for writing a post: a toolbar, a live preview, drafts that save themselves, images by paste and drop, names
+// after @, emoji after :, and quotations. The form works without this script. It only changes the form, and sends only
+// requests that the form or a link of the page can also send.
 
 const area = document.getElementById('message');
 const form = area.form;
@@ -11,7 +11,7 @@ const say = (text) => { status.textContent = text; };
 area.before(tools);
 tools.hidden = false;
 
-// put writes a text in place of a part of the other text, so that the browser can undo it.
+// put replaces a part of the text in such a way that the browser can undo it.
 function put(text, from = area.selectionStart, to = area.selectionEnd) {
   area.focus();
   area.setSelectionRange(from, to);
@@ -22,7 +22,7 @@ function put(text, from = area.selectionStart, to = area.selectionEnd) {
 
 // Toolbar
 
-// wrap puts marks around what is selected, which stays selected.
+// wrap puts marks around the selection, which stays selected.
 function wrap(before, after = before) {
   const from = area.selectionStart;
   const chosen = area.value.slice(from, area.selectionEnd);
@@ -30,18 +30,18 @@ function wrap(before, after = before) {
   area.setSelectionRange(from + before.length, from + before.length + chosen.length);
 }
 
-// begin puts a mark at the beginning of each line that is selected.
+// begin puts a mark at the beginning of each selected line.
 function begin(mark) {
   const from = area.value.slice(0, area.selectionStart).lastIndexOf('\n') + 1;
   const to = area.selectionEnd;
   put(area.value.slice(from, to).split('\n').map((line) => mark + line).join('\n'), from, to);
 }
 
-// address makes a link, or an image, of what is selected.
+// address turns the selection into a link or an image.
 const address = (mark) => wrap(`${mark}[`, '](https://)');
 
 const files = form.querySelector('input[type=file]');
-let adding = false; // the chosen files are to be shown in the text
+let adding = false; // whether the next chosen files are also inserted into the text
 
 const actions = {
   bold: () => wrap('**'),
@@ -64,11 +64,11 @@ area.addEventListener('keydown', (event) => {
   actions[tool]();
 });
 
-// Files, under the rules of the field for files, which the server checks
+// Files, within the limits of the file field, which the server checks again
 
 let chosen = files ? [...files.files] : [];
 
-// take adds files to the field and shows them in the text. It returns whether it did.
+// take adds files to the file field and inserts them into the text. It reports whether the form accepts files.
 function take(list) {
   if (!files || !list.length) return false;
   for (const file of list) {
@@ -93,7 +93,7 @@ files?.addEventListener('change', () => {
 });
 files?.addEventListener('cancel', () => { adding = false; });
 area.addEventListener('paste', (event) => {
-  if (event.clipboardData.types.includes('text/plain')) return; // programs add a picture of the text
+  if (event.clipboardData.types.includes('text/plain')) return; // some programs add a picture of copied text
   if (take([...event.clipboardData.files])) event.preventDefault();
 });
 area.addEventListener('dragover', (event) => {
@@ -107,7 +107,7 @@ area.addEventListener('drop', (event) => {
   if (take([...event.dataTransfer.files])) event.preventDefault();
 });
 
-// send sends the form without its files, as one of its buttons does.
+// send submits the form without its files, as if the given button was pressed.
 function send(button, options = {}) {
   const data = new URLSearchParams([...new FormData(form)].filter(([, value]) => typeof value === 'string'));
   data.set(button, '1');
@@ -115,37 +115,38 @@ function send(button, options = {}) {
   return fetch(form.action, { method: 'POST', body: data, ...options });
 }
 
-// page reads a page with which the server answers.
+// page parses the page in a response.
 const page = async (answer) => new DOMParser().parseFromString(await answer.text(), 'text/html');
 
-// Preview, which follows the text after it was asked for
+// The preview, which follows the text once it was requested
 
 const previewing = form.querySelector('button[name=preview]');
 let preview = document.querySelector('section.preview');
 let pending = null; // the request for a preview
 let follow = 0;
 
-// show shows the preview. What is wrong with the text is shown by the page with the form, if it was asked for.
-async function show(asked) {
+// show updates the preview. If that fails and the user has requested it, it submits the form without this script, so that
+// the server's page shows what is wrong.
+async function show(requested) {
   pending?.abort();
   pending = new AbortController();
   try {
     const answer = await send('preview', { signal: pending.signal });
     const found = answer.ok && (await page(answer)).querySelector('section.preview');
     if (!found) {
-      if (asked) plainly();
+      if (requested) plainly();
       return;
     }
     if (preview) preview.replaceWith(found);
     else form.before(found);
     preview = found;
-    if (asked) say(words.preview);
+    if (requested) say(words.preview);
   } catch (error) {
-    if (asked && error.name !== 'AbortError') plainly();
+    if (requested && error.name !== 'AbortError') plainly();
   }
 }
 
-// plainly asks for the preview as without this script.
+// plainly requests the preview without this script.
 function plainly() {
   form.append(Object.assign(document.createElement('input'), { type: 'hidden', name: 'preview', value: '1' }));
   form.submit();
@@ -166,7 +167,7 @@ const saving = form.querySelector('button[name=draft]');
 const state = () => JSON.stringify(['message', 'title', 'recipients', 'prefixId', 'tags'].map((name) => new FormData(form).getAll(name)));
 let saved = state();
 let waiting = 0;
-let left = false; // the text is on its way
+let left = false; // whether the form is being submitted, so that drafts are no longer saved
 let request = null;
 
 async function save(options) {
@@ -210,9 +211,9 @@ const emoji = {
 };
 const named = /(?:^|\s)(:([a-z]{2,10}))$/;
 
-let list = null; // of names or emoji to choose from
-let start = 0; // where what they replace begins
-let asked = 0;
+let list = null; // the list of names or emoji
+let start = 0; // the beginning of the text that a choice replaces
+let latest = 0; // the number of the latest call of complete
 let allowed = true;
 const typed = /(?:^|[^\p{L}\p{M}\p{N}_@/.:#=+-])(@(?:"([^"@\n]{2,40})|([\p{L}\p{N}_][\p{L}\p{M}\p{N}_.-]{1,39})))$/u;
 
@@ -233,7 +234,7 @@ function choose(option) {
   put(`${option.dataset.mention} `, start, area.selectionEnd);
 }
 
-// offer lists what may stand for the last letters of the text.
+// offer shows a list of entries that can replace the last letters before the cursor.
 function offer(found, letters, label, status) {
   start = area.selectionStart - letters;
   list = Object.assign(document.createElement('ul'), { id: 'names', className: 'names', role: 'listbox', ariaLabel: label });
@@ -256,7 +257,7 @@ async function complete() {
   const before = area.value.slice(0, area.selectionStart);
   const match = typed.exec(before);
   const sign = named.exec(before);
-  const turn = (asked += 1);
+  const turn = (latest += 1);
   close();
   if (sign) {
     const found = Object.entries(emoji).filter(([name]) => name.startsWith(sign[2])).map(([name, mention]) => ({ name: `${mention} ${name}`, mention }));
@@ -265,11 +266,11 @@ async function complete() {
   }
   if (!match || !allowed) return;
   await new Promise((resolve) => { setTimeout(resolve, 200); });
-  if (turn !== asked) return; // more was typed
+  if (turn !== latest) return; // more was typed
   const answer = await fetch(`${tools.dataset.names}?${new URLSearchParams({ q: match[2] ?? match[3] })}`, { redirect: 'error' }).catch(() => null);
   if (answer?.status === 403) allowed = false;
   const found = answer?.ok ? await answer.json() : [];
-  if (turn !== asked || !found.length) return;
+  if (turn !== latest || !found.length) return;
   offer(found, match[1].length, words.names, words.found);
 }
 
@@ -288,7 +289,7 @@ area.addEventListener('keydown', (event) => {
   event.preventDefault();
 });
 
-// Quotations, put into the text that has begun on the page of the thread
+// Quotations, inserted into the text on the page of the thread
 
 const quotes = document.getElementById('quotes');
 

@@ -1,7 +1,7 @@
-// What the address says: the page, its subject and its filters. Whoever is sent the
-// address sees the same.
+// The address of a page: it contains the page, its subject and its filters, so that it can
+// be passed on.
 
-// here is the place in the dashboard: {name, subject, parameters}.
+// here returns the current page: {name, subject, parameters}.
 export function here() {
   const [path, search] = location.hash.replace(/^#\/?/, '').split('?');
   const [name, ...rest] = path.split('/');
@@ -16,16 +16,16 @@ function decode(text) {
   }
 }
 
-// environment is the one that is looked at; empty: all of them.
+// environment returns the chosen environment, or an empty text for all of them.
 export const environment = () => here().parameters.get('env') ?? '';
 
-// link leads to a page. The environment stays the same.
+// link returns the address of a page in the current environment.
 export function link(path, parameters = {}) {
   const search = kept({ env: environment(), ...parameters });
   return `#/${path}${search ? `?${search}` : ''}`;
 }
 
-// note writes filters into the address without going anywhere.
+// note changes filters in the address without loading a page.
 export function note(parameters) {
   const at = here();
   const search = kept({ ...Object.fromEntries(at.parameters), ...parameters });
@@ -34,7 +34,8 @@ export function note(parameters) {
 
 const kept = (parameters) => new URLSearchParams(Object.entries(parameters).filter(([, value]) => value != null && value !== '')).toString();
 
-// inEnvironment is a query with the chosen environment; null asks for everything.
+// inEnvironment returns a query for rows that match the clauses and the chosen environment, or null if it has no
+// conditions.
 export function inEnvironment(field, ...clauses) {
   const all = [environment() && ['=', field, environment()], ...clauses].filter(Boolean);
   return all.length > 1 ? ['and', ...all] : all[0] ?? null;

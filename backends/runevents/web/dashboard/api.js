@@ -1,37 +1,15 @@
-// Queries to the service, by the API that other clients use too.
+// Queries to the service, through the same API that other clients use.
+import { tabSecret } from './parts/secret.js';
 
-// Where the service is: the folder above these files.
+// The base URL of the service. It is relative to this file.
 const base = new URL('..', import.meta.url);
 
-// What is done when the service asks who the user is; app.js sets it.
+export const token = tabSecret('tollgate.events.token');
+
+// denied is called with a message when the service refuses a request without a valid token. app.js sets it.
 export const events = { denied() {} };
 
-const storageKey = 'tollgate.events.token';
-
-// The token lives in this tab alone: a reload keeps it, closing the tab ends it.
-let token = restored();
-
-function restored() {
-  try {
-    return sessionStorage.getItem(storageKey) ?? '';
-  } catch {
-    return '';
-  }
-}
-
-export const hasToken = () => token !== '';
-
-export function setToken(text) {
-  token = text;
-  try {
-    if (text) sessionStorage.setItem(storageKey, text);
-    else sessionStorage.removeItem(storageKey);
-  } catch {
-    // Without storage the token ends with a reload.
-  }
-}
-
-// address is the URL of a query.
+// address returns the URL of a query.
 export function address(path, parameters) {
   const url = new URL(path, base);
   for (const [name, value] of Object.entries(parameters ?? {})) {
@@ -41,11 +19,12 @@ export function address(path, parameters) {
   return url;
 }
 
-// ask sends a query and returns its rows, and how many there are without the
-// limit when that was asked for. At the door a refusal asks for no token again.
-export async function ask(path, parameters, { signal, door = false } = {}) {
+// ask sends a query. It returns its rows, and as total the number of rows without the
+// limit if include_total was set. With signingIn, a refusal does not show the form for the
+// token again.
+export async function ask(path, parameters, { signal, signingIn = false } = {}) {
   const headers = { Accept: 'application/json' };
-  if (token) headers.Authorization = `Bearer ${token}`;
+  if (token.value) headers.Authorization = `Bearer ${token.value}`;
   let response;
   try {
     response = await fetch(address(path, parameters), { headers, signal, cache: 'no-store', credentials: 'same-origin' });
@@ -58,14 +37,14 @@ export async function ask(path, parameters, { signal, door = false } = {}) {
     throw Object.assign(new Error('Check that it runs and that this device is connected.'), { title: response ? 'The response was interrupted.' : 'The service cannot be reached.' });
   }
   const error = await refusal(response);
-  if ((response.status === 401 || response.status === 403) && !door) {
+  if ((response.status === 401 || response.status === 403) && !signingIn) {
     error.signedOut = true;
     events.denied(error.message);
   }
   throw error;
 }
 
-// rows is ask for those who want nothing but the rows.
+// rows sends a query and returns only its rows.
 export const rows = async (...all) => (await ask(...all)).rows;
 
 const advice = {
@@ -79,15 +58,15 @@ const advice = {
   503: ['The service is not available.', 'Its database may be down, or the query took too long: narrow it, then try again.'],
 };
 
-// refusal makes an error of an answer. Messages are plain text or, of some
+// refusal returns the error that a response describes. Messages are plain text or, on some
 // routes, JSON.
 async function refusal(response) {
-  let message = await response.text(); // fails when the page is left, the door included
+  let message = await response.text(); // fails if the user leaves the page
   try {
-    const said = JSON.parse(message).error;
-    message = said?.message ?? said ?? message;
+    const details = JSON.parse(message).error;
+    message = details?.message ?? details ?? message;
   } catch {
-    // It is plain text.
+    // The message is plain text.
   }
   const [title, hint] = advice[response.status] ?? [];
   return Object.assign(new Error(String(message) || `${response.status} ${response.statusText}`), { status: response.status, title, advice: hint });

@@ -1,6 +1,6 @@
-// The frame of the dashboard and the way between its pages.
+// The frame of the dashboard and the navigation between its pages.
 import { environment, here, link, note } from './address.js';
-import { ask, events, hasToken, rows, setToken } from './api.js';
+import { ask, events, rows, token } from './api.js';
 import { bar, entitle, h, toast } from './parts/dom.js';
 import { field, form, mistake, select } from './parts/form.js';
 import { forget, refreshControl } from './refresh.js';
@@ -14,9 +14,9 @@ import * as reports from './pages/reports.js';
 
 const pages = { '': overview, nodes, node, reports, report, query };
 const listed = [['', overview], ['nodes', nodes], ['reports', reports], ['query', query]];
-// Pages that are reached through another one.
+// Pages that belong to another one in the navigation.
 const parents = { node: 'nodes', report: 'reports' };
-// Pages about one thing, which the environment does not change.
+// Pages that do not depend on the chosen environment.
 const single = ['node', 'report', 'query'];
 
 const app = document.getElementById('app');
@@ -29,12 +29,12 @@ function frame() {
   const choice = h('div.environment', { hidden: true });
   bar(
     h('nav', { 'aria-label': 'Dashboard' }, h('ul', null, listed.map(([path, page]) => h('li', null, h('a', { href: link(path), 'data-path': path }, page.title))))),
-    h('div.account', null, choice, hasToken() && h('button.plain', { type: 'button', onclick: signOut }, 'Sign out')));
+    h('div.account', null, choice, token.value && h('button.plain', { type: 'button', onclick: signOut }, 'Sign out')));
   app.replaceChildren(main);
-  fillEnvironments(choice).catch(() => {}); // the pages tell of errors
+  fillEnvironments(choice).catch(() => {}); // the pages show errors
 }
 
-// fillEnvironments makes the choice between environments where there are several.
+// fillEnvironments shows the selection of the environment if there are several.
 async function fillEnvironments(place) {
   const names = (await rows('query/v4/environments', { order_by: [{ field: 'name' }] })).map((e) => e.name);
   if (environment() && !names.includes(environment())) names.push(environment());
@@ -57,8 +57,8 @@ function showEnvironment() {
   list.value = environment();
 }
 
-// door asks for a token.
-function door(text) {
+// signIn shows the form for the token. text is the message of the refusal.
+function signIn(text) {
   leave?.abort();
   forget();
   entitle('Sign in');
@@ -68,13 +68,13 @@ function door(text) {
   app.replaceChildren(h('main.card', { id: 'main', tabindex: '-1' }, h('h1', null, 'Sign in'),
     h('p', { role: 'alert' }, 'The service responded: ', text),
     form([field('Bearer token', input, { name: 'token', hint, wide: true })], [h('button', { type: 'submit' }, 'Use the token')], async () => {
-      const token = input.value.trim().replace(/^Bearer\s+/i, '');
-      if (!/^[\x21-\x7e]+$/.test(token)) throw mistake('token', 'Paste a token: it has no spaces or special characters.');
-      setToken(token);
+      const value = input.value.trim().replace(/^Bearer\s+/i, '');
+      if (!/^[\x21-\x7e]+$/.test(value)) throw mistake('token', 'Paste a token: it has no spaces or special characters.');
+      token.keep(value);
       try {
-        await ask('query/v4/nodes', { limit: 1 }, { door: true });
+        await ask('query/v4/nodes', { limit: 1 }, { signingIn: true });
       } catch (error) {
-        setToken('');
+        token.forget();
         input.focus();
         throw error;
       }
@@ -84,7 +84,7 @@ function door(text) {
 }
 
 function signOut() {
-  setToken('');
+  token.forget();
   toast('The token is forgotten');
   history.replaceState(null, '', '#/');
   start();
@@ -125,7 +125,7 @@ function navigate() {
   heading.focus({ preventScroll: true });
 }
 
-events.denied = door;
+events.denied = signIn;
 addEventListener('hashchange', navigate);
 await loadSettings();
 start();

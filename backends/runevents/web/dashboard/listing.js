@@ -1,4 +1,4 @@
-// Lists of rows: sorted by their columns, longer on demand, and as a file.
+// Lists of rows that can be sorted, extended and downloaded.
 import { download } from './csv.js';
 import { announce, busy, errorBox, h, load, notice, table, tableRow, toast } from './parts/dom.js';
 import { select } from './parts/form.js';
@@ -6,11 +6,11 @@ import { number } from './parts/look.js';
 
 const mostInFile = 10000;
 
-// listing fills place with the rows that page(offset, limit, order, bare) gets as
-// {rows, total}; bare rows are for a file and need nothing that is not a field. It
-// returns what shows them anew, as many as are there. A column with a field can be
-// sorted by it; sorted is told which is, {field, order}. fields are the columns of the
-// file.
+// listing fills place with rows. page(offset, limit, order, bare) returns {rows, total}; if
+// bare is set, the rows are for a file and need only the given fields. A column with a field
+// can be sorted by it, and sorted is called with the new order, {field, order}. fields are
+// the columns of the file. listing returns a function that loads the same number of rows
+// again.
 export function listing({ place, caption, columns, page, size, empty, order, sorted, file, fields }) {
   let shown = size;
   const sort = (field, direction) => {
@@ -31,7 +31,7 @@ export function listing({ place, caption, columns, page, size, empty, order, sor
           const { field } = column;
           await sort(field, next);
           announce(`Sorted by ${column.title}`);
-          if (event.detail === 0) place.querySelector(`[data-field="${field}"]`)?.focus(); // came from the keyboard
+          if (event.detail === 0) place.querySelector(`[data-field="${field}"]`)?.focus(); // the head was pressed with the keyboard
         },
         'data-field': column.field,
       }, column.title, h('span.direction', { 'aria-hidden': 'true' }, active ? (order.order === 'asc' ? '▲' : '▼') : '↕')),
@@ -72,13 +72,13 @@ export function listing({ place, caption, columns, page, size, empty, order, sor
       if (all.total > all.rows.length) errors.append(notice('warn', h('p', { role: 'status' }, `The file has the first ${number(all.rows.length)} of ${number(all.total)} rows.`)));
       else toast('The file is saved');
     }) }, 'Download CSV');
-    const whole = here >= first.total && !save; // nothing is left to say below
+    const whole = here >= first.total && !save; // all rows are shown, so the line below is not needed
     return [sorted && sorter(columns, order, sort), list, errors, !whole && h('div.more', null, state, more, save && h('span.push'), save)];
   });
   return draw;
 }
 
-// sorter is for narrow windows, which have no heads of columns.
+// sorter returns the selection of the order for narrow windows, which show no column heads.
 function sorter(columns, order, sort) {
   const options = columns.filter((c) => c.field).flatMap((c) => [[`${c.field} asc`, `${c.title}, ascending`], [`${c.field} desc`, `${c.title}, descending`]]);
   const choice = select(options, `${order.field} ${order.order}`, { 'aria-label': 'Sorted by' });
@@ -86,7 +86,7 @@ function sorter(columns, order, sort) {
   return h('div.sorter', null, choice);
 }
 
-// orderOf is the order that the address asks for, if it is one of a column.
+// orderOf returns the order in the address if a column has it, and otherwise the default.
 export function orderOf(parameters, columns, otherwise) {
   const field = parameters.get('sort');
   if (!columns.some((c) => c.field === field)) return otherwise;

@@ -1,18 +1,18 @@
-// How states of runs and of events are shown.
+// Labels for the states of runs and events.
 import { link } from './address.js';
 import { tag, code, h } from './parts/dom.js';
 import { count, time } from './parts/look.js';
 import { late } from './settings.js';
 
-// Names that come from outside are looked up in maps: an object has more than it was given.
+// Names from reports are looked up in maps, because objects have inherited members.
 const runs = new Map([['failed', 'bad'], ['changed', 'good'], ['unchanged', 'plain']]);
 
-// run is the tag of a report's status.
+// run returns the label of a report's status.
 export function run(status) {
   return tag(runs.get(status) ?? 'plain', status ?? 'unknown');
 }
 
-// marks say what was special about a run.
+// marks returns labels for what was special about a run.
 export function marks({ noop, pending, corrective }) {
   const list = [
     noop && tag('noop', 'noop', 'The run only reported what it would change'),
@@ -22,7 +22,7 @@ export function marks({ noop, pending, corrective }) {
   return list.flatMap((one) => [' ', one]);
 }
 
-// statuses of events, the worst first: [status, title, tone, number of its colour].
+// statuses lists the statuses of events, worst first: [status, title, tone, number of its colour].
 export const statuses = [
   ['failure', 'Failed', 'bad', 4],
   ['success', 'Changed', 'good', 1],
@@ -30,7 +30,7 @@ export const statuses = [
   ['skipped', 'Skipped', 'warn', 3],
 ];
 
-// tally is the numbers of events by status.
+// tally returns the numbers of events by status.
 export function tally(counts) {
   const known = statuses.filter(([status]) => counts?.get(status)).map(([status, title, tone]) => tag(tone, `${counts.get(status)} ${title.toLowerCase()}`));
   const others = [...counts ?? []].filter(([status]) => !statuses.some(([one]) => one === status)).map(([status, n]) => tag('plain', `${n} ${status}`));
@@ -38,14 +38,14 @@ export function tally(counts) {
   return list.length ? h('div.tally', null, list) : h('span.muted', null, 'none');
 }
 
-// lateMark is how long ago a node reported, where that is too long.
+// lateMark returns a label with the time since a node's last report if that is too long.
 export function lateMark(node) {
   if (!late(node)) return null;
   if (!node.report_timestamp) return tag('warn', 'no stored run');
   return tag('warn', `silent for ${age(Date.now() - Date.parse(node.report_timestamp))}`, time(node.report_timestamp));
 }
 
-// age is a length of time in its largest unit.
+// age formats a duration in its largest unit.
 export function age(ms) {
   const minutes = Math.floor(ms / 60000);
   for (const [unit, size] of [['day', 1440], ['hour', 60]]) {
@@ -54,7 +54,7 @@ export function age(ms) {
   return count(minutes, 'minute');
 }
 
-// nodeLink leads to a node, whose name breaks at its dots if anywhere.
+// nodeLink returns a link to a node. Its name can be broken at dots.
 export function nodeLink(certname) {
   const labels = certname.split('.').flatMap((label, i) => (i ? [h('wbr'), `.${label}`] : [label]));
   return h('a', { href: link(`node/${encodeURIComponent(certname)}`) }, labels);
@@ -63,8 +63,8 @@ export const reportLink = (hash, text) => h('a', { href: link(`report/${encodeUR
 
 const checksum = /^(\{\w+\}[0-9a-f]{10})[0-9a-f]{20,}$/;
 
-// value is a value of a property: any JSON, mostly text. Of a checksum the begin is
-// enough to tell it from another.
+// value returns the text of a property's value, which can be any JSON. Checksums are
+// shortened.
 export function value(v) {
   if (v == null) return h('span.muted', null, 'none');
   if (v === '') return h('span.muted', null, 'empty');
@@ -74,7 +74,7 @@ export function value(v) {
 
 export const resource = (type, title) => h('code.resource', null, `${type}[${title}]`);
 
-// queryLink leads to the query page with a query in it.
+// queryLink returns a link to the query page with a query.
 export function queryLink(text, parameters) {
   return h('a', { href: link('query', parameters) }, text);
 }

@@ -1,8 +1,8 @@
-// What an agent measured of its run.
+// The metrics that an agent has measured of its run.
 import { h } from './parts/dom.js';
 import { duration, number } from './parts/look.js';
 
-// metricsCard shows the metrics of a report; null: it has none.
+// metricsCard returns a section with the metrics of a report, or null if it has none.
 export function metricsCard(list) {
   if (!list.length) return null;
   const of = (category) => list.filter((m) => m.category === category);
@@ -14,21 +14,21 @@ export function metricsCard(list) {
     h('div.metrics', null, columns.map((categories) => h('div', { class: categories[0] === 'time' ? 'times' : null }, categories.map(part))))));
 }
 
-// numbers has the total first, and nothing that did not happen.
+// numbers returns the counts that are not zero, with the total first.
 function numbers(list) {
   const total = (m) => m.name === 'total';
   const shown = list.filter((m) => total(m) || m.value).sort((a, b) => total(b) - total(a) || b.value - a.value);
   return h('dl.counts', null, shown.map((m) => h('div', { class: total(m) ? 'strong' : null }, h('dt', null, words(m.name)), h('dd', null, number(m.value)))));
 }
 
-// times are bars, the longest first.
+// times returns the durations as bars, longest first.
 function times(list) {
   const total = list.find((m) => m.name === 'total')?.value;
   const shown = list.filter((m) => m.name !== 'total').sort((a, b) => b.value - a.value);
   const longest = Math.max(...shown.map((m) => m.value), 0) || 1;
   const bar = (m) => {
     const fill = h('span.fill');
-    fill.style.width = `${Math.max(0.5, (100 * m.value) / longest)}%`; // by script: the policy allows no style in markup
+    fill.style.width = `${Math.max(0.5, (100 * m.value) / longest)}%`; // set by script, because the content security policy forbids style attributes
     return h('li', null, h('span.name', null, words(m.name)), h('span.bar', { 'aria-hidden': 'true' }, fill), h('span.value', null, seconds(m.value)));
   };
   return [h('ol.bars', null, shown.map(bar)), total != null && h('p.small.muted', null, `${seconds(total)} in all`)];

@@ -1,4 +1,4 @@
-// Pages that keep themselves up to date.
+// Pages that update themselves.
 import { h } from './parts/dom.js';
 
 const period = 60000;
@@ -10,14 +10,14 @@ let control = null;
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
 
-// forget is called when a page is left.
+// forget ends the updates of the current page. It is called when the user leaves the page.
 export function forget() {
   tasks = [];
   control = null;
 }
 
-// refreshed calls draw now and once a minute, but not while somebody works with
-// what it would replace.
+// refreshed calls draw now and once a minute, but not while the user is working with the
+// content of place.
 export function refreshed(place, draw) {
   tasks.push({ place, draw });
   last = Date.now();
@@ -25,7 +25,7 @@ export function refreshed(place, draw) {
   return draw();
 }
 
-// refreshControl says when the page was filled, and stops or starts that.
+// refreshControl returns the time of the last update, and a button that pauses and resumes the updates.
 export function refreshControl() {
   const state = h('span.small.muted');
   const button = h('button.plain', { type: 'button', onclick() {
@@ -44,8 +44,8 @@ function tell() {
   control.button.textContent = paused ? 'Keep updating' : 'Pause';
 }
 
-// inUse tells whether somebody has gone into what is there: with the keyboard, by
-// marking text, or by opening a part.
+// inUse reports whether the user is working with the content of place: it has the focus or
+// the selection, or a part of it is open.
 const inUse = (place) => place.contains(document.activeElement) || (!getSelection().isCollapsed && place.contains(getSelection().anchorNode)) || place.querySelector('details[open]');
 
 async function refresh() {

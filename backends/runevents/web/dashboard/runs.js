@@ -1,4 +1,4 @@
-// Lists of runs: of a node, or of all.
+// Lists of runs.
 import { ask, rows } from './api.js';
 import { listing } from './listing.js';
 import { marks, nodeLink, reportLink, run, tally } from './marks.js';
@@ -17,7 +17,7 @@ export const columns = [
   { title: 'Agent', field: 'puppet_version', cell: (r) => r.puppet_version },
 ];
 
-// runTable lists the runs that a query matches, with the numbers of their events.
+// runTable returns a list of the runs that a query matches, with the numbers of their events.
 export function runTable({ query, signal, without = [], ...list }) {
   return listing({
     ...list, columns: columns.filter((c) => !without.includes(c.title)), fields,

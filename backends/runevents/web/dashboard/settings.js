@@ -1,4 +1,4 @@
-// What the server was told about the dashboard.
+// The settings of the dashboard from the server's configuration.
 export const settings = { unreportedAfter: 2 * 3600000 };
 
 export async function loadSettings() {
@@ -6,12 +6,12 @@ export async function loadSettings() {
     const response = await fetch(new URL('settings.json', import.meta.url), { credentials: 'same-origin' });
     if (response.ok) settings.unreportedAfter = (await response.json()).unreported_after * 1000;
   } catch {
-    // The pages tell what is wrong with the service.
+    // The pages show what is wrong with the service.
   }
 }
 
-// unreported is the query for nodes of which no report came lately.
+// unreported returns the query for nodes without a recent report.
 export const unreported = () => ['or', ['null?', 'report_timestamp', true], ['<', 'report_timestamp', new Date(Date.now() - settings.unreportedAfter).toISOString()]];
 
-// late tells whether a node is one of them.
+// late reports whether a node is one of them.
 export const late = (node) => !node.report_timestamp || Date.parse(node.report_timestamp) < Date.now() - settings.unreportedAfter;

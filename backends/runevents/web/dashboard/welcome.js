@@ -1,4 +1,4 @@
-// What is shown while the store is empty.
+// The page that is shown while no reports are stored.
 import { address } from './api.js';
 import { copyButton, h } from './parts/dom.js';
 

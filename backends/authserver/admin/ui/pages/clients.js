@@ -49,7 +49,7 @@ function all({ body, actions, signal, query }) {
   body.append(found);
 }
 
-// secret is shown once.
+// secret opens a dialog that shows a new client secret, once.
 function secret(id, text) {
   const input = h('input', { readonly: true, value: text, spellcheck: 'false' });
   dialog('The secret of the client', (close) => [
@@ -104,7 +104,7 @@ function edit(client, then) {
   }));
 }
 
-// keysOf are public keys as they were typed: an address, or a set.
+// keysOf returns the public keys that were entered: a URL or a key set.
 function keysOf(text) {
   if (!text) return {};
   if (/^https?:/.test(text)) return { jwks_uri: text };
@@ -134,7 +134,7 @@ function one({ body, actions, heading, id, signal }) {
       c.registration_source !== 'cimd' && c.status !== 'revoked' && act('Edit', async () => edit(await call('GET', path, { signal }), refresh)),
       confidential && c.status !== 'revoked' && ask('Create a new secret', 'Create a new secret?', 'The current secret is refused from now on.', async () => {
         const made = await call('POST', `${path}/rotate-secret`);
-        setTimeout(() => secret(made.client_id, made.client_secret)); // behind the question
+        setTimeout(() => secret(made.client_id, made.client_secret)); // opens after the question has closed
       }, 'button.quiet'),
       c.status === 'active' && ask('Suspend', 'Suspend the client?', 'Until it is reactivated, it gets no tokens, and its existing tokens are refused.', set('suspend')),
       c.status === 'suspended' && act('Reactivate', set('reactivate')),

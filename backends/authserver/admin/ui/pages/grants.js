@@ -7,7 +7,7 @@ import { act, ask, card, done, learn, link, moment } from '../view.js';
 export const title = 'Grants';
 export const about = 'Consents that users have given to clients, and services that they have connected.';
 
-// grantList are the grants of a user.
+// grantList returns the grants of a user.
 export function grantList(user, signal) {
   const place = h('div.flow');
   const refresh = () => load(place, async () => {
@@ -46,7 +46,7 @@ export function grantList(user, signal) {
   return place;
 }
 
-// storeKey gives a user a key for a provider that hands out keys, not tokens.
+// storeKey opens a dialog that stores a user's API key for a provider with the protocol api_key.
 async function storeKey(user, then, signal) {
   const { broker_providers: providers } = await call('GET', 'broker-providers', { query: { limit: 1000 }, signal });
   const taking = providers.filter((p) => p.protocol === 'api_key');

@@ -10,14 +10,14 @@ export const about = 'Identity providers whose assertions (ID-JAG) are exchanged
 
 const truth = [['true', 'Enabled'], ['false', 'Disabled']];
 const enabled = (row) => tag(row.enabled ? 'good' : 'warn', row.enabled ? 'enabled' : 'disabled');
-// The identity providers that there are, by their ids.
+// The configured identity providers. The other lists show their names.
 let idps = [];
 const called = (id) => idps.find((i) => i.id === id)?.name || id;
 const choice = (id) => select([...(id ? [] : [['', 'Choose one']]), ...idps.map((i) => [i.id, i.name || i.issuer])], id ?? '');
 
 const text = (value, attributes) => h('input', { value: value ?? '', autocomplete: 'off', spellcheck: 'false', ...attributes });
 
-// kinds are the three lists of the page: what a row is made of, how it is shown.
+// kinds describes the three lists of the page: their paths, columns and fields.
 const kinds = [
   {
     name: 'idps', path: 'idps', title: 'Identity providers', one: 'identity provider',
@@ -90,7 +90,7 @@ export function show({ body, signal }) {
   });
 }
 
-// section is one of the lists of the page.
+// section returns one of the lists of the page.
 function section(kind, learnIdPs, signal) {
   const found = list({
     caption: kind.title,
@@ -116,7 +116,7 @@ function section(kind, learnIdPs, signal) {
   return [h('div.head', null, h('h2', null, kind.title), h('button.quiet.push', { type: 'button', onclick: () => edit(kind, null, found.show) }, `Create ${kind.one}`)), found];
 }
 
-// userOf is the id of the user with a mail address, or the text itself.
+// userOf returns the id of the user with a mail address. Other texts are returned unchanged.
 async function userOf(text) {
   if (!text.includes('@')) return text;
   const { users } = await call('GET', 'users', { query: { q: text, limit: 2 } });

@@ -35,7 +35,7 @@ export function show({ body, actions, signal }) {
   return refresh();
 }
 
-// test is a form that sends a mail at once, and shows the last mails then.
+// test returns a form that sends a test mail and then loads the list of mails.
 function test(refresh, events) {
   const to = h('input', { type: 'email', autocomplete: 'email', spellcheck: 'false' });
   return card('Test', form(

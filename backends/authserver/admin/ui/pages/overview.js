@@ -16,9 +16,9 @@ const tiles = [
   ['Live refresh families', 'families_live'],
 ];
 
-// No more of a kind are counted: the page is quick however many there are.
-const countMost = 10000;
-const counted = (n) => (n > countMost ? `${number(countMost)}+` : number(n));
+// The server counts at most this many entries of a kind, so that the page stays fast.
+const countLimit = 10000;
+const counted = (n) => (n > countLimit ? `${number(countLimit)}+` : number(n));
 
 export function show({ body, signal, every }) {
   const remarks = h('div');
@@ -32,7 +32,7 @@ export function show({ body, signal, every }) {
       return found.length ? h('div.notices', null, notices(found)) : [h('span', { hidden: true })];
     }),
     load(counts, async () => {
-      const n = await call('GET', 'stats', { query: { most: countMost + 1 }, signal });
+      const n = await call('GET', 'stats', { query: { most: countLimit + 1 }, signal });
       return h('dl.tiles', null, tiles.map(([label, all, active]) => h('div.tile', null, h('dt', null, label), h('dd', null, counted(n[all]), active && n[active] !== n[all] && h('span.small.muted', null, `${counted(n[active])} active`)))));
     }),
     load(status, async () => {

@@ -9,7 +9,7 @@ export const about = 'Services that users connect. Clients get their tokens by t
 
 const protocols = [['oauth', 'OAuth 2.0'], ['api_key', 'API key'], ['service_account', 'Service account']];
 
-// What a new one begins with: all members of its protocol that matter.
+// The settings that the form for a new provider begins with, by protocol.
 const beginnings = {
   oauth: { client_id: '', client_secret: '', authorize_url: 'https://', token_url: 'https://', response_format: 'standard' },
   api_key: { header_name: 'Authorization', header_prefix: 'Bearer', issuance_instructions_url: 'https://' },
@@ -68,7 +68,7 @@ function edit(provider, then) {
   }));
 }
 
-// remedy is what to do about what is wrong with the settings of a provider.
+// remedy returns what an administrator can do about a fault of a provider's settings.
 function remedy(fault) {
   if (fault.includes('data_encryption.driver')) return 'Either set data_encryption.driver in the configuration and store the secret again, or name a variable by client_secret_ref. Until then users cannot connect it, and clients get no tokens of it.';
   if (fault.includes('variable')) return 'Set the variable in the environment of the server and restart it, or name another variable with Edit. Until then users cannot connect it, and clients get no tokens of it.';

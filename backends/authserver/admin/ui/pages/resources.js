@@ -34,7 +34,7 @@ function all({ body, actions, signal }) {
   body.append(found);
 }
 
-// scopes are written a line each: name, upstream names in brackets, description.
+// written returns scopes as text, one per line: name, upstream names in brackets, description.
 const written = (scopes) => (scopes ?? []).map((s) => [s.name, [s.upstream].flat().filter(Boolean).length ? ` [${[s.upstream].flat().join(' ')}]` : '', s.description ? ` ${s.description}` : ''].join('')).join('\n');
 
 function read(text) {
@@ -76,7 +76,7 @@ async function edit(resource, then) {
   }));
 }
 
-// policies are the lists of who may what.
+// policies describes the lists of clients and addresses that have rights at a resource.
 const policies = [
   { path: 'exchange/allowed-clients', of: (p) => p?.exchange?.allowed_client_ids, member: 'client_id', title: 'Clients that may exchange tokens for it', label: 'Client', none: 'Nobody.' },
   { path: 'runtime/client-ids', of: (p) => p?.runtime?.client_ids, member: 'client_id', title: 'Clients that may introspect its tokens', label: 'Client', none: 'Nobody.' },

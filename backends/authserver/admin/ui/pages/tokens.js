@@ -11,17 +11,17 @@ export function show(page) {
   return page.id ? one(page) : all(page);
 }
 
-// ends says when a token does, or that it has.
+// ends returns when a token expires, or that it has ended.
 const ends = (t) => (t.revoked_at ? tag('bad', 'revoked') : new Date(t.expires_at) < Date.now() ? tag('plain', 'expired') : moment(t.expires_at));
 
-// revoke is a button for a token that is good.
+// revoke returns a button that revokes a token, if it is still valid.
 const revoke = (t, then, kind) => !t.revoked_at && new Date(t.expires_at) > Date.now()
   && ask('Revoke', 'Revoke this token?', `It is refused from now on, and so is every token exchanged from it. Its id: ${t.jti}`, async () => {
     await call('DELETE', at('tokens', t.jti));
     await done('The token is revoked', then);
   }, kind);
 
-// tokenList are issuances. given are filters; all of them also those that have ended.
+// tokenList returns a list of issued tokens. given has values of filters. With ended, it includes expired and revoked ones.
 export function tokenList(signal, given, filters = [], { ended = false } = {}) {
   const found = list({
     caption: 'Tokens',
@@ -45,7 +45,7 @@ export function tokenList(signal, given, filters = [], { ended = false } = {}) {
   return found;
 }
 
-// chain are the agents that a token went through, the oldest first.
+// chain returns the agents through which a token was passed, oldest first.
 const chain = (t) => t.agent_chain.map((id, i) => [i > 0 && ' → ', link('clients', id)]);
 
 const kinds = { mint: 'of this server', broker: 'of a provider' };
@@ -79,7 +79,7 @@ function all({ body, signal, query }) {
   ], { ended: true }));
 }
 
-// inspector reads a token in this tab; only its id is sent, to tell whether it is good.
+// inspector returns a form that decodes a token in this tab. It sends only the token's id, to look up its state.
 function inspector(signal) {
   const input = h('textarea.code', { rows: 3, spellcheck: 'false' });
   const shown = h('div.flow');

@@ -45,7 +45,7 @@ function all({ body, actions, signal, query }) {
   body.append(found);
 }
 
-// invite asks whom to invite, and shows the link where no mails are sent.
+// invite opens a dialog for an invitation. It then shows the link if mail is off.
 function invite(then) {
   const email = h('input', { type: 'email', autocomplete: 'off', autofocus: true });
   const name = h('input', { autocomplete: 'off', maxlength: 200 });
@@ -131,7 +131,7 @@ function one({ body, actions, heading, id, signal }) {
 
 const kinds = { app: 'Authenticator app', passkey: 'Passkey' };
 
-// factorList is what a user proves to have beside a password.
+// factorList returns a section with the second factors of a user.
 function factorList(path, signal) {
   const place = h('div');
   const show = () => load(place, async () => {

@@ -22,12 +22,12 @@ export function show({ body, about, entitle, signal, subject: certname }) {
     order: { field: 'start_time', order: 'desc' }, query: () => ['and', ['=', 'certname', certname], ['=', 'type', 'any']],
   });
   return refreshed(result, () => {
-    tell(state, certname, signal).catch(() => {}); // the table tells of errors
+    tell(state, certname, signal).catch(() => {}); // the table shows errors
     return list();
   });
 }
 
-// tell says what is special about the node.
+// tell shows what is special about the node.
 async function tell(place, certname, signal) {
   const [node] = await rows('query/v4/nodes', { query: ['and', ['=', 'certname', certname], ['=', 'node_state', 'any']] }, { signal });
   if (!node) return;

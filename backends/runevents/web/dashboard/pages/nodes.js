@@ -37,7 +37,7 @@ const columns = [
   { title: 'What failed', class: 'failures', cell: (r) => failures(r) },
 ];
 
-// gone says since when a node is inactive.
+// gone returns a label that says since when a node is inactive.
 export function gone(node) {
   const since = node.deactivated ?? node.expired;
   return since ? [' ', tag('plain', `${node.deactivated ? 'deactivated' : 'expired'} ${when(since)}`, time(since))] : [];
@@ -72,13 +72,13 @@ export function show({ body, signal, parameters }) {
   return refreshed(result, () => list());
 }
 
-// part is the query for names with a text in them.
+// part returns the query for names that contain a text.
 export function part(field, text) {
   const wanted = text.trim();
   return wanted && ['~', field, wanted.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&')];
 }
 
-// nodeTable lists the nodes that a query matches, with what failed on them.
+// nodeTable returns a list of the nodes that a query matches, with the resources that failed on them.
 export function nodeTable({ query, signal, order = latestFirst, without = [], ...list }) {
   return listing({
     ...list, order, columns: columns.filter((c) => !without.includes(c.title)),
@@ -92,8 +92,8 @@ export function nodeTable({ query, signal, order = latestFirst, without = [], ..
   });
 }
 
-// page is a part of the nodes. Where the latest run comes first, those without one come
-// last, which the service would put in front.
+// page returns a page of the nodes. If the latest run comes first, nodes without a run come
+// last. The service would return them first, so they are queried apart.
 async function page(query, size, offset, by, signal) {
   const ordered = (clause, limit, from) => ask('query/v4/nodes', {
     query: clause, limit, offset: from, order_by: [by, ...(by.field === 'certname' ? [] : [{ field: 'certname' }])], include_total: true,

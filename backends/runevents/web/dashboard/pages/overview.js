@@ -16,8 +16,8 @@ export const about = 'The results of the nodes’ latest runs.';
 const hour = 3600000;
 const day = 24 * hour;
 
-// Time is cut into hours, days or months: as to_char writes them, and as begins
-// of an ISO time.
+// The units of time of the chart: their formats for to_char, and the lengths of the prefix
+// of an ISO time that identifies them.
 const units = {
   hour: { template: 'YYYY-MM-DD HH24', length: 13 },
   day: { template: 'YYYY-MM-DD', length: 10 },
@@ -25,7 +25,7 @@ const units = {
 };
 const barsShown = 400;
 
-// What is dated later comes from a clock that is wrong.
+// Reports dated later than this come from a clock that is wrong.
 const latest = () => Date.now() + hour;
 const between = (field, from, to) => ['and', ['>=', field, new Date(from).toISOString()], ['<=', field, new Date(to).toISOString()]];
 
@@ -70,13 +70,13 @@ export function show({ body, about: head, signal }) {
   }));
 }
 
-// listCard is around a list of nodes, all of which the page of nodes shows.
+// listCard returns a section with a list of nodes and a link to the page of nodes that shows all of them.
 function listCard(name, note, status, list) {
   return h('section.panel', { 'aria-label': name },
     h('div.head', null, h('h2', null, name), h('span.muted.small', null, note), h('span.push'), h('a.small', { href: link('nodes', { status }) }, 'Show all')), list);
 }
 
-// numbers are those of the head.
+// numbers returns the numbers at the top of the page.
 async function numbers(signal) {
   const here = (...clauses) => inEnvironment('report_environment', ...clauses);
   const counted = (clause) => rows('query/v4/nodes', { query: ['extract', [['function', 'count']], clause] }, { signal }).then(([row]) => row?.count ?? 0);
@@ -113,11 +113,11 @@ function tileList(n) {
   shares([[n.failed, 'series-4'], [n.changed, 'series-1'], [n.unchanged + others, 'rest']])];
 }
 
-// shares is a bar of the parts of a whole, which the tiles say in numbers.
+// shares returns a bar with the parts of a whole. The tiles show the same numbers.
 function shares(parts) {
   return h('div.shares', { 'aria-hidden': 'true' }, parts.filter(([value]) => value).map(([value, tone]) => {
     const part = h(`span.${tone}`);
-    part.style.flexGrow = value; // by script: the policy allows no style in markup
+    part.style.flexGrow = value; // set by script, because the content security policy forbids style attributes
     return part;
   }));
 }

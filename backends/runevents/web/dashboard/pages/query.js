@@ -1,5 +1,5 @@
 import { note } from '../address.js';
-import { address, ask, hasToken } from '../api.js';
+import { address, ask, token } from '../api.js';
 import { nodeLink, reportLink } from '../marks.js';
 import { announce, busy, copyButton, errorBox, h, notice, scroller, table } from '../parts/dom.js';
 import { field, select } from '../parts/form.js';
@@ -32,7 +32,7 @@ export function show({ body, signal, parameters }) {
   const run = h('button', { type: 'submit' }, 'Run');
   const entityField = field('Entity', entity);
 
-  // What is asked: its path and parameters.
+  // asked returns the path and the parameters of the query.
   const asked = () => {
     const query = text.value.trim();
     if (language.value === 'pql') return ['query/v4', { ...limited(query, limit.value), include_total: true }];
@@ -94,17 +94,17 @@ export function show({ body, signal, parameters }) {
   return null;
 }
 
-// limited bounds a query in PQL, unless it has a limit of its own.
+// limited adds a limit to a PQL query unless it has its own.
 function limited(query, limit) {
   const bare = query.replace(/'[^']*'|"[^"]*"/g, '');
   return /\blimit\s+\d/.test(bare) ? { query } : { query, limit };
 }
 
-// curl is the command that asks the same. The token is not written out.
+// curl returns the command that sends the same query. It does not contain the token.
 function curl(path, { query, ...others }) {
   const quote = (text) => `'${text.replaceAll('\'', '\'\\\'\'')}'`;
   const plain = Object.entries(others).filter(([, value]) => value !== '').map(([name, value]) => `-d ${name}=${value}`);
-  return ['curl -G', hasToken() && '-H "Authorization: Bearer $TOKEN"', ...plain, query && `--data-urlencode ${quote(`query=${query}`)}`, quote(address(path).href)].filter(Boolean).join(' ');
+  return ['curl -G', token.value && '-H "Authorization: Bearer $TOKEN"', ...plain, query && `--data-urlencode ${quote(`query=${query}`)}`, quote(address(path).href)].filter(Boolean).join(' ');
 }
 
 function shown({ rows, total }, ms) {

@@ -7,8 +7,8 @@ import { count, duration, number, time } from '../parts/look.js';
 export const title = 'Run';
 
 const eventsShown = 1000;
-// On a phone a long report is folded: what is longer than this is closed, and lists
-// begin with so many entries.
+// On a phone a long report is folded: longer sections are closed, and lists begin with this
+// many entries.
 const narrow = matchMedia('(max-width: 640px)');
 const folded = 12;
 const linesShown = () => (narrow.matches ? 20 : 200);
@@ -77,7 +77,7 @@ const columns = [
 
 const blank = (v) => v == null || v === '';
 
-// Levels of log lines, the worst first.
+// The levels of log lines, worst first.
 const levels = ['emerg', 'alert', 'crit', 'err', 'warning', 'notice', 'info', 'debug'];
 const tones = new Map([['emerg', 'bad'], ['alert', 'bad'], ['crit', 'bad'], ['err', 'bad'], ['warning', 'warn']]);
 
