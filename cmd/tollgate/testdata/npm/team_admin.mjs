@@ -57,7 +57,7 @@ inBrowser('an administrator sees what the operator has set, and sets tighter lim
   await open(tab);
   const theirs = panel(tab, 'Limits on the team');
   for (const text of ['500 requests a minute', '$12.50 a month']) await theirs.getByText(text, { exact: true }).waitFor();
-  await theirs.getByText('Set by the operator, who alone can change them.').waitFor();
+  await theirs.getByText('Set by the operator; only operators can change them.').waitFor();
   assert.equal(await theirs.getByRole('button').count(), 0);
   const own = panel(tab, 'The team’s own limits');
   await own.getByText('No limits.').waitFor();
