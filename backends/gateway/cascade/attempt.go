@@ -43,6 +43,7 @@ func (r *run) attempt(c *keychain.Candidate, key *keychain.Key, fixed ...string)
 	case f.class == lost:
 		f = r.attemptOnce(c, key, fixed, true)
 	case r.Memory.Tokens.Forget(c.Provider, key.Secret, f.status):
+		// The first attempt has blocked the key for its refused token, which was not the key's fault.
 		if f = r.attemptOnce(c, key, fixed, false); f == nil {
 			r.Memory.Health.reopen(providerScope(c), key.ID, c.Model.ID)
 		}
@@ -185,10 +186,7 @@ func (r *run) send(
 		return r.refusedFailure(ctx, resp, x, c)
 	}
 	if encoding != "" {
-		return &failure{
-			class: transient, status: resp.StatusCode, code: "unsupported_encoding", reason: ReasonErrors,
-			message: "the upstream answered with the Content-Encoding " + encoding + ", which it was not asked for",
-		}
+		return encodingFailure(resp, encoding)
 	}
 	r.cooldownInAdvance(c, key, resp.Header)
 	media, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
@@ -200,10 +198,7 @@ func (r *run) send(
 	}
 	switch {
 	case media == "text/html":
-		return &failure{
-			class: transient, status: resp.StatusCode, code: "html_answer", message: "the upstream answered with a web page",
-			reason: ReasonErrors,
-		}
+		return webPageFailure(resp)
 	case r.stream && media != "application/json":
 		return r.relay(ctx, cancel, timer, c, resp, x, l)
 	default:

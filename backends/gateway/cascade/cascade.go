@@ -172,16 +172,16 @@ type run struct {
 	lastCause      error         // cause of the last failure, for the log
 	classes        uint32        // bit set of all classes that occurred
 	earliestEnd    time.Time     // when the first of the cooldowns seen ends; zero if none was seen
-	usableLater    bool          // a candidate was passed over that will be usable later
+	usableLater    bool          // a candidate was passed over that becomes usable by waiting
 	budgetSpent    bool          // a key was passed over because its budget is spent
 	turn           uint32        // number that chooses the account's first key; 0 until it is drawn
 	conversationID *conversation // nil before the first call of conversation
 	stay           stay          // entry and key with which the conversation stays
 	moved          bool          // the candidate or key whose turn it was has been passed over
-	dropped        []string      // fields left out of the last body sent
+	dropped        []string      // fields left out of the last body sent; nil once commit has told the client
 	key            *keychain.Key // the key of the current attempt
 	link           link          // the connection of the current attempt
-	chatLease      *wire.Lease   // memory of a chat request that was converted to the common form
+	chatLease      *wire.Lease   // keeps the memory of a chat body, to which the converted req.Hub refers; else nil
 	aliased        bool          // model is the target of an alias
 	streamFailure  class         // failure after the commit point; 0 if there was none
 
@@ -268,10 +268,10 @@ func (r *run) try(plan []*keychain.Candidate) error {
 		}
 		f := r.tryKeys(c)
 		switch {
-		case f == nil && r.result.Candidate != nil:
+		case f == nil && r.result.Candidate != nil: // commit has set it: c has answered
 			return nil
 		case f == nil:
-			continue // all keys are in a cooldown
+			continue // no key of c may be used now
 		case f.class == gone:
 			return context.Cause(r.ctx)
 		case f.class == busy:
@@ -290,15 +290,15 @@ func (r *run) try(plan []*keychain.Candidate) error {
 			return r.failure()
 		}
 		if r.attemptsExhausted() {
-			break
+			return r.failure()
 		}
 	}
 	return r.failure()
 }
 
 // tryKeys tries one candidate through its keys: first the user's own, then those of the team, the organisation and the
-// operator. In each group the key that the conversation used before comes first. tryKeys returns nil after success, and
-// also if all keys are blocked.
+// operator. In each group the key that the conversation used before comes first. tryKeys returns the failure of the
+// last attempt, or nil: after success, and if no attempt was made because all keys are blocked.
 func (r *run) tryKeys(c *keychain.Candidate) (last *failure) {
 	for from := 0; from < len(c.Keys); {
 		keys := c.Keys[from : from+c.Group(from)]
@@ -314,20 +314,21 @@ func (r *run) tryKeys(c *keychain.Candidate) (last *failure) {
 	return last
 }
 
-// tryGroup tries one candidate through the keys of one owner. It returns a nil failure after success, and also if all
-// keys are blocked. next reports whether the keys of the next owner may be tried.
+// tryGroup tries one candidate through the keys of one owner. next reports whether the keys of the next owner may be
+// tried. It is false after success (last is then nil), and after a failure that another key would not prevent. It is
+// true if all keys are blocked (last is nil), or if each key tried was refused for a reason of its own.
 func (r *run) tryGroup(c *keychain.Candidate, keys []keychain.Key) (last *failure, next bool) {
 	first := r.firstKey(c, keys)
 	provider := providerScope(c)
 	for i := range keys {
-		key := &keys[(first+i)%len(keys)]
+		key := &keys[(first+i)%len(keys)] // from first to the end, then from the start
 		if until, status := r.Memory.Health.blockedFor(provider, key, c.Model.ID); !until.IsZero() {
 			r.noteCooldownEnd(until)
 			r.usableLater = r.usableLater || status == CoolingDown
 			r.markMoved()
 			continue
 		}
-		if open, err := r.admits(key, 1); err != nil {
+		if open, err := r.admits(key); err != nil {
 			return &failure{class: busy, message: "the check of the provider key's limits", cause: err}, false
 		} else if !open {
 			r.markMoved()
@@ -355,19 +356,21 @@ func (r *run) tryGroup(c *keychain.Candidate, keys []keychain.Key) (last *failur
 	return last, true
 }
 
-// admits checks the limits of a provider key with AdmitKey. cost is the number of requests to subtract from the key's
-// limit per minute. open is true if the key may be used now, and always for a key without limits. The error is that of
-// AdmitKey, which could not check the limits.
-func (r *run) admits(key *keychain.Key, cost int64) (open bool, err error) {
+// refusal checks the limits of a provider key with AdmitKey, whose results it returns. A nil refusal admits the key.
+func (r *run) refusal(key *keychain.Key, cost int64) (*keychain.KeyRefusal, error) {
 	if key.Limits == nil || r.AdmitKey == nil {
-		return true, nil
+		return nil, nil
 	}
-	refusal, err := r.AdmitKey(r.ctx, key, cost)
-	if err != nil {
-		return false, err
-	}
-	if refusal == nil {
-		return true, nil
+	return r.AdmitKey(r.ctx, key, cost)
+}
+
+// admits reports whether the limits of a provider key admit one more request now, which is then counted. It records a
+// refusal for the error that the client gets if no candidate answers. The error says that the limits could not be
+// checked.
+func (r *run) admits(key *keychain.Key) (open bool, err error) {
+	refusal, err := r.refusal(key, 1)
+	if err != nil || refusal == nil {
+		return err == nil, err
 	}
 	r.noteCooldownEnd(refusal.Until)
 	r.budgetSpent = r.budgetSpent || refusal.Reason == keychain.KeySpent

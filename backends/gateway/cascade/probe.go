@@ -88,13 +88,8 @@ func (d *discard) Flush() {}
 // reopen ends the cooldowns of a key and of a model through it, since they have just answered.
 func (h *Health) reopen(provider, key, model string) {
 	for _, s := range [...]scope{{provider: provider, key: key}, {provider: provider, key: key, model: model}} {
-		h.mu.RLock()
-		known := h.states[s] != nil
-		h.mu.RUnlock()
-		if known {
-			h.update(s, func(state *State, now time.Time) {
-				state.Until, state.Reason, state.Status, state.LastSuccess = time.Time{}, "", Active, now
-			})
-		}
+		h.updateKnown(s, func(state *State, now time.Time) {
+			state.Until, state.Reason, state.Status, state.LastSuccess = time.Time{}, "", Active, now
+		})
 	}
 }

@@ -37,8 +37,8 @@ func (q *Request) Record(result *Result, started time.Time) spending.Record {
 		record.Provider, record.Model, record.ProviderKey = last.Candidate.Provider.Code, last.Candidate.ModelName(), last.Key
 		record.CostKnown = true
 	}
-	if q.Forward != nil && q.Forward.noUsage {
-		record.CostKnown = record.CostKnown && q.Forward.Pinned != nil // a request without a model costs nothing by itself
+	if q.Forward != nil && q.Forward.noUsage && q.Forward.Pinned == nil {
+		record.CostKnown = false // a pinned request names no model, and costs nothing by itself
 	}
 	record.ServedAs = result.Usage.Served.Words()
 	addToolCalls(&record, &result.Usage)
@@ -103,7 +103,7 @@ func (r *run) addLost(c *keychain.Candidate, pass answerPass, whole bool) {
 	r.result.Lost = append(r.result.Lost, Lost{c, r.key.PublicID(), r.withEstimates(u, pass.TextBytes())})
 }
 
-// estimateMissingUsage completes the usage of the answer with estimates, see settled.
+// estimateMissingUsage completes the usage of the answer, see withEstimates.
 func (r *run) estimateMissingUsage() {
 	if r.result.Candidate != nil {
 		r.result.Usage = r.withEstimates(r.result.Usage, r.result.textBytes)

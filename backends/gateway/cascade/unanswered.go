@@ -132,10 +132,7 @@ func (r *run) refusedFailure(ctx context.Context, resp *http.Response, x *exchan
 		return r.brokenFailure(ctx, err)
 	}
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
-		return &failure{
-			class: transient, status: resp.StatusCode, code: "redirect", reason: ReasonErrors,
-			message: "the upstream answered with a redirect, which is not followed; correct its base URL",
-		}
+		return redirectFailure(resp)
 	}
 	e := wire.ParseUpstreamError(resp.StatusCode, body)
 	f := classify(resp.StatusCode, resp.Header, e, x.sends, r.Now())
@@ -147,6 +144,30 @@ func (r *run) refusedFailure(ctx context.Context, resp *http.Response, x *exchan
 		f.class, f.fix, f.unknown = fixable, fixFormat, true
 	}
 	return f
+}
+
+// redirectFailure returns the failure of an answer that redirects the gateway.
+func redirectFailure(resp *http.Response) *failure {
+	return &failure{
+		class: transient, status: resp.StatusCode, code: "redirect", reason: ReasonErrors,
+		message: "the upstream answered with a redirect, which is not followed; correct its base URL",
+	}
+}
+
+// encodingFailure returns the failure of an answer whose Content-Encoding the gateway cannot read.
+func encodingFailure(resp *http.Response, encoding string) *failure {
+	return &failure{
+		class: transient, status: resp.StatusCode, code: "unsupported_encoding", reason: ReasonErrors,
+		message: "the upstream answered with the Content-Encoding " + encoding + ", which it was not asked for",
+	}
+}
+
+// webPageFailure returns the failure of an answer in HTML.
+func webPageFailure(resp *http.Response) *failure {
+	return &failure{
+		class: transient, status: resp.StatusCode, code: "html_answer", reason: ReasonErrors,
+		message: "the upstream answered with a web page",
+	}
 }
 
 // unwritableFailure returns the failure for a request that cannot be written for a candidate because of err. Its class

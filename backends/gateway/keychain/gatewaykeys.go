@@ -111,7 +111,7 @@ func (s *Service) CreateKey(ctx context.Context, userID string, options KeyOptio
 		return nil, err
 	}
 	row, text := s.newKey(userID, false, options)
-	hash := hashKey(text) // for changeKey, since the hash may be cached as that of an unknown key
+	hash := hashKey(text) // for changeKey: if somebody has sent the text already, it is cached as unknown
 	limits := row.Limits
 	var created *GatewayKey
 	err = s.changeKey(ctx, func(c store.Conn) (_ string, err error) {
@@ -138,8 +138,8 @@ func (s *Service) CreateKey(ctx context.Context, userID string, options KeyOptio
 		if created, err = s.storeKey(c, &row, hash); err != nil {
 			return "", err
 		}
-		if end := created.end(); !options.Impose && created.Status == StatusExpired {
-			return "", errEnded(*end)
+		if !options.Impose && created.Status == StatusExpired { // by limits that were imposed on the user's keys before
+			return "", errEnded(*created.end())
 		}
 		if options.Impose {
 			err = s.auditGatewayKey(ctx, c, "key.created", created)
@@ -213,7 +213,7 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 		}
 		return hash, err
 	}
-	if change.Impose {
+	if change.Impose { // concerns all keys that share the limits, not only the cached identity of this one
 		err = s.changeLimits(ctx, func(c store.Conn) error {
 			_, err := update(c)
 			return err
@@ -295,38 +295,24 @@ func (s *Service) RegenerateKey(ctx context.Context, userID string) (*NewKey, er
 		if err := s.requireUser(c, userID); err != nil {
 			return "", err
 		}
-		old, hash, err := s.primaryKey(c, userID)
-		if err != nil {
+		old, oldHash, err := s.primaryKey(c, userID)
+		switch {
+		case err != nil:
 			return "", err
-		}
-		options := primaryOptions
-		var limitedBy, team string
-		if old == nil {
+		case old == nil:
 			if err := s.roomForKey(c, userID); err != nil {
 				return "", err
 			}
-			if limitedBy, err = s.limitedBy(c, userID); err != nil {
-				return "", err
-			}
-		} else {
-			if old.Status == StatusExpired {
-				return "", errPrimaryExpired(old)
-			}
-			oldHash, options, limitedBy, team = hash, old.options(), old.limitedBy, old.team
-			if err := s.markRevoked(c, old.ID); err != nil {
-				return "", err
-			}
+			created, text, err = s.storePrimaryKey(c, userID)
+		case old.Status == StatusExpired:
+			return "", errPrimaryExpired(old)
+		default:
+			created, text, err = s.replaceKey(c, old)
 		}
-		var row GatewayKey
-		row, text = s.newKey(userID, true, options)
-		row.limitedBy, row.team = limitedBy, team
-		if created, err = s.storeKey(c, &row, hashKey(text)); err != nil {
-			return "", err
+		if err == nil && created.Status == StatusExpired {
+			err = errEnded(*created.end())
 		}
-		if created.Status == StatusExpired {
-			return "", errEnded(*created.end())
-		}
-		return oldHash, nil
+		return oldHash, err
 	})
 	if err != nil {
 		return nil, err
@@ -334,8 +320,26 @@ func (s *Service) RegenerateKey(ctx context.Context, userID string) (*NewKey, er
 	return &NewKey{GatewayKey: *created, Key: text}, nil
 }
 
-// primaryOptions are the options of a user's first primary key.
-var primaryOptions = KeyOptions{Label: "primary", EffortMode: EffortOverride}
+// storePrimaryKey stores a primary key of a user who has none, and returns the key and its text.
+func (s *Service) storePrimaryKey(c store.Conn, userID string) (key *GatewayKey, text string, err error) {
+	row, text := s.newKey(userID, true, KeyOptions{Label: "primary", EffortMode: EffortOverride})
+	if row.limitedBy, err = s.limitedBy(c, userID); err != nil {
+		return nil, "", err
+	}
+	key, err = s.storeKey(c, &row, hashKey(text))
+	return key, text, err
+}
+
+// replaceKey revokes a key, stores another one in its place, and returns the new key and its text.
+func (s *Service) replaceKey(c store.Conn, old *GatewayKey) (key *GatewayKey, text string, err error) {
+	if err := s.markRevoked(c, old.ID); err != nil {
+		return nil, "", err
+	}
+	row, text := s.newKey(old.UserID, old.IsPrimary, old.options())
+	row.limitedBy, row.team = old.limitedBy, old.team
+	key, err = s.storeKey(c, &row, hashKey(text))
+	return key, text, err
+}
 
 // HeldKey is a gateway key with the name of its user or team.
 type HeldKey struct {

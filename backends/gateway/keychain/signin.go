@@ -95,7 +95,7 @@ func (s *Service) letIn(
 			}
 		}
 		if user.WaitingSince == nil {
-			key, err = s.firstKey(c, user.ID, arrival.now)
+			key, err = s.firstKey(c, user.ID)
 		}
 		return err
 	})
@@ -129,7 +129,8 @@ func (s *Service) arrive(
 	if err != nil {
 		return User{}, false, err
 	}
-	if changed = welcome && user.WaitingSince != nil; changed {
+	if welcome && user.WaitingSince != nil { // an operator, a rule or an invitation approves the user
+		changed = true
 		if err := s.endWaiting(c, user.ID); err != nil {
 			return User{}, false, err
 		}
@@ -164,11 +165,13 @@ func (s *Service) ensureUser(
 ) (user User, isNew bool, err error) {
 	id := arrival.ID
 	user, err = s.userByID(c, id)
-	if refusal, _ := apierror.From(err); refusal == nil || refusal.Status != http.StatusNotFound {
-		if err == nil { // a waiting user is handled by the caller
-			err = standing{suspended: user.SuspendedAt != nil, service: user.Service}.refusal(id)
-		}
-		return user, false, err
+	if err == nil {
+		existing := user.standing()
+		existing.waiting = false // letIn refuses users who still wait
+		return user, false, existing.refusal(id)
+	}
+	if !isNotFound(err) {
+		return User{}, false, err
 	}
 	if _, err := s.teamByID(c, id); err == nil {
 		return User{}, false, errTeamAccount(id)
@@ -189,7 +192,7 @@ func (s *Service) ensureUser(
 		user, err = s.userByID(c, id)
 		return user, false, err
 	}
-	// Limits may have been imposed on this id before.
+	// Limits that were imposed on this id before the user existed are kept.
 	existing, err := s.imposedLimits(c, OnUser, id)
 	if err == nil && existing.empty() {
 		err = s.impose(c, OnUser, id, &policy.Limits)
@@ -198,18 +201,13 @@ func (s *Service) ensureUser(
 }
 
 // firstKey creates the primary key of a user who never had a key. It returns nil for all other users.
-func (s *Service) firstKey(c store.Conn, userID string, now time.Time) (*NewKey, error) {
+func (s *Service) firstKey(c store.Conn, userID string) (*NewKey, error) {
 	var hadKey bool
 	err := c.Row(`SELECT EXISTS (SELECT 1 FROM gateway_keys WHERE user_id = ?)`, userID).Scan(&hadKey)
 	if err != nil || hadKey {
 		return nil, err
 	}
-	row, text := s.newKey(userID, true, primaryOptions)
-	row.CreatedAt = now
-	if row.limitedBy, err = s.limitedBy(c, userID); err != nil {
-		return nil, err
-	}
-	created, err := s.storeKey(c, &row, hashKey(text))
+	created, text, err := s.storePrimaryKey(c, userID)
 	if err != nil {
 		return nil, err
 	}
@@ -254,7 +252,7 @@ func (s *Service) teamsByRule(c store.Conn, arrival *Arrival) (ids []string, err
 func (s *Service) followRules(
 	ctx context.Context, c store.Conn, userID string, ids []string, complete bool,
 ) (changed bool, err error) {
-	memberships := make(map[string]bool) // by team id; true if a rule has made the membership
+	memberships := make(map[string]bool) // the user's teams by id; true if a rule has made the membership
 	if _, err = store.List(c, func(row store.Row) (id string, err error) {
 		var byRule bool
 		err = row.Scan(&id, &byRule)
@@ -270,7 +268,7 @@ func (s *Service) followRules(
 		if _, ok := memberships[id]; ok {
 			continue
 		}
-		changed, memberships[id] = true, true
+		changed, memberships[id] = true, true // ids may name a team twice
 		if err := s.insertMember(c, id, userID, false); err != nil {
 			return false, err
 		}

@@ -26,6 +26,23 @@ func read[T any](
 	return out, err
 }
 
+// pageRows is the number of rows that AllPages reads at a time.
+const pageRows = 500
+
+// AllPages reads a list page by page, such as Teams. It calls page with the key of the previous page's last row, and
+// with an empty string for the first page; page returns at most limit rows. key returns the key of a row.
+func AllPages[T any](page func(after string, limit int) ([]T, error), key func(T) string) (list []T, err error) {
+	for after := ""; ; after = key(list[len(list)-1]) {
+		rows, err := page(after, pageRows)
+		if err != nil {
+			return nil, err
+		}
+		if list = append(list, rows...); len(rows) < pageRows {
+			return list, nil
+		}
+	}
+}
+
 // change executes a statement that must change a row. It returns refusal if no row was changed.
 func change(c store.Conn, refusal error, query string, args ...any) error {
 	n, err := c.Exec(query, args...)
