@@ -86,7 +86,7 @@ func build(d *data, opts Options) (*Catalog, error) {
 	var enabled []*Provider
 	for _, p := range d.providers {
 		override, overridden := opts.Overrides[p.Code]
-		if override.APIKey == "" && !override.WorkloadIdentity {
+		if override.APIKey == "" && !override.WorkloadIdentity { // an explicit key replaces that of the environment
 			key, ok := p.EnvironmentKey(opts.Environment)
 			if ok && key.BelongsTo(cmp.Or(override.BaseURL, p.BaseURL)) {
 				override.APIKey, overridden = key.Secret, true
