@@ -260,7 +260,7 @@ func (r *run) try(plan []*keychain.Candidate) error {
 	var refused []string // providers that reported a mistake of the client
 	tooSmall := 0        // the largest context window that was too small
 	for _, c := range plan {
-		if slices.Contains(refused, providerScope(c)) {
+		if slices.Contains(refused, ProviderScope(c)) {
 			continue
 		}
 		if tooSmall > 0 && c.Model.ContextWindow > 0 && c.Model.ContextWindow <= tooSmall {
@@ -279,7 +279,7 @@ func (r *run) try(plan []*keychain.Candidate) error {
 		case f.class == client && r.req.Forward != nil:
 			return f.clientError()
 		case f.class == client:
-			refused = append(refused, providerScope(c))
+			refused = append(refused, ProviderScope(c))
 			r.refusals = append(r.refusals, f)
 			if len(r.refusals) == 2 {
 				return r.failure()
@@ -319,7 +319,7 @@ func (r *run) tryKeys(c *keychain.Candidate) (last *failure) {
 // true if all keys are blocked (last is nil), or if each key tried was refused for a reason of its own.
 func (r *run) tryGroup(c *keychain.Candidate, keys []keychain.Key) (last *failure, next bool) {
 	first := r.firstKey(c, keys)
-	provider := providerScope(c)
+	provider := ProviderScope(c)
 	for i := range keys {
 		key := &keys[(first+i)%len(keys)] // from first to the end, then from the start
 		if until, status := r.Memory.Health.blockedFor(provider, key, c.Model.ID); !until.IsZero() {
@@ -384,7 +384,7 @@ func (r *run) admits(key *keychain.Key) (open bool, err error) {
 func (r *run) retry(c *keychain.Candidate, key *keychain.Key, refused *failure) *failure {
 	remember := func(refused *failure) {
 		if refused.unknown {
-			r.Memory.Learned.add(providerScope(c), r.req.User, c.Model.ID, refused.fix)
+			r.Memory.Learned.add(ProviderScope(c), r.req.User, c.Model.ID, refused.fix)
 		}
 	}
 	f := r.attempt(c, key, refused.fix)
@@ -406,9 +406,9 @@ func (r *run) retry(c *keychain.Candidate, key *keychain.Key, refused *failure) 
 	return f
 }
 
-// providerScope returns the name of a candidate's provider in the health table. A user's own server is named by its
+// ProviderScope returns the name of a candidate's provider in the health and traffic tables. A user's own server is named by its
 // address, so that its failures do not affect the user's other servers.
-func providerScope(c *keychain.Candidate) string {
+func ProviderScope(c *keychain.Candidate) string {
 	if c.Custom {
 		return c.Provider.BaseURL
 	}

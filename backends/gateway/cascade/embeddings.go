@@ -67,7 +67,7 @@ func (r *run) planVectors() ([]*keychain.Candidate, error) {
 
 // fails returns 1 for a candidate whose provider is in a back-off, and 0 for any other, as a sort key.
 func (r *run) fails(c *keychain.Candidate) int {
-	if r.Memory.Health.failing(providerScope(c), r.req.User) {
+	if r.Memory.Health.failing(ProviderScope(c), r.req.User) {
 		return 1
 	}
 	return 0

@@ -82,7 +82,7 @@ func (e *Engine) Explain(ctx context.Context, req *Request) (*Plan, error) {
 // before any cooldown.
 func (r *run) step(c *keychain.Candidate) (step Step, usable bool, err error) {
 	step.Candidate = c
-	provider := providerScope(c)
+	provider := ProviderScope(c)
 	for i := range c.Keys {
 		key := &c.Keys[i]
 		if until, status := r.Memory.Health.blockedFor(provider, key, c.Model.ID); !until.IsZero() {

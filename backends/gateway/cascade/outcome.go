@@ -20,7 +20,7 @@ import (
 func (r *run) recordFailure(
 	c *keychain.Candidate, key *keychain.Key, f *failure, took time.Duration,
 ) (cooldown string, everyone bool) {
-	provider, health := providerScope(c), r.Memory.Health
+	provider, health := ProviderScope(c), r.Memory.Health
 	var until time.Time
 	// A failure that is not certain may be caused by this user alone, so it counts only for this user's use of a shared
 	// key.
@@ -67,7 +67,7 @@ func (r *run) recordFailure(
 // incident describes a failure for the health table.
 func (r *run) incident(c *keychain.Candidate, f *failure) incident {
 	return incident{
-		provider: providerScope(c), user: r.req.User, userServer: c.Custom, unreachable: f.unreachable, reason: f.reason,
+		provider: ProviderScope(c), user: r.req.User, userServer: c.Custom, unreachable: f.unreachable, reason: f.reason,
 		wait: f.wait,
 	}
 }

@@ -278,7 +278,7 @@ func (f *filter) add(tier []*keychain.Candidate) {
 			f.leaveOut(c, lack, list)
 			continue
 		}
-		failing := f.run.Memory.Health.failing(providerScope(c), f.run.req.User)
+		failing := f.run.Memory.Health.failing(ProviderScope(c), f.run.req.User)
 		if failing {
 			f.run.markMoved()
 		}

@@ -46,7 +46,7 @@ func (e *Engine) Probe(ctx context.Context, user string, c *keychain.Candidate, 
 	}
 	probe := &Probe{OK: f == nil, Model: c.ModelName(), Latency: e.Now().Sub(r.start)}
 	if f == nil {
-		e.Memory.Health.reopen(providerScope(c), key.ID, c.Model.ID)
+		e.Memory.Health.reopen(ProviderScope(c), key.ID, c.Model.ID)
 		return probe, nil
 	}
 	if n := len(r.result.Failed); n > 0 {

@@ -197,5 +197,5 @@ func (r *run) cooldownInAdvance(c *keychain.Candidate, key *keychain.Key, h http
 	if daily {
 		longest = maxDaily
 	}
-	r.Memory.Health.limitModel(providerScope(c), key.ID, c.Model.ID, ReasonRateLimited, clamp(wait, longest))
+	r.Memory.Health.limitModel(ProviderScope(c), key.ID, c.Model.ID, ReasonRateLimited, clamp(wait, longest))
 }

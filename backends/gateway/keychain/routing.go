@@ -47,6 +47,17 @@ func (c *Candidate) ModelName() string {
 	return c.Model.ID
 }
 
+// Efforts returns the reasoning efforts that the candidate accepts.
+func (c *Candidate) Efforts() []string {
+	switch {
+	case !c.Model.Reasoning:
+		return nil
+	case c.Model.ReasoningEfforts != nil:
+		return c.Model.ReasoningEfforts
+	}
+	return c.Provider.Shape.ReasoningEfforts
+}
+
 // Routing holds the candidates of an Account, chosen from the models of a catalog and the user's own, in order.
 type Routing struct {
 	catalog *catalog.Catalog
