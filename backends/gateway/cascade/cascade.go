@@ -152,38 +152,45 @@ type Result struct {
 	textBytes  int64
 }
 
-// run is the state of one request on its way through the candidates.
+// run is the state of one request on its way through the candidates. One goroutine uses it.
 type run struct {
 	*Engine
-	ctx             context.Context
-	w               http.ResponseWriter
+	ctx    context.Context
+	w      http.ResponseWriter
+	start  time.Time
+	result Result
+
+	// The request.
 	req             *Request
 	clientFormat    formats.Format
 	model           string // the requested model, or the target of its alias
+	aliased         bool   // model is the target of an alias
 	stream          bool
 	needs           wire.Needs
-	promptBytes     int64 // size of the prompt in bytes
-	estimatedTokens int64 // prompt tokens; 0 until they are estimated
-	start           time.Time
-	result          Result
+	promptBytes     int64       // size of the prompt in bytes
+	estimatedTokens int64       // prompt tokens; 0 until promptTokens estimates them
+	chatLease       *wire.Lease // keeps the memory of a chat body, to which the converted req.Hub refers; else nil
 
-	refusals       []*failure    // failures of class client, in order
-	lastClass      class         // class of the last failure; 0 if there was none
-	lastCause      error         // cause of the last failure, for the log
-	classes        uint32        // bit set of all classes that occurred
-	earliestEnd    time.Time     // when the first of the cooldowns seen ends; zero if none was seen
-	usableLater    bool          // a candidate was passed over that becomes usable by waiting
-	budgetSpent    bool          // a key was passed over because its budget is spent
+	// What has been seen so far. It decides the next step, and the error if no candidate answers.
+	refusals    []*failure // failures of class client, in order
+	lastClass   class      // class of the last failure; 0 if there was none
+	lastCause   error      // cause of the last failure, for the log
+	classes     uint32     // bit set of all classes that occurred
+	earliestEnd time.Time  // when the first of the cooldowns seen ends; zero if none was seen
+	usableLater bool       // a candidate was passed over that becomes usable by waiting
+	budgetSpent bool       // a key was passed over because its budget is spent
+
+	// The conversation that the request belongs to, see Stays.
 	turn           uint32        // number that chooses the account's first key; 0 until it is drawn
 	conversationID *conversation // nil before the first call of conversation
 	stay           stay          // entry and key with which the conversation stays
 	moved          bool          // the candidate or key whose turn it was has been passed over
-	dropped        []string      // fields left out of the last body sent; nil once commit has told the client
-	key            *keychain.Key // the key of the current attempt
-	link           link          // the connection of the current attempt
-	chatLease      *wire.Lease   // keeps the memory of a chat body, to which the converted req.Hub refers; else nil
-	aliased        bool          // model is the target of an alias
-	streamFailure  class         // failure after the commit point; 0 if there was none
+
+	// The current attempt. attemptOnce sets key and resets link and streamFailure.
+	key           *keychain.Key
+	link          link     // its connection
+	dropped       []string // fields left out of the body sent; nil once commit has told the client
+	streamFailure class    // failure after the commit point; 0 if there was none
 
 	explains bool   // set for Explain: nothing is sent
 	skipped  []Step // candidates left out of the plan; filled only for Explain

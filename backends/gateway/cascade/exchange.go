@@ -169,7 +169,7 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 		StreamUsage: s.StreamUsage, ToolCallIDMax: s.callIDMax, CacheMarks: !r.Options.NoCacheMarks,
 	}
 	reply := r.reply(c)
-	target.State = reply.KeepItem != nil && c.Model.Reasoning
+	target.State = reply.KeepItem != nil && c.Model.Reasoning // stored items should have the state of reasoning
 	if editor, ok := format.(formats.Editor); ok && r.keepsClientBytes(c, format) {
 		written, err := editor.Edit(h, target, r.req.open)
 		if err != nil {
@@ -241,7 +241,7 @@ func (r *run) chooseFormat(c *keychain.Candidate, s *shape) formats.Upstream {
 		if !p.NativeTools && slices.ContainsFunc(r.req.Hub.Tools, func(t hub.Tool) bool {
 			return t.Kind != hub.ToolFunction || t.Namespace != ""
 		}) {
-			return formats.Chat()
+			return formats.Chat() // this provider's own format has functions only, see Provider.NativeTools
 		}
 		return r.clientFormat
 	}

@@ -253,7 +253,7 @@ func (p *Provider) fill(name, value string) error {
 		return fmt.Errorf("params.%s: must be 1 to 128 of A-Z, a-z, 0-9, _ and -", clip(name))
 	}
 	part, found := "{"+name+"}", false
-	replace := func(base string) string {
+	replace := func(base string) string { // also sets found
 		found = found || strings.Contains(base, part)
 		return strings.ReplaceAll(base, part, value)
 	}

@@ -174,52 +174,21 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 	if err := change.check(s.now()); err != nil {
 		return nil, err
 	}
-	allowed := change.allowedModels()
-	unknown, err := s.unknownModels(ctx, change.Catalog, userID, allowed)
+	unknown, err := s.unknownModels(ctx, change.Catalog, userID, change.allowedModels())
 	if err != nil {
 		return nil, err
 	}
 	var key *GatewayKey
-	update := func(c store.Conn) (hash string, err error) {
-		key, hash, err = s.keyWithHash(c, userID, keyID)
-		if err != nil {
-			return "", err
-		}
-		if key.Revoked {
-			return "", apierror.New(http.StatusConflict, "revoked",
-				"the gateway key %q is revoked and cannot be changed: create another key", keyID)
-		}
-		optionsChange := change
-		if change.Impose {
-			// The user's own limits on the key stay.
-			optionsChange = KeyChange{Label: change.Label, EffortMode: change.EffortMode}
-			if err := s.imposeOnKey(c, key, &change, allowed, unknown); err != nil {
-				return "", err
-			}
-		} else if err := refuseUnknown(allowed, unknown, key.AllowedModels); err != nil {
-			return "", err
-		}
-		options := key.options()
-		options.apply(&optionsChange)
-		key.setOptions(options, s.now())
-		if err := s.updateKey(c, key); err != nil {
-			return "", err
-		}
-		if key, _, err = s.keyWithHash(c, userID, keyID); err != nil { // with the new imposed limits
-			return "", err
-		}
-		if change.Impose && change.Limits != nil {
-			err = s.auditLimitedKey(ctx, c, key)
-		}
-		return hash, err
-	}
 	if change.Impose { // concerns all keys that share the limits, not only the cached identity of this one
-		err = s.changeLimits(ctx, func(c store.Conn) error {
-			_, err := update(c)
+		err = s.changeLimits(ctx, func(c store.Conn) (err error) {
+			key, _, err = s.updateStored(ctx, c, userID, keyID, &change, unknown)
 			return err
 		})
 	} else {
-		err = s.changeKey(ctx, update)
+		err = s.changeKey(ctx, func(c store.Conn) (hash string, err error) {
+			key, hash, err = s.updateStored(ctx, c, userID, keyID, &change, unknown)
+			return hash, err
+		})
 	}
 	if err != nil {
 		return nil, err
@@ -227,10 +196,48 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 	return key, nil
 }
 
+// updateStored is the part of UpdateKey within the transaction c. It returns the changed key and the hash of its text.
+// unknown are the models that change allows and that do not exist.
+func (s *Service) updateStored(
+	ctx context.Context, c store.Conn, userID, keyID string, change *KeyChange, unknown []string,
+) (*GatewayKey, string, error) {
+	key, hash, err := s.keyWithHash(c, userID, keyID)
+	if err != nil {
+		return nil, "", err
+	}
+	if key.Revoked {
+		return nil, "", apierror.New(http.StatusConflict, "revoked",
+			"the gateway key %q is revoked and cannot be changed: create another key", keyID)
+	}
+	ownChange := *change // of what the user has set
+	if change.Impose {
+		ownChange = KeyChange{Label: change.Label, EffortMode: change.EffortMode} // the user's own limits stay
+		err = s.imposeOnKey(c, key, change, unknown)
+	} else {
+		err = refuseUnknown(change.allowedModels(), unknown, key.AllowedModels)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	options := key.options()
+	options.apply(&ownChange)
+	key.setOptions(options, s.now())
+	if err := s.updateKey(c, key); err != nil {
+		return nil, "", err
+	}
+	if key, _, err = s.keyWithHash(c, userID, keyID); err != nil { // with the new imposed limits
+		return nil, "", err
+	}
+	if change.Impose && change.Limits != nil {
+		err = s.auditLimitedKey(ctx, c, key)
+	}
+	return key, hash, err
+}
+
 // imposeOnKey changes the limits that the operator imposes on a key, and thereby on all keys that share these limits. A
-// key without imposed limits becomes the holder of its own. allowed is the new list of allowed models, and unknown are
-// the models in the list that do not exist.
-func (s *Service) imposeOnKey(c store.Conn, key *GatewayKey, change *KeyChange, allowed, unknown []string) error {
+// key without imposed limits becomes the holder of its own. unknown are the models that change allows and that do not
+// exist.
+func (s *Service) imposeOnKey(c store.Conn, key *GatewayKey, change *KeyChange, unknown []string) error {
 	if key.limitedBy == "" {
 		key.limitedBy = key.ID
 	}
@@ -238,7 +245,7 @@ func (s *Service) imposeOnKey(c store.Conn, key *GatewayKey, change *KeyChange, 
 	if err != nil {
 		return err
 	}
-	if err := refuseUnknown(allowed, unknown, limits.AllowedModels); err != nil {
+	if err := refuseUnknown(change.allowedModels(), unknown, limits.AllowedModels); err != nil {
 		return err
 	}
 	limits.edit(change.Limits)

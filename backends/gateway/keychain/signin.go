@@ -116,6 +116,7 @@ func (s *Service) letIn(
 func (s *Service) arrive(
 	ctx context.Context, c store.Conn, arrival *Arrival, policy *NewUsers,
 ) (user User, changed bool, err error) {
+	// The rules and the invitation come first, since they decide whether a new user is let in.
 	ruleTeams, err := s.teamsByRule(c, arrival)
 	if err != nil {
 		return User{}, false, err
@@ -154,7 +155,7 @@ func (s *Service) arrive(
 			return User{}, false, err
 		}
 	}
-	user, err = s.userByID(c, user.ID)
+	user, err = s.userByID(c, user.ID) // with all these changes
 	return user, changed, err
 }
 

@@ -158,7 +158,7 @@ func (s *Service) scanKey(row store.Row, extra ...any) (k GatewayKey, err error)
 		return k, err
 	}
 	for i, kind := range limitHolders {
-		if !holders[i].Valid {
+		if !holders[i].Valid { // nothing is imposed on this holder
 			continue
 		}
 		limits, raise, err := imposed[i].read(s.now())

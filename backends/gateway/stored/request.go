@@ -116,7 +116,7 @@ func (q *request) check() error {
 // is replaced by one with the history and the items of the request.
 func (q *request) compose(body []byte, history []json.RawMessage) []byte {
 	var edits jsontext.Edits
-	membersRemain := false
+	membersRemain := false // whether a comma must follow the new input
 	for i := range q.members {
 		m := &q.members[i]
 		m.Drop = m.Drop || len(history) > 0 && q.names[i] == "input"
