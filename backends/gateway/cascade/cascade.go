@@ -413,8 +413,8 @@ func (r *run) retry(c *keychain.Candidate, key *keychain.Key, refused *failure) 
 	return f
 }
 
-// ProviderScope returns the name of a candidate's provider in the health and traffic tables. A user's own server is named by its
-// address, so that its failures do not affect the user's other servers.
+// ProviderScope returns the name of a candidate's provider in the health and traffic tables. A user's own server is
+// named by its address, so that its failures do not affect the user's other servers.
 func ProviderScope(c *keychain.Candidate) string {
 	if c.Custom {
 		return c.Provider.BaseURL

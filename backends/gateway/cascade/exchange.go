@@ -292,8 +292,8 @@ func (r *run) onlyChat() bool {
 			"web_search_options")
 }
 
-// acceptsUnchanged reports whether a chat upstream accepts a chat client's messages unchanged. Each condition pairs what
-// the candidate's shape demands with a trait of the messages that would have to be changed for it.
+// acceptsUnchanged reports whether a chat upstream accepts a chat client's messages unchanged. Each condition pairs
+// what the candidate's shape demands with a trait of the messages that would have to be changed for it.
 func (r *run) acceptsUnchanged(c *keychain.Candidate, changes *shape) bool {
 	ask, s := r.req.Chat, &c.Provider.Shape
 	has := func(trait native.Traits) bool { return ask.Traits&trait != 0 }

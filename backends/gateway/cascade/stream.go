@@ -273,8 +273,8 @@ func (s *relay) recycle() {
 	s.pending = nil
 }
 
-// onSilence cancels the upstream, or sends the client a keep-alive. The silence timer calls it at the earliest moment at
-// which one of them may be due; if none is, because bytes have come meanwhile, onSilence only sets the timer again.
+// onSilence cancels the upstream, or sends the client a keep-alive. The silence timer calls it at the earliest moment
+// at which one of them may be due; if none is, because bytes have come meanwhile, onSilence only sets the timer again.
 func (s *relay) onSilence() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

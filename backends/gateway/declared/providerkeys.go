@@ -210,8 +210,8 @@ func (a *applier) applyKey(owner keychain.Owner, about string, k *ProviderKey, p
 	return nil
 }
 
-// replaceKey adds a key with the given text in place of the stored key previous, which may be nil, and returns the id of
-// the new key.
+// replaceKey adds a key with the given text in place of the stored key previous, which may be nil, and returns the id
+// of the new key.
 func (a *applier) replaceKey(
 	owner keychain.Owner, about string, k *ProviderKey, text string, previous *keychain.StoredKey,
 ) (id string, err error) {

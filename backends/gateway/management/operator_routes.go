@@ -250,8 +250,8 @@ func (s *Service) invitationRoutes() []rest.Route {
 	}
 }
 
-// reportRoutes returns the routes that list keys, limits, spending, alerts and changes of all users and teams, and those
-// for the limits on the organisation.
+// reportRoutes returns the routes that list keys, limits, spending, alerts and changes of all users and teams, and
+// those for the limits on the organisation.
 func (s *Service) reportRoutes() []rest.Route {
 	return []rest.Route{
 		{

@@ -210,8 +210,8 @@ func (f *Form) clientError(err error) error {
 // ContentType returns the Content-Type of the body that is passed on.
 func (f *Form) ContentType() string { return f.writer.FormDataContentType() }
 
-// BodyFor returns the body for a provider that calls the model by this name. An empty model adds no field. A streamed body
-// can be requested only once; a second call returns an error. The size is -1 if it is unknown.
+// BodyFor returns the body for a provider that calls the model by this name. An empty model adds no field. A streamed
+// body can be requested only once; a second call returns an error. The size is -1 if it is unknown.
 func (f *Form) BodyFor(model string) (body io.ReadCloser, size int64, err error) {
 	var head bytes.Buffer
 	buffered := f.buffer.Bytes()

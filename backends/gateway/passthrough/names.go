@@ -26,9 +26,9 @@ type Names struct {
 	Forbids func(c *keychain.Candidate) (list string)
 }
 
-// AtProvider returns the provider's name of a model. A name that is neither in the catalog nor an alias is taken for the
-// provider's. Errors are *apierror.Error with status 400 for a tier and for the model of another provider, and 403 for
-// a model that the sender may not use.
+// AtProvider returns the provider's name of a model. A name that is neither in the catalog nor an alias is taken for
+// the provider's. Errors are *apierror.Error with status 400 for a tier and for the model of another provider, and 403
+// for a model that the sender may not use.
 func (n *Names) AtProvider(name string) (string, error) {
 	routing := n.Account.RoutingFor(n.Catalog, n.TeamID)
 	target := routing.Resolve(name)
@@ -121,8 +121,8 @@ func NewInput(names *Names, grow func(size int64) error) *Input {
 	return i
 }
 
-// checkLine returns an error unless the model of the request in a line is the provider's name of a model that the sender
-// may use.
+// checkLine returns an error unless the model of the request in a line is the provider's name of a model that the
+// sender may use.
 func (n *Names) checkLine(line []byte) error {
 	model, err := modelIn(gjson.ParseBytes(line), "body")
 	if err != nil {

@@ -69,8 +69,8 @@ func errRepeatedModel() error {
 // Text returns the value of a member, or an empty string if the member is absent or not a string.
 func (o *Object) Text(member string) string { return gjson.GetBytes(o.body, gjson.Escape(member)).Str }
 
-// BodyFor returns the body for a provider that calls the model by this name. If the body has no model, the member is added.
-// An empty model changes nothing. The error is always nil.
+// BodyFor returns the body for a provider that calls the model by this name. If the body has no model, the member is
+// added. An empty model changes nothing. The error is always nil.
 func (o *Object) BodyFor(model string) (body io.ReadCloser, size int64, err error) {
 	if model == "" || model == o.Model {
 		return io.NopCloser(bytes.NewReader(o.body)), int64(len(o.body)), nil

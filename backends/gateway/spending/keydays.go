@@ -29,7 +29,9 @@ func (s *Ledger) addKeyDays(c store.Conn, batch []Record) error {
 	}
 	rows := slices.Collect(maps.Keys(days))
 	// The rows are sorted, so that two nodes do not deadlock.
-	slices.SortFunc(rows, func(a, b keyDay) int { return cmp.Or(strings.Compare(a.key, b.key), cmp.Compare(a.day, b.day)) })
+	slices.SortFunc(rows, func(a, b keyDay) int {
+		return cmp.Or(strings.Compare(a.key, b.key), cmp.Compare(a.day, b.day))
+	})
 	for _, key := range rows {
 		sum := days[key]
 		if _, err := c.Exec(`INSERT INTO gateway_provider_key_days AS d (provider_key, day, input_tokens, output_tokens, cost_micro_usd) VALUES (?, ?, ?, ?, ?)

@@ -144,8 +144,9 @@ type lastEvent struct {
 }
 
 // storeAnswer stores an answer, and returns the response object for the client, with members that state whether and how
-// the answer is stored. last is the final event, which is added to the event log, or nil for none. It sets t.finished if
-// nothing remains to be stored, and t.failure if the answer cannot be stored as it is; a run then stores that failure.
+// the answer is stored. last is the final event, which is added to the event log, or nil for none. It sets t.finished
+// if nothing remains to be stored, and t.failure if the answer cannot be stored as it is; a run then stores that
+// failure.
 func (t *Turn) storeAnswer(object []byte, last *lastEvent) []byte {
 	clientObject := t.withStorageMembers(object, t.stores)
 	if !t.stores || t.finished {
