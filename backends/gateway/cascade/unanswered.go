@@ -59,27 +59,31 @@ func (r *run) brokenFailure(ctx context.Context, err error) *failure {
 	}
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errFirstContent):
-		return &failure{
-			class: timedOut, code: "timeout", message: "the upstream sent no content in time", reason: ReasonErrors,
-		}
+		return timeoutFailure("the upstream sent no content in time")
 	case errors.Is(cause, errThinking):
-		return &failure{
-			class: timedOut, code: "timeout", message: "the model was still thinking at the time limit for the whole answer",
-			reason: ReasonErrors,
-		}
+		return timeoutFailure("the model was still thinking at the time limit for the whole answer")
 	case errors.Is(cause, errAnswer):
-		return &failure{
-			class: timedOut, code: "timeout", message: "the upstream did not send its whole answer in time",
-			reason: ReasonErrors,
-		}
+		return timeoutFailure("the upstream did not send its whole answer in time")
+	case errors.Is(cause, errIdle):
+		return timeoutFailure("the upstream's stream fell silent")
 	case errors.Is(cause, errConnect):
 		return &failure{
 			class: transient, code: "connect_timeout", message: "no connection to the upstream could be opened in time",
 			reason: ReasonErrors, unreachable: true,
 		}
-	case errors.Is(cause, errIdle):
-		return &failure{class: timedOut, code: "timeout", message: "the upstream's stream fell silent", reason: ReasonErrors}
 	}
+	return errorFailure(err)
+}
+
+// timeoutFailure returns the failure of an upstream that was too slow.
+func timeoutFailure(message string) *failure {
+	return &failure{class: timedOut, code: "timeout", message: message, reason: ReasonErrors}
+}
+
+// errorFailure returns the failure of an exchange that ended with err although neither the client nor a time limit has
+// ended it. The class is busy if the gateway itself is the cause. The messages of that class name what is missing, for
+// apierror.Unavailable.
+func errorFailure(err error) *failure {
 	f := &failure{
 		class: transient, code: connectionError, message: "the connection to the upstream failed", reason: ReasonErrors,
 		unreachable: unreachable(err),

@@ -43,8 +43,8 @@ type Form struct {
 	streamed  *multipart.Part   // the first part that is streamed; nil if the form was read to its end
 	partCount int
 
-	mu        sync.Mutex // guards the fields below, since the goroutine that For starts sets streamErr
-	requested bool       // whether For has returned a streamed body
+	mu        sync.Mutex // guards the fields below, since the goroutine that BodyFor starts sets streamErr
+	requested bool       // whether BodyFor has returned a streamed body
 	streamErr error      // the error that ended the stream
 }
 
@@ -74,7 +74,7 @@ func ReadForm(
 		if err != nil {
 			return nil, err
 		}
-		if part == nil { // the model, which For adds again
+		if part == nil { // the model, which BodyFor adds again
 			continue
 		}
 		copied, err := f.writer.CreatePart(part.Header)
@@ -247,7 +247,7 @@ type readCloser struct {
 	io.Closer
 }
 
-// Consumed reports whether For has returned a streamed body, so that the request cannot be sent again.
+// Consumed reports whether BodyFor has returned a streamed body, so that the request cannot be sent again.
 func (f *Form) Consumed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
