@@ -310,7 +310,7 @@ func (s *Service) RegenerateKey(ctx context.Context, userID string) (*NewKey, er
 			if err := s.roomForKey(c, userID); err != nil {
 				return "", err
 			}
-			created, text, err = s.storePrimaryKey(c, userID)
+			created, text, err = s.storePrimaryKey(c, userID, s.now().UTC().Truncate(time.Microsecond))
 		case old.Status == StatusExpired:
 			return "", errPrimaryExpired(old)
 		default:
@@ -327,9 +327,11 @@ func (s *Service) RegenerateKey(ctx context.Context, userID string) (*NewKey, er
 	return &NewKey{GatewayKey: *created, Key: text}, nil
 }
 
-// storePrimaryKey stores a primary key of a user who has none, and returns the key and its text.
-func (s *Service) storePrimaryKey(c store.Conn, userID string) (key *GatewayKey, text string, err error) {
+// storePrimaryKey stores a primary key of a user who has none, as created at the time now, and returns the key and its
+// text.
+func (s *Service) storePrimaryKey(c store.Conn, userID string, now time.Time) (key *GatewayKey, text string, err error) {
 	row, text := s.newKey(userID, true, KeyOptions{Label: "primary", EffortMode: EffortOverride})
+	row.CreatedAt = now
 	if row.limitedBy, err = s.limitedBy(c, userID); err != nil {
 		return nil, "", err
 	}

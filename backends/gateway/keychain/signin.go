@@ -95,7 +95,7 @@ func (s *Service) letIn(
 			}
 		}
 		if user.WaitingSince == nil {
-			key, err = s.firstKey(c, user.ID)
+			key, err = s.firstKey(c, user.ID, arrival.now)
 		}
 		return err
 	})
@@ -202,13 +202,13 @@ func (s *Service) ensureUser(
 }
 
 // firstKey creates the primary key of a user who never had a key. It returns nil for all other users.
-func (s *Service) firstKey(c store.Conn, userID string) (*NewKey, error) {
+func (s *Service) firstKey(c store.Conn, userID string, now time.Time) (*NewKey, error) {
 	var hadKey bool
 	err := c.Row(`SELECT EXISTS (SELECT 1 FROM gateway_keys WHERE user_id = ?)`, userID).Scan(&hadKey)
 	if err != nil || hadKey {
 		return nil, err
 	}
-	created, text, err := s.storePrimaryKey(c, userID)
+	created, text, err := s.storePrimaryKey(c, userID, now)
 	if err != nil {
 		return nil, err
 	}
