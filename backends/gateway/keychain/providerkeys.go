@@ -193,7 +193,7 @@ func (r *providerKeyRow) limits() *Limits {
 // insertProviderKey stores a key with its encrypted text. The error has status 409 if the owner has maxProviderKeys
 // keys.
 func (s *Service) insertProviderKey(c store.Conn, owner Owner, k *ProviderKey, sealed string) error {
-	return change(c, tooMany("a %s can have at most %d provider keys, remove one first", owner.Kind, maxProviderKeys),
+	return change(c, tooMany("the %s can have at most %d provider keys, remove one first", owner.Kind, maxProviderKeys),
 		`INSERT INTO gateway_provider_keys (id, owner_kind, owner, provider, label, sealed, masked, created_at)
 		SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT)
 		WHERE (SELECT count(*) FROM gateway_provider_keys WHERE owner_kind = ? AND owner = ?) < ?`,
