@@ -187,7 +187,7 @@ func listModels(ctx context.Context, server ModelServer, transport http.RoundTri
 // SyncProviderKey makes secret the text of the user's key with that provider and label, and adds the key if it does not
 // exist. An empty secret removes the key. Nothing is written if the stored key has this text already.
 func (s *Service) SyncProviderKey(ctx context.Context, userID, provider, label, secret string) error {
-	rows, err := s.selectProviderKeys(ctx, userID)
+	rows, err := s.keysOf(ctx, Owner{OnUser, userID})
 	if err != nil {
 		return err
 	}

@@ -162,11 +162,6 @@ func (s *Service) storeKey(c store.Conn, row *GatewayKey, hash string) (*Gateway
 	return stored, err
 }
 
-// Keys returns a user's keys, oldest first. Of the revoked keys it returns the maxRevoked newest ones.
-func (s *Service) Keys(ctx context.Context, userID string) ([]GatewayKey, error) {
-	return s.selectKeys(ctx, userID)
-}
-
 // UpdateKey changes a key and returns it. With change.Impose, the new limits are imposed on all keys that share the
 // limits of this key. The error has status 400 for invalid values, 404 if the user has no such key, and 409 if the key
 // is revoked.

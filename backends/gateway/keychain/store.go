@@ -177,9 +177,9 @@ const (
 	maxRevoked = 1000
 )
 
-// selectKeys reads the keys of a user, oldest first. If there are more than maxActive active or maxRevoked revoked
-// keys, the oldest of these are left out.
-func (s *Service) selectKeys(ctx context.Context, userID string) ([]GatewayKey, error) {
+// Keys returns a user's keys, oldest first. If there are more than maxActive active or maxRevoked revoked keys, the
+// oldest of these are left out.
+func (s *Service) Keys(ctx context.Context, userID string) ([]GatewayKey, error) {
 	if !schema.StorableID(userID) {
 		return nil, nil
 	}
