@@ -67,7 +67,7 @@ func (g *Gateway) FailingKeys(cat *catalog.Catalog) (failing []alerts.FailingKey
 		switch state := g.Memory.Health.Lookup(p.Code, p.KeyID, "").Status; state {
 		case cascade.NoCredit, cascade.InvalidKey:
 			failing = append(failing, alerts.FailingKey{Provider: p.Code, State: string(state)})
-		case cascade.Untested, cascade.Active, cascade.CoolingDown:
+		case cascade.Untested, cascade.Active, cascade.CoolingDown: // not refused for a reason that needs the operator
 		}
 	}
 	return failing

@@ -78,7 +78,11 @@ func (p *Prices) Read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.current == nil && len(prices) > 0 || p.current != nil && p.current.version != version {
+	changed := len(prices) > 0 // at the first time: the catalog has no prices of the database yet
+	if p.current != nil {
+		changed = p.current.version != version
+	}
+	if changed {
 		p.source.UsePrices(prices)
 		p.logger.Info("prices replaced", zap.Int("prices", len(prices)))
 	}

@@ -44,7 +44,7 @@ func (p *passthroughRequest) renameModels(ctx context.Context, body []byte) erro
 	f := p.request.Forward
 	grow := func(size int64) error { return p.grow(ctx, size) }
 	body, err := passthrough.Rename(body, p.nameRules(f.Pinned.Provider.Code), grow)
-	f.Body = func(string) (passthrough.Reader, int64, error) {
+	f.Body = func(string) (io.ReadCloser, int64, error) {
 		return io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
 	}
 	return err
@@ -134,7 +134,7 @@ func (p *passthroughRequest) readFile(
 	request := *p.request
 	request.Lease = nil // the lease belongs to the client's request
 	request.Forward = &cascade.Forward{
-		Surface: endpoint.Surface, Method: endpoint.Method, Endpoint: endpoint.Name, Path: endpoint.Below(id), Pinned: c,
+		Surface: endpoint.Surface, Method: endpoint.Method, Endpoint: endpoint.Name, Path: endpoint.PathFor(id), Pinned: c,
 	}
 	w := &bodyWriter{header: make(http.Header), into: into}
 	_, err := p.engine(p.gw).Answer(ctx, w, &request)
@@ -171,7 +171,7 @@ func (w *bodyWriter) Write(text []byte) (int, error) {
 // charge charges a batch that has ended. If the description does not contain the cost, the results have to be read.
 // That happens in the background, unless p.waits is set.
 func (p *passthroughRequest) charge(ctx context.Context, o *passthrough.Resource, description []byte) error {
-	record, exact := passthrough.Charge(p.catalog, o, description, time.Now())
+	record, exact := passthrough.DescribedUsage(p.catalog, o, description, time.Now())
 	endpoint, id := passthrough.Content(o, description)
 	switch {
 	case exact, endpoint == nil:
@@ -194,14 +194,14 @@ func (p *passthroughRequest) charge(ctx context.Context, o *passthrough.Resource
 		}
 		return nil
 	}
-	return p.recordCharge(ctx, o, results.Charge()...)
+	return p.recordCharge(ctx, o, results.Records()...)
 }
 
 // recordCharge writes the cost of a batch into the usage log, unless another node or request has already done so.
 func (p *passthroughRequest) recordCharge(
 	ctx context.Context, o *passthrough.Resource, records ...spending.Record,
 ) error {
-	first, err := p.gw.Resources.Charge(ctx, o)
+	first, err := p.gw.Resources.MarkCharged(ctx, o)
 	if err != nil || !first {
 		return err
 	}
@@ -293,5 +293,5 @@ func (p *passthroughRequest) chargeOne(ctx context.Context, o *passthrough.Resou
 		return nil
 	}
 	// This has no effect if fetch has charged the batch.
-	return p.recordCharge(ctx, o, passthrough.Unknown(o, time.Now()))
+	return p.recordCharge(ctx, o, passthrough.UnknownUsage(o, time.Now()))
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -111,7 +112,7 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, e *passthrough.En
 // prepare reads the request and decides which provider gets it.
 func (p *passthroughRequest) prepare(w http.ResponseWriter, r *http.Request) error {
 	e := p.endpoint
-	f := &cascade.Forward{Surface: e.Surface, Method: e.Method, Endpoint: e.Name, Path: e.Below(p.id)}
+	f := &cascade.Forward{Surface: e.Surface, Method: e.Method, Endpoint: e.Name, Path: e.PathFor(p.id)}
 	p.request.Forward = f
 	labelBody := []byte("{}")
 	inputFile, speechCharacters := "", int64(0)
@@ -130,7 +131,7 @@ func (p *passthroughRequest) prepare(w http.ResponseWriter, r *http.Request) err
 		}
 		labelBody = text
 		f.Model, f.ContentType = object.Model, "application/json"
-		f.Body = object.For
+		f.Body = object.BodyFor
 		if e.Name == "audio/speech" {
 			speechCharacters = object.Characters
 		}
@@ -150,7 +151,7 @@ func (p *passthroughRequest) prepare(w http.ResponseWriter, r *http.Request) err
 			return err
 		}
 		f.Model, f.ContentType = form.Model, form.ContentType()
-		f.Body, f.Consumed, f.Refused = form.For, form.Once, form.Refused
+		f.Body, f.Consumed, f.Refused = form.BodyFor, form.Consumed, form.Refused
 	}
 	if err := p.request.Label(r.Header, labelBody); err != nil {
 		return err
@@ -160,12 +161,12 @@ func (p *passthroughRequest) prepare(w http.ResponseWriter, r *http.Request) err
 			if usage := passthrough.Usage(tail); usage.Known || speechCharacters == 0 {
 				return usage, nil
 			}
-			return passthrough.Spoken(speechCharacters), nil
+			return passthrough.SpeechUsage(speechCharacters), nil
 		}
 		return nil
 	}
 	if open := f.Body; open != nil { // the body has no model
-		f.Body = func(string) (passthrough.Reader, int64, error) { return open("") }
+		f.Body = func(string) (io.ReadCloser, int64, error) { return open("") }
 	}
 	if err := p.pin(r, inputFile); err != nil {
 		return err
@@ -303,7 +304,7 @@ func (p *passthroughRequest) fetch(ctx context.Context, o *passthrough.Resource)
 		return nil
 	}
 	request.Forward = &cascade.Forward{
-		Surface: endpoint.Surface, Method: endpoint.Method, Endpoint: endpoint.Name, Path: endpoint.Below(o.ID),
+		Surface: endpoint.Surface, Method: endpoint.Method, Endpoint: endpoint.Name, Path: endpoint.PathFor(o.ID),
 		Pinned: c, Held: true, Edit: objectRequest.rewriteResultsURL,
 		Answered: func(c *keychain.Candidate, key *keychain.Key, _ int, answer []byte) (wire.Usage, error) {
 			return wire.Usage{}, objectRequest.recordObjects(ctx, c, key, o, answer)

@@ -34,7 +34,7 @@ func alertsCommand(o *options) *cobra.Command {
 
 // showAlerts prints a table of alerts.
 func showAlerts(w io.Writer, list []alerts.Sent) {
-	cli.Row(w, "AT", "ON", "HOLDER", "BUDGET", "PERCENT", "SPENT", "OF", "TOLD")
+	cli.Row(w, "AT", "ON", "HOLDER", "BUDGET", "PERCENT", "SPENT", "OF", "MESSAGES")
 	for i := range list {
 		a := &list[i]
 		holder, budget, percent, spent, amount := a.Holder, a.Budget, "", "", ""

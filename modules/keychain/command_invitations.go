@@ -71,8 +71,10 @@ func invitations(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "invitations", Short: "Lists the invitations, including accepted ones", Args: cobra.NoArgs,
 		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {
-			list, err := allPages(
-				func(after string) ([]keychain.Invitation, error) { return s.Invitations(s.Ctx, after, pageRows) },
+			list, err := keychain.AllPages(
+				func(after string, limit int) ([]keychain.Invitation, error) {
+					return s.Invitations(s.Ctx, after, limit)
+				},
 				func(i keychain.Invitation) string { return i.ID })
 			if err != nil {
 				return err

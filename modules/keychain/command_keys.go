@@ -39,8 +39,8 @@ func userCommands(o *options) *cobra.Command {
 		Short: "Lists the users",
 		Args:  cobra.NoArgs,
 		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {
-			users, err := allPages(
-				func(after string) ([]keychain.User, error) { return s.Users(s.Ctx, search, after, pageRows) },
+			users, err := keychain.AllPages(
+				func(after string, limit int) ([]keychain.User, error) { return s.Users(s.Ctx, search, after, limit) },
 				func(u keychain.User) string { return u.ID })
 			if err != nil {
 				return err

@@ -127,14 +127,12 @@ flags it shows the limits.
 			if err != nil {
 				return err
 			}
-			limits := limitsOf(&key)
+			limits := key.Limits.All()
 			edit(&limits)
 			if *removeAll {
 				limits = keychain.Limits{}
 			}
-			if key, err = s.LimitKey(s.Ctx, owner, args[0], keychain.KeyLimits{
-				RateLimitPerMinute: limits.RateLimitPerMinute, ExpiresAt: limits.ExpiresAt, Budgets: limits.Budgets,
-			}); err != nil {
+			if key, err = s.LimitKey(s.Ctx, owner, args[0], limits.OfKey()); err != nil {
 				return err
 			}
 		}
@@ -228,19 +226,12 @@ func showProviderKeys(w io.Writer, keys ...keychain.ProviderKey) {
 	}
 }
 
-// limitsOf converts the limits of a provider key to the type of a gateway key's limits, which has more fields.
-func limitsOf(k *keychain.OwnedKey) keychain.Limits {
-	return keychain.Limits{
-		RateLimitPerMinute: k.Limits.RateLimitPerMinute, ExpiresAt: k.Limits.ExpiresAt, Budgets: k.Limits.Budgets,
-	}
-}
-
 // showOwnedKeys prints a table of provider keys with their spending and limits.
 func showOwnedKeys(w io.Writer, keys ...keychain.OwnedKey) {
 	cli.Row(w, "KEY ID", "PROVIDER", "LABEL", "KEY", "CREATED", "USD TODAY", "THIS MONTH", "LIMITS")
 	for i := range keys {
 		k := &keys[i]
-		l := limitsOf(k)
+		l := k.Limits.All()
 		cli.Row(w, k.ID, k.Provider, k.Label, k.Masked, formatTime(&k.CreatedAt), k.Today.USD, k.Month.USD, limitsText(&l))
 	}
 }

@@ -12,9 +12,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// pageRows is the number of rows that are read at a time.
-const pageRows = 500
-
 // teamCommands returns the commands that manage teams.
 func teamCommands(o *options) *cobra.Command {
 	add := &cobra.Command{
@@ -34,7 +31,8 @@ func teamCommands(o *options) *cobra.Command {
 		Short: "Lists the teams",
 		Args:  cobra.NoArgs,
 		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {
-			teams, err := allPages(func(after string) ([]keychain.Team, error) { return s.Teams(s.Ctx, after, pageRows) },
+			teams, err := keychain.AllPages(
+				func(after string, limit int) ([]keychain.Team, error) { return s.Teams(s.Ctx, after, limit) },
 				func(t keychain.Team) string { return t.Name })
 			if err != nil {
 				return err
@@ -90,8 +88,10 @@ func members(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := allPages(
-				func(after string) ([]keychain.Member, error) { return s.Members(s.Ctx, team.ID, after, pageRows) },
+			list, err := keychain.AllPages(
+				func(after string, limit int) ([]keychain.Member, error) {
+					return s.Members(s.Ctx, team.ID, after, limit)
+				},
 				func(m keychain.Member) string { return m.UserID })
 			if err != nil {
 				return err
@@ -246,20 +246,5 @@ func showTeams(w io.Writer, teams ...keychain.Team) {
 	cli.Row(w, "TEAM", "ID", "MEMBERS", "CREATED")
 	for _, t := range teams {
 		cli.Row(w, t.Name, t.ID, t.Members, formatTime(&t.CreatedAt))
-	}
-}
-
-// allPages reads a list page by page, with pageRows rows each. page reads the page after a key, and key returns the key
-// of a row.
-func allPages[T any](page func(after string) ([]T, error), key func(T) string) (list []T, err error) {
-	for after := ""; ; after = key(list[len(list)-1]) {
-		rows, err := page(after)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, rows...)
-		if len(rows) < pageRows {
-			return list, nil
-		}
 	}
 }

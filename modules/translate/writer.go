@@ -1,7 +1,6 @@
 package translate
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -220,7 +219,7 @@ func (w *writer) send() error {
 	}
 	if !w.started {
 		w.started = true
-		streamHeader(w.Header(), w.t.Format.Facts())
+		w.streamHeader()
 		w.ResponseWriter.WriteHeader(http.StatusOK)
 	}
 	if _, err := w.ResponseWriter.Write(w.out); err != nil {
@@ -238,11 +237,9 @@ func (w *writer) send() error {
 }
 
 // streamHeader sets the header fields of a stream.
-func streamHeader(header http.Header, facts *hub.Facts) {
-	rest.NoSniff(header)
-	header.Set("Content-Type", cmp.Or(facts.StreamType, "text/event-stream; charset=utf-8"))
-	header.Set("Cache-Control", "no-cache, no-transform")
-	header.Set("X-Accel-Buffering", "no")
+func (w *writer) streamHeader() {
+	rest.NoSniff(w.Header())
+	w.t.Format.Facts().SetStreamHeader(w.Header())
 }
 
 // onSilence sends a keep-alive to the client.
@@ -347,7 +344,7 @@ func (w *writer) finish(err error) error {
 			return statusError(upstreamError(broken))
 		}
 		if result := w.t.convert(); result.request.Stream {
-			streamHeader(w.Header(), w.t.Format.Facts())
+			w.streamHeader()
 		} else {
 			rest.NoSniff(w.Header())
 			w.Header().Set("Content-Type", "application/json")

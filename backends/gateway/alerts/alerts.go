@@ -21,6 +21,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
 	"github.com/tollgate-gateway/tollgate/internal/mail"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -180,7 +181,7 @@ func (s *Service) withOptions(
 func (s *Service) wakeJob(job int) {
 	select {
 	case s.wake[job] <- struct{}{}:
-	default:
+	default: // it was woken already
 	}
 }
 
@@ -193,6 +194,20 @@ func (s *Service) check(ctx context.Context, o *Options) (raised int, err error)
 	if !checkAll {
 		usedSince = now.Add(-usedWithin)
 	}
+	raised, err = s.raiseDue(ctx, o, usedSince)
+	if err == nil && checkAll {
+		s.lastFullCheck = now
+		err = s.purge(ctx)
+	}
+	if err != nil && checkAll {
+		s.optionsChanged.Store(true) // repeat the full check at the next run
+	}
+	return raised, err
+}
+
+// raiseDue raises the alerts that are due, and returns how many were raised. usedSince is as for
+// keychain.Service.EachImposedBudget.
+func (s *Service) raiseDue(ctx context.Context, o *Options, usedSince time.Time) (raised int, err error) {
 	raise := func(a *Alert) error {
 		written, err := s.raise(ctx, o, a)
 		if written {
@@ -210,29 +225,20 @@ func (s *Service) check(ctx context.Context, o *Options) (raised int, err error)
 			ends: unixMicros(b.Ends), Threshold: threshold, amount: b.Amount, spent: b.Spent, money: b.Money,
 		})
 	})
+	if err != nil {
+		return raised, err
+	}
 	for _, key := range o.failing() {
-		if err != nil {
-			break
-		}
-		day := now.UTC().Truncate(24 * time.Hour) // at most one alert a day
-		err = raise(&Alert{
+		day := spending.StartOfDay(s.now()) // at most one alert a day
+		if err := raise(&Alert{
 			Kind: KindProviderKey, On: OnProvider, Holder: key.Provider, Budget: key.State, begins: day.UnixMicro(),
 			ends: day.AddDate(0, 0, 1).UnixMicro(),
-		})
+		}); err != nil {
+			return raised, err
+		}
 	}
-	if err == nil {
-		var n int
-		n, err = s.watch(ctx, o)
-		raised += n
-	}
-	if err == nil && checkAll {
-		s.lastFullCheck = now
-		err = s.purge(ctx)
-	}
-	if err != nil && checkAll {
-		s.optionsChanged.Store(true) // repeat the full check at the next run
-	}
-	return raised, err
+	n, err := s.watch(ctx, o)
+	return raised + n, err
 }
 
 // failing returns the keys that Options.Failing reports, or nil if it is not set.
@@ -282,14 +288,25 @@ func (s *Service) raise(ctx context.Context, o *Options, a *Alert) (written bool
 	if o.Concerned {
 		addresses = concerned.Addresses
 	}
-	err = s.db.Write(ctx, func(c store.Conn) error {
-		written, err = s.insert(c, o, a, addresses)
+	return s.write(ctx, a, func(c store.Conn) (bool, error) { return s.insert(c, o, a, addresses) })
+}
+
+// write runs insert, which writes the alert a unless it exists, in a transaction. After that it announces a new alert.
+// written is what insert has returned.
+func (s *Service) write(
+	ctx context.Context, a *Alert, insert func(c store.Conn) (written bool, err error),
+) (written bool, err error) {
+	err = s.db.Write(ctx, func(c store.Conn) (err error) {
+		written, err = insert(c)
 		return err
 	})
-	if written && err == nil {
+	if err != nil {
+		return false, err
+	}
+	if written {
 		s.announce(a)
 	}
-	return written, err
+	return written, nil
 }
 
 // insert writes an alert and one message for each recipient in the options. addresses are further mail addresses for

@@ -42,7 +42,8 @@ type Alert struct {
 	Begins *time.Time `json:"begins_at"`
 	Ends   *time.Time `json:"ends_at"`
 
-	// The fields below are as in the database. begins and ends are in Unix microseconds; 0 means that there is none.
+	// The fields below are as in the database; complete makes the exported ones from them. begins and ends are in Unix
+	// microseconds; 0 means that there is none.
 	// amount and spent are Amount and Spent in tokens or millionths of a US dollar. In alerts of a Watch they are
 	// Requests and Errors, or LimitMS and LatencyMS in microseconds.
 	begins, ends, amount, spent int64

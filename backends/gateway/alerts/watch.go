@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -158,6 +159,12 @@ func (s *Service) applyRule(
 	ctx context.Context, o *Options, r *rule, counts []observed, open map[[3]string]*episode, now time.Time,
 ) (raised int, err error) {
 	w := &o.Watch
+	count := func(written bool, err error) error {
+		if written {
+			raised++
+		}
+		return err
+	}
 	countsOf := make(map[[3]string]*timings.Counts, len(counts)) // by the key of the episode
 	for i := range counts {
 		e := &episode{
@@ -172,10 +179,7 @@ func (s *Service) applyRule(
 			err = s.continueEpisode(ctx, present, now)
 			present.seen = e.seen // so that the episode is not ended below
 		} else {
-			var written bool
-			if written, err = s.beginEpisode(ctx, o, r, e, counts[i].Counts); written {
-				raised++
-			}
+			err = count(s.beginEpisode(ctx, o, r, e, counts[i].Counts))
 		}
 		if err != nil {
 			return raised, err
@@ -186,16 +190,9 @@ func (s *Service) applyRule(
 		if e.kind != r.beginKind || r.enabled(w) && recentlySeen {
 			continue
 		}
-		lastCounts := countsOf[e.key()]
-		if lastCounts == nil { // no requests in the window
-			lastCounts = new(timings.Counts)
-		}
-		written, err := s.endEpisode(ctx, o, r, e, lastCounts, now)
-		if err != nil {
+		lastCounts := cmp.Or(countsOf[e.key()], new(timings.Counts)) // none, if there were no requests in the window
+		if err := count(s.endEpisode(ctx, o, r, e, lastCounts, now)); err != nil {
 			return raised, err
-		}
-		if written {
-			raised++
 		}
 	}
 	return raised, nil
@@ -211,23 +208,14 @@ func (s *Service) beginEpisode(
 		begins: e.began - o.Watch.Window.Microseconds(), ends: e.began,
 	}
 	r.fill(&o.Watch, counts, a)
-	err = s.db.Write(ctx, func(c store.Conn) error {
-		written = false // this function may be called more than once
+	return s.write(ctx, a, func(c store.Conn) (bool, error) {
 		n, err := c.Exec(`INSERT INTO gateway_alert_episodes (kind, subject, holder, began, seen_at) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT (kind, subject, holder) DO NOTHING`, e.kind, e.subject, e.holder, e.began, e.seen)
 		if err != nil || n == 0 {
-			return err
+			return false, err
 		}
-		written, err = s.insert(c, o, a, nil)
-		return err
+		return s.insert(c, o, a, nil)
 	})
-	if err != nil {
-		return false, err
-	}
-	if written {
-		s.announce(a)
-	}
-	return written, nil
 }
 
 // continueEpisode records that an episode continues at the time now, unless that was recorded within seenEvery.
@@ -252,25 +240,16 @@ func (s *Service) endEpisode(
 ) (written bool, err error) {
 	a := &Alert{Kind: r.endKind, On: e.subject, Holder: e.holder, begins: e.began, ends: now.UnixMicro()}
 	r.fill(&o.Watch, counts, a)
-	err = s.db.Write(ctx, func(c store.Conn) error {
-		written = false // this function may be called more than once
+	return s.write(ctx, a, func(c store.Conn) (bool, error) {
 		n, err := c.Exec(
 			`DELETE FROM gateway_alert_episodes WHERE kind = ? AND subject = ? AND holder = ? AND began = ? AND seen_at = ?`,
 			e.kind, e.subject, e.holder, e.began, e.seen,
 		)
 		if err != nil || n == 0 || !r.enabled(&o.Watch) {
-			return err
+			return false, err
 		}
-		written, err = s.insert(c, o, a, nil)
-		return err
+		return s.insert(c, o, a, nil)
 	})
-	if err != nil {
-		return false, err
-	}
-	if written {
-		s.announce(a)
-	}
-	return written, nil
 }
 
 // announce logs an alert that was written, and wakes the jobs that send its messages.

@@ -5,6 +5,8 @@ package answeritems
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -53,14 +55,15 @@ type Store struct {
 	logger *zap.Logger
 	now    func() time.Time
 
-	mu      sync.Mutex
-	pending map[string]*pendingItem // by row id; not in the database yet
-	order   []*pendingItem          // the oldest first
-	bytes   int                     // total length of the texts in pending
+	mu      sync.Mutex              // guards the fields below up to full; never held during I/O
+	pending map[string]*pendingItem // the items that are not in the database yet, by row id
+	order   []*pendingItem          // what is to be written, the oldest first; includes items that Keep has replaced since
+	bytes   int                     // total length of the texts in order
 	full    bool                    // the last item was dropped; only the first one of several is logged
 
-	wake, stop, stopped chan struct{}
-	once                sync.Once
+	wake          chan struct{} // has room for one value, with which Keep wakes run
+	stop, stopped chan struct{} // closed by Close, and by run when it returns
+	once          sync.Once     // closes stop
 }
 
 // pendingItem is a row that waits to be written.
@@ -108,7 +111,7 @@ func (s *Store) Keep(owner string, item Item, ttl time.Duration) {
 	s.bytes += len(p.text)
 	select {
 	case s.wake <- struct{}{}:
-	default:
+	default: // run was woken already
 	}
 }
 
@@ -134,7 +137,7 @@ func (s *Store) Find(ctx context.Context, owner string, ids []string) (map[strin
 		if err := s.read(ctx, owner, missing, found); err != nil {
 			return nil, err
 		}
-		missing = without(found, missing)
+		missing = slices.DeleteFunc(missing, func(id string) bool { _, ok := found[id]; return ok })
 		if len(missing) == 0 || look == maxLooks {
 			break
 		}
@@ -147,16 +150,6 @@ func (s *Store) Find(ctx context.Context, owner string, ids []string) (map[strin
 	return found, nil
 }
 
-// without returns the ids that are not in found.
-func without(found map[string]string, ids []string) (missing []string) {
-	for _, id := range ids {
-		if _, ok := found[id]; !ok {
-			missing = append(missing, id)
-		}
-	}
-	return missing
-}
-
 // read looks up ids of an owner in the database, within the time for which a request waits, and adds the items to
 // found.
 func (s *Store) read(ctx context.Context, owner string, ids []string, found map[string]string) error {
@@ -167,9 +160,7 @@ func (s *Store) read(ctx context.Context, owner string, ids []string, found map[
 func (s *Store) readAll(ctx context.Context, owner string, ids []string, found map[string]string) error {
 	type row struct{ id, sealed string }
 	now := schema.Micros(s.now())
-	for len(ids) > 0 {
-		part := ids[:min(len(ids), batchRows)]
-		ids = ids[len(part):]
+	for part := range slices.Chunk(ids, batchRows) {
 		args := make([]any, 0, len(part)+1)
 		for _, id := range part {
 			args = append(args, rowID(owner, id))
@@ -206,13 +197,12 @@ func associatedData(row string) []byte { return []byte("gateway_answer_items/" +
 func (s *Store) run() {
 	defer close(s.stopped)
 	for {
-		pause := gatherTime
 		select {
 		case <-s.stop:
 			return
 		case <-s.wake:
 		}
-		for {
+		for pause := gatherTime; ; pause = retryPause {
 			select { // items that arrive meanwhile are in the same batch
 			case <-s.stop:
 				return
@@ -225,7 +215,6 @@ func (s *Store) run() {
 				break
 			}
 			s.logger.Warn("items of answers wait for the database", zap.Error(err))
-			pause = retryPause
 		}
 	}
 }
@@ -234,7 +223,7 @@ func (s *Store) run() {
 func (s *Store) Flush(ctx context.Context) error {
 	for {
 		s.mu.Lock()
-		batch := s.order[:min(len(s.order), batchRows)]
+		batch := s.order[:min(len(s.order), batchRows)] // Keep only appends behind these
 		s.mu.Unlock()
 		if len(batch) == 0 {
 			return nil
@@ -245,7 +234,7 @@ func (s *Store) Flush(ctx context.Context) error {
 		s.mu.Lock()
 		for _, p := range batch {
 			s.bytes -= len(p.text)
-			if s.pending[p.id] == p {
+			if s.pending[p.id] == p { // else Keep has replaced it meanwhile
 				delete(s.pending, p.id)
 			}
 		}
@@ -276,7 +265,7 @@ func (s *Store) write(ctx context.Context, batch []*pendingItem) error {
 				return err
 			}
 		}
-		for owner := range owners {
+		for _, owner := range slices.Sorted(maps.Keys(owners)) { // in order, so that two nodes do not deadlock
 			_, err := c.Exec(`DELETE FROM gateway_answer_items WHERE id IN (SELECT id FROM (
 				SELECT id, row_number() OVER newest AS place, sum(size) OVER newest AS bytes FROM gateway_answer_items WHERE owner = ?
 				WINDOW newest AS (ORDER BY expires_at DESC, id DESC)) AS items WHERE place > ? OR bytes > ?)`, owner, maxOwnerItems,

@@ -43,8 +43,9 @@ func (r *run) attempt(c *keychain.Candidate, key *keychain.Key, fixed ...string)
 	case f.class == lost:
 		f = r.attemptOnce(c, key, fixed, true)
 	case r.Memory.Tokens.Forget(c.Provider, key.Secret, f.status):
+		// The first attempt has blocked the key for its refused token, which was not the key's fault.
 		if f = r.attemptOnce(c, key, fixed, false); f == nil {
-			r.Memory.Health.reopen(providerScope(c), key.ID, c.Model.ID)
+			r.Memory.Health.reopen(ProviderScope(c), key.ID, c.Model.ID)
 		}
 	}
 	return f
@@ -56,7 +57,7 @@ func (r *run) attempt(c *keychain.Candidate, key *keychain.Key, fixed ...string)
 func (r *run) attemptOnce(c *keychain.Candidate, key *keychain.Key, fixed []string, fresh bool) *failure {
 	r.result.Attempts++
 	r.streamFailure, r.key = 0, key
-	r.Memory.Traffic.add(providerScope(c), key.Mine)
+	r.Memory.Traffic.add(ProviderScope(c), key.Mine)
 	started := r.Now()
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	defer cancel(nil)
@@ -130,7 +131,7 @@ func (r *run) recordOutcome(c *keychain.Candidate, key *keychain.Key, f *failure
 		r.Memory.Health.failed(r.incident(c, &failure{reason: ReasonErrors}))
 	default:
 		r.recordLatency(c, started)
-		r.Memory.Health.success(providerScope(c), r.req.User, key.ID)
+		r.Memory.Health.success(ProviderScope(c), r.req.User, key.ID)
 	}
 	if r.Observe != nil {
 		r.Observe(observed)
@@ -148,7 +149,7 @@ func (r *run) shape(c *keychain.Candidate, fixed ...string) *shape {
 	if c.Model.Reasoning && len(s.DropForReasoning) > 0 {
 		shape.Drop = append(append(make([]string, 0, len(s.Drop)+len(s.DropForReasoning)), s.Drop...), s.DropForReasoning...)
 	}
-	r.Memory.Learned.apply(providerScope(c), r.req.User, c.Model.ID, shape)
+	r.Memory.Learned.apply(ProviderScope(c), r.req.User, c.Model.ID, shape)
 	var f fixes
 	for _, fix := range fixed {
 		f.add(fix)
@@ -185,10 +186,7 @@ func (r *run) send(
 		return r.refusedFailure(ctx, resp, x, c)
 	}
 	if encoding != "" {
-		return &failure{
-			class: transient, status: resp.StatusCode, code: "unsupported_encoding", reason: ReasonErrors,
-			message: "the upstream answered with the Content-Encoding " + encoding + ", which it was not asked for",
-		}
+		return encodingFailure(resp, encoding)
 	}
 	r.cooldownInAdvance(c, key, resp.Header)
 	media, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
@@ -200,10 +198,7 @@ func (r *run) send(
 	}
 	switch {
 	case media == "text/html":
-		return &failure{
-			class: transient, status: resp.StatusCode, code: "html_answer", message: "the upstream answered with a web page",
-			reason: ReasonErrors,
-		}
+		return webPageFailure(resp)
 	case r.stream && media != "application/json":
 		return r.relay(ctx, cancel, timer, c, resp, x, l)
 	default:

@@ -152,38 +152,45 @@ type Result struct {
 	textBytes  int64
 }
 
-// run is the state of one request on its way through the candidates.
+// run is the state of one request on its way through the candidates. One goroutine uses it.
 type run struct {
 	*Engine
-	ctx             context.Context
-	w               http.ResponseWriter
+	ctx    context.Context
+	w      http.ResponseWriter
+	start  time.Time
+	result Result
+
+	// The request.
 	req             *Request
 	clientFormat    formats.Format
 	model           string // the requested model, or the target of its alias
+	aliased         bool   // model is the target of an alias
 	stream          bool
 	needs           wire.Needs
-	promptBytes     int64 // size of the prompt in bytes
-	estimatedTokens int64 // prompt tokens; 0 until they are estimated
-	start           time.Time
-	result          Result
+	promptBytes     int64       // size of the prompt in bytes
+	estimatedTokens int64       // prompt tokens; 0 until promptTokens estimates them
+	chatLease       *wire.Lease // keeps the memory of a chat body, to which the converted req.Hub refers; else nil
 
-	refusals       []*failure    // failures of class client, in order
-	lastClass      class         // class of the last failure; 0 if there was none
-	lastCause      error         // cause of the last failure, for the log
-	classes        uint32        // bit set of all classes that occurred
-	earliestEnd    time.Time     // when the first of the cooldowns seen ends; zero if none was seen
-	usableLater    bool          // a candidate was passed over that will be usable later
-	budgetSpent    bool          // a key was passed over because its budget is spent
+	// What has been seen so far. It decides the next step, and the error if no candidate answers.
+	refusals    []*failure // failures of class client, in order
+	lastClass   class      // class of the last failure; 0 if there was none
+	lastCause   error      // cause of the last failure, for the log
+	classes     uint32     // bit set of all classes that occurred
+	earliestEnd time.Time  // when the first of the cooldowns seen ends; zero if none was seen
+	usableLater bool       // a candidate was passed over that becomes usable by waiting
+	budgetSpent bool       // a key was passed over because its budget is spent
+
+	// The conversation that the request belongs to, see Stays.
 	turn           uint32        // number that chooses the account's first key; 0 until it is drawn
 	conversationID *conversation // nil before the first call of conversation
 	stay           stay          // entry and key with which the conversation stays
 	moved          bool          // the candidate or key whose turn it was has been passed over
-	dropped        []string      // fields left out of the last body sent
-	key            *keychain.Key // the key of the current attempt
-	link           link          // the connection of the current attempt
-	chatLease      *wire.Lease   // memory of a chat request that was converted to the common form
-	aliased        bool          // model is the target of an alias
-	streamFailure  class         // failure after the commit point; 0 if there was none
+
+	// The current attempt. attemptOnce sets key and resets link and streamFailure.
+	key           *keychain.Key
+	link          link     // its connection
+	dropped       []string // fields left out of the body sent; nil once commit has told the client
+	streamFailure class    // failure after the commit point; 0 if there was none
 
 	explains bool   // set for Explain: nothing is sent
 	skipped  []Step // candidates left out of the plan; filled only for Explain
@@ -260,7 +267,7 @@ func (r *run) try(plan []*keychain.Candidate) error {
 	var refused []string // providers that reported a mistake of the client
 	tooSmall := 0        // the largest context window that was too small
 	for _, c := range plan {
-		if slices.Contains(refused, providerScope(c)) {
+		if slices.Contains(refused, ProviderScope(c)) {
 			continue
 		}
 		if tooSmall > 0 && c.Model.ContextWindow > 0 && c.Model.ContextWindow <= tooSmall {
@@ -268,10 +275,10 @@ func (r *run) try(plan []*keychain.Candidate) error {
 		}
 		f := r.tryKeys(c)
 		switch {
-		case f == nil && r.result.Candidate != nil:
+		case f == nil && r.result.Candidate != nil: // commit has set it: c has answered
 			return nil
 		case f == nil:
-			continue // all keys are in a cooldown
+			continue // no key of c may be used now
 		case f.class == gone:
 			return context.Cause(r.ctx)
 		case f.class == busy:
@@ -279,7 +286,7 @@ func (r *run) try(plan []*keychain.Candidate) error {
 		case f.class == client && r.req.Forward != nil:
 			return f.clientError()
 		case f.class == client:
-			refused = append(refused, providerScope(c))
+			refused = append(refused, ProviderScope(c))
 			r.refusals = append(r.refusals, f)
 			if len(r.refusals) == 2 {
 				return r.failure()
@@ -290,15 +297,15 @@ func (r *run) try(plan []*keychain.Candidate) error {
 			return r.failure()
 		}
 		if r.attemptsExhausted() {
-			break
+			return r.failure()
 		}
 	}
 	return r.failure()
 }
 
 // tryKeys tries one candidate through its keys: first the user's own, then those of the team, the organisation and the
-// operator. In each group the key that the conversation used before comes first. tryKeys returns nil after success, and
-// also if all keys are blocked.
+// operator. In each group the key that the conversation used before comes first. tryKeys returns the failure of the
+// last attempt, or nil: after success, and if no attempt was made because all keys are blocked.
 func (r *run) tryKeys(c *keychain.Candidate) (last *failure) {
 	for from := 0; from < len(c.Keys); {
 		keys := c.Keys[from : from+c.Group(from)]
@@ -314,20 +321,21 @@ func (r *run) tryKeys(c *keychain.Candidate) (last *failure) {
 	return last
 }
 
-// tryGroup tries one candidate through the keys of one owner. It returns a nil failure after success, and also if all
-// keys are blocked. next reports whether the keys of the next owner may be tried.
+// tryGroup tries one candidate through the keys of one owner. next reports whether the keys of the next owner may be
+// tried. It is false after success (last is then nil), and after a failure that another key would not prevent. It is
+// true if all keys are blocked (last is nil), or if each key tried was refused for a reason of its own.
 func (r *run) tryGroup(c *keychain.Candidate, keys []keychain.Key) (last *failure, next bool) {
 	first := r.firstKey(c, keys)
-	provider := providerScope(c)
+	provider := ProviderScope(c)
 	for i := range keys {
-		key := &keys[(first+i)%len(keys)]
+		key := &keys[(first+i)%len(keys)] // from first to the end, then from the start
 		if until, status := r.Memory.Health.blockedFor(provider, key, c.Model.ID); !until.IsZero() {
 			r.noteCooldownEnd(until)
 			r.usableLater = r.usableLater || status == CoolingDown
 			r.markMoved()
 			continue
 		}
-		if open, err := r.admits(key, 1); err != nil {
+		if open, err := r.admits(key); err != nil {
 			return &failure{class: busy, message: "the check of the provider key's limits", cause: err}, false
 		} else if !open {
 			r.markMoved()
@@ -355,19 +363,21 @@ func (r *run) tryGroup(c *keychain.Candidate, keys []keychain.Key) (last *failur
 	return last, true
 }
 
-// admits checks the limits of a provider key with AdmitKey. cost is the number of requests to subtract from the key's
-// limit per minute. open is true if the key may be used now, and always for a key without limits. The error is that of
-// AdmitKey, which could not check the limits.
-func (r *run) admits(key *keychain.Key, cost int64) (open bool, err error) {
+// refusal checks the limits of a provider key with AdmitKey, whose results it returns. A nil refusal admits the key.
+func (r *run) refusal(key *keychain.Key, cost int64) (*keychain.KeyRefusal, error) {
 	if key.Limits == nil || r.AdmitKey == nil {
-		return true, nil
+		return nil, nil
 	}
-	refusal, err := r.AdmitKey(r.ctx, key, cost)
-	if err != nil {
-		return false, err
-	}
-	if refusal == nil {
-		return true, nil
+	return r.AdmitKey(r.ctx, key, cost)
+}
+
+// admits reports whether the limits of a provider key admit one more request now, which is then counted. It records a
+// refusal for the error that the client gets if no candidate answers. The error says that the limits could not be
+// checked.
+func (r *run) admits(key *keychain.Key) (open bool, err error) {
+	refusal, err := r.refusal(key, 1)
+	if err != nil || refusal == nil {
+		return err == nil, err
 	}
 	r.noteCooldownEnd(refusal.Until)
 	r.budgetSpent = r.budgetSpent || refusal.Reason == keychain.KeySpent
@@ -381,7 +391,7 @@ func (r *run) admits(key *keychain.Key, cost int64) (open bool, err error) {
 func (r *run) retry(c *keychain.Candidate, key *keychain.Key, refused *failure) *failure {
 	remember := func(refused *failure) {
 		if refused.unknown {
-			r.Memory.Learned.add(providerScope(c), r.req.User, c.Model.ID, refused.fix)
+			r.Memory.Learned.add(ProviderScope(c), r.req.User, c.Model.ID, refused.fix)
 		}
 	}
 	f := r.attempt(c, key, refused.fix)
@@ -403,9 +413,9 @@ func (r *run) retry(c *keychain.Candidate, key *keychain.Key, refused *failure) 
 	return f
 }
 
-// providerScope returns the name of a candidate's provider in the health table. A user's own server is named by its
-// address, so that its failures do not affect the user's other servers.
-func providerScope(c *keychain.Candidate) string {
+// ProviderScope returns the name of a candidate's provider in the health and traffic tables. A user's own server is
+// named by its address, so that its failures do not affect the user's other servers.
+func ProviderScope(c *keychain.Candidate) string {
 	if c.Custom {
 		return c.Provider.BaseURL
 	}

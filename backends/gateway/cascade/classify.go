@@ -120,12 +120,10 @@ func classify(status int, h http.Header, e *wire.UpstreamError, has func(param s
 	if f.class == transient && hasWait {
 		f.wait = clamp(wait, lastBackoff)
 	}
-	if f.code == "" {
-		f.code = cmp.Or(e.Type, statusCode(status))
-		if f.class == client {
-			f.code = "invalid_value"
-		}
+	if f.code == "" && f.class == client {
+		f.code = "invalid_value" // the code of the gateway's own errors, since the client gets this one
 	}
+	f.code = cmp.Or(f.code, e.Type, statusCode(status))
 	return f
 }
 

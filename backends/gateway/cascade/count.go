@@ -34,13 +34,13 @@ func (e *Engine) CountTokens(ctx context.Context, req *Request) (int64, error) {
 	}
 	var refused []string // see try
 	for i, c := range plan {
-		if slices.Contains(refused, providerScope(c)) {
+		if slices.Contains(refused, ProviderScope(c)) {
 			continue
 		}
 		x, err := r.exchange(c, r.shape(c))
 		if err != nil {
 			if r.recordUnwritable(c, err) == client {
-				refused = append(refused, providerScope(c))
+				refused = append(refused, ProviderScope(c))
 			}
 			if len(r.refusals) == 2 {
 				break
@@ -79,7 +79,7 @@ func (r *run) count(c *keychain.Candidate, x *exchange) (tokens int64, ok bool) 
 	if key.Shared() {
 		return 0, false
 	}
-	if until, _ := r.Memory.Health.blockedFor(providerScope(c), key, c.Model.ID); !until.IsZero() {
+	if until, _ := r.Memory.Health.blockedFor(ProviderScope(c), key, c.Model.ID); !until.IsZero() {
 		return 0, false
 	}
 	x.url += path

@@ -29,7 +29,7 @@ func (r *run) planVectors() ([]*keychain.Candidate, error) {
 	r.resolve(routing)
 	names := routing.Entries()
 	entry, isEntry := routing.Entry(r.model)
-	if !isEntry {
+	if !isEntry { // the name may lack the provider's name: take the first entry of that family
 		for _, name := range names {
 			if c, _ := routing.Entry(name); c.Model.Embeddings && c.Model.Family == r.model {
 				entry = c
@@ -48,7 +48,7 @@ func (r *run) planVectors() ([]*keychain.Candidate, error) {
 		}
 	}
 	list := r.req.forbids(entry)
-	if isEntry && list != "" {
+	if isEntry && list != "" { // not replaced by the model at another provider, since the client has named this one
 		return nil, notAllowed(r.model, list)
 	}
 	plan := []*keychain.Candidate{entry}
@@ -67,7 +67,7 @@ func (r *run) planVectors() ([]*keychain.Candidate, error) {
 
 // fails returns 1 for a candidate whose provider is in a back-off, and 0 for any other, as a sort key.
 func (r *run) fails(c *keychain.Candidate) int {
-	if r.Memory.Health.failing(providerScope(c), r.req.User) {
+	if r.Memory.Health.failing(ProviderScope(c), r.req.User) {
 		return 1
 	}
 	return 0

@@ -169,7 +169,7 @@ func (r *run) exchange(c *keychain.Candidate, s *shape) (*exchange, error) {
 		StreamUsage: s.StreamUsage, ToolCallIDMax: s.callIDMax, CacheMarks: !r.Options.NoCacheMarks,
 	}
 	reply := r.reply(c)
-	target.State = reply.KeepItem != nil && c.Model.Reasoning
+	target.State = reply.KeepItem != nil && c.Model.Reasoning // stored items should have the state of reasoning
 	if editor, ok := format.(formats.Editor); ok && r.keepsClientBytes(c, format) {
 		written, err := editor.Edit(h, target, r.req.open)
 		if err != nil {
@@ -241,7 +241,7 @@ func (r *run) chooseFormat(c *keychain.Candidate, s *shape) formats.Upstream {
 		if !p.NativeTools && slices.ContainsFunc(r.req.Hub.Tools, func(t hub.Tool) bool {
 			return t.Kind != hub.ToolFunction || t.Namespace != ""
 		}) {
-			return formats.Chat()
+			return formats.Chat() // this provider's own format has functions only, see Provider.NativeTools
 		}
 		return r.clientFormat
 	}
@@ -292,7 +292,8 @@ func (r *run) onlyChat() bool {
 			"web_search_options")
 }
 
-// acceptsUnchanged reports whether a chat upstream accepts a chat client's messages unchanged.
+// acceptsUnchanged reports whether a chat upstream accepts a chat client's messages unchanged. Each condition pairs
+// what the candidate's shape demands with a trait of the messages that would have to be changed for it.
 func (r *run) acceptsUnchanged(c *keychain.Candidate, changes *shape) bool {
 	ask, s := r.req.Chat, &c.Provider.Shape
 	has := func(trait native.Traits) bool { return ask.Traits&trait != 0 }
@@ -307,24 +308,13 @@ func (r *run) acceptsUnchanged(c *keychain.Candidate, changes *shape) bool {
 		return false
 	}
 	return ask.Effort == "" || c.Custom ||
-		(s.EffortField != catalog.EffortNested && slices.Contains(efforts(c), ask.Effort))
+		(s.EffortField != catalog.EffortNested && slices.Contains(c.Efforts(), ask.Effort))
 }
 
 // emulatesSchema reports whether the JSON schema of the answer must be described to a candidate in the prompt, because
 // the candidate does not support JSON schemas.
 func (r *run) emulatesSchema(c *keychain.Candidate) bool {
 	return r.needs&wire.NeedJSONSchema != 0 && !c.Model.JSONSchema
-}
-
-// efforts returns the reasoning efforts that a candidate supports.
-func efforts(c *keychain.Candidate) []string {
-	switch {
-	case !c.Model.Reasoning:
-		return nil
-	case c.Model.ReasoningEfforts != nil:
-		return c.Model.ReasoningEfforts
-	}
-	return c.Provider.Shape.ReasoningEfforts
 }
 
 // hub returns the request in the common form. A chat request is converted on the first call, and the error says that it

@@ -77,50 +77,51 @@ func (e *Engine) Explain(ctx context.Context, req *Request) (*Plan, error) {
 	return plan, nil
 }
 
-// step returns the step for a candidate and reports whether one of its keys can be used.
+// step returns the step for a candidate and reports whether one of its keys can be used. For a candidate without a
+// usable key the step gives one reason: the cooldown that ends first, or a refusal by a key's limits if that comes
+// before any cooldown.
 func (r *run) step(c *keychain.Candidate) (step Step, usable bool, err error) {
 	step.Candidate = c
-	provider := providerScope(c)
+	provider := ProviderScope(c)
 	for i := range c.Keys {
 		key := &c.Keys[i]
-		until, status := r.Memory.Health.blockedFor(provider, key, c.Model.ID)
-		if until.IsZero() && key.Limits != nil && r.AdmitKey != nil {
-			refusal, err := r.AdmitKey(r.ctx, key, 0)
-			if err != nil {
-				return step, false, err
+		if until, status := r.Memory.Health.blockedFor(provider, key, c.Model.ID); !until.IsZero() {
+			if step.Until.IsZero() || until.Before(step.Until) {
+				skip := healthSkips[status]
+				step.Code, step.Reason, step.Until = skip.code, skip.reason, until
 			}
-			if refusal != nil {
-				if step.Code == "" {
-					skip := keySkips[refusal.Reason]
-					step.Code, step.Reason, step.Until = skip.code, skip.reason, refusal.Until
-				}
-				continue
-			}
+			continue
 		}
-		if until.IsZero() {
+		refusal, err := r.refusal(key, 0)
+		switch {
+		case err != nil:
+			return step, false, err
+		case refusal == nil:
 			step = Step{Candidate: c, Key: key.PublicID()}
 			if state := r.Memory.Health.Provider(provider, r.req.User); !state.Until.IsZero() {
 				step.Code, step.Reason, step.Until = LateFailing, "the provider is failing, so it is tried last", state.Until
 			}
 			return step, true, nil
-		}
-		if step.Until.IsZero() || until.Before(step.Until) {
-			step.Until = until
-			switch status {
-			case NoCredit:
-				step.Code, step.Reason = SkipNoCredit, "its provider says that the key has no credit left"
-			case InvalidKey:
-				step.Code, step.Reason = SkipInvalidKey, "its provider refuses the key"
-			default:
-				step.Code, step.Reason = SkipCooling, "it is cooling down for every key"
-			}
+		case step.Code == "":
+			skip := keySkips[refusal.Reason]
+			step.Code, step.Reason, step.Until = skip.code, skip.reason, refusal.Until
 		}
 	}
 	return step, false, nil
 }
 
-// keySkips maps the reasons why a provider key's limits refuse a request to the codes and texts of skipped steps.
-var keySkips = map[string]struct{ code, reason string }{
+// skipText is the code and the text of a step for a skipped candidate.
+type skipText struct{ code, reason string }
+
+// healthSkips holds the texts for keys that the health table blocks, by the key's status.
+var healthSkips = map[Status]skipText{
+	NoCredit:    {SkipNoCredit, "its provider says that the key has no credit left"},
+	InvalidKey:  {SkipInvalidKey, "its provider refuses the key"},
+	CoolingDown: {SkipCooling, "it is cooling down for every key"},
+}
+
+// keySkips holds the texts for keys whose limits refuse the request, by the reason of the refusal.
+var keySkips = map[string]skipText{
 	keychain.KeySpent:   {SkipSpent, "the provider keys for it have spent their budgets"},
 	keychain.KeyBusy:    {SkipCooling, "the provider keys for it have used up their requests per minute"},
 	keychain.KeyExpired: {SkipInvalidKey, "the provider keys for it have expired"},

@@ -188,10 +188,7 @@ func (r *run) forward(
 		return r.refusedForwardFailure(ctx, resp)
 	}
 	if encoding != "" {
-		return &failure{
-			class: transient, status: resp.StatusCode, code: "unsupported_encoding", reason: ReasonErrors,
-			message: "the upstream answered with the Content-Encoding " + encoding + ", which it was not asked for",
-		}
+		return encodingFailure(resp, encoding)
 	}
 	r.cooldownInAdvance(c, key, resp.Header)
 	return r.passOn(ctx, timer, c, key, resp, l)
@@ -217,10 +214,7 @@ func (r *run) refusedForwardFailure(ctx context.Context, resp *http.Response) *f
 		return r.brokenFailure(ctx, err)
 	}
 	if resp.StatusCode < 400 {
-		return &failure{
-			class: transient, status: resp.StatusCode, code: "redirect", reason: ReasonErrors,
-			message: "the upstream answered with a redirect, which is not followed; correct its base URL",
-		}
+		return redirectFailure(resp)
 	}
 	f := classify(resp.StatusCode, resp.Header, wire.ParseUpstreamError(resp.StatusCode, body), func(string) bool {
 		return false
@@ -241,8 +235,9 @@ func (f *failure) clientError() error {
 	}
 }
 
-// passOn passes an answer on to the client as it arrives. The client gets its Content-Type, Content-Length and
-// Content-Disposition and no other header fields.
+// passOn passes an answer on to the client: as it arrives, or if Held is set after Answered has returned. The client
+// gets its Content-Type, Content-Length and Content-Disposition and no other header fields. passOn returns a failure
+// only before the commit point.
 func (r *run) passOn(
 	ctx context.Context, timer *time.Timer, c *keychain.Candidate, key *keychain.Key, resp *http.Response, l *limits,
 ) *failure {
@@ -250,31 +245,17 @@ func (r *run) passOn(
 	media := resp.Header.Get("Content-Type")
 	if kind := strings.ToLower(media); strings.HasPrefix(kind, "text/html") ||
 		strings.HasPrefix(kind, "application/xhtml") {
-		if !f.Held && f.Method == http.MethodGet {
-			media = "application/octet-stream" // a user's file, which a browser must not render
-		} else {
-			return &failure{
-				class: transient, status: resp.StatusCode, code: "html_answer", message: "the upstream answered with a web page",
-				reason: ReasonErrors,
-			}
+		if f.Held || f.Method != http.MethodGet {
+			return webPageFailure(resp)
 		}
+		media = "application/octet-stream" // a user's file, which a browser must not render
 	}
+	var held []byte
 	var usage wire.Usage
-	var answer []byte // of a held answer
 	if f.Held {
-		var err error
-		answer, err = io.ReadAll(io.LimitReader(resp.Body, maxHeld+1))
-		if err == nil && len(answer) > maxHeld {
-			err = errTooLarge
-		}
-		if err != nil {
-			return r.brokenFailure(ctx, err)
-		}
-		if usage, err = f.Answered(c, key, resp.StatusCode, answer); err != nil {
-			return &failure{class: busy, message: "the gateway's list of files and batches", cause: err}
-		}
-		if f.Edit != nil {
-			answer = f.Edit(answer)
+		var failed *failure
+		if held, usage, failed = r.hold(ctx, c, key, resp); failed != nil {
+			return failed
 		}
 	}
 	r.commit(c)
@@ -287,7 +268,7 @@ func (r *run) passOn(
 	}
 	if f.Held {
 		r.w.WriteHeader(resp.StatusCode)
-		if r.write(answer) != nil {
+		if r.write(held) != nil {
 			r.result.Code = codeClientLeft
 		}
 	} else {
@@ -306,6 +287,7 @@ func (r *run) passOn(
 			usage, _ = f.Answered(c, key, resp.StatusCode, tail) // too late for an error: the client has the answer
 		}
 	}
+	// Nothing of an untranslated request can be estimated, so a usage that is not stated counts as a known zero.
 	f.noUsage, usage.Known = !usage.Known, true
 	r.result.Usage = usage
 	r.result.Status = resp.StatusCode
@@ -314,6 +296,29 @@ func (r *run) passOn(
 
 // maxHeld limits an answer that is held until Answered has returned.
 const maxHeld = 1 << 20
+
+// hold reads a whole answer, calls Answered with it and returns the body for the client and the usage, or else the
+// failure of the attempt.
+func (r *run) hold(
+	ctx context.Context, c *keychain.Candidate, key *keychain.Key, resp *http.Response,
+) ([]byte, wire.Usage, *failure) {
+	f := r.req.Forward
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxHeld+1))
+	if err == nil && len(answer) > maxHeld {
+		err = errTooLarge
+	}
+	if err != nil {
+		return nil, wire.Usage{}, r.brokenFailure(ctx, err)
+	}
+	usage, err := f.Answered(c, key, resp.StatusCode, answer)
+	if err != nil {
+		return nil, usage, &failure{class: busy, message: "the gateway's list of files and batches", cause: err}
+	}
+	if f.Edit != nil {
+		answer = f.Edit(answer)
+	}
+	return answer, usage, nil
+}
 
 // copy copies the body of an answer to the client, piece by piece, and keeps its end in tail. Each piece must arrive
 // within l.idle. If body ends with an error, copy sets Broken of the request.

@@ -69,17 +69,18 @@ type witnesses [usersToAct]struct {
 // record records a user's failure. It reports whether usersToAct different users have had a failure within
 // failureWindow.
 func (w *witnesses) record(user string, now time.Time) bool {
-	slot, recent := 0, 1
+	slot := 0 // the user's entry, or else the oldest one, which is replaced
 	for i := range w {
 		if w[i].user == user {
 			slot = i
 			break
 		}
 		if w[i].failed.Before(w[slot].failed) {
-			slot = i // the oldest entry is replaced
+			slot = i
 		}
 	}
 	w[slot].user, w[slot].failed = user, now
+	recent := 1
 	for i := range w {
 		if i != slot && !w[i].failed.IsZero() && now.Sub(w[i].failed) <= failureWindow {
 			recent++
@@ -104,9 +105,9 @@ const (
 // failure of the user's own server. Two kinds of failures count for everyone: those that no request can cause, and
 // those that several users have had.
 type Health struct {
-	mu             sync.RWMutex
+	mu             sync.RWMutex // guards states, the states themselves and troubled
 	states         map[scope]*State
-	troubled       int          // number of provider states that a success changes
+	troubled       int          // number of states that are troubled
 	lastBackOffEnd atomic.Int64 // when the last back-off of any provider ends, in Unix nanoseconds
 	now            func() time.Time
 	jitter         func() float64 // returns a number from 0 to 1
@@ -177,7 +178,7 @@ func (h *Health) update(s scope, change func(state *State, now time.Time)) time.
 		state = &State{Status: Untested}
 		h.states[s] = state
 	}
-	if state.troubled() {
+	if state.troubled() { // counted again below, if it still is after the change
 		h.troubled--
 	}
 	change(state, now)
@@ -233,16 +234,21 @@ func (h *Health) success(provider, user, key string) {
 		return
 	}
 	for _, s := range providerScopes {
-		h.mu.RLock()
-		known := h.states[s] != nil
-		h.mu.RUnlock()
-		if known {
-			h.update(s, func(state *State, now time.Time) {
-				state.LastSuccess = now
-				state.failures, state.backoff, state.witnesses = 0, 0, nil
-				state.settle(now)
-			})
-		}
+		h.updateKnown(s, func(state *State, now time.Time) {
+			state.LastSuccess = now
+			state.failures, state.backoff, state.witnesses = 0, 0, nil
+			state.settle(now)
+		})
+	}
+}
+
+// updateKnown is like update, but changes nothing if the scope has no state.
+func (h *Health) updateKnown(s scope, change func(state *State, now time.Time)) {
+	h.mu.RLock()
+	known := h.states[s] != nil
+	h.mu.RUnlock()
+	if known {
+		h.update(s, change)
 	}
 }
 
@@ -271,7 +277,7 @@ func (h *Health) failed(i incident) (until time.Time, everyone bool) {
 	until = h.update(scope{provider: i.provider, user: i.user}, func(state *State, now time.Time) {
 		h.countFailure(state, now, i.reason, i.wait)
 	})
-	if i.userServer {
+	if i.userServer { // nobody else uses it
 		return until, false
 	}
 	everyoneUntil := h.update(scope{provider: i.provider}, func(state *State, now time.Time) {
@@ -395,12 +401,9 @@ func (h *Health) lookup(s scope) State {
 	found := *state
 	found.witnesses = nil
 	if !found.Until.After(h.now()) {
-		found.Until, found.Reason = time.Time{}, ""
-		switch {
-		case !found.LastSuccess.IsZero():
+		found.Until, found.Reason, found.Status = time.Time{}, "", Untested
+		if !found.LastSuccess.IsZero() {
 			found.Status = Active
-		default:
-			found.Status = Untested
 		}
 	}
 	return found

@@ -99,16 +99,16 @@ func (l *Learned) add(provider, user, model, param string) {
 	defer l.mu.Unlock()
 	s := scope{provider: provider, user: user, model: model}
 	now := l.now()
-	old := l.fix[s]
-	f := &fixes{until: now.Add(learnedFor)}
-	if old != nil && old.until.After(now) {
-		*f = *old
-		f.until, f.drop = now.Add(learnedFor), slices.Clone(old.drop)
-	} else if len(l.fix) >= maxLearned {
-		clear(l.fix) // each is learned again by one refused request
+	f := l.fix[s]
+	if f == nil || !f.until.After(now) {
+		if len(l.fix) >= maxLearned {
+			clear(l.fix) // each is learned again by one refused request
+		}
+		f = new(fixes)
+		l.fix[s] = f
 	}
+	f.until = now.Add(learnedFor)
 	f.add(param)
-	l.fix[s] = f
 }
 
 // apply adds to shape the fixes that are remembered for the user and the model.

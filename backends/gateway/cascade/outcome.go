@@ -1,6 +1,7 @@
 package cascade
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strings"
@@ -19,7 +20,7 @@ import (
 func (r *run) recordFailure(
 	c *keychain.Candidate, key *keychain.Key, f *failure, took time.Duration,
 ) (cooldown string, everyone bool) {
-	provider, health := providerScope(c), r.Memory.Health
+	provider, health := ProviderScope(c), r.Memory.Health
 	var until time.Time
 	// A failure that is not certain may be caused by this user alone, so it counts only for this user's use of a shared
 	// key.
@@ -42,9 +43,10 @@ func (r *run) recordFailure(
 	case badKey:
 		until, cooldown, everyone = health.blockKey(provider, keyScope, InvalidKey), string(InvalidKey), shared
 	case skip, unable, looped, fixable, tooLong, policy, client, gone, lost, busy:
+		// These say nothing about the provider, the key or the model that later requests should know.
 	}
 	r.noteCooldownEnd(until)
-	if until.IsZero() {
+	if until.IsZero() { // the failure was counted, but did not start a cooldown yet
 		cooldown = ""
 	}
 	r.lastClass, r.lastCause = f.class, f.cause
@@ -65,7 +67,7 @@ func (r *run) recordFailure(
 // incident describes a failure for the health table.
 func (r *run) incident(c *keychain.Candidate, f *failure) incident {
 	return incident{
-		provider: providerScope(c), user: r.req.User, userServer: c.Custom, unreachable: f.unreachable, reason: f.reason,
+		provider: ProviderScope(c), user: r.req.User, userServer: c.Custom, unreachable: f.unreachable, reason: f.reason,
 		wait: f.wait,
 	}
 }
@@ -89,7 +91,8 @@ func (r *run) allFailures(classes ...class) bool {
 	return occurred != 0 && otherClasses == 0
 }
 
-// failure returns the error for the client when no candidate is left.
+// failure returns the error for the client when no candidate is left. The cases are in the order of what helps the
+// client most: first the mistakes that it can correct, then what only the operator or a later request can.
 func (r *run) failure() error {
 	var retryAfter time.Duration
 	if !r.earliestEnd.IsZero() {
@@ -132,7 +135,8 @@ func (r *run) failure() error {
 			e.Message += ", or the provider keys for it have spent their budgets"
 		}
 	}
-	// Keys that were passed over count too if a person must repair them.
+	// Trying again is useless if neither waiting nor another attempt helps: all failures, and all keys that were passed
+	// over, need a person who repairs the keys or raises their budgets.
 	e.NoRetry = !r.usableLater && (r.allFailures(noCredit, badKey, unable, looped) ||
 		(r.classes == 0 && (!r.earliestEnd.IsZero() || r.budgetSpent)))
 	return e
@@ -176,17 +180,11 @@ func failureType(f *failure) string {
 
 // failureCode returns the error code for a failure in a stream, which clients can compare.
 func failureCode(f *failure) string {
-	if f.class == rateLimited {
-		return "rate_limit_exceeded"
-	}
-	if f.class == busy {
-		return "overloaded"
-	}
-	if f.class == noCredit {
-		return "insufficient_quota"
-	}
-	if f.class == tooLong {
-		return "context_length_exceeded"
-	}
-	return "upstream_stream_error"
+	return cmp.Or(failureCodes[f.class], "upstream_stream_error")
+}
+
+// failureCodes are the error codes of failures in a stream, for the classes that have one of their own.
+var failureCodes = map[class]string{
+	rateLimited: "rate_limit_exceeded", busy: "overloaded", noCredit: "insufficient_quota",
+	tooLong: "context_length_exceeded",
 }

@@ -73,36 +73,29 @@ func (r *run) plan() ([]*keychain.Candidate, error) {
 	model := r.model
 	entry, isEntry := routing.Entry(model)
 	exact := r.exactMatches(routing)
-	var tier catalog.Tier
 	entryRequested := isEntry && !isPseudo(model)
-	switch namedTier, ok := ResolveTier(model); {
-	case entryRequested:
+	var tier catalog.Tier
+	if entryRequested {
 		tier = entry.Tier
-	case len(exact) > 0 && len(exact[0].Model.Tiers) > 0:
-		tier = exact[0].Tier
-	case len(exact) > 0 && !ok && r.Options.DefaultTier == 0:
-		// The model is in no tier, so no other candidates follow.
-	case ok:
-		tier = r.byEffort(namedTier)
-	case r.Options.DefaultTier != 0:
-		tier = r.Options.DefaultTier
-	default:
-		return nil, notFound(r.req, model, routing)
+	} else {
+		var known bool
+		if tier, known = r.tierOf(model, exact); !known {
+			return nil, notFound(r.req, model, routing)
+		}
+		r.result.Tier = tier
 	}
 	if entryRequested && !r.Options.EntryFallback {
 		if list := r.req.forbids(entry); list != "" {
 			return nil, notAllowed(model, list)
 		}
 	}
-	if !entryRequested {
-		r.result.Tier = tier
-	}
 	if !routing.Connected {
 		return nil, noProviderKeys()
 	}
 	r.stay = r.stayed()
-	var usable filter
-	usable.run = r
+	// The requested entry, or the models of exactly the requested name, come before the rest of their tier. The lower
+	// tiers follow, so that some model answers.
+	usable := filter{run: r}
 	if entryRequested {
 		usable.add([]*keychain.Candidate{entry})
 	} else {
@@ -117,6 +110,18 @@ func (r *run) plan() ([]*keychain.Candidate, error) {
 		return nil, usable.noCandidates()
 	}
 	return usable.list, nil
+}
+
+// tierOf returns the tier of a request whose model is not an entry's name. exact are the models of exactly that name. A
+// tier of 0 means that only exact may answer. known is false if nothing has the name and there is no default tier.
+func (r *run) tierOf(model string, exact []*keychain.Candidate) (tier catalog.Tier, known bool) {
+	if len(exact) > 0 && len(exact[0].Model.Tiers) > 0 {
+		return exact[0].Tier, true
+	}
+	if tier, named := ResolveTier(model); named {
+		return r.byEffort(tier), true
+	}
+	return r.Options.DefaultTier, r.Options.DefaultTier != 0 || len(exact) > 0
 }
 
 // resolve replaces the client's model name by the target of its alias. Routing and permissions are decided as if the
@@ -273,7 +278,7 @@ func (f *filter) add(tier []*keychain.Candidate) {
 			f.leaveOut(c, lack, list)
 			continue
 		}
-		failing := f.run.Memory.Health.failing(providerScope(c), f.run.req.User)
+		failing := f.run.Memory.Health.failing(ProviderScope(c), f.run.req.User)
 		if failing {
 			f.run.markMoved()
 		}
@@ -289,7 +294,8 @@ func (f *filter) add(tier []*keychain.Candidate) {
 	f.list = append(f.list, last...)
 }
 
-// leaveOut records why a candidate is left out. lack names the feature that it lacks; if lack is empty the candidate is
+// leaveOut records why a candidate is left out. The error of a plan without candidates names the reason of the last one
+// that was left out. lack names the feature that it lacks; if lack is empty the candidate is
 // missing from list, a list of allowed models.
 func (f *filter) leaveOut(c *keychain.Candidate, lack, list string) {
 	switch lack {
@@ -331,7 +337,7 @@ func (f *filter) lacks(c *keychain.Candidate) string {
 		return lackOtherEndpoint
 	case len(m.Endpoints) > 0:
 		return "support for this endpoint: use POST /v1/" + m.Endpoints[0]
-	case needs == 0:
+	case needs == 0: // only the context window remains to be compared
 	case needs&wire.NeedOwnFormat != 0 && (!c.Provider.NativeTools || !f.run.keepsClientBytes(c, f.run.formatFor(c))):
 		return lackOwnFormat
 	case needs&wire.NeedImage != 0 && !m.Accepts(catalog.ModalityImage):

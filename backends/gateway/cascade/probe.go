@@ -46,7 +46,7 @@ func (e *Engine) Probe(ctx context.Context, user string, c *keychain.Candidate, 
 	}
 	probe := &Probe{OK: f == nil, Model: c.ModelName(), Latency: e.Now().Sub(r.start)}
 	if f == nil {
-		e.Memory.Health.reopen(providerScope(c), key.ID, c.Model.ID)
+		e.Memory.Health.reopen(ProviderScope(c), key.ID, c.Model.ID)
 		return probe, nil
 	}
 	if n := len(r.result.Failed); n > 0 {
@@ -88,13 +88,8 @@ func (d *discard) Flush() {}
 // reopen ends the cooldowns of a key and of a model through it, since they have just answered.
 func (h *Health) reopen(provider, key, model string) {
 	for _, s := range [...]scope{{provider: provider, key: key}, {provider: provider, key: key, model: model}} {
-		h.mu.RLock()
-		known := h.states[s] != nil
-		h.mu.RUnlock()
-		if known {
-			h.update(s, func(state *State, now time.Time) {
-				state.Until, state.Reason, state.Status, state.LastSuccess = time.Time{}, "", Active, now
-			})
-		}
+		h.updateKnown(s, func(state *State, now time.Time) {
+			state.Until, state.Reason, state.Status, state.LastSuccess = time.Time{}, "", Active, now
+		})
 	}
 }

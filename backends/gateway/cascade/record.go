@@ -17,12 +17,9 @@ func (q *Request) Record(result *Result, started time.Time) spending.Record {
 	record := spending.Record{
 		At: started, RequestID: q.ID, UserID: q.User, TeamID: q.TeamID, KeyID: q.KeyID, Surface: q.surface(),
 		AskedModel: model, Tier: result.Tier, Stream: stream, Status: result.Status, Code: result.Code,
-		Attempts: result.Attempts, FailedAttempts: result.Failed,
-		InputTokens: result.Usage.Prompt, CachedTokens: result.Usage.CacheRead, OutputTokens: result.Usage.Completion,
-		ReasoningTokens: result.Usage.Reasoning, WrittenTokens: result.Usage.CacheWrite, UsageSource: "exact",
+		Attempts: result.Attempts, FailedAttempts: result.Failed, UsageSource: "exact", Tags: q.Tags, EndUser: q.EndUser,
 		Latency: time.Since(started), FirstToken: result.FirstToken,
 	}
-	record.Tags, record.EndUser = q.Tags, q.EndUser
 	if result.Estimated {
 		record.UsageSource = "estimated"
 	}
@@ -37,19 +34,14 @@ func (q *Request) Record(result *Result, started time.Time) spending.Record {
 		record.Provider, record.Model, record.ProviderKey = last.Candidate.Provider.Code, last.Candidate.ModelName(), last.Key
 		record.CostKnown = true
 	}
-	if q.Forward != nil && q.Forward.noUsage {
-		record.CostKnown = record.CostKnown && q.Forward.Pinned != nil // a request without a model costs nothing by itself
+	if q.Forward != nil && q.Forward.noUsage && q.Forward.Pinned == nil {
+		record.CostKnown = false // a pinned request names no model, and costs nothing by itself
 	}
 	record.ServedAs = result.Usage.Served.Words()
-	addToolCalls(&record, &result.Usage)
+	addUsage(&record, &result.Usage)
 	for i := range result.Lost {
 		l := &result.Lost[i]
-		record.InputTokens += l.Usage.Prompt
-		record.CachedTokens += l.Usage.CacheRead
-		record.OutputTokens += l.Usage.Completion
-		record.ReasoningTokens += l.Usage.Reasoning
-		record.WrittenTokens += l.Usage.CacheWrite
-		addToolCalls(&record, &l.Usage)
+		addUsage(&record, &l.Usage)
 		micro, known := cost(l.Candidate, &l.Usage)
 		record.CostMicroUSD += micro
 		record.CostKnown = record.CostKnown && known
@@ -69,8 +61,13 @@ func cost(c *keychain.Candidate, u *wire.Usage) (microUSD int64, known bool) {
 	return c.Model.Cost(t)
 }
 
-// addToolCalls adds the calls of tools that the provider ran to those in the record.
-func addToolCalls(record *spending.Record, u *wire.Usage) {
+// addUsage adds a usage to that in the record: its tokens, and the calls of tools that the provider ran.
+func addUsage(record *spending.Record, u *wire.Usage) {
+	record.InputTokens += u.Prompt
+	record.CachedTokens += u.CacheRead
+	record.WrittenTokens += u.CacheWrite
+	record.OutputTokens += u.Completion
+	record.ReasoningTokens += u.Reasoning
 	if u.Served == nil || len(u.Served.Calls) == 0 {
 		return
 	}
@@ -103,7 +100,7 @@ func (r *run) addLost(c *keychain.Candidate, pass answerPass, whole bool) {
 	r.result.Lost = append(r.result.Lost, Lost{c, r.key.PublicID(), r.withEstimates(u, pass.TextBytes())})
 }
 
-// estimateMissingUsage completes the usage of the answer with estimates, see settled.
+// estimateMissingUsage completes the usage of the answer, see withEstimates.
 func (r *run) estimateMissingUsage() {
 	if r.result.Candidate != nil {
 		r.result.Usage = r.withEstimates(r.result.Usage, r.result.textBytes)

@@ -134,7 +134,7 @@ func newLatency(now func() time.Time) *Latency {
 
 // add adds the time that a candidate took to begin an answer, which was streamed or not as stream says.
 func (l *Latency) add(c *keychain.Candidate, stream bool, took time.Duration) {
-	key := measured{providerScope(c), c.Model.ID, stream}
+	key := measured{ProviderScope(c), c.Model.ID, stream}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	last, known := l.times[key]
@@ -153,7 +153,7 @@ func (l *Latency) add(c *keychain.Candidate, stream bool, took time.Duration) {
 func (l *Latency) average(c *keychain.Candidate, stream bool) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	last := l.times[measured{providerScope(c), c.Model.ID, stream}]
+	last := l.times[measured{ProviderScope(c), c.Model.ID, stream}]
 	if l.now().Sub(last.measured) >= latencyAge {
 		return 0
 	}

@@ -60,9 +60,9 @@ func (r *run) relay(
 			return s.failed(ctx, resp, err)
 		}
 		if !s.committed {
-			if !progress.Proof && !progress.Done {
+			if !progress.Proof && !progress.Done { // no content yet: hold everything back
 				if !s.thinks && (progress.Thinks || s.pass.Usage().Reasoning > 0) {
-					contentTimer.Stop()
+					contentTimer.Stop() // a thinking model has more time, see startThinking
 					s.startThinking()
 				}
 				continue
@@ -91,7 +91,7 @@ func (s *relay) convert(event wire.Event, err error) (progress wire.Progress, _ 
 	if err == nil && event.Comment { // needs no buffer
 		return progress, nil
 	}
-	if s.pending == nil {
+	if s.pending == nil { // write has recycled the last buffer
 		s.pending = *buffers.Get().(*[]byte)
 	}
 	switch {
@@ -116,28 +116,30 @@ const maxPending = 32 << 10
 // that might block it returns wire.ErrWait, upon which the pending events are written and flushed. So no event is
 // delayed, and a burst of events costs one write.
 type relay struct {
-	run         *run
-	pass        hub.Pass
-	events      *wire.EventReader // reads from the relay itself
-	candidate   *keychain.Candidate
-	body        io.Reader
-	ctx         context.Context //nolint:containedctx // of the attempt
-	cancel      context.CancelCauseFunc
-	limits      *limits
-	rc          *http.ResponseController
-	committed   bool
-	thinks      bool         // the model has begun to think before the commit point
-	keepAlive   []byte       // the keep-alive message for the time after the commit point
-	pending     []byte       // events for the client
+	run       *run
+	pass      hub.Pass
+	events    *wire.EventReader // reads from the relay itself
+	candidate *keychain.Candidate
+	body      io.Reader
+	ctx       context.Context //nolint:containedctx // of the attempt
+	cancel    context.CancelCauseFunc
+	limits    *limits
+	rc        *http.ResponseController
+	committed bool
+	thinks    bool   // the model has begun to think before the commit point
+	keepAlive []byte // the keep-alive message for the time after the commit point
+	// pending holds events for the client. The goroutine of run.relay appends to it without the mutex; once that
+	// goroutine is in drain, a timer's goroutine may write it.
+	pending     []byte
 	share       memory.Share // memory for unusually large events
 	silentBytes int          // bytes read since the last event for the client
 
-	mu           sync.Mutex // guards w and the fields below, since the timer's function writes too
+	mu           sync.Mutex // guards run.w and the fields below, since onSilence writes to the client too
 	begun        bool       // the header was sent to the client
 	unflushed    bool
 	ended        bool
-	lastByte     time.Time // when the last byte came from the upstream
-	lastContent  time.Time
+	lastByte     time.Time // when the last byte came from the upstream, see writeLocked
+	lastContent  time.Time // when the last content came from the upstream
 	lastWrite    time.Time // to the client
 	silenceTimer *time.Timer
 }
@@ -204,7 +206,7 @@ func (s *relay) commit() {
 	s.committed = true
 	s.keepAlive = s.pass.KeepAlive(nil)
 	s.run.commit(s.candidate)
-	streamHeader(s.run.w.Header(), s.run.clientFormat.Facts())
+	s.run.clientFormat.Facts().SetStreamHeader(s.run.w.Header())
 	s.run.w.WriteHeader(http.StatusOK)
 	now := time.Now()
 	s.mu.Lock()
@@ -217,22 +219,6 @@ func (s *relay) commit() {
 	}
 	s.mu.Unlock()
 }
-
-// streamHeader sets the header fields of a stream.
-func streamHeader(header http.Header, facts *hub.Facts) {
-	header["Content-Type"] = eventStream
-	if facts.StreamType != "" {
-		header["Content-Type"] = []string{facts.StreamType}
-	}
-	header["Cache-Control"] = noCache
-	header["X-Accel-Buffering"] = noBuffering
-}
-
-var (
-	eventStream = []string{"text/event-stream; charset=utf-8"}
-	noCache     = []string{"no-cache, no-transform"}
-	noBuffering = []string{"no"}
-)
 
 // write writes the pending events to the client's connection.
 func (s *relay) write() error {
@@ -287,8 +273,8 @@ func (s *relay) recycle() {
 	s.pending = nil
 }
 
-// onSilence cancels the upstream, or sends the client a keep-alive. The timer calls it when the stream may have been
-// silent for too long.
+// onSilence cancels the upstream, or sends the client a keep-alive. The silence timer calls it at the earliest moment
+// at which one of them may be due; if none is, because bytes have come meanwhile, onSilence only sets the timer again.
 func (s *relay) onSilence() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

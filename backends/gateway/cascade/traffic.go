@@ -8,7 +8,7 @@ import (
 // Traffic counts the attempts through every key on this node: in the last minute, with a resolution of 5 seconds, and
 // in the last day, with a resolution of an hour.
 type Traffic struct {
-	mu   sync.RWMutex
+	mu   sync.RWMutex // guards the map; the rings have their own locks, so that keys do not wait for each other
 	keys map[scope]*rings
 	now  func() time.Time
 }

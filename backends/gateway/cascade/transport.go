@@ -42,7 +42,8 @@ func NewGuardedTransport(allow []netip.Prefix) *http.Transport {
 	return t
 }
 
-// link is the state of the connection that an attempt uses.
+// link is the state of the connection that an attempt uses. net/http calls its functions: connected in the goroutine of
+// RoundTrip, the others in goroutines of the connection, possibly after RoundTrip has returned.
 type link struct {
 	trace    httptrace.ClientTrace
 	connect  *time.Timer // limits the time until there is a connection; nil if it is not limited

@@ -59,27 +59,31 @@ func (r *run) brokenFailure(ctx context.Context, err error) *failure {
 	}
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errFirstContent):
-		return &failure{
-			class: timedOut, code: "timeout", message: "the upstream sent no content in time", reason: ReasonErrors,
-		}
+		return timeoutFailure("the upstream sent no content in time")
 	case errors.Is(cause, errThinking):
-		return &failure{
-			class: timedOut, code: "timeout", message: "the model was still thinking at the time limit for the whole answer",
-			reason: ReasonErrors,
-		}
+		return timeoutFailure("the model was still thinking at the time limit for the whole answer")
 	case errors.Is(cause, errAnswer):
-		return &failure{
-			class: timedOut, code: "timeout", message: "the upstream did not send its whole answer in time",
-			reason: ReasonErrors,
-		}
+		return timeoutFailure("the upstream did not send its whole answer in time")
+	case errors.Is(cause, errIdle):
+		return timeoutFailure("the upstream's stream fell silent")
 	case errors.Is(cause, errConnect):
 		return &failure{
 			class: transient, code: "connect_timeout", message: "no connection to the upstream could be opened in time",
 			reason: ReasonErrors, unreachable: true,
 		}
-	case errors.Is(cause, errIdle):
-		return &failure{class: timedOut, code: "timeout", message: "the upstream's stream fell silent", reason: ReasonErrors}
 	}
+	return errorFailure(err)
+}
+
+// timeoutFailure returns the failure of an upstream that was too slow.
+func timeoutFailure(message string) *failure {
+	return &failure{class: timedOut, code: "timeout", message: message, reason: ReasonErrors}
+}
+
+// errorFailure returns the failure of an exchange that ended with err although neither the client nor a time limit has
+// ended it. The class is busy if the gateway itself is the cause. The messages of that class name what is missing, for
+// apierror.Unavailable.
+func errorFailure(err error) *failure {
 	f := &failure{
 		class: transient, code: connectionError, message: "the connection to the upstream failed", reason: ReasonErrors,
 		unreachable: unreachable(err),
@@ -132,10 +136,7 @@ func (r *run) refusedFailure(ctx context.Context, resp *http.Response, x *exchan
 		return r.brokenFailure(ctx, err)
 	}
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
-		return &failure{
-			class: transient, status: resp.StatusCode, code: "redirect", reason: ReasonErrors,
-			message: "the upstream answered with a redirect, which is not followed; correct its base URL",
-		}
+		return redirectFailure(resp)
 	}
 	e := wire.ParseUpstreamError(resp.StatusCode, body)
 	f := classify(resp.StatusCode, resp.Header, e, x.sends, r.Now())
@@ -147,6 +148,30 @@ func (r *run) refusedFailure(ctx context.Context, resp *http.Response, x *exchan
 		f.class, f.fix, f.unknown = fixable, fixFormat, true
 	}
 	return f
+}
+
+// redirectFailure returns the failure of an answer that redirects the gateway.
+func redirectFailure(resp *http.Response) *failure {
+	return &failure{
+		class: transient, status: resp.StatusCode, code: "redirect", reason: ReasonErrors,
+		message: "the upstream answered with a redirect, which is not followed; correct its base URL",
+	}
+}
+
+// encodingFailure returns the failure of an answer whose Content-Encoding the gateway cannot read.
+func encodingFailure(resp *http.Response, encoding string) *failure {
+	return &failure{
+		class: transient, status: resp.StatusCode, code: "unsupported_encoding", reason: ReasonErrors,
+		message: "the upstream answered with the Content-Encoding " + encoding + ", which it was not asked for",
+	}
+}
+
+// webPageFailure returns the failure of an answer in HTML.
+func webPageFailure(resp *http.Response) *failure {
+	return &failure{
+		class: transient, status: resp.StatusCode, code: "html_answer", reason: ReasonErrors,
+		message: "the upstream answered with a web page",
+	}
 }
 
 // unwritableFailure returns the failure for a request that cannot be written for a candidate because of err. Its class
@@ -176,5 +201,5 @@ func (r *run) cooldownInAdvance(c *keychain.Candidate, key *keychain.Key, h http
 	if daily {
 		longest = maxDaily
 	}
-	r.Memory.Health.limitModel(providerScope(c), key.ID, c.Model.ID, ReasonRateLimited, clamp(wait, longest))
+	r.Memory.Health.limitModel(ProviderScope(c), key.ID, c.Model.ID, ReasonRateLimited, clamp(wait, longest))
 }

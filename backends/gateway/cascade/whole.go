@@ -58,7 +58,7 @@ func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Respo
 	r.result.Usage, r.result.textBytes = pass.Usage(), pass.TextBytes()
 	r.commit(c)
 	if header := r.w.Header(); r.stream {
-		streamHeader(header, r.clientFormat.Facts())
+		r.clientFormat.Facts().SetStreamHeader(header)
 	} else {
 		header["Content-Type"] = contentType
 		header["Content-Length"] = []string{strconv.Itoa(len(answer))}

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -55,30 +56,33 @@ func checkProvider(p *Provider) error {
 	if !codePattern.MatchString(p.Code) {
 		return errors.New("code: must be 1 to 32 of a-z, 0-9, _ and -, starting with a letter")
 	}
-	if err := checkText("name", p.Name, true); err != nil {
-		return err
-	}
-	if err := checkText("note", p.Note, false); err != nil {
-		return err
-	}
-	if err := trimBase("base_url", &p.BaseURL); err != nil {
-		return err
-	}
-	if err := checkList("env", p.Env, envPattern.MatchString); err != nil {
+	if err := cmp.Or(
+		checkText("name", p.Name, true),
+		checkText("note", p.Note, false),
+		trimBase("base_url", &p.BaseURL),
+		checkList("env", p.Env, envPattern.MatchString),
+	); err != nil {
 		return err
 	}
 	if !slices.Contains(auths, p.Auth) {
 		return fmt.Errorf("auth: %q is not one of %s", clip(p.Auth), strings.Join(auths, ", "))
 	}
-	if err := checkTokens(p); err != nil {
-		return err
-	}
-	if err := checkPaths(p); err != nil {
-		return err
-	}
-	if err := checkHeaders(p.Headers); err != nil {
-		return err
-	}
+	return cmp.Or(
+		checkTokens(p),
+		checkPaths(p),
+		checkHeaders(p.Headers),
+		checkWires(p),
+		checkEndpoints(p.Endpoints),
+		checkLink("docs_url", p.DocsURL),
+		checkLink("key_url", p.KeyURL),
+		checkTimeouts(p.Timeouts),
+		checkShape(&p.Shape),
+	)
+}
+
+// checkWires returns an error if a value of p that concerns its wires is invalid. It removes trailing slashes from the
+// base URLs of wires.
+func checkWires(p *Provider) error {
 	if err := checkList("wires", p.Wires, oneOf(wires)); err != nil {
 		return err
 	}
@@ -102,7 +106,13 @@ func checkProvider(p *Provider) error {
 		return fmt.Errorf("affinity_header: %q is not a header name, or the gateway sets that header itself",
 			clip(p.AffinityHeader))
 	}
-	for name, address := range p.Endpoints {
+	return nil
+}
+
+// checkEndpoints returns an error if an endpoint of a provider is invalid. It removes trailing slashes from the
+// addresses. An empty address means the base URL of the provider.
+func checkEndpoints(endpoints map[string]string) error {
+	for name, address := range endpoints {
 		if !endpointPattern.MatchString(name) {
 			return fmt.Errorf("endpoints: %q is not a path such as audio/speech", clip(name))
 		}
@@ -112,17 +122,9 @@ func checkProvider(p *Provider) error {
 		if err := trimBase("endpoints."+name, &address); err != nil {
 			return err
 		}
-		p.Endpoints[name] = address
+		endpoints[name] = address
 	}
-	for _, link := range []struct{ field, url string }{{"docs_url", p.DocsURL}, {"key_url", p.KeyURL}} {
-		if err := checkLink(link.field, link.url); err != nil {
-			return err
-		}
-	}
-	if err := checkTimeouts(p.Timeouts); err != nil {
-		return err
-	}
-	return checkShape(&p.Shape)
+	return nil
 }
 
 // checkShape returns an error, which names the member of the file, if a value of s is invalid.
@@ -181,16 +183,12 @@ func checkModel(m *Model) error {
 	if !idPattern.MatchString(m.ID) {
 		return errors.New("id: must be 1 to 200 printable characters without spaces")
 	}
-	if err := checkText("name", m.Name, true); err != nil {
-		return err
-	}
-	if err := checkText("family", m.Family, true); err != nil {
-		return err
-	}
-	if err := checkText("note", m.Note, false); err != nil {
-		return err
-	}
-	if err := checkList("endpoints", m.Endpoints, endpointPattern.MatchString); err != nil {
+	if err := cmp.Or(
+		checkText("name", m.Name, true),
+		checkText("family", m.Family, true),
+		checkText("note", m.Note, false),
+		checkList("endpoints", m.Endpoints, endpointPattern.MatchString),
+	); err != nil {
 		return err
 	}
 	if len(m.Endpoints) > 0 && (len(m.Tiers) > 0 || m.Embeddings) {
@@ -205,13 +203,11 @@ func checkModel(m *Model) error {
 	if m.Embeddings && (len(m.Tiers) > 0 || m.Tools || m.JSONSchema || m.Reasoning || m.Prefill) {
 		return errors.New("embeddings: a model for embeddings must not have tiers, tools, json_schema, reasoning or prefill")
 	}
-	for _, number := range []struct {
-		field string
-		value int
-	}{{"context_window", m.ContextWindow}, {"max_output", m.MaxOutput}} {
-		if number.value < 0 || number.value > maxTokens {
-			return fmt.Errorf("%s: %d is not between 0 and %d", number.field, number.value, maxTokens)
-		}
+	if err := cmp.Or(
+		checkTokenCount("context_window", m.ContextWindow),
+		checkTokenCount("max_output", m.MaxOutput),
+	); err != nil {
+		return err
 	}
 	if m.ContextWindow > 0 && m.MaxOutput > m.ContextWindow {
 		return errors.New("max_output: larger than context_window")
@@ -231,6 +227,14 @@ func checkModel(m *Model) error {
 	return m.Price.check()
 }
 
+// checkTokenCount returns an error if a number of tokens, the value of the member field of the file, is out of range.
+func checkTokenCount(field string, count int) error {
+	if count < 0 || count > maxTokens {
+		return fmt.Errorf("%s: %d is not between 0 and %d", field, count, maxTokens)
+	}
+	return nil
+}
+
 // checkExtras checks the factors or the call prices of a price. path is their path in the file, for errors. Names that
 // cannot occur in the answers of providers are errors, since they could never match.
 func checkExtras(path string, extras map[string]float64) error {
@@ -243,11 +247,17 @@ func checkExtras(path string, extras map[string]float64) error {
 			return fmt.Errorf("%s: %q must be 1 to 32 of a-z, 0-9, _ and -", path, clip(name))
 		case value < 0 || value > maxFactor:
 			return fmt.Errorf("%s.%s: %g is not between 0 and %d", path, name, value, maxFactor)
-		case math.Abs(value*rateScale-math.Round(value*rateScale)) > 1e-3:
+		case !hasSixDecimals(value):
 			return fmt.Errorf("%s.%s: %g has more than six decimals", path, name, value)
 		}
 	}
 	return nil
+}
+
+// hasSixDecimals reports whether a number has at most six decimals, apart from the inexactness of a float64.
+func hasSixDecimals(value float64) bool {
+	scaled := value * rateScale
+	return math.Abs(scaled-math.Round(scaled)) <= 1e-3
 }
 
 // checkRates checks the rates of a price. path is their path in the file, for errors.
@@ -265,8 +275,7 @@ func checkRates(path string, r Rates) error {
 		if f.value < 0 || f.value > maxRate {
 			return fmt.Errorf("%s.%s: %g is not between 0 and %d USD", path, f.field, f.value, maxRate)
 		}
-		scaled := f.value * rateScale
-		if math.Abs(scaled-math.Round(scaled)) > 1e-3 {
+		if !hasSixDecimals(f.value) {
 			return fmt.Errorf("%s.%s: %g has more than six decimals", path, f.field, f.value)
 		}
 	}

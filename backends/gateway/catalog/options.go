@@ -86,7 +86,7 @@ func build(d *data, opts Options) (*Catalog, error) {
 	var enabled []*Provider
 	for _, p := range d.providers {
 		override, overridden := opts.Overrides[p.Code]
-		if override.APIKey == "" && !override.WorkloadIdentity {
+		if override.APIKey == "" && !override.WorkloadIdentity { // an explicit key replaces that of the environment
 			key, ok := p.EnvironmentKey(opts.Environment)
 			if ok && key.BelongsTo(cmp.Or(override.BaseURL, p.BaseURL)) {
 				override.APIKey, overridden = key.Secret, true
@@ -253,7 +253,7 @@ func (p *Provider) fill(name, value string) error {
 		return fmt.Errorf("params.%s: must be 1 to 128 of A-Z, a-z, 0-9, _ and -", clip(name))
 	}
 	part, found := "{"+name+"}", false
-	replace := func(base string) string {
+	replace := func(base string) string { // also sets found
 		found = found || strings.Contains(base, part)
 		return strings.ReplaceAll(base, part, value)
 	}

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -146,7 +147,7 @@ func Parse(raw []byte) (*Catalog, error) {
 	for i, raw := range file.Models {
 		m, err := parseModel(raw)
 		switch {
-		case err != nil:
+		case err != nil: // returned below
 		case !codes[m.Provider]:
 			err = errors.New("provider: not among the providers")
 		case ids[modelKey{m.Provider, m.ID}]:
@@ -173,18 +174,10 @@ func parseProvider(raw []byte) (*Provider, error) {
 		return nil, err
 	}
 	p.Timeouts = timeouts
-	if p.Auth == "" {
-		p.Auth = AuthBearer
-	}
-	if p.Shape.MaxTokensField == "" {
-		p.Shape.MaxTokensField = FieldMaxTokens
-	}
-	if p.PreferWire == "" {
-		p.PreferWire = WireChat
-	}
-	if p.Shape.EffortField == "" {
-		p.Shape.EffortField = EffortFlat
-	}
+	p.Auth = cmp.Or(p.Auth, AuthBearer)
+	p.PreferWire = cmp.Or(p.PreferWire, WireChat)
+	p.Shape.MaxTokensField = cmp.Or(p.Shape.MaxTokensField, FieldMaxTokens)
+	p.Shape.EffortField = cmp.Or(p.Shape.EffortField, EffortFlat)
 	return p, checkProvider(p)
 }
 
@@ -220,12 +213,7 @@ func parseModel(raw []byte) (*Model, error) {
 		return nil, err
 	}
 	m := &e.Model
-	if m.Name == "" {
-		m.Name = m.ID
-	}
-	if m.Family == "" {
-		m.Family = m.ID
-	}
+	m.Name, m.Family = cmp.Or(m.Name, m.ID), cmp.Or(m.Family, m.ID)
 	if m.Modalities == nil {
 		m.Modalities = []string{ModalityText}
 	}

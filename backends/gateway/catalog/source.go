@@ -25,11 +25,9 @@ type Source struct {
 
 	current atomic.Pointer[Catalog]
 
-	mu     sync.Mutex // guards loading and the fields below
-	stored Prices     // see UsePrices
-
-	// seen holds the last observed versions of both files, valid or not.
-	seen [2]fileStamp
+	mu     sync.Mutex   // held while the catalog is loaded and replaced; guards the fields below
+	stored Prices       // see UsePrices
+	seen   [2]fileStamp // the last observed versions of the catalog and the price file, valid or not
 }
 
 // fileStamp identifies a version of a file.
@@ -131,7 +129,7 @@ func (s *Source) UsePrices(stored Prices) {
 func (s *Source) poll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var stamps [2]fileStamp // a missing file counts as a version, too, so that it is logged once
+	var stamps [2]fileStamp // a missing file has the zero stamp, which counts as a version, so that it is logged once
 	var statErr error
 	for i, path := range []string{s.path, s.pricesPath} {
 		if path == "" {

@@ -99,7 +99,7 @@ func (t *Tokens) Authorize(
 			return nil
 		}
 	}
-	header["Authorization"] = []string{"Bearer " + secret}
+	header["Authorization"] = []string{"Bearer " + secret} // AuthBearer, and whatever has not returned above
 	return nil
 }
 
@@ -151,7 +151,7 @@ func (t *Tokens) token(
 	})
 	select {
 	case result := <-fetched:
-		value, _ := result.Val.(string)
+		value, _ := result.Val.(string) // empty after an error
 		return value, result.Err
 	case <-ctx.Done():
 		return "", ctx.Err()

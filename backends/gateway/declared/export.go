@@ -10,23 +10,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/ownprices"
 )
 
-// pageRows is the number of rows of a list that are read at a time.
-const pageRows = 500
-
-// readPages reads all pages of a list. It calls page with an empty string for the first page, and then with the key of
-// the previous page's last row.
-func readPages[T any](page func(after string) ([]T, error), key func(T) string) (list []T, err error) {
-	for after := ""; ; after = key(list[len(list)-1]) {
-		rows, err := page(after)
-		if err != nil {
-			return nil, err
-		}
-		if list = append(list, rows...); len(rows) < pageRows {
-			return list, nil
-		}
-	}
-}
-
 // present is the state of the gateway before changes. Provider keys, aliases and prices are read separately.
 type present struct {
 	teams               []keychain.Team                       // sorted by name
@@ -45,7 +28,8 @@ func readPresent(ctx context.Context, s *keychain.Service) (p *present, err erro
 		teamIDs: make(map[string]string), members: make(map[string]map[string]keychain.Member),
 		suspended: make(map[string]bool),
 	}
-	p.teams, err = readPages(func(after string) ([]keychain.Team, error) { return s.Teams(ctx, after, pageRows) },
+	p.teams, err = keychain.AllPages(
+		func(after string, limit int) ([]keychain.Team, error) { return s.Teams(ctx, after, limit) },
 		func(t keychain.Team) string { return t.Name })
 	if err != nil {
 		return nil, err
@@ -53,8 +37,8 @@ func readPresent(ctx context.Context, s *keychain.Service) (p *present, err erro
 	slices.SortFunc(p.teams, func(a, b keychain.Team) int { return strings.Compare(a.Name, b.Name) })
 	for _, t := range p.teams {
 		p.teamIDs[t.Name], p.members[t.ID] = t.ID, make(map[string]keychain.Member)
-		members, err := readPages(
-			func(after string) ([]keychain.Member, error) { return s.Members(ctx, t.ID, after, pageRows) },
+		members, err := keychain.AllPages(
+			func(after string, limit int) ([]keychain.Member, error) { return s.Members(ctx, t.ID, after, limit) },
 			func(m keychain.Member) string { return m.UserID })
 		if err != nil {
 			return nil, err
@@ -64,8 +48,10 @@ func readPresent(ctx context.Context, s *keychain.Service) (p *present, err erro
 		}
 	}
 	limitsByHolder := func(kind string) (map[string]keychain.Limits, error) {
-		holders, err := readPages(
-			func(after string) ([]keychain.Holder, error) { return s.LimitedHolders(ctx, kind, after, pageRows) },
+		holders, err := keychain.AllPages(
+			func(after string, limit int) ([]keychain.Holder, error) {
+				return s.LimitedHolders(ctx, kind, after, limit)
+			},
 			func(h keychain.Holder) string { return h.ID })
 		limits := make(map[string]keychain.Limits, len(holders))
 		for _, h := range holders {
@@ -84,7 +70,8 @@ func readPresent(ctx context.Context, s *keychain.Service) (p *present, err erro
 	if p.userLimits, err = limitsByHolder(keychain.OnUser); err != nil {
 		return nil, err
 	}
-	users, err := readPages(func(after string) ([]keychain.User, error) { return s.SuspendedUsers(ctx, after, pageRows) },
+	users, err := keychain.AllPages(
+		func(after string, limit int) ([]keychain.User, error) { return s.SuspendedUsers(ctx, after, limit) },
 		func(u keychain.User) string { return u.ID })
 	for _, u := range users {
 		p.suspended[u.ID] = true

@@ -1,9 +1,11 @@
 package declared
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -115,17 +117,6 @@ func (k *ProviderKeys) object() []object {
 	return list
 }
 
-// limitsOfKey returns the limits of a stored key.
-func limitsOfKey(k *keychain.StoredKey) *Limits {
-	return &Limits{
-		Limits: keychain.Limits{
-			RateLimitPerMinute: k.Limits.RateLimitPerMinute,
-			ExpiresAt:          k.Limits.ExpiresAt,
-			Budgets:            k.Limits.Budgets,
-		},
-	}
-}
-
 // exportKeys returns the provider keys of an owner for a file, or nil if the owner has no keys. The keys have no
 // Reference, since their texts are not exported.
 func exportKeys(ctx context.Context, s *keychain.Service, owner keychain.Owner) (*ProviderKeys, error) {
@@ -136,7 +127,7 @@ func exportKeys(ctx context.Context, s *keychain.Service, owner keychain.Owner) 
 	keys := new(ProviderKeys)
 	for i := range stored {
 		k := ProviderKey{Provider: stored[i].Provider, Label: stored[i].Label}
-		if limits := limitsOfKey(&stored[i]); len(limits.fields()) > 0 {
+		if limits := (&Limits{Limits: stored[i].Limits.All()}); len(limits.fields()) > 0 {
 			k.Limits = limits
 		}
 		keys.List = append(keys.List, k)
@@ -154,16 +145,23 @@ func (a *applier) applyKeys(owner keychain.Owner, ownerName string, declared *Pr
 	if err != nil {
 		return err
 	}
-	undeclared := make(map[string][]*keychain.StoredKey) // the stored keys that are not in the file, by name
+	byName := make(map[string][]*keychain.StoredKey)
 	for i := range stored {
-		name := (&ProviderKey{Provider: stored[i].Provider, Label: stored[i].Label}).String()
-		undeclared[name] = append(undeclared[name], &stored[i])
+		old := &stored[i]
+		name := (&ProviderKey{Provider: old.Provider, Label: old.Label}).String()
+		byName[name] = append(byName[name], old)
+		isDeclared := slices.ContainsFunc(declared.List, func(k ProviderKey) bool { return k.String() == name })
+		if a.options.Prune && !isDeclared { // before keys are added, since their number is bounded
+			if err := a.DeleteKeyOf(a.ctx, owner, old.ID); err != nil {
+				return err
+			}
+			a.note(Removed, old.Masked, "%s: %s", ownerName, name)
+		}
 	}
 	for i := range declared.List {
 		k := &declared.List[i]
 		about := ownerName + ": " + k.String()
-		matches := undeclared[k.String()]
-		delete(undeclared, k.String())
+		matches := byName[k.String()]
 		if len(matches) > 1 {
 			return fmt.Errorf(
 				"line %d: %s: %d stored keys have this provider and label: remove all but one with "+
@@ -177,20 +175,6 @@ func (a *applier) applyKeys(owner keychain.Owner, ownerName string, declared *Pr
 			return atLine(k.Line, about, err)
 		}
 	}
-	if !a.options.Prune {
-		return nil
-	}
-	for i := range stored { // in the order of the list
-		k := &stored[i]
-		name := (&ProviderKey{Provider: k.Provider, Label: k.Label}).String()
-		if undeclared[name] == nil {
-			continue
-		}
-		if err := a.DeleteKeyOf(a.ctx, owner, k.ID); err != nil {
-			return err
-		}
-		a.note(Removed, k.Masked, "%s: %s", ownerName, name)
-	}
 	return nil
 }
 
@@ -198,53 +182,54 @@ func (a *applier) applyKeys(owner keychain.Owner, ownerName string, declared *Pr
 // stored key, or nil for a new key. If the key's text has changed, a new key replaces the old one and inherits its
 // limits, unless the file states limits for the key.
 func (a *applier) applyKey(owner keychain.Owner, about string, k *ProviderKey, previous *keychain.StoredKey) error {
-	id := ""               // of the stored key
-	current := new(Limits) // limits of the stored key
-	limits := k.Limits     // the wanted limits; nil means that they stay
+	id, oldLimits := "", new(Limits)
 	if previous != nil {
-		id, current = previous.ID, limitsOfKey(previous)
+		id, oldLimits.Limits = previous.ID, previous.Limits.All()
 	}
 	text, err := a.keyText(about, k, previous)
 	if err != nil {
 		return err
 	}
+	stored := oldLimits // the limits of the key with id
 	if text != "" {
-		if previous != nil {
-			if err := a.DeleteKeyOf(a.ctx, owner, previous.ID); err != nil {
-				return err
-			}
-			if limits == nil {
-				limits = current
-			}
-		}
-		added, err := a.AddKeyOf(a.ctx, owner, k.Provider, text, k.Label, a.offered)
-		if err != nil {
+		if id, err = a.replaceKey(owner, about, k, text, previous); err != nil {
 			return err
 		}
-		id = added.ID
-		if previous == nil {
-			a.note(Added, added.Masked, "%s", about)
-		} else {
-			a.note(Changed, previous.Masked+" -> "+added.Masked, "%s", about)
-			current = new(Limits)
-		}
+		stored = new(Limits)
 	}
-	if limits == nil {
+	wanted := cmp.Or(k.Limits, oldLimits)
+	if difference(stored, wanted) == "" {
 		return nil
 	}
-	how := difference(current, limits)
-	if how == "" {
-		return nil
-	}
-	if err := a.LimitStored(a.ctx, owner, id, keychain.KeyLimits{
-		RateLimitPerMinute: limits.RateLimitPerMinute, ExpiresAt: limits.ExpiresAt, Budgets: limits.Budgets,
-	}); err != nil {
+	if err := a.LimitStored(a.ctx, owner, id, wanted.OfKey()); err != nil {
 		return err
 	}
-	if previous == nil || difference(limitsOfKey(previous), limits) != "" { // otherwise the new key has inherited them
+	if how := difference(oldLimits, wanted); how != "" { // not if a new key has only inherited its limits
 		a.note(Changed, how, "%s: limits", about)
 	}
 	return nil
+}
+
+// replaceKey adds a key with the given text in place of the stored key previous, which may be nil, and returns the id
+// of the new key.
+func (a *applier) replaceKey(
+	owner keychain.Owner, about string, k *ProviderKey, text string, previous *keychain.StoredKey,
+) (id string, err error) {
+	if previous != nil {
+		if err := a.DeleteKeyOf(a.ctx, owner, previous.ID); err != nil {
+			return "", err
+		}
+	}
+	added, err := a.AddKeyOf(a.ctx, owner, k.Provider, text, k.Label, a.offered)
+	if err != nil {
+		return "", err
+	}
+	if previous == nil {
+		a.note(Added, added.Masked, "%s", about)
+	} else {
+		a.note(Changed, previous.Masked+" -> "+added.Masked, "%s", about)
+	}
+	return added.ID, nil
 }
 
 // keyText returns the text to store, or an empty string if the text of the stored key previous stays. about names the

@@ -60,60 +60,66 @@ func (f *File) MarshalJSON() ([]byte, error) { return json.Marshal(f.object()) }
 
 // object returns the file in the form that Read parses.
 func (f *File) object() object {
-	var o, organisation object
-	if f.Organisation != nil {
-		organisation = append(organisation, field{"limits", f.Organisation.object()})
-	}
-	if f.ProviderKeys != nil {
-		organisation = append(organisation, field{"provider_keys", f.ProviderKeys.object()})
-	}
-	if f.Aliases != nil {
-		organisation = append(organisation, field{"aliases", f.Aliases.object()})
-	}
-	if len(organisation) > 0 {
+	var o object
+	if organisation := withSettings(nil, f.Organisation, f.ProviderKeys, f.Aliases); len(organisation) > 0 {
 		o = append(o, field{"organisation", organisation})
 	}
 	teams := make([]object, 0, len(f.Teams))
-	for _, t := range f.Teams {
-		team := object{{"name", t.Name}}
-		if t.Limits != nil {
-			team = append(team, field{"limits", t.Limits.object()})
-		}
-		if t.ProviderKeys != nil {
-			team = append(team, field{"provider_keys", t.ProviderKeys.object()})
-		}
-		if t.Aliases != nil {
-			team = append(team, field{"aliases", t.Aliases.object()})
-		}
-		members := make([]object, 0, len(t.Members))
-		for _, m := range t.Members {
-			member := object{{"user", m.User}}
-			if m.Role == keychain.RoleAdmin {
-				member = append(member, field{"role", m.Role})
-			}
-			if m.Default {
-				member = append(member, field{"default", true})
-			}
-			members = append(members, member)
-		}
-		teams = append(teams, append(team, field{"members", members}))
+	for i := range f.Teams {
+		teams = append(teams, f.Teams[i].object())
 	}
 	users := make([]object, 0, len(f.Users))
-	for _, u := range f.Users {
-		user := object{{"id", u.ID}}
-		if u.Suspended != nil {
-			user = append(user, field{"suspended", *u.Suspended})
-		}
-		if u.Limits != nil {
-			user = append(user, field{"limits", u.Limits.object()})
-		}
-		users = append(users, user)
+	for i := range f.Users {
+		users = append(users, f.Users[i].object())
 	}
 	o = append(o, field{"teams", teams}, field{"users", users})
 	if f.Prices != nil {
 		o = append(o, field{"prices", f.Prices.object()})
 	}
 	return o
+}
+
+// withSettings appends to o the settings of the organisation or of a team. Those that are nil are left out.
+func withSettings(o object, limits *Limits, keys *ProviderKeys, aliases *Aliases) object {
+	if limits != nil {
+		o = append(o, field{"limits", limits.object()})
+	}
+	if keys != nil {
+		o = append(o, field{"provider_keys", keys.object()})
+	}
+	if aliases != nil {
+		o = append(o, field{"aliases", aliases.object()})
+	}
+	return o
+}
+
+// object returns the team in the form that Read parses.
+func (t *Team) object() object {
+	members := make([]object, 0, len(t.Members))
+	for _, m := range t.Members {
+		member := object{{"user", m.User}}
+		if m.Role == keychain.RoleAdmin {
+			member = append(member, field{"role", m.Role})
+		}
+		if m.Default {
+			member = append(member, field{"default", true})
+		}
+		members = append(members, member)
+	}
+	team := withSettings(object{{"name", t.Name}}, t.Limits, t.ProviderKeys, t.Aliases)
+	return append(team, field{"members", members})
+}
+
+// object returns the user in the form that Read parses.
+func (u *User) object() object {
+	user := object{{"id", u.ID}}
+	if u.Suspended != nil {
+		user = append(user, field{"suspended", *u.Suspended})
+	}
+	if u.Limits != nil {
+		user = append(user, field{"limits", u.Limits.object()})
+	}
+	return user
 }
 
 // object returns an object with those limits that are set.
@@ -124,11 +130,12 @@ func (l *Limits) object() object {
 // fields returns the limits that are set, in the order of limitFields.
 func (l *Limits) fields() (fields []field) {
 	b := &l.Budgets
-	usd := func(m *spending.MicroUSD) any { // keeps the decimal notation
+	// usd and number return an untyped nil for a limit that is not set, so that it is left out below.
+	usd := func(m *spending.MicroUSD) any {
 		if m == nil {
 			return nil
 		}
-		return amount(m.String())
+		return amount(m.String()) // keeps the decimal notation
 	}
 	number := func(n *int64) any {
 		if n == nil {

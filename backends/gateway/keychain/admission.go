@@ -122,7 +122,7 @@ func (a *Admission) take(ctx context.Context, b bound) error {
 	key := "gateway/" + b.On + "/" + b.ID
 	if b.TokensPerMinute != nil {
 		counter := key + "/tokens"
-		state, err := a.counters.Take(ctx, counter, 0, *b.TokensPerMinute, time.Minute)
+		state, err := a.counters.Take(ctx, counter, 0, *b.TokensPerMinute, time.Minute) // only reads; Done charges
 		if err != nil {
 			return err
 		}

@@ -43,7 +43,7 @@ func (s *Service) SetAlias(ctx context.Context, cat *catalog.Catalog, owner Owne
 		if err := s.requireHolder(c, owner.Kind, owner.ID); err != nil {
 			return err
 		}
-		if err := change(c, tooMany("a %s can have at most %d aliases, remove one first", owner.Kind, maxAliases),
+		if err := change(c, tooMany("the %s can have at most %d aliases, remove one first", owner.Kind, maxAliases),
 			`INSERT INTO gateway_aliases (owner_kind, owner, name, target, created_at)
 			SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT)
 			WHERE (SELECT count(*) FROM gateway_aliases WHERE owner_kind = ? AND owner = ? AND name <> ?) < ?

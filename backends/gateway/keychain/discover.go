@@ -2,11 +2,13 @@ package keychain
 
 import (
 	"context"
+	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,64 +43,81 @@ func (s *Service) Discover(
 	if err != nil {
 		return nil, err
 	}
-	var answering []string                // base URLs of servers that answered
-	var entries []string                  // the names of the listed models, in the order of the servers
-	toAdd := make(map[string]CustomModel) // by entry name
-	probed := make(map[string]bool)       // base URLs
-	for _, server := range servers {
-		server.BaseURL = strings.TrimRight(server.BaseURL, "/")
-		if probed[server.BaseURL] {
-			continue
-		}
-		probed[server.BaseURL] = true
-		models := listModels(ctx, server, transport)
-		if len(models) == 0 {
-			continue
-		}
-		answering = append(answering, server.BaseURL)
-		for _, id := range models {
-			entry := prefix + "/" + id
-			if _, taken := toAdd[entry]; !taken {
-				toAdd[entry] = CustomModel{
-					Entry: entry, BaseURL: server.BaseURL, Model: id, Tier: catalog.Low, APIKey: server.APIKey, found: true,
-				}
-				entries = append(entries, entry)
-			}
-		}
-	}
+	found := search(ctx, prefix, servers, transport)
+	unchanged := make(map[string]bool) // names of entries that are stored as they were found
 	for i := range stored {
 		row := &stored[i]
 		if !row.Custom || !strings.HasPrefix(row.Entry, prefix+"/") {
 			continue
 		}
-		model, listed := toAdd[row.Entry]
-		if listed && model.BaseURL == row.BaseURL {
-			unchanged, err := s.hasKey(ctx, row, model.APIKey)
+		model := found.model(row.Entry)
+		if model == nil && !row.Found && !found.asked[row.BaseURL] {
+			continue // the user added this entry, for another server
+		}
+		if model != nil && model.BaseURL == row.BaseURL {
+			sameKey, err := s.hasKey(ctx, row, model.APIKey)
 			if err != nil {
 				return nil, err
 			}
-			if unchanged {
-				delete(toAdd, row.Entry)
+			if sameKey {
+				unchanged[row.Entry] = true
 				continue
 			}
 		}
-		if !listed && !row.Found && !probed[row.BaseURL] {
-			continue // the user added this entry, for another server
-		}
-		if err := s.RemoveModel(ctx, userID, row.ID); err != nil {
+		if err := s.RemoveModel(ctx, userID, row.ID); err != nil { // added anew below if it was found
 			return nil, err
 		}
 	}
-	for _, entry := range entries { // the models are tried in the order in which they are added
-		model, ok := toAdd[entry]
-		if !ok {
+	for _, model := range found.models {
+		if unchanged[model.Entry] {
 			continue
 		}
 		if _, err := s.AddModel(ctx, userID, model); err != nil && !alreadyExists(err) {
 			return nil, fmt.Errorf("adding the model %s found at %s: %w", model.Entry, model.BaseURL, err)
 		}
 	}
-	return answering, nil
+	return found.answering, nil
+}
+
+// found is what a search has found.
+type found struct {
+	models    []CustomModel   // in the order of the servers, in which they are also tried; their entry names are unique
+	asked     map[string]bool // base URLs of all servers that were asked
+	answering []string        // base URLs of the servers that listed models
+}
+
+// model returns the model with an entry name, or nil if it was not found.
+func (f *found) model(entry string) *CustomModel {
+	index := slices.IndexFunc(f.models, func(m CustomModel) bool { return m.Entry == entry })
+	if index < 0 {
+		return nil
+	}
+	return &f.models[index]
+}
+
+// search asks each server for its models, which become entries "prefix/model". If several servers list a model of the
+// same name, the first of them has the entry.
+func search(ctx context.Context, prefix string, servers []ModelServer, transport http.RoundTripper) *found {
+	f := &found{asked: make(map[string]bool)}
+	for _, server := range servers {
+		server.BaseURL = strings.TrimRight(server.BaseURL, "/")
+		if f.asked[server.BaseURL] {
+			continue
+		}
+		f.asked[server.BaseURL] = true
+		ids := listModels(ctx, server, transport)
+		if len(ids) > 0 {
+			f.answering = append(f.answering, server.BaseURL)
+		}
+		for _, id := range ids {
+			if entry := prefix + "/" + id; f.model(entry) == nil {
+				f.models = append(f.models, CustomModel{
+					Entry: entry, BaseURL: server.BaseURL, Model: id, Tier: catalog.Low, APIKey: server.APIKey, found: true,
+				})
+			}
+		}
+	}
+	return f
 }
 
 // hasKey reports whether key is the stored API key of an entry. An empty key means that the entry has no API key.
@@ -106,11 +125,17 @@ func (s *Service) hasKey(ctx context.Context, m *modelRow, key string) (bool, er
 	if m.Sealed == "" || key == "" {
 		return m.Sealed == key, nil
 	}
-	old, err := s.ring.Open(ctx, m.Sealed, m.associated())
-	if err != nil && !errors.Is(err, keyring.ErrOpen) {
-		return false, err
+	return s.holds(ctx, m.Sealed, m.associated(), key)
+}
+
+// holds reports whether sealed is the sealed form of text, with the given associated data. It reports false if sealed
+// cannot be decrypted because its master key is not in the keyring. Other errors of the keyring are returned.
+func (s *Service) holds(ctx context.Context, sealed string, associated []byte, text string) (bool, error) {
+	stored, err := s.ring.Open(ctx, sealed, associated)
+	if errors.Is(err, keyring.ErrOpen) {
+		return false, nil
 	}
-	return err == nil && string(old) == key, nil
+	return err == nil && subtle.ConstantTimeCompare(stored, []byte(text)) == 1, err
 }
 
 // alreadyExists reports whether err is AddModel's error for an entry that exists: either another node was faster, or
@@ -162,7 +187,7 @@ func listModels(ctx context.Context, server ModelServer, transport http.RoundTri
 // SyncProviderKey makes secret the text of the user's key with that provider and label, and adds the key if it does not
 // exist. An empty secret removes the key. Nothing is written if the stored key has this text already.
 func (s *Service) SyncProviderKey(ctx context.Context, userID, provider, label, secret string) error {
-	rows, err := s.selectProviderKeys(ctx, userID)
+	rows, err := s.keysOf(ctx, Owner{OnUser, userID})
 	if err != nil {
 		return err
 	}
@@ -172,12 +197,9 @@ func (s *Service) SyncProviderKey(ctx context.Context, userID, provider, label, 
 			continue
 		}
 		if secret != "" {
-			old, err := s.ring.Open(ctx, row.sealed, row.associated())
-			if err != nil && !errors.Is(err, keyring.ErrOpen) {
-				return err // without the keyring the texts cannot be compared, so the key must not be replaced
-			}
-			if err == nil && string(old) == secret {
-				return nil
+			same, err := s.holds(ctx, row.sealed, row.associated(), secret)
+			if err != nil || same {
+				return err // if the texts cannot be compared, the key must not be replaced
 			}
 		}
 		if err := s.DeleteProviderKey(ctx, userID, row.ID); err != nil {

@@ -111,7 +111,7 @@ func (s *Service) CreateKey(ctx context.Context, userID string, options KeyOptio
 		return nil, err
 	}
 	row, text := s.newKey(userID, false, options)
-	hash := hashKey(text) // for changeKey, since the hash may be cached as that of an unknown key
+	hash := hashKey(text) // for changeKey: if somebody has sent the text already, it is cached as unknown
 	limits := row.Limits
 	var created *GatewayKey
 	err = s.changeKey(ctx, func(c store.Conn) (_ string, err error) {
@@ -138,8 +138,8 @@ func (s *Service) CreateKey(ctx context.Context, userID string, options KeyOptio
 		if created, err = s.storeKey(c, &row, hash); err != nil {
 			return "", err
 		}
-		if end := created.end(); !options.Impose && created.Status == StatusExpired {
-			return "", errEnded(*end)
+		if !options.Impose && created.Status == StatusExpired { // by limits that were imposed on the user's keys before
+			return "", errEnded(*created.end())
 		}
 		if options.Impose {
 			err = s.auditGatewayKey(ctx, c, "key.created", created)
@@ -162,11 +162,6 @@ func (s *Service) storeKey(c store.Conn, row *GatewayKey, hash string) (*Gateway
 	return stored, err
 }
 
-// Keys returns a user's keys, oldest first. Of the revoked keys it returns the maxRevoked newest ones.
-func (s *Service) Keys(ctx context.Context, userID string) ([]GatewayKey, error) {
-	return s.selectKeys(ctx, userID)
-}
-
 // UpdateKey changes a key and returns it. With change.Impose, the new limits are imposed on all keys that share the
 // limits of this key. The error has status 400 for invalid values, 404 if the user has no such key, and 409 if the key
 // is revoked.
@@ -174,52 +169,21 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 	if err := change.check(s.now()); err != nil {
 		return nil, err
 	}
-	allowed := change.allowedModels()
-	unknown, err := s.unknownModels(ctx, change.Catalog, userID, allowed)
+	unknown, err := s.unknownModels(ctx, change.Catalog, userID, change.allowedModels())
 	if err != nil {
 		return nil, err
 	}
 	var key *GatewayKey
-	update := func(c store.Conn) (hash string, err error) {
-		key, hash, err = s.keyWithHash(c, userID, keyID)
-		if err != nil {
-			return "", err
-		}
-		if key.Revoked {
-			return "", apierror.New(http.StatusConflict, "revoked",
-				"the gateway key %q is revoked and cannot be changed: create another key", keyID)
-		}
-		optionsChange := change
-		if change.Impose {
-			// The user's own limits on the key stay.
-			optionsChange = KeyChange{Label: change.Label, EffortMode: change.EffortMode}
-			if err := s.imposeOnKey(c, key, &change, allowed, unknown); err != nil {
-				return "", err
-			}
-		} else if err := refuseUnknown(allowed, unknown, key.AllowedModels); err != nil {
-			return "", err
-		}
-		options := key.options()
-		options.apply(&optionsChange)
-		key.setOptions(options, s.now())
-		if err := s.updateKey(c, key); err != nil {
-			return "", err
-		}
-		if key, _, err = s.keyWithHash(c, userID, keyID); err != nil { // with the new imposed limits
-			return "", err
-		}
-		if change.Impose && change.Limits != nil {
-			err = s.auditLimitedKey(ctx, c, key)
-		}
-		return hash, err
-	}
-	if change.Impose {
-		err = s.changeLimits(ctx, func(c store.Conn) error {
-			_, err := update(c)
+	if change.Impose { // concerns all keys that share the limits, not only the cached identity of this one
+		err = s.changeLimits(ctx, func(c store.Conn) (err error) {
+			key, _, err = s.updateStored(ctx, c, userID, keyID, &change, unknown)
 			return err
 		})
 	} else {
-		err = s.changeKey(ctx, update)
+		err = s.changeKey(ctx, func(c store.Conn) (hash string, err error) {
+			key, hash, err = s.updateStored(ctx, c, userID, keyID, &change, unknown)
+			return hash, err
+		})
 	}
 	if err != nil {
 		return nil, err
@@ -227,10 +191,48 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 	return key, nil
 }
 
+// updateStored is the part of UpdateKey within the transaction c. It returns the changed key and the hash of its text.
+// unknown are the models that change allows and that do not exist.
+func (s *Service) updateStored(
+	ctx context.Context, c store.Conn, userID, keyID string, change *KeyChange, unknown []string,
+) (*GatewayKey, string, error) {
+	key, hash, err := s.keyWithHash(c, userID, keyID)
+	if err != nil {
+		return nil, "", err
+	}
+	if key.Revoked {
+		return nil, "", apierror.New(http.StatusConflict, "revoked",
+			"the gateway key %q is revoked and cannot be changed: create another key", keyID)
+	}
+	ownChange := *change // of what the user has set
+	if change.Impose {
+		ownChange = KeyChange{Label: change.Label, EffortMode: change.EffortMode} // the user's own limits stay
+		err = s.imposeOnKey(c, key, change, unknown)
+	} else {
+		err = refuseUnknown(change.allowedModels(), unknown, key.AllowedModels)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	options := key.options()
+	options.apply(&ownChange)
+	key.setOptions(options, s.now())
+	if err := s.updateKey(c, key); err != nil {
+		return nil, "", err
+	}
+	if key, _, err = s.keyWithHash(c, userID, keyID); err != nil { // with the new imposed limits
+		return nil, "", err
+	}
+	if change.Impose && change.Limits != nil {
+		err = s.auditLimitedKey(ctx, c, key)
+	}
+	return key, hash, err
+}
+
 // imposeOnKey changes the limits that the operator imposes on a key, and thereby on all keys that share these limits. A
-// key without imposed limits becomes the holder of its own. allowed is the new list of allowed models, and unknown are
-// the models in the list that do not exist.
-func (s *Service) imposeOnKey(c store.Conn, key *GatewayKey, change *KeyChange, allowed, unknown []string) error {
+// key without imposed limits becomes the holder of its own. unknown are the models that change allows and that do not
+// exist.
+func (s *Service) imposeOnKey(c store.Conn, key *GatewayKey, change *KeyChange, unknown []string) error {
 	if key.limitedBy == "" {
 		key.limitedBy = key.ID
 	}
@@ -238,7 +240,7 @@ func (s *Service) imposeOnKey(c store.Conn, key *GatewayKey, change *KeyChange, 
 	if err != nil {
 		return err
 	}
-	if err := refuseUnknown(allowed, unknown, limits.AllowedModels); err != nil {
+	if err := refuseUnknown(change.allowedModels(), unknown, limits.AllowedModels); err != nil {
 		return err
 	}
 	limits.edit(change.Limits)
@@ -295,38 +297,24 @@ func (s *Service) RegenerateKey(ctx context.Context, userID string) (*NewKey, er
 		if err := s.requireUser(c, userID); err != nil {
 			return "", err
 		}
-		old, hash, err := s.primaryKey(c, userID)
-		if err != nil {
+		old, oldHash, err := s.primaryKey(c, userID)
+		switch {
+		case err != nil:
 			return "", err
-		}
-		options := primaryOptions
-		var limitedBy, team string
-		if old == nil {
+		case old == nil:
 			if err := s.roomForKey(c, userID); err != nil {
 				return "", err
 			}
-			if limitedBy, err = s.limitedBy(c, userID); err != nil {
-				return "", err
-			}
-		} else {
-			if old.Status == StatusExpired {
-				return "", errPrimaryExpired(old)
-			}
-			oldHash, options, limitedBy, team = hash, old.options(), old.limitedBy, old.team
-			if err := s.markRevoked(c, old.ID); err != nil {
-				return "", err
-			}
+			created, text, err = s.storePrimaryKey(c, userID, s.now().UTC().Truncate(time.Microsecond))
+		case old.Status == StatusExpired:
+			return "", errPrimaryExpired(old)
+		default:
+			created, text, err = s.replaceKey(c, old)
 		}
-		var row GatewayKey
-		row, text = s.newKey(userID, true, options)
-		row.limitedBy, row.team = limitedBy, team
-		if created, err = s.storeKey(c, &row, hashKey(text)); err != nil {
-			return "", err
+		if err == nil && created.Status == StatusExpired {
+			err = errEnded(*created.end())
 		}
-		if created.Status == StatusExpired {
-			return "", errEnded(*created.end())
-		}
-		return oldHash, nil
+		return oldHash, err
 	})
 	if err != nil {
 		return nil, err
@@ -334,8 +322,28 @@ func (s *Service) RegenerateKey(ctx context.Context, userID string) (*NewKey, er
 	return &NewKey{GatewayKey: *created, Key: text}, nil
 }
 
-// primaryOptions are the options of a user's first primary key.
-var primaryOptions = KeyOptions{Label: "primary", EffortMode: EffortOverride}
+// storePrimaryKey stores a primary key of a user who has none, as created at the time now, and returns the key and its
+// text.
+func (s *Service) storePrimaryKey(c store.Conn, userID string, now time.Time) (key *GatewayKey, text string, err error) {
+	row, text := s.newKey(userID, true, KeyOptions{Label: "primary", EffortMode: EffortOverride})
+	row.CreatedAt = now
+	if row.limitedBy, err = s.limitedBy(c, userID); err != nil {
+		return nil, "", err
+	}
+	key, err = s.storeKey(c, &row, hashKey(text))
+	return key, text, err
+}
+
+// replaceKey revokes a key, stores another one in its place, and returns the new key and its text.
+func (s *Service) replaceKey(c store.Conn, old *GatewayKey) (key *GatewayKey, text string, err error) {
+	if err := s.markRevoked(c, old.ID); err != nil {
+		return nil, "", err
+	}
+	row, text := s.newKey(old.UserID, old.IsPrimary, old.options())
+	row.limitedBy, row.team = old.limitedBy, old.team
+	key, err = s.storeKey(c, &row, hashKey(text))
+	return key, text, err
+}
 
 // HeldKey is a gateway key with the name of its user or team.
 type HeldKey struct {

@@ -242,6 +242,23 @@ type Raise struct {
 // maxRaise is the longest duration of a raise.
 const maxRaise = 366 * 24 * time.Hour
 
+// check tidies the raise. It returns an error if the raise sets no limit or an invalid one, or does not end within
+// maxRaise.
+func (r *Raise) check(now time.Time) error {
+	if err := r.Limits.check(now); err != nil {
+		return err
+	}
+	r.Limits.tidy()
+	r.Until = r.Until.UTC().Truncate(time.Microsecond)
+	switch {
+	case r.Limits.empty():
+		return invalid("limits", "limits must have at least one limit, with the value that applies until the raise ends")
+	case !r.Until.After(now) || r.Until.After(now.Add(maxRaise)):
+		return invalid("until", "until must be a time within the next %d days", int(maxRaise.Hours()/24))
+	}
+	return nil
+}
+
 // raisedBy returns the limits after the raise has replaced those that it sets. A nil raise changes nothing.
 func (l Limits) raisedBy(r *Raise) Limits {
 	if r == nil {
@@ -330,19 +347,10 @@ func (s *Service) SetRaise(ctx context.Context, kind, holder string, raise *Rais
 	var text, until any           // the values to store; nil if the present raise ends
 	var allowed, unknown []string // models of the raise
 	if raise != nil {
-		now := s.now()
-		if err := raise.Limits.check(now); err != nil {
+		err := raise.check(s.now())
+		if err != nil {
 			return err
 		}
-		raise.Limits.tidy()
-		raise.Until = raise.Until.UTC().Truncate(time.Microsecond)
-		switch {
-		case raise.Limits.empty():
-			return invalid("limits", "limits must have at least one limit, with the value that applies until the raise ends")
-		case !raise.Until.After(now) || raise.Until.After(now.Add(maxRaise)):
-			return invalid("until", "until must be a time within the next %d days", int(maxRaise.Hours()/24))
-		}
-		var err error
 		allowed = raise.Limits.AllowedModels
 		if unknown, err = s.unknownModels(ctx, cat, "", allowed); err != nil {
 			return err

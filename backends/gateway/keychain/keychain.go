@@ -7,6 +7,9 @@
 // which runs on a server that the user chose. A candidate is an entry with the provider keys that serve requests for
 // it. The tiers low, medium and high are lists of candidates from which a request is served.
 //
+// Parts of the database, such as a user's Account, are cached for CacheTTL at most. Whoever changes such a part does so
+// in changeKey, changeAccount or changeLimits, which make all nodes read it anew; see the type changes.
+//
 // Nodes are processes that share the database. They notify each other of changes, and then discard cached keys and
 // accounts.
 package keychain
@@ -109,6 +112,12 @@ func CheckUserID(id string) error { return checkText("user_id", id, 1, 200) }
 // notFound returns an error with status 404. kind is the kind of the missing object, such as "user".
 func notFound(kind, id string) error {
 	return apierror.New(http.StatusNotFound, "not_found", "there is no %s %.200q", kind, id)
+}
+
+// isNotFound reports whether err is an error with status 404. A nil error is not.
+func isNotFound(err error) bool {
+	refusal, ok := apierror.From(err)
+	return ok && refusal.Status == http.StatusNotFound
 }
 
 // tooMany returns an error with status 409, for example because a user already has the maximum number of keys.

@@ -96,8 +96,16 @@ func (s *Service) owned(ctx context.Context, row *providerKeyRow) (OwnedKey, err
 	spend := func(w spending.Window) KeySpend { return KeySpend{sums[w].Tokens, spending.MicroUSD(sums[w].Micros)} }
 	return OwnedKey{
 		ProviderKey: row.ProviderKey, Today: spend(spending.InDay), Month: spend(spending.InMonth),
-		Limits: KeyLimits{row.storedLimits.RateLimitPerMinute, row.storedLimits.ExpiresAt, row.storedLimits.Budgets},
+		Limits: row.storedLimits.OfKey(),
 	}, err
+}
+
+// OfKey returns those of the limits that a provider key can have.
+func (l *Limits) OfKey() KeyLimits { return KeyLimits{l.RateLimitPerMinute, l.ExpiresAt, l.Budgets} }
+
+// All returns the limits in the form that other holders have, too.
+func (l *KeyLimits) All() Limits {
+	return Limits{RateLimitPerMinute: l.RateLimitPerMinute, ExpiresAt: l.ExpiresAt, Budgets: l.Budgets}
 }
 
 // LimitKey replaces the limits of a provider key of an owner. The error has status 404 if the owner has no such key.
@@ -114,7 +122,7 @@ func (s *Service) LimitKey(ctx context.Context, owner Owner, id string, limits K
 func (s *Service) limitKey(
 	ctx context.Context, owner Owner, id string, limits KeyLimits,
 ) (row providerKeyRow, err error) {
-	all := Limits{RateLimitPerMinute: limits.RateLimitPerMinute, ExpiresAt: limits.ExpiresAt, Budgets: limits.Budgets}
+	all := limits.All()
 	all.tidy()
 	if err := all.check(s.now()); err != nil {
 		return row, err
@@ -177,7 +185,7 @@ func (s *Service) AdmitKey(
 	if err != nil {
 		return nil, err
 	}
-	if !state.Allowed || cost == 0 && state.Remaining == 0 {
+	if !state.Allowed || cost == 0 && state.Remaining == 0 { // a cost of 0 is always allowed
 		return &KeyRefusal{Reason: KeyBusy, Until: now.Add(max(state.Reset, time.Second))}, nil
 	}
 	return nil, nil //nolint:nilnil // a nil refusal admits the key

@@ -44,8 +44,8 @@ func (u *KeyUses) Write(c store.Conn, used map[string]int64) error {
 // write and one row update per minute.
 type usedKeys struct {
 	mu      sync.RWMutex
-	minutes map[string]int64 // Unix minute by key id
-	untaken map[string]int64 // the part of minutes since the last call of take
+	minutes map[string]int64 // Unix minute by key id; take drops earlier minutes
+	untaken map[string]int64 // the uses since the last call of take, which returns them
 }
 
 // mark records a use of a key. It reports whether this is the first use in this minute.
@@ -59,7 +59,7 @@ func (u *usedKeys) mark(keyID string, now time.Time) (first bool) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	first = u.minutes[keyID] < minute
+	first = u.minutes[keyID] < minute // another goroutine may have marked the key since the first look
 	if u.minutes == nil {
 		u.minutes = make(map[string]int64)
 	}

@@ -45,7 +45,8 @@ func LimitedKinds() []string { return slices.Clone(limitedKinds) }
 func (s *Service) Limited(ctx context.Context, holderKind, after string, limit int) ([]Limited, error) {
 	lastKind, lastHolder, _ := strings.Cut(after, "/")
 	list := make([]Limited, 0, limit)
-	for _, kind := range limitedKinds[max(0, slices.Index(limitedKinds, lastKind)):] {
+	first := max(0, slices.Index(limitedKinds, lastKind)) // an empty cursor names no kind
+	for _, kind := range limitedKinds[first:] {
 		if holderKind != "" && holderKind != kind {
 			continue
 		}

@@ -52,16 +52,12 @@ func (l *Limits) AllowsModel(m *catalog.Model) bool {
 
 // tierNamed returns the tier with a name such as keychain-low. ok is false if no tier has the name.
 func tierNamed(name string) (tier catalog.Tier, ok bool) {
-	shortName, ok := strings.CutPrefix(name, "keychain-")
+	shortName, ok := strings.CutPrefix(name, catalog.TierPrefix)
 	if !ok {
 		return 0, false
 	}
-	for _, t := range catalog.Tiers() {
-		if t.String() == shortName {
-			return t, true
-		}
-	}
-	return 0, false
+	tier, err := catalog.ParseTier(shortName)
+	return tier, err == nil
 }
 
 // tidy normalizes the limits for storage.

@@ -104,8 +104,9 @@ func (s *Service) AddModel(ctx context.Context, userID string, m CustomModel) (*
 	}
 	switch m.Wire {
 	case catalog.WireChat:
-		m.Wire = ""
+		m.Wire = "" // as it is stored, see modelRow
 	case "", catalog.WireResponses, catalog.WireMessages:
+		// These are stored as they are.
 	default:
 		return nil, invalid("wire", "wire must be one of chat, responses, messages")
 	}

@@ -84,9 +84,7 @@ func (s *Service) userByID(c store.Conn, id string) (User, error) {
 // 409 if several users have the address.
 func (s *Service) UserBy(ctx context.Context, idOrAddress string) (User, error) {
 	user, err := s.User(ctx, idOrAddress)
-	refusal, _ := apierror.From(err)
-	unknownID := refusal != nil && refusal.Status == http.StatusNotFound
-	if !unknownID || !strings.Contains(idOrAddress, "@") || !schema.StorableID(idOrAddress) {
+	if !isNotFound(err) || !strings.Contains(idOrAddress, "@") || !schema.StorableID(idOrAddress) {
 		return user, err
 	}
 	users, err := read(ctx, s, scanUser, selectUsers+`WHERE email = ? ORDER BY id LIMIT 2`, strings.ToLower(idOrAddress))

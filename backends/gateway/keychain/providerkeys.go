@@ -126,7 +126,7 @@ func (s *Service) auditKey(
 
 // ProviderKeys lists a user's provider keys, oldest first.
 func (s *Service) ProviderKeys(ctx context.Context, userID string) ([]ProviderKey, error) {
-	rows, err := s.selectProviderKeys(ctx, userID)
+	rows, err := s.keysOf(ctx, Owner{OnUser, userID})
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func (r *providerKeyRow) limits() *Limits {
 // insertProviderKey stores a key with its encrypted text. The error has status 409 if the owner has maxProviderKeys
 // keys.
 func (s *Service) insertProviderKey(c store.Conn, owner Owner, k *ProviderKey, sealed string) error {
-	return change(c, tooMany("a %s can have at most %d provider keys, remove one first", owner.Kind, maxProviderKeys),
+	return change(c, tooMany("the %s can have at most %d provider keys, remove one first", owner.Kind, maxProviderKeys),
 		`INSERT INTO gateway_provider_keys (id, owner_kind, owner, provider, label, sealed, masked, created_at)
 		SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT)
 		WHERE (SELECT count(*) FROM gateway_provider_keys WHERE owner_kind = ? AND owner = ?) < ?`,
@@ -220,11 +220,6 @@ func scanProviderKey(row store.Row) (k providerKeyRow, err error) {
 	return k, err
 }
 
-// selectProviderKeys reads the keys of a user, oldest first.
-func (s *Service) selectProviderKeys(ctx context.Context, userID string) ([]providerKeyRow, error) {
-	return s.keysOf(ctx, Owner{OnUser, userID})
-}
-
 // keysOf reads the keys of an owner, oldest first.
 func (s *Service) keysOf(ctx context.Context, owner Owner) ([]providerKeyRow, error) {
 	if !schema.StorableID(owner.ID) {
@@ -249,9 +244,6 @@ const teamsServing = `SELECT team_id FROM gateway_team_members WHERE user_id = ?
 
 // ownedKey reads a provider key of an owner. The error has status 404 if the owner has no such key.
 func (s *Service) ownedKey(ctx context.Context, owner Owner, id string) (k providerKeyRow, err error) {
-	if !schema.StorableID(id) || !schema.StorableID(owner.ID) {
-		return k, notFound("provider key", id)
-	}
 	err = s.db.Read(ctx, func(c store.Conn) error {
 		k, err = s.findKey(c, owner, id)
 		return err

@@ -107,7 +107,7 @@ func TestSealedKeysAreBoundToTheirRow(t *testing.T) {
 		a := n.providerKey(t, "alice", "alpha", secret)
 		n.providerKey(t, "alice", "beta", secret+"-beta")
 		m := n.providerKey(t, "mallory", "alpha", secret+"-mallory")
-		rows, err := n.selectProviderKeys(t.Context(), "alice")
+		rows, err := n.keysOf(t.Context(), Owner{OnUser, "alice"})
 		if err != nil {
 			t.Fatal(err)
 		}

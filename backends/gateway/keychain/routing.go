@@ -2,6 +2,7 @@ package keychain
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -46,6 +47,17 @@ func (c *Candidate) ModelName() string {
 	return c.Model.ID
 }
 
+// Efforts returns the reasoning efforts that the candidate accepts.
+func (c *Candidate) Efforts() []string {
+	switch {
+	case !c.Model.Reasoning:
+		return nil
+	case c.Model.ReasoningEfforts != nil:
+		return c.Model.ReasoningEfforts
+	}
+	return c.Provider.Shape.ReasoningEfforts
+}
+
 // Routing holds the candidates of an Account, chosen from the models of a catalog and the user's own, in order.
 type Routing struct {
 	catalog *catalog.Catalog
@@ -77,12 +89,7 @@ func (r *Routing) Named(id string) []*Candidate { return r.named[id] }
 
 // Entries returns the names of all candidates, sorted.
 func (r *Routing) Entries() []string {
-	names := make([]string, 0, len(r.entries))
-	for name := range r.entries {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(r.entries))
 }
 
 // RoutingFor returns the account's candidates, chosen from the models of a catalog and the user's own. They are for
@@ -106,7 +113,7 @@ func (a *Account) KeysFor(cat *catalog.Catalog, team string) map[string][]Key {
 	keys := make(map[string][]Key)
 	owners := []Owner{{OnUser, a.UserID}, {OnTeam, team}, TheOrganisation}
 	switch cat.OwnKeys {
-	case catalog.OwnKeysFirst:
+	case catalog.OwnKeysFirst: // all owners, the user first
 	case catalog.OwnKeysOnly:
 		owners = owners[:1]
 	case catalog.OwnKeysNever:
@@ -143,7 +150,7 @@ func (a *Account) route(cat *catalog.Catalog, team string) *Routing {
 			r.Connected = r.Connected || m.Enabled
 		}
 	}
-	place, previous := 0, ModelEntry{} // place counts the groups, which follow each other in the table
+	place, previous := 0, ModelEntry{} // see Candidate.Place: the table has the entries of a group side by side
 	for _, e := range a.table(cat, team) {
 		if e.Priority != previous.Priority || a.rank(e.Provider) != a.rank(previous.Provider) {
 			place++
@@ -156,20 +163,15 @@ func (a *Account) route(cat *catalog.Catalog, team string) *Routing {
 		}
 		c := r.entries[e.Entry] // not nil if the model is also in another tier
 		if c == nil {
-			if m := custom[e.Entry]; m != nil && e.IsCustom {
-				c = a.customCandidate(m)
-				code, _, _ := strings.Cut(m.Entry, "/")
-				_, c.Shadows = cat.Provider(code)
+			code, id, _ := strings.Cut(e.Entry, "/")
+			provider, known := cat.Provider(code)
+			if e.IsCustom {
+				c = a.customCandidate(custom[e.Entry])
+				c.Shadows = known
 			} else {
-				code, id, _ := strings.Cut(e.Entry, "/")
-				provider, _ := cat.Provider(code)
 				model, _ := cat.Model(code, id)
 				c = &Candidate{Entry: e.Entry, Provider: provider, Model: model, Keys: keys[code]}
-				r.named[id] = append(r.named[id], c)
-				if slash := strings.LastIndexByte(id, '/'); slash >= 0 {
-					shortID := id[slash+1:] // without the prefix of the model's maker
-					r.named[shortID] = append(r.named[shortID], c)
-				}
+				r.addNamed(id, c)
 			}
 			c.Tier = e.Tier
 			r.entries[e.Entry] = c
@@ -188,6 +190,15 @@ func (a *Account) route(cat *catalog.Catalog, team string) *Routing {
 		r.tiers[e.Tier] = append(r.tiers[e.Tier], inTier)
 	}
 	return r
+}
+
+// addNamed adds a candidate to r.named, for the id of its model and for the part after the last slash of the id, which
+// lacks the prefix of the model's maker.
+func (r *Routing) addNamed(id string, c *Candidate) {
+	r.named[id] = append(r.named[id], c)
+	if slash := strings.LastIndexByte(id, '/'); slash >= 0 {
+		r.named[id[slash+1:]] = append(r.named[id[slash+1:]], c)
+	}
 }
 
 // messagesVersion is a version header of the messages format that every server knows.

@@ -116,6 +116,7 @@ func (s *Service) letIn(
 func (s *Service) arrive(
 	ctx context.Context, c store.Conn, arrival *Arrival, policy *NewUsers,
 ) (user User, changed bool, err error) {
+	// The rules and the invitation come first, since they decide whether a new user is let in.
 	ruleTeams, err := s.teamsByRule(c, arrival)
 	if err != nil {
 		return User{}, false, err
@@ -129,7 +130,8 @@ func (s *Service) arrive(
 	if err != nil {
 		return User{}, false, err
 	}
-	if changed = welcome && user.WaitingSince != nil; changed {
+	if welcome && user.WaitingSince != nil { // an operator, a rule or an invitation approves the user
+		changed = true
 		if err := s.endWaiting(c, user.ID); err != nil {
 			return User{}, false, err
 		}
@@ -153,7 +155,7 @@ func (s *Service) arrive(
 			return User{}, false, err
 		}
 	}
-	user, err = s.userByID(c, user.ID)
+	user, err = s.userByID(c, user.ID) // with all these changes
 	return user, changed, err
 }
 
@@ -164,11 +166,13 @@ func (s *Service) ensureUser(
 ) (user User, isNew bool, err error) {
 	id := arrival.ID
 	user, err = s.userByID(c, id)
-	if refusal, _ := apierror.From(err); refusal == nil || refusal.Status != http.StatusNotFound {
-		if err == nil { // a waiting user is handled by the caller
-			err = standing{suspended: user.SuspendedAt != nil, service: user.Service}.refusal(id)
-		}
-		return user, false, err
+	if err == nil {
+		existing := user.standing()
+		existing.waiting = false // letIn refuses users who still wait
+		return user, false, existing.refusal(id)
+	}
+	if !isNotFound(err) {
+		return User{}, false, err
 	}
 	if _, err := s.teamByID(c, id); err == nil {
 		return User{}, false, errTeamAccount(id)
@@ -189,7 +193,7 @@ func (s *Service) ensureUser(
 		user, err = s.userByID(c, id)
 		return user, false, err
 	}
-	// Limits may have been imposed on this id before.
+	// Limits that were imposed on this id before the user existed are kept.
 	existing, err := s.imposedLimits(c, OnUser, id)
 	if err == nil && existing.empty() {
 		err = s.impose(c, OnUser, id, &policy.Limits)
@@ -204,12 +208,7 @@ func (s *Service) firstKey(c store.Conn, userID string, now time.Time) (*NewKey,
 	if err != nil || hadKey {
 		return nil, err
 	}
-	row, text := s.newKey(userID, true, primaryOptions)
-	row.CreatedAt = now
-	if row.limitedBy, err = s.limitedBy(c, userID); err != nil {
-		return nil, err
-	}
-	created, err := s.storeKey(c, &row, hashKey(text))
+	created, text, err := s.storePrimaryKey(c, userID, now)
 	if err != nil {
 		return nil, err
 	}
@@ -254,7 +253,7 @@ func (s *Service) teamsByRule(c store.Conn, arrival *Arrival) (ids []string, err
 func (s *Service) followRules(
 	ctx context.Context, c store.Conn, userID string, ids []string, complete bool,
 ) (changed bool, err error) {
-	memberships := make(map[string]bool) // by team id; true if a rule has made the membership
+	memberships := make(map[string]bool) // the user's teams by id; true if a rule has made the membership
 	if _, err = store.List(c, func(row store.Row) (id string, err error) {
 		var byRule bool
 		err = row.Scan(&id, &byRule)
@@ -270,7 +269,7 @@ func (s *Service) followRules(
 		if _, ok := memberships[id]; ok {
 			continue
 		}
-		changed, memberships[id] = true, true
+		changed, memberships[id] = true, true // ids may name a team twice
 		if err := s.insertMember(c, id, userID, false); err != nil {
 			return false, err
 		}

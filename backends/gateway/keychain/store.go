@@ -26,6 +26,23 @@ func read[T any](
 	return out, err
 }
 
+// pageRows is the number of rows that AllPages reads at a time.
+const pageRows = 500
+
+// AllPages reads a list page by page, such as Teams. It calls page with the key of the previous page's last row, and
+// with an empty string for the first page; page returns at most limit rows. key returns the key of a row.
+func AllPages[T any](page func(after string, limit int) ([]T, error), key func(T) string) (list []T, err error) {
+	for after := ""; ; after = key(list[len(list)-1]) {
+		rows, err := page(after, pageRows)
+		if err != nil {
+			return nil, err
+		}
+		if list = append(list, rows...); len(rows) < pageRows {
+			return list, nil
+		}
+	}
+}
+
 // change executes a statement that must change a row. It returns refusal if no row was changed.
 func change(c store.Conn, refusal error, query string, args ...any) error {
 	n, err := c.Exec(query, args...)
@@ -141,7 +158,7 @@ func (s *Service) scanKey(row store.Row, extra ...any) (k GatewayKey, err error)
 		return k, err
 	}
 	for i, kind := range limitHolders {
-		if !holders[i].Valid {
+		if !holders[i].Valid { // nothing is imposed on this holder
 			continue
 		}
 		limits, raise, err := imposed[i].read(s.now())
@@ -160,9 +177,9 @@ const (
 	maxRevoked = 1000
 )
 
-// selectKeys reads the keys of a user, oldest first. If there are more than maxActive active or maxRevoked revoked
-// keys, the oldest of these are left out.
-func (s *Service) selectKeys(ctx context.Context, userID string) ([]GatewayKey, error) {
+// Keys returns a user's keys, oldest first. If there are more than maxActive active or maxRevoked revoked keys, the
+// oldest of these are left out.
+func (s *Service) Keys(ctx context.Context, userID string) ([]GatewayKey, error) {
 	if !schema.StorableID(userID) {
 		return nil, nil
 	}

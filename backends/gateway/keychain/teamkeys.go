@@ -52,13 +52,7 @@ func (s *Service) RegenerateTeamKey(ctx context.Context, teamID, keyID string) (
 		if old.Status != StatusActive {
 			return "", apierror.New(http.StatusConflict, old.Status, "the gateway key %q is %s: create another key", keyID, old.Status)
 		}
-		if err := s.markRevoked(c, old.ID); err != nil {
-			return "", err
-		}
-		var row GatewayKey
-		row, text = s.newKey(teamID, false, old.options())
-		row.limitedBy, row.team = old.limitedBy, old.team
-		if created, err = s.storeKey(c, &row, hashKey(text)); err != nil {
+		if created, text, err = s.replaceKey(c, old); err != nil {
 			return "", err
 		}
 		return oldHash, s.auditGatewayKey(ctx, c, "key.replaced", created)

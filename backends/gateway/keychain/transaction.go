@@ -2,13 +2,10 @@ package keychain
 
 import (
 	"context"
-	"crypto/subtle"
-	"errors"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
-	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -132,10 +129,8 @@ func (s *Service) StoredKeys(ctx context.Context, owner Owner) ([]StoredKey, err
 	}
 	keys := make([]StoredKey, len(rows))
 	for i := range rows {
-		row, limits := &rows[i], &rows[i].storedLimits
-		keys[i] = StoredKey{
-			row.ProviderKey, KeyLimits{limits.RateLimitPerMinute, limits.ExpiresAt, limits.Budgets}, row.sealed,
-		}
+		row := &rows[i]
+		keys[i] = StoredKey{row.ProviderKey, row.storedLimits.OfKey(), row.sealed}
 	}
 	return keys, nil
 }
@@ -146,16 +141,11 @@ func (s *Service) LimitStored(ctx context.Context, owner Owner, id string, limit
 	return err
 }
 
-// HasText reports whether text is the text of the key k. It reports false for a key that cannot be decrypted because
-// its master key is not in the keyring. Other errors of the keyring are returned.
+// HasText reports whether text is the text of the key k. Its errors are those of holds.
 func (s *Service) HasText(ctx context.Context, k *StoredKey, text string) (bool, error) {
-	stored, err := s.ring.Open(ctx, k.sealed, k.associated())
-	if errors.Is(err, keyring.ErrOpen) {
+	text, err := catalog.CheckKey(text)
+	if err != nil { // no such text can be stored
 		return false, nil
 	}
-	if err != nil {
-		return false, err
-	}
-	text, err = catalog.CheckKey(text)
-	return err == nil && subtle.ConstantTimeCompare(stored, []byte(text)) == 1, nil
+	return s.holds(ctx, k.sealed, k.associated(), text)
 }

@@ -221,11 +221,7 @@ func (s *Service) probe(c *rest.Call, user string, candidate *keychain.Candidate
 		Status    cascade.Status `json:"status"`
 		Error     *probeFailure  `json:"error"`
 	}{OK: probe.OK, Provider: candidate.Provider.Code, Model: probe.Model, LatencyMS: probe.Latency.Milliseconds()}
-	scope := candidate.Provider.Code
-	if candidate.Custom {
-		scope = candidate.Provider.BaseURL
-	}
-	answer.Status = s.Engine.Memory.Health.Lookup(scope, key.ID, "").Status
+	answer.Status = s.Engine.Memory.Health.Lookup(cascade.ProviderScope(candidate), key.ID, "").Status
 	if f := probe.Failure; f != nil {
 		answer.Error = &probeFailure{f.Status, f.Code, f.Message}
 	}

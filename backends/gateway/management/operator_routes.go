@@ -43,8 +43,8 @@ var (
 
 // operatorRoutes returns the routes for operators, auditors and administrators of teams. Other users get a 403.
 func (s *Service) operatorRoutes() []rest.Route {
-	routes := slices.Concat([]rest.Route{s.overviewRoute()}, s.peopleRoutes(), s.teamAdminRoutes(), s.ownedKeyRoutes(),
-		s.offerRoutes())
+	routes := slices.Concat([]rest.Route{s.overviewRoute()}, s.allRaiseRoutes(), s.userRoutes(), s.teamRoutes(),
+		s.invitationRoutes(), s.reportRoutes(), s.teamAdminRoutes(), s.ownedKeyRoutes(), s.offerRoutes())
 	for i := range routes {
 		routes[i].Tag = tagOperator
 		routes[i].Errors = append(routes[i].Errors, http.StatusForbidden)
@@ -52,13 +52,30 @@ func (s *Service) operatorRoutes() []rest.Route {
 	return routes
 }
 
-func (s *Service) peopleRoutes() []rest.Route {
+// allRaiseRoutes returns the routes for raises of all kinds of holders.
+func (s *Service) allRaiseRoutes() []rest.Route {
 	onUser, onTeam := pathValue("user_id"), pathValue("team_id")
-	raises := slices.Concat(
+	return slices.Concat(
 		s.raiseRoutes("/operator/users/{user_id}/raise", "a user", keychain.OnUser, onUser, s.forOperator),
 		s.raiseRoutes("/operator/teams/{team_id}/raise", "a team", keychain.OnTeam, onTeam, s.forTeam),
 		s.raiseRoutes("/operator/organisation/raise", "all users together", keychain.OnOrganisation, organisation, s.forOperator))
-	return append(raises, []rest.Route{
+}
+
+// keyLimitsRoute returns the route by which operators replace the limits on a gateway key of a user or a team. keys is
+// the path of the keys, owner names the owner in the documentation, and ownerID returns the owner's id.
+func (s *Service) keyLimitsRoute(keys, owner string, ownerID func(c *rest.Call) string) rest.Route {
+	return rest.Route{
+		Method: "PUT", Path: keys + "/{key_id}/limits", Serve: s.forOperator(s.limitKeyOf(ownerID)), Body: "Limits",
+		Answer: "GatewayKey", Errors: []int{404, 409},
+		Summary:     "Replace the limits on a gateway key of " + owner,
+		Description: "The limits are imposed, and keys that replace this key share them. A limit that is absent or null is removed. Only for operators.",
+	}
+}
+
+// userRoutes returns the routes for the signed-in user's permissions, and for all users.
+func (s *Service) userRoutes() []rest.Route {
+	onUser := pathValue("user_id")
+	return []rest.Route{
 		{
 			Method: "GET", Path: "/operator/self", Serve: s.forCaller(s.self), Answer: "Self",
 			Summary: "Show the signed-in user and their permissions", Description: "For every user.",
@@ -125,13 +142,14 @@ func (s *Service) peopleRoutes() []rest.Route {
 			Errors:  []int{404},
 			Summary: "Revoke a gateway key of a user",
 		},
-		{
-			Method: "PUT", Path: "/operator/users/{user_id}/keychain-keys/{key_id}/limits",
-			Serve: s.forOperator(s.limitKeyOf(onUser)), Body: "Limits", Answer: "GatewayKey", Errors: []int{404, 409},
-			Summary:     "Replace the limits on a gateway key of a user",
-			Description: "The limits are imposed, and keys that replace this key share them. A limit that is absent or null is removed. Only for operators.",
-		},
+		s.keyLimitsRoute("/operator/users/{user_id}/keychain-keys", "a user", onUser),
+	}
+}
 
+// teamRoutes returns the routes for teams, their members and their gateway keys.
+func (s *Service) teamRoutes() []rest.Route {
+	onTeam := pathValue("team_id")
+	return []rest.Route{
 		{
 			Method: "GET", Path: "/operator/teams", Serve: s.forOperator(s.teams), Answer: "TeamList",
 			Summary: "List the teams", Description: "Ordered by name. For operators and auditors.", Query: pageParams,
@@ -196,18 +214,18 @@ func (s *Service) peopleRoutes() []rest.Route {
 			Errors:  []int{404},
 			Summary: "Revoke a gateway key of a team",
 		},
-		{
-			Method: "PUT", Path: "/operator/teams/{team_id}/keychain-keys/{key_id}/limits",
-			Serve: s.forOperator(s.limitKeyOf(onTeam)), Body: "Limits", Answer: "GatewayKey", Errors: []int{404, 409},
-			Summary:     "Replace the limits on a gateway key of a team",
-			Description: "The limits are imposed, and keys that replace this key share them. A limit that is absent or null is removed. Only for operators.",
-		},
+		s.keyLimitsRoute("/operator/teams/{team_id}/keychain-keys", "a team", onTeam),
 		{
 			Method: "GET", Path: "/operator/teams/{team_id}/spending", Serve: s.forTeamID(s.spendingOf), Answer: "SpendingList",
 			Media:   "text/csv",
 			Summary: "Report a team's spending", Query: spendingParams,
 		},
+	}
+}
 
+// invitationRoutes returns the routes for invitations.
+func (s *Service) invitationRoutes() []rest.Route {
+	return []rest.Route{
 		{
 			Method: "GET", Path: "/operator/invitations", Serve: s.forOperator(s.invitations), Answer: "InvitationList",
 			Summary: "List the invitations", Description: "Ordered by id, including accepted invitations. For operators and auditors.",
@@ -229,7 +247,13 @@ func (s *Service) peopleRoutes() []rest.Route {
 			Body: "InvitationToken", Answer: "InitResult", Also: []int{201},
 			Summary: "Accept an invitation", Description: "For every user, instead of POST /users/init.",
 		},
+	}
+}
 
+// reportRoutes returns the routes that list keys, limits, spending, alerts and changes of all users and teams, and
+// those for the limits on the organisation.
+func (s *Service) reportRoutes() []rest.Route {
+	return []rest.Route{
 		{
 			Method: "GET", Path: "/operator/keychain-keys", Serve: s.forOperator(s.allKeys), Answer: "HeldKeyList",
 			Summary:     "List the gateway keys of all users and teams",
@@ -279,5 +303,5 @@ func (s *Service) peopleRoutes() []rest.Route {
 			Method: "GET", Path: "/operator/audit", Serve: s.forOperator(s.audit), Answer: "AuditList",
 			Summary: "List the changes", Description: "Changes of users, teams and limits, newest first, with who made them.", Query: auditParams,
 		},
-	}...)
+	}
 }

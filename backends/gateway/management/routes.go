@@ -18,11 +18,12 @@ const (
 
 // Routes returns the routes of the management API and the public routes.
 func (s *Service) Routes() []rest.Route {
-	return slices.Concat(s.memberRoutes(), s.aliasRoutes(), s.operatorRoutes())
+	return slices.Concat(s.publicRoutes(), s.gatewayKeyRoutes(), s.providerKeyRoutes(), s.modelRoutes(), s.usageRoutes(),
+		s.aliasRoutes(), s.operatorRoutes())
 }
 
-// memberRoutes returns the public routes and those for each user's own data.
-func (s *Service) memberRoutes() []rest.Route {
+// publicRoutes returns the routes that need no token.
+func (s *Service) publicRoutes() []rest.Route {
 	return []rest.Route{
 		{
 			Method: "GET", Path: "/health", Tag: tagPublic, Guest: true, Serve: s.liveness, Answer: "Health", Also: []int{503},
@@ -54,7 +55,12 @@ func (s *Service) memberRoutes() []rest.Route {
 			Method: "GET", Path: "/docs/{file}", Tag: tagPublic, Guest: true, Hidden: true, Serve: s.docsAsset, Status: 200,
 			Summary: "Fetch a part of these pages",
 		},
+	}
+}
 
+// gatewayKeyRoutes returns the routes by which users sign in and manage their gateway keys.
+func (s *Service) gatewayKeyRoutes() []rest.Route {
+	return []rest.Route{
 		{
 			Method: "POST", Path: "/users/init", Tag: tagKeys, Serve: s.forSignedIn(s.initUser), Answer: "InitResult",
 			Also: []int{201}, Errors: []int{403},
@@ -91,7 +97,12 @@ func (s *Service) memberRoutes() []rest.Route {
 			Summary:     "Revoke a gateway key",
 			Description: "For good. Requests with it are refused at once, on other nodes within 5 seconds.",
 		},
+	}
+}
 
+// providerKeyRoutes returns the routes for users' own provider keys.
+func (s *Service) providerKeyRoutes() []rest.Route {
+	return []rest.Route{
 		{
 			Method: "GET", Path: "/users/{user_id}/keys", Tag: tagProvider, Serve: s.forUser(s.listProviderKeys),
 			Answer: "ProviderKeyList", Errors: []int{403},
@@ -113,7 +124,12 @@ func (s *Service) memberRoutes() []rest.Route {
 			Summary:     "Try a provider key",
 			Description: "Sends one small request (a few tokens) to the provider's cheapest model. The outcome counts for the health of the key: a key that works again is used again at once.",
 		},
+	}
+}
 
+// modelRoutes returns the routes for users' models and preferences.
+func (s *Service) modelRoutes() []rest.Route {
+	return []rest.Route{
 		{
 			Method: "GET", Path: "/users/{user_id}/models", Tag: tagModels, Serve: s.forUser(s.listModels),
 			Answer: "ModelEntryList", Errors: []int{403},
@@ -155,7 +171,12 @@ func (s *Service) memberRoutes() []rest.Route {
 			Summary:     "Tell where a request would go",
 			Description: "The candidates in the order of trial, and why the others are left out. Nothing is sent to a provider.",
 		},
+	}
+}
 
+// usageRoutes returns the routes for the health of providers and users' own usage.
+func (s *Service) usageRoutes() []rest.Route {
+	return []rest.Route{
 		{
 			Method: "GET", Path: "/users/{user_id}/providers/health", Tag: tagUsage, Serve: s.forUser(s.health),
 			Answer: "ProviderHealthList", Errors: []int{403},

@@ -24,18 +24,18 @@ type TeamRules []TeamRule
 func (rules TeamRules) apply(c *Caller) (teams, groups []string, complete bool) {
 	complete = true
 	for _, r := range rules {
-		claim, present := c.Claims[r.Claim]
-		values := claimValues(claim)
 		if r.Domain != "" {
-			present = present || c.Email != ""
-		}
-		complete = complete && present
-		switch {
-		case r.Domain != "":
+			complete = complete && c.Email != ""
 			// An address with two @ signs matches no domain.
 			if _, domain, _ := strings.Cut(c.Email, "@"); strings.EqualFold(domain, r.Domain) {
 				teams = append(teams, r.Team)
 			}
+			continue
+		}
+		claim, present := c.Claims[r.Claim]
+		complete = complete && present
+		values := claimValues(claim)
+		switch {
 		case r.Value == "":
 			groups = append(groups, values...)
 		case slices.Contains(values, r.Value):

@@ -105,7 +105,7 @@ func newModel(id, name, owner string, created time.Time) Model {
 // describe sets the members that describe the candidate's model. now is as for Entry.
 func (m *Model) describe(c *keychain.Candidate, now time.Time) {
 	model := c.Model
-	m.model, m.efforts = model, efforts(c)
+	m.model, m.efforts = model, c.Efforts()
 	m.MaxInputTokens, m.MaxTokens = nonZero(model.ContextWindow), nonZero(model.MaxOutput)
 	m.ContextWindow, m.ContextLength = model.ContextWindow, model.ContextWindow
 	m.MaxOutputTokens, m.MaxCompletionTokens = model.MaxOutput, model.MaxOutput
@@ -177,17 +177,6 @@ func parametersOf(c *keychain.Candidate) (list []string) {
 	return list
 }
 
-// efforts returns the reasoning efforts that a model accepts.
-func efforts(c *keychain.Candidate) []string {
-	switch {
-	case !c.Model.Reasoning:
-		return nil
-	case c.Model.ReasoningEfforts != nil:
-		return c.Model.ReasoningEfforts
-	}
-	return c.Provider.Shape.ReasoningEfforts
-}
-
 // support states whether a model has an ability.
 type support struct {
 	Supported bool `json:"supported"`
@@ -213,7 +202,7 @@ func capabilitiesOf(c *keychain.Candidate) *capabilities {
 	m := c.Model
 	isNative := c.Provider.NativeTools && slices.Contains(c.Provider.Wires, catalog.WireMessages)
 	native, reasoning := support{isNative}, support{m.Reasoning}
-	accepted := efforts(c)
+	accepted := c.Efforts()
 	effort := map[string]any{"supported": len(accepted) > 0}
 	for _, level := range [...]string{"low", "medium", "high", "xhigh", "max"} {
 		effort[level] = support{slices.Contains(accepted, level)}

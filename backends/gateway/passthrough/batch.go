@@ -27,11 +27,12 @@ func Done(batch []byte) bool {
 	return false
 }
 
-// Charge computes the usage record of the batch o, which has ended, at the model's batch price. batch is the provider's
-// JSON description of the batch. exact reports that the record is final. It is false if the description does not
-// determine the cost, because it has no usage or no model, or because the price depends on the length of each request.
-// The caller must then sum the results of the batch with Results, if it can read them. Charge changes nothing.
-func Charge(cat *catalog.Catalog, o *Resource, batch []byte, now time.Time) (r spending.Record, exact bool) {
+// DescribedUsage computes the usage record of the batch o, which has ended, at the model's batch price. batch is the
+// provider's JSON description of the batch. exact reports that the record is final. It is false if the description does
+// not determine the cost, because it has no usage or no model, or because the price depends on the length of each
+// request. The caller must then sum the results of the batch with Results, if it can read them. DescribedUsage changes
+// nothing.
+func DescribedUsage(cat *catalog.Catalog, o *Resource, batch []byte, now time.Time) (r spending.Record, exact bool) {
 	description := gjson.ParseBytes(batch)
 	var u wire.Usage
 	if usage := description.Get("usage"); usage.IsObject() {
@@ -47,7 +48,7 @@ func Charge(cat *catalog.Catalog, o *Resource, batch []byte, now time.Time) (r s
 	}
 	addUsage(&r, &u)
 	m := modelOf(cat, o.Provider, name)
-	if m == nil {
+	if m == nil { // a model with unknown price, or if there is no name perhaps several models
 		return r, name != ""
 	}
 	r.Model = m.ID
@@ -57,8 +58,8 @@ func Charge(cat *catalog.Catalog, o *Resource, batch []byte, now time.Time) (r s
 	return r, onlyShort
 }
 
-// Unknown returns the usage record of a batch whose cost can no longer be determined.
-func Unknown(o *Resource, now time.Time) spending.Record { return newRecord(o, "", now) }
+// UnknownUsage returns the usage record of a batch whose cost can no longer be determined.
+func UnknownUsage(o *Resource, now time.Time) spending.Record { return newRecord(o, "", now) }
 
 // newRecord returns a usage record of a batch with the model's name, without tokens and with an unknown cost.
 func newRecord(o *Resource, model string, now time.Time) spending.Record {

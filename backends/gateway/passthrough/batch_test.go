@@ -37,7 +37,7 @@ no JSON
 			t.Fatal(err)
 		}
 		var got strings.Builder
-		for _, row := range r.Charge() {
+		for _, row := range r.Records() {
 			fmt.Fprintf(&got, "%s in %d cached %d written %d out %d reasoning %d cost %d %v %v\n", row.Model, row.InputTokens, row.CachedTokens,
 				row.WrittenTokens, row.OutputTokens, row.ReasoningTokens, row.CostMicroUSD, row.CostKnown, row.ServerTools)
 		}
@@ -62,14 +62,14 @@ func TestResultsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum := int64(0)
-	rows := r.Charge()
+	rows := r.Records()
 	for i := range rows {
 		sum += rows[i].InputTokens
 	}
 	if len(rows) != maxModels+1 || sum != 3*maxModels {
 		t.Errorf("%d rows with %d tokens", len(rows), sum)
 	}
-	if none := NewResults(catalog.Embedded(), &Resource{}, time.Now(), freely).Charge(); len(none) != 1 || !none[0].CostKnown {
+	if none := NewResults(catalog.Embedded(), &Resource{}, time.Now(), freely).Records(); len(none) != 1 || !none[0].CostKnown {
 		t.Errorf("a batch that used nothing has %+v", none)
 	}
 
@@ -118,7 +118,7 @@ func TestCharge(t *testing.T) {
 		{`{"model":"unheard-of","usage":{"input_tokens":1}}`, true, 0, false},
 		{`{"model":"gpt-6-luna","usage":{"input_tokens":1000000}}`, false, -1, true}, // long requests cost more
 	} {
-		row, exact := Charge(catalog.Embedded(), &Resource{Provider: "openai"}, []byte(c.batch), time.Now())
+		row, exact := DescribedUsage(catalog.Embedded(), &Resource{Provider: "openai"}, []byte(c.batch), time.Now())
 		if exact != c.exact || row.CostKnown != c.known || c.cost >= 0 && row.CostMicroUSD != c.cost {
 			t.Errorf("%s: exact %v, cost %d, known %v", c.batch, exact, row.CostMicroUSD, row.CostKnown)
 		}

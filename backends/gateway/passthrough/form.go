@@ -39,13 +39,13 @@ type Form struct {
 	buffer    bytes.Buffer      // the parts that were read before the form is sent, without the model
 	writer    *multipart.Writer // writes to buffer
 	reader    *multipart.Reader // reads the parts of the request
-	limited   *io.LimitedReader // the request's body; N is 0 if it is too large
+	limited   *io.LimitedReader // the request's body up to the limit and one byte; N is 0 once the limit is exceeded
 	streamed  *multipart.Part   // the first part that is streamed; nil if the form was read to its end
 	partCount int
 
-	mu        sync.Mutex
-	requested bool  // whether For has returned a streamed body
-	streamErr error // the error that ended the stream
+	mu        sync.Mutex // guards the fields below, since the goroutine that BodyFor starts sets streamErr
+	requested bool       // whether BodyFor has returned a streamed body
+	streamErr error      // the error that ended the stream
 }
 
 // ReadForm reads a form of at most limit bytes until it may be sent to a provider. A short form is read to its end. Of
@@ -74,7 +74,7 @@ func ReadForm(
 		if err != nil {
 			return nil, err
 		}
-		if part == nil {
+		if part == nil { // the model, which BodyFor adds again
 			continue
 		}
 		copied, err := f.writer.CreatePart(part.Header)
@@ -210,9 +210,9 @@ func (f *Form) clientError(err error) error {
 // ContentType returns the Content-Type of the body that is passed on.
 func (f *Form) ContentType() string { return f.writer.FormDataContentType() }
 
-// For returns the body for a provider that calls the model by this name. An empty model adds no field. A streamed body
-// can be requested only once; a second call returns an error. The size is -1 if it is unknown.
-func (f *Form) For(model string) (body io.ReadCloser, size int64, err error) {
+// BodyFor returns the body for a provider that calls the model by this name. An empty model adds no field. A streamed
+// body can be requested only once; a second call returns an error. The size is -1 if it is unknown.
+func (f *Form) BodyFor(model string) (body io.ReadCloser, size int64, err error) {
 	var head bytes.Buffer
 	buffered := f.buffer.Bytes()
 	if model != "" {
@@ -231,7 +231,7 @@ func (f *Form) For(model string) (body io.ReadCloser, size int64, err error) {
 	}
 	f.requested = true
 	reader, writer := io.Pipe()
-	go func() {
+	go func() { // ends when the body was read or closed
 		err := f.writeRest(writer)
 		f.mu.Lock()
 		f.streamErr = err
@@ -247,8 +247,8 @@ type readCloser struct {
 	io.Closer
 }
 
-// Once reports whether For has returned a streamed body, so that the request cannot be sent again.
-func (f *Form) Once() bool {
+// Consumed reports whether BodyFor has returned a streamed body, so that the request cannot be sent again.
+func (f *Form) Consumed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.requested

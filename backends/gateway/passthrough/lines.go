@@ -46,7 +46,7 @@ func (l *lines) split(text []byte) error {
 		if len(l.partial)+len(line) > maxLine {
 			return fmt.Errorf("line %d is longer than %d MiB", l.number+1, maxLine>>20)
 		}
-		if !complete || len(l.partial) > 0 {
+		if !complete || len(l.partial) > 0 { // only a line that lies in one piece is used without a copy
 			if err := l.grow(int64(2 * (len(l.partial) + len(line)))); err != nil {
 				return err
 			}

@@ -26,10 +26,10 @@ type Names struct {
 	Forbids func(c *keychain.Candidate) (list string)
 }
 
-// Of returns the provider's name of a model. A name that is neither in the catalog nor an alias is taken for the
-// provider's. Errors are *apierror.Error with status 400 for a tier and for the model of another provider, and 403 for
-// a model that the sender may not use.
-func (n *Names) Of(name string) (string, error) {
+// AtProvider returns the provider's name of a model. A name that is neither in the catalog nor an alias is taken for
+// the provider's. Errors are *apierror.Error with status 400 for a tier and for the model of another provider, and 403
+// for a model that the sender may not use.
+func (n *Names) AtProvider(name string) (string, error) {
 	routing := n.Account.RoutingFor(n.Catalog, n.TeamID)
 	target := routing.Resolve(name)
 	if strings.HasPrefix(target, catalog.TierPrefix) {
@@ -45,16 +45,15 @@ func (n *Names) Of(name string) (string, error) {
 		}
 		return c.Model.ID, nil
 	}
+	// No entry of the sender has this name, so it is a name at the provider, with or without the provider's code.
 	id, prefixed := strings.CutPrefix(target, n.Provider+"/")
-	if !prefixed {
-		if code, _, ok := strings.Cut(target, "/"); ok {
-			if _, ok := n.Catalog.Provider(code); ok {
-				return "", n.errOtherProvider(name, target)
-			}
+	if code, _, _ := strings.Cut(target, "/"); !prefixed && code != target {
+		if _, ok := n.Catalog.Provider(code); ok {
+			return "", n.errOtherProvider(name, target)
 		}
 	}
 	c, known := routing.Entry(n.Provider + "/" + id)
-	if !known {
+	if !known { // a model that is missing from the catalog, or that candidate left out
 		c = n.Account.CandidateFor(n.Catalog, n.TeamID, n.Provider, id)
 	}
 	if err := n.checkAllowed(name, c); err != nil {
@@ -117,17 +116,24 @@ func NewInput(names *Names, grow func(size int64) error) *Input {
 		if !gjson.ValidBytes(text) || text[0] != '{' {
 			return apierror.New(http.StatusBadRequest, "invalid_json", "line %d of the file is not a JSON object", number)
 		}
-		model, err := modelIn(gjson.ParseBytes(text), "body")
-		if err == nil {
-			var name string
-			if name, err = names.Of(model.Str); err == nil && name != model.Str {
-				err = apierror.New(http.StatusBadRequest, "invalid_value",
-					"the model %q is a name of this gateway, which %s does not know: write %q", model.Str, names.Provider, name)
-			}
-		}
-		return atLine(err, "line %d of the file: ", number)
+		return atLine(names.checkLine(text), "line %d of the file: ", number)
 	}
 	return i
+}
+
+// checkLine returns an error unless the model of the request in a line is the provider's name of a model that the
+// sender may use.
+func (n *Names) checkLine(line []byte) error {
+	model, err := modelIn(gjson.ParseBytes(line), "body")
+	if err != nil {
+		return err
+	}
+	name, err := n.AtProvider(model.Str)
+	if err == nil && name != model.Str {
+		err = apierror.New(http.StatusBadRequest, "invalid_value",
+			"the model %q is a name of this gateway, which %s does not know: write %q", model.Str, n.Provider, name)
+	}
+	return err
 }
 
 // atLine puts the line number, formatted by format, before the message of an error.
@@ -195,7 +201,7 @@ func Rename(body []byte, names *Names, grow func(size int64) error) ([]byte, err
 		var model gjson.Result
 		if model, err = modelIn(request, "params"); err == nil {
 			var name string
-			if name, err = names.Of(model.Str); err == nil && name != model.Str {
+			if name, err = names.AtProvider(model.Str); err == nil && name != model.Str {
 				changes = append(changes, change{model.Index, model.Index + len(model.Raw), name})
 			}
 		}

@@ -14,9 +14,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Reader is the body of a request to a provider.
-type Reader = io.ReadCloser
-
 // maxModel is the maximum length of a model's name, in bytes.
 const maxModel = 512
 
@@ -72,9 +69,9 @@ func errRepeatedModel() error {
 // Text returns the value of a member, or an empty string if the member is absent or not a string.
 func (o *Object) Text(member string) string { return gjson.GetBytes(o.body, gjson.Escape(member)).Str }
 
-// For returns the body for a provider that calls the model by this name. If the body has no model, the member is added.
-// An empty model changes nothing. The error is always nil.
-func (o *Object) For(model string) (body Reader, size int64, err error) {
+// BodyFor returns the body for a provider that calls the model by this name. If the body has no model, the member is
+// added. An empty model changes nothing. The error is always nil.
+func (o *Object) BodyFor(model string) (body io.ReadCloser, size int64, err error) {
 	if model == "" || model == o.Model {
 		return io.NopCloser(bytes.NewReader(o.body)), int64(len(o.body)), nil
 	}
@@ -168,7 +165,7 @@ func addCalls(s *wire.Served, unit string, n int64) *wire.Served {
 	return s
 }
 
-// Spoken returns the usage of a speech request, which is billed by the characters of its input.
-func Spoken(characters int64) wire.Usage {
+// SpeechUsage returns the usage of a speech request, which is billed by the characters of its input.
+func SpeechUsage(characters int64) wire.Usage {
 	return wire.Usage{Known: true, Served: addCalls(nil, "character", characters)}
 }

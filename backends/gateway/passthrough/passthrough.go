@@ -167,9 +167,9 @@ func validID(id string) bool {
 	})
 }
 
-// Below returns the path that is appended to the provider's address for the endpoint: the id, if it is not empty, and
+// PathFor returns the path that is appended to the provider's address for the endpoint: the id, if it is not empty, and
 // the rest of the pattern.
-func (e *Endpoint) Below(id string) string {
+func (e *Endpoint) PathFor(id string) string {
 	if id == "" {
 		return ""
 	}

@@ -34,7 +34,7 @@ func TestFind(t *testing.T) {
 		e, id, allow := Find(c.method, c.path)
 		pattern, below := "", ""
 		if e != nil {
-			pattern, below = e.Pattern, e.Below(id)
+			pattern, below = e.Pattern, e.PathFor(id)
 		}
 		if pattern != c.pattern || id != c.id || allow != c.allow || below != c.below {
 			t.Errorf("%s %s: got pattern %q, id %q, allow %q, below %q, want %+v", c.method, c.path, pattern, id, allow, below, c)
@@ -56,7 +56,7 @@ func TestReadObject(t *testing.T) {
 			t.Errorf("ReadObject(%s): got %+v, error %v, want the model %q", c.in, o, err, c.model)
 			continue
 		}
-		body, size, err := o.For("NEW")
+		body, size, err := o.BodyFor("NEW")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +141,7 @@ func TestReadForm(t *testing.T) {
 			if err != nil {
 				return
 			}
-			body, size, err := f.For("NEW")
+			body, size, err := f.BodyFor("NEW")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,13 +152,13 @@ func TestReadForm(t *testing.T) {
 			if c.refused != 0 {
 				return
 			}
-			if f.Once() != c.once || !c.once && size != int64(len(got)) {
-				t.Errorf("once %v, size %d of %d", f.Once(), size, len(got))
+			if f.Consumed() != c.once || !c.once && size != int64(len(got)) {
+				t.Errorf("once %v, size %d of %d", f.Consumed(), size, len(got))
 			}
 			if want, got := parse(t, contentType, text), parse(t, f.ContentType(), string(got)); strings.Replace(want, "model=a", "model=NEW", 1) != got {
 				t.Errorf("passed on as\n%.300s\nwant\n%.300s", got, want)
 			}
-			if _, _, err := f.For("AGAIN"); (err != nil) != c.once {
+			if _, _, err := f.BodyFor("AGAIN"); (err != nil) != c.once {
 				t.Error("a second time:", err)
 			}
 		})
@@ -219,7 +219,7 @@ func FuzzReadForm(f *testing.F) {
 		if err != nil {
 			return
 		}
-		passed, _, err := form.For("NEW")
+		passed, _, err := form.BodyFor("NEW")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -123,9 +123,10 @@ func (s *Resources) Forget(ctx context.Context, o *Resource) error {
 	})
 }
 
-// Charge marks a batch as charged. first is true if it was not charged before: only then may the caller add the cost of
-// the batch to the usage log, so that concurrent callers do not charge it twice. Charge itself adds no cost.
-func (s *Resources) Charge(ctx context.Context, o *Resource) (first bool, err error) {
+// MarkCharged marks a batch as charged. first is true if it was not charged before: only then may the caller add the
+// cost of the batch to the usage log, so that concurrent callers do not charge it twice. MarkCharged itself adds no
+// cost.
+func (s *Resources) MarkCharged(ctx context.Context, o *Resource) (first bool, err error) {
 	err = s.db.Write(ctx, func(c store.Conn) error {
 		changed, err := c.Exec(`UPDATE gateway_objects SET charged = 1 WHERE user_id = ? AND team_id = ? AND kind = ? AND id = ? AND charged = 0`,
 			o.UserID, o.TeamID, o.Kind, o.ID)

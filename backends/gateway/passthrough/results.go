@@ -53,13 +53,13 @@ func (r *Results) add(_ int, line []byte) error {
 		return nil
 	}
 	name := answer.Get("model").Str
-	m := modelOf(r.catalog, r.batch.Provider, name)
+	m := modelOf(r.catalog, r.batch.Provider, name) // nil if the price is unknown
 	if m != nil {
 		name = m.ID
 	} else {
 		name = strings.Clone(wire.Mask(name, maxModelName)) // a copy, so that the line can be freed
 	}
-	if r.rows[name] == nil && len(r.rows) >= maxModels {
+	if r.rows[name] == nil && len(r.rows) >= maxModels { // see maxModels
 		name, m = "", nil
 	}
 	sum := r.rows[name]
@@ -80,9 +80,9 @@ func (r *Results) add(_ int, line []byte) error {
 	return nil
 }
 
-// Charge returns the records for the usage log, one for each model, in the order of the models' names. Without any
+// Records returns the records for the usage log, one for each model, in the order of the models' names. Without any
 // result it returns a single record without tokens. Call it after Close.
-func (r *Results) Charge() []spending.Record {
+func (r *Results) Records() []spending.Record {
 	var rows []spending.Record
 	for _, name := range slices.Sorted(maps.Keys(r.rows)) {
 		rows = append(rows, *r.rows[name])

@@ -20,7 +20,7 @@ type purses struct {
 	writer string
 
 	tracked atomic.Int64 // number of cached purses; while it is 0 addRecord does nothing
-	mu      sync.RWMutex
+	mu      sync.RWMutex // guards the fields below; taken after the mutex of the Log, and before that of a purseSpend
 	purses  map[Purse]*purseSpend
 	shared  map[string]Purse // the purses of kind OfKey, by the ids of the keys that are paid from them
 	swept   time.Time        // when sweep was last called

@@ -1,6 +1,8 @@
 package spending
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,16 +27,10 @@ func (s *Ledger) addKeyDays(c store.Conn, batch []Record) error {
 			days[key] = spentTokens{sum.input + input, sum.output + output, sum.micros + r.cost()}
 		}
 	}
-	rows := make([]keyDay, 0, len(days))
-	for key := range days {
-		rows = append(rows, key)
-	}
+	rows := slices.Collect(maps.Keys(days))
 	// The rows are sorted, so that two nodes do not deadlock.
 	slices.SortFunc(rows, func(a, b keyDay) int {
-		if n := strings.Compare(a.key, b.key); n != 0 {
-			return n
-		}
-		return int(a.day - b.day)
+		return cmp.Or(strings.Compare(a.key, b.key), cmp.Compare(a.day, b.day))
 	})
 	for _, key := range rows {
 		sum := days[key]

@@ -270,7 +270,7 @@ func (s *Ledger) compare(
 ) error {
 	// The lines with the highest cost of the two periods may differ, so q.Limit does not apply to the preceding one.
 	q.Limit = MaxLines
-	if columns, _ := columnsOf(groups); len(columns) == 1 {
+	if columns, _ := columnsOf(groups); len(columns) == 1 { // read the other period for these lines only
 		for i := range lines {
 			q.only = append(q.only, lines[i].singleValue())
 		}
@@ -359,7 +359,7 @@ func (s *Ledger) spendingLines(
 
 // scanSpending scans a line with the columns of groups.
 func scanSpending(row store.Row, groups []*spendingGroup, unit string) (line Line, err error) {
-	slot := int64(-1)
+	slot := int64(-1) // stays negative if the lines are neither by day nor by hour
 	var n sums
 	cells := make([]any, 0, 6+len(n))
 	for _, g := range groups {
@@ -372,7 +372,7 @@ func scanSpending(row store.Row, groups []*spendingGroup, unit string) (line Lin
 		return line, err
 	}
 	switch {
-	case slot < 0: // the lines are neither by day nor by hour
+	case slot < 0: // no time to set
 	case unit == byHour:
 		hour := fromHour(slot)
 		line.Hour = &hour

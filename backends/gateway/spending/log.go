@@ -75,20 +75,20 @@ type Log struct {
 	ledger     *Ledger
 	uses       KeyUses
 	logger     *zap.Logger
-	mu         sync.Mutex
-	pending    []Record // not taken for a batch yet
-	taken      []Record // being written in batches; older than pending
-	memory     []Record // the slice of which taken is the end
-	spare      []Record // an empty slice, whose memory pending gets when its records become taken
-	written    int64    // number of records removed from taken
-	dropped    int64    // number of records dropped since the last Flush
-	wake       chan struct{}
+	mu         sync.Mutex    // guards the fields down to dropped; taken after flushMu
+	pending    []Record      // not taken for a batch yet
+	taken      []Record      // being written in batches; older than pending
+	memory     []Record      // the slice of which taken is the end
+	spare      []Record      // an empty slice, whose memory pending gets when its records become taken
+	written    int64         // number of records removed from taken
+	dropped    int64         // number of records dropped since the last Flush
+	wake       chan struct{} // has room for one value, with which Add asks run to write a full batch
 	stop       chan struct{} // closed by Close
 	stopped    chan struct{} // closed by run when it returns
 	once       sync.Once     // closes stop
-	started    bool
-	flushMu    sync.Mutex // one batch at a time
-	unresolved bool       // the last batch failed, but may have been written; guarded by flushMu
+	started    bool          // whether run was started
+	flushMu    sync.Mutex    // held while batches are written, one after the other
+	unresolved bool          // the last batch failed, but may have been written; guarded by flushMu
 }
 
 // KeyUses collects the times at which keys were last used. A Log writes them together with its records.
@@ -129,12 +129,12 @@ func (l *Log) Add(r Record) {
 	}
 	l.pending = append(l.pending, r)
 	waiting := len(l.taken) + len(l.pending)
-	l.ledger.purses.addRecord(&r, l.written+int64(waiting))
+	l.ledger.purses.addRecord(&r, l.written+int64(waiting)) // numbers follow the order in which records are written
 	l.mu.Unlock()
 	if waiting >= batchRows {
 		select {
 		case l.wake <- struct{}{}:
-		default:
+		default: // run was woken already
 		}
 	}
 }
@@ -242,7 +242,7 @@ func (l *Log) resolveFailedBatch(ctx context.Context) error {
 func (l *Log) nextBatch(n int) (batch []Record, last int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.taken) == 0 {
+	if len(l.taken) == 0 { // take all pending records; new ones are collected in the spare slice meanwhile
 		l.taken, l.memory, l.pending, l.spare = l.pending, l.pending, l.spare, nil
 	}
 	batch = l.taken[:min(n, len(l.taken))]

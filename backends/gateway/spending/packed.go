@@ -62,14 +62,14 @@ func appendPacked(dst []byte, r *Record) ([]byte, error) {
 		p.text(strings.Join(r.Tags, ","))
 		p.text(r.EndUser)
 	}
-	p[len(p)-1] = ']'
+	p[len(p)-1] = ']' // in place of the last comma
 	return p, nil
 }
 
 // parsePacked parses a text written by appendPacked. Values that older rows do not have are zero.
 func parsePacked(text string) (r Record, err error) {
 	values := gjson.Parse(text).Array()
-	next := func() (v gjson.Result) {
+	next := func() (v gjson.Result) { // removes the first value
 		if len(values) > 0 {
 			v, values = values[0], values[1:]
 		}

@@ -193,7 +193,7 @@ func usageStatement(userID string, from, to int64, groups []int) (string, []any)
 // from fromDay to toDay, and the hours from tailBegin to to. The end of each part is exclusive.
 func wholeDays(from, to int64) (headEnd, fromDay, toDay, tailBegin int64) {
 	fromDay, toDay = (from+23)/24, to/24
-	if fromDay > toDay { // the period is a part of one day
+	if fromDay > toDay { // the period is a part of one day: all of it is in the first part
 		return to, 0, 0, to
 	}
 	return fromDay * 24, fromDay, toDay, toDay * 24

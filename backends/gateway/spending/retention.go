@@ -70,7 +70,7 @@ func (r *Retention) Keep(requests time.Duration) {
 	r.keepFor.Store(int64(requests))
 	select {
 	case r.wake <- struct{}{}:
-	default:
+	default: // the job was woken already
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,7 +89,7 @@ func (r *Retention) Close() {
 	if r.stopJob != nil {
 		r.stopJob()
 	}
-	r.stopJob = func() {}
+	r.stopJob = func() {} // not nil, so that a later Keep starts nothing
 }
 
 // sweep makes one pass: it deletes old and expired rows, and updates the totals. done is the number of deleted rows.
@@ -106,8 +106,8 @@ func (r *Retention) sweep(ctx context.Context) (done int, err error) {
 		r.logger.Info("deleted old requests from the usage log", zap.Int64("requests", w.requests),
 			zap.Int64("hours", w.hours))
 	}
-	for i := 0; err == nil && i < len(r.expiries); i++ {
-		err = w.deleteExpired(ctx, r.expiries[i])
+	if err == nil {
+		err = w.deleteAllExpired(ctx)
 	}
 	if err == nil {
 		err = w.addTotals(ctx)
@@ -181,6 +181,16 @@ func (w *sweep) deleteHours(ctx context.Context, firstKept int64) error {
 	return nil
 }
 
+// deleteAllExpired deletes the rows that the expiries select.
+func (w *sweep) deleteAllExpired(ctx context.Context) error {
+	for _, expiry := range w.expiries {
+		if err := w.deleteExpired(ctx, expiry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // deleteExpired deletes the rows that an Expiry selects, in batches.
 func (w *sweep) deleteExpired(ctx context.Context, expiry Expiry) error {
 	for {
@@ -226,7 +236,7 @@ func (w *sweep) write(ctx context.Context, change func(c store.Conn) (int64, err
 	}
 }
 
-// logProgress logs the progress of a long pass, at most every sweepNews. Entries before deletedBefore have been
+// logProgress logs the progress of a long pass, at most every progressInterval. Entries before deletedBefore have been
 // deleted.
 func (w *sweep) logProgress(deletedBefore time.Time) {
 	if now := w.ledger.now(); now.Sub(w.logged) >= progressInterval {

@@ -38,8 +38,7 @@ func (s *Ledger) insertUsage(c store.Conn, records []Record) error {
 			}
 		}
 	}
-	for ; len(records) > 0; records = records[min(len(records), insertRows):] {
-		part := records[:min(len(records), insertRows)]
+	for part := range slices.Chunk(records, insertRows) {
 		args, err := rows.args(part)
 		if err != nil {
 			return err

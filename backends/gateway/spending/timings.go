@@ -30,7 +30,7 @@ func timingsOf(records []Record) *timings.Batch {
 			s.Kind, s.TeamID = timings.Team, r.TeamID
 			b.Add(s)
 		}
-		lastAttemptLatency := r.Latency
+		lastAttemptLatency := r.Latency // what remains after the failed attempts
 		for j := range r.FailedAttempts {
 			a := &r.FailedAttempts[j]
 			lastAttemptLatency -= time.Duration(a.LatencyMS) * time.Millisecond

@@ -124,11 +124,14 @@ func (t *totals) spentBetween(c *calendar, from, to int64) (table string, args [
 	from, to = c.clamp(from, to)
 	totalsFrom, storedFrom := c.nearest(from)
 	totalsTo, storedTo := c.nearest(to)
-	if totalsFrom >= totalsTo || daysApart(totalsFrom, from)+daysApart(totalsTo, to) >= to-from {
+	corrections := daysApart(totalsFrom, from) + daysApart(totalsTo, to)
+	if totalsFrom >= totalsTo || corrections >= to-from { // the difference would not be cheaper
 		return "(" + t.daysStatement("") + ") AS d", []any{from, to}, false
 	}
 	parts := []string{t.differenceStatement()}
 	args = []any{storedFrom, storedTo}
+	// The days between the period's ends and the days with totals are added if they are inside of the period only, and
+	// subtracted if they are inside of the difference only. correct does nothing if from is not before to.
 	correct := func(from, to int64, sign string) {
 		if from < to {
 			parts, args = append(parts, t.daysStatement(sign)), append(args, from, to)
@@ -207,7 +210,7 @@ func (w *sweep) addTotals(ctx context.Context) error {
 			previous, storedAs = c.begin, noDay
 		}
 		day := previous + 1
-		for !c.keeps(day) {
+		for !c.keeps(day) { // of days long ago, only the totals of Mondays
 			day++
 		}
 		if w.now.Before(fromHour(day * 24).Add(totalsSettled)) {
@@ -244,9 +247,10 @@ func (w *sweep) deleteTotals(ctx context.Context) error {
 			if c.keeps(day) {
 				continue
 			}
-			for deleted := int64(sweepRows); deleted == sweepRows; {
-				if deleted, err = w.delete(ctx, fmt.Sprintf(`DELETE FROM %[1]s WHERE (%[2]s) IN (SELECT %[2]s FROM %[1]s
-					WHERE day = ? LIMIT ?)`, t.table, t.keyColumns), day, sweepRows); err != nil {
+			statement := fmt.Sprintf(`DELETE FROM %[1]s WHERE (%[2]s) IN (SELECT %[2]s FROM %[1]s
+				WHERE day = ? LIMIT ?)`, t.table, t.keyColumns)
+			for deleted := int64(sweepRows); deleted == sweepRows; { // a smaller number means that none is left
+				if deleted, err = w.delete(ctx, statement, day, sweepRows); err != nil {
 					return err
 				}
 			}

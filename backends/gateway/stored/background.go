@@ -36,7 +36,7 @@ type run struct {
 	object []byte        // the response object before the answer
 	ready  chan struct{} // closed when the run may start
 
-	inserted atomic.Bool // whether the response's row exists
+	inserted atomic.Bool // whether the response's row exists; before that, renewLeases must not take the run for lost
 }
 
 // Start starts to generate an answer in the background, and returns the response object without the answer. echo are
@@ -96,7 +96,7 @@ func (s *Service) leave(r *run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.runs, r.turn.ID)
-	if index := slices.Index(s.queue, r); index >= 0 {
+	if index := slices.Index(s.queue, r); index >= 0 { // it ended before its turn, and is not in s.working
 		s.queue = slices.Delete(s.queue, index, index+1)
 		return
 	}
@@ -164,6 +164,7 @@ func eventOf(name string, object []byte) []byte {
 
 // work waits until the run may start, and then generates the answer until it is stored or given up.
 func (s *Service) work(r *run, answer func(ctx context.Context, w http.ResponseWriter) error, done func()) {
+	// These run in the opposite order: the failure is stored while the run still has its lease.
 	defer s.leave(r)
 	defer done()
 	defer r.storeFailure()
@@ -174,12 +175,12 @@ func (s *Service) work(r *run, answer func(ctx context.Context, w http.ResponseW
 		return
 	}
 	if err := r.begin(); err != nil {
-		t.finished = errors.Is(err, errGone)
+		t.finished = errors.Is(err, errGone) // after any other error, storeFailure stores the failure
 		return
 	}
 	ctx, cancel := context.WithTimeoutCause(r.ctx, t.options.Time, errTime)
 	defer cancel()
-	defer r.startFlushing()()
+	defer r.startFlushing()() // starts now; stops before storeFailure
 	err := r.generate(ctx, answer)
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
@@ -250,9 +251,9 @@ func (r *run) startFlushing() (stop func()) {
 			err := t.log.flush(ctx, t)
 			cancel()
 			switch {
-			case errors.Is(err, errGone):
+			case errors.Is(err, errGone): // or the answer is stored already, together with all of its events
 				r.cancel(errGone)
-				return // the response was deleted, or is stored together with all of its events
+				return
 			case t.log.full():
 				r.cancel(errEvents)
 			case err != nil:

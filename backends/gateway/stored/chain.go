@@ -87,7 +87,7 @@ func (s *Service) chain(ctx context.Context, owner, id string) (links []response
 		return nil, &chainError{missing: true}
 	}
 	newest, size := found[len(found)-1], int64(0)
-	ids := make([]string, 0, len(found))
+	ids := make([]string, 0, len(found)) // by depth, so that the batches below are in order
 	for _, l := range found {
 		size += l.size
 		ids = append(ids, l.id)
@@ -95,7 +95,7 @@ func (s *Service) chain(ctx context.Context, owner, id string) (links []response
 	switch {
 	case newest.status != statusCompleted && newest.status != statusIncomplete:
 		return nil, &chainError{unfinished: newest.status}
-	case newest.depth != int64(len(found)):
+	case newest.depth != int64(len(found)): // the depth counts all responses up to the newest one
 		return nil, &chainError{} // an earlier response was deleted
 	case size > 2*maxHistory: // the stored size includes more than items
 		return nil, tooLarge("the chain of "+id, maxHistory)
@@ -158,20 +158,24 @@ func (s *Service) responsesWith(ctx context.Context, owner string, ids []string)
 				append(part, schema.Micros(s.now()))...)
 			return err
 		})
-		for i := 0; err == nil && i < len(found); i++ {
+		if err != nil {
+			return err
+		}
+		for i := range found {
 			r := &found[i]
 			if seen[r.id] {
 				continue
 			}
 			seen[r.id] = true
-			if size += len(r.sealed); size > 4*maxHistory {
+			if size += len(r.sealed); size > 4*maxHistory { // responses have more than the items, and are encoded
 				return tooLarge("the set of items that the request refers to", maxHistory)
 			}
-			if err = s.unseal(ctx, r); err == nil {
-				documents = append(documents, &r.document)
+			if err := s.unseal(ctx, r); err != nil {
+				return err
 			}
+			documents = append(documents, &r.document)
 		}
-		return err
+		return nil
 	})
 	return documents, err
 }

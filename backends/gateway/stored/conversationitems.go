@@ -199,7 +199,7 @@ func (s *Service) listItems(ctx context.Context, owner, id string, p *paging) (*
 	if _, err := s.conversation(ctx, owner, id); err != nil {
 		return nil, err
 	}
-	order, bound, after := "place", "place > ?", int64(0)
+	order, bound, after := "place", "place > ?", int64(0) // places begin at 1
 	if !p.ascending {
 		order, bound, after = "place DESC", "place < ?", 1<<62
 	}

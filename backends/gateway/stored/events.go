@@ -26,9 +26,9 @@ var errEvents = errors.New("the events of the answer are larger than 64 MB")
 // eventLog collects and numbers the events of an answer in the background. The first two events are added before the
 // model is called.
 type eventLog struct {
-	writing sync.Mutex // held while events are written to the database
+	writing sync.Mutex // held while events are written to the database; taken before mu
 
-	mu      sync.Mutex
+	mu      sync.Mutex    // guards the fields below; never held during I/O
 	pending []byte        // the frames of events that are not in the database yet
 	first   int64         // number of the first pending event
 	next    int64         // number of the next event that is added
@@ -76,7 +76,7 @@ func (l *eventLog) unwritten() *pendingEvents {
 	if len(l.pending) == 0 {
 		return nil
 	}
-	return &pendingEvents{slices.Clip(l.pending), l.first, l.next - 1}
+	return &pendingEvents{slices.Clip(l.pending), l.first, l.next - 1} // add only appends behind this text
 }
 
 // full reports whether the size of all events exceeds maxEvents.

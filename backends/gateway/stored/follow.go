@@ -81,7 +81,7 @@ func (s *Service) Follow(ctx context.Context, w http.ResponseWriter, owner, id s
 	header.Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
 	for {
-		changed := s.nextChange(id)
+		changed := s.nextChange(id) // before the events are read, so that no change in between is missed
 		done, err := f.sendNew(ctx)
 		if ctx.Err() != nil {
 			return nil
@@ -96,7 +96,7 @@ func (s *Service) Follow(ctx context.Context, w http.ResponseWriter, owner, id s
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-changed:
+		case <-changed: // never, if another process generates the response
 		case <-time.After(followEvery):
 		}
 	}

@@ -2,6 +2,7 @@ package stored
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/tidwall/gjson"
 
@@ -49,6 +50,14 @@ func hasResponse(name string) bool {
 	return isFinal(name)
 }
 
+// responseIn returns the response object in the data of an event. It is not an object if the event has none.
+func responseIn(name string, data []byte) gjson.Result {
+	if !hasResponse(name) {
+		return gjson.Result{}
+	}
+	return gjson.GetBytes(data, "response")
+}
+
 // isFinal reports whether an event with this name is the final one.
 func isFinal(name string) bool {
 	switch name {
@@ -71,12 +80,7 @@ func setMembers(object []byte, members []member) []byte {
 	replaced := make([]bool, len(members)) // by index of members
 	end := -1                              // the end of the last member of the object
 	err := s.Object(func(key []byte) error {
-		index := -1
-		for i := range members {
-			if string(key) == members[i].name {
-				index = i
-			}
-		}
+		index := slices.IndexFunc(members, func(m member) bool { return m.name == string(key) })
 		from := s.Start()
 		err := s.Skip()
 		if end = s.Offset(); err == nil && index >= 0 {

@@ -61,7 +61,7 @@ func (r *Recorder) Write(p []byte) (int, error) {
 		r.buffer = append(r.buffer, p...)
 		return len(p), nil
 	}
-	searchFrom := max(len(r.buffer)-1, 0) // no event ends before this
+	searchFrom := max(len(r.buffer)-1, 0) // no event ends before this: its end could be split after the first \n
 	r.buffer = append(r.buffer, p...)
 	r.out = r.out[:0]
 	unread := r.buffer
@@ -106,10 +106,7 @@ func (r *Recorder) frame(dst, frame []byte) []byte {
 		}
 		return dst
 	}
-	object := gjson.Result{}
-	if hasResponse(name) {
-		object = gjson.GetBytes(data, "response")
-	}
+	object := responseIn(name, data)
 	switch {
 	case !object.IsObject():
 		return append(dst, frame...)
@@ -128,10 +125,7 @@ func (t *Turn) logEvent(name string, data []byte) {
 		t.failure = errorMember("server_error", gjson.GetBytes(data, "message").Str)
 		return
 	}
-	object := gjson.Result{}
-	if hasResponse(name) {
-		object = gjson.GetBytes(data, "response")
-	}
+	object := responseIn(name, data)
 	switch {
 	case !object.IsObject():
 		t.log.add(name, data)
@@ -150,7 +144,9 @@ type lastEvent struct {
 }
 
 // storeAnswer stores an answer, and returns the response object for the client, with members that state whether and how
-// the answer is stored. last is the final event, which is added to the event log, or nil for none.
+// the answer is stored. last is the final event, which is added to the event log, or nil for none. It sets t.finished
+// if nothing remains to be stored, and t.failure if the answer cannot be stored as it is; a run then stores that
+// failure.
 func (t *Turn) storeAnswer(object []byte, last *lastEvent) []byte {
 	clientObject := t.withStorageMembers(object, t.stores)
 	if !t.stores || t.finished {

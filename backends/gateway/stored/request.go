@@ -116,7 +116,7 @@ func (q *request) check() error {
 // is replaced by one with the history and the items of the request.
 func (q *request) compose(body []byte, history []json.RawMessage) []byte {
 	var edits jsontext.Edits
-	membersRemain := false
+	membersRemain := false // whether a comma must follow the new input
 	for i := range q.members {
 		m := &q.members[i]
 		m.Drop = m.Drop || len(history) > 0 && q.names[i] == "input"
@@ -171,8 +171,9 @@ type Turn struct {
 	items        map[string]json.RawMessage // complete forms of items of the answer by id; see KeepItem
 	created      int64                      // Unix time in seconds
 	log          *eventLog                  // only for a streamed answer in the background
-	failure      string                     // the error of a failed response as JSON, or empty if it is not known
-	finished     bool                       // the answer is stored, or no longer wanted
+	// failure and finished are set by the goroutine that calls storeAnswer, and read when the run ends.
+	failure  string // the error of a failed response as JSON, or empty if it is not known
+	finished bool   // the answer is stored, or no longer wanted
 }
 
 // Begin reads the members of a request that concern stored objects, and returns the body with the continued items
@@ -305,7 +306,7 @@ func (t *Turn) KeepItem(id string, text []byte) bool {
 	if t == nil || !t.stores {
 		return false
 	}
-	if id != "" && len(t.items) < limit && int64(len(text)) <= t.options.Size {
+	if id != "" && len(t.items) < limit && int64(len(text)) <= t.options.Size { // else only the client's form is stored
 		t.items[id] = slices.Clone(text)
 	}
 	return true

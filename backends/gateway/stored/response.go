@@ -189,16 +189,16 @@ var errGone = errors.New("the response was cancelled or deleted")
 // there are none. It returns errGone if the response was cancelled or deleted.
 func (t *Turn) writeAnswer(ctx context.Context, object []byte, events *eventBatch) error {
 	s := t.service
+	status := gjson.GetBytes(object, "status").Str
+	if !final(status) || status == "" {
+		return fmt.Errorf("the answer ends with the status %q, which is not final", status)
+	}
 	d := &document{Response: object, Input: t.input, Kept: t.hidden(object)}
 	text, err := d.encode()
 	if err != nil {
 		return err
 	}
-	status := gjson.GetBytes(object, "status").Str
-	if !final(status) || status == "" {
-		return fmt.Errorf("the answer ends with the status %q, which is not final", status)
-	}
-	if int64(len(text)) > t.options.Size && status != statusFailed {
+	if int64(len(text)) > t.options.Size && status != statusFailed { // a client that waits must see the failure
 		return tooLarge("the response", t.options.Size)
 	}
 	sealed, err := s.seal(ctx, tableResponses, t.ID, text)
@@ -214,21 +214,14 @@ func (t *Turn) writeAnswer(ctx context.Context, object []byte, events *eventBatc
 	expires := s.expires(t.options)
 	err = s.db.Write(ctx, func(c store.Conn) error {
 		if t.Background {
-			n, err := c.Exec(
-				`UPDATE gateway_responses SET status = ?, sealed = ?, size = ?, expires_at = ?, runner = '', leased_until = 0
-				WHERE id = ? AND runner = ?`,
-				status, sealed, len(text), expires, t.ID, s.node,
-			)
-			if err != nil {
-				return err
+			err = t.complete(c, status, sealed, len(text), expires)
+			if err == nil {
+				err = events.insert(c)
 			}
-			if n == 0 {
-				return errGone
-			}
-			if err := events.insert(c); err != nil {
-				return err
-			}
-		} else if err := t.insert(c, status, sealed, len(text), expires, "", 0); err != nil {
+		} else {
+			err = t.insert(c, status, sealed, len(text), expires, "", 0)
+		}
+		if err != nil {
 			return err
 		}
 		if err := t.indexItems(c, object); err != nil {
@@ -261,6 +254,20 @@ func (t *Turn) insert(
 		t.ID, t.owner, schema.Nullable(t.previous), t.depth, status, schema.Flag(t.Background), schema.Flag(t.log != nil),
 		runner, leasedUntil, sealed, size, schema.Micros(t.service.now()), expires,
 	)
+	return err
+}
+
+// complete writes the answer into the row that the run of a background turn has inserted. The parameters are those of
+// insert. It returns errGone if this process no longer has the lease, because the response was cancelled or deleted.
+func (t *Turn) complete(c store.Conn, status, sealed string, size int, expires int64) error {
+	n, err := c.Exec(
+		`UPDATE gateway_responses SET status = ?, sealed = ?, size = ?, expires_at = ?, runner = '', leased_until = 0
+		WHERE id = ? AND runner = ?`,
+		status, sealed, size, expires, t.ID, t.service.node,
+	)
+	if err == nil && n == 0 {
+		err = errGone
+	}
 	return err
 }
 

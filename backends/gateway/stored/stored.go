@@ -73,15 +73,15 @@ type Service struct {
 
 	startJobs sync.Once
 
-	mu        sync.Mutex
+	mu        sync.Mutex            // guards the fields below up to closed
 	stopJobs  func()                // stops the jobs; nil before they are started
 	runs      map[string]*run       // by id of the response
 	followers map[string]int        // number of open streams by owner
 	sizes     map[string]cachedSize // total size of the stored objects by owner
 	working   int                   // number of runs that may generate their answers
 	queue     []*run                // runs that wait for their turn
-	closed    bool
-	running   sync.WaitGroup
+	closed    bool                  // no further run is accepted
+	running   sync.WaitGroup        // the runs between enter and leave; enter adds to it while mu is held
 }
 
 // New creates a service. It starts no goroutines until it is used. observe is called after each run of a job; see
@@ -143,7 +143,7 @@ func (s *Service) Close(ctx context.Context) error {
 	go func() {
 		defer close(done)
 		s.running.Wait()
-		if stopJobs != nil {
+		if stopJobs != nil { // only now, since the leases of the runs must be renewed until their failures are stored
 			stopJobs()
 		}
 	}()

@@ -39,7 +39,7 @@ func Read(ctx context.Context, db *store.DB, q Query) (lines []*Line, err error)
 		slotColumn, groupBy = "slot", "slot, "
 	}
 	switch q.Kind {
-	case All:
+	case All: // no subject
 	case Model:
 		modelColumns = "provider, model"
 		groupBy += modelColumns + ", "

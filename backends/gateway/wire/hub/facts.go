@@ -1,6 +1,8 @@
 package hub
 
 import (
+	"net/http"
+
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
@@ -41,3 +43,20 @@ type Facts struct {
 	// empty.
 	RequestID string
 }
+
+// SetStreamHeader sets the header fields of a stream in this format for a client.
+func (f *Facts) SetStreamHeader(header http.Header) {
+	header["Content-Type"] = eventStream
+	if f.StreamType != "" {
+		header["Content-Type"] = []string{f.StreamType}
+	}
+	header["Cache-Control"] = noCache
+	header["X-Accel-Buffering"] = noBuffering
+}
+
+// The values of the header fields of streams. All streams share them, so they must not be changed.
+var (
+	eventStream = []string{"text/event-stream; charset=utf-8"}
+	noCache     = []string{"no-cache, no-transform"}
+	noBuffering = []string{"no"}
+)
