@@ -205,7 +205,7 @@ inBrowser('a user has groups, roles and attributes, of which clients and resourc
   await button(tab, 'Roles of groups').click();
   await dialog(tab).getByLabel('Groups').fill('staff');
   await button(dialog(tab), 'Save').click();
-  await dialog(tab).getByText('This line is no group with its roles: staff').waitFor();
+  await dialog(tab).getByText('This line is not a group with its roles: staff').waitFor();
   await dialog(tab).getByLabel('Groups').fill('staff: writer, reader');
   await sound(tab, 'authserver-admin-group-roles');
   await button(dialog(tab), 'Save').click();
@@ -218,7 +218,7 @@ inBrowser('a user has groups, roles and attributes, of which clients and resourc
   await dialog(tab).getByLabel('Roles').fill('shop:buyer\n\n admin');
   await dialog(tab).getByLabel('Attributes').fill('department');
   await button(dialog(tab), 'Save').click();
-  await dialog(tab).getByText('This line is no attribute: department').waitFor();
+  await dialog(tab).getByText('This line is not an attribute: department').waitFor();
   await dialog(tab).getByLabel('Attributes').fill('department = Sales = more\ndepartment = Support');
   await button(dialog(tab), 'Save').click();
   await facts.getByText('reader, writer').waitFor();
@@ -304,7 +304,7 @@ inBrowser('a provider that cannot be used says why, also on the overview', {}, a
   assert.equal(await notice.count(), 0);
 });
 
-inBrowser('a user is given a key of a provider, which is taken away again', {}, async (tab) => {
+inBrowser('a user is given a key of a provider, which is removed again', {}, async (tab) => {
   const { users: [ann] } = await ask('GET', 'users?q=ann@example.com');
   await enter(tab, `users/${ann.id}`);
   await at(tab, 'ann@example.com');
