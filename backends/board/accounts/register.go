@@ -1,11 +1,11 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
@@ -39,8 +39,7 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 	if err != nil {
 		return done, err
 	}
-	guest := &rights.Actor{Rights: access.Of(0, []int64{access.Guest})}
-	if err := guest.CheckOffline(); err != nil {
+	if err := access.GuestActor().CheckOffline(); err != nil {
 		return done, err
 	}
 	mode := access.Settings.Registration
@@ -115,40 +114,36 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 func (s *Service) tryRegister(
 	ctx context.Context, settings *kernel.Settings, m NewMember, name, email string, mails bool,
 ) error {
-	var wait time.Duration
-	var wrong bool
-	var refusal error    // not returned by the transaction, so that the counts are committed
-	var attempted string // begins the message if the client must wait
-	err := s.Write(ctx, func(c store.Conn) (err error) {
+	var refusal error // not returned by the transaction, so that the counts are committed
+	err := s.Write(ctx, func(c store.Conn) error {
 		now := s.Now()
-		attempted = "too many wrong answers"
-		if wrong, wait, err = tryAnswer(c, settings, m.Form.Answer, m.Address, now); err != nil || wrong || wait > 0 {
+		wrong, wait, err := tryAnswer(c, settings, m.Form.Answer, m.Address, now)
+		if refusal = errWait(wait, "too many wrong answers"); err != nil || refusal != nil {
 			return err
 		}
-		attempted = "too many registrations"
-		if wait, err = NewAccounts.Of(m.Address).Try(c, now); err != nil || wait > 0 {
-			return err
-		}
-		refusal = checkNewNameFree(c, name)
-		if _, refused := apierror.From(refusal); refusal != nil && !refused {
-			return refusal
-		}
-		if refusal != nil || !mails {
+		if wrong {
+			refusal = kernel.Invalid("answer", "wrong", "the answer is wrong")
 			return nil
 		}
-		attempted = "too many mails were requested, to this mail address or"
+		wait, err = NewAccounts.Of(m.Address).Try(c, now)
+		if refusal = errWait(wait, "too many registrations"); err != nil || refusal != nil {
+			return err
+		}
+		if err := checkNewNameFree(c, name); err != nil {
+			if _, refused := apierror.From(err); !refused {
+				return err
+			}
+			refusal = err
+			return nil
+		}
+		if !mails {
+			return nil
+		}
 		wait, err = tryLink(c, email, m.Address, now)
+		refusal = errWait(wait, "too many mails were requested, to this mail address or")
 		return err
 	})
-	switch {
-	case err != nil:
-		return err
-	case wait > 0:
-		return errWait(wait, attempted)
-	case wrong:
-		return kernel.Invalid("answer", "wrong", "the answer is wrong")
-	}
-	return refusal
+	return cmp.Or(err, refusal)
 }
 
 // checkNewNameFree makes the checks of checkNamesFilled and checkNameFree.

@@ -216,7 +216,7 @@ func SeenThread(a *rights.Actor, r store.Row) (*Thread, error) {
 
 // PostFor returns a post of thread t. It returns an error if the actor does not see the post.
 func PostFor(c store.Conn, a *rights.Actor, t *Thread, id int64) (*Post, error) {
-	p, err := ScanPost(c.Row("SELECT "+PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.ID, id))
+	p, err := ReadPost(c, t.ID, id)
 	if err != nil {
 		return nil, kernel.OrNotFound(err)
 	}
@@ -224,6 +224,12 @@ func PostFor(c store.Conn, a *rights.Actor, t *Thread, id int64) (*Post, error) 
 		return nil, kernel.NotFound()
 	}
 	return p, nil
+}
+
+// ReadPost returns a post of a thread, without checking that an actor sees it. If the thread has no such post, the error
+// is sql.ErrNoRows.
+func ReadPost(c store.Conn, thread, id int64) (*Post, error) {
+	return ScanPost(c.Row("SELECT "+PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", thread, id))
 }
 
 // PostByID returns a post and its thread. It returns an error if the actor does not see the post. lock is appended to

@@ -124,11 +124,10 @@ func (s *Service) Save(ctx context.Context, a *rights.Actor, d Draft) error {
 		return kernel.Invalid("tags", "too_long", "these are too many tags")
 	}
 	return s.Write(ctx, func(c store.Conn) error {
-		var others int64
-		// The row is locked, so that the count is right if the member saves two drafts at once.
-		if err := c.Row("SELECT id FROM board_users WHERE id = ?"+c.Lock(), a.ID()).Scan(new(int64)); err != nil {
+		if err := kernel.LockMember(c, a.ID()); err != nil {
 			return err
 		}
+		var others int64 // drafts for other places
 		err := c.Row("SELECT count(*) FROM board_drafts WHERE user_id = ? AND NOT (place = ? AND place_id = ?)",
 			a.ID(), d.Kind, d.ID).Scan(&others)
 		if err != nil {

@@ -126,7 +126,7 @@ func (t *transfer) save() error {
 // that gets the posts, and by the number of removed threads in the forum that loses them. Call it at the end of the
 // transaction.
 func (t *transfer) updateForumCounts(added, removed int64) error {
-	if t.from.Forum == t.to.Forum {
+	if t.from.Forum == t.to.Forum { // its number of posts stays the same
 		return content.Count(t.c, t.to.Forum, t.to.ID, added-removed, 0)
 	}
 	for _, forum := range t.forums() {

@@ -214,8 +214,8 @@ func (b *xenforo) may(group, node int64, name string) bool {
 	path = append(path, 0)
 	allowed := false
 	for _, id := range slices.Backward(path) {
-		value := b.entries[xfEntry{id, group, name}]
-		switch max(value, b.entries[xfEntry{id, xfEverybody, name}]) {
+		// A node without a value (xfUnset) keeps what the nodes above it allow.
+		switch max(b.entries[xfEntry{id, group, name}], b.entries[xfEntry{id, xfEverybody, name}]) {
 		case xfNever:
 			return false
 		case xfReset:

@@ -88,7 +88,8 @@ func (s *Service) file(
 }
 
 // Attach stores a file with a post. name is the file's name. content is the body of the client's request; it is read
-// only if the actor may attach files to the post.
+// only if the actor may attach files to the post. No transaction is open while the file is received and stored, so the
+// rights are checked again in each of the transactions before and after that.
 func (s *Service) Attach(
 	ctx context.Context, a *rights.Actor, thread, post int64, name string, content io.Reader,
 ) (*attachments.Attachment, error) {
@@ -137,15 +138,14 @@ func (s *Service) reserve(ctx context.Context, a *rights.Actor, f *attachments.A
 		if err != nil {
 			return err
 		}
-		// The row is locked, so that two uploads cannot both use the remaining storage.
-		if err := c.Row("SELECT id FROM board_users WHERE id = ?"+c.Lock(), f.User).Scan(&f.User); err != nil {
+		if err := kernel.LockMember(c, f.User); err != nil { // two uploads must not both use the remaining storage
 			return err
 		}
 		f.CreatedAt = s.Moment()
 		if err := attachments.Note(c, a, f); err != nil {
 			return err
 		}
-		return s.spendEdit(c, a, loaded.forum, f.CreatedAt)
+		return s.spendEdit(c, a, loaded.forum.ID, f.CreatedAt)
 	})
 }
 
@@ -161,7 +161,7 @@ func (s *Service) Detach(ctx context.Context, a *rights.Actor, thread, post, id 
 		if err != nil {
 			return err
 		}
-		if err := s.spendEdit(c, a, loaded.forum, now); err != nil {
+		if err := s.spendEdit(c, a, loaded.forum.ID, now); err != nil {
 			return err
 		}
 		return s.fileChanged(c, a, loaded, "attachment.remove", name)

@@ -165,15 +165,13 @@ func (s *Service) updateModeratedUntil(c store.Conn, a *rights.Actor, member int
 	}
 	kernel.SortBy(list, func(w Warning) int64 { return int64(w.Expires) })
 	var until kernel.Moment // 0 if the points are below the limit now
-	if limit > 0 {
-		remaining := points
-		for _, w := range list {
-			if remaining < limit {
-				break
-			}
-			remaining -= w.Points
-			until = w.Expires
+	remaining := points
+	for _, w := range list { // in the order in which they expire
+		if limit == 0 || remaining < limit {
+			break
 		}
+		remaining -= w.Points
+		until = w.Expires
 	}
 	_, err = c.Exec("UPDATE board_users SET moderated_until = ? WHERE id = ?", until, member)
 	return points, err
