@@ -183,7 +183,7 @@ func (f *ForumSpec) checkParent(c store.Conn, self int64) error {
 	case parentType == "link":
 		return kernel.Invalid("parent", "link", "a link cannot have forums below it")
 	case levels > maxLevels:
-		return kernel.Invalid("parent", "depth", "forums nest at most "+kernel.Itoa(maxLevels)+" levels deep")
+		return kernel.Invalid("parent", "depth", "forums can be nested at most "+kernel.Itoa(maxLevels)+" levels deep")
 	}
 	return nil
 }

@@ -226,8 +226,8 @@ func PostFor(c store.Conn, a *rights.Actor, t *Thread, id int64) (*Post, error) 
 	return p, nil
 }
 
-// ReadPost returns a post of a thread, without checking that an actor sees it. If the thread has no such post, the error
-// is sql.ErrNoRows.
+// ReadPost returns a post of a thread, without checking that an actor sees it. If the thread has no such post, the
+// error is sql.ErrNoRows.
 func ReadPost(c store.Conn, thread, id int64) (*Post, error) {
 	return ScanPost(c.Row("SELECT "+PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", thread, id))
 }

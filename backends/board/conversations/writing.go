@@ -186,7 +186,8 @@ func (s *Service) admit(c store.Conn, a *rights.Actor, message string, starts bo
 	return floods.Store(c, a.ID())
 }
 
-// checkDaily returns an error if a member has added limit rows to a table within 24 hours. column holds the member's id.
+// checkDaily returns an error if a member has added limit rows to a table within 24 hours. column holds the member's
+// id.
 func checkDaily(c store.Conn, table, column string, member, limit int64, now kernel.Moment) error {
 	var oldest kernel.Moment // when the member added the oldest of the last rows up to limit
 	err := c.Row("SELECT created_at FROM "+table+" WHERE "+column+" = ? AND created_at > ?"+
@@ -229,8 +230,8 @@ func (s *Service) recipients(c store.Conn, a *rights.Actor, names []string) (ids
 	return ids, nil
 }
 
-// recipient returns the id of the member with this name. It returns an error of Invalid if the actor cannot write to the
-// member.
+// recipient returns the id of the member with this name. It returns an error of Invalid if the actor cannot write to
+// the member.
 func (s *Service) recipient(c store.Conn, a *rights.Actor, name string) (id int64, err error) {
 	var ignored bool // by the actor
 	err = c.Row("SELECT u.id, EXISTS (SELECT 1 FROM board_blocks b WHERE b.user_id = ? AND b.blocked_id = u.id)"+

@@ -119,9 +119,9 @@ func (s *Service) Save(ctx context.Context, a *rights.Actor, d Draft) error {
 	case utf8.RuneCountInString(d.Title) > maxLine:
 		return kernel.Invalid("title", "too_long", "the title is too long")
 	case utf8.RuneCountInString(d.Recipients) > maxLine:
-		return kernel.Invalid("recipients", "too_long", "these are too many names")
+		return kernel.Invalid("recipients", "too_long", "there are too many names")
 	case utf8.RuneCountInString(d.Tags) > maxLine:
-		return kernel.Invalid("tags", "too_long", "these are too many tags")
+		return kernel.Invalid("tags", "too_long", "there are too many tags")
 	}
 	return s.Write(ctx, func(c store.Conn) error {
 		if err := kernel.LockMember(c, a.ID()); err != nil {

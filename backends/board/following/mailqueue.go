@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// extendMail ends a statement that inserts mails. If a mail of the same mode about the same thread already waits for the
-// member, it is extended so that it includes the posts of the new mail. Further assignments may follow.
+// extendMail ends a statement that inserts mails. If a mail of the same mode about the same thread already waits for
+// the member, it is extended so that it includes the posts of the new mail. Further assignments may follow.
 const extendMail = " ON CONFLICT (user_id, mode, thread_id) DO UPDATE SET" +
 	" first_post_id = CASE WHEN excluded.first_post_id < board_mails.first_post_id THEN excluded.first_post_id" +
 	" ELSE board_mails.first_post_id END," +

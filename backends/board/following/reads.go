@@ -50,7 +50,8 @@ func (s *Service) MarkForumRead(ctx context.Context, a *rights.Actor, forum int6
 	}
 	forums := []int64{forum}
 	if forum == 0 { // sorted, so that two requests of the member do not deadlock
-		forums = slices.DeleteFunc(slices.Sorted(maps.Keys(a.Rights.Forums)), func(id int64) bool { return !a.In(id).Visible })
+		hidden := func(id int64) bool { return !a.In(id).Visible }
+		forums = slices.DeleteFunc(slices.Sorted(maps.Keys(a.Rights.Forums)), hidden)
 	}
 	return s.Write(ctx, func(c store.Conn) error {
 		for _, id := range forums {

@@ -41,7 +41,8 @@ func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, spli
 		}
 		forum, err := content.ForumFor(c, a, split.Forum)
 		if kernel.IsNotFound(err) || err == nil && forum.Kind != "forum" {
-			return kernel.Invalid("forumId", "unknown", "no forum that you may see and that holds threads has that id")
+			return kernel.Invalid("forumId", "unknown", "there is no forum with this id that you can see and that can contain"+
+				" threads")
 		}
 		if err != nil {
 			return err
@@ -81,8 +82,8 @@ func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, spli
 	return newThread, s.markRead(ctx, newThread, readers)
 }
 
-// addThread adds a thread without posts that is split off from another thread. first is the post that will begin it. The
-// thread keeps the prefix of the other thread if its forum offers that prefix.
+// addThread adds a thread without posts that is split off from another thread. first is the post that will begin it.
+// The thread keeps the prefix of the other thread if its forum offers that prefix.
 func addThread(
 	c store.Conn, a *rights.Actor, from *content.Thread, forum *content.Forum, title string, first *content.Post,
 ) (*content.Thread, error) {
@@ -218,7 +219,7 @@ func sorted(ids []int64) ([]int64, error) {
 	case len(ids) == 0:
 		return nil, kernel.Invalid("post", "required", "choose at least one post")
 	case len(ids) > AtOnce:
-		return nil, kernel.Invalid("post", "too_many", "choose at most "+kernel.Itoa(AtOnce)+" at once")
+		return nil, kernel.Invalid("post", "too_many", "choose at most "+kernel.Itoa(AtOnce)+" posts at once")
 	}
 	return ids, nil
 }

@@ -74,7 +74,8 @@ func (s *Service) Vote(ctx context.Context, a *rights.Actor, post int64, numbers
 	})
 }
 
-// replaceVote replaces a member's vote: the answers with the numbers in before, which may be empty, by those in numbers.
+// replaceVote replaces a member's vote: the answers with the numbers in before, which may be empty, by those in
+// numbers.
 func replaceVote(c store.Conn, post, member int64, before, numbers []int64) error {
 	if _, err := c.Exec("DELETE FROM board_poll_votes WHERE post_id = ? AND user_id = ?", post, member); err != nil {
 		return err
@@ -140,7 +141,7 @@ func (s *Service) moderate(
 ) error {
 	return s.change(ctx, a, post, func(c store.Conn, t *content.Thread, _ *content.Post, poll Poll) error {
 		if !MayModerate(a, t.Forum) {
-			return kernel.Forbidden("postId", "no_permission", "only moderators close and remove polls")
+			return kernel.Forbidden("postId", "no_permission", "only moderators may close and remove polls")
 		}
 		if err := a.CheckSuspended(s.Moment()); err != nil {
 			return err

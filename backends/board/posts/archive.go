@@ -95,9 +95,9 @@ func (s *Service) archiveThread(ctx context.Context, thread int64, before kernel
 	}
 }
 
-// archiveRun archives posts of a run, which holds the ids of consecutive hidden posts of a thread: the deleted ones that
-// were created before the given time. It does nothing unless the run has more than ArchiveRun posts. Each batch has its
-// own transaction, so that other writers need not wait long.
+// archiveRun archives posts of a run, which holds the ids of consecutive hidden posts of a thread: the deleted ones
+// that were created before the given time. It does nothing unless the run has more than ArchiveRun posts. Each batch
+// has its own transaction, so that other writers need not wait long.
 func (s *Service) archiveRun(
 	ctx context.Context, thread int64, run []int64, before kernel.Moment,
 ) (moved int64, err error) {

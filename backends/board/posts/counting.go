@@ -47,7 +47,8 @@ func (v *Views) Take() map[int64]int64 {
 }
 
 // GiveBack adds views that Take returned but that could not be written. They do not count towards viewsToFlush, so that
-// a database that does not answer is not tried again at once: the next flush follows its interval, or as many new views.
+// a database that does not answer is not tried again at once: the next flush follows its interval, or as many new
+// views.
 func (v *Views) GiveBack(counts map[int64]int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

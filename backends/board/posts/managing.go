@@ -79,7 +79,7 @@ func (s *Service) mayChange(
 	}
 	switch {
 	case target.Kind != "forum":
-		return nil, kernel.Invalid("forumId", "not_a_forum", "a "+target.Kind+" holds no threads")
+		return nil, kernel.Invalid("forumId", "not_a_forum", "a "+target.Kind+" cannot contain threads")
 	case !a.Has(target.ID, rights.ThreadPost):
 		return nil, forbidden("forumId")
 	}

@@ -173,7 +173,7 @@ func (s *Service) Reply(
 func (s *Service) mayStart(a *rights.Actor, f *content.Forum) error {
 	switch {
 	case f.Kind != "forum":
-		return kernel.Forbidden("forumId", "not_a_forum", "a "+f.Kind+" holds no threads")
+		return kernel.Forbidden("forumId", "not_a_forum", "a "+f.Kind+" cannot contain threads")
 	case !a.Has(f.ID, rights.ThreadPost):
 		return kernel.Forbidden("forumId", "no_permission", "you may not start threads in this forum")
 	case !f.Open && !a.Has(f.ID, rights.LockBypass), !f.AllowThreads && !a.Has(f.ID, rights.LockBypass):

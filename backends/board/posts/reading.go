@@ -182,10 +182,9 @@ func (s *Service) threadCan(c store.Conn, a *rights.Actor, f *content.Forum, t *
 		_, err := s.mayChange(c, a, f, t, change)
 		return err == nil
 	}
-	yes := true
 	return ThreadCan{
-		Reply: s.mayReply(a, f, t) == nil, Title: may(ThreadChange{Title: &t.Title}), Lock: may(ThreadChange{Locked: &yes}),
-		Stick: may(ThreadChange{Sticky: &yes}), Move: a.Has(t.Forum, rights.ThreadMove),
+		Reply: s.mayReply(a, f, t) == nil, Title: may(ThreadChange{Title: &t.Title}),
+		Lock: may(ThreadChange{Locked: new(true)}), Stick: may(ThreadChange{Sticky: new(true)}), Move: a.Has(t.Forum, rights.ThreadMove),
 		Subscribe: a.Has(t.Forum, rights.ForumSubscribe),
 	}
 }

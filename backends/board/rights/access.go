@@ -306,8 +306,8 @@ func (a *Access) resolve(user int64, ids []int64) *Rights {
 	return r
 }
 
-// resolveForums computes a user's rights in each forum. r has the user's rights on the whole board, groups are the user's
-// groups, and restrict holds the restrictions that all of them have.
+// resolveForums computes a user's rights in each forum. r has the user's rights on the whole board, groups are the
+// user's groups, and restrict holds the restrictions that all of them have.
 func (a *Access) resolveForums(r *Rights, user int64, groups []*Group, restrict Mask) {
 	masks := make(map[int64][]Mask, len(a.Forums)) // by forum, one mask for each group
 	cascading := make(map[int64]Mask)              // by forum, the user's rights as a moderator that cascade

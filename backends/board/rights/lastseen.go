@@ -19,8 +19,8 @@ import (
 // is offline.
 type look struct{ user, forum int64 }
 
-// maxLooks limits how many looks a LookLog remembers. When it is reached, all are forgotten, so that a look may be logged
-// again within the hour.
+// maxLooks limits how many looks a LookLog remembers. When it is reached, all are forgotten, so that a look may be
+// logged again within the hour.
 const maxLooks = 4096
 
 // LookLog collects looks until they are written to the database.

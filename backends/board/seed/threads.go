@@ -373,8 +373,8 @@ func (sd *seeder) collectThread(c store.Conn, rows *threadRows, t *readyThread, 
 	return nil
 }
 
-// collectPost adds the rows of the n-th post (starting at 0) of a thread, which gets this id. It updates row, the row of
-// the thread.
+// collectPost adds the rows of the n-th post (starting at 0) of a thread, which gets this id. It updates row, the row
+// of the thread.
 func (sd *seeder) collectPost(
 	c store.Conn, rows *threadRows, t *readyThread, row *content.Thread, n int, id int64,
 ) error {

@@ -98,7 +98,7 @@ func (s *Service) Warn(ctx context.Context, a *rights.Actor, request Request) (w
 	case request.Points < 0 || request.Points > MaxPoints:
 		return w, kernel.Invalid("points", "range", fmt.Sprintf("a warning has 0 to %d points", MaxPoints))
 	case request.Days < 0 || request.Days > MaxDays:
-		return w, kernel.Invalid("days", "range", fmt.Sprintf("a warning counts for 1 to %d days, or with 0 for ever",
+		return w, kernel.Invalid("days", "range", fmt.Sprintf("a warning counts for 1 to %d days, or for ever if you enter 0",
 			MaxDays))
 	}
 	err = s.Write(ctx, func(c store.Conn) error {

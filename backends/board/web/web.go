@@ -134,7 +134,7 @@ func New(
 		options.path = strings.TrimSuffix(base.Path, "/")
 	}
 	if options.path != "" {
-		below := newUnder(options.path, nil)
+		below := newUnder(options.path, nil) // the pages need its bar first
 		options.Bar = below.bar(options.Bar)
 		below.pages = newSite(board, services, ready, &options, logger)
 		return below
