@@ -94,10 +94,11 @@ func (s *Server) Init(ctx context.Context, name, email string) (newPassword stri
 		if err != nil || admins > 0 {
 			return "", err
 		}
-		return generated, accounts.AddUser(c, accounts.NewUser{
+		_, err = accounts.AddUser(c, accounts.NewUser{
 			Name: name, Email: address, Password: hash,
 			Groups: []string{"registered", "administrators"}, MayClash: true, Now: s.kernel.Moment(),
 		})
+		return generated, err
 	})
 }
 

@@ -83,7 +83,7 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 		if err := tryNetwork(c, &access.Settings, m.Address, now); err != nil {
 			return err
 		}
-		id, err := addMember(c, u)
+		id, err := AddUser(c, u)
 		if err != nil {
 			return err
 		}
@@ -230,14 +230,9 @@ type NewUser struct {
 	Now         kernel.Moment
 }
 
-// AddUser adds a member to the database. It returns a unique violation if the name or the mail address is taken.
-func AddUser(c store.Conn, u NewUser) error {
-	_, err := addMember(c, u)
-	return err
-}
-
-// addMember works like AddUser and returns the member's id.
-func addMember(c store.Conn, u NewUser) (id int64, err error) {
+// AddUser adds a member to the database and returns the member's id. It returns a unique violation if the name or the
+// mail address is taken.
+func AddUser(c store.Conn, u NewUser) (id int64, err error) {
 	if u.State == "" {
 		u.State = "active"
 	}

@@ -155,7 +155,7 @@ func (s *Service) join(c store.Conn, access *rights.Access, p *oidclogin.Person,
 	if u.Name, err = freeName(c, &access.Settings, p, email); err != nil {
 		return 0, err
 	}
-	if id, err = addMember(c, u); err != nil {
+	if id, err = AddUser(c, u); err != nil {
 		return 0, err
 	}
 	return id, s.EmitRegistered(c, id)

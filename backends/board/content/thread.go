@@ -239,6 +239,11 @@ func PostByID(c store.Conn, a *rights.Actor, id int64, lock string) (*Thread, *P
 	if err := c.Row("SELECT thread_id FROM board_post_ids WHERE id = ?", id).Scan(&thread); err != nil {
 		return nil, nil, kernel.OrNotFound(err)
 	}
+	return PostIn(c, a, thread, id, lock)
+}
+
+// PostIn works like PostByID for a post of the thread with the id thread.
+func PostIn(c store.Conn, a *rights.Actor, thread, id int64, lock string) (*Thread, *Post, error) {
 	t, err := ThreadFor(c, a, thread, lock)
 	if err != nil {
 		return nil, nil, err

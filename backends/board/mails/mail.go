@@ -260,13 +260,14 @@ func (s *Service) mailThread(
 		" AND COALESCE(p.author_id, 0) <> ?" +
 		" AND NOT EXISTS (SELECT 1 FROM board_blocks b WHERE b.user_id = ? AND b.blocked_id = p.author_id)"
 	args := []any{t.ID, r.first, r.last, a.ID(), a.ID()}
-	current, err := subscribed(c, a, m)
+	current, err := following.Subscribed(c, a.ID(), m.source, m.target)
 	if err != nil {
 		return m, err
 	}
 	if current != mode {
 		m.source, m.target = "forum", t.Forum
-		if current, err = subscribed(c, a, m); err != nil || current != mode {
+		current, err = following.Subscribed(c, a.ID(), m.source, m.target)
+		if err != nil || current != mode {
 			return MailThread{}, err
 		}
 		posts += " AND p.number = 1" // followers of a forum get only the first post of a thread
@@ -303,11 +304,6 @@ func (m *MailThread) read(c store.Conn, a *rights.Actor, posts string, args []an
 	}, "SELECT p.id, p.number, p.author_name, p.created_at, substr(p.message, 1, 2000)"+posts+" ORDER BY p.id LIMIT ?",
 		append(args, mailPosts)...)
 	return err
-}
-
-// subscribed returns the mode in which the member now follows the target of m, or an empty string.
-func subscribed(c store.Conn, a *rights.Actor, m MailThread) (mode string, err error) {
-	return following.Subscribed(c, a.ID(), m.source, m.target)
 }
 
 // maxLate is the maximum number of late posts in one mail; see latePosts.

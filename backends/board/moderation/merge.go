@@ -13,10 +13,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// gone is the visibility of a thread that was merged into another thread. Nobody sees the thread. Its row stays, so
-// that its id is not used again.
-const gone = rights.Gone
-
 // batch is the maximum number of rows that one transaction of a merge moves. It is small because other writers wait for
 // the transaction.
 const batch = 500
@@ -132,12 +128,11 @@ func (s *Service) retitle(c store.Conn, a *rights.Actor, t *content.Thread, titl
 // reindex updates the search index for a post. starts is whether the post begins thread t: the index finds a thread's
 // title with its first post.
 func reindex(c store.Conn, t *content.Thread, post int64, starts bool) error {
-	var message string
-	if err := c.Row("SELECT message FROM board_posts WHERE thread_id = ? AND id = ?", t.ID,
-		post).Scan(&message); err != nil {
+	p, err := content.ReadPost(c, t.ID, post)
+	if err != nil {
 		return err
 	}
-	return search.Index(c, post, starts, t.Title, message)
+	return search.Index(c, post, starts, t.Title, p.Message)
 }
 
 // ResumeMerges completes merges that were interrupted, and returns their number.
@@ -278,7 +273,7 @@ func (s *Service) endMerge(move *transfer) error {
 	if err := content.TakeTags(c, from, to); err != nil {
 		return err
 	}
-	from.Visibility, from.Replies, from.Next = gone, 0, 1 // save writes the numbers
+	from.Visibility, from.Replies, from.Next = rights.Gone, 0, 1 // save writes the numbers
 	for _, statement := range []struct {
 		sql  string
 		args []any
@@ -286,7 +281,7 @@ func (s *Service) endMerge(move *transfer) error {
 		{"UPDATE board_threads SET view_count = view_count + ? WHERE id = ?", []any{from.Views, to.ID}},
 		{
 			"UPDATE board_threads SET visibility = ?, is_sticky = 0, forum_id = ?, view_count = 0, prefix_id = NULL WHERE id = ?",
-			[]any{gone, to.Forum, from.ID},
+			[]any{rights.Gone, to.Forum, from.ID},
 		},
 		{"DELETE FROM board_thread_tags WHERE thread_id = ?", []any{from.ID}},
 		{"UPDATE board_merged_threads SET merged_at = ? WHERE thread_id = ?", []any{s.Moment(), from.ID}},

@@ -3,6 +3,7 @@ package moderation
 import (
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -112,7 +113,7 @@ func (t *transfer) save() error {
 			thread.Replies, thread.Next, thread.First, thread.ID); err != nil {
 			return err
 		}
-		if thread.Visibility == gone {
+		if thread.Visibility == rights.Gone {
 			continue // the thread has no posts left
 		}
 		if err := content.LastOfThread(t.c, thread); err != nil {

@@ -35,8 +35,8 @@ type phpbbSetting struct{ option, setting int64 }
 // newPHPBBGroups returns an empty phpbbGroups.
 func newPHPBBGroups() phpbbGroups {
 	return phpbbGroups{
-		make(map[int64]string), make(map[int64][]int64), make(map[int64]string), make(map[int64][]phpbbSetting),
-		make(map[phpbbPlace][]phpbbRight),
+		names: make(map[int64]string), members: make(map[int64][]int64), options: make(map[int64]string),
+		roles: make(map[int64][]phpbbSetting), rights: make(map[phpbbPlace][]phpbbRight),
 	}
 }
 

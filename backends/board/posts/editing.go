@@ -240,11 +240,7 @@ func (s *Service) Revisions(
 		before = math.MaxInt64
 	}
 	return kernel.Value(ctx, s.Read, func(c store.Conn) (list []Revision, err error) {
-		t, err := content.ThreadFor(c, a, inThread, "")
-		if err != nil {
-			return list, err
-		}
-		p, err := content.PostFor(c, a, t, id)
+		t, p, err := content.PostIn(c, a, inThread, id, "")
 		if err != nil {
 			return list, err
 		}

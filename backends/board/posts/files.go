@@ -16,11 +16,7 @@ func (s *Service) Attachments(
 	ctx context.Context, a *rights.Actor, thread, post int64,
 ) ([]attachments.Attachment, error) {
 	return kernel.Value(ctx, s.Read, func(c store.Conn) (list []attachments.Attachment, err error) {
-		t, err := content.ThreadFor(c, a, thread, "")
-		if err != nil {
-			return list, err
-		}
-		if _, err := content.PostFor(c, a, t, post); err != nil {
+		if _, _, err := content.PostIn(c, a, thread, post, ""); err != nil {
 			return list, err
 		}
 		return attachments.Of(c, post)
@@ -178,10 +174,7 @@ type loadedPost struct {
 // loadPost returns a post with its thread and forum. It returns an error if the actor does not see the post. lock is
 // appended to the query of the thread: c.Lock() or an empty string.
 func loadPost(c store.Conn, a *rights.Actor, thread, post int64, lock string) (loaded loadedPost, err error) {
-	if loaded.thread, err = content.ThreadFor(c, a, thread, lock); err != nil {
-		return loaded, err
-	}
-	if loaded.post, err = content.PostFor(c, a, loaded.thread, post); err != nil {
+	if loaded.thread, loaded.post, err = content.PostIn(c, a, thread, post, lock); err != nil {
 		return loaded, err
 	}
 	loaded.forum, err = content.ForumFor(c, a, loaded.thread.Forum)

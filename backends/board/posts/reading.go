@@ -184,8 +184,8 @@ func (s *Service) threadCan(c store.Conn, a *rights.Actor, f *content.Forum, t *
 	}
 	return ThreadCan{
 		Reply: s.mayReply(a, f, t) == nil, Title: may(ThreadChange{Title: &t.Title}),
-		Lock: may(ThreadChange{Locked: new(true)}), Stick: may(ThreadChange{Sticky: new(true)}), Move: a.Has(t.Forum, rights.ThreadMove),
-		Subscribe: a.Has(t.Forum, rights.ForumSubscribe),
+		Lock: may(ThreadChange{Locked: new(true)}), Stick: may(ThreadChange{Sticky: new(true)}),
+		Move: a.Has(t.Forum, rights.ThreadMove), Subscribe: a.Has(t.Forum, rights.ForumSubscribe),
 	}
 }
 
@@ -370,11 +370,7 @@ func (s *Service) place(
 // PostInfo returns a post of a thread. It returns an error if the actor does not see the post.
 func (s *Service) PostInfo(ctx context.Context, a *rights.Actor, thread, id int64) (content.PostInfo, error) {
 	return kernel.Value(ctx, s.Read, func(c store.Conn) (view content.PostInfo, err error) {
-		t, err := content.ThreadFor(c, a, thread, "")
-		if err != nil {
-			return view, err
-		}
-		p, err := content.PostFor(c, a, t, id)
+		_, p, err := content.PostIn(c, a, thread, id, "")
 		if err == nil {
 			view = content.ViewPost(p)
 		}

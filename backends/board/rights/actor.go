@@ -90,10 +90,7 @@ func (a *Actor) CheckBlocked(now kernel.Moment) error {
 // or of warnings.
 func (u *User) NeedsApproval(now kernel.Moment) bool { return u.Moderated || u.ModeratedUntil > now }
 
-// Suspended reports whether the actor is suspended, that is, may currently read but not write.
-func (a *Actor) Suspended(now time.Time) bool { return a.CheckSuspended(kernel.MomentOf(now)) != nil }
-
-// CheckSuspended returns an error if the actor is suspended and therefore may not write.
+// CheckSuspended returns an error if the actor is suspended, that is, may currently read but not write.
 func (a *Actor) CheckSuspended(now kernel.Moment) error {
 	if a.User != nil && a.User.SuspendedUntil > now {
 		return kernel.Forbidden("author", "suspended", "you may read but not write until "+a.User.SuspendedUntil.String())

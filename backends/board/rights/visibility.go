@@ -59,7 +59,8 @@ const (
 	Visible    int64 = iota
 	Unapproved       // held: the thread or post waits for approval
 	Deleted
-	// Gone is the visibility of a thread that was merged into another thread. Nobody sees it.
+	// Gone is the visibility of a thread that was merged into another thread. Nobody sees it. Its row stays, so that its
+	// id is not used again.
 	Gone
 )
 

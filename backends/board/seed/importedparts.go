@@ -2,7 +2,6 @@ package seed
 
 import (
 	"cmp"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -118,23 +117,15 @@ func (l *movedLoader) member(c store.Conn, m *MovedMember) error {
 	if err != nil {
 		return err
 	}
-	if err := accounts.AddUser(c, add); err != nil {
+	id, err := accounts.AddUser(c, add)
+	if err != nil {
 		return &MovedError{content.MovedMember, m.ID, m.Name, err}
 	}
-	var id int64
-	if err := c.Row("SELECT id FROM board_users WHERE username_key = ?", text.Fold(add.Name)).Scan(&id); err != nil {
-		return err
-	}
 	if _, err := c.Exec("UPDATE board_users SET title = ?, bio = ?, banned_until = ?, last_active_at = ? WHERE id = ?",
-		text.Normal(m.Title), text.Normal(m.Bio), nullMoment(m.BannedUntil), nullMoment(m.LastActive), id); err != nil {
+		text.Normal(m.Title), text.Normal(m.Bio), kernel.Null(m.BannedUntil), kernel.Null(m.LastActive), id); err != nil {
 		return err
 	}
 	return content.RecordMoved(c, l.program, content.MovedMember, m.ID, id)
-}
-
-// nullMoment converts a time for a nullable column: 0 becomes NULL.
-func nullMoment(moment kernel.Moment) sql.NullInt64 {
-	return sql.NullInt64{Int64: int64(moment), Valid: moment != 0}
 }
 
 // importForum adds a forum, and the overrides that take rights there away from groups.

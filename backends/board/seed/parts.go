@@ -86,11 +86,10 @@ func (sd *seeder) user(c store.Conn, u SeedUser) error {
 			return err
 		}
 	}
-	if err := accounts.AddUser(c, add); err != nil || u.Title+u.Bio == "" {
+	if id, err = accounts.AddUser(c, add); err != nil || u.Title+u.Bio == "" {
 		return err
 	}
-	_, err = c.Exec("UPDATE board_users SET title = ?, bio = ? WHERE username_key = ?",
-		text.Normal(u.Title), text.Normal(u.Bio), text.Fold(u.Name))
+	_, err = c.Exec("UPDATE board_users SET title = ?, bio = ? WHERE id = ?", text.Normal(u.Title), text.Normal(u.Bio), id)
 	return err
 }
 
