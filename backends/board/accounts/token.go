@@ -54,7 +54,7 @@ type cachedToken struct {
 type Tokens struct {
 	cache *ristretto.Cache[string, cachedToken] // by lookup
 
-	mu   sync.Mutex
+	mu   sync.Mutex              // guards used
 	used map[int64]kernel.Moment // when tokens were last used, by id; not yet written
 }
 

@@ -16,7 +16,7 @@ type Views struct {
 	// Full receives a value when enough views are counted to be written.
 	Full chan struct{}
 
-	mu     sync.Mutex
+	mu     sync.Mutex      // guards counts and total
 	counts map[int64]int64 // by thread
 	total  int             // the number of calls of add since the last call of Take, without views given back
 }
