@@ -67,45 +67,53 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 	case mode == kernel.RegistrationApproval:
 		u.State = "awaiting"
 	}
-	if !mails {
+	var confirm string // the address to which a link is mailed
+	if mails {
+		confirm = email
+	} else {
 		u.Email = email
 	}
-	err = s.Write(ctx, func(c store.Conn) error {
-		done = Registered{Asked: mails, Closed: u.State == "unconfirmed"}
-		now := s.Now()
-		u.Now = kernel.MomentOf(now)
+	cookie, err := kernel.Value(ctx, s.Write, func(c store.Conn) (string, error) {
 		if err := checkNewNameFree(c, name); err != nil { // another member may have been faster
-			return err
+			return "", err
 		}
 		if err := checkEmailFree(c, u.Email); err != nil {
-			return err
+			return "", err
 		}
-		if err := tryNetwork(c, &access.Settings, m.Address, now); err != nil {
-			return err
+		if err := tryNetwork(c, &access.Settings, m.Address, s.Now()); err != nil {
+			return "", err
 		}
-		id, err := AddUser(c, u)
-		if err != nil {
-			return err
-		}
-		if mails {
-			if err := s.queueJoin(c, id, email); err != nil {
-				return err
-			}
-		}
-		if u.State != "unconfirmed" {
-			if err := s.EmitRegistered(c, id); err != nil {
-				return err
-			}
-		}
-		if u.State != "awaiting" {
-			done.Cookie, err = sessions.Begin(c, id, now)
-		}
-		return err
+		return s.enroll(c, u, confirm)
 	})
 	if store.IsUniqueViolation(err) { // another member was faster
 		err = kernel.Invalid("username", "taken", "this name or mail address is taken")
 	}
-	return done, err
+	return Registered{Cookie: cookie, Asked: mails, Closed: u.State == "unconfirmed"}, err
+}
+
+// enroll adds a new member and returns the cookie of a session, which is empty if the member waits for approval. It
+// mails a link to the address confirm, unless that is empty.
+func (s *Service) enroll(c store.Conn, u NewUser, confirm string) (cookie string, err error) {
+	now := s.Now()
+	u.Now = kernel.MomentOf(now)
+	id, err := AddUser(c, u)
+	if err != nil {
+		return "", err
+	}
+	if confirm != "" {
+		if err := s.queueJoin(c, id, confirm); err != nil {
+			return "", err
+		}
+	}
+	if u.State != "unconfirmed" { // ConfirmEmail emits the event of such a member
+		if err := s.EmitRegistered(c, id); err != nil {
+			return "", err
+		}
+	}
+	if u.State == "awaiting" {
+		return "", nil
+	}
+	return sessions.Begin(c, id, now)
 }
 
 // tryRegister returns an error if the answer to the board's question is wrong, if the name is taken, or if the client
