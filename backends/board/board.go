@@ -62,7 +62,7 @@ func (s *Server) Ready(ctx context.Context) error {
 	}
 	s.shared.prepare.Lock()
 	defer s.shared.prepare.Unlock()
-	if s.shared.secret.Load() != nil {
+	if s.shared.secret.Load() != nil { // another request has prepared the board while this one waited
 		return nil
 	}
 	text, err := s.setup(ctx)
@@ -78,7 +78,7 @@ func (s *Server) Ready(ctx context.Context) error {
 			" of at least 32 bytes")
 	}
 	s.shared.secret.Store(&secret)
-	if s.shared.end == nil {
+	if s.shared.end == nil { // not after Close
 		s.shared.end = s.background().Start()
 	}
 	return nil

@@ -123,7 +123,7 @@ func TestPurgeUnconfirmed(t *testing.T) {
 		must(t, s.service.kernel.Write(ctx, func(c store.Conn) error {
 			for i := range accounts.UnconfirmedBatch {
 				add := accounts.NewUser{Name: "Robot " + string(rune('b'+i%25)) + string(rune('a'+i/25)), State: "unconfirmed", Groups: []string{"registered"}, Now: s.service.kernel.Moment()}
-				if err := accounts.AddUser(c, add); err != nil {
+				if _, err := accounts.AddUser(c, add); err != nil {
 					return err
 				}
 			}

@@ -86,7 +86,8 @@ func TestNameFreed(t *testing.T) {
 		s.exec("INSERT INTO board_settings (name, value) VALUES ('registration', 'approval')")
 		must(t, s.join("Lola"))
 		must(t, s.service.kernel.Write(t.Context(), func(c store.Conn) error {
-			return accounts.AddUser(c, accounts.NewUser{Name: "L0la", Groups: []string{"registered"}, MayClash: true, Now: 1})
+			_, err := accounts.AddUser(c, accounts.NewUser{Name: "L0la", Groups: []string{"registered"}, MayClash: true, Now: 1})
+			return err
 		}))
 		list, err := s.service.Admin.NameClashes(t.Context(), admin)
 		if err != nil || len(list) != 1 || list[0].Member.Name != "L0la" || list[0].Like.Name != "Lola" {

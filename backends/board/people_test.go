@@ -26,7 +26,8 @@ func TestPeopleLinking(t *testing.T) {
 			t.Helper()
 			name := fmt.Sprint("victim", names.Add(1))
 			if err := db.Write(t.Context(), func(c store.Conn) error {
-				return accounts.AddUser(c, accounts.NewUser{Name: name, Email: email, Confirmed: confirmed, Now: s.service.Accounts.Moment()})
+				_, err := accounts.AddUser(c, accounts.NewUser{Name: name, Email: email, Confirmed: confirmed, Now: s.service.Accounts.Moment()})
+				return err
 			}); err != nil {
 				t.Fatal(err)
 			}

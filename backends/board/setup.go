@@ -22,10 +22,10 @@ import (
 // returns in hexadecimal. If the database has a secret already, setup returns it and changes nothing. If another node
 // sets up the board at the same time, the error is a unique violation; setup may then be called again.
 func (s *Server) setup(ctx context.Context) (secret string, err error) {
-	if err := s.kernel.Read(ctx, func(c store.Conn) (err error) {
-		secret, err = kernel.StoredSetting(c, kernel.SettingSecret)
-		return err
-	}); err != nil || secret != "" {
+	secret, err = kernel.Value(ctx, s.kernel.Read, func(c store.Conn) (string, error) {
+		return kernel.StoredSetting(c, kernel.SettingSecret)
+	})
+	if err != nil || secret != "" {
 		return secret, err
 	}
 	err = s.kernel.Write(ctx, func(c store.Conn) (err error) {
@@ -94,10 +94,11 @@ func (s *Server) Init(ctx context.Context, name, email string) (newPassword stri
 		if err != nil || admins > 0 {
 			return "", err
 		}
-		return generated, accounts.AddUser(c, accounts.NewUser{
+		_, err = accounts.AddUser(c, accounts.NewUser{
 			Name: name, Email: address, Password: hash,
 			Groups: []string{"registered", "administrators"}, MayClash: true, Now: s.kernel.Moment(),
 		})
+		return generated, err
 	})
 }
 

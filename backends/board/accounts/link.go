@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -172,25 +173,22 @@ func (s *Service) AskReset(ctx context.Context, email, address string) error {
 func (s *Service) askLink(
 	ctx context.Context, user int64, email, address string, queue func(c store.Conn) error,
 ) error {
-	var wait time.Duration
-	var attempted string // begins the message if the client must wait
-	err := s.Write(ctx, func(c store.Conn) (err error) {
-		attempted = "too many mails were requested, by you or"
+	var refusal error // not returned by the transaction, so that the counts are committed
+	err := s.Write(ctx, func(c store.Conn) error {
+		refusal = nil
 		if user != 0 {
-			if wait, err = LinksOf.Of(kernel.Itoa(user)).Try(c, s.Now()); err != nil || wait > 0 {
+			wait, err := LinksOf.Of(kernel.Itoa(user)).Try(c, s.Now())
+			if refusal = errWait(wait, "too many mails were requested, by you or"); err != nil || refusal != nil {
 				return err
 			}
 		}
-		attempted = "too many mails were requested, to this mail address or"
-		if wait, err = tryLink(c, email, address, s.Now()); err != nil || wait > 0 {
-			return err // a wait is not an error here, so that the count is committed
+		wait, err := tryLink(c, email, address, s.Now())
+		if refusal = errWait(wait, "too many mails were requested, to this mail address or"); err != nil || refusal != nil {
+			return err
 		}
 		return queue(c)
 	})
-	if err == nil && wait > 0 {
-		err = errWait(wait, attempted)
-	}
-	return err
+	return cmp.Or(err, refusal)
 }
 
 // Reset uses up a link to set the password of the link's member, and signs the member out everywhere. address is the

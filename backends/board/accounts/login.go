@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -38,8 +39,11 @@ var passwords = password.Rules{Min: 10, Max: 256}
 const maxNameBytes = 400
 
 // errWait returns the error (status 429) for a client with too many attempts. attempted begins the message, and wait is
-// the time until the next attempt.
+// the time until the next attempt. If wait is 0, the client need not wait, and errWait returns nil.
 func errWait(wait time.Duration, attempted string) error {
+	if wait == 0 {
+		return nil
+	}
 	return &apierror.Error{
 		Status: http.StatusTooManyRequests, Code: "rate_limited", RetryAfter: wait,
 		Message: attempted + " from your address; wait a little and try again",
@@ -148,31 +152,9 @@ func (s *Service) confirm(ctx context.Context, a *rights.Actor, password, addres
 // is right, it undoes the first count, resets the second, and replaces a hash with outdated parameters.
 func (s *Service) verify(ctx context.Context, name, password, address string) (proof, error) {
 	byAccount, byAddress := loginsOfAccount.Of(text.Fold(name), address), loginsOfAddress.Of(address)
-	var user *rights.User
-	var storedHash string
-	var wait time.Duration
-	err := s.Write(ctx, func(c store.Conn) (err error) {
-		user, storedHash = nil, ""
-		now := s.Now()
-		for _, count := range []attempts.Count{byAddress, byAccount} {
-			if wait, err = count.Try(c, now); err != nil || wait > 0 {
-				return err
-			}
-		}
-		user, err = rights.ScanUser(c.Row("SELECT "+rights.UserColumns+", u.password_hash FROM board_users u"+
-			" WHERE u.username_key = ? OR u.email_key = ?"+
-			" ORDER BY CASE WHEN u.username_key = ? THEN 0 ELSE 1 END LIMIT 1", text.Fold(name), mailaddress.Key(name),
-			text.Fold(name)), &storedHash)
-		if errors.Is(err, sql.ErrNoRows) {
-			user, err = nil, nil
-		}
-		return err
-	})
+	user, storedHash, err := s.attempt(ctx, name, byAddress, byAccount)
 	if err != nil {
 		return proof{}, err
-	}
-	if wait > 0 {
-		return proof{}, errWait(wait, "too many wrong passwords")
 	}
 	// The password is verified even if there is no member, so that this takes as long as for a wrong password.
 	matches, err := s.Options.Passwords.Verify(ctx, storedHash, password)
@@ -212,4 +194,31 @@ func (s *Service) verify(ctx context.Context, name, password, address string) (p
 		return s.verify(ctx, name, password, address)
 	}
 	return proof{user, newHash}, err
+}
+
+// attempt counts an attempt to sign in, and returns the member with this name or mail address and the member's password
+// hash. If there is no such member, user is nil and hash is empty. After too many attempts, attempt returns errWait.
+func (s *Service) attempt(
+	ctx context.Context, name string, counts ...attempts.Count,
+) (user *rights.User, hash string, err error) {
+	var wait time.Duration
+	err = s.Write(ctx, func(c store.Conn) (err error) {
+		user, hash = nil, ""
+		now := s.Now()
+		for _, count := range counts {
+			if wait, err = count.Try(c, now); err != nil || wait > 0 {
+				return err // a wait is not an error here, so that the counts are committed
+			}
+		}
+		// A name may look like the mail address of another member: the name counts.
+		user, err = rights.ScanUser(c.Row("SELECT "+rights.UserColumns+", u.password_hash FROM board_users u"+
+			" WHERE u.username_key = ? OR u.email_key = ?"+
+			" ORDER BY CASE WHEN u.username_key = ? THEN 0 ELSE 1 END LIMIT 1", text.Fold(name), mailaddress.Key(name),
+			text.Fold(name)), &hash)
+		if errors.Is(err, sql.ErrNoRows) {
+			user, err = nil, nil
+		}
+		return err
+	})
+	return user, hash, cmp.Or(err, errWait(wait, "too many wrong passwords"))
 }

@@ -66,12 +66,8 @@ func checkNameFree(c store.Conn, name string) error {
 		return err
 	}
 	keys := username.Keys(name)
-	args := make([]any, 0, len(keys))
-	for _, key := range keys {
-		args = append(args, key)
-	}
 	err := c.Row("SELECT count(*) FROM board_names WHERE clashes = 0 AND skeleton IN ("+kernel.Marks(len(keys))+")",
-		args...).Scan(&alike)
+		kernel.Args(keys)...).Scan(&alike)
 	switch {
 	case err != nil:
 		return err
@@ -152,19 +148,14 @@ func checkNamesFilled(c store.Conn) error {
 // alike. It continues where an earlier call, on this or another node, ended. It returns the number of stored names,
 // even if it also returns an error.
 func (s *Service) FillNames(ctx context.Context) (done int, err error) {
-	var state string
-	if err := s.Read(ctx, func(c store.Conn) (err error) {
-		state, err = kernel.StoredSetting(c, SettingNames)
-		return err
-	}); err != nil || state == NamesAll {
+	state, err := kernel.Value(ctx, s.Read, func(c store.Conn) (string, error) {
+		return kernel.StoredSetting(c, SettingNames)
+	})
+	if err != nil || state == NamesAll {
 		return 0, err
 	}
 	for clashes := 0; ; {
-		var batch []namedMember
-		err := s.Write(ctx, func(c store.Conn) (err error) {
-			batch, err = fillNames(c)
-			return err
-		})
+		batch, err := kernel.Value(ctx, s.Write, fillNames)
 		if err != nil || len(batch) == 0 {
 			return done, err
 		}
@@ -191,13 +182,8 @@ type namedMember struct {
 // fillNames stores and returns the next batch of names. An empty batch means that no names are left. It locks the row
 // of SettingNames, so that no other node stores the same batch.
 func fillNames(c store.Conn) (batch []namedMember, err error) {
-	if _, err := c.Exec("INSERT INTO board_settings (name, value) VALUES (?, '0') ON CONFLICT (name) DO NOTHING",
-		SettingNames); err != nil {
-		return nil, err
-	}
-	var state string
-	if err := c.Row("SELECT value FROM board_settings WHERE name = ?"+c.Lock(), SettingNames).Scan(&state); err != nil ||
-		state == NamesAll {
+	state, err := kernel.LockSetting(c, SettingNames)
+	if err != nil || state == NamesAll {
 		return nil, err
 	}
 	last, err := strconv.ParseInt(state, 10, 64)

@@ -1,11 +1,11 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
@@ -39,8 +39,7 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 	if err != nil {
 		return done, err
 	}
-	guest := &rights.Actor{Rights: access.Of(0, []int64{access.Guest})}
-	if err := guest.CheckOffline(); err != nil {
+	if err := access.GuestActor().CheckOffline(); err != nil {
 		return done, err
 	}
 	mode := access.Settings.Registration
@@ -68,45 +67,53 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 	case mode == kernel.RegistrationApproval:
 		u.State = "awaiting"
 	}
-	if !mails {
+	var confirm string // the address to which a link is mailed
+	if mails {
+		confirm = email
+	} else {
 		u.Email = email
 	}
-	err = s.Write(ctx, func(c store.Conn) error {
-		done = Registered{Asked: mails, Closed: u.State == "unconfirmed"}
-		now := s.Now()
-		u.Now = kernel.MomentOf(now)
+	cookie, err := kernel.Value(ctx, s.Write, func(c store.Conn) (string, error) {
 		if err := checkNewNameFree(c, name); err != nil { // another member may have been faster
-			return err
+			return "", err
 		}
 		if err := checkEmailFree(c, u.Email); err != nil {
-			return err
+			return "", err
 		}
-		if err := tryNetwork(c, &access.Settings, m.Address, now); err != nil {
-			return err
+		if err := tryNetwork(c, &access.Settings, m.Address, s.Now()); err != nil {
+			return "", err
 		}
-		id, err := addMember(c, u)
-		if err != nil {
-			return err
-		}
-		if mails {
-			if err := s.queueJoin(c, id, email); err != nil {
-				return err
-			}
-		}
-		if u.State != "unconfirmed" {
-			if err := s.EmitRegistered(c, id); err != nil {
-				return err
-			}
-		}
-		if u.State != "awaiting" {
-			done.Cookie, err = sessions.Begin(c, id, now)
-		}
-		return err
+		return s.enroll(c, u, confirm)
 	})
 	if store.IsUniqueViolation(err) { // another member was faster
 		err = kernel.Invalid("username", "taken", "this name or mail address is taken")
 	}
-	return done, err
+	return Registered{Cookie: cookie, Asked: mails, Closed: u.State == "unconfirmed"}, err
+}
+
+// enroll adds a new member and returns the cookie of a session, which is empty if the member waits for approval. It
+// mails a link to the address confirm, unless that is empty.
+func (s *Service) enroll(c store.Conn, u NewUser, confirm string) (cookie string, err error) {
+	now := s.Now()
+	u.Now = kernel.MomentOf(now)
+	id, err := AddUser(c, u)
+	if err != nil {
+		return "", err
+	}
+	if confirm != "" {
+		if err := s.queueJoin(c, id, confirm); err != nil {
+			return "", err
+		}
+	}
+	if u.State != "unconfirmed" { // ConfirmEmail emits the event of such a member
+		if err := s.EmitRegistered(c, id); err != nil {
+			return "", err
+		}
+	}
+	if u.State == "awaiting" {
+		return "", nil
+	}
+	return sessions.Begin(c, id, now)
 }
 
 // tryRegister returns an error if the answer to the board's question is wrong, if the name is taken, or if the client
@@ -115,40 +122,36 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 func (s *Service) tryRegister(
 	ctx context.Context, settings *kernel.Settings, m NewMember, name, email string, mails bool,
 ) error {
-	var wait time.Duration
-	var wrong bool
-	var refusal error    // not returned by the transaction, so that the counts are committed
-	var attempted string // begins the message if the client must wait
-	err := s.Write(ctx, func(c store.Conn) (err error) {
+	var refusal error // not returned by the transaction, so that the counts are committed
+	err := s.Write(ctx, func(c store.Conn) error {
 		now := s.Now()
-		attempted = "too many wrong answers"
-		if wrong, wait, err = tryAnswer(c, settings, m.Form.Answer, m.Address, now); err != nil || wrong || wait > 0 {
+		wrong, wait, err := tryAnswer(c, settings, m.Form.Answer, m.Address, now)
+		if refusal = errWait(wait, "too many wrong answers"); err != nil || refusal != nil {
 			return err
 		}
-		attempted = "too many registrations"
-		if wait, err = NewAccounts.Of(m.Address).Try(c, now); err != nil || wait > 0 {
-			return err
-		}
-		refusal = checkNewNameFree(c, name)
-		if _, refused := apierror.From(refusal); refusal != nil && !refused {
-			return refusal
-		}
-		if refusal != nil || !mails {
+		if wrong {
+			refusal = kernel.Invalid("answer", "wrong", "the answer is wrong")
 			return nil
 		}
-		attempted = "too many mails were requested, to this mail address or"
+		wait, err = NewAccounts.Of(m.Address).Try(c, now)
+		if refusal = errWait(wait, "too many registrations"); err != nil || refusal != nil {
+			return err
+		}
+		if err := checkNewNameFree(c, name); err != nil {
+			if _, refused := apierror.From(err); !refused {
+				return err
+			}
+			refusal = err
+			return nil
+		}
+		if !mails {
+			return nil
+		}
 		wait, err = tryLink(c, email, m.Address, now)
+		refusal = errWait(wait, "too many mails were requested, to this mail address or")
 		return err
 	})
-	switch {
-	case err != nil:
-		return err
-	case wait > 0:
-		return errWait(wait, attempted)
-	case wrong:
-		return kernel.Invalid("answer", "wrong", "the answer is wrong")
-	}
-	return refusal
+	return cmp.Or(err, refusal)
 }
 
 // checkNewNameFree makes the checks of checkNamesFilled and checkNameFree.
@@ -235,14 +238,9 @@ type NewUser struct {
 	Now         kernel.Moment
 }
 
-// AddUser adds a member to the database. It returns a unique violation if the name or the mail address is taken.
-func AddUser(c store.Conn, u NewUser) error {
-	_, err := addMember(c, u)
-	return err
-}
-
-// addMember works like AddUser and returns the member's id.
-func addMember(c store.Conn, u NewUser) (id int64, err error) {
+// AddUser adds a member to the database and returns the member's id. It returns a unique violation if the name or the
+// mail address is taken.
+func AddUser(c store.Conn, u NewUser) (id int64, err error) {
 	if u.State == "" {
 		u.State = "active"
 	}

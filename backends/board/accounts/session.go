@@ -67,9 +67,10 @@ func (s *Service) Resume(ctx context.Context, cookie string) (*rights.Actor, *Se
 		return nil, nil, err
 	}
 	if sessions.Due(n.Session, now) {
-		err := s.recordUse(ctx, n, now)
-		if n.Prolonged = err == nil; err != nil {
+		if err := s.recordUse(ctx, n, now); err != nil {
 			s.Logger.Warn("could not prolong a session", zap.Error(err)) // the request can go on nevertheless
+		} else {
+			n.Prolonged = true
 		}
 	}
 	access, err := s.rights.CurrentAccess(ctx)

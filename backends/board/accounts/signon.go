@@ -139,8 +139,7 @@ func (s *Service) rules(access *rights.Access, p *oidclogin.Person) *people.Rule
 
 // join adds a person from the provider as a new member.
 func (s *Service) join(c store.Conn, access *rights.Access, p *oidclogin.Person, email string) (id int64, err error) {
-	guest := &rights.Actor{Rights: access.Of(0, []int64{access.Guest})}
-	if err := guest.CheckOffline(); err != nil {
+	if err := access.GuestActor().CheckOffline(); err != nil {
 		return 0, err
 	}
 	u := NewUser{
@@ -156,7 +155,7 @@ func (s *Service) join(c store.Conn, access *rights.Access, p *oidclogin.Person,
 	if u.Name, err = freeName(c, &access.Settings, p, email); err != nil {
 		return 0, err
 	}
-	if id, err = addMember(c, u); err != nil {
+	if id, err = AddUser(c, u); err != nil {
 		return 0, err
 	}
 	return id, s.EmitRegistered(c, id)
@@ -259,7 +258,6 @@ func (s *Service) leaveGroup(c store.Conn, access *rights.Access, user int64, g 
 	}
 	s.Logger.Warn("single sign-on would leave the board without an administrator: the member stays in the group",
 		zap.String("member", name), zap.String("group", g.name))
-	nobody := &rights.Actor{Rights: access.Of(0, []int64{access.Guest})}
-	return s.rights.LogChange(c, nobody, "member.groups", kernel.JoinDetail(kernel.ForLog(name), "stays in "+
+	return s.rights.LogChange(c, access.GuestActor(), "member.groups", kernel.JoinDetail(kernel.ForLog(name), "stays in "+
 		kernel.ForLog(g.name)+" as the last administrator, against single sign-on"))
 }

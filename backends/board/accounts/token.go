@@ -54,7 +54,7 @@ type cachedToken struct {
 type Tokens struct {
 	cache *ristretto.Cache[string, cachedToken] // by lookup
 
-	mu   sync.Mutex
+	mu   sync.Mutex              // guards used
 	used map[int64]kernel.Moment // when tokens were last used, by id; not yet written
 }
 
@@ -143,6 +143,7 @@ func (s *Service) Authenticate(ctx context.Context, text string) (*rights.Actor,
 	}
 	now := s.Now()
 	entry, ok := s.tokens.cache.Get(lookup)
+	// An entry is not used if it is old, or from a time after now because the clock was set back.
 	if !ok || entry.version != access.Version || now.Sub(entry.readAt) >= TokenTTL || now.Before(entry.readAt) {
 		if entry, err = s.loadToken(ctx, lookup); err != nil {
 			return nil, err

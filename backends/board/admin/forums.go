@@ -183,24 +183,9 @@ func (f *ForumSpec) checkParent(c store.Conn, self int64) error {
 	case parentType == "link":
 		return kernel.Invalid("parent", "link", "a link cannot have forums below it")
 	case levels > maxLevels:
-		return kernel.Invalid("parent", "depth", "forums nest at most "+kernel.Itoa(maxLevels)+" levels deep")
+		return kernel.Invalid("parent", "depth", "forums can be nested at most "+kernel.Itoa(maxLevels)+" levels deep")
 	}
 	return nil
-}
-
-// forumSlug returns an unused slug for a forum with this title, with a number at its end if necessary.
-func forumSlug(c store.Conn, title string) (string, error) {
-	base := kernel.Slug(title)
-	for n := int64(1); ; n++ {
-		slug := base
-		if n > 1 {
-			slug = base[:min(len(base), kernel.MaxSlug-6)] + "-" + kernel.Itoa(n)
-		}
-		var taken int
-		if err := c.Row("SELECT count(*) FROM board_forums WHERE slug = ?", slug).Scan(&taken); err != nil || taken == 0 {
-			return slug, err
-		}
-	}
 }
 
 // CreateForum adds a forum after the other children of its parent, and returns its id.
@@ -221,7 +206,7 @@ func (s *Service) CreateForum(ctx context.Context, a *rights.Actor, spec ForumSp
 			return id, err
 		}
 		f := spec.forum()
-		if f.Slug, err = forumSlug(c, spec.Title); err != nil {
+		if f.Slug, err = content.FreeForumSlug(c, spec.Title); err != nil {
 			return id, err
 		}
 		if id, err = content.AddForum(c, f); err != nil {

@@ -45,7 +45,7 @@ func (s *Service) FindMembers(
 			return err
 		}
 		from, where, args := "board_users u", "TRUE", []any{}
-		order, byID := "u.username_key", false
+		order, byID := "u.username_key", false // byID: q.After and the order are the id of the member, not the name
 		add := func(condition string, values ...any) {
 			where += " AND " + condition
 			args = append(args, values...)
@@ -76,7 +76,7 @@ func (s *Service) FindMembers(
 			add("u.state = ?", text.Storable(q.State))
 		}
 		if byID {
-			after, _ := strconv.ParseInt(q.After, 10, 64)
+			after, _ := strconv.ParseInt(q.After, 10, 64) // 0, the beginning, if q.After is empty or not a number
 			add("g.user_id > ?", after)
 		} else {
 			add("u.username_key > ?", text.Storable(q.After))

@@ -81,7 +81,7 @@ func (s *Service) SetOverrides(
 func overrideOf(c store.Conn, forum, group int64) (o Override, err error) {
 	err = c.Row("SELECT set_mask, clear_mask FROM board_forum_overrides WHERE forum_id = ? AND group_id = ?",
 		forum, group).Scan(&o.Allow, &o.Deny)
-	o.Allow &^= o.Deny
+	o.Allow &^= o.Deny // a right in both masks is denied
 	return o, kernel.IgnoreNoRows(err)
 }
 

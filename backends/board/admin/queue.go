@@ -188,7 +188,7 @@ func (s *Service) SettleAll(
 	ctx context.Context, a *rights.Actor, ids []int64, approve bool, reason string, seen map[int64]string,
 ) (n AllSettled, err error) {
 	if len(ids) > MaxSettled {
-		return n, kernel.Invalid("post", "too_many", "at most 100 posts at once")
+		return n, kernel.Invalid("post", "too_many", "choose at most "+kernel.Itoa(MaxSettled)+" posts at once")
 	}
 	settle := s.posts.Reject
 	if approve {

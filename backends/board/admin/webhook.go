@@ -54,10 +54,13 @@ func (s *Service) AddWebhook(
 // SetWebhook enables or disables a webhook. Deliveries that wait for a disabled webhook are sent once it is enabled
 // again.
 func (s *Service) SetWebhook(ctx context.Context, a *rights.Actor, id int64, enabled bool) error {
-	return s.changeWebhook(ctx, a, id, "webhook.enable", map[bool]string{true: "on", false: "off"}[enabled],
-		func(c store.Conn) error {
-			return s.Hooks.Enable(c, id, enabled)
-		})
+	detail := "off"
+	if enabled {
+		detail = "on"
+	}
+	return s.changeWebhook(ctx, a, id, "webhook.enable", detail, func(c store.Conn) error {
+		return s.Hooks.Enable(c, id, enabled)
+	})
 }
 
 // DeleteWebhook deletes a webhook with its deliveries.

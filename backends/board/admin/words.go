@@ -155,7 +155,8 @@ func (s *Service) AddWordFilter(ctx context.Context, a *rights.Actor, f WordFilt
 			return kernel.Invalid("pattern", "length", "a word must have 2 to 100 characters and no line break")
 		case utf8.RuneCountInString(f.Replacement) > 100 || !text.IsLine(f.Replacement):
 			return kernel.Invalid("replacement", "length", "a replacement must have at most 100 characters and no line break")
-		case f.Hold:
+		}
+		if f.Hold {
 			f.Replacement = ""
 		}
 		var count, taken int

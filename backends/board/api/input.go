@@ -112,13 +112,8 @@ func (in *input) number(name string, minimum int64) (n int64) {
 	if onlyDigits && len(text) > maxDigits && name == "limit" {
 		return kernel.MaxPage
 	}
-	valid := onlyDigits && len(text) <= maxDigits
-	if valid {
-		for _, digit := range []byte(text) {
-			n = n*10 + int64(digit-'0')
-		}
-	}
-	if !valid || n < minimum {
+	n, _ = strconv.ParseInt(text, 10, 64) // does not fail for up to maxDigits digits
+	if !onlyDigits || len(text) > maxDigits || n < minimum {
 		in.note(kernel.BadRequest(name, name+" must be a whole number of at least "+kernel.Itoa(minimum)))
 		return 0
 	}

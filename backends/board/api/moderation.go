@@ -70,11 +70,16 @@ func (s *service) decide(c *rest.Call, a *rights.Actor, decision decision) (any,
 	if err == nil {
 		c.Tell(done.Tag)
 	}
-	return envelope{Replied{done.Post, done.Thread, rights.VisibilityNames[done.Visibility]}}, err
+	return viewSettled(done), err
+}
+
+// viewSettled returns the response to a moderator's decision about a post.
+func viewSettled(s posts.Settled) envelope {
+	return envelope{Replied{s.Post, s.Thread, rights.VisibilityNames[s.Visibility]}}
 }
 
 // restore serves POST /posts/{postId}/restore.
 func (s *service) restore(c *rest.Call, a *rights.Actor, id int64) (any, error) {
 	done, err := s.Posts.Restore(c.R.Context(), a, id)
-	return envelope{Replied{done.Post, done.Thread, rights.VisibilityNames[done.Visibility]}}, err
+	return viewSettled(done), err
 }

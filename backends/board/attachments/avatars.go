@@ -42,10 +42,7 @@ func (s *Service) Faces(ctx context.Context, members []int64) (faces map[int64]F
 	if len(members) == 0 {
 		return nil, nil
 	}
-	ids := make([]any, len(members))
-	for i, id := range members {
-		ids[i] = id
-	}
+	ids := kernel.Args(members)
 	return kernel.Value(ctx, s.Read, func(c store.Conn) (faces map[int64]Face, err error) {
 		faces = make(map[int64]Face)
 		err = c.All("SELECT user_id, substr(sha256, 1, ?) FROM board_avatars WHERE sha256 <> '' AND user_id IN ("+

@@ -40,16 +40,22 @@ func (s *Service) Receive(a *rights.Actor, name string, content io.Reader) (*Rec
 // receive reads and checks a file of at most limit bytes.
 func (s *Service) receive(name string, content io.Reader, limit int64) (*blob.Received, error) {
 	received, err := s.files.Receive(name, content, limit)
-	refused, ok := errors.AsType[*blob.Error](err)
-	switch {
-	case ok:
-		return nil, kernel.Invalid(refused.Field, refused.Reason, refused.Message)
-	case errors.Is(err, blob.ErrTooLarge):
-		return nil, TooLarge(limit >> 10)
-	case errors.Is(err, blob.ErrIncomplete):
+	if errors.Is(err, blob.ErrIncomplete) {
 		return nil, kernel.BadBody("", "incomplete", err.Error())
 	}
-	return received, err
+	return received, refusal(err, limit)
+}
+
+// refusal converts the error of a file that package blob refuses, or that is larger than limit bytes, to an API error.
+// Other errors are returned unchanged.
+func refusal(err error, limit int64) error {
+	if refused, ok := errors.AsType[*blob.Error](err); ok {
+		return kernel.Invalid(refused.Field, refused.Reason, refused.Message)
+	}
+	if errors.Is(err, blob.ErrTooLarge) {
+		return TooLarge(limit >> 10)
+	}
+	return err
 }
 
 // TooLarge returns the error for a file that is larger than the maximum of kib KiB.
@@ -61,14 +67,8 @@ func TooLarge(kib int64) error {
 // apply. The caller must insert the row with Add at once, since content without a row is removed after some time.
 func (s *Service) Take(ctx context.Context, name string, content io.Reader, store bool) (*Attachment, error) {
 	received, err := s.files.Receive(name, content, Largest)
-	refused, ok := errors.AsType[*blob.Error](err)
-	switch {
-	case ok:
-		return nil, kernel.Invalid(refused.Field, refused.Reason, refused.Message)
-	case errors.Is(err, blob.ErrTooLarge):
-		return nil, TooLarge(Largest >> 10)
-	case err != nil:
-		return nil, err
+	if err != nil {
+		return nil, refusal(err, Largest)
 	}
 	defer received.Close()
 	if store {

@@ -62,16 +62,15 @@ func (s *Service) StripStored(ctx context.Context, f *Attachment) error {
 		return err
 	}
 	defer s.strips.Release(1)
-	var current *Attachment
-	err := s.Read(ctx, func(c store.Conn) (err error) {
-		current, err = scan(c.Row("SELECT "+columns+" FROM board_attachments t WHERE t.id = ?", f.ID))
-		return kernel.OrNotFound(err)
+	current, err := kernel.Value(ctx, s.Read, func(c store.Conn) (*Attachment, error) {
+		current, err := scan(c.Row("SELECT "+columns+" FROM board_attachments t WHERE t.id = ?", f.ID))
+		return current, kernel.OrNotFound(err)
 	})
 	if err != nil {
 		return err
 	}
 	*f = *current
-	if f.Stripped { // another request has stripped the image
+	if f.Stripped { // another request has stripped the image while this one waited
 		return nil
 	}
 	result := *f

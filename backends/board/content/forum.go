@@ -59,6 +59,19 @@ func NewestThreads(d store.Dialect) string {
 	return "SELECT " + ThreadColumns + " FROM board_forums f JOIN board_threads t ON t.id = " + LastOfForum(d, "id")
 }
 
+// FreeForumSlug returns an unused slug for a forum with this title, with a number at its end if necessary.
+func FreeForumSlug(c store.Conn, title string) (string, error) {
+	base := kernel.Slug(title)
+	slug := base
+	for n := int64(2); ; n++ {
+		var taken int
+		if err := c.Row("SELECT count(*) FROM board_forums WHERE slug = ?", slug).Scan(&taken); err != nil || taken == 0 {
+			return slug, err
+		}
+		slug = base[:min(len(base), kernel.MaxSlug-6)] + "-" + kernel.Itoa(n)
+	}
+}
+
 // AddForum inserts a forum and returns its id. A Position of 0 puts it after its siblings.
 func AddForum(c store.Conn, f Forum) (id int64, err error) {
 	path, depth := "", int64(0)

@@ -216,7 +216,7 @@ func SeenThread(a *rights.Actor, r store.Row) (*Thread, error) {
 
 // PostFor returns a post of thread t. It returns an error if the actor does not see the post.
 func PostFor(c store.Conn, a *rights.Actor, t *Thread, id int64) (*Post, error) {
-	p, err := ScanPost(c.Row("SELECT "+PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", t.ID, id))
+	p, err := ReadPost(c, t.ID, id)
 	if err != nil {
 		return nil, kernel.OrNotFound(err)
 	}
@@ -226,6 +226,12 @@ func PostFor(c store.Conn, a *rights.Actor, t *Thread, id int64) (*Post, error) 
 	return p, nil
 }
 
+// ReadPost returns a post of a thread, without checking that an actor sees it. If the thread has no such post, the
+// error is sql.ErrNoRows.
+func ReadPost(c store.Conn, thread, id int64) (*Post, error) {
+	return ScanPost(c.Row("SELECT "+PostColumns+" FROM board_posts p WHERE p.thread_id = ? AND p.id = ?", thread, id))
+}
+
 // PostByID returns a post and its thread. It returns an error if the actor does not see the post. lock is appended to
 // the query of the thread: c.Lock() or an empty string.
 func PostByID(c store.Conn, a *rights.Actor, id int64, lock string) (*Thread, *Post, error) {
@@ -233,6 +239,11 @@ func PostByID(c store.Conn, a *rights.Actor, id int64, lock string) (*Thread, *P
 	if err := c.Row("SELECT thread_id FROM board_post_ids WHERE id = ?", id).Scan(&thread); err != nil {
 		return nil, nil, kernel.OrNotFound(err)
 	}
+	return PostIn(c, a, thread, id, lock)
+}
+
+// PostIn works like PostByID for a post of the thread with the id thread.
+func PostIn(c store.Conn, a *rights.Actor, thread, id int64, lock string) (*Thread, *Post, error) {
 	t, err := ThreadFor(c, a, thread, lock)
 	if err != nil {
 		return nil, nil, err

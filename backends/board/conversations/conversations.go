@@ -1,8 +1,7 @@
 // Package conversations implements private conversations. A member starts one with other members. Only these
 // participants can read it and reply, until they leave. A participant who ignores another participant, or is ignored by
 // one, cannot reply. Nobody else can read a conversation, whatever their rights; for them it does not exist. If a
-// participant
-// reports a message, the moderators of the board see a copy of it and of a few messages before it.
+// participant reports a message, the moderators of the board see a copy of it and of a few messages before it.
 package conversations
 
 import (

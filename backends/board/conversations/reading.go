@@ -75,7 +75,8 @@ func (s *Service) List(
 	return list, older, err
 }
 
-// page reads a page of a listing, whose arguments are owner, before and the limit. older is the value of before for the
+// page reads a page of a listing, whose arguments are owner, before and the limit. owner is the id of the member, or of
+// the conversation, to which the entries belong. older is the value of before for the
 // next page, or 0 on the last page. id returns the id of an entry.
 func page[T any](
 	c store.Conn, l content.Listing, owner, before int64, limit int, scan func(store.Row) (T, error), id func(T) int64,

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
@@ -98,21 +97,10 @@ func logDetail(report int64, note string) string {
 // admitReport returns an error if the actor has reported reportsPerDay messages in 24 hours. It locks the actor's row,
 // so that concurrent reports by the actor wait for the end of the transaction.
 func (s *Service) admitReport(c store.Conn, a *rights.Actor) error {
-	var id int64
-	if err := c.Row("SELECT id FROM board_users WHERE id = ?"+c.Lock(), a.ID()).Scan(&id); err != nil {
+	if err := kernel.LockMember(c, a.ID()); err != nil {
 		return err
 	}
-	var oldest kernel.Moment // when the actor wrote the oldest of the newest reportsPerDay reports
-	now := s.Moment()
-	err := c.Row("SELECT created_at FROM board_message_reports WHERE user_id = ? AND created_at > ?"+
-		" ORDER BY created_at DESC LIMIT 1 OFFSET ?", a.ID(), now.Add(-24*time.Hour), reportsPerDay-1).Scan(&oldest)
-	switch {
-	case errors.Is(err, sql.ErrNoRows): // there are fewer reports
-		return nil
-	case err != nil:
-		return err
-	}
-	return kernel.Flooded(oldest.Add(24 * time.Hour).Sub(now))
+	return checkDaily(c, "board_message_reports", "user_id", a.ID(), reportsPerDay, s.Moment())
 }
 
 // MessageReport is an open report of a message.

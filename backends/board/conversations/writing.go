@@ -13,7 +13,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/idempotency"
-	"github.com/tollgate-gateway/tollgate/internal/ratelimit"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
@@ -69,6 +68,7 @@ func (s *Service) Start(
 func (s *Service) Reply(ctx context.Context, a *rights.Actor, id int64, message string, once posts.Once) error {
 	message, messageErr := filtered(a, message, "message", a.Rights.Settings.CheckMessage)
 	_, err := s.once(ctx, a, once, func(c store.Conn) (int64, error) {
+		// A conversation of others does not exist for the actor, so no other error may come first.
 		if _, _, err := participates(c, a, id); err != nil {
 			return 0, err
 		}
@@ -159,10 +159,10 @@ func filtered(a *rights.Actor, written, field string, check func(string) (string
 // newPerDay conversations a day.
 func (s *Service) admit(c store.Conn, a *rights.Actor, message string, starts bool) error {
 	settings, now := a.Rights.Settings, s.Moment()
-	var flood, hourlyThreads, hourlyPosts kernel.Moment // the states of the limits; see ratelimit.Limit.Take
+	var floods kernel.FloodState
 	var posts int64
-	err := c.Row("SELECT flood_posts, hourly_threads, hourly_posts, post_count FROM board_users WHERE id = ?"+c.Lock(),
-		a.ID()).Scan(&flood, &hourlyThreads, &hourlyPosts, &posts)
+	err := c.Row("SELECT "+kernel.FloodColumns+", post_count FROM board_users WHERE id = ?"+c.Lock(),
+		a.ID()).Scan(&floods.Flood, &floods.Threads, &floods.Posts, &posts)
 	if err != nil {
 		return err
 	}
@@ -174,27 +174,31 @@ func (s *Service) admit(c store.Conn, a *rights.Actor, message string, starts bo
 		return nil
 	}
 	if starts && isNew {
-		var oldest kernel.Moment // when the member started the oldest of the newest newPerDay conversations
-		err := c.Row("SELECT created_at FROM board_conversations WHERE starter_id = ? AND created_at > ?"+
-			" ORDER BY created_at DESC LIMIT 1 OFFSET ?", a.ID(), now.Add(-24*time.Hour), newPerDay-1).Scan(&oldest)
-		if err == nil {
-			return kernel.Flooded(oldest.Add(24 * time.Hour).Sub(now))
-		}
-		if !errors.Is(err, sql.ErrNoRows) {
+		if err := checkDaily(c, "board_conversations", "starter_id", a.ID(), newPerDay, now); err != nil {
 			return err
 		}
 	}
-	var floodWait, threadsWait, postsWait time.Duration
-	flood, floodWait = settings.FloodFor(posts).Take(flood, now)
-	if starts {
-		hourlyThreads, threadsWait = ratelimit.Every(settings.ThreadsPerHour, time.Hour).Take(hourlyThreads, now)
-	}
-	hourlyPosts, postsWait = ratelimit.Every(settings.PostsPerHour, time.Hour).Take(hourlyPosts, now)
-	if wait := max(floodWait, threadsWait, postsWait); wait > 0 {
+	var floodWait time.Duration
+	floods.Flood, floodWait = settings.FloodFor(posts).Take(floods.Flood, now)
+	if wait := max(floodWait, floods.TakeHourly(settings, starts, now)); wait > 0 {
 		return kernel.Flooded(wait)
 	}
-	return c.Later("UPDATE board_users SET flood_posts = ?, hourly_threads = ?, hourly_posts = ? WHERE id = ?",
-		flood, hourlyThreads, hourlyPosts, a.ID())
+	return floods.Store(c, a.ID())
+}
+
+// checkDaily returns an error if a member has added limit rows to a table within 24 hours. column holds the member's
+// id.
+func checkDaily(c store.Conn, table, column string, member, limit int64, now kernel.Moment) error {
+	var oldest kernel.Moment // when the member added the oldest of the last rows up to limit
+	err := c.Row("SELECT created_at FROM "+table+" WHERE "+column+" = ? AND created_at > ?"+
+		" ORDER BY created_at DESC LIMIT 1 OFFSET ?", member, now.Add(-24*time.Hour), limit-1).Scan(&oldest)
+	if errors.Is(err, sql.ErrNoRows) { // there are fewer rows
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return kernel.Flooded(oldest.Add(24 * time.Hour).Sub(now))
 }
 
 // recipients returns the ids of the members with these names, without duplicates. It returns an error of Invalid if
@@ -209,23 +213,9 @@ func (s *Service) recipients(c store.Conn, a *rights.Actor, names []string) (ids
 		if name = text.Normal(name); name == "" {
 			continue
 		}
-		var id int64
-		var blocks bool
-		err := c.Row("SELECT u.id, EXISTS (SELECT 1 FROM board_blocks b WHERE b.user_id = ? AND b.blocked_id = u.id)"+
-			" FROM board_users u WHERE u.username_key = ?"+
-			" AND (u.state = 'active' OR u.state = 'banned' AND u.banned_until <= ?) AND u.accepts_messages = 1"+
-			" AND NOT EXISTS (SELECT 1 FROM board_blocks b WHERE b.user_id = u.id AND b.blocked_id = ?)",
-			a.ID(), text.Fold(name), s.Moment(), a.ID()).Scan(&id, &blocks)
-		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			return nil, kernel.Invalid("recipients", "not_accepted",
-				"there is no member called "+text.Short(name, 40)+" who accepts messages")
-		case err != nil:
+		id, err := s.recipient(c, a, name)
+		if err != nil {
 			return nil, err
-		case id == a.ID():
-			return nil, kernel.Invalid("recipients", "self", "you cannot write to yourself")
-		case blocks:
-			return nil, kernel.Invalid("recipients", "blocked", "you ignore "+text.Short(name, 40))
 		}
 		if !slices.Contains(ids, id) {
 			ids = append(ids, id)
@@ -238,6 +228,29 @@ func (s *Service) recipients(c store.Conn, a *rights.Actor, names []string) (ids
 		return nil, kernel.Invalid("recipients", "required", "enter the name of at least one member")
 	}
 	return ids, nil
+}
+
+// recipient returns the id of the member with this name. It returns an error of Invalid if the actor cannot write to
+// the member.
+func (s *Service) recipient(c store.Conn, a *rights.Actor, name string) (id int64, err error) {
+	var ignored bool // by the actor
+	err = c.Row("SELECT u.id, EXISTS (SELECT 1 FROM board_blocks b WHERE b.user_id = ? AND b.blocked_id = u.id)"+
+		" FROM board_users u WHERE u.username_key = ?"+
+		" AND (u.state = 'active' OR u.state = 'banned' AND u.banned_until <= ?) AND u.accepts_messages = 1"+
+		" AND NOT EXISTS (SELECT 1 FROM board_blocks b WHERE b.user_id = u.id AND b.blocked_id = ?)",
+		a.ID(), text.Fold(name), s.Moment(), a.ID()).Scan(&id, &ignored)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return 0, kernel.Invalid("recipients", "not_accepted",
+			"there is no member called "+text.Short(name, 40)+" who accepts messages")
+	case err != nil:
+		return 0, err
+	case id == a.ID():
+		return 0, kernel.Invalid("recipients", "self", "you cannot write to yourself")
+	case ignored:
+		return 0, kernel.Invalid("recipients", "blocked", "you ignore "+text.Short(name, 40))
+	}
+	return id, nil
 }
 
 // Preview renders a message as a conversation would show it.

@@ -119,16 +119,15 @@ func (s *Service) Save(ctx context.Context, a *rights.Actor, d Draft) error {
 	case utf8.RuneCountInString(d.Title) > maxLine:
 		return kernel.Invalid("title", "too_long", "the title is too long")
 	case utf8.RuneCountInString(d.Recipients) > maxLine:
-		return kernel.Invalid("recipients", "too_long", "these are too many names")
+		return kernel.Invalid("recipients", "too_long", "there are too many names")
 	case utf8.RuneCountInString(d.Tags) > maxLine:
-		return kernel.Invalid("tags", "too_long", "these are too many tags")
+		return kernel.Invalid("tags", "too_long", "there are too many tags")
 	}
 	return s.Write(ctx, func(c store.Conn) error {
-		var others int64
-		// The row is locked, so that the count is right if the member saves two drafts at once.
-		if err := c.Row("SELECT id FROM board_users WHERE id = ?"+c.Lock(), a.ID()).Scan(new(int64)); err != nil {
+		if err := kernel.LockMember(c, a.ID()); err != nil {
 			return err
 		}
+		var others int64 // drafts for other places
 		err := c.Row("SELECT count(*) FROM board_drafts WHERE user_id = ? AND NOT (place = ? AND place_id = ?)",
 			a.ID(), d.Kind, d.ID).Scan(&others)
 		if err != nil {

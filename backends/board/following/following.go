@@ -123,7 +123,7 @@ func (s *Service) SubscribeForum(ctx context.Context, a *rights.Actor, forum int
 		case a.User == nil || !a.Has(f.ID, rights.ForumSubscribe):
 			return kernel.Forbidden("forumId", "no_permission", "you may not subscribe in this forum")
 		case f.Kind != "forum":
-			return kernel.Invalid("forumId", "not_a_forum", "a "+f.Kind+" holds no threads")
+			return kernel.Invalid("forumId", "not_a_forum", "a "+f.Kind+" cannot contain threads")
 		case !slices.Contains(Modes, mode):
 			return kernel.Invalid("mode", "unknown", "mode must be instant, daily, weekly or none")
 		}

@@ -9,6 +9,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
+// extendMail ends a statement that inserts mails. If a mail of the same mode about the same thread already waits for
+// the member, it is extended so that it includes the posts of the new mail. Further assignments may follow.
+const extendMail = " ON CONFLICT (user_id, mode, thread_id) DO UPDATE SET" +
+	" first_post_id = CASE WHEN excluded.first_post_id < board_mails.first_post_id THEN excluded.first_post_id" +
+	" ELSE board_mails.first_post_id END," +
+	" last_post_id = CASE WHEN excluded.last_post_id > board_mails.last_post_id THEN excluded.last_post_id" +
+	" ELSE board_mails.last_post_id END"
+
 // queueMail queues mails about a post, in the transaction of the post. The mails are for followers of the target
 // ("thread" or "forum") with this id, as far as they are in the audience to. A waiting mail about the same thread is
 // extended to include the post.
@@ -24,13 +32,9 @@ func (s *Service) queueMail(
 		" CAST(? AS BIGINT) + "+digestDue+", CAST(? AS BIGINT)"+
 		" FROM board_subscriptions s JOIN board_users u ON u.id = s.user_id"+
 		" WHERE s.target = ? AND s.target_id = ? AND s.mode <> 'none' AND s.user_id <> ? AND u.email_confirmed = 1"+to.sql()+
-		" ORDER BY s.user_id ON CONFLICT (user_id, mode, thread_id) DO UPDATE SET"+
-		" first_post_id = CASE WHEN excluded.first_post_id < board_mails.first_post_id THEN excluded.first_post_id"+
-		" ELSE board_mails.first_post_id END,"+
-		" created_at = CASE WHEN excluded.first_post_id BETWEEN board_mails.first_post_id AND board_mails.last_post_id"+
-		" THEN excluded.created_at ELSE board_mails.created_at END,"+
-		" last_post_id = CASE WHEN excluded.last_post_id > board_mails.last_post_id THEN excluded.last_post_id"+
-		" ELSE board_mails.last_post_id END",
+		" ORDER BY s.user_id"+extendMail+
+		", created_at = CASE WHEN excluded.first_post_id BETWEEN board_mails.first_post_id AND board_mails.last_post_id"+
+		" THEN excluded.created_at ELSE board_mails.created_at END",
 		append([]any{
 			target, thread, post, post, now, now, now, now,
 			target, id, a.ID(),
@@ -58,11 +62,7 @@ func moveMail(c store.Conn, user int64, target string, id int64, from, to string
 		" created_at)"+
 		" SELECT m.user_id, ?, m.source, m.thread_id, m.first_post_id, m.last_post_id, CAST(? AS BIGINT), m.created_at"+
 		" FROM board_mails m WHERE "+waiting+
-		" ON CONFLICT (user_id, mode, thread_id) DO UPDATE SET"+
-		" first_post_id = CASE WHEN excluded.first_post_id < board_mails.first_post_id THEN excluded.first_post_id"+
-		" ELSE board_mails.first_post_id END,"+
-		" last_post_id = CASE WHEN excluded.last_post_id > board_mails.last_post_id THEN excluded.last_post_id"+
-		" ELSE board_mails.last_post_id END",
+		extendMail,
 		append([]any{to, d.Due(to, now).UnixMicro()}, args...)...)
 	if err != nil {
 		return err

@@ -28,10 +28,10 @@ func (s *Service) Mention(c store.Conn, author *rights.User, t *content.Thread, 
 	if err != nil {
 		return err
 	}
+	// Only the newest notifications are searched, since a notification of this post is recent.
+	const ofPost = " FROM (SELECT id, kind, post_id FROM board_notifications WHERE user_id = ?" +
+		" ORDER BY id DESC LIMIT ?) w WHERE w.post_id = ? AND w.kind "
 	for _, u := range people {
-		// Only the newest notifications are searched, since a notification of this post is recent.
-		const ofPost = " FROM (SELECT id, kind, post_id FROM board_notifications WHERE user_id = ?" +
-			" ORDER BY id DESC LIMIT ?) w WHERE w.post_id = ? AND w.kind "
 		var mentioned bool
 		err := c.Row("SELECT EXISTS (SELECT 1"+ofPost+"= ?)", u.ID, maxUnseen, post, KindMention).Scan(&mentioned)
 		if err != nil {
@@ -69,23 +69,22 @@ func (s *Service) mentionable(
 	if access == nil {
 		return nil, nil
 	}
-	args := make([]any, 0, len(ids)+2)
-	for _, id := range ids {
-		args = append(args, id)
-	}
 	people, err = store.List(c, func(r store.Row) (*rights.User, error) { return rights.ScanUser(r) },
 		"SELECT "+rights.UserColumns+" FROM board_users u WHERE u.id IN ("+kernel.Marks(len(ids))+") AND u.id <> ?"+
-			" AND u.state = 'active'"+notIgnored("u.id")+" ORDER BY u.id", append(args, author.ID, author.ID)...)
+			" AND u.state = 'active'"+notIgnored("u.id")+" ORDER BY u.id", append(kernel.Args(ids), author.ID, author.ID)...)
+	if err != nil {
+		return nil, err
+	}
 	for _, u := range people {
-		if err == nil {
-			err = rights.LoadGroups(c, u)
+		if err := rights.LoadGroups(c, u); err != nil {
+			return nil, err
 		}
 	}
 	return slices.DeleteFunc(people, func(u *rights.User) bool {
 		// Seen and Natural leave out what members see only as administrators.
 		f := access.Of(u.ID, u.Groups).Forums[t.Forum]
 		return !(&rights.Actor{User: u}).SeesWith(f.Seen, f.Natural, t.Author, t.Author, t.Visibility)
-	}), err
+	}), nil
 }
 
 // queueMention queues a mail about a mention. It does nothing if the member wants no such mails, has no confirmed
@@ -97,11 +96,7 @@ func (s *Service) queueMention(c store.Conn, thread, post, user int64) error {
 		" CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT) FROM board_users u"+
 		" WHERE u.id = ? AND u.email_confirmed = 1 AND u.mention_mails = 1 AND NOT EXISTS (SELECT 1 FROM board_mails m"+
 		" WHERE m.user_id = u.id AND m.mode = 'instant' AND m.thread_id = ? AND ? BETWEEN m.first_post_id AND m.last_post_id)"+
-		" ON CONFLICT (user_id, mode, thread_id) DO UPDATE SET"+
-		" first_post_id = CASE WHEN excluded.first_post_id < board_mails.first_post_id THEN excluded.first_post_id"+
-		" ELSE board_mails.first_post_id END,"+
-		" last_post_id = CASE WHEN excluded.last_post_id > board_mails.last_post_id THEN excluded.last_post_id"+
-		" ELSE board_mails.last_post_id END, created_at = excluded.created_at",
+		extendMail+", created_at = excluded.created_at",
 		thread, post, post, now.Add(InstantDelay).UnixMicro(), now.UnixMicro(), user, thread, post)
 }
 

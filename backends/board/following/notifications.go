@@ -53,28 +53,18 @@ func (s *Service) Notifications(
 				return err
 			}
 			for _, n := range batch {
-				if len(list) == limit {
+				if len(list) == limit { // n may begin the next page
 					next = list[limit-1].ID
 					return nil
 				}
 				last = n.ID
-				t, _, err := content.PostByID(c, a, n.Post, "")
-				if kernel.IsNotFound(err) {
-					if n.Kind == KindWarning { // the member must see it although the post is deleted
-						list = append(list, n)
-					}
-					continue
-				}
+				shown, err := n.complete(c, a)
 				if err != nil {
 					return err
 				}
-				n.Title, n.Thread = t.Title, t.ID // the post may have been moved
-				if n.Kind == KindReaction {
-					if err := n.countReactions(c); err != nil {
-						return err
-					}
+				if shown {
+					list = append(list, n)
 				}
-				list = append(list, n)
 			}
 			if len(batch) < notificationBatch {
 				return nil
@@ -84,6 +74,22 @@ func (s *Service) Notifications(
 		return nil
 	})
 	return list, next, err
+}
+
+// complete sets the fields that depend on the notification's post. shown is false if the actor no longer sees the post.
+func (n *Notification) complete(c store.Conn, a *rights.Actor) (shown bool, err error) {
+	t, _, err := content.PostByID(c, a, n.Post, "")
+	if kernel.IsNotFound(err) {
+		return n.Kind == KindWarning, nil // the member must see a warning although the post is deleted
+	}
+	if err != nil {
+		return false, err
+	}
+	n.Title, n.Thread = t.Title, t.ID // the post may have been moved
+	if n.Kind == KindReaction {
+		err = n.countReactions(c)
+	}
+	return true, err
 }
 
 // ReadNotifications marks the actor's notifications with ids up to upTo as read, and returns how many of them were

@@ -49,13 +49,9 @@ func (s *Service) MarkForumRead(ctx context.Context, a *rights.Actor, forum int6
 		return kernel.NotFound()
 	}
 	forums := []int64{forum}
-	if forum == 0 {
-		forums = nil
-		for _, id := range slices.Sorted(maps.Keys(a.Rights.Forums)) {
-			if a.In(id).Visible {
-				forums = append(forums, id)
-			}
-		}
+	if forum == 0 { // sorted, so that two requests of the member do not deadlock
+		hidden := func(id int64) bool { return !a.In(id).Visible }
+		forums = slices.DeleteFunc(slices.Sorted(maps.Keys(a.Rights.Forums)), hidden)
 	}
 	return s.Write(ctx, func(c store.Conn) error {
 		for _, id := range forums {

@@ -162,6 +162,7 @@ func grouping(m *mails.Mailing) (thread string, list mail.List) {
 	}
 	switch {
 	case m.Link != nil:
+		// The mail belongs to no list.
 	case len(m.Messages) > 0:
 		list = mail.List{ID: "messages", Name: m.Board}
 	case m.Forum.ID != 0:

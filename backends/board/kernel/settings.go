@@ -361,11 +361,9 @@ func (s *Settings) Contradictions() (wrong []error) {
 	if s.Question != "" && strings.TrimSpace(s.Answers) == "" {
 		wrong = append(wrong, Invalid("answers", "required", "Right answers: enter at least one answer to the question"))
 	}
-	kinds := s.ReactionKinds()
-	for _, kind := range kinds {
-		if len(kinds) > 8 || utf8.RuneCountInString(kind) > 20 {
-			return append(wrong, Invalid("reactions", "length", "Reactions to posts: at most 8, each of up to 20 characters"))
-		}
+	isLong := func(kind string) bool { return utf8.RuneCountInString(kind) > 20 }
+	if kinds := s.ReactionKinds(); len(kinds) > 8 || slices.ContainsFunc(kinds, isLong) {
+		wrong = append(wrong, Invalid("reactions", "length", "Reactions to posts: at most 8, each of up to 20 characters"))
 	}
 	return wrong
 }
@@ -402,6 +400,16 @@ func (s *Settings) FloodFor(posts int64) ratelimit.Limit {
 func StoredSetting(c store.Conn, name string) (value string, err error) {
 	err = c.Row("SELECT value FROM board_settings WHERE name = ?", name).Scan(&value)
 	return value, IgnoreNoRows(err)
+}
+
+// LockSetting works like StoredSetting, and locks the row until the transaction ends. A missing row is added with the
+// value 0.
+func LockSetting(c store.Conn, name string) (value string, err error) {
+	if _, err := c.Exec("INSERT INTO board_settings (name, value) VALUES (?, '0') ON CONFLICT (name) DO NOTHING",
+		name); err != nil {
+		return "", err
+	}
+	return value, c.Row("SELECT value FROM board_settings WHERE name = ?"+c.Lock(), name).Scan(&value)
 }
 
 // The names of some rows in the table board_settings.

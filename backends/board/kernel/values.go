@@ -52,6 +52,12 @@ func DeleteFrom(c store.Conn, column string, value any, tables ...string) error 
 	return nil
 }
 
+// LockMember locks the row of a member until the transaction ends, so that transactions that count other rows of the
+// member run one after the other.
+func LockMember(c store.Conn, member int64) error {
+	return c.Row("SELECT id FROM board_users WHERE id = ?"+c.Lock(), member).Scan(&member)
+}
+
 // Null converts n for a nullable column: 0 becomes NULL.
 func Null[T ~int64](n T) sql.NullInt64 { return sql.NullInt64{Int64: int64(n), Valid: n != 0} }
 
@@ -76,6 +82,15 @@ func Itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
 // Marks returns n placeholders for a SQL statement, separated by commas. n must be at least 1.
 func Marks(n int) string { return "?" + strings.Repeat(", ?", n-1) }
+
+// Args converts a list to arguments of a SQL statement.
+func Args[T any](list []T) []any {
+	args := make([]any, len(list))
+	for i, value := range list {
+		args[i] = value
+	}
+	return args
+}
 
 // Tag returns the HTTP entity tag (ETag) of a response: a hash of the JSON of view.
 func Tag(view any) string {

@@ -186,7 +186,13 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 	case following.MentionMode:
 		return s.composeMentions(ctx, a, m)
 	}
-	err = s.Read(ctx, func(c store.Conn) error {
+	return s.composePosts(ctx, a, m)
+}
+
+// composePosts sets the address of a mailing, and the threads that the member follows in this mode, with their new
+// posts. The address stays empty if it is not confirmed.
+func (s *Service) composePosts(ctx context.Context, a *rights.Actor, m *Mailing) error {
+	err := s.Read(ctx, func(c store.Conn) error {
 		m.Threads, m.More, m.Forum = nil, 0, MailForum{}
 		if err := c.Row("SELECT CASE email_confirmed WHEN 1 THEN email ELSE '' END FROM board_users WHERE id = ?",
 			m.User).Scan(&m.Email); err != nil {
@@ -213,6 +219,7 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 		m.Forum.ID = m.Threads[0].Forum
 		return c.Row("SELECT title FROM board_forums WHERE id = ?", m.Forum.ID).Scan(&m.Forum.Title)
 	})
+	// The kinds of unsubscribe tokens are the first letters of "thread", "forum" and the modes.
 	if len(m.Threads) == 1 && m.Mode == "instant" {
 		m.Unsubscribe = s.UnsubscribeToken(m.User, m.Threads[0].source[0], m.Threads[0].target)
 	} else {
@@ -226,6 +233,7 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 func (m *Mailing) add(t MailThread) {
 	switch {
 	case t.Count == 0:
+		// The thread is left out.
 	case len(m.Threads) == mailThreads:
 		m.More++
 	default:
@@ -251,14 +259,15 @@ func (s *Service) mailThread(
 	posts := " FROM board_posts p WHERE p.thread_id = ? AND p.id >= ? AND p.id <= ? AND p.visibility = 0" +
 		" AND COALESCE(p.author_id, 0) <> ?" +
 		" AND NOT EXISTS (SELECT 1 FROM board_blocks b WHERE b.user_id = ? AND b.blocked_id = p.author_id)"
-	args := append(make([]any, 0, 7+len(late)), t.ID, r.first, r.last, a.ID(), a.ID())
-	current, err := subscribed(c, a, m)
+	args := []any{t.ID, r.first, r.last, a.ID(), a.ID()}
+	current, err := following.Subscribed(c, a.ID(), m.source, m.target)
 	if err != nil {
 		return m, err
 	}
 	if current != mode {
 		m.source, m.target = "forum", t.Forum
-		if current, err = subscribed(c, a, m); err != nil || current != mode {
+		current, err = following.Subscribed(c, a.ID(), m.source, m.target)
+		if err != nil || current != mode {
 			return MailThread{}, err
 		}
 		posts += " AND p.number = 1" // followers of a forum get only the first post of a thread
@@ -297,11 +306,6 @@ func (m *MailThread) read(c store.Conn, a *rights.Actor, posts string, args []an
 	return err
 }
 
-// subscribed returns the mode in which the member now follows the target of m, or an empty string.
-func subscribed(c store.Conn, a *rights.Actor, m MailThread) (mode string, err error) {
-	return following.Subscribed(c, a.ID(), m.source, m.target)
-}
-
 // maxLate is the maximum number of late posts in one mail; see latePosts.
 const maxLate = 500
 
@@ -331,6 +335,9 @@ func (s *Service) MailSent(ctx context.Context, m *Mailing) error {
 			n, err := c.Exec("DELETE FROM board_mails WHERE id = ? AND first_post_id = ? AND last_post_id = ?"+
 				" AND created_at = ?", r.id, r.first, r.last, r.created)
 			if err == nil && n == 0 {
+				// The row has changed since it was claimed. A new post before the first sent post, or between the sent
+				// posts (which changes created_at), keeps the beginning; otherwise the row now begins after the sent posts.
+				// If the row was extended only at its beginning, it now ends before the sent posts.
 				_, err = c.Exec("UPDATE board_mails SET first_post_id = CASE WHEN first_post_id < ? OR created_at <> ?"+
 					" THEN first_post_id ELSE ? END,"+
 					" last_post_id = CASE WHEN first_post_id < ? AND last_post_id = ? AND created_at = ? THEN ?"+
@@ -456,10 +463,13 @@ func (s *Service) composeLink(ctx context.Context, m *Mailing, zone *time.Locati
 		if errors.Is(err, maillink.ErrGone) { // the link was deleted or has expired
 			return nil
 		}
+		if err != nil {
+			return err
+		}
 		m.Email, m.Link = link.Email, &accounts.MailLink{Secret: newSecret, Ends: ends.In(zone)}
 		m.Key += "." + secret.New()[:10] // so that mail programs do not take the mail for a copy of the previous one
-		if err != nil || m.Language != "" {
-			return err
+		if m.Language != "" {
+			return nil
 		}
 		return c.Row("SELECT language FROM board_links WHERE id = ?", id).Scan(&m.Language)
 	})

@@ -74,7 +74,6 @@ func (s *Service) Apply(ctx context.Context, a *rights.Actor, bulk Bulk) (out Ou
 
 // apply applies the action bulk.Do to a post or to its thread.
 func (s *Service) apply(ctx context.Context, a *rights.Actor, item Item, bulk Bulk) error {
-	yes, no := true, false
 	switch bulk.Do {
 	case Delete:
 		changed, err := s.posts.Delete(ctx, a, item.Thread.ID, item.Post.ID, nil)
@@ -90,9 +89,9 @@ func (s *Service) apply(ctx context.Context, a *rights.Actor, item Item, bulk Bu
 		_, err := s.posts.Approve(ctx, a, item.Post.ID, decision)
 		return err
 	case Lock:
-		return s.posts.Change(ctx, a, item.Thread.ID, posts.ThreadChange{Locked: &yes})
+		return s.posts.Change(ctx, a, item.Thread.ID, posts.ThreadChange{Locked: new(true)})
 	case Unlock:
-		return s.posts.Change(ctx, a, item.Thread.ID, posts.ThreadChange{Locked: &no})
+		return s.posts.Change(ctx, a, item.Thread.ID, posts.ThreadChange{Locked: new(false)})
 	case Move:
 		return s.posts.Change(ctx, a, item.Thread.ID, posts.ThreadChange{Forum: &bulk.Forum})
 	}

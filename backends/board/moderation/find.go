@@ -35,11 +35,9 @@ var moderatorRights = []rights.Mask{
 // Forums lists the forums that the actor moderates. It returns Forbidden if the actor moderates no forum.
 func (s *Service) Forums(ctx context.Context, a *rights.Actor) (forums []int64, err error) {
 	for _, id := range a.Rights.Access.Order {
-		for _, right := range moderatorRights {
-			if a.ReadsAll(id) && a.Has(id, right) {
-				forums = append(forums, id)
-				break
-			}
+		may := func(right rights.Mask) bool { return a.Has(id, right) }
+		if a.ReadsAll(id) && slices.ContainsFunc(moderatorRights, may) {
+			forums = append(forums, id)
 		}
 	}
 	if len(forums) == 0 {
@@ -148,7 +146,7 @@ func find(c store.Conn, a *rights.Actor, q Query, forums []any) (items []Item, n
 		if err != nil {
 			return nil, 0, err
 		}
-		if item := (Item{post, thread}); q.matches(item) {
+		if item := (Item{post, thread}); q.matches(item) { // only now the number is known, which q.Starts needs
 			items = append(items, item)
 		}
 	}

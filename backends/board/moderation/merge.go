@@ -13,10 +13,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// gone is the visibility of a thread that was merged into another thread. Nobody sees the thread. Its row stays, so
-// that its id is not used again.
-const gone = rights.Gone
-
 // batch is the maximum number of rows that one transaction of a merge moves. It is small because other writers wait for
 // the transaction.
 const batch = 500
@@ -46,7 +42,7 @@ func (s *Service) Merge(
 		if err != nil {
 			return err
 		}
-		if from.First < to.First {
+		if from.First < to.First { // the thread that begins later is emptied
 			from, to = to, from
 		}
 		remaining, merged = to.ID, from.ID
@@ -59,13 +55,8 @@ func (s *Service) Merge(
 			}
 		}
 		detail := kernel.ForLog(from.Title) + ", thread " + kernel.Itoa(from.ID)
-		if err := s.rights.Logged(c, a, "thread.merge", rights.ThreadMove, to.Forum, to.ID, 0, detail); err != nil {
+		if err := s.logMove(c, a, "thread.merge", to, from.Forum, 0, detail); err != nil {
 			return err
-		}
-		if from.Forum != to.Forum {
-			if err := s.rights.Logged(c, a, "thread.merge", rights.ThreadMove, from.Forum, to.ID, 0, detail); err != nil {
-				return err
-			}
 		}
 		// The first post moves last, but gets the first of the new numbers.
 		firstNumber := to.Next
@@ -74,6 +65,7 @@ func (s *Service) Merge(
 			" VALUES (?, ?, ?, ?)", from.ID, to.ID, from.First, firstNumber); err != nil {
 			return err
 		}
+		// Nobody shall reply in the thread while its posts move.
 		if _, err := c.Exec("UPDATE board_threads SET is_locked = 1 WHERE id = ?", from.ID); err != nil {
 			return err
 		}
@@ -136,12 +128,11 @@ func (s *Service) retitle(c store.Conn, a *rights.Actor, t *content.Thread, titl
 // reindex updates the search index for a post. starts is whether the post begins thread t: the index finds a thread's
 // title with its first post.
 func reindex(c store.Conn, t *content.Thread, post int64, starts bool) error {
-	var message string
-	if err := c.Row("SELECT message FROM board_posts WHERE thread_id = ? AND id = ?", t.ID,
-		post).Scan(&message); err != nil {
+	p, err := content.ReadPost(c, t.ID, post)
+	if err != nil {
 		return err
 	}
-	return search.Index(c, post, starts, t.Title, message)
+	return search.Index(c, post, starts, t.Title, p.Message)
 }
 
 // ResumeMerges completes merges that were interrupted, and returns their number.
@@ -161,40 +152,39 @@ func (s *Service) ResumeMerges(ctx context.Context) (n int, err error) {
 
 // finishMerge moves the remaining posts of a thread whose merge has begun.
 func (s *Service) finishMerge(ctx context.Context, merged int64) error {
-	for done := false; !done; {
+	for {
 		s.Pause()
-		err := s.Write(ctx, func(c store.Conn) error {
-			var into int64
-			err := c.Row("SELECT into_id FROM board_merged_threads WHERE thread_id = ? AND merged_at IS NULL",
-				merged).Scan(&into)
-			if errors.Is(err, sql.ErrNoRows) {
-				done = true // by another node
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			threads := make(map[int64]*content.Thread)
-			for _, id := range []int64{min(merged, into), max(merged, into)} {
-				if threads[id], err = content.ScanThread(c.Row(content.ThreadByID+c.Lock(), id)); err != nil {
-					return err
-				}
-			}
-			from, to := threads[merged], threads[into]
-			if from.Visibility != rights.Visible || to.Visibility != rights.Visible {
-				// Somebody has deleted one of the threads meanwhile: the remaining posts stay where they are.
-				done = true
-				_, err := c.Exec("DELETE FROM board_merged_threads WHERE thread_id = ?", merged)
-				return err
-			}
-			done, err = s.moveBatch(c, from, to)
-			return err
-		})
-		if err != nil {
+		done, err := kernel.Value(ctx, s.Write, func(c store.Conn) (bool, error) { return s.moveNextBatch(c, merged) })
+		if err != nil || done {
 			return err
 		}
 	}
-	return nil
+}
+
+// moveNextBatch works like moveBatch for the thread with the id merged, whose merge has begun. done is also true if
+// another node has ended the merge, or if there is nothing to merge any more.
+func (s *Service) moveNextBatch(c store.Conn, merged int64) (done bool, err error) {
+	var into int64
+	err = c.Row("SELECT into_id FROM board_merged_threads WHERE thread_id = ? AND merged_at IS NULL", merged).Scan(&into)
+	if errors.Is(err, sql.ErrNoRows) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	threads := make(map[int64]*content.Thread)
+	for _, id := range []int64{min(merged, into), max(merged, into)} { // the order in which lockBoth locks
+		if threads[id], err = content.ScanThread(c.Row(content.ThreadByID+c.Lock(), id)); err != nil {
+			return false, err
+		}
+	}
+	from, to := threads[merged], threads[into]
+	if from.Visibility != rights.Visible || to.Visibility != rights.Visible {
+		// Somebody has deleted one of the threads meanwhile: the remaining posts stay where they are.
+		_, err := c.Exec("DELETE FROM board_merged_threads WHERE thread_id = ?", merged)
+		return true, err
+	}
+	return s.moveBatch(c, from, to)
 }
 
 // moveBatch moves up to batch rows from one thread to another: first archived posts, then posts except the first, then
@@ -283,7 +273,7 @@ func (s *Service) endMerge(move *transfer) error {
 	if err := content.TakeTags(c, from, to); err != nil {
 		return err
 	}
-	from.Visibility, from.Replies, from.Next = gone, 0, 1
+	from.Visibility, from.Replies, from.Next = rights.Gone, 0, 1 // save writes the numbers
 	for _, statement := range []struct {
 		sql  string
 		args []any
@@ -291,7 +281,7 @@ func (s *Service) endMerge(move *transfer) error {
 		{"UPDATE board_threads SET view_count = view_count + ? WHERE id = ?", []any{from.Views, to.ID}},
 		{
 			"UPDATE board_threads SET visibility = ?, is_sticky = 0, forum_id = ?, view_count = 0, prefix_id = NULL WHERE id = ?",
-			[]any{gone, to.Forum, from.ID},
+			[]any{rights.Gone, to.Forum, from.ID},
 		},
 		{"DELETE FROM board_thread_tags WHERE thread_id = ?", []any{from.ID}},
 		{"UPDATE board_merged_threads SET merged_at = ? WHERE thread_id = ?", []any{s.Moment(), from.ID}},

@@ -46,7 +46,7 @@ func lockBoth(c store.Conn, a *rights.Actor, first, second int64, field string) 
 	for _, id := range []int64{min(first, second), max(first, second)} {
 		found[id], err = content.ThreadFor(c, a, id, c.Lock())
 		if kernel.IsNotFound(err) && id == second {
-			err = kernel.Invalid(field, "unknown", "no thread that you may see has that number")
+			err = kernel.Invalid(field, "unknown", "there is no thread with this number that you can see")
 		}
 		if err != nil {
 			return nil, nil, err

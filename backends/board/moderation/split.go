@@ -41,7 +41,8 @@ func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, spli
 		}
 		forum, err := content.ForumFor(c, a, split.Forum)
 		if kernel.IsNotFound(err) || err == nil && forum.Kind != "forum" {
-			return kernel.Invalid("forumId", "unknown", "no forum that you may see and that holds threads has that id")
+			return kernel.Invalid("forumId", "unknown", "there is no forum with this id that you can see and that can contain"+
+				" threads")
 		}
 		if err != nil {
 			return err
@@ -50,27 +51,8 @@ func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, spli
 		if err != nil {
 			return err
 		}
-		first := posts[0]
-		if first.Visibility != rights.Visible {
-			return kernel.Invalid("post", "not_visible", "the earliest of the posts would begin the new thread, but it is "+
-				rights.VisibilityNames[first.Visibility])
-		}
-		to := &content.Thread{
-			Forum: forum.ID, Title: title, Author: first.Author, AuthorName: first.AuthorName, First: first.ID, Next: 1,
-			Created: first.Created, LastAt: first.Created, Prefix: from.Prefix,
-		}
-		offered := a.Rights.Access.Offered[forum.ID]
-		if !slices.ContainsFunc(offered, func(p rights.Prefix) bool { return p.ID == from.Prefix }) {
-			if forum.RequiresPrefix {
-				return kernel.Invalid("forumId", "required", "threads in that forum need a prefix that this thread does not have;"+
-					" split it off in this forum and move the new thread then")
-			}
-			to.Prefix = 0
-		}
-		if err := c.Row("INSERT INTO board_threads (forum_id, title, slug, author_id, author_name, prefix_id, visibility,"+
-			" last_poster_name, created_at, last_post_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-			to.Forum, to.Title, kernel.Slug(to.Title), kernel.Null(to.Author), to.AuthorName, kernel.Null(to.Prefix),
-			to.Visibility, to.AuthorName, to.Created, to.LastAt).Scan(&to.ID); err != nil {
+		to, err := addThread(c, a, from, forum, title, posts[0])
+		if err != nil {
 			return err
 		}
 		newThread = to.ID
@@ -82,7 +64,7 @@ func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, spli
 		if err := move.moveAll(ids); err != nil {
 			return err
 		}
-		to.Replies-- // replies are all posts except the first
+		to.Replies-- // moveAll has counted all posts, but the first is no reply
 		if err := reindex(c, to, to.First, true); err != nil {
 			return err
 		}
@@ -98,6 +80,34 @@ func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, spli
 		return 0, err
 	}
 	return newThread, s.markRead(ctx, newThread, readers)
+}
+
+// addThread adds a thread without posts that is split off from another thread. first is the post that will begin it.
+// The thread keeps the prefix of the other thread if its forum offers that prefix.
+func addThread(
+	c store.Conn, a *rights.Actor, from *content.Thread, forum *content.Forum, title string, first *content.Post,
+) (*content.Thread, error) {
+	if first.Visibility != rights.Visible {
+		return nil, kernel.Invalid("post", "not_visible", "the earliest of the posts would begin the new thread, but it is "+
+			rights.VisibilityNames[first.Visibility])
+	}
+	to := &content.Thread{
+		Forum: forum.ID, Title: title, Author: first.Author, AuthorName: first.AuthorName, First: first.ID, Next: 1,
+		Created: first.Created, LastAt: first.Created, Prefix: from.Prefix,
+	}
+	offered := a.Rights.Access.Offered[forum.ID]
+	if !slices.ContainsFunc(offered, func(p rights.Prefix) bool { return p.ID == from.Prefix }) {
+		if forum.RequiresPrefix {
+			return nil, kernel.Invalid("forumId", "required", "threads in that forum need a prefix that this thread does not"+
+				" have; split it off in this forum and move the new thread then")
+		}
+		to.Prefix = 0
+	}
+	err := c.Row("INSERT INTO board_threads (forum_id, title, slug, author_id, author_name, prefix_id, visibility,"+
+		" last_poster_name, created_at, last_post_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+		to.Forum, to.Title, kernel.Slug(to.Title), kernel.Null(to.Author), to.AuthorName, kernel.Null(to.Prefix),
+		to.Visibility, to.AuthorName, to.Created, to.LastAt).Scan(&to.ID)
+	return to, err
 }
 
 // MovePosts moves posts from a thread to the thread target, which must begin before the earliest of the posts. The
@@ -156,10 +166,7 @@ func (s *Service) logMove(
 // moveAll moves the posts with these ids. They get the next numbers of the new thread, and their old numbers are
 // recorded.
 func (t *transfer) moveAll(ids []int64) error {
-	values := make([]any, len(ids))
-	for i, id := range ids {
-		values[i] = id
-	}
+	values := kernel.Args(ids)
 	if _, err := t.c.Exec("INSERT INTO board_moved_posts (thread_id, number, post_id) SELECT thread_id, number, id"+
 		" FROM board_posts WHERE thread_id = ? AND id IN ("+kernel.Marks(len(values))+")",
 		append([]any{t.from.ID}, values...)...); err != nil {
@@ -212,7 +219,7 @@ func sorted(ids []int64) ([]int64, error) {
 	case len(ids) == 0:
 		return nil, kernel.Invalid("post", "required", "choose at least one post")
 	case len(ids) > AtOnce:
-		return nil, kernel.Invalid("post", "too_many", "choose at most "+kernel.Itoa(AtOnce)+" at once")
+		return nil, kernel.Invalid("post", "too_many", "choose at most "+kernel.Itoa(AtOnce)+" posts at once")
 	}
 	return ids, nil
 }

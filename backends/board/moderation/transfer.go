@@ -3,6 +3,7 @@ package moderation
 import (
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -112,7 +113,7 @@ func (t *transfer) save() error {
 			thread.Replies, thread.Next, thread.First, thread.ID); err != nil {
 			return err
 		}
-		if thread.Visibility == gone {
+		if thread.Visibility == rights.Gone {
 			continue // the thread has no posts left
 		}
 		if err := content.LastOfThread(t.c, thread); err != nil {
@@ -126,7 +127,7 @@ func (t *transfer) save() error {
 // that gets the posts, and by the number of removed threads in the forum that loses them. Call it at the end of the
 // transaction.
 func (t *transfer) updateForumCounts(added, removed int64) error {
-	if t.from.Forum == t.to.Forum {
+	if t.from.Forum == t.to.Forum { // its number of posts stays the same
 		return content.Count(t.c, t.to.Forum, t.to.ID, added-removed, 0)
 	}
 	for _, forum := range t.forums() {

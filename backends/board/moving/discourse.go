@@ -53,10 +53,11 @@ type discourse struct {
 // readDiscourse opens and reads a dump of Discourse.
 func readDiscourse(ctx context.Context, o Options, report *Report) (*Source, error) {
 	b := &discourse{
-		newReader(o, report, ""), make(map[string]bool), make(map[int64]string), make(map[int64]string),
-		make(map[int64]bool), make(map[int64]int64), make(map[int64]string), make(map[int64][]int64),
-		make(map[int64]seed.MovedFile), make(map[int64]int64), make(map[int64]string), make(map[int64][]int64),
-		make(map[int64][]int64), make(map[int64]bool), 0,
+		reader: newReader(o, report, ""), settings: make(map[string]bool), mails: make(map[int64]string),
+		hashes: make(map[int64]string), restricted: make(map[int64]bool), permissions: make(map[int64]int64),
+		private: make(map[int64]string), people: make(map[int64][]int64), uploads: make(map[int64]seed.MovedFile),
+		pictures: make(map[int64]int64), tags: make(map[int64]string), topicTags: make(map[int64][]int64),
+		tagGroups: make(map[int64][]int64), open: make(map[int64]bool),
 	}
 	return b.read(ctx, program{
 		tables: map[string]func(*sqldump.Row) error{

@@ -38,6 +38,18 @@ func TestDiscourseText(t *testing.T) {
 	}
 }
 
+// TestDiscourseTextDeepQuotes checks that quotations deeper than maxQuotes, which are not nested any further, do not
+// end the quotations around them.
+func TestDiscourseTextDeepQuotes(t *testing.T) {
+	t.Parallel()
+	got := discourseMarkdown(strings.Repeat("[quote]", maxQuotes+2)+"a[/quote]b[/quote]c[/quote]d[/quote]e", nil)
+	for text, level := range map[string]int{"a": 20, "b": 20, "c": 20, "d": 19, "e": 18} {
+		if line := strings.Repeat("> ", level) + text; !strings.Contains("\n"+got+"\n", "\n"+line+"\n") {
+			t.Errorf("%q has another level than %d in\n%s", text, level, got)
+		}
+	}
+}
+
 // TestDiscourseTextTime checks that the time for a text does not grow with the square of its length.
 func TestDiscourseTextTime(t *testing.T) {
 	t.Parallel()

@@ -26,50 +26,75 @@ var (
 // discourseMarkdown converts a text of Discourse to Markdown of the board. Discourse writes Markdown too, but with
 // other quotations, file addresses and line breaks. files are the files of the post.
 func discourseMarkdown(raw string, files []seed.MovedFile) string {
-	const other, blank, words = 0, 1, 2 // the kinds of lines
-	var lines []string
-	previous := other // the kind of the previous line
-	prefix := ""      // the marks of the open quotations
-	code := ""        // the fence of the open block of code, or empty
-	add := func(line string, kind int) {
-		switch {
-		case kind == blank && previous == blank:
-			return
-		case kind == words && previous == words:
-			lines[len(lines)-1] += "  " // keep the line break, as Discourse does
-		}
-		lines, previous = append(lines, strings.TrimRight(prefix+line, " ")), kind
-	}
+	var w discourseWriter
+	code := "" // the fence of the open block of code, or empty
 	raw = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(raw)
 	raw = quoteTag.ReplaceAllString(raw, "\n\n$0\n\n") // each tag gets a line of its own
 	for line := range strings.SplitSeq(raw, "\n") {
 		fenceMatch, tag := fence.FindStringSubmatch(line), quoteTag.FindStringSubmatch(line)
 		switch {
 		case code != "":
-			add(line, other)
+			w.add(line, otherLine)
 			if fenceMatch != nil && strings.HasPrefix(fenceMatch[1], code) {
 				code = ""
 			}
 		case fenceMatch != nil:
-			add(line, other)
+			w.add(line, otherLine)
 			code = fenceMatch[1]
 		case strings.TrimSpace(line) == "":
-			add("", blank)
+			w.add("", blankLine)
 		case tag == nil:
-			add(withFiles(line, files), words)
-		case tag[1] != "": // the end of a quotation
-			if previous == blank { // it was added before the tag, and would be a part of the quotation
-				lines = lines[:len(lines)-1]
-			}
-			prefix, previous = strings.TrimPrefix(prefix, "> "), other
-		case len(prefix) < maxQuotes*len("> "): // the beginning of a quotation; deeper ones are not nested any further
-			prefix += "> "
-			if name, _, _ := strings.Cut(strings.Trim(tag[2], `"' `), ","); name != "" {
-				add("**"+fileLabel(name)+":**", words)
-			}
+			w.add(withFiles(line, files), wordsLine)
+		case tag[1] != "":
+			w.endQuote()
+		default:
+			name, _, _ := strings.Cut(strings.Trim(tag[2], `"' `), ",")
+			w.beginQuote(name)
 		}
 	}
-	return strings.Trim(strings.Join(lines, "\n"), "\n")
+	return strings.Trim(strings.Join(w.lines, "\n"), "\n")
+}
+
+// The kinds of the lines of a discourseWriter.
+const (
+	otherLine = iota
+	blankLine
+	wordsLine
+)
+
+// discourseWriter collects the lines of the Markdown of a text.
+type discourseWriter struct {
+	lines    []string
+	previous int // the kind of the last line
+	quotes   int // how many quotations are open; those deeper than maxQuotes are not nested any further
+}
+
+// add adds a line, with the marks of all open quotations before it. Of several blank lines it adds only the first.
+func (w *discourseWriter) add(line string, kind int) {
+	switch {
+	case kind == blankLine && w.previous == blankLine:
+		return
+	case kind == wordsLine && w.previous == wordsLine:
+		w.lines[len(w.lines)-1] += "  " // keep the line break, as Discourse does
+	}
+	marks := strings.Repeat("> ", min(w.quotes, maxQuotes))
+	w.lines, w.previous = append(w.lines, strings.TrimRight(marks+line, " ")), kind
+}
+
+// beginQuote begins a quotation of a text by the author with this name, which may be empty.
+func (w *discourseWriter) beginQuote(name string) {
+	w.quotes++
+	if w.quotes <= maxQuotes && name != "" {
+		w.add("**"+fileLabel(name)+":**", wordsLine)
+	}
+}
+
+// endQuote ends the innermost quotation, if there is one.
+func (w *discourseWriter) endQuote() {
+	if w.previous == blankLine { // it was added before the tag, and would be a part of the quotation
+		w.lines = w.lines[:len(w.lines)-1]
+	}
+	w.quotes, w.previous = max(w.quotes-1, 0), otherLine
 }
 
 // withFiles replaces the images and links in a line that refer to uploads by references to files of the board. A

@@ -117,6 +117,7 @@ func (w *flarumWriter) text(text string) {
 	}
 	switch {
 	case e.silent:
+		// The content of the element is skipped.
 	case parent != nil && e.name == "s" && bbcodeMark.MatchString(text):
 		parent.bbcode = true
 		w.beginBBCode(parent)

@@ -72,7 +72,8 @@ func (m *messages) order() {
 func (b *reader) conversation(i int) (id int64, v conversations.Imported, err error) {
 	list := b.messages.conversations[i]
 	v.Title = replyMark.ReplaceAllString(list[0].title, "")
-	v.Members = slices.Clone(b.messages.owners[list[0].post]) // all messages have the same owners
+	// All messages have the same owners, in the order of their ids.
+	v.Members = slices.Clone(b.messages.owners[list[0].post])
 	for _, message := range list {
 		r, err := b.At(message.place)
 		if err != nil {
@@ -81,10 +82,8 @@ func (b *reader) conversation(i int) (id int64, v conversations.Imported, err er
 		v.Messages = append(v.Messages, conversations.ImportedMessage{
 			Author: message.author, At: momentOf(message.time), Text: b.message(r),
 		})
-		for _, m := range b.messages.owners[message.post] {
-			if i := slices.Index(v.Members, conversations.ImportedMember{ID: m.ID}); m.Unread && i >= 0 {
-				v.Members[i].Unread = true
-			}
+		for i, owner := range b.messages.owners[message.post] {
+			v.Members[i].Unread = v.Members[i].Unread || owner.Unread
 		}
 	}
 	return list[0].post, v, nil

@@ -47,8 +47,8 @@ type mybbPlace struct{ forum, group int64 }
 // readMyBB opens and reads a dump of MyBB.
 func readMyBB(ctx context.Context, o Options, report *Report) (*Source, error) {
 	b := &mybb{
-		newReader(o, report, "mybb_"), make(map[int64]access), make(map[mybbPlace]access), make(map[int64]int64),
-		make(map[[16]byte]int64), make(map[string]int64),
+		reader: newReader(o, report, "mybb_"), groups: make(map[int64]access), forumAccess: make(map[mybbPlace]access),
+		parents: make(map[int64]int64), copies: make(map[[16]byte]int64), subjects: make(map[string]int64),
 	}
 	return b.read(ctx, program{
 		tables: map[string]func(*sqldump.Row) error{

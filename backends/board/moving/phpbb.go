@@ -7,6 +7,7 @@ import (
 	"html"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/backends/board/seed"
@@ -66,16 +67,11 @@ func (b *phpbb) finish() {
 			b.users[i].Picture = within(folder, b.salt+"_"+name)
 		}
 	}
+	first := slices.IndexFunc(b.forums, func(f forum) bool { return f.Type == "forum" })
 	for i := range b.threads {
-		if b.threads[i].forum != 0 {
-			continue
-		}
-		// The thread is an announcement in all forums, of phpBB 3.0. It moves to the first forum.
-		for _, f := range b.forums {
-			if f.Type == "forum" {
-				b.threads[i].forum = f.ID
-				break
-			}
+		// A thread without a forum is an announcement in all forums, of phpBB 3.0. It moves to the first forum.
+		if b.threads[i].forum == 0 && first >= 0 {
+			b.threads[i].forum = b.forums[first].ID
 		}
 	}
 }

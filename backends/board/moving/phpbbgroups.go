@@ -35,8 +35,8 @@ type phpbbSetting struct{ option, setting int64 }
 // newPHPBBGroups returns an empty phpbbGroups.
 func newPHPBBGroups() phpbbGroups {
 	return phpbbGroups{
-		make(map[int64]string), make(map[int64][]int64), make(map[int64]string), make(map[int64][]phpbbSetting),
-		make(map[phpbbPlace][]phpbbRight),
+		names: make(map[int64]string), members: make(map[int64][]int64), options: make(map[int64]string),
+		roles: make(map[int64][]phpbbSetting), rights: make(map[phpbbPlace][]phpbbRight),
 	}
 }
 
@@ -87,20 +87,19 @@ func (g phpbbGroups) allowed(group string, forum int64, option string) (allowed 
 		if name != group {
 			continue
 		}
-		for _, forumID := range []int64{0, forum} {
-			for _, right := range g.rights[phpbbPlace{id, forumID}] {
-				settings := []phpbbSetting{right.phpbbSetting}
-				if right.role != 0 {
-					settings = g.roles[right.role]
-				}
-				for _, s := range settings {
-					if g.options[s.option] != option {
-						continue
-					}
-					if s.setting < 0 {
-						return false
-					}
-					allowed = allowed || s.setting > 0
+		for _, right := range slices.Concat(g.rights[phpbbPlace{id, 0}], g.rights[phpbbPlace{id, forum}]) {
+			settings := []phpbbSetting{right.phpbbSetting}
+			if right.role != 0 {
+				settings = g.roles[right.role]
+			}
+			for _, s := range settings {
+				switch {
+				case g.options[s.option] != option:
+					// The setting is about another right.
+				case s.setting < 0:
+					return false
+				case s.setting > 0:
+					allowed = true
 				}
 			}
 		}

@@ -142,6 +142,7 @@ func (b *reader) order() {
 		}
 	}
 	b.orderForums()
+	b.closeForums()
 	b.orderFiles()
 	b.messages.order()
 	b.without("polls", b.polls, "polls cannot be imported; their threads are imported")
@@ -152,7 +153,8 @@ func (b *reader) order() {
 	}
 }
 
-// orderForums sorts the forums, with parents before their children, and applies the rights of guests and members.
+// orderForums sorts the forums, with parents before their children. A forum whose parent is not in the dump becomes a
+// root.
 func (b *reader) orderForums() {
 	slices.SortFunc(b.forums, func(x, y forum) int {
 		return cmp.Or(cmp.Compare(x.order, y.order), cmp.Compare(x.ID, y.ID))
@@ -177,6 +179,10 @@ func (b *reader) orderForums() {
 		remaining = postponed
 	}
 	b.forums = ordered
+}
+
+// closeForums sets for each forum which of the groups guest and registered may not see it or not write in it.
+func (b *reader) closeForums() {
 	for i := range b.forums {
 		f := &b.forums[i].MovedForum
 		for _, group := range []string{"guest", "registered"} {
@@ -236,6 +242,7 @@ func (b *reader) member(m seed.MovedMember, signature bool, avatar string) {
 	b.signatures += int64(kernel.Bool(signature))
 	switch {
 	case avatar == "":
+		// The user has no picture.
 	case b.options.Avatars == "":
 		b.avatars++
 	default:
@@ -290,10 +297,8 @@ func (b *reader) thread(i int) (*seed.SeedThread, error) {
 	}
 	// The first post of a visible thread must be visible: the first visible post becomes the first.
 	if old.visibility == rights.Visible && visible > 0 {
-		post, text := t.Posts[visible], texts[visible]
-		copy(t.Posts[1:visible+1], t.Posts[:visible])
-		copy(texts[1:visible+1], texts[:visible])
-		t.Posts[0], texts[0] = post, text
+		moveToFront(t.Posts, visible)
+		moveToFront(texts, visible)
 	}
 	if old.visibility != rights.Visible {
 		t.Posts[0].Visibility = rights.VisibilityNames[old.visibility]
@@ -305,6 +310,13 @@ func (b *reader) thread(i int) (*seed.SeedThread, error) {
 		return nil
 	}
 	return t, nil
+}
+
+// moveToFront moves the element with index i to the beginning of list.
+func moveToFront[T any](list []T, i int) {
+	element := list[i]
+	copy(list[1:i+1], list[:i])
+	list[0] = element
 }
 
 // hide hides a forum from guests and members, and reports the reason.

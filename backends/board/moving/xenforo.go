@@ -68,9 +68,10 @@ var xfValues = map[string]int64{"reset": xfReset, "allow": xfAllow, "content_all
 // readXenForo opens and reads a dump of XenForo.
 func readXenForo(ctx context.Context, o Options, report *Report) (*Source, error) {
 	b := &xenforo{
-		newReader(o, report, "xf_"), make(map[int64]string), make(map[int64]forum), make(map[int64]bool),
-		make(map[int64]string), make(map[int64]xfData), make(map[xfEntry]int64), make(map[int64]string),
-		make(map[int64][]int64), make(map[xfReader]int64),
+		reader: newReader(o, report, "xf_"), hashes: make(map[int64]string), nodes: make(map[int64]forum),
+		closed: make(map[int64]bool), links: make(map[int64]string), data: make(map[int64]xfData),
+		entries: make(map[xfEntry]int64), titles: make(map[int64]string), people: make(map[int64][]int64),
+		read: make(map[xfReader]int64),
 	}
 	return b.reader.read(ctx, program{
 		tables: map[string]func(*sqldump.Row) error{
@@ -214,8 +215,8 @@ func (b *xenforo) may(group, node int64, name string) bool {
 	path = append(path, 0)
 	allowed := false
 	for _, id := range slices.Backward(path) {
-		value := b.entries[xfEntry{id, group, name}]
-		switch max(value, b.entries[xfEntry{id, xfEverybody, name}]) {
+		// A node without a value (xfUnset) keeps what the nodes above it allow.
+		switch max(b.entries[xfEntry{id, group, name}], b.entries[xfEntry{id, xfEverybody, name}]) {
 		case xfNever:
 			return false
 		case xfReset:

@@ -90,58 +90,71 @@ func (s *Service) Write(ctx context.Context, a *rights.Actor, w io.Writer) error
 	out := &object{ctx: ctx, service: s, w: w}
 	out.raw(`{"member":`)
 	out.value(account)
-	out.list("posts", func(each func(any)) {
-		eachRow(out, a.ID(), "SELECT p.id, p.thread_id, t.title, COALESCE(t.author_id, 0), t.visibility, p.forum_id,"+
-			" p.created_at, COALESCE(x.visibility, y.visibility), COALESCE(x.message, y.message)"+
-			" FROM board_post_ids p JOIN board_threads t ON t.id = p.thread_id"+
-			" LEFT JOIN board_posts x ON x.thread_id = p.thread_id AND x.id = p.id"+
-			" LEFT JOIN board_posts_archive y ON y.id = p.id WHERE p.author_id = ? AND p.id > ? ORDER BY p.id LIMIT ?",
-			func(r store.Row) (p Post, err error) {
-				var author, threadVisibility, forum, visibility int64 // author is that of the thread
-				err = r.Scan(&p.ID, &p.ThreadID, &p.Thread, &author, &threadVisibility, &forum, &p.At, &visibility, &p.Message)
-				f := a.In(forum)
-				if threadVisibility == rights.Gone || !a.SeesWith(f.Visible, f.Mask, author, author, threadVisibility) {
-					p.Thread = ""
-				}
-				p.State = rights.VisibilityNames[visibility]
-				return p, err
-			}, func(p Post) int64 { each(p); return p.ID })
+	out.list("posts", func(each func(any)) { eachPost(out, a, each) })
+	out.list("messages", func(each func(any)) { eachMessage(out, a, each) })
+	out.list("bookmarks", func(each func(any)) {
+		eachNote(out, a, each, "SELECT id, post_id, note, created_at FROM board_bookmarks WHERE user_id = ? AND id > ?"+
+			" ORDER BY id LIMIT ?")
 	})
+	out.list("reactions", func(each func(any)) {
+		eachNote(out, a, each, "SELECT post_id, post_id, kind, created_at FROM board_reactions WHERE user_id = ?"+
+			" AND post_id > ? ORDER BY post_id LIMIT ?")
+	})
+	out.list("drafts", func(each func(any)) { eachDraft(out, a, each) })
+	out.raw("}\n")
+	return out.err
+}
+
+// eachPost calls each for the actor's posts.
+func eachPost(out *object, a *rights.Actor, each func(any)) {
+	eachRow(out, a.ID(), "SELECT p.id, p.thread_id, t.title, COALESCE(t.author_id, 0), t.visibility, p.forum_id,"+
+		" p.created_at, COALESCE(x.visibility, y.visibility), COALESCE(x.message, y.message)"+
+		" FROM board_post_ids p JOIN board_threads t ON t.id = p.thread_id"+
+		" LEFT JOIN board_posts x ON x.thread_id = p.thread_id AND x.id = p.id"+
+		" LEFT JOIN board_posts_archive y ON y.id = p.id WHERE p.author_id = ? AND p.id > ? ORDER BY p.id LIMIT ?",
+		func(r store.Row) (p Post, err error) {
+			var author, threadVisibility, forum, visibility int64 // author is that of the thread
+			err = r.Scan(&p.ID, &p.ThreadID, &p.Thread, &author, &threadVisibility, &forum, &p.At, &visibility, &p.Message)
+			f := a.In(forum)
+			if threadVisibility == rights.Gone || !a.SeesWith(f.Visible, f.Mask, author, author, threadVisibility) {
+				p.Thread = ""
+			}
+			p.State = rights.VisibilityNames[visibility]
+			return p, err
+		}, func(p Post) int64 { each(p); return p.ID })
+}
+
+// eachMessage calls each for the messages of the conversations in which the actor participates.
+func eachMessage(out *object, a *rights.Actor, each func(any)) {
 	var conversations []int64
 	eachRow(out, a.ID(), "SELECT conversation_id FROM board_conversation_members"+
 		" WHERE user_id = ? AND conversation_id > ? ORDER BY conversation_id LIMIT ?",
 		func(r store.Row) (id int64, err error) { return id, r.Scan(&id) },
 		func(id int64) int64 { conversations = append(conversations, id); return id })
-	out.list("messages", func(each func(any)) {
-		for _, conversation := range conversations {
-			eachRow(out, conversation, "SELECT w.id, w.conversation_id, v.title, COALESCE(u.username, ''), w.created_at,"+
-				" w.message FROM board_conversation_messages w JOIN board_conversations v ON v.id = w.conversation_id"+
-				" LEFT JOIN board_users u ON u.id = w.author_id WHERE w.conversation_id = ? AND w.id > ?"+
-				" ORDER BY w.id LIMIT ?",
-				func(r store.Row) (m Message, err error) {
-					return m, r.Scan(&m.id, &m.ConversationID, &m.Conversation, &m.Author, &m.At, &m.Message)
-				}, func(m Message) int64 { each(m); return m.id })
-		}
-	})
-	note := func(r store.Row) (n Note, err error) { return n, r.Scan(&n.key, &n.PostID, &n.Text, &n.At) }
-	notes := func(name, query string) {
-		out.list(name, func(each func(any)) {
-			eachRow(out, a.ID(), query, note, func(n Note) int64 { each(n); return n.key })
-		})
+	for _, conversation := range conversations {
+		eachRow(out, conversation, "SELECT w.id, w.conversation_id, v.title, COALESCE(u.username, ''), w.created_at,"+
+			" w.message FROM board_conversation_messages w JOIN board_conversations v ON v.id = w.conversation_id"+
+			" LEFT JOIN board_users u ON u.id = w.author_id WHERE w.conversation_id = ? AND w.id > ?"+
+			" ORDER BY w.id LIMIT ?",
+			func(r store.Row) (m Message, err error) {
+				return m, r.Scan(&m.id, &m.ConversationID, &m.Conversation, &m.Author, &m.At, &m.Message)
+			}, func(m Message) int64 { each(m); return m.id })
 	}
-	notes("bookmarks", "SELECT id, post_id, note, created_at FROM board_bookmarks WHERE user_id = ? AND id > ?"+
-		" ORDER BY id LIMIT ?")
-	notes("reactions", "SELECT post_id, post_id, kind, created_at FROM board_reactions WHERE user_id = ?"+
-		" AND post_id > ? ORDER BY post_id LIMIT ?")
-	out.list("drafts", func(each func(any)) {
-		eachRow(out, a.ID(), "SELECT id, place, place_id, title, message, saved_at FROM board_drafts WHERE user_id = ?"+
-			" AND id > ? ORDER BY id LIMIT ?",
-			func(r store.Row) (d Draft, err error) {
-				return d, r.Scan(&d.id, &d.Place, &d.PlaceID, &d.Title, &d.Message, &d.At)
-			}, func(d Draft) int64 { each(d); return d.id })
-	})
-	out.raw("}\n")
-	return out.err
+}
+
+// eachNote calls each for the actor's bookmarks or reactions, which query selects.
+func eachNote(out *object, a *rights.Actor, each func(any), query string) {
+	eachRow(out, a.ID(), query, func(r store.Row) (n Note, err error) {
+		return n, r.Scan(&n.key, &n.PostID, &n.Text, &n.At)
+	}, func(n Note) int64 { each(n); return n.key })
+}
+
+// eachDraft calls each for the actor's drafts.
+func eachDraft(out *object, a *rights.Actor, each func(any)) {
+	eachRow(out, a.ID(), "SELECT id, place, place_id, title, message, saved_at FROM board_drafts WHERE user_id = ?"+
+		" AND id > ? ORDER BY id LIMIT ?", func(r store.Row) (d Draft, err error) {
+		return d, r.Scan(&d.id, &d.Place, &d.PlaceID, &d.Title, &d.Message, &d.At)
+	}, func(d Draft) int64 { each(d); return d.id })
 }
 
 // object writes a JSON object field by field. After an error its methods do nothing.

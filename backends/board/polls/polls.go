@@ -102,7 +102,8 @@ func (r Request) check(a *rights.Actor) error {
 	case r.Choices < 1 || r.Choices > int64(len(r.Answers)):
 		return kernel.Invalid("pollChoices", "range", "the number of choices must be between 1 and the number of answers")
 	case r.Days < 0 || r.Days > MaxDays:
-		return kernel.Invalid("pollDays", "range", "a poll ends after 1 to "+kernel.Itoa(MaxDays)+" days, or with 0 never")
+		return kernel.Invalid("pollDays", "range", "a poll ends after 1 to "+kernel.Itoa(MaxDays)+" days, or never if"+
+			" you enter 0")
 	}
 	return checkText(a, "pollQuestion", r.Question)
 }

@@ -59,8 +59,7 @@ func (s *Service) Vote(ctx context.Context, a *rights.Actor, post int64, numbers
 		case int64(len(numbers)) > poll.Choices:
 			return kernel.Invalid("answer", "too_many", "choose at most "+kernel.Itoa(poll.Choices)+" answers")
 		}
-		number := func(r store.Row) (n int64, err error) { return n, r.Scan(&n) }
-		before, err := store.List(c, number, "SELECT number FROM board_poll_votes WHERE post_id = ? AND user_id = ?"+
+		before, err := store.Column[int64](c, "SELECT number FROM board_poll_votes WHERE post_id = ? AND user_id = ?"+
 			" ORDER BY number", post, a.ID())
 		switch {
 		case err != nil || slices.Equal(before, numbers):
@@ -71,26 +70,35 @@ func (s *Service) Vote(ctx context.Context, a *rights.Actor, post int64, numbers
 		if err := a.SpendReaction(c, t.Forum, s.Moment()); err != nil {
 			return err
 		}
-		if _, err := c.Exec("DELETE FROM board_poll_votes WHERE post_id = ? AND user_id = ?", post, a.ID()); err != nil {
+		return replaceVote(c, post, a.ID(), before, numbers)
+	})
+}
+
+// replaceVote replaces a member's vote: the answers with the numbers in before, which may be empty, by those in
+// numbers.
+func replaceVote(c store.Conn, post, member int64, before, numbers []int64) error {
+	if _, err := c.Exec("DELETE FROM board_poll_votes WHERE post_id = ? AND user_id = ?", post, member); err != nil {
+		return err
+	}
+	for _, n := range before {
+		if err := addVotes(c, post, n, -1); err != nil {
 			return err
 		}
-		for _, n := range before {
-			if err := addVotes(c, post, n, -1); err != nil {
-				return err
-			}
+	}
+	for _, n := range numbers {
+		if err := addVotes(c, post, n, 1); err != nil {
+			return err
 		}
-		for _, n := range numbers {
-			if err := addVotes(c, post, n, 1); err != nil {
-				return err
-			}
-			if _, err := c.Exec("INSERT INTO board_poll_votes (post_id, user_id, number) VALUES (?, ?, ?)",
-				post, a.ID(), n); err != nil {
-				return err
-			}
+		if _, err := c.Exec("INSERT INTO board_poll_votes (post_id, user_id, number) VALUES (?, ?, ?)",
+			post, member, n); err != nil {
+			return err
 		}
-		_, err = c.Exec("UPDATE board_polls SET voters = voters + ? WHERE post_id = ?", kernel.Bool(len(before) == 0), post)
-		return err
-	})
+	}
+	if len(before) > 0 { // the member has been counted as a voter
+		return nil
+	}
+	_, err := c.Exec("UPDATE board_polls SET voters = voters + 1 WHERE post_id = ?", post)
+	return err
 }
 
 // addVotes adds more, which may be negative, to the votes for the answer with this number. It returns an error if there
@@ -122,12 +130,7 @@ func (s *Service) Close(ctx context.Context, a *rights.Actor, post int64) error 
 // Remove deletes the poll of a post, with all votes.
 func (s *Service) Remove(ctx context.Context, a *rights.Actor, post int64) error {
 	return s.moderate(ctx, a, post, "poll.remove", func(c store.Conn, _ Poll) error {
-		for _, table := range []string{"board_poll_votes", "board_poll_answers", "board_polls"} {
-			if _, err := c.Exec("DELETE FROM "+table+" WHERE post_id = ?", post); err != nil {
-				return err
-			}
-		}
-		return nil
+		return kernel.DeleteFrom(c, "post_id", post, "board_poll_votes", "board_poll_answers", "board_polls")
 	})
 }
 
@@ -138,7 +141,7 @@ func (s *Service) moderate(
 ) error {
 	return s.change(ctx, a, post, func(c store.Conn, t *content.Thread, _ *content.Post, poll Poll) error {
 		if !MayModerate(a, t.Forum) {
-			return kernel.Forbidden("postId", "no_permission", "only moderators close and remove polls")
+			return kernel.Forbidden("postId", "no_permission", "only moderators may close and remove polls")
 		}
 		if err := a.CheckSuspended(s.Moment()); err != nil {
 			return err

@@ -70,7 +70,8 @@ func mayAnswer(a *rights.Actor, f *content.Forum, t *content.Thread, p *content.
 	case p.Number == 1 || p.Visibility != rights.Visible:
 		return kernel.Forbidden("postId", "not_a_reply", "only a visible reply can be the answer")
 	case a.User == nil, !a.Owns(t.Author) && !a.Has(t.Forum, rights.ContentApprove):
-		return kernel.Forbidden("postId", "no_permission", "only the author of the thread and moderators choose its answer")
+		return kernel.Forbidden("postId", "no_permission", "only the author of the thread and moderators may choose its"+
+			" answer")
 	}
 	return nil
 }

@@ -63,26 +63,14 @@ func ArchiveCandidates(d store.Dialect) string {
 // archiveThread archives the posts of a thread that were created before the given time and are in a long run of hidden
 // posts.
 func (s *Service) archiveThread(ctx context.Context, thread int64, before kernel.Moment) (moved int64, err error) {
-	var run []int64 // the ids of the hidden posts since the last visible post
-	// endRun archives the posts of the run if it is long enough, and begins a new run.
-	endRun := func() error {
-		defer func() { run = run[:0] }()
-		if len(run) <= ArchiveRun {
-			return nil
-		}
-		n, err := s.archivePosts(ctx, thread, run[0], run[len(run)-1], before)
-		moved += n
-		return err
-	}
+	type post struct{ id, visibility int64 }
+	var run []int64 // the ids of the hidden posts since the last visible post; a run may extend over several pages
 	for after := int64(0); ; {
-		type post struct{ id, visibility int64 }
-		var page []post
-		err := s.Read(ctx, func(c store.Conn) (err error) {
-			page, err = store.List(c, func(r store.Row) (p post, err error) {
+		page, err := kernel.Value(ctx, s.Read, func(c store.Conn) ([]post, error) {
+			return store.List(c, func(r store.Row) (p post, err error) {
 				return p, r.Scan(&p.id, &p.visibility)
 			}, "SELECT p.id, p.visibility FROM board_posts p WHERE p.thread_id = ? AND p.id > ? ORDER BY p.id"+
 				content.Limit(c.Dialect()), thread, after, archiveRead)
-			return err
 		})
 		if err != nil {
 			return moved, err
@@ -92,30 +80,36 @@ func (s *Service) archiveThread(ctx context.Context, thread int64, before kernel
 				run = append(run, p.id)
 				continue
 			}
-			if err := endRun(); err != nil {
+			n, err := s.archiveRun(ctx, thread, run, before)
+			moved += n
+			if err != nil {
 				return moved, err
 			}
+			run = run[:0]
 		}
-		if len(page) < archiveRead {
-			err := endRun()
-			return moved, err
+		if len(page) < archiveRead { // the thread has no more posts
+			n, err := s.archiveRun(ctx, thread, run, before)
+			return moved + n, err
 		}
 		after = page[len(page)-1].id
 	}
 }
 
-// archivePosts archives the deleted posts of a thread whose ids are between from and to (both included), if they were
-// created before the given time. Each batch has its own transaction, so that other writers need not wait long.
-func (s *Service) archivePosts(
-	ctx context.Context, thread, from, to int64, before kernel.Moment,
+// archiveRun archives posts of a run, which holds the ids of consecutive hidden posts of a thread: the deleted ones
+// that were created before the given time. It does nothing unless the run has more than ArchiveRun posts. Each batch
+// has its own transaction, so that other writers need not wait long.
+func (s *Service) archiveRun(
+	ctx context.Context, thread int64, run []int64, before kernel.Moment,
 ) (moved int64, err error) {
+	if len(run) <= ArchiveRun {
+		return 0, nil
+	}
 	const (
 		inRange    = "thread_id = ? AND id BETWEEN ? AND ?"
 		archivable = inRange + " AND visibility = 2 AND created_at < ? AND number > 1"
 	)
-	for {
-		var ids []int64
-		var n int64
+	for from, to := run[0], run[len(run)-1]; ; {
+		var ids []int64 // of the posts that this transaction moves
 		err := s.Write(ctx, func(c store.Conn) (err error) {
 			ids, err = store.Column[int64](c, "SELECT id FROM board_posts WHERE "+archivable+" ORDER BY id"+
 				content.Limit(c.Dialect()), thread, from, to, before, archiveBatch)
@@ -127,7 +121,7 @@ func (s *Service) archivePosts(
 				archiveColumns+" FROM board_posts WHERE "+archivable, thread, from, last, before); err != nil {
 				return err
 			}
-			if n, err = c.Exec("DELETE FROM board_posts WHERE "+archivable, thread, from, last, before); err != nil {
+			if _, err = c.Exec("DELETE FROM board_posts WHERE "+archivable, thread, from, last, before); err != nil {
 				return err
 			}
 			// 3 stands for an archived post. No list of posts includes it.
@@ -138,7 +132,7 @@ func (s *Service) archivePosts(
 		if err != nil {
 			return moved, err
 		}
-		moved += n
+		moved += int64(len(ids))
 		if len(ids) < archiveBatch {
 			return moved, nil
 		}

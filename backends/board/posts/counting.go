@@ -16,9 +16,9 @@ type Views struct {
 	// Full receives a value when enough views are counted to be written.
 	Full chan struct{}
 
-	mu     sync.Mutex
+	mu     sync.Mutex      // guards counts and total
 	counts map[int64]int64 // by thread
-	total  int             // the number of calls of add since the last call of Take
+	total  int             // the number of calls of add since the last call of Take, without views given back
 }
 
 // NewViews returns an empty Views.
@@ -32,7 +32,7 @@ func (v *Views) add(thread int64) {
 	if v.total++; v.total == viewsToFlush {
 		select {
 		case v.Full <- struct{}{}:
-		default:
+		default: // Full has a value that nobody has received yet
 		}
 	}
 }
@@ -46,7 +46,9 @@ func (v *Views) Take() map[int64]int64 {
 	return counts
 }
 
-// GiveBack adds views that Take returned but that could not be written.
+// GiveBack adds views that Take returned but that could not be written. They do not count towards viewsToFlush, so that
+// a database that does not answer is not tried again at once: the next flush follows its interval, or as many new
+// views.
 func (v *Views) GiveBack(counts map[int64]int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

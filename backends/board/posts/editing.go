@@ -49,16 +49,17 @@ func (s *Service) Edit(
 		if err != nil {
 			return err
 		}
-		f, t, p := loaded.forum, loaded.thread, loaded.post
+		f, p := loaded.forum, loaded.post
 		w := writing{now: s.Moment()}
-		right, err := s.mayEdit(a, f, t, p, w.now)
+		right, err := s.mayEdit(a, f, loaded.thread, p, w.now)
 		if err != nil {
 			return err
 		}
+		// Only an actor who may edit the post learns what is wrong with the text.
 		if body.err != nil || reasonErr != nil {
 			return apierror.Join(body.err, reasonErr)
 		}
-		if err := w.compose(a.Rights.Settings, f, body); err != nil {
+		if err := w.setText(a.Rights.Settings, f, body); err != nil {
 			return err
 		}
 		result.Tag = content.ViewPost(p).Tag()
@@ -68,7 +69,7 @@ func (s *Service) Edit(
 		if err := edit.Match.Check(result.Tag); err != nil {
 			return err
 		}
-		if err := s.spendEdit(c, a, f, w.now); err != nil {
+		if err := s.spendEdit(c, a, f.ID, w.now); err != nil {
 			return err
 		}
 		result.Changed = true
@@ -77,11 +78,10 @@ func (s *Service) Edit(
 			return err
 		}
 		result.Held = p.Visibility == rights.Visible && s.editIsHeld(a, f.ID, needsApproval)
-		if err := s.edit(c, a, f, t, p, w, reason, right, result.Held); err != nil {
+		if err := s.edit(c, a, loaded, w, reason, right, result.Held); err != nil {
 			return err
 		}
-		edited, err := content.ScanPost(c.Row("SELECT "+content.PostColumns+" FROM board_posts p WHERE p.thread_id = ?"+
-			" AND p.id = ?", t.ID, p.ID))
+		edited, err := content.ReadPost(c, inThread, id)
 		if err != nil {
 			return err
 		}
@@ -120,12 +120,12 @@ func (s *Service) editIsHeld(a *rights.Actor, forum int64, needsApproval bool) b
 }
 
 // edit writes the new text of a post: it stores the former text as a revision, updates the search index, logs the edit,
-// and makes the post wait for approval if hold is set. reason is the actor's reason for the edit, which may be empty,
-// and right is the right from mayEdit. p holds the former text.
-func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread, p *content.Post, w writing,
-	reason string, right rights.Mask, hold bool,
+// and makes the post wait for approval if hold is set. loaded has the former text, and w has the new one. reason is the
+// actor's reason for the edit, which may be empty, and right is the right from mayEdit.
+func (s *Service) edit(
+	c store.Conn, a *rights.Actor, loaded loadedPost, w writing, reason string, right rights.Mask, hold bool,
 ) error {
-	now := w.now
+	f, t, p, now := loaded.forum, loaded.thread, loaded.post, w.now
 	storedReason := sql.NullString{String: reason, Valid: reason != ""}
 	_, err := c.Exec("INSERT INTO board_post_revisions (post_id, revision, message, edited_by, edited_at, reason)"+
 		" VALUES (?, (SELECT count(*) + 1 FROM board_post_revisions WHERE post_id = ?), ?, ?, ?, ?)",
@@ -156,7 +156,7 @@ func (s *Service) edit(c store.Conn, a *rights.Actor, f *content.Forum, t *conte
 		if !moderates && (t.Locked || !f.Open) {
 			right |= rights.LockBypass
 		}
-		if !moderates && s.editWindowPassed(a, p, now) {
+		if !moderates && editWindowPassed(a, p.Created, now) {
 			right |= rights.EditWindowBypass
 		}
 		err = s.rights.LogIfAdministrator(c, a, "post.edit", right, t.Forum, t.ID, p.ID)
@@ -186,41 +186,40 @@ func (s *Service) mayEdit(
 	if err := a.CheckSuspended(now); err != nil {
 		return 0, err
 	}
-	own := a.Owns(p.Author)
-	right := rights.PostEditOthers
-	if own && a.Has(f.ID, rights.PostEditOwn) {
-		right = rights.PostEditOwn
-	}
+	own := a.Owns(p.Author) && a.Has(f.ID, rights.PostEditOwn)
 	switch {
 	case a.Has(f.ID, rights.PostEditOthers):
-		return right, nil
-	case !own || !a.Has(f.ID, rights.PostEditOwn):
+		// The actor may edit all posts of the forum, at any time.
+	case !own:
 		return 0, kernel.Forbidden("postId", "no_permission", "you may not edit this post")
 	case !a.Has(f.ID, rights.LockBypass) && t.Locked:
 		return 0, kernel.Forbidden("threadId", "thread_locked", "this thread is locked")
 	case !a.Has(f.ID, rights.LockBypass) && !f.Open:
 		return 0, kernel.Forbidden("threadId", "forum_closed", "this forum is closed")
-	case s.editWindowClosed(a, f, p, now):
+	case editWindowClosed(a, f.ID, p.Created, now):
 		return 0, kernel.Forbidden("postId", "edit_window_closed", "the time in which you may edit this post is over")
 	}
-	return right, nil
+	if own {
+		return rights.PostEditOwn, nil
+	}
+	return rights.PostEditOthers, nil
 }
 
-// editWindowClosed reports whether the time during which the actor may edit its own post p is over. For actors with the
-// right to edit without a time limit, it is never over.
-func (s *Service) editWindowClosed(a *rights.Actor, f *content.Forum, p *content.Post, now kernel.Moment) bool {
-	return !a.Has(f.ID, rights.EditWindowBypass) && s.editWindowPassed(a, p, now)
+// editWindowClosed reports whether the actor may no longer edit a post of its own that was created at the given time.
+// For actors with the right to edit without a time limit, the window never closes.
+func editWindowClosed(a *rights.Actor, forum int64, created, now kernel.Moment) bool {
+	return !a.Has(forum, rights.EditWindowBypass) && editWindowPassed(a, created, now)
 }
 
 // editWindowPassed works like editWindowClosed, but disregards the right to edit without a time limit.
-func (s *Service) editWindowPassed(a *rights.Actor, p *content.Post, now kernel.Moment) bool {
-	window := a.Rights.EditWindow
-	return window != 0 && now.Sub(p.Created) > time.Duration(window)*time.Minute
+func editWindowPassed(a *rights.Actor, created, now kernel.Moment) bool {
+	window := a.Rights.EditWindow // 0 means that there is no time limit
+	return window != 0 && now.Sub(created) > time.Duration(window)*time.Minute
 }
 
 // spendEdit charges an edit in a forum to the actor's limit for edits. It returns an error if the limit is exhausted.
-func (s *Service) spendEdit(c store.Conn, a *rights.Actor, f *content.Forum, now kernel.Moment) error {
-	return a.Spend(c, f.ID, "flood_edits", a.Rights.Settings.EditsPerMinute, now)
+func (s *Service) spendEdit(c store.Conn, a *rights.Actor, forum int64, now kernel.Moment) error {
+	return a.Spend(c, forum, "flood_edits", a.Rights.Settings.EditsPerMinute, now)
 }
 
 // Revision is a former text of a post.
@@ -241,11 +240,7 @@ func (s *Service) Revisions(
 		before = math.MaxInt64
 	}
 	return kernel.Value(ctx, s.Read, func(c store.Conn) (list []Revision, err error) {
-		t, err := content.ThreadFor(c, a, inThread, "")
-		if err != nil {
-			return list, err
-		}
-		p, err := content.PostFor(c, a, t, id)
+		t, p, err := content.PostIn(c, a, inThread, id, "")
 		if err != nil {
 			return list, err
 		}

@@ -16,11 +16,7 @@ func (s *Service) Attachments(
 	ctx context.Context, a *rights.Actor, thread, post int64,
 ) ([]attachments.Attachment, error) {
 	return kernel.Value(ctx, s.Read, func(c store.Conn) (list []attachments.Attachment, err error) {
-		t, err := content.ThreadFor(c, a, thread, "")
-		if err != nil {
-			return list, err
-		}
-		if _, err := content.PostFor(c, a, t, post); err != nil {
+		if _, _, err := content.PostIn(c, a, thread, post, ""); err != nil {
 			return list, err
 		}
 		return attachments.Of(c, post)
@@ -88,7 +84,8 @@ func (s *Service) file(
 }
 
 // Attach stores a file with a post. name is the file's name. content is the body of the client's request; it is read
-// only if the actor may attach files to the post.
+// only if the actor may attach files to the post. No transaction is open while the file is received and stored, so the
+// rights are checked again in each of the transactions before and after that.
 func (s *Service) Attach(
 	ctx context.Context, a *rights.Actor, thread, post int64, name string, content io.Reader,
 ) (*attachments.Attachment, error) {
@@ -137,15 +134,14 @@ func (s *Service) reserve(ctx context.Context, a *rights.Actor, f *attachments.A
 		if err != nil {
 			return err
 		}
-		// The row is locked, so that two uploads cannot both use the remaining storage.
-		if err := c.Row("SELECT id FROM board_users WHERE id = ?"+c.Lock(), f.User).Scan(&f.User); err != nil {
+		if err := kernel.LockMember(c, f.User); err != nil { // two uploads must not both use the remaining storage
 			return err
 		}
 		f.CreatedAt = s.Moment()
 		if err := attachments.Note(c, a, f); err != nil {
 			return err
 		}
-		return s.spendEdit(c, a, loaded.forum, f.CreatedAt)
+		return s.spendEdit(c, a, loaded.forum.ID, f.CreatedAt)
 	})
 }
 
@@ -161,7 +157,7 @@ func (s *Service) Detach(ctx context.Context, a *rights.Actor, thread, post, id 
 		if err != nil {
 			return err
 		}
-		if err := s.spendEdit(c, a, loaded.forum, now); err != nil {
+		if err := s.spendEdit(c, a, loaded.forum.ID, now); err != nil {
 			return err
 		}
 		return s.fileChanged(c, a, loaded, "attachment.remove", name)
@@ -178,10 +174,7 @@ type loadedPost struct {
 // loadPost returns a post with its thread and forum. It returns an error if the actor does not see the post. lock is
 // appended to the query of the thread: c.Lock() or an empty string.
 func loadPost(c store.Conn, a *rights.Actor, thread, post int64, lock string) (loaded loadedPost, err error) {
-	if loaded.thread, err = content.ThreadFor(c, a, thread, lock); err != nil {
-		return loaded, err
-	}
-	if loaded.post, err = content.PostFor(c, a, loaded.thread, post); err != nil {
+	if loaded.thread, loaded.post, err = content.PostIn(c, a, thread, post, lock); err != nil {
 		return loaded, err
 	}
 	loaded.forum, err = content.ForumFor(c, a, loaded.thread.Forum)

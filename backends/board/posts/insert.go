@@ -38,24 +38,10 @@ func (s *Service) insert(
 		return 0, err
 	}
 	s.search.CountWords()
-	visible := w.visibility == rights.Visible
-	switch {
-	case starts:
-		err = c.Later("UPDATE board_threads SET next_number = 2, first_post_id = ?, last_post_id = ? WHERE id = ?",
-			id, id, t.ID)
-	case visible:
-		err = c.Later("UPDATE board_threads SET next_number = next_number + 1, reply_count = reply_count + 1, last_post_id ="+
-			" ?, last_poster_name = ?, last_post_at = ? WHERE id = ?",
-			id, a.User.Name, max(w.now, t.LastAt), t.ID)
-		if err == nil {
-			err = content.UpdateTagOrder(c, t.ID, max(w.now, t.LastAt))
-		}
-	default:
-		err = c.Later("UPDATE board_threads SET next_number = next_number + 1 WHERE id = ?", t.ID)
-	}
-	if err != nil {
+	if err := countInThread(c, a, t, w, id); err != nil {
 		return 0, err
 	}
+	visible := w.visibility == rights.Visible
 	if visible && t.Visibility == rights.Visible {
 		if err := content.CountPosts(c, a.ID(), t.Forum, 1); err != nil {
 			return 0, err
@@ -78,6 +64,23 @@ func (s *Service) insert(
 	err = c.Later("UPDATE board_users SET post_count = post_count + ?, last_post_at = ? WHERE id = ?",
 		int64(kernel.Bool(visible)), w.now, a.ID())
 	return id, err
+}
+
+// countInThread updates the row of thread t for the new post w by the actor, whose id is given.
+func countInThread(c store.Conn, a *rights.Actor, t *content.Thread, w writing, id int64) error {
+	switch {
+	case t.Next == 1:
+		return c.Later("UPDATE board_threads SET next_number = 2, first_post_id = ?, last_post_id = ? WHERE id = ?",
+			id, id, t.ID)
+	case w.visibility != rights.Visible: // a held reply only uses up its number
+		return c.Later("UPDATE board_threads SET next_number = next_number + 1 WHERE id = ?", t.ID)
+	}
+	lastAt := max(w.now, t.LastAt) // the clock of the node that wrote the last post may be ahead
+	if err := c.Later("UPDATE board_threads SET next_number = next_number + 1, reply_count = reply_count + 1,"+
+		" last_post_id = ?, last_poster_name = ?, last_post_at = ? WHERE id = ?", id, a.User.Name, lastAt, t.ID); err != nil {
+		return err
+	}
+	return content.UpdateTagOrder(c, t.ID, lastAt)
 }
 
 // insertID inserts the row of a new post in board_post_ids and returns the post's id. If atOnce is set, the row exists

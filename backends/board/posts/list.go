@@ -177,6 +177,8 @@ func (s *Service) threads(
 		}
 	case a.User != nil:
 		page, err = ofAuthor(withHeld(shows))
+	default:
+		return nil, false, nil
 	}
 	if err != nil {
 		return nil, false, err
@@ -221,8 +223,7 @@ func (s *Service) posts(
 			return nil, false, err
 		}
 		for _, id := range held {
-			p, err := content.ScanPost(c.Row("SELECT "+content.PostColumns+" FROM board_posts p WHERE p.thread_id = ?"+
-				" AND p.id = ?", t.ID, id))
+			p, err := content.ReadPost(c, t.ID, id)
 			if err != nil {
 				return nil, false, err
 			}

@@ -1,6 +1,7 @@
 package posts
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
@@ -53,7 +54,7 @@ func (s *Service) mayChange(
 		// Authors may change the title of their threads as long as they may edit the first post.
 		open := !t.Locked && f.Open || a.Has(t.Forum, rights.LockBypass)
 		mayEditFirst := a.Owns(t.Author) && a.Has(t.Forum, rights.PostEditOwn) && open &&
-			!s.editWindowClosed(a, f, &content.Post{Created: t.Created}, s.Moment())
+			!editWindowClosed(a, f.ID, t.Created, s.Moment())
 		if !a.Has(t.Forum, rights.ThreadEditTitle) && !mayEditFirst {
 			return nil, forbidden("title")
 		}
@@ -78,7 +79,7 @@ func (s *Service) mayChange(
 	}
 	switch {
 	case target.Kind != "forum":
-		return nil, kernel.Invalid("forumId", "not_a_forum", "a "+target.Kind+" holds no threads")
+		return nil, kernel.Invalid("forumId", "not_a_forum", "a "+target.Kind+" cannot contain threads")
 	case !a.Has(target.ID, rights.ThreadPost):
 		return nil, forbidden("forumId")
 	}
@@ -95,15 +96,12 @@ func (s *Service) change(
 			return err
 		}
 	}
-	home := f
-	if target != nil {
-		home = target
-	}
 	prefix := t.Prefix
 	if change.Prefix != nil {
 		prefix = *change.Prefix
 	}
 	if change.Prefix != nil || target != nil {
+		home := cmp.Or(target, f) // the forum that the thread is in after the change
 		if err := checkPrefix(a, home, prefix); err != nil {
 			return err
 		}
@@ -152,7 +150,7 @@ func (s *Service) retitle(c store.Conn, a *rights.Actor, f *content.Forum, t *co
 	if err != nil || title == t.Title {
 		return err
 	}
-	if err := s.spendEdit(c, a, f, s.Moment()); err != nil {
+	if err := s.spendEdit(c, a, f.ID, s.Moment()); err != nil {
 		return err
 	}
 	detail := ""
@@ -167,8 +165,7 @@ func (s *Service) retitle(c store.Conn, a *rights.Actor, f *content.Forum, t *co
 		return err
 	}
 	t.Title = title
-	p, err := content.ScanPost(c.Row("SELECT "+content.PostColumns+" FROM board_posts p WHERE p.thread_id = ?"+
-		" AND p.id = ?", t.ID, t.First))
+	p, err := content.ReadPost(c, t.ID, t.First)
 	if err != nil {
 		return err
 	}

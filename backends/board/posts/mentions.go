@@ -18,14 +18,10 @@ func (s *Service) withMentions(ctx context.Context, a *rights.Actor, html string
 	if len(names) == 0 || !a.May(rights.ProfileView) {
 		return html, nil
 	}
-	args := make([]any, len(names))
-	for i, name := range names {
-		args[i] = name
-	}
 	ids := make(map[string]int64, len(names)) // by name
 	err := s.Read(ctx, func(c store.Conn) error {
 		return c.All("SELECT username_key, id FROM board_users WHERE username_key IN ("+kernel.Marks(len(names))+")"+
-			" AND state IN ('active', 'banned')", args, func(r store.Row) error {
+			" AND state IN ('active', 'banned')", kernel.Args(names), func(r store.Row) error {
 			var key string
 			var id int64
 			err := r.Scan(&key, &id)

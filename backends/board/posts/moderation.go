@@ -214,7 +214,7 @@ func (s *Service) moderate(
 		if err := a.CheckSuspended(s.Moment()); err != nil {
 			return settled, err
 		}
-		if reasonErr != nil {
+		if reasonErr != nil { // only now, since nobody else may learn that the post exists
 			return settled, reasonErr
 		}
 		if p.Visibility != from {
@@ -233,7 +233,7 @@ func (s *Service) moderate(
 				return settled, err
 			}
 		}
-		var heldReason string
+		var heldReason string // is read now, because settleUncounted clears it
 		if err := c.Row("SELECT COALESCE(held_reason, '') FROM board_post_ids WHERE id = ?", p.ID).Scan(&heldReason); err != nil {
 			return settled, err
 		}
@@ -247,6 +247,7 @@ func (s *Service) moderate(
 				return settled, err
 			}
 		}
+		// The forum is counted last, since other writers wait for the row of its counter until this transaction ends.
 		return settled, content.Count(c, t.Forum, t.ID, threads, posts)
 	})
 }

@@ -142,11 +142,7 @@ func (s *Service) PlaceAt(
 		if err != nil {
 			return nil, nil, err
 		}
-		list, _, err := s.posts(c, a, t, bound-1, 1)
-		if err != nil || len(list) > 0 {
-			return t, firstOf(list), err
-		}
-		return lastPost(c, a, t)
+		return s.firstAfter(c, a, t, bound-1)
 	}, pageSize)
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/rights"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/idempotency"
-	"github.com/tollgate-gateway/tollgate/internal/ratelimit"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
@@ -80,6 +79,7 @@ func (s *Service) StartThread(
 		if err := s.mayStart(a, f); err != nil {
 			return posted, err
 		}
+		// Only an actor who may start a thread here learns what is wrong with the texts.
 		if titleErr != nil || body.err != nil {
 			return posted, apierror.Join(titleErr, body.err)
 		}
@@ -173,7 +173,7 @@ func (s *Service) Reply(
 func (s *Service) mayStart(a *rights.Actor, f *content.Forum) error {
 	switch {
 	case f.Kind != "forum":
-		return kernel.Forbidden("forumId", "not_a_forum", "a "+f.Kind+" holds no threads")
+		return kernel.Forbidden("forumId", "not_a_forum", "a "+f.Kind+" cannot contain threads")
 	case !a.Has(f.ID, rights.ThreadPost):
 		return kernel.Forbidden("forumId", "no_permission", "you may not start threads in this forum")
 	case !f.Open && !a.Has(f.ID, rights.LockBypass), !f.AllowThreads && !a.Has(f.ID, rights.LockBypass):
@@ -256,16 +256,15 @@ type writing struct {
 // are charged only after all other rules that can refuse a post.
 func (s *Service) applyRules(c store.Conn, a *rights.Actor, input *ruleInput, body composed) (w writing, err error) {
 	w = writing{now: s.Moment(), id: input.id, followed: input.followed}
-	f, starts := input.forum, input.thread == nil
-	set := a.Rights.Settings
-	if err := w.compose(set, f, body); err != nil {
+	f, set := input.forum, a.Rights.Settings
+	if err := w.setText(set, f, body); err != nil {
 		return w, err
 	}
 	w.hash = BodyHash(w.text)
 	if slices.Contains(input.recent, w.hash) {
 		return w, kernel.Invalid("message", "duplicate", "you have just posted the same text in this thread")
 	}
-	if input.missing != nil {
+	if input.missing != nil { // the actor has no row, like a guest
 		return w, input.missing
 	}
 	if set.Flood && !a.Has(f.ID, rights.FloodBypass) {
@@ -273,11 +272,11 @@ func (s *Service) applyRules(c store.Conn, a *rights.Actor, input *ruleInput, bo
 			return w, err
 		}
 	}
-	if input.moderated {
+	if input.moderated { // holds the post even if the author has the right to bypass the queue
 		w.hold(0, "author_moderated")
 		return w, nil
 	}
-	reason, err := s.heldBecause(c, a, f, w, input.posts, starts, body.held)
+	reason, err := s.heldBecause(c, a, input, w, body.held)
 	if err != nil {
 		return w, err
 	}
@@ -298,46 +297,40 @@ func (w *writing) hold(mask rights.Mask, reason string) {
 
 // spendPost charges a post to each of the author's flood limits. It returns an error if one of the limits is exhausted.
 func (s *Service) spendPost(c store.Conn, a *rights.Actor, input *ruleInput, now kernel.Moment) error {
-	f, full, set := input.forum, input.full, a.Rights.Settings
-	flood := set.FloodFor(input.posts)
-	var forumFull kernel.Moment // when the limit of this forum is fully available again
-	bucket := &full[0]
+	f, floods, set := input.forum, input.floods, a.Rights.Settings
+	flood, full := set.FloodFor(input.posts), &floods.Flood // full is when the limit is fully available again
+	var forumFull kernel.Moment
 	if f.FloodSeconds.Valid { // the forum has a limit of its own, with its own state
-		flood.Interval, bucket = time.Duration(f.FloodSeconds.Int64)*time.Second, &forumFull
+		flood.Interval, full = time.Duration(f.FloodSeconds.Int64)*time.Second, &forumFull
 		err := c.Row("SELECT full_at FROM board_forum_floods WHERE user_id = ? AND forum_id = ?", a.ID(), f.ID).Scan(&forumFull)
 		if err := kernel.IgnoreNoRows(err); err != nil {
 			return err
 		}
 	}
-	var waits [3]time.Duration
-	*bucket, waits[0] = flood.Take(*bucket, now)
-	if input.thread == nil {
-		full[1], waits[1] = ratelimit.Every(set.ThreadsPerHour, time.Hour).Take(full[1], now)
-	}
-	full[2], waits[2] = ratelimit.Every(set.PostsPerHour, time.Hour).Take(full[2], now)
-	if wait := max(waits[0], waits[1], waits[2]); wait > 0 {
+	var floodWait time.Duration
+	*full, floodWait = flood.Take(*full, now)
+	if wait := max(floodWait, floods.TakeHourly(set, input.thread == nil, now)); wait > 0 {
 		return kernel.Flooded(wait)
 	}
-	if nextPost := input.oldest.Add(24 * time.Hour); input.oldest != 0 && nextPost > now {
+	if nextPost := input.oldest.Add(24 * time.Hour); input.oldest != 0 && nextPost > now { // the daily limit
 		return kernel.Flooded(nextPost.Sub(now))
 	}
-	if f.FloodSeconds.Int64 > 0 {
+	if f.FloodSeconds.Int64 > 0 { // it is 0 if the forum has no limit, or none of its own: there is no state to store
 		err := c.Later("INSERT INTO board_forum_floods (user_id, forum_id, full_at) VALUES (?, ?, ?)"+
 			" ON CONFLICT (user_id, forum_id) DO UPDATE SET full_at = excluded.full_at", a.ID(), f.ID, forumFull)
 		if err != nil {
 			return err
 		}
 	}
-	return c.Later("UPDATE board_users SET flood_posts = ?, hourly_threads = ?, hourly_posts = ? WHERE id = ?",
-		full[0], full[1], full[2], a.ID())
+	return floods.Store(c, a.ID())
 }
 
 // heldBecause returns the reason for which a post must wait for approval, or an empty string if there is no reason. The
-// caller decides whether the author may bypass the queue. posts is the number of the author's visible posts, starts is
-// whether the post starts a thread, and badWord is whether it has a word that holds posts.
+// caller decides whether the author may bypass the queue. badWord is whether the post has a word that holds posts.
 func (s *Service) heldBecause(
-	c store.Conn, a *rights.Actor, f *content.Forum, w writing, posts int64, starts, badWord bool,
+	c store.Conn, a *rights.Actor, input *ruleInput, w writing, badWord bool,
 ) (string, error) {
+	f, posts, starts := input.forum, input.posts, input.thread == nil
 	r, set := a.In(f.ID), a.Rights.Settings
 	restricted := rights.ReplyNeedsApproval
 	if starts {
@@ -355,7 +348,7 @@ func (s *Service) heldBecause(
 	case badWord:
 		return "word_filter", nil
 	case posts >= set.NewMemberPosts || r.Mask.Has(rights.ModerationBypass):
-		return "", nil
+		return "", nil // the query below concerns new members, and would hold no post of those who bypass the queue
 	}
 	twice, err := postedTwice(c, w, set.NewMemberTwice)
 	if err != nil || !twice {
@@ -386,9 +379,9 @@ func BodyHash(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// compose sets the text and HTML of the post from a composed message. It returns body.unfit, or an error if the number
+// setText sets the text and HTML of the post from a composed message. It returns body.unfit, or an error if the number
 // of words, before or after the word filter, is outside the limits of the forum.
-func (w *writing) compose(set *kernel.Settings, f *content.Forum, body composed) error {
+func (w *writing) setText(set *kernel.Settings, f *content.Forum, body composed) error {
 	limit := min(f.MaxWords, set.MaxWords)
 	if err := kernel.CheckWords(body.unfiltered, f.MinWords, limit); err != nil {
 		return err

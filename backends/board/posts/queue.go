@@ -88,7 +88,7 @@ func Moderated(a *rights.Actor, forum int64) (forums []int64, err error) {
 	case forum != 0 && !a.In(forum).Visible:
 		return nil, kernel.NotFound()
 	case forum != 0:
-		return nil, kernel.Forbidden("forum", "no_permission", "you may not approve in this forum")
+		return nil, kernel.Forbidden("forum", "no_permission", "you may not approve posts in this forum")
 	}
-	return nil, kernel.Forbidden("forum", "no_permission", "you may not approve in any forum")
+	return nil, kernel.Forbidden("forum", "no_permission", "you may not approve posts in any forum")
 }

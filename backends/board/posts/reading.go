@@ -65,9 +65,9 @@ func (s *Service) read(ctx context.Context, a *rights.Actor, id, number, after i
 	if err != nil {
 		return nil, err
 	}
-	page := new(Reading)
+	var page *Reading
 	err = s.Read(ctx, func(c store.Conn) error {
-		*page = Reading{Page: number}
+		page = &Reading{Page: number}
 		t, err := content.ThreadFor(c, a, id, "")
 		if err != nil {
 			return err
@@ -87,48 +87,11 @@ func (s *Service) read(ctx context.Context, a *rights.Actor, id, number, after i
 		if page.Pages, err = pagesOf(c, a, t, int64(limit)); err != nil {
 			return err
 		}
-		var list []*content.Post
-		var more bool
-		if number > 0 {
-			list, more, err = s.pagePosts(c, a, t, page, limit)
-		} else {
-			list, more, err = s.posts(c, a, t, after, limit)
-		}
-		if err != nil {
+		if err := s.readPosts(c, a, f, t, marks, page, after, limit); err != nil {
 			return err
 		}
-		for _, p := range list {
-			view := s.viewPostFor(a, f, t, p, now)
-			view.New = a.User != nil && p.ID > page.LastRead && p.Created > marks.Since(t.Forum, now)
-			page.Posts = append(page.Posts, view)
-		}
-		if err := addReactions(c, a, t, list, page.Posts, now); err != nil {
+		if page.Answer, err = answerOf(c, a, f, t); err != nil || a.User == nil {
 			return err
-		}
-		if page.Answer, err = answerOf(c, a, f, t); err != nil {
-			return err
-		}
-		if err := addAttachments(c, page.Posts); err != nil {
-			return err
-		}
-		if page.Moved, err = movedPosts(c, t, page, list, more, limit); err != nil {
-			return err
-		}
-		if more {
-			page.After = &list[len(list)-1].ID
-		}
-		if after > 0 {
-			if page.Before, err = stepBack(c, a, t, after+1, limit); err != nil {
-				return err
-			}
-		}
-		if a.User == nil {
-			return nil
-		}
-		if len(list) > 0 {
-			if page.HasUnread, err = following.HasUnread(c, a, t.ID, list[len(list)-1].ID); err != nil {
-				return err
-			}
 		}
 		page.Mode, err = following.Subscribed(c, a.ID(), following.Thread, t.ID)
 		return err
@@ -138,6 +101,54 @@ func (s *Service) read(ctx context.Context, a *rights.Actor, id, number, after i
 	}
 	s.CountView(id)
 	return page, nil
+}
+
+// readPosts sets the fields of page that depend on its posts. These are the posts of the page with the number page.Page
+// or, if that is 0, up to limit posts after the post with the id after.
+func (s *Service) readPosts(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread, marks content.Marks,
+	page *Reading, after int64, limit int,
+) (err error) {
+	var list []*content.Post
+	var more bool
+	if page.Page > 0 {
+		list, more, err = s.pagePosts(c, a, t, page, limit)
+	} else {
+		list, more, err = s.posts(c, a, t, after, limit)
+	}
+	if err != nil {
+		return err
+	}
+	now := s.Moment()
+	for _, p := range list {
+		view := s.viewPostFor(a, f, t, p, now)
+		view.New = a.User != nil && p.ID > page.LastRead && p.Created > marks.Since(t.Forum, now)
+		page.Posts = append(page.Posts, view)
+	}
+	if err := addReactions(c, a, t, list, page.Posts, now); err != nil {
+		return err
+	}
+	if err := addAttachments(c, page.Posts); err != nil {
+		return err
+	}
+	if page.Moved, err = movedPosts(c, t, page, list, more, limit); err != nil {
+		return err
+	}
+	if after > 0 {
+		if page.Before, err = stepBack(c, a, t, after+1, limit); err != nil {
+			return err
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	last := list[len(list)-1].ID
+	if more {
+		page.After = &last
+	}
+	if a.User != nil {
+		page.HasUnread, err = following.HasUnread(c, a, t.ID, last)
+	}
+	return err
 }
 
 // viewPostFor returns the view of a post with the actions that the actor may take on it. It does not set the fields
@@ -167,21 +178,15 @@ func (s *Service) threadCan(c store.Conn, a *rights.Actor, f *content.Forum, t *
 	if a.User == nil || a.CheckSuspended(s.Moment()) != nil {
 		return can
 	}
-	yes, title := true, t.Title
-	can.Reply = s.mayReply(a, f, t) == nil
-	can.Move, can.Subscribe = a.Has(t.Forum, rights.ThreadMove), a.Has(t.Forum, rights.ForumSubscribe)
-	for _, action := range []struct {
-		may    *bool
-		change ThreadChange // a change that is an example of the action
-	}{
-		{&can.Title, ThreadChange{Title: &title}},
-		{&can.Lock, ThreadChange{Locked: &yes}},
-		{&can.Stick, ThreadChange{Sticky: &yes}},
-	} {
-		_, err := s.mayChange(c, a, f, t, action.change)
-		*action.may = err == nil
+	may := func(change ThreadChange) bool {
+		_, err := s.mayChange(c, a, f, t, change)
+		return err == nil
 	}
-	return can
+	return ThreadCan{
+		Reply: s.mayReply(a, f, t) == nil, Title: may(ThreadChange{Title: &t.Title}),
+		Lock: may(ThreadChange{Locked: new(true)}), Stick: may(ThreadChange{Sticky: new(true)}),
+		Move: a.Has(t.Forum, rights.ThreadMove), Subscribe: a.Has(t.Forum, rights.ForumSubscribe),
+	}
 }
 
 // postsBefore returns the query for the ids of the posts before a post of a thread, in reverse order of the primary
@@ -275,10 +280,7 @@ func (s *Service) FirstUnread(ctx context.Context, a *rights.Actor, id int64, pa
 			if err != nil {
 				return nil, nil, err
 			}
-			list, _, err := s.posts(c, a, t, lastRead, 1)
-			if err != nil || len(list) > 0 {
-				return t, firstOf(list), err
-			}
+			return s.firstAfter(c, a, t, lastRead)
 		}
 		return lastPost(c, a, t)
 	}, pageSize)
@@ -317,12 +319,19 @@ func (s *Service) LastPlace(ctx context.Context, a *rights.Actor, id int64, page
 	}, pageSize)
 }
 
-// firstOf returns the first post of a list, or nil if the list is empty.
-func firstOf(list []*content.Post) *content.Post {
-	if len(list) == 0 {
-		return nil
+// firstAfter returns a thread and the first of its posts that follow the post with the id after. If there is none, it
+// returns the last post.
+func (s *Service) firstAfter(
+	c store.Conn, a *rights.Actor, t *content.Thread, after int64,
+) (*content.Thread, *content.Post, error) {
+	list, _, err := s.posts(c, a, t, after, 1)
+	if err != nil {
+		return nil, nil, err
 	}
-	return list[0]
+	if len(list) == 0 {
+		return lastPost(c, a, t)
+	}
+	return t, list[0], nil
 }
 
 // lastPost returns a thread and its last post. In a held thread, it returns the first post if the actor does not see
@@ -361,11 +370,7 @@ func (s *Service) place(
 // PostInfo returns a post of a thread. It returns an error if the actor does not see the post.
 func (s *Service) PostInfo(ctx context.Context, a *rights.Actor, thread, id int64) (content.PostInfo, error) {
 	return kernel.Value(ctx, s.Read, func(c store.Conn) (view content.PostInfo, err error) {
-		t, err := content.ThreadFor(c, a, thread, "")
-		if err != nil {
-			return view, err
-		}
-		p, err := content.PostFor(c, a, t, id)
+		_, p, err := content.PostIn(c, a, thread, id, "")
 		if err == nil {
 			view = content.ViewPost(p)
 		}

@@ -39,13 +39,14 @@ func (s *Service) Report(ctx context.Context, a *rights.Actor, id int64, reason 
 		if err := a.CheckSuspended(s.Moment()); err != nil {
 			return report, err
 		}
-		if reasonErr != nil {
+		if reasonErr != nil { // only now, since nobody else may learn that the post exists
 			return report, reasonErr
 		}
 		if err := s.mayReport(c, a, p.ID); err != nil {
 			return report, err
 		}
-		if err := s.spendReport(c, a, t.Forum); err != nil {
+		// A report counts as an edit, since both are small and rare.
+		if err := s.spendEdit(c, a, t.Forum, s.Moment()); err != nil {
 			return report, err
 		}
 		err = c.Row("INSERT INTO board_reports (post_id, forum_id, user_id, reason, created_at) VALUES (?, ?, ?, ?, ?)"+
@@ -91,9 +92,4 @@ func (s *Service) mayReport(c store.Conn, a *rights.Actor, post int64) error {
 			" later, or after the post is edited")
 	}
 	return nil
-}
-
-// spendReport charges a report to the actor's limit for edits, since reports and edits are both small and rare.
-func (s *Service) spendReport(c store.Conn, a *rights.Actor, forum int64) error {
-	return s.spendEdit(c, a, &content.Forum{ID: forum}, s.Moment())
 }

@@ -19,11 +19,11 @@ type ruleInput struct {
 	id       int64    // the id for the new post; 0 if its insert assigns one
 
 	// These fields describe the author.
-	missing   error            // the error of reading the author's row
-	full      [3]kernel.Moment // when the limits of posts, threads per hour and posts per hour are fully available again
-	posts     int64            // the number of visible posts
-	moderated bool             // all posts wait for approval
-	oldest    kernel.Moment    // the time of the post that exhausted the daily limit, or 0
+	missing   error             // the error of reading the author's row
+	floods    kernel.FloodState // before the new post
+	posts     int64             // the number of visible posts
+	moderated bool              // all posts wait for approval
+	oldest    kernel.Moment     // the time of the post that exhausted the daily limit, or 0
 }
 
 // inputForReply reads all data on which the decision about a reply by the actor depends, and locks the rows of the
@@ -46,7 +46,7 @@ func (s *Service) inputForReply(c store.Conn, a *rights.Actor, id int64) (*ruleI
 		" ORDER BY id DESC LIMIT 20) i"+
 		" JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id WHERE i.thread_id = ? AND i.created_at > ?",
 		a.ID(), id, s.Moment().Add(-time.Duration(a.Rights.Settings.DuplicateSeconds)*time.Second))
-	if err := s.readAll(input, c, a, &q, "thread", id); err != nil {
+	if err := s.ask(input, c, a, &q, "thread", id); err != nil {
 		return nil, err
 	}
 	return input, content.SeesForum(a, input.thread.Forum)
@@ -61,7 +61,7 @@ func (s *Service) inputForThread(c store.Conn, a *rights.Actor, id int64) (*rule
 	input := new(ruleInput)
 	var q store.Questions
 	q.Row(input.scanForum, content.ForumByID, id)
-	return input, s.readAll(input, c, a, &q, "forum", id)
+	return input, s.ask(input, c, a, &q, "forum", id)
 }
 
 // scanForum reads the forum from a row with content.ForumColumns.
@@ -70,10 +70,10 @@ func (in *ruleInput) scanForum(r store.Row) (err error) {
 	return kernel.OrNotFound(err)
 }
 
-// readAll adds the queries that new threads and replies have in common: whether anybody else follows the target
+// ask adds the queries that new threads and replies have in common to q: whether anybody else follows the target
 // ("thread" or "forum") with this id, and the data of the author, whose row is locked. It then sends all queries of q.
-// They set the fields of input.
-func (s *Service) readAll(
+// Only now the functions that were passed to q.Row and q.All run, and set the fields of input.
+func (s *Service) ask(
 	input *ruleInput, c store.Conn, a *rights.Actor, q *store.Questions, target string, id int64,
 ) error {
 	q.Row(func(r store.Row) error { return r.Scan(&input.followed) },
@@ -81,9 +81,10 @@ func (s *Service) readAll(
 			" AND user_id <> ?)", target, id, a.ID())
 	// A guest has no row. The error is stored, since there may be other reasons to refuse the guest.
 	q.Row(func(r store.Row) error {
-		input.missing = r.Scan(&input.full[0], &input.full[1], &input.full[2], &input.posts, &input.moderated)
+		floods := &input.floods
+		input.missing = r.Scan(&floods.Flood, &floods.Threads, &floods.Posts, &input.posts, &input.moderated)
 		return nil
-	}, "SELECT flood_posts, hourly_threads, hourly_posts, post_count,"+
+	}, "SELECT "+kernel.FloodColumns+", post_count,"+
 		" CASE WHEN moderated_until > ? THEN 1 ELSE moderated END FROM board_users WHERE id = ?"+c.Lock(), s.Moment(), a.ID())
 	if a.Rights.Settings.Flood && a.Rights.PerDay > 0 {
 		q.Row(func(r store.Row) error { return r.Scan(&input.oldest) },

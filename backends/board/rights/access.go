@@ -33,7 +33,7 @@ type Access struct {
 	looks      *LookLog
 
 	mu     sync.Mutex
-	Rights map[string]*Rights // the cache of Of, guarded by mu
+	Rights map[string]*Rights // the cache of Of, by a key that Of makes; guarded by mu
 }
 
 // Group gives its members rights.
@@ -54,8 +54,12 @@ type Node struct {
 	Answers    bool   // whether replies can be marked as the answer
 }
 
-// Override changes the rights of a group in a forum: Set is added, Clear is taken away.
+// Override changes the rights of a group in a forum: Set is added, Clear is taken away. The zero Override changes
+// nothing.
 type Override struct{ Set, Clear Mask }
+
+// apply returns the rights mask after the change.
+func (o Override) apply(mask Mask) Mask { return (mask | o.Set) &^ o.Clear }
 
 // Moderator gives additional rights in a forum to a member or a group. If Cascades is set, they also apply in the
 // forums below it.
@@ -115,26 +119,21 @@ func (s *Service) CurrentAccess(ctx context.Context) (*Access, error) {
 		if err != nil {
 			return err
 		}
-		a = s.access.Load()
-		if a != nil && a.Version == v {
+		if a = s.access.Load(); a != nil && a.Version == v {
 			return nil
 		}
 		// The tables are read one after the other. If the version has changed meanwhile, all of them are read again.
-		for {
+		for a == nil || a.Version != v {
 			if a, err = loadAccess(c, v, kernel.DefaultSettings(s.Options), s.Options.Offline); err != nil {
 				return err
 			}
-			after, err := version(c)
-			if err != nil {
+			if v, err = version(c); err != nil {
 				return err
 			}
-			if after == v {
-				a.looks = s.looks
-				s.access.Store(a)
-				return nil
-			}
-			v = after
 		}
+		a.looks = s.looks
+		s.access.Store(a)
+		return nil
 	})
 	return a, err
 }
@@ -303,37 +302,31 @@ func (a *Access) resolve(user int64, ids []int64) *Rights {
 	if r.admin {
 		r.Board = Everything
 	}
+	a.resolveForums(r, user, groups, restrict)
+	return r
+}
 
+// resolveForums computes a user's rights in each forum. r has the user's rights on the whole board, groups are the
+// user's groups, and restrict holds the restrictions that all of them have.
+func (a *Access) resolveForums(r *Rights, user int64, groups []*Group, restrict Mask) {
 	masks := make(map[int64][]Mask, len(a.Forums)) // by forum, one mask for each group
 	cascading := make(map[int64]Mask)              // by forum, the user's rights as a moderator that cascade
 	for _, id := range a.Order {                   // parents come before their children
 		parent := a.Forums[id].Parent
-		forumMasks := make([]Mask, len(groups))
+		groupMasks := make([]Mask, len(groups))
 		var mask Mask
 		for i, g := range groups {
-			forumMasks[i] = g.Allow
-			if parentMasks := masks[parent]; parentMasks != nil {
-				forumMasks[i] = parentMasks[i]
+			inherited := g.Allow
+			if parent != 0 {
+				inherited = masks[parent][i]
 			}
-			if o, ok := a.Overrides[[2]int64{id, g.ID}]; ok {
-				forumMasks[i] = (forumMasks[i] | o.Set) &^ o.Clear
-			}
-			mask |= forumMasks[i]
+			groupMasks[i] = a.Overrides[[2]int64{id, g.ID}].apply(inherited)
+			mask |= groupMasks[i]
 		}
-		masks[id] = forumMasks
-		cascading[id] = cascading[parent]
-		moderatorMask := cascading[parent]
-		for _, m := range a.Moderators {
-			isUser := user != 0 && m.User == user
-			if m.Forum != id || !isUser && !slices.Contains(ids, m.Group) {
-				continue
-			}
-			moderatorMask |= m.Rights
-			if m.Cascades {
-				cascading[id] |= m.Rights
-			}
-		}
-		mask |= moderatorMask
+		masks[id] = groupMasks
+		moderates, cascades := a.moderates(id, user, groups)
+		cascading[id] = cascading[parent] | cascades
+		mask |= cascading[parent] | moderates
 		f := ForumRights{Mask: mask, Natural: mask, Restrict: restrict}
 		f.Seen = mask.Has(ForumView) && (parent == 0 || r.Forums[parent].Seen)
 		f.Visible = f.Seen
@@ -342,7 +335,22 @@ func (a *Access) resolve(user int64, ids []int64) *Rights {
 		}
 		r.Forums[id] = f
 	}
-	return r
+}
+
+// moderates returns the rights that the moderators of a forum give a user in these groups, and those of them that also
+// apply in the forums below it.
+func (a *Access) moderates(forum, user int64, groups []*Group) (all, cascades Mask) {
+	for _, m := range a.Moderators {
+		isUser := user != 0 && m.User == user
+		if m.Forum != forum || !isUser && !slices.ContainsFunc(groups, func(g *Group) bool { return g.ID == m.Group }) {
+			continue
+		}
+		all |= m.Rights
+		if m.Cascades {
+			cascades |= m.Rights
+		}
+	}
+	return all, cascades
 }
 
 // looserLimit returns the more generous of two limits, where 0 means no limit. If first is set, there is no earlier
@@ -365,9 +373,7 @@ func (a *Access) Inherited(forum, group int64, mask Mask) Mask {
 		path = append(path, id)
 	}
 	for _, id := range slices.Backward(path) {
-		if o, ok := a.Overrides[[2]int64{id, group}]; ok {
-			mask = (mask | o.Set) &^ o.Clear
-		}
+		mask = a.Overrides[[2]int64{id, group}].apply(mask)
 	}
 	return mask
 }

@@ -90,10 +90,7 @@ func (a *Actor) CheckBlocked(now kernel.Moment) error {
 // or of warnings.
 func (u *User) NeedsApproval(now kernel.Moment) bool { return u.Moderated || u.ModeratedUntil > now }
 
-// Suspended reports whether the actor is suspended, that is, may currently read but not write.
-func (a *Actor) Suspended(now time.Time) bool { return a.CheckSuspended(kernel.MomentOf(now)) != nil }
-
-// CheckSuspended returns an error if the actor is suspended and therefore may not write.
+// CheckSuspended returns an error if the actor is suspended, that is, may currently read but not write.
 func (a *Actor) CheckSuspended(now kernel.Moment) error {
 	if a.User != nil && a.User.SuspendedUntil > now {
 		return kernel.Forbidden("author", "suspended", "you may read but not write until "+a.User.SuspendedUntil.String())
@@ -107,8 +104,11 @@ func (s *Service) Guest(ctx context.Context) (*Actor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Actor{Rights: access.Of(0, []int64{access.Guest})}, nil
+	return access.GuestActor(), nil
 }
+
+// GuestActor returns the actor of a request without credentials.
+func (a *Access) GuestActor() *Actor { return &Actor{Rights: a.Of(0, []int64{a.Guest})} }
 
 // Adopt returns a copy of a, an actor that the rights service of another board on the same database has just found for
 // this request, with the rights under the options of this service. It reads the database only if this service has not
@@ -122,7 +122,7 @@ func (s *Service) Adopt(ctx context.Context, a *Actor) (*Actor, error) {
 		}
 	}
 	if a.User == nil {
-		return &Actor{Rights: access.Of(0, []int64{access.Guest})}, nil
+		return access.GuestActor(), nil
 	}
 	return &Actor{User: a.User, Token: a.Token, Rights: access.Of(a.User.ID, a.User.Groups)}, nil
 }

@@ -19,13 +19,14 @@ import (
 // is offline.
 type look struct{ user, forum int64 }
 
-// maxLooks limits how many looks a LookLog remembers.
+// maxLooks limits how many looks a LookLog remembers. When it is reached, all are forgotten, so that a look may be
+// logged again within the hour.
 const maxLooks = 4096
 
 // LookLog collects looks until they are written to the database.
 type LookLog struct {
 	now       func() time.Time
-	mu        sync.Mutex
+	mu        sync.Mutex             // guards the maps
 	added     map[look]kernel.Moment // when each look was last added, so that it is not added again within an hour
 	unwritten map[look]kernel.Moment // looks that are not in the database yet, with their times
 }

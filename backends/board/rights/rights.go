@@ -12,7 +12,9 @@ import (
 // Service finds actors and their rights.
 type Service struct {
 	*kernel.Server
-	access atomic.Pointer[Access] // not shared between services, since its settings depend on their options
+	// access is the Access that was loaded last. Requests that find it outdated at the same time each load a new one, and
+	// the last of these stays. It is not shared between services, since its settings depend on their options.
+	access atomic.Pointer[Access]
 	looks  *LookLog
 }
 

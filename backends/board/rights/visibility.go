@@ -26,7 +26,7 @@ func (a *Actor) SeesWith(visible bool, mask Mask, owner, author, visibility int6
 	case Unapproved:
 		return a.Owns(author) || mask&(ContentViewUnapproved|ContentApprove) != 0
 	}
-	return mask.Has(ContentViewDeleted)
+	return mask.Has(ContentViewDeleted) // deleted, or archived after that
 }
 
 // Shows returns an SQL condition for the visibilities of the threads and posts in a forum that lists show to the actor.
@@ -59,7 +59,8 @@ const (
 	Visible    int64 = iota
 	Unapproved       // held: the thread or post waits for approval
 	Deleted
-	// Gone is the visibility of a thread that was merged into another thread. Nobody sees it.
+	// Gone is the visibility of a thread that was merged into another thread. Nobody sees it. Its row stays, so that its
+	// id is not used again.
 	Gone
 )
 

@@ -90,6 +90,7 @@ func vectorOf(texts ...string) string {
 			if !known {
 				words = append(words, term.Text)
 			}
+			// Behind maxPositions all words have that position, which is written once.
 			if n := len(former); n < positionsEach && (n == 0 || former[n-1] != position) {
 				positions[term.Text] = append(former, position)
 			}
@@ -167,16 +168,15 @@ const (
 // time.
 func (s *Service) IndexPosts(ctx context.Context) (done int, err error) {
 	for {
-		var n int // the posts of this batch
 		begun := time.Now()
-		var state string // the setting SettingIndexed
-		if err := s.Read(ctx, func(c store.Conn) (err error) {
-			state, err = kernel.StoredSetting(c, SettingIndexed)
-			return err
-		}); err != nil || state == IndexedAll {
+		state, err := kernel.Value(ctx, s.Read, func(c store.Conn) (string, error) {
+			return kernel.StoredSetting(c, SettingIndexed)
+		})
+		if err != nil || state == IndexedAll {
 			return done, err
 		}
-		if err := s.Write(ctx, func(c store.Conn) (err error) { n, err = indexPosts(c); return err }); err != nil {
+		n, err := kernel.Value(ctx, s.Write, indexPosts)
+		if err != nil {
 			return done, err
 		}
 		done += n
@@ -194,13 +194,8 @@ func (s *Service) IndexPosts(ctx context.Context) (done int, err error) {
 // indexPosts indexes the next batch of posts and returns their number. It locks the row of the setting, so that other
 // nodes do not index the same posts. It leaves out archived posts; Restore indexes them.
 func indexPosts(c store.Conn) (n int, err error) {
-	if _, err := c.Exec("INSERT INTO board_settings (name, value) VALUES (?, '0') ON CONFLICT (name) DO NOTHING",
-		SettingIndexed); err != nil {
-		return 0, err
-	}
-	var state string
-	if err := c.Row("SELECT value FROM board_settings WHERE name = ?"+c.Lock(), SettingIndexed).Scan(&state); err != nil ||
-		state == IndexedAll {
+	state, err := kernel.LockSetting(c, SettingIndexed)
+	if err != nil || state == IndexedAll {
 		return 0, err
 	}
 	last, err := strconv.ParseInt(state, 10, 64)

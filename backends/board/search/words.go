@@ -44,7 +44,7 @@ func (w *Words) waitForQuiet(ctx context.Context) error {
 		}
 		current := w.posts.Load()
 		if current == previous {
-			break
+			return nil
 		}
 		previous = current
 	}
@@ -82,6 +82,6 @@ func (s *Service) CountWords() {
 	}
 	select {
 	case s.words.Ready <- struct{}{}:
-	default:
+	default: // Ready has a value that nobody has received yet
 	}
 }

@@ -102,21 +102,14 @@ func (w *wordWalk) nextWindow() (ids []any, more bool, err error) {
 		w.window = firstWindow
 	}
 	for w.after > 1 && len(ids) == 0 {
-		end := w.after // the window has lower ids
 		if w.rare == likely {
-			if ids, err = w.read(wordsOfAll, w.words, end, fewPosts+1); err != nil {
-				return nil, false, err
+			few, more, ok, err := w.nextOfFew()
+			if err != nil || ok {
+				return few, more, err
 			}
-			if len(ids) <= fewPosts { // these are all matching posts
-				all := len(ids)
-				ids = ids[:min(all, searchChunk)]
-				if len(ids) > 0 {
-					w.after = ids[len(ids)-1].(int64)
-				}
-				return ids, len(ids) < all, nil
-			}
-			w.rare, w.after = unlikely, end
+			w.rare = unlikely
 		}
+		end := w.after // the window has lower ids
 		begin := max(1, end-w.window)
 		if ids, err = w.read(wordsOfWindow, w.words, end, begin, searchChunk); err != nil {
 			return nil, false, err
@@ -133,6 +126,25 @@ func (w *wordWalk) nextWindow() (ids []any, more bool, err error) {
 		w.window *= widerWindows
 	}
 	return ids, w.after > 1, nil
+}
+
+// nextOfFew works like next if at most fewPosts further posts match: it reads all of them. If more posts match, ok is
+// false, and the walk stays where it is.
+func (w *wordWalk) nextOfFew() (ids []any, more, ok bool, err error) {
+	end := w.after
+	all, err := w.read(wordsOfAll, w.words, end, fewPosts+1)
+	if err != nil {
+		return nil, false, false, err
+	}
+	w.after = end // read has advanced the walk behind all of them
+	if len(all) > fewPosts {
+		return nil, false, false, nil
+	}
+	ids, more = store.Cut(all, searchChunk)
+	if len(ids) > 0 {
+		w.after = ids[len(ids)-1].(int64)
+	}
+	return ids, more, true, nil
 }
 
 // PostsOfAuthor returns the query for the posts of an author. Its arguments are author, id and limit.

@@ -101,16 +101,20 @@ type userCount struct {
 	lastAt kernel.Moment
 }
 
-// user counts a post for its author.
-func (s seedCounts) user(a author, p *readyPost) {
+// addPost counts a post of thread t for its author a.
+func (s seedCounts) addPost(t *content.Thread, p *readyPost, a author) {
+	visible := p.visibility == rights.Visible
 	n := s.users[a.id]
-	n.posts += int64(kernel.Bool(p.visibility == rights.Visible))
+	n.posts += int64(kernel.Bool(visible))
 	n.lastAt = max(n.lastAt, p.created)
 	s.users[a.id] = n
+	if visible && t.Visibility == rights.Visible {
+		s.members[memberForum{t.Forum, a.id}]++
+	}
 }
 
-// forum counts a thread and its replies for the thread's forum, if the thread is visible.
-func (s seedCounts) forum(t *content.Thread) {
+// addThread counts a thread and its replies for the thread's forum, if the thread is visible.
+func (s seedCounts) addThread(t *content.Thread) {
 	if t.Visibility != rights.Visible {
 		return
 	}

@@ -144,7 +144,7 @@ func (l *movedLoader) load() error {
 		return err
 	}
 	l.seeder.name = "forums"
-	if err := loadMoved(l, l.Forums, l.forum); err != nil {
+	if err := loadMoved(l, l.Forums, l.importForum); err != nil {
 		return err
 	}
 	if err := l.service.Read(l.ctx, func(c store.Conn) error {
@@ -167,6 +167,7 @@ func (l *movedLoader) load() error {
 		return err
 	}
 	l.seeder.name = "conversations"
+	// Conversations are read one by one, so the list that loadMoved needs has only their indexes.
 	indexes := make([]int, l.Conversations)
 	for i := range indexes {
 		indexes[i] = i

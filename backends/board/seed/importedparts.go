@@ -2,7 +2,6 @@ package seed
 
 import (
 	"cmp"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -118,55 +117,32 @@ func (l *movedLoader) member(c store.Conn, m *MovedMember) error {
 	if err != nil {
 		return err
 	}
-	if err := accounts.AddUser(c, add); err != nil {
+	id, err := accounts.AddUser(c, add)
+	if err != nil {
 		return &MovedError{content.MovedMember, m.ID, m.Name, err}
 	}
-	var id int64
-	if err := c.Row("SELECT id FROM board_users WHERE username_key = ?", text.Fold(add.Name)).Scan(&id); err != nil {
-		return err
-	}
 	if _, err := c.Exec("UPDATE board_users SET title = ?, bio = ?, banned_until = ?, last_active_at = ? WHERE id = ?",
-		text.Normal(m.Title), text.Normal(m.Bio), nullMoment(m.BannedUntil), nullMoment(m.LastActive), id); err != nil {
+		text.Normal(m.Title), text.Normal(m.Bio), kernel.Null(m.BannedUntil), kernel.Null(m.LastActive), id); err != nil {
 		return err
 	}
 	return content.RecordMoved(c, l.program, content.MovedMember, m.ID, id)
 }
 
-// nullMoment converts a time for a nullable column: 0 becomes NULL.
-func nullMoment(moment kernel.Moment) sql.NullInt64 {
-	return sql.NullInt64{Int64: int64(moment), Valid: moment != 0}
-}
-
-// forum adds a forum, and the overrides that take rights there away from groups.
-func (l *movedLoader) forum(c store.Conn, f *MovedForum) error {
+// importForum adds a forum, and the overrides that take rights there away from groups.
+func (l *movedLoader) importForum(c store.Conn, f *MovedForum) error {
 	parent, err := content.MovedID(c, l.program, content.MovedForum, f.Parent)
 	if err != nil {
 		return err
 	}
-	add := content.Forum{
-		Parent: parent, Kind: f.Type, Title: f.Title, Description: f.Description, Open: !f.Closed,
-		AllowThreads: true, AllowReplies: true,
-	}
-	if f.LinkURL != nil {
-		add.Link = sql.NullString{String: *f.LinkURL, Valid: true}
-	}
-	base := kernel.Slug(cmp.Or(f.Slug, f.Title))
-	add.Slug = base
-	for n := 2; ; n++ {
-		found, err := exists(c, "SELECT count(*) FROM board_forums WHERE slug = ?", add.Slug)
-		if err != nil {
-			return err
-		}
-		if !found {
-			break
-		}
-		add.Slug = fmt.Sprintf("%s-%d", base, n)
+	add := f.row(parent)
+	if add.Slug, err = content.FreeForumSlug(c, cmp.Or(f.Slug, f.Title)); err != nil {
+		return err
 	}
 	id, err := content.AddForum(c, add)
 	if err != nil {
 		return &MovedError{content.MovedForum, f.ID, f.Title, err}
 	}
-	clears := make(map[string]rights.Mask)
+	clears := make(map[string]rights.Mask) // the rights that the forum denies, by group
 	for _, denied := range []struct {
 		groups []string
 		right  rights.Mask
@@ -243,7 +219,8 @@ func (l *movedLoader) file(m *MovedFile) (*attachments.Attachment, error) {
 	return f, err
 }
 
-// addFile adds the row of a file whose content is stored. If the file is refused, refused is the reason.
+// addFile adds the row of a file whose content is stored. If the file is refused, refused is the reason. It counts only
+// without an error.
 func (l *movedLoader) addFile(c store.Conn, m *MovedFile, f *attachments.Attachment) (refused string, err error) {
 	if f.Post, err = content.MovedID(c, l.program, content.MovedPost, m.Post); err != nil || f.Post == 0 {
 		return "its post was not imported", err

@@ -86,11 +86,10 @@ func (sd *seeder) user(c store.Conn, u SeedUser) error {
 			return err
 		}
 	}
-	if err := accounts.AddUser(c, add); err != nil || u.Title+u.Bio == "" {
+	if id, err = accounts.AddUser(c, add); err != nil || u.Title+u.Bio == "" {
 		return err
 	}
-	_, err = c.Exec("UPDATE board_users SET title = ?, bio = ? WHERE username_key = ?",
-		text.Normal(u.Title), text.Normal(u.Bio), text.Fold(u.Name))
+	_, err = c.Exec("UPDATE board_users SET title = ?, bio = ? WHERE id = ?", text.Normal(u.Title), text.Normal(u.Bio), id)
 	return err
 }
 
@@ -126,21 +125,25 @@ func (sd *seeder) forum(c store.Conn, f SeedForum) error {
 	if f.Type != "forum" && f.Type != "category" && f.Type != "link" {
 		return fmt.Errorf("unknown type %q; it must be forum, category or link", f.Type)
 	}
-	add := content.Forum{
+	_, err = content.AddForum(c, f.row(parent))
+	return err
+}
+
+// row converts the forum to a row of board_forums. parent is the id of its parent, or 0.
+func (f *SeedForum) row(parent int64) content.Forum {
+	row := content.Forum{
 		Parent: parent, Kind: f.Type, Title: f.Title, Slug: f.Slug, Description: f.Description, Open: !f.Closed,
 		AllowThreads: true, AllowReplies: true,
 		ModerateThreads: f.ModerateThreads, ModeratePosts: f.ModeratePosts, RequiresPrefix: f.RequiresPrefix,
-		Answers:  f.Answers,
-		MinWords: f.MinWords, MaxWords: f.MaxWords,
+		Answers: f.Answers, MinWords: f.MinWords, MaxWords: f.MaxWords,
 	}
 	if f.LinkURL != nil {
-		add.Link = sql.NullString{String: *f.LinkURL, Valid: true}
+		row.Link = sql.NullString{String: *f.LinkURL, Valid: true}
 	}
 	if f.FloodSeconds != nil {
-		add.FloodSeconds = sql.NullInt64{Int64: *f.FloodSeconds, Valid: true}
+		row.FloodSeconds = sql.NullInt64{Int64: *f.FloodSeconds, Valid: true}
 	}
-	_, err = content.AddForum(c, add)
-	return err
+	return row
 }
 
 // override sets the rights of a group in a forum.

@@ -82,8 +82,8 @@ func (s *Service) LoadFixture(ctx context.Context, from io.Reader, o Options) (t
 		if err != nil {
 			return sd.tokens, kernel.Wrap("the fixture", err)
 		}
-		sd.name = token.(string)
-		if err := sd.part(d, sd.name); err != nil {
+		sd.name = token.(string) // the decoder returns only texts as names of members
+		if err := sd.part(d); err != nil {
 			return sd.tokens, fmt.Errorf("%s: %w", token, err)
 		}
 	}
@@ -223,7 +223,7 @@ type seeder struct {
 	ctx         context.Context //nolint:containedctx // a seeder is one run
 	lines       *lineReader
 	fixture     string            // identifies the fixture or import in board_seeds
-	name        string            // name of the part that is being loaded
+	name        string            // name of the part that is being loaded, such as "users"
 	done        map[string]int    // how many elements of each part earlier runs have loaded
 	program     string            // the imported program; empty for a fixture
 	users       map[string]author // a cache of members by their names in the fixture
@@ -274,85 +274,96 @@ func expect(d *json.Decoder, want json.Delim) error {
 	return nil
 }
 
-// part loads the part called name, whose value is the next one in d.
-func (sd *seeder) part(d *json.Decoder, name string) error {
-	switch name {
+// part loads the part sd.name, whose value is the next one in d.
+func (sd *seeder) part(d *json.Decoder) error {
+	switch sd.name {
 	case "groups":
-		return stream(sd, d, name, sd.group)
+		return stream(sd, d, sd.group)
 	case "users":
-		return stream(sd, d, name, sd.user)
+		return stream(sd, d, sd.user)
 	case "forums":
-		return stream(sd, d, name, sd.forum)
+		return stream(sd, d, sd.forum)
 	case "overrides":
-		return stream(sd, d, name, sd.override)
+		return stream(sd, d, sd.override)
 	case "moderators":
-		return stream(sd, d, name, sd.moderator)
+		return stream(sd, d, sd.moderator)
 	case "prefixes":
-		return stream(sd, d, name, sd.prefix)
+		return stream(sd, d, sd.prefix)
 	case partThreads:
 		return sd.threads(d)
 	case "tokens":
-		return stream(sd, d, name, sd.token)
+		return stream(sd, d, sd.token)
 	}
 	return errors.New("there is no such part of a fixture")
 }
 
-// stream reads a JSON array from d, which is the part called name, and adds its elements in batches. It skips elements
-// that earlier runs have loaded.
-func stream[T any](sd *seeder, d *json.Decoder, name string, add func(c store.Conn, element T) error) error {
+// decoded is an element of a fixture.
+type decoded[T any] struct {
+	place
+	value T
+}
+
+// stream reads a JSON array from d, which is the part sd.name, and adds its elements in batches. It skips elements that
+// earlier runs have loaded.
+func stream[T any](sd *seeder, d *json.Decoder, add func(c store.Conn, element T) error) error {
 	if err := expect(d, '['); err != nil {
 		return err
 	}
-	type decoded struct {
-		place
-		value T
-	}
 	var position place // of the last element that was read
 	for d.More() {
-		var batch []decoded
-		for d.More() && len(batch) < seedBatch {
-			raw, err := sd.next(d, &position)
-			if err != nil {
-				return err
-			}
-			if position.number <= sd.done[name] {
-				continue
-			}
-			element := decoded{place: position}
-			err = decode(raw, &element.value)
-			if err == nil {
-				batch = append(batch, element)
-				continue
-			}
-			if err := sd.refuse(position.wrap(err)); err != nil {
-				return err
-			}
+		batch, err := readBatch[T](sd, d, &position)
+		if err != nil {
+			return err
 		}
 		if len(batch) == 0 {
 			continue
 		}
-		err := sd.load(0, len(batch), func(from, to int) error {
-			err := sd.service.Write(sd.ctx, func(c store.Conn) error {
-				sd.uncommitted = nil
-				for _, element := range batch[from:to] {
-					if err := add(c, element.value); err != nil {
-						return element.wrap(err)
-					}
-				}
-				if err := rights.BumpPermissions(c); err != nil {
-					return err
-				}
-				return sd.note(c, name, batch[to-1].number)
-			})
-			if err == nil {
-				sd.tokens = append(sd.tokens, sd.uncommitted...)
-			}
-			return err
-		})
+		err = sd.load(0, len(batch), func(from, to int) error { return addBatch(sd, batch[from:to], add) })
 		if err != nil {
 			return err
 		}
-		sd.progress(name, position.number)
+		sd.progress(sd.name, position.number)
 	}
 	return expect(d, ']')
+}
+
+// readBatch reads up to seedBatch elements from d, and updates position to that of the last element that it has read.
+// Elements that earlier runs have loaded or that are refused are left out.
+func readBatch[T any](sd *seeder, d *json.Decoder, position *place) (batch []decoded[T], err error) {
+	for d.More() && len(batch) < seedBatch {
+		raw, err := sd.next(d, position)
+		if err != nil {
+			return nil, err
+		}
+		if position.number <= sd.done[sd.name] {
+			continue
+		}
+		element := decoded[T]{place: *position}
+		if err := decode(raw, &element.value); err == nil {
+			batch = append(batch, element)
+		} else if err := sd.refuse(position.wrap(err)); err != nil {
+			return nil, err
+		}
+	}
+	return batch, nil
+}
+
+// addBatch adds elements of the part sd.name in a transaction, and records that they are loaded.
+func addBatch[T any](sd *seeder, batch []decoded[T], add func(c store.Conn, element T) error) error {
+	err := sd.service.Write(sd.ctx, func(c store.Conn) error {
+		sd.uncommitted = nil // the transaction may run again
+		for _, element := range batch {
+			if err := add(c, element.value); err != nil {
+				return element.wrap(err)
+			}
+		}
+		if err := rights.BumpPermissions(c); err != nil {
+			return err
+		}
+		return sd.note(c, sd.name, batch[len(batch)-1].number)
+	})
+	if err == nil {
+		sd.tokens = append(sd.tokens, sd.uncommitted...)
+	}
+	return err
 }

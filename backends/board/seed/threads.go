@@ -128,6 +128,7 @@ func (sd *seeder) loadThreads(from threadSource) error {
 			}
 		}
 	})
+	// Deferred calls run in reverse order: the reader is told to stop, and then awaited.
 	defer reader.Wait()
 	defer close(stop)
 	posts := 0
@@ -282,85 +283,20 @@ func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
 	if err != nil {
 		return err
 	}
-	// ids are the ids of the posts of the current thread and of those that follow it.
-	ids, err := reserve(c, "board_post_ids", countPosts(list))
+	ids, err := reserve(c, "board_post_ids", countPosts(list)) // of the posts of all threads, in their order
 	if err != nil {
 		return err
 	}
-	var (
-		threadRows = bulk{
-			"INSERT INTO board_threads (id, forum_id, title, slug, author_id, author_name, prefix_id," +
-				" visibility, is_sticky, is_locked, reply_count, view_count," +
-				" first_post_id, last_post_id, last_poster_name, created_at, last_post_at, next_number) VALUES ",
-			placeholders(18), nil,
-		}
-		idRows = bulk{"INSERT INTO board_post_ids (id, thread_id, forum_id, author_id, visibility, held_reason," +
-			" created_at) VALUES ", placeholders(7), nil}
-		postRows = bulk{"INSERT INTO board_posts (thread_id, id, number, author_id, author_name, visibility, message," +
-			" message_html, render_version, body_hash, created_at," +
-			" edited_at, edited_by, edit_reason, edit_count) VALUES ", placeholders(15), nil}
-		moved      = bulk{content.InsertMoved, content.InsertMovedRow, nil}
-		likes      = bulk{"INSERT INTO board_reactions (post_id, user_id, kind, created_at) VALUES ", placeholders(4), nil}
-		likeCounts = bulk{"INSERT INTO board_reaction_counts (post_id, kind, n) VALUES ", placeholders(3), nil}
-		words      = bulk{search.IndexRows(c.Dialect()) + "VALUES ", search.IndexRow(c.Dialect()), nil}
-	)
-	counts := seedCounts{make(map[int64]forumCount), make(map[int64]userCount), make(map[memberForum]int64)}
+	rows := newThreadRows(c.Dialect())
 	for i := range list {
 		t := &list[i]
-		forum, err := sd.forumOf(c, t)
-		if err != nil {
+		if err := sd.collectThread(c, rows, t, threads[i], ids[:len(t.posts)]); err != nil {
 			return t.wrap(err)
-		}
-		prefix, err := sd.prefixID(c, t.Prefix)
-		if err != nil {
-			return t.wrap(err)
-		}
-		row := content.Thread{ID: threads[i], Forum: forum, Visibility: t.posts[0].visibility, First: ids[0]}
-		for n, p := range t.posts {
-			writer, err := sd.author(c, p.SeedPost)
-			if err != nil {
-				return t.wrap(fmt.Errorf("post %d: %w", n+1, err))
-			}
-			countPost(&row, &p, ids[n], n, writer)
-			counts.user(writer, &p)
-			if row.Visibility == rights.Visible && p.visibility == rights.Visible {
-				counts.members[memberForum{forum, writer.id}]++
-			}
-			held := sql.NullString{String: "seeded", Valid: p.visibility == rights.Unapproved}
-			title := ""
-			if n == 0 {
-				title = t.Title
-			}
-			edits := kernel.Bool(!p.EditedAt.IsZero())
-			if p.Moved != 0 {
-				moved.add(sd.program, content.MovedPost, p.Moved, ids[n])
-				// Old URLs with the number of a post need a row only if the number has changed.
-				if place := content.MovedPlaceID(t.Moved.ID, p.MovedNumber); place != 0 && p.MovedNumber != int64(n+1) {
-					moved.add(sd.program, content.MovedPlace, place, ids[n])
-				}
-			}
-			if err := sd.addLikes(c, &p, ids[n], &likes, &likeCounts); err != nil {
-				return t.wrap(err)
-			}
-			idRows.add(ids[n], row.ID, forum, kernel.Null(writer.id), p.visibility, held, p.created)
-			postRows.add(row.ID, ids[n], n+1, kernel.Null(writer.id), writer.name, p.visibility, p.Message, p.html,
-				markup.Version, p.hash, p.created, nullTime(p.EditedAt), nullText(p.EditedBy, writer.name, edits == 1),
-				nullText(p.EditReason, "", p.EditReason != ""), edits)
-			words.add(search.IndexValues(c.Dialect(), ids[n], title, p.Message)...)
 		}
 		ids = ids[len(t.posts):]
-		if t.Moved != nil {
-			moved.add(sd.program, content.MovedThread, t.Moved.ID, row.ID)
-		}
-		counts.forum(&row)
-		threadRows.add(row.ID, forum, t.Title, t.slug, kernel.Null(row.Author), row.AuthorName, kernel.Null(prefix),
-			row.Visibility, kernel.Bool(t.Sticky), kernel.Bool(t.Locked), row.Replies, t.Views,
-			row.First, row.Last, row.LastPoster, row.Created, row.LastAt, len(t.posts)+1)
 	}
-	for _, rows := range []*bulk{&threadRows, &idRows, &postRows, &moved, &words, &likes, &likeCounts} {
-		if err := rows.insert(c); err != nil {
-			return err
-		}
+	if err := rows.insert(c); err != nil {
+		return err
 	}
 	for i, id := range threads {
 		if t := list[i].Moved; t != nil {
@@ -369,7 +305,108 @@ func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
 			}
 		}
 	}
-	return counts.write(c)
+	return rows.counts.write(c)
+}
+
+// threadRows collects the rows of a batch of threads, by their tables, and what the batch adds to the counters.
+type threadRows struct {
+	threads, ids, posts, moved, words, likes, likeCounts bulk
+
+	counts seedCounts
+}
+
+// newThreadRows returns a threadRows without rows.
+func newThreadRows(d store.Dialect) *threadRows {
+	return &threadRows{
+		threads: bulk{
+			"INSERT INTO board_threads (id, forum_id, title, slug, author_id, author_name, prefix_id," +
+				" visibility, is_sticky, is_locked, reply_count, view_count," +
+				" first_post_id, last_post_id, last_poster_name, created_at, last_post_at, next_number) VALUES ",
+			placeholders(18), nil,
+		},
+		ids: bulk{"INSERT INTO board_post_ids (id, thread_id, forum_id, author_id, visibility, held_reason," +
+			" created_at) VALUES ", placeholders(7), nil},
+		posts: bulk{"INSERT INTO board_posts (thread_id, id, number, author_id, author_name, visibility, message," +
+			" message_html, render_version, body_hash, created_at," +
+			" edited_at, edited_by, edit_reason, edit_count) VALUES ", placeholders(15), nil},
+		moved:      bulk{content.InsertMoved, content.InsertMovedRow, nil},
+		words:      bulk{search.IndexRows(d) + "VALUES ", search.IndexRow(d), nil},
+		likes:      bulk{"INSERT INTO board_reactions (post_id, user_id, kind, created_at) VALUES ", placeholders(4), nil},
+		likeCounts: bulk{"INSERT INTO board_reaction_counts (post_id, kind, n) VALUES ", placeholders(3), nil},
+		counts:     seedCounts{make(map[int64]forumCount), make(map[int64]userCount), make(map[memberForum]int64)},
+	}
+}
+
+// insert inserts the collected rows, threads before their posts.
+func (r *threadRows) insert(c store.Conn) error {
+	for _, rows := range []*bulk{&r.threads, &r.ids, &r.posts, &r.moved, &r.words, &r.likes, &r.likeCounts} {
+		if err := rows.insert(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collectThread adds the rows of a thread, which gets this id, and of its posts, which get the ids in posts.
+func (sd *seeder) collectThread(c store.Conn, rows *threadRows, t *readyThread, id int64, posts []int64) error {
+	forum, err := sd.forumOf(c, t)
+	if err != nil {
+		return err
+	}
+	prefix, err := sd.prefixID(c, t.Prefix)
+	if err != nil {
+		return err
+	}
+	row := content.Thread{ID: id, Forum: forum, Visibility: t.posts[0].visibility, First: posts[0]}
+	for n, post := range posts {
+		if err := sd.collectPost(c, rows, t, &row, n, post); err != nil {
+			return fmt.Errorf("post %d: %w", n+1, err)
+		}
+	}
+	if t.Moved != nil {
+		rows.moved.add(sd.program, content.MovedThread, t.Moved.ID, id)
+	}
+	rows.counts.addThread(&row)
+	rows.threads.add(id, forum, t.Title, t.slug, kernel.Null(row.Author), row.AuthorName, kernel.Null(prefix),
+		row.Visibility, kernel.Bool(t.Sticky), kernel.Bool(t.Locked), row.Replies, t.Views,
+		row.First, row.Last, row.LastPoster, row.Created, row.LastAt, len(t.posts)+1)
+	return nil
+}
+
+// collectPost adds the rows of the n-th post (starting at 0) of a thread, which gets this id. It updates row, the row
+// of the thread.
+func (sd *seeder) collectPost(
+	c store.Conn, rows *threadRows, t *readyThread, row *content.Thread, n int, id int64,
+) error {
+	p := &t.posts[n]
+	writer, err := sd.author(c, p.SeedPost)
+	if err != nil {
+		return err
+	}
+	countPost(row, p, id, n, writer)
+	rows.counts.addPost(row, p, writer)
+	if p.Moved != 0 {
+		rows.moved.add(sd.program, content.MovedPost, p.Moved, id)
+		// Old URLs with the number of a post need a row only if the number has changed.
+		if place := content.MovedPlaceID(t.Moved.ID, p.MovedNumber); place != 0 && p.MovedNumber != int64(n+1) {
+			rows.moved.add(sd.program, content.MovedPlace, place, id)
+		}
+	}
+	if err := sd.addLikes(c, p, id, &rows.likes, &rows.likeCounts); err != nil {
+		return err
+	}
+	title := "" // the search index has the title with the first post
+	if n == 0 {
+		title = t.Title
+	}
+	held := sql.NullString{String: "seeded", Valid: p.visibility == rights.Unapproved}
+	edits := kernel.Bool(!p.EditedAt.IsZero())
+	rows.ids.add(id, row.ID, row.Forum, kernel.Null(writer.id), p.visibility, held, p.created)
+	rows.posts.add(row.ID, id, n+1, kernel.Null(writer.id), writer.name, p.visibility, p.Message, p.html,
+		markup.Version, p.hash, p.created, nullTime(p.EditedAt), nullText(p.EditedBy, writer.name, edits == 1),
+		nullText(p.EditReason, "", p.EditReason != ""), edits)
+	rows.words.add(search.IndexValues(c.Dialect(), id, title, p.Message)...)
+	return nil
 }
 
 // countPost updates those fields of thread t that depend on its posts. id is the id of the thread's n-th post (starting

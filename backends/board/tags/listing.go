@@ -116,7 +116,7 @@ func (s *Service) readVisible(
 		}
 		for _, t := range list {
 			if t.Visibility == rights.Visible && posts.Lists(a, t) {
-				if len(threads) == limit {
+				if len(threads) == limit { // t begins the next page
 					return threads, s.posts.Cursor(-tag, position), nil
 				}
 				threads = append(threads, t)

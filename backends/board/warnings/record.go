@@ -119,7 +119,7 @@ func (s *Service) DeleteNote(ctx context.Context, a *rights.Actor, member, id in
 			return kernel.OrNotFound(err)
 		}
 		if !a.Owns(author) && !a.MayAdminister() {
-			return kernel.Forbidden("note", "no_permission", "you may only delete notes of your own")
+			return kernel.Forbidden("note", "no_permission", "you may delete only your own notes")
 		}
 		if _, err := c.Exec("DELETE FROM board_member_notes WHERE id = ?", id); err != nil {
 			return err

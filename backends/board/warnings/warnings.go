@@ -98,7 +98,7 @@ func (s *Service) Warn(ctx context.Context, a *rights.Actor, request Request) (w
 	case request.Points < 0 || request.Points > MaxPoints:
 		return w, kernel.Invalid("points", "range", fmt.Sprintf("a warning has 0 to %d points", MaxPoints))
 	case request.Days < 0 || request.Days > MaxDays:
-		return w, kernel.Invalid("days", "range", fmt.Sprintf("a warning counts for 1 to %d days, or with 0 for ever",
+		return w, kernel.Invalid("days", "range", fmt.Sprintf("a warning counts for 1 to %d days, or for ever if you enter 0",
 			MaxDays))
 	}
 	err = s.Write(ctx, func(c store.Conn) error {
@@ -165,15 +165,13 @@ func (s *Service) updateModeratedUntil(c store.Conn, a *rights.Actor, member int
 	}
 	kernel.SortBy(list, func(w Warning) int64 { return int64(w.Expires) })
 	var until kernel.Moment // 0 if the points are below the limit now
-	if limit > 0 {
-		remaining := points
-		for _, w := range list {
-			if remaining < limit {
-				break
-			}
-			remaining -= w.Points
-			until = w.Expires
+	remaining := points
+	for _, w := range list { // in the order in which they expire
+		if limit == 0 || remaining < limit {
+			break
 		}
+		remaining -= w.Points
+		until = w.Expires
 	}
 	_, err = c.Exec("UPDATE board_users SET moderated_until = ? WHERE id = ?", until, member)
 	return points, err

@@ -57,23 +57,21 @@ func (c *call) change() error {
 	}
 	var change posts.ThreadChange
 	notice := c.T("The thread is changed.")
-	yes, no := true, false
 	switch c.Form.Text("do") {
 	case "lock":
-		change.Locked, notice = &yes, c.T("The thread is locked.")
+		change.Locked, notice = new(true), c.T("The thread is locked.")
 	case "unlock":
-		change.Locked, notice = &no, c.T("The thread is open again.")
+		change.Locked, notice = new(false), c.T("The thread is open again.")
 	case "stick":
-		change.Sticky, notice = &yes, c.T("The thread stays at the top of its forum.")
+		change.Sticky, notice = new(true), c.T("The thread stays at the top of its forum.")
 	case "unstick":
-		change.Sticky, notice = &no, c.T("The thread no longer stays at the top of its forum.")
+		change.Sticky, notice = new(false), c.T("The thread no longer stays at the top of its forum.")
 	case "title":
-		form.Title = c.Form.Text("title")
-		change.Title = &form.Title
-		form.Prefix = c.Form.Number("prefixId")
-		change.Prefix = &form.Prefix
+		form.Title, form.Prefix = c.Form.Text("title"), c.Form.Number("prefixId")
+		change.Title, change.Prefix = &form.Title, &form.Prefix
 		oldTags := form.Tags
-		if form.Tags = tags.Split(c.Form.Values("tags")); c.Form.Flag("tagged") && !slices.Equal(form.Tags, oldTags) {
+		form.Tags = tags.Split(c.Form.Values("tags"))
+		if c.Form.Flag("tagged") && !slices.Equal(form.Tags, oldTags) {
 			if err := c.Tags.Set(c.Context(), c.actor, form.Thread.ID, form.Tags); err != nil {
 				return c.ShowForm(err, "manage", c.T("Manage thread"), form)
 			}

@@ -46,7 +46,7 @@ func TestRegroupPages(t *testing.T) {
 
 		// the posts go back
 		manage := mod.Get(at("/threads/%d/manage", thread)).Want(200)
-		manage.Send(at("/threads/%d/manage", thread), "do", "merge", "other", "no thread").Want(422, "No thread that you may see has that number")
+		manage.Send(at("/threads/%d/manage", thread), "do", "merge", "other", "no thread").Want(422, "There is no thread with this number that you can see")
 		merged := manage.Send(at("/threads/%d/manage", thread), "do", "merge", "other", at("https://board.example/threads/%d-split-off?after=1#post-1", made), "kept", "One thread").Want(200)
 		merged.Want(200, "One thread", "common second", "The threads are merged.")
 		for _, old := range []string{at("/threads/%d", made), at("/threads/%d-split-off", made), at("/threads/%d/last", made), at("/threads/%d/unread", made), at("/posts/%d", second)} {

@@ -145,7 +145,7 @@ func (c *call) queue() error {
 			QueueItem: item, Focus: item.Post.ID == focus, Why: c.T(cmp.Or(heldBecause[item.Reason], item.Reason)),
 		}
 		if len(items) > 1 {
-			row.Then = items[(i+1)%len(items)].Post.ID
+			row.Then = items[(i+1)%len(items)].Post.ID // after the last post comes the first
 		}
 		page.Items = append(page.Items, row)
 	}
@@ -243,7 +243,7 @@ func (c *call) reports() error {
 	for i, item := range items {
 		row := reportItem{ReportedPost: item, Focus: item.PostID == focus}
 		if len(items) > 1 {
-			row.Then = items[(i+1)%len(items)].PostID
+			row.Then = items[(i+1)%len(items)].PostID // after the last post comes the first
 		}
 		page.Items = append(page.Items, row)
 	}

@@ -124,7 +124,7 @@ func (c *call) redirectMoved(program, kind, id string) (found bool, err error) {
 }
 
 // redirectTo redirects to the object of this kind whose id find returns. found is false if that id is 0. If the user
-// may not see the object, redirectTo returns an error.
+// may not see the object, found is true and redirectTo returns an error.
 func (c *call) redirectTo(kind string, find func(r store.Conn) (int64, error)) (found bool, err error) {
 	var id int64
 	err = c.Posts.Read(c.Context(), func(r store.Conn) (err error) {

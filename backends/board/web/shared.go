@@ -114,19 +114,19 @@ func (c *call) discussion(r *posts.Reading) posting {
 
 // question describes a thread with an answer as a question. The other replies on the page are suggested answers.
 func (c *call) question(r *posts.Reading) questionPage {
-	topic := c.discussion(r)
-	replies := topic.Comments
-	topic.Context, topic.Type, topic.Name, topic.Headline = "", "Question", topic.Headline, ""
-	topic.Replies, topic.Comments, topic.Answers = nil, nil, &r.Thread.ReplyCount
-	accepted := c.comment(*r.Answer)
-	accepted.Type, topic.Accepted = "Answer", &accepted
-	for _, reply := range replies {
+	topic, accepted := c.discussion(r), c.comment(*r.Answer)
+	accepted.Type = "Answer"
+	question := posting{
+		Type: "Question", Name: topic.Headline, Text: topic.Text, URL: topic.URL, Created: topic.Created,
+		Edited: topic.Edited, Author: topic.Author, Answers: &r.Thread.ReplyCount, Accepted: &accepted,
+	}
+	for _, reply := range topic.Comments {
 		if reply.URL != accepted.URL {
 			reply.Type = "Answer"
-			topic.Suggested = append(topic.Suggested, reply)
+			question.Suggested = append(question.Suggested, reply)
 		}
 	}
-	return questionPage{Context: "https://schema.org", Type: "QAPage", Entity: topic}
+	return questionPage{Context: "https://schema.org", Type: "QAPage", Entity: question}
 }
 
 // comment describes a post as a comment.

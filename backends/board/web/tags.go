@@ -3,6 +3,7 @@ package web
 import (
 	"errors"
 	"net/url"
+	"slices"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/content"
 	"github.com/tollgate-gateway/tollgate/backends/board/tags"
@@ -15,11 +16,7 @@ var tagRoutes = []page{
 
 // readTags reads the tags of the threads on a page, for the page's template.
 func (c *call) readTags(lists ...[]content.ThreadInfo) (err error) {
-	var all []content.ThreadInfo
-	for _, list := range lists {
-		all = append(all, list...)
-	}
-	c.frame.tags, err = c.Tags.Of(c.Context(), all...)
+	c.frame.tags, err = c.Tags.Of(c.Context(), slices.Concat(lists...)...)
 	return err
 }
 

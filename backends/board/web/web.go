@@ -134,7 +134,7 @@ func New(
 		options.path = strings.TrimSuffix(base.Path, "/")
 	}
 	if options.path != "" {
-		below := newUnder(options.path, nil)
+		below := newUnder(options.path, nil) // the pages need its bar first
 		options.Bar = below.bar(options.Bar)
 		below.pages = newSite(board, services, ready, &options, logger)
 		return below
@@ -332,7 +332,7 @@ func (f *frame) Moderates() bool {
 }
 
 // Suspended reports whether the user may currently read but not write.
-func (f *frame) Suspended() bool { return f.call.actor.Suspended(f.call.kernel.Now()) }
+func (f *frame) Suspended() bool { return f.call.actor.CheckSuspended(f.call.kernel.Moment()) != nil }
 
 // Unseen returns the number of unread notifications.
 func (f *frame) Unseen() (int, error) {

@@ -239,17 +239,22 @@ func (c *Call) showMatrix(refusal error, id, only int64, sent map[int64]admin.Ov
 	page.Edit, refusal = c.Edit(refusal, func() (string, any, error) {
 		return admin.OverridesTag(stored), differences, nil
 	})
+	page.Sections = matrixSections(page.Columns)
+	return c.ShowForm(refusal, "admin_rights", "Rights in "+f.Title, page)
+}
+
+// matrixSections returns the sections of the table with these columns. The rights of a section follow each other in the
+// list of all rights.
+func matrixSections(columns []admin.MatrixColumn) (sections []matrixSection) {
 	for _, right := range admin.Rights() {
 		if !right.InForums {
 			continue
 		}
-		last := len(page.Sections) - 1
-		if last < 0 || page.Sections[last].Title != right.Section {
-			page.Sections = append(page.Sections, matrixSection{Title: right.Section})
-			last++
+		if n := len(sections); n == 0 || sections[n-1].Title != right.Section {
+			sections = append(sections, matrixSection{Title: right.Section})
 		}
 		row := matrixRow{Right: right}
-		for _, column := range page.Columns {
+		for _, column := range columns {
 			cell := matrixCell{
 				Field: MatrixField(column.Group.ID, right.Bit), Group: column.Group.Name,
 				Inherited: column.Inherited.Has(right.Mask()),
@@ -262,9 +267,10 @@ func (c *Call) showMatrix(refusal error, id, only int64, sent map[int64]admin.Ov
 			}
 			row.Cells = append(row.Cells, cell)
 		}
-		page.Sections[last].Rows = append(page.Sections[last].Rows, row)
+		section := &sections[len(sections)-1]
+		section.Rows = append(section.Rows, row)
 	}
-	return c.ShowForm(refusal, "admin_rights", "Rights in "+f.Title, page)
+	return sections
 }
 
 // overrideDifferences lists the differences between the stored rights of a group and those that the form has sent.

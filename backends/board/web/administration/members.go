@@ -244,10 +244,22 @@ var memberForm = resource.Form[*Call, member]{
 	Name:    func(m *member) string { return m.MemberRow.Name },
 	Offers: func(c *Call, m *member, action string) bool {
 		self, banned := m.ID == c.Actor.User.ID, m.State == "banned"
-		return m.State != "deleted" && map[string]bool{
-			"approve": m.Outside(), "suspend": !self && !m.Outside() && !banned, "ban": !self && !m.Outside() && !banned,
-			"unban": banned, "unsuspend": m.suspended(c), "password": true, "delete": !self,
-		}[action]
+		if m.State == "deleted" {
+			return false
+		}
+		switch action {
+		case "approve":
+			return m.Outside()
+		case "suspend", "ban":
+			return !self && !m.Outside() && !banned
+		case "unban":
+			return banned
+		case "unsuspend":
+			return m.suspended(c)
+		case "delete":
+			return !self
+		}
+		return true // a new password
 	},
 }
 
