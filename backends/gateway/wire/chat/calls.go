@@ -98,7 +98,7 @@ func (r *reader) beginCall(c *call) {
 // legalID returns id, the upstream's id of a call. If id has characters or a length that are not allowed, or if another
 // call of the answer uses it, legalID returns a new id.
 func (r *reader) legalID(id string) string {
-	if hub.LegalID(id) && !r.calls.used(id) {
+	if wire.LegalID(id) && !r.calls.used(id) {
 		return id
 	}
 	return r.newID("call_")

@@ -19,7 +19,7 @@ func (in *clientReader) content(block *fields.Object) ([]hub.Part, error) {
 	}{
 		{"image", in.image}, {"document", in.document}, {"audio", in.audio}, {"searchResult", in.searchResult},
 	} {
-		inner, ok, err := optional(block, kind.name)
+		inner, ok, err := block.Optional(kind.name)
 		if ok {
 			return kind.read(&inner)
 		}
@@ -27,7 +27,7 @@ func (in *clientReader) content(block *fields.Object) ([]hub.Part, error) {
 			return nil, err
 		}
 	}
-	guarded, isGuarded, err := optional(block, "guardContent")
+	guarded, isGuarded, err := block.Optional("guardContent")
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (in *clientReader) document(o *fields.Object) ([]hub.Part, error) {
 		return nil, err
 	}
 	if citations := o.Get("citations"); citations.Get("enabled").Bool() {
-		in.drop("messages[].content[].document.citations")
+		in.q.DropOnce("messages[].content[].document.citations")
 	}
 	joined := hub.Joiner{Separator: "\n"}
 	joined.Add(name, "")

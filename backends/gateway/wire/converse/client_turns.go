@@ -43,7 +43,7 @@ func (in *clientReader) message(v fields.Value) error {
 		value := o.Get("role")
 		return value.Invalid("must be one of user, assistant, it is %s", hub.Shown(role))
 	}
-	in.dropOthers(&o, "role", "content")
+	in.q.DropOnce(o.Others("role", "content")...)
 	content := o.Get("content")
 	var mark *string // where to store a cache mark of the previous block; nil if the block cannot have one
 	err = content.Each(func(v fields.Value) error {
@@ -68,7 +68,7 @@ func (in *clientReader) message(v fields.Value) error {
 func (in *clientReader) cachePoint(block *fields.Object, mark *string) error {
 	text, err := cacheMark(block)
 	if mark == nil {
-		in.drop("messages[].content[].cachePoint")
+		in.q.DropOnce("messages[].content[].cachePoint")
 		return err
 	}
 	*mark = text
@@ -139,7 +139,7 @@ func (in *clientReader) cited(v fields.Value) (string, error) {
 		return "", err
 	}
 	if citations := o.Get("citations"); citations.Get("0").Exists() {
-		in.drop("messages[].content[].citationsContent.citations")
+		in.q.DropOnce("messages[].content[].citationsContent.citations")
 	}
 	text := ""
 	list := o.Get("content")

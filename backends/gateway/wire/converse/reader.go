@@ -178,7 +178,7 @@ func (r *reader) begin(block int64, use gjson.Result) error {
 	if name == "" {
 		return fmt.Errorf("%w: a tool call without a name", wire.ErrBroken)
 	}
-	if !hub.LegalID(id) || slices.Contains(r.ids, id) {
+	if !wire.LegalID(id) || slices.Contains(r.ids, id) {
 		id = wire.NewID("call_")
 	}
 	r.open = append(r.open, call{block: block, index: len(r.ids)})

@@ -140,8 +140,34 @@ func (r *Request) ChatOnlyOutput() (kind string) {
 	return kind
 }
 
+// AddParam adds a parameter. value is its JSON text.
+func (r *Request) AddParam(name, value string) {
+	r.Params = append(r.Params, Param{Name: name, Value: value})
+}
+
+// RequireOwnFormat records that only an upstream of the client's format can carry the request, since it gets the
+// client's bytes. err is the error for the client if there is no such upstream. Of several errors the first is kept.
+func (r *Request) RequireOwnFormat(err error) {
+	r.Needs |= wire.NeedOwnFormat
+	if r.OwnFormatError == nil {
+		r.OwnFormatError = err
+	}
+}
+
 // Drop records fields that are left out of the request.
 func (r *Request) Drop(paths ...string) { r.Dropped = append(r.Dropped, paths...) }
+
+// MaxDropped limits the number of fields that DropOnce records. The client sees at most 20 of them.
+const MaxDropped = 64
+
+// DropOnce records fields that are left out of the request, each path only once, and at most MaxDropped paths in all.
+func (r *Request) DropOnce(paths ...string) {
+	for _, path := range paths {
+		if len(r.Dropped) < MaxDropped && !slices.Contains(r.Dropped, path) {
+			r.Drop(path)
+		}
+	}
+}
 
 // Answer holds a client's wishes for the form of the answer.
 type Answer struct {

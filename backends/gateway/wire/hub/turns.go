@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
 // Turns collects the messages of a conversation in formats where the results of tools are in user messages. It moves
@@ -104,7 +106,7 @@ func (t *Turns) Messages() (all []Message, hasUser bool) {
 // CallID returns the tool call id that upstreams get for the client's id. All upstreams accept it. The result depends
 // only on id, so it is the same in a call and in the call's result.
 func CallID(id string) string {
-	if LegalID(id) {
+	if wire.LegalID(id) {
 		return id
 	}
 	sum := sha256.Sum256([]byte(id))

@@ -164,7 +164,7 @@ func (r *upstreamReader) call(e *upstreamEvent) error {
 		return fmt.Errorf("%w: a tool call without a name", wire.ErrBroken)
 	}
 	id := string(b.id)
-	if !hub.LegalID(id) || slices.Contains(r.ids, id) {
+	if !wire.LegalID(id) || slices.Contains(r.ids, id) {
 		id = wire.NewID("call_")
 	}
 	c := upstreamCall{index: e.index, call: len(r.ids)}

@@ -37,7 +37,7 @@ func (in *reader) choice() error {
 	}
 	if !offered {
 		value := in.tool.Get("type")
-		in.requireOwnFormat(value.Unsupported("is %s, a tool that runs on its vendor's servers and is not available here",
+		in.r.RequireOwnFormat(value.Unsupported("is %s, a tool that runs on its vendor's servers and is not available here",
 			hub.Shown(kind)))
 		return nil
 	}
@@ -103,7 +103,7 @@ func (in *reader) keepAllowed(v fields.Value) error {
 		return err
 	}
 	if len(keep) == 0 {
-		in.requireOwnFormat(list.Unsupported("must list at least one tool that is available here"))
+		in.r.RequireOwnFormat(list.Unsupported("must list at least one tool that is available here"))
 		return nil
 	}
 	// The tools keep their order, since caches depend on it.

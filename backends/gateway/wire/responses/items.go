@@ -142,7 +142,7 @@ func (in *reader) readItem(v fields.Value) error {
 	if !value.Given() {
 		return value.Missing()
 	}
-	in.requireOwnFormat(value.Invalid("is %s, which is not a supported type of input item", hub.Shown(name)))
+	in.r.RequireOwnFormat(value.Invalid("is %s, which is not a supported type of input item", hub.Shown(name)))
 	return nil
 }
 

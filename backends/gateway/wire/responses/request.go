@@ -24,15 +24,12 @@ func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	in := &reader{
 		r:       &hub.Request{Format: hub.Responses, Body: body, Answer: hub.Answer{Reasoning: true}},
 		options: o,
+		fields:  fields.Top(body),
 		names:   make(map[toolKey]string),
 		flat:    make(map[string]struct{}),
 		calls:   make(map[string]callIndex),
 		open:    closed,
 	}
-	jsontext.Members(gjson.ParseBytes(body), func(key string, v gjson.Result) bool {
-		in.fields.Members = append(in.fields.Members, fields.Member{Name: key, Result: v})
-		return true
-	})
 	// Tools come before the input, because calls in the input refer to tools. tool_choice comes after the input,
 	// because input items may add tools.
 	for _, step := range [...]func() error{
@@ -75,15 +72,6 @@ type reader struct {
 
 // maxDropped limits the names of dropped fields that are recorded. The client sees at most 20 of them.
 const maxDropped = 32
-
-// requireOwnFormat records that only an upstream of the Responses format can carry the request; such an upstream gets
-// the client's bytes. err is the error for the client if there is no such upstream.
-func (in *reader) requireOwnFormat(err error) {
-	in.r.Needs |= wire.NeedOwnFormat
-	if in.r.OwnFormatError == nil {
-		in.r.OwnFormatError = err
-	}
-}
 
 // drop records that the field or element at path is left out of the request.
 func (in *reader) drop(path string) {
@@ -259,7 +247,7 @@ func (in *reader) format() error {
 		return err
 	}
 	if v.Given() {
-		in.param("verbosity", v.Raw)
+		in.r.AddParam("verbosity", v.Raw)
 	}
 	in.dropOthers(&in.item, "format", "verbosity")
 	return in.outputFormat(in.item.Get("format"))
@@ -302,7 +290,7 @@ func (in *reader) schema() (*hub.Output, error) {
 		out.Description, err = in.part.Text("description")
 	}
 	if err == nil {
-		out.Strict, err = strict(&in.part)
+		out.Strict, err = in.part.Get("strict").RawFlag()
 	}
 	if err != nil {
 		return nil, err
@@ -314,22 +302,8 @@ func (in *reader) schema() (*hub.Output, error) {
 	return out, nil
 }
 
-// strict returns the value of the object's field strict as JSON text, or an empty string if absent.
-func strict(o *fields.Object) (string, error) {
-	v := o.Get("strict")
-	if _, err := v.Flag(); err != nil || !v.Given() {
-		return "", err
-	}
-	return v.Raw, nil
-}
-
 // count adds the length of text to the size of the request's text.
 func (in *reader) count(text string) { in.r.TextBytes += int64(len(text)) }
-
-// param adds a parameter of chat completions to the request. raw is the value as JSON text.
-func (in *reader) param(name, raw string) {
-	in.r.Params = append(in.r.Params, hub.Param{Name: name, Value: raw})
-}
 
 // parameters reads the fields that are passed on without interpretation, and those that are only checked.
 func (in *reader) parameters() error {
@@ -347,7 +321,7 @@ func (in *reader) parameters() error {
 			if v.Type != gjson.Number {
 				return v.Wrong("a number")
 			}
-			in.param(name, v.Raw)
+			in.r.AddParam(name, v.Raw)
 		}
 	}
 	v = in.fields.Get("parallel_tool_calls")
@@ -355,7 +329,7 @@ func (in *reader) parameters() error {
 		return err
 	}
 	if v.Given() {
-		in.param("parallel_tool_calls", v.Raw)
+		in.r.AddParam("parallel_tool_calls", v.Raw)
 	}
 	for _, step := range [...]func() error{in.logprobs, in.identifiers, in.metadata, in.truncation} {
 		if err := step(); err != nil {
@@ -376,9 +350,9 @@ func (in *reader) logprobs() error {
 	}
 	switch {
 	case in.r.Answer.Logprobs:
-		in.param("logprobs", "true")
+		in.r.AddParam("logprobs", "true")
 		if v.Given() {
-			in.param("top_logprobs", v.Raw)
+			in.r.AddParam("top_logprobs", v.Raw)
 		}
 	case v.Num > 0:
 		in.drop("top_logprobs")
@@ -400,12 +374,12 @@ func (in *reader) identifiers() error {
 	}
 	if user != "" {
 		sum := sha256.Sum256([]byte(user))
-		in.param("user", `"`+hex.EncodeToString(sum[:16])+`"`)
+		in.r.AddParam("user", `"`+hex.EncodeToString(sum[:16])+`"`)
 	}
 	v := in.fields.Get("prompt_cache_key")
 	key, err := v.Text()
 	if key != "" {
-		in.param("prompt_cache_key", v.Raw)
+		in.r.AddParam("prompt_cache_key", v.Raw)
 	}
 	return err
 }

@@ -548,7 +548,7 @@ func checkRequest(t *testing.T, r *hub.Request) {
 	}
 	tools := map[string]bool{}
 	for _, x := range r.Tools {
-		if !hub.LegalID(x.Name) || tools[x.Name] {
+		if !wire.LegalID(x.Name) || tools[x.Name] {
 			t.Fatalf("tool name %q", x.Name)
 		}
 		tools[x.Name] = true
@@ -566,7 +566,7 @@ func checkRequest(t *testing.T, r *hub.Request) {
 		case hub.Assistant:
 			waiting = waiting[:0]
 			for _, c := range m.Calls {
-				if !hub.LegalID(c.ID) || !hub.LegalID(c.Name) {
+				if !wire.LegalID(c.ID) || !wire.LegalID(c.Name) {
 					t.Fatalf("call %+v", c)
 				}
 				waiting = append(waiting, c.ID)

@@ -100,7 +100,7 @@ func (in *reader) tools() error {
 		}
 	}
 	if len(in.r.Tools) == 0 && in.hosted != "" { // without any tool the request would mean something else
-		in.requireOwnFormat(apierror.New(http.StatusBadRequest, "unsupported_parameter",
+		in.r.RequireOwnFormat(apierror.New(http.StatusBadRequest, "unsupported_parameter",
 			"%s is %s, a tool that runs on its vendor's servers and is not available here: add a function tool, or leave tools out",
 			in.hosted, hub.Shown(in.hostedKind)).With(in.hosted))
 	}
@@ -186,7 +186,7 @@ func (in *reader) function(o *fields.Object, namespace, prefix string) error {
 		t.Parameters, err = parameters(o)
 	}
 	if err == nil {
-		t.Strict, err = strict(o)
+		t.Strict, err = o.Get("strict").RawFlag()
 	}
 	if err != nil {
 		return err

@@ -227,7 +227,7 @@ func (r *upstreamReader) call(output int64, item *upstreamItem) (index int, err 
 		return 0, fmt.Errorf("%w: a tool call without a name", wire.ErrBroken)
 	}
 	id := string(item.callID)
-	if !hub.LegalID(id) || slices.Contains(r.ids, id) {
+	if !wire.LegalID(id) || slices.Contains(r.ids, id) {
 		id = wire.NewID("call_")
 	}
 	index = len(r.calls)
