@@ -82,6 +82,15 @@ func (v Value) RawFlag() (string, error) {
 	return v.Raw, nil
 }
 
+// RawObject returns the object in v as JSON text, or "" if v is absent or null. It returns an error for a value of
+// another type.
+func (v Value) RawObject() (string, error) {
+	if !v.Given() {
+		return "", nil
+	}
+	return v.Raw, v.Object()
+}
+
 // Integer returns the integer in v, or 0 if v is absent or null. It returns an error for a value that is not an integer
 // or is less than minimum.
 func (v Value) Integer(minimum int64) (int64, error) {
@@ -179,6 +188,7 @@ const usualMembers = 8
 
 // Top returns the top-level fields of body, which must be valid JSON.
 func Top(body []byte) (o Object) {
+	o.Members = make([]Member, 0, 2*usualMembers)
 	jsontext.Members(gjson.ParseBytes(body), func(key string, r gjson.Result) bool {
 		o.Members = append(o.Members, Member{Name: key, Result: r})
 		return true
@@ -186,8 +196,9 @@ func Top(body []byte) (o Object) {
 	return o
 }
 
-// Open stores the fields of the object v in o, in place of the fields that o held before. It returns an error if v is
-// not an object or has more than maxMembers fields.
+// Open stores the fields of the object v in o, in place of the fields that o held before. v must not come from o or from
+// a value within o, since the path of o would then contain itself. Open returns an error if v is not an object or has
+// more than maxMembers fields.
 func (o *Object) Open(v Value) error {
 	if err := v.Object(); err != nil {
 		return err
@@ -236,6 +247,16 @@ func (o *Object) Get(name string) Value {
 		}
 	}
 	return Value{Path: path}
+}
+
+// Each calls do for each field of o, in their order. It stops at the first error of do and returns that error.
+func (o *Object) Each(do func(name string, v Value) error) error {
+	for _, m := range o.Members {
+		if err := do(m.Name, Value{Result: m.Result, Path: Path{parent: &o.Path, key: m.Name}}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Others returns the paths of those fields of o that are neither null nor named in names. The fields' names are changed

@@ -40,13 +40,7 @@ func (b *block) invalidType(format string, args ...any) error {
 
 // cacheMark returns the value of cache_control in o as JSON text, or "" if it is absent or null. It returns an error
 // for any other value that is not an object.
-func cacheMark(o *fields.Object) (string, error) {
-	v := o.Get("cache_control")
-	if !v.Given() {
-		return "", nil
-	}
-	return v.Raw, v.Object()
-}
+func cacheMark(o *fields.Object) (string, error) { return o.Get("cache_control").RawObject() }
 
 // name returns the string in v. It returns an error if v is absent, empty or not a string.
 func name(v fields.Value) (string, error) {

@@ -27,7 +27,7 @@ func (r *reader) textParts(content fields.Value, inline bool) ([]hub.Part, error
 		return nil, content.Wrong("a string or an array")
 	}
 	joined := hub.Joiner{Separator: "\n\n"}
-	var b block
+	b := &r.block
 	err := content.Each(func(v fields.Value) error {
 		if err := b.read(v); err != nil {
 			return err

@@ -36,10 +36,10 @@ type reader struct {
 	request  *hub.Request
 	counting bool // the request only counts tokens
 	strict   bool // the version is noSampling or later
-	// top holds the top-level fields, message those of the message that is being read, and block the block of this message
-	// that is being read.
+	// top holds the top-level fields, message those of the message that is being read. block is the block of this message
+	// that is being read, and inner the block within this block.
 	top, message fields.Object
-	block        block
+	block, inner block
 	turns        hub.Turns
 	// thought is reasoning state that belongs to the message's next call (Gemini).
 	thought *hub.State

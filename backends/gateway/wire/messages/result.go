@@ -48,12 +48,11 @@ func (r *reader) resultContent(content fields.Value) (parts, attached []hub.Part
 		return nil, nil, content.Wrong("a string or an array")
 	}
 	joined := hub.Joiner{Separator: "\n"}
-	var inner block
 	err = content.Each(func(v fields.Value) error {
-		if err := inner.read(v); err != nil {
+		if err := r.inner.read(v); err != nil {
 			return err
 		}
-		parts, err := r.resultBlock(&inner)
+		parts, err := r.resultBlock(&r.inner)
 		for _, p := range parts {
 			switch p.Kind {
 			case hub.PartImage:
