@@ -139,10 +139,7 @@ type Counts struct{ Input, Read, Written, Output, Thinking int64 }
 
 // Counts converts u, the usage that the upstream stated. If the upstream stated no usage, the result is an estimate.
 func (a *Answer) Counts(u *wire.Usage) Counts {
-	if !u.Known {
-		estimate := a.Reply.Estimate(a.Request, u, a.textBytes)
-		u = &estimate
-	}
+	u = a.Reply.Usage(a.Request, u, a.textBytes)
 	return Counts{
 		Input:    max(0, u.Prompt-u.CacheRead-u.CacheWrite),
 		Read:     u.CacheRead,

@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"bytes"
 	"errors"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
@@ -36,18 +35,16 @@ type reader struct {
 	ended   bool
 }
 
-var doneMark = []byte("[DONE]")
-
 // Event implements hub.Reader.
 func (r *reader) Event(name, data []byte) (hub.Step, error) {
 	r.begin()
-	data = bytes.TrimSpace(data)
+	data, done := wire.EventData(data)
 	switch {
 	case r.ended:
 		return hub.Step{Done: true}, nil
 	case len(data) == 0:
 		return hub.Step{}, nil
-	case bytes.Equal(data, doneMark):
+	case done:
 		return r.end()
 	case string(name) == "error":
 		return hub.Step{}, wire.ParseUpstreamError(200, data)

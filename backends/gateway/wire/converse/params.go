@@ -36,7 +36,7 @@ func (w *writer) reasoning() (e extra) {
 	}
 	effort := string(w.Target.Effort(wanted, hub.EffortLow))
 	switch {
-	case effort == "" || w.drops("reasoning_effort"):
+	case effort == "" || w.Target.Refuses("reasoning_effort"):
 	case w.maker == openai:
 		return extra{text: `,"reasoning_effort":"` + effort + `"`}
 	case w.maker == nova && wanted == hub.EffortNone:
@@ -61,7 +61,7 @@ func (w *writer) params(e extra) {
 			continue
 		case p.Name == "parallel_tool_calls" && p.Value != "false":
 			continue
-		case w.drops(p.Name):
+		case w.Target.Refuses(p.Name):
 			w.dropped = append(w.dropped, p.Name)
 			continue
 		}

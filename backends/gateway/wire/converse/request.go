@@ -1,9 +1,7 @@
 package converse
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
@@ -17,13 +15,10 @@ import (
 // does not contain the model, which is a part of the address. The error names the content that the format cannot
 // express.
 func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
-	if kind := r.ChatOnlyOutput(); kind != "" {
-		return hub.Written{}, fmt.Errorf("modalities has %s: the Converse format gives text", hub.Shown(kind))
+	if err := r.CheckAnswer("Converse"); err != nil {
+		return hub.Written{}, err
 	}
 	r = r.WithOtherEffort()
-	if n, err := strconv.ParseFloat(r.Param("n"), 64); err == nil && n > 1 {
-		return hub.Written{}, fmt.Errorf("n is %v: the Converse format gives one answer", n)
-	}
 	w := &writer{
 		Turns: blocks.Turns{Request: r, Target: t, Format: "Converse", Dst: make([]byte, 0, len(r.Body)+2048)},
 		maker: makerOf(t.Model.Family),
@@ -121,12 +116,6 @@ func grammar(r *hub.Request, t *hub.Target) string {
 	return ""
 }
 
-// drops reports whether a parameter is left out because the provider refused it in an earlier request. Parameters in
-// the Drop list of the provider's Shape do not count, since that list is for chat completions.
-func (w *writer) drops(name string) bool {
-	return slices.Contains(w.Target.Drop, name) && !slices.Contains(w.Target.Provider.Shape.Drop, name)
-}
-
 // tools writes toolConfig. The format refuses a request whose messages have tool calls but which defines no tools. So a
 // tool that occurs only in calls gets a minimal definition. The format has no tool_choice "none": instead the tools are
 // left out, unless the messages have tool calls.
@@ -183,7 +172,7 @@ func (w *writer) tool(t *hub.Tool, needsComma bool) {
 		w.Dst = jsontext.AppendMember(w.Dst, `,"description":`, t.Description)
 	}
 	schema, strict := claudeschema.Tool(t.Parameters), false
-	if t.Strict == "true" && !w.drops("strict") && w.Target.Model.JSONSchema {
+	if t.Strict == "true" && !w.Target.Refuses("strict") && w.Target.Model.JSONSchema {
 		if grammar, ok := claudeschema.Grammar(schema); ok {
 			schema, strict = grammar, true
 		}

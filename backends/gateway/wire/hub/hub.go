@@ -7,7 +7,9 @@
 package hub
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/tidwall/gjson"
 
@@ -108,12 +110,9 @@ func (r *Request) WithOtherEffort() *Request {
 func (r *Request) ChatOnlyPaths() (paths []string) {
 	for i := range r.Messages {
 		for _, m := range r.Messages[i].Extra {
-			switch m.Name {
-			case "extra_content", "reasoning_content", "reasoning_details", "reasoning":
-				continue
-			}
 			path := "messages[]." + m.Name[:min(len(m.Name), 100)]
-			if hasValue := m.Value != "null" && m.Value != "[]" && m.Value != `""`; !hasValue || slices.Contains(paths, path) {
+			hasValue := m.Value != "null" && m.Value != "[]" && m.Value != `""`
+			if IsStateField(m.Name) || !hasValue || slices.Contains(paths, path) {
 				continue
 			}
 			if paths = append(paths, path); len(paths) == maxChatOnlyPaths {
@@ -126,6 +125,28 @@ func (r *Request) ChatOnlyPaths() (paths []string) {
 
 // maxChatOnlyPaths limits the number of paths that are listed.
 const maxChatOnlyPaths = 20
+
+// IsStateField reports whether name is the name of a field of a chat message or tool call in which a provider sends
+// reasoning state.
+func IsStateField(name string) bool {
+	switch name {
+	case "extra_content", "reasoning_content", "reasoning_details", "reasoning":
+		return true
+	}
+	return false
+}
+
+// CheckAnswer returns an error if the request asks for several answers, or for output other than text. An upstream of
+// the given format, any but chat completions, cannot give these.
+func (r *Request) CheckAnswer(format string) error {
+	if n, err := strconv.ParseFloat(r.Param("n"), 64); err == nil && n > 1 {
+		return fmt.Errorf("n is %v: the %s format gives one answer", n, format)
+	}
+	if kind := r.ChatOnlyOutput(); kind != "" {
+		return fmt.Errorf("modalities has %s: the %s format gives text", Shown(kind), format)
+	}
+	return nil
+}
 
 // ChatOnlyOutput returns the kind of output (audio, image) besides text that a chat client requests with modalities. No
 // other format can express it. It returns an empty string if the client wants only text.
@@ -414,6 +435,13 @@ func (t *Target) Effort(wanted, lowest Effort) Effort {
 		}
 	}
 	return ""
+}
+
+// Refuses reports whether the chat completions parameter with this name is left out because the candidate refused it in
+// an earlier request. Parameters that the provider's Shape drops do not count, since Shape describes only the provider's
+// chat completions API.
+func (t *Target) Refuses(name string) bool {
+	return slices.Contains(t.Drop, name) && !slices.Contains(t.Provider.Shape.Drop, name)
 }
 
 // Written is a request in the form of an upstream's API.

@@ -103,7 +103,7 @@ func (p *pass) Fail(dst []byte, f hub.Failure) []byte { return appendFailure(dst
 // come earlier.
 func (p *pass) KeepAlive(dst []byte) []byte {
 	if !p.answer.started {
-		return append(dst, comment...)
+		return append(dst, wire.KeepAlive...)
 	}
 	return append(dst, ping...)
 }

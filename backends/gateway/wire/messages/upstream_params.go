@@ -45,7 +45,7 @@ func (w *upstreamWriter) params() (version map[string]string) {
 		switch {
 		case p.Value == "null" || p.Value == "false" && (p.Name == "logprobs" || p.Name == "store"):
 			continue
-		case upstreamDrops(w.Target, p.Name):
+		case w.Target.Refuses(p.Name):
 			w.dropped = append(w.dropped, p.Name)
 			continue
 		}

@@ -35,7 +35,7 @@ func (w *upstreamWriter) decideThinking() {
 	if wanted == "" {
 		return
 	}
-	if !w.Target.Model.Reasoning || upstreamDrops(w.Target, "reasoning_effort") {
+	if !w.Target.Model.Reasoning || w.Target.Refuses("reasoning_effort") {
 		w.dropped = append(w.dropped, "reasoning_effort")
 		return
 	}

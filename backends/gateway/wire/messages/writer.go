@@ -3,6 +3,7 @@ package messages
 import (
 	"strconv"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/blocks"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
@@ -32,7 +33,6 @@ const (
 	blockStop   = "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":"
 	ping        = "event: ping\ndata: {\"type\":\"ping\"}\n\n"
 	messageStop = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
-	comment     = ": keep-alive\n\n"
 )
 
 // Stream implements hub.Writer.
@@ -189,6 +189,6 @@ func (w *writer) KeepAlive(dst []byte) []byte {
 	case w.started:
 		return append(dst, ping...)
 	default:
-		return append(dst, comment...)
+		return append(dst, wire.KeepAlive...)
 	}
 }

@@ -160,7 +160,7 @@ func (p *pass) Fail(dst []byte, f hub.Failure) []byte {
 }
 
 // KeepAlive implements hub.Pass. It appends a comment line, which clients ignore.
-func (p *pass) KeepAlive(dst []byte) []byte { return append(dst, ": keep-alive\n\n"...) }
+func (p *pass) KeepAlive(dst []byte) []byte { return append(dst, wire.KeepAlive...) }
 
 // Usage implements hub.Pass.
 func (p *pass) Usage() wire.Usage { return p.answer.usage }

@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -17,11 +16,8 @@ const upstreamLeastTokens = 16
 //
 // Custom tools are sent as custom tools if the provider supports them. All other tools are sent as functions.
 func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
-	if n, err := strconv.ParseFloat(r.Param("n"), 64); err == nil && n > 1 {
-		return hub.Written{}, fmt.Errorf("n is %v: the responses format gives one answer", n)
-	}
-	if kind := r.ChatOnlyOutput(); kind != "" {
-		return hub.Written{}, fmt.Errorf("modalities has %s: the responses format gives text", hub.Shown(kind))
+	if err := r.CheckAnswer("responses"); err != nil {
+		return hub.Written{}, err
 	}
 	r = r.WithOtherEffort()
 	w := upstreamWriter{r: r, t: t, dst: make([]byte, 0, len(r.Body)+2048)}

@@ -60,11 +60,7 @@ var (
 // outcome returns the result of an answer that ended as end describes. If the upstream stated no final usage, the
 // result has an estimate.
 func (w *writer) outcome(end *hub.End) result {
-	r := result{status: "completed", usage: &end.Usage}
-	if !end.Usage.Known {
-		estimate := w.reply.Estimate(w.r, r.usage, w.textBytes)
-		r.usage = &estimate
-	}
+	r := result{status: "completed", usage: w.reply.Usage(w.r, &end.Usage, w.textBytes)}
 	switch end.Finish {
 	case hub.FinishLength, hub.FinishContext:
 		r.status, r.reason = "incomplete", "max_output_tokens"
@@ -181,7 +177,7 @@ func failureCode(f *hub.Failure) string {
 }
 
 // KeepAlive implements hub.Writer. It appends a comment line, which clients ignore.
-func (w *writer) KeepAlive(dst []byte) []byte { return append(dst, ": keep-alive\n\n"...) }
+func (w *writer) KeepAlive(dst []byte) []byte { return append(dst, wire.KeepAlive...) }
 
 // delta appends the events for a delta other than DeltaEnd.
 func (w *writer) delta(dst []byte, d *hub.Delta) []byte {

@@ -1,7 +1,6 @@
 package native
 
 import (
-	"errors"
 	"math"
 	"strconv"
 	"sync"
@@ -118,7 +117,7 @@ func (f *corrector) scan(body []byte) (bodyFacts, error) {
 	f.edits.Replace(facts.afterBrace, facts.afterBrace, "") // gets the missing fields as its text at the end
 	previousEnd := facts.afterBrace
 	facts.empty = true
-	err := s.Object(func(key []byte) error {
+	err := wire.ScanAnswer(&s, func(key []byte) error {
 		facts.empty = false
 		kind := s.Kind()
 		from := s.Offset()
@@ -180,16 +179,10 @@ func (f *corrector) scan(body []byte) (bodyFacts, error) {
 		previousEnd = s.Offset()
 		return err
 	})
-	if err == nil {
-		err = s.End()
-	}
 	if err != nil {
-		return facts, errors.Join(wire.ErrBroken, err)
+		return facts, err
 	}
-	if facts.empty {
-		return facts, nil
-	}
-	if has != headAll {
+	if !facts.empty && has != headAll {
 		f.edits[insertAt].Text = f.missing(has)
 	}
 	return facts, nil
