@@ -147,7 +147,10 @@ func (b *Block) Input(cutOff bool) (object []byte, ok bool) {
 type Answer struct {
 	Request *hub.Request
 	Reply   hub.Reply
-	blocks  []Block
+	// Started is set once a stream was opened, and Ended once it was ended, by DeltaEnd or by a failure.
+	Started, Ended bool
+
+	blocks []Block
 	// spare is the buffer of a block that was removed.
 	spare []byte
 	// scratch is a buffer for a piece of arguments without escapes.

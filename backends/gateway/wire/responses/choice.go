@@ -74,7 +74,7 @@ func (in *reader) namedTool(o *fields.Object, kind string) (key toolKey, offered
 		return key, true, err
 	}
 	for k := hub.ToolSearch; k <= hub.ToolApplyPatch; k++ {
-		if toolNames[k] == kind {
+		if toolKinds[k] == kind {
 			key = toolKey{kind: k, clientName: kind}
 			// There may also be a tool of the same type that the vendor runs.
 			_, offered = in.names[key]

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,7 +30,7 @@ func (in *reader) call(item string) (err error) {
 			key.namespace, err = in.item.Text("namespace")
 		}
 	default: // the item does not state the name of the tool
-		key.clientName = toolNames[key.kind]
+		key.clientName = toolKinds[key.kind]
 	}
 	if err == nil {
 		call.Arguments, err = in.arguments(key.kind)
@@ -59,22 +60,9 @@ func (in *reader) call(item string) (err error) {
 	return nil
 }
 
-// kindOfCall returns the kind of tool that is called by an item of the given type.
+// kindOfCall returns the kind of tool that is called by an item of the given type, which must be in callKinds.
 func kindOfCall(item string) hub.ToolKind {
-	switch item {
-	case "custom_tool_call":
-		return hub.ToolCustom
-	case "tool_search_call":
-		return hub.ToolSearch
-	case "local_shell_call":
-		return hub.ToolLocalShell
-	case "shell_call":
-		return hub.ToolShell
-	case "apply_patch_call":
-		return hub.ToolApplyPatch
-	default:
-		return hub.ToolFunction
-	}
+	return hub.ToolKind(slices.IndexFunc(callKinds[:], func(k callKind) bool { return k.item == item }))
 }
 
 // arguments returns the arguments of the call in in.item as JSON text. kind is the kind of the tool.
@@ -93,7 +81,7 @@ func (in *reader) arguments(kind hub.ToolKind) (string, error) {
 		}
 		return `{"input":` + v.Raw + `}`, nil
 	default:
-		v := in.item.Get(argumentFields[kind])
+		v := in.item.Get(callKinds[kind].member)
 		if v.Type == gjson.String && kind == hub.ToolSearch {
 			return v.Str, nil
 		}

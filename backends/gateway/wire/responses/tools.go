@@ -19,17 +19,6 @@ type toolKey struct {
 	namespace, clientName string
 }
 
-// The tools that a request defines only by their type: their names, and the field of a call item with their arguments.
-var (
-	toolNames = [...]string{
-		hub.ToolSearch: "tool_search", hub.ToolLocalShell: "local_shell",
-		hub.ToolShell: "shell", hub.ToolApplyPatch: "apply_patch",
-	}
-	argumentFields = [...]string{
-		hub.ToolSearch: "arguments", hub.ToolLocalShell: "action", hub.ToolShell: "action", hub.ToolApplyPatch: "operation",
-	}
-)
-
 // flatName returns the name of a tool with its namespace as a prefix.
 func (k toolKey) flatName() string {
 	if k.namespace == "" {
@@ -76,7 +65,8 @@ func (in *reader) taken(name string) bool {
 	return taken
 }
 
-// toolKinds are the types of tools in requests, indexed by hub.ToolKind.
+// toolKinds are the types of tools in requests, indexed by hub.ToolKind. A tool of a kind after hub.ToolCustom has no
+// name, so its type serves as its name.
 var toolKinds = [...]string{
 	hub.ToolFunction: "function", hub.ToolCustom: "custom", hub.ToolSearch: "tool_search",
 	hub.ToolLocalShell: "local_shell", hub.ToolShell: "shell", hub.ToolApplyPatch: "apply_patch",
@@ -303,7 +293,7 @@ func (in *reader) search(v fields.Value) error {
 	if t.Description == "" {
 		t.Description = "Searches for more tools."
 	}
-	in.add(toolKey{kind: hub.ToolSearch, clientName: toolNames[hub.ToolSearch]}, t)
+	in.add(toolKey{kind: hub.ToolSearch, clientName: toolKinds[hub.ToolSearch]}, t)
 	return nil
 }
 
