@@ -57,21 +57,20 @@ func (b *Block) finished() bool {
 // addArguments adds a piece of the arguments to a tool block. text is the piece as it stands in a JSON string, plain
 // the same piece without escapes.
 func (b *Block) addArguments(text, plain []byte) {
-	from, wasBroken := len(b.Text), b.syntax.Broken()
+	from := len(b.Text)
 	if b.holding && from > MaxHeld {
 		return // the arguments are not an object, or hold only white space
 	}
 	b.Text = append(b.Text, text...)
-	if !wasBroken {
-		validLen := b.syntax.Pass(plain)
-		if !b.holding && (b.syntax.Ended() || b.syntax.Broken()) {
-			b.holding, b.holdFrom, b.validLen = true, from, validLen
-		}
-	}
-	switch {
-	case wasBroken:
+	if b.syntax.Broken() { // by an earlier piece
 		b.brackets.Pass(plain)
-	case b.syntax.Broken():
+		return
+	}
+	validLen := b.syntax.Pass(plain)
+	if !b.holding && (b.syntax.Ended() || b.syntax.Broken()) {
+		b.holding, b.holdFrom, b.validLen = true, from, validLen
+	}
+	if b.syntax.Broken() { // brackets takes over, from the beginning of the arguments
 		b.brackets.Pass(jsontext.AppendUnquoted(nil, b.Text))
 	}
 }
@@ -207,7 +206,7 @@ func (a *Answer) Take(d *hub.Delta) {
 				b.addArguments(d.Text, a.scratch)
 			}
 		}
-	case hub.DeltaEnd:
+	case hub.DeltaEnd: // belongs to no block
 	}
 }
 

@@ -93,8 +93,8 @@ func (w *Turns) System(c Contents, open, rule string) (next int, wrote bool, err
 // means that the format cannot express one of the messages.
 func (w *Turns) Messages(c Contents, first int) error {
 	all := w.Request.Messages
-	var openCalls []string // ids of calls of the last assistant turn
-	for i := first; i < len(all); {
+	var openCalls []string          // ids of calls of the last assistant turn
+	for i := first; i < len(all); { // all messages up to the next assistant message form one user turn
 		if all[i].Role == hub.Assistant {
 			if err := w.assistant(c, i); err != nil {
 				return err
@@ -129,7 +129,7 @@ func (w *Turns) Begin(c Contents, role hub.Role) {
 		w.Dst = append(w.Dst, ',')
 		return
 	}
-	if w.turns == 0 && role == hub.Assistant {
+	if w.turns == 0 && role == hub.Assistant { // the formats refuse such a beginning
 		w.beginWithUser(c)
 	}
 	w.endTurn(c)
@@ -202,18 +202,13 @@ func (w *Turns) assistant(c Contents, i int) error {
 // openCalls holds the ids of the calls that need a result. A call without a result gets a placeholder, since the
 // upstream would refuse the request otherwise. The errors are those of c.
 func (w *Turns) user(c Contents, from, to int, openCalls []string) error {
-	var answered map[string]struct{}
-	if len(openCalls) > 0 {
-		answered = make(map[string]struct{}, len(openCalls))
-	}
+	answered := make(map[string]struct{}) // ids of the calls whose results follow
 	for i := from; i < to; i++ {
 		m := &w.Request.Messages[i]
 		if m.Role != hub.ToolResult {
 			continue
 		}
-		if answered != nil {
-			answered[m.CallID] = struct{}{}
-		}
+		answered[m.CallID] = struct{}{}
 		w.Begin(c, hub.User)
 		if err := c.Result(i); err != nil {
 			return err

@@ -97,8 +97,9 @@ func (r *reader) step() hub.Step {
 	return hub.Step{Deltas: r.deltas, Proof: r.proof, Thinks: len(r.chunk.details) > 0}
 }
 
-// read reads one body, which is an event of a stream or a whole answer, and appends its deltas to r.deltas. member is
-// the name of the field of a choice that holds the content: "delta" or "message". The errors are a *wire.UpstreamError
+// read reads one body, which is an event of a stream or a whole answer, and appends its deltas to r.deltas. A body may
+// have several kinds of content; the deltas have the order in which a model produces them: reasoning, state, text,
+// refusal, calls. member is the name of the field of a choice that holds the content: "delta" or "message". The errors are a *wire.UpstreamError
 // for an error that the upstream states, and errors that wrap wire.ErrBroken.
 func (r *reader) read(body []byte, member string) error {
 	c := &r.chunk
@@ -133,7 +134,7 @@ func (r *reader) read(body []byte, member string) error {
 		r.emit(hub.DeltaRefusal, c.refusal)
 	}
 	if len(c.calls) > 0 {
-		r.endTags()
+		r.endTags() // no more text follows
 		r.calls.chunk++
 	}
 	for i := range c.calls {

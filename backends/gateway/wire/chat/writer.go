@@ -85,7 +85,7 @@ func (w *writer) delta(dst []byte, d *hub.Delta) []byte {
 	case hub.DeltaCall:
 		return w.call(dst, d)
 	case hub.DeltaArguments:
-		if c := w.custom(d.Call); c != nil {
+		if c := w.custom(d.Call); c != nil { // the client gets the input at the end; beyond maxHeld bytes it is cut
 			c.arguments = append(c.arguments, d.Text[:min(len(d.Text), maxHeld-len(c.arguments))]...)
 			return dst
 		}

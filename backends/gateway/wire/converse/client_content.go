@@ -70,8 +70,7 @@ func mediaType(o *fields.Object, formats map[string]string) (media, format strin
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	v := o.Get("format")
-	return "", "", v.Invalid("must be one of %s, it is %s", strings.Join(names, ", "), hub.Shown(format))
+	return "", "", o.Get("format").Invalid("must be one of %s, it is %s", strings.Join(names, ", "), hub.Shown(format))
 }
 
 // image reads the object of an image block.
@@ -132,8 +131,7 @@ func (in *clientReader) document(o *fields.Object) ([]hub.Part, error) {
 	if strings.HasPrefix(media, "text/") {
 		text, err := base64.StdEncoding.DecodeString(data)
 		if err != nil || !utf8.Valid(text) {
-			v := o.Get("source")
-			return nil, v.Invalid("must have UTF-8 text in base64")
+			return nil, o.Get("source").Invalid("must have UTF-8 text in base64")
 		}
 		joined.Add(string(text), "")
 		return joined.End(""), nil

@@ -139,8 +139,7 @@ func (in *clientReader) readThinking(o *fields.Object, kind, budget string) erro
 	case "disabled":
 		q.Answer.Reasoning, q.Effort = false, hub.EffortNone
 	default:
-		v := o.Get("type")
-		return v.Invalid("must be one of enabled, adaptive, disabled, it is %s", hub.Shown(kind))
+		return o.Get("type").Invalid("must be one of enabled, adaptive, disabled, it is %s", hub.Shown(kind))
 	}
 	display, err := o.Text("display")
 	q.Answer.HideReasoningText = q.Answer.HideReasoningText || display == "omitted"

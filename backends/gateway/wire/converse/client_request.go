@@ -128,8 +128,7 @@ func (in *clientReader) output(o *fields.Object) error {
 		return err
 	}
 	if !hub.IsObject([]byte(text)) {
-		v := schema.Get("schema")
-		return v.Invalid("must be the JSON text of an object")
+		return schema.Get("schema").Invalid("must be the JSON text of an object")
 	}
 	return in.schema(&schema, text)
 }
@@ -256,8 +255,7 @@ func cacheMark(block *fields.Object) (string, error) {
 	case ttl == "":
 		return `{"type":"ephemeral"}`, nil
 	case ttl != "5m" && ttl != "1h":
-		v := point.Get("ttl")
-		return "", v.Invalid("must be 5m or 1h, it is %s", hub.Shown(ttl))
+		return "", point.Get("ttl").Invalid("must be 5m or 1h, it is %s", hub.Shown(ttl))
 	}
 	return `{"type":"ephemeral","ttl":"` + ttl + `"}`, nil
 }

@@ -98,8 +98,7 @@ func (in *clientReader) choice(o *fields.Object) error {
 		}
 		in.q.Choice = hub.Choice{Mode: "function", Name: hub.LegalName(clientName)}
 		if !in.defines(in.q.Choice.Name) {
-			v := tool.Get("name")
-			return v.Invalid("is %s, which is not in toolConfig.tools", hub.Shown(clientName))
+			return tool.Get("name").Invalid("is %s, which is not in toolConfig.tools", hub.Shown(clientName))
 		}
 	}
 	if len(in.q.Tools) == 0 {

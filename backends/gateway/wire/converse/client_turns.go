@@ -40,8 +40,7 @@ func (in *clientReader) message(v fields.Value) error {
 	case "assistant":
 		m.Role, read, in.thought = hub.Assistant, in.assistantBlock, nil
 	default:
-		value := o.Get("role")
-		return value.Invalid("must be one of user, assistant, it is %s", hub.Shown(role))
+		return o.Get("role").Invalid("must be one of user, assistant, it is %s", hub.Shown(role))
 	}
 	in.q.DropOnce(o.Others("role", "content")...)
 	content := o.Get("content")
@@ -180,8 +179,7 @@ func (in *clientReader) call(m *hub.Message, v fields.Value) error {
 		return kind.Unsupported("is not supported, because only the client runs tools: leave it out")
 	}
 	if !in.turns.Call(m, id, hub.Call{Name: hub.LegalName(clientName), Arguments: arguments, State: in.thought}) {
-		value := o.Get("toolUseId")
-		return value.Invalid("is %s, which is also the id of an earlier toolUse block of this message", hub.Shown(id))
+		return o.Get("toolUseId").Invalid("is %s, which is also the id of an earlier toolUse block of this message", hub.Shown(id))
 	}
 	in.thought = nil
 	return nil

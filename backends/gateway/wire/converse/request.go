@@ -96,14 +96,10 @@ func makerOf(family string) maker {
 // limit returns the token limit that is sent to the upstream, or 0 if none is sent. A Claude model always gets a limit
 // if one is known, since it requires a limit to divide between thinking and answer.
 func limit(r *hub.Request, t *hub.Target) int64 {
-	maximum := int64(t.Model.MaxOutput)
-	switch {
-	case r.MaxTokens > 0 && maximum > 0:
-		return min(r.MaxTokens, maximum)
-	case r.MaxTokens == 0 && makerOf(t.Model.Family) == anthropic:
-		return maximum
+	if r.MaxTokens == 0 && makerOf(t.Model.Family) == anthropic {
+		return int64(t.Model.MaxOutput)
 	}
-	return r.MaxTokens
+	return t.Limit(r.MaxTokens)
 }
 
 // grammar returns the schema that the upstream is to enforce for the answer. It returns an empty string if the request

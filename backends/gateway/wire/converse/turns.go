@@ -69,7 +69,7 @@ func (w *writer) parts(m *hub.Message, i int, begin func()) error {
 			}
 			text := p.Text
 			if isSystem {
-				text = "<system-reminder>\n" + text + "\n</system-reminder>"
+				text = hub.Reminder(text)
 			}
 			begin()
 			w.text(text)

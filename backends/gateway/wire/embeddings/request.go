@@ -109,7 +109,7 @@ func (r *Request) member(s *jsontext.Scanner, key []byte, item *jsontext.Item) e
 	case "input":
 		return r.input(s, kind)
 	case "encoding_format":
-		if kind == jsontext.Null {
+		if kind == jsontext.Null { // the same as an absent field, and left out
 			item.Drop = true
 			return s.Skip()
 		}
@@ -124,7 +124,7 @@ func (r *Request) member(s *jsontext.Scanner, key []byte, item *jsontext.Item) e
 		r.Base64 = encoding == "base64"
 		return err
 	case "dimensions":
-		if kind == jsontext.Null {
+		if kind == jsontext.Null { // see encoding_format
 			item.Drop = true
 			return s.Skip()
 		}

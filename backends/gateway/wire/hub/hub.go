@@ -207,6 +207,10 @@ type Answer struct {
 	Echo []Param
 }
 
+// Reminder returns the text of a system message in the form in which it may stand in a user message. Writers use it for
+// upstreams that accept system messages only at the start of the conversation.
+func Reminder(text string) string { return "<system-reminder>\n" + text + "\n</system-reminder>" }
+
 // Role is the author of a message.
 type Role uint8
 
@@ -435,6 +439,14 @@ func (t *Target) Effort(wanted, lowest Effort) Effort {
 		}
 	}
 	return ""
+}
+
+// Limit returns the token limit for the answer: tokens, lowered to the model's maximum if that is known.
+func (t *Target) Limit(tokens int64) int64 {
+	if maximum := int64(t.Model.MaxOutput); maximum > 0 {
+		return min(tokens, maximum)
+	}
+	return tokens
 }
 
 // Refuses reports whether the chat completions parameter with this name is left out because the candidate refused it in

@@ -16,7 +16,7 @@ type Turns struct {
 	calls map[string]callIndex
 }
 
-// turn is a message and the results of its tool calls.
+// turn is a message and the results of its tool calls. A removed message has the Role 0.
 type turn struct {
 	message Message
 	// results are the results of the message's calls, in the order of the calls. A zero Role means that the result is
@@ -84,20 +84,20 @@ func (t *Turns) Result(id string, parts []Part, failed bool, attached []Part) []
 func (t *Turns) Messages() (all []Message, hasUser bool) {
 	all = make([]Message, 0, len(t.list)+len(t.calls)+1)
 	for i := range t.list {
-		t := &t.list[i]
-		if t.message.Role == 0 {
+		turn := &t.list[i]
+		if turn.message.Role == 0 { // removed
 			continue
 		}
-		all = append(all, t.message)
-		hasUser = hasUser || t.message.Role == User
-		for _, result := range t.results {
+		all = append(all, turn.message)
+		hasUser = hasUser || turn.message.Role == User
+		for _, result := range turn.results {
 			if result.Role != 0 {
 				all = append(all, result)
 				hasUser = true
 			}
 		}
-		if len(t.attached) > 0 {
-			all = append(all, Message{Role: User, Parts: t.attached})
+		if len(turn.attached) > 0 {
+			all = append(all, Message{Role: User, Parts: turn.attached})
 		}
 	}
 	return all, hasUser

@@ -51,14 +51,14 @@ func (w *upstreamWriter) params() (version map[string]string) {
 		}
 		switch p.Name {
 		case "n", "parallel_tool_calls":
-			// Written elsewhere.
+			// Write has checked n, and tools has written parallel_tool_calls.
 		case "temperature", "top_p", "top_k":
-			value, sent := w.sampling(p)
-			if sent && value != "" {
+			switch value, ok := w.sampling(p); {
+			case !ok:
+				w.dropped = append(w.dropped, p.Name)
+			case value != "":
 				version = upstreamSamplingVersion
 				w.Dst = jsontext.AppendAll(w.Dst, `,"`, p.Name, `":`, value)
-			} else if !sent {
-				w.dropped = append(w.dropped, p.Name)
 			}
 		case "user":
 			if !strings.HasPrefix(p.Value, `"`) {

@@ -73,14 +73,11 @@ func newUpstreamWriter(r *hub.Request, t *hub.Target, dst []byte) *upstreamWrite
 
 // upstreamLimit returns the token limit of the answer.
 func upstreamLimit(r *hub.Request, t *hub.Target) int64 {
-	maximum := int64(t.Model.MaxOutput)
 	switch {
-	case r.MaxTokens > 0 && maximum > 0:
-		return min(r.MaxTokens, maximum)
 	case r.MaxTokens > 0:
-		return r.MaxTokens
-	case maximum > 0:
-		return maximum
+		return t.Limit(r.MaxTokens)
+	case t.Model.MaxOutput > 0:
+		return int64(t.Model.MaxOutput)
 	}
 	return upstreamMaxTokens
 }

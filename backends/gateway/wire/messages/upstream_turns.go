@@ -73,7 +73,7 @@ func (w *upstreamWriter) parts(m *hub.Message, i int, begin func()) error {
 				continue
 			}
 			if isSystem {
-				text = "<system-reminder>\n" + text + "\n</system-reminder>"
+				text = hub.Reminder(text)
 			}
 			begin()
 			w.textBlock(text, p.Cache)

@@ -123,8 +123,7 @@ func (in *reader) image() (hub.Part, error) {
 		return part, err
 	}
 	if part.URL == "" {
-		v := in.part.Get("image_url")
-		return part, v.Missing()
+		return part, in.part.Get("image_url").Missing()
 	}
 	v := in.part.Get("detail")
 	part.Detail, err = v.Text()
@@ -156,8 +155,7 @@ func (in *reader) file() (hub.Part, error) {
 		return part, err
 	}
 	if part.URL == "" {
-		v := in.part.Get("file_data")
-		return part, v.Missing()
+		return part, in.part.Get("file_data").Missing()
 	}
 	if part.Detail == "" {
 		part.Detail = "document.pdf"

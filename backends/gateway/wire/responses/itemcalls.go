@@ -51,8 +51,7 @@ func (in *reader) call(item string) (err error) {
 
 	t := in.assistant()
 	if earlier, exists := in.calls[call.ID]; exists && earlier.turn == in.open { // a later turn may use an id again
-		v := in.item.Get("call_id")
-		return v.Invalid("is also the call_id of an earlier call: each call needs an id of its own")
+		return in.item.Get("call_id").Invalid("is also the call_id of an earlier call: each call needs an id of its own")
 	}
 	in.calls[call.ID] = callIndex{in.open, len(t.Calls)}
 	t.Calls = append(t.Calls, call)
@@ -169,8 +168,7 @@ func (in *reader) firstWithoutResult() (callIndex, error) {
 			break // the last turn may get more calls
 		}
 	}
-	v := in.item.Get("call_id")
-	return callIndex{}, v.Invalid("is missing, and the input has no earlier call without a result")
+	return callIndex{}, in.item.Get("call_id").Invalid("is missing, and the input has no earlier call without a result")
 }
 
 // result reads the result in in.item: one text, followed by the parts that are not text. item is the item's type.

@@ -24,7 +24,7 @@ type upstreamReader struct {
 	buf      []byte // buffer for composed texts of deltas
 	ids      []string
 	calls    []upstreamCall
-	lastText int64 // output_index of the last delta with a text or reasoning, or -1
+	lastText int64 // output_index of the last delta with a text or reasoning, or -1 before the first
 	summary  int64 // summary_index of the last reasoning
 	sawItems bool  // any item was seen
 	ended    bool  // DeltaEnd was added
@@ -288,7 +288,7 @@ func (r *upstreamReader) close(index int, text []byte) {
 		r.piece(index, nil, true)
 	case c.custom:
 		r.piece(index, text, true)
-	case c.hasArguments:
+	case c.hasArguments: // nothing is missing
 	case len(text) == 0:
 		r.piece(index, upstreamEmpty, true)
 	default:

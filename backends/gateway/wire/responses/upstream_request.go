@@ -207,12 +207,8 @@ func (w *upstreamWriter) limit() {
 	if w.r.MaxTokens == 0 {
 		return
 	}
-	limit := w.r.MaxTokens
-	if maximum := int64(w.t.Model.MaxOutput); maximum > 0 {
-		limit = min(limit, maximum)
-	}
 	w.dst = append(w.dst, `,"max_output_tokens":`...)
-	w.dst = strconv.AppendInt(w.dst, max(limit, upstreamLeastTokens), 10)
+	w.dst = strconv.AppendInt(w.dst, max(w.t.Limit(w.r.MaxTokens), upstreamLeastTokens), 10)
 }
 
 // params writes the remaining parameters of chat completions that the format has, and drops the others.

@@ -66,7 +66,7 @@ func (w *writer) outcome(end *hub.End) result {
 		r.status, r.reason = "incomplete", "max_output_tokens"
 	case hub.FinishRefusal:
 		r.status, r.reason = "incomplete", "content_filter"
-	case hub.FinishStop, hub.FinishCalls:
+	case hub.FinishStop, hub.FinishCalls: // completed
 	}
 	return r
 }
@@ -201,7 +201,7 @@ func (w *writer) delta(dst []byte, d *hub.Delta) []byte {
 			return dst
 		}
 		return w.arguments(dst, w.calls[d.Call], d.Text)
-	case hub.DeltaEnd:
+	case hub.DeltaEnd: // see Stream and Whole
 	}
 	return dst
 }
@@ -212,7 +212,7 @@ func (w *writer) finish(dst []byte, r result) []byte {
 	for i := range w.items {
 		it := &w.items[i]
 		switch {
-		case !it.open():
+		case !it.open(): // ended before
 		case it.call != nil:
 			dst = w.closeCall(dst, it.call, r)
 		case r.status == "incomplete":

@@ -50,6 +50,7 @@ func (r *Request) messages(s *jsontext.Scanner, kind jsontext.Kind) error {
 
 // message scans message i and returns its role.
 func (r *Request) message(s *jsontext.Scanner, i int) (role string, err error) {
+	// A function, so that only an error pays for the text.
 	path := func(member string) string { return fmt.Sprintf("messages[%d]%s", i, member) }
 	if k := s.Kind(); k != jsontext.Object {
 		return "", wrongKind(s, path(""), "an object", k)
