@@ -31,7 +31,8 @@ type Progress struct {
 // KeepAlive is a comment line of server-sent events. Clients ignore it.
 const KeepAlive = ": keep-alive\n\n"
 
-// doneMark is the data of the event that ends a stream of chat completions. Some upstreams send it in other formats too.
+// doneMark is the data of the event that ends a stream of chat completions. Some upstreams send it in other formats
+// too.
 var doneMark = []byte("[DONE]")
 
 // EventData returns the data of an event without the white space around it. done is set for the end mark of chat
@@ -41,8 +42,8 @@ func EventData(data []byte) (trimmed []byte, done bool) {
 	return trimmed, bytes.Equal(trimmed, doneMark)
 }
 
-// ScanAnswer scans an upstream's JSON text, which must be one object. s is at the start of the text. member is called for
-// each field and must scan the field's value. The errors wrap ErrBroken.
+// ScanAnswer scans an upstream's JSON text, which must be one object. s is at the start of the text. member is called
+// for each field and must scan the field's value. The errors wrap ErrBroken.
 func ScanAnswer(s *jsontext.Scanner, member func(key []byte) error) error {
 	if s.Kind() != jsontext.Object {
 		return ErrBroken
@@ -67,6 +68,14 @@ func OneLine(text []byte) {
 			unread = unread[index+1:]
 		}
 	}
+}
+
+// AppendLine appends a JSON text without line ends, see OneLine.
+func AppendLine[T string | []byte](dst []byte, text T) []byte {
+	from := len(dst)
+	dst = append(dst, text...)
+	OneLine(dst[from:])
+	return dst
 }
 
 // FinishReasons are the usual finish reasons of a chat completion.

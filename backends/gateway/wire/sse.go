@@ -236,7 +236,7 @@ func (e *EventReader) line(eventStart *int, offsets ...*span) (span, error) {
 			if e.buf[e.start] == '\n' {
 				e.start++
 				e.scan = max(e.scan, e.start)
-				if *eventStart == e.start-1 {
+				if *eventStart == e.start-1 { // the \n belongs to the line before the event
 					*eventStart = e.start
 				}
 			}

@@ -72,8 +72,8 @@ func (d *Deltas) Call(block int64, id, name string, input []byte) error {
 	return nil
 }
 
-// Arguments adds a piece of the arguments of the call in a block. It ignores an empty piece, and a block without an open
-// call, which belongs to a tool that the upstream runs.
+// Arguments adds a piece of the arguments of the call in a block. It ignores an empty piece, and a block without an
+// open call, which belongs to a tool that the upstream runs.
 func (d *Deltas) Arguments(block int64, piece []byte) {
 	if i := d.find(block); i >= 0 && len(piece) > 0 {
 		d.open[i].hasArguments = true

@@ -230,17 +230,25 @@ func (w *Turns) user(c Contents, from, to int, openCalls []string) error {
 	return nil
 }
 
-// Unmarked returns a copy of m, a tool result, without the cache marks of its parts. mark is the last of the removed
-// marks, or empty. It becomes the mark of the whole result.
-func Unmarked(m *hub.Message) (bare hub.Message, mark string) {
-	bare = *m
-	bare.Parts = make([]hub.Part, len(m.Parts))
+// ResultParts calls write to write the content blocks of m, a tool result. write must call begin before each block,
+// which writes the comma after the previous one. n is the number of blocks. write gets a copy of m without the cache
+// marks of its parts, since a mark belongs to the whole result. mark is the last of these marks, or empty.
+func (w *Turns) ResultParts(
+	m *hub.Message, write func(unmarked *hub.Message, begin func()) error,
+) (n int, mark string, err error) {
+	unmarked := *m
+	unmarked.Parts = make([]hub.Part, len(m.Parts))
 	for i, p := range m.Parts {
 		if p.Cache != "" {
 			mark = p.Cache
 		}
 		p.Cache = ""
-		bare.Parts[i] = p
+		unmarked.Parts[i] = p
 	}
-	return bare, mark
+	err = write(&unmarked, func() {
+		if n++; n > 1 {
+			w.Dst = append(w.Dst, ',')
+		}
+	})
+	return n, mark, err
 }

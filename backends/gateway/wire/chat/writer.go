@@ -128,9 +128,7 @@ func (w *writer) text(dst []byte, d *hub.Delta) []byte {
 		return w.closeChunk(dst)
 	}
 	dst = append(dst, `},"logprobs":{"content":`...)
-	from := len(dst)
-	dst = append(dst, d.Logprobs...)
-	wire.OneLine(dst[from:])
+	dst = wire.AppendLine(dst, d.Logprobs)
 	return w.closeChunk(append(dst, `,"refusal":null`...))
 }
 
@@ -189,10 +187,7 @@ func (w *writer) state(dst []byte, s *hub.State) []byte {
 		w.thought = s.Data
 	case s.Form == hub.FormDetails:
 		dst = append(w.openChunk(dst), `"reasoning_details":`...)
-		from := len(dst)
-		dst = append(dst, s.Data...)
-		wire.OneLine(dst[from:])
-		return w.closeChunk(dst)
+		return w.closeChunk(wire.AppendLine(dst, s.Data))
 	}
 	return dst
 }

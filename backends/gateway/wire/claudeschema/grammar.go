@@ -247,8 +247,10 @@ func (g *grammar) describe(n *grammarNode, v gjson.Result) {
 		if len(text) > 0 {
 			text = append(text, "\n\n"...)
 		}
-		for i, name := range n.names {
-			text = jsontext.AppendAll(text, [...]string{"{", ", "}[min(i, 1)], name, ": ", n.members[name].Raw)
+		separator := "{"
+		for _, name := range n.names {
+			text = jsontext.AppendAll(text, separator, name, ": ", n.members[name].Raw)
+			separator = ", "
 		}
 		text = append(text, '}')
 	}

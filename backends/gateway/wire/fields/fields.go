@@ -149,7 +149,7 @@ func (v Value) Wrong(want string) error {
 
 // Missing returns the error with status 400 for a required value that is absent.
 func (v Value) Missing() error {
-	return hub.Fault("missing_required_parameter", v.String(), "is required")
+	return wire.MissingField(v.String())
 }
 
 // Invalid returns the error with status 400 for an invalid value. The message is the path of v followed by the

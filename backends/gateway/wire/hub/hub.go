@@ -427,6 +427,7 @@ func (t *Target) Effort(wanted, lowest Effort) Effort {
 	if index < 0 || !t.Model.Reasoning {
 		return ""
 	}
+	// From lowest up to wanted, or only wanted if it is below lowest.
 	lower := Efforts[min(index, slices.Index(Efforts[:], lowest)) : index+1]
 	for _, e := range slices.Backward(lower) {
 		if slices.Contains(t.Efforts(), string(e)) {

@@ -25,7 +25,7 @@ func defineClientTool(t *hub.Tool, kind string, o *fields.Object) bool {
 	if underscore < 0 {
 		return false
 	}
-	date := kind[underscore+1:]
+	date := kind[underscore+1:] // YYYYMMDD, so dates can be compared as texts
 	switch kind[:underscore] {
 	case "bash":
 		t.Description, t.Parameters = bashDescription, bashSchema

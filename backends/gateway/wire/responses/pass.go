@@ -75,9 +75,7 @@ func (p *pass) recordOutput(item []byte) {
 	if len(p.output) > 0 {
 		p.output = append(p.output, ',')
 	}
-	from := len(p.output)
-	p.output = append(p.output, item...)
-	wire.OneLine(p.output[from:])
+	p.output = wire.AppendLine(p.output, item)
 }
 
 // keepItem calls reply.KeepItem for an item, so that later requests can refer to the item.

@@ -3,11 +3,9 @@ package native
 import (
 	"bytes"
 	"fmt"
-	"net/http"
 	"slices"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
-	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
@@ -40,7 +38,7 @@ func (r *Request) messages(s *jsontext.Scanner, kind jsontext.Kind) error {
 		return err
 	}
 	if r.Messages == 0 {
-		return invalid("messages", "messages must have at least one message")
+		return wire.InvalidField("messages", "messages must have at least one message")
 	}
 	if role == "assistant" {
 		r.Needs |= wire.NeedPrefill
@@ -63,7 +61,7 @@ func (r *Request) message(s *jsontext.Scanner, i int) (role string, err error) {
 		switch string(key) {
 		case "role":
 			if sawRole {
-				return invalid(path(".role"), "the field %q is given twice", path(".role"))
+				return wire.InvalidField(path(".role"), "the field %q is given twice", path(".role"))
 			}
 			sawRole = true
 			if kind != jsontext.String {
@@ -73,12 +71,12 @@ func (r *Request) message(s *jsontext.Scanner, i int) (role string, err error) {
 			var err error
 			role, known, err = r.role(s)
 			if err == nil && !known {
-				err = invalid(path(".role"), "%s must be one of system, developer, user, assistant, tool, function", path(".role"))
+				err = wire.InvalidField(path(".role"), "%s must be one of system, developer, user, assistant, tool, function", path(".role"))
 			}
 			return err
 		case "content":
 			if sawContent {
-				return invalid(path(".content"), "the field %q is given twice", path(".content"))
+				return wire.InvalidField(path(".content"), "the field %q is given twice", path(".content"))
 			}
 			sawContent = true
 			switch kind {
@@ -108,8 +106,7 @@ func (r *Request) message(s *jsontext.Scanner, i int) (role string, err error) {
 	})
 	r.calls.addMessage(r, role, callID)
 	if err == nil && !sawRole {
-		err = apierror.New(http.StatusBadRequest, "missing_required_parameter", "%s is required",
-			path(".role")).With(path(".role"))
+		err = wire.MissingField(path(".role"))
 	}
 	return role, err
 }
