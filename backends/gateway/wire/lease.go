@@ -25,8 +25,8 @@ func (l *Lease) Take() {
 	}
 }
 
-// Keep leaves the memory to the garbage collector in the end, because parts of it are in use without a lease. The caller
-// must be a holder. On a nil lease Keep does nothing.
+// Keep leaves the memory to the garbage collector in the end, because parts of it are in use without a lease. The
+// caller must be a holder. On a nil lease Keep does nothing.
 func (l *Lease) Keep() {
 	if l != nil {
 		l.retained.Store(true)

@@ -90,7 +90,8 @@ func (e *EventReader) Next() (Event, error) {
 		return Event{Data: data}, nil
 	}
 	hasData := false
-	// The values of the fields event and data. They are offsets, not slices, since a refill may move or replace the buffer.
+	// The values of the fields event and data. They are offsets, not slices, since a refill may move or replace the
+	// buffer.
 	name, data := span{}, span{}
 	if cap(e.joined) > burstBuffer {
 		e.joined = nil

@@ -258,8 +258,8 @@ func (r *request) part(m *hub.Message, v fields.Value) error {
 	return err
 }
 
-// addPart appends part, which was read from v, to the parts of m, unless it is an empty text. It adds cache_control and,
-// for a PartOther, the JSON text.
+// addPart appends part, which was read from v, to the parts of m, unless it is an empty text. It adds cache_control
+// and, for a PartOther, the JSON text.
 func (r *request) addPart(m *hub.Message, part hub.Part, v fields.Value) {
 	switch part.Kind {
 	case hub.PartText, hub.PartRefusal:

@@ -99,8 +99,8 @@ func (r *reader) step() hub.Step {
 
 // read reads one body, which is an event of a stream or a whole answer, and appends its deltas to r.deltas. A body may
 // have several kinds of content; the deltas have the order in which a model produces them: reasoning, state, text,
-// refusal, calls. member is the name of the field of a choice that holds the content: "delta" or "message". The errors are a *wire.UpstreamError
-// for an error that the upstream states, and errors that wrap wire.ErrBroken.
+// refusal, calls. member is the name of the field of a choice that holds the content: "delta" or "message". The errors
+// are a *wire.UpstreamError for an error that the upstream states, and errors that wrap wire.ErrBroken.
 func (r *reader) read(body []byte, member string) error {
 	c := &r.chunk
 	c.reset(body)

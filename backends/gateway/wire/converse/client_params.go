@@ -31,7 +31,8 @@ func (in *clientReader) additionalFields(o *fields.Object) error {
 			return err
 		}
 	}
-	in.q.DropOnce(extra.Others("top_k", "thinking", "output_config", "reasoningConfig", "reasoning", "reasoning_effort")...)
+	in.q.DropOnce(extra.Others(
+		"top_k", "thinking", "output_config", "reasoningConfig", "reasoning", "reasoning_effort")...)
 	return nil
 }
 

@@ -33,8 +33,9 @@ func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 			return nil, err
 		}
 	}
-	in.q.DropOnce(in.top.Others("messages", "system", "inferenceConfig", "toolConfig", "guardrailConfig", "promptVariables",
-		"additionalModelRequestFields", "additionalModelResponseFieldPaths", "outputConfig", "serviceTier")...)
+	in.q.DropOnce(in.top.Others("messages", "system", "inferenceConfig", "toolConfig", "guardrailConfig",
+		"promptVariables", "additionalModelRequestFields", "additionalModelResponseFieldPaths", "outputConfig",
+		"serviceTier")...)
 	in.q.SetNeeds()
 	return in.q, nil
 }

@@ -179,7 +179,8 @@ func (in *clientReader) call(m *hub.Message, v fields.Value) error {
 		return kind.Unsupported("is not supported, because only the client runs tools: leave it out")
 	}
 	if !in.turns.Call(m, id, hub.Call{Name: hub.LegalName(clientName), Arguments: arguments, State: in.thought}) {
-		return o.Get("toolUseId").Invalid("is %s, which is also the id of an earlier toolUse block of this message", hub.Shown(id))
+		return o.Get("toolUseId").Invalid("is %s, which is also the id of an earlier toolUse block of this message",
+			hub.Shown(id))
 	}
 	in.thought = nil
 	return nil

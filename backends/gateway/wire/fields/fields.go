@@ -73,8 +73,8 @@ func (v Value) Flag() (bool, error) {
 	return v.Type == gjson.True, nil
 }
 
-// RawFlag returns the boolean in v as the JSON text true or false, or "" if v is absent or null. It returns an error for
-// a value of another type.
+// RawFlag returns the boolean in v as the JSON text true or false, or "" if v is absent or null. It returns an error
+// for a value of another type.
 func (v Value) RawFlag() (string, error) {
 	if _, err := v.Flag(); err != nil || !v.Given() {
 		return "", err
@@ -196,9 +196,9 @@ func Top(body []byte) (o Object) {
 	return o
 }
 
-// Open stores the fields of the object v in o, in place of the fields that o held before. v must not come from o or from
-// a value within o, since the path of o would then contain itself. Open returns an error if v is not an object or has
-// more than maxMembers fields.
+// Open stores the fields of the object v in o, in place of the fields that o held before. v must not come from o or
+// from a value within o, since the path of o would then contain itself. Open returns an error if v is not an object or
+// has more than maxMembers fields.
 func (o *Object) Open(v Value) error {
 	if err := v.Object(); err != nil {
 		return err

@@ -451,8 +451,8 @@ func (t *Target) Limit(tokens int64) int64 {
 }
 
 // Refuses reports whether the chat completions parameter with this name is left out because the candidate refused it in
-// an earlier request. Parameters that the provider's Shape drops do not count, since Shape describes only the provider's
-// chat completions API.
+// an earlier request. Parameters that the provider's Shape drops do not count, since Shape describes only the
+// provider's chat completions API.
 func (t *Target) Refuses(name string) bool {
 	return slices.Contains(t.Drop, name) && !slices.Contains(t.Provider.Shape.Drop, name)
 }

@@ -78,7 +78,8 @@ func (m *Recall) Find(user, call string) []Reasoning {
 	now := m.now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	// The least recently used entries are usually the oldest. An expired entry before them is removed when it is looked up.
+	// The least recently used entries are usually the oldest. An expired entry before them is removed when it is looked
+	// up.
 	for last := m.order.Back(); last != nil && now.After(last.Value.(*recalled).until); last = m.order.Back() {
 		m.forget(last)
 	}

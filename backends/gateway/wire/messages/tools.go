@@ -46,8 +46,8 @@ func (r *reader) tools() error {
 		return nil
 	})
 	if err == nil && len(r.request.Tools) == 0 && leftOut.Given() {
-		r.request.RequireOwnFormat(leftOut.Unsupported("is %s, a tool that runs on its vendor's servers and that none of the "+
-			"configured providers has: add a tool that the client runs, or leave tools out",
+		r.request.RequireOwnFormat(leftOut.Unsupported("is %s, a tool that runs on its vendor's servers and that none of "+
+			"the configured providers has: add a tool that the client runs, or leave tools out",
 			hub.Shown(leftOut.Get("type").String())))
 	}
 	return err

@@ -152,7 +152,8 @@ func (a *upstreamAnswer) scan(data []byte, eachBlock func(*upstreamBlock)) error
 		}
 		return s.Skip()
 	})
-	// The usage in message_start is not the final one. Later events have a usage together with the stop_reason, or after it.
+	// The usage in message_start is not the final one. Later events have a usage together with the stop_reason, or after
+	// it.
 	a.counted = a.counted || err == nil && hasUsage && (e.isMessage || a.stop != "")
 	return err
 }

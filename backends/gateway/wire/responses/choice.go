@@ -56,7 +56,7 @@ func (in *reader) choose(v fields.Value, c hub.Choice) {
 	case len(in.r.Tools) > 0:
 		in.r.Choice = c
 	case c.Mode == "required" || c.Mode == "function":
-		in.drop(v.String())
+		in.r.DropOnce(v.String())
 	}
 }
 
@@ -133,7 +133,7 @@ func (in *reader) allowTool(element fields.Value, keep map[string]bool) error {
 		return err
 	}
 	if !offered {
-		in.drop(element.String())
+		in.r.DropOnce(element.String())
 		return nil
 	}
 	name, known := in.names[key]

@@ -82,8 +82,8 @@ func (in *reader) readPart(v fields.Value) (hub.Part, error) {
 		return in.audio()
 	}
 	value := in.part.Get("type")
-	in.r.RequireOwnFormat(value.Invalid("must be one of input_text, output_text, refusal, input_image, input_file, input_audio, it is %s",
-		hub.Shown(kind)))
+	in.r.RequireOwnFormat(value.Invalid(
+		"must be one of input_text, output_text, refusal, input_image, input_file, input_audio, it is %s", hub.Shown(kind)))
 	return hub.Part{Kind: hub.PartOther, Raw: v.Raw}, nil
 }
 

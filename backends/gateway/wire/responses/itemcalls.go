@@ -18,7 +18,7 @@ type callIndex struct{ turn, call int }
 func (in *reader) call(item string) (err error) {
 	if item == "tool_search_call" {
 		if execution, err := in.item.Text("execution"); err != nil || execution == "server" {
-			in.drop(in.item.String())
+			in.r.DropOnce(in.item.String())
 			return err
 		}
 	}
@@ -142,7 +142,8 @@ func (in *reader) callOf() (callIndex, error) {
 	}
 	index, known := in.calls[hub.LegalName(id)]
 	if !known {
-		return callIndex{}, v.Invalid("names the call %s, which is not in the input before it: send the call too", hub.Shown(id))
+		return callIndex{}, v.Invalid("names the call %s, which is not in the input before it: send the call too",
+			hub.Shown(id))
 	}
 	if in.hasResult(index) {
 		return callIndex{}, v.Invalid("names the call %s, which has a result already", hub.Shown(id))

@@ -155,7 +155,7 @@ func (in *reader) readTool(v fields.Value) error {
 // hostedTool drops a tool that only its vendor can run. It records the path and type of the first such tool.
 func (in *reader) hostedTool(v fields.Value) {
 	path := v.String()
-	in.drop(path)
+	in.r.DropOnce(path)
 	if in.hosted == "" {
 		in.hosted, in.hostedKind = path, in.tool.Get("type").Str
 	}

@@ -71,7 +71,8 @@ func (r *Request) message(s *jsontext.Scanner, i int) (role string, err error) {
 			var err error
 			role, known, err = r.role(s)
 			if err == nil && !known {
-				err = wire.InvalidField(path(".role"), "%s must be one of system, developer, user, assistant, tool, function", path(".role"))
+				err = wire.InvalidField(path(".role"), "%s must be one of system, developer, user, assistant, tool, function",
+					path(".role"))
 			}
 			return err
 		case "content":
