@@ -272,6 +272,7 @@ func (a *Answer) addState(state hub.State) {
 		return
 	}
 	b := a.last(Thinking)
+	// A block has one token. A second state gets a block of its own, unless it contains the first one.
 	if b == nil || b.Token != "" && (b.form != state.Form || !accumulates(state.Form)) {
 		b = a.add(Thinking)
 	}

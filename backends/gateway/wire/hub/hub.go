@@ -76,6 +76,11 @@ type Request struct {
 // Param is one parameter. Value is its JSON text.
 type Param struct{ Name, Value string }
 
+// IsDefault reports whether the parameter has a value that means the same as no parameter.
+func (p Param) IsDefault() bool {
+	return p.Value == "null" || p.Value == "false" && (p.Name == "logprobs" || p.Name == "store")
+}
+
 // Param returns the JSON text of a parameter, or an empty string if the parameter is absent.
 func (r *Request) Param(name string) string {
 	for _, p := range r.Params {

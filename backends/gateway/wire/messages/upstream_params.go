@@ -43,7 +43,7 @@ func (w *upstreamWriter) params() (version map[string]string) {
 	version = upstreamVersion
 	for _, p := range w.Request.Params {
 		switch {
-		case p.Value == "null" || p.Value == "false" && (p.Name == "logprobs" || p.Name == "store"):
+		case p.IsDefault():
 			continue
 		case w.Target.Refuses(p.Name):
 			w.dropped = append(w.dropped, p.Name)

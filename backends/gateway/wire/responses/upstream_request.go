@@ -218,7 +218,7 @@ func (w *upstreamWriter) params() {
 	}
 	for _, p := range w.r.Params {
 		switch {
-		case p.Value == "null" || p.Value == "false" && p.Name == "logprobs":
+		case p.IsDefault():
 			continue
 		case w.drops(p.Name) && p.Name != "store" && p.Name != "verbosity":
 			w.dropped = append(w.dropped, p.Name)
