@@ -3,6 +3,8 @@ package wire
 import (
 	"bytes"
 	"errors"
+
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // ErrNoChoices is the error of an answer with status 200 that is empty: no choice has content, a tool call or a
@@ -26,6 +28,36 @@ type Progress struct {
 	Done bool
 }
 
+// KeepAlive is a comment line of server-sent events. Clients ignore it.
+const KeepAlive = ": keep-alive\n\n"
+
+// doneMark is the data of the event that ends a stream of chat completions. Some upstreams send it in other formats
+// too.
+var doneMark = []byte("[DONE]")
+
+// EventData returns the data of an event without the white space around it. done is set for the end mark of chat
+// completions.
+func EventData(data []byte) (trimmed []byte, done bool) {
+	trimmed = bytes.TrimSpace(data)
+	return trimmed, bytes.Equal(trimmed, doneMark)
+}
+
+// ScanAnswer scans an upstream's JSON text, which must be one object. s is at the start of the text. member is called
+// for each field and must scan the field's value. The errors wrap ErrBroken.
+func ScanAnswer(s *jsontext.Scanner, member func(key []byte) error) error {
+	if s.Kind() != jsontext.Object {
+		return ErrBroken
+	}
+	err := s.Object(member)
+	if err == nil {
+		err = s.End()
+	}
+	if err != nil {
+		return errors.Join(ErrBroken, err)
+	}
+	return nil
+}
+
 // OneLine replaces line ends in a JSON text by spaces, so that the text fits into one data line of a server-sent event.
 // JSON has line ends only between tokens. The text is changed in place.
 func OneLine(text []byte) {
@@ -36,6 +68,14 @@ func OneLine(text []byte) {
 			unread = unread[index+1:]
 		}
 	}
+}
+
+// AppendLine appends a JSON text without line ends, see OneLine.
+func AppendLine[T string | []byte](dst []byte, text T) []byte {
+	from := len(dst)
+	dst = append(dst, text...)
+	OneLine(dst[from:])
+	return dst
 }
 
 // FinishReasons are the usual finish reasons of a chat completion.

@@ -30,13 +30,7 @@ func CheckObject(body []byte) error {
 		seen[string(key)] = struct{}{}
 		return s.Skip()
 	})
-	if err == nil {
-		err = s.End()
-	}
-	if err != nil {
-		return SyntaxError(err)
-	}
-	return CheckUTF8(&s, body)
+	return EndObject(&s, body, err)
 }
 
 // MaxFields limits the number of top-level fields in a request, because each of them is compared with the others to
@@ -71,20 +65,30 @@ func ScanObject(body []byte) (jsontext.Scanner, error) {
 	return s, apierror.New(http.StatusBadRequest, "invalid_json", "the request body must be a JSON object, it is %s", found)
 }
 
-// CheckUTF8 returns an error with status 400 if body is not valid UTF-8. The scanner s must have scanned the whole
-// body.
-func CheckUTF8(s *jsontext.Scanner, body []byte) error {
-	if !s.ASCII() && !utf8.Valid(body) {
+// EndObject completes the scan of a request body. err is the error with which s has scanned the object. The result is
+// nil if err is nil, nothing follows the object and the body is valid UTF-8. A syntax error of the scanner becomes an
+// error with status 400, and any other error is returned unchanged.
+func EndObject(s *jsontext.Scanner, body []byte, err error) error {
+	if err == nil {
+		err = s.End()
+	}
+	var syntax *jsontext.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		return apierror.New(http.StatusBadRequest, "invalid_json", "the request body is not valid JSON: %s", syntax)
+	case err == nil && !s.ASCII() && !utf8.Valid(body):
 		return apierror.New(http.StatusBadRequest, "invalid_json", "the request body is not valid UTF-8")
 	}
-	return nil
+	return err
 }
 
-// SyntaxError returns an error with status 400 for a scanner's syntax error, and any other error unchanged.
-func SyntaxError(err error) error {
-	var se *jsontext.SyntaxError
-	if !errors.As(err, &se) {
-		return err
-	}
-	return apierror.New(http.StatusBadRequest, "invalid_json", "the request body is not valid JSON: %s", se)
+// MissingField returns the error with status 400 for a request without the required field at path.
+func MissingField(path string) error {
+	return apierror.New(http.StatusBadRequest, "missing_required_parameter", "%s is required", path).With(path)
+}
+
+// InvalidField returns the error with status 400 for an invalid value at path. The message is the formatted text, which
+// must name the path itself.
+func InvalidField(path, format string, args ...any) error {
+	return apierror.New(http.StatusBadRequest, "invalid_value", format, args...).With(path)
 }

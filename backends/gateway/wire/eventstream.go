@@ -55,7 +55,7 @@ func (e *EventStream) Read(p []byte) (int, error) {
 		if decoded {
 			continue
 		}
-		if e.err != nil {
+		if e.err != nil { // reported only now, after all complete frames
 			return 0, e.end()
 		}
 		if e.err = e.grow(); e.err == nil {
@@ -64,7 +64,7 @@ func (e *EventStream) Read(p []byte) (int, error) {
 	}
 	n := copy(p, e.out)
 	if e.out = e.out[n:]; len(e.out) == 0 {
-		e.out = nil
+		e.out = nil // gives up the memory of an event, which may be large
 		if e.large && cap(e.in) <= burstBuffer {
 			e.large = false
 			_ = e.room(0) // gives memory back, so it cannot fail

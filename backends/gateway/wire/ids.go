@@ -2,18 +2,22 @@ package wire
 
 import "crypto/rand"
 
-const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+// AppendBase62 appends one letter or digit for each byte of random. All 62 characters are about equally likely if the
+// bytes are random.
+func AppendBase62(dst, random []byte) []byte {
+	const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	for _, b := range random {
+		dst = append(dst, base62[b%62])
+	}
+	return dst
+}
 
 // NewID returns the prefix followed by 24 random base62 characters.
 func NewID(prefix string) string {
-	id := make([]byte, len(prefix)+24)
-	copy(id, prefix)
-	random := id[len(prefix):]
-	_, _ = rand.Read(random) // never fails since Go 1.24
-	for i, b := range random {
-		random[i] = base62[int(b)%62]
-	}
-	return string(id)
+	var random [24]byte
+	_, _ = rand.Read(random[:]) // never fails since Go 1.24
+	id := append(make([]byte, 0, len(prefix)+len(random)), prefix...)
+	return string(AppendBase62(id, random[:]))
 }
 
 // LegalID reports whether a tool call id matches ^[A-Za-z0-9_-]{1,64}$, so that all APIs accept it.

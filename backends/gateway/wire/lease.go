@@ -5,7 +5,7 @@ import "sync/atomic"
 // Lease counts the users (holders) of a body's memory, so that the memory can be reused after the last of them.
 type Lease struct {
 	holders  atomic.Int32
-	retained atomic.Bool
+	retained atomic.Bool // Keep was called
 	end      func(reuse bool)
 }
 
@@ -17,14 +17,16 @@ func NewLease(end func(reuse bool)) *Lease {
 	return l
 }
 
-// Take adds a holder. On a nil lease it does nothing.
+// Take adds a holder. The caller must be a holder, so that the lease cannot end meanwhile. On a nil lease Take does
+// nothing.
 func (l *Lease) Take() {
 	if l != nil {
 		l.holders.Add(1)
 	}
 }
 
-// Keep leaves the memory to the garbage collector in the end, because parts of it are in use without a lease.
+// Keep leaves the memory to the garbage collector in the end, because parts of it are in use without a lease. The
+// caller must be a holder. On a nil lease Keep does nothing.
 func (l *Lease) Keep() {
 	if l != nil {
 		l.retained.Store(true)

@@ -61,8 +61,8 @@ func WholeEscapes(text []byte) []byte {
 // that looks like a repetition is a repetition.
 func objectMayFollow(text []byte) bool {
 	var (
-		openBrackets []byte
-		lastByte     byte
+		openBrackets []byte // the brackets that are open, outermost first
+		lastByte     byte   // the last byte outside of strings that is not white space, or a string's last quote
 		inString     bool
 		characters   = bytes.TrimLeft(text, " \t\r\n")
 	)
@@ -89,8 +89,8 @@ func objectMayFollow(text []byte) bool {
 	switch {
 	case inString:
 		return false
-	case lastByte == ',':
+	case lastByte == ',': // the next element of an array may be an object, but in an object a key follows
 		return len(openBrackets) > 0 && openBrackets[len(openBrackets)-1] == '['
 	}
-	return lastByte == ':' || lastByte == '['
+	return lastByte == ':' || lastByte == '[' // a value follows
 }

@@ -75,7 +75,7 @@ func ScanTerm(s *jsontext.Scanner, into **Served, member Term) error {
 			word = jsontext.Known(raw, "flex", "priority", "batch", "fast", "us")
 		}
 	}
-	if word != "" || *into != nil {
+	if word != "" || *into != nil { // ordinary service must replace an earlier value, but needs no Served of its own
 		allocated(into).Terms[member] = word
 	}
 	return err

@@ -19,7 +19,7 @@ func ServerTools(api API, body []byte) (tools []string, err error) {
 	f := serverTools{api: api}
 	err = s.Object(func(key []byte) error {
 		switch name, kind := string(key), s.Kind(); {
-		case kind == jsontext.Null:
+		case kind == jsontext.Null: // the same as an absent field
 		case name == "tools" && kind == jsontext.Array:
 			return f.tools(&s)
 		case api == APIChat && (name == "web_search_options" || name == "search_parameters"):
@@ -87,8 +87,9 @@ func (f *serverTools) tools(s *jsontext.Scanner) error {
 // tool scans one tool. If the tool object has the field type several times each occurrence counts, because decoders
 // differ in which occurrence they use.
 func (f *serverTools) tool(s *jsontext.Scanner) error {
-	var kinds []string
-	var byClient, inContainer bool
+	var kinds []string   // values of type
+	var byClient bool    // execution is "client"
+	var inContainer bool // environment is a container of the provider
 	err := s.Object(func(key []byte) error {
 		kind := s.Kind()
 		switch name := string(key); {
@@ -114,9 +115,9 @@ func (f *serverTools) tool(s *jsontext.Scanner) error {
 	})
 	for _, kind := range kinds {
 		switch {
-		case f.clientRun(kind):
+		case f.clientRun(kind): // not a server tool
 		case f.api == APIResponses && kind == "shell" && !inContainer: // the client's own shell
-		case f.api == APIResponses && kind == "tool_search" && byClient:
+		case f.api == APIResponses && kind == "tool_search" && byClient: // a search that the client makes
 		default:
 			f.add(undated(kind))
 		}

@@ -33,6 +33,7 @@ const (
 	burstBuffer = 32 << 10
 )
 
+// buffers and bursts hold unused buffers of the two sizes, which all streams share.
 var (
 	buffers = sync.Pool{New: func() any { b := make([]byte, startBuffer); return &b }}
 	bursts  = sync.Pool{New: func() any { b := make([]byte, burstBuffer); return &b }}
@@ -53,9 +54,9 @@ type Event struct {
 type EventReader struct {
 	r             io.Reader
 	buf           []byte
-	start, end    int // unread bytes are buf[start:end]
-	scan          int // no line end in buf[start:scan]
-	err           error
+	start, end    int    // unread bytes are buf[start:end]
+	scan          int    // no line end in buf[start:scan]
+	err           error  // error of the last read of r; it is returned once the buffer is used up
 	burst         bool   // the last read filled the buffer
 	skipLF        bool   // the last line ended in \r, so a \n that follows belongs to it
 	pastFirstLine bool   // the first line was read, so no byte order mark can follow
@@ -88,9 +89,9 @@ func (e *EventReader) Next() (Event, error) {
 	if data, ok := e.simpleEvent(); ok {
 		return Event{Data: data}, nil
 	}
-	var event Event
 	hasData := false
-	// Offsets, not slices: a refill may move or replace the buffer.
+	// The values of the fields event and data. They are offsets, not slices, since a refill may move or replace the
+	// buffer.
 	name, data := span{}, span{}
 	if cap(e.joined) > burstBuffer {
 		e.joined = nil
@@ -104,45 +105,33 @@ func (e *EventReader) Next() (Event, error) {
 			if errors.Is(err, io.EOF) && hasData {
 				return e.event(name, data), nil
 			}
-			if errors.Is(err, ErrWait) { // the event is read again from its start
-				if e.start > eventStart {
-					e.skipLF = false
-				}
-				e.start, e.scan, e.err, e.pastFirstLine = eventStart, eventStart, nil, wasPastFirstLine
+			if errors.Is(err, ErrWait) {
+				e.rewind(eventStart, wasPastFirstLine)
 			}
-			return event, err
+			return Event{}, err
 		}
 		if line.empty() {
 			if hasData {
 				return e.event(name, data), nil
 			}
-			eventStart = e.start
+			eventStart = e.start // an event without data does not count
 			name = span{}
 			continue
 		}
-		text := e.buf[line.from:line.to]
-		if text[0] == ':' {
+		if e.buf[line.from] == ':' {
 			if !hasData && name.empty() { // inside an event a comment would split the event
 				return Event{Comment: true}, nil
 			}
 			continue
 		}
-		field, value := text, span{line.to, line.to}
-		if colon := bytes.IndexByte(text, ':'); colon >= 0 {
-			field = text[:colon]
-			from := line.from + colon + 1
-			if from < line.to && e.buf[from] == ' ' {
-				from++
-			}
-			value = span{from, line.to}
-		}
+		field, value := e.field(line)
 		switch string(field) {
 		case "data":
 			if !hasData {
 				data, hasData = value, true
 				continue
 			}
-			if len(e.joined) == 0 {
+			if len(e.joined) == 0 { // this is the second line
 				e.joined = append(e.joined, e.buf[data.from:data.to]...)
 			}
 			e.joined = append(e.joined, '\n')
@@ -151,6 +140,30 @@ func (e *EventReader) Next() (Event, error) {
 			name = value
 		}
 	}
+}
+
+// rewind returns to the beginning of an unfinished event at the offset eventStart, so that the next call of Next reads
+// the event from there. pastFirstLine is the value of e.pastFirstLine at that time.
+func (e *EventReader) rewind(eventStart int, pastFirstLine bool) {
+	if e.start > eventStart { // skipLF belongs to a line of the event, which is read again
+		e.skipLF = false
+	}
+	e.start, e.scan, e.err, e.pastFirstLine = eventStart, eventStart, nil, pastFirstLine
+}
+
+// field splits a line at its first colon. A blank after the colon does not belong to the value. A line without a colon
+// has an empty value.
+func (e *EventReader) field(line span) (name []byte, value span) {
+	text := e.buf[line.from:line.to]
+	colon := bytes.IndexByte(text, ':')
+	if colon < 0 {
+		return text, span{line.to, line.to}
+	}
+	from := line.from + colon + 1
+	if from < line.to && e.buf[from] == ' ' {
+		from++
+	}
+	return text[:colon], span{from, line.to}
 }
 
 // simpleEvent returns the data of the most frequent form of event: one data line and a blank line, both ended by \n and
@@ -224,7 +237,7 @@ func (e *EventReader) line(eventStart *int, offsets ...*span) (span, error) {
 			if e.buf[e.start] == '\n' {
 				e.start++
 				e.scan = max(e.scan, e.start)
-				if *eventStart == e.start-1 {
+				if *eventStart == e.start-1 { // the \n belongs to the line before the event
 					*eventStart = e.start
 				}
 			}
@@ -258,7 +271,7 @@ func (e *EventReader) resizeBuffer() {
 		copy(larger, e.buf[:e.end])
 		e.Release()
 		e.buf = larger
-	case e.end > 0:
+	case e.end > 0: // the buffer holds a part of an event
 	case !e.burst && len(e.buf) != startBuffer, len(e.buf) > burstBuffer:
 		if r, ok := e.r.(Roomer); ok && len(e.buf) > burstBuffer {
 			_ = r.Room(0) // gives memory back, so it cannot fail
@@ -306,7 +319,7 @@ func (e *EventReader) refill(eventStart *int, offsets ...*span) {
 		e.end -= shift
 		e.scan -= shift
 		for _, s := range offsets {
-			if s.to > 0 {
+			if s.to > 0 { // the field has occurred
 				s.from -= shift
 				s.to -= shift
 			}
@@ -336,7 +349,7 @@ func (e *EventReader) refill(eventStart *int, offsets ...*span) {
 	n, err := e.r.Read(e.buf[e.end:])
 	e.end += n
 	e.err = err
-	if err == nil || !errors.Is(err, ErrWait) {
+	if err == nil || !errors.Is(err, ErrWait) { // ErrWait says nothing about how busy the stream is
 		e.burst = n == room
 	}
 }

@@ -79,6 +79,7 @@ func ParseUpstreamError(status int, body []byte) *UpstreamError {
 		e.Code = scalarText(root.Get("errors.0.code"))
 	}
 	e.Param = scalarText(object.Get("param"))
+	// FastAPI lists the invalid fields at one of these places.
 	for _, list := range []gjson.Result{object.Get("message.detail"), object.Get("detail"), root.Get("detail")} {
 		if e.Param == "" {
 			e.Param = location(list.Get("0.loc"))
@@ -156,20 +157,19 @@ func scalarText(r gjson.Result) string {
 
 // firstText returns the first text among the results: a string, the message of an object, or the msg of the first entry
 // of a list (FastAPI's 422).
-func firstText(results ...gjson.Result) string {
+func firstText(results ...gjson.Result) (text string) {
 	for _, r := range results {
 		switch {
-		case r.Type == gjson.String && r.Str != "":
-			return r.Str
+		case r.Type == gjson.String:
+			text = r.Str
 		case r.IsArray():
-			if s := firstText(r.Get("0.msg"), r.Get("0.message"), r.Get("0")); s != "" {
-				return s
-			}
+			text = firstText(r.Get("0.msg"), r.Get("0.message"), r.Get("0"))
 		case r.IsObject():
-			if s := firstText(r.Get("message"), r.Get("msg")); s != "" {
-				return s
-			}
+			text = firstText(r.Get("message"), r.Get("msg"))
+		}
+		if text != "" {
+			break
 		}
 	}
-	return ""
+	return text
 }

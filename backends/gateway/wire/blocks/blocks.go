@@ -57,21 +57,20 @@ func (b *Block) finished() bool {
 // addArguments adds a piece of the arguments to a tool block. text is the piece as it stands in a JSON string, plain
 // the same piece without escapes.
 func (b *Block) addArguments(text, plain []byte) {
-	from, wasBroken := len(b.Text), b.syntax.Broken()
+	from := len(b.Text)
 	if b.holding && from > MaxHeld {
 		return // the arguments are not an object, or hold only white space
 	}
 	b.Text = append(b.Text, text...)
-	if !wasBroken {
-		validLen := b.syntax.Pass(plain)
-		if !b.holding && (b.syntax.Ended() || b.syntax.Broken()) {
-			b.holding, b.holdFrom, b.validLen = true, from, validLen
-		}
-	}
-	switch {
-	case wasBroken:
+	if b.syntax.Broken() { // by an earlier piece
 		b.brackets.Pass(plain)
-	case b.syntax.Broken():
+		return
+	}
+	validLen := b.syntax.Pass(plain)
+	if !b.holding && (b.syntax.Ended() || b.syntax.Broken()) {
+		b.holding, b.holdFrom, b.validLen = true, from, validLen
+	}
+	if b.syntax.Broken() { // brackets takes over, from the beginning of the arguments
 		b.brackets.Pass(jsontext.AppendUnquoted(nil, b.Text))
 	}
 }
@@ -147,7 +146,10 @@ func (b *Block) Input(cutOff bool) (object []byte, ok bool) {
 type Answer struct {
 	Request *hub.Request
 	Reply   hub.Reply
-	blocks  []Block
+	// Started is set once a stream was opened, and Ended once it was ended, by DeltaEnd or by a failure.
+	Started, Ended bool
+
+	blocks []Block
 	// spare is the buffer of a block that was removed.
 	spare []byte
 	// scratch is a buffer for a piece of arguments without escapes.
@@ -204,7 +206,7 @@ func (a *Answer) Take(d *hub.Delta) {
 				b.addArguments(d.Text, a.scratch)
 			}
 		}
-	case hub.DeltaEnd:
+	case hub.DeltaEnd: // belongs to no block
 	}
 }
 
@@ -270,6 +272,7 @@ func (a *Answer) addState(state hub.State) {
 		return
 	}
 	b := a.last(Thinking)
+	// A block has one token. A second state gets a block of its own, unless it contains the first one.
 	if b == nil || b.Token != "" && (b.form != state.Form || !accumulates(state.Form)) {
 		b = a.add(Thinking)
 	}

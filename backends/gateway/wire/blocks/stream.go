@@ -7,9 +7,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
-// Frames writes the events for one content block of a stream. Its methods append the event that begins a block, that
-// adds a piece to the block, and that ends the block. index is the block's position in the answer.
+// Frames writes the events of a stream in one format.
 type Frames interface {
+	// Start appends the events that open the stream, Finish those that end a complete stream.
+	Start(dst []byte) []byte
+	Finish(dst []byte, e *hub.End) []byte
+	// Begin appends the event that begins a block, and End the event that ends it. index is the block's position in the
+	// answer.
 	Begin(dst []byte, index int, b *Block) []byte
 	// Delta appends the event for a piece of the block's text or arguments. piece is the text between the quotes of a
 	// JSON string, still escaped.
@@ -17,10 +21,31 @@ type Frames interface {
 	End(dst []byte, index int, b *Block) []byte
 }
 
-// Stream adds the delta d to its block and appends all events that can be written now. These are the events of the
-// first block, as far as its content has come. When the first block is finished and another block waits, the events of
-// the next block follow. After DeltaEnd the events of all blocks are written.
-func (a *Answer) Stream(dst []byte, d *hub.Delta, f Frames) []byte {
+// Stream appends the events for deltas. The first call also appends the events that open the stream. Stream appends
+// nothing after the end of the stream.
+func (a *Answer) Stream(dst []byte, deltas []hub.Delta, f Frames) []byte {
+	if a.Ended {
+		return dst
+	}
+	if !a.Started {
+		a.Started = true
+		dst = f.Start(dst)
+	}
+	for i := range deltas {
+		d := &deltas[i]
+		dst = a.stream(dst, d, f)
+		if d.Kind == hub.DeltaEnd {
+			a.Ended = true
+			return f.Finish(dst, &d.End)
+		}
+	}
+	return dst
+}
+
+// stream adds the delta d to its block and appends all events of blocks that can be written now. These are the events
+// of the first block, as far as its content has come. When the first block is finished and another block waits, the
+// events of the next block follow. After DeltaEnd the events of all blocks are written.
+func (a *Answer) stream(dst []byte, d *hub.Delta, f Frames) []byte {
 	a.Take(d)
 	ended, cutOff := d.Kind == hub.DeltaEnd, false
 	if ended {
@@ -139,10 +164,7 @@ type Counts struct{ Input, Read, Written, Output, Thinking int64 }
 
 // Counts converts u, the usage that the upstream stated. If the upstream stated no usage, the result is an estimate.
 func (a *Answer) Counts(u *wire.Usage) Counts {
-	if !u.Known {
-		estimate := a.Reply.Estimate(a.Request, u, a.textBytes)
-		u = &estimate
-	}
+	u = a.Reply.Usage(a.Request, u, a.textBytes)
 	return Counts{
 		Input:    max(0, u.Prompt-u.CacheRead-u.CacheWrite),
 		Read:     u.CacheRead,

@@ -93,8 +93,8 @@ func (w *Turns) System(c Contents, open, rule string) (next int, wrote bool, err
 // means that the format cannot express one of the messages.
 func (w *Turns) Messages(c Contents, first int) error {
 	all := w.Request.Messages
-	var openCalls []string // ids of calls of the last assistant turn
-	for i := first; i < len(all); {
+	var openCalls []string          // ids of calls of the last assistant turn
+	for i := first; i < len(all); { // all messages up to the next assistant message form one user turn
 		if all[i].Role == hub.Assistant {
 			if err := w.assistant(c, i); err != nil {
 				return err
@@ -129,7 +129,7 @@ func (w *Turns) Begin(c Contents, role hub.Role) {
 		w.Dst = append(w.Dst, ',')
 		return
 	}
-	if w.turns == 0 && role == hub.Assistant {
+	if w.turns == 0 && role == hub.Assistant { // the formats refuse such a beginning
 		w.beginWithUser(c)
 	}
 	w.endTurn(c)
@@ -202,18 +202,13 @@ func (w *Turns) assistant(c Contents, i int) error {
 // openCalls holds the ids of the calls that need a result. A call without a result gets a placeholder, since the
 // upstream would refuse the request otherwise. The errors are those of c.
 func (w *Turns) user(c Contents, from, to int, openCalls []string) error {
-	var answered map[string]struct{}
-	if len(openCalls) > 0 {
-		answered = make(map[string]struct{}, len(openCalls))
-	}
+	answered := make(map[string]struct{}) // ids of the calls whose results follow
 	for i := from; i < to; i++ {
 		m := &w.Request.Messages[i]
 		if m.Role != hub.ToolResult {
 			continue
 		}
-		if answered != nil {
-			answered[m.CallID] = struct{}{}
-		}
+		answered[m.CallID] = struct{}{}
 		w.Begin(c, hub.User)
 		if err := c.Result(i); err != nil {
 			return err
@@ -235,17 +230,25 @@ func (w *Turns) user(c Contents, from, to int, openCalls []string) error {
 	return nil
 }
 
-// Unmarked returns a copy of m, a tool result, without the cache marks of its parts. mark is the last of the removed
-// marks, or empty. It becomes the mark of the whole result.
-func Unmarked(m *hub.Message) (bare hub.Message, mark string) {
-	bare = *m
-	bare.Parts = make([]hub.Part, len(m.Parts))
+// ResultParts calls write to write the content blocks of m, a tool result. write must call begin before each block,
+// which writes the comma after the previous one. n is the number of blocks. write gets a copy of m without the cache
+// marks of its parts, since a mark belongs to the whole result. mark is the last of these marks, or empty.
+func (w *Turns) ResultParts(
+	m *hub.Message, write func(unmarked *hub.Message, begin func()) error,
+) (n int, mark string, err error) {
+	unmarked := *m
+	unmarked.Parts = make([]hub.Part, len(m.Parts))
 	for i, p := range m.Parts {
 		if p.Cache != "" {
 			mark = p.Cache
 		}
 		p.Cache = ""
-		bare.Parts[i] = p
+		unmarked.Parts[i] = p
 	}
-	return bare, mark
+	err = write(&unmarked, func() {
+		if n++; n > 1 {
+			w.Dst = append(w.Dst, ',')
+		}
+	})
+	return n, mark, err
 }

@@ -62,7 +62,7 @@ func systemFirst(messages []hub.Message) []hub.Message {
 		if isSystem(&m) {
 			reminder := appendText(nil, "\n\n", m.Parts)
 			for j := range reminder {
-				reminder[j].Text = "<system-reminder>\n" + reminder[j].Text + "\n</system-reminder>"
+				reminder[j].Text = hub.Reminder(reminder[j].Text)
 			}
 			m = hub.Message{Role: hub.User, Parts: reminder, Extra: m.Extra}
 		}
@@ -77,7 +77,7 @@ func systemFirst(messages []hub.Message) []hub.Message {
 func appendText(dst []hub.Part, gap string, parts []hub.Part) []hub.Part {
 	for i := range parts {
 		switch {
-		case !isText(&parts[i]) || parts[i].Text == "":
+		case !isText(&parts[i]) || parts[i].Text == "": // ignored
 		case len(dst) == 0:
 			dst = append(dst, hub.Part{Kind: hub.PartText, Text: parts[i].Text})
 		default:
@@ -111,7 +111,7 @@ func alternating(messages []hub.Message) []hub.Message {
 		}
 		if hasCalls(out[len(out)-1]) {
 			results := resultsAt(messages[i+1:])
-			i += len(results)
+			i += len(results) // appendResults appends them
 			out = appendResults(out, results, i+1 < len(messages))
 		}
 	}

@@ -11,11 +11,11 @@ import (
 
 // calls holds the tool calls of one answer.
 type calls struct {
-	list     []*call
-	begun    int  // number of calls already emitted
-	held     int  // bytes of arguments in calls without a name
-	chunk    int  // number of the current chunk, counting only chunks with calls
-	separate bool // each entry of tool_calls is a new call, as in a whole answer
+	list     []*call // in the order in which they began
+	begun    int     // number of calls already emitted
+	held     int     // bytes of arguments in calls without a name
+	chunk    int     // number of the current chunk, counting only chunks with calls
+	separate bool    // each entry of tool_calls is a new call, as in a whole answer
 }
 
 // call is one tool call.
@@ -98,7 +98,7 @@ func (r *reader) beginCall(c *call) {
 // legalID returns id, the upstream's id of a call. If id has characters or a length that are not allowed, or if another
 // call of the answer uses it, legalID returns a new id.
 func (r *reader) legalID(id string) string {
-	if hub.LegalID(id) && !r.calls.used(id) {
+	if wire.LegalID(id) && !r.calls.used(id) {
 		return id
 	}
 	return r.newID("call_")
@@ -139,7 +139,7 @@ func (c *calls) find(p *callPiece) *call {
 	switch {
 	case p.indexed:
 		existing := c.last(func(k *call) bool { return k.index == p.index })
-		if existing == nil && len(p.id) > 0 {
+		if existing == nil && len(p.id) > 0 { // the call may have begun with an entry without an index
 			existing = c.last(func(k *call) bool { return k.index == unindexed && k.hasID(p.id) })
 		}
 		if existing != nil && c.beginsNew(existing, p) {
@@ -154,7 +154,7 @@ func (c *calls) find(p *callPiece) *call {
 			return last
 		}
 		return nil
-	case len(p.name) == 0 || last.name == "":
+	case len(p.name) == 0 || last.name == "": // neither index nor id: only a second name begins a new call
 		return last
 	}
 	return nil

@@ -1,8 +1,6 @@
 package chat
 
 import (
-	"errors"
-
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
@@ -59,7 +57,7 @@ func (c *chunk) scan(member string, usage *wire.Usage) error {
 		}
 		return broken("the answer is not a JSON object")
 	}
-	err := s.Object(func(key []byte) error {
+	return wire.ScanAnswer(&s, func(key []byte) (err error) {
 		kind := s.Kind()
 		switch string(key) {
 		case "choices":
@@ -77,35 +75,17 @@ func (c *chunk) scan(member string, usage *wire.Usage) error {
 				c.failure = c.data
 			}
 		case "obfuscation":
-			var err error
-			c.padding, err = c.text(&s, kind)
+			c.padding, err = s.Inside()
 			return err
 		case "object":
-			if text, err := c.text(&s, kind); string(text) == "error" || err != nil {
+			text, err := s.Inside()
+			if string(text) == "error" {
 				c.failure = c.data
-				return err
 			}
-			return nil
+			return err
 		}
 		return s.Skip()
 	})
-	if err == nil {
-		err = s.End()
-	}
-	if err != nil {
-		return errors.Join(wire.ErrBroken, err)
-	}
-	return nil
-}
-
-// text scans a value. For a string it returns the text between the quotes, still escaped, and for a value of another
-// kind nil. kind is the kind of the value.
-func (c *chunk) text(s *jsontext.Scanner, kind jsontext.Kind) ([]byte, error) {
-	if kind != jsontext.String {
-		return nil, s.Skip()
-	}
-	raw, _, err := s.Text()
-	return raw, err
 }
 
 // raw scans a value of any kind and returns its JSON text. The error means that the JSON is invalid.
@@ -138,11 +118,11 @@ func (c *chunk) scanChoice(s *jsontext.Scanner, position int, member string) err
 				return c.scanContent(s)
 			}
 		case "finish_reason":
-			reason, err := c.text(s, kind)
+			reason, err := s.Inside()
 			c.finish.reason = jsontext.Known(reason, wire.FinishReasons...)
 			return err
 		case "matched_stop", "stop_reason":
-			sequence, err := c.text(s, kind)
+			sequence, err := s.Inside()
 			if n := len(sequence); n > 0 && n <= maxStop {
 				c.finish.sequence = string(jsontext.AppendUnquoted(nil, sequence))
 			}
@@ -190,19 +170,19 @@ func (c *chunk) scanContent(s *jsontext.Scanner) error {
 			if kind == jsontext.Array {
 				return c.scanParts(s, false)
 			}
-			text, err := c.text(s, kind)
+			text, err := s.Inside()
 			if len(text) > 0 {
 				c.pieces = append(c.pieces, piece{text: text})
 			}
 			return err
 		case "reasoning_content":
-			c.reasoningContent, err = c.text(s, kind)
+			c.reasoningContent, err = s.Inside()
 			return err
 		case "reasoning":
-			c.reasoning, err = c.text(s, kind)
+			c.reasoning, err = s.Inside()
 			return err
 		case "refusal":
-			c.refusal, err = c.text(s, kind)
+			c.refusal, err = s.Inside()
 			return err
 		case "reasoning_details":
 			if kind == jsontext.Array {
@@ -210,7 +190,7 @@ func (c *chunk) scanContent(s *jsontext.Scanner) error {
 				return err
 			}
 		case "extra_content":
-			c.signature, err = c.scanSignature(s, kind)
+			c.signature, err = scanSignature(s)
 			return err
 		case "tool_calls":
 			if kind == jsontext.Array {
@@ -283,14 +263,14 @@ func (c *chunk) scanCall(s *jsontext.Scanner) error {
 			p.index, p.indexed, err = number(s, kind)
 			return err
 		case "id":
-			p.id, err = c.word(s, kind)
+			p.id, err = word(s)
 			return err
 		case "function":
 			if kind == jsontext.Object {
 				return c.scanFunction(s, &p)
 			}
 		case "extra_content":
-			p.signature, err = c.scanSignature(s, kind)
+			p.signature, err = scanSignature(s)
 			return err
 		}
 		return s.Skip()
@@ -307,14 +287,14 @@ func (c *chunk) scanFunction(s *jsontext.Scanner, p *callPiece) error {
 		kind := s.Kind()
 		switch string(key) {
 		case "name":
-			p.name, err = c.word(s, kind)
+			p.name, err = word(s)
 			return err
 		case "arguments":
 			p.object = kind == jsontext.Object
 			if p.object {
 				p.arguments, err = c.raw(s)
 			} else {
-				p.arguments, err = c.text(s, kind)
+				p.arguments, err = s.Inside()
 			}
 			return err
 		}
@@ -323,9 +303,9 @@ func (c *chunk) scanFunction(s *jsontext.Scanner, p *callPiece) error {
 }
 
 // scanSignature scans the value of extra_content. It returns the text of google.thought_signature, still escaped, or
-// nil if there is no such field. kind is the kind of the value.
-func (c *chunk) scanSignature(s *jsontext.Scanner, kind jsontext.Kind) (signature []byte, err error) {
-	if kind != jsontext.Object {
+// nil if there is no such field.
+func scanSignature(s *jsontext.Scanner) (signature []byte, err error) {
+	if s.Kind() != jsontext.Object {
 		return nil, s.Skip()
 	}
 	err = s.Object(func(key []byte) error {
@@ -336,24 +316,19 @@ func (c *chunk) scanSignature(s *jsontext.Scanner, kind jsontext.Kind) (signatur
 			if string(key) != "thought_signature" {
 				return s.Skip()
 			}
-			signature, err = c.text(s, s.Kind())
+			signature, err = s.Inside()
 			return err
 		})
 	})
 	return signature, err
 }
 
-// word scans a value. For a string it returns the text without escapes, and for a value of another kind nil. kind is
-// the kind of the value.
-func (c *chunk) word(s *jsontext.Scanner, kind jsontext.Kind) ([]byte, error) {
-	if kind != jsontext.String {
+// word scans a value. For a string it returns the text without escapes, and for a value of another kind nil.
+func word(s *jsontext.Scanner) ([]byte, error) {
+	if s.Kind() != jsontext.String {
 		return nil, s.Skip()
 	}
-	raw, escaped, err := s.Text()
-	if escaped && err == nil {
-		raw = jsontext.AppendUnquoted(nil, raw)
-	}
-	return raw, err
+	return s.Word()
 }
 
 // number scans the value of the field index. ok is set if the value is a whole number that is not negative. Any other

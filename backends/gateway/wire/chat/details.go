@@ -2,6 +2,7 @@ package chat
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
@@ -43,7 +44,7 @@ func (d *details) add(array []byte) {
 			value := array[from:s.Offset()]
 			name := string(key)
 			switch {
-			case err != nil:
+			case err != nil: // ends the scan
 			case len(entry.members) == maxDetail:
 				d.overflow = true
 			case kind == jsontext.String && (name == "text" || name == "summary") && entry.textName == "":
@@ -107,19 +108,16 @@ func (d *detail) fits(entry *detail) bool {
 // as the signature, which comes last. grown is the number of bytes by which the fields without the text grew.
 func (d *detail) merge(entry *detail) (grown int) {
 	d.text = append(d.text, entry.text...)
-next:
 	for _, m := range entry.members {
-		for i := range d.members {
-			if d.members[i].name == m.name {
-				if d.members[i].value == "null" {
-					grown += len(m.value)
-					d.members[i].value = m.value
-				}
-				continue next
-			}
+		i := slices.IndexFunc(d.members, func(known member) bool { return known.name == m.name })
+		switch {
+		case i < 0:
+			grown += len(m.name) + len(m.value) + len(`"":,`)
+			d.members = append(d.members, m)
+		case d.members[i].value == "null":
+			grown += len(m.value)
+			d.members[i].value = m.value
 		}
-		grown += len(m.name) + len(m.value) + len(`"":,`)
-		d.members = append(d.members, m)
 	}
 	return grown
 }

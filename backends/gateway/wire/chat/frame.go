@@ -79,6 +79,7 @@ func quoted(data []byte) (text, rest []byte, ok bool) {
 // singleText returns the text of a chunk that contains one text or piece of reasoning and nothing else, and its kind.
 // For any other chunk the kind is 0.
 func (c *chunk) singleText() (kind hub.DeltaKind, text []byte) {
+	// Any other content means that the chunk is no example for the next ones.
 	if c.usage || len(c.calls)+len(c.refusal)+len(c.details)+len(c.logprobs)+len(c.signature)+len(c.finish.reason) > 0 {
 		return 0, nil
 	}

@@ -48,7 +48,7 @@ func (p *promises) check(deltas []hub.Delta) {
 		}
 		switch d.Kind {
 		case hub.DeltaCall:
-			if d.Call != len(p.arguments) || d.Name == "" || !hub.LegalID(d.ID) || p.ids[d.ID] {
+			if d.Call != len(p.arguments) || d.Name == "" || !wire.LegalID(d.ID) || p.ids[d.ID] {
 				p.t.Fatalf("call %d of %d: %s", d.Call, len(p.arguments), show(d))
 			}
 			p.ids[d.ID] = true

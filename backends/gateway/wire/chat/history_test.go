@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
@@ -23,7 +24,7 @@ func TestIllegalIDs(t *testing.T) {
 	want := []string{hub.LegalName("functions.weather:0"), "b-1_"}
 	calls := r.Messages[1].Calls
 	for i, id := range want {
-		if !hub.LegalID(id) || calls[i].ID != id || r.Messages[2+i].CallID != id {
+		if !wire.LegalID(id) || calls[i].ID != id || r.Messages[2+i].CallID != id {
 			t.Errorf("call %d has the id %q, its result %q, want %q", i, calls[i].ID, r.Messages[2+i].CallID, id)
 		}
 	}

@@ -51,7 +51,7 @@ func (p *pass) Whole(dst, body []byte) (_ []byte, err error) {
 func (p *pass) Fail(dst []byte, f hub.Failure) []byte { return AppendFailure(dst, f) }
 
 // KeepAlive implements hub.Pass. It appends a comment line, which clients ignore.
-func (p *pass) KeepAlive(dst []byte) []byte { return append(dst, keepAlive...) }
+func (p *pass) KeepAlive(dst []byte) []byte { return append(dst, wire.KeepAlive...) }
 
 // Usage implements hub.Pass.
 func (p *pass) Usage() wire.Usage {
@@ -68,8 +68,6 @@ func (p *pass) TextBytes() int64 {
 	}
 	return p.stream.TextBytes()
 }
-
-const keepAlive = ": keep-alive\n\n"
 
 // AppendFailure appends the event that ends a broken chat stream. It is an error object with f.Message. No
 // finish_reason and no [DONE] follow, so that client libraries raise the error.

@@ -2,11 +2,11 @@ package chat
 
 import (
 	"slices"
-	"strconv"
 
 	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/fields"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
@@ -19,9 +19,13 @@ func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	if err := wire.CheckObject(body); err != nil {
 		return nil, err
 	}
-	r := &request{Request: &hub.Request{Format: hub.Chat, Body: body, Answer: hub.Answer{Reasoning: true}}}
-	if err := r.read(gjson.ParseBytes(body)); err != nil {
-		return nil, refusal(err)
+	r := &request{
+		Request: &hub.Request{Format: hub.Chat, Body: body, Answer: hub.Answer{Reasoning: true}},
+		top:     fields.Top(body),
+		calls:   make(map[string]callPosition),
+	}
+	if err := r.read(); err != nil {
+		return nil, err
 	}
 	if o.Recall != nil {
 		recall(r.Messages, o.Recall)
@@ -32,73 +36,77 @@ func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 // request is the state of reading a request.
 type request struct {
 	*hub.Request
-	choice gjson.Result // tool_choice
-	legacy int64        // max_tokens
+	// top holds the top-level fields. Each of the others holds the object that is being read: a message, an element of one
+	// of its lists (a content part or tool call) or of tools, and an object within this element.
+	top, message, element, inner fields.Object
+	legacyLimit                  int64 // max_tokens
+
+	// turns are the messages so far. calls maps the client's call ids to the positions of the calls in turns. If an id
+	// occurs several times, the last call counts.
+	turns []conversationTurn
+	calls map[string]callPosition
 }
 
-// read reads root, the body of the request. The errors are faults.
-func (r *request) read(root gjson.Result) error {
-	sawMessages := false
-	err := each(root, func(key string, value gjson.Result) (err error) {
-		switch key {
-		case "model":
-			r.Model, err = name("model", value)
-			if len(r.Model) > 512 {
-				err = invalid("model", "must have at most 512 bytes, it has %d", len(r.Model))
-			}
-		case "messages":
-			sawMessages = true
-			err = r.messages(value)
-		case "stream":
-			var stream string
-			stream, err = boolean("stream", value)
-			r.Stream = stream == "true"
-		case "stream_options":
-			err = r.streamOptions(value)
-		case "max_completion_tokens":
-			r.MaxTokens, err = positiveInteger(key, value)
-		case "max_tokens":
-			r.legacy, err = positiveInteger(key, value)
-		case "tools":
-			err = r.readTools(value)
-		case "tool_choice":
-			r.choice = value
-		case "functions", "function_call":
-			if value.Type != gjson.Null {
-				err = unsupported(key, "is deprecated and not supported: send tools and tool_choice instead")
-			}
-		case "response_format":
-			err = r.responseFormat(value)
-		case "reasoning_effort":
-			err = r.effort(value)
-		case "thinking", "reasoning":
-			if effort := otherEffort(key, value); effort != "" {
-				r.OtherEffort = effort
-			}
-			err = r.param(key, value)
-		case "stop":
-			err = r.stop(value)
-		default:
-			if foreign(key, value) {
-				r.Drop(wire.Mask(key, 100))
-				return nil
-			}
-			err = r.param(key, value)
+// read reads the fields of the request in the client's order, except tool_choice, which refers to tools.
+func (r *request) read() error {
+	if err := r.top.Each(r.field); err != nil {
+		return err
+	}
+	for _, name := range [...]string{"model", "messages"} {
+		if v := r.top.Get(name); !v.Given() {
+			return v.Missing()
 		}
-		return err
-	})
-	switch {
-	case err != nil:
-		return err
-	case r.Model == "":
-		return missing("model")
-	case !sawMessages:
-		return missing("messages")
 	}
 	if r.MaxTokens == 0 {
-		r.MaxTokens = r.legacy
+		r.MaxTokens = r.legacyLimit
 	}
 	return r.toolChoice()
+}
+
+// field reads the top-level field with the given name and value.
+func (r *request) field(name string, v fields.Value) (err error) {
+	switch name {
+	case "model":
+		r.Model, err = r.top.Name(name)
+		if len(r.Model) > 512 {
+			err = v.Invalid("must have at most 512 bytes, it has %d", len(r.Model))
+		}
+	case "messages":
+		err = r.messages(v)
+	case "stream":
+		r.Stream, err = v.Flag()
+	case "stream_options":
+		err = r.streamOptions()
+	case "max_completion_tokens":
+		r.MaxTokens, err = v.Integer(1)
+	case "max_tokens":
+		r.legacyLimit, err = v.Integer(1)
+	case "tools":
+		err = r.readTools(v)
+	case "tool_choice": // see read
+	case "functions", "function_call":
+		if v.Given() {
+			err = v.Unsupported("is deprecated and not supported: send tools and tool_choice instead")
+		}
+	case "response_format":
+		err = r.responseFormat()
+	case "reasoning_effort":
+		err = r.effort(v)
+	case "stop":
+		err = r.stop(v)
+	case "thinking", "reasoning":
+		if effort := otherEffort(name, v.Result); effort != "" {
+			r.OtherEffort = effort
+		}
+		err = r.param(name, v)
+	default:
+		if foreign(name, v.Result) {
+			r.Drop(wire.Mask(name, 100))
+			return nil
+		}
+		err = r.param(name, v)
+	}
+	return err
 }
 
 // foreign reports whether no upstream may get the top-level field key, see wire.Foreign and wire.ForeignExtra.
@@ -112,47 +120,27 @@ func foreign(key string, value gjson.Result) bool {
 }
 
 // streamOptions reads stream_options. All fields except include_usage are dropped.
-func (r *request) streamOptions(value gjson.Result) error {
-	if value.Type == gjson.Null {
-		return nil
+func (r *request) streamOptions() error {
+	options, ok, err := r.top.Optional("stream_options")
+	if !ok || err != nil {
+		return err
 	}
-	if !value.IsObject() {
-		return wrongType("stream_options", "an object", value)
-	}
-	return each(value, func(key string, value gjson.Result) error {
-		if key != "include_usage" {
-			r.Drop("stream_options." + wire.Mask(key, 100))
+	return options.Each(func(name string, v fields.Value) (err error) {
+		if name != "include_usage" {
+			r.Drop("stream_options." + wire.Mask(name, 100))
 			return nil
 		}
-		usage, err := boolean("stream_options.include_usage", value)
-		r.IncludeUsage = usage == "true"
+		r.IncludeUsage, err = v.Flag()
 		return err
 	})
 }
 
-// positiveInteger returns the integer in value, or 0 if value is null or absent. Any other value, and an integer less
-// than 1, is an error. path is the path of value for the error.
-func positiveInteger(path string, value gjson.Result) (int64, error) {
-	switch value.Type {
-	case gjson.Null:
-		return 0, nil
-	case gjson.Number:
-		if n, err := strconv.ParseInt(value.Raw, 10, 64); err == nil && n > 0 {
-			return n, nil
-		}
-		return 0, invalid(path, "must be an integer of at least 1")
-	default:
-		return 0, wrongType(path, "an integer", value)
-	}
-}
-
 // effort reads reasoning_effort.
-func (r *request) effort(value gjson.Result) error {
-	word, err := text("reasoning_effort", value)
+func (r *request) effort(v fields.Value) error {
+	word, err := v.Text()
 	r.Effort = hub.Effort(word)
 	if err == nil && word != "" && !slices.Contains(hub.Efforts[:], r.Effort) {
-		return invalid("reasoning_effort", "must be one of none, minimal, low, medium, high, xhigh, max, it is %s",
-			quote(word))
+		return v.Invalid("must be one of none, minimal, low, medium, high, xhigh, max, it is %s", hub.Shown(word))
 	}
 	return err
 }
@@ -193,22 +181,22 @@ func otherEffort(key string, value gjson.Result) hub.Effort {
 const maxStops = 64
 
 // stop reads the field stop: one stop sequence or a list of them. Empty strings are left out.
-func (r *request) stop(value gjson.Result) error {
-	if !value.IsArray() {
-		word, err := text("stop", value)
+func (r *request) stop(v fields.Value) error {
+	if !v.IsArray() {
+		word, err := v.Text()
 		if word != "" {
 			r.Stop = []string{word}
 		}
 		return err
 	}
-	return elements(value, func(i int, value gjson.Result) error {
+	return v.Each(func(element fields.Value) error {
 		switch {
-		case value.Type != gjson.String:
-			return prefixPath(wrongType("", "a string", value), "stop[%d]", i)
-		case i == maxStops:
-			return invalid("stop", "must have at most %d strings", maxStops)
-		case value.Str != "":
-			r.Stop = append(r.Stop, value.Str)
+		case element.Type != gjson.String:
+			return element.Wrong("a string")
+		case element.Path.Index == maxStops:
+			return v.Invalid("must have at most %d strings", maxStops)
+		case element.Str != "":
+			r.Stop = append(r.Stop, element.Str)
 		}
 		return nil
 	})
@@ -216,54 +204,44 @@ func (r *request) stop(value gjson.Result) error {
 
 // param stores a top-level field that the gateway does not interpret in Params. It returns an error if a known field
 // has a value of the wrong type. A field with the value null is ignored.
-func (r *request) param(key string, value gjson.Result) error {
-	if value.Type == gjson.Null {
+func (r *request) param(name string, v fields.Value) (err error) {
+	if !v.Given() {
 		return nil
 	}
-	switch key {
+	switch name {
 	case "temperature", "top_p", "top_k", "seed", "presence_penalty", "frequency_penalty", "top_logprobs":
-		if value.Type != gjson.Number {
-			return wrongType(key, "a number", value)
+		if v.Type != gjson.Number {
+			err = v.Wrong("a number")
 		}
-	case "parallel_tool_calls", "store", "logprobs":
-		if !value.IsBool() {
-			return wrongType(key, "a boolean", value)
-		}
-		r.Answer.Logprobs = r.Answer.Logprobs || key == "logprobs" && value.Bool()
+	case "logprobs":
+		r.Answer.Logprobs, err = v.Flag()
+	case "parallel_tool_calls", "store":
+		_, err = v.Flag()
 	case "user", "prompt_cache_key", "safety_identifier", "service_tier", "verbosity":
-		if value.Type != gjson.String {
-			return wrongType(key, "a string", value)
-		}
+		_, err = v.Text()
 	case "metadata", "logit_bias":
-		if !value.IsObject() {
-			return wrongType(key, "an object", value)
-		}
+		err = v.Object()
 	case "n":
-		n, err := positiveInteger("n", value)
-		if err == nil && n > 128 {
-			err = invalid("n", "must be an integer from 1 to 128")
-		}
-		if err != nil {
-			return err
+		var n int64
+		n, err = v.Integer(1)
+		if n > 128 {
+			err = v.Invalid("must be an integer from 1 to 128")
 		}
 		if n > 1 {
 			r.Needs |= wire.NeedChoices
 		}
 	}
-	r.Params = append(r.Params, hub.Param{Name: key, Value: value.Raw})
-	return nil
+	r.AddParam(name, v.Raw)
+	return err
 }
 
 // responseFormat reads response_format into r.Output.
-func (r *request) responseFormat(value gjson.Result) error {
-	const path = "response_format"
-	if value.Type == gjson.Null {
-		return nil
+func (r *request) responseFormat() error {
+	format, ok, err := r.top.Optional("response_format")
+	if !ok || err != nil {
+		return err
 	}
-	if !value.IsObject() {
-		return wrongType(path, "an object", value)
-	}
-	kind, err := name(path+".type", value.Get("type"))
+	kind, err := format.Name("type")
 	if err != nil {
 		return err
 	}
@@ -274,31 +252,33 @@ func (r *request) responseFormat(value gjson.Result) error {
 		r.Output = &hub.Output{Kind: kind}
 		return nil
 	case "json_schema":
-	default:
-		return invalid(path+".type", "must be text, json_object or json_schema, it is %s", quote(kind))
+		return r.schemaFormat(format.Get("json_schema"))
 	}
-	format := value.Get("json_schema")
-	if !format.IsObject() {
-		return wrongType(path+".json_schema", "an object", format)
-	}
-	r.Needs |= wire.NeedJSONSchema
-	r.Output = &hub.Output{Kind: kind}
-	err = each(format, func(key string, value gjson.Result) (err error) {
-		switch key {
-		case "name":
-			r.Output.Name, err = text(key, value)
-		case "description":
-			r.Output.Description, err = text(key, value)
-		case "schema":
-			r.Output.Schema, err = object(key, value)
-		case "strict":
-			r.Output.Strict, err = boolean(key, value)
-		}
+	return format.Get("type").Invalid("must be text, json_object or json_schema, it is %s", hub.Shown(kind))
+}
+
+// schemaFormat reads v, the object json_schema in response_format, into r.Output.
+func (r *request) schemaFormat(v fields.Value) (err error) {
+	var o fields.Object
+	if err := o.Open(v); err != nil {
 		return err
-	})
-	if r.Output.Name == "" {
-		r.Output.Name = "output"
 	}
-	r.TextBytes += int64(len(r.Output.Schema))
-	return prefixPath(err, path+".json_schema")
+	out := &hub.Output{Kind: "json_schema"}
+	if out.Name, err = o.Text("name"); err != nil {
+		return err
+	}
+	if out.Name == "" {
+		out.Name = "output"
+	}
+	if out.Description, err = o.Text("description"); err != nil {
+		return err
+	}
+	if out.Schema, err = o.Get("schema").RawObject(); err != nil {
+		return err
+	}
+	r.Output = out
+	r.Needs |= wire.NeedJSONSchema
+	r.TextBytes += int64(len(out.Schema))
+	out.Strict, err = o.Get("strict").RawFlag()
+	return err
 }

@@ -4,12 +4,10 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/fields"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
-
-// maxMembers limits the number of fields, in a message or a tool call, that only the chat format knows.
-const maxMembers = 64
 
 // conversationTurn is a message together with the results of its tool calls.
 type conversationTurn struct {
@@ -24,33 +22,28 @@ type callPosition struct{ turn, call int }
 
 // messages reads the list of messages into r.Messages. It moves each tool result directly after the message with its
 // call, and images in results into a user message after the results.
-func (r *request) messages(value gjson.Result) error {
-	if !value.IsArray() {
-		return wrongType("messages", "an array", value)
-	}
-	var turns []conversationTurn
-	calls := make(map[string]callPosition)
+func (r *request) messages(list fields.Value) error {
 	count := 0
-	err := elements(value, func(i int, value gjson.Result) error {
+	err := list.Each(func(v fields.Value) error {
 		count++
-		m, err := r.message(value)
-		if err == nil {
-			turns, err = addTurn(turns, calls, m)
+		m, err := r.readMessage(v)
+		if err != nil {
+			return err
 		}
-		return prefixPath(err, "messages[%d]", i)
+		return r.addTurn(m)
 	})
 	if err != nil {
 		return err
 	}
 	if count == 0 {
-		return invalid("messages", "must have at least one message")
+		return list.Invalid("must have at least one message")
 	}
-	if len(turns) == 0 {
-		return invalid("messages", "must have at least one message with content")
+	if len(r.turns) == 0 {
+		return list.Invalid("must have at least one message with content")
 	}
 	r.Messages = make([]hub.Message, 0, count)
-	for i := range turns {
-		t := &turns[i]
+	for i := range r.turns {
+		t := &r.turns[i]
 		r.Messages = append(r.Messages, t.message)
 		for _, result := range t.results {
 			if result != nil {
@@ -67,44 +60,46 @@ func (r *request) messages(value gjson.Result) error {
 	return nil
 }
 
-// addTurn appends m to turns and returns the new list. A tool result is not appended but stored with the message that
-// has its call, so that results may come in any order after the call. A message without content is left out. calls maps
-// the client's call ids to the positions of the calls, and addTurn adds the calls of m. The error is a fault: a result
-// has no call, or its call already has a result.
-func addTurn(turns []conversationTurn, calls map[string]callPosition, m *hub.Message) ([]conversationTurn, error) {
-	if m.Role != hub.ToolResult {
-		if len(m.Parts)+len(m.Calls)+len(m.Reasoning) == 0 && !hasChatOnlyContent(m) {
-			return turns, nil
-		}
-		for i := range m.Calls {
-			c := &m.Calls[i]
-			calls[c.ID] = callPosition{len(turns), i}
-			c.ID = hub.LegalName(c.ID) // the id may come from a provider whose ids other upstreams refuse
-		}
-		return append(turns, conversationTurn{message: *m, results: make([]*hub.Message, len(m.Calls))}), nil
+// addTurn adds m, the message in r.message, to r.turns, and the positions of its calls to r.calls. A tool result is not
+// added but stored with the message that has its call, so that results may come in any order after the call. A message
+// without content is left out. The error means that a result has no call, or that its call already has a result.
+func (r *request) addTurn(m *hub.Message) error {
+	if m.Role == hub.ToolResult {
+		return r.addResult(m)
 	}
-	position, ok := calls[m.CallID]
+	if len(m.Parts)+len(m.Calls)+len(m.Reasoning) == 0 && !hasChatOnlyContent(m) {
+		return nil
+	}
+	for i := range m.Calls {
+		c := &m.Calls[i]
+		r.calls[c.ID] = callPosition{len(r.turns), i}
+		c.ID = hub.LegalName(c.ID) // the id may come from a provider whose ids other upstreams refuse
+	}
+	r.turns = append(r.turns, conversationTurn{message: *m, results: make([]*hub.Message, len(m.Calls))})
+	return nil
+}
+
+// addResult stores m, the tool result in r.message, with the message that has its call. Most chat APIs accept only text
+// in results, so images are moved into a user message after the results.
+func (r *request) addResult(m *hub.Message) error {
+	position, ok := r.calls[m.CallID]
 	if !ok {
-		return nil, invalid("tool_call_id", "is %s, but no earlier assistant message has a tool call with this id",
-			quote(m.CallID))
+		return r.message.Get("tool_call_id").Invalid(
+			"is %s, but no earlier assistant message has a tool call with this id", hub.Shown(m.CallID))
 	}
-	t := &turns[position.turn]
+	t := &r.turns[position.turn]
 	if t.results[position.call] != nil {
-		return nil, invalid("tool_call_id", "is %s, for which there already is a tool message", quote(m.CallID))
+		return r.message.Get("tool_call_id").Invalid("is %s, for which there already is a tool message", hub.Shown(m.CallID))
 	}
 	t.results[position.call] = m
 	m.CallID = t.message.Calls[position.call].ID
-	// Most chat APIs accept only text in results, so images are moved into a user message after the results.
-	texts := m.Parts[:0]
-	for _, p := range m.Parts {
+	for i, p := range m.Parts {
 		if p.Kind == hub.PartImage {
 			t.images = append(t.images, p)
-			p = hub.Part{Kind: hub.PartText, Text: imageBelow}
+			m.Parts[i] = hub.Part{Kind: hub.PartText, Text: imageBelow}
 		}
-		texts = append(texts, p)
 	}
-	m.Parts = texts
-	return turns, nil
+	return nil
 }
 
 // imageBelow replaces an image in a tool result.
@@ -119,75 +114,74 @@ const (
 	toolCallIDField
 )
 
-// message reads an element of messages.
-func (r *request) message(value gjson.Result) (*hub.Message, error) {
-	if !value.IsObject() {
-		return nil, wrongType("", "an object", value)
+// readMessage reads an element of messages into r.message and returns the message.
+func (r *request) readMessage(v fields.Value) (*hub.Message, error) {
+	if err := r.message.Open(v); err != nil {
+		return nil, err
 	}
 	m := &hub.Message{}
 	var err error
-	if m.Role, err = role(value.Get("role")); err != nil {
+	if m.Role, err = r.role(); err != nil {
 		return nil, err
 	}
 	seenFields := 0 // set of the fields so far that must not occur twice
 	mark := ""      // cache_control
-	err = each(value, func(key string, value gjson.Result) (err error) {
+	err = r.message.Each(func(name string, v fields.Value) (err error) {
 		field := 0
-		switch key {
+		switch name {
 		case "role":
 			field = roleField
 		case "content":
 			field = contentField
-			err = r.content(m, value)
+			err = r.content(m, v)
 		case "refusal":
 			field = refusalField
 			var refusal string
-			refusal, err = text(key, value)
+			refusal, err = v.Text()
 			r.addText(m, hub.PartRefusal, refusal)
 		case "tool_calls":
 			field = toolCallsField
-			err = r.toolCalls(m, value)
+			err = r.toolCalls(m, v)
 		case "tool_call_id":
 			field = toolCallIDField
-			m.CallID, err = text(key, value)
+			m.CallID, err = v.Text()
 		case "function_call":
-			if value.Type != gjson.Null {
-				err = unsupported(key, "is deprecated and not supported: send tool_calls instead")
+			if v.Given() {
+				err = v.Unsupported("is deprecated and not supported: send tool_calls instead")
 			}
 		case "cache_control":
-			if value.IsObject() {
-				mark = value.Raw
+			if v.IsObject() {
+				mark = v.Raw
 			}
 		default:
-			if len(m.Extra) == maxMembers {
-				return invalid("", "has more than %d fields", maxMembers)
-			}
-			m.Extra = append(m.Extra, hub.Param{Name: key, Value: value.Raw})
+			m.Extra = append(m.Extra, hub.Param{Name: name, Value: v.Raw})
 		}
 		if seenFields&field != 0 {
-			return invalid(key, "is given twice")
+			return v.Invalid("is given twice")
 		}
 		seenFields |= field
 		return err
 	})
+	if err != nil {
+		return nil, err
+	}
 	// Clients that send content as a string put cache_control on the message. The mark means a position in the prompt,
 	// the end of the message, so it is stored with the message's last part.
 	if n := len(m.Parts); mark != "" && n > 0 && m.Parts[n-1].Cache == "" {
 		m.Parts[n-1].Cache = mark
 	}
 	switch {
-	case err != nil:
 	case m.Role != hub.ToolResult:
 		m.CallID = "" // only tool results have this field
 	case m.CallID == "":
-		err = missing("tool_call_id")
+		return nil, r.message.Get("tool_call_id").Missing()
 	}
-	return m, err
+	return m, nil
 }
 
-// role returns the role with the name in value.
-func role(value gjson.Result) (hub.Role, error) {
-	word, err := name("role", value)
+// role returns the role of the message in r.message.
+func (r *request) role() (hub.Role, error) {
+	word, err := r.message.Name("role")
 	if err != nil {
 		return 0, err
 	}
@@ -196,11 +190,12 @@ func role(value gjson.Result) (hub.Role, error) {
 			return known, nil
 		}
 	}
+	v := r.message.Get("role")
 	if word == "function" {
-		return 0, unsupported("role",
+		return 0, v.Unsupported(
 			`is "function", which is deprecated and not supported: send the role tool with tool_call_id instead`)
 	}
-	return 0, invalid("role", "must be one of system, developer, user, assistant, tool, it is %s", quote(word))
+	return 0, v.Invalid("must be one of system, developer, user, assistant, tool, it is %s", hub.Shown(word))
 }
 
 // addText appends a part with this kind and text to the parts of m, unless text is empty.
@@ -211,30 +206,25 @@ func (r *request) addText(m *hub.Message, kind hub.PartKind, text string) {
 	}
 }
 
-// content reads the field content of a message: a string or a list of parts. null counts as absent.
-func (r *request) content(m *hub.Message, value gjson.Result) error {
-	if value.IsArray() {
-		return elements(value, func(i int, value gjson.Result) error {
-			return prefixPath(r.part(m, value), "content[%d]", i)
-		})
+// content reads v, the field content of a message: a string or a list of parts. null counts as absent.
+func (r *request) content(m *hub.Message, v fields.Value) error {
+	switch {
+	case v.IsArray():
+		return v.Each(func(element fields.Value) error { return r.part(m, element) })
+	case v.Given() && v.Type != gjson.String:
+		return v.Wrong("a string or an array")
 	}
-	if value.Type != gjson.String && value.Type != gjson.Null {
-		return wrongType("content", "a string or an array", value)
-	}
-	r.addText(m, hub.PartText, value.Str)
+	r.addText(m, hub.PartText, v.Str)
 	return nil
 }
 
 // part reads a content part and adds it to m. A part of an unknown type becomes a PartOther.
-func (r *request) part(m *hub.Message, value gjson.Result) error {
-	if value.Type == gjson.String { // some upstreams accept this too
-		r.addText(m, hub.PartText, value.Str)
+func (r *request) part(m *hub.Message, v fields.Value) error {
+	if v.Type == gjson.String { // some upstreams accept this too
+		r.addText(m, hub.PartText, v.Str)
 		return nil
 	}
-	if !value.IsObject() {
-		return wrongType("", "an object", value)
-	}
-	kind, err := name("type", value.Get("type"))
+	kind, err := r.element.Typed(v)
 	if err != nil {
 		return err
 	}
@@ -242,91 +232,95 @@ func (r *request) part(m *hub.Message, value gjson.Result) error {
 	switch kind {
 	case "text":
 		part.Kind = hub.PartText
-		part.Text, err = text("text", value.Get("text"))
+		part.Text, err = r.element.Text("text")
 	case "refusal":
 		part.Kind = hub.PartRefusal
-		part.Text, err = text("refusal", value.Get("refusal"))
+		part.Text, err = r.element.Text("refusal")
 	case "image_url":
 		r.Needs |= wire.NeedImage
 		part.Kind = hub.PartImage
-		err = image(&part, value.Get("image_url"))
+		err = r.image(&part)
 	case "input_audio":
 		r.Needs |= wire.NeedAudio
 		part.Kind = hub.PartAudio
-		err = audio(&part, value.Get("input_audio"))
+		err = r.audio(&part)
 	case "file":
 		r.Needs |= wire.NeedFile
-		err = file(&part, value.Get("file"))
+		err = r.file(&part)
 	case "thinking": // Mistral's, which need not be returned
-		m.Reasoning = append(m.Reasoning, hub.Reasoning{Text: thinkingText(value.Get("thinking")), Foreign: value.Raw})
+		text := thinkingText(r.element.Get("thinking").Result)
+		m.Reasoning = append(m.Reasoning, hub.Reasoning{Text: text, Foreign: v.Raw})
 		return nil
 	}
 	if err == nil {
-		r.addPart(m, part, value)
+		r.addPart(m, part, v)
 	}
 	return err
 }
 
-// addPart appends part to the parts of m, unless it is an empty text. value is the client's JSON of the part, from
-// which addPart takes cache_control.
-func (r *request) addPart(m *hub.Message, part hub.Part, value gjson.Result) {
-	if (part.Kind == hub.PartText || part.Kind == hub.PartRefusal) && part.Text == "" {
-		return
+// addPart appends part, which was read from v, to the parts of m, unless it is an empty text. It adds cache_control
+// and, for a PartOther, the JSON text.
+func (r *request) addPart(m *hub.Message, part hub.Part, v fields.Value) {
+	switch part.Kind {
+	case hub.PartText, hub.PartRefusal:
+		if part.Text == "" {
+			return
+		}
+	case hub.PartOther:
+		part.Raw = v.Raw
+	default:
 	}
-	if part.Kind == hub.PartOther {
-		part.Raw = value.Raw
-	}
-	if mark := value.Get("cache_control"); mark.IsObject() {
+	if mark := r.element.Get("cache_control"); mark.IsObject() {
 		part.Cache = mark.Raw
 	}
 	r.TextBytes += int64(len(part.Text))
 	m.Parts = append(m.Parts, part)
 }
 
-// image reads value, the object in the field image_url, into part.
-func image(part *hub.Part, value gjson.Result) (err error) {
-	if value.Type == gjson.String { // some upstreams accept the URL itself too
-		part.URL, err = name("image_url", value)
+// image reads the field image_url of the part in r.element into part.
+func (r *request) image(part *hub.Part) (err error) {
+	v := r.element.Get("image_url")
+	if v.Type == gjson.String { // some upstreams accept the URL itself too
+		part.URL, err = r.element.Name("image_url")
 		return err
 	}
-	if !value.IsObject() {
-		return wrongType("image_url", "an object", value)
-	}
-	if part.URL, err = name("image_url.url", value.Get("url")); err != nil {
+	if err := r.inner.Open(v); err != nil {
 		return err
 	}
-	part.Detail, err = text("image_url.detail", value.Get("detail"))
+	if part.URL, err = r.inner.Name("url"); err != nil {
+		return err
+	}
+	part.Detail, err = r.inner.Text("detail")
 	return err
 }
 
-// audio reads value, the object in the field input_audio, into part.
-func audio(part *hub.Part, value gjson.Result) (err error) {
-	if !value.IsObject() {
-		return wrongType("input_audio", "an object", value)
-	}
-	if part.Data, err = name("input_audio.data", value.Get("data")); err != nil {
+// audio reads the field input_audio of the part in r.element into part.
+func (r *request) audio(part *hub.Part) (err error) {
+	if err := r.inner.Open(r.element.Get("input_audio")); err != nil {
 		return err
 	}
-	part.Detail, err = name("input_audio.format", value.Get("format"))
+	if part.Data, err = r.inner.Name("data"); err != nil {
+		return err
+	}
+	part.Detail, err = r.inner.Name("format")
 	return err
 }
 
-// file reads value, the object in the field file, into part. If the object contains the file's data, part becomes a
-// PartFile. An object with only a file_id names a file in a provider's account, and part stays a PartOther.
-func file(part *hub.Part, value gjson.Result) (err error) {
-	if !value.IsObject() {
-		return wrongType("file", "an object", value)
+// file reads the field file of the part in r.element into part. If it contains the file's data, part becomes a
+// PartFile. If it has only a file_id, which names a file in a provider's account, part stays a PartOther.
+func (r *request) file(part *hub.Part) (err error) {
+	if err := r.inner.Open(r.element.Get("file")); err != nil {
+		return err
 	}
-	data := value.Get("file_data")
-	if data.Type == gjson.Null {
-		_, err = name("file.file_id", value.Get("file_id"))
+	if data := r.inner.Get("file_data"); !data.Given() {
+		_, err = r.inner.Name("file_id")
 		return err
 	}
 	part.Kind = hub.PartFile
-	if part.URL, err = name("file.file_data", data); err != nil {
+	if part.URL, err = r.inner.Name("file_data"); err != nil {
 		return err
 	}
-	part.Detail, err = text("file.filename", value.Get("filename"))
+	part.Detail, err = r.inner.Text("filename")
 	return err
 }
 
@@ -346,57 +340,52 @@ func thinkingText(value gjson.Result) string {
 	return string(all)
 }
 
-// toolCalls reads the field tool_calls of a message.
-func (r *request) toolCalls(m *hub.Message, value gjson.Result) error {
-	switch {
-	case value.Type == gjson.Null:
+// toolCalls reads v, the field tool_calls of a message.
+func (r *request) toolCalls(m *hub.Message, v fields.Value) error {
+	if !v.Given() {
 		return nil
-	case !value.IsArray():
-		return wrongType("tool_calls", "an array", value)
-	case m.Role != hub.Assistant && len(value.Raw) > 0 && value.Get("0").Exists():
-		return invalid("tool_calls", "is allowed only in messages with the role assistant")
 	}
-	return elements(value, func(i int, value gjson.Result) error {
-		call, err := toolCall(value)
+	return v.Each(func(element fields.Value) error {
+		if m.Role != hub.Assistant {
+			return v.Invalid("is allowed only in messages with the role assistant")
+		}
+		call, err := r.toolCall(element)
 		r.TextBytes += int64(len(call.Name) + len(call.Arguments))
 		m.Calls = append(m.Calls, call)
-		return prefixPath(err, "tool_calls[%d]", i)
+		return err
 	})
 }
 
 // toolCall reads an element of tool_calls.
-func toolCall(value gjson.Result) (call hub.Call, err error) {
-	if !value.IsObject() {
-		return call, wrongType("", "an object", value)
+func (r *request) toolCall(v fields.Value) (call hub.Call, err error) {
+	if err := r.element.Open(v); err != nil {
+		return call, err
 	}
 	kind := "function"
-	err = each(value, func(key string, value gjson.Result) (err error) {
-		switch key {
+	err = r.element.Each(func(name string, v fields.Value) (err error) {
+		switch name {
 		case "id":
-			call.ID, err = name(key, value)
-		case "index":
+			call.ID, err = r.element.Name("id")
+		case "index": // has no meaning in a request
 		case "type":
-			kind, err = text(key, value)
+			kind, err = v.Text()
 		case "function":
-			err = prefixPath(functionCall(&call, value), "%s", key)
+			err = r.functionCall(&call, v)
 		case "custom":
-			err = prefixPath(customCall(&call, value), "%s", key)
+			err = r.customCall(&call, v)
 		default:
-			if len(call.Extra) == maxMembers {
-				return invalid("", "has more than %d fields", maxMembers)
-			}
-			call.Extra = append(call.Extra, hub.Param{Name: key, Value: value.Raw})
+			call.Extra = append(call.Extra, hub.Param{Name: name, Value: v.Raw})
 		}
 		return err
 	})
 	switch {
 	case err != nil:
 	case kind != "function" && kind != "custom" && kind != "":
-		err = invalid("type", "must be function or custom, it is %s", quote(kind))
+		err = r.element.Get("type").Invalid("must be function or custom, it is %s", hub.Shown(kind))
 	case call.ID == "":
-		err = missing("id")
+		err = r.element.Get("id").Missing()
 	case call.Name == "":
-		err = missing("function.name")
+		err = r.element.Get("function").Missing()
 	}
 	if call.Arguments == "" {
 		call.Arguments = "{}"
@@ -404,38 +393,39 @@ func toolCall(value gjson.Result) (call hub.Call, err error) {
 	return call, err
 }
 
-// functionCall reads value, the object in the field function of a tool call, into call.
-func functionCall(call *hub.Call, value gjson.Result) error {
-	if !value.IsObject() {
-		return wrongType("", "an object", value)
-	}
-	clientName, err := name("name", value.Get("name"))
-	if err != nil {
+// functionCall reads v, the field function of a tool call, into call.
+func (r *request) functionCall(call *hub.Call, v fields.Value) error {
+	if err := r.openCall(call, v); err != nil {
 		return err
 	}
-	call.Name = hub.LegalName(clientName)
-	arguments := value.Get("arguments")
+	arguments := r.inner.Get("arguments")
 	if arguments.IsObject() { // some upstreams accept this too
 		call.Arguments = arguments.Raw
 		return nil
 	}
-	call.Arguments, err = text("arguments", arguments)
+	var err error
+	call.Arguments, err = arguments.Text()
 	return err
 }
 
-// customCall reads value, the object in the field custom of a tool call, into call. The free text becomes the argument
-// input, as in customSchema.
-func customCall(call *hub.Call, value gjson.Result) error {
-	if !value.IsObject() {
-		return wrongType("", "an object", value)
-	}
-	clientName, err := name("name", value.Get("name"))
-	if err != nil {
+// customCall reads v, the field custom of a tool call, into call. The free text becomes the argument input, as in
+// customSchema.
+func (r *request) customCall(call *hub.Call, v fields.Value) error {
+	if err := r.openCall(call, v); err != nil {
 		return err
 	}
-	call.Name = hub.LegalName(clientName)
-	input, err := text("input", value.Get("input"))
+	input, err := r.inner.Text("input")
 	dst := append(make([]byte, 0, len(input)+16), `{"input":`...)
 	call.Arguments = string(append(jsontext.AppendQuoted(dst, input), '}'))
+	return err
+}
+
+// openCall opens v, the field function or custom of a tool call, as r.inner and sets the name of call.
+func (r *request) openCall(call *hub.Call, v fields.Value) error {
+	if err := r.inner.Open(v); err != nil {
+		return err
+	}
+	clientName, err := r.inner.Name("name")
+	call.Name = hub.LegalName(clientName)
 	return err
 }

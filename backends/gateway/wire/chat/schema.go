@@ -85,15 +85,17 @@ func (s *subset) members(v gjson.Result, written map[string]bool, refs []string,
 	if ref.Type == gjson.String && written == nil {
 		written = make(map[string]bool)
 	}
-	err := each(v, func(key string, value gjson.Result) error {
+	var err error
+	jsontext.Members(v, func(key string, value gjson.Result) bool {
 		if unknownKeyword(key) || written[key] {
-			return nil
+			return true
 		}
 		if written != nil {
 			written[key] = true
 		}
 		s.key(key)
-		return s.keyword(key, value, refs, depth+1)
+		err = s.keyword(key, value, refs, depth+1)
+		return err == nil
 	})
 	if err != nil || ref.Type != gjson.String {
 		return err
@@ -122,14 +124,15 @@ func (s *subset) key(key string) {
 
 // keyword writes v, the value of the keyword key. Schemas within v are reduced to the subset. refs and depth are the
 // same as in value.
-func (s *subset) keyword(key string, v gjson.Result, refs []string, depth int) error {
+func (s *subset) keyword(key string, v gjson.Result, refs []string, depth int) (err error) {
 	switch key {
 	case "properties", "patternProperties", "dependentSchemas":
 		if v.IsObject() {
 			s.dst = append(s.dst, '{')
-			err := each(v, func(key string, v gjson.Result) error {
+			jsontext.Members(v, func(key string, v gjson.Result) bool {
 				s.key(key)
-				return s.value(v, refs, depth+1)
+				err = s.value(v, refs, depth+1)
+				return err == nil
 			})
 			s.dst = append(s.dst, '}')
 			return err
@@ -137,11 +140,12 @@ func (s *subset) keyword(key string, v gjson.Result, refs []string, depth int) e
 	case "items", "anyOf", "oneOf", "allOf", "prefixItems":
 		if v.IsArray() {
 			s.dst = append(s.dst, '[')
-			err := elements(v, func(i int, v gjson.Result) error {
-				if i > 0 {
+			jsontext.Elements(v, func(v gjson.Result) bool {
+				if s.dst[len(s.dst)-1] != '[' {
 					s.dst = append(s.dst, ',')
 				}
-				return s.value(v, refs, depth+1)
+				err = s.value(v, refs, depth+1)
+				return err == nil
 			})
 			s.dst = append(s.dst, ']')
 			return err

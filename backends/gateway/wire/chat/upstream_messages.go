@@ -110,7 +110,7 @@ func (w *body) role(role hub.Role) string {
 // such as audio.
 func hasChatOnlyContent(m *hub.Message) bool {
 	return m.Role == hub.Assistant && slices.ContainsFunc(m.Extra, func(p hub.Param) bool {
-		return p.Value != "null" && p.Name != "name" && p.Name != "annotations" && !isStateMember(p.Name)
+		return p.Value != "null" && p.Name != "name" && p.Name != "annotations" && !hub.IsStateField(p.Name)
 	})
 }
 
@@ -118,7 +118,7 @@ func hasChatOnlyContent(m *hub.Message) bool {
 // state are left out unless the provider expects the state in this field.
 func (w *body) extra(members []hub.Param) {
 	for i := range members {
-		if isStateMember(members[i].Name) && !w.takesState(members[i].Name) {
+		if hub.IsStateField(members[i].Name) && !w.takesState(members[i].Name) {
 			continue
 		}
 		w.dst = append(w.dst, ',')

@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"bytes"
 	"errors"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
@@ -36,18 +35,16 @@ type reader struct {
 	ended   bool
 }
 
-var doneMark = []byte("[DONE]")
-
 // Event implements hub.Reader.
 func (r *reader) Event(name, data []byte) (hub.Step, error) {
 	r.begin()
-	data = bytes.TrimSpace(data)
+	data, done := wire.EventData(data)
 	switch {
 	case r.ended:
 		return hub.Step{Done: true}, nil
 	case len(data) == 0:
 		return hub.Step{}, nil
-	case bytes.Equal(data, doneMark):
+	case done:
 		return r.end()
 	case string(name) == "error":
 		return hub.Step{}, wire.ParseUpstreamError(200, data)
@@ -100,9 +97,10 @@ func (r *reader) step() hub.Step {
 	return hub.Step{Deltas: r.deltas, Proof: r.proof, Thinks: len(r.chunk.details) > 0}
 }
 
-// read reads one body, which is an event of a stream or a whole answer, and appends its deltas to r.deltas. member is
-// the name of the field of a choice that holds the content: "delta" or "message". The errors are a *wire.UpstreamError
-// for an error that the upstream states, and errors that wrap wire.ErrBroken.
+// read reads one body, which is an event of a stream or a whole answer, and appends its deltas to r.deltas. A body may
+// have several kinds of content; the deltas have the order in which a model produces them: reasoning, state, text,
+// refusal, calls. member is the name of the field of a choice that holds the content: "delta" or "message". The errors
+// are a *wire.UpstreamError for an error that the upstream states, and errors that wrap wire.ErrBroken.
 func (r *reader) read(body []byte, member string) error {
 	c := &r.chunk
 	c.reset(body)
@@ -136,7 +134,7 @@ func (r *reader) read(body []byte, member string) error {
 		r.emit(hub.DeltaRefusal, c.refusal)
 	}
 	if len(c.calls) > 0 {
-		r.endTags()
+		r.endTags() // no more text follows
 		r.calls.chunk++
 	}
 	for i := range c.calls {

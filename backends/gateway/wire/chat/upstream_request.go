@@ -77,13 +77,10 @@ const reservedTokens = 16_384
 
 // limit writes the token limit, lowered to the limits of the model and the provider.
 func (w *body) limit() {
-	n := w.request.MaxTokens
-	if n == 0 {
+	if w.request.MaxTokens == 0 {
 		return
 	}
-	if maximum := int64(w.target.Model.MaxOutput); maximum > 0 {
-		n = min(n, maximum)
-	}
+	n := w.target.Limit(w.request.MaxTokens)
 	if w.shape.ReservesMaxTokens {
 		n = min(n, reservedTokens)
 	}

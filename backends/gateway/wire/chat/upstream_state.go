@@ -5,18 +5,10 @@ import (
 	"slices"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
-
-// isStateMember reports whether name is a field of a message or tool call in which a provider sends reasoning state.
-func isStateMember(name string) bool {
-	switch name {
-	case "extra_content", "reasoning_content", "reasoning_details", "reasoning":
-		return true
-	}
-	return false
-}
 
 // takesState reports whether the provider expects reasoning state in the field with the given name.
 func (w *body) takesState(name string) bool {
@@ -117,9 +109,6 @@ func (w *body) details(m *hub.Message) {
 	}
 }
 
-// base62 are the characters of an id that replaces another one.
-const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-
 // appendID appends id, the id of a call, as a quoted JSON string. An id that the provider does not accept is replaced,
 // since some providers require nine letters or digits and others limit the length. The replacement depends only on id,
 // so that a call and its result get the same id.
@@ -134,11 +123,7 @@ func (w *body) appendID(dst []byte, id string) []byte {
 		return jsontext.AppendQuoted(dst, id)
 	}
 	sum := sha256.Sum256([]byte(id))
-	dst = append(dst, '"')
-	for _, b := range sum[:size] {
-		dst = append(dst, base62[int(b)%62])
-	}
-	return append(dst, '"')
+	return append(wire.AppendBase62(append(dst, '"'), sum[:size]), '"')
 }
 
 // isID9 reports whether id consists of exactly nine ASCII letters or digits.

@@ -85,7 +85,7 @@ func (w *writer) delta(dst []byte, d *hub.Delta) []byte {
 	case hub.DeltaCall:
 		return w.call(dst, d)
 	case hub.DeltaArguments:
-		if c := w.custom(d.Call); c != nil {
+		if c := w.custom(d.Call); c != nil { // the client gets the input at the end; beyond maxHeld bytes it is cut
 			c.arguments = append(c.arguments, d.Text[:min(len(d.Text), maxHeld-len(c.arguments))]...)
 			return dst
 		}
@@ -128,7 +128,7 @@ func (w *writer) text(dst []byte, d *hub.Delta) []byte {
 		return w.closeChunk(dst)
 	}
 	dst = append(dst, `},"logprobs":{"content":`...)
-	dst = appendLine(dst, d.Logprobs)
+	dst = wire.AppendLine(dst, d.Logprobs)
 	return w.closeChunk(append(dst, `,"refusal":null`...))
 }
 
@@ -187,7 +187,7 @@ func (w *writer) state(dst []byte, s *hub.State) []byte {
 		w.thought = s.Data
 	case s.Form == hub.FormDetails:
 		dst = append(w.openChunk(dst), `"reasoning_details":`...)
-		return w.closeChunk(appendLine(dst, s.Data))
+		return w.closeChunk(wire.AppendLine(dst, s.Data))
 	}
 	return dst
 }
@@ -216,39 +216,17 @@ func (w *writer) end(dst []byte, end *hub.End) []byte {
 	dst = append(w.openChunk(dst), `},"finish_reason":"`...)
 	dst = jsontext.AppendAll(dst, finishReason(end.Finish), `"}]`, w.tail)
 	if w.request.IncludeUsage {
-		usage := w.usage(end)
 		dst = append(append(dst, w.head...), `],"usage":`...)
-		dst = append(wire.AppendUsage(dst, &usage), "}\n\n"...)
+		dst = append(wire.AppendUsage(dst, w.reply.Usage(w.request, &end.Usage, w.bytes)), "}\n\n"...)
 	}
 	return append(dst, "data: [DONE]\n\n"...)
-}
-
-// usage returns the usage in end, or an estimate if the upstream stated no usage.
-func (w *writer) usage(end *hub.End) wire.Usage {
-	if end.Usage.Known {
-		return end.Usage
-	}
-	return w.reply.Estimate(w.request, &end.Usage, w.bytes)
 }
 
 // Fail implements hub.Writer.
 func (w *writer) Fail(dst []byte, f hub.Failure) []byte { return AppendFailure(dst, f) }
 
 // KeepAlive implements hub.Writer. It appends a comment line, which clients ignore.
-func (w *writer) KeepAlive(dst []byte) []byte { return append(dst, keepAlive...) }
-
-// appendLine appends the JSON text with a space in place of each line end, since the JSON of an event must be on one
-// line. Valid JSON has line ends only between tokens.
-func appendLine[T string | []byte](dst []byte, text T) []byte {
-	from := len(dst)
-	dst = append(dst, text...)
-	for i, b := range dst[from:] {
-		if b == '\n' || b == '\r' {
-			dst[from+i] = ' '
-		}
-	}
-	return dst
-}
+func (w *writer) KeepAlive(dst []byte) []byte { return append(dst, wire.KeepAlive...) }
 
 // custom returns the call of a free-text tool with this index (hub.Delta.Call), or nil for any other call.
 func (w *writer) custom(call int) *freeTextCall {

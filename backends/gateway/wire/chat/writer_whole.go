@@ -51,8 +51,8 @@ func (w *writer) Whole(deltas []hub.Delta) ([]byte, error) {
 		dst = append(dst, "null"...)
 	}
 	dst = jsontext.AppendAll(dst, `,"finish_reason":"`, finishReason(m.end.Finish), `"}]`)
-	usage := w.usage(&m.end)
-	return append(wire.AppendUsage(append(dst, `,"usage":`...), &usage), '}'), nil
+	usage := w.reply.Usage(w.request, &m.end.Usage, w.bytes)
+	return append(wire.AppendUsage(append(dst, `,"usage":`...), usage), '}'), nil
 }
 
 // gather collects the deltas of a whole answer in a message.

@@ -28,14 +28,16 @@ func Grammar(schema string) (_ string, ok bool) {
 
 // grammar writes a schema with only the supported keywords.
 type grammar struct {
-	dst                  []byte
-	expressible, changed bool
-	// expressible is false once a part of the schema was found that would change its meaning. changed is set if the result
-	// differs from the schema. current is the definition that is being written. uses lists the references within each
-	// definition.
+	dst []byte
+	// expressible is false once a part of the schema was found that would change its meaning. Then dst has no meaning.
+	expressible bool
+	// changed is set once dst differs from the schema.
+	changed bool
+	// current is the reference to the definition that is being written, such as "#/$defs/name". It is empty outside of
+	// definitions. uses lists the references within each definition, and those outside of definitions under "".
 	current string
 	uses    map[string][]string
-	refs    int
+	refs    int // number of references so far
 }
 
 // maxRefs limits the references that are followed to detect circles.
@@ -245,8 +247,10 @@ func (g *grammar) describe(n *grammarNode, v gjson.Result) {
 		if len(text) > 0 {
 			text = append(text, "\n\n"...)
 		}
-		for i, name := range n.names {
-			text = jsontext.AppendAll(text, [...]string{"{", ", "}[min(i, 1)], name, ": ", n.members[name].Raw)
+		separator := "{"
+		for _, name := range n.names {
+			text = jsontext.AppendAll(text, separator, name, ": ", n.members[name].Raw)
+			separator = ", "
 		}
 		text = append(text, '}')
 	}
@@ -256,10 +260,11 @@ func (g *grammar) describe(n *grammarNode, v gjson.Result) {
 	}
 }
 
-// circular reports whether a definition contains itself.
+// circular reports whether a definition contains itself. It visits the definitions depth first. A definition that is
+// reached again before it was left is within itself.
 func (g *grammar) circular() bool {
 	const open, closed = 1, 2
-	state := map[string]int{}
+	state := map[string]int{} // 0 for a definition that was not reached yet
 	var walk func(name string) bool
 	walk = func(name string) bool {
 		if state[name] != 0 {

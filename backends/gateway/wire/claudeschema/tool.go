@@ -164,8 +164,8 @@ func withoutChoice(v gjson.Result) string {
 	description := ""
 	jsontext.Members(v, func(key string, v gjson.Result) bool {
 		switch key {
-		case "type", "properties", "required", "$ref":
-		case "description":
+		case "type", "properties", "required", "$ref": // replaced by what gather found
+		case "description": // goes before the choices, which may have come first
 			description = strings.TrimLeft(v.Str+"\n\n"+description, "\n")
 		case choiceKeywords[0], choiceKeywords[1], choiceKeywords[2]:
 			description = strings.TrimLeft(description+"\n\n{"+key+": "+v.Raw+"}", "\n")

@@ -19,7 +19,7 @@ func (in *clientReader) content(block *fields.Object) ([]hub.Part, error) {
 	}{
 		{"image", in.image}, {"document", in.document}, {"audio", in.audio}, {"searchResult", in.searchResult},
 	} {
-		inner, ok, err := optional(block, kind.name)
+		inner, ok, err := block.Optional(kind.name)
 		if ok {
 			return kind.read(&inner)
 		}
@@ -27,7 +27,7 @@ func (in *clientReader) content(block *fields.Object) ([]hub.Part, error) {
 			return nil, err
 		}
 	}
-	guarded, isGuarded, err := optional(block, "guardContent")
+	guarded, isGuarded, err := block.Optional("guardContent")
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +70,7 @@ func mediaType(o *fields.Object, formats map[string]string) (media, format strin
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	v := o.Get("format")
-	return "", "", v.Invalid("must be one of %s, it is %s", strings.Join(names, ", "), hub.Shown(format))
+	return "", "", o.Get("format").Invalid("must be one of %s, it is %s", strings.Join(names, ", "), hub.Shown(format))
 }
 
 // image reads the object of an image block.
@@ -113,7 +112,7 @@ func (in *clientReader) document(o *fields.Object) ([]hub.Part, error) {
 		return nil, err
 	}
 	if citations := o.Get("citations"); citations.Get("enabled").Bool() {
-		in.drop("messages[].content[].document.citations")
+		in.q.DropOnce("messages[].content[].document.citations")
 	}
 	joined := hub.Joiner{Separator: "\n"}
 	joined.Add(name, "")
@@ -132,8 +131,7 @@ func (in *clientReader) document(o *fields.Object) ([]hub.Part, error) {
 	if strings.HasPrefix(media, "text/") {
 		text, err := base64.StdEncoding.DecodeString(data)
 		if err != nil || !utf8.Valid(text) {
-			v := o.Get("source")
-			return nil, v.Invalid("must have UTF-8 text in base64")
+			return nil, o.Get("source").Invalid("must have UTF-8 text in base64")
 		}
 		joined.Add(string(text), "")
 		return joined.End(""), nil

@@ -11,7 +11,7 @@ import (
 // parameters that other formats have too. Parameters that make the vendor run tools are errors. All other parameters
 // are left out and recorded as dropped.
 func (in *clientReader) additionalFields(o *fields.Object) error {
-	extra, ok, err := optional(o, "additionalModelRequestFields")
+	extra, ok, err := o.Optional("additionalModelRequestFields")
 	if !ok || err != nil {
 		return err
 	}
@@ -24,29 +24,30 @@ func (in *clientReader) additionalFields(o *fields.Object) error {
 		if _, err := v.Integer(0); err != nil {
 			return err
 		}
-		in.param("top_k", v.Raw)
+		in.q.AddParam("top_k", v.Raw)
 	}
 	for _, step := range [...]func(*fields.Object) error{in.claude, in.nova, in.effort} {
 		if err := step(&extra); err != nil {
 			return err
 		}
 	}
-	in.dropOthers(&extra, "top_k", "thinking", "output_config", "reasoningConfig", "reasoning", "reasoning_effort")
+	in.q.DropOnce(extra.Others(
+		"top_k", "thinking", "output_config", "reasoningConfig", "reasoning", "reasoning_effort")...)
 	return nil
 }
 
 // claude reads thinking and output_config, the parameters of Claude models, from extra. They have the same form as in
 // the messages format.
 func (in *clientReader) claude(extra *fields.Object) error {
-	config, _, err := optional(extra, "output_config")
+	config, _, err := extra.Optional("output_config")
 	if err != nil {
 		return err
 	}
 	if err := in.setEffort(config.Get("effort")); err != nil {
 		return err
 	}
-	in.dropOthers(&config, "effort", "format")
-	format, ok, err := optional(&config, "format")
+	in.q.DropOnce(config.Others("effort", "format")...)
+	format, ok, err := config.Optional("format")
 	if err != nil {
 		return err
 	}
@@ -59,7 +60,7 @@ func (in *clientReader) claude(extra *fields.Object) error {
 			return err
 		}
 	}
-	thinking, ok, err := optional(extra, "thinking")
+	thinking, ok, err := extra.Optional("thinking")
 	if !ok || err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func (in *clientReader) claude(extra *fields.Object) error {
 
 // nova reads reasoningConfig, the parameter of Nova models, from extra.
 func (in *clientReader) nova(extra *fields.Object) error {
-	config, ok, err := optional(extra, "reasoningConfig")
+	config, ok, err := extra.Optional("reasoningConfig")
 	if !ok || err != nil {
 		return err
 	}
@@ -89,14 +90,14 @@ func (in *clientReader) nova(extra *fields.Object) error {
 // effort reads the reasoning effort from the parameters of other vendors in extra, which are reasoning_effort and
 // reasoning.effort.
 func (in *clientReader) effort(extra *fields.Object) error {
-	reasoning, _, err := optional(extra, "reasoning")
+	reasoning, _, err := extra.Optional("reasoning")
 	if err != nil {
 		return err
 	}
 	if err := in.setEffort(reasoning.Get("effort")); err != nil {
 		return err
 	}
-	in.dropOthers(&reasoning, "effort")
+	in.q.DropOnce(reasoning.Others("effort")...)
 	return in.setEffort(extra.Get("reasoning_effort"))
 }
 
@@ -139,8 +140,7 @@ func (in *clientReader) readThinking(o *fields.Object, kind, budget string) erro
 	case "disabled":
 		q.Answer.Reasoning, q.Effort = false, hub.EffortNone
 	default:
-		v := o.Get("type")
-		return v.Invalid("must be one of enabled, adaptive, disabled, it is %s", hub.Shown(kind))
+		return o.Get("type").Invalid("must be one of enabled, adaptive, disabled, it is %s", hub.Shown(kind))
 	}
 	display, err := o.Text("display")
 	q.Answer.HideReasoningText = q.Answer.HideReasoningText || display == "omitted"

@@ -1,22 +1,15 @@
 package converse
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/fields"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
-	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-const (
-	maxModel = 512 // bytes
-	// maxDropped limits the number of dropped fields whose names are recorded.
-	maxDropped = 64
-)
+// maxModel is the length of the longest name of a model, in bytes.
+const maxModel = 512
 
 // Read parses the JSON body of a client's request into the common form. The model, and whether the answer is streamed,
 // come from the URL path and are in o. The errors are *apierror.Error with status 400 and the path of the invalid
@@ -25,16 +18,12 @@ func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	if err := wire.CheckObject(body); err != nil {
 		return nil, err
 	}
-	in := &clientReader{options: o, q: &hub.Request{
+	in := &clientReader{options: o, top: fields.Top(body), q: &hub.Request{
 		Format: Name, Body: body, Model: o.Model, Stream: o.Stream, Answer: hub.Answer{Reasoning: true, State: true},
 	}}
 	if o.Model == "" || len(o.Model) > maxModel {
 		return nil, hub.Fault("invalid_value", "modelId", "must have 1 to %d bytes, it has %d", maxModel, len(o.Model))
 	}
-	jsontext.Members(gjson.ParseBytes(body), func(key string, v gjson.Result) bool {
-		in.top.Members = append(in.top.Members, fields.Member{Name: key, Result: v})
-		return true
-	})
 	// Tools come before the messages, because calls in messages refer to tools.
 	for _, step := range [...]func(*fields.Object) error{
 		in.rejectAccountResources, in.inference, in.additionalFields, in.output, in.serviceTier, in.responseFields,
@@ -44,8 +33,9 @@ func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 			return nil, err
 		}
 	}
-	in.dropOthers(&in.top, "messages", "system", "inferenceConfig", "toolConfig", "guardrailConfig", "promptVariables",
-		"additionalModelRequestFields", "additionalModelResponseFieldPaths", "outputConfig", "serviceTier")
+	in.q.DropOnce(in.top.Others("messages", "system", "inferenceConfig", "toolConfig", "guardrailConfig",
+		"promptVariables", "additionalModelRequestFields", "additionalModelResponseFieldPaths", "outputConfig",
+		"serviceTier")...)
 	in.q.SetNeeds()
 	return in.q, nil
 }
@@ -60,53 +50,11 @@ type clientReader struct {
 	thought *hub.State
 }
 
-// drop records the path of a field that is left out. A path is recorded only once.
-func (in *clientReader) drop(path string) {
-	if len(in.q.Dropped) < maxDropped && !slices.Contains(in.q.Dropped, path) {
-		in.q.Drop(path)
-	}
-}
-
-// dropOthers records all fields of o as dropped, except those in names and those with the value null.
-func (in *clientReader) dropOthers(o *fields.Object, names ...string) {
-	for _, m := range o.Members {
-		if m.Type == gjson.Null || slices.Contains(names, m.Name) {
-			continue
-		}
-		name := strings.Map(func(c rune) rune {
-			if c > ' ' && c < 0x7f && c != ',' {
-				return c
-			}
-			return '_' // a response header lists the names
-		}, wire.Mask(m.Name, 100))
-		if path := o.String(); path != "" {
-			name = path + "." + name
-		}
-		in.drop(name)
-	}
-}
-
-// param adds a parameter of chat completions to the request. value is JSON text.
-func (in *clientReader) param(name, value string) {
-	in.q.Params = append(in.q.Params, hub.Param{Name: name, Value: value})
-}
-
-// optional opens the object in the field name of o. If the field is absent or null, ok is false and err is nil. A value
-// that is not an object is an error.
-func optional(o *fields.Object, name string) (inner fields.Object, ok bool, err error) {
-	v := o.Get(name)
-	if !v.Given() {
-		return inner, false, nil
-	}
-	err = inner.Open(v)
-	return inner, err == nil, err
-}
-
 // rejectAccountResources returns an error for fields that refer to resources of an AWS account. These fields cannot
 // simply be left out: a client that sends guardrailConfig, for example, relies on the guardrail.
 func (in *clientReader) rejectAccountResources(o *fields.Object) error {
 	for _, name := range [...]string{"guardrailConfig", "promptVariables"} {
-		inner, ok, err := optional(o, name)
+		inner, ok, err := o.Optional(name)
 		if err != nil {
 			return err
 		}
@@ -119,7 +67,7 @@ func (in *clientReader) rejectAccountResources(o *fields.Object) error {
 
 // inference reads inferenceConfig, which holds the token limit, the sampling parameters and the stop sequences.
 func (in *clientReader) inference(o *fields.Object) error {
-	config, ok, err := optional(o, "inferenceConfig")
+	config, ok, err := o.Optional("inferenceConfig")
 	if !ok || err != nil {
 		return err
 	}
@@ -136,10 +84,10 @@ func (in *clientReader) inference(o *fields.Object) error {
 		case v.Num < 0 || v.Num > 1:
 			return v.Invalid("must be from 0 to 1")
 		default:
-			in.param(p.param, v.Raw)
+			in.q.AddParam(p.param, v.Raw)
 		}
 	}
-	in.dropOthers(&config, "maxTokens", "temperature", "topP", "stopSequences")
+	in.q.DropOnce(config.Others("maxTokens", "temperature", "topP", "stopSequences")...)
 	stop := config.Get("stopSequences")
 	if !stop.Given() {
 		return nil
@@ -156,12 +104,12 @@ func (in *clientReader) inference(o *fields.Object) error {
 
 // output reads outputConfig.textFormat, the JSON schema that the answer must match.
 func (in *clientReader) output(o *fields.Object) error {
-	config, ok, err := optional(o, "outputConfig")
+	config, ok, err := o.Optional("outputConfig")
 	if !ok || err != nil {
 		return err
 	}
-	in.dropOthers(&config, "textFormat")
-	format, ok, err := optional(&config, "textFormat")
+	in.q.DropOnce(config.Others("textFormat")...)
+	format, ok, err := config.Optional("textFormat")
 	if !ok || err != nil {
 		return err
 	}
@@ -181,8 +129,7 @@ func (in *clientReader) output(o *fields.Object) error {
 		return err
 	}
 	if !hub.IsObject([]byte(text)) {
-		v := schema.Get("schema")
-		return v.Invalid("must be the JSON text of an object")
+		return schema.Get("schema").Invalid("must be the JSON text of an object")
 	}
 	return in.schema(&schema, text)
 }
@@ -203,7 +150,7 @@ func (in *clientReader) schema(o *fields.Object, text string) (err error) {
 
 // serviceTier reads the field serviceTier. A tier that other formats do not have is recorded as dropped.
 func (in *clientReader) serviceTier(o *fields.Object) error {
-	tier, ok, err := optional(o, "serviceTier")
+	tier, ok, err := o.Optional("serviceTier")
 	if !ok || err != nil {
 		return err
 	}
@@ -211,9 +158,9 @@ func (in *clientReader) serviceTier(o *fields.Object) error {
 	switch kind {
 	case "":
 	case "default", "flex", "priority":
-		in.param("service_tier", `"`+kind+`"`)
+		in.q.AddParam("service_tier", `"`+kind+`"`)
 	default:
-		in.drop("serviceTier")
+		in.q.DropOnce("serviceTier")
 	}
 	return err
 }
@@ -235,7 +182,7 @@ func (in *clientReader) responseFields(o *fields.Object) error {
 	return paths.Each(func(v fields.Value) error {
 		path, err := v.Text()
 		if stopPaths[path] == "" {
-			in.drop(name)
+			in.q.DropOnce(name)
 		} else if len(in.q.Answer.Echo) == 0 {
 			in.q.Answer.Echo = []hub.Param{{Name: name, Value: path}}
 		}
@@ -273,7 +220,7 @@ func (in *clientReader) system(o *fields.Object) error {
 // textOf returns the text of a block, which must have the field text, or guardContent with a text. guardContent counts
 // as ordinary text, since a request with a guardrail is rejected anyway. An error has status 400.
 func (in *clientReader) textOf(block *fields.Object) (string, error) {
-	guarded, ok, err := optional(block, "guardContent")
+	guarded, ok, err := block.Optional("guardContent")
 	if err != nil {
 		return "", err
 	}
@@ -284,7 +231,7 @@ func (in *clientReader) textOf(block *fields.Object) (string, error) {
 		}
 		return v.Text()
 	}
-	inner, ok, err := optional(&guarded, "text")
+	inner, ok, err := guarded.Optional("text")
 	if !ok && err == nil {
 		v := guarded.Get("text")
 		err = v.Missing()
@@ -298,7 +245,7 @@ func (in *clientReader) textOf(block *fields.Object) (string, error) {
 // cacheMark converts the field cachePoint of block to the JSON text of a cache_control mark, such as
 // {"type":"ephemeral"}. A ttl other than 5m and 1h is an error.
 func cacheMark(block *fields.Object) (string, error) {
-	point, _, err := optional(block, "cachePoint")
+	point, _, err := block.Optional("cachePoint")
 	if err != nil {
 		return "", err
 	}
@@ -309,8 +256,7 @@ func cacheMark(block *fields.Object) (string, error) {
 	case ttl == "":
 		return `{"type":"ephemeral"}`, nil
 	case ttl != "5m" && ttl != "1h":
-		v := point.Get("ttl")
-		return "", v.Invalid("must be 5m or 1h, it is %s", hub.Shown(ttl))
+		return "", point.Get("ttl").Invalid("must be 5m or 1h, it is %s", hub.Shown(ttl))
 	}
 	return `{"type":"ephemeral","ttl":"` + ttl + `"}`, nil
 }

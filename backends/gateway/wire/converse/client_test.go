@@ -349,7 +349,7 @@ func FuzzRead(f *testing.F) {
 			}
 			return
 		}
-		if len(r.Dropped) > maxDropped || len(r.Messages) == 0 {
+		if len(r.Dropped) > hub.MaxDropped || len(r.Messages) == 0 {
 			t.Errorf("%d fields dropped, %d messages", len(r.Dropped), len(r.Messages))
 		}
 		for _, path := range r.Dropped {

@@ -11,7 +11,7 @@ const maxToolName = 256
 
 // tools reads toolConfig, which holds the tools and toolChoice.
 func (in *clientReader) tools(o *fields.Object) error {
-	config, ok, err := optional(o, "toolConfig")
+	config, ok, err := o.Optional("toolConfig")
 	if !ok || err != nil {
 		return err
 	}
@@ -19,8 +19,8 @@ func (in *clientReader) tools(o *fields.Object) error {
 	if err := list.Each(in.tool); err != nil {
 		return err
 	}
-	in.dropOthers(&config, "tools", "toolChoice")
-	choice, ok, err := optional(&config, "toolChoice")
+	in.q.DropOnce(config.Others("tools", "toolChoice")...)
+	choice, ok, err := config.Optional("toolChoice")
 	if !ok || err != nil {
 		return err
 	}
@@ -71,13 +71,10 @@ func (in *clientReader) tool(v fields.Value) error {
 		return err
 	}
 	t.Parameters = messages.ObjectSchema(schemaJSON.Result)
-	if strict := spec.Get("strict"); strict.Given() {
-		if _, err := strict.Flag(); err != nil {
-			return err
-		}
-		t.Strict = strict.Raw
+	if t.Strict, err = spec.Get("strict").RawFlag(); err != nil {
+		return err
 	}
-	in.dropOthers(&spec, "name", "description", "inputSchema", "strict")
+	in.q.DropOnce(spec.Others("name", "description", "inputSchema", "strict")...)
 	in.q.Tools = append(in.q.Tools, t)
 	return nil
 }
@@ -101,13 +98,12 @@ func (in *clientReader) choice(o *fields.Object) error {
 		}
 		in.q.Choice = hub.Choice{Mode: "function", Name: hub.LegalName(clientName)}
 		if !in.defines(in.q.Choice.Name) {
-			v := tool.Get("name")
-			return v.Invalid("is %s, which is not in toolConfig.tools", hub.Shown(clientName))
+			return tool.Get("name").Invalid("is %s, which is not in toolConfig.tools", hub.Shown(clientName))
 		}
 	}
 	if len(in.q.Tools) == 0 {
 		in.q.Choice = hub.Choice{}
-		in.drop("toolConfig.toolChoice")
+		in.q.DropOnce("toolConfig.toolChoice")
 	}
 	return nil
 }

@@ -40,10 +40,9 @@ func (in *clientReader) message(v fields.Value) error {
 	case "assistant":
 		m.Role, read, in.thought = hub.Assistant, in.assistantBlock, nil
 	default:
-		value := o.Get("role")
-		return value.Invalid("must be one of user, assistant, it is %s", hub.Shown(role))
+		return o.Get("role").Invalid("must be one of user, assistant, it is %s", hub.Shown(role))
 	}
-	in.dropOthers(&o, "role", "content")
+	in.q.DropOnce(o.Others("role", "content")...)
 	content := o.Get("content")
 	var mark *string // where to store a cache mark of the previous block; nil if the block cannot have one
 	err = content.Each(func(v fields.Value) error {
@@ -68,7 +67,7 @@ func (in *clientReader) message(v fields.Value) error {
 func (in *clientReader) cachePoint(block *fields.Object, mark *string) error {
 	text, err := cacheMark(block)
 	if mark == nil {
-		in.drop("messages[].content[].cachePoint")
+		in.q.DropOnce("messages[].content[].cachePoint")
 		return err
 	}
 	*mark = text
@@ -139,7 +138,7 @@ func (in *clientReader) cited(v fields.Value) (string, error) {
 		return "", err
 	}
 	if citations := o.Get("citations"); citations.Get("0").Exists() {
-		in.drop("messages[].content[].citationsContent.citations")
+		in.q.DropOnce("messages[].content[].citationsContent.citations")
 	}
 	text := ""
 	list := o.Get("content")
@@ -180,8 +179,8 @@ func (in *clientReader) call(m *hub.Message, v fields.Value) error {
 		return kind.Unsupported("is not supported, because only the client runs tools: leave it out")
 	}
 	if !in.turns.Call(m, id, hub.Call{Name: hub.LegalName(clientName), Arguments: arguments, State: in.thought}) {
-		value := o.Get("toolUseId")
-		return value.Invalid("is %s, which is also the id of an earlier toolUse block of this message", hub.Shown(id))
+		return o.Get("toolUseId").Invalid("is %s, which is also the id of an earlier toolUse block of this message",
+			hub.Shown(id))
 	}
 	in.thought = nil
 	return nil

@@ -18,28 +18,16 @@ func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
 }
 
 // clientWriter implements hub.Writer and, for the events of content blocks, blocks.Frames.
-type clientWriter struct {
-	answer         blocks.Answer
-	started, ended bool
+type clientWriter struct{ answer blocks.Answer }
+
+// Stream implements hub.Writer.
+func (w *clientWriter) Stream(dst []byte, deltas []hub.Delta) []byte {
+	return w.answer.Stream(dst, deltas, w)
 }
 
-// Stream implements hub.Writer. It appends nothing after the end of the answer.
-func (w *clientWriter) Stream(dst []byte, deltas []hub.Delta) []byte {
-	if w.ended {
-		return dst
-	}
-	if !w.started {
-		w.started = true
-		dst = frame(dst, "messageStart", `{"role":"assistant"}`)
-	}
-	for i := range deltas {
-		d := &deltas[i]
-		dst = w.answer.Stream(dst, d, w)
-		if d.Kind == hub.DeltaEnd {
-			return w.end(dst, &d.End)
-		}
-	}
-	return dst
+// Start implements blocks.Frames. It appends the event messageStart.
+func (w *clientWriter) Start(dst []byte) []byte {
+	return frame(dst, "messageStart", `{"role":"assistant"}`)
 }
 
 // frame appends an event with the given name. text is its JSON text.
@@ -110,9 +98,8 @@ func redacted(dst []byte, b *blocks.Block) []byte {
 	return base64.StdEncoding.AppendEncode(dst, []byte(b.Token))
 }
 
-// end appends the last events of a stream, messageStop and metadata.
-func (w *clientWriter) end(dst []byte, e *hub.End) []byte {
-	w.ended = true
+// Finish implements blocks.Frames. It appends the events messageStop and metadata.
+func (w *clientWriter) Finish(dst []byte, e *hub.End) []byte {
 	from := len(dst)
 	dst = append(wire.BeginFrame(dst, "event", "messageStop"), '{')
 	dst = wire.EndFrame(append(w.stop(dst, e), '}'), from)
@@ -193,10 +180,10 @@ func (w *clientWriter) Whole(deltas []hub.Delta) ([]byte, error) {
 
 // Fail implements hub.Writer. It appends an exception, whose name depends on f, such as throttlingException.
 func (w *clientWriter) Fail(dst []byte, f hub.Failure) []byte {
-	if w.ended {
+	if w.answer.Ended {
 		return dst
 	}
-	w.ended = true
+	w.answer.Ended = true
 	name := "modelStreamErrorException"
 	switch {
 	case f.Code == "insufficient_quota" || f.Code == "context_length_exceeded":
@@ -214,7 +201,7 @@ func (w *clientWriter) Fail(dst []byte, f hub.Failure) []byte {
 // KeepAlive implements hub.Writer. It appends an event with the name ping and an empty object, or nothing after the end
 // of the answer. The encoding has no comments, and the API has no ping, but clients ignore events with unknown names.
 func (w *clientWriter) KeepAlive(dst []byte) []byte {
-	if w.ended {
+	if w.answer.Ended {
 		return dst
 	}
 	return frame(dst, "ping", "{}")

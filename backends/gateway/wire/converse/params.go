@@ -36,7 +36,7 @@ func (w *writer) reasoning() (e extra) {
 	}
 	effort := string(w.Target.Effort(wanted, hub.EffortLow))
 	switch {
-	case effort == "" || w.drops("reasoning_effort"):
+	case effort == "" || w.Target.Refuses("reasoning_effort"):
 	case w.maker == openai:
 		return extra{text: `,"reasoning_effort":"` + effort + `"`}
 	case w.maker == nova && wanted == hub.EffortNone:
@@ -56,24 +56,19 @@ func (w *writer) params(e extra) {
 		config = `,"maxTokens":` + strconv.FormatInt(w.maxTokens, 10)
 	}
 	for _, p := range w.Request.Params {
-		switch { // values that mean the same as an absent parameter are not sent; Write has checked n
-		case p.Value == "null" || p.Value == "false" && (p.Name == "logprobs" || p.Name == "store"), p.Name == "n":
-			continue
-		case p.Name == "parallel_tool_calls" && p.Value != "false":
-			continue
-		case w.drops(p.Name):
-			w.dropped = append(w.dropped, p.Name)
-			continue
-		}
 		canSample := isNotNegative(p.Value) && !e.thinks
 		switch {
+		case p.IsDefault(), p.Name == "parallel_tool_calls" && p.Value != "false":
+		case p.Name == "n": // Write has checked it
+		case w.Target.Refuses(p.Name):
+			w.dropped = append(w.dropped, p.Name)
 		case p.Name == "temperature" && canSample:
 			config += `,"temperature":` + w.atMostOne(p.Value)
 		case p.Name == "top_p" && canSample && !w.oneSampler():
 			config += `,"topP":` + w.atMostOne(p.Value)
 		case p.Name == "top_k" && canSample && w.maker == anthropic:
 			e.text += `,"top_k":` + p.Value
-		case p.Name == "service_tier" && p.Value == `"auto"`:
+		case p.Name == "service_tier" && p.Value == `"auto"`: // the default
 		case p.Name == "service_tier" && (p.Value == `"flex"` || p.Value == `"priority"` || p.Value == `"default"`):
 			tier = p.Value
 		default:

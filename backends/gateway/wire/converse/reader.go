@@ -3,43 +3,31 @@ package converse
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/blocks"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
-
-// maxCalls limits the number of tool calls in an answer.
-const maxCalls = 1024
 
 // NewReader returns a reader for one answer of Converse, or of ConverseStream if it is streamed.
 func (Format) NewReader(*catalog.Provider) hub.Reader { return &reader{} }
 
 // reader implements hub.Reader.
 type reader struct {
-	deltas []hub.Delta // result of the current call
-	ids    []string    // ids of all calls so far
-	open   []call      // toolUse blocks of a stream that have not ended
-	stop   string      // stopReason
+	deltas blocks.Deltas
+	stop   string // stopReason
 	usage  wire.Usage
-	ended  bool // DeltaEnd was returned
-}
-
-// call is a tool call in a stream whose block has not ended.
-type call struct {
-	block        int64 // contentBlockIndex
-	index        int   // index of the call among the calls of the answer
-	hasArguments bool  // some of its arguments have arrived
+	ended  bool // DeltaEnd was added
 }
 
 // Event implements hub.Reader. The last event of a stream is metadata, which contains the usage.
 func (r *reader) Event(name, data []byte) (hub.Step, error) {
-	r.deltas = r.deltas[:0]
+	r.deltas.Reset()
 	data = bytes.TrimSpace(data)
 	if r.ended || len(data) == 0 {
 		return hub.Step{Done: r.ended}, nil
@@ -56,14 +44,14 @@ func (r *reader) Event(name, data []byte) (hub.Step, error) {
 	switch string(name) {
 	case "contentBlockStart":
 		if use := event.Get("start.toolUse"); use.Exists() {
-			err = r.begin(block, use)
+			err = r.call(block, use)
 		}
 	case "contentBlockDelta":
 		delta := event.Get("delta")
 		step.Thinks = delta.Get("reasoningContent").Exists()
 		r.delta(block, delta)
 	case "contentBlockStop":
-		r.close(block)
+		r.deltas.Close(block)
 	case "messageStop":
 		r.stop = event.Get("stopReason").Str
 		step.Proof = r.stop != ""
@@ -75,14 +63,14 @@ func (r *reader) Event(name, data []byte) (hub.Step, error) {
 		r.end()
 		step.Done = true
 	}
-	step.Deltas = r.deltas
-	step.Proof = step.Proof || len(r.deltas) > 0
+	step.Deltas = r.deltas.List
+	step.Proof = step.Proof || len(r.deltas.List) > 0
 	return step, err
 }
 
 // End implements hub.Reader.
 func (r *reader) End() (hub.Step, error) {
-	r.deltas = r.deltas[:0]
+	r.deltas.Reset()
 	switch {
 	case r.ended:
 		return hub.Step{Done: true}, nil
@@ -90,7 +78,7 @@ func (r *reader) End() (hub.Step, error) {
 		return hub.Step{}, wire.ErrNoFinish
 	}
 	r.end()
-	return hub.Step{Deltas: r.deltas, Proof: true, Done: true}, nil
+	return hub.Step{Deltas: r.deltas.List, Proof: true, Done: true}, nil
 }
 
 // Whole implements hub.Reader.
@@ -107,7 +95,7 @@ func (r *reader) Whole(body []byte) ([]hub.Delta, error) {
 		}
 		return nil, wire.ErrNoChoices
 	}
-	r.deltas = r.deltas[:0]
+	r.deltas.Reset()
 	jsontext.Elements(content, func(block gjson.Result) bool {
 		err = r.block(block)
 		return err == nil
@@ -115,112 +103,50 @@ func (r *reader) Whole(body []byte) ([]hub.Delta, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(r.deltas) == 0 && r.stop == "" {
+	if len(r.deltas.List) == 0 && r.stop == "" {
 		return nil, wire.ErrNoChoices
 	}
 	r.count(answer.Get("usage"), answer.Get("serviceTier.type").Str)
 	r.end()
-	return r.deltas, nil
+	return r.deltas.List, nil
 }
 
 // Usage implements hub.Reader.
 func (r *reader) Usage() wire.Usage { return r.usage }
 
-// block reads a content block of a whole answer and appends its deltas to r.deltas. The error is that of begin.
+// block reads a content block of a whole answer. The error is that of call.
 func (r *reader) block(block gjson.Result) error {
-	use := block.Get("toolUse")
-	if !use.Exists() {
-		reasoning := block.Get("reasoningContent.reasoningText")
-		r.text(hub.DeltaText, block.Get("text"))
-		r.text(hub.DeltaReasoning, reasoning.Get("text"))
-		r.state(hub.FormSignature, reasoning.Get("signature"))
-		r.state(hub.FormRedacted, block.Get("reasoningContent.redactedContent"))
-		return nil
-	}
-	if err := r.begin(0, use); err != nil {
+	if use := block.Get("toolUse"); use.Exists() {
+		err := r.call(0, use)
+		r.deltas.Close(0)
 		return err
 	}
-	if input := use.Get("input"); input.IsObject() {
-		c := &r.open[len(r.open)-1]
-		c.hasArguments = true
-		r.deltas = append(r.deltas, hub.Delta{
-			Kind: hub.DeltaArguments, Call: c.index, Text: jsontext.AppendEscaped(nil, input.Raw),
-		})
-	}
-	r.close(0)
+	reasoning := block.Get("reasoningContent.reasoningText")
+	r.deltas.Text(hub.DeltaText, stringContent(block.Get("text")))
+	r.deltas.Text(hub.DeltaReasoning, stringContent(reasoning.Get("text")))
+	r.deltas.State(hub.FormSignature, reasoning.Get("signature").Str)
+	r.deltas.State(hub.FormRedacted, block.Get("reasoningContent.redactedContent").Str)
 	return nil
 }
 
-// delta reads the delta of a contentBlockDelta event and appends the resulting deltas to r.deltas. block is the index
-// of the content block.
+// delta reads the delta of a contentBlockDelta event. block is the index of the content block.
 func (r *reader) delta(block int64, delta gjson.Result) {
-	r.text(hub.DeltaText, delta.Get("text"))
 	reasoning := delta.Get("reasoningContent")
-	r.text(hub.DeltaReasoning, reasoning.Get("text"))
-	r.state(hub.FormSignature, reasoning.Get("signature"))
-	r.state(hub.FormRedacted, reasoning.Get("redactedContent"))
-	input := stringContent(delta.Get("toolUse.input"))
-	index := r.find(block)
-	if index < 0 || len(input) == 0 {
-		return
-	}
-	r.open[index].hasArguments = true
-	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaArguments, Call: r.open[index].index, Text: input})
+	r.deltas.Text(hub.DeltaText, stringContent(delta.Get("text")))
+	r.deltas.Text(hub.DeltaReasoning, stringContent(reasoning.Get("text")))
+	r.deltas.State(hub.FormSignature, reasoning.Get("signature").Str)
+	r.deltas.State(hub.FormRedacted, reasoning.Get("redactedContent").Str)
+	r.deltas.Arguments(block, stringContent(delta.Get("toolUse.input")))
 }
 
-// begin reads use, the start of a toolUse block, and appends DeltaCall to r.deltas. block is the index of the content
-// block. An error wraps wire.ErrBroken: the call has no name, or there are too many calls.
-func (r *reader) begin(block int64, use gjson.Result) error {
-	name, id := use.Get("name").Str, use.Get("toolUseId").Str
-	if len(r.ids) == maxCalls {
-		return fmt.Errorf("%w: more than %d tool calls", wire.ErrBroken, maxCalls)
+// call reads use, a toolUse block or its start. Only a block of a whole answer has an input. block is the index of the
+// content block. The error is that of blocks.Deltas.Call.
+func (r *reader) call(block int64, use gjson.Result) error {
+	var arguments []byte
+	if input := use.Get("input"); input.IsObject() {
+		arguments = jsontext.AppendEscaped(nil, input.Raw)
 	}
-	if name == "" {
-		return fmt.Errorf("%w: a tool call without a name", wire.ErrBroken)
-	}
-	if !hub.LegalID(id) || slices.Contains(r.ids, id) {
-		id = wire.NewID("call_")
-	}
-	r.open = append(r.open, call{block: block, index: len(r.ids)})
-	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaCall, Call: len(r.ids), ID: id, Name: name})
-	r.ids = append(r.ids, id)
-	return nil
-}
-
-// find returns the position in r.open of the call in the content block with the index block, or -1 if there is no such
-// call.
-func (r *reader) find(block int64) int {
-	return slices.IndexFunc(r.open, func(c call) bool { return c.block == block })
-}
-
-// noArguments are the arguments of a call without arguments.
-var noArguments = []byte("{}")
-
-// close ends the call in the content block with the index block, if there is one. A call without arguments gets the
-// arguments "{}".
-func (r *reader) close(block int64) {
-	index := r.find(block)
-	if index < 0 {
-		return
-	}
-	if c := r.open[index]; !c.hasArguments {
-		r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaArguments, Call: c.index, Text: noArguments})
-	}
-	r.open = slices.Delete(r.open, index, index+1)
-}
-
-// text appends a delta with the given kind and text to r.deltas, unless text is empty or not a string.
-func (r *reader) text(kind hub.DeltaKind, text gjson.Result) {
-	if raw := stringContent(text); len(raw) > 0 {
-		r.deltas = append(r.deltas, hub.Delta{Kind: kind, Text: raw})
-	}
-}
-
-// state appends a delta with reasoning state to r.deltas, unless data is empty or not a string.
-func (r *reader) state(form hub.Form, data gjson.Result) {
-	if data.Str != "" {
-		r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaState, State: hub.State{Form: form, Data: data.Str}})
-	}
+	return r.deltas.Call(block, use.Get("toolUseId").Str, use.Get("name").Str, arguments)
 }
 
 // count stores the token counts of usage, and the service tier, in r.usage. In Converse inputTokens does not include
@@ -250,13 +176,10 @@ func (r *reader) count(usage gjson.Result, tier string) {
 	r.usage = u
 }
 
-// end ends the calls that are still open and appends DeltaEnd to r.deltas.
+// end ends the calls that are still open and adds DeltaEnd.
 func (r *reader) end() {
-	for len(r.open) > 0 {
-		r.close(r.open[0].block)
-	}
 	r.ended = true
-	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaEnd, End: hub.End{Finish: r.finish(), Usage: r.usage}})
+	r.deltas.End(hub.End{Finish: r.finish(), Usage: r.usage})
 }
 
 // finish returns the finish reason in the common form. An unknown stopReason becomes FinishCalls if the answer has tool
@@ -270,7 +193,7 @@ func (r *reader) finish() hub.Finish {
 	case "guardrail_intervened", "content_filtered":
 		return hub.FinishRefusal
 	}
-	if len(r.ids) > 0 {
+	if r.deltas.HasCalls() {
 		return hub.FinishCalls
 	}
 	return hub.FinishStop

@@ -1,9 +1,7 @@
 package converse
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
@@ -17,13 +15,10 @@ import (
 // does not contain the model, which is a part of the address. The error names the content that the format cannot
 // express.
 func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
-	if kind := r.ChatOnlyOutput(); kind != "" {
-		return hub.Written{}, fmt.Errorf("modalities has %s: the Converse format gives text", hub.Shown(kind))
+	if err := r.CheckAnswer("Converse"); err != nil {
+		return hub.Written{}, err
 	}
 	r = r.WithOtherEffort()
-	if n, err := strconv.ParseFloat(r.Param("n"), 64); err == nil && n > 1 {
-		return hub.Written{}, fmt.Errorf("n is %v: the Converse format gives one answer", n)
-	}
 	w := &writer{
 		Turns: blocks.Turns{Request: r, Target: t, Format: "Converse", Dst: make([]byte, 0, len(r.Body)+2048)},
 		maker: makerOf(t.Model.Family),
@@ -101,14 +96,10 @@ func makerOf(family string) maker {
 // limit returns the token limit that is sent to the upstream, or 0 if none is sent. A Claude model always gets a limit
 // if one is known, since it requires a limit to divide between thinking and answer.
 func limit(r *hub.Request, t *hub.Target) int64 {
-	maximum := int64(t.Model.MaxOutput)
-	switch {
-	case r.MaxTokens > 0 && maximum > 0:
-		return min(r.MaxTokens, maximum)
-	case r.MaxTokens == 0 && makerOf(t.Model.Family) == anthropic:
-		return maximum
+	if r.MaxTokens == 0 && makerOf(t.Model.Family) == anthropic {
+		return int64(t.Model.MaxOutput)
 	}
-	return r.MaxTokens
+	return t.Limit(r.MaxTokens)
 }
 
 // grammar returns the schema that the upstream is to enforce for the answer. It returns an empty string if the request
@@ -119,12 +110,6 @@ func grammar(r *hub.Request, t *hub.Target) string {
 		return schema
 	}
 	return ""
-}
-
-// drops reports whether a parameter is left out because the provider refused it in an earlier request. Parameters in
-// the Drop list of the provider's Shape do not count, since that list is for chat completions.
-func (w *writer) drops(name string) bool {
-	return slices.Contains(w.Target.Drop, name) && !slices.Contains(w.Target.Provider.Shape.Drop, name)
 }
 
 // tools writes toolConfig. The format refuses a request whose messages have tool calls but which defines no tools. So a
@@ -183,7 +168,7 @@ func (w *writer) tool(t *hub.Tool, needsComma bool) {
 		w.Dst = jsontext.AppendMember(w.Dst, `,"description":`, t.Description)
 	}
 	schema, strict := claudeschema.Tool(t.Parameters), false
-	if t.Strict == "true" && !w.drops("strict") && w.Target.Model.JSONSchema {
+	if t.Strict == "true" && !w.Target.Refuses("strict") && w.Target.Model.JSONSchema {
 		if grammar, ok := claudeschema.Grammar(schema); ok {
 			schema, strict = grammar, true
 		}

@@ -69,7 +69,7 @@ func (w *writer) parts(m *hub.Message, i int, begin func()) error {
 			}
 			text := p.Text
 			if isSystem {
-				text = "<system-reminder>\n" + text + "\n</system-reminder>"
+				text = hub.Reminder(text)
 			}
 			begin()
 			w.text(text)
@@ -84,7 +84,7 @@ func (w *writer) parts(m *hub.Message, i int, begin func()) error {
 		}
 		w.cachePoint(p.Cache)
 	}
-	if m.Role != hub.ToolResult {
+	if m.Role != hub.ToolResult { // a result has its own content; the other messages form the rest of the turn
 		w.lacksText = texts == 0 && (w.lacksText || w.documentsBefore > documents)
 	}
 	return nil
@@ -95,13 +95,7 @@ func (w *writer) parts(m *hub.Message, i int, begin func()) error {
 func (w *writer) Result(i int) error {
 	m := &w.Request.Messages[i]
 	w.Dst = append(jsontext.AppendMember(w.Dst, `{"toolResult":{"toolUseId":`, m.CallID), `,"content":[`...)
-	n := 0
-	unmarked, mark := blocks.Unmarked(m) // the cache mark belongs to the whole result
-	err := w.parts(&unmarked, i, func() {
-		if n++; n > 1 {
-			w.Dst = append(w.Dst, ',')
-		}
-	})
+	n, mark, err := w.ResultParts(m, func(m *hub.Message, begin func()) error { return w.parts(m, i, begin) })
 	if err != nil {
 		return err
 	}

@@ -5,11 +5,9 @@
 package embeddings
 
 import (
-	"net/http"
 	"slices"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
-	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
@@ -55,31 +53,15 @@ func Parse(body []byte) (*Request, error) {
 	}
 	r := &Request{Body: body, modelIndex: -1}
 	r.items, err = s.ObjectItems(func(key []byte, item *jsontext.Item) error { return r.member(&s, key, item) })
-	if err == nil {
-		err = s.End()
-	}
-	if err == nil {
-		err = wire.CheckUTF8(&s, body)
-	}
-	switch {
+	switch err = wire.EndObject(&s, body, err); {
 	case err != nil:
-		return nil, wire.SyntaxError(err)
+		return nil, err
 	case r.modelIndex < 0:
-		return nil, missing("model")
+		return nil, wire.MissingField("model")
 	case r.Inputs == 0:
-		return nil, missing("input")
+		return nil, wire.MissingField("input")
 	}
 	return r, nil
-}
-
-// missing returns the error with status 400 for a required parameter that is absent.
-func missing(param string) error {
-	return apierror.New(http.StatusBadRequest, "missing_required_parameter", "%s is required", param).With(param)
-}
-
-// invalid returns the error with status 400 for a parameter with an invalid value.
-func invalid(param, format string, args ...any) error {
-	return apierror.New(http.StatusBadRequest, "invalid_value", format, args...).With(param)
 }
 
 // member scans the value of the top-level field key and stores the facts in r. It sets item.Drop if the field must not
@@ -97,19 +79,19 @@ func (r *Request) member(s *jsontext.Scanner, key []byte, item *jsontext.Item) e
 	switch name {
 	case "model":
 		if kind != jsontext.String {
-			return invalid(name, "model must be a string, it is %s", kind)
+			return wire.InvalidField(name, "model must be a string, it is %s", kind)
 		}
 		r.modelIndex, r.modelOffset = len(r.names)-1, s.Offset()
 		model, err := s.Unquoted()
 		if err == nil && (model == "" || len(model) > maxModel) {
-			err = invalid(name, "model must have 1 to %d bytes, it has %d", maxModel, len(model))
+			err = wire.InvalidField(name, "model must have 1 to %d bytes, it has %d", maxModel, len(model))
 		}
 		r.Model = model
 		return err
 	case "input":
 		return r.input(s, kind)
 	case "encoding_format":
-		if kind == jsontext.Null {
+		if kind == jsontext.Null { // the same as an absent field, and left out
 			item.Drop = true
 			return s.Skip()
 		}
@@ -119,12 +101,12 @@ func (r *Request) member(s *jsontext.Scanner, key []byte, item *jsontext.Item) e
 			encoding, err = s.Unquoted()
 		}
 		if err == nil && encoding != "float" && encoding != "base64" {
-			err = invalid(name, "encoding_format must be \"float\" or \"base64\"")
+			err = wire.InvalidField(name, "encoding_format must be \"float\" or \"base64\"")
 		}
 		r.Base64 = encoding == "base64"
 		return err
 	case "dimensions":
-		if kind == jsontext.Null {
+		if kind == jsontext.Null { // see encoding_format
 			item.Drop = true
 			return s.Skip()
 		}
@@ -135,7 +117,7 @@ func (r *Request) member(s *jsontext.Scanner, key []byte, item *jsontext.Item) e
 			n, isInteger, err = s.Int()
 		}
 		if err == nil && (!isInteger || n < 1) {
-			err = invalid(name, "dimensions must be an integer of at least 1")
+			err = wire.InvalidField(name, "dimensions must be an integer of at least 1")
 		}
 		return err
 	case "stream": // there is nothing to stream
@@ -158,7 +140,7 @@ func (r *Request) input(s *jsontext.Scanner, kind jsontext.Kind) error {
 		return r.text(s)
 	}
 	if kind != jsontext.Array {
-		return invalid("input", message+"; it is %s", kind)
+		return wire.InvalidField("input", message+"; it is %s", kind)
 	}
 	var first jsontext.Kind
 	err := s.Array(func(i int) error {
@@ -168,13 +150,13 @@ func (r *Request) input(s *jsontext.Scanner, kind jsontext.Kind) error {
 		}
 		switch {
 		case kind != first:
-			return invalid("input", message+"; element %d is %s, but the first element is %s", i, kind, first)
+			return wire.InvalidField("input", message+"; element %d is %s, but the first element is %s", i, kind, first)
 		case kind == jsontext.Number:
 			r.Inputs = 1
 			r.TextBytes += tokenBytes
 			return token(s)
 		case i == MaxInputs:
-			return invalid("input", "input has more than %d texts", MaxInputs)
+			return wire.InvalidField("input", "input has more than %d texts", MaxInputs)
 		case kind == jsontext.String:
 			r.Inputs++
 			return r.text(s)
@@ -182,10 +164,10 @@ func (r *Request) input(s *jsontext.Scanner, kind jsontext.Kind) error {
 			r.Inputs++
 			return r.tokens(s)
 		}
-		return invalid("input", message+"; element %d is %s", i, kind)
+		return wire.InvalidField("input", message+"; element %d is %s", i, kind)
 	})
 	if err == nil && r.Inputs == 0 {
-		err = invalid("input", "input is an empty list")
+		err = wire.InvalidField("input", "input is an empty list")
 	}
 	return err
 }
@@ -194,7 +176,7 @@ func (r *Request) input(s *jsontext.Scanner, kind jsontext.Kind) error {
 func (r *Request) text(s *jsontext.Scanner) error {
 	raw, _, err := s.Text()
 	if err == nil && len(raw) == 0 {
-		err = invalid("input", "input has an empty text")
+		err = wire.InvalidField("input", "input has an empty text")
 	}
 	r.TextBytes += int64(len(raw))
 	return err
@@ -206,12 +188,12 @@ func (r *Request) tokens(s *jsontext.Scanner) error {
 	err := s.Array(func(int) error {
 		n++
 		if s.Kind() != jsontext.Number {
-			return invalid("input", "a list of tokens contains %s", s.Kind())
+			return wire.InvalidField("input", "a list of tokens contains %s", s.Kind())
 		}
 		return token(s)
 	})
 	if err == nil && n == 0 {
-		err = invalid("input", "input has an empty list of tokens")
+		err = wire.InvalidField("input", "input has an empty list of tokens")
 	}
 	r.TextBytes += int64(n) * tokenBytes
 	return err
@@ -220,7 +202,7 @@ func (r *Request) tokens(s *jsontext.Scanner) error {
 // token scans one token, which must be an integer that is not negative.
 func token(s *jsontext.Scanner) error {
 	if n, isInteger, err := s.Int(); err != nil || !isInteger || n < 0 {
-		return invalid("input", "a token must be an integer of at least 0")
+		return wire.InvalidField("input", "a token must be an integer of at least 0")
 	}
 	return nil
 }

@@ -156,10 +156,13 @@ func (r *Reply) Time() time.Time {
 	return time.Now()
 }
 
-// Estimate returns the usage of an answer whose upstream stated no usage, or stated it before the end. stated is the
-// stated part. textBytes is the number of bytes of text, reasoning and arguments. Clients display the estimate, and use
-// it to compute the free part of the context window.
-func (r *Reply) Estimate(request *Request, stated *wire.Usage, textBytes int64) wire.Usage {
+// Usage returns the usage that the client gets. This is stated, what the upstream stated, if that is final. Otherwise
+// the missing counts are estimated; textBytes is the number of bytes of text, reasoning and arguments. Clients display
+// the estimate, and use it to compute the free part of the context window.
+func (r *Reply) Usage(request *Request, stated *wire.Usage, textBytes int64) *wire.Usage {
+	if stated.Known {
+		return stated
+	}
 	u := *stated
 	if u.Prompt == 0 {
 		u.Prompt = r.InputTokens
@@ -168,7 +171,7 @@ func (r *Reply) Estimate(request *Request, stated *wire.Usage, textBytes int64) 
 		u.Prompt = CountTokens(request)
 	}
 	u.Completion = max(u.Completion, wire.EstimateTokens(textBytes))
-	return u
+	return &u
 }
 
 // Token returns a token that contains the reasoning state s. It returns an empty string if r.Seal is nil or cannot make

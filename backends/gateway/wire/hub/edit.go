@@ -34,11 +34,11 @@ func (e *Editor) Written() Written {
 // is at [from, to) in the body. The value of model becomes the candidate's model. The value of the field named limit,
 // which is the token limit, is lowered to the model's maximum.
 func (e *Editor) CommonEdit(name, limit string, from, to int) {
-	switch maximum := int64(e.Target.Model.MaxOutput); {
+	switch tokens := e.Target.Limit(e.Request.MaxTokens); {
 	case name == "model":
 		e.Edits.Replace(from, to, string(jsontext.AppendQuoted(nil, e.Target.Model.ID)))
-	case name == limit && maximum > 0 && e.Request.MaxTokens > maximum:
-		e.Edits.Replace(from, to, strconv.FormatInt(maximum, 10))
+	case name == limit && tokens < e.Request.MaxTokens:
+		e.Edits.Replace(from, to, strconv.FormatInt(tokens, 10))
 	}
 }
 

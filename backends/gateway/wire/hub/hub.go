@@ -7,7 +7,9 @@
 package hub
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/tidwall/gjson"
 
@@ -74,6 +76,11 @@ type Request struct {
 // Param is one parameter. Value is its JSON text.
 type Param struct{ Name, Value string }
 
+// IsDefault reports whether the parameter has a value that means the same as no parameter.
+func (p Param) IsDefault() bool {
+	return p.Value == "null" || p.Value == "false" && (p.Name == "logprobs" || p.Name == "store")
+}
+
 // Param returns the JSON text of a parameter, or an empty string if the parameter is absent.
 func (r *Request) Param(name string) string {
 	for _, p := range r.Params {
@@ -108,12 +115,9 @@ func (r *Request) WithOtherEffort() *Request {
 func (r *Request) ChatOnlyPaths() (paths []string) {
 	for i := range r.Messages {
 		for _, m := range r.Messages[i].Extra {
-			switch m.Name {
-			case "extra_content", "reasoning_content", "reasoning_details", "reasoning":
-				continue
-			}
 			path := "messages[]." + m.Name[:min(len(m.Name), 100)]
-			if hasValue := m.Value != "null" && m.Value != "[]" && m.Value != `""`; !hasValue || slices.Contains(paths, path) {
+			hasValue := m.Value != "null" && m.Value != "[]" && m.Value != `""`
+			if IsStateField(m.Name) || !hasValue || slices.Contains(paths, path) {
 				continue
 			}
 			if paths = append(paths, path); len(paths) == maxChatOnlyPaths {
@@ -126,6 +130,28 @@ func (r *Request) ChatOnlyPaths() (paths []string) {
 
 // maxChatOnlyPaths limits the number of paths that are listed.
 const maxChatOnlyPaths = 20
+
+// IsStateField reports whether name is the name of a field of a chat message or tool call in which a provider sends
+// reasoning state.
+func IsStateField(name string) bool {
+	switch name {
+	case "extra_content", "reasoning_content", "reasoning_details", "reasoning":
+		return true
+	}
+	return false
+}
+
+// CheckAnswer returns an error if the request asks for several answers, or for output other than text. An upstream of
+// the given format, any but chat completions, cannot give these.
+func (r *Request) CheckAnswer(format string) error {
+	if n, err := strconv.ParseFloat(r.Param("n"), 64); err == nil && n > 1 {
+		return fmt.Errorf("n is %v: the %s format gives one answer", n, format)
+	}
+	if kind := r.ChatOnlyOutput(); kind != "" {
+		return fmt.Errorf("modalities has %s: the %s format gives text", Shown(kind), format)
+	}
+	return nil
+}
 
 // ChatOnlyOutput returns the kind of output (audio, image) besides text that a chat client requests with modalities. No
 // other format can express it. It returns an empty string if the client wants only text.
@@ -140,8 +166,34 @@ func (r *Request) ChatOnlyOutput() (kind string) {
 	return kind
 }
 
+// AddParam adds a parameter. value is its JSON text.
+func (r *Request) AddParam(name, value string) {
+	r.Params = append(r.Params, Param{Name: name, Value: value})
+}
+
+// RequireOwnFormat records that only an upstream of the client's format can carry the request, since it gets the
+// client's bytes. err is the error for the client if there is no such upstream. Of several errors the first is kept.
+func (r *Request) RequireOwnFormat(err error) {
+	r.Needs |= wire.NeedOwnFormat
+	if r.OwnFormatError == nil {
+		r.OwnFormatError = err
+	}
+}
+
 // Drop records fields that are left out of the request.
 func (r *Request) Drop(paths ...string) { r.Dropped = append(r.Dropped, paths...) }
+
+// MaxDropped limits the number of fields that DropOnce records. The client sees at most 20 of them.
+const MaxDropped = 64
+
+// DropOnce records fields that are left out of the request, each path only once, and at most MaxDropped paths in all.
+func (r *Request) DropOnce(paths ...string) {
+	for _, path := range paths {
+		if len(r.Dropped) < MaxDropped && !slices.Contains(r.Dropped, path) {
+			r.Drop(path)
+		}
+	}
+}
 
 // Answer holds a client's wishes for the form of the answer.
 type Answer struct {
@@ -159,6 +211,10 @@ type Answer struct {
 	// Echo are the fields of a Responses request that the response object repeats.
 	Echo []Param
 }
+
+// Reminder returns the text of a system message in the form in which it may stand in a user message. Writers use it for
+// upstreams that accept system messages only at the start of the conversation.
+func Reminder(text string) string { return "<system-reminder>\n" + text + "\n</system-reminder>" }
 
 // Role is the author of a message.
 type Role uint8
@@ -376,6 +432,7 @@ func (t *Target) Effort(wanted, lowest Effort) Effort {
 	if index < 0 || !t.Model.Reasoning {
 		return ""
 	}
+	// From lowest up to wanted, or only wanted if it is below lowest.
 	lower := Efforts[min(index, slices.Index(Efforts[:], lowest)) : index+1]
 	for _, e := range slices.Backward(lower) {
 		if slices.Contains(t.Efforts(), string(e)) {
@@ -388,6 +445,21 @@ func (t *Target) Effort(wanted, lowest Effort) Effort {
 		}
 	}
 	return ""
+}
+
+// Limit returns the token limit for the answer: tokens, lowered to the model's maximum if that is known.
+func (t *Target) Limit(tokens int64) int64 {
+	if maximum := int64(t.Model.MaxOutput); maximum > 0 {
+		return min(tokens, maximum)
+	}
+	return tokens
+}
+
+// Refuses reports whether the chat completions parameter with this name is left out because the candidate refused it in
+// an earlier request. Parameters that the provider's Shape drops do not count, since Shape describes only the
+// provider's chat completions API.
+func (t *Target) Refuses(name string) bool {
+	return slices.Contains(t.Drop, name) && !slices.Contains(t.Provider.Shape.Drop, name)
 }
 
 // Written is a request in the form of an upstream's API.

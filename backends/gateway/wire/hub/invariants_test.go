@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
@@ -153,7 +154,7 @@ func checkMessages(stream []byte) error {
 					return wrong("the block has no data")
 				}
 			case "tool_use":
-				if !hub.LegalID(open.ID) || open.Name == "" || string(open.Input) != "{}" {
+				if !wire.LegalID(open.ID) || open.Name == "" || string(open.Input) != "{}" {
 					return wrong("the block has no id, name and empty input")
 				}
 				if slices.Contains(tools, open.ID) {
@@ -443,9 +444,9 @@ func (c *responsesClient) added(e *responsesEvent) error {
 	case "reasoning":
 		empty = it.Summary != nil && len(it.Summary) == 0
 	case "function_call":
-		empty = it.Arguments != nil && *it.Arguments == "" && hub.LegalID(it.CallID) && it.Name != ""
+		empty = it.Arguments != nil && *it.Arguments == "" && wire.LegalID(it.CallID) && it.Name != ""
 	case "custom_tool_call":
-		empty = it.Input != nil && *it.Input == "" && hub.LegalID(it.CallID) && it.Name != ""
+		empty = it.Input != nil && *it.Input == "" && wire.LegalID(it.CallID) && it.Name != ""
 	}
 	if !empty {
 		return errors.New("the item does not begin empty")

@@ -19,18 +19,10 @@ func LegalName(name string) string {
 	}
 	short := make([]byte, 0, maxName)
 	for i := 0; i < len(name) && len(short) < 55; i++ {
-		if legalByte(name[i]) {
+		if wire.LegalID(name[i : i+1]) { // a single legal character
 			short = append(short, name[i])
 		}
 	}
 	sum := sha256.Sum256([]byte(name))
 	return string(hex.AppendEncode(append(short, '_'), sum[:4]))
-}
-
-// LegalID reports whether an upstream's tool call id can be used unchanged.
-func LegalID(id string) bool { return wire.LegalID(id) }
-
-// legalByte reports whether names and ids of tools may contain the byte c.
-func legalByte(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-'
 }

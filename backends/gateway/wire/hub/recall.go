@@ -24,10 +24,10 @@ const RecallItem = 128
 type Recall struct {
 	now func() time.Time
 
-	mu    sync.Mutex
-	order list.List // elements are *recalled, most recently used first
+	mu    sync.Mutex // protects the fields below; requests of many goroutines share the Recall
+	order list.List  // elements are *recalled, most recently used first
 	known map[recallKey]*list.Element
-	bytes int
+	bytes int // sum of recalled.bytes
 }
 
 // recallKey identifies a call of a user. Call ids come from upstreams and are not unique among users.
@@ -38,7 +38,7 @@ type recalled struct {
 	key       recallKey
 	reasoning []Reasoning
 	bytes     int
-	until     time.Time
+	until     time.Time // the entry has no meaning after this time
 }
 
 // NewRecall returns an empty Recall. now is its clock.
@@ -62,7 +62,7 @@ func (m *Recall) Keep(user, call string, reasoning []Reasoning) {
 	r := &recalled{key: recallKey{user, call}, reasoning: reasoning, bytes: size, until: m.now().Add(recallTime)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if known, ok := m.known[r.key]; ok {
+	if known, ok := m.known[r.key]; ok { // the same reasoning of a repeated request, or a reused id
 		m.forget(known)
 	}
 	m.known[r.key] = m.order.PushFront(r)
@@ -78,6 +78,8 @@ func (m *Recall) Find(user, call string) []Reasoning {
 	now := m.now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	// The least recently used entries are usually the oldest. An expired entry before them is removed when it is looked
+	// up.
 	for last := m.order.Back(); last != nil && now.After(last.Value.(*recalled).until); last = m.order.Back() {
 		m.forget(last)
 	}

@@ -38,7 +38,7 @@ func (c *checked) Whole(deltas []Delta) ([]byte, error) {
 			if d.End.Finish != FinishStop {
 				return c.Writer.Whole(deltas)
 			}
-		case DeltaReasoning, DeltaArguments, DeltaState:
+		case DeltaReasoning, DeltaArguments, DeltaState: // not a part of the text
 		}
 	}
 	text = jsontext.AppendUnquoted(nil, text)

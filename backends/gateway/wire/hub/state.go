@@ -43,7 +43,8 @@ type Reasoning struct {
 	Foreign string
 }
 
-// Fits reports whether the state may be sent to the candidate t.
+// Fits reports whether the state may be sent to the candidate t, whose provider and model family must have made it. A
+// nil state never fits.
 func (s *State) Fits(t *Target) bool {
 	return s != nil && s.Data != "" && s.Provider == t.Provider.Code && s.Family == t.Model.Family
 }

@@ -21,7 +21,7 @@ type Syntax struct {
 
 type syntaxState uint8
 
-// The scanner's states, named after the position in the text.
+// The scanner's states, named after the position in the text. Those within a number are adjacent, see step.
 const (
 	syntaxBefore syntaxState = iota // before the object
 	syntaxKeyOrEnd
@@ -115,7 +115,7 @@ func (s *Syntax) step(c byte) bool {
 		s.state = next
 		return true
 	}
-	if s.state.completeNumber() {
+	if s.state.completeNumber() { // only the byte after a number shows where it ends
 		s.state = syntaxComma
 	}
 	switch c {
@@ -303,7 +303,7 @@ func (s *Syntax) appendClosing(dst []byte, from int) []byte {
 func (s *Syntax) Extend(dst []byte) []byte {
 	comma := s.hasMember
 	state := s.state
-	switch state {
+	switch state { // an unfinished escape is completed first, so that the string can be closed
 	case syntaxEscape:
 		dst, state = append(dst, '\\'), syntaxString
 	case syntaxHex:
@@ -324,7 +324,7 @@ func (s *Syntax) Extend(dst []byte) []byte {
 	case syntaxKey:
 		if len(s.open) > 1 {
 			dst = append(dst, `"":null`...)
-		} else {
+		} else { // the comma of the outermost object is there already
 			comma = false
 		}
 	case syntaxLiteral:

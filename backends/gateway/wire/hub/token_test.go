@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
 func sealer(t *testing.T, keys ...byte) *Sealer {
@@ -78,7 +80,7 @@ func TestLegalName(t *testing.T) {
 		"日本":                    "_",
 	} {
 		got := LegalName(name)
-		if !LegalID(got) || !strings.HasPrefix(got, want) {
+		if !wire.LegalID(got) || !strings.HasPrefix(got, want) {
 			t.Errorf("LegalName(%q) = %q, want %q…", name, got, want)
 		}
 		if again := LegalName(got); again != got {

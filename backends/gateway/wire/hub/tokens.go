@@ -52,7 +52,7 @@ type counter struct{ tokens, latin, digits int64 }
 // text counts the tokens of a text.
 func (c *counter) text(s string) {
 	for i := 0; i < len(s); {
-		if i+8 <= len(s) {
+		if i+8 <= len(s) { // eight ASCII bytes are counted at once
 			if w := load(s[i : i+8]); w&highs == 0 {
 				n := digits(w)
 				c.digits += n
@@ -81,6 +81,8 @@ func (c *counter) text(s string) {
 	}
 }
 
+// The integers in which each of the eight bytes is 1, and in which only the high bit of each byte is set. The latter
+// finds bytes that are not ASCII.
 const (
 	ones  = 0x0101010101010101
 	highs = 0x8080808080808080

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 )
 
 // Turns collects the messages of a conversation in formats where the results of tools are in user messages. It moves
@@ -14,7 +16,7 @@ type Turns struct {
 	calls map[string]callIndex
 }
 
-// turn is a message and the results of its tool calls.
+// turn is a message and the results of its tool calls. A removed message has the Role 0.
 type turn struct {
 	message Message
 	// results are the results of the message's calls, in the order of the calls. A zero Role means that the result is
@@ -82,20 +84,20 @@ func (t *Turns) Result(id string, parts []Part, failed bool, attached []Part) []
 func (t *Turns) Messages() (all []Message, hasUser bool) {
 	all = make([]Message, 0, len(t.list)+len(t.calls)+1)
 	for i := range t.list {
-		t := &t.list[i]
-		if t.message.Role == 0 {
+		turn := &t.list[i]
+		if turn.message.Role == 0 { // removed
 			continue
 		}
-		all = append(all, t.message)
-		hasUser = hasUser || t.message.Role == User
-		for _, result := range t.results {
+		all = append(all, turn.message)
+		hasUser = hasUser || turn.message.Role == User
+		for _, result := range turn.results {
 			if result.Role != 0 {
 				all = append(all, result)
 				hasUser = true
 			}
 		}
-		if len(t.attached) > 0 {
-			all = append(all, Message{Role: User, Parts: t.attached})
+		if len(turn.attached) > 0 {
+			all = append(all, Message{Role: User, Parts: turn.attached})
 		}
 	}
 	return all, hasUser
@@ -104,7 +106,7 @@ func (t *Turns) Messages() (all []Message, hasUser bool) {
 // CallID returns the tool call id that upstreams get for the client's id. All upstreams accept it. The result depends
 // only on id, so it is the same in a call and in the call's result.
 func CallID(id string) string {
-	if LegalID(id) {
+	if wire.LegalID(id) {
 		return id
 	}
 	sum := sha256.Sum256([]byte(id))

@@ -3,6 +3,7 @@ package messages
 import (
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/fields"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
 
@@ -18,13 +19,13 @@ func isServerTool(kind string) bool {
 
 // defineClientTool adds the description and the input schema to t if kind is the type of a tool that the client runs
 // and the vendor defines, such as "bash_20250124". A request states only the type of such a tool, which ends in a date.
-// defineClientTool reports whether kind is such a type.
-func defineClientTool(t *hub.Tool, kind string, f *toolFields) bool {
+// defineClientTool reports whether kind is such a type. o is the tool in the request.
+func defineClientTool(t *hub.Tool, kind string, o *fields.Object) bool {
 	underscore := strings.LastIndexByte(kind, '_')
 	if underscore < 0 {
 		return false
 	}
-	date := kind[underscore+1:]
+	date := kind[underscore+1:] // YYYYMMDD, so dates can be compared as texts
 	switch kind[:underscore] {
 	case "bash":
 		t.Description, t.Parameters = bashDescription, bashSchema
@@ -37,8 +38,9 @@ func defineClientTool(t *hub.Tool, kind string, f *toolFields) bool {
 		t.Description, t.Parameters = memoryDescription, memorySchema
 	case "computer":
 		t.Description, t.Parameters = computerDescription, computerSchema(date)
-		if f.width.Num > 0 && f.height.Num > 0 {
-			t.Description += " The screen is " + f.width.String() + " pixels wide and " + f.height.String() + " pixels high."
+		width, height := o.Get("display_width_px").Result, o.Get("display_height_px").Result
+		if width.Num > 0 && height.Num > 0 {
+			t.Description += " The screen is " + width.String() + " pixels wide and " + height.String() + " pixels high."
 		}
 	default:
 		return false

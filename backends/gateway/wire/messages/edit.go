@@ -42,7 +42,7 @@ func (e *editor) top() error {
 	s := jsontext.NewScanner(e.Request.Body)
 	// The indexes of the current field, of thinking and of context_management; -1 means that there is no such field.
 	index, thinkingIndex, contextIndex := -1, -1, -1
-	var thinkingValue editSpan // position of the value of thinking
+	var thinkingValue span // position of the value of thinking
 	items, err := s.ObjectItems(func(key []byte, item *jsontext.Item) error {
 		kind, from := s.Kind(), s.Offset()
 		name := string(key)
@@ -51,7 +51,7 @@ func (e *editor) top() error {
 		switch {
 		case name == "messages" && kind == jsontext.Array:
 			err = e.messages(&s)
-		case inner != "" && kind == jsontext.Object && upstreamDrops(e.Target, param):
+		case inner != "" && kind == jsontext.Object && e.Target.Refuses(param):
 			err = e.Without(&s, name, inner)
 		default:
 			err = s.Skip()
@@ -59,7 +59,7 @@ func (e *editor) top() error {
 		index++
 		switch name {
 		case "thinking":
-			thinkingIndex, thinkingValue = index, editSpan{from, s.Offset()}
+			thinkingIndex, thinkingValue = index, span{from, s.Offset()}
 		case "context_management":
 			contextIndex = index
 		}
@@ -82,9 +82,6 @@ func (e *editor) top() error {
 	return nil
 }
 
-// editSpan is the position [from, to) of a value in the body.
-type editSpan struct{ from, to int }
-
 // drops reports whether the request's top-level field with this name is removed. The target's Drop lists parameters by
 // their names in chat completions, so stop_sequences is looked up as stop.
 func (e *editor) drops(name string) bool {
@@ -94,7 +91,7 @@ func (e *editor) drops(name string) bool {
 	if name == "stop_sequences" {
 		name = "stop"
 	}
-	return upstreamDrops(e.Target, name)
+	return e.Target.Refuses(name)
 }
 
 // editInner serves top-level fields that contain a setting which is a separate parameter in chat completions. For such
@@ -234,7 +231,7 @@ func (e *editor) restoreState(b *editBlock) (drop bool) {
 // editBlock holds the fields of a content block that Edit needs.
 type editBlock struct {
 	kind, signature, data string
-	signatureAt, dataAt   editSpan
+	signatureAt, dataAt   span
 }
 
 // scan scans a content block and stores its fields in b.
@@ -249,10 +246,10 @@ func (b *editBlock) scan(s *jsontext.Scanner) error {
 			b.kind, err = s.Unquoted()
 		case "signature":
 			b.signature, err = s.Unquoted()
-			b.signatureAt = editSpan{from, s.Offset()}
+			b.signatureAt = span{from, s.Offset()}
 		case "data":
 			b.data, err = s.Unquoted()
-			b.dataAt = editSpan{from, s.Offset()}
+			b.dataAt = span{from, s.Offset()}
 		default:
 			return s.Skip()
 		}

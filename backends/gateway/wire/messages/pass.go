@@ -31,7 +31,7 @@ func (p *pass) Event(dst, name, data []byte) ([]byte, wire.Progress, error) {
 	switch {
 	case err != nil:
 		return dst, wire.Progress{}, err
-	case !ok && len(bytes.TrimSpace(data)) > 0: // [DONE]
+	case !ok && len(bytes.TrimSpace(data)) > 0: // [DONE], after which no message_stop comes
 		dst, err = p.End(dst)
 		return dst, wire.Progress{Done: err == nil}, err
 	case !ok:
@@ -40,7 +40,7 @@ func (p *pass) Event(dst, name, data []byte) ([]byte, wire.Progress, error) {
 	e := &p.answer.event
 	done := string(e.kind) == "message_stop"
 	if done && p.answer.stop == "" {
-		p.answer.done = false
+		p.answer.done = false // so that End reports the missing end too
 		return dst, wire.Progress{}, wire.ErrNoFinish
 	}
 	if len(name) == 0 {
@@ -103,7 +103,7 @@ func (p *pass) Fail(dst []byte, f hub.Failure) []byte { return appendFailure(dst
 // come earlier.
 func (p *pass) KeepAlive(dst []byte) []byte {
 	if !p.answer.started {
-		return append(dst, comment...)
+		return append(dst, wire.KeepAlive...)
 	}
 	return append(dst, ping...)
 }

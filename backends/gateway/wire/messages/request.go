@@ -3,14 +3,12 @@ package messages
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
-	"strings"
 
 	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/fields"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
-	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // Read parses a request of POST /v1/messages. The errors are *apierror.Error with status 400 and the JSON path of the
@@ -30,8 +28,6 @@ const (
 	// content.
 	noSampling = "2026-10-21"
 	maxModel   = 512 // bytes
-	// maxDropped limits the names of dropped fields that are recorded. The client sees at most 20 of them.
-	maxDropped = 64
 )
 
 // reader is the state of reading a request.
@@ -40,7 +36,11 @@ type reader struct {
 	request  *hub.Request
 	counting bool // the request only counts tokens
 	strict   bool // the version is noSampling or later
-	turns    hub.Turns
+	// top holds the top-level fields, message those of the message that is being read. block is the block of this message
+	// that is being read, and inner the block within this block.
+	top, message fields.Object
+	block, inner block
+	turns        hub.Turns
 	// thought is reasoning state that belongs to the message's next call (Gemini).
 	thought *hub.State
 	// lastTurnError is the error for a block that is not allowed in the last user turn. It is set until an assistant
@@ -50,16 +50,6 @@ type reader struct {
 	served map[string]struct{}
 	// temporary are the indexes of the system messages that apply only until the next user message, which removes them.
 	temporary []int
-}
-
-// fields are the values of the top-level fields that the reader evaluates. The method collect shows which JSON field
-// each of them is.
-type fields struct {
-	model, maxTokens, messages, system, stream, stop gjson.Result
-	temperature, topP, topK, tools, choice           gjson.Result
-	thinking, output, format, metadata, cache        gjson.Result
-	serviceTier, servers, container, thread          gjson.Result
-	compaction                                       gjson.Result
 }
 
 // read parses a request. counting is set for a request to count tokens.
@@ -72,207 +62,146 @@ func read(body []byte, o hub.ReadOptions, counting bool) (*hub.Request, error) {
 		request:  &hub.Request{Format: hub.Messages, Body: body, Answer: hub.Answer{Reasoning: true, State: true}},
 		counting: counting,
 		strict:   len(o.Version) == len(noSampling) && o.Version >= noSampling,
+		top:      fields.Top(body),
 	}
-	var f fields
-	jsontext.Members(gjson.ParseBytes(body), func(key string, v gjson.Result) bool {
-		r.collect(&f, key, v)
-		return true
-	})
-	if err := r.read(&f); err != nil {
-		return nil, err
+	// The other fields only tune the answer, or are unknown.
+	r.request.DropOnce(r.top.Others("model", "max_tokens", "messages", "system", "stream", "stop_sequences", "temperature",
+		"top_p", "top_k", "tools", "tool_choice", "thinking", "output_config", "output_format", "metadata", "cache_control",
+		"service_tier", "mcp_servers", "container", "thread", "compaction")...)
+	// Tools come before the messages, because calls in messages refer to tools.
+	for _, step := range [...]func() error{
+		r.basics, r.sampling, r.reasoning, r.format, r.rejectVendorFeatures, r.tools, r.choice, r.identity, r.system,
+		r.conversation,
+	} {
+		if err := step(); err != nil {
+			return nil, err
+		}
 	}
 	r.request.SetNeeds()
 	return r.request, nil
 }
 
-// collect stores v, the value of the top-level field key, in f. It drops a field that the reader does not evaluate,
-// unless the field is null.
-func (r *reader) collect(f *fields, key string, v gjson.Result) {
-	switch key {
-	case "model":
-		f.model = v
-	case "max_tokens":
-		f.maxTokens = v
-	case "messages":
-		f.messages = v
-	case "system":
-		f.system = v
-	case "stream":
-		f.stream = v
-	case "stop_sequences":
-		f.stop = v
-	case "temperature":
-		f.temperature = v
-	case "top_p":
-		f.topP = v
-	case "top_k":
-		f.topK = v
-	case "tools":
-		f.tools = v
-	case "tool_choice":
-		f.choice = v
-	case "thinking":
-		f.thinking = v
-	case "output_config":
-		f.output = v
-	case "output_format":
-		f.format = v
-	case "metadata":
-		f.metadata = v
-	case "cache_control":
-		f.cache = v
-	case "service_tier":
-		f.serviceTier = v
-	case "mcp_servers":
-		f.servers = v
-	case "container":
-		f.container = v
-	case "thread":
-		f.thread = v
-	case "compaction":
-		f.compaction = v
-	default: // known members that only tune the answer, and unknown members
-		if isPresent(v) {
-			r.drop(listed(key))
-		}
-	}
-}
-
-// read evaluates the top-level fields. It reads the tools before the messages, because calls in messages refer to
-// tools.
-func (r *reader) read(f *fields) error {
-	for _, step := range [...]func(*fields) error{
-		r.top, r.sampling, r.reasoning, r.format, r.rejectVendorFeatures, r.tools, r.choice, r.identity, r.system,
-		r.conversation,
-	} {
-		if err := step(f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// top reads the model, the stream flag, the token limit and the stop sequences.
-func (r *reader) top(f *fields) (err error) {
+// basics reads the model, the stream flag, the token limit and the stop sequences.
+func (r *reader) basics() (err error) {
 	q := r.request
-	if q.Model, err = text(f.model, "model"); err != nil {
+	model, limit, stop := r.top.Get("model"), r.top.Get("max_tokens"), r.top.Get("stop_sequences")
+	if q.Model, err = model.Required(); err != nil {
 		return err
 	}
 	if q.Model == "" || len(q.Model) > maxModel {
-		return invalid("model", "must have 1 to %d bytes, it has %d", maxModel, len(q.Model))
+		return model.Invalid("must have 1 to %d bytes, it has %d", maxModel, len(q.Model))
 	}
-	if isPresent(f.maxTokens) || !r.counting {
-		if q.MaxTokens, err = integer(f.maxTokens, "max_tokens"); err != nil {
-			return err
-		}
-		if q.MaxTokens < 1 {
-			return invalid("max_tokens", "must be at least 1")
-		}
+	if !limit.Given() && !r.counting {
+		return limit.Missing()
 	}
-	if q.Stream, err = optionalBool(f.stream, "stream"); err != nil {
+	if q.MaxTokens, err = limit.Integer(1); err != nil {
 		return err
 	}
-	if !isPresent(f.stop) {
+	if q.Stream, err = r.top.Get("stream").Flag(); err != nil {
+		return err
+	}
+	if !stop.Given() {
 		return nil
 	}
-	return each(f.stop, "stop_sequences", func(v gjson.Result, path string) error {
-		s, err := name(v, path)
-		q.Stop = append(q.Stop, s)
+	return stop.Each(func(v fields.Value) error {
+		text, err := name(v)
+		q.Stop = append(q.Stop, text)
 		return err
 	})
 }
 
 // sampling reads temperature, top_p and top_k.
-func (r *reader) sampling(f *fields) error {
-	for _, p := range [...]struct {
-		name  string
-		value gjson.Result
-	}{{"temperature", f.temperature}, {"top_p", f.topP}, {"top_k", f.topK}} {
-		if !isPresent(p.value) {
+func (r *reader) sampling() error {
+	for _, name := range [...]string{"temperature", "top_p", "top_k"} {
+		v := r.top.Get(name)
+		switch {
+		case !v.Given():
 			continue
-		}
-		if r.strict {
-			return unsupported(p.name,
+		case r.strict:
+			return v.Unsupported(
 				"is not allowed with anthropic-version %s: leave it out, or send anthropic-version 2023-06-01", noSampling)
-		}
-		if p.name == "top_k" {
-			if n, err := integer(p.value, p.name); err != nil {
+		case name == "top_k":
+			if _, err := v.Integer(0); err != nil {
 				return err
-			} else if n < 0 {
-				return invalid(p.name, "must not be negative")
 			}
-		} else if p.value.Type != gjson.Number {
-			return wrongKind(p.name, "a number", p.value)
-		} else if p.value.Num < 0 || p.value.Num > 1 {
-			return invalid(p.name, "must be from 0 to 1")
+		case v.Type != gjson.Number:
+			return v.Wrong("a number")
+		case v.Num < 0 || v.Num > 1:
+			return v.Invalid("must be from 0 to 1")
 		}
-		r.param(p.name, p.value.Raw)
+		r.request.AddParam(name, v.Raw)
 	}
 	return nil
 }
 
-// identity reads service_tier and metadata.user_id. Upstreams get a hash of the user id.
-func (r *reader) identity(f *fields) error {
-	user, err := member(f.metadata, "metadata", "user_id")
+// identity reads service_tier and metadata.user_id. Upstreams get a hash of the user id, which distinguishes users
+// without naming them.
+func (r *reader) identity() error {
+	metadata, _, err := r.top.Optional("metadata")
 	if err != nil {
 		return err
 	}
-	id, err := optionalText(user, "metadata.user_id")
+	id, err := metadata.Text("user_id")
 	if err != nil {
 		return err
 	}
-	if id != "" { // the hash distinguishes users without naming them
+	if id != "" {
 		sum := sha256.Sum256([]byte(id))
-		r.param("user", `"`+hex.EncodeToString(sum[:16])+`"`)
+		r.request.AddParam("user", `"`+hex.EncodeToString(sum[:16])+`"`)
 	}
-	tier, err := optionalText(f.serviceTier, "service_tier")
+	tier, err := r.top.Text("service_tier")
 	switch {
 	case err != nil:
 		return err
 	case tier == "auto":
-		r.param("service_tier", `"auto"`)
+		r.request.AddParam("service_tier", `"auto"`)
 	case tier == "standard_only":
-		r.param("service_tier", `"default"`)
+		r.request.AddParam("service_tier", `"default"`)
 	case tier != "":
-		r.drop("service_tier")
+		r.request.DropOnce("service_tier")
 	}
 	return nil
 }
 
 // rejectVendorFeatures returns an error if the request uses a feature that only the vendor's own servers have.
-func (r *reader) rejectVendorFeatures(f *fields) error {
-	if isPresent(f.servers) {
-		if !f.servers.IsArray() {
-			return wrongKind("mcp_servers", "an array", f.servers)
+func (r *reader) rejectVendorFeatures() error {
+	if servers := r.top.Get("mcp_servers"); servers.Given() {
+		if err := servers.Array(); err != nil {
+			return err
 		}
-		if f.servers.Get("0").Exists() {
-			r.requireOwnFormat(unsupported("mcp_servers",
+		if servers.Get("0").Exists() {
+			r.request.RequireOwnFormat(servers.Unsupported(
 				"is not supported: connect to MCP servers in the client and pass their tools in tools"))
 		}
 	}
-	if isPresent(f.container) {
-		return unsupported("container", "is not supported: leave it out")
+	if container := r.top.Get("container"); container.Given() {
+		return container.Unsupported("is not supported: leave it out")
 	}
-	if isPresent(f.thread) && f.thread.Type != gjson.False {
+	if thread := r.top.Get("thread"); thread.Given() && thread.Type != gjson.False {
 		// The vendor's SDKs know this code and continue without a thread.
 		return hub.Fault("thread_unsupported_request", "thread",
 			"is not supported: send the whole conversation with each request")
 	}
-	if ok, err := optionalObject(f.compaction, "compaction"); err != nil {
-		return err
-	} else if ok && !r.counting { // a count of the summary request is right, an answer would be wrong
-		r.requireOwnFormat(unsupported("compaction", "is not supported: leave it out, and ask for a summary in a message"))
+	if compaction := r.top.Get("compaction"); compaction.Given() {
+		if err := compaction.Object(); err != nil {
+			return err
+		}
+		if !r.counting { // a count of the summary request is right, an answer would be wrong
+			r.request.RequireOwnFormat(compaction.Unsupported(
+				"is not supported: leave it out, and ask for a summary in a message"))
+		}
 	}
-	_, err := optionalObject(f.cache, "cache_control")
+	_, err := cacheMark(&r.top)
 	return err
 }
 
 // system reads the field system and adds it as a system message.
-func (r *reader) system(f *fields) error {
-	if !isPresent(f.system) {
+func (r *reader) system() error {
+	v := r.top.Get("system")
+	if !v.Given() {
 		return nil
 	}
-	parts, err := r.textParts(f.system, "system", false)
+	parts, err := r.textParts(v, false)
 	r.addSystem(parts)
 	return err
 }
@@ -282,46 +211,4 @@ func (r *reader) addSystem(parts []hub.Part) {
 	if len(parts) > 0 {
 		r.turns.Add(hub.Message{Role: hub.System, Parts: parts})
 	}
-}
-
-// requireOwnFormat records that only an upstream of the messages format can carry the request; such an upstream gets
-// the client's bytes. err is the error for the client if there is no such upstream. Of several errors the first is
-// kept.
-func (r *reader) requireOwnFormat(err error) {
-	r.request.Needs |= wire.NeedOwnFormat
-	if r.request.OwnFormatError == nil {
-		r.request.OwnFormatError = err
-	}
-}
-
-// member returns the value of the field key of an object. path is the object's JSON path. The value is absent if the
-// object is absent or null. It returns an error if the object is any other value that is not an object.
-func member(object gjson.Result, path, key string) (gjson.Result, error) {
-	ok, err := optionalObject(object, path)
-	if !ok || err != nil {
-		return gjson.Result{}, err
-	}
-	return object.Get(key), nil
-}
-
-// param adds a parameter of chat completions to the request. value is JSON text.
-func (r *reader) param(name, value string) {
-	r.request.Params = append(r.request.Params, hub.Param{Name: name, Value: value})
-}
-
-// drop records that the field at path is dropped. It records each path only once, and at most maxDropped paths.
-func (r *reader) drop(path string) {
-	if q := r.request; len(q.Dropped) < maxDropped && !slices.Contains(q.Dropped, path) {
-		q.Drop(path)
-	}
-}
-
-// listed returns a client's name in a form that a response header can list.
-func listed(name string) string {
-	return strings.Map(func(c rune) rune {
-		if c > ' ' && c < 0x7f && c != ',' {
-			return c
-		}
-		return '_'
-	}, wire.Mask(name, 100))
 }

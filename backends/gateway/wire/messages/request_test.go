@@ -222,7 +222,7 @@ func TestReadRefuses(t *testing.T) {
 		{ask(`"temperature":1.1`), older, "temperature", value, "0 to 1"},
 		{ask(`"temperature":"hot"`), older, "temperature", value, "a number"},
 		{ask(`"top_p":-1`), older, "top_p", value, "0 to 1"},
-		{ask(`"top_k":-1`), older, "top_k", value, "negative"},
+		{ask(`"top_k":-1`), older, "top_k", value, "at least 0"},
 		{ask(`"top_k":1.5`), older, "top_k", value, "an integer"},
 		{ask(`"temperature":1`), newer, "temperature", foreign, newer},
 		{ask(`"top_p":1`), "2027-01-01", "top_p", foreign, newer},
@@ -697,7 +697,7 @@ func checkRequest(t *testing.T, r *hub.Request) {
 	}
 	for i := range r.Tools {
 		raw("parameters", r.Tools[i].Parameters)
-		if !hub.LegalID(r.Tools[i].Name) || r.Tools[i].ClientName == "" {
+		if !wire.LegalID(r.Tools[i].Name) || r.Tools[i].ClientName == "" {
 			t.Errorf("tool %+v", r.Tools[i])
 		}
 	}
@@ -715,7 +715,7 @@ func checkRequest(t *testing.T, r *hub.Request) {
 		delete(open, m.CallID)
 		for _, c := range m.Calls {
 			raw("arguments", c.Arguments)
-			if !hub.LegalID(c.ID) || !hub.LegalID(c.Name) {
+			if !wire.LegalID(c.ID) || !wire.LegalID(c.Name) {
 				t.Errorf("call %+v", c)
 			}
 			open[c.ID] = true
@@ -724,7 +724,7 @@ func checkRequest(t *testing.T, r *hub.Request) {
 			raw("cache", p.Cache)
 		}
 	}
-	if len(r.Dropped) > maxDropped {
+	if len(r.Dropped) > hub.MaxDropped {
 		t.Error("too many dropped names")
 	}
 }

@@ -1,9 +1,6 @@
 package messages
 
 import (
-	"bytes"
-	"errors"
-
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/blocks"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
@@ -28,13 +25,12 @@ type upstreamAnswer struct {
 
 // upstreamEvent is the content of one event. Its texts are those between the quotes of JSON strings, still escaped.
 type upstreamEvent struct {
-	kind  []byte // type
-	index int64
-	block upstreamBlock // content_block or delta
-	// model is the position of the value of the field model in the JSON text. It is zero if there is no such field.
-	model     upstreamSpan
-	isMessage bool // the event is a whole message, which is not streamed
-	failed    bool // the field error is not null
+	kind      []byte // type
+	index     int64
+	block     upstreamBlock // content_block or delta
+	model     span          // position of the value of the field model
+	isMessage bool          // the event is a whole message, which is not streamed
+	failed    bool          // the field error is not null
 }
 
 // upstreamBlock is a content block, or a delta of a content block.
@@ -47,8 +43,8 @@ type upstreamBlock struct {
 	input                           []byte // JSON text
 }
 
-// upstreamSpan is the position [from, to) of a value in the JSON text.
-type upstreamSpan struct{ from, to int }
+// span is the position [from, to) of a value in the JSON text. It is zero if there is no such value.
+type span struct{ from, to int }
 
 // size returns the number of bytes in the block that the model wrote.
 func (b *upstreamBlock) size() int64 {
@@ -69,16 +65,13 @@ func (e *upstreamEvent) thinks() bool {
 	return false
 }
 
-// upstreamDone is the end mark of chat completions.
-var upstreamDone = []byte("[DONE]")
-
 // read reads one event of a stream into a. name is the event's name, data its JSON text. ok is false for an event to
 // ignore: an event without data, or with "[DONE]", the end mark of another format, which some servers send. For an
 // error event it returns the error that the upstream stated.
 func (a *upstreamAnswer) read(name, data []byte) (ok bool, err error) {
 	a.event = upstreamEvent{}
-	data = bytes.TrimSpace(data)
-	if len(data) == 0 || bytes.Equal(data, upstreamDone) {
+	data, end := wire.EventData(data)
+	if len(data) == 0 || end {
 		return false, nil
 	}
 	if err := a.scan(data, nil); err != nil {
@@ -123,12 +116,9 @@ func (a *upstreamAnswer) readWhole(body []byte, block func(*upstreamBlock)) erro
 // such an answer it calls eachBlock for each content block; for an event eachBlock is nil.
 func (a *upstreamAnswer) scan(data []byte, eachBlock func(*upstreamBlock)) error {
 	s := jsontext.NewScanner(data)
-	if s.Kind() != jsontext.Object {
-		return wire.ErrBroken
-	}
 	e := &a.event
 	hasUsage := false
-	err := s.Object(func(key []byte) (err error) {
+	err := wire.ScanAnswer(&s, func(key []byte) (err error) {
 		switch string(key) {
 		case "type":
 			e.kind, err = s.Inside()
@@ -162,14 +152,10 @@ func (a *upstreamAnswer) scan(data []byte, eachBlock func(*upstreamBlock)) error
 		}
 		return s.Skip()
 	})
-	if err == nil {
-		err = s.End()
-	}
-	if err != nil {
-		return errors.Join(wire.ErrBroken, err)
-	}
-	a.counted = a.counted || hasUsage && (e.isMessage || a.stop != "")
-	return nil
+	// The usage in message_start is not the final one. Later events have a usage together with the stop_reason, or after
+	// it.
+	a.counted = a.counted || err == nil && hasUsage && (e.isMessage || a.stop != "")
+	return err
 }
 
 // blocks scans the content array of an answer that is not streamed. It calls each for every block.
@@ -197,7 +183,7 @@ func (a *upstreamAnswer) member(s *jsontext.Scanner, key []byte) error {
 		}
 		from := s.Offset()
 		err := s.Skip()
-		a.event.model = upstreamSpan{from, s.Offset()}
+		a.event.model = span{from, s.Offset()}
 		return err
 	case "usage":
 		return a.usage.scan(s)

@@ -43,22 +43,22 @@ func (w *upstreamWriter) params() (version map[string]string) {
 	version = upstreamVersion
 	for _, p := range w.Request.Params {
 		switch {
-		case p.Value == "null" || p.Value == "false" && (p.Name == "logprobs" || p.Name == "store"):
+		case p.IsDefault():
 			continue
-		case upstreamDrops(w.Target, p.Name):
+		case w.Target.Refuses(p.Name):
 			w.dropped = append(w.dropped, p.Name)
 			continue
 		}
 		switch p.Name {
 		case "n", "parallel_tool_calls":
-			// Written elsewhere.
+			// Write has checked n, and tools has written parallel_tool_calls.
 		case "temperature", "top_p", "top_k":
-			value, sent := w.sampling(p)
-			if sent && value != "" {
+			switch value, ok := w.sampling(p); {
+			case !ok:
+				w.dropped = append(w.dropped, p.Name)
+			case value != "":
 				version = upstreamSamplingVersion
 				w.Dst = jsontext.AppendAll(w.Dst, `,"`, p.Name, `":`, value)
-			} else if !sent {
-				w.dropped = append(w.dropped, p.Name)
 			}
 		case "user":
 			if !strings.HasPrefix(p.Value, `"`) {

@@ -1,11 +1,9 @@
 package messages
 
 import (
-	"fmt"
-	"slices"
-
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/blocks"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
@@ -14,29 +12,16 @@ import (
 // left out, since clients of other formats cannot request such tools.
 func (Format) NewReader(*catalog.Provider) hub.Reader { return &upstreamReader{} }
 
-// maxUpstreamCalls limits the tool calls of an answer, whose ids and open blocks are stored.
-const maxUpstreamCalls = 1024
-
 // upstreamReader is the hub.Reader that NewReader returns.
 type upstreamReader struct {
 	answer upstreamAnswer
-	deltas []hub.Delta
-	ids    []string       // ids of all calls
-	open   []upstreamCall // tool_use blocks that have not ended
-	ended  bool           // DeltaEnd was added
-}
-
-// upstreamCall is a tool_use block.
-type upstreamCall struct {
-	index        int64  // index of the block
-	call         int    // hub.Delta.Call
-	hasArguments bool   // arguments were passed on
-	input        []byte // input in the start event, escaped, in case no delta follows
+	deltas blocks.Deltas
+	ended  bool // DeltaEnd was added
 }
 
 // Event implements hub.Reader.
 func (r *upstreamReader) Event(name, data []byte) (hub.Step, error) {
-	r.deltas = r.deltas[:0]
+	r.deltas.Reset()
 	ok, err := r.answer.read(name, data)
 	if err != nil || !ok || r.ended {
 		return hub.Step{Done: r.ended && err == nil}, err
@@ -49,7 +34,7 @@ func (r *upstreamReader) Event(name, data []byte) (hub.Step, error) {
 	case "content_block_delta":
 		r.delta(e)
 	case "content_block_stop":
-		r.stop(e.index)
+		r.deltas.Close(e.index)
 	case "message_delta":
 		step.Proof = r.answer.stop != ""
 	case "message_stop":
@@ -59,14 +44,14 @@ func (r *upstreamReader) Event(name, data []byte) (hub.Step, error) {
 		r.end()
 		step.Done = true
 	}
-	step.Deltas = r.deltas
-	step.Proof = step.Proof || len(r.deltas) > 0
+	step.Deltas = r.deltas.List
+	step.Proof = step.Proof || len(r.deltas.List) > 0
 	return step, err
 }
 
 // End implements hub.Reader.
 func (r *upstreamReader) End() (hub.Step, error) {
-	r.deltas = r.deltas[:0]
+	r.deltas.Reset()
 	switch {
 	case r.ended:
 		return hub.Step{Done: true}, nil
@@ -74,7 +59,7 @@ func (r *upstreamReader) End() (hub.Step, error) {
 		return hub.Step{}, wire.ErrNoFinish
 	}
 	r.end()
-	return hub.Step{Deltas: r.deltas, Proof: true, Done: true}, nil
+	return hub.Step{Deltas: r.deltas.List, Proof: true, Done: true}, nil
 }
 
 // Whole implements hub.Reader.
@@ -85,7 +70,7 @@ func (r *upstreamReader) Whole(body []byte) ([]hub.Delta, error) {
 		if err := r.begin(&e); err != nil && failure == nil {
 			failure = err
 		}
-		r.stop(0) // blocks of a whole answer have no index
+		r.deltas.Close(0) // blocks of a whole answer have no index
 	})
 	if err == nil {
 		err = failure
@@ -94,7 +79,7 @@ func (r *upstreamReader) Whole(body []byte) ([]hub.Delta, error) {
 		return nil, err
 	}
 	r.end()
-	return r.deltas, nil
+	return r.deltas.List, nil
 }
 
 // Usage implements hub.Reader.
@@ -105,128 +90,54 @@ func (r *upstreamReader) begin(e *upstreamEvent) error {
 	b := &e.block
 	switch string(b.kind) {
 	case "text":
-		r.text(hub.DeltaText, b.text)
+		r.deltas.Text(hub.DeltaText, b.text)
 	case "thinking":
-		r.text(hub.DeltaReasoning, b.thinking)
+		r.deltas.Text(hub.DeltaReasoning, b.thinking)
 		r.state(hub.FormSignature, b.signature)
 	case "redacted_thinking":
 		r.state(hub.FormRedacted, b.data)
 	case "tool_use":
-		return r.call(e)
+		var input []byte
+		if len(b.input) > len("{}") { // a stream usually states an empty object here, and the arguments in deltas
+			input = jsontext.AppendEscaped(nil, b.input)
+		}
+		return r.deltas.Call(e.index, string(b.id), string(jsontext.AppendUnquoted(nil, b.name)), input)
 	}
 	return nil
 }
 
-// delta emits the piece of a block's content in the event e.
+// delta adds the piece of a block's content in the event e.
 func (r *upstreamReader) delta(e *upstreamEvent) {
 	b := &e.block
 	switch string(b.kind) {
 	case "text_delta":
-		r.text(hub.DeltaText, b.text)
+		r.deltas.Text(hub.DeltaText, b.text)
 	case "thinking_delta":
-		r.text(hub.DeltaReasoning, b.thinking)
+		r.deltas.Text(hub.DeltaReasoning, b.thinking)
 	case "signature_delta":
 		r.state(hub.FormSignature, b.signature)
 	case "input_json_delta":
-		position := r.find(e.index)
-		if position < 0 || len(b.partial) == 0 {
-			return // a tool that the upstream runs, or an empty delta
-		}
-		c := &r.open[position]
-		c.hasArguments = true
-		r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaArguments, Call: c.call, Text: b.partial})
+		r.deltas.Arguments(e.index, b.partial)
 	}
 }
 
-// text emits a delta of the given kind with a text, unless the text is empty.
-func (r *upstreamReader) text(kind hub.DeltaKind, text []byte) {
-	if len(text) > 0 {
-		r.deltas = append(r.deltas, hub.Delta{Kind: kind, Text: text})
-	}
-}
-
-// state emits reasoning state, unless the state is empty. raw is the text between the quotes of a JSON string, still
-// escaped.
+// state adds reasoning state. raw is its text between the quotes of a JSON string, still escaped.
 func (r *upstreamReader) state(form hub.Form, raw []byte) {
-	if len(raw) > 0 {
-		state := hub.State{Form: form, Data: string(jsontext.AppendUnquoted(nil, raw))}
-		r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaState, State: state})
-	}
+	r.deltas.State(form, string(jsontext.AppendUnquoted(nil, raw)))
 }
 
-// call emits the beginning of a tool call. An id that is invalid or already used is replaced.
-func (r *upstreamReader) call(e *upstreamEvent) error {
-	b := &e.block
-	if len(r.ids) == maxUpstreamCalls {
-		return fmt.Errorf("%w: more than %d tool calls", wire.ErrBroken, maxUpstreamCalls)
-	}
-	if len(b.name) == 0 {
-		return fmt.Errorf("%w: a tool call without a name", wire.ErrBroken)
-	}
-	id := string(b.id)
-	if !hub.LegalID(id) || slices.Contains(r.ids, id) {
-		id = wire.NewID("call_")
-	}
-	c := upstreamCall{index: e.index, call: len(r.ids)}
-	if len(b.input) > len("{}") {
-		c.input = jsontext.AppendEscaped(nil, b.input)
-	}
-	r.ids = append(r.ids, id)
-	r.open = append(r.open, c)
-	name := string(jsontext.AppendUnquoted(nil, b.name))
-	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaCall, Call: c.call, ID: id, Name: name})
-	return nil
-}
-
-// find returns the index in r.open of the tool call whose content block has the given index in the answer, or -1.
-func (r *upstreamReader) find(index int64) int {
-	for i, c := range slices.Backward(r.open) {
-		if c.index == index {
-			return i
-		}
-	}
-	return -1
-}
-
-// upstreamEmpty are the arguments of a call without arguments.
-var upstreamEmpty = []byte("{}")
-
-// stop ends the block with the given index.
-func (r *upstreamReader) stop(index int64) {
-	position := r.find(index)
-	if position < 0 {
-		return
-	}
-	r.close(&r.open[position])
-	r.open = slices.Delete(r.open, position, position+1)
-}
-
-// close emits the arguments of a call whose arguments did not come in deltas: those in the block's input, or {}.
-func (r *upstreamReader) close(c *upstreamCall) {
-	if c.hasArguments {
-		return
-	}
-	text := c.input
-	if len(text) == 0 {
-		text = upstreamEmpty
-	}
-	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaArguments, Call: c.call, Text: text})
-}
-
-// end closes open calls and adds DeltaEnd.
+// end closes open calls and adds DeltaEnd, after the explanation of a refusal.
 func (r *upstreamReader) end() {
-	for i := range r.open {
-		r.close(&r.open[i])
-	}
-	r.open, r.ended = nil, true
+	r.ended = true
 	end := hub.End{Finish: r.finish(), Usage: r.answer.tokens()}
-	if end.Finish == hub.FinishRefusal {
-		r.text(hub.DeltaRefusal, r.answer.refusal)
-	}
 	if r.answer.stop == "stop_sequence" {
 		end.StopSequence = r.answer.sequence
 	}
-	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaEnd, End: end})
+	if end.Finish == hub.FinishRefusal {
+		r.deltas.CloseAll()
+		r.deltas.Text(hub.DeltaRefusal, r.answer.refusal)
+	}
+	r.deltas.End(end)
 }
 
 // finish returns the reason why the answer ended.
@@ -239,7 +150,7 @@ func (r *upstreamReader) finish() hub.Finish {
 	case "refusal":
 		return hub.FinishRefusal
 	}
-	if len(r.ids) > 0 {
+	if r.deltas.HasCalls() {
 		return hub.FinishCalls
 	}
 	return hub.FinishStop

@@ -199,7 +199,7 @@ func TestUpstreamReaderMakesIDsLegal(t *testing.T) {
 	seen := map[string]bool{}
 	for _, d := range deltas {
 		if d.Kind == hub.DeltaCall {
-			if !hub.LegalID(d.ID) || seen[d.ID] {
+			if !wire.LegalID(d.ID) || seen[d.ID] {
 				t.Errorf("the id %q is illegal or used twice", d.ID)
 			}
 			seen[d.ID] = true
@@ -256,7 +256,7 @@ func checkUpstreamOrder(t *testing.T, deltas []hub.Delta) {
 				t.Fatal("an empty text")
 			}
 		case hub.DeltaCall:
-			if d.Call != len(arguments) || d.Name == "" || !hub.LegalID(d.ID) || ids[d.ID] {
+			if d.Call != len(arguments) || d.Name == "" || !wire.LegalID(d.ID) || ids[d.ID] {
 				t.Fatalf("call %+v", d)
 			}
 			ids[d.ID] = true

@@ -1,8 +1,6 @@
 package messages
 
 import (
-	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/blocks"
@@ -16,14 +14,11 @@ const upstreamMaxTokens = 4096
 
 // Write returns a request for a messages upstream.
 func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
-	if kind := r.ChatOnlyOutput(); kind != "" {
-		return hub.Written{}, fmt.Errorf("modalities has %s: the messages format gives text", hub.Shown(kind))
+	if err := r.CheckAnswer("messages"); err != nil {
+		return hub.Written{}, err
 	}
 	r = r.WithOtherEffort()
 	w := newUpstreamWriter(r, t, make([]byte, 0, len(r.Body)+2048))
-	if n, err := strconv.ParseFloat(r.Param("n"), 64); err == nil && n > 1 {
-		return hub.Written{}, fmt.Errorf("n is %v: the messages format gives one answer", n)
-	}
 	w.maxTokens = upstreamLimit(r, t)
 	w.decideThinking()
 	w.decideOutput()
@@ -76,23 +71,13 @@ func newUpstreamWriter(r *hub.Request, t *hub.Target, dst []byte) *upstreamWrite
 	return &upstreamWriter{Turns: blocks.Turns{Request: r, Target: t, Format: "messages", Dst: dst}}
 }
 
-// upstreamDrops reports whether the chat completions parameter with this name is left out, because the candidate has
-// refused it before. Parameters that the provider's Shape drops do not count, since Shape describes only the provider's
-// chat completions API.
-func upstreamDrops(t *hub.Target, name string) bool {
-	return slices.Contains(t.Drop, name) && !slices.Contains(t.Provider.Shape.Drop, name)
-}
-
 // upstreamLimit returns the token limit of the answer.
 func upstreamLimit(r *hub.Request, t *hub.Target) int64 {
-	maximum := int64(t.Model.MaxOutput)
 	switch {
-	case r.MaxTokens > 0 && maximum > 0:
-		return min(r.MaxTokens, maximum)
 	case r.MaxTokens > 0:
-		return r.MaxTokens
-	case maximum > 0:
-		return maximum
+		return t.Limit(r.MaxTokens)
+	case t.Model.MaxOutput > 0:
+		return int64(t.Model.MaxOutput)
 	}
 	return upstreamMaxTokens
 }
@@ -159,7 +144,7 @@ func (w *upstreamWriter) tool(t *hub.Tool) {
 		w.Dst = jsontext.AppendMember(w.Dst, `,"description":`, t.Description)
 	}
 	schema, strict := claudeschema.Tool(t.Parameters), false
-	if t.Strict == "true" && !upstreamDrops(w.Target, "strict") {
+	if t.Strict == "true" && !w.Target.Refuses("strict") {
 		if grammar, ok := claudeschema.Grammar(schema); ok {
 			schema, strict = grammar, true
 		}

@@ -14,7 +14,7 @@ import (
 type upstreamThinking uint8
 
 const (
-	upstreamUnset    upstreamThinking = iota // the field thinking is not sent
+	upstreamUnset    upstreamThinking = iota // the request states no effort, so the model decides
 	upstreamOff                              // "disabled"
 	upstreamAdaptive                         // "adaptive"
 	upstreamBudget                           // "enabled", with a budget in tokens
@@ -35,7 +35,7 @@ func (w *upstreamWriter) decideThinking() {
 	if wanted == "" {
 		return
 	}
-	if !w.Target.Model.Reasoning || upstreamDrops(w.Target, "reasoning_effort") {
+	if !w.Target.Model.Reasoning || w.Target.Refuses("reasoning_effort") {
 		w.dropped = append(w.dropped, "reasoning_effort")
 		return
 	}
@@ -104,7 +104,7 @@ func (w *upstreamWriter) reasoning() {
 	case upstreamBudget:
 		w.Dst = append(w.Dst, `,"thinking":{"type":"enabled","budget_tokens":`...)
 		w.Dst = append(strconv.AppendInt(w.Dst, w.budget, 10), '}')
-	case upstreamUnset:
+	case upstreamUnset: // the field is not sent
 	}
 	hasFormat := w.grammar != ""
 	if w.effort == "" && !hasFormat {

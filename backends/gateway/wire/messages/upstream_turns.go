@@ -73,7 +73,7 @@ func (w *upstreamWriter) parts(m *hub.Message, i int, begin func()) error {
 				continue
 			}
 			if isSystem {
-				text = "<system-reminder>\n" + text + "\n</system-reminder>"
+				text = hub.Reminder(text)
 			}
 			begin()
 			w.textBlock(text, p.Cache)
@@ -99,14 +99,9 @@ func (w *upstreamWriter) parts(m *hub.Message, i int, begin func()) error {
 func (w *upstreamWriter) Result(i int) error {
 	m := &w.Request.Messages[i]
 	w.Dst = jsontext.AppendMember(w.Dst, `{"type":"tool_result","tool_use_id":`, m.CallID)
-	n, contentStart := 0, len(w.Dst)
+	contentStart := len(w.Dst)
 	w.Dst = append(w.Dst, `,"content":[`...)
-	unmarked, mark := blocks.Unmarked(m) // the cache mark belongs to the whole result
-	err := w.parts(&unmarked, i, func() {
-		if n++; n > 1 {
-			w.Dst = append(w.Dst, ',')
-		}
-	})
+	n, mark, err := w.ResultParts(m, func(m *hub.Message, begin func()) error { return w.parts(m, i, begin) })
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package messages
 import (
 	"strconv"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/blocks"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
@@ -18,10 +19,8 @@ func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
 
 // writer implements hub.Writer and, for the events of content blocks, blocks.Frames.
 type writer struct {
-	answer  blocks.Answer
-	started bool // message_start was sent
-	pinged  bool // a ping was sent after the first content_block_start
-	ended   bool
+	answer blocks.Answer
+	pinged bool // a ping was sent after the first content_block_start
 }
 
 // The constant parts of events. Between two of them the writer puts a text that is escaped for a JSON string.
@@ -32,30 +31,15 @@ const (
 	blockStop   = "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":"
 	ping        = "event: ping\ndata: {\"type\":\"ping\"}\n\n"
 	messageStop = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
-	comment     = ": keep-alive\n\n"
 )
 
 // Stream implements hub.Writer.
 func (w *writer) Stream(dst []byte, deltas []hub.Delta) []byte {
-	if w.ended {
-		return dst
-	}
-	if !w.started {
-		dst = w.start(dst)
-	}
-	for i := range deltas {
-		d := &deltas[i]
-		dst = w.answer.Stream(dst, d, w)
-		if d.Kind == hub.DeltaEnd {
-			return w.end(dst, &d.End)
-		}
-	}
-	return dst
+	return w.answer.Stream(dst, deltas, w)
 }
 
-// start appends the event message_start.
-func (w *writer) start(dst []byte) []byte {
-	w.started = true
+// Start implements blocks.Frames. It appends the event message_start.
+func (w *writer) Start(dst []byte) []byte {
 	dst = append(dst, "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":"...)
 	dst = w.head(dst)
 	dst = append(dst, `,"content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":`...)
@@ -137,9 +121,8 @@ func (w *writer) End(dst []byte, index int, b *blocks.Block) []byte {
 	return append(dst, frameEnd...)
 }
 
-// end appends the events message_delta and message_stop.
-func (w *writer) end(dst []byte, e *hub.End) []byte {
-	w.ended = true
+// Finish implements blocks.Frames. It appends the events message_delta and message_stop.
+func (w *writer) Finish(dst []byte, e *hub.End) []byte {
 	dst = append(dst, "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{"...)
 	dst, reason := w.stop(dst, e)
 	if reason == blocks.Refused {
@@ -162,10 +145,10 @@ func (w *writer) end(dst []byte, e *hub.End) []byte {
 
 // Fail implements hub.Writer.
 func (w *writer) Fail(dst []byte, f hub.Failure) []byte {
-	if w.ended {
+	if w.answer.Ended {
 		return dst
 	}
-	w.ended = true
+	w.answer.Ended = true
 	return appendFailure(dst, &f)
 }
 
@@ -184,11 +167,11 @@ func appendFailure(dst []byte, f *hub.Failure) []byte {
 // come earlier.
 func (w *writer) KeepAlive(dst []byte) []byte {
 	switch {
-	case w.ended:
+	case w.answer.Ended:
 		return dst
-	case w.started:
+	case w.answer.Started:
 		return append(dst, ping...)
 	default:
-		return append(dst, comment...)
+		return append(dst, wire.KeepAlive...)
 	}
 }

@@ -37,7 +37,7 @@ func (in *reader) choice() error {
 	}
 	if !offered {
 		value := in.tool.Get("type")
-		in.requireOwnFormat(value.Unsupported("is %s, a tool that runs on its vendor's servers and is not available here",
+		in.r.RequireOwnFormat(value.Unsupported("is %s, a tool that runs on its vendor's servers and is not available here",
 			hub.Shown(kind)))
 		return nil
 	}
@@ -56,7 +56,7 @@ func (in *reader) choose(v fields.Value, c hub.Choice) {
 	case len(in.r.Tools) > 0:
 		in.r.Choice = c
 	case c.Mode == "required" || c.Mode == "function":
-		in.drop(v.String())
+		in.r.DropOnce(v.String())
 	}
 }
 
@@ -74,7 +74,7 @@ func (in *reader) namedTool(o *fields.Object, kind string) (key toolKey, offered
 		return key, true, err
 	}
 	for k := hub.ToolSearch; k <= hub.ToolApplyPatch; k++ {
-		if toolNames[k] == kind {
+		if toolKinds[k] == kind {
 			key = toolKey{kind: k, clientName: kind}
 			// There may also be a tool of the same type that the vendor runs.
 			_, offered = in.names[key]
@@ -103,7 +103,7 @@ func (in *reader) keepAllowed(v fields.Value) error {
 		return err
 	}
 	if len(keep) == 0 {
-		in.requireOwnFormat(list.Unsupported("must list at least one tool that is available here"))
+		in.r.RequireOwnFormat(list.Unsupported("must list at least one tool that is available here"))
 		return nil
 	}
 	// The tools keep their order, since caches depend on it.
@@ -133,7 +133,7 @@ func (in *reader) allowTool(element fields.Value, keep map[string]bool) error {
 		return err
 	}
 	if !offered {
-		in.drop(element.String())
+		in.r.DropOnce(element.String())
 		return nil
 	}
 	name, known := in.names[key]

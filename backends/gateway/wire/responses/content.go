@@ -82,8 +82,8 @@ func (in *reader) readPart(v fields.Value) (hub.Part, error) {
 		return in.audio()
 	}
 	value := in.part.Get("type")
-	in.requireOwnFormat(value.Invalid("must be one of input_text, output_text, refusal, input_image, input_file, input_audio, it is %s",
-		hub.Shown(kind)))
+	in.r.RequireOwnFormat(value.Invalid(
+		"must be one of input_text, output_text, refusal, input_image, input_file, input_audio, it is %s", hub.Shown(kind)))
 	return hub.Part{Kind: hub.PartOther, Raw: v.Raw}, nil
 }
 
@@ -123,8 +123,7 @@ func (in *reader) image() (hub.Part, error) {
 		return part, err
 	}
 	if part.URL == "" {
-		v := in.part.Get("image_url")
-		return part, v.Missing()
+		return part, in.part.Get("image_url").Missing()
 	}
 	v := in.part.Get("detail")
 	part.Detail, err = v.Text()
@@ -156,8 +155,7 @@ func (in *reader) file() (hub.Part, error) {
 		return part, err
 	}
 	if part.URL == "" {
-		v := in.part.Get("file_data")
-		return part, v.Missing()
+		return part, in.part.Get("file_data").Missing()
 	}
 	if part.Detail == "" {
 		part.Detail = "document.pdf"

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/fields"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire/hub"
 )
@@ -56,13 +57,10 @@ func inner(v fields.Value, name, missing string) string {
 	return missing
 }
 
-// lineEnds replaces line ends by spaces, since an event has one data line. JSON has line ends only between tokens.
-var lineEnds = strings.NewReplacer("\n", " ", "\r", " ")
-
-// oneLine returns a JSON text without line ends.
+// oneLine returns a JSON text without line ends, since an event has one data line.
 func oneLine(json string) string {
-	if strings.IndexByte(json, '\n') < 0 && strings.IndexByte(json, '\r') < 0 {
+	if !strings.ContainsAny(json, "\r\n") { // the usual case, which needs no copy
 		return json
 	}
-	return lineEnds.Replace(json)
+	return string(wire.AppendLine(nil, json))
 }

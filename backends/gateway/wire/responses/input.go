@@ -210,7 +210,7 @@ func (d *inputDecoder) complete() bool {
 		return true
 	case inputWithin:
 		return false
-	case inputBefore, inputOther:
+	case inputBefore, inputOther: // all arguments are in d.undecoded
 	}
 	// Bare text, which some models write, is accepted as the input.
 	return hub.IsObject(d.undecoded) || !bytes.HasPrefix(bytes.TrimSpace(d.undecoded), []byte("{"))

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,7 +18,7 @@ type callIndex struct{ turn, call int }
 func (in *reader) call(item string) (err error) {
 	if item == "tool_search_call" {
 		if execution, err := in.item.Text("execution"); err != nil || execution == "server" {
-			in.drop(in.item.String())
+			in.r.DropOnce(in.item.String())
 			return err
 		}
 	}
@@ -29,7 +30,7 @@ func (in *reader) call(item string) (err error) {
 			key.namespace, err = in.item.Text("namespace")
 		}
 	default: // the item does not state the name of the tool
-		key.clientName = toolNames[key.kind]
+		key.clientName = toolKinds[key.kind]
 	}
 	if err == nil {
 		call.Arguments, err = in.arguments(key.kind)
@@ -50,8 +51,7 @@ func (in *reader) call(item string) (err error) {
 
 	t := in.assistant()
 	if earlier, exists := in.calls[call.ID]; exists && earlier.turn == in.open { // a later turn may use an id again
-		v := in.item.Get("call_id")
-		return v.Invalid("is also the call_id of an earlier call: each call needs an id of its own")
+		return in.item.Get("call_id").Invalid("is also the call_id of an earlier call: each call needs an id of its own")
 	}
 	in.calls[call.ID] = callIndex{in.open, len(t.Calls)}
 	t.Calls = append(t.Calls, call)
@@ -59,22 +59,9 @@ func (in *reader) call(item string) (err error) {
 	return nil
 }
 
-// kindOfCall returns the kind of tool that is called by an item of the given type.
+// kindOfCall returns the kind of tool that is called by an item of the given type, which must be in callKinds.
 func kindOfCall(item string) hub.ToolKind {
-	switch item {
-	case "custom_tool_call":
-		return hub.ToolCustom
-	case "tool_search_call":
-		return hub.ToolSearch
-	case "local_shell_call":
-		return hub.ToolLocalShell
-	case "shell_call":
-		return hub.ToolShell
-	case "apply_patch_call":
-		return hub.ToolApplyPatch
-	default:
-		return hub.ToolFunction
-	}
+	return hub.ToolKind(slices.IndexFunc(callKinds[:], func(k callKind) bool { return k.item == item }))
 }
 
 // arguments returns the arguments of the call in in.item as JSON text. kind is the kind of the tool.
@@ -93,7 +80,7 @@ func (in *reader) arguments(kind hub.ToolKind) (string, error) {
 		}
 		return `{"input":` + v.Raw + `}`, nil
 	default:
-		v := in.item.Get(argumentFields[kind])
+		v := in.item.Get(callKinds[kind].member)
 		if v.Type == gjson.String && kind == hub.ToolSearch {
 			return v.Str, nil
 		}
@@ -155,7 +142,8 @@ func (in *reader) callOf() (callIndex, error) {
 	}
 	index, known := in.calls[hub.LegalName(id)]
 	if !known {
-		return callIndex{}, v.Invalid("names the call %s, which is not in the input before it: send the call too", hub.Shown(id))
+		return callIndex{}, v.Invalid("names the call %s, which is not in the input before it: send the call too",
+			hub.Shown(id))
 	}
 	if in.hasResult(index) {
 		return callIndex{}, v.Invalid("names the call %s, which has a result already", hub.Shown(id))
@@ -181,8 +169,7 @@ func (in *reader) firstWithoutResult() (callIndex, error) {
 			break // the last turn may get more calls
 		}
 	}
-	v := in.item.Get("call_id")
-	return callIndex{}, v.Invalid("is missing, and the input has no earlier call without a result")
+	return callIndex{}, in.item.Get("call_id").Invalid("is missing, and the input has no earlier call without a result")
 }
 
 // result reads the result in in.item: one text, followed by the parts that are not text. item is the item's type.

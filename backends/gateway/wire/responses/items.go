@@ -131,7 +131,7 @@ func (in *reader) readItem(v fields.Value) error {
 		"mcp_call", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response",
 		"computer_call", "computer_call_output",
 		"compaction", "compaction_trigger", "program", "program_output":
-		in.drop(v.String())
+		in.r.DropOnce(v.String())
 		return nil
 	case "configuration_update":
 		return in.configure()
@@ -142,7 +142,7 @@ func (in *reader) readItem(v fields.Value) error {
 	if !value.Given() {
 		return value.Missing()
 	}
-	in.requireOwnFormat(value.Invalid("is %s, which is not a supported type of input item", hub.Shown(name)))
+	in.r.RequireOwnFormat(value.Invalid("is %s, which is not a supported type of input item", hub.Shown(name)))
 	return nil
 }
 
@@ -154,7 +154,7 @@ func (in *reader) configure() error {
 		if err := in.inner.Open(reasoning); err != nil {
 			return err
 		}
-		in.dropOthers(&in.inner, "effort", "summary", "generate_summary")
+		in.r.DropOnce(in.inner.Others("effort", "summary", "generate_summary")...)
 		if err := in.effort(in.inner.Get("effort")); err != nil {
 			return err
 		}

@@ -239,10 +239,7 @@ func appendElements(dst, array []byte) []byte {
 	if len(array) < 2 {
 		return dst
 	}
-	from := len(dst)
-	dst = append(dst, bytes.TrimSpace(array[1:len(array)-1])...)
-	wire.OneLine(dst[from:])
-	return dst
+	return wire.AppendLine(dst, bytes.TrimSpace(array[1:len(array)-1]))
 }
 
 // beginPartEvent appends the beginning of an event about the last content part of the item with this index.

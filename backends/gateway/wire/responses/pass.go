@@ -75,9 +75,7 @@ func (p *pass) recordOutput(item []byte) {
 	if len(p.output) > 0 {
 		p.output = append(p.output, ',')
 	}
-	from := len(p.output)
-	p.output = append(p.output, item...)
-	wire.OneLine(p.output[from:])
+	p.output = wire.AppendLine(p.output, item)
 }
 
 // keepItem calls reply.KeepItem for an item, so that later requests can refer to the item.
@@ -160,7 +158,7 @@ func (p *pass) Fail(dst []byte, f hub.Failure) []byte {
 }
 
 // KeepAlive implements hub.Pass. It appends a comment line, which clients ignore.
-func (p *pass) KeepAlive(dst []byte) []byte { return append(dst, ": keep-alive\n\n"...) }
+func (p *pass) KeepAlive(dst []byte) []byte { return append(dst, wire.KeepAlive...) }
 
 // Usage implements hub.Pass.
 func (p *pass) Usage() wire.Usage { return p.answer.usage }

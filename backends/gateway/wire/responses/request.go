@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -24,15 +23,12 @@ func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	in := &reader{
 		r:       &hub.Request{Format: hub.Responses, Body: body, Answer: hub.Answer{Reasoning: true}},
 		options: o,
+		fields:  fields.Top(body),
 		names:   make(map[toolKey]string),
 		flat:    make(map[string]struct{}),
 		calls:   make(map[string]callIndex),
 		open:    closed,
 	}
-	jsontext.Members(gjson.ParseBytes(body), func(key string, v gjson.Result) bool {
-		in.fields.Members = append(in.fields.Members, fields.Member{Name: key, Result: v})
-		return true
-	})
 	// Tools come before the input, because calls in the input refer to tools. tool_choice comes after the input,
 	// because input items may add tools.
 	for _, step := range [...]func() error{
@@ -43,7 +39,7 @@ func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 			return nil, err
 		}
 	}
-	in.dropUnknown()
+	in.r.DropOnce(in.fields.Others(evaluatedFields...)...)
 	in.echo()
 	return in.r, nil
 }
@@ -73,63 +69,12 @@ type reader struct {
 	waiting callIndex
 }
 
-// maxDropped limits the names of dropped fields that are recorded. The client sees at most 20 of them.
-const maxDropped = 32
-
-// requireOwnFormat records that only an upstream of the Responses format can carry the request; such an upstream gets
-// the client's bytes. err is the error for the client if there is no such upstream.
-func (in *reader) requireOwnFormat(err error) {
-	in.r.Needs |= wire.NeedOwnFormat
-	if in.r.OwnFormatError == nil {
-		in.r.OwnFormatError = err
-	}
-}
-
-// drop records that the field or element at path is left out of the request.
-func (in *reader) drop(path string) {
-	if len(in.r.Dropped) < maxDropped {
-		in.r.Drop(path)
-	}
-}
-
 // evaluatedFields are the top-level fields that the reader evaluates. All other fields are dropped and listed, whether
 // the reference has them (service_tier, client_metadata, …) or may add them later.
-var evaluatedFields = map[string]bool{
-	"background": true, "conversation": true, "include": true, "input": true, "instructions": true,
-	"max_output_tokens": true, "metadata": true, "model": true, "parallel_tool_calls": true,
-	"previous_response_id": true, "prompt": true, "prompt_cache_key": true, "reasoning": true,
-	"safety_identifier": true, "store": true, "stream": true, "stream_options": true, "temperature": true,
-	"text": true, "tool_choice": true, "tools": true, "top_logprobs": true, "top_p": true, "truncation": true,
-	"user": true,
-}
-
-// dropUnknown records the fields that are not in evaluatedFields as dropped.
-func (in *reader) dropUnknown() {
-	for _, m := range in.fields.Members {
-		if !evaluatedFields[m.Name] && m.Type != gjson.Null {
-			in.drop(headerName(m.Name))
-		}
-	}
-}
-
-// dropOthers records the fields of an object as dropped, except those in names and those that are null.
-func (in *reader) dropOthers(o *fields.Object, names ...string) {
-	for _, m := range o.Members {
-		if m.Type != gjson.Null && !slices.Contains(names, m.Name) {
-			in.drop(o.Path.String() + "." + headerName(m.Name))
-		}
-	}
-}
-
-// headerName returns a client's field name in a form that a response header can list.
-func headerName(name string) string {
-	name = name[:min(len(name), 64)]
-	return strings.Map(func(c rune) rune {
-		if c > ' ' && c < 0x7f && c != ',' {
-			return c
-		}
-		return '?'
-	}, name)
+var evaluatedFields = []string{
+	"background", "conversation", "include", "input", "instructions", "max_output_tokens", "metadata", "model",
+	"parallel_tool_calls", "previous_response_id", "prompt", "prompt_cache_key", "reasoning", "safety_identifier", "store",
+	"stream", "stream_options", "temperature", "text", "tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user",
 }
 
 // rejectUnsupported returns an error if the request has a field that the gateway does not support.
@@ -161,16 +106,11 @@ func (in *reader) rejectUnsupported() error {
 // model reads the field model.
 func (in *reader) model() (err error) {
 	v := in.fields.Get("model")
-	if in.r.Model, err = v.Text(); err != nil {
-		return err
+	in.r.Model, err = v.Required()
+	if n := len(in.r.Model); err == nil && (n == 0 || n > 512) {
+		err = v.Invalid("must have 1 to 512 bytes, it has %d", n)
 	}
-	switch n := len(in.r.Model); {
-	case !v.Given():
-		return v.Missing()
-	case n == 0 || n > 512:
-		return v.Invalid("must have 1 to 512 bytes, it has %d", n)
-	}
-	return nil
+	return err
 }
 
 // stream reads the fields stream and stream_options.
@@ -189,7 +129,7 @@ func (in *reader) stream() (err error) {
 	v = in.item.Get("include_obfuscation")
 	obfuscated, err := v.Flag()
 	if obfuscated {
-		in.drop(v.String())
+		in.r.DropOnce(v.String())
 	}
 	return err
 }
@@ -228,7 +168,7 @@ func (in *reader) reasoning() error {
 		}
 		in.r.Answer.HideReasoningText = in.r.Answer.HideReasoningText || summary == "none"
 	}
-	in.dropOthers(&in.item, "effort", "summary", "generate_summary")
+	in.r.DropOnce(in.item.Others("effort", "summary", "generate_summary")...)
 	return in.effort(in.item.Get("effort"))
 }
 
@@ -259,9 +199,9 @@ func (in *reader) format() error {
 		return err
 	}
 	if v.Given() {
-		in.param("verbosity", v.Raw)
+		in.r.AddParam("verbosity", v.Raw)
 	}
-	in.dropOthers(&in.item, "format", "verbosity")
+	in.r.DropOnce(in.item.Others("format", "verbosity")...)
 	return in.outputFormat(in.item.Get("format"))
 }
 
@@ -302,7 +242,7 @@ func (in *reader) schema() (*hub.Output, error) {
 		out.Description, err = in.part.Text("description")
 	}
 	if err == nil {
-		out.Strict, err = strict(&in.part)
+		out.Strict, err = in.part.Get("strict").RawFlag()
 	}
 	if err != nil {
 		return nil, err
@@ -314,22 +254,8 @@ func (in *reader) schema() (*hub.Output, error) {
 	return out, nil
 }
 
-// strict returns the value of the object's field strict as JSON text, or an empty string if absent.
-func strict(o *fields.Object) (string, error) {
-	v := o.Get("strict")
-	if _, err := v.Flag(); err != nil || !v.Given() {
-		return "", err
-	}
-	return v.Raw, nil
-}
-
 // count adds the length of text to the size of the request's text.
 func (in *reader) count(text string) { in.r.TextBytes += int64(len(text)) }
-
-// param adds a parameter of chat completions to the request. raw is the value as JSON text.
-func (in *reader) param(name, raw string) {
-	in.r.Params = append(in.r.Params, hub.Param{Name: name, Value: raw})
-}
 
 // parameters reads the fields that are passed on without interpretation, and those that are only checked.
 func (in *reader) parameters() error {
@@ -347,7 +273,7 @@ func (in *reader) parameters() error {
 			if v.Type != gjson.Number {
 				return v.Wrong("a number")
 			}
-			in.param(name, v.Raw)
+			in.r.AddParam(name, v.Raw)
 		}
 	}
 	v = in.fields.Get("parallel_tool_calls")
@@ -355,7 +281,7 @@ func (in *reader) parameters() error {
 		return err
 	}
 	if v.Given() {
-		in.param("parallel_tool_calls", v.Raw)
+		in.r.AddParam("parallel_tool_calls", v.Raw)
 	}
 	for _, step := range [...]func() error{in.logprobs, in.identifiers, in.metadata, in.truncation} {
 		if err := step(); err != nil {
@@ -376,12 +302,12 @@ func (in *reader) logprobs() error {
 	}
 	switch {
 	case in.r.Answer.Logprobs:
-		in.param("logprobs", "true")
+		in.r.AddParam("logprobs", "true")
 		if v.Given() {
-			in.param("top_logprobs", v.Raw)
+			in.r.AddParam("top_logprobs", v.Raw)
 		}
 	case v.Num > 0:
-		in.drop("top_logprobs")
+		in.r.DropOnce("top_logprobs")
 	}
 	return nil
 }
@@ -400,12 +326,12 @@ func (in *reader) identifiers() error {
 	}
 	if user != "" {
 		sum := sha256.Sum256([]byte(user))
-		in.param("user", `"`+hex.EncodeToString(sum[:16])+`"`)
+		in.r.AddParam("user", `"`+hex.EncodeToString(sum[:16])+`"`)
 	}
 	v := in.fields.Get("prompt_cache_key")
 	key, err := v.Text()
 	if key != "" {
-		in.param("prompt_cache_key", v.Raw)
+		in.r.AddParam("prompt_cache_key", v.Raw)
 	}
 	return err
 }
@@ -440,7 +366,7 @@ func (in *reader) truncation() error {
 	switch mode {
 	case "", "disabled":
 	case "auto":
-		in.drop("truncation")
+		in.r.DropOnce("truncation")
 	default:
 		return v.Invalid("must be disabled or auto, it is %s", hub.Shown(mode))
 	}

@@ -119,7 +119,7 @@ func TestReadFields(t *testing.T) {
 		"safety_identifier":   {`"input":"hi","safety_identifier":"jo","user":"x"`, hi + "param user \"c278ec5a69c34aace42773e41b1163e6\"\n"},
 		"cache key":           {`"input":"hi","prompt_cache_key":"k"`, hi + "param prompt_cache_key \"k\"\n"},
 		"dropped":             {`"input":"hi","max_tool_calls":1,"context_management":[],"prompt_cache_retention":"24h","prompt_cache_options":{},"service_tier":"flex","moderation":{},"client_metadata":{}`, hi + "dropped max_tool_calls,context_management,prompt_cache_retention,prompt_cache_options,service_tier,moderation,client_metadata\n"},
-		"unknown":             {`"input":"hi","new":1,"bad\r\n,name":1,"gone":null`, hi + "dropped new,bad???name\n"},
+		"unknown":             {`"input":"hi","new":1,"bad\r\n,name":1,"gone":null`, hi + "dropped new,bad___name\n"},
 		"format text":         {`"input":"hi","text":{"format":{"type":"text"}}`, hi},
 		"format json_object":  {`"input":"hi","text":{"format":{"type":"json_object"}}`, hi + "output {Kind:json_object Name: Description: Schema: Strict:}\n"},
 		"format json_schema":  {`"input":"hi","text":{"format":{"type":"json_schema","name":"n","schema":{"a" :1},"strict":true,"description":"d"}}`, hi + "output {Kind:json_schema Name:n Description:d Schema:{\"a\" :1} Strict:true}\nneeds 10000\n"},
@@ -543,12 +543,12 @@ func FuzzRead(f *testing.F) {
 // checkRequest checks the properties that package hub documents for a request.
 func checkRequest(t *testing.T, r *hub.Request) {
 	t.Helper()
-	if len(r.Messages) == 0 || len(r.Dropped) > maxDropped {
+	if len(r.Messages) == 0 || len(r.Dropped) > hub.MaxDropped {
 		t.Fatalf("%d messages, %d dropped", len(r.Messages), len(r.Dropped))
 	}
 	tools := map[string]bool{}
 	for _, x := range r.Tools {
-		if !hub.LegalID(x.Name) || tools[x.Name] {
+		if !wire.LegalID(x.Name) || tools[x.Name] {
 			t.Fatalf("tool name %q", x.Name)
 		}
 		tools[x.Name] = true
@@ -566,7 +566,7 @@ func checkRequest(t *testing.T, r *hub.Request) {
 		case hub.Assistant:
 			waiting = waiting[:0]
 			for _, c := range m.Calls {
-				if !hub.LegalID(c.ID) || !hub.LegalID(c.Name) {
+				if !wire.LegalID(c.ID) || !wire.LegalID(c.Name) {
 					t.Fatalf("call %+v", c)
 				}
 				waiting = append(waiting, c.ID)

@@ -19,17 +19,6 @@ type toolKey struct {
 	namespace, clientName string
 }
 
-// The tools that a request defines only by their type: their names, and the field of a call item with their arguments.
-var (
-	toolNames = [...]string{
-		hub.ToolSearch: "tool_search", hub.ToolLocalShell: "local_shell",
-		hub.ToolShell: "shell", hub.ToolApplyPatch: "apply_patch",
-	}
-	argumentFields = [...]string{
-		hub.ToolSearch: "arguments", hub.ToolLocalShell: "action", hub.ToolShell: "action", hub.ToolApplyPatch: "operation",
-	}
-)
-
 // flatName returns the name of a tool with its namespace as a prefix.
 func (k toolKey) flatName() string {
 	if k.namespace == "" {
@@ -76,7 +65,8 @@ func (in *reader) taken(name string) bool {
 	return taken
 }
 
-// toolKinds are the types of tools in requests, indexed by hub.ToolKind.
+// toolKinds are the types of tools in requests, indexed by hub.ToolKind. A tool of a kind after hub.ToolCustom has no
+// name, so its type serves as its name.
 var toolKinds = [...]string{
 	hub.ToolFunction: "function", hub.ToolCustom: "custom", hub.ToolSearch: "tool_search",
 	hub.ToolLocalShell: "local_shell", hub.ToolShell: "shell", hub.ToolApplyPatch: "apply_patch",
@@ -100,7 +90,7 @@ func (in *reader) tools() error {
 		}
 	}
 	if len(in.r.Tools) == 0 && in.hosted != "" { // without any tool the request would mean something else
-		in.requireOwnFormat(apierror.New(http.StatusBadRequest, "unsupported_parameter",
+		in.r.RequireOwnFormat(apierror.New(http.StatusBadRequest, "unsupported_parameter",
 			"%s is %s, a tool that runs on its vendor's servers and is not available here: add a function tool, or leave tools out",
 			in.hosted, hub.Shown(in.hostedKind)).With(in.hosted))
 	}
@@ -165,7 +155,7 @@ func (in *reader) readTool(v fields.Value) error {
 // hostedTool drops a tool that only its vendor can run. It records the path and type of the first such tool.
 func (in *reader) hostedTool(v fields.Value) {
 	path := v.String()
-	in.drop(path)
+	in.r.DropOnce(path)
 	if in.hosted == "" {
 		in.hosted, in.hostedKind = path, in.tool.Get("type").Str
 	}
@@ -186,7 +176,7 @@ func (in *reader) function(o *fields.Object, namespace, prefix string) error {
 		t.Parameters, err = parameters(o)
 	}
 	if err == nil {
-		t.Strict, err = strict(o)
+		t.Strict, err = o.Get("strict").RawFlag()
 	}
 	if err != nil {
 		return err
@@ -303,7 +293,7 @@ func (in *reader) search(v fields.Value) error {
 	if t.Description == "" {
 		t.Description = "Searches for more tools."
 	}
-	in.add(toolKey{kind: hub.ToolSearch, clientName: toolNames[hub.ToolSearch]}, t)
+	in.add(toolKey{kind: hub.ToolSearch, clientName: toolKinds[hub.ToolSearch]}, t)
 	return nil
 }
 

@@ -2,7 +2,6 @@ package responses
 
 import (
 	"bytes"
-	"errors"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
@@ -74,15 +73,12 @@ type upstreamResponse struct {
 // upstreamSpan is the position [from, to) of a value in an event's JSON text. It is zero if there is no such value.
 type upstreamSpan struct{ from, to int }
 
-// upstreamDone is the data of an event that some upstreams send after the last event.
-var upstreamDone = []byte("[DONE]")
-
 // read reads one event of a stream into a. name is the event's name, data its JSON text. ok is false for an event
 // without content. For an error event or a failed response it returns the error that the upstream stated.
 func (a *upstreamAnswer) read(name, data []byte) (ok bool, err error) {
 	a.event = upstreamEvent{}
-	data = bytes.TrimSpace(data)
-	if len(data) == 0 || bytes.Equal(data, upstreamDone) {
+	data, end := wire.EventData(data)
+	if len(data) == 0 || end {
 		return false, nil
 	}
 	if err := a.scan(data); err != nil {
@@ -210,22 +206,12 @@ func (a *upstreamAnswer) countCall(i *upstreamItem) {
 // scan scans data, the JSON text of one event or of a response that is not streamed, and stores its values in a.
 func (a *upstreamAnswer) scan(data []byte) error {
 	s := jsontext.NewScanner(data)
-	if s.Kind() != jsontext.Object {
-		return wire.ErrBroken
-	}
-	err := s.Object(func(key []byte) error {
+	return wire.ScanAnswer(&s, func(key []byte) error {
 		if a.event.isResponse && string(key) != "type" {
 			return a.response(&s, data, key)
 		}
 		return a.member(&s, data, key)
 	})
-	if err == nil {
-		err = s.End()
-	}
-	if err != nil {
-		return errors.Join(wire.ErrBroken, err)
-	}
-	return nil
 }
 
 // member scans the value of the field key of an event and stores the value in a.event. data is the JSON text that s

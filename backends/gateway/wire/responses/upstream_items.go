@@ -172,7 +172,8 @@ func (w *upstreamWriter) assistant(i int) error {
 			hasText = hasText || p.Text != ""
 		case hub.PartOther: // history in another format
 		default:
-			return fmt.Errorf("messages[%d] is an assistant message with more than text, which the responses format does not allow", i)
+			return fmt.Errorf("messages[%d] is an assistant message with content other than text, which the responses format "+
+				"does not support", i)
 		}
 	}
 	if !hasText && len(m.Calls) == 0 {

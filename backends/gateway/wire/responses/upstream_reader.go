@@ -24,7 +24,7 @@ type upstreamReader struct {
 	buf      []byte // buffer for composed texts of deltas
 	ids      []string
 	calls    []upstreamCall
-	lastText int64 // output_index of the last delta with a text or reasoning, or -1
+	lastText int64 // output_index of the last delta with a text or reasoning, or -1 before the first
 	summary  int64 // summary_index of the last reasoning
 	sawItems bool  // any item was seen
 	ended    bool  // DeltaEnd was added
@@ -227,7 +227,7 @@ func (r *upstreamReader) call(output int64, item *upstreamItem) (index int, err 
 		return 0, fmt.Errorf("%w: a tool call without a name", wire.ErrBroken)
 	}
 	id := string(item.callID)
-	if !hub.LegalID(id) || slices.Contains(r.ids, id) {
+	if !wire.LegalID(id) || slices.Contains(r.ids, id) {
 		id = wire.NewID("call_")
 	}
 	index = len(r.calls)
@@ -288,7 +288,7 @@ func (r *upstreamReader) close(index int, text []byte) {
 		r.piece(index, nil, true)
 	case c.custom:
 		r.piece(index, text, true)
-	case c.hasArguments:
+	case c.hasArguments: // nothing is missing
 	case len(text) == 0:
 		r.piece(index, upstreamEmpty, true)
 	default:

@@ -202,7 +202,7 @@ func checkUpstreamOrder(t *testing.T, deltas []hub.Delta) {
 				t.Fatal("an empty text")
 			}
 		case hub.DeltaCall:
-			if d.Call != len(arguments) || d.Name == "" || !hub.LegalID(d.ID) || ids[d.ID] {
+			if d.Call != len(arguments) || d.Name == "" || !wire.LegalID(d.ID) || ids[d.ID] {
 				t.Fatalf("call %+v", d)
 			}
 			ids[d.ID] = true

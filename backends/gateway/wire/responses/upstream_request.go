@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -17,11 +16,8 @@ const upstreamLeastTokens = 16
 //
 // Custom tools are sent as custom tools if the provider supports them. All other tools are sent as functions.
 func (Format) Write(r *hub.Request, t *hub.Target) (hub.Written, error) {
-	if n, err := strconv.ParseFloat(r.Param("n"), 64); err == nil && n > 1 {
-		return hub.Written{}, fmt.Errorf("n is %v: the responses format gives one answer", n)
-	}
-	if kind := r.ChatOnlyOutput(); kind != "" {
-		return hub.Written{}, fmt.Errorf("modalities has %s: the responses format gives text", hub.Shown(kind))
+	if err := r.CheckAnswer("responses"); err != nil {
+		return hub.Written{}, err
 	}
 	r = r.WithOtherEffort()
 	w := upstreamWriter{r: r, t: t, dst: make([]byte, 0, len(r.Body)+2048)}
@@ -211,12 +207,8 @@ func (w *upstreamWriter) limit() {
 	if w.r.MaxTokens == 0 {
 		return
 	}
-	limit := w.r.MaxTokens
-	if maximum := int64(w.t.Model.MaxOutput); maximum > 0 {
-		limit = min(limit, maximum)
-	}
 	w.dst = append(w.dst, `,"max_output_tokens":`...)
-	w.dst = strconv.AppendInt(w.dst, max(limit, upstreamLeastTokens), 10)
+	w.dst = strconv.AppendInt(w.dst, max(w.t.Limit(w.r.MaxTokens), upstreamLeastTokens), 10)
 }
 
 // params writes the remaining parameters of chat completions that the format has, and drops the others.
@@ -226,7 +218,7 @@ func (w *upstreamWriter) params() {
 	}
 	for _, p := range w.r.Params {
 		switch {
-		case p.Value == "null" || p.Value == "false" && p.Name == "logprobs":
+		case p.IsDefault():
 			continue
 		case w.drops(p.Name) && p.Name != "store" && p.Name != "verbosity":
 			w.dropped = append(w.dropped, p.Name)

@@ -60,17 +60,13 @@ var (
 // outcome returns the result of an answer that ended as end describes. If the upstream stated no final usage, the
 // result has an estimate.
 func (w *writer) outcome(end *hub.End) result {
-	r := result{status: "completed", usage: &end.Usage}
-	if !end.Usage.Known {
-		estimate := w.reply.Estimate(w.r, r.usage, w.textBytes)
-		r.usage = &estimate
-	}
+	r := result{status: "completed", usage: w.reply.Usage(w.r, &end.Usage, w.textBytes)}
 	switch end.Finish {
 	case hub.FinishLength, hub.FinishContext:
 		r.status, r.reason = "incomplete", "max_output_tokens"
 	case hub.FinishRefusal:
 		r.status, r.reason = "incomplete", "content_filter"
-	case hub.FinishStop, hub.FinishCalls:
+	case hub.FinishStop, hub.FinishCalls: // completed
 	}
 	return r
 }
@@ -181,7 +177,7 @@ func failureCode(f *hub.Failure) string {
 }
 
 // KeepAlive implements hub.Writer. It appends a comment line, which clients ignore.
-func (w *writer) KeepAlive(dst []byte) []byte { return append(dst, ": keep-alive\n\n"...) }
+func (w *writer) KeepAlive(dst []byte) []byte { return append(dst, wire.KeepAlive...) }
 
 // delta appends the events for a delta other than DeltaEnd.
 func (w *writer) delta(dst []byte, d *hub.Delta) []byte {
@@ -205,7 +201,7 @@ func (w *writer) delta(dst []byte, d *hub.Delta) []byte {
 			return dst
 		}
 		return w.arguments(dst, w.calls[d.Call], d.Text)
-	case hub.DeltaEnd:
+	case hub.DeltaEnd: // see Stream and Whole
 	}
 	return dst
 }
@@ -216,7 +212,7 @@ func (w *writer) finish(dst []byte, r result) []byte {
 	for i := range w.items {
 		it := &w.items[i]
 		switch {
-		case !it.open():
+		case !it.open(): // ended before
 		case it.call != nil:
 			dst = w.closeCall(dst, it.call, r)
 		case r.status == "incomplete":

@@ -20,7 +20,7 @@ func (f *corrector) scanDelta(s *jsontext.Scanner, choice int, facts *bodyFacts)
 	roleEdit, roleKnown := len(f.edits), f.roles.has(choice)
 	if !roleKnown {
 		start := s.Offset() + 1
-		f.edits.Replace(start, start, "") // ensureRole may set the text
+		f.edits.Replace(start, start, "") // for the role, see ensureRole
 	}
 	var d delta
 	err := s.Object(func(key []byte) error {

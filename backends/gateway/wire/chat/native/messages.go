@@ -3,11 +3,9 @@ package native
 import (
 	"bytes"
 	"fmt"
-	"net/http"
 	"slices"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
-	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
@@ -40,7 +38,7 @@ func (r *Request) messages(s *jsontext.Scanner, kind jsontext.Kind) error {
 		return err
 	}
 	if r.Messages == 0 {
-		return invalid("messages", "messages must have at least one message")
+		return wire.InvalidField("messages", "messages must have at least one message")
 	}
 	if role == "assistant" {
 		r.Needs |= wire.NeedPrefill
@@ -50,6 +48,7 @@ func (r *Request) messages(s *jsontext.Scanner, kind jsontext.Kind) error {
 
 // message scans message i and returns its role.
 func (r *Request) message(s *jsontext.Scanner, i int) (role string, err error) {
+	// A function, so that only an error pays for the text.
 	path := func(member string) string { return fmt.Sprintf("messages[%d]%s", i, member) }
 	if k := s.Kind(); k != jsontext.Object {
 		return "", wrongKind(s, path(""), "an object", k)
@@ -62,7 +61,7 @@ func (r *Request) message(s *jsontext.Scanner, i int) (role string, err error) {
 		switch string(key) {
 		case "role":
 			if sawRole {
-				return invalid(path(".role"), "the field %q is given twice", path(".role"))
+				return wire.InvalidField(path(".role"), "the field %q is given twice", path(".role"))
 			}
 			sawRole = true
 			if kind != jsontext.String {
@@ -72,12 +71,13 @@ func (r *Request) message(s *jsontext.Scanner, i int) (role string, err error) {
 			var err error
 			role, known, err = r.role(s)
 			if err == nil && !known {
-				err = invalid(path(".role"), "%s must be one of system, developer, user, assistant, tool, function", path(".role"))
+				err = wire.InvalidField(path(".role"), "%s must be one of system, developer, user, assistant, tool, function",
+					path(".role"))
 			}
 			return err
 		case "content":
 			if sawContent {
-				return invalid(path(".content"), "the field %q is given twice", path(".content"))
+				return wire.InvalidField(path(".content"), "the field %q is given twice", path(".content"))
 			}
 			sawContent = true
 			switch kind {
@@ -107,8 +107,7 @@ func (r *Request) message(s *jsontext.Scanner, i int) (role string, err error) {
 	})
 	r.calls.addMessage(r, role, callID)
 	if err == nil && !sawRole {
-		err = apierror.New(http.StatusBadRequest, "missing_required_parameter", "%s is required",
-			path(".role")).With(path(".role"))
+		err = wire.MissingField(path(".role"))
 	}
 	return role, err
 }

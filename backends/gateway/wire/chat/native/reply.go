@@ -1,7 +1,6 @@
 package native
 
 import (
-	"errors"
 	"math"
 	"strconv"
 	"sync"
@@ -35,8 +34,11 @@ type corrector struct {
 	open, finished choiceSet     // choices that have begun, choices with a finish_reason
 	roles          choiceSet     // choices whose role the client has
 	parts          parts         // texts of content in parts
-	edits          jsontext.Edits
-	space          [8]jsontext.Edit // initial memory of edits, saves allocations
+	// edits are the corrections of this body, sorted by position. Fields that turn out to be missing are inserted at the
+	// start of an object. For them, the scan of the object begins with an edit without effect (an empty range replaced by
+	// nothing), which gets its text when the object is complete.
+	edits jsontext.Edits
+	space [8]jsontext.Edit // initial memory of edits, saves allocations
 }
 
 // maxChoices, maxTools (over all choices) and maxID (in bytes) limit the data from an upstream that the gateway stores.
@@ -115,10 +117,10 @@ func (f *corrector) scan(body []byte) (bodyFacts, error) {
 	facts.afterBrace = s.Offset() + 1
 	var has headMembers
 	insertAt := len(f.edits)
-	f.edits.Replace(facts.afterBrace, facts.afterBrace, "") // gets the missing fields as its text at the end
-	previousEnd := facts.afterBrace
+	f.edits.Replace(facts.afterBrace, facts.afterBrace, "") // for the missing fields
+	previousEnd := facts.afterBrace                         // end of the previous field, where the comma begins
 	facts.empty = true
-	err := s.Object(func(key []byte) error {
+	err := wire.ScanAnswer(&s, func(key []byte) error {
 		facts.empty = false
 		kind := s.Kind()
 		from := s.Offset()
@@ -164,7 +166,7 @@ func (f *corrector) scan(body []byte) (bodyFacts, error) {
 			err = wire.ScanTerm(&s, &f.Usage.Served, wire.TermTier)
 		case "obfuscation": // OpenAI's padding, with another length in each chunk
 			err = s.Skip()
-			if kind == jsontext.String && facts.texts > 0 && facts.padding.to == 0 {
+			if kind == jsontext.String && facts.texts > 0 && facts.padding.to == 0 { // a template needs it after the text
 				facts.padding = span{from + 1, s.Offset() - 1}
 			} else {
 				facts.otherContent = true
@@ -180,16 +182,10 @@ func (f *corrector) scan(body []byte) (bodyFacts, error) {
 		previousEnd = s.Offset()
 		return err
 	})
-	if err == nil {
-		err = s.End()
-	}
 	if err != nil {
-		return facts, errors.Join(wire.ErrBroken, err)
+		return facts, err
 	}
-	if facts.empty {
-		return facts, nil
-	}
-	if has != headAll {
+	if !facts.empty && has != headAll {
 		f.edits[insertAt].Text = f.missing(has)
 	}
 	return facts, nil
@@ -281,11 +277,12 @@ func (f *corrector) scanChoice(s *jsontext.Scanner, position int, facts *bodyFac
 		return s.Skip()
 	}
 	index := position
-	hasIndex, hasDelta, searched := false, false, false
-	begin := *s // for findIndex
+	hasIndex, hasDelta := false, false
+	searched := false // findIndex was called
+	begin := *s       // for findIndex
 	objectStart := s.Offset() + 1
 	insertAt := len(f.edits)
-	f.edits.Replace(objectStart, objectStart, "") // gets the missing fields as its text at the end
+	f.edits.Replace(objectStart, objectStart, "") // for the missing fields
 	var finishAt span
 	finish := ""
 	empty, failed := true, false

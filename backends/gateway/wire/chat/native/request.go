@@ -7,11 +7,9 @@ package native
 
 import (
 	"fmt"
-	"net/http"
 	"sync"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
-	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
@@ -86,12 +84,6 @@ type Request struct {
 	images     int      // number of images that were inspected
 }
 
-// invalid returns the error with status 400 for an invalid field. param is the path of the field. The message is the
-// formatted text.
-func invalid(param, format string, args ...any) error {
-	return apierror.New(http.StatusBadRequest, "invalid_value", format, args...).With(param)
-}
-
 // Parse parses the JSON body of a request and validates all of it in one pass. Unknown fields are passed on, so that
 // the upstream accepts or refuses them, except fields for which wire.Foreign returns true. A field that occurs twice is
 // an error, since gateway and upstream could use different values. The errors are *apierror.Error with status 400 and
@@ -149,19 +141,13 @@ func Parse(body []byte) (*Request, error) {
 		r.fields = append(r.fields, f)
 		return err
 	})
-	if err == nil {
-		err = s.End()
-	}
-	if err == nil {
-		err = wire.CheckUTF8(&s, body)
-	}
-	switch {
+	switch err = wire.EndObject(&s, body, err); {
 	case err != nil:
-		return nil, wire.SyntaxError(err)
+		return nil, err
 	case !sawModel:
-		return nil, apierror.New(http.StatusBadRequest, "missing_required_parameter", "model is required").With("model")
+		return nil, wire.MissingField("model")
 	case !sawMessages:
-		return nil, apierror.New(http.StatusBadRequest, "missing_required_parameter", "messages is required").With("messages")
+		return nil, wire.MissingField("messages")
 	}
 	r.keys()
 	return r, nil
@@ -219,7 +205,7 @@ func wrongKind(s *jsontext.Scanner, param, want string, got jsontext.Kind) error
 	if err := s.Skip(); err != nil {
 		return err
 	}
-	return invalid(param, "%s must be %s, it is %s", param, want, got)
+	return wire.InvalidField(param, "%s must be %s, it is %s", param, want, got)
 }
 
 // checkKind reports whether the value of an optional field has the kind wanted. Then the caller must scan the value.
@@ -256,7 +242,7 @@ func (r *Request) model(s *jsontext.Scanner, kind jsontext.Kind) error {
 		return err
 	}
 	if model == "" || len(model) > 512 {
-		return invalid("model", "model must have 1 to 512 bytes, it has %d", len(model))
+		return wire.InvalidField("model", "model must have 1 to 512 bytes, it has %d", len(model))
 	}
 	r.Model = model
 	return nil
@@ -271,13 +257,13 @@ func (r *Request) streamOptions(s *jsontext.Scanner, kind jsontext.Kind) error {
 		r.options = true
 		const member, param = "include_usage", "stream_options.include_usage"
 		if wire.Lookalike(key, member) {
-			return invalid(param, "the field %q is spelled %q", param, key)
+			return wire.InvalidField(param, "the field %q is spelled %q", param, key)
 		}
 		if string(key) != member {
 			return s.Skip()
 		}
 		if !r.usage.empty() {
-			return invalid(param, "the field %q is given twice", param)
+			return wire.InvalidField(param, "the field %q is given twice", param)
 		}
 		kind := s.Kind()
 		from := s.Offset()
@@ -299,7 +285,7 @@ func (r *Request) maxTokens(s *jsontext.Scanner, param string, kind jsontext.Kin
 		return err
 	}
 	if !ok || n < 1 {
-		return invalid(param, "%s must be an integer of at least 1", param)
+		return wire.InvalidField(param, "%s must be an integer of at least 1", param)
 	}
 	if param == "max_completion_tokens" || r.MaxTokens == 0 {
 		r.MaxTokens, r.limit = n, len(r.fields)
@@ -317,7 +303,7 @@ func (r *Request) choices(s *jsontext.Scanner, kind jsontext.Kind) error {
 		return err
 	}
 	if !ok || n < 1 || n > 128 {
-		return invalid("n", "n must be an integer from 1 to 128")
+		return wire.InvalidField("n", "n must be an integer from 1 to 128")
 	}
 	if n > 1 {
 		r.Needs |= wire.NeedChoices

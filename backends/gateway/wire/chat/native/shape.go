@@ -54,7 +54,7 @@ func (r *Request) Shape(shape *Shape) *Shaped {
 			}
 		default:
 			// The client may also have sent a field under the provider's name. That field is kept.
-			drop = drop || (rename != "" && rename != name && r.has(rename))
+			drop = drop || (rename != "" && rename != name && r.Gives(rename))
 		}
 		if drop {
 			out.Dropped = append(out.Dropped, name)
@@ -92,11 +92,6 @@ const usageOptions = `{"include_usage":true}`
 // must not be called after Release.
 func (r *Request) Gives(names ...string) bool {
 	return slices.ContainsFunc(r.fields, func(f field) bool { return slices.Contains(names, string(f.name)) })
-}
-
-// has reports whether the request has the field with this name.
-func (r *Request) has(name string) bool {
-	return slices.ContainsFunc(r.fields, func(f field) bool { return string(f.name) == name })
 }
 
 // shapeValue writes the value of f, the field with this name, with the changes that shape describes.

@@ -112,9 +112,7 @@ func (c *Stream) keepUsage(data []byte, facts *bodyFacts) {
 		return
 	}
 	c.usage = append(c.corrector.appendHead(c.usage[:0]), `],"usage":`...)
-	from := len(c.usage)
-	c.usage = append(c.usage, data[facts.usageValue:facts.usage.to]...)
-	wire.OneLine(c.usage[from:])
+	c.usage = wire.AppendLine(c.usage, data[facts.usageValue:facts.usage.to])
 	c.usage = append(c.usage, "}\n\n"...)
 }
 

@@ -50,7 +50,7 @@ func (f *corrector) scanTool(s *jsontext.Scanner, choice, position int, facts *b
 	}
 	objectStart := s.Offset() + 1
 	insertAt := len(f.edits)
-	f.edits.Replace(objectStart, objectStart, "") // gets the missing fields as its text at the end
+	f.edits.Replace(objectStart, objectStart, "") // for the missing fields
 	var e toolEntry
 	if err := f.scanEntry(s, &e); err != nil || e.members == 0 {
 		return err
