@@ -100,6 +100,7 @@ type Page struct {
 	// Warning is a hint for the user who has just changed the page, or empty.
 	Warning string `json:"warning,omitempty"`
 
+	// status is the stored form of Status. Code that changes a page changes status; create and write then set Status.
 	status selector.Status
 	draft  string // JSON text of a storedDraft, or empty
 	size   int    // size of the stored values, in bytes
@@ -195,7 +196,7 @@ func (p *Content) Find(ctx context.Context, u *kernel.User, text string) (*List,
 }
 
 // list returns the pages that the compiled selector q finds. It stops at the selector's limit, or when the pages
-// together exceed listMostBytes; List.Next is then the cursor for the next part.
+// together exceed maxListBytes; List.Next is then the cursor for the next part.
 func (p *Content) list(ctx context.Context, s *schema, u *kernel.User, q *selector.Query) (*List, error) {
 	list := &List{Pages: []*Page{}, Limit: q.Limit, Start: q.Start}
 	statement, args := q.Select(columns)
@@ -207,7 +208,7 @@ func (p *Content) list(ctx context.Context, s *schema, u *kernel.User, q *select
 				list.Next = q.Cursor(lastKeys)
 				return errEnough
 			}
-			lastKeys = q.Keys()
+			lastKeys = q.Keys() // new pointers, through which scan stores the keys of this row
 			page, err := s.scan(r, lastKeys...)
 			if err != nil {
 				return err
@@ -355,7 +356,7 @@ func (s *schema) visible(c kernel.Conn, u *kernel.User, where string, arg any) (
 	return s.withoutEditorData(u, page), nil
 }
 
-// sees reports whether u may see a page.
+// sees reports whether u may see a page. The statuses before Unpublished are published and hidden.
 func (s *schema) sees(u *kernel.User, page *Page) bool {
 	return page.status < selector.Unpublished && s.may(u, page.Template, viewing) || s.may(u, page.Template, editing)
 }

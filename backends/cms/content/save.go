@@ -68,7 +68,7 @@ func (p *Content) Save(ctx context.Context, u *kernel.User, e Edit) (page *Page,
 		return nil, err
 	}
 	err = p.Write(ctx, func(c kernel.Conn) error {
-		if e.ID == 0 || e.Name != nil { // this sets the path
+		if e.ID == 0 || e.Name != nil { // the path of a page is set
 			if err := c.Enter(gateTree); err != nil {
 				return err
 			}
@@ -161,7 +161,7 @@ func (p *Content) create(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Pa
 	if err != nil {
 		return nil, err
 	}
-	if parent != nil {
+	if parent != nil { // the ancestors of the page are those of its parent, and the parent itself
 		if _, err := c.Exec("INSERT INTO cms_page_ancestors (ancestor_id, page_id) SELECT ancestor_id, CAST(? AS BIGINT) FROM cms_page_ancestors WHERE page_id = ?", page.ID, parent.ID); err != nil {
 			return nil, err
 		}
@@ -173,6 +173,7 @@ func (p *Content) create(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Pa
 	if err := s.index(c, page, &Page{}); err != nil {
 		return nil, err
 	}
+	// A path of which a page has just taken possession no longer redirects to the page that was there before.
 	if _, err := c.Exec("DELETE FROM cms_page_redirects WHERE path = ?", page.Path); err != nil {
 		return nil, err
 	}
@@ -199,9 +200,9 @@ func (p *Content) edit(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Page
 		return nil, kernel.Conflict("a draft has only a title and fields: it cannot change the name or the status")
 	}
 	previous := *page
-	previous.Fields = maps.Clone(page.Fields)
+	previous.Fields = maps.Clone(page.Fields) // apply changes the map of page
 	switch {
-	case e.Draft && page.draft != "":
+	case e.Draft && page.draft != "": // the edit continues the draft
 		err = s.useDraft(page)
 	case !e.Draft && (page.status == selector.Unpublished || e.Status != nil && *e.Status == StatusUnpublished):
 		err = s.takeDraft(page)
@@ -325,7 +326,8 @@ func (s *schema) apply(page *Page, e *Edit) (storedFields string, err error) {
 			faults = append(faults, err)
 			continue
 		}
-		if page.Fields[name] = value; value == nil {
+		page.Fields[name] = value
+		if value == nil {
 			delete(page.Fields, name)
 		}
 	}
