@@ -237,13 +237,14 @@ func mayChange(c kernel.Conn, actor *kernel.User, id int64, roles []string) erro
 	if !actor.May(kernel.PermissionUsers) {
 		return kernel.Forbidden("you may not change users")
 	}
-	affected := roles // the roles before and after the change
 	account, err := first(accounts(c, "id = ?", id))
-	if err == nil {
-		affected = slices.Concat(roles, account.Roles)
-	} else if !kernel.IsNotFound(err) {
+	if kernel.IsNotFound(err) { // a new user
+		account, err = &Account{}, nil
+	}
+	if err != nil {
 		return err
 	}
+	affected := slices.Concat(roles, account.Roles) // the roles after and before the change
 	if slices.Contains(affected, kernel.RoleSuperuser) {
 		return kernel.Forbidden("only a superuser may change a superuser")
 	}

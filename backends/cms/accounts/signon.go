@@ -41,7 +41,7 @@ func (a *Accounts) SignOn(
 	}
 	a.users.Drop(strconv.FormatInt(id, 10))
 	user, epoch, err = a.User(ctx, id)
-	if kernel.IsNotFound(err) {
+	if kernel.IsNotFound(err) { // User does not find disabled users
 		return nil, 0, errDisabled
 	}
 	return user, epoch, err

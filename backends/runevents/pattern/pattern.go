@@ -287,7 +287,7 @@ func (t *translator) atom() (cost int, constraint bool, err error) {
 	case '*', '+', '?':
 		return 0, false, errOperand
 	case '{':
-		if t.pos+1 < len(t.in) && isDigit(t.in[t.pos+1]) { // a quantifier; any other brace is a literal
+		if t.isBound() { // any other brace is a literal
 			return 0, false, errOperand
 		}
 	case '^':
@@ -404,7 +404,7 @@ func (t *translator) quantifier(cost int) (int, error) {
 		t.out.WriteRune(t.in[t.pos])
 		t.pos++
 	case '{':
-		if t.pos+1 == len(t.in) || !isDigit(t.in[t.pos+1]) {
+		if !t.isBound() {
 			return cost, nil // a literal brace
 		}
 		limit, err := t.bound()
@@ -421,11 +421,15 @@ func (t *translator) quantifier(cost int) (int, error) {
 	}
 	t.skipComments()
 	// PostgreSQL does not allow a second quantifier.
-	if t.pos < len(t.in) && (strings.ContainsRune("*+?", t.in[t.pos]) ||
-		t.in[t.pos] == '{' && t.pos+1 < len(t.in) && isDigit(t.in[t.pos+1])) {
+	if t.pos < len(t.in) && (strings.ContainsRune("*+?", t.in[t.pos]) || t.isBound()) {
 		return 0, errOperand
 	}
 	return cost, nil
+}
+
+// isBound reports whether a bound such as {2,3} is next: a brace and a digit.
+func (t *translator) isBound() bool {
+	return t.pos+1 < len(t.in) && t.in[t.pos] == '{' && isDigit(t.in[t.pos+1])
 }
 
 // bound translates {m}, {m,} or {m,n}, and returns the largest of these numbers.

@@ -83,7 +83,7 @@ func (q *counts) orderBy(terms []orderTerm) error {
 	for _, t := range terms {
 		if !slices.Contains(columns, t.field) {
 			return refuse("Unrecognized column '%s' specified in :order_by; Supported columns are %s",
-				syntax.Clip(t.field), quotedList(sorted(columns)))
+				syntax.Clip(t.field), quotedList(slices.Sorted(slices.Values(columns))))
 		}
 		q.order = append(q.order, countOrder{t.field, t.field == "containing_class", t.desc})
 	}
