@@ -32,8 +32,8 @@ func (a *Accounts) Create(
 	ctx context.Context, actor *kernel.User, name string, change Change,
 ) (account *Account, err error) {
 	name = strings.TrimSpace(name)
-	if !GoodName(name) {
-		return nil, errName()
+	if !kernel.GoodName(name) {
+		return nil, kernel.BadName()
 	}
 	valid, err := a.validate(ctx, name, change)
 	if err != nil {

@@ -20,7 +20,6 @@ import (
 
 // Limits of a page.
 const (
-	maxName         = 128  // of a name, which is ASCII, in characters
 	maxPath         = 2048 // of a path, in characters
 	maxRevisions    = 50   // of a page; older ones are deleted
 	maxNameAttempts = 1000 // how many names such as post, post-2, post-3 are tried for a page without a given name
@@ -407,10 +406,8 @@ func freeName(c kernel.Conn, page *Page, requested *string) (string, error) {
 		return exists, err
 	}
 	if requested != nil && *requested != "" {
-		if !goodPageName(*requested) {
-			return "", kernel.Invalid("name", "form",
-				"a name consists of 1 to 128 of the characters a-z, 0-9, dot, dash and underscore, "+
-					"and begins and ends with a letter or digit")
+		if !kernel.GoodName(*requested) {
+			return "", kernel.BadName()
 		}
 		taken, err := isTaken(*requested)
 		if taken {
@@ -428,7 +425,7 @@ func freeName(c kernel.Conn, page *Page, requested *string) (string, error) {
 	if base == "" {
 		base = "page"
 	}
-	if limit := maxName - len("-1000"); len(base) > limit { // leave room for a number
+	if limit := kernel.MaxName - len("-1000"); len(base) > limit { // leave room for a number
 		base = strings.Trim(base[:limit], "._-")
 	}
 	for n := 1; n <= maxNameAttempts; n++ {
@@ -441,14 +438,6 @@ func freeName(c kernel.Conn, page *Page, requested *string) (string, error) {
 		}
 	}
 	return "", kernel.Invalid("name", "taken", "too many pages below the same parent have this title: specify a name")
-}
-
-// goodPageName reports whether a user may give a page this name.
-func goodPageName(name string) bool {
-	if name == "" || len(name) > maxName || strings.ContainsAny(name[:1]+name[len(name)-1:], "._-") {
-		return false
-	}
-	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") == "" // no other characters
 }
 
 // childPath returns the path of a page with the given name below parent. If parent is nil, the page is the root.

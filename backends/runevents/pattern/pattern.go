@@ -108,19 +108,20 @@ var (
 // part of the expression in, beginning at pos, and write the translation to out.
 type translator struct {
 	in  []rune
-	pos int
+	pos int // index of the next character
 	out strings.Builder
-	// hard means that the pattern needs the backtracking matcher.
+	// needsBacktracking means that the pattern needs the backtracking matcher, because of a back reference or a constraint
+	// that looks around.
 	needsBacktracking bool
 
 	literal, expanded    bool
 	ignoreCase           bool
 	lines, dotExcludesNL bool // ^ and $ match at lines; . and [^ do not match a newline
 
-	captures  int // opened so far
-	closed    []bool
-	lookDepth int // depth of look-around, in which groups do not capture
-	depth     int
+	captures  int    // capturing groups opened so far
+	closed    []bool // whether each of these groups has ended; a back reference to it is valid only then
+	lookDepth int    // depth of look-around, in which groups do not capture
+	depth     int    // of all groups
 }
 
 // maxGroups limits the number of capturing groups, and the depth of all groups.

@@ -207,7 +207,7 @@ func (rw *rowWriter) subjectRow(q *counts) error {
 	rw.buf = append(rw.buf, `{"subject_type":`...)
 	rw.buf = append(jsontext.AppendQuoted(rw.buf, q.subject), `,"subject":`...)
 	cells, keys := rw.cells, rw.keys
-	for i := range n {
+	for i := range n { // the first key begins with the brace of this object
 		rw.buf = append(rw.buf, keys[i]...)
 		if err := rw.cell(cells[i], rw.values[i]); err != nil {
 			return err
