@@ -202,30 +202,47 @@ func (p *Content) list(ctx context.Context, s *schema, u *kernel.User, q *select
 	statement, args := q.Select(columns)
 	err := p.Read(ctx, func(c kernel.Conn) error {
 		var lastKeys []any // the sort keys of the last page in the list
-		size := 0
-		return c.ByValues().All(statement, args, func(r store.Row) error {
-			if len(list.Pages) == q.Limit || size > maxListBytes {
-				list.Next = q.Cursor(lastKeys)
-				return errEnough
-			}
+		more, err := readPart(c.ByValues(), q.Limit, func(r store.Row) (size int, err error) {
 			lastKeys = q.Keys() // new pointers, through which scan stores the keys of this row
 			page, err := s.scan(r, lastKeys...)
 			if err != nil {
-				return err
+				return 0, err
 			}
-			size += page.size
 			list.Pages = append(list.Pages, s.withoutEditorData(u, page))
-			return nil
-		})
+			return page.size, nil
+		}, statement, args...)
+		if more {
+			list.Next = q.Cursor(lastKeys)
+		}
+		return err
 	})
-	if err != nil && !errors.Is(err, errEnough) {
+	if err != nil {
 		return nil, err
 	}
 	return list, nil
 }
 
-// errEnough is returned by row callbacks to stop reading.
-var errEnough = errors.New("enough")
+// readPart reads one part of a list: it calls read for each row of a query until it has read limit rows, or until the
+// sizes that read has returned exceed maxListBytes together. more reports whether the query has further rows.
+func readPart(
+	c kernel.Conn, limit int, read func(r store.Row) (size int, err error), query string, args ...any,
+) (more bool, err error) {
+	rows, size := 0, 0
+	errFull := errors.New("full") // ends c.All
+	err = c.All(query, args, func(r store.Row) error {
+		if rows == limit || size > maxListBytes {
+			return errFull
+		}
+		n, err := read(r)
+		rows++
+		size += n
+		return err
+	})
+	if errors.Is(err, errFull) {
+		return true, nil
+	}
+	return false, err
+}
 
 // Get returns the first page that matches the selector text and that u may see. The page may be hidden.
 func (p *Content) Get(ctx context.Context, u *kernel.User, text string) (*Page, error) {

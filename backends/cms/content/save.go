@@ -160,12 +160,8 @@ func (p *Content) create(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Pa
 	if err != nil {
 		return nil, err
 	}
-	if parent != nil { // the ancestors of the page are those of its parent, and the parent itself
-		if _, err := c.Exec("INSERT INTO cms_page_ancestors (ancestor_id, page_id) SELECT ancestor_id, CAST(? AS BIGINT) FROM cms_page_ancestors WHERE page_id = ?", page.ID, parent.ID); err != nil {
-			return nil, err
-		}
-		if _, err := c.Exec("INSERT INTO cms_page_ancestors (ancestor_id, page_id) VALUES (?, ?)",
-			parent.ID, page.ID); err != nil {
+	if parent != nil {
+		if err := addAncestors(c, page.ID, parent.ID); err != nil {
 			return nil, err
 		}
 	}
@@ -184,6 +180,15 @@ func (p *Content) create(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Pa
 		err = p.notify(c, TopicPublished, page)
 	}
 	return s.withoutEditorData(u, page), err
+}
+
+// addAncestors stores the ancestors of a new page: the parent, and the ancestors of the parent.
+func addAncestors(c kernel.Conn, page, parent int64) error {
+	if _, err := c.Exec("INSERT INTO cms_page_ancestors (ancestor_id, page_id) SELECT ancestor_id, CAST(? AS BIGINT) FROM cms_page_ancestors WHERE page_id = ?", page, parent); err != nil {
+		return err
+	}
+	_, err := c.Exec("INSERT INTO cms_page_ancestors (ancestor_id, page_id) VALUES (?, ?)", parent, page)
+	return err
 }
 
 // edit changes a page. If the name is to be changed, the caller's transaction must have entered gateTree.

@@ -53,22 +53,7 @@ func (p *Content) Move(ctx context.Context, u *kernel.User, id, parent int64) (p
 		if page.Path, err = childPath(target, page.Name); err != nil {
 			return err
 		}
-		// Remove the previous ancestors of the page, first from the pages below it and then from the page itself,
-		// because the query for the former needs the rows of the latter.
-		_, err = c.Exec(`DELETE FROM cms_page_ancestors WHERE page_id IN (SELECT page_id FROM cms_page_ancestors WHERE ancestor_id = ?)
-			AND ancestor_id IN (SELECT ancestor_id FROM cms_page_ancestors WHERE page_id = ?)`, id, id)
-		if err == nil {
-			_, err = c.Exec("DELETE FROM cms_page_ancestors WHERE page_id = ?", id)
-		}
-		if err != nil {
-			return err
-		}
-		// Each page of the moved subtree gets the new parent and the ancestors of the parent.
-		_, err = c.Exec(`INSERT INTO cms_page_ancestors (ancestor_id, page_id)
-			SELECT up.id, down.id FROM cms_pages up, cms_pages down
-			WHERE (up.id = ? OR up.id IN (SELECT a.ancestor_id FROM cms_page_ancestors a WHERE a.page_id = ?))
-			AND (down.id = ? OR down.id IN (SELECT a.page_id FROM cms_page_ancestors a WHERE a.ancestor_id = ?))`, parent, parent, id, id)
-		if err != nil {
+		if err := moveAncestors(c, id, parent); err != nil {
 			return err
 		}
 		_, err = c.Exec("UPDATE cms_pages SET parent_id = ?, sort = COALESCE((SELECT MAX(o.sort) + 1 FROM cms_pages o WHERE o.parent_id = ?), 1) WHERE id = ?", parent, parent, id)
@@ -84,6 +69,26 @@ func (p *Content) Move(ctx context.Context, u *kernel.User, id, parent int64) (p
 		p.warnIfShadowed(page)
 	}
 	return page, err
+}
+
+// moveAncestors replaces the ancestors of a page, and of all pages below it, for a move below another parent.
+func moveAncestors(c kernel.Conn, id, parent int64) error {
+	// Remove the previous ancestors of the page, first from the pages below it and then from the page itself, because the
+	// query for the former needs the rows of the latter.
+	_, err := c.Exec(`DELETE FROM cms_page_ancestors WHERE page_id IN (SELECT page_id FROM cms_page_ancestors WHERE ancestor_id = ?)
+		AND ancestor_id IN (SELECT ancestor_id FROM cms_page_ancestors WHERE page_id = ?)`, id, id)
+	if err == nil {
+		_, err = c.Exec("DELETE FROM cms_page_ancestors WHERE page_id = ?", id)
+	}
+	if err != nil {
+		return err
+	}
+	// Each page of the moved subtree gets the new parent and the ancestors of the parent.
+	_, err = c.Exec(`INSERT INTO cms_page_ancestors (ancestor_id, page_id)
+		SELECT up.id, down.id FROM cms_pages up, cms_pages down
+		WHERE (up.id = ? OR up.id IN (SELECT a.ancestor_id FROM cms_page_ancestors a WHERE a.page_id = ?))
+		AND (down.id = ? OR down.id IN (SELECT a.page_id FROM cms_page_ancestors a WHERE a.ancestor_id = ?))`, parent, parent, id, id)
+	return err
 }
 
 // changeTree runs fn in a transaction that may change the page tree.
