@@ -224,7 +224,7 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 				f.Name+": the number is below the minimum or above the maximum of the field")
 		}
 		return n, nil
-	case TypeBool:
+	case TypeBool: // scripts may write 0 and 1
 		if v, ok := value.(bool); ok {
 			return v, nil
 		}
