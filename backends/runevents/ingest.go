@@ -115,8 +115,8 @@ func (s *Service) gather(jobs []*job, last batchStats) []*job {
 	return jobs
 }
 
-// writer stores reports. Only one goroutine uses a writer at a time: the channel Service.writer holds the writer while it
-// is free, and a goroutine that receives it sends it back.
+// writer stores reports. Only one goroutine uses a writer at a time: the channel Service.writer holds the writer while
+// it is free, and a goroutine that receives it sends it back.
 type writer struct {
 	*Service
 	caches     caches

@@ -2,8 +2,8 @@
 //
 // Every site has the roles guest and superuser, and the user guest, which represents callers who have not signed in.
 // Every user has the role guest. The name of a user consists of lower-case letters, digits and inner dots, hyphens and
-// underscores; see kernel.GoodName. Users are cached for a few seconds, so most requests identify the caller without a query.
-// Nodes notify each other of changed users.
+// underscores; see kernel.GoodName. Users are cached for a few seconds, so most requests identify the caller without a
+// query. Nodes notify each other of changed users.
 package accounts
 
 import (
