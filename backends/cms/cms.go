@@ -6,6 +6,7 @@ package cms
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
@@ -104,12 +105,13 @@ type Server struct {
 	networks []netip.Prefix // private networks to which webhooks may send
 	sitemaps chan struct{}  // limits the sitemaps that are written at the same time
 
-	loading sync.Mutex // held while files are read
-	scripts *script.Engine
-	state   atomic.Pointer[State]
+	loading         sync.Mutex        // held while files are read
+	lastFingerprint [sha256.Size]byte // of the files when Reload last read them; guarded by loading
+	scripts         *script.Engine
+	state           atomic.Pointer[State]
 
-	mu  sync.Mutex
-	end func() // ends the background work; nil if Start has started none
+	mu  sync.Mutex // guards end, so that Start starts the background work only once and Close ends all of it
+	end func()     // ends the background work; nil if Start has started none
 }
 
 // Schemas returns the tables of the CMS.

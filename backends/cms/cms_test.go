@@ -207,6 +207,27 @@ func onBoth(t *testing.T, set settings.Settings, test func(s *site)) {
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) { test(newSite(t, db, set)) })
 }
 
+// TestChangeBeforeStart checks that a change of the site's files between New and Start is used, too.
+func TestChangeBeforeStart(t *testing.T) {
+	t.Parallel()
+	reloaded := make(chan bool, 10)
+	s := newSite(t, databases.SQLite(t), settings.Settings{}, func(o *cms.Options) {
+		o.Meter.Reloaded = func(ok bool) { reloaded <- ok }
+	})
+	for len(reloaded) > 0 {
+		<-reloaded
+	}
+	s.routes(testRoutes + "\n")
+	if err := s.server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-reloaded:
+	case <-time.After(time.Minute):
+		t.Error("the changed routes are not used")
+	}
+}
+
 func TestModeNone(t *testing.T) {
 	t.Parallel()
 	onBoth(t, settings.Settings{}, func(s *site) {

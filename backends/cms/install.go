@@ -45,12 +45,14 @@ func InstallFiles(site string) (created []string, err error) {
 		if err != nil {
 			return created, err
 		}
-		switch err := create(filepath.Join(site, apiFolder, file.Name()), text); {
-		case err == nil:
-			created = append(created, path.Join(apiFolder, file.Name()))
-		case !errors.Is(err, fs.ErrExist):
+		err = create(filepath.Join(site, apiFolder, file.Name()), text)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
 			return created, fmt.Errorf("installing the site: %w", err)
 		}
+		created = append(created, path.Join(apiFolder, file.Name()))
 	}
 	return created, nil
 }

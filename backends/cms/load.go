@@ -51,6 +51,7 @@ func (s *Server) table() *routes.Table { return s.State().Table }
 func (s *Server) Reload() error {
 	s.loading.Lock()
 	defer s.loading.Unlock()
+	s.lastFingerprint = fingerprint(s.Site) // before the files are read, so that watch notices changes from here on
 	_, err := s.settings.Reload()
 	next := s.State()
 	if err == nil && (next.Table != nil || installed(s.Site)) {

@@ -73,7 +73,7 @@ func (s *Server) sitemap(w http.ResponseWriter, r *http.Request, base string, pa
 	rest.NoSniff(w.Header())
 	w.Header().Set("Cache-Control", "public, max-age=300")
 	switch {
-	case err != nil || r.Method == http.MethodHead:
+	case err != nil || r.Method == http.MethodHead: // an error is handled below; HEAD has no body
 	case part == 0 && parts > 1:
 		err = content.SitemapIndex(parts, func(part int) string {
 			return strings.TrimSuffix(base, "/") + "/sitemap-" + strconv.Itoa(part+1) + ".xml"

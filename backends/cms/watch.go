@@ -25,8 +25,7 @@ const (
 func (s *Server) watch(ctx context.Context) {
 	ticker := time.NewTicker(checkInterval)
 	defer ticker.Stop()
-	used := fingerprint(s.Site)
-	previous := used
+	previous := fingerprint(s.Site)
 	for {
 		select {
 		case <-ctx.Done():
@@ -34,8 +33,7 @@ func (s *Server) watch(ctx context.Context) {
 		case <-ticker.C:
 		}
 		current := fingerprint(s.Site)
-		if current == previous && current != used {
-			used = current
+		if current == previous && current != s.lastRead() {
 			if err := s.Reload(); err != nil {
 				s.logFailure(err)
 			} else {
@@ -44,6 +42,13 @@ func (s *Server) watch(ctx context.Context) {
 		}
 		previous = current
 	}
+}
+
+// lastRead returns the fingerprint that the files had when Reload last read them.
+func (s *Server) lastRead() [sha256.Size]byte {
+	s.loading.Lock()
+	defer s.loading.Unlock()
+	return s.lastFingerprint
 }
 
 // fingerprint returns a hash of the names, sizes and modification times of a site's scripts, routes file and settings.

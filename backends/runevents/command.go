@@ -163,11 +163,8 @@ func fromBody(body []byte) (c submission, err error) {
 	}
 	s := newScanner(body)
 	var hasName, hasVersion bool
-	for s.object(); ; {
-		name, ok := s.member()
-		if !ok {
-			break
-		}
+	var name []byte
+	for s.object(); s.member(&name); {
 		switch string(name) {
 		case "command":
 			c.Name, hasName = strings.ReplaceAll(s.string(), "_", " "), true

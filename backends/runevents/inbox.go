@@ -42,9 +42,9 @@ type inbox struct {
 	length     atomic.Int64        // rows of the table, as far as this process knows
 	failedAt   atomic.Int64        // Unix time in nanoseconds at which filing failed; 0 if it last succeeded
 
-	mu      sync.Mutex
-	reports []*report // in the order of their IDs
-	bytes   int       // length of their payloads
+	mu      sync.Mutex // guards the following members
+	reports []*report  // in the order of their IDs
+	bytes   int        // length of their payloads
 }
 
 // newInbox returns an inbox whose reports are not in memory.
@@ -229,7 +229,7 @@ func (s *Service) file(ctx context.Context, last int64) (failure error) {
 			s.inbox.failedAt.Store(s.o.Now().UnixNano())
 		}
 	}()
-	lastRead := int64(0) // ID of the last report that was read from the table
+	lastRead := int64(0) // ID of the last report that was read from the table, below which failed reports are left
 	for {
 		reports := s.inbox.take(last)
 		if len(reports) == 0 {

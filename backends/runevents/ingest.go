@@ -48,7 +48,8 @@ func (s *Service) enqueue(r *report) (*job, error) {
 
 // await returns nil when the report of a job has been stored durably, or the error for which storing it has failed. If
 // the writer is free, the caller itself writes the reports in the queue: waking another goroutine would take a
-// considerable part of the time for storing a single report.
+// considerable part of the time for storing a single report. It does so repeatedly if the report is not in the first
+// batch.
 func (s *Service) await(j *job) error {
 	defer s.background.Done()
 	for {
@@ -76,8 +77,8 @@ type batchStats struct {
 // queue, those that are being parsed, and the next reports of the last batch's senders, who are likely to send them
 // now. It waits for the senders at most as long as it took to store the last batch, and in total at most batchWait.
 func (s *Service) gather(jobs []*job, last batchStats) []*job {
-	var timeout <-chan time.Time
-	var nextReports <-chan time.Time // nil if gather does not wait for the senders, or no longer
+	var timeout <-chan time.Time     // begins with the first wait
+	var nextReports <-chan time.Time // nil, which is never ready, if gather does not wait for the senders, or no longer
 	if last.senders > 1 {
 		timer := time.NewTimer(min(last.duration, batchWait))
 		defer timer.Stop()
@@ -101,7 +102,7 @@ func (s *Service) gather(jobs []*job, last batchStats) []*job {
 			}
 			select {
 			case next = <-s.queue:
-			case <-nextReports:
+			case <-nextReports: // from now on, wait only for reports that are being parsed
 				nextReports = nil
 				continue
 			case <-timeout:
@@ -114,7 +115,8 @@ func (s *Service) gather(jobs []*job, last batchStats) []*job {
 	return jobs
 }
 
-// writer stores reports. Only one goroutine uses a writer at a time.
+// writer stores reports. Only one goroutine uses a writer at a time: the channel Service.writer holds the writer while
+// it is free, and a goroutine that receives it sends it back.
 type writer struct {
 	*Service
 	caches     caches
@@ -142,7 +144,7 @@ func (w *writer) write() {
 		for _, j := range jobs {
 			select {
 			case j.done <- errUnfinished:
-			default:
+			default: // the job has its result already
 			}
 		}
 	}()

@@ -33,14 +33,14 @@ func parseInstant(text []byte) (ms int64, ok bool) {
 		return 0, false // the month has fewer days
 	}
 	ms = parsed.UnixMilli()
-	i := 19
+	i := len("2006-01-02T15:04:05")
 	if text[i] == '.' || text[i] == ',' {
-		scale := int64(100)
+		scale := int64(100) // milliseconds of the next digit; 0 after the third one
 		for i++; i < len(text) && text[i] >= '0' && text[i] <= '9'; i++ {
 			ms += int64(text[i]-'0') * scale
 			scale /= 10
 		}
-		if text[i-1] == '.' || text[i-1] == ',' {
+		if text[i-1] == '.' || text[i-1] == ',' { // no digit follows
 			return 0, false
 		}
 	}

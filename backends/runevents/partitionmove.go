@@ -17,8 +17,9 @@ const maxMoved = 36_500
 // later by the service may have another length.
 func movedTo(table string, key, oldest, newest int64) store.Partition {
 	const length = int64(day / time.Millisecond)
-	d, span := dayOf(key), spanFor(time.Duration(min(dayOf(newest)-dayOf(oldest), maxMoved))*day)
-	partitionDays := days{floor(d, span) * span, floor(d, span)*span + span}
+	span := spanFor(time.Duration(min(dayOf(newest)-dayOf(oldest), maxMoved)) * day)
+	first := floor(dayOf(key), span) * span
+	partitionDays := days{first, first + span}
 	return store.Partition{
 		Name: partitionName(table, partitionDays), From: partitionDays.from * length,
 		Until: partitionDays.until * length,

@@ -185,17 +185,18 @@ func (p *partitions) create(ctx context.Context, s partitioning, day int64) erro
 			return err
 		}
 		span := s.partitionDays(day, dayOf(p.o.Now().UnixMilli()))
-		missing := days{floor(day, span) * span, floor(day, span)*span + span}
+		first := floor(day, span) * span
+		missing := days{first, first + span}
 		existing = existing[:0] // the transaction may be repeated
 		for _, other := range list {
 			switch {
-			case !other.attached:
+			case !other.attached: // has no rows that queries see, and is not in the way
 				continue
 			case other.contains(day): // another process has created it
 				missing = days{}
 			case other.until <= day: // may overlap if it was created with another retention and length
 				missing.from = max(missing.from, other.until)
-			default:
+			default: // the other partition is later than the day
 				missing.until = min(missing.until, other.from)
 			}
 			existing = append(existing, other.days)

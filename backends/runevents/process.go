@@ -167,11 +167,8 @@ func parseDeactivation(payload []byte) (certname string, deactivated int64, err 
 	}
 	r := &reader{scanner: newScanner(payload)}
 	var hasTime bool
-	for r.object(); ; {
-		name, ok := r.member()
-		if !ok {
-			break
-		}
+	var name []byte
+	for r.object(); r.member(&name); {
 		switch string(name) {
 		case "certname":
 			certname = r.name("certname")

@@ -12,26 +12,25 @@ import (
 func (r *reader) metrics() {
 	for r.list(); r.element(); {
 		var seen memberSet
-		for r.object(); ; {
-			name, ok := r.member()
-			if !ok {
-				break
-			}
+		var name []byte
+		for r.object(); r.member(&name); {
+			var bit memberSet
 			switch string(name) {
 			case "category":
+				bit = seenCategory
 				r.bytes()
-				r.once(&seen, seenCategory, name)
 			case "name":
+				bit = seenName
 				r.bytes()
-				r.once(&seen, seenName, name)
 			case "value":
+				bit = seenValue
 				if r.expect(jsontext.Number, "a number") {
 					r.record(r.text.Skip())
 				}
-				r.once(&seen, seenValue, name)
 			default:
 				r.fail("a metric has no member %q", rest.Quote(string(name)))
 			}
+			r.once(&seen, bit, name)
 		}
 		if seen != seenCategory|seenName|seenValue {
 			r.fail("a metric lacks its category, name or value")
@@ -40,7 +39,7 @@ func (r *reader) metrics() {
 }
 
 // once adds the member with the given bit and name to seen, and fails if seen contains it already. Queries return
-// metrics and logs unchanged, so a member must not occur twice.
+// metrics and logs unchanged, so a member must not occur twice. The bit of an unknown member is 0, which has no effect.
 func (r *reader) once(seen *memberSet, bit memberSet, name []byte) {
 	if *seen&bit != 0 {
 		r.fail("%s is given twice", name)
@@ -66,48 +65,41 @@ func (r *reader) logs(out []byte) []byte {
 // are appended as null.
 func (r *reader) logLine(out []byte) []byte {
 	var seen memberSet
-	for r.object(); ; {
-		name, ok := r.member()
-		if !ok {
-			break
-		}
+	var name []byte
+	for r.object(); r.member(&name); {
 		if seen != 0 {
 			out = append(out, ',')
 		}
 		out = append(append(append(out, '"'), name...), `":`...) // these names need no escaping
+		var bit memberSet
 		switch string(name) {
 		case "file":
-			if r.null() {
+			if bit = seenFile; r.null() {
 				out = append(out, "null"...)
 			} else {
 				out = r.quoted(out)
 			}
-			r.once(&seen, seenFile, name)
 		case "line":
+			bit = seenLine
 			if line := r.line(); line.Valid {
 				out = strconv.AppendInt(out, line.Int64, 10)
 			} else {
 				out = append(out, "null"...)
 			}
-			r.once(&seen, seenLine, name)
 		case "level":
-			out = r.quoted(out)
-			r.once(&seen, seenLevel, name)
+			bit, out = seenLevel, r.quoted(out)
 		case "message":
-			out = r.quoted(out)
-			r.once(&seen, seenMessage, name)
+			bit, out = seenMessage, r.quoted(out)
 		case "source":
-			out = r.quoted(out)
-			r.once(&seen, seenSource, name)
+			bit, out = seenSource, r.quoted(out)
 		case "tags":
-			out = r.tags(out)
-			r.once(&seen, seenTags, name)
+			bit, out = seenTags, r.tags(out)
 		case "time":
-			out = append(syntax.AppendTime(append(out, '"'), r.instant()), '"')
-			r.once(&seen, seenTime, name)
+			bit, out = seenTime, append(syntax.AppendTime(append(out, '"'), r.instant()), '"')
 		default:
 			r.fail("a log line has no member %q", rest.Quote(string(name)))
 		}
+		r.once(&seen, bit, name)
 	}
 	const requiredMembers = seenLevel | seenMessage | seenSource | seenTags | seenTime
 	if seen&requiredMembers != requiredMembers {

@@ -150,13 +150,9 @@ func parseReport(version int, payload []byte, oldest int64) (*report, error) {
 // read parses a report into r.report. It returns an error if a member is missing, occurs twice, or does not belong to
 // the version of the report.
 func (r *reader) read() error {
-	seen, allowed := 0, members(r.version)
-	r.object()
-	for {
-		name, ok := r.member()
-		if !ok {
-			break
-		}
+	seen, allowed := 0, members(r.version) // sets of bits
+	var name []byte
+	for r.object(); r.member(&name); {
 		bit := r.reportMember(r.report, name)
 		switch {
 		case r.err != nil:
@@ -188,8 +184,8 @@ func (r *reader) read() error {
 	return nil
 }
 
-// reportMember reads the value of the named member into p, and returns the member's bit. If there is no such member, it
-// returns 0.
+// reportMember reads the value of the named member into p, and returns the member's bit. If there is no such member in
+// any version, or if the member has another name in this version, it reads nothing and returns 0.
 func (r *reader) reportMember(p *report, name []byte) (bit int) {
 	switch string(name) {
 	case "certname":
@@ -274,12 +270,8 @@ func (r *reader) resource() {
 		firstChange = len(r.report.changes)
 		index       = len(r.report.resources)
 	)
-	r.object()
-	for {
-		name, ok := r.member()
-		if !ok {
-			break
-		}
+	var name []byte
+	for r.object(); r.member(&name); {
 		switch string(name) {
 		case "skipped":
 			if !r.null() {
@@ -306,7 +298,7 @@ func (r *reader) resource() {
 		r.fail("a resource lacks its timestamp, resource_type or resource_title")
 		return
 	}
-	if isSkipped {
+	if isSkipped { // drop the events that were read above
 		r.report.events, r.report.changes = r.report.events[:firstEvent], r.report.changes[:firstChange]
 		if timestamp >= r.oldest {
 			e := event{timestamp: timestamp, status: "skipped", resource: index, change: r.changeOfSkipped()}
@@ -374,12 +366,8 @@ func (r *reader) event(index int) {
 	e := event{resource: index}
 	c := change{oldValue: jsonNull, newValue: jsonNull}
 	var seen memberSet
-	r.object()
-	for {
-		name, ok := r.member()
-		if !ok {
-			break
-		}
+	var name []byte
+	for r.object(); r.member(&name); {
 		switch {
 		case r.eventMember(&e, &c, &seen, name):
 		case string(name) == "corrective_change":
@@ -478,12 +466,8 @@ func (r *reader) resourceEvent() {
 		e     = event{resource: len(r.report.resources)}
 		c     = change{oldValue: jsonNull, newValue: jsonNull}
 	)
-	r.object()
-	for {
-		name, ok := r.member()
-		if !ok {
-			break
-		}
+	var name []byte
+	for r.object(); r.member(&name); {
 		if !r.eventMember(&e, &c, &seen, name) && !r.resourceMember(&res, &seen, name) {
 			r.fail("an event has no member %q", rest.Quote(string(name)))
 		}

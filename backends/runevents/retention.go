@@ -94,17 +94,11 @@ func (s *Service) Purge(ctx context.Context) (p Purged, err error) {
 			if eventsErr != nil {
 				return nil
 			}
-			return s.delete(ctx, &p.Resources, `DELETE FROM run_resources WHERE id IN (SELECT id FROM run_resources WHERE used_day < ? LIMIT ?)`, eventsFrom-sweepMargin)
-		},
-		func() error {
-			if eventsErr != nil {
-				return nil
-			}
-			return s.delete(ctx, &p.Changes, `DELETE FROM run_changes WHERE id IN (SELECT id FROM run_changes WHERE used_day < ? LIMIT ?)`, eventsFrom-sweepMargin)
+			return s.purgeShared(ctx, eventsFrom-sweepMargin, &p)
 		},
 	}
 	defer func() {
-		if p.Resources+p.Changes > 0 {
+		if p.Resources+p.Changes > 0 { // the writers' caches may contain these rows
 			s.cachesStale.Store(true)
 		}
 	}()
@@ -118,6 +112,14 @@ func (s *Service) Purge(ctx context.Context) (p Purged, err error) {
 		}
 	}
 	return p, errors.Join(errs...)
+}
+
+// purgeShared deletes the resources and changes that no event has used since the day cutoff.
+func (s *Service) purgeShared(ctx context.Context, cutoff int64, p *Purged) error {
+	return errors.Join(
+		s.delete(ctx, &p.Resources, `DELETE FROM run_resources WHERE id IN (SELECT id FROM run_resources WHERE used_day < ? LIMIT ?)`, cutoff),
+		s.delete(ctx, &p.Changes, `DELETE FROM run_changes WHERE id IN (SELECT id FROM run_changes WHERE used_day < ? LIMIT ?)`, cutoff),
+	)
 }
 
 // delete executes a DELETE statement repeatedly until it deletes fewer than purgeRows rows. The last parameter of the
@@ -176,7 +178,7 @@ func (s *Service) deleteReports(ctx context.Context, p *Purged, selection string
 		err := s.db.Write(ctx, func(c store.Conn) (err error) {
 			reports = 0
 			events, err = deleteEvents(c, `DELETE FROM run_events WHERE (at, report, seq) IN (SELECT at, report, seq FROM run_events WHERE report IN (`+selection+`) LIMIT ?)`, eventArgs...)
-			if err != nil || events == purgeRows { // continue in another transaction, so that other writers can proceed
+			if err != nil || events == purgeRows { // the reports may have more events: delete these in the next transaction
 				return err
 			}
 			reports, err = c.Exec(`DELETE FROM run_reports WHERE id IN (`+selection+`)`, args...)

@@ -50,6 +50,14 @@ func Routes() []Route {
 	return slices.Concat(ownRoutes(), absentRoutes())
 }
 
+// queryRoute returns a route for queries of an entity. path is the path below /query/v4.
+func queryRoute(path, entity string, cost int64, answer, summary string) Route {
+	return Route{
+		Methods: queryMethods, Path: "/query/v4" + path, Right: Read, Cost: cost, Entity: entity, serve: (*Endpoint).ask,
+		answer: answer, summary: summary,
+	}
+}
+
 // ownRoutes returns the routes for entities that are stored, and for the service itself.
 func ownRoutes() []Route {
 	return []Route{
@@ -61,71 +69,23 @@ func ownRoutes() []Route {
 			Methods: queryMethods, Path: "/query/v4", Right: Read, Cost: 10, serve: (*Endpoint).ask, answer: "AnyRows",
 			summary: "Query any entity", description: "The query is PQL text, or JSON of the form [\"from\", entity, query].",
 		},
-		{
-			Methods: queryMethods, Path: "/query/v4/events", Right: Read, Cost: 5, Entity: "events", serve: (*Endpoint).ask,
-			answer: "Events", summary: "Query events",
-		},
-		{
-			Methods: queryMethods, Path: "/query/v4/event-counts", Right: Read, Cost: 10, Entity: "event-counts",
-			serve: (*Endpoint).ask, answer: "EventCounts", summary: "Count events by subject",
-		},
-		{
-			Methods: queryMethods, Path: "/query/v4/aggregate-event-counts", Right: Read, Cost: 10,
-			Entity: "aggregate-event-counts", serve: (*Endpoint).ask,
-			answer: "AggregateEventCounts", summary: "Count the subjects of events",
-		},
-		{
-			Methods: queryMethods, Path: "/query/v4/reports", Right: Read, Cost: 5, Entity: "reports", serve: (*Endpoint).ask,
-			answer: "Reports", summary: "Query reports",
-		},
-		{
-			Methods: queryMethods, Path: "/query/v4/reports/{report}/events", Right: Read, Cost: 1, Entity: "events",
-			serve: (*Endpoint).ask, answer: "Events", summary: "Query the events of a report",
-		},
-		{
-			Methods: queryMethods, Path: "/query/v4/reports/{report}/metrics", Right: Read, Cost: 1, Entity: "metrics",
-			serve: (*Endpoint).ask, answer: "Metrics", summary: "Show the metrics of a report",
-		},
-		{
-			Methods: queryMethods, Path: "/query/v4/reports/{report}/logs", Right: Read, Cost: 1, Entity: "logs",
-			serve: (*Endpoint).ask, answer: "Logs", summary: "Show the log of a report",
-		},
-		{
-			Methods: queryMethods, Path: "/query/v4/nodes", Right: Read, Cost: 2, Entity: "nodes", serve: (*Endpoint).ask,
-			answer: "Nodes", summary: "Query nodes",
-		},
-		{
-			Methods: queryMethods, Path: "/query/v4/nodes/{node}", Right: Read, Cost: 1, Entity: "node", serve: (*Endpoint).ask,
-			answer: "Node", summary: "Show a node, active or not",
-		},
-		{
-			Methods: queryMethods, Path: "/query/v4/environments", Right: Read, Cost: 1, Entity: "environments",
-			serve: (*Endpoint).ask, answer: "Environments", summary: "Query environments",
-		},
-		{
-			Methods: queryMethods, Path: "/query/v4/environments/{environment}", Right: Read, Cost: 1, Entity: "environment",
-			serve: (*Endpoint).ask, answer: "Environment", summary: "Show an environment",
-		},
-		{
-			Methods: queryMethods, Path: "/query/v4/environments/{environment}/events", Right: Read, Cost: 5, Entity: "events",
-			serve: (*Endpoint).ask, answer: "Events", summary: "Query the events of an environment",
-		},
-		{
-			Methods: queryMethods, Path: "/query/v4/environments/{environment}/reports", Right: Read, Cost: 5, Entity: "reports",
-			serve: (*Endpoint).ask, answer: "Reports", summary: "Query the reports of an environment",
-		},
-		{
-			Methods: queryMethods, Path: "/query/v4/producers", Right: Read, Cost: 1, Entity: "producers",
-			serve: (*Endpoint).ask, answer: "Producers", summary: "Query the servers that reports came from",
-		},
-		{
-			Methods: queryMethods, Path: "/query/v4/producers/{producer}", Right: Read, Cost: 1, Entity: "producer",
-			serve: (*Endpoint).ask, answer: "Producer", summary: "Show a server that reports came from",
-		},
-		{
-			Methods: queryMethods, Path: "/query/v4/producers/{producer}/reports", Right: Read, Cost: 5, Entity: "reports",
-			serve: (*Endpoint).ask, answer: "Reports", summary: "Query the reports that came from a server",
-		},
+		queryRoute("/events", "events", 5, "Events", "Query events"),
+		queryRoute("/event-counts", "event-counts", 10, "EventCounts", "Count events by subject"),
+		queryRoute("/aggregate-event-counts", "aggregate-event-counts", 10, "AggregateEventCounts",
+			"Count the subjects of events"),
+		queryRoute("/reports", "reports", 5, "Reports", "Query reports"),
+		queryRoute("/reports/{report}/events", "events", 1, "Events", "Query the events of a report"),
+		queryRoute("/reports/{report}/metrics", "metrics", 1, "Metrics", "Show the metrics of a report"),
+		queryRoute("/reports/{report}/logs", "logs", 1, "Logs", "Show the log of a report"),
+		queryRoute("/nodes", "nodes", 2, "Nodes", "Query nodes"),
+		queryRoute("/nodes/{node}", "node", 1, "Node", "Show a node, active or not"),
+		queryRoute("/environments", "environments", 1, "Environments", "Query environments"),
+		queryRoute("/environments/{environment}", "environment", 1, "Environment", "Show an environment"),
+		queryRoute("/environments/{environment}/events", "events", 5, "Events", "Query the events of an environment"),
+		queryRoute("/environments/{environment}/reports", "reports", 5, "Reports", "Query the reports of an environment"),
+		queryRoute("/producers", "producers", 1, "Producers", "Query the servers that reports came from"),
+		queryRoute("/producers/{producer}", "producer", 1, "Producer", "Show a server that reports came from"),
+		queryRoute("/producers/{producer}/reports", "reports", 5, "Reports", "Query the reports that came from a server"),
 		{
 			Methods: getMethods, Path: "/meta/v1/server-time", Right: Read, serve: (*Endpoint).time, answer: "ServerTime",
 			summary: "Show the time of this server",
@@ -175,11 +135,9 @@ func absentRoutes() []Route {
 	// add adds a route for each suffix of the path.
 	add := func(entity, summary, path string, suffixes ...string) {
 		for _, suffix := range suffixes {
-			list = append(list, Route{
-				Methods: queryMethods, Path: "/query/v4" + path + suffix, Right: Read, Cost: 1, Entity: entity,
-				serve: (*Endpoint).ask, answer: "AnyRows",
-				summary: summary, description: "This service does not store them, so the list is empty.",
-			})
+			route := queryRoute(path+suffix, entity, 1, "AnyRows", summary)
+			route.description = "This service does not store them, so the list is empty."
+			list = append(list, route)
 		}
 	}
 	add("facts", "Query facts", "/facts", facts...)
@@ -200,17 +158,11 @@ func absentRoutes() []Route {
 		add(entity, "Query "+strings.ReplaceAll(entity, "_", " "), path, "")
 	}
 	slices.SortFunc(list, func(a, b Route) int { return strings.Compare(a.Path, b.Path) })
-	return append(list,
-		Route{
-			Methods: queryMethods, Path: "/query/v4/fact-names", Right: Read, Cost: 1, Entity: "fact-names",
-			serve: (*Endpoint).ask, answer: "Names",
-			summary: "List the names of facts", description: "This service does not store facts, so the list is empty.",
-		},
-		Route{
-			Methods: queryMethods, Path: "/query/v4/catalogs/{node}", Right: Read, Cost: 1, Entity: "catalog",
-			serve: (*Endpoint).ask, answer: "Catalog",
-			summary: "Show the catalog of a node", description: "This service does not store catalogs, so the catalog is empty.",
-		})
+	names := queryRoute("/fact-names", "fact-names", 1, "Names", "List the names of facts")
+	names.description = "This service does not store facts, so the list is empty."
+	catalog := queryRoute("/catalogs/{node}", "catalog", 1, "Catalog", "Show the catalog of a node")
+	catalog.description = "This service does not store catalogs, so the catalog is empty."
+	return append(list, names, catalog)
 }
 
 var (

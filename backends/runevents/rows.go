@@ -214,6 +214,7 @@ func (b *batch) insertEvents(reports []storedReport) error {
 			if len(args) < columns*statementRows {
 				continue
 			}
+			// Write a full statement at once, so that args stays small. The last statements can be sent later, together.
 			if _, err := b.Exec(statements[statementRows], args...); err != nil {
 				return err
 			}

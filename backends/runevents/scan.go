@@ -15,11 +15,8 @@ const maxDepth = 64
 // scanner reads JSON text sequentially, without building a tree. It stores the first error, with its position, in err.
 // After an error, all values are empty, and loops over members and elements end. These are the loops:
 //
-//	for s.object(); ; {
-//		name, ok := s.member()
-//		if !ok {
-//			break
-//		}
+//	var name []byte
+//	for s.object(); s.member(&name); {
 //		… // read the value
 //	}
 //	for s.list(); s.element(); {
@@ -95,17 +92,18 @@ func (s *scanner) more(bracket byte) bool {
 	return s.record(err) && !done
 }
 
-// member reads the name of the next member of an object; ok is false at the end of the object. The name may be a part
-// of the input.
-func (s *scanner) member() (name []byte, ok bool) {
+// member reads the name of the next member of an object into *name, and reports whether there is another member. The
+// name may be a part of the input.
+func (s *scanner) member(name *[]byte) bool {
 	if !s.more('}') {
-		return nil, false
+		return false
 	}
-	name, escaped, err := s.text.Key()
+	raw, escaped, err := s.text.Key()
 	if !s.record(err) {
-		return nil, false
+		return false
 	}
-	return unescaped(name, escaped), true
+	*name = unescaped(raw, escaped)
+	return true
 }
 
 // element reports whether a list has another element.

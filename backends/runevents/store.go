@@ -150,7 +150,8 @@ func (b *batch) store(reports []*report) error {
 // internNodes finds or adds the nodes of the reports, which are sorted by certname, and returns their IDs by certname.
 // It reactivates nodes that were deactivated or expired before their latest report.
 func (b *batch) internNodes(reports []*report) (map[string]int64, error) {
-	nodes, latest := make(map[string]int64, len(reports)), make(map[string]int64, len(reports))
+	nodes := make(map[string]int64, len(reports))
+	latest := make(map[string]int64, len(reports)) // times of the latest reports; later only those of inactive nodes
 	var args []any
 	for _, r := range reports {
 		previous, repeated := latest[r.certname]
@@ -252,7 +253,7 @@ func (b *batch) insertDetailsAndLatest(newReports []storedReport) error {
 		return fmt.Errorf("details: %w", err)
 	}
 	for _, r := range newReports { // sorted by certname, so that two processes lock nodes in the same order
-		if latest[r.node].id != r.id {
+		if latest[r.node].id != r.id { // not the latest report, or a plan
 			continue
 		}
 		if err := b.Later(latestStatement, r.id, r.producerTimestamp, r.node, r.producerTimestamp); err != nil {

@@ -35,7 +35,7 @@ var (
 	}
 	afterParam = rest.Param{
 		Name: "after", Schema: `{"type":"integer","minimum":0}`,
-		Description: "The nextAfterId of the page before.",
+		Description: "The nextAfterId from the previous page.",
 	}
 	forumParam = rest.Param{Name: "forum", Schema: `{"type":"integer","minimum":1}`, Description: "Only this forum."}
 )
@@ -57,7 +57,7 @@ func (s *service) routes() []rest.Route {
 			Serve: with(s.getThreads), Answer: "ThreadPage",
 			Query: []rest.Param{limitParam, {
 				Name: "after", Schema: `{"type":"string"}`,
-				Description: "The nextCursor of the page before.",
+				Description: "The nextCursor from the previous page.",
 			}},
 			Summary: "List the threads of a forum", Description: "Newest activity first. Sticky threads are not listed first.",
 		}},

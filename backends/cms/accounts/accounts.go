@@ -2,8 +2,8 @@
 //
 // Every site has the roles guest and superuser, and the user guest, which represents callers who have not signed in.
 // Every user has the role guest. The name of a user consists of lower-case letters, digits and inner dots, hyphens and
-// underscores; see GoodName. Users are cached for a few seconds, so most requests identify the caller without a query.
-// Nodes notify each other of changed users.
+// underscores; see kernel.GoodName. Users are cached for a few seconds, so most requests identify the caller without a
+// query. Nodes notify each other of changed users.
 package accounts
 
 import (
@@ -22,9 +22,6 @@ const (
 	StatusActive   = "active"
 	StatusDisabled = "disabled" // cannot sign in; existing sessions and tokens are not accepted
 )
-
-// MaxName limits the name of a user or a role, in characters.
-const MaxName = 128
 
 // topic is the topic under which nodes notify each other of changed users.
 const topic = "cms_users"
@@ -87,25 +84,6 @@ func (a *Accounts) User(ctx context.Context, id int64) (user *kernel.User, epoch
 		return nil, 0, kernel.NotFound("user")
 	}
 	return &u.User, u.epoch, nil
-}
-
-// GoodName reports whether name is valid for a user or a role.
-func GoodName(name string) bool {
-	if name == "" || len(name) > MaxName || strings.ContainsAny(name[:1]+name[len(name)-1:], "._-") {
-		return false
-	}
-	for _, b := range []byte(name) {
-		if (b < 'a' || b > 'z') && (b < '0' || b > '9') && b != '.' && b != '_' && b != '-' {
-			return false
-		}
-	}
-	return true
-}
-
-// errName returns the error for a name that GoodName does not accept.
-func errName() error {
-	return kernel.Invalid("name", "form", "a name consists of 1 to 128 of the characters a-z, 0-9, dot, dash and "+
-		"underscore, and begins and ends with a letter or digit")
 }
 
 // fold returns a name in its stored form: in lower case, without space around it. It replaces zero bytes, which

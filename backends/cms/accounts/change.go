@@ -32,8 +32,8 @@ func (a *Accounts) Create(
 	ctx context.Context, actor *kernel.User, name string, change Change,
 ) (account *Account, err error) {
 	name = strings.TrimSpace(name)
-	if !GoodName(name) {
-		return nil, errName()
+	if !kernel.GoodName(name) {
+		return nil, kernel.BadName()
 	}
 	valid, err := a.validate(ctx, name, change)
 	if err != nil {
@@ -237,13 +237,14 @@ func mayChange(c kernel.Conn, actor *kernel.User, id int64, roles []string) erro
 	if !actor.May(kernel.PermissionUsers) {
 		return kernel.Forbidden("you may not change users")
 	}
-	affected := roles // the roles before and after the change
 	account, err := first(accounts(c, "id = ?", id))
-	if err == nil {
-		affected = slices.Concat(roles, account.Roles)
-	} else if !kernel.IsNotFound(err) {
+	if kernel.IsNotFound(err) { // a new user
+		account, err = &Account{}, nil
+	}
+	if err != nil {
 		return err
 	}
+	affected := slices.Concat(roles, account.Roles) // the roles after and before the change
 	if slices.Contains(affected, kernel.RoleSuperuser) {
 		return kernel.Forbidden("only a superuser may change a superuser")
 	}

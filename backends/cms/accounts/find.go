@@ -48,13 +48,14 @@ type Query struct {
 // of the list. next is empty at the end of the list.
 func (a *Accounts) Find(ctx context.Context, q Query) (list []*Account, next string, err error) {
 	limit := min(max(q.Limit, 1), 500)
+	// The cursor of a list ordered by name is the last name; of any other list, it is the last ID.
 	where, order := "1 = 1", "name"
 	var args []any
 	add := func(condition string, values ...any) {
 		where += " AND " + condition
 		args = append(args, values...)
 	}
-	after, _ := strconv.ParseInt(q.After, 10, 64) // for lists that are ordered by ID
+	after, _ := strconv.ParseInt(q.After, 10, 64) // 0 for a list ordered by name, and for the first part of any list
 	const roleCondition = "role_id = (SELECT id FROM cms_roles WHERE name = ?)"
 	switch text := fold(q.Text); {
 	case strings.Contains(text, "@"): // no name contains this character

@@ -61,8 +61,8 @@ func (a *Accounts) SaveRole(ctx context.Context, actor *kernel.User, role Role) 
 	if err := mayChangeRoles(actor); err != nil {
 		return nil, err
 	}
-	if !GoodName(role.Name) {
-		return nil, errName()
+	if !kernel.GoodName(role.Name) {
+		return nil, kernel.BadName()
 	}
 	if len(role.Label) > 255 {
 		return nil, kernel.Invalid("label", "length", "the label may have at most 255 bytes")

@@ -41,7 +41,7 @@ func (a *Accounts) SignOn(
 	}
 	a.users.Drop(strconv.FormatInt(id, 10))
 	user, epoch, err = a.User(ctx, id)
-	if kernel.IsNotFound(err) {
+	if kernel.IsNotFound(err) { // User does not find disabled users
 		return nil, 0, errDisabled
 	}
 	return user, epoch, err
@@ -101,7 +101,7 @@ func (a *Accounts) rules(p *oidclogin.Person, managed []string) *people.Rules[in
 func (a *Accounts) join(c kernel.Conn, p *oidclogin.Person, address string) (id int64, err error) {
 	now := a.Moment()
 	for _, name := range people.Names(p, address, "user-") {
-		if name = strings.Join(strings.Fields(strings.ToLower(name)), "."); !GoodName(name) {
+		if name = strings.Join(strings.Fields(strings.ToLower(name)), "."); !kernel.GoodName(name) {
 			continue
 		}
 		err := c.Row("INSERT INTO cms_users (name, email, email_key, email_confirmed, created, modified)"+

@@ -137,6 +137,17 @@ func (c *call) version(refusal error, typed, live *content.Page) (pages.Edit, er
 // inputFaults returns the error refusal, in which the names of fields are replaced by the names of their inputs. names
 // are the fields of the template; any other name is unchanged.
 func inputFaults(refusal error, names []string) error {
+	return withFields(refusal, func(field string) string {
+		name, _, _ := strings.Cut(field, "[") // an error in a block has a field such as sections[0].text
+		if slices.Contains(names, name) {
+			return prefix + name
+		}
+		return field
+	})
+}
+
+// withFields returns the error refusal, in which rename replaces the names of the fields with errors.
+func withFields(refusal error, rename func(field string) string) error {
 	e, ok := apierror.From(refusal)
 	if !ok || len(e.Details) == 0 {
 		return refusal
@@ -144,10 +155,7 @@ func inputFaults(refusal error, names []string) error {
 	renamed := *e
 	renamed.Details = slices.Clone(e.Details)
 	for i, d := range renamed.Details {
-		name, _, _ := strings.Cut(d.Field, "[") // an error in a block has a field such as sections[0].text
-		if slices.Contains(names, name) {
-			renamed.Details[i].Field = prefix + name
-		}
+		renamed.Details[i].Field = rename(d.Field)
 	}
 	return &renamed
 }
@@ -159,8 +167,9 @@ func (c *call) save() error {
 		return err
 	}
 	do, version := c.Form.Text("do"), c.Form.Number("version")
-	edit, err := c.edit(base)
+	edit, err := c.edit(base) // also after an error, edit has the typed values for the form below
 	edit.ID, edit.Version = live.ID, version
+	// Once there is a draft, the form shows it, so its values may only be saved as the draft again.
 	edit.Draft = do == "draft" || live.Draft && live.Status != content.StatusUnpublished
 	typed := *base
 	typed.Title, typed.Fields = *edit.Title, edit.Fields
@@ -306,7 +315,7 @@ func (c *call) create() error {
 	return c.Redirect(pageAt(created.ID), notice(created, ""))
 }
 
-// upload adds a file to a field of a page.
+// upload adds a file to a field of a page. The form names the field before it sends the file.
 func (c *call) upload() error {
 	id := c.ID("pageId")
 	parts, err := c.Parts()

@@ -132,7 +132,7 @@ var userForm = resource.Form[*call, user]{
 	},
 	Fields: []resource.Field[*call, user]{
 		{
-			Name: "name", Label: "Name", Required: true, Max: accounts.MaxName, Hide: isOldUser,
+			Name: "name", Label: "Name", Required: true, Max: kernel.MaxName, Hide: isOldUser,
 			Text: func(u *user) *string { return &u.Account.Name },
 		},
 		{Name: "email", Label: "Mail address", Type: "email", Text: func(u *user) *string { return &u.Email }},
@@ -211,7 +211,7 @@ var roleForm = resource.Form[*call, accounts.Role]{
 	},
 	Fields: []resource.Field[*call, accounts.Role]{
 		{
-			Name: "name", Label: "Name", Required: true, Max: accounts.MaxName, Hide: isSystemRole,
+			Name: "name", Label: "Name", Required: true, Max: kernel.MaxName, Hide: isSystemRole,
 			Text: func(r *accounts.Role) *string { return &r.Name },
 		},
 		{Name: "label", Label: "Label", Max: 255, Text: func(r *accounts.Role) *string { return &r.Label }},

@@ -298,14 +298,5 @@ var fieldForm = resource.Form[*call, field]{
 // settingFaults returns the error refusal, with the prefix "settings." removed from the names of its fields, since the
 // inputs of the form do not have it.
 func settingFaults(refusal error) error {
-	e, ok := apierror.From(refusal)
-	if !ok || len(e.Details) == 0 {
-		return refusal
-	}
-	renamed := *e
-	renamed.Details = slices.Clone(e.Details)
-	for i, d := range renamed.Details {
-		renamed.Details[i].Field = strings.TrimPrefix(d.Field, "settings.")
-	}
-	return &renamed
+	return withFields(refusal, func(field string) string { return strings.TrimPrefix(field, "settings.") })
 }

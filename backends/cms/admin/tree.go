@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -206,19 +207,10 @@ func (c *call) creatableTemplates(parent *content.Page) (list []*content.Templat
 		}
 	}
 	for _, t := range all {
-		if c.user.Superuser() || mayAny(c.user, t.Create) {
+		has := func(role string) bool { return role == kernel.RoleGuest || c.user.Is(role) }
+		if c.user.Superuser() || slices.ContainsFunc(t.Create, has) {
 			list = append(list, t)
 		}
 	}
 	return list, nil
-}
-
-// mayAny reports whether the user has one of the roles.
-func mayAny(u *kernel.User, roles []string) bool {
-	for _, role := range roles {
-		if role == kernel.RoleGuest || u.Is(role) {
-			return true
-		}
-	}
-	return false
 }

@@ -120,17 +120,15 @@ func (q *request) serve() (any, error) {
 	if match.Route == nil || match.Route.Options.CORS {
 		q.cors(table)
 	}
-	if match.Route == nil {
-		switch {
-		case match.Allow == nil:
-			return nil, handler.Errorf(http.StatusNotFound, "endpoint not found")
-		case q.r.Method == http.MethodOptions && len(q.current.Origins) > 0:
-			return nil, nil
-		}
-		allow := strings.Join(match.Allow, ", ")
+	switch {
+	case match.Route == nil && match.Allow == nil:
+		return nil, handler.Errorf(http.StatusNotFound, "endpoint not found")
+	case match.Route == nil && q.r.Method == http.MethodOptions && len(q.current.Origins) > 0:
+		return nil, nil // a preflight, which q.cors has answered with headers
+	case match.Route == nil:
 		return nil, &handler.Error{
 			Code: http.StatusMethodNotAllowed, Message: "method not allowed",
-			Header: http.Header{"Allow": {allow}},
+			Header: http.Header{"Allow": {strings.Join(match.Allow, ", ")}},
 		}
 	}
 	// Browsers send preflights without credentials. If a route for * handles the method OPTIONS, too, a preflight must
@@ -156,7 +154,7 @@ func (q *request) serve() (any, error) {
 	}
 	began := time.Now()
 	value, err := q.run(ctx)
-	if err == nil && q.id.Session != nil {
+	if err == nil && q.id.Session != nil { // store the values that the method has set in the session
 		err = q.Auth.Keep(q.r, q.id.Session)
 	}
 	q.Called(q.status(value, err), time.Since(began))

@@ -151,7 +151,7 @@ var contentRoutes = []contentRoute{
 		Query: []rest.Param{
 			{
 				Name: "before", Schema: `{"type":"integer","minimum":1}`,
-				Description: "The member before of the answer with the previous part of the list.",
+				Description: "The value of before in the previous answer.",
 			},
 			{Name: "limit", Schema: `{"type":"integer","minimum":1,"maximum":500,"default":25}`},
 		},

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,43 +28,37 @@ var errLarge = fmt.Errorf("the answer is longer than %d bytes", maxOutput)
 
 // answer writes the return value of a method as the answer.
 func (q *request) answer(value any) {
-	status, header := q.call.Answered()
 	if serve, ok := value.(handler.Served); ok {
+		_, header := q.call.Answered()
 		merge(q.w.Header(), header)
 		if err := serve(q.w, q.original); err != nil {
 			q.fail(err)
 		}
 		return
 	}
-	body, kind, err := encode(value, &status, &header)
+	out, err := q.encode(value)
 	if err != nil {
 		q.fail(err)
 		return
 	}
 	to := q.w.Header()
-	merge(to, header)
-	if body == nil {
-		if status == 0 {
-			status = http.StatusNoContent
-		}
-		q.w.WriteHeader(status)
+	merge(to, out.header)
+	if out.body == nil {
+		q.w.WriteHeader(cmp.Or(out.status, http.StatusNoContent))
 		return
-	}
-	if status == 0 {
-		status = http.StatusOK
 	}
 	if to.Get("Content-Type") == "" {
-		to.Set("Content-Type", kind)
+		to.Set("Content-Type", out.kind)
 	}
 	to.Set("X-Content-Type-Options", "nosniff")
-	if status == http.StatusNoContent || status == http.StatusNotModified {
+	if out.status == http.StatusNoContent || out.status == http.StatusNotModified { // these have no body
 		to.Del("Content-Type")
-		q.w.WriteHeader(status)
+		q.w.WriteHeader(out.status)
 		return
 	}
-	to.Set("Content-Length", strconv.Itoa(len(body)))
-	q.w.WriteHeader(status)
-	_, _ = q.w.Write(body) // an error means that the client has gone
+	to.Set("Content-Length", strconv.Itoa(len(out.body)))
+	q.w.WriteHeader(cmp.Or(out.status, http.StatusOK))
+	_, _ = q.w.Write(out.body) // an error means that the client has gone
 }
 
 // merge copies header to to. Values of Vary are added to the existing values, because every answer already varies with
@@ -76,50 +71,63 @@ func merge(to, header http.Header) {
 	}
 }
 
-// encode returns the encoded body for the return value of a method, and its Content-Type. If the value is a
-// handler.Response, encode sets *status and *headers to those of the Response. The body is nil if the answer has no
-// body.
-func encode(value any, status *int, headers *http.Header) (body []byte, kind string, err error) {
-	if response, ok := value.(*handler.Response); ok && response != nil {
-		value = *response
-	}
-	if response, ok := value.(handler.Response); ok {
+// output is an answer that has not been written yet.
+type output struct {
+	status int // 0 for the default: 204 without a body, and otherwise 200
+	header http.Header
+	body   []byte // nil if the answer has no body
+	kind   string // the Content-Type, unless header has one
+}
+
+// encode returns the answer for the return value of a method. The status and the header are those of the value if it is
+// a handler.Response, and otherwise those that the method has set in the call.
+func (q *request) encode(value any) (out output, err error) {
+	if response, ok := responseOf(value); ok {
 		if response.Status != 0 && (response.Status < 200 || response.Status > 599) {
-			return nil, "", fmt.Errorf("the handler returned the status %d, which is not from 200 to 599", response.Status)
+			return out, fmt.Errorf("the handler returned the status %d, which is not from 200 to 599", response.Status)
 		}
 		for name, values := range response.Header {
 			for _, v := range values {
 				if err := header.Check(name, v); err != nil {
-					return nil, "", err
+					return out, err
 				}
 			}
 		}
-		*status, *headers = max(response.Status, http.StatusOK), canonical(response.Header)
+		out.status, out.header = max(response.Status, http.StatusOK), canonical(response.Header)
 		switch content := response.Body.(type) {
 		case string:
-			body, kind = []byte(content), "text/plain; charset=utf-8"
+			out.body, out.kind = []byte(content), "text/plain; charset=utf-8"
 		case []byte:
-			body, kind = content, "application/octet-stream"
+			out.body, out.kind = content, "application/octet-stream"
 		case nil:
 		default:
-			body, err = marshal(content)
-			kind = jsonType
+			out.body, err = marshal(content)
+			out.kind = jsonType
 		}
 	} else {
-		kind = jsonType
+		out.status, out.header = q.call.Answered()
+		out.kind = jsonType
 		switch content := value.(type) {
 		case nil:
-			return nil, "", nil
 		case string:
-			body, err = marshal(map[string]string{"message": content})
+			out.body, err = marshal(map[string]string{"message": content})
 		default:
-			body, err = marshal(content)
+			out.body, err = marshal(content)
 		}
 	}
-	if err == nil && len(body) > maxOutput {
+	if err == nil && len(out.body) > maxOutput {
 		err = errLarge
 	}
-	return body, kind, err
+	return out, err
+}
+
+// responseOf returns a value that is a handler.Response or a pointer to one.
+func responseOf(value any) (response handler.Response, ok bool) {
+	if pointer, isPointer := value.(*handler.Response); isPointer && pointer != nil {
+		return *pointer, true
+	}
+	response, ok = value.(handler.Response)
+	return response, ok
 }
 
 // canonical returns header with canonical names. It returns header itself if all names are canonical.
@@ -157,23 +165,14 @@ func (q *request) status(value any, err error) int {
 		e, _ := refusal(err)
 		return e.Code
 	}
+	if response, ok := responseOf(value); ok {
+		return cmp.Or(response.Status, http.StatusOK)
+	}
 	status, _ := q.call.Answered()
-	switch response := value.(type) {
-	case handler.Response:
-		status = response.Status
-	case *handler.Response:
-		if response != nil {
-			status = response.Status
-		}
-	case nil:
-		if status == 0 {
-			return http.StatusNoContent
-		}
+	if value == nil {
+		return cmp.Or(status, http.StatusNoContent)
 	}
-	if status == 0 {
-		return http.StatusOK
-	}
-	return status
+	return cmp.Or(status, http.StatusOK)
 }
 
 // stacked is an error with a stack trace of the site's code.

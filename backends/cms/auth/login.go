@@ -73,8 +73,7 @@ func (a *Auth) SignIn(ctx context.Context, c *Call) (any, error) {
 		var refresh string
 		if current.JWTRefresh {
 			t.Family = secret.New()
-			err := a.Write(ctx, func(conn kernel.Conn) error {
-				var err error
+			err := a.Write(ctx, func(conn kernel.Conn) (err error) {
 				refresh, err = a.addRefresh(conn, t.Family, t.UserID, t.Epoch)
 				return err
 			})
@@ -183,13 +182,8 @@ func (a *Auth) Renew(ctx context.Context, c *Call) (any, error) {
 	next, t, err := a.useRefresh(ctx, refresh)
 	if err == nil {
 		var user *kernel.User
-		var epoch int64
-		user, epoch, err = a.accounts.User(ctx, t.UserID)
-		switch {
-		case kernel.IsNotFound(err) || err == nil && epoch != t.Epoch:
-			err = jwt.Error("the user has been disabled or has changed the password")
-		case err == nil:
-			t.Subject = user.Name
+		if user, err = a.holder(ctx, &t); err == nil {
+			t.Subject = user.Name // the user may have been renamed since the login
 		}
 	}
 	if _, invalid := errors.AsType[jwt.Error](err); invalid {

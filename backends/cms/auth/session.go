@@ -141,9 +141,9 @@ func (a *Auth) cookie(value string, secure bool) string {
 type Session struct {
 	id      int64
 	secret  string          // value of the cookie
-	text    string          // stored form of values
-	values  map[string]any  // nil until load
-	changed map[string]bool // names of the values that the request has set or removed
+	text    string          // stored form of values, when the request began
+	values  map[string]any  // nil until load, so that a request without values does not decode them
+	changed map[string]bool // names of the values that the request has set or removed; see Keep
 }
 
 // load decodes the stored values unless this has been done already.

@@ -136,14 +136,30 @@ func (a *Auth) owner(ctx context.Context, c *claims) (*kernel.User, error) {
 	if revoked {
 		return nil, jwt.Error("the token is revoked")
 	}
+	user, err := a.holder(ctx, c)
+	if err == nil && user.Name != c.Subject {
+		err = errChanged
+	}
+	if err != nil {
+		return nil, err
+	}
+	return user, nil
+}
+
+// errChanged is the error for a token that was issued before its user was changed.
+const errChanged = jwt.Error("the name or the password of the user has changed since the token was issued")
+
+// holder returns the user that claims name by ID. It returns a jwt.Error if the user is disabled, or has another epoch
+// by now.
+func (a *Auth) holder(ctx context.Context, c *claims) (*kernel.User, error) {
 	user, epoch, err := a.accounts.User(ctx, c.UserID)
 	switch {
 	case kernel.IsNotFound(err):
 		return nil, jwt.Error("the user does not exist or is disabled")
 	case err != nil:
 		return nil, err
-	case user.Name != c.Subject || epoch != c.Epoch:
-		return nil, jwt.Error("the name or the password of the user has changed since the token was issued")
+	case epoch != c.Epoch:
+		return nil, errChanged
 	}
 	return user, nil
 }

@@ -100,6 +100,7 @@ type Page struct {
 	// Warning is a hint for the user who has just changed the page, or empty.
 	Warning string `json:"warning,omitempty"`
 
+	// status is the stored form of Status. Code that changes a page changes status; create and write then set Status.
 	status selector.Status
 	draft  string // JSON text of a storedDraft, or empty
 	size   int    // size of the stored values, in bytes
@@ -195,36 +196,53 @@ func (p *Content) Find(ctx context.Context, u *kernel.User, text string) (*List,
 }
 
 // list returns the pages that the compiled selector q finds. It stops at the selector's limit, or when the pages
-// together exceed listMostBytes; List.Next is then the cursor for the next part.
+// together exceed maxListBytes; List.Next is then the cursor for the next part.
 func (p *Content) list(ctx context.Context, s *schema, u *kernel.User, q *selector.Query) (*List, error) {
 	list := &List{Pages: []*Page{}, Limit: q.Limit, Start: q.Start}
 	statement, args := q.Select(columns)
 	err := p.Read(ctx, func(c kernel.Conn) error {
 		var lastKeys []any // the sort keys of the last page in the list
-		size := 0
-		return c.ByValues().All(statement, args, func(r store.Row) error {
-			if len(list.Pages) == q.Limit || size > maxListBytes {
-				list.Next = q.Cursor(lastKeys)
-				return errEnough
-			}
-			lastKeys = q.Keys()
+		more, err := readPart(c.ByValues(), q.Limit, func(r store.Row) (size int, err error) {
+			lastKeys = q.Keys() // new pointers, through which scan stores the keys of this row
 			page, err := s.scan(r, lastKeys...)
 			if err != nil {
-				return err
+				return 0, err
 			}
-			size += page.size
 			list.Pages = append(list.Pages, s.withoutEditorData(u, page))
-			return nil
-		})
+			return page.size, nil
+		}, statement, args...)
+		if more {
+			list.Next = q.Cursor(lastKeys)
+		}
+		return err
 	})
-	if err != nil && !errors.Is(err, errEnough) {
+	if err != nil {
 		return nil, err
 	}
 	return list, nil
 }
 
-// errEnough is returned by row callbacks to stop reading.
-var errEnough = errors.New("enough")
+// readPart reads one part of a list: it calls read for each row of a query until it has read limit rows, or until the
+// sizes that read has returned exceed maxListBytes together. more reports whether the query has further rows.
+func readPart(
+	c kernel.Conn, limit int, read func(r store.Row) (size int, err error), query string, args ...any,
+) (more bool, err error) {
+	rows, size := 0, 0
+	errFull := errors.New("full") // ends c.All
+	err = c.All(query, args, func(r store.Row) error {
+		if rows == limit || size > maxListBytes {
+			return errFull
+		}
+		n, err := read(r)
+		rows++
+		size += n
+		return err
+	})
+	if errors.Is(err, errFull) {
+		return true, nil
+	}
+	return false, err
+}
 
 // Get returns the first page that matches the selector text and that u may see. The page may be hidden.
 func (p *Content) Get(ctx context.Context, u *kernel.User, text string) (*Page, error) {
@@ -355,7 +373,7 @@ func (s *schema) visible(c kernel.Conn, u *kernel.User, where string, arg any) (
 	return s.withoutEditorData(u, page), nil
 }
 
-// sees reports whether u may see a page.
+// sees reports whether u may see a page. The statuses before Unpublished are published and hidden.
 func (s *schema) sees(u *kernel.User, page *Page) bool {
 	return page.status < selector.Unpublished && s.may(u, page.Template, viewing) || s.may(u, page.Template, editing)
 }

@@ -73,6 +73,7 @@ type Definition struct {
 // changes in one transaction, because definitions refer to each other. If it returns an error, index is that of the
 // invalid definition, or -1.
 func (p *Content) Define(ctx context.Context, list []Definition) (index int, err error) {
+	index = -1
 	err = p.changeSchema(ctx, kernel.Site(), func(c kernel.Conn, s *schema) error {
 		// A field may refer to a template that follows in the list. Therefore s first gets all new templates, without IDs.
 		for _, d := range list {
@@ -80,12 +81,12 @@ func (p *Content) Define(ctx context.Context, list []Definition) (index int, err
 				s.templatesByName[t.Name] = &Template{Name: t.Name}
 			}
 		}
-		for index = range list {
-			if err := s.define(c, list[index]); err != nil {
+		for i, d := range list {
+			if err := s.define(c, d); err != nil {
+				index = i
 				return err
 			}
 		}
-		index = -1
 		return nil
 	})
 	return index, err
@@ -119,7 +120,7 @@ type Imported struct {
 func (p *Content) importOne(c kernel.Conn, s *schema, page Imported, e Edit) error {
 	site := kernel.Site()
 	stored, err := s.visible(c, site, "p.path = ?", page.Path)
-	if err == nil {
+	if err == nil { // the page exists: change it
 		if e.Template != "" && stored.Template != e.Template {
 			return kernel.Conflict("this page exists already, with the template %s instead of %s", stored.Template, e.Template)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"time"
 
 	"go.uber.org/zap"
@@ -220,62 +221,67 @@ func (p *Content) PublishDue(ctx context.Context) (done int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, due := range []struct {
-		column string
-		act    func(c kernel.Conn, page *Page) error
-	}{
-		{"publish_at", func(c kernel.Conn, page *Page) error {
-			_, err := p.publish(c, s, kernel.Site(), page)
+	done, err = p.changeDue(ctx, s, "publish_at", func(c kernel.Conn, page *Page) error {
+		_, err := p.publish(c, s, kernel.Site(), page)
+		return err
+	})
+	if err != nil {
+		return done, err
+	}
+	unpublished, err := p.changeDue(ctx, s, "unpublish_at", func(c kernel.Conn, page *Page) error {
+		next := *page
+		next.status, next.UnpublishAt = selector.Unpublished, 0
+		if err := s.takeDraft(&next); err != nil {
 			return err
-		}},
-		{"unpublish_at", func(c kernel.Conn, page *Page) error {
-			next := *page
-			next.status, next.UnpublishAt = selector.Unpublished, 0
-			if err := s.takeDraft(&next); err != nil {
-				return err
-			}
-			_, err := p.write(c, s, kernel.Site(), page, &next, s.encodeFields(next.Fields), p.Moment())
-			return err
-		}},
-	} {
-		var ids []int64
-		err := p.Read(ctx, func(c kernel.Conn) (err error) {
-			ids, err = store.List(c, func(r store.Row) (id int64, err error) {
-				err = r.Scan(&id)
-				return id, err
-			}, "SELECT id FROM cms_pages WHERE "+due.column+" <= ? ORDER BY "+due.column+" LIMIT ?", p.Moment(), maxDue)
-			return err
-		})
-		if err != nil {
-			return done, err
 		}
-		for _, id := range ids {
+		_, err := p.write(c, s, kernel.Site(), page, &next, s.encodeFields(next.Fields), p.Moment())
+		return err
+	})
+	return done + unpublished, err
+}
+
+// changeDue calls change for at most maxDue pages whose time in column, publish_at or unpublish_at, has come, each in a
+// transaction of its own. change must remove that time. If change refuses a page with a status below 500, a later call
+// would be refused as well, so changeDue logs the error and removes the time itself. done is the number of changed
+// pages.
+func (p *Content) changeDue(
+	ctx context.Context, s *schema, column string, change func(c kernel.Conn, page *Page) error,
+) (done int, err error) {
+	var ids []int64
+	err = p.Read(ctx, func(c kernel.Conn) (err error) {
+		ids, err = store.List(c, func(r store.Row) (id int64, err error) {
+			err = r.Scan(&id)
+			return id, err
+		}, "SELECT id FROM cms_pages WHERE "+column+" <= ? ORDER BY "+column+" LIMIT ?", p.Moment(), maxDue)
+		return err
+	})
+	for _, id := range ids {
+		err := p.Write(ctx, func(c kernel.Conn) error {
+			// Check the time again, now with a lock: another node may have changed the page since the list was read.
+			page, err := s.scan(c.Row("SELECT "+columns+" FROM cms_pages p WHERE p.id = ? AND p."+column+" <= ?"+c.Lock(),
+				id, p.Moment()))
+			if err != nil {
+				return kernel.OrNotFound(err, "page")
+			}
+			return change(c, page)
+		})
+		switch status := kernel.Status(err); {
+		case status == 0:
+			done++
+		case status == http.StatusNotFound: // the page was changed in the meantime
+		case status < http.StatusInternalServerError:
+			p.Logger().Warn("scheduled change of a page failed and is cancelled", zap.Int64("page", id),
+				zap.String("schedule", column), zap.Error(err))
 			err := p.Write(ctx, func(c kernel.Conn) error {
-				page, err := s.scan(c.Row("SELECT "+columns+" FROM cms_pages p WHERE p.id = ? AND p."+due.column+" <= ?"+
-					c.Lock(), id, p.Moment()))
-				if err != nil {
-					return kernel.OrNotFound(err, "page")
-				}
-				return due.act(c, page)
+				_, err := c.Exec("UPDATE cms_pages SET "+column+" = NULL WHERE id = ?", id)
+				return err
 			})
-			switch status := kernel.Status(err); {
-			case status == 0:
-				done++
-			case status == 404: // the page was changed in the meantime
-			case status < 500: // a retry would fail, too
-				p.Logger().Warn("scheduled change of a page failed and is cancelled", zap.Int64("page", id),
-					zap.String("schedule", due.column), zap.Error(err))
-				err := p.Write(ctx, func(c kernel.Conn) error {
-					_, err := c.Exec("UPDATE cms_pages SET "+due.column+" = NULL WHERE id = ?", id)
-					return err
-				})
-				if err != nil {
-					return done, err
-				}
-			default:
+			if err != nil {
 				return done, err
 			}
+		default:
+			return done, err
 		}
 	}
-	return done, nil
+	return done, err
 }

@@ -2,7 +2,6 @@ package content
 
 import (
 	"context"
-	"errors"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -47,21 +46,17 @@ func (p *Content) Revisions(ctx context.Context, u *kernel.User, id int64) (list
 		if !s.may(u, page.Template, editing) {
 			return kernel.Forbidden("you may not see revisions of pages of the template %s", page.Template)
 		}
-		size := 0
-		return c.All("SELECT rev, title, data, by_user, at FROM cms_page_revisions WHERE page_id = ? ORDER BY rev DESC LIMIT ?", []any{id, maxRevisions}, func(r store.Row) error {
-			if size > maxListBytes {
-				return errEnough
-			}
+		_, err = readPart(c, maxRevisions, func(r store.Row) (size int, err error) {
 			v, err := s.revision(r)
 			if err != nil {
-				return err
+				return 0, err
 			}
-			size += v.size
 			list = append(list, v)
-			return nil
-		})
+			return v.size, nil
+		}, "SELECT rev, title, data, by_user, at FROM cms_page_revisions WHERE page_id = ? ORDER BY rev DESC LIMIT ?", id, maxRevisions)
+		return err
 	})
-	if err != nil && !errors.Is(err, errEnough) {
+	if err != nil {
 		return nil, err
 	}
 	return list, nil

@@ -20,7 +20,6 @@ import (
 
 // Limits of a page.
 const (
-	maxName         = 128  // of a name, which is ASCII, in characters
 	maxPath         = 2048 // of a path, in characters
 	maxRevisions    = 50   // of a page; older ones are deleted
 	maxNameAttempts = 1000 // how many names such as post, post-2, post-3 are tried for a page without a given name
@@ -68,7 +67,7 @@ func (p *Content) Save(ctx context.Context, u *kernel.User, e Edit) (page *Page,
 		return nil, err
 	}
 	err = p.Write(ctx, func(c kernel.Conn) error {
-		if e.ID == 0 || e.Name != nil { // this sets the path
+		if e.ID == 0 || e.Name != nil { // the path of a page is set
 			if err := c.Enter(gateTree); err != nil {
 				return err
 			}
@@ -162,17 +161,14 @@ func (p *Content) create(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Pa
 		return nil, err
 	}
 	if parent != nil {
-		if _, err := c.Exec("INSERT INTO cms_page_ancestors (ancestor_id, page_id) SELECT ancestor_id, CAST(? AS BIGINT) FROM cms_page_ancestors WHERE page_id = ?", page.ID, parent.ID); err != nil {
-			return nil, err
-		}
-		if _, err := c.Exec("INSERT INTO cms_page_ancestors (ancestor_id, page_id) VALUES (?, ?)",
-			parent.ID, page.ID); err != nil {
+		if err := addAncestors(c, page.ID, parent.ID); err != nil {
 			return nil, err
 		}
 	}
 	if err := s.index(c, page, &Page{}); err != nil {
 		return nil, err
 	}
+	// A path of which a page has just taken possession no longer redirects to the page that was there before.
 	if _, err := c.Exec("DELETE FROM cms_page_redirects WHERE path = ?", page.Path); err != nil {
 		return nil, err
 	}
@@ -184,6 +180,15 @@ func (p *Content) create(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Pa
 		err = p.notify(c, TopicPublished, page)
 	}
 	return s.withoutEditorData(u, page), err
+}
+
+// addAncestors stores the ancestors of a new page: the parent, and the ancestors of the parent.
+func addAncestors(c kernel.Conn, page, parent int64) error {
+	if _, err := c.Exec("INSERT INTO cms_page_ancestors (ancestor_id, page_id) SELECT ancestor_id, CAST(? AS BIGINT) FROM cms_page_ancestors WHERE page_id = ?", page, parent); err != nil {
+		return err
+	}
+	_, err := c.Exec("INSERT INTO cms_page_ancestors (ancestor_id, page_id) VALUES (?, ?)", parent, page)
+	return err
 }
 
 // edit changes a page. If the name is to be changed, the caller's transaction must have entered gateTree.
@@ -199,9 +204,9 @@ func (p *Content) edit(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Page
 		return nil, kernel.Conflict("a draft has only a title and fields: it cannot change the name or the status")
 	}
 	previous := *page
-	previous.Fields = maps.Clone(page.Fields)
+	previous.Fields = maps.Clone(page.Fields) // apply changes the map of page
 	switch {
-	case e.Draft && page.draft != "":
+	case e.Draft && page.draft != "": // the edit continues the draft
 		err = s.useDraft(page)
 	case !e.Draft && (page.status == selector.Unpublished || e.Status != nil && *e.Status == StatusUnpublished):
 		err = s.takeDraft(page)
@@ -325,7 +330,8 @@ func (s *schema) apply(page *Page, e *Edit) (storedFields string, err error) {
 			faults = append(faults, err)
 			continue
 		}
-		if page.Fields[name] = value; value == nil {
+		page.Fields[name] = value
+		if value == nil {
 			delete(page.Fields, name)
 		}
 	}
@@ -405,10 +411,8 @@ func freeName(c kernel.Conn, page *Page, requested *string) (string, error) {
 		return exists, err
 	}
 	if requested != nil && *requested != "" {
-		if !goodPageName(*requested) {
-			return "", kernel.Invalid("name", "form",
-				"a name consists of 1 to 128 of the characters a-z, 0-9, dot, dash and underscore, "+
-					"and begins and ends with a letter or digit")
+		if !kernel.GoodName(*requested) {
+			return "", kernel.BadName()
 		}
 		taken, err := isTaken(*requested)
 		if taken {
@@ -426,7 +430,7 @@ func freeName(c kernel.Conn, page *Page, requested *string) (string, error) {
 	if base == "" {
 		base = "page"
 	}
-	if limit := maxName - len("-1000"); len(base) > limit { // leave room for a number
+	if limit := kernel.MaxName - len("-1000"); len(base) > limit { // leave room for a number
 		base = strings.Trim(base[:limit], "._-")
 	}
 	for n := 1; n <= maxNameAttempts; n++ {
@@ -439,14 +443,6 @@ func freeName(c kernel.Conn, page *Page, requested *string) (string, error) {
 		}
 	}
 	return "", kernel.Invalid("name", "taken", "too many pages below the same parent have this title: specify a name")
-}
-
-// goodPageName reports whether a user may give a page this name.
-func goodPageName(name string) bool {
-	if name == "" || len(name) > maxName || strings.ContainsAny(name[:1]+name[len(name)-1:], "._-") {
-		return false
-	}
-	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") == "" // no other characters
 }
 
 // childPath returns the path of a page with the given name below parent. If parent is nil, the page is the root.

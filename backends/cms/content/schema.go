@@ -2,7 +2,9 @@ package content
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -71,8 +73,8 @@ type schema struct {
 	templatesByID   map[int64]*Template
 	templatesByName map[string]*Template
 	fields          map[string]*Field // by name
-	fieldsByKey     map[string]*Field
-	// The following members are used to compile selectors.
+	fieldsByKey     map[string]*Field // by Field.key
+	// The following members are used to compile selectors. saveField and saveTemplate do not update them.
 	selectorFields map[string]selector.Field
 	templateIDs    map[string]int64
 }
@@ -107,59 +109,12 @@ func readSchema(c kernel.Conn) (*schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = c.All("SELECT id, name, type, label, required, settings, numbered FROM cms_fields",
-		nil, func(r store.Row) error {
-			f := new(Field)
-			var required, isNumbered int
-			var settings string
-			err := r.Scan(&f.ID, &f.Name, &f.Type, &f.Label, &required, &settings, &isNumbered)
-			if err == nil {
-				err = json.Unmarshal([]byte(settings), &f.Settings)
-			}
-			f.Required = required != 0
-			if f.key = f.Name; isNumbered != 0 {
-				f.key = uniqueKey(f.Name, f.ID)
-			}
-			s.fields[f.Name], s.fieldsByKey[f.key] = f, f
-			if kind, ok := kinds[f.Type]; ok {
-				s.selectorFields[f.Name] = selector.Field{ID: f.ID, Kind: kind, Everywhere: f.Name == TitleField}
-			}
-			return err
-		})
+	err = c.All("SELECT id, name, type, label, required, settings, numbered FROM cms_fields", nil, s.addField)
 	if err != nil {
 		return nil, err
 	}
-	err = c.All("SELECT id, name, label, flags, family, view_roles, edit_roles, create_roles FROM cms_templates",
-		nil, func(r store.Row) error {
-			t := &Template{Fields: []string{}}
-			var flags int64
-			var family, view, edit, create string // JSON texts
-			if err := r.Scan(&t.ID, &t.Name, &t.Label, &flags, &family, &view, &edit, &create); err != nil {
-				return err
-			}
-			t.System = flags&flagSystem != 0
-			if err := json.Unmarshal([]byte(family), &t.Family); err != nil {
-				return fmt.Errorf("the stored family of template %s: %w", t.Name, err)
-			}
-			for _, list := range []struct {
-				stored string // a JSON list of role IDs
-				names  *[]string
-			}{{view, &t.View}, {edit, &t.Edit}, {create, &t.Create}} {
-				var ids []int64
-				if err := json.Unmarshal([]byte(list.stored), &ids); err != nil {
-					return fmt.Errorf("the stored roles of template %s: %w", t.Name, err)
-				}
-				*list.names = []string{}
-				for _, id := range ids {
-					if name, ok := roles[id]; ok { // the role may have been deleted
-						*list.names = append(*list.names, name)
-					}
-				}
-				slices.Sort(*list.names)
-			}
-			s.templatesByID[t.ID], s.templatesByName[t.Name], s.templateIDs[t.Name] = t, t, t.ID
-			return nil
-		})
+	err = c.All("SELECT id, name, label, flags, family, view_roles, edit_roles, create_roles FROM cms_templates", nil,
+		func(r store.Row) error { return s.addTemplate(r, roles) })
 	if err != nil {
 		return nil, err
 	}
@@ -172,6 +127,60 @@ func readSchema(c kernel.Conn) (*schema, error) {
 		}
 		return err
 	})
+}
+
+// addField reads a row of cms_fields for readSchema.
+func (s *schema) addField(r store.Row) error {
+	f := new(Field)
+	var required, isNumbered int
+	var settings string
+	if err := r.Scan(&f.ID, &f.Name, &f.Type, &f.Label, &required, &settings, &isNumbered); err != nil {
+		return err
+	}
+	if err := json.Unmarshal([]byte(settings), &f.Settings); err != nil {
+		return fmt.Errorf("the stored settings of field %s: %w", f.Name, err)
+	}
+	f.Required = required != 0
+	if f.key = f.Name; isNumbered != 0 {
+		f.key = uniqueKey(f.Name, f.ID)
+	}
+	s.fields[f.Name], s.fieldsByKey[f.key] = f, f
+	if kind, ok := kinds[f.Type]; ok {
+		s.selectorFields[f.Name] = selector.Field{ID: f.ID, Kind: kind, Everywhere: f.Name == TitleField}
+	}
+	return nil
+}
+
+// addTemplate reads a row of cms_templates for readSchema. roles maps the IDs of all roles to their names.
+func (s *schema) addTemplate(r store.Row, roles map[int64]string) error {
+	t := &Template{Fields: []string{}}
+	var flags int64
+	var family, view, edit, create string // JSON texts
+	if err := r.Scan(&t.ID, &t.Name, &t.Label, &flags, &family, &view, &edit, &create); err != nil {
+		return err
+	}
+	t.System = flags&flagSystem != 0
+	if err := json.Unmarshal([]byte(family), &t.Family); err != nil {
+		return fmt.Errorf("the stored family of template %s: %w", t.Name, err)
+	}
+	for _, list := range []struct {
+		stored string // a JSON list of role IDs
+		names  *[]string
+	}{{view, &t.View}, {edit, &t.Edit}, {create, &t.Create}} {
+		var ids []int64
+		if err := json.Unmarshal([]byte(list.stored), &ids); err != nil {
+			return fmt.Errorf("the stored roles of template %s: %w", t.Name, err)
+		}
+		*list.names = []string{}
+		for _, id := range ids {
+			if name, ok := roles[id]; ok { // the role may have been deleted
+				*list.names = append(*list.names, name)
+			}
+		}
+		slices.Sort(*list.names)
+	}
+	s.templatesByID[t.ID], s.templatesByName[t.Name], s.templateIDs[t.Name] = t, t, t.ID
+	return nil
 }
 
 // action is an action on the pages of a template, for which roles need a right.
@@ -510,14 +519,14 @@ func (t *Template) check(s *schema) error {
 	return nil
 }
 
-// roleIDs returns lists of role names in their stored form, which are JSON lists of role IDs.
-func roleIDs(c kernel.Conn, lists ...[]string) (stored []any, err error) {
-	for i, list := range lists {
+// roleIDs returns the three lists of roles in their stored form, which are JSON lists of role IDs.
+func roleIDs(c kernel.Conn, view, edit, create []string) (stored []any, err error) {
+	for i, list := range [][]string{view, edit, create} {
 		ids := []int64{}
 		for _, role := range list {
 			var id int64
 			if err := c.Row("SELECT id FROM cms_roles WHERE name = ?", role).Scan(&id); err != nil {
-				if kernel.IsNotFound(kernel.OrNotFound(err, "role")) {
+				if errors.Is(err, sql.ErrNoRows) {
 					err = kernel.Invalid([]string{"view", "edit", "create"}[i], "unknown", "there is no role "+strconv.Quote(role))
 				}
 				return nil, err

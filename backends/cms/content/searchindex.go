@@ -17,13 +17,13 @@ const maxWords = 16_000
 // if page is new.
 func (s *schema) index(c kernel.Conn, page, previous *Page) error {
 	value := func(page *Page, name string) any {
-		if name == TitleField {
-			if page.ID == 0 {
-				return nil
-			}
-			return page.Title
+		switch {
+		case name != TitleField:
+			return page.Fields[name]
+		case page.ID == 0: // the zero Page has no title, rather than an empty one
+			return nil
 		}
-		return page.Fields[name]
+		return page.Title
 	}
 	var fieldIDs []any
 	for _, name := range append([]string{TitleField}, s.templatesByName[page.Template].Fields...) {
@@ -51,6 +51,7 @@ func (s *schema) index(c kernel.Conn, page, previous *Page) error {
 	if !previous.hasStaleValues {
 		return nil
 	}
+	// Saving the page removes the values of fields that the template does not have, so their copies go as well.
 	return unindex(c, "v.page_id = ? AND v.field_id NOT IN (?"+strings.Repeat(", ?", len(fieldIDs)-1)+
 		")", append([]any{page.ID}, fieldIDs...)...)
 }

@@ -47,6 +47,7 @@ func (p *Content) Sitemap(ctx context.Context, base string, part int, to io.Writ
 			rows, err = store.List(c, func(r store.Row) (page row, err error) {
 				err = r.Scan(&page.id, &page.template, &page.path, &page.modified)
 				return page, err
+				// Status 0 is published.
 			}, "SELECT id, template_id, path, modified FROM cms_pages WHERE status = 0 AND id > ? AND id < ? ORDER BY id LIMIT 1000", after, end)
 			return err
 		})

@@ -2,7 +2,6 @@ package content
 
 import (
 	"context"
-	"errors"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -35,23 +34,20 @@ func (p *Content) Trashed(
 		where += ")"
 	}
 	err = p.Read(ctx, func(c kernel.Conn) error {
-		size := 0
-		return c.All("SELECT "+columns+" FROM cms_pages p WHERE "+where+" ORDER BY p.id DESC LIMIT ?", append(args, limit+1),
-			func(r store.Row) error {
-				if len(list) == limit || size > maxListBytes {
-					next = list[len(list)-1].ID
-					return errEnough
-				}
-				page, err := s.scan(r)
-				if err != nil {
-					return err
-				}
-				size += page.size
-				list = append(list, page)
-				return nil
-			})
+		more, err := readPart(c, limit, func(r store.Row) (size int, err error) {
+			page, err := s.scan(r)
+			if err != nil {
+				return 0, err
+			}
+			list = append(list, page)
+			return page.size, nil
+		}, "SELECT "+columns+" FROM cms_pages p WHERE "+where+" ORDER BY p.id DESC LIMIT ?", append(args, limit+1)...)
+		if more {
+			next = list[len(list)-1].ID
+		}
+		return err
 	})
-	if err != nil && !errors.Is(err, errEnough) {
+	if err != nil {
 		return nil, 0, err
 	}
 	return list, next, nil

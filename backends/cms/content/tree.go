@@ -47,28 +47,13 @@ func (p *Content) Move(ctx context.Context, u *kernel.User, id, parent int64) (p
 		}
 		previous, now := page.Path, p.Moment()
 		page.Parent = parent
-		if _, err := freeName(c, page, &page.Name); err != nil {
+		if _, err := freeName(c, page, &page.Name); err != nil { // no child of the new parent may have the name
 			return err
 		}
 		if page.Path, err = childPath(target, page.Name); err != nil {
 			return err
 		}
-		// Remove the previous ancestors of the page, first from the pages below it and then from the page itself,
-		// because the query for the former needs the rows of the latter.
-		_, err = c.Exec(`DELETE FROM cms_page_ancestors WHERE page_id IN (SELECT page_id FROM cms_page_ancestors WHERE ancestor_id = ?)
-			AND ancestor_id IN (SELECT ancestor_id FROM cms_page_ancestors WHERE page_id = ?)`, id, id)
-		if err == nil {
-			_, err = c.Exec("DELETE FROM cms_page_ancestors WHERE page_id = ?", id)
-		}
-		if err != nil {
-			return err
-		}
-		// Each page of the moved subtree gets the new parent and the ancestors of the parent.
-		_, err = c.Exec(`INSERT INTO cms_page_ancestors (ancestor_id, page_id)
-			SELECT up.id, down.id FROM cms_pages up, cms_pages down
-			WHERE (up.id = ? OR up.id IN (SELECT a.ancestor_id FROM cms_page_ancestors a WHERE a.page_id = ?))
-			AND (down.id = ? OR down.id IN (SELECT a.page_id FROM cms_page_ancestors a WHERE a.ancestor_id = ?))`, parent, parent, id, id)
-		if err != nil {
+		if err := moveAncestors(c, id, parent); err != nil {
 			return err
 		}
 		_, err = c.Exec("UPDATE cms_pages SET parent_id = ?, sort = COALESCE((SELECT MAX(o.sort) + 1 FROM cms_pages o WHERE o.parent_id = ?), 1) WHERE id = ?", parent, parent, id)
@@ -84,6 +69,26 @@ func (p *Content) Move(ctx context.Context, u *kernel.User, id, parent int64) (p
 		p.warnIfShadowed(page)
 	}
 	return page, err
+}
+
+// moveAncestors replaces the ancestors of a page, and of all pages below it, for a move below another parent.
+func moveAncestors(c kernel.Conn, id, parent int64) error {
+	// Remove the previous ancestors of the page, first from the pages below it and then from the page itself, because the
+	// query for the former needs the rows of the latter.
+	_, err := c.Exec(`DELETE FROM cms_page_ancestors WHERE page_id IN (SELECT page_id FROM cms_page_ancestors WHERE ancestor_id = ?)
+		AND ancestor_id IN (SELECT ancestor_id FROM cms_page_ancestors WHERE page_id = ?)`, id, id)
+	if err == nil {
+		_, err = c.Exec("DELETE FROM cms_page_ancestors WHERE page_id = ?", id)
+	}
+	if err != nil {
+		return err
+	}
+	// Each page of the moved subtree gets the new parent and the ancestors of the parent.
+	_, err = c.Exec(`INSERT INTO cms_page_ancestors (ancestor_id, page_id)
+		SELECT up.id, down.id FROM cms_pages up, cms_pages down
+		WHERE (up.id = ? OR up.id IN (SELECT a.ancestor_id FROM cms_page_ancestors a WHERE a.page_id = ?))
+		AND (down.id = ? OR down.id IN (SELECT a.page_id FROM cms_page_ancestors a WHERE a.ancestor_id = ?))`, parent, parent, id, id)
+	return err
 }
 
 // changeTree runs fn in a transaction that may change the page tree.
@@ -195,7 +200,7 @@ func (p *Content) Order(ctx context.Context, u *kernel.User, parent int64, child
 		if err := c.Row("SELECT COALESCE(MIN(sort), 1) FROM cms_pages WHERE parent_id = ?", parent).Scan(&first); err != nil {
 			return err
 		}
-		for i, id := range children {
+		for i, id := range children { // the numbers end just below first, so that the other children keep theirs
 			n, err := c.Exec("UPDATE cms_pages SET sort = ? WHERE id = ? AND parent_id = ?",
 				first-int64(len(children)-i), id, parent)
 			if err != nil {
@@ -221,6 +226,7 @@ func (p *Content) Trash(ctx context.Context, u *kernel.User, id, version int64) 
 		if err := s.checkDescendants(c, u, id); err != nil {
 			return err
 		}
+		// Status 3 is the trash. Pages that are there already keep the root with which they were put there.
 		_, err := c.Exec("UPDATE cms_pages SET trash_root = ?, trash_status = status, status = 3, publish_at = NULL, unpublish_at = NULL WHERE status <> 3 AND "+subtree, id, id, id)
 		if err != nil {
 			return err
@@ -345,15 +351,14 @@ func (p *Content) Delete(ctx context.Context, u *kernel.User, id int64) error {
 		ids, err := store.List(c, func(r store.Row) (id int64, err error) {
 			err = r.Scan(&id)
 			return id, err
-		}, "SELECT p.id FROM cms_pages p WHERE "+strings.ReplaceAll(subtree, "(id = ? OR id IN", "(p.id = ? OR p.id IN")+
-			" ORDER BY LENGTH(p.path) DESC LIMIT ?", id, id, maxDelete+1)
+		}, "SELECT id FROM cms_pages WHERE "+subtree+" ORDER BY LENGTH(path) DESC LIMIT ?", id, id, maxDelete+1)
 		if err != nil {
 			return err
 		}
 		if len(ids) > maxDelete {
 			return kernel.Conflict("there are more than %d pages below this page: delete some of them first", maxDelete)
 		}
-		for _, id := range ids { // lower pages first
+		for _, id := range ids { // lower pages first, because no page may refer to a parent that is deleted
 			if err := p.removeReferences(c, s, id); err != nil {
 				return err
 			}
@@ -389,7 +394,7 @@ func (p *Content) removeReferences(c kernel.Conn, s *schema, id int64) error {
 		return kernel.Conflict("more than %d pages refer to page %d", maxDelete, id)
 	}
 	for _, previous := range referring {
-		page := *previous
+		page := *previous // index compares the changed page with the previous one
 		page.Fields = maps.Clone(previous.Fields)
 		for name, value := range page.Fields {
 			if f := s.fields[name]; f == nil || f.Type != TypePage {

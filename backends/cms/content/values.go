@@ -92,6 +92,9 @@ type Settings struct {
 
 // check returns an error if the type or the settings of the field are invalid. It converts file name extensions to
 // lower case, without a leading dot.
+//
+// A setting is invalid if it is set for a type that does not have it, or if its value is out of bounds. Of options and
+// blocks, check also requires that their type has them.
 func (f *Field) check(s *schema) error {
 	if !slices.Contains(Types, f.Type) {
 		return kernel.Invalid("type", "unknown", "a type is one of "+strings.Join(Types, ", "))
@@ -127,9 +130,9 @@ func (f *Field) check(s *schema) error {
 		return invalid("blocks",
 			"a field of the type blocks needs 1 to 100 kinds of blocks; other types must not have blocks")
 	}
-	o.Extensions = slices.Clone(o.Extensions)
-	for i, extension := range o.Extensions { // uploadLimit compares this form
-		o.Extensions[i] = strings.TrimPrefix(strings.ToLower(extension), ".")
+	o.Extensions = slices.Clone(o.Extensions) // the caller keeps its list
+	for i, extension := range o.Extensions {
+		o.Extensions[i] = strings.TrimPrefix(strings.ToLower(extension), ".") // the form that uploadLimit compares
 		if o.Extensions[i] == "" || !text.IsLine(extension) || len(extension) > 20 {
 			return invalid("extensions", "an extension must have 1 to 20 characters, such as jpg")
 		}
@@ -150,17 +153,24 @@ func (f *Field) check(s *schema) error {
 			return invalid("templates", "there is no template "+strconv.Quote(name))
 		}
 	}
-	for kind, fields := range o.Blocks {
+	return f.checkBlocks(s)
+}
+
+// checkBlocks returns an error if the setting Blocks has an invalid name of a block, or a field that does not exist or
+// that blocks cannot contain.
+func (f *Field) checkBlocks(s *schema) error {
+	invalid := func(message string) error { return kernel.Invalid("settings.blocks", "invalid", message) }
+	for kind, fields := range f.Settings.Blocks {
 		if !goodName(kind, true) || len(fields) == 0 || len(fields) > maxTemplateFields {
-			return invalid("blocks", "a kind of block needs a name of the same form as a template and 1 to 200 fields")
+			return invalid("a kind of block needs a name of the same form as a template and 1 to 200 fields")
 		}
 		for _, name := range fields {
 			inner := s.fields[name]
 			if inner == nil {
-				return invalid("blocks", "there is no field "+strconv.Quote(name))
+				return invalid("there is no field " + strconv.Quote(name))
 			}
 			if inner.Type == TypeBlocks || inner.Type == TypeFile {
-				return invalid("blocks", "blocks cannot contain the field "+strconv.Quote(name)+", because its type is "+inner.Type)
+				return invalid("blocks cannot contain the field " + strconv.Quote(name) + ", because its type is " + inner.Type)
 			}
 		}
 	}
@@ -203,18 +213,18 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 		return f.checkLength(strings.ReplaceAll(v, "\r\n", "\n"), maxTextarea)
 	case TypeInt, TypeFloat:
 		n, ok := asNumber(value)
-		if !ok {
+		o := f.Settings
+		switch {
+		case !ok:
 			return nil, invalid("the value must be a number")
-		}
-		if f.Type == TypeInt && (n != math.Trunc(n) || math.Abs(n) >= maxInteger) {
+		case f.Type == TypeInt && (n != math.Trunc(n) || math.Abs(n) >= maxInteger):
 			return nil, invalid("the value must be an integer between -2^53 and 2^53")
-		}
-		if o := f.Settings; o.Min != nil && n < *o.Min || o.Max != nil && n > *o.Max {
+		case o.Min != nil && n < *o.Min, o.Max != nil && n > *o.Max:
 			return nil, kernel.Invalid(f.Name, "range",
 				f.Name+": the number is below the minimum or above the maximum of the field")
 		}
 		return n, nil
-	case TypeBool:
+	case TypeBool: // scripts may write 0 and 1
 		if v, ok := value.(bool); ok {
 			return v, nil
 		}
@@ -223,21 +233,11 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 		}
 		return nil, invalid("the value must be true or false")
 	case TypeDatetime:
-		var parsed time.Time
-		var ok bool
-		switch v := value.(type) {
-		case string:
-			parsed, ok = selector.ParseTime(strings.TrimSpace(v))
-		default:
-			var n float64
-			if n, ok = asNumber(v); ok && math.Abs(n) < 1e11 { // so that n * 1e6 fits into an int64
-				parsed = time.UnixMicro(int64(n * 1e6))
-			}
+		v, ok := asTime(value)
+		if !ok || v.Year() < 1 || v.Year() > 9999 { // RFC 3339 allows no other years
+			return nil, invalid("the value must be a time, such as 2026-01-02 or 2026-01-02T15:04:05Z")
 		}
-		if parsed = parsed.UTC(); ok && parsed.Year() >= 1 && parsed.Year() <= 9999 { // RFC 3339 allows no other years
-			return parsed.Format(time.RFC3339), nil
-		}
-		return nil, invalid("the value must be a time, such as 2026-01-02 or 2026-01-02T15:04:05Z")
+		return v.Format(time.RFC3339), nil
 	case TypeEmail:
 		v, _ := value.(string)
 		address, err := mailaddress.Parse(v)
@@ -328,6 +328,20 @@ func asNumber(value any) (number float64, ok bool) {
 	return n, !math.IsNaN(n) && !math.IsInf(n, 0)
 }
 
+// asTime converts a text that [selector.ParseTime] accepts, or a number of seconds since 1970, to a time in UTC. ok is
+// false for other values.
+func asTime(value any) (t time.Time, ok bool) {
+	if v, isText := value.(string); isText {
+		t, ok = selector.ParseTime(strings.TrimSpace(v))
+		return t.UTC(), ok
+	}
+	seconds, ok := asNumber(value)
+	if !ok || math.Abs(seconds) >= 1e11 { // more microseconds may not fit into an int64
+		return time.Time{}, false
+	}
+	return time.UnixMicro(int64(seconds * 1e6)).UTC(), true
+}
+
 // depth returns the number of nested lists and objects in a JSON value, which is 0 for a scalar.
 func depth(value any) int {
 	deepest := 0
@@ -404,7 +418,7 @@ func cleanFiles(f *Field, value, old any) (any, error) {
 			return nil, kernel.Invalid(f.Name, "unknown",
 				f.Name+": the list contains a file whose id is not in this field: upload the file to the page first")
 		}
-		delete(oldFiles, id)
+		delete(oldFiles, id) // so that a file that is listed twice is refused
 		updated := maps.Clone(file)
 		if description, ok := entry["description"].(string); ok {
 			if utf8.RuneCountInString(description) > maxText || !text.IsLine(description) {
@@ -473,8 +487,8 @@ type searchCopy struct {
 	isNum bool
 }
 
-// copies returns the searchable copies of a value. For a list, these are the copies of all its entries. The texts of a
-// block are combined into one copy.
+// copies returns the searchable copies of a stored value of f, whose type is one of kinds. For a list, these are the
+// copies of all its entries.
 func (s *schema) copies(f *Field, value any) (rows []searchCopy) {
 	switch v := value.(type) {
 	case nil:
@@ -482,25 +496,14 @@ func (s *schema) copies(f *Field, value any) (rows []searchCopy) {
 		for _, inner := range v {
 			rows = append(rows, s.copies(f, inner)...)
 		}
-	case map[string]any: // a file or a block
-		if f.Type == TypeFile {
-			for _, name := range []string{"name", "description"} {
-				if word, _ := v[name].(string); word != "" {
-					rows = append(rows, searchCopy{text: word})
-				}
-			}
-			return rows
+	case map[string]any:
+		if f.Type == TypeBlocks {
+			return s.copiesOfBlock(f, v)
 		}
-		var texts []string
-		for _, name := range f.Settings.Blocks[fmt.Sprint(v["type"])] {
-			if inner := s.fields[name]; inner != nil && kinds[inner.Type] == selector.Text && inner.Type != TypeJSON {
-				for _, row := range s.copies(inner, v[name]) {
-					texts = append(texts, row.text)
-				}
+		for _, name := range []string{"name", "description"} { // of a file
+			if word, _ := v[name].(string); word != "" {
+				rows = append(rows, searchCopy{text: word})
 			}
-		}
-		if len(texts) > 0 {
-			rows = append(rows, searchCopy{text: strings.Join(texts, "\n")})
 		}
 	case bool:
 		flag := searchCopy{isNum: true}
@@ -518,4 +521,25 @@ func (s *schema) copies(f *Field, value any) (rows []searchCopy) {
 		rows = append(rows, searchCopy{text: v})
 	}
 	return rows
+}
+
+// copiesOfBlock returns one searchable copy with all texts of a block, or none if the block has no text.
+func (s *schema) copiesOfBlock(f *Field, block map[string]any) []searchCopy {
+	var texts []string
+	for _, name := range f.Settings.Blocks[fmt.Sprint(block[blockType])] {
+		inner := s.fields[name]
+		if inner == nil {
+			continue
+		}
+		if kind, searchable := kinds[inner.Type]; !searchable || kind != selector.Text {
+			continue
+		}
+		for _, row := range s.copies(inner, block[name]) {
+			texts = append(texts, row.text)
+		}
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	return []searchCopy{{text: strings.Join(texts, "\n")}}
 }

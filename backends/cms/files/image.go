@@ -132,9 +132,8 @@ func scaleDown(f *blob.File, size content.Size, from io.Reader) (image.Image, er
 	if part == image.Rect(0, 0, width, height) && to.X >= width && to.Y >= height {
 		return nil, errNotSmaller
 	}
-	decode := map[string]func(io.Reader) (image.Image, error){
-		"image/jpeg": jpeg.Decode, "image/png": png.Decode,
-		"image/gif": gif.Decode,
+	decode := map[string]func(io.Reader) (image.Image, error){ // for the media types of canScale
+		"image/jpeg": jpeg.Decode, "image/png": png.Decode, "image/gif": gif.Decode,
 	}[f.MediaType]
 	read, err := decode(in)
 	if err != nil {
@@ -193,8 +192,8 @@ func turn(src *image.RGBA, orientation byte) *image.RGBA {
 	out := image.NewRGBA(image.Rectangle{Max: size})
 	for y := range size.Y {
 		for x := range size.X {
-			sx, sy := x, y // the source pixel of the pixel x, y
-			if orientation >= 5 {
+			sx, sy := x, y        // the source pixel of the pixel x, y
+			if orientation >= 5 { // rows are columns: first mirror at the diagonal
 				sx, sy = y, x
 			}
 			switch orientation {
@@ -225,7 +224,7 @@ func scale(src *image.RGBA, part image.Rectangle, to image.Point) *image.RGBA {
 					sum[i] += s.weight * float64(src.Pix[offset+i])
 				}
 			}
-			across.SetRGBA64(x, y, color.RGBA64{
+			across.SetRGBA64(x, y, color.RGBA64{ // 257 converts from 8 to 16 bits: 255 * 257 = 65535
 				R: uint16(sum[0] * 257), G: uint16(sum[1] * 257), B: uint16(sum[2] * 257),
 				A: uint16(sum[3] * 257),
 			})
@@ -284,10 +283,10 @@ func (c *cache) sweep() (removed int, err error) {
 	var list []cachedImage
 	var total int64
 	err = filepath.WalkDir(c.folder, func(file string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.Type().IsRegular() {
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // the cache is empty, or a file has been removed in the meantime
+			return nil
+		case err != nil || !entry.Type().IsRegular():
 			return err
 		}
 		info, err := entry.Info()

@@ -46,22 +46,12 @@ func parse(endpoint string) (variants [][]piece, err error) {
 				return nil, fmt.Errorf("has a { without }")
 			}
 			flush()
-			name, regex, custom := strings.Cut(endpoint[i+1:i+end], ":")
-			if custom && regex == "" {
-				return nil, fmt.Errorf("has the parameter %q with an empty pattern", name)
+			p, err := parameter(endpoint[i+1:i+end], names)
+			if err != nil {
+				return nil, err
 			}
-			switch {
-			case !handler.Identifier(name):
-				return nil, fmt.Errorf("has the parameter %q, whose name must consist of letters, digits and _", name)
-			case names[name]:
-				return nil, fmt.Errorf("has the parameter %q twice", name)
-			case name == "userId":
-				return nil, fmt.Errorf("has the parameter userId, which the server sets: use another name")
-			case len(names) == maxParams:
-				return nil, fmt.Errorf("has more than %d parameters", maxParams)
-			}
-			names[name] = true
-			pieces = append(pieces, piece{param: name, regex: regex})
+			names[p.param] = true
+			pieces = append(pieces, p)
 			i += end
 		case '}':
 			return nil, fmt.Errorf("has a } without {")
@@ -71,7 +61,7 @@ func parse(endpoint string) (variants [][]piece, err error) {
 				return nil, fmt.Errorf("has more than %d optional suffixes", maxOptional)
 			}
 			variants = append(variants, slices.Clip(pieces))
-		case ']':
+		case ']': // all suffixes end here, because each begins within the previous one
 			if endpoint[i:] != strings.Repeat("]", openBrackets) {
 				return nil, fmt.Errorf("has a ] that is not at its end, or without [")
 			}
@@ -89,6 +79,25 @@ func parse(endpoint string) (variants [][]piece, err error) {
 	}
 	flush()
 	return append(variants, pieces), nil
+}
+
+// parameter parses the text between the braces of a parameter: its name, or its name, a colon and a regular expression.
+// names holds the names of the previous parameters of the endpoint.
+func parameter(text string, names map[string]bool) (piece, error) {
+	name, regex, custom := strings.Cut(text, ":")
+	switch {
+	case custom && regex == "":
+		return piece{}, fmt.Errorf("has the parameter %q with an empty pattern", name)
+	case !handler.Identifier(name):
+		return piece{}, fmt.Errorf("has the parameter %q, whose name must consist of letters, digits and _", name)
+	case names[name]:
+		return piece{}, fmt.Errorf("has the parameter %q twice", name)
+	case name == "userId":
+		return piece{}, fmt.Errorf("has the parameter userId, which the server sets: use another name")
+	case len(names) == maxParams:
+		return piece{}, fmt.Errorf("has more than %d parameters", maxParams)
+	}
+	return piece{param: name, regex: regex}, nil
 }
 
 // closing returns the index of the brace that closes the brace at the start of s, or -1. It skips nested pairs of
@@ -156,11 +165,11 @@ func (c compiler) variant(pieces []piece) (segments []segment, tail bool, err er
 		return err
 	}
 	for _, p := range pieces {
-		if p.param == "" && !tail {
+		if p.param == "" && !tail { // after the first parameter of the tail, slashes end no segment
 			before, after, slash := strings.Cut(p.literal, "/")
 			for ; slash; before, after, slash = strings.Cut(after, "/") {
 				parts = appendLiteral(parts, before)
-				if len(parts) == 0 && len(segments) == 0 { // the slash of an optional suffix at the root
+				if len(parts) == 0 && len(segments) == 0 { // the slash of a suffix at the root, as in [/{a}]
 					continue
 				}
 				if err := endSegment(); err != nil {

@@ -119,10 +119,11 @@ func (r *reader) file() (f File) {
 
 // routes parses the assignment of an array to $routes, and returns the array.
 func (r *reader) routes() Value {
-	if !strings.HasPrefix(r.src[r.offset:], "$routes") || r.offset+7 < len(r.src) && wordByte(r.src[r.offset+7]) {
+	rest, ok := strings.CutPrefix(r.src[r.offset:], "$routes")
+	if !ok || rest != "" && wordByte(rest[0]) { // wordByte: a longer name, such as $routes2
 		r.fail("only $routes may be set")
 	}
-	r.offset += len("$routes")
+	r.offset = len(r.src) - len(rest)
 	r.take("=")
 	r.space()
 	value := r.value(0)
@@ -199,7 +200,7 @@ func (r *reader) constant(v *Value, depth int) {
 	case "true", "false":
 		v.Kind, v.Bool = Boolean, strings.EqualFold(name, "true")
 		return
-	case "null":
+	case "null": // the zero Value
 		return
 	case "array":
 		r.take("(")
@@ -242,7 +243,7 @@ func (r *reader) items(closing byte, depth int) []Item {
 			switch key.Kind {
 			case String:
 				item.Named, item.Key = true, key.Text
-			case Integer:
+			case Integer: // PHP numbers the items of a list; the number has no meaning here
 			default:
 				panic(errorAt(key.At, "a key must be a string or an integer, not %s", key.Kind))
 			}

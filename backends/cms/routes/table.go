@@ -1,7 +1,6 @@
 package routes
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -227,21 +226,19 @@ func (t *Table) Find(method, path string) Match {
 		return Match{}
 	}
 	match := t.find(method, path)
-	pathUnknown := match.Route == nil && match.Allow == nil
-	if method != "HEAD" || pathUnknown || match.Route != nil && match.Route.Method == "HEAD" {
+	if method != "HEAD" || match.Route != nil && match.Route.Method == "HEAD" {
 		return match
 	}
-	return t.find("GET", path) // a route for GET takes precedence over a route for *
+	return t.find("GET", path) // for HEAD, a route for GET takes precedence over a route for *
 }
 
 // find returns the route for a method and path. Static endpoints come first, then patterns in the order of the
 // routes. If only the method does not match, Match.Allow lists the methods of the path.
-func (t *Table) find(method, path string) (m Match) {
+func (t *Table) find(method, path string) Match {
 	static := t.static[path]
 	for _, r := range static {
 		if r.Method == method || r.Method == "*" {
-			m.Route = r
-			return m
+			return Match{Route: r}
 		}
 	}
 	// The arrays avoid allocations.
@@ -251,7 +248,7 @@ func (t *Table) find(method, path string) (m Match) {
 	if len(candidates) > 1 {
 		slices.SortFunc(candidates, func(a, b *variant) int { return a.order - b.order })
 	}
-	var methods map[string]bool // of the routes that match the path but not the method
+	var allow []string // methods of the routes that match the path but not the method
 	for _, v := range candidates {
 		values, ok := v.match(path, valueBuffer[:0])
 		if !ok {
@@ -260,25 +257,16 @@ func (t *Table) find(method, path string) (m Match) {
 		if v.route.Method == method || v.route.Method == "*" {
 			return Match{Route: v.route, Params: v.params(values)}
 		}
-		if methods == nil {
-			methods = make(map[string]bool)
-		}
-		methods[v.route.Method] = true
-	}
-	if len(static) == 0 && methods == nil {
-		return m
-	}
-	if methods == nil {
-		methods = make(map[string]bool, len(static)+1)
+		allow = append(allow, v.route.Method)
 	}
 	for _, r := range static {
-		methods[r.Method] = true
+		allow = append(allow, r.Method)
 	}
-	if methods["GET"] {
-		methods["HEAD"] = true
+	if slices.Contains(allow, "GET") {
+		allow = append(allow, "HEAD")
 	}
-	m.Allow = slices.Sorted(maps.Keys(methods))
-	return m
+	slices.Sort(allow)
+	return Match{Allow: slices.Compact(allow)}
 }
 
 // params returns the values of the path parameters by name. values are in the order in which match returns them.

@@ -96,28 +96,22 @@ func flatten(flat []any, value any) []any {
 
 // minArray removes null and empty texts, lists and objects from a list. It keeps 0 and false.
 func minArray(value any, o options) any {
-	items := list(value)
-	result := make([]any, 0, len(items))
-	for _, item := range items {
-		switch v := item.(type) {
-		case nil:
-			continue
-		case string:
-			if v == "" {
-				continue
-			}
-		case []any:
-			if len(v) == 0 {
-				continue
-			}
-		case map[string]any:
-			if len(v) == 0 {
-				continue
-			}
-		}
-		result = append(result, item)
+	return cutList(slices.DeleteFunc(slices.Clone(list(value)), isEmpty), o.limit)
+}
+
+// isEmpty reports whether a value is null, or a text, list or object that is empty.
+func isEmpty(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
 	}
-	return cutList(result, o.limit)
+	return false
 }
 
 // allowedValues returns the values, as texts, that the sanitizers option and options allow. nil means that all values

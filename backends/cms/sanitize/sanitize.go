@@ -105,75 +105,78 @@ func parse(name string) (s sanitizer, limit int, ok bool) {
 	return s, limit, true
 }
 
+// plain returns the sanitizer that applies fn to a value as text. It takes no number.
+func plain(fn func(string) string) sanitizer {
+	return sanitizer{apply: func(value any, _ options) any { return fn(str(value)) }, fixed: true}
+}
+
+// sized returns the sanitizer that applies fn to a value as text and to the limit, whose default is limit.
+func sized(fn func(s string, limit int) string, limit int) sanitizer {
+	return sanitizer{apply: func(value any, o options) any { return fn(str(value), o.limit) }, limit: limit}
+}
+
 // all holds the sanitizers by name. It is set by init to avoid an initialization cycle: some sanitizers use it.
 var all map[string]sanitizer
 
 func init() {
-	// text and cut convert a function on texts to the function of a sanitizer. The function of cut has a limit.
-	text := func(fn func(string) string) func(any, options) any {
-		return func(value any, _ options) any { return fn(str(value)) }
-	}
-	cut := func(fn func(string, int) string) func(any, options) any {
-		return func(value any, o options) any { return fn(str(value), o.limit) }
-	}
 	all = map[string]sanitizer{
-		"string":   {apply: cut(first), limit: unlimited},
-		"text":     {apply: cut(line), limit: 255},
-		"textarea": {apply: cut(lines), limit: 16_384},
-		"line":     {apply: cut(line), limit: unlimited},
-		"lines":    {apply: cut(lines), limit: unlimited},
+		"string":   sized(first, unlimited),
+		"text":     sized(line, 255),
+		"textarea": sized(lines, 16_384),
+		"line":     sized(line, unlimited),
+		"lines":    sized(lines, unlimited),
 
-		"name":              {apply: cut(name), limit: 128},
-		"fieldName":         {apply: cut(fieldName), limit: 128},
-		"varName":           {apply: cut(fieldName), limit: 128},
-		"templateName":      {apply: cut(templateName), limit: 128},
-		"pageName":          {apply: cut(pageName), limit: 128},
-		"username":          {apply: cut(pageName), limit: 128},
-		"pageNameTranslate": {apply: cut(pageNameTranslate), limit: 128},
-		"pagePathName":      {apply: cut(pagePathName), limit: 2048},
+		"name":              sized(name, 128),
+		"fieldName":         sized(fieldName, 128),
+		"varName":           sized(fieldName, 128),
+		"templateName":      sized(templateName, 128),
+		"pageName":          sized(pageName, 128),
+		"username":          sized(pageName, 128),
+		"pageNameTranslate": sized(pageNameTranslate, 128),
+		"pagePathName":      sized(pagePathName, 2048),
 		"path":              {apply: path, limit: 2048},
-		"filename":          {apply: cut(filename), limit: 128},
-		"attrName":          {apply: cut(attrName), limit: 128},
-		"htmlClass":         {apply: cut(htmlClass), limit: 128},
-		"htmlClasses":       {apply: cut(htmlClasses), limit: 1024},
+		"filename":          sized(filename, 128),
+		"attrName":          sized(attrName, 128),
+		"htmlClass":         sized(htmlClass, 128),
+		"htmlClasses":       sized(htmlClasses, 1024),
 
-		"alpha":        {apply: cut(alpha), limit: 1024},
-		"alphanumeric": {apply: cut(alphanumeric), limit: 1024},
-		"digits":       {apply: cut(digits), limit: 1024},
+		"alpha":        sized(alpha, 1024),
+		"alphanumeric": sized(alphanumeric, 1024),
+		"digits":       sized(digits, 1024),
 		"chars":        {apply: chars, limit: unlimited},
-		"word":         {apply: cut(word), limit: unlimited},
-		"words":        {apply: cut(words), limit: unlimited},
+		"word":         sized(word, unlimited),
+		"words":        sized(words, unlimited),
 		"wordsArray":   {apply: wordsArray, limit: unlimited},
 
-		"email":         {apply: text(email), fixed: true},
-		"emailHeader":   {apply: cut(emailHeader), limit: unlimited},
-		"url":           {apply: cut(anyURL), limit: 1024},
-		"httpUrl":       {apply: cut(httpURL), limit: 1024},
-		"selectorValue": {apply: cut(selectorValue), limit: 100},
-		"selectorField": {apply: cut(selectorField), limit: unlimited},
+		"email":         plain(email),
+		"emailHeader":   sized(emailHeader, unlimited),
+		"url":           sized(anyURL, 1024),
+		"httpUrl":       sized(httpURL, 1024),
+		"selectorValue": sized(selectorValue, 100),
+		"selectorField": sized(selectorField, unlimited),
 
-		"entities":         {apply: text(entities), fixed: true},
-		"unentities":       {apply: text(unentities), fixed: true},
-		"entitiesMarkdown": {apply: text(entitiesMarkdown), fixed: true},
-		"purify":           {apply: text(purify), fixed: true},
-		"markupToText":     {apply: cut(markupToText), limit: unlimited},
-		"markupToLine":     {apply: cut(markupToLine), limit: unlimited},
+		"entities":         plain(entities),
+		"unentities":       plain(unentities),
+		"entitiesMarkdown": plain(entitiesMarkdown),
+		"purify":           plain(purify),
+		"markupToText":     sized(markupToText, unlimited),
+		"markupToLine":     sized(markupToLine, unlimited),
 
-		"removeNewlines":      {apply: text(removeNewlines), fixed: true},
-		"removeWhitespace":    {apply: text(removeWhitespace), fixed: true},
-		"reduceWhitespace":    {apply: text(reduceWhitespace), fixed: true},
-		"normalizeWhitespace": {apply: text(normalizeWhitespace), fixed: true},
-		"trim":                {apply: text(trim), fixed: true},
-		"truncate":            {apply: cut(truncate), limit: 300},
-		"maxLength":           {apply: cut(first), limit: 128},
-		"minLength":           {apply: cut(minLength), limit: 1},
-		"maxBytes":            {apply: cut(maxBytes), limit: 128},
+		"removeNewlines":      plain(removeNewlines),
+		"removeWhitespace":    plain(removeWhitespace),
+		"reduceWhitespace":    plain(reduceWhitespace),
+		"normalizeWhitespace": plain(normalizeWhitespace),
+		"trim":                plain(trim),
+		"truncate":            sized(truncate, 300),
+		"maxLength":           sized(first, 128),
+		"minLength":           sized(minLength, 1),
+		"maxBytes":            sized(maxBytes, 128),
 
-		"camelCase":  {apply: text(camelCase), fixed: true},
-		"pascalCase": {apply: text(pascalCase), fixed: true},
-		"snakeCase":  {apply: text(snakeCase), fixed: true},
-		"kebabCase":  {apply: text(kebabCase), fixed: true},
-		"hyphenCase": {apply: text(kebabCase), fixed: true},
+		"camelCase":  plain(camelCase),
+		"pascalCase": plain(pascalCase),
+		"snakeCase":  plain(snakeCase),
+		"kebabCase":  plain(kebabCase),
+		"hyphenCase": plain(kebabCase),
 
 		"int":         {apply: unsigned, fixed: true},
 		"intUnsigned": {apply: unsigned, fixed: true},

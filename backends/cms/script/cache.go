@@ -18,8 +18,8 @@ type cache struct {
 	limit int
 	now   func() time.Time
 
-	mu      sync.Mutex
-	size    int
+	mu      sync.Mutex // guards the following members
+	size    int        // of all entries, in bytes; see cached.cost
 	entries map[string]*list.Element
 	order   list.List // of *cached, most recently used first
 }

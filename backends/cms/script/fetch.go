@@ -49,8 +49,8 @@ func checkHost(hosts []string, u *url.URL) error {
 		if hasPort && port != u.Port() || !hasPort && u.Port() != "" {
 			continue
 		}
-		if suffix, isWildcard := strings.CutPrefix(host, "*"); host == name || isWildcard && strings.HasPrefix(suffix, ".") &&
-			strings.HasSuffix(name, suffix) {
+		domain, isWildcard := strings.CutPrefix(host, "*.")
+		if host == name || isWildcard && strings.HasSuffix(name, "."+domain) {
 			return nil
 		}
 	}

@@ -246,12 +246,13 @@ func readJSON(text []byte) (value any, err error) {
 	return value, nil
 }
 
-// checkBounds returns an error for JSON that is nested too deeply or has too many values.
+// checkBounds returns an error for JSON that is nested too deeply or has too many values. It counts a value for each
+// list and object, and for each comma.
 func checkBounds(text []byte) error {
 	depth, values := 0, 0
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
-		case '"':
+		case '"': // skip the string
 			for i++; i < len(text) && text[i] != '"'; i++ {
 				if text[i] == '\\' {
 					i++

@@ -338,7 +338,7 @@ static loop() { for (;;); }`)
 func TestAfterRefusal(t *testing.T) {
 	t.Parallel()
 	p := load(t, Options{Timeout: time.Minute}, `
-static m() { try { pages.add(1) } catch (e) {} try { users.find() } catch (e) {} for (const all = [];;) all.push(new Uint8Array(2 ** 20).fill(1)) }
+static m() { try { pages.add(1) } catch (e) {} try { users.find() } catch (e) {} for (const all = [];;) all.push(new Uint8Array(2 ** 20)) }
 static gap(data) { return RestApiHelper.checkAndSanitizeRequiredParameters(data, [, "a|int"]) }`)
 	if _, err := runWithin(time.Minute, p, "m", nil); !errors.Is(err, js.ErrMemory) || status(err) != 500 {
 		t.Error(err)

@@ -74,7 +74,9 @@ type runningCall struct {
 
 // waiter is a call that waits for a runner.
 type waiter struct {
-	stats    *methodStats
+	stats *methodStats
+	// assigned receives the call with its runner. It has a buffer, because the sender holds the lock of the pool and the
+	// waiter may have given up. It is closed if there will be no runner.
 	assigned chan *runningCall
 	err      error // the reason if assigned is closed
 }
@@ -121,10 +123,10 @@ func (p *pool) take(ctx context.Context, stats *methodStats) (*runningCall, erro
 		p.mu.Lock()
 		p.waiting = slices.DeleteFunc(p.waiting, func(other *waiter) bool { return other == w })
 		p.mu.Unlock()
-		select { // a runner may have been assigned in the meantime
+		select { // a runner may have been assigned before the waiter was removed, but cannot be any more
 		case call := <-w.assigned:
 			if call != nil {
-				p.release(call, true)
+				p.unassign(call)
 			}
 		default:
 		}
@@ -179,12 +181,26 @@ func (p *pool) mayRun(stats *methodStats) bool {
 	return !slowMethod || slowCalls < half || first && slowCalls < half+quarter
 }
 
+// unassign returns the runner of a call that will not run. The statistics must not show the call: it would count as a
+// quick one.
+func (p *pool) unassign(call *runningCall) {
+	p.mu.Lock()
+	p.forget(call)
+	p.mu.Unlock()
+	p.putBack(call.runner, true)
+}
+
+// forget removes a call from the running calls. The caller holds the lock.
+func (p *pool) forget(call *runningCall) {
+	delete(p.running, call)
+	call.stats.running--
+}
+
 // release returns the runner of a call that has ended to the pool, and records whether the call was slow. If reusable
 // is false, release closes the runner, and the call counts as slow.
 func (p *pool) release(call *runningCall, reusable bool) {
 	p.mu.Lock()
-	delete(p.running, call)
-	call.stats.running--
+	p.forget(call)
 	if now := time.Now(); !reusable || now.Sub(call.since) > slowAfter {
 		call.stats.slowUntil = now.Add(slowFor)
 	} else {
@@ -224,7 +240,7 @@ func (p *pool) putBack(r runner, reusable bool) {
 	p.assignIdle()
 	p.mu.Unlock()
 	if !keep {
-		r.close()
+		r.close() // without the lock, because close waits for the end of the process
 	}
 }
 
@@ -273,7 +289,7 @@ func (p *pool) grow() {
 		}
 		p.putBack(r, true)
 		p.mu.Lock()
-		if len(p.waiting) > 0 {
+		if len(p.waiting) > 0 { // startSpare starts one runner at a time, so start the next one for these calls
 			p.startSpare()
 		}
 		p.mu.Unlock()

@@ -98,3 +98,36 @@ func TestWaiting(t *testing.T) {
 		t.Errorf("got error %v, want %v", err, startErr)
 	}
 }
+
+// lateContext is a context that has ended. It calls late when it is asked for its error.
+type lateContext struct {
+	context.Context
+	late func()
+}
+
+func (lateContext) Done() <-chan struct{} {
+	ended := make(chan struct{})
+	close(ended)
+	return ended
+}
+
+func (c lateContext) Err() error {
+	c.late()
+	return context.Canceled
+}
+
+// TestAbandonedCall checks that a call which gets a runner just when it gives up returns the runner, and does not count
+// as a quick call of its method.
+func TestAbandonedCall(t *testing.T) {
+	t.Parallel()
+	p := fakePool(1, time.Minute)
+	running := take(t, p, new(methodStats))
+	stats := new(methodStats)
+	_, err := p.take(lateContext{t.Context(), func() { p.release(running, true) }}, stats)
+	if !errors.Is(err, context.Canceled) || len(p.idle) != 1 || len(p.running) != 0 {
+		t.Errorf("%v, %d idle and %d running", err, len(p.idle), len(p.running))
+	}
+	if *stats != (methodStats{}) {
+		t.Errorf("the method has the statistics %+v", *stats)
+	}
+}

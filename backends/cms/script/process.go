@@ -139,7 +139,7 @@ func (p *process) await() {
 	default:
 		p.reason = endedDied
 	}
-	closed := p.closed.Load() // read before p.gone is closed, because the waiting caller then calls close
+	closed := p.closed.Load() // read before p.gone is closed, because a caller that waits for that then calls close
 	close(p.gone)
 	if !closed {
 		p.onEnd(p, p.reason)
@@ -209,7 +209,7 @@ func (p *process) sendProgram(program *Program) error {
 // run implements runner. It sends a request to the process, performs the operations that the script requests in the
 // meantime, and returns the Result. It kills the process if the call exceeds the deadline of h.ctx by more than grace.
 func (p *process) run(h *host, kind byte, appendPayload func([]byte) []byte) ([]byte, error) {
-	deadline, _ := h.ctx.Deadline()
+	deadline, _ := h.ctx.Deadline() // every caller sets one
 	killAfter := time.Until(deadline) + grace
 	if h.method == nil {
 		killAfter += loadGrace

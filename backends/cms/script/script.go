@@ -295,7 +295,7 @@ const maxTable = 40
 func readTable(r *wire.Reader, depth int) (v routes.Value) {
 	kind := r.Byte()
 	v.At = readPosition(r)
-	switch kind {
+	switch kind { // the zero Value is null
 	case wire.String:
 		v.Kind, v.Text = routes.String, r.Text()
 	case wire.Class:

@@ -28,7 +28,7 @@ const (
 type sources struct {
 	root *os.Root
 
-	mu    sync.Mutex
+	mu    sync.Mutex           // guards the following members
 	files map[string]string    // texts by the names of files, relative to the site's folder
 	names map[[2]string]string // files by requiring file and required name
 	bytes int                  // length of all texts

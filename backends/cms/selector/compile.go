@@ -1,6 +1,7 @@
 package selector
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -38,7 +39,8 @@ type Set struct {
 	IDs []int64
 }
 
-// Status is the status of a page in its stored form.
+// Status is the status of a page in its stored form: the number in the column status, which SQL texts contain as such.
+// The statuses before Unpublished are those of pages that may be seen without the right to edit them.
 type Status int
 
 // The statuses.
@@ -121,7 +123,7 @@ func (s *Selector) Compile(scheme *Scheme) (*Query, error) {
 		}
 	}
 	c.addVisibility()
-	if len(c.sorts) == 0 && c.sameParent {
+	if len(c.sorts) == 0 && c.sameParent { // children of one parent are in the order that editors have set
 		c.keys = append(c.keys, key{expr: "p.sort"})
 	}
 	for _, v := range c.sorts {
@@ -164,7 +166,7 @@ type compiler struct {
 	sorts           []Value  // the values of "sort"
 	after           *Value   // the value of "after"; nil for the beginning of the list
 	sameParent      bool     // all pages have the same parent
-	seen            []string
+	seen            []string // the words for which checkOnce has been called
 }
 
 // errorAt returns an *Error at a position of the selector.
@@ -358,39 +360,40 @@ func (c *compiler) addVisibility() {
 		}
 		*target = append(*target, strconv.Itoa(int(status)))
 	}
-	// allowed returns the condition that a page has one of the statuses and one of the templates, or an empty string if
-	// no page can meet it.
-	allowed := func(statuses []string, templates Set) string {
-		condition := "p.status IN (" + strings.Join(statuses, ", ") + ")"
-		switch {
-		case len(statuses) == 0 || !templates.All && len(templates.IDs) == 0:
-			return ""
-		case len(statuses) == 1:
-			condition = "p.status = " + statuses[0]
-		}
-		if templates.All {
-			return condition
-		}
-		for _, id := range templates.IDs {
-			c.args = append(c.args, id)
-		}
-		if len(templates.IDs) == 1 {
-			return "(" + condition + " AND p.template_id = ?)"
-		}
-		column := "p.template_id"
-		if !c.hasTemplateTerm {
-			// These are most of the templates. The unary plus keeps SQLite from using the index of templates, because other
-			// indexes are better then.
-			column = "+p.template_id"
-		}
-		return "(" + condition + " AND " + column + " IN (?" + strings.Repeat(", ?", len(templates.IDs)-1) + "))"
-	}
-	alternatives := []string{allowed(public, c.view), allowed(restricted, c.edit)}
+	alternatives := []string{c.allowed(public, c.view), c.allowed(restricted, c.edit)}
 	alternatives = slices.DeleteFunc(alternatives, func(condition string) bool { return condition == "" })
 	if len(alternatives) == 0 {
 		alternatives = []string{noPage}
 	}
 	c.where = append(c.where, or(alternatives))
+}
+
+// allowed returns the condition that a page has one of the statuses and one of the templates, or an empty string if no
+// page can meet it.
+func (c *compiler) allowed(statuses []string, templates Set) string {
+	condition := "p.status IN (" + strings.Join(statuses, ", ") + ")"
+	switch {
+	case len(statuses) == 0 || !templates.All && len(templates.IDs) == 0:
+		return ""
+	case len(statuses) == 1:
+		condition = "p.status = " + statuses[0]
+	}
+	if templates.All {
+		return condition
+	}
+	for _, id := range templates.IDs {
+		c.args = append(c.args, id)
+	}
+	if len(templates.IDs) == 1 {
+		return "(" + condition + " AND p.template_id = ?)"
+	}
+	column := "p.template_id"
+	if !c.hasTemplateTerm {
+		// These are most of the templates. The unary plus keeps SQLite from using the index of templates, because other
+		// indexes are better then.
+		column = "+p.template_id"
+	}
+	return "(" + condition + " AND " + column + " IN (?" + strings.Repeat(", ?", len(templates.IDs)-1) + "))"
 }
 
 // addSort adds the expression by which "sort=v" orders pages.
@@ -412,6 +415,7 @@ func (c *compiler) addSort(v Value) error {
 	if !ok {
 		return errorAt(v.position, "there is no field %q to sort by", name)
 	}
+	// A field with several values is ordered by the first of them, whose number n is 0.
 	table := "s" + strconv.Itoa(len(c.joins))
 	join := " LEFT JOIN cms_page_values " + table + " ON " + table + ".page_id = p.id AND " + table +
 		".field_id = ? AND " + table + ".n = 0"
@@ -432,48 +436,18 @@ func (c *compiler) addSort(v Value) error {
 // afterCursor adds the condition that a page follows the page at which the cursor v was created. It returns an error if
 // v was created for a list in another order.
 func (c *compiler) afterCursor(v Value) error {
-	invalidCursor := errorAt(v.position, "after is not a cursor of this list")
-	payload, ok := c.cursor.Open(v.Text, c.sorting)
+	values, ok := c.cursorValues(v.Text)
 	if !ok {
-		return invalidCursor
+		return errorAt(v.position, "after is not a cursor of this list")
 	}
-	var values []any
-	decoder := json.NewDecoder(strings.NewReader(string(payload)))
-	decoder.UseNumber()
-	if decoder.Decode(&values) != nil || len(values) != len(c.keys) {
-		return invalidCursor
-	}
-	for i, value := range values {
-		n, isNumber := value.(json.Number)
-		_, isText := value.(string)
-		if isText != c.keys[i].text || isNumber == c.keys[i].text { // the type of the field has changed
-			return invalidCursor
-		}
-		if isNumber {
-			if integer, err := n.Int64(); err == nil {
-				values[i] = integer
-			} else if values[i], err = n.Float64(); err != nil {
-				return invalidCursor
-			}
-		}
-	}
-	sameDirection := true
-	for _, k := range c.keys {
-		sameDirection = sameDirection && k.desc == c.keys[0].desc
-	}
-	op := func(k key) string {
-		if k.desc {
-			return " < "
-		}
-		return " > "
-	}
-	if sameDirection { // (a, b) > (?, ?): the database can use an index for such a comparison of rows
+	mixed := slices.ContainsFunc(c.keys, func(k key) bool { return k.desc != c.keys[0].desc })
+	if !mixed { // (a, b) > (?, ?): the database can use an index for such a comparison of rows
 		exprs := make([]string, len(c.keys))
 		for i, k := range c.keys {
 			exprs[i] = k.expr
 		}
-		c.where = append(c.where, "("+strings.Join(exprs, ", ")+")"+op(c.keys[0])+"(?"+strings.Repeat(", ?", len(values)-1)+
-			")")
+		c.where = append(c.where, "("+strings.Join(exprs, ", ")+")"+c.keys[0].follows()+"(?"+
+			strings.Repeat(", ?", len(values)-1)+")")
 		c.args = append(c.args, values...)
 		return nil
 	}
@@ -484,9 +458,48 @@ func (c *compiler) afterCursor(v Value) error {
 		for _, previous := range c.keys[:i] {
 			conditions = append(conditions, previous.expr+" = ?")
 		}
-		alternatives = append(alternatives, "("+strings.Join(append(conditions, k.expr+op(k)+"?"), " AND ")+")")
+		conditions = append(conditions, k.expr+k.follows()+"?")
+		alternatives = append(alternatives, "("+strings.Join(conditions, " AND ")+")")
 		c.args = append(c.args, values[:i+1]...)
 	}
 	c.where = append(c.where, or(alternatives))
 	return nil
+}
+
+// follows returns the operator that a later value of the key meets when compared with an earlier one.
+func (k key) follows() string {
+	if k.desc {
+		return " < "
+	}
+	return " > "
+}
+
+// cursorValues returns the values of the keys in a cursor: strings, int64 and float64. ok is false if the cursor is not
+// from a list with the same keys.
+func (c *compiler) cursorValues(cursor string) (values []any, ok bool) {
+	payload, ok := c.cursor.Open(cursor, c.sorting)
+	if !ok {
+		return nil, false
+	}
+	decoder := json.NewDecoder(bytes.NewReader(payload))
+	decoder.UseNumber() // a float64 could not hold all IDs and times
+	if decoder.Decode(&values) != nil || len(values) != len(c.keys) {
+		return nil, false
+	}
+	for i, value := range values {
+		n, isNumber := value.(json.Number)
+		_, isText := value.(string)
+		if isText != c.keys[i].text || isNumber == c.keys[i].text { // the type of the field has changed
+			return nil, false
+		}
+		if isText {
+			continue
+		}
+		if integer, err := n.Int64(); err == nil {
+			values[i] = integer
+		} else if values[i], err = n.Float64(); err != nil {
+			return nil, false
+		}
+	}
+	return values, true
 }

@@ -193,39 +193,47 @@ func (r *reader) term() (t Term, err error) {
 	}
 }
 
-// value parses a value and skips the white space after it. Within a quoted value, two quotes stand for one.
+// value parses a value and skips the white space after it.
 func (r *reader) value() (Value, error) {
+	if r.offset < len(r.text) && (r.text[r.offset] == '"' || r.text[r.offset] == '\'') {
+		return r.quotedValue()
+	}
 	start := r.offset
 	v := Value{position: r.position(start)}
-	if r.offset < len(r.text) && (r.text[r.offset] == '"' || r.text[r.offset] == '\'') {
-		quote := r.text[r.offset]
-		var value strings.Builder
-		for r.offset++; ; r.offset++ {
-			if r.offset == len(r.text) {
-				return v, &Error{v.position, "this quote is never closed"}
-			}
-			if r.text[r.offset] == quote {
-				if r.offset+1 == len(r.text) || r.text[r.offset+1] != quote {
-					break
-				}
-				r.offset++
-			}
-			value.WriteByte(r.text[r.offset])
-		}
-		v.Text = value.String()
-		r.offset++
-		if r.skipSpace(); r.offset < len(r.text) && r.text[r.offset] != ',' && r.text[r.offset] != '|' {
-			return v, r.errorf("a comma or a bar is expected behind a quoted value")
-		}
-		return v, nil
-	}
-	for r.offset < len(r.text) && r.text[r.offset] != ',' && r.text[r.offset] != '|' {
+	for r.offset < len(r.text) && !r.atEnd() {
 		if r.text[r.offset] == '"' || r.text[r.offset] == '\'' {
 			return v, r.errorf("a value with a quote in it must be quoted")
 		}
 		r.offset++
 	}
 	v.Text = strings.TrimSpace(r.text[start:r.offset])
+	return v, nil
+}
+
+// atEnd reports whether the next byte ends a value: the comma behind a term, or the bar before another value.
+func (r *reader) atEnd() bool { return r.text[r.offset] == ',' || r.text[r.offset] == '|' }
+
+// quotedValue parses a value in quotes and skips the white space after it. Within the value, two quotes stand for one.
+func (r *reader) quotedValue() (Value, error) {
+	v := Value{position: r.position(r.offset)}
+	quote := r.text[r.offset]
+	var value strings.Builder
+	for r.offset++; ; r.offset++ {
+		if r.offset == len(r.text) {
+			return v, &Error{v.position, "this quote is never closed"}
+		}
+		if r.text[r.offset] == quote {
+			r.offset++
+			if r.offset == len(r.text) || r.text[r.offset] != quote {
+				break
+			}
+		}
+		value.WriteByte(r.text[r.offset])
+	}
+	v.Text = value.String()
+	if r.skipSpace(); r.offset < len(r.text) && !r.atEnd() {
+		return v, r.errorf("a comma or a bar is expected behind a quoted value")
+	}
 	return v, nil
 }
 

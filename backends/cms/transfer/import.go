@@ -135,7 +135,7 @@ func (i *importer) line(ctx context.Context, l *line) error {
 		return i.refs(ctx, l.Refs)
 	case l.File != nil:
 		return i.file(ctx, l.File)
-	case l.End != nil:
+	case l.End != nil: // all templates to which the definitions refer exist now
 		_, err := i.Pages.Define(ctx, i.incomplete)
 		return err
 	}

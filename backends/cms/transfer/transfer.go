@@ -16,7 +16,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/cms/content"
@@ -140,10 +139,13 @@ func (e *exporter) schema(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	slices.SortStableFunc(fields, func(a, b *content.Field) int { // false sorts before true
-		return strings.Compare(strconv.FormatBool(a.Type == content.TypeBlocks),
-			strconv.FormatBool(b.Type == content.TypeBlocks))
-	})
+	rank := func(f *content.Field) int {
+		if f.Type == content.TypeBlocks {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(fields, func(a, b *content.Field) int { return rank(a) - rank(b) })
 	for _, f := range fields {
 		e.fields[f.Name] = f
 		exported := *f

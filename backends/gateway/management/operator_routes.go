@@ -19,11 +19,11 @@ func organisation(*rest.Call) string { return keychain.Organisation }
 var (
 	pageParams = []rest.Param{
 		{Name: "limit", Description: "How many.", Schema: `{"type":"integer","minimum":1,"maximum":500,"default":100}`},
-		{Name: "after", Description: "next_after of the page before.", Schema: `{"type":"string"}`},
+		{Name: "after", Description: "next_after from the previous page.", Schema: `{"type":"string"}`},
 	}
 	auditParams = []rest.Param{
 		{Name: "limit", Description: "How many.", Schema: `{"type":"integer","minimum":1,"maximum":500,"default":100}`},
-		{Name: "cursor", Description: "next_cursor of the page before.", Schema: `{"type":"string"}`},
+		{Name: "cursor", Description: "next_cursor from the previous page.", Schema: `{"type":"string"}`},
 	}
 	spendingParams = []rest.Param{
 		{Name: "from", Description: "First day, in UTC. Default: 30 days before the end.", Schema: `{"type":"string"}`},

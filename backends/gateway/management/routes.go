@@ -209,7 +209,7 @@ func (s *Service) usageRoutes() []rest.Route {
 			Summary: "List the latest requests", Description: "Newest first, each with its attempts.",
 			Query: []rest.Param{
 				{Name: "limit", Description: "How many.", Schema: `{"type":"integer","minimum":1,"maximum":500,"default":20}`},
-				{Name: "cursor", Description: "next_cursor of the page before.", Schema: `{"type":"string"}`},
+				{Name: "cursor", Description: "next_cursor from the previous page.", Schema: `{"type":"string"}`},
 				{Name: "format", Description: "json or csv.", Schema: `{"type":"string","enum":["json","csv"],"default":"json"}`},
 			},
 		},

@@ -36,6 +36,10 @@ var (
 		'S': `\x00-\x08\x0e-\x1b\x7f-` + "\u0084\u0086-\u009f" + `\p{L}\p{M}\p{N}\p{P}\p{S}\p{Cf}\p{Co}`,
 		'W': "\\x00-/:-@\\[-\\^`\\{-\u00a9" + `\p{M}\p{Nl}\p{No}\p{Pd}\p{Ps}\p{Pe}\p{Pi}\p{Pf}\p{Po}‿⁀⁔︳︴﹍-﹏＿\p{S}\p{Z}\p{Cf}\p{Co}\p{Cc}`,
 	}
+	// constraints maps each constraint to its expression: the beginning and the end of the text, and word boundaries.
+	constraints = map[rune]string{
+		'A': `\A`, 'Z': `\z`, 'm': wordStart, 'M': wordEnd, 'y': wordBoundary, 'Y': noWordBoundary,
+	}
 	// charEscapes maps each escape sequence for a single character to the character.
 	charEscapes = map[rune]rune{'a': 7, 'b': 8, 'B': '\\', 'e': 27, 'f': 12, 'n': 10, 'r': 13, 't': 9, 'v': 11}
 )
@@ -59,34 +63,15 @@ func (t *translator) escape() (cost int, constraint bool, err error) {
 		t.out.WriteString("[" + classes[name] + "]")
 		return 1, false, nil
 	}
-	if name, ok := shorthands[c-'A'+'a']; ok && c >= 'A' && c <= 'Z' {
+	if name, ok := shorthands[c-'A'+'a']; ok && c >= 'A' && c <= 'Z' { // a capital
 		t.pos += 2
 		t.out.WriteString("[^" + classes[name] + "]")
 		return 1, false, nil
 	}
-	boundary := ""
-	switch c {
-	case 'A':
+	if constraint, ok := constraints[c]; ok {
 		t.pos += 2
-		t.out.WriteString(`\A`)
-		return 1, true, nil
-	case 'Z':
-		t.pos += 2
-		t.out.WriteString(`\z`)
-		return 1, true, nil
-	case 'm':
-		boundary = wordStart
-	case 'M':
-		boundary = wordEnd
-	case 'y':
-		boundary = wordBoundary
-	case 'Y':
-		boundary = noWordBoundary
-	}
-	if boundary != "" {
-		t.pos += 2
-		t.needsBacktracking = true
-		t.out.WriteString(boundary)
+		t.needsBacktracking = t.needsBacktracking || c != 'A' && c != 'Z' // the others look around
+		t.out.WriteString(constraint)
 		return 1, true, nil
 	}
 	if c >= '1' && c <= '9' {
@@ -199,7 +184,7 @@ func (t *translator) bracket() (cost int, constraint bool, err error) {
 			members.WriteString(`\n`)
 		}
 	}
-	for first := true; ; first = false {
+	for first := true; ; first = false { // a closing bracket at the first position is a member
 		if t.pos == len(t.in) {
 			return 0, false, errBrackets
 		}

@@ -108,19 +108,20 @@ var (
 // part of the expression in, beginning at pos, and write the translation to out.
 type translator struct {
 	in  []rune
-	pos int
+	pos int // index of the next character
 	out strings.Builder
-	// hard means that the pattern needs the backtracking matcher.
+	// needsBacktracking means that the pattern needs the backtracking matcher, because of a back reference or a constraint
+	// that looks around.
 	needsBacktracking bool
 
 	literal, expanded    bool
 	ignoreCase           bool
 	lines, dotExcludesNL bool // ^ and $ match at lines; . and [^ do not match a newline
 
-	captures  int // opened so far
-	closed    []bool
-	lookDepth int // depth of look-around, in which groups do not capture
-	depth     int
+	captures  int    // capturing groups opened so far
+	closed    []bool // whether each of these groups has ended; a back reference to it is valid only then
+	lookDepth int    // depth of look-around, in which groups do not capture
+	depth     int    // of all groups
 }
 
 // maxGroups limits the number of capturing groups, and the depth of all groups.
@@ -287,7 +288,7 @@ func (t *translator) atom() (cost int, constraint bool, err error) {
 	case '*', '+', '?':
 		return 0, false, errOperand
 	case '{':
-		if t.pos+1 < len(t.in) && isDigit(t.in[t.pos+1]) { // a quantifier; any other brace is a literal
+		if t.isBound() { // any other brace is a literal
 			return 0, false, errOperand
 		}
 	case '^':
@@ -404,7 +405,7 @@ func (t *translator) quantifier(cost int) (int, error) {
 		t.out.WriteRune(t.in[t.pos])
 		t.pos++
 	case '{':
-		if t.pos+1 == len(t.in) || !isDigit(t.in[t.pos+1]) {
+		if !t.isBound() {
 			return cost, nil // a literal brace
 		}
 		limit, err := t.bound()
@@ -421,11 +422,15 @@ func (t *translator) quantifier(cost int) (int, error) {
 	}
 	t.skipComments()
 	// PostgreSQL does not allow a second quantifier.
-	if t.pos < len(t.in) && (strings.ContainsRune("*+?", t.in[t.pos]) ||
-		t.in[t.pos] == '{' && t.pos+1 < len(t.in) && isDigit(t.in[t.pos+1])) {
+	if t.pos < len(t.in) && (strings.ContainsRune("*+?", t.in[t.pos]) || t.isBound()) {
 		return 0, errOperand
 	}
 	return cost, nil
+}
+
+// isBound reports whether a bound such as {2,3} is next: a brace and a digit.
+func (t *translator) isBound() bool {
+	return t.pos+1 < len(t.in) && t.in[t.pos] == '{' && isDigit(t.in[t.pos+1])
 }
 
 // bound translates {m}, {m,} or {m,n}, and returns the largest of these numbers.

@@ -64,7 +64,7 @@ func (c *checker) outermost(v *syntax.Value) (*query, error) {
 // selection checks a query for rows of e: an extract clause, or a predicate. outermost is false for inner queries.
 func (c *checker) selection(e *entity, v *syntax.Value, outermost bool) (*query, error) {
 	q := &query{entity: e}
-	if v == nil || v.Kind == syntax.Null || v.IsList() && len(v.Items) == 0 {
+	if selectsAll(v) {
 		return q, nil
 	}
 	if !v.IsList() {
@@ -83,6 +83,11 @@ func (c *checker) selection(e *entity, v *syntax.Value, outermost bool) (*query,
 		return nil, err
 	}
 	return q, nil
+}
+
+// selectsAll reports whether a query has no condition: it is missing, null or an empty list.
+func selectsAll(v *syntax.Value) bool {
+	return v == nil || v.Kind == syntax.Null || v.IsList() && len(v.Items) == 0
 }
 
 // malformed returns the error for the clause v.

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents/query/syntax"
@@ -17,7 +18,7 @@ func (c *checker) in(e *entity, clause *syntax.Value, args []*syntax.Value) (exp
 	}
 	values := args[1]
 	op := values.Operator()
-	if op == "array" && e.node != "" && isFact(args[0]) {
+	if op == "array" && e.node != "" && isFact(args[0]) { // facts are not stored
 		return &constExpr{false}, nil
 	}
 	if op == "array" && len(names) == 1 && names[0] == "latest_report?" && e.byName[names[0]] != nil {
@@ -60,7 +61,8 @@ func (c *checker) in(e *entity, clause *syntax.Value, args []*syntax.Value) (exp
 	return nil, c.malformed(clause, "'in' takes an 'array', 'extract' or 'from' clause")
 }
 
-// sameType reports whether the values of a field can be compared with those of a column of an inner query.
+// sameType reports whether the values of a field can be compared with those of a column of an inner query. Fields that
+// are never stored have no values, so they can be compared with any column.
 func sameType(f *field, col column) bool {
 	if f.kind == typeAbsent || col.field != nil && col.field.kind == typeAbsent {
 		return true
@@ -173,7 +175,7 @@ func (c *checker) innerQuery(v *syntax.Value) (*query, error) {
 		return nil, c.malformed(selected, "a select clause takes one query")
 	}
 	clauses := []*syntax.Value{syntax.TextValue("extract"), v.Items[1]}
-	if len(selected.Items) == 2 && (!selected.Items[1].IsList() || len(selected.Items[1].Items) > 0) {
+	if len(selected.Items) == 2 && !selectsAll(selected.Items[1]) {
 		clauses = append(clauses, selected.Items[1])
 	}
 	return c.selection(e, syntax.ListValue(clauses...), false)
@@ -261,11 +263,7 @@ func (q *query) orderBy(name string, desc bool) error {
 			syntax.Clip(name), quotedList(q.entity.names(comparable)))
 	}
 	if q.aggregates() {
-		found := false
-		for _, g := range q.group {
-			found = found || g.field.name == f.name && g.function == ""
-		}
-		if !found {
+		if !slices.ContainsFunc(q.group, func(g column) bool { return g.field.name == f.name && g.function == "" }) {
 			return refuse("order_by of a grouped query takes the columns of group_by, not '%s'", syntax.Clip(name))
 		}
 	}
@@ -288,16 +286,14 @@ func (c *checker) subquery(e *entity, clause *syntax.Value, args []*syntax.Value
 		return nil, refuse("No implicit relationship for entity '%s' with '%s'", syntax.Clip(args[0].Text), e.name)
 	}
 	q := &query{entity: other, columns: []column{{key: r.foreign, field: other.field(r.foreign)}}}
-	if len(args) == 2 && args[1].Kind != syntax.Null {
+	if len(args) == 2 && !selectsAll(args[1]) {
 		switch args[1].Operator() {
 		case "extract", "from", "group_by":
 			return nil, c.malformed(clause, "'subquery' takes a plain query")
 		}
-		if !args[1].IsList() || len(args[1].Items) > 0 {
-			var err error
-			if q.where, err = c.clause(other, args[1], false, 0); err != nil {
-				return nil, err
-			}
+		var err error
+		if q.where, err = c.clause(other, args[1], false, 0); err != nil {
+			return nil, err
 		}
 	}
 	return &inQueryExpr{[]*field{e.field(r.local)}, q}, nil

@@ -123,13 +123,19 @@ func (c *compiler) newSelect(q *query) *selectCompiler {
 		case *latestExpr:
 			s.latest = s.latest || x.truth
 		case *compareExpr:
-			switch x.field.name {
-			case "report", "certname", "hash", "resource_title":
-				s.narrow = s.narrow || x.op == "="
-			}
+			s.narrow = s.narrow || x.selectsFew()
 		}
 	})
 	return s
+}
+
+// selectsFew reports whether few rows meet the comparison: those of one report, node or resource.
+func (x *compareExpr) selectsFew() bool {
+	switch x.field.name {
+	case "report", "certname", "hash", "resource_title":
+		return x.op == "="
+	}
+	return false
 }
 
 // column returns the SQL expression of a column of the table with the given alias, which is the base table or a joined
@@ -240,7 +246,7 @@ func (s *selectCompiler) orderBy(value func(*field) string) string {
 		return ""
 	}
 	parts := make([]string, 0, len(s.q.order)+len(s.q.entity.order))
-	direction := ""
+	direction := ""               // of the last field, and of the further columns
 	seen := make(map[string]bool) // a planner would confuse a repeated column with another one
 	for _, o := range s.q.order {
 		v := value(o.field)
@@ -255,16 +261,14 @@ func (s *selectCompiler) orderBy(value func(*field) string) string {
 		if o.desc {
 			direction = " DESC"
 		}
-		if o.field.nullable {
-			if o.desc {
-				v += " DESC NULLS FIRST"
-			} else {
-				v += " NULLS LAST"
-			}
-		} else {
-			v += direction
+		nulls := ""
+		switch {
+		case o.field.nullable && o.desc:
+			nulls = " NULLS FIRST"
+		case o.field.nullable:
+			nulls = " NULLS LAST"
 		}
-		parts = append(parts, v)
+		parts = append(parts, v+direction+nulls)
 	}
 	if !s.q.aggregates() {
 		for _, col := range s.q.entity.order {

@@ -83,7 +83,7 @@ func (q *counts) orderBy(terms []orderTerm) error {
 	for _, t := range terms {
 		if !slices.Contains(columns, t.field) {
 			return refuse("Unrecognized column '%s' specified in :order_by; Supported columns are %s",
-				syntax.Clip(t.field), quotedList(sorted(columns)))
+				syntax.Clip(t.field), quotedList(slices.Sorted(slices.Values(columns))))
 		}
 		q.order = append(q.order, countOrder{t.field, t.field == "containing_class", t.desc})
 	}
@@ -207,7 +207,7 @@ func (rw *rowWriter) subjectRow(q *counts) error {
 	rw.buf = append(rw.buf, `{"subject_type":`...)
 	rw.buf = append(jsontext.AppendQuoted(rw.buf, q.subject), `,"subject":`...)
 	cells, keys := rw.cells, rw.keys
-	for i := range n {
+	for i := range n { // the first key begins with the brace of this object
 		rw.buf = append(rw.buf, keys[i]...)
 		if err := rw.cell(cells[i], rw.values[i]); err != nil {
 			return err

@@ -1,6 +1,9 @@
 package query
 
-import "maps"
+import (
+	"maps"
+	"slices"
+)
 
 // Only this file, and the files that compile counts and details (counts.go, expanded.go), contain names of tables and
 // columns of the database.
@@ -93,7 +96,8 @@ func (e *entity) names(filter func(*field) bool) []string {
 			names = append(names, f.name)
 		}
 	}
-	return sorted(names)
+	slices.Sort(names)
+	return names
 }
 
 // The dictionaries: tables that contain each text once.

@@ -3,7 +3,6 @@ package query
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents/query/syntax"
@@ -46,11 +45,4 @@ func quotedList(names []string) string {
 	}
 	last := len(quoted) - 1
 	return strings.Join(quoted[:last], ", ") + ", and " + quoted[last]
-}
-
-// sorted returns a sorted copy of names.
-func sorted(names []string) []string {
-	names = slices.Clone(names)
-	slices.Sort(names)
-	return names
 }

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents/query/syntax"
@@ -23,8 +24,7 @@ func (c *checker) extract(q *query, v *syntax.Value, outermost bool) error {
 	if err := c.columns(q, v.Items[1]); err != nil {
 		return err
 	}
-	// Null and an empty list mean that there is no condition.
-	if len(clauses) == 1 && clauses[0].Kind != syntax.Null && (!clauses[0].IsList() || len(clauses[0].Items) > 0) {
+	if len(clauses) == 1 && !selectsAll(clauses[0]) {
 		var err error
 		if q.where, err = c.clause(q.entity, clauses[0], outermost, 0); err != nil {
 			return err
@@ -90,13 +90,11 @@ func (c *checker) function(e *entity, v *syntax.Value) (column, error) {
 	}
 	name := args[0].Text
 	args = args[1:]
-	switch name {
-	case "count", "min", "max", "avg", "sum", "to_string":
-	default:
+	if !slices.Contains([]string{"count", "min", "max", "avg", "sum", "to_string"}, name) {
 		return column{}, c.malformed(v, "function '"+syntax.Clip(name)+"' is unknown")
 	}
 	col := column{key: name, function: name}
-	arity := 1
+	arity := 1 // the argument of count may be missing
 	if name == "to_string" {
 		arity = 2
 	}
@@ -191,11 +189,10 @@ func (c *checker) grouping(q *query, v *syntax.Value) error {
 		if col.function != "" && col.function != "to_string" {
 			continue
 		}
-		found := false
-		for _, g := range q.group {
-			found = found || g.field.name == col.field.name && g.function == col.function && g.template == col.template
+		isGroup := func(g column) bool {
+			return g.field.name == col.field.name && g.function == col.function && g.template == col.template
 		}
-		if !found {
+		if !slices.ContainsFunc(q.group, isGroup) {
 			return refuse("column '%s' must appear in the group_by clause or be used in an aggregate function",
 				syntax.Clip(col.key))
 		}

@@ -22,60 +22,67 @@ import (
 //
 // The result is NULL if an argument is NULL.
 func init() {
-	sqlite.MustRegisterDeterministicScalarFunction("run_match", 2,
-		func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
-			id, ok := args[0].(int64)
-			if !ok {
-				return nil, errors.New("run_match takes the number of a pattern")
-			}
-			text, ok := textOf(args[1])
-			if !ok {
-				return nil, nil //nolint:nilnil // SQL: null
-			}
-			matched, err := pattern.Match(id, text)
-			if err != nil || !matched {
-				return int64(0), err
-			}
-			return int64(1), nil
-		})
-	sqlite.MustRegisterDeterministicScalarFunction("run_path_order", 1,
-		func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
-			text, ok := textOf(args[0])
-			if !ok {
-				return nil, nil //nolint:nilnil // SQL: null
-			}
-			v, err := syntax.JSON(text, syntax.Limits{Depth: syntax.MaxDepth, Values: len(text) + 1})
-			if err != nil {
-				return nil, err
-			}
-			key := []byte{} // not nil, which would be NULL
-			for _, item := range v.Items {
-				key = append(append(key, item.Text...), 0)
-			}
-			return key, nil
-		})
-	sqlite.MustRegisterDeterministicScalarFunction("run_timestamp", 1,
-		func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
-			ms, ok := args[0].(int64)
-			if !ok {
-				return nil, nil //nolint:nilnil // SQL: null
-			}
-			return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000-07:00"), nil
-		})
+	register := func(name string, arity int32, fn func(args []driver.Value) (driver.Value, error)) {
+		sqlite.MustRegisterDeterministicScalarFunction(name, arity,
+			func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) { return fn(args) })
+	}
+	register("run_match", 2, runMatch)
+	register("run_path_order", 1, runPathOrder)
+	register("run_timestamp", 1, func(args []driver.Value) (driver.Value, error) {
+		ms, ok := args[0].(int64)
+		if !ok {
+			return nil, nil //nolint:nilnil // SQL: null
+		}
+		return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000-07:00"), nil
+	})
 	for name, format := range map[string]func(int64, string) string{
 		"run_format_time":   tochar.Time,
 		"run_format_number": tochar.Number,
 	} {
-		sqlite.MustRegisterDeterministicScalarFunction(name, 2,
-			func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
-				value, hasValue := args[0].(int64)
-				template, hasTemplate := textOf(args[1])
-				if !hasValue || !hasTemplate {
-					return nil, nil //nolint:nilnil // SQL: null
-				}
-				return format(value, template), nil
-			})
+		register(name, 2, func(args []driver.Value) (driver.Value, error) {
+			value, hasValue := args[0].(int64)
+			template, hasTemplate := textOf(args[1])
+			if !hasValue || !hasTemplate {
+				return nil, nil //nolint:nilnil // SQL: null
+			}
+			return format(value, template), nil
+		})
 	}
+}
+
+// runMatch implements run_match.
+func runMatch(args []driver.Value) (driver.Value, error) {
+	id, ok := args[0].(int64)
+	if !ok {
+		return nil, errors.New("run_match takes the number of a pattern")
+	}
+	text, ok := textOf(args[1])
+	if !ok {
+		return nil, nil //nolint:nilnil // SQL: null
+	}
+	matched, err := pattern.Match(id, text)
+	if err != nil || !matched {
+		return int64(0), err
+	}
+	return int64(1), nil
+}
+
+// runPathOrder implements run_path_order. In the result, a zero byte ends each text, so that a path sorts before the
+// paths that it begins.
+func runPathOrder(args []driver.Value) (driver.Value, error) {
+	text, ok := textOf(args[0])
+	if !ok {
+		return nil, nil //nolint:nilnil // SQL: null
+	}
+	v, err := syntax.JSON(text, syntax.Limits{Depth: syntax.MaxDepth, Values: len(text) + 1})
+	if err != nil {
+		return nil, err
+	}
+	key := []byte{} // not nil, which would be NULL
+	for _, item := range v.Items {
+		key = append(append(key, item.Text...), 0)
+	}
+	return key, nil
 }
 
 // textOf returns the text of an argument. ok is false for NULL and numbers.

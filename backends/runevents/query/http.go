@@ -53,17 +53,18 @@ func (s *Service) Serve(w http.ResponseWriter, r *http.Request, entity string, s
 	if err == nil {
 		err = out.close()
 	}
-	switch {
-	case err == nil:
-	case !out.begun:
-		s.fail(w, r, statusError(ctx, err))
-	default:
-		if !errors.As(err, new(*clientError)) && r.Context().Err() == nil {
-			s.o.Logger.Warn("the answer to a query is incomplete", zap.Error(err))
-		}
-		// The status has been sent, so closing the connection is the only way to show the error to the client.
-		panic(http.ErrAbortHandler)
+	if err == nil {
+		return
 	}
+	if !out.begun {
+		s.fail(w, r, statusError(ctx, err))
+		return
+	}
+	if !errors.As(err, new(*clientError)) && r.Context().Err() == nil {
+		s.o.Logger.Warn("the answer to a query is incomplete", zap.Error(err))
+	}
+	// The status has been sent, so closing the connection is the only way to show the error to the client.
+	panic(http.ErrAbortHandler)
 }
 
 // admit checks a request and returns its plan, without using the database. The error is for the client.
@@ -179,7 +180,7 @@ type output struct {
 var gzipWriters = sync.Pool{New: func() any { return gzip.NewWriter(io.Discard) }}
 
 // Write buffers a part of the answer, and sends the buffer in pieces. Before the first piece is sent, Write may buffer
-// the entire answer; see lease.keep.
+// the entire answer; see lease.mayBuffer.
 func (o *output) Write(b []byte) (int, error) {
 	if o.indenter != nil {
 		o.buf = o.append(o.buf, b)

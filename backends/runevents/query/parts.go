@@ -164,7 +164,8 @@ const (
 )
 
 // fragments is a cache of encoded members by ID. It has two generations. When the young generation is full, it becomes
-// the old one, and the previous old generation is dropped with all entries that have not been used in the meantime.
+// the old one, and the previous old generation is dropped with all entries that have not been used in the meantime. The
+// texts of a generation are in one buffer, which is used again, so storing a text allocates nothing.
 type fragments struct{ young, old generation }
 
 // generation is a buffer of concatenated texts with the positions of the texts.

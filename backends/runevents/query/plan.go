@@ -78,6 +78,7 @@ func (s *Service) plan(entity string, p params, scope Scope) (*plan, error) {
 	if err := s.planRows(pl, c, clause, pg); err != nil || !p.flag("ast_only") {
 		return pl, err
 	}
+	// The query has been checked, but is returned instead of being executed.
 	return &plan{detail: "ast", clause: clause, pretty: pl.pretty}, nil
 }
 
@@ -239,10 +240,8 @@ func isWide(pl *plan, q *query, now time.Time) bool {
 		case *latestExpr:
 			bounded = bounded || x.truth
 		case *compareExpr:
-			switch x.field.name {
-			case "report", "certname", "hash", "resource_title":
-				bounded = bounded || x.op == "="
-			case "timestamp", "producer_timestamp":
+			bounded = bounded || x.selectsFew()
+			if x.field.name == "timestamp" || x.field.name == "producer_timestamp" {
 				bounds.restrict(x)
 			}
 		}

@@ -197,49 +197,35 @@ func (s *Service) compiler(pl *plan) *compiler {
 
 // checkScope returns an error with status 404 unless the report, environment, node and producer in the scope exist.
 func (s *Service) checkScope(ctx context.Context, tx *sql.Tx, scope Scope) error {
-	missing := func(kind, name string) error {
-		return &Error{
-			Status: http.StatusNotFound, Text: "No information is known about " + kind + " " + syntax.Clip(name),
-			JSON: true,
-		}
+	hash, ok := decodeHash(scope.Report)
+	if !ok {
+		hash = nil // no report has this hash
 	}
-	exists := func(query string, arg any) (bool, error) {
-		var one int
-		err := tx.QueryRowContext(ctx, query, arg).Scan(&one)
-		if errors.Is(err, sql.ErrNoRows) {
-			return false, nil
-		}
-		return err == nil, err
-	}
-	if scope.Report != "" {
-		b, ok := decodeHash(scope.Report)
-		if ok {
-			var err error
-			if ok, err = exists("SELECT 1 FROM run_reports WHERE hash = $1", b); err != nil {
-				return err
-			}
-		}
-		if !ok {
-			return missing("report", scope.Report)
-		}
-	}
-	for _, p := range []struct{ kind, name, query string }{
-		{"environment", scope.Environment, "SELECT 1 FROM run_environments WHERE name = $1"},
-		{"node", scope.Node, "SELECT 1 FROM run_nodes WHERE certname = $1"},
-		{"producer", scope.Producer, "SELECT 1 FROM run_producers WHERE name = $1"},
+	for _, p := range []struct {
+		kind, name, query string
+		arg               any
+	}{
+		{"report", scope.Report, "SELECT 1 FROM run_reports WHERE hash = $1", hash},
+		{"environment", scope.Environment, "SELECT 1 FROM run_environments WHERE name = $1", scope.Environment},
+		{"node", scope.Node, "SELECT 1 FROM run_nodes WHERE certname = $1", scope.Node},
+		{"producer", scope.Producer, "SELECT 1 FROM run_producers WHERE name = $1", scope.Producer},
 	} {
 		if p.name == "" {
 			continue
 		}
-		ok := utf8.ValidString(p.name) && !strings.ContainsRune(p.name, 0) // PostgreSQL refuses other parameters
-		if ok {
-			var err error
-			if ok, err = exists(p.query, p.name); err != nil {
-				return err
+		err := sql.ErrNoRows
+		if utf8.ValidString(p.name) && !strings.ContainsRune(p.name, 0) { // PostgreSQL refuses other parameters
+			var one int
+			err = tx.QueryRowContext(ctx, p.query, p.arg).Scan(&one)
+		}
+		if errors.Is(err, sql.ErrNoRows) {
+			return &Error{
+				Status: http.StatusNotFound, Text: "No information is known about " + p.kind + " " + syntax.Clip(p.name),
+				JSON: true,
 			}
 		}
-		if !ok {
-			return missing(p.kind, p.name)
+		if err != nil {
+			return err
 		}
 	}
 	return nil

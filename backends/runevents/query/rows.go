@@ -18,20 +18,21 @@ import (
 // maxDetail limits the decompressed size of a report's list, in bytes.
 const maxDetail = 256 << 20
 
-// rowWriter writes rows as a JSON array while it reads them.
+// rowWriter writes rows as a JSON array while it reads them. A row has a value for each cell, then an ID for each part
+// and, if a cell has a link, the hash of the report.
 type rowWriter struct {
 	w          io.Writer
 	cells      []cell
 	keys       [][]byte // `,"key":` of each cell; the first one begins with a brace
 	parts      []*partWriter
-	hashColumn int
+	hashColumn int // index of the hash of the report, or -1
 	prefix     string
 	single     bool    // the answer is one object instead of a list
 	counts     *counts // set for rows of counts, which have another format
 	buf        []byte
 	rows       [][]any // the rows that are read at once
 	dest       [][]any // pointers to their values
-	values     []any   // the row that is being written
+	values     []any   // the row that is being written, an element of rows
 }
 
 // newRowWriter returns a writer for the rows of a statement, which reads one row at a time. prefix is the part of the
@@ -73,21 +74,11 @@ func (rw *rowWriter) writeAll(rows *sql.Rows) error {
 	}
 	first := true
 	for hasMore := true; hasMore; {
-		n := 0
-		for n < len(rw.rows) {
-			if hasMore = rows.Next(); !hasMore {
-				break
-			}
-			if err := rows.Scan(rw.dest[n]...); err != nil {
-				return fmt.Errorf("reading a row: %w", err)
-			}
-			n++
+		n, err := rw.read(rows)
+		if err != nil {
+			return err
 		}
-		for i, p := range rw.parts {
-			if err := p.cacheMissing(rw.rows[:n], len(rw.cells)+i); err != nil {
-				return fmt.Errorf("looking up a part: %w", err)
-			}
-		}
+		hasMore = n == len(rw.rows)
 		for _, rw.values = range rw.rows[:n] {
 			start := len(rw.buf)
 			if !first {
@@ -117,6 +108,23 @@ func (rw *rowWriter) writeAll(rows *sql.Rows) error {
 		return &clientError{err}
 	}
 	return nil
+}
+
+// read reads the next rows into rw.rows, and the parts that they need into the caches of rw.parts. It returns the
+// number of rows, which is less than len(rw.rows) at the end.
+func (rw *rowWriter) read(rows *sql.Rows) (n int, err error) {
+	for n < len(rw.rows) && rows.Next() {
+		if err := rows.Scan(rw.dest[n]...); err != nil {
+			return 0, fmt.Errorf("reading a row: %w", err)
+		}
+		n++
+	}
+	for i, p := range rw.parts {
+		if err := p.cacheMissing(rw.rows[:n], len(rw.cells)+i); err != nil {
+			return 0, fmt.Errorf("looking up a part: %w", err)
+		}
+	}
+	return n, nil
 }
 
 // clientError is the error of writing to a client that does not accept the answer.

@@ -1,6 +1,10 @@
 package query
 
-import "github.com/tollgate-gateway/tollgate/backends/runevents/pattern"
+import (
+	"slices"
+
+	"github.com/tollgate-gateway/tollgate/backends/runevents/pattern"
+)
 
 // query is a checked query: every name is known, and every value has the type of its field. Only checked queries are
 // compiled.
@@ -17,15 +21,9 @@ type query struct {
 
 // aggregates reports whether the rows of the query are results of aggregate functions.
 func (q *query) aggregates() bool {
-	if q.grouped {
-		return true
-	}
-	for _, c := range q.columns {
-		if c.function != "" && c.function != "to_string" {
-			return true
-		}
-	}
-	return false
+	return q.grouped || slices.ContainsFunc(q.columns, func(c column) bool {
+		return c.function != "" && c.function != "to_string"
+	})
 }
 
 // column is a column of the rows: a field, or a function of a field.

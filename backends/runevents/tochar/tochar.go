@@ -260,7 +260,7 @@ func (p templatePart) write(t time.Time) string {
 
 // ordinal returns the suffix of the ordinal number with the given digits: st, nd, rd or th.
 func ordinal(digits string) string {
-	if n := len(digits); n < 2 || digits[n-2] != '1' { // 11th, 12th and 13th end in th
+	if n := len(digits); n < 2 || digits[n-2] != '1' { // not 11th, 12th or 13th
 		switch digits[n-1] {
 		case '1':
 			return "st"

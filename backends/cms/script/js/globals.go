@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,7 +34,7 @@ func init() {
 		"find": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			r := rt.ask(wire.Find, wire.AppendText(rt.arguments(), text(c.Argument(0))))
 			list := rt.decoded(r)
-			if o, ok := list.(*goja.Object); ok {
+			if o, ok := list.(*goja.Object); ok { // the list has the cursor as a member that is not enumerable
 				_ = o.DefineDataProperty("after", rt.vm.ToValue(r.Text()), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE)
 			}
 			return list
@@ -188,7 +189,7 @@ func (rt *Runtime) arguments() []byte { return rt.buffer[:0] }
 // the script.
 func (rt *Runtime) ask(operation byte, arguments []byte) *wire.Reader {
 	reply, err := rt.host.Ask(operation, arguments)
-	if rt.buffer = arguments; cap(arguments) > 64<<10 {
+	if rt.buffer = arguments; cap(arguments) > 64<<10 { // keep the grown buffer, but not a very large one
 		rt.buffer = nil
 	}
 	rt.check(err)
@@ -434,41 +435,46 @@ func (rt *Runtime) logText(v goja.Value) string {
 // maxFetch limits the body of a request of http.fetch, in bytes.
 const maxFetch = 4 << 20
 
-// fetch implements http.fetch(address, {method, headers, body}). If the body is an object, it is sent as JSON. The
-// result is {status, ok, headers, text(), json()}.
-func (rt *Runtime) fetch(c goja.FunctionCall) goja.Value {
-	method, names, headers := http.MethodGet, []string(nil), make(map[string]string)
-	var body []byte
-	if o, ok := c.Argument(1).(*goja.Object); ok {
-		if m := o.Get("method"); m != nil && !goja.IsUndefined(m) {
-			method = strings.ToUpper(m.String())
+// fetchOptions reads the second argument of http.fetch. headers are names and values, in the order of the argument.
+func (rt *Runtime) fetchOptions(options goja.Value) (method string, headers [][2]string, body []byte) {
+	method = http.MethodGet
+	o, ok := options.(*goja.Object)
+	if !ok {
+		return method, nil, nil
+	}
+	if m := o.Get("method"); m != nil && !goja.IsUndefined(m) {
+		method = strings.ToUpper(m.String())
+	}
+	if h, ok := o.Get("headers").(*goja.Object); ok {
+		for _, name := range h.Keys() {
+			headers = append(headers, [2]string{name, h.Get(name).String()})
 		}
-		if h, ok := o.Get("headers").(*goja.Object); ok {
-			for _, name := range h.Keys() {
-				names = append(names, name)
-				headers[name] = h.Get(name).String()
-			}
-		}
-		switch b := o.Get("body").(type) {
-		case goja.String:
-			body = []byte(b.String())
-		case *goja.Object:
-			encoded, err := rt.json(b)
-			rt.check(err)
-			body = encoded
-			if _, exists := headers["Content-Type"]; !exists {
-				names = append(names, "Content-Type")
-				headers["Content-Type"] = "application/json"
-			}
+	}
+	switch b := o.Get("body").(type) {
+	case goja.String:
+		body = []byte(b.String())
+	case *goja.Object:
+		encoded, err := rt.json(b)
+		rt.check(err)
+		body = encoded
+		if !slices.ContainsFunc(headers, func(h [2]string) bool { return h[0] == "Content-Type" }) {
+			headers = append(headers, [2]string{"Content-Type", "application/json"})
 		}
 	}
 	if len(body) > maxFetch {
 		rt.fail("the body is larger than 4 MiB")
 	}
+	return method, headers, body
+}
+
+// fetch implements http.fetch(address, {method, headers, body}). If the body is an object, it is sent as JSON. The
+// result is {status, ok, headers, text(), json()}.
+func (rt *Runtime) fetch(c goja.FunctionCall) goja.Value {
+	method, headers, body := rt.fetchOptions(c.Argument(1))
 	args := wire.AppendText(wire.AppendText(rt.arguments(), c.Argument(0).String()), method)
-	args = wire.AppendUint(args, uint64(len(names)))
-	for _, name := range names {
-		args = wire.AppendText(wire.AppendText(args, name), headers[name])
+	args = wire.AppendUint(args, uint64(len(headers)))
+	for _, h := range headers {
+		args = wire.AppendText(wire.AppendText(args, h[0]), h[1])
 	}
 	r := rt.ask(wire.Fetch, wire.AppendText(args, body))
 	result, responseHeaders := rt.vm.NewObject(), rt.vm.NewObject()

@@ -110,12 +110,13 @@ func (rt *Runtime) Run(host Host, frame, result []byte) []byte {
 	}
 	var answer []byte
 	var err error
-	if thrown := rt.catch(func() {
+	thrown := rt.catch(func() {
 		var data goja.Value
 		if data, err = rt.read(r); err == nil {
 			answer, err = rt.method(from, name, export, class, method, data)
 		}
-	}); thrown != nil {
+	})
+	if thrown != nil {
 		err = thrown
 	}
 	result = wire.AppendUint(result, uint64(rt.status)) //nolint:gosec // G115: a status
@@ -162,7 +163,7 @@ func (rt *Runtime) method(from, name, export, class, method string, data goja.Va
 	}
 	if o, ok := result.(*goja.Object); ok && o.ExportType() == promiseType {
 		promise, _ := o.Export().(*goja.Promise)
-		rt.trackRejection(promise, goja.PromiseRejectionHandle)
+		rt.trackRejection(promise, goja.PromiseRejectionHandle) // its rejection is the error of the call
 		switch promise.State() {
 		case goja.PromiseStatePending:
 			return nil, errPending
@@ -204,7 +205,7 @@ func (rt *Runtime) catch(fn func()) error {
 			return goja.Undefined()
 		}))
 	}
-	outer := rt.nextFunc
+	outer := rt.nextFunc // fn of a catch within which this one runs
 	rt.nextFunc = fn
 	_, err := rt.callNext(goja.Undefined())
 	rt.nextFunc = outer
@@ -236,7 +237,7 @@ func (rt *Runtime) load(s *source) (goja.Value, error) {
 		return module.Get("exports"), nil
 	}
 	module := rt.vm.NewObject()
-	if s.program == nil {
+	if s.program == nil { // a .json file
 		parsed, err := rt.parse(s.json)
 		if err != nil {
 			return nil, err

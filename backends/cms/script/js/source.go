@@ -222,7 +222,7 @@ func inspect(name string, tree *ast.Program) *inspection {
 	return in
 }
 
-// noteBinding sets l.shadowed if the file declares a variable with the name of the global object sanitizer.
+// noteBinding sets in.shadowed if the file declares a variable with the name of the global object sanitizer.
 func (in *inspection) noteBinding(b *ast.Binding) {
 	if name, ok := b.Target.(*ast.Identifier); ok && name.Name == "sanitizer" {
 		in.shadowed = true
@@ -240,27 +240,41 @@ func (in *inspection) checkSanitizer(n ast.Node) {
 	if !ok {
 		return
 	}
-	object, _ := callee.Left.(*ast.Identifier)
-	switch name := string(callee.Identifier.Name); {
-	case name == "checkAndSanitizeRequiredParameters" && len(call.ArgumentList) > 1:
-		specs, _ := call.ArgumentList[1].(*ast.ArrayLiteral)
-		if specs == nil {
+	name, arguments := string(callee.Identifier.Name), call.ArgumentList
+	if name == "checkAndSanitizeRequiredParameters" && len(arguments) > 1 {
+		if specs, ok := arguments[1].(*ast.ArrayLiteral); ok {
+			in.checkSpecs(specs)
+		}
+		return
+	}
+	if object, ok := callee.Left.(*ast.Identifier); !ok || object.Name != "sanitizer" || in.shadowed {
+		return
+	}
+	switch name {
+	case "names": // a method without a sanitizer
+	case "apply", "valid":
+		if len(arguments) < 2 {
 			return
 		}
-		for _, item := range specs.Value {
-			if spec, ok := item.(*ast.StringLiteral); ok {
-				if _, sanitizer, has := strings.Cut(spec.Value.String(), "|"); has && !sanitize.Known(sanitizer) {
-					in.report(spec.Idx, sanitize.UnknownError(sanitizer))
-				}
-			}
-		}
-	case object != nil && object.Name == "sanitizer" && !in.shadowed && name != "apply" && name != "valid" &&
-		name != "names" && !sanitize.Known(name):
-		in.report(callee.Identifier.Idx, sanitize.UnknownError(name))
-	case object != nil && object.Name == "sanitizer" && !in.shadowed && (name == "apply" || name == "valid") &&
-		len(call.ArgumentList) > 1:
-		if spec, ok := call.ArgumentList[1].(*ast.StringLiteral); ok && !sanitize.Known(spec.Value.String()) {
+		if spec, ok := arguments[1].(*ast.StringLiteral); ok && !sanitize.Known(spec.Value.String()) {
 			in.report(spec.Idx, sanitize.UnknownError(spec.Value.String()))
+		}
+	default:
+		if !sanitize.Known(name) {
+			in.report(callee.Identifier.Idx, sanitize.UnknownError(name))
+		}
+	}
+}
+
+// checkSpecs reports unknown sanitizers in the second argument of checkAndSanitizeRequiredParameters.
+func (in *inspection) checkSpecs(specs *ast.ArrayLiteral) {
+	for _, item := range specs.Value {
+		spec, ok := item.(*ast.StringLiteral)
+		if !ok {
+			continue
+		}
+		if _, sanitizer, has := strings.Cut(spec.Value.String(), "|"); has && !sanitize.Known(sanitizer) {
+			in.report(spec.Idx, sanitize.UnknownError(sanitizer))
 		}
 	}
 }

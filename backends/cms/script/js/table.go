@@ -383,7 +383,7 @@ func (t *tableBuilder) list(o *goja.Object, expr ast.Expression, pos position, d
 	for i := range length {
 		var elementExpr ast.Expression
 		elementPos := pos
-		if literal != nil && int64(len(literal.Value)) == length {
+		if literal != nil && int64(len(literal.Value)) == length { // the code has not changed the list since
 			if elementExpr = literal.Value[i]; elementExpr != nil {
 				elementPos = t.file.position(elementExpr)
 			}

@@ -8,11 +8,11 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/dop251/goja"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/script/wire"
+	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // maxOutput limits the size of an answer, and of each value that a script passes to the host, in bytes.
@@ -47,7 +47,7 @@ func (rt *Runtime) readValue(r *wire.Reader, depth int) goja.Value {
 		return parsed
 	case wire.List:
 		if depth > wire.MaxNesting {
-			break
+			break // null
 		}
 		items := make([]any, r.Len())
 		for i := range items {
@@ -56,7 +56,7 @@ func (rt *Runtime) readValue(r *wire.Reader, depth int) goja.Value {
 		return rt.vm.NewArray(items...)
 	case wire.Object:
 		if depth > wire.MaxNesting {
-			break
+			break // null
 		}
 		object := rt.vm.NewObject()
 		for range r.Len() {
@@ -232,13 +232,13 @@ func (w *writer) write(v goja.Value, depth int) error {
 	case nil:
 		return nil
 	case goja.String:
-		w.text = appendString(w.text, v.String())
+		w.text = jsontext.AppendQuoted(w.text, v.String())
 		return nil
 	case *goja.Object:
 		return w.object(v, depth)
 	}
 	switch value := v.Export().(type) {
-	case nil:
+	case nil: // null, or undefined, which has no JSON form
 		if goja.IsNull(v) {
 			w.text = append(w.text, "null"...)
 		}
@@ -276,12 +276,12 @@ func (w *writer) object(o *goja.Object, depth int) error {
 		if needsComma {
 			w.text = append(w.text, ',')
 		}
-		w.text = append(appendString(w.text, key), ':')
+		w.text = append(jsontext.AppendQuoted(w.text, key), ':')
 		valueStart := len(w.text)
 		if err := w.write(o.Get(key), depth+1); err != nil {
 			return err
 		}
-		if len(w.text) == valueStart {
+		if len(w.text) == valueStart { // the value has no JSON form, so the member is left out
 			w.text = w.text[:start]
 			continue
 		}
@@ -350,44 +350,4 @@ func appendNumber(text []byte, n float64) []byte {
 		return strconv.AppendFloat(text, n, 'f', -1, 64)
 	}
 	return strconv.AppendFloat(text, n, 'g', -1, 64)
-}
-
-const hexDigits = "0123456789abcdef"
-
-// appendString appends a string as JSON. Unpaired surrogates become U+FFFD.
-func appendString(text []byte, s string) []byte {
-	text = append(text, '"')
-	start := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c < utf8.RuneSelf {
-			if c >= ' ' && c != '"' && c != '\\' {
-				i++
-				continue
-			}
-			text = append(text, s[start:i]...)
-			switch c {
-			case '"', '\\':
-				text = append(text, '\\', c)
-			case '\n':
-				text = append(text, '\\', 'n')
-			case '\r':
-				text = append(text, '\\', 'r')
-			case '\t':
-				text = append(text, '\\', 't')
-			default:
-				text = append(text, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-			}
-			i++
-			start = i
-			continue
-		}
-		r, size := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && size == 1 {
-			text = append(append(text, s[start:i]...), "\uFFFD"...)
-			start = i + size
-		}
-		i += size
-	}
-	return append(append(text, s[start:]...), '"')
 }

@@ -74,25 +74,13 @@ func appendValue(buf []byte, value any, depth int) (_ []byte, err error) {
 	case string:
 		return AppendText(append(buf, String), v), nil
 	case []any:
-		buf = AppendUint(append(buf, List), uint64(len(v)))
-		for i := range v {
-			if buf, err = appendValue(buf, v[i], depth+1); err != nil {
-				return buf, err
-			}
-		}
-		return buf, nil
+		return appendList(buf, v, depth)
+	case []map[string]any:
+		return appendList(buf, v, depth)
 	case []string:
 		buf = AppendUint(append(buf, List), uint64(len(v)))
 		for i := range v {
 			buf = AppendText(append(buf, String), v[i])
-		}
-		return buf, nil
-	case []map[string]any:
-		buf = AppendUint(append(buf, List), uint64(len(v)))
-		for i := range v {
-			if buf, err = appendValue(buf, v[i], depth+1); err != nil {
-				return buf, err
-			}
 		}
 		return buf, nil
 	case map[string]any:
@@ -118,6 +106,17 @@ func appendValue(buf []byte, value any, depth int) (_ []byte, err error) {
 		return buf, fmt.Errorf("encoding a value for a script: %w", err)
 	}
 	return AppendText(append(buf, JSON), text), nil
+}
+
+// appendList appends a list that is nested in depth other values.
+func appendList[T any](buf []byte, list []T, depth int) (_ []byte, err error) {
+	buf = AppendUint(append(buf, List), uint64(len(list)))
+	for i := range list {
+		if buf, err = appendValue(buf, list[i], depth+1); err != nil {
+			return buf, err
+		}
+	}
+	return buf, nil
 }
 
 // Reader decodes a payload. Reading beyond the end returns zero values and sets the error that Err returns.

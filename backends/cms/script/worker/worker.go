@@ -152,8 +152,9 @@ type work struct {
 	base    uint64      // memory before the first call, in bytes
 	waiting atomic.Bool // whether the worker waits for the gateway
 
-	timer       *time.Timer
-	mu          sync.Mutex  // guards the following members, which check reads
+	timer *time.Timer // calls check in a goroutine of its own
+	// mu guards the following members while a call runs. Between two calls, when rt is nil, check leaves them alone.
+	mu          sync.Mutex
 	rt          *js.Runtime // nil between two calls
 	begun       time.Time
 	deadline    time.Time

@@ -158,17 +158,8 @@ func (p *parser) list(depth int) (*Value, error) {
 			return nil, err
 		}
 		v.Items = append(v.Items, item)
-		if p.skipSpace(); p.pos == len(p.in) {
-			return nil, p.unclosed("Array", start)
-		}
-		switch p.in[p.pos] {
-		case ',':
-			p.pos++
-		case ']':
-			p.pos++
-			return v, nil
-		default:
-			return nil, p.unexpected("comma to separate Array entries")
+		if done, err := p.separator("Array", ']', start); done || err != nil {
+			return v, err
 		}
 	}
 }
@@ -206,19 +197,24 @@ func (p *parser) object(depth int) (*Value, error) {
 			return nil, err
 		}
 		v.Members = append(v.Members, Member{key, item})
-		if p.skipSpace(); p.pos == len(p.in) {
-			return nil, p.unclosed("Object", start)
-		}
-		switch p.in[p.pos] {
-		case ',':
-			p.pos++
-		case '}':
-			p.pos++
-			return v, nil
-		default:
-			return nil, p.unexpected("comma to separate Object entries")
+		if done, err := p.separator("Object", '}', start); done || err != nil {
+			return v, err
 		}
 	}
+}
+
+// separator reads the comma or the closing bracket after an entry of a container, which begins at start. done reports
+// whether it was the bracket.
+func (p *parser) separator(container string, closing byte, start int) (done bool, err error) {
+	if p.skipSpace(); p.pos == len(p.in) {
+		return false, p.unclosed(container, start)
+	}
+	c := p.in[p.pos]
+	if c != ',' && c != closing {
+		return false, p.unexpected("comma to separate " + container + " entries")
+	}
+	p.pos++
+	return c == closing, nil
 }
 
 // skipDigits skips digits and returns their number.

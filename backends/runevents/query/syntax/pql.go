@@ -128,18 +128,12 @@ func (p *pqlParser) scan() error {
 			p.tokens = append(p.tokens, token{tokenName, p.in[i : i+n], i})
 			i += n
 		default:
-			sign := ""
-			for _, s := range signs {
-				if strings.HasPrefix(p.in[i:], s) {
-					sign = s
-					break
-				}
-			}
-			if sign == "" {
+			k := slices.IndexFunc(signs, func(sign string) bool { return strings.HasPrefix(p.in[i:], sign) })
+			if k < 0 {
 				return p.fail(i, "a name", "a string", "a number", "an operator")
 			}
-			p.tokens = append(p.tokens, token{tokenSign, sign, i})
-			i += len(sign)
+			p.tokens = append(p.tokens, token{tokenSign, signs[k], i})
+			i += len(signs[k])
 		}
 	}
 	p.tokens = append(p.tokens, token{kind: tokenEnd, offset: len(p.in)})
@@ -166,17 +160,18 @@ func pqlString(in string) (text string, n int, ok bool) {
 	quote := in[0]
 	var b strings.Builder
 	for i := 1; i < len(in); i++ {
-		switch {
-		case in[i] == quote:
+		if in[i] == quote {
 			return strings.ToValidUTF8(b.String(), "\uFFFD"), i + 1, true
-		case in[i] != '\\' || i+1 == len(in):
+		}
+		if in[i] != '\\' || i+1 == len(in) {
 			b.WriteByte(in[i])
 			continue
-		case quote == '"':
+		}
+		if quote == '"' {
 			jsonParser := parser{in: in, pos: i}
 			if r, err := jsonParser.escape(); err == nil {
 				b.WriteRune(r)
-				i = jsonParser.pos - 1
+				i = jsonParser.pos - 1 // the loop skips the last character of the escape
 				continue
 			}
 		}
@@ -350,7 +345,7 @@ func (p *pqlParser) column() (*Value, error) {
 	for {
 		t := p.next()
 		if t.kind != tokenName && t.kind != tokenString {
-			p.pos = max(0, p.pos-1)
+			p.pos = max(0, p.pos-1) // back to t, for the position in the error
 			return nil, p.expected("a field", "a string")
 		}
 		out.Items = append(out.Items, TextValue(t.text))
@@ -497,6 +492,7 @@ func (p *pqlParser) condition(depth int) (*Value, error) {
 		if err != nil {
 			return nil, err
 		}
+		// Without paging, from returns ["from", entity] or ["from", entity, clause].
 		if len(v.Items) > 3 || len(v.Items) == 3 && v.Items[2].IsPaging() {
 			return nil, p.fail(t.offset, "a subquery without paging")
 		}
@@ -543,8 +539,7 @@ func (p *pqlParser) value() (*Value, error) {
 		}
 		return v, nil
 	case tokenName:
-		switch t.text {
-		case "true", "false":
+		if t.text == "true" || t.text == "false" {
 			return boolValue(t.text == "true"), nil
 		}
 	case tokenSign:

@@ -157,12 +157,8 @@ func (v *Value) appendNotation(b []byte) []byte {
 			b = m.Value.appendNotation(append(b, ' '))
 		}
 		return append(b, '}')
-	case Number:
-		return append(b, v.Text...)
-	case String:
-		return jsontext.AppendQuoted(b, v.Text)
-	default:
-		return strconv.AppendBool(b, v.Truth)
+	default: // a number, a string or a boolean
+		return v.AppendJSON(b)
 	}
 }
 
