@@ -252,7 +252,7 @@ func (t *Tokens) ClientsOf(ctx context.Context, user string) ([]string, error) {
 }
 
 // RevokeUserClient revokes the token families that a client has for a user, and deletes its unused authorization codes
-// for the user.
+// for the user. The caller must call Flush before, so that the issuances of the families are marked as revoked.
 func (t *Tokens) RevokeUserClient(ctx context.Context, user, client string) error {
 	until := t.Now().Add(t.options.LongestLife)
 	var ids []string
