@@ -47,7 +47,9 @@ func (s *Authorize) Question(ctx context.Context, r *Request, client *clients.Cl
 	if err != nil {
 		return nil, s.refusal(r, err)
 	}
-	q := &Question{Client: cmp.Or(client.Name, client.ID), SelfDeclared: client.SelfDeclared(), Target: TargetOf(r.Redirect)}
+	q := &Question{
+		Client: cmp.Or(client.Name, client.ID), SelfDeclared: client.SelfDeclared(), Target: TargetOf(r.Redirect),
+	}
 	if u, err := url.Parse(client.ID); err == nil && client.Source == clients.Document {
 		q.ClientHost = u.Host
 	}

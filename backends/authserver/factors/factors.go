@@ -200,8 +200,8 @@ func (f *Factors) add(ctx context.Context, user string, factor *Factor, handle s
 	return codes, nil
 }
 
-// insert stores the row of a factor. The handle is the credential ID of a passkey in base64url, or empty for an app. The
-// error is errTaken if the passkey is stored already.
+// insert stores the row of a factor. The handle is the credential ID of a passkey in base64url, or empty for an app.
+// The error is errTaken if the passkey is stored already.
 func (f *Factors) insert(c store.Conn, user string, factor *Factor, handle string) error {
 	_, err := c.Exec("INSERT INTO authserver_factors (id, user_id, kind, name, secret, step, credential, handle, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		factor.ID, user, factor.Kind, factor.Name, factor.secret, factor.step, factor.credential, handle, f.Micros())

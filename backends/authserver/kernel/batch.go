@@ -61,13 +61,12 @@ func Insert[T any](
 ) error {
 	width := 1 + strings.Count(columns, ",")
 	placeholders := "(?" + strings.Repeat(", ?", width-1) + ")"
-	args := make([]any, 0, insertRows*width)
 	for len(rows) > 0 {
 		n := insertRows
 		if len(rows) < n {
 			n = 1 // not all remaining rows, so that there are only two statements to prepare
 		}
-		args = args[:0]
+		args := make([]any, 0, n*width)
 		for i := range n {
 			args = appendValues(args, &rows[i])
 		}

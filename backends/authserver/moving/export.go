@@ -69,8 +69,8 @@ type Exported struct {
 // contains the hashes of secrets and passwords, and the secrets of authenticator apps in clear.
 //
 // Clients with a metadata document are omitted, since their documents are fetched when needed. Users of other identity
-// providers are omitted, since they can sign in there again. Passkeys are omitted, since they are bound to the host; see
-// exportUser.
+// providers are omitted, since they can sign in there again. Passkeys are omitted, since they are bound to the host;
+// see exportUser.
 func (t *Target) Export(ctx context.Context, w io.Writer) (n Exported, err error) {
 	lines := json.NewEncoder(w)
 	err = t.Clients.Each(ctx, func(c *clients.Client) error {

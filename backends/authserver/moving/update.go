@@ -242,7 +242,9 @@ func (u *User) mergedAttributes(stored map[string][]string) map[string][]string 
 
 // newLinks returns those of the accounts at providers with which a user is not connected yet. The user is given by its
 // id, which is empty for a new user. The error has status 422 if an account is connected with another user.
-func (t *Target) newLinks(ctx context.Context, user string, links []upstreams.Link) (added []upstreams.Link, err error) {
+func (t *Target) newLinks(
+	ctx context.Context, user string, links []upstreams.Link,
+) (added []upstreams.Link, err error) {
 	for _, l := range links {
 		linked, err := t.Upstreams.LinkedTo(ctx, l)
 		switch {
