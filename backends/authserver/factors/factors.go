@@ -215,7 +215,14 @@ func (f *Factors) insert(c store.Conn, user string, factor *Factor, handle strin
 func factorName(typed string) (string, error) {
 	name := text.Storable(text.Normal(typed))
 	if name == "" || len([]rune(name)) > maxName || !text.IsLine(name) {
-		return "", users.Invalid("name", "the name must be one line of 1 to 60 characters")
+		return "", &apierror.Error{
+			Status: http.StatusUnprocessableEntity, Code: "validation_failed", Param: "name",
+			Message: "the name must be one line of 1 to 60 characters",
+			Details: []apierror.Detail{{
+				Field: "name", Reason: "invalid",
+				Message: "the name must be one line of 1 to 60 characters",
+			}},
+		}
 	}
 	return name, nil
 }
