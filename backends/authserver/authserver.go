@@ -108,8 +108,8 @@ type Server struct {
 	survey  survey
 	seeding atomic.Bool // the clients, resources and providers of the configuration still have to be stored
 
-	mu  sync.Mutex
-	end func() // stops the background jobs; nil until they have started
+	mu  sync.Mutex // protects end, and lets Start and Close run one after the other
+	end func()     // stops the background jobs; nil until they have started
 }
 
 // New returns a server. It accesses neither the database nor files.

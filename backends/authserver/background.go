@@ -3,14 +3,12 @@ package authserver
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/brokers"
-	"github.com/tollgate-gateway/tollgate/backends/authserver/claims"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/internal/jobs"
@@ -26,7 +24,7 @@ const (
 // ownJobs returns the background jobs that involve several packages.
 func (s *Server) ownJobs() []jobs.Job {
 	return []jobs.Job{
-		{Name: "seed", Every: time.Hour, Run: s.seed()},
+		{Name: "seed", Every: time.Hour, Run: s.seed},
 		{
 			Name:  "keys",
 			Every: keysEvery,
@@ -40,30 +38,32 @@ func (s *Server) ownJobs() []jobs.Job {
 	}
 }
 
-// seed returns a job that stores the clients, providers and resources of the configuration. Once it has succeeded,
-// further runs do nothing.
-func (s *Server) seed() func(ctx context.Context) (int, error) {
-	return func(ctx context.Context) (int, error) {
-		if !s.seeding.Load() {
-			return 0, nil
-		}
-		clientRows, err := s.seedClients()
-		if err != nil {
-			return 0, err
-		}
-		resourceRows, err := s.seedResources()
-		if err == nil {
-			err = s.kernel.DB.WaitReady(ctx)
-		}
-		if err == nil {
-			err = errors.Join(s.components.clients.Seed(ctx, clientRows), s.seedBrokers(ctx, resourceRows))
-		}
-		if err == nil {
-			err = s.components.catalog.Seed(ctx, resourceRows)
-		}
-		s.seeding.Store(err != nil)
+// seed is the job that stores the clients, providers and resources of the configuration. Once it has succeeded, further
+// runs do nothing.
+func (s *Server) seed(ctx context.Context) (int, error) {
+	if !s.seeding.Load() {
+		return 0, nil
+	}
+	clientRows, err := s.seedClients()
+	if err != nil {
 		return 0, err
 	}
+	resourceRows, err := s.seedResources()
+	if err != nil {
+		return 0, err
+	}
+	if err := s.kernel.DB.WaitReady(ctx); err != nil {
+		return 0, err
+	}
+	err = errors.Join(s.components.clients.Seed(ctx, clientRows), s.seedBrokers(ctx, resourceRows))
+	if err != nil {
+		return 0, err
+	}
+	if err := s.components.catalog.Seed(ctx, resourceRows); err != nil {
+		return 0, err
+	}
+	s.seeding.Store(false)
+	return 0, nil
 }
 
 // seedBrokers stores the broker providers of the configuration. In list, which holds the resources of the
@@ -96,16 +96,12 @@ func (s *Server) seedClients() ([]*clients.Client, error) {
 	list := make([]*clients.Client, len(s.config.Clients))
 	var faults []error
 	for i, c := range s.config.Clients {
-		rules := make([]claims.Rule, len(c.Claims))
-		for i, rule := range c.Claims {
-			rules[i] = claims.Rule(rule)
-		}
 		client, err := s.components.clients.Client(&clients.Registration{
 			Name: c.Name, Redirects: c.Redirects, Grants: c.Grants, Responses: c.Responses, AuthMethod: c.AuthMethod,
 			Agent: c.Agent, AgentText: c.AgentText,
 			Metadata: clients.Metadata{
 				JWKS: c.JWKS, Logout: c.Logout, BackchannelLogout: c.BackchannelLogoutURI, FirstParty: c.FirstParty,
-				Claims: rules,
+				Claims: c.Claims,
 			},
 		}, clients.Admin)
 		if err == nil {
@@ -122,18 +118,12 @@ func (s *Server) seedClients() ([]*clients.Client, error) {
 
 // seedResources returns the resources of the configuration as rows.
 func (s *Server) seedResources() ([]resources.Resource, error) {
-	var list []resources.Resource
-	text, err := json.Marshal(s.config.Resources)
-	if err == nil {
-		err = json.Unmarshal(text, &list)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("resources of the configuration: %w", err)
-	}
+	list := make([]resources.Resource, len(s.config.Resources))
 	var faults []error
-	for i := range list {
-		if list[i].Kind == "" {
-			list[i].Kind = resources.Mint
+	for i, r := range s.config.Resources {
+		list[i] = resources.Resource{
+			Slug: r.Slug, URI: r.URI, Kind: cmp.Or(r.BackendKind, resources.Mint), DisplayName: r.DisplayName,
+			Scopes: r.Scopes, Provider: r.BrokerProviderID, Policy: r.Policy, Claims: r.Claims,
 		}
 		if err := list[i].Check(); err != nil {
 			faults = append(faults, fmt.Errorf("resources[%d]: %w", i, err))

@@ -89,16 +89,33 @@ func (s *Server) reportSignedOut() func(ctx context.Context, user string) {
 	return func(ctx context.Context, user string) { s.signedOut(ctx, s.kernel.Issuer, user) }
 }
 
-// wire creates the components from the configuration, and the two sites from the routes of the components.
+// wire creates the components from the configuration, and the two sites from the routes of the components. Each step
+// uses the components of the steps before it.
 func (s *Server) wire() error {
-	k, c, r := s.kernel, s.config, &s.components
-	r.audit = audit.New(k)
-	k.Audit = r.audit.Add
-	grants := []string{clients.GrantCode, clients.GrantRefresh} // package protocol adds the grants of other packages
-	if c.ClientCredentials.Enabled {
+	s.components.audit = audit.New(s.kernel)
+	s.kernel.Audit = s.components.audit.Add
+	for _, step := range [...]func() error{s.wireClients, s.wireTokens, s.wireSignIn, s.wireConnections, s.wireSites} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// basicGrants returns the enabled grant types of package protocol itself, which adds the grants of other packages.
+func (s *Server) basicGrants() []string {
+	grants := []string{clients.GrantCode, clients.GrantRefresh}
+	if s.config.ClientCredentials.Enabled {
 		grants = append(grants, clients.GrantClient)
 	}
-	registered := append(slices.Clone(grants), clients.GrantDevice) // all grants for which clients may be registered
+	return grants
+}
+
+// wireClients creates the clients and the resources, and checks those of the configuration. The job seed stores them
+// later.
+func (s *Server) wireClients() error {
+	k, c, r := s.kernel, s.config, &s.components
+	registered := append(s.basicGrants(), clients.GrantDevice) // all grants for which clients may be registered
 	if c.XAA.Enabled {
 		registered = append(registered, clients.GrantJWT)
 	}
@@ -113,13 +130,14 @@ func (s *Server) wire() error {
 		Endpoints:    []string{k.Issuer + protocol.TokenPath, k.Issuer + protocol.PushPath}, Networks: s.networks,
 	})
 	r.catalog = resources.New(k, resources.Options{RequireScope: c.OAuth.RequireScope, Own: openid.Names()})
-	// The clients and resources are stored later, by the job seed; here they are only checked.
 	_, clientsErr := s.seedClients()
 	_, resourcesErr := s.seedResources()
-	err := errors.Join(clientsErr, resourcesErr)
-	if err != nil {
-		return err
-	}
+	return errors.Join(clientsErr, resourcesErr)
+}
+
+// wireTokens creates the encryptor, the keys, the users and the components that issue tokens.
+func (s *Server) wireTokens() (err error) {
+	k, c, r := s.kernel, s.config, &s.components
 	if r.encryptor, err = s.encryptor(); err != nil {
 		return err
 	}
@@ -134,7 +152,6 @@ func (s *Server) wire() error {
 		return err
 	}
 	r.keys = keys.New(k, keys.Options{Store: keyStore, Algorithm: c.Signing.Algorithm, Retain: retain})
-
 	r.users = &users.Users{Server: k, Passwords: s.passwords, Length: c.Accounts.PasswordLength}
 	if c.Accounts.LeakedPasswords != "" {
 		if r.users.Leaked, err = password.OpenLeaked(c.Accounts.LeakedPasswords); err != nil {
@@ -157,11 +174,16 @@ func (s *Server) wire() error {
 		CodeLife: c.OAuth.CodeExpiry, AccessLife: c.DCR.DefaultTokenExpiry, RefreshLife: c.DCR.DefaultRefreshExpiry,
 		ClientLife: c.ClientCredentials.TokenExpiry, LongestLife: longestLife, Grace: c.OAuth.RefreshReuseGrace,
 	})
-	r.openid.Tokens = r.tokens
-	r.xaa = s.enterprise()
+	r.openid.Tokens = r.tokens // openid and tokens need each other
 	r.users.Gone = []func(c store.Conn, user string) error{r.tokens.EndUser, device.EndUser, account.EndUser}
 	r.users.Flush = r.tokens.Flush
+	r.xaa = s.enterprise()
+	return nil
+}
 
+// wireSignIn creates the components for signing in and for authorizing clients.
+func (s *Server) wireSignIn() (err error) {
+	k, c, r := s.kernel, s.config, &s.components
 	r.factors, err = factors.New(k, factors.Options{Encryptor: r.encryptor, Alone: c.Session.PasskeyLogin})
 	if err != nil {
 		return err
@@ -176,6 +198,13 @@ func (s *Server) wire() error {
 		Tokens: r.tokens, Own: openid.Scopes, Hinted: r.openid.Hinted, DPoP: c.DPoP.Enabled,
 		SecondFactor: c.Session.SecondFactor == config.Required, FormPost: c.OAuth.FormPost,
 	}
+	r.devices = &device.Devices{Server: k, Authorize: r.authorize}
+	return nil
+}
+
+// wireConnections creates the broker providers with their connections, and token exchange.
+func (s *Server) wireConnections() error {
+	k, c, r := s.kernel, s.config, &s.components
 	r.brokers = brokers.New(k, brokers.Options{Encryptor: r.encryptor, Networks: s.networks})
 	r.connected = connections.New(k, connections.Options{
 		Brokers: r.brokers, Catalog: r.catalog, Encryptor: r.encryptor, StateSecret: c.Connect.StateSecret,
@@ -187,7 +216,12 @@ func (s *Server) wire() error {
 			Self: c.TokenExchange.AllowSelfExchange, Depth: c.TokenExchange.MaxChainDepth, Life: c.TokenExchange.TokenExpiry,
 		})
 	}
-	r.devices = &device.Devices{Server: k, Authorize: r.authorize}
+	return nil
+}
+
+// wireSites creates the components that serve requests, the background jobs and the two sites.
+func (s *Server) wireSites() error {
+	k, c, r := s.kernel, s.config, &s.components
 	path := s.issuerPath()
 	upstream, err := s.upstream()
 	if err != nil {
@@ -220,7 +254,7 @@ func (s *Server) wire() error {
 	}
 	r.protocol = protocol.New(k, protocol.Options{
 		Clients: r.clients, Catalog: r.catalog, Keys: r.keys, Tokens: r.tokens, Devices: r.devices, Authorize: r.authorize,
-		Grants: grants, Enterprise: r.xaa, Exchange: r.exchange, Proofs: r.proofs,
+		Grants: s.basicGrants(), Enterprise: r.xaa, Exchange: r.exchange, Proofs: r.proofs,
 		IssuerPath: path, Algorithm: c.Signing.Algorithm, Origins: c.Server.AllowedOrigins, Documents: c.CIMD.Enabled,
 		Agents: c.Agents.EnableJWKSListing, OpenID: s.openIDMetadata(),
 		Registrations: ratelimit.New(ratelimit.PerSecond(c.DCR.RateLimit, c.DCR.RateLimitBurst), k.Now),

@@ -40,9 +40,9 @@ const surveyAge = time.Minute
 
 // survey caches the result of a scan for secrets that cannot be used.
 type survey struct {
-	mu      sync.Mutex
-	scanned time.Time // zero until there has been a scan
-	round   int       // incremented by forget, so that a scan that began before it is not cached
+	mu      sync.Mutex // protects the following fields; not held during a scan
+	scanned time.Time  // zero until there has been a scan
+	round   int        // incremented by forget, so that a scan that began before it is not cached
 	missing []encryption.Missing
 	clients int // the number of clients whose secrets cannot be used
 }

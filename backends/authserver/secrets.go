@@ -115,7 +115,7 @@ func (s *Server) keyStore() (keys.Store, error) {
 			return nil, err
 		}
 		encryptor := parts.encryptor
-		if master != nil && s.config.DataEncryption.Driver == config.AESMaster {
+		if master != nil && s.config.DataEncryption.Driver == config.AESMaster { // the keys may have another master key
 			encryptor = encryption.Chain(master, parts.encryptor)
 		}
 		parts.sealed = append(parts.sealed, sealing{encryptor, []encryption.Column{keys.Sealed}})
@@ -146,20 +146,13 @@ func (s *Server) Reseal(ctx context.Context, progress func(encryption.Resealed))
 		s.kernel.Audit(ctx, kernel.Event{Action: "encryption.reencrypted", Actor: operator, Detail: detail})
 	}()
 	for _, sealing := range s.components.sealed {
-		before := all
-		setTotal := func(done encryption.Resealed) { // done is the result for these columns so far
-			all = encryption.Resealed{
-				Scanned: before.Scanned + done.Scanned, Rewritten: before.Rewritten + done.Rewritten,
-				Failed: before.Failed + done.Failed,
-			}
-		}
+		former := all // the result for the columns before these
 		done, err := encryption.Reseal(ctx, s.kernel, sealing.encryptor, sealing.columns, func(done encryption.Resealed) {
-			setTotal(done)
 			if progress != nil {
-				progress(all)
+				progress(former.Plus(done))
 			}
 		})
-		setTotal(done)
+		all = former.Plus(done)
 		if err != nil {
 			return all, err
 		}

@@ -117,7 +117,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, original *http.Request) {
 func (s *site) serve(w http.ResponseWriter, r *http.Request) error {
 	p, ok := s.paths.Find(r)
 	if !ok {
-		return apierror.New(http.StatusNotFound, "no_such_route", "there is nothing at this path")
+		return apierror.New(http.StatusNotFound, "no_such_route", "there is no such path")
 	}
 	route, ok := p.methods[r.Method]
 	// Preflight requests are not limited: a web page could not read the reason of a refusal.

@@ -21,48 +21,48 @@ type metric struct{ name, label, help string }
 
 var (
 	counted = countersOf(
-		metric{"tokens_issued_total", "grant_type", "Access tokens by grant."},
-		metric{"tokens_refreshed_total", "", "Refresh tokens that were used."},
-		metric{"tokens_revoked_total", "reason", "Tokens and families that were revoked."},
-		metric{"auth_denied_total", "reason", "Clients that were refused."},
-		metric{"login_attempts_total", "outcome", "Logins, those at another provider too."},
-		metric{"lockout_engaged_total", "", "Identities that were locked."},
-		metric{"consent_decisions_total", "decision", "What people decided."},
-		metric{"refresh_token_reuse_total", "", "Refresh tokens that were used twice."},
-		metric{"auth_code_reuse_total", "", "Authorization codes that were used twice."},
-		metric{"introspection_total", "active", "Answers about tokens."},
-		metric{"clients_registered_total", "source", "Clients by where they come from."},
-		metric{"client_credentials_denied_total", "reason", "Refused requests of client_credentials."},
-		metric{"jwt_bearer_denied_total", "reason", "Refused assertions of identity providers."},
-		metric{"token_exchange_total", "kind", "Exchanged tokens."},
-		metric{"token_exchange_denied_total", "reason", "Refused exchanges of tokens."},
-		metric{"upstream_token_issued_total", "provider", "Tokens of providers that were handed on."},
-		metric{"upstream_token_refresh_total", "provider outcome", "Renewals of connections."},
-		metric{"connection_connect_total", "provider", "Connections that people have made."},
-		metric{"dpop_proofs_validated_total", "", "DPoP proofs that were good."},
-		metric{"dpop_proofs_rejected_total", "reason", "DPoP proofs that were refused."},
-		metric{"key_rotation_total", "", "Signing keys that took the place of another."},
-		metric{"audit_events_dropped_total", "", "Events that could not be stored; the log has them."},
+		metric{"tokens_issued_total", "grant_type", "Issued access tokens, by grant type."},
+		metric{"tokens_refreshed_total", "", "Refreshes: refresh tokens that were exchanged for new tokens."},
+		metric{"tokens_revoked_total", "reason", "Revoked tokens and token families, by reason."},
+		metric{"auth_denied_total", "reason", "Requests that were refused because of their client, by reason."},
+		metric{"login_attempts_total", "outcome", "Attempts to sign in, including those at another provider, by outcome."},
+		metric{"lockout_engaged_total", "", "Lockouts after too many failed sign-ins."},
+		metric{"consent_decisions_total", "decision", "Decisions of users on consent pages."},
+		metric{"refresh_token_reuse_total", "", "Refresh tokens that were used a second time; their token families were revoked."},
+		metric{"auth_code_reuse_total", "", "Authorization codes that were used a second time; the tokens issued for them were revoked."},
+		metric{"introspection_total", "active", "Introspection responses, by whether the token was active."},
+		metric{"clients_registered_total", "source", "Registered clients, by source."},
+		metric{"client_credentials_denied_total", "reason", "Refused token requests with the grant client_credentials, by reason."},
+		metric{"jwt_bearer_denied_total", "reason", "Refused token requests with an assertion of an identity provider, by reason."},
+		metric{"token_exchange_total", "kind", "Token exchanges, by kind."},
+		metric{"token_exchange_denied_total", "reason", "Refused token exchanges, by reason."},
+		metric{"upstream_token_issued_total", "provider", "Tokens of broker providers that clients obtained, by provider."},
+		metric{"upstream_token_refresh_total", "provider outcome", "Renewals of the tokens of users' connections, by provider and outcome."},
+		metric{"connection_connect_total", "provider", "Accounts at broker providers that users have connected, by provider."},
+		metric{"dpop_proofs_validated_total", "", "Accepted DPoP proofs."},
+		metric{"dpop_proofs_rejected_total", "reason", "Refused DPoP proofs, by reason."},
+		metric{"key_rotation_total", "", "Rotations of the signing key."},
+		metric{"audit_events_dropped_total", "", "Audit events that could not be stored; they are in the log."},
 	)
 	observed = histogramsOf(
-		metric{"token_issuance_duration_seconds", "", "Time of an answer of the token endpoint."},
-		metric{"introspection_duration_seconds", "", "Time of an answer about a token."},
-		metric{"oidc_exchange_duration_seconds", "", "Time of an answer of the upstream provider to a login."},
-		metric{"cimd_fetch_duration_seconds", "outcome", "Time of a fetch of a client's metadata document."},
-		metric{"kms_operation_duration_seconds", "op", "Time of a request to a key management server."},
-		metric{"db_operation_duration_seconds", "op", "Time of the database: a read, or a write with its commit."},
+		metric{"token_issuance_duration_seconds", "", "Duration of successful requests to the token endpoint."},
+		metric{"introspection_duration_seconds", "", "Duration of introspection requests."},
+		metric{"oidc_exchange_duration_seconds", "", "Duration of the upstream provider's response to a sign-in."},
+		metric{"cimd_fetch_duration_seconds", "outcome", "Duration of fetches of clients' metadata documents, by outcome."},
+		metric{"kms_operation_duration_seconds", "op", "Duration of requests to a key management server, by operation."},
+		metric{"db_operation_duration_seconds", "op", "Duration of database operations: reads, and writes including the commit."},
 	)
 	requests = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: namespace, Name: "http_requests_total", Help: "Requests by method, route and status.",
 	}, []string{"method", "route", "status"})
 	requestSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Namespace: namespace, Name: "http_request_duration_seconds", Help: "Time of a request.", Buckets: buckets,
+		Namespace: namespace, Name: "http_request_duration_seconds", Help: "Duration of requests.", Buckets: buckets,
 	})
 )
 
 // tracked is the number of identities that the lockouts keep in memory.
 var tracked = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-	Namespace: namespace, Name: "lockout_tracked", Help: "Identities with failed logins that are remembered.",
+	Namespace: namespace, Name: "lockout_tracked", Help: "Number of identities with failed sign-ins that the lockouts track.",
 }, func() float64 {
 	n := 0
 	for l := range tollgate.Shared[*pooledLockout](lockouts) {

@@ -127,15 +127,10 @@ func (a *Accounts) Withdraw(ctx context.Context, user, client string) error {
 	return a.Tokens.RevokeUserClient(ctx, user, client)
 }
 
-// revoke revokes a consent and the tokens that depend on it.
+// revoke revokes a consent and the tokens that depend on it. A consent that was revoked meanwhile is not an error.
 func (a *Accounts) revoke(ctx context.Context, g *consent.Grant) error {
-	var endedFamilies []string
-	_, err := a.Consents.Revoke(ctx, g.ID, func(c store.Conn, g consent.Grant) (err error) {
-		endedFamilies, err = a.Tokens.EndConsent(c, g.User, g.Client, g.Resource, g.ID)
-		return err
-	})
-	a.Tokens.Ended(g.ID, endedFamilies)
-	if e, ok := apierror.From(err); ok && e.Status == http.StatusNotFound { // revoked by somebody else in the meantime
+	_, err := a.EndConsent(ctx, g.ID)
+	if e, ok := apierror.From(err); ok && e.Status == http.StatusNotFound {
 		return nil
 	}
 	if err != nil {
@@ -146,4 +141,19 @@ func (a *Accounts) revoke(ctx context.Context, g *consent.Grant) error {
 		Detail: []string{"resource", g.Resource, "scope", strings.Join(g.Scope, " ")},
 	})
 	return nil
+}
+
+// EndConsent deletes a consent, revokes the tokens that depend on it, and returns the consent. The caller records that
+// in the audit feed. If the consent does not exist, the error has status 404.
+func (a *Accounts) EndConsent(ctx context.Context, id string) (consent.Grant, error) {
+	if err := a.Tokens.Flush(ctx); err != nil { // see tokens.Tokens.EndConsent
+		return consent.Grant{}, err
+	}
+	var endedFamilies []string
+	g, err := a.Consents.Revoke(ctx, id, func(c store.Conn, g consent.Grant) (err error) {
+		endedFamilies, err = a.Tokens.EndConsent(c, g.User, g.Client, g.Resource, g.ID)
+		return err
+	})
+	a.Tokens.Ended(id, endedFamilies) // also after an error: the outcome of a commit may be unknown
+	return g, err
 }

@@ -59,10 +59,10 @@ func (r reporting) Open(ctx context.Context) (mail.Session, error) {
 	switch {
 	case err == nil:
 		r.downUntil.Store(0)
-	case ctx.Err() != nil: // the server stops
-	default:
+	case ctx.Err() == nil: // otherwise this server stops, which says nothing about the mail server
 		now := r.Micros()
 		until := r.downUntil.Load()
+		// Of several concurrent failures, only the one that sets the new time records an event.
 		if until <= now && r.downUntil.CompareAndSwap(until, now+downAgain.Microseconds()) {
 			r.noteMail(ctx, mailFailed, "again", "true", "reason", reason(err))
 		}

@@ -63,10 +63,8 @@ func (a *API) clientRoutes() []route {
 	})
 }
 
-// client is the response about a client.
-type client struct {
-	ID         string   `json:"id"`
-	Name       string   `json:"name"`
+// clientMembers are the members that all requests and responses about a client have under the same names.
+type clientMembers struct {
 	Redirects  []string `json:"redirect_uris"`
 	Grants     []string `json:"grant_types"`
 	Responses  []string `json:"response_types"`
@@ -75,6 +73,13 @@ type client struct {
 	Agent      bool     `json:"agent"`
 	AgentText  string   `json:"agent_description"`
 	FirstParty bool     `json:"first_party"`
+}
+
+// client is the response about a client.
+type client struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	clientMembers
 
 	// The following members are only in the response about a single client.
 	JWKS                 clients.RawJSON `json:"jwks,omitempty"`
@@ -93,30 +98,24 @@ type client struct {
 
 // createdClient is the response about a new client.
 type createdClient struct {
-	Name       string   `json:"client_name"`
-	Redirects  []string `json:"redirect_uris"`
-	Grants     []string `json:"grant_types"`
-	Responses  []string `json:"response_types"`
-	AuthMethod string   `json:"token_endpoint_auth_method"`
-	Scope      string   `json:"scope"`
-	Agent      bool     `json:"agent"`
-	AgentText  string   `json:"agent_description"`
-	FirstParty bool     `json:"first_party"`
-	ID         string   `json:"client_id"`
-	Secret     string   `json:"client_secret,omitempty"` // only shown in this response
-	Status     string   `json:"status"`
-	Source     string   `json:"registration_source"`
-	IssuedAt   string   `json:"issued_at"`
+	Name string `json:"client_name"`
+	clientMembers
+	ID       string `json:"client_id"`
+	Secret   string `json:"client_secret,omitempty"` // only shown in this response
+	Status   string `json:"status"`
+	Source   string `json:"registration_source"`
+	IssuedAt string `json:"issued_at"`
 }
 
 // clientResponse returns a client with the members that all responses about clients have.
 func clientResponse(c *clients.Client) client {
 	response := client{
-		ID: c.ID, Name: c.Name, Redirects: words(c.Redirects), Grants: words(c.Grants), Responses: words(c.Responses),
-		AuthMethod: c.AuthMethod,
-		Scope:      strings.Join(c.Scope, " "), Agent: c.Agent, AgentText: c.AgentText, FirstParty: c.FirstParty(),
-		Status: c.Status, Source: c.Source,
-		IssuedAt: stamp(c.IssuedAt), UpdatedAt: stamp(c.UpdatedAt),
+		ID: c.ID, Name: c.Name, clientMembers: clientMembers{
+			Redirects: words(c.Redirects), Grants: words(c.Grants), Responses: words(c.Responses),
+			AuthMethod: c.AuthMethod, Scope: strings.Join(c.Scope, " "), Agent: c.Agent, AgentText: c.AgentText,
+			FirstParty: c.FirstParty(),
+		},
+		Status: c.Status, Source: c.Source, IssuedAt: stamp(c.IssuedAt), UpdatedAt: stamp(c.UpdatedAt),
 	}
 	if c.Source == clients.Document {
 		response.URL, response.FreshUntil = c.ID, stamp(c.FreshUntil)
@@ -174,25 +173,22 @@ const minSecret = 16
 // createClient serves POST /admin/clients.
 func (a *API) createClient(c *call) (any, error) {
 	var body struct {
+		clientMembers
 		ID                   string          `json:"client_id"`
 		Secret               string          `json:"client_secret"`
 		Name                 string          `json:"client_name"`
-		Redirects            []string        `json:"redirect_uris"`
-		Grants               []string        `json:"grant_types"`
-		Responses            []string        `json:"response_types"`
-		AuthMethod           string          `json:"token_endpoint_auth_method"`
-		Scope                string          `json:"scope"`
-		Agent                bool            `json:"agent"`
-		AgentText            string          `json:"agent_description"`
 		JWKS                 clients.RawJSON `json:"jwks"`
 		JWKSURI              string          `json:"jwks_uri"`
 		Logout               []string        `json:"post_logout_redirect_uris"`
 		BackchannelLogoutURI string          `json:"backchannel_logout_uri"`
-		FirstParty           bool            `json:"first_party"`
 		Claims               []claims.Rule   `json:"claim_rules"`
 	}
 	if err := c.Decode(&body); err != nil {
 		return nil, err
+	}
+	if len(body.Secret) > 0 && len(body.Secret) < minSecret {
+		return nil, apierror.New(http.StatusBadRequest, clients.InvalidMetadata,
+			"client_secret must have at least %d characters; omit it to have one generated", minSecret).With("client_secret")
 	}
 	created, err := a.Clients.Client(&clients.Registration{
 		Name: body.Name, Redirects: body.Redirects, Grants: body.Grants, Responses: body.Responses,
@@ -202,15 +198,11 @@ func (a *API) createClient(c *call) (any, error) {
 			FirstParty: body.FirstParty, Claims: body.Claims,
 		},
 	}, clients.Admin)
-	if err == nil {
-		created.Scope, err = resources.ParseScope(body.Scope)
-	}
 	if err != nil {
 		return nil, err
 	}
-	if len(body.Secret) > 0 && len(body.Secret) < minSecret {
-		return nil, apierror.New(http.StatusBadRequest, clients.InvalidMetadata,
-			"client_secret must have at least %d characters; omit it to have one generated", minSecret).With("client_secret")
+	if created.Scope, err = resources.ParseScope(body.Scope); err != nil {
+		return nil, err
 	}
 	secret, err := a.Clients.CreateGiven(c.R.Context(), created, clients.Given{ID: body.ID, Secret: body.Secret})
 	if store.IsUniqueViolation(err) {
@@ -224,9 +216,7 @@ func (a *API) createClient(c *call) (any, error) {
 	c.note("client.created_admin", created.ID, "name", created.Name)
 	response := clientResponse(created)
 	return createdClient{
-		response.Name, response.Redirects, response.Grants, response.Responses, response.AuthMethod, response.Scope,
-		response.Agent, response.AgentText, response.FirstParty, response.ID, secret, response.Status, response.Source,
-		response.IssuedAt,
+		response.Name, response.clientMembers, response.ID, secret, response.Status, response.Source, response.IssuedAt,
 	}, nil
 }
 
@@ -363,7 +353,7 @@ func (a *API) refreshClient(c *call) (any, error) {
 	return clientResponse(refreshed), nil
 }
 
-// rotateSecret serves PATCH /admin/clients/{id}/suspend.
+// rotateSecret serves POST /admin/clients/{id}/rotate-secret.
 func (a *API) rotateSecret(c *call) (any, error) {
 	id := c.Path("id")
 	secret, err := a.Clients.RotateSecret(c.R.Context(), id)

@@ -107,7 +107,7 @@ type resourceBody struct {
 }
 
 // apply sets the fields of r that the request contains.
-func (f resourceBody) apply(r *resources.Resource) {
+func (f *resourceBody) apply(r *resources.Resource) {
 	set(&r.Slug, f.Slug)
 	set(&r.URI, f.URI)
 	set(&r.Kind, f.Kind)
@@ -170,14 +170,11 @@ func (a *API) createResource(c *call) (any, error) {
 // patchResource serves PATCH /admin/resources/{id}.
 func (a *API) patchResource(c *call) (any, error) {
 	var body resourceBody
-	if err := c.Decode(&body); err != nil {
+	ifMatch, err := decodeChange(c, &body, resourceTag)
+	if err != nil {
 		return nil, err
 	}
 	if err := body.resolveProvider(c, a); err != nil {
-		return nil, err
-	}
-	ifMatch, err := checkIfMatch(c, resourceTag)
-	if err != nil {
 		return nil, err
 	}
 	r, err := a.Catalog.Edit(c.R.Context(), c.Path("id"), func(r *resources.Resource) error {

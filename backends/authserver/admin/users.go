@@ -6,11 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/backends/authserver/consent"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
-	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
 // userRoutes returns the routes of users.
@@ -223,7 +221,7 @@ func (a *API) changeUserStatus(
 	}
 }
 
-// userTokens serves PATCH /admin/users/{id}/disable.
+// userTokens serves GET /admin/users/{id}/tokens.
 func (a *API) userTokens(c *call) (any, error) {
 	id := c.Path("id")
 	if _, err := a.Users.Find(c.R.Context(), id); err != nil {
@@ -316,16 +314,7 @@ func (a *API) userGrants(c *call) (any, error) {
 
 // revokeConsent revokes a consent and all tokens that depend on it.
 func (a *API) revokeConsent(c *call) (any, error) {
-	ctx := c.R.Context()
-	if err := a.Tokens.Flush(ctx); err != nil {
-		return nil, err
-	}
-	var endedFamilies []string
-	g, err := a.Consents.Revoke(ctx, c.Path("id"), func(conn store.Conn, g consent.Grant) (err error) {
-		endedFamilies, err = a.Tokens.EndConsent(conn, g.User, g.Client, g.Resource, g.ID)
-		return err
-	})
-	a.Tokens.Ended(c.Path("id"), endedFamilies)
+	g, err := a.Accounts.EndConsent(c.R.Context(), c.Path("id"))
 	if err != nil {
 		return nil, err
 	}

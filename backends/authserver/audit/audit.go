@@ -60,31 +60,16 @@ func (f *Feed) Run(ctx context.Context) { f.batch.Run(ctx) }
 func (f *Feed) Flush(ctx context.Context) error { return f.batch.Flush(ctx) }
 
 const (
-	columns       = "action, actor_id, client_id, ip, detail, trace_id, created_at"
-	placeholders  = "(?, ?, ?, ?, ?, ?, ?)"
-	statementRows = 50 // rows of one statement
-	sweepRows     = 1000
+	columns   = "action, actor_id, client_id, ip, detail, trace_id, created_at"
+	sweepRows = 1000 // the number of rows that one statement deletes
 )
 
 // store writes events to the database in one transaction.
 func (f *Feed) store(ctx context.Context, rows []Record) error {
 	return f.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
-		for remaining := rows; len(remaining) > 0; {
-			n := statementRows
-			if len(remaining) < n {
-				n = 1 // not all remaining rows, so that there are only two statements to prepare
-			}
-			args := make([]any, 0, 7*n)
-			for _, r := range remaining[:n] {
-				args = append(args, r.Action, r.Actor, r.Client, r.Address, r.Detail, r.Trace, r.CreatedAt.UnixMicro())
-			}
-			if _, err := c.Exec("INSERT INTO authserver_audit ("+columns+") VALUES "+placeholders+strings.Repeat(","+placeholders, n-1),
-				args...); err != nil {
-				return err
-			}
-			remaining = remaining[n:]
-		}
-		return nil
+		return kernel.Insert(c, "authserver_audit", columns, rows, func(args []any, r *Record) []any {
+			return append(args, r.Action, r.Actor, r.Client, r.Address, r.Detail, r.Trace, r.CreatedAt.UnixMicro())
+		})
 	})
 }
 
@@ -92,8 +77,8 @@ func (f *Feed) store(ctx context.Context, rows []Record) error {
 func (f *Feed) logLost(rows []Record, err error) {
 	for _, r := range rows {
 		f.Count("audit_events_dropped_total", "")
-		f.Logger().Error("an audit event could not be stored", zap.String("action", r.Action), zap.String("actor",
-			r.Actor), zap.String("client", r.Client),
+		f.Logger().Error("an audit event could not be stored", zap.String("action", r.Action),
+			zap.String("actor", r.Actor), zap.String("client", r.Client),
 			zap.String("ip", r.Address), zap.String("detail", r.Detail), zap.String("trace_id", r.Trace),
 			zap.Time("at", r.CreatedAt), zap.Error(err))
 	}
@@ -139,7 +124,7 @@ func Value(detail, name string) (string, bool) {
 	return "", false
 }
 
-// cutValue returns the value, quoted or not, at the begin of a text that Pairs returned, and the text after it.
+// cutValue returns the value, quoted or not, at the beginning of a text that Pairs returned, and the text after it.
 func cutValue(text string) (value, after string) {
 	if !strings.HasPrefix(text, `"`) {
 		end := strings.IndexByte(text, ' ')
@@ -225,16 +210,8 @@ func (f *Feed) List(ctx context.Context, q Query, limit, offset int) (list []Rec
 // scan reads a row with the id and columns.
 func scan(r store.Row) (record Record, err error) {
 	var created int64
-	err = r.Scan(
-		&record.ID,
-		&record.Action,
-		&record.Actor,
-		&record.Client,
-		&record.Address,
-		&record.Detail,
-		&record.Trace,
-		&created,
-	)
+	err = r.Scan(&record.ID, &record.Action, &record.Actor, &record.Client, &record.Address, &record.Detail, &record.Trace,
+		&created)
 	record.CreatedAt = time.UnixMicro(created)
 	return record, err
 }

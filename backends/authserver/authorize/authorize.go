@@ -122,17 +122,18 @@ func (s *Authorize) Next(
 	if err != nil || !signedIn {
 		return SignIn, nil, err
 	}
-	switch {
-	case r.TwoFactors && len(session.Methods) == 0:
+	if r.TwoFactors && len(session.Methods) == 0 {
 		return 0, nil, s.refusal(r, kernel.Refuse(unmetAuthentication,
 			"the user signs in at another server, which did not report a second factor"))
-	case !s.NeedsSecondFactor(r, session):
-	case r.Silent && r.TwoFactors:
-		return 0, nil, s.refusal(r, kernel.Refuse(unmetAuthentication, "the user has not used a second factor"))
-	case r.Silent:
+	}
+	if s.NeedsSecondFactor(r, session) {
+		switch {
+		case !r.Silent:
+			return Prove, nil, nil
+		case r.TwoFactors:
+			return 0, nil, s.refusal(r, kernel.Refuse(unmetAuthentication, "the user has not used a second factor"))
+		}
 		return 0, nil, s.refusal(r, kernel.Refuse(interactionRequired, "a second factor is required"))
-	default:
-		return Prove, nil, nil
 	}
 	if r.Ask {
 		return Consent, nil, nil
@@ -142,19 +143,13 @@ func (s *Authorize) Next(
 		return 0, nil, s.refusal(r, err)
 	}
 	ids, covered, err := s.Consents.Covers(ctx, session.User.ID, client, needs)
+	if err == nil && !covered && client.FirstParty() {
+		covered = true
+		ids, err = s.approveFirstParty(ctx, r, session, client, needs)
+	}
 	switch {
 	case err != nil:
 		return 0, nil, s.refusal(r, err)
-	case !covered && client.FirstParty():
-		// The consent is stored like any other, since token exchange and revocation refer to it.
-		if ids, err = s.Consents.Approve(ctx, session.User.ID, client, needs, needs); err != nil {
-			return 0, nil, s.refusal(r, err)
-		}
-		s.Audit(ctx, kernel.Event{
-			Action: "consent.granted", Actor: session.User.ID, Client: r.Client,
-			Detail: []string{"scope", strings.Join(r.Scope, " "), "by", "first_party"},
-		})
-		fallthrough
 	case covered:
 		response, err = s.issue(ctx, r, s.grant(r, session, r.Scope, ids))
 		return Done, response, err
@@ -162,6 +157,21 @@ func (s *Authorize) Next(
 		return 0, nil, s.refusal(r, kernel.Refuse(consentRequired, "the user has not granted the requested scope yet"))
 	}
 	return Consent, nil, nil
+}
+
+// approveFirstParty approves a request of an application of the operator without asking the user, and returns the ids
+// of the consents. They are stored like any other, since token exchange and revocation refer to them.
+func (s *Authorize) approveFirstParty(
+	ctx context.Context, r *Request, session *login.Session, client *clients.Client, needs []consent.Need,
+) (ids []string, err error) {
+	if ids, err = s.Consents.Approve(ctx, session.User.ID, client, needs, needs); err != nil {
+		return nil, err
+	}
+	s.Audit(ctx, kernel.Event{
+		Action: "consent.granted", Actor: session.User.ID, Client: r.Client,
+		Detail: []string{"scope", strings.Join(r.Scope, " "), "by", "first_party"},
+	})
+	return ids, nil
 }
 
 // NeedsSecondFactor reports whether a request requires a second factor that the signed-in user has not yet proved.
@@ -182,6 +192,7 @@ func (s *Authorize) SignedIn(r *Request, session *login.Session) (bool, error) {
 	if r.Subject == "" || r.Subject == session.User.ID {
 		return true, nil
 	}
+	// Another user is signed in. Nothing is gained by asking again a user who has just signed in for this request.
 	if r.Silent || session.AuthTime.UnixMicro() >= r.At {
 		return false, s.refusal(r, kernel.Refuse(loginRequired, "the signed-in user is not the user of id_token_hint"))
 	}
@@ -282,7 +293,7 @@ func (s *Authorize) Grant(
 // Deny records that the user denied a request, and returns the response to the client.
 func (s *Authorize) Deny(ctx context.Context, r *Request, session *login.Session, address string) *Response {
 	s.Denied(ctx, r, session, address)
-	return s.Refused(&RefusalError{r, kernel.Refuse(kernel.AccessDenied, "the person has denied the request")})
+	return s.Refused(&RefusalError{r, kernel.Refuse(kernel.AccessDenied, "the user has denied the request")})
 }
 
 // Denied records that the user denied a request.

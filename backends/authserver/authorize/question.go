@@ -1,6 +1,7 @@
 package authorize
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/url"
@@ -46,9 +47,8 @@ func (s *Authorize) Question(ctx context.Context, r *Request, client *clients.Cl
 	if err != nil {
 		return nil, s.refusal(r, err)
 	}
-	q := &Question{Client: client.Name, SelfDeclared: client.SelfDeclared(), Target: TargetOf(r.Redirect)}
-	if q.Client == "" {
-		q.Client = client.ID
+	q := &Question{
+		Client: cmp.Or(client.Name, client.ID), SelfDeclared: client.SelfDeclared(), Target: TargetOf(r.Redirect),
 	}
 	if u, err := url.Parse(client.ID); err == nil && client.Source == clients.Document {
 		q.ClientHost = u.Host
@@ -59,12 +59,9 @@ func (s *Authorize) Question(ctx context.Context, r *Request, client *clients.Cl
 			return nil, s.refusal(r, err)
 		}
 	}
-	remaining := slices.Clone(r.Scope)
+	remaining := slices.Clone(r.Scope) // the scopes that no resource has declared so far
 	for _, resource := range candidates {
-		part := Part{Resource: resource.DisplayName}
-		if part.Resource == "" {
-			part.Resource = resource.Slug
-		}
+		part := Part{Resource: cmp.Or(resource.DisplayName, resource.Slug)}
 		for _, scope := range resource.Scopes {
 			if index := slices.Index(remaining, scope.Name); index >= 0 {
 				part.Scopes = append(part.Scopes, scope)

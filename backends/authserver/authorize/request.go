@@ -3,6 +3,7 @@ package authorize
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -112,7 +113,7 @@ func (a requestValues) single(name string) string {
 // pageError returns an error that must be shown to the user instead of being sent to the redirect URI (RFC 6749 section
 // 4.1.2.1).
 func pageError(message string) error {
-	return apierror.New(400, kernel.InvalidRequest, "%s", message)
+	return apierror.New(http.StatusBadRequest, kernel.InvalidRequest, "%s", message)
 }
 
 // Parse checks the parameters of a request. A *RefusalError must be sent to the client, and any other error shown to
@@ -156,7 +157,7 @@ func (s *Authorize) setRedirect(
 		return nil, pageError("no application is registered under the client_id of the request")
 	}
 	if refusal, ok := apierror.From(err); ok && refusal.Code == kernel.InvalidClient {
-		return nil, apierror.New(400, kernel.InvalidClient, "%s", refusal.Message)
+		return nil, apierror.New(http.StatusBadRequest, kernel.InvalidClient, "%s", refusal.Message)
 	}
 	if err != nil {
 		return nil, err
@@ -219,7 +220,8 @@ func (s *Authorize) check(
 		return kernel.Refuse(kernel.InvalidRequest, "dpop_jkt must be 43 characters of base64url")
 	case len(r.Nonce) > maxNonce:
 		return kernel.Refuse(kernel.InvalidRequest, "nonce is longer than %d bytes", maxNonce)
-	case len(r.Hint) > maxHint: // a hint that is too long is ignored
+	}
+	if len(r.Hint) > maxHint { // ignored, since it is only a hint
 		r.Hint = ""
 	}
 	if s.DPoP { // otherwise a bound code could not be redeemed

@@ -76,7 +76,7 @@ func (s *Authorize) Modes() []string {
 // redirect.
 func (s *Authorize) setMode(r *Request, mode string) (fault string) {
 	switch {
-	case mode == "" || mode == queryMode:
+	case mode == "" || mode == queryMode: // the default
 	case mode != formMode || !s.FormPost:
 		return "response_mode must be " + strings.Join(s.Modes(), " or ")
 	case !strings.HasPrefix(r.Redirect, "https://") && !strings.HasPrefix(r.Redirect, "http://"):

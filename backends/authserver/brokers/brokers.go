@@ -169,7 +169,7 @@ func (p *Provider) Check() error {
 	case !slug.MatchString(p.Slug):
 		return refuse("slug", "must be 1 to 100 letters, digits, dots, hyphens and underscores, beginning with a letter or digit")
 	case len(p.DisplayName) > maxName || strings.ContainsFunc(p.DisplayName, unicode.IsControl):
-		return refuse("display_name", "must have at most 1020 bytes, without control characters")
+		return refuse("display_name", "must have at most 1020 bytes and must not contain control characters")
 	case p.Protocol != OAuth && p.Protocol != APIKey && p.Protocol != ServiceAccount:
 		return refuse("protocol", "must be oauth, api_key or service_account")
 	case len(p.Config) > maxConfig:
@@ -194,7 +194,7 @@ func (b *Brokers) seal(ctx context.Context, p *Provider) error {
 			return err
 		}
 	}
-	if members == nil { // null
+	if members == nil { // the configuration is null
 		members = make(map[string]json.RawMessage)
 	}
 	for name := range members {
@@ -211,22 +211,26 @@ func (b *Brokers) seal(ctx context.Context, p *Provider) error {
 				"config_data.client_secret must be a string").With("config_data.client_secret")
 		}
 		delete(members, clientSecret)
-		p.secret = ""
-		if secret != "" {
-			if b.options.Encryptor == nil {
-				return apierror.New(http.StatusUnprocessableEntity, "",
-					"config_data.client_secret: %s; use client_secret_ref with the name of an environment variable instead",
-					encryption.ErrNone).With("config_data.client_secret")
-			}
-			var err error
-			if p.secret, err = b.options.Encryptor.Seal(ctx, []byte(secret), place(p.ID)); err != nil {
-				return err
-			}
+		var err error
+		if p.secret, err = b.encrypted(ctx, p.ID, secret); err != nil {
+			return err
 		}
 	}
-	config, err := json.Marshal(members)
-	p.Config = config
-	return err
+	p.Config = json.RawMessage(kernel.JSON(members))
+	return nil
+}
+
+// encrypted returns the stored form of the client secret of the provider with an id. An empty secret is stored as "".
+func (b *Brokers) encrypted(ctx context.Context, id, secret string) (string, error) {
+	if secret == "" {
+		return "", nil
+	}
+	if b.options.Encryptor == nil {
+		return "", apierror.New(http.StatusUnprocessableEntity, "",
+			"config_data.client_secret: %s; use client_secret_ref with the name of an environment variable instead",
+			encryption.ErrNone).With("config_data.client_secret")
+	}
+	return b.options.Encryptor.Seal(ctx, []byte(secret), place(id))
 }
 
 // Create stores a provider with a new id.
@@ -304,9 +308,11 @@ func (b *Brokers) Edit(ctx context.Context, name string, edit func(p *Provider) 
 // checks with the stored provider. If one returns an error, nothing is deleted.
 func (b *Brokers) Delete(ctx context.Context, id string, checks ...func(p *Provider) error) error {
 	return b.Change(ctx, topic, "", func(c store.Conn) error {
-		if err := kernel.Allow(checks, func() (*Provider, error) {
-			return scan(c.Row("SELECT "+columns+" FROM authserver_brokers WHERE id = ?"+c.Lock(), id))
-		}); err != nil {
+		p, err := scan(c.Row("SELECT "+columns+" FROM authserver_brokers WHERE id = ?"+c.Lock(), id))
+		if err != nil {
+			return err
+		}
+		if err := kernel.Allow(checks, p); err != nil {
 			return err
 		}
 		var users int // resources that use the provider
@@ -316,10 +322,7 @@ func (b *Brokers) Delete(ctx context.Context, id string, checks ...func(p *Provi
 		if users > 0 {
 			return ErrInUse
 		}
-		n, err := c.Exec("DELETE FROM authserver_brokers WHERE id = ?", id)
-		if err == nil && n == 0 {
-			err = ErrUnknown
-		}
+		_, err = c.Exec("DELETE FROM authserver_brokers WHERE id = ?", id)
 		return err
 	})
 }

@@ -29,7 +29,10 @@ const (
 
 // credentials are the parts of a request that authenticate its client.
 type credentials struct {
-	id, method, secret, assertion string
+	id        string // the client_id; empty if only an assertion names the client
+	method    string // one of the authentication methods of clients
+	secret    string // for MethodBasic and MethodPost
+	assertion string // for MethodKey
 }
 
 // RefusedError is the reason why a client was not authenticated, for the log and the audit feed. The response to the

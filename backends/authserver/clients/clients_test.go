@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -311,5 +312,50 @@ func TestReplaceAlone(t *testing.T) {
 	given := &clients.Client{Source: clients.Admin}
 	if len(cs.Ceiling(given)) != 0 {
 		t.Error("an administrator's client has a ceiling that was not set")
+	}
+}
+
+// interrupting is a kernel.Tracer that calls a function once, before the next write transaction.
+type interrupting struct{ before func() }
+
+// Begin implements kernel.Tracer.
+func (i *interrupting) Begin(ctx context.Context, name string) (context.Context, func(err error)) {
+	if before := i.before; before != nil && name == "db write" {
+		i.before = nil
+		before()
+	}
+	return ctx, func(error) {}
+}
+
+// Transport implements kernel.Tracer.
+func (*interrupting) Transport(base http.RoundTripper) http.RoundTripper { return base }
+
+// TestImportKeepsNewSecret checks that an import that keeps secrets also keeps the secret that an administrator sets
+// while the import changes the client.
+func TestImportKeepsNewSecret(t *testing.T) {
+	t.Parallel()
+	k, tracer := authtest.SQLite(t), new(interrupting)
+	k.Tracer = tracer
+	cs := clients.New(k.Server, clients.Options{Hasher: quick, Grants: []string{clients.GrantClient}})
+	c := &clients.Client{Name: "One", AuthMethod: clients.MethodBasic, Grants: []string{clients.GrantClient}, Source: clients.Admin}
+	if _, err := cs.Create(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	var clear string
+	tracer.before = func() {
+		var err error
+		if clear, err = cs.RotateSecret(t.Context(), c.ID); err != nil {
+			t.Error(err)
+		}
+	}
+	next := *c
+	next.Name = "Two"
+	changed, err := cs.UpdateGiven(t.Context(), &next, clients.Given{ID: c.ID}, false, false)
+	if err != nil || !slices.Equal(changed, []string{"client_name"}) {
+		t.Fatalf("changed %q, error %v", changed, err)
+	}
+	header := "Basic " + base64.StdEncoding.EncodeToString([]byte(c.ID+":"+clear))
+	if _, err := cs.Authenticate(t.Context(), []string{header}, nil); err != nil {
+		t.Errorf("the new secret: error %v", err)
 	}
 }

@@ -2,7 +2,6 @@ package clients
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"slices"
 	"time"
@@ -35,7 +34,7 @@ func (cs *Clients) Current(ctx context.Context, id string) (*Client, error) {
 	if !documents.IsURL(id) || err != nil && !errors.Is(err, ErrUnknown) {
 		return known, err
 	}
-	switch {
+	switch { // known is nil for a document that has never been fetched
 	case known != nil && known.Source != Document:
 		return known, nil
 	case cs.options.Documents == nil:
@@ -66,7 +65,7 @@ var ErrNoDocument = errors.New("the client has no metadata document, or metadata
 // refetch is set, fetch ignores that the stored copy is still fresh.
 func (cs *Clients) fetch(ctx context.Context, id string, refetch bool) (*Client, error) {
 	flight := cs.flights.DoChan(id, func() (any, error) {
-		ctx := context.WithoutCancel(ctx)
+		ctx := context.WithoutCancel(ctx) // the first caller may leave while others wait
 		known, err := cs.Find(ctx, id)
 		if err != nil && !errors.Is(err, ErrUnknown) {
 			return nil, err
@@ -75,7 +74,7 @@ func (cs *Clients) fetch(ctx context.Context, id string, refetch bool) (*Client,
 			return known, nil
 		}
 		download := cs.options.Documents.Fetch
-		if known != nil {
+		if known != nil { // not blocked by requests for unknown URLs of the same host
 			download = cs.options.Documents.Refetch
 		}
 		document, err := download(ctx, id)
@@ -156,8 +155,8 @@ func (cs *Clients) storeDocumented(ctx context.Context, c *Client) (*Client, err
 	c.Status, c.IssuedAt, c.UpdatedAt = Active, now, now
 	err := cs.Change(ctx, topic, c.ID, func(conn store.Conn) error {
 		action = "" // the transaction may be repeated
-		known, err := scan(conn.Row("SELECT "+columns+" FROM authserver_clients WHERE id = ?"+conn.Lock(), c.ID))
-		if errors.Is(err, sql.ErrNoRows) {
+		known, err := readIn(conn, c.ID, conn.Lock())
+		if errors.Is(err, ErrUnknown) {
 			action = "client.registered"
 			if err := makeRoom(conn, now); err != nil {
 				return err
@@ -174,7 +173,7 @@ func (cs *Clients) storeDocumented(ctx context.Context, c *Client) (*Client, err
 			action = "client.updated"
 		}
 		_, err = conn.Exec("UPDATE authserver_clients SET name = ?, auth_method = ?, redirects = ?, grants = ?, responses = ?, agent_text = ?, metadata = ?, updated_at = ?, fresh_until = ? WHERE id = ?",
-			c.Name, c.AuthMethod, text(c.Redirects), text(c.Grants), text(c.Responses), c.AgentText, text(c.Metadata),
+			c.Name, c.AuthMethod, kernel.JSON(c.Redirects), kernel.JSON(c.Grants), kernel.JSON(c.Responses), c.AgentText, kernel.JSON(c.Metadata),
 			c.UpdatedAt.UnixMicro(), c.FreshUntil.UnixMicro(), c.ID)
 		return err
 	})
@@ -196,7 +195,7 @@ func (cs *Clients) storeDocumented(ctx context.Context, c *Client) (*Client, err
 // unchanged reports whether the client c, from a document, equals the stored client known.
 func unchanged(c, known *Client) bool {
 	return c.Name == known.Name && c.AuthMethod == known.AuthMethod && c.AgentText == known.AgentText &&
-		text(c.Metadata) == text(known.Metadata) &&
+		kernel.JSON(c.Metadata) == kernel.JSON(known.Metadata) &&
 		slices.Equal(c.Redirects, known.Redirects) && slices.Equal(c.Grants, known.Grants)
 }
 

@@ -62,15 +62,11 @@ func portless(uri string) (bare string, ok bool) {
 		if !ok {
 			continue
 		}
-		if digits, ok := strings.CutPrefix(tail, ":"); ok {
-			n := 0
-			for n < len(digits) && '0' <= digits[n] && digits[n] <= '9' {
-				n++
-			}
-			if n == 0 || n > 5 {
+		if port, ok := strings.CutPrefix(tail, ":"); ok {
+			tail = strings.TrimLeft(port, "0123456789")
+			if digits := len(port) - len(tail); digits == 0 || digits > 5 {
 				return "", false
 			}
-			tail = digits[n:]
 		}
 		if tail == "" || tail[0] == '/' || tail[0] == '?' {
 			return kernel.WithRootPath(scheme + host + tail), true

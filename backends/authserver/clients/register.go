@@ -86,14 +86,14 @@ func (cs *Clients) Client(r *Registration, source string) (*Client, error) {
 	if c.Responses == nil && c.May(GrantCode) {
 		c.Responses = []string{"code"}
 	}
-	if source != Admin && cs.userInLoop(c) {
+	if source != Admin && c.alwaysWithUser() {
 		c.Scope = cs.options.DefaultScope
 	}
 	return c, cs.Check(c)
 }
 
-// userInLoop reports whether a user takes part in all grant types of a client.
-func (cs *Clients) userInLoop(c *Client) bool {
+// alwaysWithUser reports whether a user takes part in all grant types of a client.
+func (c *Client) alwaysWithUser() bool {
 	return !slices.ContainsFunc(c.Grants, func(g string) bool { return !withUser(g) })
 }
 
@@ -122,9 +122,7 @@ func (cs *Clients) Check(c *Client) error {
 			return refuse("grant_types", "contains a grant type twice")
 		}
 	}
-	switch c.AuthMethod {
-	case MethodBasic, MethodPost, MethodNone, MethodKey:
-	default:
+	if !slices.Contains([]string{MethodBasic, MethodPost, MethodNone, MethodKey}, c.AuthMethod) {
 		return refuse("token_endpoint_auth_method",
 			"must be none, client_secret_basic, client_secret_post or private_key_jwt")
 	}
@@ -134,7 +132,7 @@ func (cs *Clients) Check(c *Client) error {
 	if c.May(GrantRefresh) && !c.May(GrantCode) && !c.May(GrantDevice) {
 		return refuse("grant_types", "contains refresh_token without a grant type that issues refresh tokens")
 	}
-	if c.May(GrantCode) != (len(c.Responses) == 1 && c.Responses[0] == "code") {
+	if isCode := len(c.Responses) == 1 && c.Responses[0] == "code"; isCode != c.May(GrantCode) {
 		return refuse("response_types", "must be code with the grant authorization_code, and empty without it")
 	}
 	if c.May(GrantCode) && len(c.Redirects) == 0 {
@@ -341,11 +339,11 @@ func (cs *Clients) Replace(ctx context.Context, id string, document []byte) (c *
 		return nil, "", err
 	}
 	c, err = cs.Edit(ctx, id, func(c *Client) error {
-		clear = ""
+		clear = "" // a former attempt may have set it
 		if next.Agent != c.Agent {
 			return refuse("agent", "cannot be changed")
 		}
-		hadUser := cs.userInLoop(c)
+		limitedUsers := c.alwaysWithUser() // the scope was a limit for what users can grant
 		switch {
 		case !usesSecret(next.AuthMethod):
 			c.Secret = ""
@@ -355,8 +353,8 @@ func (cs *Clients) Replace(ctx context.Context, id string, document []byte) (c *
 		c.Name, c.AuthMethod, c.Redirects, c.Grants, c.Responses = next.Name, next.AuthMethod, next.Redirects,
 			next.Grants, next.Responses
 		c.AgentText, c.Metadata = next.AgentText, next.Metadata
-		if hadUser && !cs.userInLoop(c) {
-			c.Scope = nil // the scope was a limit for what users can grant
+		if limitedUsers && !c.alwaysWithUser() {
+			c.Scope = nil // without users it would be what the client itself may do
 		}
 		return nil
 	})
@@ -366,13 +364,9 @@ func (cs *Clients) Replace(ctx context.Context, id string, document []byte) (c *
 // Document returns the client information response (RFC 7591 section 3.2.1). The parameters are the client secret in
 // clear, the registration access token and the client configuration URI; members for empty parameters are omitted.
 func (c *Client) Document(clear, token, manage string) map[string]any {
-	d := map[string]any{}
-	raw, err := json.Marshal(c.Metadata)
-	if err == nil {
-		err = json.Unmarshal(raw, &d)
-	}
-	if err != nil {
-		panic(err) // it was parsed from JSON
+	var d map[string]any
+	if err := json.Unmarshal([]byte(kernel.JSON(c.Metadata)), &d); err != nil {
+		panic(err) // Metadata is a JSON object
 	}
 	d["client_id"], d["client_id_issued_at"] = c.ID, c.IssuedAt.Unix()
 	d["client_name"], d["token_endpoint_auth_method"] = c.Name, c.AuthMethod
@@ -437,26 +431,29 @@ func (cs *Clients) modeIn(c store.Conn) (mode string, err error) {
 // SetMode sets the mode of dynamic registration. An empty mode restores Options.Mode. SetMode first calls each function
 // of checks with the current mode. If one returns an error, the mode is not changed.
 func (cs *Clients) SetMode(ctx context.Context, mode string, checks ...func(current string) error) error {
-	switch mode {
-	case Open, ApprovedRedirects, AdminOnly, "":
-	default:
+	if !slices.Contains([]string{Open, ApprovedRedirects, AdminOnly, ""}, mode) {
 		return apierror.New(http.StatusBadRequest, "invalid_value",
 			"mode must be open, approved_redirects or admin_only").With("mode")
 	}
 	return cs.Change(ctx, "settings", modeSetting, func(c store.Conn) error {
-		if err := kernel.Allow(checks, func() (string, error) { return cs.modeIn(c) }); err != nil {
+		current, err := cs.modeIn(c)
+		if err != nil {
+			return err
+		}
+		if err := kernel.Allow(checks, current); err != nil {
 			return err
 		}
 		if mode == "" {
 			_, err := c.Exec("DELETE FROM authserver_settings WHERE name = ?", modeSetting)
 			return err
 		}
-		_, err := c.Exec("INSERT INTO authserver_settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", modeSetting, mode)
+		_, err = c.Exec("INSERT INTO authserver_settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", modeSetting, mode)
 		return err
 	})
 }
 
-// digest returns one hash for several texts.
+// digest returns one hash for several texts. The length before each text keeps lists apart that would be the same text
+// without it.
 func digest(texts ...string) string {
 	h := sha256.New()
 	for _, text := range texts {

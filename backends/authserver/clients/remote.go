@@ -24,9 +24,9 @@ type remotes struct {
 	logger  func() *zap.Logger
 	waiting chan struct{} // a semaphore with maxFetches slots
 
-	mu      sync.Mutex
+	mu      sync.Mutex              // protects the following fields
 	sources map[string]*jwks.Source // by jwks_uri
-	ended   bool
+	ended   bool                    // end was called; new sources are closed at once
 }
 
 func newRemotes(allow []netip.Prefix, logger func() *zap.Logger) *remotes {

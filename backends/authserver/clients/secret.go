@@ -89,7 +89,7 @@ func (cs *Clients) verify(ctx context.Context, c *Client, clear string) (bool, e
 		id, stored = c.ID, c.Secret
 	}
 	hasPepper := len(cs.options.Pepper) > 0
-	if strings.HasPrefix(stored, peppered) || stored == "" && hasPepper {
+	if strings.HasPrefix(stored, peppered) || stored == "" && hasPepper { // the fast hash
 		digest := cs.pepper(clear)
 		matches := subtle.ConstantTimeCompare([]byte(digest), []byte(stored)) == 1
 		return matches && hasPepper, nil // without a pepper no secret matches
@@ -102,7 +102,7 @@ func (cs *Clients) verify(ctx context.Context, c *Client, clear string) (bool, e
 	if err != nil || !ok {
 		return false, err
 	}
-	if !hasPepper && !password.Imported(stored) {
+	if isCurrent := !hasPepper && !password.Imported(stored); isCurrent {
 		cs.proven.add(id, sum)
 		return true, nil
 	}
@@ -130,7 +130,7 @@ type proven struct {
 	key []byte
 	now func() time.Time
 
-	mu  sync.RWMutex
+	mu  sync.RWMutex            // protects all
 	all map[string]provenSecret // by client_id
 }
 

@@ -84,7 +84,7 @@ func (f Filter) listing() kernel.Listing {
 	l := kernel.Listing{Columns: columns, Table: "authserver_clients", At: "issued_at", ID: "id"}
 	switch f.Status {
 	case "":
-	case Active: // nearly all clients, for which no index helps
+	case Active: // nearly all clients have this status, so that no index helps
 		l.And("status = ?", f.Status)
 	default:
 		l.And("status = ? AND status <> 'active'", f.Status) // matches the condition of the partial index
@@ -158,9 +158,9 @@ func insert(conn store.Conn, c *Client) error {
 	}
 	_, err := conn.Exec("INSERT INTO authserver_clients ("+
 		columns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
-		c.ID, c.Name, c.Secret, c.AuthMethod, text(c.Redirects), text(c.Grants), text(c.Responses),
+		c.ID, c.Name, c.Secret, c.AuthMethod, kernel.JSON(c.Redirects), kernel.JSON(c.Grants), kernel.JSON(c.Responses),
 		strings.Join(c.Scope, " "), kernel.Flag(c.Agent), c.AgentText,
-		text(c.Metadata), c.Status, c.Source, c.Registration, c.IssuedAt.UnixMicro(), c.UpdatedAt.UnixMicro(), fresh)
+		kernel.JSON(c.Metadata), c.Status, c.Source, c.Registration, c.IssuedAt.UnixMicro(), c.UpdatedAt.UnixMicro(), fresh)
 	return err
 }
 
@@ -197,8 +197,8 @@ func (cs *Clients) Edit(ctx context.Context, id string, edit func(c *Client) err
 		edited = c
 		_, err = conn.Exec("UPDATE authserver_clients SET name = ?, secret = ?, auth_method = ?, redirects = ?, grants = ?, responses = ?, scope = ?,"+
 			" agent_text = ?, metadata = ?, status = ?, registration = ?, updated_at = ? WHERE id = ?",
-			c.Name, c.Secret, c.AuthMethod, text(c.Redirects), text(c.Grants), text(c.Responses), strings.Join(c.Scope, " "),
-			c.AgentText, text(c.Metadata), c.Status, c.Registration, c.UpdatedAt.UnixMicro(), id)
+			c.Name, c.Secret, c.AuthMethod, kernel.JSON(c.Redirects), kernel.JSON(c.Grants), kernel.JSON(c.Responses), strings.Join(c.Scope, " "),
+			c.AgentText, kernel.JSON(c.Metadata), c.Status, c.Registration, c.UpdatedAt.UnixMicro(), id)
 		return err
 	})
 	if err != nil {
@@ -212,7 +212,7 @@ func (cs *Clients) Edit(ctx context.Context, id string, edit func(c *Client) err
 // changed.
 func (cs *Clients) SetStatus(ctx context.Context, id, status string, checks ...func(c *Client) error) (*Client, error) {
 	return cs.Edit(ctx, id, func(c *Client) error {
-		if err := kernel.Allow(checks, func() (*Client, error) { return c, nil }); err != nil {
+		if err := kernel.Allow(checks, c); err != nil {
 			return err
 		}
 		if c.Status == Revoked && status != Revoked {
@@ -230,25 +230,14 @@ var ErrRevoked = errors.New("the client is revoked, which cannot be undone")
 // function of checks with the stored client. If one returns an error, nothing is deleted.
 func (cs *Clients) Delete(ctx context.Context, id string, checks ...func(c *Client) error) error {
 	return cs.Change(ctx, topic, id, func(c store.Conn) error {
-		if err := kernel.Allow(checks, func() (*Client, error) { return readIn(c, id, c.Lock()) }); err != nil {
+		stored, err := readIn(c, id, c.Lock())
+		if err != nil {
 			return err
 		}
-		n, err := c.Exec("DELETE FROM authserver_clients WHERE id = ?", id)
-		if err == nil && n == 0 {
-			err = ErrUnknown
+		if err := kernel.Allow(checks, stored); err != nil {
+			return err
 		}
+		_, err = c.Exec("DELETE FROM authserver_clients WHERE id = ?", id)
 		return err
 	})
-}
-
-// text returns the JSON form of a value for the database. A nil list becomes an empty list.
-func text(v any) string {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // lists of texts and a struct of them can be encoded
-	}
-	if string(raw) == "null" {
-		return "[]"
-	}
-	return string(raw)
 }

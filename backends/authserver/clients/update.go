@@ -84,11 +84,12 @@ func (cs *Clients) UpdateGiven(
 	if err != nil {
 		return nil, err
 	}
-	secret, err := cs.secretFor(ctx, stored, c, g, replaceSecret)
+	secret, keep, err := cs.secretFor(ctx, stored, c, g, replaceSecret)
 	if err != nil {
 		return nil, err
 	}
-	change := func(stored *Client) error { // sets changed
+	// change is called with the stored client and, unless dry is set, again in the transaction. It sets changed.
+	change := func(stored *Client) error {
 		switch {
 		case stored.Status == Revoked:
 			return refuse("client_id", ErrRevoked.Error())
@@ -96,7 +97,7 @@ func (cs *Clients) UpdateGiven(
 			return refuse("agent", "cannot be changed")
 		}
 		changed = stored.become(c)
-		if stored.Secret != secret {
+		if !keep && stored.Secret != secret {
 			changed, stored.Secret = append(changed, "client_secret"), secret
 		}
 		return nil
@@ -127,7 +128,7 @@ func (c *Client) become(next *Client) (changed []string) {
 		{"agent_description", c.AgentText, next.AgentText},
 		{"metadata", c.Metadata, metadata},
 	} {
-		if text(member.current) != text(member.next) {
+		if kernel.JSON(member.current) != kernel.JSON(member.next) {
 			changed = append(changed, member.name)
 		}
 	}
@@ -137,33 +138,29 @@ func (c *Client) become(next *Client) (changed []string) {
 	return changed
 }
 
-// secretFor returns the stored form of the secret for a client that is changed from stored to next. If the client
-// already has a secret, that is kept unless replace is set. If the secret of g is the current one, secretFor reloads
-// stored, since the check may have replaced the hash in the database.
-func (cs *Clients) secretFor(ctx context.Context, stored, next *Client, g Given, replace bool) (string, error) {
+// secretFor returns the stored form of the new secret for a client that is changed from stored to next, or keep if the
+// client's present secret remains. If the client already has a secret, that remains unless replace is set.
+func (cs *Clients) secretFor(
+	ctx context.Context, stored, next *Client, g Given, replace bool,
+) (secret string, keep bool, err error) {
 	switch {
 	case !usesSecret(next.AuthMethod):
-		return "", nil
+		return "", false, nil
 	case stored.Secret != "" && !replace:
-		return stored.Secret, nil
+		return "", true, nil
 	case g.Hash != "":
-		return g.Hash, nil
+		return g.Hash, false, nil
 	case g.Secret != "":
 		if stored.Secret != "" {
-			if matches, err := cs.verify(ctx, stored, g.Secret); err != nil {
-				return "", err
-			} else if matches {
-				current, err := cs.Stored(ctx, stored.ID) // verify may have replaced the hash
-				if err != nil {
-					return "", err
-				}
-				*stored = *current
-				return current.Secret, nil
+			if matches, err := cs.verify(ctx, stored, g.Secret); err != nil || matches {
+				return "", matches, err
 			}
 		}
-		return cs.hashed(ctx, g.Secret)
+		secret, err = cs.hashed(ctx, g.Secret)
+		return secret, false, err
 	case stored.Secret != "":
-		return stored.Secret, nil
+		return "", true, nil
 	}
-	return "", refuse("client_secret", "is required: the client authenticates with a secret, and none is stored for it")
+	return "", false, refuse("client_secret",
+		"is required: the client authenticates with a secret, and none is stored for it")
 }

@@ -96,19 +96,20 @@ func (l *loader) faultAt(name string, n *yaml.Node, format string, args ...any) 
 
 // section reads a mapping. The names of its keys begin with prefix.
 func (l *loader) section(prefix string, n *yaml.Node) {
+	sectionName := strings.TrimSuffix(prefix, ".")
 	if err := plain(n); err != nil {
-		l.faultAt(strings.TrimSuffix(prefix, "."), n, "%s", err)
+		l.faultAt(sectionName, n, "%s", err)
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		l.faultAt(strings.TrimSuffix(prefix, "."), n, "must be a section with keys")
+		l.faultAt(sectionName, n, "must be a section with keys")
 		return
 	}
 	seen := make(map[string]bool)
-	for i := 0; i+1 < len(n.Content); i += 2 {
+	for i := 0; i+1 < len(n.Content); i += 2 { // keys and values alternate
 		key, value := n.Content[i], n.Content[i+1]
 		if key.Kind != yaml.ScalarNode || len(key.Value) > 100 {
-			l.faultAt(strings.TrimSuffix(prefix, "."), key, "a key must be a word")
+			l.faultAt(sectionName, key, "a key must be a word")
 			continue
 		}
 		name := prefix + key.Value
@@ -137,7 +138,7 @@ func (l *loader) leaf(k *Key, n *yaml.Node) {
 	err := plain(n)
 	value := leaf{line: n.Line}
 	switch {
-	case err != nil:
+	case err != nil: // recorded below
 	case null(n):
 		return
 	case n.Kind == yaml.ScalarNode:

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -108,12 +109,11 @@ type loader struct {
 
 // newLoader returns a loader with an empty configuration. The function lookup works like os.LookupEnv.
 func newLoader(lookup func(name string) (string, bool)) *loader {
-	l := &loader{Config: new(Config), env: func(name string) string {
+	env := func(name string) string {
 		value, _ := lookup(name)
 		return value
-	}}
-	l.isSet = make(map[string]bool)
-	return l
+	}
+	return &loader{Config: &Config{isSet: make(map[string]bool)}, env: env, unread: make(map[string]bool)}
 }
 
 // leaf is the value of a key in the file: either a text or a list.
@@ -157,14 +157,14 @@ func (l *loader) key(k *Key) {
 	var err error
 	envText := l.fromEnv(k)
 	inFile, ok := l.leaves[k.Name]
+	list, isList := pointer.(*[]string)
 	if envText != "" || ok {
 		l.isSet[k.Name] = true
 	}
-	list, isList := pointer.(*[]string)
 	switch {
 	case envText != "":
 		err = set(pointer, envText)
-	case !ok:
+	case !ok: // neither sets the key, so the default remains
 	case isList && inFile.list == nil:
 		err = errors.New("must be a list")
 	case isList:
@@ -180,9 +180,6 @@ func (l *loader) key(k *Key) {
 		}
 	}
 	if err != nil {
-		if l.unread == nil {
-			l.unread = make(map[string]bool)
-		}
 		l.unread[k.Name] = true
 		if k.Secret { // err may quote the secret
 			err = errors.New("does not parse")
@@ -221,6 +218,10 @@ func (l *loader) normalize() {
 
 // set parses text into the variable at pointer. The empty text sets the zero value.
 func set(pointer any, text string) (err error) {
+	if text == "" {
+		reflect.ValueOf(pointer).Elem().SetZero()
+		return nil
+	}
 	switch v := pointer.(type) {
 	case *string:
 		*v = text
@@ -230,32 +231,20 @@ func set(pointer any, text string) (err error) {
 		switch text {
 		case "true", "1":
 			*v = true
-		case "false", "0", "":
+		case "false", "0":
 			*v = false
 		default:
 			err = fmt.Errorf("%q is not true or false", text)
 		}
 	case *int:
-		*v = 0
-		if text == "" {
-			break
-		}
 		if *v, err = strconv.Atoi(text); err != nil || int64(*v) > math.MaxInt32 || int64(*v) < math.MinInt32 {
 			err = fmt.Errorf("%q is not a whole number", text)
 		}
 	case *float64:
-		*v = 0
-		if text == "" {
-			break
-		}
 		if *v, err = strconv.ParseFloat(text, 64); err != nil || math.IsInf(*v, 0) || math.IsNaN(*v) {
 			err = fmt.Errorf("%q is not a number", text)
 		}
 	case *time.Duration:
-		*v = 0
-		if text == "" {
-			break
-		}
 		*v, err = time.ParseDuration(text)
 		if last := text[len(text)-1]; err != nil || last >= '0' && last <= '9' { // ParseDuration accepts "0"
 			err = fmt.Errorf("%q is not a duration with a unit, such as 30s, 15m or 24h", text)

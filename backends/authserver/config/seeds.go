@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/claims"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 )
 
 // Client is an entry of the list clients: the body of POST /admin/clients with a fixed client_id. It has no secret: the
@@ -28,56 +31,24 @@ type Client struct {
 	Logout               []string        `json:"post_logout_redirect_uris,omitempty"` // where users may be sent after logout
 	BackchannelLogoutURI string          `json:"backchannel_logout_uri,omitempty"`
 	FirstParty           bool            `json:"first_party,omitempty"`
-	Claims               []ClaimRule     `json:"claim_rules,omitempty"`
+	Claims               []claims.Rule   `json:"claim_rules,omitempty"`
 	Agent                bool            `json:"agent,omitempty"`
 	AgentText            string          `json:"agent_description,omitempty"`
 }
 
 // Resource is an entry of the list resources: the body of POST /admin/resources.
 type Resource struct {
-	Slug        string  `json:"slug"`
-	URI         string  `json:"uri,omitempty"`
-	BackendKind string  `json:"backend_kind,omitempty"` // mint or broker; default: mint
-	DisplayName string  `json:"display_name,omitempty"`
-	Scopes      []Scope `json:"scopes,omitempty"`
+	Slug        string            `json:"slug"`
+	URI         string            `json:"uri,omitempty"`
+	BackendKind string            `json:"backend_kind,omitempty"` // mint or broker; default: mint
+	DisplayName string            `json:"display_name,omitempty"`
+	Scopes      []resources.Scope `json:"scopes,omitempty"`
 
 	BrokerProviderID   string `json:"broker_provider_id,omitempty"`
 	BrokerProviderSlug string `json:"broker_provider_slug,omitempty"`
 
-	Policy Policy      `json:"policy,omitzero"`
-	Claims []ClaimRule `json:"claim_rules,omitempty"`
-}
-
-// ClaimRule adds a claim about users to tokens. Package claims validates it.
-type ClaimRule struct {
-	Claim  string   `json:"claim"`
-	From   string   `json:"from"`
-	Prefix string   `json:"prefix,omitempty"`
-	Strip  bool     `json:"strip_prefix,omitempty"`
-	Type   string   `json:"type,omitempty"`
-	Scope  string   `json:"scope,omitempty"`
-	In     []string `json:"in,omitempty"`
-}
-
-// Scope is a scope that a resource declares.
-type Scope struct {
-	Name        string `json:"name"`
-	Description string `json:"description,omitempty"`
-	Upstream    Words  `json:"upstream,omitempty"` // only of a broker resource
-}
-
-// Policy lists the clients that may exchange tokens for a resource or use it at run time, and the URLs to which a user
-// may return after connecting an account.
-type Policy struct {
-	Exchange struct {
-		AllowedClientIDs []string `json:"allowed_client_ids,omitempty"`
-	} `json:"exchange,omitzero"`
-	Runtime struct {
-		ClientIDs []string `json:"client_ids,omitempty"`
-	} `json:"runtime,omitzero"`
-	Connect struct {
-		AllowedReturnURLs []string `json:"allowed_return_urls,omitempty"`
-	} `json:"connect,omitzero"`
+	Policy resources.Policy `json:"policy,omitzero"`
+	Claims []claims.Rule    `json:"claim_rules,omitempty"`
 }
 
 // BrokerProvider is an entry of the list broker_providers: the body of POST /admin/broker-providers.
@@ -86,18 +57,6 @@ type BrokerProvider struct {
 	DisplayName string          `json:"display_name,omitempty"`
 	Protocol    string          `json:"protocol"`              // oauth, api_key or service_account
 	ConfigData  json.RawMessage `json:"config_data,omitempty"` // depends on the protocol; decoded when it is first used
-}
-
-// Words is a JSON string or an array of strings.
-type Words []string
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (w *Words) UnmarshalJSON(text []byte) error {
-	if len(text) > 0 && text[0] == '"' {
-		*w = make(Words, 1)
-		return json.Unmarshal(text, &(*w)[0])
-	}
-	return json.Unmarshal(text, (*[]string)(w))
 }
 
 // Limits of the lists in the file.
@@ -326,9 +285,7 @@ func (p *BrokerProvider) check() error {
 	if !slug.MatchString(p.Slug) {
 		return fmt.Errorf("slug: %q is not 1 to 100 letters, digits, points, hyphens and underscores", p.Slug)
 	}
-	switch p.Protocol {
-	case "oauth", "api_key", "service_account":
-	default:
+	if !slices.Contains([]string{"oauth", "api_key", "service_account"}, p.Protocol) {
 		return fmt.Errorf("protocol: %q is not one of: oauth, api_key, service_account", p.Protocol)
 	}
 	if len(p.ConfigData) > 0 && p.ConfigData[0] != '{' {

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 )
 
 // Upstream is an entry of the list upstreams: an OpenID provider at which people may sign in, in addition to the
@@ -30,7 +32,7 @@ type Upstream struct {
 	// TrustEmail treats every mail address of the provider as confirmed.
 	TrustEmail bool `json:"trust_email,omitempty"`
 	// Groups maps the provider's groups to groups of this server.
-	Groups map[string]Words `json:"groups,omitempty"`
+	Groups map[string]resources.Words `json:"groups,omitempty"`
 	// Registration is RegistrationOff (default) or RegistrationOpen. RegistrationOpen creates a user for an unknown
 	// person whose mail address is in one of RegistrationDomains. If RegistrationDomains is empty, any address will do.
 	Registration        string   `json:"registration,omitempty"`
@@ -61,7 +63,8 @@ const (
 // the section oidc counts as used if that section is enabled.
 func (l *loader) upstreams() {
 	usedBy := make(map[string]string) // the slug of the entry that uses a value, by the member and the value
-	claim := func(member, value, slug string) error {
+	// use records that an entry uses a value. It returns an error if another entry uses it.
+	use := func(member, value, slug string) error {
 		if other, ok := usedBy[member+" "+value]; ok {
 			return fmt.Errorf("%s: %q is already used by %s", member, value, other)
 		}
@@ -74,11 +77,11 @@ func (l *loader) upstreams() {
 	l.Upstreams = entries(l, "upstreams", l.lists.upstreams, func(u *Upstream) error {
 		err := u.check()
 		if err == nil {
-			err = cmp.Or(claim("slug", u.Slug, u.Slug), claim("issuer", u.Issuer, u.Slug))
+			err = cmp.Or(use("slug", u.Slug, u.Slug), use("issuer", u.Issuer, u.Slug))
 		}
 		for _, domain := range u.Domains {
 			if err == nil {
-				err = claim("domains", domain, u.Slug)
+				err = use("domains", domain, u.Slug)
 			}
 		}
 		if err != nil || u.ClientSecretEnv == "" {
@@ -158,13 +161,11 @@ func (u *Upstream) checkRegistration() error {
 	if u.Registration == RegistrationOff && len(u.RegistrationDomains) > 0 {
 		return errors.New("registration_domains: allowed only when registration is open")
 	}
-	for name, domains := range map[string]*[]string{
-		"domains":              &u.Domains,
-		"registration_domains": &u.RegistrationDomains,
-	} {
-		if fault := mailDomains(nil, domains); fault != "" {
-			return fmt.Errorf("%s: %s", name, fault)
-		}
+	if fault := mailDomains(nil, &u.Domains); fault != "" {
+		return errors.New("domains: " + fault)
+	}
+	if fault := mailDomains(nil, &u.RegistrationDomains); fault != "" {
+		return errors.New("registration_domains: " + fault)
 	}
 	return nil
 }

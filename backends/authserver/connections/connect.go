@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/brokers"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/encryption"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
@@ -93,8 +94,7 @@ func (x *Connections) provider(ctx context.Context, slug string) (*brokers.Provi
 		return nil, nil, x.misconfigured(p, errors.New("connect.state_secret is not set"))
 	}
 	if x.options.Encryptor == nil {
-		return nil, nil, x.misconfigured(p,
-			errors.New("data_encryption.driver is not set, so nothing can be stored encrypted"))
+		return nil, nil, x.misconfigured(p, encryption.ErrNone)
 	}
 	c, err := x.options.Brokers.OAuth(ctx, p)
 	if wrong, ok := errors.AsType[*brokers.ConfigError](err); ok {
@@ -140,15 +140,8 @@ func (x *Connections) Begin(ctx context.Context, s Start) (location string, err 
 	}
 	random := rand.Text() // the database has only its digest
 	err = x.Write(ctx, func(c store.Conn) error {
-		_, err := c.Exec(
-			"INSERT INTO authserver_connecting (digest, user_id, provider_id, return_url, scope, expires_at) VALUES (?, ?, ?, ?, ?, ?)",
-			digest(random),
-			flow.user,
-			flow.provider,
-			flow.back,
-			strings.Join(flow.scope, " "),
-			flow.until,
-		)
+		_, err := c.Exec("INSERT INTO authserver_connecting (digest, user_id, provider_id, return_url, scope, expires_at) VALUES (?, ?, ?, ?, ?, ?)",
+			digest(random), flow.user, flow.provider, flow.back, strings.Join(flow.scope, " "), flow.until)
 		return err
 	})
 	if err != nil {
@@ -217,22 +210,32 @@ func allowsReturn(entry, requested string) bool {
 		return false
 	}
 	base, err := url.Parse(below)
-	u, err2 := url.Parse(requested)
-	if errors.Join(err, err2) != nil || u.User != nil || u.Opaque != "" || u.Scheme != base.Scheme || u.Host != base.Host {
+	if err != nil {
 		return false
 	}
-	// Paths that browsers or servers may interpret differently are not allowed.
-	escaped := strings.ToLower(u.EscapedPath())
+	u, err := url.Parse(requested)
+	if err != nil || u.User != nil || u.Opaque != "" || u.Scheme != base.Scheme || u.Host != base.Host {
+		return false
+	}
 	if strings.ContainsAny(requested, "\\#") ||
-		strings.ContainsFunc(requested, func(c rune) bool { return c <= ' ' || c == 0x7f }) ||
-		strings.Contains(escaped, "%2f") || strings.Contains(escaped, "%5c") || strings.Contains(u.Path, "//") {
+		strings.ContainsFunc(requested, func(c rune) bool { return c <= ' ' || c == 0x7f }) {
+		return false
+	}
+	return hasPlainPath(u) && strings.HasPrefix(u.Path, base.Path)
+}
+
+// hasPlainPath reports whether all browsers and servers interpret the path of a URL in the same way: it has no dot
+// segments, no empty segments and no escaped slashes.
+func hasPlainPath(u *url.URL) bool {
+	escaped := strings.ToLower(u.EscapedPath())
+	if strings.Contains(escaped, "%2f") || strings.Contains(escaped, "%5c") || strings.Contains(u.Path, "//") {
 		return false
 	}
 	clean := path.Clean(u.Path)
 	if strings.HasSuffix(u.Path, "/") && clean != "/" {
-		clean += "/"
+		clean += "/" // Clean has removed it
 	}
-	return clean == u.Path && strings.HasPrefix(u.Path, base.Path)
+	return clean == u.Path
 }
 
 // End is a request by which the provider redirects the user back.

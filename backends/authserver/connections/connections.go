@@ -120,12 +120,12 @@ var errNone = apierror.New(http.StatusNotFound, "not_found", "there is no such c
 func (x *Connections) Of(ctx context.Context, user string) ([]*Connection, error) {
 	return kernel.Read(ctx, x.Server, func(c store.Conn) ([]*Connection, error) {
 		return store.List(c, scan, "SELECT "+
-			columns+" FROM authserver_connections WHERE user_id = ? AND revoked_at = 0 ORDER BY updated_at DESC, id DESC LIMIT ?", user, mostOf)
+			columns+" FROM authserver_connections WHERE user_id = ? AND revoked_at = 0 ORDER BY updated_at DESC, id DESC LIMIT ?", user, maxListed)
 	})
 }
 
-// mostOf is the maximum number of connections that Of returns. There are no more providers than that.
-const mostOf = 1000
+// maxListed is the maximum number of connections that Of returns. There are no more providers than that.
+const maxListed = 1000
 
 // find returns the connection of a user to a provider, or errNone. The provider may have ended the connection.
 func (x *Connections) find(ctx context.Context, user, provider string) (*Connection, error) {

@@ -24,8 +24,7 @@ const (
 	leaseLasts = 20 * time.Second
 	// leasePoll is the interval at which waiting processes check for the renewed credential.
 	leasePoll = 50 * time.Millisecond
-	// storeTries is how long storing a renewed credential is attempted, and storePoll the interval: the previous
-	// credential may already be invalid.
+	// storeTries is how long storing a renewed credential is attempted, and storePoll the interval between the attempts.
 	storeTries, storePoll = 10 * time.Minute, 200 * time.Millisecond
 )
 
@@ -137,7 +136,7 @@ func (x *Connections) withValidToken(
 		return connection, nil
 	}
 	done := x.renewing.DoChan(connection.ID, func() (any, error) {
-		x.running.Add(1)
+		x.running.Add(1) // closing the server waits for the renewal
 		defer x.running.Done()
 		return x.waitOrRenew(context.WithoutCancel(ctx), p, connection.User)
 	})
@@ -191,14 +190,8 @@ func (x *Connections) lease(ctx context.Context, connection *Connection) (lease 
 	lease = x.holder + "." + kernel.NewID()
 	var n int64
 	err = x.Write(store.ReadCommitted(ctx), func(c store.Conn) (err error) {
-		n, err = c.Exec(
-			"UPDATE authserver_connections SET lease = ?, lease_until = ? WHERE id = ? AND version = ? AND lease_until <= ? AND revoked_at = 0",
-			lease,
-			now.Add(leaseLasts).UnixMicro(),
-			connection.ID,
-			connection.version,
-			now.UnixMicro(),
-		)
+		n, err = c.Exec("UPDATE authserver_connections SET lease = ?, lease_until = ? WHERE id = ? AND version = ? AND lease_until <= ? AND revoked_at = 0",
+			lease, now.Add(leaseLasts).UnixMicro(), connection.ID, connection.version, now.UnixMicro())
 		return err
 	})
 	if err != nil || n == 0 {
@@ -212,21 +205,13 @@ func (x *Connections) lease(ctx context.Context, connection *Connection) (lease 
 func (x *Connections) renew(
 	ctx context.Context, p *brokers.Provider, connection *Connection, lease string,
 ) (*Connection, error) {
-	config, err := x.options.Brokers.OAuth(ctx, p)
-	var credential brokers.Credential
-	if err == nil {
-		credential, err = x.open(ctx, connection)
-	}
-	if err == nil && credential.Refresh == "" {
+	granted, err := x.requestRenewal(ctx, p, connection)
+	if errors.Is(err, errNoRefresh) {
 		if x.Now().Before(connection.ExpiresAt) { // still valid, if not for long
 			x.release(ctx, connection, lease)
 			return connection, nil
 		}
 		return nil, x.recordRevoked(ctx, p, connection, lease, "no_refresh_token")
-	}
-	var granted brokers.Granted
-	if err == nil {
-		granted, err = x.options.Brokers.Renew(ctx, config, credential.Refresh)
 	}
 	if brokers.Gone(err) {
 		return nil, x.recordRevoked(ctx, p, connection, lease, "invalid_grant")
@@ -242,32 +227,37 @@ func (x *Connections) renew(
 	return x.storeRenewed(context.WithoutCancel(ctx), p, connection, granted)
 }
 
+// errNoRefresh means that the provider has issued no refresh token for a connection.
+var errNoRefresh = errors.New("the connection has no refresh token")
+
+// requestRenewal requests new tokens from the provider of a connection, by the refresh token.
+func (x *Connections) requestRenewal(
+	ctx context.Context, p *brokers.Provider, connection *Connection,
+) (granted brokers.Granted, err error) {
+	config, err := x.options.Brokers.OAuth(ctx, p)
+	if err != nil {
+		return granted, err
+	}
+	credential, err := x.open(ctx, connection)
+	if err != nil {
+		return granted, err
+	}
+	if credential.Refresh == "" {
+		return granted, errNoRefresh
+	}
+	return x.options.Brokers.Renew(ctx, config, credential.Refresh)
+}
+
 // storeRenewed stores a renewed credential and returns the connection with that credential. It repeats failed attempts
 // for a long time, since the previous credential may no longer be valid.
 func (x *Connections) storeRenewed(
 	ctx context.Context, p *brokers.Provider, connection *Connection, granted brokers.Granted,
 ) (*Connection, error) {
-	var logged bool // that the first attempt has failed
-	for began := time.Now(); ; {
-		sealed, err := x.seal(ctx, connection.User, connection.Provider, granted.Credential)
-		stored := int64(0)
-		if err == nil {
-			err = x.Write(store.ReadCommitted(ctx), func(c store.Conn) (err error) {
-				stored, err = c.Exec(
-					"UPDATE authserver_connections SET credential = ?, scope = ?, expires_at = ?, updated_at = ?, version = version + 1, lease = '', lease_until = 0"+
-						" WHERE id = ? AND version = ?",
-					sealed,
-					strings.Join(granted.Scope, " "),
-					granted.Expires,
-					x.Micros(),
-					connection.ID,
-					connection.version,
-				)
-				return err
-			})
-		}
+	began, last := time.Now(), false
+	for attempt := 1; ; attempt++ {
+		renewed, err := x.replaceCredential(ctx, connection, granted)
 		switch {
-		case err == nil && stored == 0: // connected again, or removed, in the meantime
+		case errors.Is(err, errReplaced):
 			current, err := x.find(ctx, connection.User, connection.Provider)
 			if errors.Is(err, errNone) || err == nil && current.Revoked {
 				return nil, errRevoked
@@ -275,32 +265,57 @@ func (x *Connections) storeRenewed(
 			return current, err
 		case err == nil:
 			x.Count("upstream_token_refresh_total", p.Slug+" success")
-			x.Audit(
-				ctx,
-				kernel.Event{Action: "upstream.token.refreshed", Actor: connection.User, Detail: []string{"provider", p.Slug}},
-			)
-			renewed := *connection
-			renewed.credential, renewed.Scope, renewed.version, renewed.ExpiresAt = sealed, granted.Scope, connection.version+1,
-				time.Time{}
-			if granted.Expires != 0 {
-				renewed.ExpiresAt = time.UnixMicro(granted.Expires)
-			}
-			return &renewed, nil
-		case time.Since(began) > storeTries:
+			x.Audit(ctx, kernel.Event{
+				Action: "upstream.token.refreshed", Actor: connection.User, Detail: []string{"provider", p.Slug},
+			})
+			return renewed, nil
+		case last || time.Since(began) > storeTries:
 			x.Logger().Error("a renewed credential could not be stored; the user may have to connect the provider again",
 				zap.String("provider", p.Slug), zap.String("connection", connection.ID), zap.Error(err))
 			return nil, err
-		case !logged:
-			logged = true
+		case attempt == 1:
 			x.Logger().Error("a renewed credential cannot be stored yet; further attempts follow",
 				zap.String("provider", p.Slug), zap.String("connection", connection.ID), zap.Error(err))
 		}
 		select {
 		case <-time.After(storePoll):
 		case <-x.ended: // one more attempt before the database is closed
-			began = time.Time{}
+			last = true
 		}
 	}
+}
+
+// errReplaced means that a connection was made again, or removed, since it was read.
+var errReplaced = errors.New("the connection has been replaced")
+
+// replaceCredential stores a renewed credential of a connection and returns the connection with that credential. The
+// error is errReplaced if the stored connection has another version.
+func (x *Connections) replaceCredential(
+	ctx context.Context, connection *Connection, granted brokers.Granted,
+) (*Connection, error) {
+	sealed, err := x.seal(ctx, connection.User, connection.Provider, granted.Credential)
+	if err != nil {
+		return nil, err
+	}
+	err = x.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
+		n, err := c.Exec("UPDATE authserver_connections SET credential = ?, scope = ?, expires_at = ?, updated_at = ?, version = version + 1, lease = '', lease_until = 0"+
+			" WHERE id = ? AND version = ?",
+			sealed, strings.Join(granted.Scope, " "), granted.Expires, x.Micros(), connection.ID, connection.version)
+		if err == nil && n == 0 {
+			err = errReplaced
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	renewed := *connection
+	renewed.credential, renewed.Scope, renewed.ExpiresAt = sealed, granted.Scope, time.Time{}
+	renewed.version++
+	if granted.Expires != 0 {
+		renewed.ExpiresAt = time.UnixMicro(granted.Expires)
+	}
+	return &renewed, nil
 }
 
 // release releases a lease, so that another process can renew the credential.
@@ -318,21 +333,12 @@ func (x *Connections) release(ctx context.Context, connection *Connection, lease
 // recordRevoked records that the provider has ended a connection, with the reason, and returns errRevoked. The caller
 // must have the lease.
 func (x *Connections) recordRevoked(
-	ctx context.Context,
-	p *brokers.Provider,
-	connection *Connection,
-	lease, reason string,
+	ctx context.Context, p *brokers.Provider, connection *Connection, lease, reason string,
 ) error {
 	var n int64
 	err := x.Write(store.ReadCommitted(ctx), func(c store.Conn) (err error) {
-		n, err = c.Exec(
-			"UPDATE authserver_connections SET revoked_at = ?, updated_at = ?, lease = '', lease_until = 0 WHERE id = ? AND version = ? AND lease = ?",
-			x.Micros(),
-			x.Micros(),
-			connection.ID,
-			connection.version,
-			lease,
-		)
+		n, err = c.Exec("UPDATE authserver_connections SET revoked_at = ?, updated_at = ?, lease = '', lease_until = 0 WHERE id = ? AND version = ? AND lease = ?",
+			x.Micros(), x.Micros(), connection.ID, connection.version, lease)
 		return err
 	})
 	if err != nil {

@@ -57,17 +57,23 @@ func (s *Consents) Covers(
 		return nil, false, err
 	}
 	for _, need := range needs {
-		index := slices.IndexFunc(all, func(g Grant) bool { return g.Resource == need.Resource })
-		if index < 0 {
+		at := IndexOf(all, need.Resource)
+		if at < 0 {
 			return nil, false, nil
 		}
-		grant := &all[index]
+		grant := &all[at]
 		if slices.ContainsFunc(need.Scope, func(scope string) bool { return !slices.Contains(grant.Scope, scope) }) {
 			return nil, false, nil
 		}
 		ids = append(ids, grant.ID)
 	}
 	return ids, true, nil
+}
+
+// IndexOf returns the index of the consent for a resource, or -1. There is at most one in the consents of a user to a
+// client.
+func IndexOf(all []Grant, resource string) int {
+	return slices.IndexFunc(all, func(g Grant) bool { return g.Resource == resource })
 }
 
 // Between returns the consents of a user to a client. If the client has a metadata document, a consent no longer counts
@@ -114,11 +120,8 @@ func (s *Consents) Approve(
 		all = valid(client, all)
 		for i, need := range approved {
 			scope := slices.Clone(need.Scope)
-			for _, g := range all {
-				if g.Resource != need.Resource {
-					continue
-				}
-				for _, former := range g.Scope {
+			if at := IndexOf(all, need.Resource); at >= 0 {
+				for _, former := range all[at].Scope {
 					if !slices.Contains(requested[i].Scope, former) {
 						scope = append(scope, former)
 					}
@@ -143,17 +146,7 @@ func (s *Consents) upsert(
 	err = c.Row(
 		"INSERT INTO authserver_consents (id, user_id, client_id, resource_id, scope, redirects, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"+
 			" ON CONFLICT (user_id, client_id, resource_id) DO UPDATE SET scope = excluded.scope, redirects = excluded.redirects, updated_at = excluded.updated_at RETURNING id",
-		kernel.NewID(),
-		user,
-		client.ID,
-		resource,
-		strings.Join(scope, " "),
-		digest(client),
-		now,
-		now,
-	).Scan(
-		&id,
-	)
+		kernel.NewID(), user, client.ID, resource, strings.Join(scope, " "), digest(client), now, now).Scan(&id)
 	return id, err
 }
 
@@ -168,9 +161,7 @@ func (s *Consents) Of(ctx context.Context, user string) ([]Grant, error) {
 // Revoke deletes a consent and returns it. Unless revoke is nil, Revoke calls it in the same transaction, to revoke the
 // tokens that depend on the consent. If the consent does not exist, the error has status 404.
 func (s *Consents) Revoke(
-	ctx context.Context,
-	id string,
-	revoke func(c store.Conn, g Grant) error,
+	ctx context.Context, id string, revoke func(c store.Conn, g Grant) error,
 ) (g Grant, err error) {
 	err = s.Write(ctx, func(c store.Conn) (err error) {
 		g, err = scan(c.Row("DELETE FROM authserver_consents WHERE id = ? RETURNING "+columns, id))

@@ -4,6 +4,7 @@
 package device
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -226,14 +227,16 @@ func (s *Devices) waiting(ctx context.Context, code, client, request string) (*W
 		At: s.Micros(),
 	}}
 	var err error
-	if w.Client, err = s.Authorize.Clients.Find(ctx, client); errors.Is(err, clients.ErrUnknown) ||
-		err == nil && !w.Client.Active() {
+	w.Client, err = s.Authorize.Clients.Find(ctx, client)
+	switch {
+	case errors.Is(err, clients.ErrUnknown):
+		return nil, errCode()
+	case err != nil:
+		return nil, err
+	case !w.Client.Active() || s.Authorize.Within(w.Request, w.Client) != nil:
 		return nil, errCode()
 	}
-	if err == nil && s.Authorize.Within(w.Request, w.Client) != nil {
-		err = errCode() // the client may no longer request the scope
-	}
-	return w, err
+	return w, nil
 }
 
 // Decide records the decision of the user of a session about the request with a user code. If allow is set, it grants
@@ -277,7 +280,7 @@ func EndUser(c store.Conn, user string) error {
 }
 
 // Poll returns the grant for a device, once the user has approved the request. Before that, and after a denial, it
-// returns the error for the device. A grant can be used once: the caller must call spend in the transaction that stores
+// returns the error for the device. A grant can be used once: the caller must call useUp in the transaction that stores
 // the tokens.
 func (s *Devices) Poll(
 	ctx context.Context, client *clients.Client, deviceCode string,
@@ -302,6 +305,8 @@ func (s *Devices) Poll(
 			return nil
 		case status == "denied":
 			refusal = kernel.Refuse(kernel.AccessDenied, "the user has denied the request")
+			_, err = c.Exec("DELETE FROM authserver_devices WHERE digest = ?", digest)
+			return err
 		case status == "allowed":
 			g = tokens.Grant{}
 			if err := json.Unmarshal([]byte(granted), &g); err != nil {
@@ -319,11 +324,9 @@ func (s *Devices) Poll(
 			_, err = c.Exec("UPDATE authserver_devices SET polled_at = ? WHERE digest = ?", now, digest)
 			return err
 		}
-		_, err = c.Exec("DELETE FROM authserver_devices WHERE digest = ?", digest)
-		return err
 	})
-	if err == nil {
-		err = refusal
+	if err = cmp.Or(err, refusal); err != nil {
+		return g, nil, err
 	}
 	return g, func(c store.Conn) error {
 		n, err := c.Exec("DELETE FROM authserver_devices WHERE digest = ? AND status = 'allowed'", digest)
@@ -331,7 +334,7 @@ func (s *Devices) Poll(
 			err = errDevice() // fetched by another request, or withdrawn
 		}
 		return err
-	}, err
+	}, nil
 }
 
 func errDevice() error { return kernel.Refuse(kernel.InvalidGrant, "the device code is unknown") }

@@ -29,6 +29,11 @@ type Resealed struct {
 	Failed int `json:"failed"`
 }
 
+// Plus returns the sums of the numbers of two results.
+func (r Resealed) Plus(other Resealed) Resealed {
+	return Resealed{r.Scanned + other.Scanned, r.Rewritten + other.Rewritten, r.Failed + other.Failed}
+}
+
 // Reseal seals with the newest key all texts in the columns that are sealed with another key, and returns the numbers
 // of texts. Other processes may write to the columns at the same time. If Reseal ends early, the finished work is kept,
 // and another call continues. Unless progress is nil, Reseal calls it after each batch.

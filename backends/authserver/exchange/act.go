@@ -45,9 +45,9 @@ func (r *Request) newActor() *actor {
 func (x *Exchange) setActors(ctx context.Context, r *Request) (err error) {
 	r.act = r.subject.Act
 	if a := r.newActor(); a != nil {
-		// The actors of the actor token come before those of the subject token.
-		if a.Act = r.act; r.actor != nil && len(r.actor.Act) > 0 {
-			if a.Act, err = appendActors(r.actor.Act, r.act); err != nil {
+		a.Act = r.subject.Act
+		if r.actor != nil && len(r.actor.Act) > 0 { // its actors come before those of the subject token
+			if a.Act, err = appendActors(r.actor.Act, r.subject.Act); err != nil {
 				return err
 			}
 		}

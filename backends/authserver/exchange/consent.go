@@ -21,20 +21,16 @@ func (x *Exchange) checkConsents(ctx context.Context, r *Request) error {
 	if r.user == "" || r.self && x.options.Self {
 		return nil
 	}
-	needs := make([]consent.Need, len(r.targets))
-	for i, t := range r.targets {
-		needs[i] = consent.Need{Resource: t.ID, Scope: intersect(r.scope, t.Names())}
-	}
 	consents, err := x.consents(ctx, r)
 	if err != nil {
 		return err
 	}
-	for i, need := range needs {
-		ids, err := x.checkCovered(consents, r.targets[i], need.Scope)
+	for _, t := range r.targets {
+		id, err := x.checkCovered(consents, t, intersect(r.scope, t.Names()))
 		if err != nil {
 			return err
 		}
-		r.consents = append(r.consents, ids)
+		r.consents = append(r.consents, id)
 	}
 	return nil
 }
@@ -56,7 +52,7 @@ func (x *Exchange) consents(ctx context.Context, r *Request) ([]consent.Grant, e
 func (x *Exchange) checkCovered(
 	consents []consent.Grant, t *resources.Resource, scope []string,
 ) (id string, err error) {
-	index := slices.IndexFunc(consents, func(g consent.Grant) bool { return g.Resource == t.ID })
+	index := consent.IndexOf(consents, t.ID)
 	if index < 0 {
 		return "", x.consentError(kernel.ConsentMissing, t, scope)
 	}
@@ -106,7 +102,7 @@ func (x *Exchange) exchangeUpstream(ctx context.Context, r *Request) (answer tok
 		return answer, err
 	}
 	if len(scope) == 0 { // the request names no scope: use all that the user has granted
-		if index := slices.IndexFunc(consents, func(g consent.Grant) bool { return g.Resource == target.ID }); index >= 0 {
+		if index := consent.IndexOf(consents, target.ID); index >= 0 {
 			scope = intersect(consents[index].Scope, target.Names())
 		}
 	}

@@ -32,9 +32,6 @@ const (
 	Brokered      = "broker" // for a token of an upstream provider
 )
 
-// invalidProof is the error code of RFC 9449 section 5.
-const invalidProof = "invalid_dpop_proof"
-
 // Options are the settings of Exchange. Clients, Catalog, Tokens and Consents are required.
 type Options struct {
 	Clients  *clients.Clients
@@ -183,11 +180,11 @@ func (x *Exchange) verifyTokens(ctx context.Context, r *Request) (err error) {
 			return kernel.Refuse(kernel.InvalidGrant, "the actor_token was issued to another client")
 		}
 		if jkt := r.actor.Confirm.JKT; jkt != "" && jkt != r.JKT {
-			return kernel.Refuse(invalidProof, "the actor_token is bound to a key: a DPoP proof of that key is required")
+			return kernel.Refuse(kernel.InvalidProof, "the actor_token is bound to a key: a DPoP proof of that key is required")
 		}
 	}
 	if jkt := r.subject.Confirm.JKT; jkt != "" && jkt != r.JKT {
-		return kernel.Refuse(invalidProof, "the subject_token is bound to a key: a DPoP proof of that key is required")
+		return kernel.Refuse(kernel.InvalidProof, "the subject_token is bound to a key: a DPoP proof of that key is required")
 	}
 	return nil
 }
@@ -249,8 +246,12 @@ func (x *Exchange) checkPermitted(_ context.Context, r *Request) error {
 	}
 	for _, t := range r.targets {
 		allowed := t.Policy.Exchange.AllowedClientIDs
-		permitted := slices.Contains(allowed, r.Client.ID) || r.self && len(allowed) == 0 ||
-			!r.self && slices.Contains(t.Policy.Runtime.ClientIDs, r.Client.ID)
+		permitted := slices.Contains(allowed, r.Client.ID)
+		if !permitted && r.self {
+			permitted = len(allowed) == 0
+		} else if !permitted {
+			permitted = slices.Contains(t.Policy.Runtime.ClientIDs, r.Client.ID) // the client serves the resource
+		}
 		if !permitted {
 			return kernel.Refuse(kernel.AccessDenied, "the policy of the resource %s does not allow this client to exchange tokens",
 				t.Slug)

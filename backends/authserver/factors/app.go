@@ -146,17 +146,15 @@ func (f *Factors) checkCode(ctx context.Context, user, code string) error {
 		if factor.Kind != App {
 			continue
 		}
-		if f.encryptor == nil {
-			return errNoApps
-		}
-		secret, err := f.encryptor.Open(ctx, factor.secret, place(factor.ID))
+		secret, err := f.secretOf(ctx, factor)
 		if err != nil {
-			return fmt.Errorf("opening the secret of an app: %w", err)
+			return err
 		}
-		step, ok := stepOf(string(secret), code, f.Now(), factor.step)
+		step, ok := stepOf(secret, code, f.Now(), factor.step)
 		if !ok {
 			continue
 		}
+		// The condition on the step makes sure that of two concurrent uses of the code only one is accepted.
 		used, err := f.useUp(ctx, "UPDATE authserver_factors SET step = ?, used_at = ? WHERE id = ? AND step < ?",
 			step, f.Micros(), factor.ID, step)
 		if err != nil || used {
@@ -164,6 +162,18 @@ func (f *Factors) checkCode(ctx context.Context, user, code string) error {
 		}
 	}
 	return ErrWrong
+}
+
+// secretOf returns the secret of an app in base32.
+func (f *Factors) secretOf(ctx context.Context, app *Factor) (string, error) {
+	if f.encryptor == nil {
+		return "", errNoApps
+	}
+	secret, err := f.encryptor.Open(ctx, app.secret, place(app.ID))
+	if err != nil {
+		return "", fmt.Errorf("opening the secret of an app: %w", err)
+	}
+	return string(secret), nil
 }
 
 // useUp runs a statement that uses up a single-use value. It reports whether the value existed.
@@ -176,7 +186,7 @@ func (f *Factors) useUp(ctx context.Context, statement string, args ...any) (use
 	return used, err
 }
 
-// compact returns a code without spaces and hyphens, in upper case.
+// compact returns a code without spaces and hyphens, in upper case. It cuts off a text that is much too long.
 func compact(code string) string {
 	return strings.ToUpper(strings.Map(func(r rune) rune {
 		if r == ' ' || r == '-' || r == '\t' || r == '\u00a0' {
@@ -232,28 +242,28 @@ func appURL(issuer, account, secret string) string {
 	return "otpauth://totp/" + escape(issuer) + ":" + escape(account) + "?secret=" + secret + "&issuer=" + escape(issuer)
 }
 
-// ImportApp returns a function that stores an authenticator app that a user has set up at another server. The secret is
-// in base32 (RFC 4226). The user gets no recovery codes. The error has status 422 if the secret is invalid, or if this
+// ImportApp returns a function that stores an authenticator app that a user has set up at another server. The function
+// runs in the transaction of the caller. The secret is in base32 (RFC 4226). The user gets no recovery codes. The error has status 422 if the secret is invalid, or if this
 // server cannot encrypt it.
 func (f *Factors) ImportApp(ctx context.Context, label, secret string) (func(c store.Conn, user string) error, error) {
 	if f.encryptor == nil {
 		return nil, users.Invalid("totp", "the user has an authenticator app, whose secret has to be stored encrypted: set data_encryption.driver")
 	}
 	encoding := base32.StdEncoding.WithPadding(base32.NoPadding)
-	raw, err := encoding.DecodeString(strings.TrimRight(strings.ToUpper(strings.ReplaceAll(secret, " ", "")), "="))
+	raw, err := encoding.DecodeString(NormalSecret(secret))
 	if err != nil || len(raw) < 10 || len(raw) > 128 {
 		return nil, users.Invalid("totp", "the secret of the authenticator app must be 10 to 128 bytes in base32")
 	}
-	id := kernel.NewID()
-	sealed, err := f.encryptor.Seal(ctx, []byte(encoding.EncodeToString(raw)), place(id))
-	if err != nil {
+	app := &Factor{ID: kernel.NewID(), Kind: App, Name: label}
+	if app.secret, err = f.encryptor.Seal(ctx, []byte(encoding.EncodeToString(raw)), place(app.ID)); err != nil {
 		return nil, err
 	}
-	return func(c store.Conn, user string) error {
-		_, err := c.Exec("INSERT INTO authserver_factors (id, user_id, kind, name, secret, step, credential, handle, created_at) VALUES (?, ?, ?, ?, ?, 0, '', '', ?)",
-			id, user, App, label, sealed, f.Micros())
-		return err
-	}, nil
+	return func(c store.Conn, user string) error { return f.insert(c, user, app, "") }, nil
+}
+
+// NormalSecret returns the base32 form of a secret without spaces and padding, and in upper case.
+func NormalSecret(secret string) string {
+	return strings.TrimRight(strings.ToUpper(strings.ReplaceAll(secret, " ", "")), "=")
 }
 
 // AppSecrets returns the secrets of a user's authenticator apps in base32, for an export to another server.
@@ -266,14 +276,11 @@ func (f *Factors) AppSecrets(ctx context.Context, user string) (secrets []string
 		if factor.Kind != App {
 			continue
 		}
-		if f.encryptor == nil {
-			return nil, errNoApps
-		}
-		secret, err := f.encryptor.Open(ctx, factor.secret, place(factor.ID))
+		secret, err := f.secretOf(ctx, factor)
 		if err != nil {
-			return nil, fmt.Errorf("opening the secret of an app: %w", err)
+			return nil, err
 		}
-		secrets = append(secrets, string(secret))
+		secrets = append(secrets, secret)
 	}
 	return secrets, nil
 }

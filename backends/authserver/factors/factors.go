@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/go-webauthn/webauthn/protocol"
@@ -46,7 +47,7 @@ const (
 	maxFactors = 20
 	// maxName is the maximum length of a factor's name, in characters.
 	maxName = 60
-	// lasts is the maximum time for setting up or using an app or a passkey.
+	// timeLimit is the maximum time for setting up or using an app or a passkey.
 	timeLimit = 10 * time.Minute
 )
 
@@ -128,16 +129,8 @@ const columns = "id, kind, name, secret, step, credential, created_at, used_at"
 
 func scan(r store.Row) (factor *Factor, err error) {
 	factor = new(Factor)
-	return factor, r.Scan(
-		&factor.ID,
-		&factor.Kind,
-		&factor.Name,
-		&factor.secret,
-		&factor.step,
-		&factor.credential,
-		&factor.CreatedAt,
-		&factor.UsedAt,
-	)
+	return factor, r.Scan(&factor.ID, &factor.Kind, &factor.Name, &factor.secret, &factor.step, &factor.credential,
+		&factor.CreatedAt, &factor.UsedAt)
 }
 
 // factorsIn returns the factors of a user within a transaction, oldest first.
@@ -175,15 +168,14 @@ var (
 	errTaken = apierror.New(http.StatusConflict, "conflict", "this passkey is there already")
 )
 
-// add stores a factor of a user. The handle is the credential ID of a passkey in base64url, or empty for an app. If the
-// factor is the user's first, add returns new recovery codes.
+// add stores a factor that a user has set up; see insert. If it is the user's first, add returns new recovery codes.
 func (f *Factors) add(ctx context.Context, user string, factor *Factor, handle string) (codes []string, err error) {
 	if factor.Name, err = factorName(factor.Name); err != nil {
 		return nil, err
 	}
 	err = f.Write(ctx, func(c store.Conn) error {
 		codes = nil
-		// Lock the user, so that factors are added one at a time.
+		// Lock the user, so that factors are added one at a time: they are counted, and the first one brings recovery codes.
 		err := c.Row("SELECT id FROM authserver_users WHERE id = ?"+c.Lock(), user).Scan(new(string))
 		if err != nil {
 			return err
@@ -195,24 +187,10 @@ func (f *Factors) add(ctx context.Context, user string, factor *Factor, handle s
 		if len(existing) >= maxFactors {
 			return errMany
 		}
-		_, err = c.Exec(
-			"INSERT INTO authserver_factors (id, user_id, kind, name, secret, step, credential, handle, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			factor.ID,
-			user,
-			factor.Kind,
-			factor.Name,
-			factor.secret,
-			factor.step,
-			factor.credential,
-			handle,
-			f.Micros(),
-		)
-		if store.IsUniqueViolation(err) {
-			return errTaken
+		if err := f.insert(c, user, factor, handle); err != nil || len(existing) > 0 {
+			return err
 		}
-		if err == nil && len(existing) == 0 {
-			codes, err = replaceRecoveryCodes(c, user)
-		}
+		codes, err = replaceRecoveryCodes(c, user)
 		return err
 	})
 	if err != nil {
@@ -220,6 +198,17 @@ func (f *Factors) add(ctx context.Context, user string, factor *Factor, handle s
 	}
 	f.note(ctx, "user.factor_added", user, user, factor.Kind)
 	return codes, nil
+}
+
+// insert stores the row of a factor. The handle is the credential ID of a passkey in base64url, or empty for an app.
+// The error is errTaken if the passkey is stored already.
+func (f *Factors) insert(c store.Conn, user string, factor *Factor, handle string) error {
+	_, err := c.Exec("INSERT INTO authserver_factors (id, user_id, kind, name, secret, step, credential, handle, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		factor.ID, user, factor.Kind, factor.Name, factor.secret, factor.step, factor.credential, handle, f.Micros())
+	if store.IsUniqueViolation(err) {
+		return errTaken
+	}
+	return err
 }
 
 // factorName returns the name of a factor in the stored form. The error has status 422 if the name is too long.
@@ -246,17 +235,13 @@ func (f *Factors) Remove(ctx context.Context, user, id string) error {
 		if err != nil {
 			return err
 		}
-		kind = ""
-		for _, factor := range list {
-			if factor.ID == id {
-				kind = factor.Kind
-			}
-		}
-		if kind == "" {
+		index := slices.IndexFunc(list, func(factor *Factor) bool { return factor.ID == id })
+		if index < 0 {
 			return errNone
 		}
-		if _, err := c.Exec("DELETE FROM authserver_factors WHERE id = ? AND user_id = ?", id, user); err != nil ||
-			len(list) > 1 {
+		kind = list[index].Kind
+		_, err = c.Exec("DELETE FROM authserver_factors WHERE id = ? AND user_id = ?", id, user)
+		if err != nil || len(list) > 1 {
 			return err
 		}
 		_, err = c.Exec("DELETE FROM authserver_recovery WHERE user_id = ?", user)
@@ -312,7 +297,9 @@ type Proof struct{ Code, Assertion, Challenge string }
 // Check checks a user's proof in a browser, and returns the authentication method (amr). The error is ErrWrong if the
 // proof is not accepted, and an *apierror.Error with status 429 after too many wrong proofs.
 func (f *Factors) Check(ctx context.Context, u *users.User, browser string, p Proof) (method string, err error) {
-	count := guesses.Of(u.ID) // each proof counts as wrong until it was accepted
+	// Each proof is counted before it is checked, and the count is taken back unless the proof is wrong. Otherwise many
+	// concurrent guesses could pass the limit.
+	count := guesses.Of(u.ID)
 	var wait time.Duration
 	err = f.Write(ctx, func(c store.Conn) (err error) {
 		wait, err = count.Try(c, f.Now())
@@ -353,12 +340,9 @@ func (f *Factors) check(ctx context.Context, u *users.User, browser string, p Pr
 // Jobs returns the background jobs.
 func (f *Factors) Jobs() []jobs.Job {
 	return []jobs.Job{{Name: "attempts", Every: time.Hour, Run: func(ctx context.Context) (int, error) {
-		n, err := f.DB.Purge(
-			ctx,
-			1000,
+		n, err := f.DB.Purge(ctx, 1000,
 			"DELETE FROM authserver_attempts WHERE key IN (SELECT key FROM authserver_attempts WHERE ends_at <= ? LIMIT ?)",
-			f.Micros(),
-		)
+			f.Micros())
 		return int(n), err
 	}}}
 }

@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// alone is the label of signed texts for sign-ins with a passkey alone.
+	// aloneLabel is the label of signed texts for sign-ins with a passkey alone.
 	aloneLabel = "passkey-alone"
-	// aloneLasts is how long a challenge of the sign-in page can be answered. The page may be open in a tab long before
+	// aloneLife is how long a challenge of the sign-in page can be answered. The page may be open in a tab long before
 	// the user signs in.
 	aloneLife = time.Hour
 	// maxHandle is the maximum length of a user handle, in bytes (Web Authentication Level 3, section 5.4.3).
@@ -96,7 +96,7 @@ func (f *Factors) Claim(ctx context.Context, response string) (*Claim, error) {
 		var user string
 		err := c.Row("SELECT user_id FROM authserver_factors WHERE handle = ? AND kind = ?",
 			claim.Credential, Passkey).Scan(&user)
-		if errors.Is(err, sql.ErrNoRows) {
+		if errors.Is(err, sql.ErrNoRows) { // the passkey is unknown
 			return nil
 		}
 		if err != nil {

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 )
@@ -23,9 +24,10 @@ type Batch[T any] struct {
 	wake   chan struct{} // tells Run that rows are queued; buffers one signal
 
 	mu   sync.Mutex
-	rows []T
+	rows []T // the queue; protected by mu
 
-	writing sync.Mutex // held while rows are written
+	// writing is held by Flush, so that it returns only after rows that another call took from the queue are stored.
+	writing sync.Mutex
 }
 
 // NewBatch returns a batch. The function write stores either all rows of a call or, with an error, no row. The function
@@ -41,15 +43,41 @@ func (b *Batch[T]) Add(row T) bool {
 	if !full {
 		b.rows = append(b.rows, row)
 	}
-	first := len(b.rows) == 1
 	b.mu.Unlock()
-	if first || full { // the first row makes Run write; a full queue makes sure of it
-		select {
-		case b.wake <- struct{}{}:
-		default: // Run has not received the previous signal yet
-		}
+	select {
+	case b.wake <- struct{}{}:
+	default: // Run has not received the previous signal yet, and will find this row too
 	}
 	return !full
+}
+
+// insertRows is the number of rows that Insert writes with one statement.
+const insertRows = 50
+
+// Insert inserts rows into a table. The function appendValues appends the values of a row, one for each of the columns.
+// The names of the table and the columns must be constants, never text from a request.
+func Insert[T any](
+	c Conn, table, columns string, rows []T, appendValues func(args []any, row *T) []any,
+) error {
+	width := 1 + strings.Count(columns, ",")
+	placeholders := "(?" + strings.Repeat(", ?", width-1) + ")"
+	for len(rows) > 0 {
+		n := insertRows
+		if len(rows) < n {
+			n = 1 // not all remaining rows, so that there are only two statements to prepare
+		}
+		args := make([]any, 0, n*width)
+		for i := range n {
+			args = appendValues(args, &rows[i])
+		}
+		_, err := c.Exec("INSERT INTO "+table+" ("+columns+") VALUES "+placeholders+strings.Repeat(", "+placeholders, n-1),
+			args...)
+		if err != nil {
+			return err
+		}
+		rows = rows[n:]
+	}
+	return nil
 }
 
 // Flush writes all queued rows, and waits for rows that another goroutine is writing. It goes on when ctx is done,

@@ -20,6 +20,7 @@ const (
 	SlowDown             = "slow_down"
 	Unavailable          = "temporarily_unavailable"
 	ConsentRequired      = "consent_required"
+	InvalidProof         = "invalid_dpop_proof" // RFC 9449 section 5
 )
 
 // Refuse returns an OAuth error with a code and a description, which must not contain anything secret. The status is

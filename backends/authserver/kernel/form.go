@@ -70,7 +70,7 @@ func ReadBody(w http.ResponseWriter, r *http.Request, media string) ([]byte, err
 		text, err = io.ReadAll(http.MaxBytesReader(w, paced, MaxBody))
 	}
 	if err == nil {
-		paced.Done()
+		paced.Done() // the deadline for the body must not end the work that follows
 	}
 	var large *http.MaxBytesError
 	switch {

@@ -5,6 +5,7 @@ package kernel
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"sync"
@@ -42,9 +43,9 @@ type Server struct {
 	// Span returns the span id of a request, or "" for a request without a trace. It may be nil.
 	Span func(ctx context.Context) string
 
-	watching sync.Mutex
-	watches  map[string][]func(key string)
-	stops    []func()
+	watching sync.Mutex                    // protects the following fields
+	watches  map[string][]func(key string) // the functions passed to Watch, by topic
+	stops    []func()                      // what Close calls
 }
 
 // Conn is a connection or transaction of the database.
@@ -59,15 +60,11 @@ func (s *Server) Signer(label string) signed.Signer {
 // operation is the name of the metric for the duration of database operations.
 const operation = "db_operation_duration_seconds"
 
-// Allow checks whether a stored row may be changed. It calls read and passes the row to each of the rules in turn,
-// and returns the first error of read or of a rule. It does not read the row if there are no rules.
-func Allow[T any](rules []func(row T) error, read func() (T, error)) error {
-	for _, allow := range rules {
-		row, err := read()
-		if err == nil {
-			err = allow(row)
-		}
-		if err != nil {
+// Allow calls each of the checks with a stored row and returns the first error. A function that changes or deletes a
+// row passes the checks of its caller, such as the comparison with the header If-Match, in its transaction.
+func Allow[T any](checks []func(row T) error, row T) error {
+	for _, check := range checks {
+		if err := check(row); err != nil {
 			return err
 		}
 	}
@@ -88,6 +85,19 @@ func Flag(value bool) int {
 		return 1
 	}
 	return 0
+}
+
+// JSON returns the form in which the database stores a list or a struct: as JSON. A nil list becomes an empty list. The
+// value must consist of texts, numbers and bools, which can always be encoded.
+func JSON(value any) string {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		panic(err)
+	}
+	if string(raw) == "null" {
+		return "[]"
+	}
+	return string(raw)
 }
 
 // Read calls fn with a read connection of the database and returns the results of fn.

@@ -3,6 +3,7 @@ package kernel
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -36,7 +37,7 @@ type Route struct {
 func WriteError(w http.ResponseWriter, err error) {
 	e, ok := apierror.From(err)
 	switch {
-	case ok:
+	case ok: // the error determines the response
 	case Down(err):
 		e = Refuse(Unavailable, "the server is temporarily unavailable; try again shortly")
 	default:
@@ -52,7 +53,8 @@ func WriteError(w http.ResponseWriter, err error) {
 	w.WriteHeader(e.Status)
 	body := ErrorBody(e)
 	if consent, ok := errors.AsType[*ConsentError](err); ok {
-		body = jsontext.AppendQuoted(append(body[:len(body)-1], `,"cause":`...), consent.Cause)
+		body = body[:len(body)-1] // the closing brace
+		body = jsontext.AppendQuoted(append(body, `,"cause":`...), consent.Cause)
 		body = append(jsontext.AppendQuoted(append(body, `,"consent_url":`...), consent.URL), '}')
 	}
 	_, _ = w.Write(body) // an error means that the client is gone
@@ -77,13 +79,16 @@ func ErrorBody(e *apierror.Error) []byte {
 	return append(body, '}')
 }
 
+// gatewayCodes are the error codes of the gateway's middleware, which are not codes of OAuth.
+var gatewayCodes = []string{
+	"", "overloaded", "rate_limit_exceeded", "request_too_large", "method_not_allowed", "no_such_route", "invalid_body",
+	"unsupported_media_type",
+}
+
 // oauthCode returns the OAuth error code of an error: its own code or, if that is not a code of OAuth, the code for its
 // status.
 func oauthCode(e *apierror.Error) string {
-	switch e.Code {
-	case "", "overloaded", "rate_limit_exceeded", "request_too_large", "method_not_allowed", "no_such_route",
-		"invalid_body", "unsupported_media_type":
-	default:
+	if !slices.Contains(gatewayCodes, e.Code) {
 		return e.Code
 	}
 	switch e.Status {

@@ -79,9 +79,11 @@ type Info struct {
 type Keys struct {
 	*kernel.Server
 	options Options
-	set     atomic.Pointer[set]
+	set     atomic.Pointer[set] // nil until the keys have been read; replaced as a whole
 
-	mu         sync.Mutex      // held while the keys are read or a key is created
+	// mu protects the following fields. It is held while the keys are read or a key is created, so that only one goroutine
+	// does so and the others find its result.
+	mu         sync.Mutex
 	parsed     map[string]*key // by the names in the store
 	rereadAt   time.Time       // when the keys were last read because of an unknown kid
 	firstErr   error           // the error of the first attempt to read the keys, or nil
@@ -109,7 +111,7 @@ const unlimited = 50 * 365 * 24 * time.Hour
 func New(s *kernel.Server, o Options) *Keys {
 	ks := &Keys{Server: s, options: o}
 	s.Watch(topic, func(string) {
-		if ks.set.Load() != nil { // otherwise they are read when they are needed
+		if ks.set.Load() != nil { // otherwise the keys are read when they are needed
 			go func() { _ = ks.Reload(context.Background()) }()
 		}
 	})
@@ -229,7 +231,7 @@ func (ks *Keys) current(ctx context.Context) (*set, error) {
 		return s, nil
 	}
 	next := newSet(copies(slices.Values(s.all)), ks.options.Algorithm, ks.Now(), ks.options.Retain)
-	ks.set.CompareAndSwap(s, next)
+	ks.set.CompareAndSwap(s, next) // fails if the keys have been read meanwhile, whose set is newer
 	return next, nil
 }
 
@@ -238,7 +240,7 @@ func (ks *Keys) current(ctx context.Context) (*set, error) {
 func (ks *Keys) loadFirst(ctx context.Context) (*set, error) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
-	if s := ks.set.Load(); s != nil {
+	if s := ks.set.Load(); s != nil { // another goroutine has read them while this one waited for the lock
 		return s, nil
 	}
 	if ks.firstErr != nil && ks.recent(ks.firstErrAt) {
@@ -371,13 +373,13 @@ func (ks *Keys) Verify(ctx context.Context, typ Type, text string) (claims []byt
 		return nil, err
 	}
 	k := s.byHeader[header]
-	if k == nil && isHeader(header, typ) {
+	if k == nil && isHeader(header, typ) { // perhaps the key of another node, which has just been created
 		if s, err = ks.reread(ctx); err != nil {
 			return nil, err
 		}
 		k = s.byHeader[header]
 	}
-	if k == nil || k.headers[typ] != header {
+	if k == nil || k.headers[typ] != header { // no key, or a token of another type
 		return nil, ErrToken
 	}
 	payload, signature, ok := strings.Cut(rest, ".")

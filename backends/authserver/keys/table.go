@@ -67,8 +67,8 @@ func (t Table) Make(ctx context.Context, algorithm string, created time.Time, fi
 	return t.Write(ctx, func(c store.Conn) error {
 		if first {
 			var count int64
-			if err := c.Row("SELECT count(*) FROM authserver_keys WHERE algorithm = ?", algorithm).Scan(&count); err != nil ||
-				count > 0 {
+			err := c.Row("SELECT count(*) FROM authserver_keys WHERE algorithm = ?", algorithm).Scan(&count)
+			if err != nil || count > 0 {
 				return err
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"sync"
 	"time"
@@ -29,13 +30,13 @@ type Transit struct {
 	// Algorithm is the algorithm that the key must support.
 	Algorithm string
 
-	mu           sync.Mutex
-	loaded       time.Time // when the versions were last loaded
-	loadErr      error     // the error of the last attempt to load them
-	signErr      error     // the error of the last attempt to sign
-	signFailures int       // consecutive failures to sign
-	attempt      time.Time // the last attempt while signing fails
-	writtenText  string    // the text that remember last wrote to the database, or ""
+	mu           sync.Mutex // protects the following fields; not held during requests
+	loaded       time.Time  // when the versions were last loaded
+	loadErr      error      // the error of the last attempt to load them
+	signErr      error      // the error of the last attempt to sign
+	signFailures int        // consecutive failures to sign
+	attempt      time.Time  // the last attempt while signing fails
+	writtenText  string     // the text that remember last wrote to the database, or ""
 }
 
 const (
@@ -54,7 +55,7 @@ func unavailable(err error) error {
 		return err
 	}
 	return &apierror.Error{
-		Status: 503, Code: kernel.Unavailable, Message: "tokens cannot be signed right now, try again shortly",
+		Status: http.StatusServiceUnavailable, Code: kernel.Unavailable, Message: "tokens cannot be signed right now, try again shortly",
 		RetryAfter: retryAfter, Cause: err,
 	}
 }
@@ -74,10 +75,10 @@ func algorithmOf(kind string) string {
 // Load implements Store. If the server does not answer, it returns the versions that were stored in the database.
 func (t *Transit) Load(ctx context.Context) ([]Stored, error) {
 	info, err := t.Key.Info(ctx)
-	if transit.Missing(err) {
+	if transit.Missing(err) { // Make creates the key
 		return nil, nil
 	}
-	if ctx.Err() == nil {
+	if ctx.Err() == nil { // otherwise err says nothing about the server
 		t.mu.Lock()
 		if t.loadErr = err; err == nil {
 			t.loaded = t.Now()
@@ -192,17 +193,14 @@ func (t *Transit) due() bool {
 
 // Make implements Store. The server sets the creation time.
 func (t *Transit) Make(ctx context.Context, algorithm string, _ time.Time, first bool) error {
-	var err error
 	if first {
 		kind := transit.ECDSAP256
 		if algorithm == RS256 {
 			kind = transit.RSA2048
 		}
-		err = t.Key.Create(ctx, kind)
-	} else {
-		err = t.Key.Rotate(ctx)
+		return t.Key.Create(ctx, kind)
 	}
-	if err != nil || first {
+	if err := t.Key.Rotate(ctx); err != nil {
 		return err
 	}
 	return t.Write(ctx, func(c store.Conn) error { return c.Notify("authserver_"+topic, t.Name) })

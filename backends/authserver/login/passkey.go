@@ -24,7 +24,7 @@ var errPasskey = apierror.New(http.StatusUnprocessableEntity, "invalid_credentia
 // ID.
 func (l *Login) ByPasskey(ctx context.Context, response, challenge string, a Attempt) (cookie string, err error) {
 	claim, err := l.options.Factors.Claim(ctx, response)
-	if errors.Is(err, factors.ErrWrong) {
+	if errors.Is(err, factors.ErrWrong) { // malformed; it is refused below like an unknown passkey
 		claim = new(factors.Claim)
 	} else if err != nil {
 		return "", err

@@ -86,8 +86,8 @@ func (l *Login) Second(ctx context.Context, w *Waiting, proof factors.Proof, a A
 		return "", err
 	}
 	methods := []string{factors.ByPassword, method, factors.ByTwo}
-	if w.Upstream != "" {
-		methods = methods[1:]
+	if w.Upstream != "" { // a provider has replaced the password
+		methods = []string{method, factors.ByTwo}
 	}
 	cookie, err = l.begin(ctx, w.User, a.Former, l.Now(), methods...)
 	if errors.Is(err, users.ErrCredentials) {

@@ -69,11 +69,11 @@ func CSV(file io.Reader, each func(Record) error) error {
 		for i, name := range names {
 			row[name] = strings.TrimSpace(cells[i])
 		}
-		r := csvRecord(line, row)
-		if r.User != nil {
-			r.User.Fields = names
+		record := csvRecord(line, row)
+		if record.User != nil {
+			record.User.Fields = names
 		}
-		if err := each(r); err != nil {
+		if err := each(record); err != nil {
 			return err
 		}
 	}

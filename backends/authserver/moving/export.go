@@ -69,8 +69,8 @@ type Exported struct {
 // contains the hashes of secrets and passwords, and the secrets of authenticator apps in clear.
 //
 // Clients with a metadata document are omitted, since their documents are fetched when needed. Users of other identity
-// providers are omitted, since they can sign in there again. Passkeys are omitted, since they are bound to the host. A
-// user whose only second factors are passkeys is exported without the password.
+// providers are omitted, since they can sign in there again. Passkeys are omitted, since they are bound to the host;
+// see exportUser.
 func (t *Target) Export(ctx context.Context, w io.Writer) (n Exported, err error) {
 	lines := json.NewEncoder(w)
 	err = t.Clients.Each(ctx, func(c *clients.Client) error {
@@ -108,43 +108,54 @@ func (t *Target) Export(ctx context.Context, w io.Writer) (n Exported, err error
 			return nil
 		}
 		n.Users++
-		apps, err := t.Factors.AppSecrets(ctx, u.ID)
+		user, err := t.exportUser(ctx, u, hash)
 		if err != nil {
 			return fmt.Errorf("user %s: %w", u.ID, err)
 		}
-		if len(apps) == 0 {
-			list, err := t.Factors.Of(ctx, u.ID)
-			if err != nil {
-				return err
-			}
-			if len(list) > 0 { // only passkeys; without them, the password alone would be enough to sign in
-				hash = ""
-				n.WithoutPassword++
-			}
+		if user.Hash != hash {
+			n.WithoutPassword++
 		}
-		facts, err := t.Users.Given(ctx, u.ID)
-		if err != nil {
-			return fmt.Errorf("user %s: %w", u.ID, err)
-		}
-		links, err := t.Upstreams.Links(ctx, u.ID)
-		if err != nil {
-			return fmt.Errorf("user %s: %w", u.ID, err)
-		}
-		var deleteAt *time.Time
-		deletion, err := t.Users.DeletionOf(ctx, u.ID)
-		if err != nil {
-			return fmt.Errorf("user %s: %w", u.ID, err)
-		}
-		if !deletion.IsZero() {
-			deleteAt = new(deletion.UTC())
-		}
-		return lines.Encode(exported{User: &exportedUser{
-			Links: links, DeleteAt: deleteAt, Roles: facts.Roles, Attributes: facts.Attributes,
-			ID: u.ID, Email: u.Email, Verified: u.EmailVerified, Name: u.Name, Role: u.Role, Groups: u.Groups, Hash: hash,
-			Disabled: !u.Active(), Apps: apps,
-		}})
+		return lines.Encode(exported{User: user})
 	})
 	return n, err
+}
+
+// exportUser returns the exported form of a user, given the hash of the user's password. It leaves out the password of
+// a user whose only second factors are passkeys: without them, the password alone would be enough to sign in.
+func (t *Target) exportUser(ctx context.Context, u *users.User, hash string) (*exportedUser, error) {
+	apps, err := t.Factors.AppSecrets(ctx, u.ID)
+	if err != nil {
+		return nil, err
+	}
+	if len(apps) == 0 {
+		passkeys, err := t.Factors.Of(ctx, u.ID)
+		if err != nil {
+			return nil, err
+		}
+		if len(passkeys) > 0 {
+			hash = ""
+		}
+	}
+	facts, err := t.Users.Given(ctx, u.ID)
+	if err != nil {
+		return nil, err
+	}
+	links, err := t.Upstreams.Links(ctx, u.ID)
+	if err != nil {
+		return nil, err
+	}
+	deletion, err := t.Users.DeletionOf(ctx, u.ID)
+	if err != nil {
+		return nil, err
+	}
+	exported := &exportedUser{
+		ID: u.ID, Email: u.Email, Verified: u.EmailVerified, Name: u.Name, Role: u.Role, Groups: u.Groups, Hash: hash,
+		Disabled: !u.Active(), Apps: apps, Roles: facts.Roles, Attributes: facts.Attributes, Links: links,
+	}
+	if !deletion.IsZero() {
+		exported.DeleteAt = new(deletion.UTC())
+	}
+	return exported, nil
 }
 
 // Tollgate implements Reader for files that Export has written.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,25 +94,7 @@ type keycloakClient struct {
 
 // record returns the record for the client, without Record.Where.
 func (c *keycloakClient) record() (r Record) {
-	switch {
-	case slices.Contains(keycloakBuiltInClients, c.ID) || strings.HasSuffix(c.ID, "-realm"):
-		r.Skip = "it is a built-in client of Keycloak"
-	case c.Protocol != "" && c.Protocol != "openid-connect":
-		r.Skip = "its protocol is " + c.Protocol
-	case c.BearerOnly:
-		r.Skip = "it is a resource server, which does not need a client"
-	case c.Enabled != nil && !*c.Enabled:
-		r.Skip = "it is disabled"
-	case c.ID == "":
-		r.Refused = "it has no clientId"
-	case c.Secret == "" && !c.Public && c.Authenticator != "client-jwt":
-		r.Refused = "its secret is not in the file: export the realm with kc.sh export, which includes secrets"
-	case strings.HasPrefix(c.Secret, "**"):
-		r.Refused = "its secret is masked in the file: export the realm with kc.sh export, which includes secrets"
-	case c.Authenticator != "" && c.Authenticator != "client-secret" && c.Authenticator != "client-jwt" && !c.Public:
-		r.Refused = "its client authentication " + c.Authenticator + " is not supported"
-	}
-	if r.Skip+r.Refused != "" {
+	if r.Skip, r.Refused = c.exclusion(); r.Skip+r.Refused != "" {
 		return r
 	}
 	client := &Client{Given: clients.Given{ID: c.ID, Secret: c.Secret}}
@@ -135,29 +118,58 @@ func (c *keycloakClient) record() (r Record) {
 	if c.Attributes["oauth2.device.authorization.grant.enabled"] == "true" {
 		client.Grants = append(client.Grants, clients.GrantDevice)
 	}
-	r.Notes = c.notes()
+	uris, redirectNotes := c.redirects()
+	client.Redirects = uris
+	for uri := range strings.SplitSeq(c.Attributes["post.logout.redirect.uris"], "##") {
+		if uri != "" && uri != "+" && uri != "-" && !strings.Contains(uri, "*") { // "+": the redirect URIs; "-": none
+			client.Metadata.Logout = append(client.Metadata.Logout, uri)
+		}
+	}
+	client.Metadata.BackchannelLogout = c.Attributes["backchannel.logout.url"]
+	rules, claimNotes := c.claims()
+	client.Metadata.Claims = rules
+	r.Client, r.Notes = client, slices.Concat(c.notes(), redirectNotes, claimNotes)
+	return r
+}
+
+// exclusion returns the reason why the client is skipped, or else the reason why it cannot be imported. Both are empty
+// for a client to be imported.
+func (c *keycloakClient) exclusion() (skip, refused string) {
+	switch {
+	case slices.Contains(keycloakBuiltInClients, c.ID) || strings.HasSuffix(c.ID, "-realm"):
+		return "it is a built-in client of Keycloak", ""
+	case c.Protocol != "" && c.Protocol != "openid-connect":
+		return "its protocol is " + c.Protocol, ""
+	case c.BearerOnly:
+		return "it is a resource server, which does not need a client", ""
+	case c.Enabled != nil && !*c.Enabled:
+		return "it is disabled", ""
+	case c.ID == "":
+		return "", "it has no clientId"
+	case c.Secret == "" && !c.Public && c.Authenticator != "client-jwt":
+		return "", "its secret is not in the file: export the realm with kc.sh export, which includes secrets"
+	case strings.HasPrefix(c.Secret, "**"):
+		return "", "its secret is masked in the file: export the realm with kc.sh export, which includes secrets"
+	case c.Authenticator != "" && c.Authenticator != "client-secret" && c.Authenticator != "client-jwt" && !c.Public:
+		return "", "its client authentication " + c.Authenticator + " is not supported"
+	}
+	return "", ""
+}
+
+// redirects returns the redirect URIs of the client, and notes about those that are left out.
+func (c *keycloakClient) redirects() (uris, notes []string) {
 	for _, uri := range c.Redirects {
 		if strings.HasPrefix(uri, "/") {
 			uri = strings.TrimSuffix(c.RootURL, "/") + uri
 		}
 		if strings.Contains(uri, "*") {
-			r.Notes = append(r.Notes, "left out the redirect URI "+strconv.Quote(uri)+
+			notes = append(notes, "left out the redirect URI "+strconv.Quote(uri)+
 				": patterns are not supported; list each URI")
 			continue
 		}
-		client.Redirects = append(client.Redirects, uri)
+		uris = append(uris, uri)
 	}
-	for uri := range strings.SplitSeq(c.Attributes["post.logout.redirect.uris"], "##") {
-		if uri != "" && uri != "+" && uri != "-" && !strings.Contains(uri, "*") {
-			client.Metadata.Logout = append(client.Metadata.Logout, uri)
-		}
-	}
-	client.Metadata.BackchannelLogout = c.Attributes["backchannel.logout.url"]
-	var notes []string
-	client.Metadata.Claims, notes = c.claims()
-	r.Notes = append(r.Notes, notes...)
-	r.Client = client
-	return r
+	return uris, notes
 }
 
 // notes returns notes about the features of the client in Keycloak that this server does not have.
@@ -243,33 +255,60 @@ func (u *keycloakUser) record(realm *keycloakRealm) (r Record) {
 		}
 		user.Links = append(user.Links, upstreams.Link{Issuer: issuer, Subject: link.Subject, Username: link.Username})
 	}
+	credentialNotes, err := u.readCredentials(user)
+	if err != nil {
+		return Record{Refused: err.Error()}
+	}
+	r.User, r.Notes = user, append(r.Notes, credentialNotes...)
+	return r
+}
+
+// readCredentials sets the password and the authenticator apps of the imported user, and returns notes about
+// credentials that are left out. The error is the reason why the user cannot be imported.
+func (u *keycloakUser) readCredentials(user *User) (notes []string, err error) {
 	hasSecurityKey := false
 	for _, c := range u.Credentials {
-		hasSecurityKey = hasSecurityKey || c.Type == keycloakSecurityKey
 		switch c.Type {
 		case "password":
-			hash, err := c.password()
-			if err != nil {
-				return Record{Refused: "the password cannot be imported: " + err.Error()}
+			if user.Hash, err = c.password(); err != nil {
+				return nil, fmt.Errorf("the password cannot be imported: %w", err)
 			}
-			user.Hash = hash
 		case "otp":
 			secret, err := c.otp()
 			if err != nil {
-				return Record{Refused: "the authenticator app cannot be imported: " + err.Error()}
+				return nil, fmt.Errorf("the authenticator app cannot be imported: %w", err)
 			}
 			user.Apps = append(user.Apps, secret)
 		default:
-			r.Notes = append(r.Notes, "left out a credential of the type "+c.Type)
+			hasSecurityKey = hasSecurityKey || c.Type == keycloakSecurityKey
+			notes = append(notes, "left out a credential of the type "+c.Type)
 		}
 	}
 	if hasSecurityKey && len(user.Apps) == 0 && user.Hash != "" {
 		user.Hash = ""
-		r.Notes = append(r.Notes, "left out the password, since the user could sign in with it without the security key,"+
+		notes = append(notes, "left out the password, since the user could sign in with it without the security key,"+
 			" which cannot be imported; the user must choose a new password by mail")
 	}
-	r.User = user
-	return r
+	return notes, nil
+}
+
+// keycloakHash describes how a password was hashed; it is the content of credentialData.
+type keycloakHash struct {
+	Iterations int                 `json:"hashIterations"`
+	Algorithm  string              `json:"algorithm"`
+	More       map[string][]string `json:"additionalParameters"`
+}
+
+// number returns an additional parameter from 1 to limit, or 0 if it is not such a number.
+func (h *keycloakHash) number(name string, limit int) int {
+	if len(h.More[name]) != 1 {
+		return 0
+	}
+	n, err := strconv.Atoi(h.More[name][0])
+	if err != nil || n < 1 || n > limit {
+		return 0
+	}
+	return n
 }
 
 // password returns the hash of a password credential in a form that password.Known accepts.
@@ -278,11 +317,7 @@ func (c *keycloakCredential) password() (string, error) {
 		Value string `json:"value"`
 		Salt  string `json:"salt"`
 	}
-	var data struct {
-		Iterations int                 `json:"hashIterations"`
-		Algorithm  string              `json:"algorithm"`
-		More       map[string][]string `json:"additionalParameters"`
-	}
+	var data keycloakHash
 	if err := c.unmarshal(&secret, &data); err != nil {
 		return "", err
 	}
@@ -301,18 +336,8 @@ func (c *keycloakCredential) password() (string, error) {
 	case "pbkdf2-sha256", "pbkdf2-sha512":
 		hash = password.PBKDF2(strings.TrimPrefix(data.Algorithm, "pbkdf2-"), data.Iterations, salt, sum)
 	case "argon2":
-		number := func(name string) int { // returns -1 for an invalid number
-			if len(data.More[name]) != 1 {
-				return -1
-			}
-			n, err := strconv.Atoi(data.More[name][0])
-			if err != nil || n < 1 || n > 1<<24 {
-				return -1
-			}
-			return n
-		}
-		memory, lanes := number("memory"), number("parallelism")
-		if !slices.Equal(data.More["type"], []string{"id"}) || memory < 0 || lanes < 0 || lanes > 255 ||
+		memory, lanes := data.number("memory", 1<<24), data.number("parallelism", math.MaxUint8)
+		if !slices.Equal(data.More["type"], []string{"id"}) || memory == 0 || lanes == 0 ||
 			data.Iterations < 1 || data.Iterations > 1<<10 {
 			return "", fmt.Errorf("its parameters %v are not those of argon2id", data.More)
 		}
@@ -334,7 +359,7 @@ func (c *keycloakCredential) otp() (string, error) {
 	var secret struct {
 		Value string `json:"value"`
 	}
-	data := struct {
+	data := struct { // with the defaults of Keycloak
 		Type      string `json:"subType"`
 		Digits    int    `json:"digits"`
 		Period    int    `json:"period"`

@@ -159,27 +159,25 @@ func (t *Target) storeRecord(ctx context.Context, r *Record, o Options) (line Li
 // storeClient stores a client and returns the outcome. It may add notes to the line.
 func (t *Target) storeClient(ctx context.Context, c *Client, o Options, line *Line) (outcome string, err error) {
 	client, err := t.Clients.Client(&c.Registration, cmp.Or(c.Source, clients.Admin))
-	if err == nil {
-		client.Scope, err = resources.ParseScope(c.Scope)
-	}
-	if err == nil {
-		err = t.Clients.CheckGiven(client, c.Given)
-	}
 	if err != nil {
+		return "", err
+	}
+	if client.Scope, err = resources.ParseScope(c.Scope); err != nil {
+		return "", err
+	}
+	if err := t.Clients.CheckGiven(client, c.Given); err != nil {
 		return "", err
 	}
 	_, err = t.Clients.Stored(ctx, c.ID)
 	switch {
-	case err == nil && o.Update:
+	case err == nil && !o.Update:
+		return There, nil
+	case err == nil:
 		line.Changed, err = t.Clients.UpdateGiven(ctx, client, c.Given, o.Secrets, o.DryRun)
 		return t.updateOutcome(ctx, line, err, kernel.Event{Action: "client.updated", Actor: o.By, Client: c.ID}, o)
-	case err == nil:
-		return There, nil
-	}
-	if !errors.Is(err, clients.ErrUnknown) {
+	case !errors.Is(err, clients.ErrUnknown):
 		return "", err
-	}
-	if o.DryRun {
+	case o.DryRun:
 		return Taken, nil
 	}
 	_, err = t.Clients.CreateGiven(ctx, client, c.Given)
@@ -247,35 +245,29 @@ func (t *Target) storeUser(ctx context.Context, u *User, o Options, line *Line) 
 		if !o.Update {
 			return There, nil
 		}
-		line.Changed, err = t.updateUser(ctx, found, u, o, line)
+		if found.Provider != users.Local {
+			line.Notes = append(line.Notes,
+				"the user was not changed, since the data of users who sign in at another provider comes from that provider")
+			return There, nil
+		}
+		line.Changed, err = t.updateUser(ctx, found, u, o)
 		return t.updateOutcome(ctx, line, err, kernel.Event{
 			Action: "user.updated", Actor: o.By, Detail: []string{"user", found.ID},
 		}, o)
 	}
-	apps, err := t.importApps(ctx, u.Apps)
+	storeApps, err := t.importApps(ctx, u.Apps)
 	if err != nil {
 		return "", err
 	}
-	for _, l := range u.Links {
-		linked, err := t.Upstreams.LinkedTo(ctx, l)
-		if err != nil {
-			return "", err
-		}
-		if linked != "" {
-			return "", linkedElsewhere(l, linked)
-		}
+	if _, err := t.newLinks(ctx, "", u.Links); err != nil {
+		return "", err
 	}
 	if o.DryRun {
 		return Taken, nil
 	}
 	n := u.New
 	n.Also = func(c store.Conn, id string) error {
-		for _, storeApp := range apps {
-			if err := storeApp(c, id); err != nil {
-				return err
-			}
-		}
-		return errors.Join(u.Given.Put(c, id), t.Upstreams.PutLinks(c, id, u.Links))
+		return errors.Join(storeApps(c, id), u.Given.Put(c, id), t.Upstreams.PutLinks(c, id, u.Links))
 	}
 	created, err := t.Users.Create(ctx, n, o.By)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/factors"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/upstreams"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/store"
@@ -63,143 +64,155 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// importApps returns a function for each secret that stores it as an authenticator app of a user, given by its id. The
-// error has status 422 if a secret is invalid.
+// importApps returns a function that stores the secrets as authenticator apps of a user, given by its id. The error has
+// status 422 if a secret is invalid.
 func (t *Target) importApps(
 	ctx context.Context, secrets []string,
-) (apps []func(c store.Conn, user string) error, err error) {
-	for _, secret := range secrets {
-		app, err := t.Factors.ImportApp(ctx, "Authenticator app", secret)
-		if err != nil {
+) (storeApps func(c store.Conn, user string) error, err error) {
+	apps := make([]func(c store.Conn, user string) error, len(secrets))
+	for i, secret := range secrets {
+		if apps[i], err = t.Factors.ImportApp(ctx, "Authenticator app", secret); err != nil {
 			return nil, err
 		}
-		apps = append(apps, app)
 	}
-	return apps, nil
-}
-
-// updateUser changes the stored user to the data of the record u, and returns the names of the changed fields. An
-// interruption may leave some fields unchanged; the next run changes them. With Options.DryRun it stores nothing.
-func (t *Target) updateUser(
-	ctx context.Context, stored *users.User, u *User, o Options, line *Line,
-) (changed []string, err error) {
-	if stored.Provider != users.Local {
-		line.Notes = append(line.Notes,
-			"the user was not changed, since the data of users who sign in at another provider comes from that provider")
-		return nil, nil
-	}
-	change, newFacts, changed, err := t.difference(ctx, stored, u)
-	if err != nil {
-		return nil, err
-	}
-	dataChanged := len(changed) > 0
-	statusChanged := u.hasField("disabled") && stored.Status != users.Pending && u.Disabled == stored.Active()
-	if statusChanged {
-		changed = append(changed, "disabled")
-	}
-	links, err := t.newLinks(ctx, stored.ID, u)
-	if err != nil {
-		return nil, err
-	}
-	if len(links) > 0 {
-		changed = append(changed, "identities")
-	}
-	storeApps, secretFields, err := t.secretChanges(ctx, stored.ID, u, o)
-	changed = append(changed, secretFields...)
-	if err != nil || len(changed) == 0 || o.DryRun {
-		return changed, err
-	}
-	if dataChanged {
-		if _, err := t.Users.Update(ctx, stored.ID, change, o.By); err != nil {
-			return nil, err
-		}
-		if newFacts.roles != nil || newFacts.attributes != nil {
-			_, _, err := t.Users.Regroup(ctx, stored.ID, nil, newFacts.roles, newFacts.attributes, o.By)
-			if err != nil {
-				return nil, err
-			}
-		}
-	}
-	if len(links) > 0 || storeApps != nil {
-		err := t.Users.Write(ctx, func(c store.Conn) error {
-			if err := t.Upstreams.PutLinks(c, stored.ID, links); err != nil || storeApps == nil {
+	return func(c store.Conn, user string) error {
+		for _, storeApp := range apps {
+			if err := storeApp(c, user); err != nil {
 				return err
 			}
-			return storeApps(c)
+		}
+		return nil
+	}, nil
+}
+
+// userChanges are the changes that give a stored user the data of a record.
+type userChanges struct {
+	fields []string // the names of all changed fields
+	// own is set if a field changes that Users.Update or Users.Regroup stores.
+	own        bool
+	data       users.Change
+	roles      *[]string            // nil if unchanged
+	attributes *map[string][]string // nil if unchanged
+	links      []upstreams.Link     // accounts at providers to be connected
+	// storeApps stores the authenticator apps that the user does not have yet. It is nil if there are none.
+	storeApps func(c store.Conn, user string) error
+	// password and status are set if the user gets the hash of the record, and if the user is to be disabled or enabled.
+	password, status bool
+}
+
+// updateUser changes the stored user to the data of the record u, and returns the names of the changed fields. With
+// Options.DryRun it stores nothing.
+func (t *Target) updateUser(
+	ctx context.Context, stored *users.User, u *User, o Options,
+) (changed []string, err error) {
+	ch, err := t.difference(ctx, stored, u, o)
+	if err == nil && len(ch.fields) > 0 && !o.DryRun {
+		err = t.storeChanges(ctx, stored.ID, u, ch, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ch.fields, nil
+}
+
+// storeChanges stores the changes of the user with an id. An interruption may leave some of them out; the next run
+// stores them. The authenticator apps precede the password, so that no user can sign in with fewer factors than before.
+func (t *Target) storeChanges(ctx context.Context, id string, u *User, ch *userChanges, o Options) error {
+	if ch.own {
+		if _, err := t.Users.Update(ctx, id, ch.data, o.By); err != nil {
+			return err
+		}
+	}
+	if ch.roles != nil || ch.attributes != nil {
+		if _, _, err := t.Users.Regroup(ctx, id, nil, ch.roles, ch.attributes, o.By); err != nil {
+			return err
+		}
+	}
+	if len(ch.links) > 0 || ch.storeApps != nil {
+		err := t.Users.Write(ctx, func(c store.Conn) error {
+			if err := t.Upstreams.PutLinks(c, id, ch.links); err != nil || ch.storeApps == nil {
+				return err
+			}
+			return ch.storeApps(c, id)
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if slices.Contains(changed, "password") {
-		if err := t.Users.SetHash(ctx, stored.ID, u.Hash, o.By); err != nil {
-			return nil, err
+	if ch.password {
+		if err := t.Users.SetHash(ctx, id, u.Hash, o.By); err != nil {
+			return err
 		}
 	}
-	switch {
-	case statusChanged && u.Disabled:
-		_, err = t.Users.Disable(ctx, stored.ID, o.By)
-	case statusChanged:
-		_, err = t.Users.Enable(ctx, stored.ID, o.By)
+	if !ch.status {
+		return nil
 	}
-	return changed, err
+	set := t.Users.Enable
+	if u.Disabled {
+		set = t.Users.Disable
+	}
+	_, err := set(ctx, id, o.By)
+	return err
 }
 
-// factChanges are the new roles and attributes of a user. A nil field means that the current values are kept.
-type factChanges struct {
-	roles      *[]string
-	attributes *map[string][]string
-}
-
-// difference compares the stored user with the record u. It returns the changes for Users.Update and for Users.Regroup
-// that give the user the data of the record, and the names of the changed fields. It ignores fields that the file does
-// not contain. If the record has no name or no role, the stored one is kept.
-func (t *Target) difference(
-	ctx context.Context, stored *users.User, u *User,
-) (change users.Change, newFacts factChanges, changed []string, err error) {
+// difference returns the changes that give the stored user the data of the record u. It ignores fields that the file
+// does not contain. If the record has no name or no role, the stored one is kept.
+func (t *Target) difference(ctx context.Context, stored *users.User, u *User, o Options) (*userChanges, error) {
+	ch := new(userChanges)
 	// mustChange reports whether a field is to be changed: it differs and the file contains it. It records the name.
 	mustChange := func(field string, differs bool) bool {
 		if !differs || !u.hasField(field) {
 			return false
 		}
-		changed = append(changed, field)
+		ch.fields = append(ch.fields, field)
 		return true
 	}
 	email, err := users.Address(u.Email)
 	if err != nil {
-		return change, newFacts, nil, err
+		return nil, err
 	}
 	if mustChange("email", email != stored.Email) {
-		change.Email = &email
+		ch.data.Email = &email
 		if u.hasField("email_verified") { // otherwise Update marks the new address as unverified
-			change.EmailVerified = &u.EmailVerified
+			ch.data.EmailVerified = &u.EmailVerified
 		}
 	}
 	if mustChange("email_verified", u.EmailVerified != stored.EmailVerified) {
-		change.EmailVerified = &u.EmailVerified
+		ch.data.EmailVerified = &u.EmailVerified
 	}
 	if mustChange("name", u.Name != "" && u.Name != stored.Name) {
-		change.Name = &u.Name
+		ch.data.Name = &u.Name
 	}
 	if mustChange("role", u.Role != "" && u.Role != stored.Role) {
-		change.Role = &u.Role
+		ch.data.Role = &u.Role
 	}
 	if mustChange("groups", !sameWords(u.Groups, stored.Groups)) {
-		change.Groups = &u.Groups
+		ch.data.Groups = &u.Groups
 	}
-	storedFacts, err := t.Users.Given(ctx, stored.ID)
+	facts, err := t.Users.Given(ctx, stored.ID)
 	if err != nil {
-		return change, newFacts, nil, err
+		return nil, err
 	}
-	if mustChange("roles", !sameWords(u.Given.Roles, storedFacts.Roles)) {
-		newFacts.roles = &u.Given.Roles
+	if mustChange("roles", !sameWords(u.Given.Roles, facts.Roles)) {
+		ch.roles = &u.Given.Roles
 	}
-	attributes := u.mergedAttributes(storedFacts.Attributes)
-	if !maps.EqualFunc(attributes, storedFacts.Attributes, slices.Equal) {
-		changed = append(changed, "attributes")
-		newFacts.attributes = &attributes
+	attributes := u.mergedAttributes(facts.Attributes)
+	if !maps.EqualFunc(attributes, facts.Attributes, slices.Equal) {
+		ch.fields = append(ch.fields, "attributes")
+		ch.attributes = &attributes
 	}
-	return change, newFacts, changed, nil
+	ch.own = len(ch.fields) > 0 // the fields that follow are stored in other ways
+	ch.status = mustChange("disabled", stored.Status != users.Pending && u.Disabled == stored.Active())
+	if ch.links, err = t.newLinks(ctx, stored.ID, u.Links); err != nil {
+		return nil, err
+	}
+	if len(ch.links) > 0 {
+		ch.fields = append(ch.fields, "identities")
+	}
+	if o.Secrets {
+		err = t.addSecrets(ctx, ch, stored.ID, u)
+	}
+	return ch, err
 }
 
 // mergedAttributes returns the new attributes of a user: those of the file, and the stored attributes for which the
@@ -227,76 +240,54 @@ func (u *User) mergedAttributes(stored map[string][]string) map[string][]string 
 	return merged
 }
 
-// newLinks returns the accounts at providers in a record with which the user is not connected yet. The error has status
-// 422 if one of them is connected with another user.
-func (t *Target) newLinks(ctx context.Context, user string, u *User) (added []upstreams.Link, err error) {
-	for _, l := range u.Links {
+// newLinks returns those of the accounts at providers with which a user is not connected yet. The user is given by its
+// id, which is empty for a new user. The error has status 422 if an account is connected with another user.
+func (t *Target) newLinks(
+	ctx context.Context, user string, links []upstreams.Link,
+) (added []upstreams.Link, err error) {
+	for _, l := range links {
 		linked, err := t.Upstreams.LinkedTo(ctx, l)
 		switch {
 		case err != nil:
-			return added, err
+			return nil, err
 		case linked == "":
 			added = append(added, l)
 		case linked != user:
-			return added, linkedElsewhere(l, linked)
+			return nil, users.Invalid("identities", "the account at "+l.Issuer+" is already connected with the user "+linked)
 		}
 	}
 	return added, nil
 }
 
-// linkedElsewhere returns the error for an account at a provider that is connected with another user, given by its id.
-func linkedElsewhere(l upstreams.Link, user string) error {
-	return users.Invalid("identities", "the account at "+l.Issuer+" is already connected with the user "+user)
-}
-
-// secretChanges compares the password and the authenticator apps of the user with an id with the record u. It returns
-// the names of the fields that differ, and a function that stores the apps that the user does not have yet; storeApps
-// is nil if there are none. Without Options.Secrets nothing is compared.
-func (t *Target) secretChanges(
-	ctx context.Context, user string, u *User, o Options,
-) (storeApps func(c store.Conn) error, changed []string, err error) {
-	if !o.Secrets {
-		return nil, nil, nil
-	}
+// addSecrets compares the password and the authenticator apps of the user with an id with the record u, and adds the
+// differences to the changes. Apps that the record does not contain are kept.
+func (t *Target) addSecrets(ctx context.Context, ch *userChanges, user string, u *User) error {
 	if u.Hash != "" {
 		storedHash, err := t.Users.Hash(ctx, user)
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
 		if storedHash != u.Hash {
-			changed = append(changed, "password")
+			ch.password, ch.fields = true, append(ch.fields, "password")
 		}
 	}
 	if len(u.Apps) == 0 {
-		return nil, changed, nil
+		return nil
 	}
 	storedSecrets, err := t.Factors.AppSecrets(ctx, user)
 	if err != nil {
-		return nil, changed, err
+		return err
 	}
 	newSecrets := slices.DeleteFunc(slices.Clone(u.Apps), func(secret string) bool {
 		return slices.ContainsFunc(storedSecrets, func(stored string) bool {
-			return normalizedSecret(stored) == normalizedSecret(secret)
+			return factors.NormalSecret(stored) == factors.NormalSecret(secret)
 		})
 	})
-	apps, err := t.importApps(ctx, newSecrets)
-	if err != nil || len(apps) == 0 {
-		return nil, changed, err
+	if len(newSecrets) > 0 {
+		ch.fields = append(ch.fields, "totp")
+		ch.storeApps, err = t.importApps(ctx, newSecrets)
 	}
-	storeApps = func(c store.Conn) error {
-		for _, storeApp := range apps {
-			if err := storeApp(c, user); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return storeApps, append(changed, "totp"), nil
-}
-
-// normalizedSecret returns the secret of an authenticator app in the form in which secrets are stored and compared.
-func normalizedSecret(secret string) string {
-	return strings.TrimRight(strings.ToUpper(strings.ReplaceAll(secret, " ", "")), "=")
+	return err
 }
 
 // sameWords reports whether two lists contain the same words, in any order.

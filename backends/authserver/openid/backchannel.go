@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -91,10 +90,10 @@ func (s *OpenID) TellLogouts(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	var accepted atomic.Int64
-	var mu sync.Mutex
+	var mu sync.Mutex // protects accepted and errs
+	var accepted int
 	var errs []error
-	slots := make(chan struct{}, logoutsAtOnce)
+	slots := make(chan struct{}, logoutsAtOnce) // has an element for each running request
 	var running sync.WaitGroup
 	for _, id := range ids {
 		if ctx.Err() != nil {
@@ -104,18 +103,18 @@ func (s *OpenID) TellLogouts(ctx context.Context) (int, error) {
 		running.Go(func() {
 			defer func() { <-slots }()
 			done, err := s.sendLogout(ctx, id)
+			mu.Lock()
+			defer mu.Unlock()
 			if done {
-				accepted.Add(1)
+				accepted++
 			}
 			if err != nil {
-				mu.Lock()
 				errs = append(errs, err)
-				mu.Unlock()
 			}
 		})
 	}
 	running.Wait()
-	return int(accepted.Load()), errors.Join(errs...)
+	return accepted, errors.Join(errs...)
 }
 
 // notification is an ended session of which a client must be notified.
@@ -143,7 +142,7 @@ func (s *OpenID) sendLogout(ctx context.Context, id int64) (done bool, err error
 	if err != nil {
 		return false, err
 	}
-	settleCtx, cancel := jobs.Settling(ctx)
+	settleCtx, cancel := jobs.Settling(ctx) // the outcome is recorded even if the server is stopping
 	defer cancel()
 	client, err := s.Clients.Find(ctx, e.client)
 	switch {

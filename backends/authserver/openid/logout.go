@@ -67,24 +67,30 @@ func (s *OpenID) ParseLogout(ctx context.Context, values url.Values) (*Logout, e
 		return nil, err
 	}
 	l.Client = client.Name
-	if to == "" {
-		return l, nil
+	if to != "" {
+		l.To, err = logoutRedirect(client, to, values)
 	}
+	return l, err
+}
+
+// logoutRedirect returns the URI to which the browser is redirected: to, which the client must have registered, with
+// the parameter state of the request.
+func logoutRedirect(client *clients.Client, to string, values url.Values) (string, error) {
 	if !slices.ContainsFunc(client.Metadata.Logout, func(uri string) bool { return clients.SameRedirect(uri, to) }) {
-		return nil, refuse("the post_logout_redirect_uri of the request is not one that the application has registered")
+		return "", refuse("the post_logout_redirect_uri of the request is not one that the application has registered")
 	}
-	l.To = to
-	if values.Has("state") {
-		if len(values.Get("state")) > maxState {
-			return nil, refuse("state is too long")
-		}
-		separator := "?"
-		if strings.Contains(to, "?") {
-			separator = "&"
-		}
-		l.To += separator + "state=" + url.QueryEscape(values.Get("state"))
+	if !values.Has("state") {
+		return to, nil
 	}
-	return l, nil
+	state := values.Get("state")
+	if len(state) > maxState {
+		return "", refuse("state is too long")
+	}
+	separator := "?"
+	if strings.Contains(to, "?") {
+		separator = "&"
+	}
+	return to + separator + "state=" + url.QueryEscape(state), nil
 }
 
 // hinted returns the claims of an ID token that this server issued, even if the token has expired. It returns nil if

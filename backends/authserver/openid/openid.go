@@ -159,29 +159,35 @@ type idClaims struct {
 
 // IDToken returns the ID token for an access token (OpenID Connect Core section 3.1.3.6).
 func (s *OpenID) IDToken(ctx context.Context, g tokens.Grant, accessToken string) (string, error) {
-	u, err := s.Users.Find(ctx, g.User)
+	claims, err := s.idTokenClaims(ctx, g, accessToken)
 	if err != nil {
 		return "", fmt.Errorf("making an ID token: %w", err)
+	}
+	return s.Keys.Sign(ctx, keys.Plain, claims)
+}
+
+// idTokenClaims returns the claims of the ID token for an access token, as a JSON object.
+func (s *OpenID) idTokenClaims(ctx context.Context, g tokens.Grant, accessToken string) ([]byte, error) {
+	u, err := s.Users.Find(ctx, g.User)
+	if err != nil {
+		return nil, err
 	}
 	sid, err := s.recordSession(ctx, g.Client, g.Session)
 	if err != nil {
-		return "", fmt.Errorf("making an ID token: %w", err)
+		return nil, err
 	}
-	now := s.Now()
 	person, custom, err := s.claimsFor(ctx, u, g.Client, claims.IDToken, g.Scope)
 	if err != nil {
-		return "", fmt.Errorf("making an ID token: %w", err)
+		return nil, err
 	}
+	now := s.Now()
 	raw, err := json.Marshal(idClaims{
 		Session: sid,
 		Person:  person, Issuer: s.Issuer, Audience: g.Client, Party: g.Client,
 		Expires: now.Add(idLife).Unix(), IssuedAt: now.Unix(), AuthTime: g.AuthTime.Unix(), ACR: tokens.ClassOf(g.Methods),
 		Methods: g.Methods, Nonce: g.Nonce, Token: accessTokenHash(accessToken),
 	})
-	if err != nil {
-		return "", fmt.Errorf("making an ID token: %w", err)
-	}
-	return s.Keys.Sign(ctx, keys.Plain, custom.Append(raw))
+	return custom.Append(raw), err
 }
 
 // accessTokenHash returns the claim at_hash of an access token: the left half of the token's hash, in base64url.

@@ -26,20 +26,21 @@ func (s *OpenID) Routes() []kernel.Route {
 // bareChallenge is the WWW-Authenticate challenge for a request without a token.
 const bareChallenge = `Bearer realm="authserver"`
 
+// challenge sets WWW-Authenticate and returns the error. The text parameters has further ones of the challenge.
+func challenge(h http.Header, status int, code, description, parameters string) error {
+	h.Set("WWW-Authenticate", bareChallenge+`, error="`+code+`", error_description="`+description+`"`+parameters)
+	return apierror.New(status, code, "%s", description)
+}
+
 // userInfo serves the UserInfo endpoint (OpenID Connect Core section 5.3).
 func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
-	// challenge sets WWW-Authenticate and returns an error. The parameters are further ones of the challenge.
-	challenge := func(status int, code, description, parameters string) error {
-		h.Set("WWW-Authenticate", bareChallenge+`, error="`+code+`", error_description="`+description+`"`+parameters)
-		return apierror.New(status, code, "%s", description)
-	}
 	s.Proofs.Greet(w, r)
 	token, bound, err := presentedToken(w, r)
 	switch e, ok := apierror.From(err); {
 	case ok && e.Status == http.StatusBadRequest:
-		return challenge(e.Status, e.Code, e.Message, "")
+		return challenge(h, e.Status, e.Code, e.Message, "")
 	case err != nil:
 		return err
 	}
@@ -54,7 +55,8 @@ func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 	}
 	boundAsBearer := !bound && tokenClaims != nil && tokenClaims.Confirm.JKT != ""
 	if !ok || tokenClaims.User() == "" || boundAsBearer {
-		return challenge(http.StatusUnauthorized, "invalid_token", "the access token is not valid for the UserInfo endpoint", "")
+		return challenge(h, http.StatusUnauthorized, "invalid_token",
+			"the access token is not valid for the UserInfo endpoint", "")
 	}
 	if bound {
 		if err := s.checkProof(w, r, token, tokenClaims.Confirm.JKT); err != nil {
@@ -63,12 +65,12 @@ func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 	}
 	scope := strings.Fields(tokenClaims.Scope)
 	if !slices.Contains(scope, "openid") {
-		return challenge(http.StatusForbidden, "insufficient_scope", "the access token does not have the scope openid",
+		return challenge(h, http.StatusForbidden, "insufficient_scope", "the access token does not have the scope openid",
 			`, scope="openid"`)
 	}
 	u, err := s.Users.Find(r.Context(), tokenClaims.User())
 	if users.IsNone(err) || err == nil && !u.Active() {
-		return challenge(http.StatusUnauthorized, "invalid_token", "the user of the access token is not active", "")
+		return challenge(h, http.StatusUnauthorized, "invalid_token", "the user of the access token is not active", "")
 	}
 	if err != nil {
 		return err
@@ -92,7 +94,7 @@ func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 func (s *OpenID) checkProof(w http.ResponseWriter, r *http.Request, token, jkt string) error {
 	key, err := s.Proofs.Key(w, r, UserInfoPath, token)
 	switch e, ok := apierror.From(err); {
-	case ok && (e.Code == proofs.Invalid || e.Code == proofs.UseNonce):
+	case ok && (e.Code == kernel.InvalidProof || e.Code == proofs.UseNonce):
 		w.Header().Set("WWW-Authenticate", proofs.Challenge(e.Code))
 		return apierror.New(http.StatusUnauthorized, e.Code, "%s", e.Message)
 	case err != nil:

@@ -12,11 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/dpop"
 )
 
-// The error codes of RFC 9449 sections 5 and 8.
-const (
-	Invalid  = "invalid_dpop_proof"
-	UseNonce = "use_dpop_nonce"
-)
+// UseNonce is the error code for a proof without a nonce of this server (RFC 9449 section 8).
+const UseNonce = "use_dpop_nonce"
 
 // Options are the settings of Proofs.
 type Options struct {
@@ -56,7 +53,7 @@ func (p *Proofs) Key(w http.ResponseWriter, r *http.Request, path, token string)
 			p.sendNonce(w)
 			return "", kernel.Refuse(UseNonce, "%s", invalid.Text)
 		}
-		return "", kernel.Refuse(Invalid, "%s", invalid.Text)
+		return "", kernel.Refuse(kernel.InvalidProof, "%s", invalid.Text)
 	}
 	if err != nil {
 		return "", err

@@ -3,17 +3,20 @@ package protocol
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authorize"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/authserver/proofs"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
 // PushPath is the pushed authorization request endpoint.
 const PushPath = "/oauth/par"
+
+// credentials are the parameters of a request that must not be stored.
+var credentials = []string{"client_secret", "client_assertion", "client_assertion_type"}
 
 // push stores an authorization request, to which the browser's request refers later (RFC 9126 section 2).
 func (p *Protocol) push(w http.ResponseWriter, r *http.Request) error {
@@ -32,15 +35,13 @@ func (p *Protocol) push(w http.ResponseWriter, r *http.Request) error {
 	}
 	values := make(url.Values, len(form))
 	for _, field := range form {
-		switch field.Name {
-		case "client_secret", "client_assertion", "client_assertion_type": // must not be stored
-		default:
+		if !slices.Contains(credentials, field.Name) {
 			values.Add(field.Name, field.Value)
 		}
 	}
 	if jkt != "" { // equivalent to dpop_jkt (RFC 9449 section 10.1)
 		if requested := values.Get("dpop_jkt"); requested != "" && requested != jkt {
-			return kernel.Refuse(proofs.Invalid, "dpop_jkt must be the thumbprint of the key in the DPoP proof")
+			return kernel.Refuse(kernel.InvalidProof, "dpop_jkt must be the thumbprint of the key in the DPoP proof")
 		}
 		values.Set("dpop_jkt", jkt)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
-	"github.com/tollgate-gateway/tollgate/backends/authserver/proofs"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/resources"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
@@ -92,10 +91,10 @@ func (p *Protocol) grant(w http.ResponseWriter, r *http.Request) (answer tokens.
 func (p *Protocol) proof(w http.ResponseWriter, r *http.Request, c *clients.Client) (jkt string, err error) {
 	jkt, err = p.Proofs.Key(w, r, TokenPath, "")
 	if err == nil && jkt == "" && c.Metadata.DPoP { // RFC 9449 section 5.2
-		err = kernel.Refuse(proofs.Invalid, "the client is registered with dpop_bound_access_tokens: a DPoP proof is required")
+		err = kernel.Refuse(kernel.InvalidProof, "the client is registered with dpop_bound_access_tokens: a DPoP proof is required")
 	}
-	if e, ok := apierror.From(err); ok && e.Code == proofs.Invalid {
-		p.denied(r, c.ID, proofs.Invalid)
+	if e, ok := apierror.From(err); ok && e.Code == kernel.InvalidProof {
+		p.denied(r, c.ID, kernel.InvalidProof)
 	}
 	return jkt, err
 }

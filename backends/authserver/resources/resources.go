@@ -128,7 +128,7 @@ func (r *Resource) Check() error {
 		}
 	}
 	if len([]rune(r.DisplayName)) > maxName || strings.ContainsFunc(r.DisplayName, unicode.IsControl) {
-		return refuse("display_name", "must have at most 255 characters and no control characters")
+		return refuse("display_name", "must have at most 255 characters and must not contain control characters")
 	}
 	if len(r.Scopes) > maxScopes {
 		return refuse("scopes", "must have at most 1000 entries")
@@ -201,10 +201,10 @@ func (r *Resource) checkUnique(c store.Conn) error {
 		return nil
 	}
 	withSlash := kernel.WithRootPath(r.URI)
-	withoutSlash := withSlash // unless the path is "/"
+	withoutSlash := withSlash
 	scheme, rest, _ := strings.Cut(withSlash, "://")
-	if authority, query, _ := strings.Cut(rest, "/"); query == "" || query[0] == '?' {
-		withoutSlash = scheme + "://" + authority + query
+	if authority, tail, _ := strings.Cut(rest, "/"); tail == "" || tail[0] == '?' { // the path is "/"
+		withoutSlash = scheme + "://" + authority + tail
 	}
 	var count int
 	err := c.Row("SELECT 1 FROM authserver_resources WHERE uri IN (?, ?) AND id <> ? LIMIT 1",
@@ -220,19 +220,9 @@ func (r *Resource) checkUnique(c store.Conn) error {
 
 // values returns the values of the columns from uri to updated_at.
 func (r *Resource) values(now time.Time) []any {
-	scopes, err := json.Marshal(r.Scopes)
-	policy, err2 := json.Marshal(r.Policy)
-	rules, err3 := json.Marshal(append([]claims.Rule{}, r.Claims...))
-	if err := errors.Join(err, err2, err3); err != nil {
-		panic(err) // texts can be encoded
-	}
-	if r.Scopes == nil {
-		scopes = []byte("[]")
-	}
 	return []any{
-		sql.NullString{String: r.URI, Valid: r.URI != ""},
-		r.Kind, r.DisplayName, string(scopes), r.Provider,
-		string(policy), string(rules), now.UnixMicro(),
+		sql.NullString{String: r.URI, Valid: r.URI != ""}, r.Kind, r.DisplayName, kernel.JSON(r.Scopes), r.Provider,
+		kernel.JSON(r.Policy), kernel.JSON(r.Claims), now.UnixMicro(),
 	}
 }
 
@@ -289,13 +279,14 @@ func readIn(c store.Conn, idOrSlug string) (*Resource, error) {
 // nothing is deleted.
 func (cat *Catalog) Delete(ctx context.Context, idOrSlug string, checks ...func(r *Resource) error) error {
 	return cat.Change(ctx, topic, "", func(c store.Conn) error {
-		if err := kernel.Allow(checks, func() (*Resource, error) { return readIn(c, idOrSlug) }); err != nil {
+		r, err := readIn(c, idOrSlug)
+		if err != nil {
 			return err
 		}
-		n, err := c.Exec("DELETE FROM authserver_resources WHERE id = ? OR slug = ?", idOrSlug, idOrSlug)
-		if err == nil && n == 0 {
-			err = ErrUnknown
+		if err := kernel.Allow(checks, r); err != nil {
+			return err
 		}
+		_, err = c.Exec("DELETE FROM authserver_resources WHERE id = ?", r.ID)
 		return err
 	})
 }
@@ -313,8 +304,9 @@ func (cat *Catalog) Seed(ctx context.Context, list []Resource) error {
 		_, err := cat.Find(ctx, r.Slug)
 		if errors.Is(err, ErrUnknown) {
 			if err = cat.Create(ctx, &r); errors.Is(err, ErrExists) {
-				if stored, finding := cat.Find(ctx, r.Slug); finding == nil && stored.Slug == r.Slug {
-					err = nil // another node has stored it
+				// Either another node has just stored it, or a resource with another slug has the same URI.
+				if stored, findErr := cat.Find(ctx, r.Slug); findErr == nil && stored.Slug == r.Slug {
+					err = nil
 				}
 			}
 		}

@@ -181,18 +181,17 @@ func (t *Tokens) checkCode(ctx context.Context, k *code, r Redemption) error {
 	return refuseCode("code_verifier does not match the code_challenge of the authorization request")
 }
 
+// verifierCharacters are the characters of a code verifier.
+const verifierCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~"
+
 // verifierFits reports whether a code verifier is well-formed (RFC 7636 section 4.1) and matches an S256 challenge
 // (section 4.6).
 func verifierFits(verifier, challenge string) bool {
 	if len(verifier) < 43 || len(verifier) > 128 {
 		return false
 	}
-	for i := range len(verifier) {
-		switch b := verifier[i]; {
-		case 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', '0' <= b && b <= '9', b == '-', b == '.', b == '_', b == '~':
-		default:
-			return false
-		}
+	if strings.ContainsFunc(verifier, func(c rune) bool { return !strings.ContainsRune(verifierCharacters, c) }) {
+		return false
 	}
 	return subtle.ConstantTimeCompare([]byte(digest(verifier)), []byte(challenge)) == 1
 }
@@ -268,19 +267,13 @@ func (t *Tokens) spend(ctx context.Context, k *code, r Redemption, targets []*re
 	if err != nil {
 		return Answer{}, err
 	}
-	err = t.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
+	err = t.storeFamily(ctx, f, issued, clients.GrantCode, r.Address, func(c store.Conn) error {
 		n, err := c.Exec("UPDATE authserver_codes SET spent_at = ? WHERE digest = ? AND spent_at = 0 AND failures < ?",
 			t.Micros(), k.digest, codeFailures)
 		if err == nil && n == 0 {
 			err = spendFailure(c, k.digest)
 		}
-		if err != nil {
-			return err
-		}
-		if err := requireConsents(c, k.Consents); err != nil {
-			return err
-		}
-		return f.insert(c)
+		return err
 	})
 	if errors.Is(err, errSpent) {
 		return Answer{}, t.revokeReusedCode(ctx, k, r)
@@ -288,12 +281,6 @@ func (t *Tokens) spend(ctx context.Context, k *code, r Redemption, targets []*re
 	if err != nil {
 		return Answer{}, err
 	}
-	t.Count("tokens_issued_total", clients.GrantCode)
-	t.Audit(ctx, kernel.Event{
-		Action: "token.issued", Actor: k.User, Client: k.Client, Address: r.Address,
-		Detail: []string{"grant", clients.GrantCode, "jti", issued.JTI, "scope", answer.Scope},
-	})
-	t.queueIssuance(ctx, issued)
 	return answer, nil
 }
 
@@ -335,25 +322,36 @@ func (t *Tokens) Start(
 	if err != nil {
 		return Answer{}, err
 	}
-	err = t.Write(store.ReadCommitted(ctx), func(conn store.Conn) error {
-		if err := spend(conn); err != nil {
+	if err := t.storeFamily(ctx, f, issued, grantType, address, spend); err != nil {
+		return Answer{}, err
+	}
+	return answer, nil
+}
+
+// storeFamily stores a new family in the transaction in which spend uses up the code or the approval of a device, and
+// records the family's first access token. If spend returns an error, nothing is stored.
+func (t *Tokens) storeFamily(
+	ctx context.Context, f *family, issued Issuance, grantType, address string, spend func(c store.Conn) error,
+) error {
+	err := t.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
+		if err := spend(c); err != nil {
 			return err
 		}
-		if err := requireConsents(conn, g.Consents); err != nil {
+		if err := requireConsents(c, f.Consents); err != nil {
 			return err
 		}
-		return f.insert(conn)
+		return f.insert(c)
 	})
 	if err != nil {
-		return Answer{}, err
+		return err
 	}
 	t.Count("tokens_issued_total", grantType)
 	t.Audit(ctx, kernel.Event{
-		Action: "token.issued", Actor: g.User, Client: g.Client, Address: address,
-		Detail: []string{"grant", grantType, "jti", issued.JTI, "scope", answer.Scope},
+		Action: "token.issued", Actor: f.User, Client: f.Client, Address: address,
+		Detail: []string{"grant", grantType, "jti", issued.JTI, "scope", issued.Scope},
 	})
 	t.queueIssuance(ctx, issued)
-	return answer, nil
+	return nil
 }
 
 // requireConsents returns errWithdrawn if a consent that a grant depends on was revoked. The consents cannot be revoked
@@ -369,7 +367,8 @@ func requireConsents(c store.Conn, consents []string) error {
 	return nil
 }
 
-// startFamily creates a token family with the given id and its first tokens. The caller stores the family.
+// startFamily creates a token family with the given id and its first tokens. The caller passes the family and the
+// Issuance of the access token to storeFamily.
 func (t *Tokens) startFamily(
 	ctx context.Context, c *clients.Client, id string, g Grant, targets []*resources.Resource, jkt string,
 ) (Answer, *family, Issuance, error) {

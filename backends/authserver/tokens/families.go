@@ -235,7 +235,7 @@ func (t *Tokens) narrow(ctx context.Context, f *family, r Renewal) ([]string, []
 		return nil, nil, kernel.Refuse(kernel.UnauthorizedClient, "the client is not registered for the grant refresh_token")
 	}
 	if f.JKT != "" && f.JKT != r.JKT {
-		return nil, nil, kernel.Refuse("invalid_dpop_proof", "the refresh token is bound to another key")
+		return nil, nil, kernel.Refuse(kernel.InvalidProof, "the refresh token is bound to another key")
 	}
 	requested, err := resources.ParseScope(r.Scope)
 	if err != nil {

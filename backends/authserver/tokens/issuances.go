@@ -31,15 +31,9 @@ type Issuance struct {
 	RevokedAt     time.Time // zero if not revoked
 }
 
-const (
-	issuanceColumns = "jti, family, user_id, client_id, consent_client_id, resource_id, scope, kind, parent_jti, jkt, agent_id, agent_chain, issued_at, expires_at"
-	// issuanceCount is the number of columns in issuanceColumns.
-	issuanceCount = 14
-	// issuanceRows is the number of rows inserted by one statement.
-	issuanceRows = 50
-)
+const issuanceColumns = "jti, family, user_id, client_id, consent_client_id, resource_id, scope, kind, parent_jti, jkt, agent_id, agent_chain, issued_at, expires_at"
 
-// note queues an issuance to be stored soon. It blocks while too many are queued. It returns no error: even without its
+// queueIssuance queues an issuance to be stored soon. It blocks while too many are queued. It returns no error: even without its
 // row the token is valid and can be revoked, and the code or refresh token has already been spent.
 func (t *Tokens) queueIssuance(ctx context.Context, i Issuance) {
 	for !t.issuances.Add(i) {
@@ -50,32 +44,11 @@ func (t *Tokens) queueIssuance(ctx context.Context, i Issuance) {
 // storeIssuances writes issuances to the database in one transaction.
 func (t *Tokens) storeIssuances(ctx context.Context, rows []Issuance) error {
 	return t.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
-		for remaining := rows; len(remaining) > 0; {
-			n := issuanceRows
-			if len(remaining) < n {
-				n = 1 // so that there are only two different statements
-			}
-			if err := insertIssuances(c, remaining[:n]); err != nil {
-				return err
-			}
-			remaining = remaining[n:]
-		}
-		return nil
+		return kernel.Insert(c, "authserver_issuances", issuanceColumns, rows, func(args []any, r *Issuance) []any {
+			return append(args, r.JTI, r.Family, r.User, r.Client, r.ConsentClient, r.Resource, r.Scope, r.Kind, r.Parent,
+				r.JKT, r.Agent, r.Chain, r.IssuedAt.UnixMicro(), r.ExpiresAt.UnixMicro())
+		})
 	})
-}
-
-// insertIssuances inserts issuances with one statement.
-func insertIssuances(c store.Conn, rows []Issuance) error {
-	const placeholders = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-	args := make([]any, 0, len(rows)*issuanceCount)
-	for i := range rows {
-		r := &rows[i]
-		args = append(args, r.JTI, r.Family, r.User, r.Client, r.ConsentClient, r.Resource, r.Scope, r.Kind, r.Parent, r.JKT,
-			r.Agent, r.Chain, r.IssuedAt.UnixMicro(), r.ExpiresAt.UnixMicro())
-	}
-	_, err := c.Exec("INSERT INTO authserver_issuances ("+issuanceColumns+") VALUES "+
-		placeholders+strings.Repeat(","+placeholders, len(rows)-1), args...)
-	return err
 }
 
 // lostIssuances logs issuances that could not be stored.

@@ -252,7 +252,7 @@ func (t *Tokens) ClientsOf(ctx context.Context, user string) ([]string, error) {
 }
 
 // RevokeUserClient revokes the token families that a client has for a user, and deletes its unused authorization codes
-// for the user.
+// for the user. The caller must call Flush before, so that the issuances of the families are marked as revoked.
 func (t *Tokens) RevokeUserClient(ctx context.Context, user, client string) error {
 	until := t.Now().Add(t.options.LongestLife)
 	var ids []string
@@ -272,8 +272,8 @@ func (t *Tokens) RevokeUserClient(ctx context.Context, user, client string) erro
 }
 
 // EndConsent revokes the tokens of a client for a user that depend on a consent, in a transaction of the caller. All
-// arguments are ids; the consent is for the resource. After the commit the caller must pass the returned families to
-// Ended.
+// arguments are ids; the consent is for the resource. Before the transaction the caller must call Flush, and after the
+// commit it must pass the returned families to Ended.
 func (t *Tokens) EndConsent(c store.Conn, user, client, resource, consent string) (families []string, err error) {
 	until := t.Now().Add(t.options.LongestLife)
 	families, err = t.revokeFamilies(c, until, "consent", "user_id = ? AND client_id = ?",

@@ -59,7 +59,7 @@ func rowsOf(c store.Conn, user string) ([]*identity, error) {
 		user, maxIdentities)
 }
 
-// insert links a user with an account at a provider. The parameter called is the user's name there.
+// insert links a user with an account at a provider, where the user has the given name.
 func (s *Upstreams) insert(c store.Conn, user, issuer, subject, name string) (*identity, error) {
 	i := &identity{
 		User: user, Issuer: issuer, Subject: subject, Username: username(name), CreatedAt: s.Micros(),
@@ -79,14 +79,6 @@ func groupsOfOthers(c store.Conn, except *identity) (groups []string, err error)
 		}
 	}
 	return groups, err
-}
-
-func encode(groups []string) string {
-	raw, err := json.Marshal(append([]string{}, groups...))
-	if err != nil {
-		panic(err) // of strings
-	}
-	return string(raw)
 }
 
 // Identity is a connected account at a provider, with which a user signs in.
@@ -154,19 +146,20 @@ func (s *Upstreams) Link(ctx context.Context, user string, provider *Upstream, s
 			return err
 		}
 		row, err := rowOf(c, provider.Issuer(), subject)
-		if err == nil && row.User == user {
+		switch {
+		case err == nil && row.User == user:
 			return nil
-		}
-		if errors.Is(err, sql.ErrNoRows) { // the section oidc may know the person
-			var owner *users.User
-			if owner, err = users.ByUpstream(c, provider.Issuer(), subject); err == nil && owner.ID == user {
-				err = sql.ErrNoRows
-			}
-		}
-		if err == nil {
+		case err == nil:
 			return errOthers
+		case !errors.Is(err, sql.ErrNoRows):
+			return err
 		}
-		if !errors.Is(err, sql.ErrNoRows) {
+		// The account may be linked by the section oidc, which has no row in authserver_identities.
+		owner, err := users.ByUpstream(c, provider.Issuer(), subject)
+		switch {
+		case err == nil && owner.ID != user:
+			return errOthers
+		case err != nil && !errors.Is(err, sql.ErrNoRows):
 			return err
 		}
 		rows, err := rowsOf(c, user)
@@ -180,7 +173,7 @@ func (s *Upstreams) Link(ctx context.Context, user string, provider *Upstream, s
 		_, err = s.insert(c, user, provider.Issuer(), subject, name)
 		return err
 	})
-	if store.IsUniqueViolation(err) { // by somebody else at the same time
+	if store.IsUniqueViolation(err) { // somebody else has connected the account at the same time
 		return errOthers
 	}
 	if err == nil && created {
@@ -189,8 +182,8 @@ func (s *Upstreams) Link(ctx context.Context, user string, provider *Upstream, s
 	return err
 }
 
-// Unlink disconnects an account from a user and removes the user's groups that came from the account. It also calls the
-// function then in the same transaction. The error has status 409 if the user could no longer sign in, and 404 if the
+// Unlink disconnects an account from a user and removes the user's groups that came from the account. It also calls
+// alsoDo in the same transaction. The error has status 409 if the user could no longer sign in, and 404 if the
 // connection does not exist.
 func (s *Upstreams) Unlink(ctx context.Context, user string, id int64, alsoDo func(c store.Conn) error) error {
 	return s.unlink(ctx, user, id, user, s.checkOtherWay, alsoDo)
@@ -203,10 +196,10 @@ func (s *Upstreams) Remove(ctx context.Context, user string, id int64, actor str
 		func(c store.Conn) error { return s.Users.EndAll(c, user) })
 }
 
-// unlink implements Unlink and Remove. It calls check with the row before its removal, and then after it, in the same
-// transaction. The audit event names the actor.
+// unlink implements Unlink and Remove. In one transaction it calls check with the row, removes the row, and calls
+// alsoDo. The audit event names the actor.
 func (s *Upstreams) unlink(ctx context.Context, user string, id int64, actor string,
-	check func(c store.Conn, gone *identity) error, alsoDo func(c store.Conn) error,
+	check func(c store.Conn, row *identity) error, alsoDo func(c store.Conn) error,
 ) error {
 	var removed *identity
 	err := s.Write(ctx, func(c store.Conn) (err error) {
@@ -223,6 +216,7 @@ func (s *Upstreams) unlink(ctx context.Context, user string, id int64, actor str
 		if _, err := c.Exec("DELETE FROM authserver_identities WHERE id = ?", removed.ID); err != nil {
 			return err
 		}
+		// The section oidc may have linked the same account.
 		if err := users.Leave(c, user, removed.Issuer, removed.Subject); err != nil {
 			return err
 		}

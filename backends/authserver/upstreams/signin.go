@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
 	"github.com/tollgate-gateway/tollgate/internal/oidclogin"
 	"github.com/tollgate-gateway/tollgate/internal/people"
@@ -101,7 +102,7 @@ func (s *Upstreams) update(c store.Conn, row *identity, p *oidclogin.Person) (*u
 		return nil, err
 	}
 	_, err = c.Exec("UPDATE authserver_identities SET username = ?, user_groups = ?, used_at = ? WHERE id = ?",
-		username(p.Username), encode(groups), s.Micros(), row.ID)
+		username(p.Username), kernel.JSON(groups), s.Micros(), row.ID)
 	return u, err
 }
 

@@ -2,9 +2,9 @@ package users
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
@@ -23,13 +23,9 @@ func (s *Users) SwapGroups(c store.Conn, u *User, remove, add []string) error {
 	if slices.Equal(groups, u.Groups) {
 		return nil
 	}
-	raw, err := json.Marshal(append([]string{}, groups...)) // [] even if groups is nil
-	if err != nil {
-		return err
-	}
 	u.Groups, u.UpdatedAt = groups, s.Micros()
-	if _, err = c.Exec("UPDATE authserver_users SET user_groups = ?, updated_at = ? WHERE id = ?",
-		string(raw), u.UpdatedAt, u.ID); err != nil {
+	if _, err := c.Exec("UPDATE authserver_users SET user_groups = ?, updated_at = ? WHERE id = ?",
+		kernel.JSON(u.Groups), u.UpdatedAt, u.ID); err != nil {
 		return err
 	}
 	return c.Notify("authserver_"+Topic, u.ID)

@@ -58,8 +58,8 @@ func (s *Users) Regroup(
 	var u *User
 	var g Given
 	err := s.Change(ctx, Topic, id, func(c store.Conn) (err error) {
+		// The lock prevents that a concurrent change of the user is lost, since the lists are written as a whole.
 		var locked string
-		// The lock prevents concurrent changes of the same user.
 		if err := c.Row("SELECT id FROM authserver_users WHERE id = ?"+c.Lock(), text.Storable(id)).Scan(&locked); err != nil {
 			return kernel.IfNoRows(err, errNoUser())
 		}
@@ -76,12 +76,8 @@ func (s *Users) Regroup(
 			return err
 		}
 		u.UpdatedAt = s.Micros()
-		groups, err := json.Marshal(append([]string{}, u.Groups...))
-		if err != nil {
-			return err
-		}
 		if _, err := c.Exec("UPDATE authserver_users SET user_groups = ?, updated_at = ? WHERE id = ?",
-			string(groups), u.UpdatedAt, u.ID); err != nil {
+			kernel.JSON(u.Groups), u.UpdatedAt, u.ID); err != nil {
 			return err
 		}
 		return g.store(c, id)
@@ -107,19 +103,13 @@ func (g *Given) Put(c store.Conn, id string) error {
 
 // store stores the roles and attributes of a user. If they are empty, store deletes their row.
 func (g *Given) store(c store.Conn, id string) error {
-	roles, err := json.Marshal(append([]string{}, g.Roles...))
-	if err != nil {
-		return err
-	}
-	attributes := []byte("{}")
+	attributes := "{}"
 	if len(g.Attributes) > 0 {
-		if attributes, err = json.Marshal(g.Attributes); err != nil {
-			return err
-		}
+		attributes = kernel.JSON(g.Attributes)
 	}
-	_, err = c.Exec("INSERT INTO authserver_user_facts (user_id, roles, attributes) VALUES (?, ?, ?)"+
+	_, err := c.Exec("INSERT INTO authserver_user_facts (user_id, roles, attributes) VALUES (?, ?, ?)"+
 		" ON CONFLICT (user_id) DO UPDATE SET roles = excluded.roles, attributes = excluded.attributes",
-		id, string(roles), string(attributes))
+		id, kernel.JSON(g.Roles), attributes)
 	return err
 }
 

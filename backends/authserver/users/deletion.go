@@ -3,7 +3,6 @@ package users
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
@@ -76,12 +75,9 @@ func (s *Users) SweepDeleted(ctx context.Context) (n int, err error) {
 		return 0, err
 	}
 	for _, id := range ids {
-		err := s.remove(ctx, id, id, func(c store.Conn) error {
+		err := s.remove(ctx, id, id, func(c store.Conn, _ *User) error {
 			err := c.Row("SELECT id FROM authserver_users WHERE id = ? AND delete_at <= ?", id, now).Scan(new(string))
-			if errors.Is(err, sql.ErrNoRows) {
-				err = errNoUser()
-			}
-			return err
+			return kernel.IfNoRows(err, errNoUser())
 		})
 		switch {
 		case IsNone(err): // cancelled, or deleted by another node

@@ -64,11 +64,7 @@ func (s *Users) SetGroupRoles(ctx context.Context, g GroupRoles, actor string) e
 	if err := g.Check(); err != nil {
 		return err
 	}
-	roles, err := json.Marshal(append([]string{}, g.Roles...))
-	if err != nil {
-		return err
-	}
-	err = s.Write(ctx, func(c store.Conn) error {
+	err := s.Write(ctx, func(c store.Conn) error {
 		if len(g.Roles) == 0 {
 			_, err := c.Exec("DELETE FROM authserver_group_roles WHERE group_name = ?", g.Group)
 			return err
@@ -83,7 +79,7 @@ func (s *Users) SetGroupRoles(ctx context.Context, g GroupRoles, actor string) e
 				"%d groups have roles already, which is the maximum; remove the roles of another group first", maxGroupRoles)
 		}
 		_, err := c.Exec("INSERT INTO authserver_group_roles (group_name, roles) VALUES (?, ?) ON CONFLICT (group_name)"+
-			" DO UPDATE SET roles = excluded.roles", g.Group, string(roles))
+			" DO UPDATE SET roles = excluded.roles", g.Group, kernel.JSON(g.Roles))
 		return err
 	})
 	if err == nil {

@@ -129,7 +129,8 @@ var errChanged = apierror.New(http.StatusGone, "gone", "the account has changed 
 // SweepPending deletes pending users to whom no link exists any more, and returns their number. It keeps users who were
 // created less than an hour ago, since a link may be about to be stored for them.
 func (s *Users) SweepPending(ctx context.Context) (int, error) {
-	n, err := s.DB.Purge(ctx, 1000, `DELETE FROM authserver_users WHERE id IN (SELECT u.id FROM authserver_users u
+	const batch = 1000 // users that one transaction deletes
+	n, err := s.DB.Purge(ctx, batch, `DELETE FROM authserver_users WHERE id IN (SELECT u.id FROM authserver_users u
 		WHERE u.status = 'pending' AND u.created_at < ? AND NOT EXISTS (SELECT 1 FROM authserver_links l WHERE l.user_id = u.id) LIMIT ?)`,
 		s.Now().Add(-time.Hour).UnixMicro())
 	return int(n), err

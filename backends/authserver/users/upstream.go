@@ -3,7 +3,6 @@ package users
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -75,7 +74,7 @@ func (s *Users) FindOrCreate(ctx context.Context, p *oidclogin.Person) (u *User,
 	}
 	err = people.Retry(func() error {
 		return s.Write(ctx, func(c store.Conn) (err error) {
-			action = ""
+			action = "" // a former attempt may have set it
 			if u, err = rules.Account(c, p); err != nil {
 				return err
 			}
@@ -161,26 +160,21 @@ func (s *Users) regroup(c store.Conn, u *User, groups []string) error {
 	if err := c.Row("SELECT groups_told FROM authserver_users WHERE id = ?", u.ID).Scan(&fromProvider); err != nil {
 		return err
 	}
-	if groups == nil && (fromProvider == 0 || len(u.Groups) == 0) {
+	if groups == nil && fromProvider == 0 { // set by the operator
 		return nil
-	}
-	if groups != nil && fromProvider == 1 && slices.Equal(u.Groups, groups) {
-		return nil
-	}
-	raw, err := json.Marshal(slices.Concat([]string{}, groups))
-	if err != nil {
-		return err
 	}
 	if !slices.Equal(u.Groups, groups) {
 		u.Groups, u.UpdatedAt = groups, s.Micros()
+	} else if fromProvider == 1 {
+		return nil
 	}
-	_, err = c.Exec("UPDATE authserver_users SET user_groups = ?, groups_told = 1, updated_at = ? WHERE id = ?",
-		string(raw), u.UpdatedAt, u.ID)
+	_, err := c.Exec("UPDATE authserver_users SET user_groups = ?, groups_told = 1, updated_at = ? WHERE id = ?",
+		kernel.JSON(u.Groups), u.UpdatedAt, u.ID)
 	return err
 }
 
 // storable returns those of the groups that can be stored, without duplicates and at most maxGroup. It returns nil only
-// for nil.
+// for nil, which means that the provider has sent no list.
 func storable(groups []string) []string {
 	if groups == nil {
 		return nil

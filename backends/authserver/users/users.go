@@ -213,18 +213,17 @@ func (s *Users) Create(ctx context.Context, n New, actor string) (*User, error) 
 			return nil, err
 		}
 	}
-	groups, err := json.Marshal(append([]string{}, u.Groups...))
-	if err != nil {
-		return nil, err
-	}
 	deleteAt := sql.NullInt64{Int64: n.DeleteAt.UnixMicro(), Valid: !n.DeleteAt.IsZero()}
 	err = s.Write(ctx, func(c store.Conn) error {
 		_, err := c.Exec("INSERT INTO authserver_users (id, email, email_key, email_verified, name, password, role, user_groups, status, provider, created_at, updated_at, delete_at)"+
 			" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			u.ID, u.Email, mailaddress.Key(u.Email), kernel.Flag(u.EmailVerified), u.Name, hash, u.Role, string(groups),
-			u.Status, u.Provider, u.CreatedAt, u.UpdatedAt, deleteAt)
-		if err != nil || n.Also == nil {
+			u.ID, u.Email, mailaddress.Key(u.Email), kernel.Flag(u.EmailVerified), u.Name, hash, u.Role,
+			kernel.JSON(u.Groups), u.Status, u.Provider, u.CreatedAt, u.UpdatedAt, deleteAt)
+		if err != nil {
 			return emailTaken(err)
+		}
+		if n.Also == nil {
+			return nil
 		}
 		return n.Also(c, u.ID)
 	})
@@ -305,11 +304,10 @@ func (s *Users) Update(ctx context.Context, id string, ch Change, actor string) 
 			return nil, err
 		}
 	}
-	var hash string
+	var hash string // computed before the transaction, which would otherwise last as long as the slow hash
 	if ch.Password != nil {
-		changed := *stored
-		changed.apply(ch)
-		if hash, err = s.hashNew(ctx, *ch.Password, changed.Email, changed.Name); err != nil {
+		stored.apply(ch) // the password must differ from the new address and name
+		if hash, err = s.hashNew(ctx, *ch.Password, stored.Email, stored.Name); err != nil {
 			return nil, err
 		}
 	}
@@ -332,15 +330,14 @@ func (s *Users) Update(ctx context.Context, id string, ch Change, actor string) 
 			return err
 		}
 		u.UpdatedAt = s.Micros()
-		groups, err := json.Marshal(append([]string{}, u.Groups...))
-		if err != nil {
-			return err
-		}
 		_, err = c.Exec("UPDATE authserver_users SET email = ?, email_key = ?, email_verified = ?, name = ?, role = ?, user_groups = ?, language = ?, updated_at = ? WHERE id = ?",
-			u.Email, mailaddress.Key(u.Email), kernel.Flag(u.EmailVerified), u.Name, u.Role, string(groups), u.Language,
-			u.UpdatedAt, id)
-		if err != nil || ch.Password == nil {
+			u.Email, mailaddress.Key(u.Email), kernel.Flag(u.EmailVerified), u.Name, u.Role,
+			kernel.JSON(u.Groups), u.Language, u.UpdatedAt, id)
+		if err != nil {
 			return emailTaken(err)
+		}
+		if ch.Password == nil {
+			return nil
 		}
 		if u.Status == Pending {
 			u.Status = Active
@@ -387,27 +384,25 @@ func (s *Users) Enable(ctx context.Context, id, actor string, checks ...func(u *
 	return s.setStatus(ctx, id, Active, "user.enabled", actor, checks)
 }
 
-// allowed calls each function of checks with the stored user and returns the first error. Without checks it does not
-// read the user.
-func allowed(c store.Conn, id string, checks []func(u *User) error) error {
-	return kernel.Allow(checks, func() (*User, error) { return In(c, id) })
-}
-
 // setStatus sets the status of a user if the checks allow it. Unless the new status is Active, it also ends the user's
 // sessions and tokens. The action is that of the audit event.
 func (s *Users) setStatus(
 	ctx context.Context, id, status, action, actor string, checks []func(u *User) error,
 ) (u *User, err error) {
 	err = s.changeAndEnd(ctx, id, func(c store.Conn) (err error) {
-		if err := allowed(c, id, checks); err != nil {
+		if u, err = In(c, id); err != nil {
 			return err
 		}
+		if err := kernel.Allow(checks, u); err != nil {
+			return err
+		}
+		u.Status, u.UpdatedAt = status, s.Micros()
 		if _, err = c.Exec("UPDATE authserver_users SET status = ?, updated_at = ? WHERE id = ?",
-			status, s.Micros(), text.Storable(id)); err != nil {
+			u.Status, u.UpdatedAt, id); err != nil {
 			return err
 		}
-		if u, err = In(c, id); err != nil || status == Active {
-			return err
+		if status == Active {
+			return nil
 		}
 		return s.EndAll(c, id)
 	})
@@ -421,22 +416,23 @@ func (s *Users) setStatus(
 // Delete deletes a user and ends the user's sessions, codes and tokens. It first calls each function of checks with the
 // stored user. If one returns an error, nothing is deleted.
 func (s *Users) Delete(ctx context.Context, id, actor string, checks ...func(u *User) error) error {
-	return s.remove(ctx, id, actor, func(c store.Conn) error { return allowed(c, id, checks) })
+	return s.remove(ctx, id, actor, func(_ store.Conn, u *User) error { return kernel.Allow(checks, u) })
 }
 
-// remove deletes a user unless check returns an error.
-func (s *Users) remove(ctx context.Context, id, actor string, check func(c store.Conn) error) error {
+// remove deletes a user unless check returns an error for the stored user.
+func (s *Users) remove(ctx context.Context, id, actor string, check func(c store.Conn, u *User) error) error {
 	err := s.changeAndEnd(ctx, id, func(c store.Conn) error {
-		if err := check(c); err != nil {
+		u, err := In(c, id)
+		if err != nil {
 			return err
 		}
-		if _, err := In(c, id); err != nil {
+		if err := check(c, u); err != nil {
 			return err
 		}
 		if err := s.EndAll(c, id); err != nil {
 			return err
 		}
-		_, err := c.Exec("DELETE FROM authserver_users WHERE id = ?", id)
+		_, err = c.Exec("DELETE FROM authserver_users WHERE id = ?", id)
 		return err
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -51,10 +52,7 @@ var errJoin = apierror.New(http.StatusBadRequest, "bad_request",
 // offerJoin sets the cookie for a person who has signed in at a provider. It redirects to the page that connects the
 // accounts, which first requires a sign-in here. Afterwards the browser continues at the path to.
 func (c *call) offerJoin(provider *upstreams.Upstream, person *oidclogin.Person, to string) error {
-	username := person.Username
-	if username == "" {
-		username = person.Email
-	}
+	username := cmp.Or(person.Username, person.Email)
 	raw, err := json.Marshal(pendingJoin{provider.Slug, person.Subject, username, c.Micros()})
 	if err != nil {
 		return err
@@ -103,7 +101,7 @@ func (c *call) requireJoin() (provider *upstreams.Upstream, j *pendingJoin, done
 	if provider == nil {
 		return nil, nil, true, errJoin
 	}
-	if c.session == nil || c.session.ID == 0 {
+	if c.session == nil || c.session.ID == 0 { // an id of 0 means that the database does not answer
 		return nil, nil, true, c.redirectTo(c.At("/login?" + url.Values{"redirect": {c.joinLocation()}}.Encode()))
 	}
 	list, err := c.Factors.Of(c.Context(), c.session.User.ID)
@@ -131,12 +129,8 @@ func (c *call) askJoin() error {
 func (c *call) showJoin(refusal error, provider *upstreams.Upstream, j *pendingJoin) error {
 	to := c.continuation()
 	_ = c.loginFormTo(to, false) // only to allow the redirects after this form in the Content-Security-Policy
-	return c.ShowForm(
-		refusal,
-		"join",
-		c.T("Connect an account"),
-		&joinForm{provider.Name, j.Username, c.session.User.Email, to},
-	)
+	return c.ShowForm(refusal, "join", c.T("Connect an account"),
+		&joinForm{provider.Name, j.Username, c.session.User.Email, to})
 }
 
 // join handles the form that confirms the connection of two accounts.
@@ -173,10 +167,8 @@ func (c *call) providersOf(u *users.User) (accounts []connected, further []provi
 		accounts = append(accounts, connected{identity, identity.Name()})
 	}
 	for _, provider := range c.Upstreams.List {
-		isConnected := slices.ContainsFunc(
-			identities,
-			func(identity upstreams.Identity) bool { return identity.Upstream == provider },
-		)
+		isConnected := slices.ContainsFunc(identities,
+			func(identity upstreams.Identity) bool { return identity.Upstream == provider })
 		if !isConnected && (!provider.Hidden || c.Upstreams.OfAddress(u.Email) == provider) {
 			start := c.providerStartLocation(provider, url.Values{"join": {"1"}, "redirect": {"/"}})
 			further = append(further, providerLink{provider.Name, start})

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"go.uber.org/zap"
 
@@ -112,10 +111,7 @@ func (c *call) provider() (*upstreams.Upstream, error) {
 // asUpstream returns a provider as the type that redirectToProvider and finishAtProvider take.
 func (c *call) asUpstream(provider *upstreams.Upstream) *Upstream {
 	return &Upstream{
-		Provider: provider.Provider,
-		Name:     provider.Name,
-		Redirect: provider.Redirect,
-		Lasts:    c.Upstreams.Lasts,
+		Provider: provider.Provider, Name: provider.Name, Redirect: provider.Redirect, Lasts: c.Upstreams.Lasts,
 	}
 }
 
@@ -167,11 +163,7 @@ func (c *call) finishProvider() error {
 	if err != nil {
 		return c.recordProviderFailure(provider, err, "")
 	}
-	authTime := person.AuthTime
-	if person.Again { // the provider has just authenticated the user, even if its clock differs
-		authTime = time.Time{}
-	}
-	cookie, waiting, err := c.Login.EnterOrWait(c.Context(), u, authTime, provider.Slug,
+	cookie, waiting, err := c.Login.EnterOrWait(c.Context(), u, authTimeOf(person), provider.Slug,
 		login.Attempt{Address: c.Address(c.R), Former: c.Session(), Browser: c.Browser()})
 	if err != nil {
 		return c.recordProviderFailure(provider, err, u.ID)

@@ -155,16 +155,21 @@ func (c *call) finishUpstream() error {
 	if err != nil {
 		return c.recordFailure(err, "")
 	}
-	authTime := person.AuthTime
-	if person.Again { // the provider has just authenticated the user, even if its clock differs
-		authTime = time.Time{}
-	}
-	cookie, err := c.Login.Enter(c.Context(), u, authTime, c.Address(c.R), c.Session())
+	cookie, err := c.Login.Enter(c.Context(), u, authTimeOf(person), c.Address(c.R), c.Session())
 	if err != nil {
 		return c.recordFailure(err, u.ID)
 	}
 	c.SignIn(cookie, c.Login.MaxAge())
 	return c.redirectTo(c.At(to))
+}
+
+// authTimeOf returns when a provider authenticated a person, or the zero time for now: if the provider was asked to
+// authenticate the person again, it has just done so, even if its clock differs.
+func authTimeOf(person *oidclogin.Person) time.Time {
+	if person.Again {
+		return time.Time{}
+	}
+	return person.AuthTime
 }
 
 // finishAtProvider handles the redirect back from a provider. It returns the person who has signed in there and the

@@ -26,9 +26,6 @@ const Type = "oauth-id-jag+jwt"
 // Algorithms are the signature algorithms accepted for assertions.
 var Algorithms = []string{"ES256", "RS256", "PS256", "EdDSA"}
 
-// InvalidProof is the error code of RFC 9449 section 5.
-const InvalidProof = "invalid_dpop_proof"
-
 const (
 	// maxJTI is the maximum length of the claim jti.
 	maxJTI = 256
@@ -148,8 +145,7 @@ func (x *XAA) checkClaims(a *assertion, token *jwt.Token, r Request) error {
 	if id, _ := claims["client_id"].(string); id != r.Client.ID {
 		return refuseGrant("the client_id of the assertion is not that of the client")
 	}
-	var ok bool
-	if a.jti, ok = claims["jti"].(string); !ok || a.jti == "" || len(a.jti) > maxJTI {
+	if a.jti, _ = claims["jti"].(string); a.jti == "" || len(a.jti) > maxJTI {
 		return refuseGrant("the assertion must have a jti of at most %d characters", maxJTI)
 	}
 	issued, ok := claims["iat"].(float64)
@@ -178,7 +174,7 @@ func (x *XAA) checkClaims(a *assertion, token *jwt.Token, r Request) error {
 		if err != nil {
 			return refuseGrant("the scope of the assertion is invalid")
 		}
-		a.scope = append([]string{}, words...)
+		a.scope = append([]string{}, words...) // not nil, even if there are only spaces
 	}
 	if a.resource, ok = optionalStrings(claims["resource"]); !ok {
 		return refuseGrant("the resource of the assertion must be a string or a non-empty array of strings")
@@ -192,7 +188,7 @@ func (x *XAA) checkClaims(a *assertion, token *jwt.Token, r Request) error {
 			return refuseGrant("the cnf of the assertion must have a jkt; other bindings are not supported")
 		}
 		if a.jkt != r.JKT {
-			return kernel.Refuse(InvalidProof, "the assertion is bound to a key, but the request has no DPoP proof for that key")
+			return kernel.Refuse(kernel.InvalidProof, "the assertion is bound to a key, but the request has no DPoP proof for that key")
 		}
 	}
 	return nil
@@ -376,7 +372,7 @@ func (x *XAA) grantedScope(
 	if a.scope != nil {
 		scope = slices.DeleteFunc(slices.Clone(scope), func(word string) bool { return !slices.Contains(a.scope, word) })
 	}
-	seen := make(map[string]bool, len(scope))
+	seen := make(map[string]bool, len(scope)) // several resources may declare the same scope
 	scope = slices.DeleteFunc(slices.Clone(scope), func(word string) bool {
 		duplicate := seen[word]
 		seen[word] = true

@@ -41,7 +41,7 @@ func refuse(member, message string) error {
 // checkName returns an error if the name of an identity provider or a policy is invalid.
 func checkName(name string) error {
 	if name == "" || len([]rune(name)) > maxName || strings.ContainsFunc(name, unicode.IsControl) {
-		return refuse("name", "must have 1 to 255 characters and no control characters")
+		return refuse("name", "must have 1 to 255 characters and must not contain control characters")
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ func (i *IdP) Check() error {
 		}
 	}
 	if len(i.Audience) > maxURI || strings.ContainsFunc(i.Audience, unicode.IsControl) {
-		return refuse("audience", "must have at most 2048 characters and no control characters")
+		return refuse("audience", "must have at most 2048 characters and must not contain control characters")
 	}
 	return checkName(i.Name)
 }
@@ -163,18 +163,6 @@ func scanMapping(r store.Row) (*Mapping, error) {
 	return m, err
 }
 
-// jsonList returns a list in the form in which it is stored: a JSON array.
-func jsonList(list []string) string {
-	if list == nil {
-		return "[]"
-	}
-	raw, err := json.Marshal(list)
-	if err != nil {
-		panic(err) // texts can be encoded
-	}
-	return string(raw)
-}
-
 // orUnknown returns row, or ErrUnknown if err means that there is no such row.
 func orUnknown[T any](row *T, err error) (*T, error) {
 	return row, kernel.IfNoRows(err, ErrUnknown)
@@ -210,30 +198,16 @@ func (x *XAA) change(ctx context.Context, fn func(c store.Conn) (n int64, err er
 
 // checkIdPExists returns an error with status 400 if there is no identity provider with an id.
 func checkIdPExists(c store.Conn, id string) error {
-	exists, err := rowExists(c, "authserver_idps", id)
-	if err == nil && !exists {
-		err = refuse("idp_id", "must be the id of an existing identity provider")
-	}
-	return err
+	return checkRowExists(c, "authserver_idps", id, refuse("idp_id", "must be the id of an existing identity provider"))
 }
 
-// checkUserExists returns an error with status 400 if there is no user with an id.
-func checkUserExists(c store.Conn, id string) error {
-	exists, err := rowExists(c, "authserver_users", id)
-	if err == nil && !exists {
-		err = refuse("local_user_id", "must be the id of an existing user")
-	}
-	return err
-}
-
-// rowExists reports whether a table has a row with an id.
-func rowExists(c store.Conn, table, id string) (bool, error) {
+// checkRowExists returns the error missing if a table has no row with an id.
+func checkRowExists(c store.Conn, table, id string, missing error) error {
 	if strings.IndexByte(id, 0) >= 0 { // PostgreSQL cannot store such a text
-		return false, nil
+		return missing
 	}
-	var n int
-	err := c.Row("SELECT count(*) FROM "+table+" WHERE id = ?", id).Scan(&n)
-	return n > 0, err
+	err := c.Row("SELECT id FROM "+table+" WHERE id = ?", id).Scan(&id)
+	return kernel.IfNoRows(err, missing)
 }
 
 const (
@@ -269,11 +243,16 @@ func (x *XAA) CreateIdP(ctx context.Context, i *IdP) error {
 	})
 }
 
-// allowed calls each function of checks with the stored row and returns the first error.
+// allowed calls each function of checks with the stored row, which the query with an id selects and locks, and returns
+// the first error. If there is no such row, the error is ErrUnknown.
 func allowed[T any](
 	c store.Conn, scan func(r store.Row) (*T, error), query, id string, checks []func(row *T) error,
 ) error {
-	return kernel.Allow(checks, func() (*T, error) { return orUnknown(scan(c.Row(query+c.Lock(), id))) })
+	row, err := orUnknown(scan(c.Row(query+c.Lock(), id)))
+	if err != nil {
+		return err
+	}
+	return kernel.Allow(checks, row)
 }
 
 // ReplaceIdP replaces an identity provider. It first calls each function of checks with the stored provider. If one
@@ -345,7 +324,7 @@ func (x *XAA) CreatePolicy(ctx context.Context, p *Policy) error {
 			return 0, err
 		}
 		return c.Exec("INSERT INTO authserver_xaa_policies ("+policyColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			p.ID, p.Name, p.IdP, jsonList(p.ClientIDs), jsonList(p.Scopes), jsonList(p.Resources), kernel.Flag(p.Enabled),
+			p.ID, p.Name, p.IdP, kernel.JSON(p.ClientIDs), kernel.JSON(p.Scopes), kernel.JSON(p.Resources), kernel.Flag(p.Enabled),
 			now.UnixMicro(), now.UnixMicro())
 	})
 }
@@ -364,7 +343,7 @@ func (x *XAA) ReplacePolicy(ctx context.Context, p *Policy, checks ...func(p *Po
 			return 0, err
 		}
 		return c.Exec("UPDATE authserver_xaa_policies SET name = ?, idp_id = ?, client_ids = ?, scopes = ?, resources = ?, enabled = ?, updated_at = ? WHERE id = ?",
-			p.Name, p.IdP, jsonList(p.ClientIDs), jsonList(p.Scopes), jsonList(p.Resources), kernel.Flag(p.Enabled),
+			p.Name, p.IdP, kernel.JSON(p.ClientIDs), kernel.JSON(p.Scopes), kernel.JSON(p.Resources), kernel.Flag(p.Enabled),
 			x.Micros(), p.ID)
 	})
 }
@@ -413,7 +392,8 @@ func (x *XAA) CreateMapping(ctx context.Context, m *Mapping) error {
 	now := x.Now().Truncate(time.Microsecond)
 	m.ID, m.CreatedAt = kernel.NewID(), now
 	return x.change(ctx, func(c store.Conn) (int64, error) {
-		if err := errors.Join(checkIdPExists(c, m.IdP), checkUserExists(c, m.User)); err != nil {
+		if err := errors.Join(checkIdPExists(c, m.IdP), checkRowExists(c, "authserver_users", m.User,
+			refuse("local_user_id", "must be the id of an existing user"))); err != nil {
 			return 0, err
 		}
 		return c.Exec("INSERT INTO authserver_xaa_subjects ("+mappingColumns+") VALUES (?, ?, ?, ?, ?)",

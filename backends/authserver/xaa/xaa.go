@@ -47,9 +47,9 @@ type XAA struct {
 	options   Options
 	snapshots *kernel.Cache[*snapshot] // has a single entry, with the empty key
 
-	mu      sync.Mutex
+	mu      sync.Mutex                    // protects the following fields
 	sources map[jwks.Address]*jwks.Source // the keys of the identity providers
-	closed  bool
+	closed  bool                          // closeSources was called; new sources are closed at once
 }
 
 const (

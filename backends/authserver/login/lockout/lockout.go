@@ -49,7 +49,7 @@ type Lockout struct {
 	salt  [32]byte
 	begun time.Time
 
-	mu        sync.Mutex
+	mu        sync.Mutex    // protects the following fields
 	table                   // of identities, each at one address
 	addresses table         // of addresses, which count the different identities that failed
 	warnedAt  time.Duration // since begun; zero if there was no warning yet
@@ -124,11 +124,9 @@ func (l *Lockout) Fail(k Key) (wait time.Duration, locks bool) {
 	if !ok {
 		return 0, false
 	}
-	locks = l.countIdentity(index, k.address, now)
-	if l.count(&l.table, index, l.o.Max, now) {
-		locks = true
-	}
-	return 0, locks
+	locksAddress := l.countIdentity(index, k.address, now)
+	locksIdentity := l.count(&l.table, index, l.o.Max, now)
+	return 0, locksAddress || locksIdentity
 }
 
 // countIdentity adds an identity to those that failed from an address in the current window, unless it was already
