@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
@@ -69,10 +71,11 @@ func Print(f kernel.Figure) string {
 			}
 		}
 	}
+	// A step of 0.01 needs two decimals. The small constants here allow for floating point arithmetic.
 	decimals := int(min(max(math.Ceil(-math.Log10(step/scale)-1e-9), 0), 6))
 	digits := Digits(math.Abs(f.Value)/scale, decimals)
 	sign := ""
-	if f.Value < 0 && strings.Trim(digits, "0.,") != "" {
+	if f.Value < 0 && strings.Trim(digits, "0.,") != "" { // what is rounded to zero has no sign
 		sign = "-"
 	}
 	switch f.Unit {
@@ -93,7 +96,7 @@ func Print(f kernel.Figure) string {
 		if f.Currency != "" {
 			return f.Currency + " " + sign + digits + name
 		}
-	case kernel.NoUnit:
+	case kernel.NoUnit: // printed below, like money in an unknown currency
 	default:
 		return sign + digits + name + " " + string(f.Unit)
 	}
@@ -148,4 +151,13 @@ func And(names []string) string {
 		return strings.Join(names, "")
 	}
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
+// Capital returns a text with its first letter in upper case.
+func Capital(s string) string {
+	first, size := utf8.DecodeRuneInString(s)
+	if size == 0 {
+		return s
+	}
+	return string(unicode.ToUpper(first)) + s[size:]
 }

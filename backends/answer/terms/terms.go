@@ -4,6 +4,9 @@
 // A search reads vectors, of a few hundred bytes each, instead of texts. An issuer has some thousands of passages, so
 // all of them can be scored. The weight of a word is its rarity among these passages, in the same way on both
 // databases. The full-text index is used for questions about no issuer, and for issuers with more passages.
+//
+// A word is what Each finds in a text, in lower case: "revenues". Its term is its stem, "revenu", which is also the term
+// of "revenue". A stop word, such as "the", has no term.
 package terms
 
 import (
@@ -12,8 +15,36 @@ import (
 	"unicode/utf8"
 )
 
-// Term is the stem of a word, or a number.
+// Term is the stem of a word, such as "revenu" for "revenues", or a number. Two words match if their terms are equal.
 type Term string
+
+// Set is a set of terms. A nil Set is empty.
+type Set map[Term]bool
+
+// SetOf returns the set of the terms of texts.
+func SetOf(texts ...string) Set {
+	s := make(Set)
+	for _, text := range texts {
+		s.Add(Of(text)...)
+	}
+	return s
+}
+
+// Add adds terms to the set.
+func (s Set) Add(list ...Term) {
+	for _, t := range list {
+		s[t] = true
+	}
+}
+
+// Words returns the set of the words in a list, which white space separates, in the spelling of the list.
+func Words(list string) map[string]bool {
+	set := make(map[string]bool)
+	for w := range strings.FieldsSeq(list) {
+		set[w] = true
+	}
+	return set
+}
 
 // maxLetters bounds the characters of a word. Each leaves out longer runs of letters and digits.
 const maxLetters = 40
@@ -33,9 +64,9 @@ func Of(text string) []Term {
 // commas. "&" within a word belongs to it ("r&d"). An apostrophe and the letters after it are left out ("company's").
 func Each(text string, fn func(word string)) {
 	var buffer [maxLetters * utf8.UTFMax]byte
-	word := buffer[:0]
-	letters := 0
-	skip := false // within the letters after an apostrophe
+	word := buffer[:0] // the current word, or its first maxLetters characters
+	letters := 0       // the characters of the current word, also those that word has no room for; 0 between words
+	skip := false      // within the letters after an apostrophe
 	var last rune
 	flush := func() {
 		if letters > 0 && letters <= maxLetters {
@@ -52,7 +83,7 @@ func Each(text string, fn func(word string)) {
 			if letters++; letters <= maxLetters {
 				word = utf8.AppendRune(word, unicode.ToLower(r))
 			}
-		case letters == 0:
+		case letters == 0: // a mark between words
 		case (r == '\'' || r == '’') && unicode.IsLetter(last):
 			skip = true
 		case (r == '.' || r == ',') && isDigit(last) && isDigit(next(text, i, r)):
@@ -99,26 +130,20 @@ func number(word string) string {
 }
 
 // stopWords holds words that occur in every text and do not distinguish texts.
-var stopWords = func() map[string]bool {
-	set := make(map[string]bool)
-	for w := range strings.FieldsSeq(`a an and are as at be been being by did do does for from had has have he her his how i if in into is it
+var stopWords = Words(`a an and are as at be been being by did do does for from had has have he her his how i if in into is it
 		its me my of on or our she so than that the their them then there these they this those to us was we were what when where
 		which who whom whose why will with would you your s t also any both can could each may might must shall should such
 		about between during through over under per versus vs company companies corporation inc ltd group much many respectively
-		please tell give regarding`) {
-		set[w] = true
-	}
-	return set
-}()
+		please tell give regarding`)
 
 // Tokens estimates the number of language model tokens in a text: one for three digits, seven letters, an ideograph, or
 // any other character except a space.
 func Tokens(text string) (n int) {
-	run, digits := 0, false // the length of the current run of letters, or of digits
+	run, digits := 0, false // the length of the current run of letters, or of digits if digits is true
 	flush := func() {
 		switch {
 		case run == 0:
-		case digits:
+		case digits: // both divisions round up
 			n += (run + 2) / 3
 		default:
 			n += (run + 6) / 7
