@@ -21,20 +21,24 @@ type Term string
 // Set is a set of terms. A nil Set is empty.
 type Set map[Term]bool
 
-// SetOf returns the set of the terms of texts.
-func SetOf(texts ...string) Set {
+// NewSet returns the set of the terms in lists.
+func NewSet(lists ...[]Term) Set {
 	s := make(Set)
-	for _, text := range texts {
-		s.Add(Of(text)...)
+	for _, list := range lists {
+		for _, t := range list {
+			s[t] = true
+		}
 	}
 	return s
 }
 
-// Add adds terms to the set.
-func (s Set) Add(list ...Term) {
-	for _, t := range list {
-		s[t] = true
+// SetOf returns the set of the terms of texts.
+func SetOf(texts ...string) Set {
+	lists := make([][]Term, len(texts))
+	for i, text := range texts {
+		lists[i] = Of(text)
 	}
+	return NewSet(lists...)
 }
 
 // Words returns the set of the words in a list, which white space separates, in the spelling of the list.
