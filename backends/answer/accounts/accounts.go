@@ -181,7 +181,7 @@ func (a *Accounts) Create(ctx context.Context, n NewKey) (key string, created Ke
 		return c.Row(`INSERT INTO answer_keys (account_id, label, lookup, digest, services, created_at, expires_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id`,
 			account, n.Label, lookup, digest(secretPart), strings.Join(n.Services, " "), a.Micros(),
-			micros(n.Expires)).Scan(&created.ID)
+			kernel.MicrosOf(n.Expires)).Scan(&created.ID)
 	})
 	return keyPrefix + lookup + "_" + secretPart, created, err
 }
@@ -190,22 +190,6 @@ func (a *Accounts) Create(ctx context.Context, n NewKey) (key string, created Ke
 func digest(secretPart string) string {
 	sum := sha256.Sum256([]byte(secretPart))
 	return hex.EncodeToString(sum[:])
-}
-
-// micros returns a time in microseconds, as it is stored. The zero time is 0.
-func micros(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMicro()
-}
-
-// instant returns the time for a result of micros.
-func instant(micros int64) time.Time {
-	if micros == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(micros).UTC()
 }
 
 // Caller returns the holder of a key. It returns ErrUnknown if the key is not valid; any other error is from the
@@ -252,8 +236,8 @@ func (a *Accounts) Keys(ctx context.Context) (list []Key, err error) {
 				&revoked); err != nil {
 				return err
 			}
-			k.Services, k.CreatedAt, k.ExpiresAt, k.RevokedAt = strings.Fields(services), instant(created), instant(expires),
-				instant(revoked)
+			k.Services, k.CreatedAt, k.ExpiresAt, k.RevokedAt = strings.Fields(services), kernel.TimeOf(created), kernel.TimeOf(expires),
+				kernel.TimeOf(revoked)
 			list = append(list, k)
 			return nil
 		})

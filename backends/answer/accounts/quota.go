@@ -212,7 +212,7 @@ func (a *Accounts) bounds(c kernel.Conn, account int64, now time.Time) (began, e
 	case err != nil:
 		return began, ends, err
 	}
-	return instant(storedBegan), instant(storedEnds), nil
+	return kernel.TimeOf(storedBegan), kernel.TimeOf(storedEnds), nil
 }
 
 // reap releases the expired reservations of an account, at most 1000. They are left from processes that have crashed.
