@@ -4,6 +4,7 @@ package fileformat
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -86,7 +87,7 @@ func ReadFile(ctx context.Context, f File, name string, base Source, out Emit) e
 	if base.URL == "" {
 		base.URL = defaultURL
 	}
-	if base.URL != defaultURL {
+	if base.URL != defaultURL { // the description file may have been added after the document was ingested
 		base.Former = defaultURL
 	}
 	if base.Title == "" {
@@ -161,11 +162,6 @@ type record struct {
 // source returns base with the fields that the record sets, except the pages.
 func (r *record) source(base Source) (Source, error) {
 	s := base
-	set := func(field *string, value string) {
-		if value != "" {
-			*field = value
-		}
-	}
 	company := struct {
 		Name     string          `json:"name"`
 		Ticker   string          `json:"ticker"`
@@ -195,16 +191,12 @@ func (r *record) source(base Source) (Source, error) {
 	if len(company.Aliases) > maxAliases {
 		return s, Refuse("more than %d aliases", maxAliases)
 	}
-	set(&s.Title, r.Title)
-	set(&s.URL, r.URL)
-	set((*string)(&s.Kind), r.Kind)
-	set(&s.Form, r.Form)
-	set(&s.Lang, r.Lang)
-	set(&s.Fiscal, fiscal)
-	set(&s.Issuer.Name, company.Name)
-	set(&s.Issuer.Ticker, company.Ticker)
-	set(&s.Issuer.Exchange, company.Exchange)
-	set(&s.Issuer.CIK, cik)
+	s.Title, s.URL = cmp.Or(r.Title, s.Title), cmp.Or(r.URL, s.URL)
+	s.Kind, s.Form = cmp.Or(kernel.Kind(r.Kind), s.Kind), cmp.Or(r.Form, s.Form)
+	s.Lang, s.Fiscal = cmp.Or(r.Lang, s.Lang), cmp.Or(fiscal, s.Fiscal)
+	s.Issuer.Name, s.Issuer.CIK = cmp.Or(company.Name, s.Issuer.Name), cmp.Or(cik, s.Issuer.CIK)
+	s.Issuer.Ticker = cmp.Or(company.Ticker, s.Issuer.Ticker)
+	s.Issuer.Exchange = cmp.Or(company.Exchange, s.Issuer.Exchange)
 	if len(company.Aliases) > 0 {
 		s.Issuer.Aliases = company.Aliases
 	}
