@@ -89,7 +89,7 @@ type Accounts struct {
 // New returns the Accounts of the server k.
 func New(k *kernel.Server, o Options) *Accounts { return &Accounts{k, o.withDefaults()} }
 
-// Caller is the holder of a key.
+// Caller is the holder of a key: the account that asks, and the key with which it does.
 type Caller struct {
 	Key, Account int64    // the ids of the key and its account
 	Limit        int64    // the quota of the account
@@ -213,6 +213,7 @@ func (a *Accounts) Caller(ctx context.Context, key string) (*Caller, error) {
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, err
 	}
+	// A secret is compared also if there is no such key, so that both take the same time.
 	isSecret := subtle.ConstantTimeCompare([]byte(stored), []byte(digest(secretPart))) == 1
 	isExpired := expires != 0 && expires <= now
 	if err != nil || !isSecret || revoked != 0 || isExpired {
@@ -236,8 +237,8 @@ func (a *Accounts) Keys(ctx context.Context) (list []Key, err error) {
 				&revoked); err != nil {
 				return err
 			}
-			k.Services, k.CreatedAt, k.ExpiresAt, k.RevokedAt = strings.Fields(services), kernel.TimeOf(created), kernel.TimeOf(expires),
-				kernel.TimeOf(revoked)
+			k.Services, k.CreatedAt = strings.Fields(services), kernel.TimeOf(created)
+			k.ExpiresAt, k.RevokedAt = kernel.TimeOf(expires), kernel.TimeOf(revoked)
 			list = append(list, k)
 			return nil
 		})

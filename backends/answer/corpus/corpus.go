@@ -268,8 +268,8 @@ func inBatches(n, width int, values func(i int) []any, insert func(placeholders 
 	return nil
 }
 
-// insertRows inserts n rows of width columns (see inBatches) with statements that consist of prefix, the placeholders of
-// the rows, and suffix.
+// insertRows inserts n rows of width columns (see inBatches) with statements that consist of prefix, the placeholders
+// of the rows, and suffix.
 func insertRows(c kernel.Conn, prefix, suffix string, n, width int, values func(i int) []any) error {
 	return inBatches(n, width, values, func(placeholders string, args []any) error {
 		return c.Later(prefix+placeholders+suffix, args...)

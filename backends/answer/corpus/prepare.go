@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
 
-// prepared is a document that is ready to be written: only the work that needs a database is left. The result of checked
-// has only the source and the digest.
+// prepared is a document that is ready to be written: only the work that needs a database is left. The result of
+// checked has only the source and the digest.
 type prepared struct {
 	source  *fileformat.Source
 	file    string        // the name of the file in an ingest

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Sentence is a sentence of a draft: "Net sales were $1,577 million. [P1]" has the Text "Net sales were $1,577 million."
-// and the Marks [0].
+// Sentence is a sentence of a draft: "Net sales were $1,577 million. [P1]" has the Text "Net sales were $1,577
+// million." and the Marks [0].
 type Sentence struct {
 	Text  string // without its marks
 	Marks []int  // the indexes of passages in the order of the marks; -1 for an invalid mark

@@ -22,7 +22,7 @@ func draftOfValue(q *question.Question, v *formula.Value) Draft {
 		}
 		return d
 	}
-	label := figures.Capital(v.Label)
+	label := kernel.Capital(v.Label)
 	if len(q.Names) == 1 {
 		label = q.Names[0] + ": " + v.Label
 	}

@@ -81,10 +81,10 @@ func fit(stems []terms.Term, metric string, s *Series) float64 {
 	return score
 }
 
-// cover returns the weighted share of a subject's words that the series and the text around it contain, from 0 to 1, and
-// how many of the words are in the name of the series. A word counts less the farther it is from the name. cover is 0 if
-// too many distinguishing words are missing. sameMetric reports that the row has a name of the subject's metric, so that
-// it need not have the subject's words.
+// cover returns the weighted share of a subject's words that the series and the text around it contain, from 0 to 1,
+// and how many of the words are in the name of the series. A word counts less the farther it is from the name. cover is
+// 0 if too many distinguishing words are missing. sameMetric reports that the row has a name of the subject's metric,
+// so that it need not have the subject's words.
 func (s *Series) cover(stems []terms.Term, sameMetric bool) (cover float64, inName int) {
 	var matched, total float64
 	strong, missing := 0, 0 // the number of words that are not weak, and how many of them the table does not contain
@@ -123,8 +123,8 @@ func (s *Series) cover(stems []terms.Term, sameMetric bool) (cover float64, inNa
 	return matched / total, inName
 }
 
-// differsInMeaning reports whether the series means something else than a subject: its name has a decisive word that the
-// subject does not have, or the subject has a decisive word, or a word for a calculation, that is nowhere near the
+// differsInMeaning reports whether the series means something else than a subject: its name has a decisive word that
+// the subject does not have, or the subject has a decisive word, or a word for a calculation, that is nowhere near the
 // table.
 func (s *Series) differsInMeaning(stems []terms.Term) bool {
 	for t := range s.name {

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// Answer is the result of a calculation, such as {Verdict: "Yes", Text: "gross margin increased, from 40.1% in FY2018 to
-// 42.0% in FY2019, by 1.9 percentage points"}.
+// Answer is the result of a calculation, such as {Verdict: "Yes", Text: "gross margin increased, from 40.1% in FY2018
+// to 42.0% in FY2019, by 1.9 percentage points"}.
 type Answer struct {
 	// Verdict is "Yes" or "No", or empty if the question wants neither.
 	Verdict string
@@ -67,8 +67,9 @@ func (q *Calculation) periods(b *Book) []Period {
 	}
 	slices.SortStableFunc(periods, Period.compare)
 	last := periods[len(periods)-1]
-	isCourse := q.Op == Consistent || q.Op == Trend || q.Op == Always || q.Op == Peak // about the course over time
-	years := 0                                                                        // if greater than 1, the calculation needs each of so many years up to the last one
+	// isCourse reports that the question is about the course over time.
+	isCourse := q.Op == Consistent || q.Op == Trend || q.Op == Always || q.Op == Peak
+	years := 0 // if greater than 1, the calculation needs each of so many years up to the last one
 	if isCourse || q.Op == Average || q.Op == Sum {
 		switch {
 		case q.Range && last.Quarter == 0:

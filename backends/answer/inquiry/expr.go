@@ -9,8 +9,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// expr is a calculation over metrics: a number, a metric, or an operation on other expressions. The formula "gross_profit
-// / revenue" has the op '/' and two args with the op opMetric. The fields that an op does not use are zero.
+// expr is a calculation over metrics: a number, a metric, or an operation on other expressions. The formula
+// "gross_profit / revenue" has the op '/' and two args with the op opMetric. The fields that an op does not use are
+// zero.
 type expr struct {
 	op    byte    // opNumber, opMetric, opAverage, opChange, or one of + - * /
 	value float64 // of a number

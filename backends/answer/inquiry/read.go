@@ -10,7 +10,6 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
-	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
 
 // Calculation is a question whose answer can be computed from statements alone. For "Did the gross margin rise in
@@ -422,7 +421,7 @@ func partsOfFormula(key, text string) bool {
 }
 
 // filler holds words of questions that do not affect the answer.
-var filler = terms.Words(`what what's is was are were be been being the a an of for in at on to by from as its their it and or with how much many which did does do has have had
+var filler = kernel.Words(`what what's is was are were be been being the a an of for in at on to by from as its their it and or with how much many which did does do has have had
 		total amount amounts value figure number level year years end ended annual fiscal financial full unadjusted reported report reporting recorded record consolidated overall company
 		company's firm firm's group business respectively between during over period usd us dollars dollar million millions billion billions thousand thousands percent percents percentage % $
 		ratio rate basis based data any there calculate calculated compute give given state according using used generate generated spend spent earn earned post posted make made

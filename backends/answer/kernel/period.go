@@ -12,8 +12,9 @@ import (
 // Period is unknown. Periods can be compared with ==, but two texts may describe one period in different ways: see
 // MayEqual.
 //
-// For example, "2019" has only the Year, "fiscal 2019" also 12 Months, "year ended June 30, 2019" has the End 2019-06-30
-// and 12 Months, "as of June 30, 2019" has only the End, and "Q3 2019" has the Year, the Quarter and 3 Months.
+// For example, "2019" has only the Year, "fiscal 2019" also 12 Months, "year ended June 30, 2019" has the End
+// 2019-06-30 and 12 Months, "as of June 30, 2019" has only the End, and "Q3 2019" has the Year, the Quarter and 3
+// Months.
 type Period struct {
 	// Year is the fiscal year that contains the period, in the issuer's count.
 	Year int

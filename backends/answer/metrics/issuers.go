@@ -5,12 +5,13 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // legalForms holds words for legal forms and the like at the end of a name, which people leave out.
-var legalForms = terms.Words(`inc incorporated corp corporation co company companies ltd limited plc llc lp llp sa ag nv se gmbh ab asa as oyj spa
+var legalForms = kernel.Words(`inc incorporated corp corporation co company companies ltd limited plc llc lp llp sa ag nv se gmbh ab asa as oyj spa
 	kgaa kk bhd pty holdings holding group partners trust`)
 
 // Key returns the name of an issuer in a form for comparison: words of letters and digits in lower case, separated by
@@ -155,7 +156,7 @@ func heads(names []Named) map[string]int64 {
 const headLetters = 5
 
 // everyday holds first words of names that do not identify an issuer.
-var everyday = terms.Words(`advanced allied alpha alternative amalgamated american applied asian associated atlantic automatic aviation banking british broad business canadian capital
+var everyday = kernel.Words(`advanced allied alpha alternative amalgamated american applied asian associated atlantic automatic aviation banking british broad business canadian capital
 	cardinal carnival central century chemical china chinese citizens civil clear coastal colonial columbia commerce commercial common commonwealth communications community
 	computer consolidated constellation consumer continental cooper cosmic credit crown cyber delta digital direct discover discovery diversified dollar dutch dynamic eagle
 	eastern eclipse economic edison electric electronic electronics elite emerging empire employers energy enterprise entertainment environmental equity eurasian european
@@ -175,10 +176,10 @@ var everyday = terms.Words(`advanced allied alpha alternative amalgamated americ
 	white window winter wireless women world worldwide young zenith apple alphabet amazon oracle meta shell chevron carnival visa match block target square`)
 
 // common holds words that are never names, because questions often contain them for other reasons.
-var common = terms.Words(`first general national american global united international new the and best`)
+var common = kernel.Words(`first general national american global united international new the and best`)
 
 // ordinary holds names of issuers that are words as well. They are read as words unless isUsedAsName returns true.
-var ordinary = terms.Words(`target gap visa block square snap booking charter progressive shell dow fox spectrum match unity delta southwest emerson chubb ford key meta ice bat cat chase post guess express
+var ordinary = kernel.Words(`target gap visa block square snap booking charter progressive shell dow fox spectrum match unity delta southwest emerson chubb ford key meta ice bat cat chase post guess express
 	buckle finish limited nice box domino opera ally sea lemonade root upwork yum all dominion prudential travelers principal carnival southern otis`)
 
 // slipLetters is the least length of a name in which a slip is accepted: one letter added, left out, changed or swapped
@@ -352,7 +353,7 @@ func (d *Directory) nearHead(key string) (issuer int64) {
 const headSlipLetters = 8
 
 // acronyms holds acronyms and words that are not tickers.
-var acronyms = terms.Words(`EPS ROE ROA ROIC EBIT EBITDA CEO CFO COO IPO ETF GDP CPI FY Q1 Q2 Q3 Q4 US USA UK EU SEC GAAP IFRS R&D P/E PE CAGR IT AI ALL ARE IS IN ON AT BE`)
+var acronyms = kernel.Words(`EPS ROE ROA ROIC EBIT EBITDA CEO CFO COO IPO ETF GDP CPI FY Q1 Q2 Q3 Q4 US USA UK EU SEC GAAP IFRS R&D P/E PE CAGR IT AI ALL ARE IS IN ON AT BE`)
 
 // join returns the keys of tokens, joined by spaces.
 func join(tokens []token) string {

@@ -48,7 +48,8 @@ var (
 	plain  = regexp.MustCompile(`\b((?:19|20)\d\d)\b`)
 )
 
-// groups returns the text of a capturing group of a match by its number, or the empty string if the group did not match.
+// groups returns the text of a capturing group of a match by its number, or the empty string if the group did not
+// match.
 type groups func(number int) string
 
 // spelling is a way to write a period.
@@ -58,8 +59,9 @@ type spelling struct {
 }
 
 // spellings lists the ways to write a period in the order in which they are searched for. Longer ones come before those
-// that may be a part of them, because a match that overlaps an earlier one is ignored: "Q3 2019" is found before "2019".
-// The search for a pattern is slow, so the spellings are searched for only in a text that contains one of the words.
+// that may be a part of them, because a match that overlaps an earlier one is ignored: "Q3 2019" is found before
+// "2019". The search for a pattern is slow, so the spellings are searched for only in a text that contains one of the
+// words.
 var spellings = []struct {
 	words     []string // in lower case
 	spellings []spelling

@@ -179,7 +179,7 @@ type Trace struct {
 	Repaired bool         `json:"repaired"`
 	Usage    models.Usage `json:"usage"`
 
-	mu       sync.Mutex         // guards all fields except progress
+	mu       sync.Mutex         // guards all fields except progress, because the parts of a question run at the same time
 	progress func(stage string) // called with the name of each stage when it begins
 	drafted  bool               // there is a draft
 	degraded bool               // a model or a provider has failed, or a model has given an answer a low score
@@ -234,7 +234,7 @@ func (p *Pipeline) Ask(ctx context.Context, r Request, progress func(stage strin
 		Outcome
 		err error
 	}
-	finished := make(chan done, 1)
+	finished := make(chan done, 1) // with room for the result, so that the goroutine ends even if nobody waits for it
 	go func() {
 		var o Outcome
 		err := kernel.Caught(func() (err error) {

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
 	"github.com/tollgate-gateway/tollgate/backends/answer/inquiry"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
@@ -107,7 +107,7 @@ func (q *Question) parts() []string {
 		if len(q.Periods) > 0 && len(metrics.Periods(part)) == 0 {
 			part += " in " + joinPeriods(q.Periods)
 		}
-		parts[i] = "Regarding " + q.Names[0] + ": " + figures.Capital(part) + "?"
+		parts[i] = "Regarding " + q.Names[0] + ": " + kernel.Capital(part) + "?"
 	}
 	return parts
 }

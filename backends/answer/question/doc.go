@@ -5,8 +5,8 @@
 //
 // The issuers, periods and metrics of a question are those that it names. The body is the question without the names of
 // issuers, and the core the question without a preamble such as "As an analyst, …". A verdict says whether the question
-// is answered. Each class of classes.txt has the words that indicate one subject or intention; the words of a question in
-// a form for this comparison are its reading. A sub-query is a part of a question that stands alone.
+// is answered. Each class of classes.txt has the words that indicate one subject or intention; the words of a question
+// in a form for this comparison are its reading. A sub-query is a part of a question that stands alone.
 //
 // Choices where the specification is silent:
 //   - A question that names an issuer of the corpus is about investments unless it wants something else

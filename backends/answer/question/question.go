@@ -12,7 +12,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/inquiry"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
-	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
@@ -223,4 +222,4 @@ func language(s string) string {
 }
 
 // english holds frequent words of English.
-var english = terms.Words("the of in and to what was is are were how much many which did does for why between from by on a an its it who when where with do has have tell me show give list")
+var english = kernel.Words("the of in and to what was is are were how much many which did does for why between from by on a an its it who when where with do has have tell me show give list")

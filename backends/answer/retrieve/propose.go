@@ -37,8 +37,8 @@ func (s *sample) current(ctx context.Context, r *Retriever) (vectors []terms.Vec
 	if err != nil {
 		return nil, 0, err
 	}
-	// The lock is not held while the database is read, so that other searches do not wait. If a goroutine stores the sample
-	// of an older version last, the next search takes a new one.
+	// The lock is not held while the database is read, so that other searches do not wait. If a goroutine stores the
+	// sample of an older version last, the next search takes a new one.
 	s.mu.Lock()
 	vectors, last, cachedVersion := s.vectors, s.last, s.version
 	s.mu.Unlock()

@@ -130,7 +130,7 @@ func isLayoutHeader(text string) bool {
 func split(line string) []cell {
 	var cells []cell
 	runes := []rune(line)
-	start, blanks := -1, 0   // the start of the current cell, or -1; the number of spaces right before the current character
+	start, blanks := -1, 0   // the start of the current cell, or -1; the spaces right before the current character
 	flush := func(end int) { // ends the current cell, if there is one
 		if start >= 0 && len(cells) < maxColumns {
 			cells = append(cells, cell{string(runes[start:end]), start, end})

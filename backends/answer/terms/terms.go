@@ -5,8 +5,8 @@
 // all of them can be scored. The weight of a word is its rarity among these passages, in the same way on both
 // databases. The full-text index is used for questions about no issuer, and for issuers with more passages.
 //
-// A word is what Each finds in a text, in lower case: "revenues". Its term is its stem, "revenu", which is also the term
-// of "revenue". A stop word, such as "the", has no term.
+// A word is what Each finds in a text, in lower case: "revenues". Its term is its stem, "revenu", which is also the
+// term of "revenue". A stop word, such as "the", has no term.
 package terms
 
 import (
@@ -39,15 +39,6 @@ func SetOf(texts ...string) Set {
 		lists[i] = Of(text)
 	}
 	return NewSet(lists...)
-}
-
-// Words returns the set of the words in a list, which white space separates, in the spelling of the list.
-func Words(list string) map[string]bool {
-	set := make(map[string]bool)
-	for w := range strings.FieldsSeq(list) {
-		set[w] = true
-	}
-	return set
 }
 
 // maxLetters bounds the characters of a word. Each leaves out longer runs of letters and digits.
@@ -134,11 +125,17 @@ func number(word string) string {
 }
 
 // stopWords holds words that occur in every text and do not distinguish texts.
-var stopWords = Words(`a an and are as at be been being by did do does for from had has have he her his how i if in into is it
+var stopWords = func() map[string]bool {
+	set := make(map[string]bool)
+	for w := range strings.FieldsSeq(`a an and are as at be been being by did do does for from had has have he her his how i if in into is it
 		its me my of on or our she so than that the their them then there these they this those to us was we were what when where
 		which who whom whose why will with would you your s t also any both can could each may might must shall should such
 		about between during through over under per versus vs company companies corporation inc ltd group much many respectively
-		please tell give regarding`)
+		please tell give regarding`) {
+		set[w] = true
+	}
+	return set
+}()
 
 // Tokens estimates the number of language model tokens in a text: one for three digits, seven letters, an ideograph, or
 // any other character except a space.

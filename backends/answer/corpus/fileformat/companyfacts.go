@@ -219,8 +219,8 @@ func yearTables(issuer string, facts []kernel.Fact) []Page {
 	return pages
 }
 
-// yearTable returns a table with a row for each metric of the facts, in their order, and a column for each fiscal year or
-// balance sheet date, from the latest to the earliest.
+// yearTable returns a table with a row for each metric of the facts, in their order, and a column for each fiscal year
+// or balance sheet date, from the latest to the earliest.
 func yearTable(facts []kernel.Fact) [][]string {
 	byMetric := make(map[string]map[kernel.Day]kernel.Fact)
 	var order []string // the keys of byMetric
