@@ -1,6 +1,7 @@
 // Package eval measures the quality of answers: the class of the outcome, the passages that were found, the numbers,
 // and whether each cited passage supports its sentence. The gold answer of a question is the expected one, and its gold
-// passages contain it.
+// passages contain it. The class of an outcome is "answered" or the reason why there is no answer. The rank of a gold
+// passage is its place in the result of the search. A mark is a citation of a passage by a sentence.
 //
 // Choices where the specification is silent:
 //   - The result is in the first sentence of an answer, or in the first sentence of each part if the answer has

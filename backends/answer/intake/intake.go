@@ -2,6 +2,9 @@
 // addresses of a list. It stores the state of what it has read, so that neither the next round nor a restart reads a
 // document again.
 //
+// A round looks once at all files or addresses. An entry is the stored state of one of them. The stamp of a file
+// changes when the file does. A lease, which the rounds renew, ensures that only one node does the work.
+//
 // Choices where the specification is silent:
 //   - The documents of a file that disappears stay in the corpus unless the operator wants them removed. Then
 //     the file must be missing for two rounds. Nothing is removed while the whole folder is empty, because it may not

@@ -1,5 +1,10 @@
 // Package fileformat reads the files of which a corpus is made: HTML with inline XBRL, Markdown, plain text, PDF, CSV,
 // workbooks, JSON Lines, and the SEC's company facts. A reader returns each document of a file as a Source.
+//
+// A file has one document or, like JSON Lines and tables of prices, several. A record is the description of a document
+// in JSON: a line of JSONL, a description file beside the file, or the front matter of a Markdown file. Tags are the
+// figures that an issuer has marked in its HTML report in inline XBRL; a tag has a context, which is its period. The
+// cover is the first page of a filing, which names the issuer and the period.
 package fileformat
 
 import (
