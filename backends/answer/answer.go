@@ -231,6 +231,7 @@ const embedLogInterval = 10 * time.Second
 func (s *Server) embed(
 	embedder retrieve.Embedder, hold func(c store.Conn) error,
 ) func(ctx context.Context) (int, error) {
+	// The state of the job between its runs, which never overlap.
 	complete := int64(-1) // the last version of the corpus in which all passages had a vector
 	var lastCheck time.Time
 	var doubts int64 // the result of Corpus.Doubts at lastCheck
@@ -357,13 +358,13 @@ type asker struct {
 }
 
 // Ask implements api.Asker.
-func (a asker) Ask(ctx context.Context, q api.Question, progress func(stage string)) api.Outcome {
-	o, trace := a.Pipeline.Ask(ctx, pipeline.Request(q), progress)
+func (a asker) Ask(ctx context.Context, r pipeline.Request, progress func(stage string)) api.Outcome {
+	o, trace := a.Pipeline.Ask(ctx, r, progress)
 	if a.record != nil {
 		a.record(trace)
 	}
 	out := api.Outcome{
-		Reason: o.Reason, Answer: o.Answer, References: references(o.References), Asked: o.Asked,
+		Reason: o.Reason, Answer: o.Answer, References: o.References, Subqueries: o.Subqueries, Asked: o.Asked,
 		Makeshift: o.Makeshift, Trace: trace,
 	}
 	for _, c := range o.Claims {
@@ -375,20 +376,7 @@ func (a asker) Ask(ctx context.Context, q api.Question, progress func(stage stri
 		}
 		out.Claims = append(out.Claims, claim)
 	}
-	for _, q := range o.Subqueries {
-		out.Subqueries = append(out.Subqueries,
-			api.Subquery{Query: q.Query, Answer: q.Answer, References: references(q.References)})
-	}
 	return out
-}
-
-// references converts the references of a pipeline to those of the API.
-func references(list []pipeline.Reference) []api.Reference {
-	converted := make([]api.Reference, len(list))
-	for i, r := range list {
-		converted[i] = api.Reference(r)
-	}
-	return converted
 }
 
 // Sealed lists the columns of the service that hold sealed texts.

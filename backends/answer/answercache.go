@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/api"
+	"github.com/tollgate-gateway/tollgate/backends/answer/pipeline"
 	"github.com/tollgate-gateway/tollgate/backends/answer/question"
 )
 
@@ -40,11 +41,12 @@ type rememberedTrace struct {
 
 // Ask implements api.Asker. It returns the remembered outcome of the same question, if the corpus has not changed, and
 // otherwise asks. It remembers only outcomes that the same question would have again; a fault may not recur.
-func (r *remembering) Ask(ctx context.Context, q api.Question, progress func(stage string)) api.Outcome {
+func (r *remembering) Ask(ctx context.Context, q pipeline.Request, progress func(stage string)) api.Outcome {
 	version, err := r.version(ctx)
 	if err != nil { // the pipeline reports this error
 		return r.Asker.Ask(ctx, q, progress)
 	}
+	// A normalised question has no line end, so that equal keys mean equal questions.
 	key := strconv.FormatInt(version, 10) + " " + strconv.FormatBool(q.Force) + " " + question.Normalise(q.Text) + "\n" +
 		q.Previous
 	if found, ok := r.find(key); ok {
@@ -56,7 +58,8 @@ func (r *remembering) Ask(ctx context.Context, q api.Question, progress func(sta
 		return o
 	}
 	switch o.Reason {
-	case "", api.ContentFiltered, api.NonInvestmentRelated, api.ShouldUseScreener, api.FailedToAnswer:
+	case pipeline.Answered, pipeline.ContentFiltered, pipeline.NonInvestmentRelated, pipeline.ShouldUseScreener,
+		pipeline.FailedToAnswer:
 		r.keep(key, o)
 	}
 	return o

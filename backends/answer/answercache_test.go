@@ -8,22 +8,23 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/api"
+	"github.com/tollgate-gateway/tollgate/backends/answer/pipeline"
 )
 
 // counting answers with how often it was asked.
 type counting struct{ asked int }
 
-func (c *counting) Ask(_ context.Context, q api.Question, progress func(string)) api.Outcome {
+func (c *counting) Ask(_ context.Context, q pipeline.Request, progress func(string)) api.Outcome {
 	c.asked++
 	progress("search")
 	if q.Text == "fault" {
-		return api.Outcome{Reason: api.Timeout}
+		return api.Outcome{Reason: pipeline.Timeout}
 	}
 	if q.Text == "makeshift" {
-		return api.Outcome{Reason: api.FailedToAnswer, Makeshift: true}
+		return api.Outcome{Reason: pipeline.FailedToAnswer, Makeshift: true}
 	}
 	if q.Text == "no" {
-		return api.Outcome{Reason: api.FailedToAnswer}
+		return api.Outcome{Reason: pipeline.FailedToAnswer}
 	}
 	return api.Outcome{Answer: fmt.Sprint(c.asked), Trace: "first"}
 }
@@ -40,7 +41,7 @@ func TestRemember(t *testing.T) {
 		version: func(context.Context) (int64, error) { return version, down }, outcomes: make(map[string]remembered),
 	}
 	ask := func(query string, force bool) api.Outcome {
-		return r.Ask(t.Context(), api.Question{Text: query, Force: force}, func(string) {})
+		return r.Ask(t.Context(), pipeline.Request{Text: query, Force: force}, func(string) {})
 	}
 	for i, step := range []struct {
 		query  string

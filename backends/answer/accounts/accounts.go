@@ -3,6 +3,10 @@
 // of its account. The reservation is settled in the transaction that stores the answer, so that a crash neither loses
 // an answer nor lets a caller exceed the quota.
 //
+// An account has a quota, a number of answers per window, and keys. A key has its own rate limit. The window is the span
+// over which answers are counted, such as a month. To accept a question is to count it and to reserve an answer; to
+// settle it is to store the outcome, and to count the answer as used if there is one.
+//
 // Choices where the specification is silent:
 //   - A key may be restricted to reading the quota, for example for a dashboard. A question with such a key gets a 403.
 //   - A question refused by the rate limit takes nothing from the quota, and a question refused by the quota is not
@@ -89,7 +93,7 @@ type Accounts struct {
 // New returns the Accounts of the server k.
 func New(k *kernel.Server, o Options) *Accounts { return &Accounts{k, o.withDefaults()} }
 
-// Caller is the holder of a key.
+// Caller is the holder of a key: the account that asks, and the key with which it does.
 type Caller struct {
 	Key, Account int64    // the ids of the key and its account
 	Limit        int64    // the quota of the account
@@ -181,7 +185,7 @@ func (a *Accounts) Create(ctx context.Context, n NewKey) (key string, created Ke
 		return c.Row(`INSERT INTO answer_keys (account_id, label, lookup, digest, services, created_at, expires_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id`,
 			account, n.Label, lookup, digest(secretPart), strings.Join(n.Services, " "), a.Micros(),
-			micros(n.Expires)).Scan(&created.ID)
+			kernel.MicrosOf(n.Expires)).Scan(&created.ID)
 	})
 	return keyPrefix + lookup + "_" + secretPart, created, err
 }
@@ -190,22 +194,6 @@ func (a *Accounts) Create(ctx context.Context, n NewKey) (key string, created Ke
 func digest(secretPart string) string {
 	sum := sha256.Sum256([]byte(secretPart))
 	return hex.EncodeToString(sum[:])
-}
-
-// micros returns a time in microseconds, as it is stored. The zero time is 0.
-func micros(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMicro()
-}
-
-// instant returns the time for a result of micros.
-func instant(micros int64) time.Time {
-	if micros == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(micros).UTC()
 }
 
 // Caller returns the holder of a key. It returns ErrUnknown if the key is not valid; any other error is from the
@@ -229,6 +217,7 @@ func (a *Accounts) Caller(ctx context.Context, key string) (*Caller, error) {
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, err
 	}
+	// A secret is compared also if there is no such key, so that both take the same time.
 	isSecret := subtle.ConstantTimeCompare([]byte(stored), []byte(digest(secretPart))) == 1
 	isExpired := expires != 0 && expires <= now
 	if err != nil || !isSecret || revoked != 0 || isExpired {
@@ -252,8 +241,8 @@ func (a *Accounts) Keys(ctx context.Context) (list []Key, err error) {
 				&revoked); err != nil {
 				return err
 			}
-			k.Services, k.CreatedAt, k.ExpiresAt, k.RevokedAt = strings.Fields(services), instant(created), instant(expires),
-				instant(revoked)
+			k.Services, k.CreatedAt = strings.Fields(services), kernel.TimeOf(created)
+			k.ExpiresAt, k.RevokedAt = kernel.TimeOf(expires), kernel.TimeOf(revoked)
 			list = append(list, k)
 			return nil
 		})

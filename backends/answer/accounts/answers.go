@@ -81,7 +81,7 @@ func (a *Accounts) Answer(ctx context.Context, account int64, id string) (ans An
 		err := c.Row(`SELECT id, account_id, status, code, reason, body, trace, created_at FROM answer_answers WHERE id = ? AND created_at > ?`,
 			id, a.Now().Add(-Retention).UnixMicro()).Scan(&ans.ID, &ans.Account, &ans.Status, &ans.Code, &ans.Reason, &ans.Body,
 			&ans.Trace, &created)
-		ans.Created = instant(created)
+		ans.Created = kernel.TimeOf(created)
 		return err
 	})
 	if errors.Is(err, sql.ErrNoRows) || err == nil && account != 0 && ans.Account != account {
@@ -97,7 +97,7 @@ func (a *Accounts) Recent(ctx context.Context, before string, limit int) (list [
 		list, err = store.List(c, func(r store.Row) (ans Answer, err error) {
 			var created int64
 			err = r.Scan(&ans.ID, &ans.Account, &ans.Status, &ans.Code, &ans.Reason, &created)
-			ans.Created = instant(created)
+			ans.Created = kernel.TimeOf(created)
 			return ans, err
 		}, "SELECT id, account_id, status, code, reason, created_at FROM answer_answers WHERE (id < ? OR ? = '') AND created_at > ? ORDER BY id DESC LIMIT ?",
 			before, before, a.Now().Add(-Retention).UnixMicro(), limit)

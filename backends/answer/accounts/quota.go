@@ -46,8 +46,8 @@ const (
 	QuotaExceeded = "QuotaExceeded"
 )
 
-// Once makes a request with an Idempotency-Key take effect only once. Key is the Idempotency-Key, and Hash the hash of
-// the request. The zero Once means that the request has no Idempotency-Key.
+// Once makes a request with an Idempotency-Key take effect only once, however often the client repeats it. Key is the
+// Idempotency-Key, and Hash the hash of the request. The zero Once means that the request has no Idempotency-Key.
 type Once struct{ Key, Hash string }
 
 // ErrMismatch is returned if the Idempotency-Key was used for another request.
@@ -65,7 +65,7 @@ func (a *Accounts) Accept(
 ) (rate Rate, earlier string, err error) {
 	// Concurrent questions of an account wait for each other in lock, so the isolation level read committed suffices.
 	err = a.Write(store.ReadCommitted(ctx), func(c kernel.Conn) error {
-		earlier = ""
+		earlier = "" // an attempt of this transaction that failed may have set it
 		if err := lock(c, caller.Account); err != nil {
 			return err
 		}
@@ -212,7 +212,7 @@ func (a *Accounts) bounds(c kernel.Conn, account int64, now time.Time) (began, e
 	case err != nil:
 		return began, ends, err
 	}
-	return instant(storedBegan), instant(storedEnds), nil
+	return kernel.TimeOf(storedBegan), kernel.TimeOf(storedEnds), nil
 }
 
 // reap releases the expired reservations of an account, at most 1000. They are left from processes that have crashed.

@@ -34,6 +34,7 @@ func Scripted() models.Model {
 	})
 }
 
+// writeDraft returns the reply to text, a prompt for a draft.
 func writeDraft(text string) string {
 	if m := computedPattern.FindStringSubmatch(text); m != nil {
 		marks := strings.Join(markPattern.FindAllString(m[1], -1), "")
@@ -55,11 +56,7 @@ func writeDraft(text string) string {
 				continue
 			}
 			for _, s := range draft.Split(strings.TrimSpace(line)) {
-				words := make(map[terms.Term]bool)
-				for _, t := range terms.Of(s) {
-					words[t] = true
-				}
-				shared := 0
+				words, shared := terms.SetOf(s), 0
 				for _, t := range wanted {
 					if words[t] {
 						shared++

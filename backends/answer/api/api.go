@@ -31,30 +31,18 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/library"
+	"github.com/tollgate-gateway/tollgate/backends/answer/pipeline"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// Reference is a document that an answer is based on.
-type Reference struct {
-	Title string `json:"title"`
-	URL   string `json:"url"`
-}
-
-// Subquery is a part of a question with an answer of its own.
-type Subquery struct {
-	Query      string      `json:"query"`
-	Answer     string      `json:"answer"`
-	References []Reference `json:"references"`
-}
-
-// Outcome is the result of a question.
+// Outcome is the result of a question. It has those parts of a pipeline.Outcome that are stored or sent.
 type Outcome struct {
-	Reason     string // empty for an answer
+	Reason     string // a reason of package pipeline, which is empty for an answer
 	Answer     string // Markdown
-	References []Reference
-	Subqueries []Subquery
+	References []pipeline.Reference
+	Subqueries []pipeline.Subquery
 	// Asked is the question that was answered: the query, completed from the question that it follows.
 	Asked string
 	// Claims are the sentences of Answer with the passages that they are based on.
@@ -65,36 +53,10 @@ type Outcome struct {
 	Trace any
 }
 
-// Question is the question of a client.
-type Question struct {
-	Text string
-	// Force lifts the refusal of questions that are not about investments.
-	Force bool
-	// Previous is the question that this one follows, in the form of Outcome.Asked. It is empty for a question
-	// that stands alone.
-	Previous string
-}
-
-// Reasons of an Outcome that are not faults. They are sent with status 200 and success false.
-const (
-	ContentFiltered      = "ContentFiltered"
-	NonInvestmentRelated = "NonInvestmentRelated"
-	ShouldUseScreener    = "ShouldUseScreener"
-	FailedToAnswer       = "FailedToAnswer"
-)
-
-// Reasons of an Outcome that are faults.
-const (
-	Timeout            = "Timeout"            // 504
-	ServiceUnavailable = "ServiceUnavailable" // 503
-	InternalError      = "InternalError"      // 500
-	Canceled           = "Canceled"           // the client has left
-)
-
 // Asker answers questions. Ask returns when the context ends. It calls progress when a stage begins, possibly
 // from several goroutines at once.
 type Asker interface {
-	Ask(ctx context.Context, q Question, progress func(stage string)) Outcome
+	Ask(ctx context.Context, r pipeline.Request, progress func(stage string)) Outcome
 }
 
 // Source is a document of the corpus that has no public address.
@@ -137,9 +99,11 @@ const Answered = "Answered"
 type API struct {
 	options Options
 
-	running  chan struct{} // a semaphore of Options.Running
-	admitted chan struct{} // a semaphore of Options.Running + Options.Queued
-	waiters  chan struct{} // a semaphore for requests that wait for an earlier request with the same Idempotency-Key
+	// The semaphores have an element for each taken place. A question first takes a place in admitted, or is refused at
+	// once, and then waits for a place in running.
+	running  chan struct{} // for Options.Running questions
+	admitted chan struct{} // for Options.Running + Options.Queued questions
+	waiters  chan struct{} // for requests that wait for an earlier request with the same Idempotency-Key
 
 	ctx  context.Context //nolint:containedctx // for work that outlives its request
 	stop context.CancelFunc
@@ -198,8 +162,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	caller, err := a.options.Accounts.Caller(r.Context(), r.Header.Get("X-Api-Key"))
 	switch {
-	case err == nil:
-	case r.Context().Err() != nil:
+	case err == nil: // served below
+	case r.Context().Err() != nil: // the client has left
 		return
 	case errors.Is(err, accounts.ErrUnknown):
 		a.refuse(w, http.StatusUnauthorized, "Unauthorized")
@@ -253,7 +217,21 @@ func (a *API) refuse(w http.ResponseWriter, status int, reason string) {
 func (a *API) unavailable(w http.ResponseWriter, err error) {
 	a.log().Warn("the answer API cannot read or write its data", zap.Error(err))
 	w.Header().Set("Retry-After", "1")
-	a.refuse(w, http.StatusServiceUnavailable, ServiceUnavailable)
+	a.refuse(w, http.StatusServiceUnavailable, pipeline.ServiceUnavailable)
+}
+
+// failed answers 404 if err means that there is no such answer or company, and 503 for any other error. It returns
+// false if err is nil; then nothing was written.
+func (a *API) failed(w http.ResponseWriter, err error) bool {
+	switch {
+	case err == nil:
+		return false
+	case errors.Is(err, accounts.ErrNoAnswer), errors.Is(err, library.ErrNotFound):
+		a.refuse(w, http.StatusNotFound, "NotFound")
+	default:
+		a.unavailable(w, err)
+	}
+	return true
 }
 
 // log returns the current logger.

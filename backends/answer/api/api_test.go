@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/accounts"
 	"github.com/tollgate-gateway/tollgate/backends/answer/answertest"
 	"github.com/tollgate-gateway/tollgate/backends/answer/api"
+	"github.com/tollgate-gateway/tollgate/backends/answer/pipeline"
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 )
 
@@ -31,7 +32,7 @@ type asker struct {
 	previous      []string // questions that questions followed
 }
 
-func (a *asker) Ask(ctx context.Context, q api.Question, progress func(stage string)) api.Outcome {
+func (a *asker) Ask(ctx context.Context, q pipeline.Request, progress func(stage string)) api.Outcome {
 	progress("retrieve")
 	progress("draft")
 	a.asked.Add(1)
@@ -54,11 +55,11 @@ func (a *asker) Ask(ctx context.Context, q api.Question, progress func(stage str
 		case <-ctx.Done():
 		}
 		if context.Cause(ctx) == context.DeadlineExceeded { //nolint:errorlint // as it is
-			return api.Outcome{Reason: api.Timeout}
+			return api.Outcome{Reason: pipeline.Timeout}
 		}
-		return api.Outcome{Reason: api.Canceled}
+		return api.Outcome{Reason: pipeline.Canceled}
 	}
-	return api.Outcome{Asked: q.Text + q.Previous, Claims: a.claims, Answer: "Revenue was $5 million [1](https://x.test/a).", References: []api.Reference{{Title: "A", URL: "https://x.test/a"}}, Trace: map[string]int{"stages": 3}}
+	return api.Outcome{Asked: q.Text + q.Previous, Claims: a.claims, Answer: "Revenue was $5 million [1](https://x.test/a).", References: []pipeline.Reference{{Title: "A", URL: "https://x.test/a"}}, Trace: map[string]int{"stages": 3}}
 }
 
 type rig struct {

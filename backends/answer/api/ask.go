@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/accounts"
+	"github.com/tollgate-gateway/tollgate/backends/answer/pipeline"
 	"github.com/tollgate-gateway/tollgate/internal/idempotency"
 	"github.com/tollgate-gateway/tollgate/internal/inbound"
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
@@ -109,12 +110,12 @@ func printable(key []byte) string {
 
 // result is the form of an answer in the envelope.
 type result struct {
-	ID         string      `json:"id"`
-	Status     string      `json:"status,omitempty"`
-	Query      string      `json:"query"`
-	Answer     string      `json:"answer"`
-	References []Reference `json:"references"`
-	Subqueries []Subquery  `json:"subqueries"`
+	ID         string               `json:"id"`
+	Status     string               `json:"status,omitempty"`
+	Query      string               `json:"query"`
+	Answer     string               `json:"answer"`
+	References []pipeline.Reference `json:"references"`
+	Subqueries []pipeline.Subquery  `json:"subqueries"`
 }
 
 // record is the stored form of an answer: the result that the client gets, and the Asked and Claims of the Outcome.
@@ -139,15 +140,15 @@ func (a *API) previousQuestion(ctx context.Context, caller *accounts.Caller, id 
 	return cmp.Or(earlier.Asked, earlier.Query), nil
 }
 
-// ask serves POST /v1/answer. With an Idempotency-Key or "Prefer: respond-async" the work continues when the client
-// disconnects; otherwise it is canceled then.
-func (a *API) ask(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, _ string) {
+// receive reads the question of a request and its Idempotency-Key. If ok is false, an error response has been written.
+func (a *API) receive(
+	w http.ResponseWriter, r *http.Request, caller *accounts.Caller,
+) (q question, once idempotency.Once, ok bool) {
 	body, refused := a.body(w, r)
 	if refused {
-		return
+		return q, once, false
 	}
 	q, err := readQuestion(body)
-	var once idempotency.Once
 	if err == nil {
 		once, err = idempotency.Of(r, "/v1/answer", body)
 	}
@@ -157,16 +158,18 @@ func (a *API) ask(w http.ResponseWriter, r *http.Request, caller *accounts.Calle
 	if err == nil && q.previous != "" {
 		q.previous, err = a.previousQuestion(r.Context(), caller, q.previous)
 	}
-	switch {
-	case err == nil:
-	case errors.Is(err, errInvalid), errors.Is(err, idempotency.ErrMalformed):
+	if errors.Is(err, errInvalid) || errors.Is(err, idempotency.ErrMalformed) {
 		a.refuse(w, http.StatusBadRequest, "InvalidRequest")
-		return
-	default:
-		a.unavailable(w, err)
-		return
+		return q, once, false
 	}
-	if !a.enter(w, a.admitted) {
+	return q, once, !a.failed(w, err)
+}
+
+// ask serves POST /v1/answer. With an Idempotency-Key or "Prefer: respond-async" the work continues when the client
+// disconnects; otherwise it is canceled then.
+func (a *API) ask(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, _ string) {
+	q, once, ok := a.receive(w, r, caller)
+	if !ok || !a.enter(w, a.admitted) { // the work below frees the place
 		return
 	}
 	id := newID(a.options.Kernel.Now())
@@ -178,8 +181,8 @@ func (a *API) ask(w http.ResponseWriter, r *http.Request, caller *accounts.Calle
 	}
 	rateHeaders(w.Header(), rate)
 	detached := once.Key != "" || prefersAsync(r.Header) // the work does not end with its request
-	done := make(chan accounts.Answer, 1)
-	var stages *events
+	done := make(chan accounts.Answer, 1)                // buffered, so that the work ends even if nobody waits
+	var stages *events                                   // nil if the client does not want events
 	progress := func(string) {}
 	if acceptsEvents(r.Header) && !prefersAsync(r.Header) {
 		stages = newEvents()
@@ -216,7 +219,7 @@ func (a *API) enter(w http.ResponseWriter, places chan<- struct{}) bool {
 		return true
 	default:
 		w.Header().Set("Retry-After", "1")
-		a.refuse(w, http.StatusServiceUnavailable, ServiceUnavailable)
+		a.refuse(w, http.StatusServiceUnavailable, pipeline.ServiceUnavailable)
 		return false
 	}
 }
@@ -248,10 +251,15 @@ func (a *API) body(w http.ResponseWriter, r *http.Request) (body []byte, refused
 
 // prefersAsync reports whether the client asks for a response 202 before the answer is known.
 func prefersAsync(h http.Header) bool {
-	for _, line := range h.Values("Prefer") { // RFC 7240
-		for preference := range strings.SplitSeq(line, ",") {
-			name, _, _ := strings.Cut(preference, ";")
-			if strings.EqualFold(strings.TrimSpace(name), "respond-async") {
+	return lists(h.Values("Prefer"), "respond-async") // RFC 7240
+}
+
+// lists reports whether the lines of a header, which are lists of names with parameters, contain a name.
+func lists(lines []string, name string) bool {
+	for _, line := range lines {
+		for item := range strings.SplitSeq(line, ",") {
+			found, _, _ := strings.Cut(item, ";")
+			if strings.EqualFold(strings.TrimSpace(found), name) {
 				return true
 			}
 		}
@@ -272,7 +280,7 @@ func (a *API) respondUnaccepted(
 		a.refuse(w, http.StatusTooManyRequests, refused.Reason)
 	case errors.Is(err, accounts.ErrMismatch):
 		a.refuse(w, http.StatusBadRequest, "InvalidRequest")
-	case r.Context().Err() != nil:
+	case r.Context().Err() != nil: // the client has left
 	case err != nil:
 		a.unavailable(w, err)
 	default:
@@ -307,12 +315,12 @@ func (a *API) wait(w http.ResponseWriter, r *http.Request, caller *accounts.Call
 	case prefersAsync(r.Header) && ans.Status == accounts.Pending:
 		a.answerLater(w, id)
 		return
-	case acceptsEvents(r.Header) && !prefersAsync(r.Header):
+	case acceptsEvents(r.Header) && !prefersAsync(r.Header): // stream sends something from time to time meanwhile
 		done := make(chan accounts.Answer, 1)
 		go func() {
 			ans, err := a.awaitAnswer(ctx, caller, id, ans)
 			if err != nil {
-				ans = accounts.Answer{Code: http.StatusServiceUnavailable, Reason: ServiceUnavailable}
+				ans = accounts.Answer{Code: http.StatusServiceUnavailable, Reason: pipeline.ServiceUnavailable}
 			}
 			done <- ans
 		}()
@@ -321,7 +329,7 @@ func (a *API) wait(w http.ResponseWriter, r *http.Request, caller *accounts.Call
 	}
 	ans, err = a.awaitAnswer(ctx, caller, id, ans)
 	switch {
-	case r.Context().Err() != nil:
+	case r.Context().Err() != nil: // the client has left
 	case err != nil:
 		a.unavailable(w, err)
 	default:
@@ -337,7 +345,7 @@ func (a *API) awaitAnswer(
 	for ans.Status == accounts.Pending {
 		select {
 		case <-ctx.Done():
-			return accounts.Answer{Code: http.StatusGatewayTimeout, Reason: Timeout}, nil
+			return accounts.Answer{Code: http.StatusGatewayTimeout, Reason: pipeline.Timeout}, nil
 		case <-time.After(pollInterval):
 		}
 		if ans, err = a.stored(ctx, caller.Account, id); err != nil && ctx.Err() == nil {
@@ -356,22 +364,22 @@ func (a *API) answerTo(ctx context.Context, id string, q question, progress func
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, a.options.Deadline)
 	defer cancel()
-	defer context.AfterFunc(a.ctx, cancel)()
-	outcome := Outcome{Reason: Timeout}
+	defer context.AfterFunc(a.ctx, cancel)() // Close cancels the question, whatever context it has
+	outcome := Outcome{Reason: pipeline.Timeout}
 	select {
 	case a.running <- struct{}{}:
 		outcome = a.askSafely(ctx, id, q, progress)
 		<-a.running
 	case <-ctx.Done():
 		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			outcome.Reason = Canceled
+			outcome.Reason = pipeline.Canceled
 		}
 	}
 	ans, err := a.store(ctx, id, q, outcome)
 	if err != nil {
 		a.log().Error("an answer could not be stored; it is not charged", zap.String("id", id), zap.Error(err))
-		ans = accounts.Answer{ID: id, Code: http.StatusServiceUnavailable, Reason: ServiceUnavailable}
-		outcome.Reason = ServiceUnavailable
+		ans = accounts.Answer{ID: id, Code: http.StatusServiceUnavailable, Reason: pipeline.ServiceUnavailable}
+		outcome.Reason = pipeline.ServiceUnavailable
 	}
 	took, reason := time.Since(began), outcome.Reason
 	if reason == "" {
@@ -389,16 +397,16 @@ func (a *API) answerTo(ctx context.Context, id string, q question, progress func
 	return ans
 }
 
-// askSafely calls the Asker. It turns a panic into InternalError, so that one question cannot end the process.
+// askSafely calls the Asker. It turns a panic into pipeline.InternalError, so that one question cannot end the process.
 func (a *API) askSafely(ctx context.Context, id string, q question, progress func(stage string)) (o Outcome) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			a.log().Error("answering a question caused a panic", zap.String("id", id), zap.Any("fault", fault),
 				zap.Stack("stack"))
-			o = Outcome{Reason: InternalError}
+			o = Outcome{Reason: pipeline.InternalError}
 		}
 	}()
-	return a.options.Asker.Ask(ctx, Question{Text: q.query, Force: q.force, Previous: q.previous}, progress)
+	return a.options.Asker.Ask(ctx, pipeline.Request{Text: q.query, Force: q.force, Previous: q.previous}, progress)
 }
 
 // store stores the outcome of a question, sealed if there is a keyring, and settles its reservation, even if ctx has
@@ -408,18 +416,19 @@ func (a *API) store(ctx context.Context, id string, q question, o Outcome) (ans 
 	defer cancel()
 	ans = accounts.Answer{ID: id, Reason: o.Reason}
 	switch o.Reason {
-	case "", ContentFiltered, NonInvestmentRelated, ShouldUseScreener, FailedToAnswer:
+	case pipeline.Answered, pipeline.ContentFiltered, pipeline.NonInvestmentRelated, pipeline.ShouldUseScreener,
+		pipeline.FailedToAnswer:
 		ans.Code = http.StatusOK
-	case Timeout:
+	case pipeline.Timeout:
 		ans.Code = http.StatusGatewayTimeout
-	case ServiceUnavailable, Canceled: // the service is closing, or the client has left
-		ans.Code, ans.Reason = http.StatusServiceUnavailable, ServiceUnavailable
+	case pipeline.ServiceUnavailable, pipeline.Canceled: // the service is closing, or the client has left
+		ans.Code, ans.Reason = http.StatusServiceUnavailable, pipeline.ServiceUnavailable
 	default:
-		ans.Code, ans.Reason = http.StatusInternalServerError, InternalError
+		ans.Code, ans.Reason = http.StatusInternalServerError, pipeline.InternalError
 	}
 	stored := ans
 	if ans.Code == http.StatusOK {
-		res := result{ID: id, Query: q.query, References: []Reference{}, Subqueries: []Subquery{}}
+		res := result{ID: id, Query: q.query, References: []pipeline.Reference{}, Subqueries: []pipeline.Subquery{}}
 		if o.Reason == "" {
 			res.Answer, res.References, res.Subqueries = o.Answer, orEmpty(o.References), orEmpty(o.Subqueries)
 		}

@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/json"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/accounts"
@@ -13,17 +12,7 @@ import (
 const keepAlive = 15 * time.Second
 
 // acceptsEvents reports whether the client wants the stages of its question as events.
-func acceptsEvents(h http.Header) bool {
-	for _, line := range h.Values("Accept") {
-		for media := range strings.SplitSeq(line, ",") {
-			name, _, _ := strings.Cut(media, ";")
-			if strings.EqualFold(strings.TrimSpace(name), "text/event-stream") {
-				return true
-			}
-		}
-	}
-	return false
-}
+func acceptsEvents(h http.Header) bool { return lists(h.Values("Accept"), "text/event-stream") }
 
 // events carries the stages of a question to the request that asked it.
 type events struct{ stages chan string }
@@ -65,7 +54,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, progress *events, d
 		case name := <-progress.stages:
 			stage(name)
 		case ans := <-done:
-			for len(progress.stages) > 0 {
+			for len(progress.stages) > 0 { // stages that were queued before the answer
 				stage(<-progress.stages)
 			}
 			e := envelope{Success: ans.Body != "" && ans.Reason == ""}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -37,12 +36,7 @@ type part struct {
 // are based on. Passages that the corpus no longer has are only counted.
 func (a *API) evidence(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, id string) {
 	ans, stored, err := a.open(r.Context(), caller.Account, id)
-	switch {
-	case errors.Is(err, accounts.ErrNoAnswer):
-		a.refuse(w, http.StatusNotFound, "NotFound")
-		return
-	case err != nil:
-		a.unavailable(w, err)
+	if a.failed(w, err) {
 		return
 	}
 	var ids []int64
@@ -54,8 +48,7 @@ func (a *API) evidence(w http.ResponseWriter, r *http.Request, caller *accounts.
 		}
 	}
 	passages, err := a.options.Passages(r.Context(), ids)
-	if err != nil {
-		a.unavailable(w, err)
+	if a.failed(w, err) {
 		return
 	}
 	list := make([]evidencePassage, len(passages))
@@ -118,12 +111,11 @@ func (a *API) companies(w http.ResponseWriter, r *http.Request, caller *accounts
 		limit = n
 	}
 	list, err := a.options.Library.Companies(r.Context(), query.Get("name"), query.Get("after"), limit+1)
-	if err != nil {
-		a.unavailable(w, err)
+	if a.failed(w, err) {
 		return
 	}
 	next := ""
-	if len(list) > limit {
+	if len(list) > limit { // one company more than the page shows that there is a next page
 		list = list[:limit]
 		next = list[limit-1].Name
 	}
@@ -144,12 +136,7 @@ func (a *API) company(w http.ResponseWriter, r *http.Request, caller *accounts.C
 		return
 	}
 	found, err := a.options.Library.Company(r.Context(), number)
-	switch {
-	case errors.Is(err, library.ErrNotFound):
-		a.refuse(w, http.StatusNotFound, "NotFound")
-		return
-	case err != nil:
-		a.unavailable(w, err)
+	if a.failed(w, err) {
 		return
 	}
 	if a.options.SourceURL != nil {

@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -23,8 +22,7 @@ func (a *API) quota(w http.ResponseWriter, r *http.Request, caller *accounts.Cal
 		return
 	}
 	q, err := a.options.Accounts.Quota(r.Context(), caller)
-	if err != nil {
-		a.unavailable(w, err)
+	if a.failed(w, err) {
 		return
 	}
 	a.write(w, http.StatusOK, "", struct {
@@ -57,23 +55,15 @@ func (a *API) withinLimit(w http.ResponseWriter, r *http.Request, caller *accoun
 // only the id and the status.
 func (a *API) answer(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, id string) {
 	ans, err := a.stored(r.Context(), caller.Account, id)
-	switch {
-	case errors.Is(err, accounts.ErrNoAnswer):
-		a.refuse(w, http.StatusNotFound, "NotFound")
+	if a.failed(w, err) {
 		return
-	case err != nil:
-		a.unavailable(w, err)
-		return
-	case ans.Status == accounts.Pending:
-		a.write(w, http.StatusOK, "", map[string]string{"id": id, "status": ans.Status})
-		return
-	case ans.Body == "":
+	}
+	if ans.Status == accounts.Pending || ans.Body == "" { // a pending answer has no reason
 		a.write(w, http.StatusOK, ans.Reason, map[string]string{"id": id, "status": ans.Status})
 		return
 	}
 	var res result
-	if err := json.Unmarshal([]byte(ans.Body), &res); err != nil {
-		a.unavailable(w, err)
+	if a.failed(w, json.Unmarshal([]byte(ans.Body), &res)) {
 		return
 	}
 	res.Status = ans.Status

@@ -1,18 +1,3 @@
-// Package check decides whether a draft may be sent. Every sentence must be supported by passages that were found: its
-// numbers must be in them or be computed, and the passages must be about the issuer and the period of the sentence. A
-// sentence refers to its passages by marks, such as "[P3]"; these passages are its marked passages. Sentences that fail
-// are removed; the remaining draft is judged by a model or by rules.
-//
-// Choices where the specification is silent:
-//   - Every sentence needs a mark, whether or not it names an issuer. Only the service's own lines have none.
-//   - Half of a sentence's words must be in its marked passages. If the sentence has a figure, words of the
-//     question and names of issuers count too. A judge that is a model can be fooled; a count of words cannot.
-//   - A denial in a sentence, such as "not acquired", must be in a marked passage too.
-//   - A sentence with an address is removed, whoever wrote it.
-//   - A quarter or half of a year is looked up in the same way as a year.
-//   - A loss may be written without its sign, but not in a sentence that states a gain.
-//   - A number up to ten that is spelled out and is not a percentage is not looked up. A name with digits in it
-//     (10-K, A320) must occur unchanged in a marked passage or in the question.
 package check
 
 import (
@@ -46,15 +31,17 @@ const (
 	checkClaims  = 7 // the words and denials of the sentence are in the marked passages
 )
 
-// Material is the input of a check: the question, the passages that were found and the values that were computed.
+// Material is the input of a check: the question, the passages that were found and the values that were computed. The
+// marks of a draft are indexes of Passages.
 type Material struct {
 	Question  *question.Question
 	Passages  []kernel.Passage
 	Computed  []*formula.Value
-	Directory *metrics.Directory
+	Directory *metrics.Directory // finds the names of issuers in sentences; with nil, names are not checked
 }
 
-// Problem is the reason why a sentence, or a whole draft, fails.
+// Problem is the reason why a sentence, or a whole draft, fails: {3, "Net sales were $5 million.", "$5 million is in no
+// marked passage"}.
 type Problem struct {
 	Check    int    // the number of the check in the specification, from 1 to 7
 	Sentence string // the text of the sentence; empty for a problem of the whole draft
@@ -75,18 +62,18 @@ func short(s string) string {
 // Checker checks the sentences of drafts against a Material. It is not safe for concurrent use.
 type Checker struct {
 	material      Material
-	figures       [][]kernel.Figure     // of each passage, read on demand (see figuresOf)
-	words         []map[terms.Term]bool // of each passage, read on demand (see inPassage)
-	results       []kernel.Figure       // the computed figures and their inputs
-	calculations  []kernel.Figure       // the figures in the texts of the computed values, such as their formulas
-	questionWords map[terms.Term]bool
+	figures       [][]kernel.Figure // of each passage, read on demand (see figuresOf)
+	words         []terms.Set       // of each passage, read on demand (see inPassage)
+	results       []kernel.Figure   // the computed figures and their inputs
+	calculations  []kernel.Figure   // the figures in the texts of the computed values, such as their formulas
+	questionWords terms.Set
 }
 
 // New returns a Checker for drafts that are written from the material m.
 func New(m Material) *Checker {
 	c := &Checker{
 		material: m, figures: make([][]kernel.Figure, len(m.Passages)),
-		words: make([]map[terms.Term]bool, len(m.Passages)), questionWords: wordsOf(m.Question.Text),
+		words: make([]terms.Set, len(m.Passages)), questionWords: terms.SetOf(m.Question.Text),
 	}
 	for _, v := range m.Computed {
 		c.results = append(c.results, v.Figures...)
@@ -126,7 +113,7 @@ func (c *Checker) Sentences(d draft.Draft) (passed draft.Draft, problems []Probl
 
 // firstProblem returns the first problem of a sentence, or nil if the sentence passes.
 func (c *Checker) firstProblem(s draft.Sentence) *Problem {
-	if s.Fixed {
+	if s.Fixed { // the service's own line, which is based on no passage
 		return nil
 	}
 	problem := func(check int, format string, args ...any) *Problem {
@@ -221,14 +208,14 @@ func (c *Checker) grounded(s draft.Sentence) bool {
 	found, all := 0, 0
 	hasFigure := len(figures.Find(s.Text)) > 0 || len(figures.Spelled(s.Text)) > 0
 	text := s.Text
-	if !hasFigure {
+	if !hasFigure { // another check, unsupportedIssuer, looks up the names
 		text = c.withoutIssuers(text)
 	}
-	for word := range wordsOf(text) {
-		if len(word) > 0 && word[0] >= '0' && word[0] <= '9' {
+	for word := range terms.SetOf(text) {
+		if word[0] >= '0' && word[0] <= '9' {
 			continue // allNumbersFound looks up numbers
 		}
-		if c.questionWords[word] || templateWords[word] {
+		if c.questionWords[word] || templateWords[word] { // a passage need not have it
 			if hasFigure {
 				found, all = found+1, all+1
 			}
@@ -246,7 +233,7 @@ func (c *Checker) grounded(s draft.Sentence) bool {
 func (c *Checker) inPassage(index int, word terms.Term) bool {
 	if c.words[index] == nil {
 		p := &c.material.Passages[index]
-		c.words[index] = wordsOf(p.Title + " " + p.Section + " " + p.Text)
+		c.words[index] = terms.SetOf(p.Title, p.Section, p.Text)
 	}
 	return c.words[index][word]
 }
@@ -307,17 +294,8 @@ func denies(text string, word terms.Term) bool {
 
 // templateWords holds function words and the words of the templates that package draft writes sentences from. A
 // sentence needs no passage to use them.
-var templateWords = wordsOf(`change percentage change difference average sum ratio compound annual growth rate number years quarters with above below period highest lowest items
+var templateWords = terms.SetOf(`change percentage change difference average sum ratio compound annual growth rate number years quarters with above below period highest lowest items
 	under calculation respectively reported increased decreased rose fell to from compared up down was were as printed source names no unit net total of fiscal year`)
-
-// wordsOf returns the set of the terms of a text.
-func wordsOf(s string) map[terms.Term]bool {
-	m := make(map[terms.Term]bool)
-	for _, t := range terms.Of(s) {
-		m[t] = true
-	}
-	return m
-}
 
 // Whole checks the draft that Sentences has returned: it must still have an answer, of at most MaxLetters, in the
 // language of the question. It returns nil if there is no problem.

@@ -64,7 +64,7 @@ func namesWithDigits(text string) (list []string) {
 	inWord := func(r rune) bool {
 		return unicode.IsLetter(r) || unicode.IsNumber(r) || r == '-' || r == '.' || r == ',' || r == '/'
 	}
-	for next := 0; next < len(text) && len(list) < maxNames; {
+	for next := 0; next < len(text) && len(list) < maxNames; { // each round reads the next word, from start to end
 		skipped := strings.IndexFunc(text[next:], inWord)
 		if skipped < 0 {
 			break
@@ -117,7 +117,7 @@ func containsNumber(text, number string) bool {
 		continuesAfter := isDigit(end-1) && isDigit(end)
 		if !continuesBefore && !continuesAfter {
 			return true
-		}
+		} // a part of a longer number; search on from the next byte
 	}
 }
 
@@ -165,7 +165,7 @@ var (
 // marked passage. A loss may be shown without its sign, but not in a sentence that states a gain.
 func (c *Checker) hasFigure(s draft.Sentence, shown figures.Mention) bool {
 	fits := func(exact kernel.Figure) bool { return States(shown.Figure, exact) }
-	if gainWords.MatchString(s.Text) && !lossWords.MatchString(s.Text) {
+	if gainWords.MatchString(s.Text) && !lossWords.MatchString(s.Text) { // the sign must be right
 		fits = func(exact kernel.Figure) bool { return figures.Shows(shown.Figure, exact) }
 	}
 	if slices.ContainsFunc(c.results, fits) || slices.ContainsFunc(c.calculations, fits) {

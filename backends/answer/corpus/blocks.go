@@ -21,9 +21,9 @@ type block struct {
 // blocks splits the Markdown of a page into paragraphs, headings and tables.
 func blocks(text string) []block {
 	var list []block
-	var lines []string
-	inTable := false
-	flush := func() {
+	var lines []string // of the current block
+	inTable := false   // the current block is a table
+	flush := func() {  // ends the current block, if there is one
 		if body := strings.TrimSpace(strings.Join(lines, "\n")); body != "" {
 			b := block{text: body, tokens: terms.Tokens(body), table: inTable}
 			if !inTable && len(lines) == 1 {

@@ -20,7 +20,8 @@ const (
 // chunkTables is how many tables of a chunk are read.
 const chunkTables = 8
 
-// chunk is a part of a document that a search finds as a unit. Outside this package a stored chunk is called a passage.
+// chunk is a part of a document that a search finds as a unit: the blocks of a page between two headings, or a part of
+// them. Outside this package a stored chunk is called a passage.
 type chunk struct {
 	section string // the headings above the chunk (see sections.String)
 	page    int    // the number of its page, or 0
@@ -69,7 +70,7 @@ func (c *chunker) add(b block) {
 		c.above = c.above.enter(b.level, b.text)
 	}
 	switch {
-	case b.table && b.tokens > tableFull:
+	case b.table && b.tokens > tableFull: // each piece of a long table is a chunk of its own
 		caption := c.caption()
 		for _, piece := range divideTable(b.text, caption) {
 			c.flush(false)
@@ -115,7 +116,7 @@ func (c *chunker) caption() string {
 // flush ends the current chunk. If overlap is true, the next chunk begins with the end of this chunk. A chunk that only
 // repeats text is dropped.
 func (c *chunker) flush(overlap bool) {
-	if !c.hasNew {
+	if !c.hasNew { // the parts only repeat the previous chunk
 		c.parts, c.tokens = nil, 0
 		return
 	}
@@ -236,7 +237,7 @@ func divide(text string, limit int) []string {
 	}
 	for _, sentence := range sentences(text) {
 		n := terms.Tokens(sentence)
-		if n > limit {
+		if n > limit { // too long for one piece, so it is split after words
 			flush()
 			for word := range strings.FieldsSeq(sentence) {
 				for len(word) > bytesPerToken*limit {
@@ -246,7 +247,7 @@ func divide(text string, limit int) []string {
 				}
 				if tokens += terms.Tokens(word); tokens > limit {
 					flush()
-					tokens = terms.Tokens(word)
+					tokens = terms.Tokens(word) // the word begins the next piece
 				}
 				b.WriteString(word + " ")
 			}

@@ -1,12 +1,3 @@
-// Package corpus stores the material for answers: documents, the chunks that they are divided into, their issuers,
-// facts and prices. It ingests the documents that package fileformat reads, writes each in one transaction, and reports
-// the contents of the corpus.
-//
-// Choices where the specification is silent:
-//   - The same document under another URL is a duplicate and is skipped. It is deleted when none of its URLs has it
-//     any more. A document that differs only in its title is a new version.
-//   - A chunk does not cross the end of a page, so that a citation names one page.
-//   - Issuers are distinguished by CIK, then by ticker, then by name.
 package corpus
 
 import (
@@ -17,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
@@ -56,7 +46,7 @@ func (o Outcome) String() string { return [...]string{"added", "replaced", "skip
 // Put ingests a document in one transaction. It replaces the document that its URL had before, and skips a document
 // that the corpus has already. It returns a *RefusedError for a document that cannot be accepted.
 func (c *Corpus) Put(ctx context.Context, s fileformat.Source) (Outcome, error) {
-	p, err := prepare(s, nil)
+	p, err := prepare(s)
 	if err != nil {
 		return Skipped, err
 	}
@@ -70,7 +60,7 @@ func (c *Corpus) Put(ctx context.Context, s fileformat.Source) (Outcome, error) 
 // putAll ingests documents in one transaction, or in several if one of the documents replaces another of them. It
 // returns the outcome of each document, in the order of all.
 func (c *Corpus) putAll(ctx context.Context, all []*prepared) (outcomes []Outcome, err error) {
-	for len(outcomes) < len(all) {
+	for len(outcomes) < len(all) { // each round ingests at least one document
 		var batch []Outcome
 		err := c.Write(ctx, func(conn kernel.Conn) (err error) {
 			batch, err = putSome(conn, all[len(outcomes):], c.Micros())
@@ -106,7 +96,8 @@ func putSome(conn kernel.Conn, all []*prepared, now int64) (outcomes []Outcome, 
 	return outcomes, incrementVersion(conn)
 }
 
-// writer is a transaction that ingests documents.
+// writer is a transaction that ingests documents. A row that was written with Conn.Later is not sent before the
+// transaction ends, so that a document of the same transaction cannot be read or removed completely.
 type writer struct {
 	kernel.Conn
 	now   int64
@@ -153,7 +144,7 @@ func (w *writer) putAtURL(p *prepared) (Outcome, error) {
 		return Skipped, err
 	}
 	old, err := idAtURL(c, s.URL)
-	if err != nil || old != 0 && old == duplicate {
+	if err != nil || old != 0 && old == duplicate { // the same document is there already
 		return Skipped, err
 	}
 	outcome := Added
@@ -177,15 +168,11 @@ func (w *writer) putAtURL(p *prepared) (Outcome, error) {
 			return outcome, err
 		}
 	}
-	publishedMicros := int64(0)
-	if !s.Published.IsZero() {
-		publishedMicros = s.Published.UnixMicro()
-	}
 	var id int64
 	err = c.Row("INSERT INTO answer_documents (kind, form, issuer_id, fiscal, quarter, period_start, period_end, published_at, title, url, lang, sha256, pages, chunks, ingested_at) "+
 		"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
 		string(s.Kind), s.Form, sql.NullInt64{Int64: issuer, Valid: issuer != 0}, p.period.Year, p.period.Quarter,
-		string(p.period.Start()), string(p.period.End), publishedMicros,
+		string(p.period.Start()), string(p.period.End), kernel.MicrosOf(s.Published),
 		s.Title, s.URL, s.Lang, p.digest, len(s.Pages), len(p.chunks), w.now).Scan(&id)
 	if err != nil {
 		return outcome, err
@@ -261,9 +248,9 @@ func rowPlaceholders(n, width int) string {
 	return strings.TrimSuffix(strings.Repeat(row, n), ", ")
 }
 
-// insertRows inserts n rows of width columns, rowsAtOnce in each statement. A statement consists of prefix, the
-// placeholders of its rows, and suffix. values returns the values of row i.
-func insertRows(c kernel.Conn, prefix, suffix string, n, width int, values func(i int) []any) error {
+// inBatches calls insert for n rows with the placeholders and the values of rowsAtOnce rows, or of one row. A row has
+// width columns, and values returns the values of row i.
+func inBatches(n, width int, values func(i int) []any, insert func(placeholders string, args []any) error) error {
 	for start := 0; start < n; {
 		size := rowsAtOnce
 		if n-start < size {
@@ -273,7 +260,7 @@ func insertRows(c kernel.Conn, prefix, suffix string, n, width int, values func(
 		for i := start; i < start+size; i++ {
 			args = append(args, values(i)...)
 		}
-		if err := c.Later(prefix+rowPlaceholders(size, width)+suffix, args...); err != nil {
+		if err := insert(rowPlaceholders(size, width), args); err != nil {
 			return err
 		}
 		start += size
@@ -281,36 +268,34 @@ func insertRows(c kernel.Conn, prefix, suffix string, n, width int, values func(
 	return nil
 }
 
+// insertRows inserts n rows of width columns (see inBatches) with statements that consist of prefix, the placeholders
+// of the rows, and suffix.
+func insertRows(c kernel.Conn, prefix, suffix string, n, width int, values func(i int) []any) error {
+	return inBatches(n, width, values, func(placeholders string, args []any) error {
+		return c.Later(prefix+placeholders+suffix, args...)
+	})
+}
+
 // putChunks writes the chunks of a document, their vectors and their entries in the full-text index. It returns the ids
 // of the chunks in their order. document and issuer are ids; issuer may be 0.
 func putChunks(c kernel.Conn, p *prepared, document, issuer int64) (ids []int64, err error) {
 	s := p.source
-	const columns = 8
 	ids = make([]int64, 0, len(p.chunks))
-	for start := 0; start < len(p.chunks); {
-		size := rowsAtOnce
-		if len(p.chunks)-start < size {
-			size = 1
+	values := func(i int) []any {
+		chunk := &p.chunks[i]
+		return []any{
+			document, i, chunk.section, chunk.page, chunk.text, chunk.tokens, flag(len(chunk.tables) > 0), chunk.headers,
 		}
-		args := make([]any, 0, size*columns)
-		for i := start; i < start+size; i++ {
-			chunk := &p.chunks[i]
-			args = append(args, document, i, chunk.section, chunk.page, chunk.text, chunk.tokens,
-				flag(len(chunk.tables) > 0), chunk.headers)
-		}
+	}
+	err = inBatches(len(p.chunks), 8, values, func(placeholders string, args []any) error {
 		// Both databases return the ids in the order of the rows.
-		err := c.All("INSERT INTO answer_chunks (document_id, seq, section, page, text, tokens, is_table, headers) VALUES "+
-			rowPlaceholders(size, columns)+" RETURNING id",
-			args, func(r store.Row) error {
-				var id int64
-				err := r.Scan(&id)
-				ids = append(ids, id)
-				return err
-			})
-		if err != nil {
-			return nil, err
-		}
-		start += size
+		inserted, err := store.Column[int64](c, "INSERT INTO answer_chunks (document_id, seq, section, page, text, tokens, is_table, headers) VALUES "+
+			placeholders+" RETURNING id", args...)
+		ids = append(ids, inserted...)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	err = insertRows(c, "INSERT INTO answer_vectors (issuer_id, fiscal, chunk_id, document_id, kind, terms) VALUES ", "",
 		len(ids), 6, func(i int) []any {
@@ -413,12 +398,4 @@ func (c *Corpus) Version(ctx context.Context) (version int64, err error) {
 		return conn.Row("SELECT version FROM answer_corpus").Scan(&version)
 	})
 	return version, err
-}
-
-// published returns the time of a stored number of microseconds. 0 is the zero time.
-func published(micros int64) time.Time {
-	if micros == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(micros).UTC()
 }

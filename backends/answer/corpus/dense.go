@@ -51,6 +51,8 @@ func (c *Corpus) Embed(
 	if err != nil {
 		return 0, err
 	}
+	// last is the id of the last chunk that needs no further attempt, limit the number of texts in the next request, which
+	// grows again after a success, and refused how many single texts in a row were refused.
 	last, limit, refused := int64(0), embeddedAtOnce, 0
 	for {
 		list, err := c.unembedded(ctx, e.Model(), last, limit)
@@ -59,7 +61,7 @@ func (c *Corpus) Embed(
 		}
 		vectors, current, err := vectorsOf(ctx, e, list)
 		switch {
-		case errors.Is(err, kernel.ErrTexts) && len(list) > 1:
+		case errors.Is(err, kernel.ErrTexts) && len(list) > 1: // one of the texts may be the cause
 			limit = len(list) / 2
 			continue
 		case errors.Is(err, kernel.ErrTexts):

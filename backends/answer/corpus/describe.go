@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
@@ -81,7 +82,7 @@ func (c *Corpus) Describe(ctx context.Context, url string) (d Description, err e
 		if err != nil {
 			return notFound(err)
 		}
-		d.Copies, err = store.List(conn, func(r store.Row) (address string, err error) { return address, r.Scan(&address) },
+		d.Copies, err = store.Column[string](conn,
 			"SELECT url FROM answer_copies WHERE document_id = ? ORDER BY url LIMIT ?", d.ID, maxDescribed)
 		if err != nil {
 			return err
@@ -97,8 +98,8 @@ func (c *Corpus) Describe(ctx context.Context, url string) (d Description, err e
 // countPages finds the pages without a passage, for Empty and EmptyPages. A document without page numbers has no such
 // pages. If there are passages of later pages than Pages, countPages increases Pages.
 func (d *Description) countPages(conn kernel.Conn) error {
-	last := 0 // the last page with a passage
-	addEmptyBefore := func(next int) {
+	last := 0                          // the last page with a passage
+	addEmptyBefore := func(next int) { // counts the pages between last and next
 		for page := last + 1; page < next; page++ {
 			if d.EmptyPages++; len(d.Empty) < maxDescribed {
 				d.Empty = append(d.Empty, page)
@@ -141,11 +142,7 @@ func (d *Description) countFacts(conn kernel.Conn) error {
 		counts[key] += n
 		return err
 	})
-	statementOrder := []kernel.Statement{
-		kernel.Income, kernel.Comprehensive, kernel.Balance, kernel.CashFlow, kernel.Equity, kernel.Segments, kernel.Notes,
-		kernel.Discussion, kernel.Risks, kernel.Business, "",
-	}
-	for _, statement := range statementOrder {
+	for _, statement := range append(slices.Clone(kernel.Statements), "") {
 		found := false // facts of other tables do not show that the statement was found
 		for _, origin := range []Origin{FromTags, FromStatements, FromTables} {
 			if n := counts[countKey{statement, origin}]; n > 0 {
@@ -153,8 +150,7 @@ func (d *Description) countFacts(conn kernel.Conn) error {
 				found = found || origin != FromTables
 			}
 		}
-		isPrimary := statement == kernel.Income || statement == kernel.Balance || statement == kernel.CashFlow
-		if isPrimary && !found && isPeriodicReport(d.Document) {
+		if statement.IsPrimary() && !found && isPeriodicReport(d.Document) {
 			d.Missing = append(d.Missing, statement)
 		}
 	}

@@ -105,9 +105,9 @@ func (c *Corpus) IngestBody(
 		return format.Read(ctx, bytes.NewReader(body), base, func(s fileformat.Source, err error) error {
 			var p *prepared
 			if err == nil {
-				p, err = prepare(s, nil)
+				p, err = prepare(s)
 			}
-			if err != nil {
+			if err != nil { // the reading continues with the next document
 				notify(DocumentResult{URL: s.URL, Err: err})
 				return nil
 			}

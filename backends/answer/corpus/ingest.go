@@ -103,6 +103,8 @@ func (c *Corpus) ingest(
 		cancel: cancel,
 	}
 
+	// The files pass through three channels: queue to the readers, documents to the dividers, and ready to run.write,
+	// which ends when ready is closed. Each stage closes the next channel when all of its goroutines have ended.
 	queue := make(chan fileformat.File)
 	documents := make(chan readDocument, o.Workers)
 	ready := make(chan *prepared, o.Workers) // a small buffer, because each may be large
@@ -163,7 +165,7 @@ func (c *Corpus) updateStatistics(ctx context.Context, chunks int) {
 	}
 }
 
-// ingest is a running ingest.
+// ingest is a running ingest. Its methods read, divide and write run in different goroutines.
 type ingest struct {
 	corpus  *Corpus
 	options IngestOptions
@@ -253,17 +255,17 @@ func (run *ingest) divide(ctx context.Context, document readDocument, out chan<-
 		return
 	}
 	known := false
-	p, err := (*prepared)(nil), document.err
+	var p *prepared
+	err := document.err
 	if err == nil {
 		err = kernel.Caught(func() (err error) {
-			p, err = prepare(document.source, func(digest string) bool {
-				err := run.corpus.Read(ctx, func(c kernel.Conn) error {
-					return c.Row("SELECT count(*) > 0 FROM answer_documents WHERE sha256 = ? AND id = "+documentAtURL, digest, document.source.URL,
-						document.source.URL).Scan(&known)
-				})
-				return err == nil && known // the error will occur again when the document is written
-			})
-			return err
+			if p, err = checked(document.source); err != nil {
+				return err
+			}
+			if known = run.corpus.isStored(ctx, p); known {
+				return nil
+			}
+			return p.divide()
 		})
 	}
 	switch {
@@ -281,6 +283,16 @@ func (run *ingest) divide(ctx context.Context, document readDocument, out chan<-
 		case <-ctx.Done():
 		}
 	}
+}
+
+// isStored reports whether a document is stored at its URL. It returns false if the database fails, because the error
+// will occur again when the document is written.
+func (c *Corpus) isStored(ctx context.Context, p *prepared) (stored bool) {
+	err := c.Read(ctx, func(conn kernel.Conn) error {
+		return conn.Row("SELECT count(*) > 0 FROM answer_documents WHERE sha256 = ? AND id = "+documentAtURL,
+			p.digest, p.source.URL, p.source.URL).Scan(&stored)
+	})
+	return err == nil && stored
 }
 
 // notifyDocument calls the Document function of the options. The caller must hold run.mu.
@@ -308,8 +320,8 @@ func (run *ingest) problem(document readDocument, err error) {
 // write writes the documents from ready. A transaction has as many documents as are available, up to documentsAtOnce.
 // If the database fails, write cancels the ingest.
 func (run *ingest) write(ctx context.Context, ready <-chan *prepared) {
-	var batch []*prepared
-	chunks := 0
+	var batch []*prepared // the documents of the next transaction
+	chunks := 0           // of these documents
 	flush := func() {
 		if len(batch) == 0 || ctx.Err() != nil {
 			return
@@ -340,7 +352,7 @@ func (run *ingest) write(ctx context.Context, ready <-chan *prepared) {
 	for p := range ready {
 		batch = append(batch, p)
 		chunks += len(p.chunks)
-		if len(batch) == documentsAtOnce || chunks >= chunksAtOnce || len(ready) == 0 {
+		if len(batch) == documentsAtOnce || chunks >= chunksAtOnce || len(ready) == 0 { // or nothing more is available now
 			flush()
 		}
 	}

@@ -38,7 +38,7 @@ func putIssuer(c kernel.Conn, company fileformat.Company) (id int64, err error) 
 		err = find("name_key = ?", key)
 	}
 	switch {
-	case err != nil:
+	case err != nil: // returned below
 	case id == 0:
 		err = c.Row("INSERT INTO answer_issuers (name, name_key, ticker, exchange, cik) VALUES (?, ?, ?, ?, ?) "+
 			"ON CONFLICT (name_key) DO UPDATE SET name = answer_issuers.name RETURNING id",
@@ -71,6 +71,8 @@ func (c *Corpus) Issuers(ctx context.Context) (map[int64]kernel.Issuer, *metrics
 	if err != nil {
 		return nil, nil, err
 	}
+	// The lock is not held while the database is read, so that a slow read does not stop other questions. Goroutines that
+	// find an old version at the same time read the same issuers.
 	c.mu.Lock()
 	issuers, directory, cachedVersion := c.issuers, c.directory, c.version
 	c.mu.Unlock()

@@ -26,7 +26,7 @@ func scanDocument(r store.Row) (d kernel.Document, err error) {
 	var micros int64
 	err = r.Scan(&d.ID, &d.Kind, &d.Form, &d.Issuer, &d.Period.Year, &d.Period.Quarter, &d.Period.End, &micros, &d.Title,
 		&d.URL, &d.Lang, &d.SHA256, &d.Chunks)
-	d.Published = published(micros)
+	d.Published = kernel.TimeOf(micros)
 	return d, err
 }
 

@@ -19,7 +19,7 @@ type Part struct {
 // Divide divides a document that is not stored, such as a web page, into passages. It returns a *RefusedError
 // for a document without a URL or text.
 func Divide(s fileformat.Source) ([]Part, error) {
-	p, err := prepare(s, nil)
+	p, err := prepare(s)
 	if err != nil {
 		return nil, err
 	}

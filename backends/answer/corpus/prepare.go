@@ -12,7 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
 
-// prepared is a document that is ready to be written: only the work that needs a database is left.
+// prepared is a document that is ready to be written: only the work that needs a database is left. The result of
+// checked has only the source and the digest.
 type prepared struct {
 	source  *fileformat.Source
 	file    string        // the name of the file in an ingest
@@ -30,21 +31,32 @@ type placedFact struct {
 }
 
 // prepare checks a document, divides it into chunks and extracts its facts. It returns a *RefusedError for a document
-// that cannot be accepted. If known is not nil and returns true for the document's digest, prepare only checks the
-// document.
-func prepare(s fileformat.Source, known func(digest string) bool) (*prepared, error) {
+// that cannot be accepted.
+func prepare(s fileformat.Source) (*prepared, error) {
+	p, err := checked(s)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.divide()
+}
+
+// checked checks a document. It returns a *RefusedError for a document that is not valid.
+func checked(s fileformat.Source) (*prepared, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	p := &prepared{source: &s, digest: s.Digest()}
-	if known != nil && known(p.digest) {
-		return p, nil
-	}
+	return &prepared{source: &s, digest: s.Digest()}, nil
+}
+
+// divide divides a checked document into chunks and extracts its facts. It returns a *RefusedError for a document
+// without content.
+func (p *prepared) divide() error {
+	s := p.source
 	s.CompleteFromCover()
 	p.period = s.Period()
 	p.chunks = chunks(s.Pages)
 	if len(p.chunks) == 0 && len(s.Facts) == 0 && len(s.Prices) == 0 {
-		return nil, fileformat.Refuse("the document has no text")
+		return fileformat.Refuse("the document has no text")
 	}
 	p.vectors = make([]terms.Vector, len(p.chunks))
 	var b terms.Builder
@@ -63,7 +75,7 @@ func prepare(s fileformat.Source, known func(digest string) bool) (*prepared, er
 	}
 	p.takeFacts()
 	p.preferTagged()
-	return p, nil
+	return nil
 }
 
 // takeFacts extracts the facts of a document: first the facts in its primary statements (income statement, balance
@@ -93,9 +105,8 @@ func (p *prepared) takeFacts() {
 			for _, f := range t.Facts(p.period) {
 				f.Sure = statements.Tabulated
 				m, _ := metrics.Metric(f.Metric)
-				isPrimary := m.Statement == kernel.Income || m.Statement == kernel.Balance || m.Statement == kernel.CashFlow
 				switch {
-				case isPrimary && len(fromStatements) > 0:
+				case m.Statement.IsPrimary() && len(fromStatements) > 0: // fromStatements has it, or rightly leaves it out
 				case m.Statement == topic:
 					p.facts = append(p.facts, placedFact{f, i})
 				default:
@@ -125,7 +136,7 @@ func (p *prepared) preferTagged() {
 		key := fileformat.KeyOf(f.Fact)
 		data, ok := tagged[key]
 		switch {
-		case !ok:
+		case !ok: // nothing is tagged for this metric and period
 			facts = append(facts, f)
 		case math.Abs(data.Figure.Value-f.Figure.Value) <= f.Figure.Step && !inText[key]:
 			inText[key] = true
@@ -151,7 +162,7 @@ func (p *prepared) chunkShowing(f kernel.Fact) int {
 	if f.Figure.Text == "" {
 		return -1
 	}
-	withOtherLabel := -1
+	withOtherLabel := -1 // the first chunk with the figure in a row with another label, or -1
 	for i := range p.chunks {
 		if !strings.Contains(p.chunks[i].text, f.Figure.Text) {
 			continue

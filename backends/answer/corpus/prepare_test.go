@@ -22,7 +22,7 @@ func prepareFile(t *testing.T, name string) *prepared {
 	var p *prepared
 	err = fileformat.ReadFile(t.Context(), fileformat.File{Path: path, Size: info.Size()}, name, fileformat.Source{}, func(s fileformat.Source, err error) error {
 		if err == nil {
-			p, err = prepare(s, nil)
+			p, err = prepare(s)
 		}
 		return err
 	})

@@ -15,7 +15,7 @@ func putTogether(t *testing.T, k answertest.Kernel, sources ...fileformat.Source
 	t.Helper()
 	all := make([]*prepared, 0, len(sources))
 	for _, s := range sources {
-		p, err := prepare(s, nil)
+		p, err := prepare(s)
 		if err != nil {
 			t.Fatal(err)
 		}

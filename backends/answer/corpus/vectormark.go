@@ -139,7 +139,7 @@ func (c *Corpus) updateFingerprint(ctx context.Context, e Embedder) (fingerprint
 		}
 	}
 	return fingerprint, c.Write(ctx, func(conn kernel.Conn) error {
-		_, err := conn.Exec("INSERT INTO answer_embedders (model, mark, since) VALUES (?, ?, ?) ON CONFLICT (model) DO UPDATE SET mark = excluded.mark, since = excluded.since", model, fingerprint, c.Now().UnixMicro())
+		_, err := conn.Exec("INSERT INTO answer_embedders (model, mark, since) VALUES (?, ?, ?) ON CONFLICT (model) DO UPDATE SET mark = excluded.mark, since = excluded.since", model, fingerprint, c.Micros())
 		return err
 	})
 }

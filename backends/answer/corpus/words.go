@@ -50,7 +50,7 @@ func Reindex(ctx context.Context, db *store.DB, step func(rows int64)) error {
 			if err == nil {
 				err = list[i].put(c)
 			}
-			after = list[i].chunk
+			after = list[i].chunk // the next batch begins after the last chunk of this one
 		}
 		return len(list), after, err
 	})

@@ -1,10 +1,3 @@
-// Package draft writes answers. Each sentence refers to the passages that support it by marks, such as "[P3]". Without
-// a model it states values by templates and quotes sentences of the passages, which is deterministic (extractive). For
-// a model it writes a prompt with the passages as fenced data, between <passage> and </passage>, and parses the reply.
-//
-// Choices where the specification is silent:
-//   - An extractive answer of text has at most two sentences, in the words of their document.
-//   - Sentences of documents that contain an address, or that speak to a model, are never quoted.
 package draft
 
 import (
@@ -14,7 +7,8 @@ import (
 	"strings"
 )
 
-// Sentence is a sentence of a draft.
+// Sentence is a sentence of a draft: "Net sales were $1,577 million. [P1]" has the Text "Net sales were $1,577
+// million." and the Marks [0].
 type Sentence struct {
 	Text  string // without its marks
 	Marks []int  // the indexes of passages in the order of the marks; -1 for an invalid mark
@@ -147,7 +141,7 @@ func Split(text string) []string {
 		for end < len(text) && strings.IndexByte(`"')”’`, text[end]) >= 0 {
 			end++
 		}
-		if end < len(text) && text[end] != ' ' && text[end] != '[' {
+		if end < len(text) && text[end] != ' ' && text[end] != '[' { // a point within a number or an address
 			continue
 		}
 		if c == '.' && isAbbreviation(text[start:i], text[end:]) {
@@ -179,7 +173,7 @@ func isAbbreviation(before, after string) bool {
 	if after == "" {
 		return false
 	}
-	if after[0] >= 'a' && after[0] <= 'z' {
+	if after[0] >= 'a' && after[0] <= 'z' { // no sentence begins with a lower-case letter
 		return true
 	}
 	isInitial := len(word) == 1 && word[0] >= 'A' && word[0] <= 'Z'

@@ -57,7 +57,8 @@ func usuallyComputed(i *inquiry.Inquiry) bool {
 	return false
 }
 
-// kind is a kind of question whose answer is a sentence, such as questions with "why".
+// kind is a kind of question whose answer is a sentence, such as questions with "why", whose answers have "because" or
+// "due to".
 type kind struct {
 	asks     *regexp.Regexp // matches the questions
 	fits     *regexp.Regexp // matches the sentences that may answer them
@@ -103,17 +104,17 @@ const (
 	minQuote       = 20   // the least length of a sentence in bytes
 )
 
-// quote is a sentence that may answer the question.
+// quote is a sentence of a passage that may answer the question. quotesOf makes it; rate sets the score and the covers.
 type quote struct {
 	text     string
-	passage  int                 // the index of its passage
-	position int                 // the number of the sentence in its passage, from 1
-	terms    map[terms.Term]bool // the terms of the sentence
-	headings map[terms.Term]bool // the terms of the title and headings above the sentence
-	previous map[terms.Term]bool // the terms of the previous sentence
-	score    float64             // cover with bonuses and penalties
-	cover    float64             // the weighted share of the question's words in and around the sentence
-	ownCover float64             // the weighted share of the question's words in the sentence itself
+	passage  int       // the index of its passage
+	position int       // the number of the sentence in its passage, from 1
+	terms    terms.Set // of the sentence
+	headings terms.Set // of the title and headings above the sentence
+	previous terms.Set // of the previous sentence
+	score    float64   // cover with bonuses and penalties
+	cover    float64   // the weighted share of the question's words in and around the sentence
+	ownCover float64   // the weighted share of the question's words in the sentence itself
 }
 
 // criteria holds the properties of a question by which sentences are rated.
@@ -143,28 +144,16 @@ func draftOfText(body string, passages []kernel.Passage, minimum float64, requir
 	if len(wanted.words) == 0 || len(quotes) == 0 {
 		return Draft{}
 	}
-	latest := 0
-	for i := range passages {
-		latest = max(latest, passages[i].Period.AnyYear())
-	}
-	for i := range quotes {
-		documentYear := passages[quotes[i].passage].Period.AnyYear()
-		quotes[i].rate(wanted, documentYear)
-		if len(wanted.years) == 0 && documentYear == latest {
-			quotes[i].score += latestBonus
-		}
-	}
-	slices.SortStableFunc(quotes, func(a, b quote) int { return cmp.Compare(b.score, a.score) })
+	rateAll(quotes, wanted, passages)
 	best := quotes[0]
-	if best.cover < minimum {
-		return Draft{}
-	}
-	if len(quotes) > manyQuotes && best.cover < coverOfMany { // among many sentences, one has the words by chance
-		return Draft{}
-	}
 	url := passages[best.passage].URL
 	isLong := slices.ContainsFunc(passages, func(p kernel.Passage) bool { return p.URL == url && p.Page > longReport })
-	if isLong && (len(wanted.words) < minWordsOfLong || best.cover < coverOfMany || best.ownCover < minCoverOfLong) {
+	switch {
+	case best.cover < minimum:
+		return Draft{}
+	case len(quotes) > manyQuotes && best.cover < coverOfMany: // among many sentences, one has the words by chance
+		return Draft{}
+	case isLong && (len(wanted.words) < minWordsOfLong || best.cover < coverOfMany || best.ownCover < minCoverOfLong):
 		return Draft{}
 	}
 	chosen := []quote{best}
@@ -188,6 +177,22 @@ func draftOfText(body string, passages []kernel.Passage, minimum float64, requir
 		d.Sentences = append(d.Sentences, Sentence{Text: q.text, Marks: []int{q.passage}})
 	}
 	return d
+}
+
+// rateAll rates the quotes, which are sentences of the passages, and sorts them, the best first.
+func rateAll(quotes []quote, wanted *criteria, passages []kernel.Passage) {
+	latest := 0
+	for i := range passages {
+		latest = max(latest, passages[i].Period.AnyYear())
+	}
+	for i := range quotes {
+		documentYear := passages[quotes[i].passage].Period.AnyYear()
+		quotes[i].rate(wanted, documentYear)
+		if len(wanted.years) == 0 && documentYear == latest {
+			quotes[i].score += latestBonus
+		}
+	}
+	slices.SortStableFunc(quotes, func(a, b quote) int { return cmp.Compare(b.score, a.score) })
 }
 
 // criteriaOf returns the criteria of a question for rating the quotes. Words that few quotes contain have a greater
@@ -337,7 +342,7 @@ func (q *quote) scoreOf(wanted *criteria, documentYear int) (score float64, ok b
 
 // hasRelated reports whether words contain a term that is related to t: one of the two is a prefix of the other and at
 // most three letters shorter, as in "audit" and "auditor". Terms of less than five letters have no relatives.
-func hasRelated(t terms.Term, words map[terms.Term]bool) bool {
+func hasRelated(t terms.Term, words terms.Set) bool {
 	if len(t) < 5 {
 		return false
 	}
@@ -364,7 +369,7 @@ func direction(s string) int {
 	switch {
 	case up == nil && down == nil:
 		return 0
-	case down == nil || up != nil && up[0] < down[0]:
+	case down == nil || up != nil && up[0] < down[0]: // up comes first
 		return 1
 	}
 	return -1
@@ -408,19 +413,19 @@ func quotesOf(passages []kernel.Passage) []quote {
 			line = link.ReplaceAllString(line, "$1")
 			line = strings.TrimLeft(strings.TrimSpace(markup.ReplaceAllString(line, "$1")), "•●▪■\uf0b7\uf0a7 ")
 			line = speaker.ReplaceAllString(line, "")
-			var words map[terms.Term]bool
+			var words terms.Set // of the current sentence
 			for _, s := range Split(line) {
 				position++
 				previous := words
 				words = nil
-				if len(s) <= maxQuote {
+				if len(s) <= maxQuote { // a longer one is neither quoted nor context of the next one
 					words = setOf(s)
 				}
 				if seen[s] || !isQuotable(s) {
 					continue
 				}
 				isHeading := !strings.ContainsAny(s[len(s)-1:], ".!?:;)") && len(s) < 80
-				if isHeading {
+				if isHeading { // of the following sentences
 					headings = setOf(above + " " + s)
 					continue
 				}

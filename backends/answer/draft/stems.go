@@ -9,15 +9,9 @@ import (
 )
 
 // questionWords holds words of questions that their answers need not contain.
-var questionWords = func() map[terms.Term]bool {
-	m := make(map[terms.Term]bool)
-	for _, t := range terms.Of(`reason reasons cause caused due primarily mainly factor factors amount amounts value total recorded happen happens purpose plan mean meaning describe explain
+var questionWords = terms.SetOf(`reason reasons cause caused due primarily mainly factor factors amount amounts value total recorded happen happens purpose plan mean meaning describe explain
 		please according table information what's much used relate related comprise comprised consist consists include included does company company's group following respective main primary
-		drove drive driven lead led increase increased decrease decreased decline declined rise rose fall fell grow grew growth drop dropped climb climbed improve improved report reports reported end ended beginning many much work works long last lasted lasts take took town city country place located come came comes share percentage percent proportion average`) {
-		m[t] = true
-	}
-	return m
-}()
+		drove drive driven lead led increase increased decrease decreased decline declined rise rose fall fell grow grew growth drop dropped climb climbed improve improved report reports reported end ended beginning many much work works long last lasted lasts take took town city country place located come came comes share percentage percent proportion average`)
 
 // stems returns the words of a question that its answer should contain, without repetitions.
 func stems(body string) []terms.Term {
@@ -68,13 +62,7 @@ func termsOf(s string) []terms.Term {
 }
 
 // setOf returns the set of the terms of a text (see termsOf).
-func setOf(s string) map[terms.Term]bool {
-	m := make(map[terms.Term]bool)
-	for _, t := range termsOf(s) {
-		m[t] = true
-	}
-	return m
-}
+func setOf(s string) terms.Set { return terms.NewSet(termsOf(s)) }
 
 // isYear reports whether a term is a number that may be a year.
 func isYear(t terms.Term) bool {

@@ -22,7 +22,7 @@ func draftOfValue(q *question.Question, v *formula.Value) Draft {
 		}
 		return d
 	}
-	label := capital(v.Label)
+	label := kernel.Capital(v.Label)
 	if len(q.Names) == 1 {
 		label = q.Names[0] + ": " + v.Label
 	}
@@ -88,12 +88,4 @@ func isUnscaled(v *formula.Value) bool {
 		}
 	}
 	return false
-}
-
-// capital returns s with a capital letter at its beginning, which must be ASCII.
-func capital(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
 }

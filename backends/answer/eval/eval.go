@@ -1,6 +1,7 @@
 // Package eval measures the quality of answers: the class of the outcome, the passages that were found, the numbers,
 // and whether each cited passage supports its sentence. The gold answer of a question is the expected one, and its gold
-// passages contain it.
+// passages contain it. The class of an outcome is "answered" or the reason why there is no answer. The rank of a gold
+// passage is its place in the result of the search. A mark is a citation of a passage by a sentence.
 //
 // Choices where the specification is silent:
 //   - The result is in the first sentence of an answer, or in the first sentence of each part if the answer has
@@ -83,10 +84,13 @@ type Evidence struct {
 }
 
 // Half reports whether an item of a set belongs to the half that is held back, by a hash of the item's name.
-func Half(name string) (held bool) {
+func Half(name string) (held bool) { return hash(name)>>3&1 == 1 }
+
+// hash returns a hash of a name, which decides whether an item is held back.
+func hash(name string) uint32 {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(name))
-	return h.Sum32()>>3&1 == 1
+	_, _ = h.Write([]byte(name)) // never fails
+	return h.Sum32()
 }
 
 // maxLine bounds the length of a line in a set, in bytes.
@@ -122,14 +126,9 @@ func Read(r io.Reader) ([]Question, error) {
 // divide holds questions back by issuer, if a set has on average at least two questions per issuer. It selects about
 // three eighths of the issuers by a hash of their names, and holds back all of their questions and no others.
 func divide(all []Question) {
-	hash := func(name string) uint32 {
-		h := fnv.New32a()
-		_, _ = h.Write([]byte(name))
-		return h.Sum32()
-	}
 	var names []string
 	for i := range all {
-		if all[i].Issuer == "" {
+		if all[i].Issuer == "" { // the set does not have the issuers
 			return
 		}
 		names = append(names, all[i].Issuer)

@@ -23,7 +23,7 @@ const maxExtra = 900
 // it returns true.
 func Matches(claims []pipeline.Claim, g Gold) bool {
 	parts := g.parts()
-	if len(parts) == 0 {
+	if len(parts) == 0 { // nothing is expected, or something that cannot be compared
 		return g.Answer == nil
 	}
 	if g.Kind == "yesno" || g.Kind == "text" {
@@ -69,7 +69,7 @@ func (g *Gold) matchesWords(claims []pipeline.Claim) bool {
 		got := verdict.FindStringSubmatch(answer)
 		return got != nil && strings.EqualFold(got[1], expected[1])
 	}
-	expectedWords, answerWords := setOf(terms.Of(gold)), setOf(terms.Of(answer))
+	expectedWords, answerWords := terms.SetOf(gold), terms.SetOf(answer)
 	foundWords := 0
 	for t := range expectedWords {
 		if answerWords[t] {
@@ -83,15 +83,6 @@ func (g *Gold) matchesWords(claims []pipeline.Claim) bool {
 		}
 	}
 	return 2*foundWords >= len(expectedWords) && 2*foundFigures >= len(expectedFigures)
-}
-
-// setOf returns the set of the terms in a list.
-func setOf(list []terms.Term) map[terms.Term]bool {
-	set := make(map[terms.Term]bool, len(list))
-	for _, t := range list {
-		set[t] = true
-	}
-	return set
 }
 
 // parts returns the parts of the expected answer as text: the items of a list, or the answer itself. It returns nil if

@@ -74,7 +74,7 @@ func Sum(results []Result) Report {
 		}
 		if len(result.Question.Gold.Evidence) > 0 && result.Rank >= 0 {
 			r.Ranked++
-			if result.Rank > 0 && result.Rank <= 5 {
+			if result.Rank > 0 && result.Rank <= 5 { // 0 means not found
 				r.Hit5++
 			}
 			if result.Rank > 0 && result.Rank <= 12 {

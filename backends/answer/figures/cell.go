@@ -7,7 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// Units holds the scale and the unit of the numbers in a table, a column or a row.
+// Units holds the scale and the unit of the numbers in a table, a column or a row, as far as words around the numbers
+// state them: "(in millions of dollars)" is {1e6, Money, "USD"}.
 type Units struct {
 	// Scale is the factor of the numbers: 1000 in a table "in thousands". It is 0 if nothing states it.
 	Scale    float64
@@ -129,6 +130,7 @@ func Cell(text string, u Units) (kernel.Figure, bool) {
 		return kernel.Figure{}, false
 	}
 	m := found[0]
+	// Beside the figure only a footnote mark is allowed.
 	around := strings.TrimSpace(compact[:m.Start]) + strings.TrimSpace(compact[m.End:])
 	if len(found) == 2 && strings.Trim(around, "()0123456789 ") != "" || // the second number is that of a footnote
 		len(found) == 1 && footnote.ReplaceAllString(around, "") != "" {
@@ -136,9 +138,10 @@ func Cell(text string, u Units) (kernel.Figure, bool) {
 	}
 	f := m.Figure
 	f.Text = trimmed
+	// The cell itself may state its scale, "1.5 million", which then replaces that of the table.
 	hasScale := f.Step > 1 || f.Step == 1 && namesScale(compact[m.Start:m.End])
 	switch {
-	case f.Unit == kernel.Percent || f.Unit == kernel.BasisPoints || f.Unit == kernel.Times:
+	case f.Unit == kernel.Percent || f.Unit == kernel.BasisPoints || f.Unit == kernel.Times: // never scaled
 		return f, true
 	case u.Unit == kernel.Percent && f.Unit == kernel.NoUnit:
 		f.Unit = kernel.Percent

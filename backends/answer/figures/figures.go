@@ -1,12 +1,3 @@
-// Package figures handles the numbers of reports: it finds them in running text and in table cells, converts them to
-// single units, decides whether a printed number is a rounding of another, and prints them. It does not know tables,
-// issuers or periods.
-//
-// Choices where the specification is silent:
-//   - A printed number may be coarser than its source, never finer: "$1.6 billion" is supported by $1,577
-//     million, and not the other way round.
-//   - A loss may be written without its sign ("a loss of 3.1"), but a gain may not be written with a minus sign.
-//   - Numbers attached to a word (Q3, FY19, 5G) and ordinals (1st) are names, not figures.
 package figures
 
 import (
@@ -20,7 +11,7 @@ import (
 )
 
 // Mention is a figure with its byte offsets in a text. The range from Start to End includes the currency, the sign, the
-// scale and the unit.
+// scale and the unit: in "It was $1,577 million." it is "$1,577 million".
 type Mention struct {
 	kernel.Figure
 	Start, End int
@@ -88,7 +79,7 @@ func number(text string, i int) (value, step float64, end int) {
 		digits = append(digits, text[end])
 		end++
 	}
-	if n := end - i; n >= 1 && n <= 3 {
+	if n := end - i; n >= 1 && n <= 3 { // only a group of up to three digits may be followed by groups of exactly three
 		for end+3 < len(text) && text[end] == ',' && digit(text[end+1]) && digit(text[end+2]) && digit(text[end+3]) &&
 			(end+4 >= len(text) || !digit(text[end+4])) {
 			digits = append(digits, text[end+1:end+4]...)
@@ -123,7 +114,7 @@ func number(text string, i int) (value, step float64, end int) {
 // where they start. glued reports that the number is part of a word, such as "Q3", and not a figure.
 func (m *Mention) parseBefore(text string, i int) (start int, glued bool) {
 	start = i
-	sign := func() { // parses a minus sign before start
+	sign := func() { // parses a minus sign before start, unless it is a hyphen after a word or a number, as in "2018-2019"
 		r, size := utf8.DecodeLastRuneInString(text[:start])
 		if !minus(r) {
 			return
@@ -136,7 +127,7 @@ func (m *Mention) parseBefore(text string, i int) (start int, glued bool) {
 	sign()
 	if currency, size := currencyBefore(text[:start]); size > 0 {
 		m.Unit, m.Currency, start = kernel.Money, currency, start-size
-		if m.Value >= 0 {
+		if m.Value >= 0 { // the sign is either after the currency, "$-3.1", or before it, "-$3.1"
 			sign()
 		}
 	}
@@ -155,15 +146,15 @@ func (m *Mention) parseBefore(text string, i int) (start int, glued bool) {
 // returns where they end. glued reports that the number is part of a word, such as "5G", and not a figure.
 func (m *Mention) parseAfter(text string, end int) (last int, glued bool) {
 	last = end
-	closing := func() { // parses a closing bracket at last, which makes the figure negative
-		if m.Bracketed && last < len(text) && text[last] == ')' {
+	isOpen := m.Bracketed // a bracket before the number is still to be closed
+	closing := func() {   // parses a closing bracket at last, which makes the figure negative
+		if isOpen && last < len(text) && text[last] == ')' {
 			last++
 			m.Value = -math.Abs(m.Value)
-			m.Bracketed = false
+			isOpen = false
 		}
 	}
-	bracketed := m.Bracketed
-	closing()
+	closing() // the bracket may be closed before the unit, "(3.1)%", or after it, "(3.1%)"
 	word, size, spaced := wordAfter(text[last:])
 	// A short word after a space is a scale only in an amount: "$5 m", but not "5 m".
 	isScale := len(word) > 2 || !spaced || m.Unit == kernel.Money && word != "b" && word != "t"
@@ -171,7 +162,7 @@ func (m *Mention) parseAfter(text string, end int) (last int, glued bool) {
 		m.Value, m.Step = m.Value*factor, m.Step*factor
 		last += size
 		word, size, spaced = wordAfter(text[last:])
-	} else if !spaced && word != "" && units[word] == "" {
+	} else if !spaced && word != "" && units[word] == "" { // letters that are neither a scale nor a unit: "5G"
 		return last, true
 	}
 	switch unit := units[word]; {
@@ -195,14 +186,14 @@ func (m *Mention) parseAfter(text string, end int) (last int, glued bool) {
 	}
 	closing()
 	// A bracket that is not closed right after the number is not its sign: "(2019: 5)".
-	m.Bracketed = bracketed && !m.Bracketed
+	m.Bracketed = m.Bracketed && !isOpen
 	return last, false
 }
 
 // wordAfter returns the word or the per cent sign with which a text begins, in lower case. A word has up to eleven
 // letters from a to z, after at most three spaces. size is the number of bytes up to the end of the word, including the
 // spaces, and spaced reports whether there are spaces. For a text that begins with a hyphen or a longer word, which do
-// not belong to a number before it, wordAfter returns an empty word, 0 and true.
+// not belong to a number before it, wordAfter returns an empty word, 0 and true, as if a space separated them.
 func wordAfter(text string) (word string, size int, spaced bool) {
 	i := 0
 	for i < len(text) && i < 3 && (text[i] == ' ' || strings.HasPrefix(text[i:], "\u00a0")) {
@@ -260,7 +251,7 @@ func currencyBefore(text string) (code string, size int) {
 	if len(text)-len(trimmed) > 4 {
 		return "", 0
 	}
-	for _, width := range [...]int{3, 2, 1} {
+	for _, width := range [...]int{3, 2, 1} { // the longest spelling first, so that "NT$" is not read as "$"
 		begin := len(trimmed) - width
 		if begin < 0 || !utf8.RuneStart(trimmed[begin]) {
 			continue

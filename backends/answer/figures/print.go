@@ -69,10 +69,11 @@ func Print(f kernel.Figure) string {
 			}
 		}
 	}
+	// A step of 0.01 needs two decimals. The small constants here allow for floating point arithmetic.
 	decimals := int(min(max(math.Ceil(-math.Log10(step/scale)-1e-9), 0), 6))
 	digits := Digits(math.Abs(f.Value)/scale, decimals)
 	sign := ""
-	if f.Value < 0 && strings.Trim(digits, "0.,") != "" {
+	if f.Value < 0 && strings.Trim(digits, "0.,") != "" { // what is rounded to zero has no sign
 		sign = "-"
 	}
 	switch f.Unit {
@@ -93,7 +94,7 @@ func Print(f kernel.Figure) string {
 		if f.Currency != "" {
 			return f.Currency + " " + sign + digits + name
 		}
-	case kernel.NoUnit:
+	case kernel.NoUnit: // printed below, like money in an unknown currency
 	default:
 		return sign + digits + name + " " + string(f.Unit)
 	}

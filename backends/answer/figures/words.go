@@ -41,8 +41,9 @@ func Spelled(text string) []Mention {
 
 // spelled parses the spelled-out number that begins at i. ok is false if no number begins there.
 func spelled(text string, i int) (m Mention, ok bool) {
+	// In "two million three hundred and five", high is 2000000 when "million" was read, and low grows from 3 to 305.
 	var high, low float64 // the part from a thousand on, and the part below a thousand
-	var last int          // 1 if the last word is in ones, 10 if it is in tens, 0 otherwise
+	var last int          // which words may follow: 1 if the last word is in ones, 10 if it is in tens, 0 otherwise
 	first, wordEnd := word(text, i)
 	m.Start, m.Step = i, 1
 	switch value, isOne := ones[first]; {
@@ -50,7 +51,7 @@ func spelled(text string, i int) (m Mention, ok bool) {
 		low, last = value, 1
 	case tens[first] != 0:
 		low, last = tens[first], 10
-	case first == "a" || first == "an":
+	case first == "a" || first == "an": // a number only before a power, as in "a hundred"
 		if next, _ := word(text, skipSeparator(text, wordEnd)); powers[next] == 0 {
 			return m, false
 		}

@@ -17,7 +17,7 @@ const maxRange = 10
 // r names, or all periods of the table.
 func (r request) aggregate(f *finder) *Value {
 	periods := r.Periods
-	if r.Range && len(periods) == 2 && periods[0].End == "" && periods[1].End == "" {
+	if r.Range && len(periods) == 2 && periods[0].End == "" && periods[1].End == "" { // add the years between
 		first, last := min(periods[0].Year, periods[1].Year), max(periods[0].Year, periods[1].Year)
 		if last-first > maxRange {
 			return nil

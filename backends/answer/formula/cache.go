@@ -13,7 +13,7 @@ const maxCached = 256
 // TableCache caches the tables of passages, because many questions read the same report. The zero value is ready to
 // use. A TableCache is safe for concurrent use.
 type TableCache struct {
-	mu     sync.Mutex
+	mu     sync.Mutex                        // guards cached
 	cached map[[sha256.Size]byte][][]*Series // by the hash of a passage's section and text
 }
 
@@ -30,6 +30,8 @@ func (t *TableCache) series(p *kernel.Passage) [][]*Series {
 	if ok {
 		return all
 	}
+	// The passage is read without the lock, so that other passages can be read at the same time. If two goroutines read
+	// the same passage, both results are equal.
 	all = seriesInPassage(p)
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,15 +1,3 @@
-// Package formula computes the answers to questions about tables, which package inquiry has read: look-ups,
-// differences, growth, averages, sums, counts, and ratios of two rows. Every value has the passages of its inputs and
-// its formula.
-//
-// A value is computed only if the row, the column, the period and the unit are all matched, and nothing else matches as
-// well: no answer is better than a wrong number.
-//
-// Choices where the specification is silent:
-//   - A difference is the later period minus the earlier one, whichever is named first.
-//   - Without a named period, a look-up takes the figure of the table's latest period, and an average is over all
-//     periods of the table.
-//   - Growth on a base of zero or less has no percentage.
 package formula
 
 import (
@@ -24,7 +12,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// Value is a computed value.
+// Value is a computed value. For "What is the percentage change in cost of sales from 2017 to 2018?" it has the Op
+// inquiry.Growth, the Label "percentage change of Cost of sales from 2017 to 2018", the Figure 4.2%, the Formula
+// "(500 - 480) / 480 = 4.17%" and two Inputs.
 type Value struct {
 	Op inquiry.Op // the operation that computed it
 	// Label names the value: "percentage change of total assets from 2018 to 2019".
@@ -55,8 +45,8 @@ type Source struct {
 	Cache *TableCache
 }
 
-// request is the question for a value, as package inquiry has read it. Its methods return a nil Value if the source
-// does not determine the value.
+// request is the question for a value, as package inquiry has read it. Its methods, one for each kind of operation,
+// return a nil Value if the source does not determine the value.
 type request inquiry.Inquiry
 
 // Compute computes the value that a question wants. It returns nil if the source does not determine the value.
@@ -105,7 +95,7 @@ func (f *finder) findSubject(subject string, periods []kernel.Period) (*Series, 
 	if ok {
 		return s, score, true
 	}
-	if score > 0 { // of several matches, prefer the report for the latest period in the question
+	if score > 0 { // several series match, so only those of the report for the latest period are considered
 		year := 0
 		for _, p := range periods {
 			year = max(year, p.AnyYear())
@@ -119,7 +109,7 @@ func (f *finder) findSubject(subject string, periods []kernel.Period) (*Series, 
 				ofYear = append(ofYear, s)
 			}
 		}
-		if len(ofYear) == len(f.series) {
+		if len(ofYear) == len(f.series) { // find has considered the same series already
 			return nil, 0, false
 		}
 		return find(ofYear, subject, periods)
@@ -211,11 +201,11 @@ func (r request) lookUpIn(f *finder) *Value {
 	switch {
 	case len(r.Periods) > 0 && s.Points[0].Period.Known():
 		points, _ = s.pointsOf(r.Periods)
-	case len(s.Points) == 1:
+	case len(s.Points) == 1: // a single figure, whose period the table does not name
 		points = s.Points
 	default:
 		if points = r.namedOrLatest(1, s); points == nil || len(s.years()) != len(s.Points) {
-			return nil
+			return nil // some figures have no period, so the latest one is not known
 		}
 	}
 	if len(r.Periods) == 0 && score < minScoreWithoutPeriod {
@@ -299,11 +289,11 @@ func knownStep(step float64) float64 {
 // combinable reports whether two figures may be combined: they have compatible units, and if one is in thousands or
 // more, the scale of the other one is known.
 func combinable(a, b kernel.Figure) bool {
-	return comparable(a, b) && !maybeUnscaled(a, b) && !maybeUnscaled(b, a)
+	return unitsAgree(a, b) && !maybeUnscaled(a, b) && !maybeUnscaled(b, a)
 }
 
-// comparable reports whether two figures have the same unit and currency. An unknown unit or currency agrees with any.
-func comparable(a, b kernel.Figure) bool {
+// unitsAgree reports whether two figures have the same unit and currency. An unknown unit or currency agrees with any.
+func unitsAgree(a, b kernel.Figure) bool {
 	return (a.Unit == b.Unit || a.Unit == kernel.NoUnit || b.Unit == kernel.NoUnit) &&
 		(a.Currency == b.Currency || a.Currency == "" || b.Currency == "")
 }

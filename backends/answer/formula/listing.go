@@ -18,6 +18,7 @@ func (r request) yearsIn(f *finder) *Value {
 	var best []*Series
 	var bestYears []int
 	bestScore := 0.0
+	// The series of one table follow each other: those from start to end.
 	for start, end := 0, 0; start < len(f.series); start = end {
 		for end < len(f.series) && f.series[end].table == f.series[start].table {
 			end++
@@ -96,11 +97,6 @@ func (r request) itemsIn(f *finder) *Value {
 }
 
 // covers reports whether words contains all stems and at most one other word.
-func covers(words set, stems []terms.Term) bool {
-	for _, t := range stems {
-		if !words.has(t) {
-			return false
-		}
-	}
-	return len(words) <= len(stems)+1
+func covers(words terms.Set, stems []terms.Term) bool {
+	return len(words) <= len(stems)+1 && !slices.ContainsFunc(stems, func(t terms.Term) bool { return !words[t] })
 }

@@ -17,15 +17,15 @@ var unitWords = regexp.MustCompile(`(?i)\((?:in )?(?:thousands|millions|billions
 
 // weakWords holds words whose absence in a question means little: they distinguish rows only if the rows differ in
 // nothing else.
-var weakWords = setOf(`total net amount expense expenses cost costs value balance year end reported consolidated other income loss gain basis
+var weakWords = terms.SetOf(`total net amount expense expenses cost costs value balance year end reported consolidated other income loss gain basis
 	recognised recognized gross common ordinary share shares used provided number item level and the due company group december january june september march less add`)
 
 // decisiveWords holds words that change the meaning of a row. A question about such a row has to contain them.
-var decisiveWords = setOf(`impairment impaired recognition amortization amortisation accumulated deferred proceeds purchases repayments issuance disposal
+var decisiveWords = terms.SetOf(`impairment impaired recognition amortization amortisation accumulated deferred proceeds purchases repayments issuance disposal
 	disposals acquired unrecognized unrecognised undistributed reversal reversals adjustment adjustments reconciliation`)
 
 // calculationWords holds words for results that are computed from several figures, unless a row has such a name.
-var calculationWords = setOf(`average mean growth difference ratio proportion`)
+var calculationWords = terms.SetOf(`average mean growth difference ratio proportion`)
 
 // scored is a series with its score; a greater score is better.
 type scored struct {
@@ -54,101 +54,112 @@ func fit(stems []terms.Term, metric string, s *Series) float64 {
 	if len(stems) == 0 {
 		return 0
 	}
-	sameMetric := false
+	named := "" // the metric that the row names
 	if metric != "" {
-		if m, ok := metrics.ByLabel(s.Name); ok && m.Key == metric {
-			sameMetric = true
+		m, _ := metrics.ByLabel(s.Name)
+		named = m.Key
+	}
+	sameMetric := metric != "" && named == metric
+	cover, inName := s.cover(stems, sameMetric)
+	if cover == 0 || !sameMetric && (s.differsInMeaning(stems) || inName == 0 && len(s.header) == 0) {
+		return 0
+	}
+	nameWeight, extraWeight := s.extraWords(terms.NewSet(stems), sameMetric)
+	score := cover * (1 - 0.5*extraWeight/(nameWeight+0.7))
+	if named != "" && !sameMetric { // the row has the name of another metric: gross profit instead of profit
+		score -= otherMetricPenalty
+	}
+	if inName == len(stems) && inName == len(s.name) { // exactly this name
+		score += exactNameBonus
+	}
+	for t := range s.group { // a heading with a word that is neither in the subject nor elsewhere near the table
+		if !slices.Contains(stems, t) && !weakWords[t] && !s.around[t] {
+			score -= 0.02
+			break
 		}
 	}
+	return score
+}
+
+// cover returns the weighted share of a subject's words that the series and the text around it contain, from 0 to 1,
+// and how many of the words are in the name of the series. A word counts less the farther it is from the name. cover is
+// 0 if too many distinguishing words are missing. sameMetric reports that the row has a name of the subject's metric,
+// so that it need not have the subject's words.
+func (s *Series) cover(stems []terms.Term, sameMetric bool) (cover float64, inName int) {
 	var matched, total float64
-	inName := 0             // the number of words that the name of the series contains
 	strong, missing := 0, 0 // the number of words that are not weak, and how many of them the table does not contain
 	for _, t := range stems {
 		weight := 1.0
-		if weakWords.has(t) {
+		if weakWords[t] {
 			weight = weakWeight
 		} else {
 			strong++
 		}
 		total += weight
 		switch {
-		case s.name.has(t):
+		case s.name[t]:
 			matched += weight
 			inName++
-		case s.header.has(t):
+		case s.header[t]:
 			matched += weight * 0.97
-		case s.group.has(t):
+		case s.group[t]:
 			matched += weight * 0.95
 		case sameMetric:
 			matched += weight * 0.93
-		case s.caption.has(t):
+		case s.caption[t]:
 			matched += weight * 0.8
 		default:
-			if !weakWords.has(t) {
+			if !weakWords[t] {
 				missing++
 			}
-			if s.around.has(t) {
+			if s.around[t] {
 				matched += weight * 0.45
 			}
 		}
 	}
-	if missing > 0 && 2*missing >= strong && strong < 4 { // too many distinguishing words are missing
-		return 0
+	if missing > 0 && 2*missing >= strong && strong < 4 {
+		return 0, inName
 	}
+	return matched / total, inName
+}
+
+// differsInMeaning reports whether the series means something else than a subject: its name has a decisive word that
+// the subject does not have, or the subject has a decisive word, or a word for a calculation, that is nowhere near the
+// table.
+func (s *Series) differsInMeaning(stems []terms.Term) bool {
 	for t := range s.name {
-		if decisiveWords.has(t) && !sameMetric && !slices.Contains(stems, t) {
-			return 0
+		if decisiveWords[t] && !slices.Contains(stems, t) {
+			return true
 		}
 	}
-	for _, t := range stems {
-		if (decisiveWords.has(t) || calculationWords.has(t)) && !sameMetric && !s.name.has(t) && !s.header.has(t) &&
-			!s.group.has(t) && !s.caption.has(t) && !s.around.has(t) {
-			return 0
-		}
-	}
-	cover := matched / total
-	var nameWeight, extraWeight float64 // of the words of the series, and of those that the subject does not contain
-	wanted := make(set, len(stems))
-	for _, t := range stems {
-		wanted[t] = true
-	}
-	count := func(words set, weight float64) {
+	return slices.ContainsFunc(stems, func(t terms.Term) bool {
+		return (decisiveWords[t] || calculationWords[t]) && !s.name[t] && !s.header[t] && !s.group[t] && !s.caption[t] &&
+			!s.around[t]
+	})
+}
+
+// extraWords returns the weight of the words in the name and the header of the series, and the weight of those among
+// them that are not wanted. If the row has a name of the wanted metric, all words of the name are wanted.
+func (s *Series) extraWords(wanted terms.Set, sameMetric bool) (all, extra float64) {
+	count := func(words terms.Set, weight float64) {
 		for t := range words {
 			wordWeight := weight
-			if weakWords.has(t) {
+			if weakWords[t] {
 				wordWeight *= 0.35
 			}
-			nameWeight += wordWeight
-			if !wanted.has(t) {
-				extraWeight += wordWeight
+			all += wordWeight
+			if !wanted[t] {
+				extra += wordWeight
 			}
 		}
 	}
 	if sameMetric {
-		nameWeight, extraWeight = 1, 0
+		all = 1
 	} else {
 		count(s.name, 1)
 	}
 	count(s.header, 0.8)
-	if inName == 0 && !sameMetric && len(s.header) == 0 {
-		return 0
-	}
-	score := cover * (1 - 0.5*extraWeight/(nameWeight+0.7))
-	if metric != "" && !sameMetric { // the row may have the name of another metric: gross profit instead of profit
-		if m, ok := metrics.ByLabel(s.Name); ok && m.Key != metric {
-			score -= otherMetricPenalty
-		}
-	}
-	if inName == len(stems) && inName == len(s.name) { // exactly this name
-		score += exactNameBonus
-	}
-	for t := range s.group {
-		if !wanted.has(t) && !weakWords.has(t) && !s.around.has(t) {
-			score -= 0.02
-			break
-		}
-	}
-	return score
+	return all, extra
 }
 
 // find returns the series that a subject names and that has all periods, and its score. It returns false and the score
@@ -215,7 +226,7 @@ func (s *Series) pointsOf(periods []kernel.Period) ([]Point, bool) {
 				found = append(found, q)
 			}
 		}
-		if len(found) > 1 {
+		if len(found) > 1 { // "2019" fits a year and what has no length; the year is meant
 			years := slices.DeleteFunc(slices.Clone(found), func(q Point) bool { return q.Period.Months != 12 })
 			if len(years) == 1 && (p.Months == 12 || p.End == "") {
 				found = years

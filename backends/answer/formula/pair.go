@@ -75,7 +75,7 @@ func (r request) twoSubjects(f *finder) *Value {
 func (r request) combine(v *Value, p, base Point, change string) *Value {
 	// Sales per employee combine an amount with a number of things.
 	perThing := r.Op == inquiry.Ratio && (mayBeCount(p.Figure) || mayBeCount(base.Figure)) &&
-		comparable(p.Figure, base.Figure)
+		unitsAgree(p.Figure, base.Figure)
 	if !perThing && !combinable(p.Figure, base.Figure) {
 		return nil
 	}
@@ -106,11 +106,12 @@ func (r request) combine(v *Value, p, base Point, change string) *Value {
 			return nil
 		}
 		v.Formula = a + " / " + figures.Bracket(b)
-		if result.Value = p.Value / base.Value; r.Op == inquiry.Share {
+		result.Value = p.Value / base.Value
+		if r.Op == inquiry.Share {
 			result.Value *= 100
 			break
 		}
-		if result.Unit = kernel.NoUnit; math.Abs(result.Value) < 1 {
+		if result.Unit = kernel.NoUnit; math.Abs(result.Value) < 1 { // a small ratio has a third decimal
 			result.Step = 0.001
 		}
 	}

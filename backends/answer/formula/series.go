@@ -14,7 +14,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
 
-// Point is the figure of a period, with the passage that contains the figure.
+// Point is one figure of a Series: that of a period, with the passage that contains it. A figure of a table without
+// periods is a point whose Period is zero.
 type Point struct {
 	kernel.Figure
 	Period kernel.Period
@@ -23,37 +24,20 @@ type Point struct {
 	Passage int // the index of the passage
 }
 
-// Series holds the figures of one row or column of a table over time.
+// Series holds the figures of one row or column of a table over time. The row "Automotive | 1,200 | 1,100" in a table
+// with the columns 2019 and 2018 is the series "Automotive" with two points.
 type Series struct {
 	// Name is the name of the row or column, "Automotive". Group is the heading above it.
 	Name, Group string
 	Points      []Point
-	table       int // the number of its table
-
-	name, group set  // the terms of Name and Group
-	header      set  // the terms of the column header, without the period
-	caption     set  // the terms of the table's caption and section
-	around      set  // the terms of the text around the table
-	total       bool // the name begins with "total"
-	quarters    bool // its columns name quarters, and its rows the year
+	table       int       // the number of its table
+	name, group terms.Set // of Name and Group
+	header      terms.Set // of the column header, without the period
+	caption     terms.Set // of the table's caption and section
+	around      terms.Set // of the text around the table
+	total       bool      // the name begins with "total"
+	quarters    bool      // its columns name quarters, and its rows the year
 }
-
-// set is an unordered set of terms.
-type set map[terms.Term]bool
-
-// setOf returns the set of the terms of texts.
-func setOf(texts ...string) set {
-	s := make(set)
-	for _, text := range texts {
-		for _, t := range terms.Of(text) {
-			s[t] = true
-		}
-	}
-	return s
-}
-
-// has reports whether the set contains a term.
-func (s set) has(t terms.Term) bool { return s[t] }
 
 // maxSeries bounds the series that are compared with a question.
 const maxSeries = 8000
@@ -104,7 +88,7 @@ func inFiscalYear(p, report kernel.Period) kernel.Period {
 // seriesInPassage returns the series of each table in a passage.
 func seriesInPassage(p *kernel.Passage) [][]*Series {
 	text := textAroundTables(p.Text)
-	context := surroundings{p.Section, setOf(text), scaleIn(text)}
+	context := surroundings{p.Section, terms.SetOf(text), scaleIn(text)}
 	found := tables.ParseAll(p.Text, maxTables)
 	all := make([][]*Series, 0, len(found))
 	for _, t := range found {
@@ -115,15 +99,15 @@ func seriesInPassage(p *kernel.Passage) [][]*Series {
 
 // surroundings describes the text of a passage around its tables.
 type surroundings struct {
-	section string
-	around  set     // its terms
-	scale   float64 // the scale that it states for the tables, or 0
+	section string    // the headings above the passage
+	around  terms.Set // the terms of the text
+	scale   float64   // the scale that it states for the tables, or 0
 }
 
 // seriesInTable returns the series of a table: its rows over the periods of its columns, or its columns over the
 // periods of its rows, or single figures without a period.
 func seriesInTable(t *tables.Table, context surroundings) []*Series {
-	caption := setOf(t.Caption, t.Corner, context.section)
+	caption := terms.SetOf(t.Caption, t.Corner, context.section)
 	heads := make([]string, len(t.Columns)) // the headers of the columns without their periods
 	byColumn := false                       // the columns have periods
 	for i, c := range t.Columns {
@@ -131,8 +115,7 @@ func seriesInTable(t *tables.Table, context surroundings) []*Series {
 		byColumn = byColumn || c.Period.Known() && !c.Change
 	}
 	spellQuarters(heads)
-	var all []*Series
-	index := make(map[string]*Series) // the latest series by key
+	c := collector{caption: caption, around: context.around, latest: make(map[string]*Series)}
 	for ri := range t.Rows {
 		row := &t.Rows[ri]
 		label := row.Label
@@ -156,38 +139,48 @@ func seriesInTable(t *tables.Table, context surroundings) []*Series {
 				if name = withoutPeriods(row.Label); name == "" {
 					name, seriesHeader = heads[ci], ""
 				}
-				if metrics.Periods(group) != nil {
+				if metrics.Periods(group) != nil { // a heading with a period does not distinguish series
 					group = ""
 				}
 			} else if column.Change && byColumn { // a change between two periods is a series of its own
 				period = kernel.Period{}
 				seriesHeader = column.Header
 			}
-			// add adds the figure to the series with a header. If there is no such series, or if it has a figure of the
-			// period, add begins a new series.
-			add := func(header string, quarterly bool, period kernel.Period) {
-				key := strings.Join([]string{group, name, header, strconv.FormatBool(quarterly)}, "\x00")
-				s := index[key]
-				taken := func(q Point) bool { return q.Period == period && period.Known() }
-				if s == nil || slices.ContainsFunc(s.Points, taken) {
-					s = &Series{
-						Name: cmp.Or(name, header), Group: group, name: setOf(name), group: setOf(group),
-						header: setOf(header), caption: caption, around: context.around, quarters: quarterly,
-						total: strings.HasPrefix(strings.ToLower(name), "total"),
-					}
-					index[key] = s
-					all = append(all, s)
-				}
-				s.Points = append(s.Points, Point{Figure: f, Period: period, Head: head})
-			}
-			add(seriesHeader, false, period)
+			c.add(group, name, seriesHeader, false, Point{Figure: f, Period: period, Head: head})
+			// In a table with a column for each quarter and a row for each year, the figures are also a series of quarters.
 			q := quarters[strings.ToLower(heads[ci])]
 			if q != 0 && period == row.Period && period.Year != 0 && period.Quarter == 0 {
-				add("", true, kernel.Period{Year: period.Year, Quarter: q, Months: 3})
+				quarter := kernel.Period{Year: period.Year, Quarter: q, Months: 3}
+				c.add(group, name, "", true, Point{Figure: f, Period: quarter, Head: head})
 			}
 		}
 	}
-	return all
+	return c.all
+}
+
+// collector collects the series of one table.
+type collector struct {
+	caption, around terms.Set          // of all series
+	all             []*Series          // in the order of their first points
+	latest          map[string]*Series // the latest series by group, name, header and quarters
+}
+
+// add adds a point to the series with a group, a name and a header. If there is no such series, or if it has a point of
+// the period already, add begins a new series: two rows with the same name are two series.
+func (c *collector) add(group, name, header string, quarterly bool, p Point) {
+	key := strings.Join([]string{group, name, header, strconv.FormatBool(quarterly)}, "\x00")
+	s := c.latest[key]
+	taken := func(q Point) bool { return q.Period == p.Period && p.Period.Known() }
+	if s == nil || slices.ContainsFunc(s.Points, taken) {
+		s = &Series{
+			Name: cmp.Or(name, header), Group: group, name: terms.SetOf(name), group: terms.SetOf(group),
+			header: terms.SetOf(header), caption: c.caption, around: c.around, quarters: quarterly,
+			total: strings.HasPrefix(strings.ToLower(name), "total"),
+		}
+		c.latest[key] = s
+		c.all = append(c.all, s)
+	}
+	s.Points = append(s.Points, p)
 }
 
 // quarters maps the headers of columns that name a quarter to its number. The year of such a quarter is that of the

@@ -70,7 +70,7 @@ func (r request) thresholdIn(f *finder) *Value {
 	v := &Value{Op: r.Op, Inputs: inputs(s, points), Confidence: score}
 	var names, compared []string
 	for _, p := range points {
-		if !r.comparable(p.Figure) {
+		if !r.mayCompare(p.Figure) {
 			return nil
 		}
 		name := pointName(p, points)
@@ -100,10 +100,10 @@ func (r request) thresholdIn(f *finder) *Value {
 	return v.setResult(kernel.Figure{Value: float64(len(names)), Step: 1})
 }
 
-// comparable reports whether a figure may be compared with the threshold. It returns false if their units differ, or if
+// mayCompare reports whether a figure may be compared with the threshold. It returns false if their units differ, or if
 // one is hundreds of times as large as the other, because then the scale of the figure is probably unknown.
-func (r request) comparable(f kernel.Figure) bool {
-	if !comparable(f, r.Threshold) {
+func (r request) mayCompare(f kernel.Figure) bool {
+	if !unitsAgree(f, r.Threshold) {
 		return false
 	}
 	if r.Threshold.Step > 1 && f.Step >= 1 {
@@ -136,7 +136,7 @@ func (r request) extremeIn(f *finder) *Value {
 	}
 	best := points[0]
 	for _, p := range points[1:] {
-		if r.Above == (p.Value > best.Value) && p.Value != best.Value {
+		if p.Value != best.Value && (p.Value > best.Value) == r.Above {
 			best = p
 		}
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// Period is a fiscal year, or a quarter of one. Quarter is 0 for the whole year.
+// Period is a fiscal year, or a quarter of one. Quarter is 0 for the whole year. Unlike kernel.Period it says nothing
+// about days, so that two Periods are the same if they are equal. A balance belongs to the period that its day ends.
 type Period struct{ Year, Quarter int }
 
 // String returns the period as "FY2018" or "Q2 FY2023".
@@ -34,7 +35,7 @@ func (p Period) compare(q Period) int {
 // Before returns the same period a year earlier.
 func (p Period) Before() Period { return Period{p.Year - 1, p.Quarter} }
 
-// Need is a metric in a period that a calculation needs.
+// Need is a metric in a period that a calculation needs: {"revenue", {2019, 0}} is the revenue of FY2019.
 type Need struct {
 	Metric string
 	Period
@@ -53,12 +54,13 @@ const minSureness = 80
 // maxSteps bounds the evaluation steps of one answer.
 const maxSteps = 4000
 
-// Book holds the facts of one issuer and the state of one computation. It is not safe for concurrent use.
+// Book holds the facts of one issuer and the state of one computation. The methods of Calculation read the facts and
+// change the state; Answer begins with a fresh state. It is not safe for concurrent use.
 type Book struct {
-	facts map[Need][]kernel.Fact
+	facts map[Need][]kernel.Fact // several documents may state the same figure
 	// latest is the fiscal year of the latest report with annual figures.
 	latest      int
-	target      int              // the latest year that the question names
+	target      int              // the latest year that the question names, whose report is preferred
 	definitions map[string]*expr // the formulas that the question states, by metric
 	steps       int              // the evaluation steps so far, at most maxSteps
 	used        []Used           // the facts that were used so far
@@ -86,9 +88,8 @@ func NewBook(facts []kernel.Fact) *Book {
 		}
 		m, _ := metrics.Metric(f.Metric)
 		year, quarter := f.Period.AnyYear(), f.Period.Quarter
-		switch {
-		case m.Instant, f.Period.Months == 12 && quarter == 0, f.Period.Months == 3 && quarter != 0:
-		default:
+		isYear, isQuarter := f.Period.Months == 12 && quarter == 0, f.Period.Months == 3 && quarter != 0
+		if !m.Instant && !isYear && !isQuarter { // such as six months
 			continue
 		}
 		if quarter == 0 && f.Report.Quarter == 0 {
@@ -120,6 +121,8 @@ func (b *Book) find(n Need) (kernel.Fact, bool) {
 		if len(list) == 0 {
 			continue
 		}
+		// distance is the less, the better the report of a fact is. The constants put quarterly reports behind all annual
+		// ones, and reports before the target behind both.
 		distance := func(f kernel.Fact) int {
 			years := f.Report.AnyYear() - b.target
 			switch {
@@ -141,7 +144,8 @@ func (b *Book) find(n Need) (kernel.Fact, bool) {
 	return kernel.Fact{}, false
 }
 
-// result is the value of an expression with its calculation.
+// result is the value of an expression with its calculation: for gross_profit / revenue the value 0.42, the numbers
+// "630 / 1,500" and the names "gross profit / revenue". The value is not rounded, and a share is not in per cent.
 type result struct {
 	value   float64
 	fact    bool          // the result is a single fact
@@ -192,28 +196,26 @@ func (b *Book) eval(e *expr, p Period, depth int) (result, bool) {
 		}
 		r.value = left.value / right.value
 	}
-	// join returns the calculation from a and b, those of left and right. An optional metric that is absent has none.
-	join := func(a, b string) string {
-		if a == "" {
-			return b
-		}
-		if b == "" {
-			return a
-		}
-		if !r.isSum {
-			if left.isSum {
-				a = "(" + a + ")"
-			}
-			if right.isSum || e.op == '/' && strings.Contains(b, " / ") {
-				b = "(" + b + ")"
-			}
-		} else if e.op == '-' && right.isSum {
-			b = "(" + b + ")"
-		}
-		return a + " " + string(e.op) + " " + b
-	}
-	r.numbers, r.names = join(left.numbers, right.numbers), join(left.names, right.names)
+	r.numbers = joinCalculations(e.op, left.isSum, right.isSum, left.numbers, right.numbers)
+	r.names = joinCalculations(e.op, left.isSum, right.isSum, left.names, right.names)
 	return r, true
+}
+
+// joinCalculations returns the calculation a op b, with brackets around a and b where they are necessary. aIsSum and
+// bIsSum report that a and b are sums or differences. An optional metric that is absent has no calculation; then the
+// other one is returned.
+func joinCalculations(op byte, aIsSum, bIsSum bool, a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	isSum := op == '+' || op == '-'
+	if aIsSum && !isSum {
+		a = "(" + a + ")"
+	}
+	if bIsSum && op != '+' || op == '/' && strings.Contains(b, " / ") {
+		b = "(" + b + ")"
+	}
+	return a + " " + string(op) + " " + b
 }
 
 // twoDays returns the average of a metric over two days, or the change between them. If the first day of an average is
@@ -330,7 +332,7 @@ func (b *Book) has(key string) bool {
 
 // last returns the fact of a metric with the latest last day. It returns false if there is no fact of the metric.
 func (b *Book) last(key string) (fact kernel.Fact, ok bool) {
-	for n, list := range b.facts {
+	for n, list := range b.facts { // the lists are never empty
 		if f := list[0]; n.Metric == key && (!ok || f.Period.End > fact.Period.End) {
 			fact, ok = f, true
 		}
@@ -352,6 +354,7 @@ func (b *Book) withFormulaSign(key string, p Period, value float64) float64 {
 	if !hasPretax || !hasNet {
 		return value
 	}
+	// Some statements print the tax as a negative figure, which has to be added. The sum that is closer shows which.
 	ifAdded := math.Abs(pretax.Figure.Value + value - net.Figure.Value)
 	ifSubtracted := math.Abs(pretax.Figure.Value - value - net.Figure.Value)
 	if ifAdded < ifSubtracted {

@@ -9,7 +9,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// expr is a calculation over metrics: a number, a metric, or an operation on other expressions.
+// expr is a calculation over metrics: a number, a metric, or an operation on other expressions. The formula
+// "gross_profit / revenue" has the op '/' and two args with the op opMetric. The fields that an op does not use are
+// zero.
 type expr struct {
 	op    byte    // opNumber, opMetric, opAverage, opChange, or one of + - * /
 	value float64 // of a number
@@ -158,7 +160,7 @@ func dataTokens(text string) []string {
 // "?" if it is optional, alone or within avg() or change(). It returns nil for an unknown key.
 func dataLeaf(token string) *expr {
 	e := metricExpr(token)
-	if name, inner, ok := strings.Cut(strings.TrimSuffix(token, ")"), "("); ok {
+	if name, inner, ok := strings.Cut(strings.TrimSuffix(token, ")"), "("); ok { // avg(x) or change(x)
 		e.key, e.op = inner, opAverage
 		if name == "change" {
 			e.op = opChange
@@ -252,7 +254,8 @@ func metricNamed(text string) (key string, ok bool) {
 	return found[0].Metric.Key, true
 }
 
-// addKeys adds the keys of the metrics in e to a set, including those in their formulas. A nil e has none.
+// addKeys adds the keys of the metrics in e to a set, including those in their formulas. A nil e has none. A formula
+// that contains itself ends because its metric is in the set already.
 func (e *expr) addKeys(set map[string]bool) {
 	if e == nil || len(set) > maxTokens {
 		return

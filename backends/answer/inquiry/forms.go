@@ -10,7 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// form is a form of questions about the tables of a report.
+// form is a form of questions about the tables of a report, such as "what is the ratio of a to b", which wants the
+// operation Ratio on the two subjects a and b.
 type form struct {
 	op Op
 	// pattern matches questions of this form. If withDates is set, it is applied to the question with its periods,
@@ -159,8 +160,8 @@ func (q *Inquiry) applyForm(f *form, match []int, text, bare string) bool {
 		if percentWord.MatchString(group("what")) {
 			return false
 		}
-		if !q.readThreshold(text) || !periodNoun.MatchString(group("what")) { // it may be a count of rows
-			q.Op, q.Subjects = "", nil
+		if !q.readThreshold(text) || !periodNoun.MatchString(group("what")) {
+			q.Op, q.Subjects = "", nil // it may be a count of rows, which is not computed
 		}
 	case Value:
 		return !percentWord.MatchString(group("what"))
@@ -168,7 +169,7 @@ func (q *Inquiry) applyForm(f *form, match []int, text, bare string) bool {
 		if beyondPattern.MatchString(text[match[0]:match[1]]) {
 			return q.readThreshold(text)
 		}
-	case Growth:
+	case Growth: // "growth in per cent of sales" is a share
 		return !shareForm.MatchString(bare)
 	case Change:
 		// "the difference between a and b"
@@ -186,7 +187,7 @@ func (q *Inquiry) applyForm(f *form, match []int, text, bare string) bool {
 			return false
 		}
 		if len(q.Periods) < 2 && !strings.Contains(strings.ToLower(q.Plain), "across") {
-			q.Op = ""
+			q.Op = "" // a sum of rows, not of periods
 		}
 	}
 	return true

@@ -1,19 +1,3 @@
-// Package inquiry reads an analyst's questions about the figures of an issuer. For tables, it returns a question in its
-// own words: the operation, by the form of the question, the subjects and the periods. If it knows all words of the
-// question, it also computes the answer from the facts of the issuer's statements: values, changes, averages over
-// years, trends, verdicts by a criterion, and the extreme of several measures. The vocabulary defines the measures and
-// their formulas; a formula that the question states takes precedence.
-//
-// Choices where the specification is silent:
-//   - A question is computed as a whole or not at all: a word that is not a measure, a period, an operation or
-//     filler may mean that the question wants something that statements do not contain.
-//   - Sentences about the form of the answer (source, role, unit, rounding) are removed; unit and rounding are
-//     kept as fields.
-//   - A margin is consistent if it moves each year by no more than the points that the question names, or two.
-//   - A question without a period is about the latest fiscal year, a question about history about the last three
-//     years.
-//   - A balance in a ratio is the average of the ends of two years, or the end of the year alone if there is no
-//     other; the calculation shows which.
 package inquiry
 
 import (
@@ -28,7 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// Calculation is a question whose answer can be computed from statements alone.
+// Calculation is a question whose answer can be computed from statements alone. For "Did the gross margin rise in
+// 2019?" it has the Op Moved, the measure gross margin and the period FY2019.
 type Calculation struct {
 	Op Op
 	// measures has one measure, except for Extreme and Exceeds.
@@ -50,6 +35,7 @@ type Calculation struct {
 }
 
 // measure is a quantity that can be computed: a metric, a ratio of two metrics, or a formula that the question states.
+// The measure of "capex as a percentage of revenue" has the expr capex / revenue and the unit "%".
 type measure struct {
 	name string // the name in a sentence
 	key  string // the key of the metric; empty for a ratio or a formula
@@ -109,6 +95,7 @@ func calculation(body string) *Calculation {
 		decimals: -1, percent: percentOf.MatchString(body), mayBeIrrelevant: doubtsRelevance.MatchString(body),
 	}
 	if m := roundTo.FindStringSubmatch(body); m != nil {
+		// Either group may have matched; digits are not in the map.
 		q.decimals = map[string]int{
 			"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "whole": 0, "integer": 0,
 			"tenth": 1, "hundredth": 2,
@@ -123,7 +110,7 @@ func calculation(body string) *Calculation {
 	}
 	core = replacePhrases(core)
 	for _, match := range formatting.FindAllString(body, 8) {
-		if word := scaleOf.FindString(match); word != "" {
+		if word := scaleOf.FindString(match); word != "" { // "thousands", "million" and so on
 			lowerInitial := word[0] | 0x20
 			q.scale = map[byte]float64{'t': 1e3, 'm': 1e6, 'b': 1e9}[lowerInitial]
 		}
@@ -161,7 +148,7 @@ func divide(body string) (core, lead string, definitions []string) {
 	start := 0
 	for _, m := range sentences.FindAllStringIndex(body, 40) {
 		end := m[0] + 1
-		if end <= start || strings.HasSuffix(body[start:end], "U.S.") {
+		if end <= start || strings.HasSuffix(body[start:end], "U.S.") { // not the end of a sentence
 			continue
 		}
 		if body[end-1] == ':' && !strings.Contains(body[start:end], "question") { // ":" ends only "Here is the question:"
@@ -173,8 +160,8 @@ func divide(body string) (core, lead string, definitions []string) {
 	if rest := strings.TrimSpace(body[start:]); rest != "" {
 		all = append(all, rest)
 	}
-	secondQuestion := "" // a second question about the same measure
-	for _, s := range all {
+	secondQuestion := ""    // a second question about the same measure
+	for _, s := range all { // other sentences are about the form of the answer
 		s = strings.TrimRight(s, " .")
 		switch {
 		case defined.MatchString(s) && !strings.HasSuffix(s, "?"), using.MatchString(s) && core != "":
@@ -190,7 +177,7 @@ func divide(body string) (core, lead string, definitions []string) {
 		core = asksValue.ReplaceAllString(strings.TrimRight(core, "? "), "is the ") + " " +
 			healthy.FindString(secondQuestion) + "?"
 	}
-	if core == "" {
+	if core == "" { // without a question mark, a request such as "Calculate the quick ratio" is the question
 		for _, s := range all {
 			if imperative.MatchString(s) {
 				core = imperative.ReplaceAllString(s, "what is ")
@@ -206,7 +193,7 @@ func divide(body string) (core, lead string, definitions []string) {
 	if m == nil {
 		return "", "", nil
 	}
-	questionWord := m[2]
+	questionWord := m[2] // its index, that of the group of asks
 	return core[questionWord:], core[:questionWord], definitions
 }
 
@@ -289,7 +276,7 @@ func (q *Calculation) readExtreme(text string) bool {
 func (q *Calculation) readThreshold(match []string) {
 	word, number, scale := match[1], match[2], match[3]
 	q.Op, q.direction = Beyond, 1
-	if strings.Contains("below under less than lower than", strings.ToLower(word)) {
+	if slices.Contains([]string{"below", "under", "less than", "lower than"}, strings.ToLower(word)) {
 		q.direction = -1
 	}
 	q.limit, _ = strconv.ParseFloat(strings.Trim(strings.ReplaceAll(number, ",", ""), "$."), 64)
@@ -297,107 +284,6 @@ func (q *Calculation) readThreshold(match []string) {
 		"": 1, "%": 1, "x": 1, "times": 1, "thousand": 1e3, "million": 1e6,
 		"billion": 1e9,
 	}[strings.ToLower(scale)]
-}
-
-// understand sets the operation and the measures from text, the question without its periods. lead are the words before
-// it. It takes all words that it knows out of the text, and returns false if words other than filler are left.
-func (q *Calculation) understand(text, lead string) bool {
-	if threeWays.MatchString(lead + text) {
-		return q.readExtreme(text)
-	}
-	asksPeriod := whichYear.MatchString(text)
-	text = strings.TrimSpace(whichYear.ReplaceAllString(text, ""))
-	if q.exceeds(text) {
-		return true
-	}
-	unread, ok := q.readMeasures(text) // unread is the part of text that is not understood yet
-	if !ok {
-		return false
-	}
-	// remove removes words from unread and reports whether there were any.
-	remove := func(words *regexp.Regexp) bool {
-		found := words.MatchString(unread)
-		unread = words.ReplaceAllString(unread, " ")
-		return found
-	}
-	isYesNo := yesNo.MatchString(text)
-	remove(yesNo)
-	var limit []string // the match of threshold, or nil
-	if m := threshold.FindStringSubmatch(unread); m != nil && isYesNo {
-		limit = m
-		remove(threshold)
-	}
-	always := remove(everyYear)
-	isSteady, isHistoric := remove(steady), remove(historic)
-	if isSteady && isYesNo {
-		q.limit = 2 // unless the question names another limit
-		if m := points.FindStringSubmatch(unread); m != nil {
-			q.limit, _ = strconv.ParseFloat(m[1], 64)
-		}
-		unread = fluctuating.ReplaceAllString(unread, " ")
-	}
-	sign := signed.FindString(unread)
-	remove(signed)
-	compound, sums := remove(compoundGrowth), remove(sumWord)
-	grows, mean, moves := remove(growth), remove(averages), remove(moveWord)
-	up, down := remove(upWord), remove(downWord)
-	switch {
-	case up && !down:
-		q.direction = 1
-	case down && !up:
-		q.direction = -1
-	}
-	q.asksDirection = up && down
-	always = always || isSteady && (up || down) || (up || down) && isYesNo && q.Years > 2
-	most, least := highestWord.MatchString(unread), lowestWord.MatchString(unread)
-	isGood := remove(healthy)
-	paid := remove(anyPaid)
-	first := &q.measures[0]
-	switch {
-	case asksPeriod && most != least && len(q.measures) == 1:
-		q.Op, q.direction = Peak, 1
-		if least {
-			q.direction = -1
-		}
-		remove(highestWord)
-		remove(lowestWord)
-	case asksPeriod:
-		return false
-	case always && isYesNo && q.direction != 0:
-		q.Op = Always
-	case isSteady && isYesNo:
-		q.Op = Consistent
-	case limit != nil:
-		q.readThreshold(limit)
-	case isYesNo && sign != "":
-		q.Op, q.direction = Sign, 1
-		if strings.EqualFold(sign, "negative") {
-			q.direction = -1
-		}
-	case isYesNo && (up || down || moves):
-		q.Op = Moved
-	case isYesNo && (isGood || first.key == "capex_to_revenue") && metrics.Good(first.key) != "":
-		q.Op = Good
-	case isYesNo && paid && metrics.Spent(first.key) || isYesNo && first.key == "dividends_per_share":
-		q.Op = Paid
-	case isYesNo:
-		return false
-	case isHistoric:
-		q.Op = Trend
-	case compound:
-		q.Op = Annual
-	case mean:
-		q.Op = Average
-	case sums:
-		q.Op = Sum
-	case grows, (moves || up || down) && q.percent && first.unit != "%":
-		q.Op = Growth
-	case moves, up, down:
-		q.Op = Change
-	default:
-		q.Op = Value
-	}
-	return onlyFiller(unread)
 }
 
 // exceeds sets the fields for Exceeds if the question is whether one measure is more or less than another one.
@@ -442,7 +328,7 @@ func (q *Calculation) readMeasures(text string) (rest string, ok bool) {
 	if len(found) == 0 {
 		return "", false
 	}
-	if arithmetic.MatchString(" " + text + " ") {
+	if arithmetic.MatchString(" " + text + " ") { // the question itself states a formula, such as "revenue minus capex"
 		if stated := parseWords(text); stated != nil && stated.op != opMetric {
 			unit := ""
 			if stated.op == '+' || stated.op == '-' {
@@ -455,7 +341,7 @@ func (q *Calculation) readMeasures(text string) (rest string, ok bool) {
 	key := found[0].Metric.Key
 	rest, end := "", 0
 	for _, m := range found {
-		if m.Metric.Key != key { // a longer name is spelled out in brackets: "quick ratio (acid test)"
+		if m.Metric.Key != key { // one metric may be named twice: "quick ratio (acid test)"
 			return "", false
 		}
 		rest += text[end:m.Start] + " "
@@ -515,9 +401,7 @@ func (q *Calculation) define(definitions []string) bool {
 			q.definitions[key] = parsed
 		case parsed != nil && stated: // a formula for the measure of the question, under a name that is not a metric
 			q.definitions[""] = parsed
-		case stated:
-			return false
-		case ok && !partsOfFormula(key, m[2]):
+		case stated, ok && !partsOfFormula(key, m[2]):
 			return false
 		}
 	}
@@ -537,19 +421,13 @@ func partsOfFormula(key, text string) bool {
 }
 
 // filler holds words of questions that do not affect the answer.
-var filler = func() map[string]bool {
-	m := make(map[string]bool)
-	for w := range strings.FieldsSeq(`what what's is was are were be been being the a an of for in at on to by from as its their it and or with how much many which did does do has have had
+var filler = kernel.Words(`what what's is was are were be been being the a an of for in at on to by from as its their it and or with how much many which did does do has have had
 		total amount amounts value figure number level year years end ended annual fiscal financial full unadjusted reported report reporting recorded record consolidated overall company
 		company's firm firm's group business respectively between during over period usd us dollars dollar million millions billion billions thousand thousands percent percents percentage % $
 		ratio rate basis based data any there calculate calculated compute give given state according using used generate generated spend spent earn earned post posted make made
 		key currently latest most recent recently this that compared vs versus against same prior previous last if so per se quarter quarters quarterly q ytd
 		reasonably profile relatively liquidity terms exhibit show shown see seen experience experienced measured sheet income balance cash-flow statement item line items balances was/is
-		approximately roughly about out quantity directly outlined explicitly clearly line-item statements many times paid shareholders stockholders common improved each every i we you me our your please just only able continue continued manage managed succeed than turn turned turns maintain maintains maintained hold held when`) {
-		m[w] = true
-	}
-	return m
-}()
+		approximately roughly about out quantity directly outlined explicitly clearly line-item statements many times paid shareholders stockholders common improved each every i we you me our your please just only able continue continued manage managed succeed than turn turned turns maintain maintains maintained hold held when`)
 
 // onlyFiller reports whether all words of a text are filler.
 func onlyFiller(text string) bool {

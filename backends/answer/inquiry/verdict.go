@@ -24,7 +24,7 @@ type criterion struct {
 func criteriaOf(key string) (all []criterion) {
 	for text := range strings.SplitSeq(metrics.Good(key), ";") {
 		words := strings.Fields(text)
-		if len(words) == 2 {
+		if len(words) == 2 { // a criterion of the measure itself
 			words = slices.Insert(words, 0, key)
 		}
 		if len(words) != 3 {

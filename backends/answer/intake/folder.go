@@ -57,8 +57,8 @@ func (f *Folder) Run(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	now := f.Corpus.Micros()
-	waiting := make(map[string]string)
-	var changed []corpus.File
+	waiting := make(map[string]string) // the next f.waiting
+	var changed []corpus.File          // the files to read in this round
 	for _, file := range files {
 		previous, ok := known[stored(file.Name)]
 		isDue := previous.due != 0 && previous.due <= now
@@ -71,7 +71,7 @@ func (f *Folder) Run(ctx context.Context) (int, error) {
 		waiting[file.Name] = file.Stamp
 	}
 	f.waiting = waiting
-	if len(files) == 0 && len(known) > 0 {
+	if len(files) == 0 && len(known) > 0 { // the files would be taken for deleted
 		f.logProblem("the watched folder is empty, so no documents are removed: it may not be mounted", "empty")
 		return 0, nil
 	}
@@ -142,21 +142,38 @@ func (f *Folder) ingest(ctx context.Context, path, source string, files []corpus
 	if err != nil {
 		return err
 	}
+	// The documents are removed before the new state is stored: after a crash in between, the files are read again.
 	if f.Remove {
-		for name, r := range results {
-			if r.problem != "" {
-				continue // a document that cannot be read may still be in the file
-			}
-			gone, err := f.soleURLs(ctx, source, stored(name))
-			if err != nil {
-				return err
-			}
-			gone = slices.DeleteFunc(gone, func(url string) bool { return slices.Contains(r.urls, url) })
-			if err := f.remove(ctx, name, gone); err != nil {
-				return err
-			}
+		if err := f.removeGone(ctx, source, results); err != nil {
+			return err
 		}
 	}
+	return f.store(ctx, source, files, results, known)
+}
+
+// removeGone removes the documents that were in files before and are not there any more. results are those of the files
+// by name.
+func (f *Folder) removeGone(ctx context.Context, source string, results map[string]*result) error {
+	for name, r := range results {
+		if r.problem != "" {
+			continue // a document that cannot be read may still be in the file
+		}
+		gone, err := f.soleURLs(ctx, source, stored(name))
+		if err != nil {
+			return err
+		}
+		gone = slices.DeleteFunc(gone, func(url string) bool { return slices.Contains(r.urls, url) })
+		if err := f.remove(ctx, name, gone); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// store stores the states of files after they were read. known are their states before, by name.
+func (f *Folder) store(
+	ctx context.Context, source string, files []corpus.File, results map[string]*result, known map[string]entry,
+) error {
 	return f.Corpus.Write(ctx, func(c kernel.Conn) error {
 		if err := f.Hold(c); err != nil {
 			return err

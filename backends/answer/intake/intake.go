@@ -2,6 +2,9 @@
 // addresses of a list. It stores the state of what it has read, so that neither the next round nor a restart reads a
 // document again.
 //
+// A round looks once at all files or addresses. An entry is the stored state of one of them. The stamp of a file
+// changes when the file does. A lease, which the rounds renew, ensures that only one node does the work.
+//
 // Choices where the specification is silent:
 //   - The documents of a file that disappears stay in the corpus unless the operator wants them removed. Then
 //     the file must be missing for two rounds. Nothing is removed while the whole folder is empty, because it may not
@@ -49,13 +52,15 @@ func (o *Options) observe(outcome string) {
 	}
 }
 
+// logger returns the current logger.
 func (o *Options) logger() *zap.Logger { return o.Corpus.Logger() }
 
 // hold renews the lease in a transaction of its own.
 func (o *Options) hold(ctx context.Context) error { return o.Corpus.Write(ctx, o.Hold) }
 
 // entry is the stored state of a file or an address. In the database it has a source, which is the folder or the list,
-// and a name, which is the file or the address.
+// and a name, which is the file or the address. For example, the source "watch:/srv/reports" has an entry with the name
+// "2019/annual.pdf".
 type entry struct {
 	stamp          string // of a file: changes when the file changes
 	etag, modified string // of an address: the response headers ETag and Last-Modified
@@ -139,9 +144,8 @@ func putURLs(c kernel.Conn, source, name string, urls []string, all bool) error 
 // soleURLs returns the URLs of documents that belong to a name and to no other name.
 func (o *Options) soleURLs(ctx context.Context, source, name string) (urls []string, err error) {
 	err = o.Corpus.Read(ctx, func(c kernel.Conn) error {
-		urls, err = store.List(c, func(r store.Row) (url string, err error) { return url, r.Scan(&url) },
-			"SELECT url FROM answer_intake_documents d WHERE source = ? AND name = ? AND NOT EXISTS "+
-				"(SELECT 1 FROM answer_intake_documents e WHERE e.url = d.url AND (e.source <> d.source OR e.name <> d.name)) ORDER BY url", source, name)
+		urls, err = store.Column[string](c, "SELECT url FROM answer_intake_documents d WHERE source = ? AND name = ? AND NOT EXISTS "+
+			"(SELECT 1 FROM answer_intake_documents e WHERE e.url = d.url AND (e.source <> d.source OR e.name <> d.name)) ORDER BY url", source, name)
 		return err
 	})
 	return urls, err

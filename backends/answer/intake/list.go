@@ -73,7 +73,7 @@ func (l *List) Run(ctx context.Context) (int, error) {
 		previous, ok := known[address]
 		delete(known, address)
 		// A time of the next attempt that is farther away than l.Every is from a longer interval that was configured before.
-		now := l.Corpus.Now()
+		now := l.Corpus.Now() // fetching takes time, so each address is compared with the time of its turn
 		if ok && previous.due > now.UnixMicro() && previous.due <= now.Add(l.Every).UnixMicro() {
 			continue
 		}
@@ -141,8 +141,8 @@ func parse(r io.Reader) ([]string, error) {
 			continue
 		}
 		u, err := url.Parse(line)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
-			len(line) > maxAddress || line != stored(line) || strings.ContainsAny(line, " \t") {
+		if err != nil || !kernel.IsHTTP(u) || u.User != nil || len(line) > maxAddress ||
+			line != stored(line) || strings.ContainsAny(line, " \t") {
 			if len(wrong) < 10 {
 				wrong = append(wrong, fmt.Errorf("line %d is not an http or https URL without a user name", n))
 			}
@@ -231,7 +231,7 @@ func (l *List) fetch(ctx context.Context, address string, previous entry) (*fetc
 	}
 	client := *l.Client
 	client.CheckRedirect = func(r *http.Request, via []*http.Request) error {
-		if len(via) > maxRedirects || r.URL.Scheme != "http" && r.URL.Scheme != "https" || r.URL.User != nil {
+		if len(via) > maxRedirects || !kernel.IsHTTP(r.URL) || r.URL.User != nil {
 			return errors.New("too many redirects, or a redirect to something other than an http or https URL")
 		}
 		return nil

@@ -7,11 +7,11 @@ type Kind string
 
 // The kinds of documents.
 const (
-	Filing     Kind = "filing"
-	News       Kind = "news"
-	Transcript Kind = "transcript"
-	Tabular    Kind = "table"
-	Web        Kind = "web"
+	Filing     Kind = "filing"     // a report of an issuer to an authority, such as an annual report (form 10-K)
+	News       Kind = "news"       // a news item
+	Transcript Kind = "transcript" // what was said in a call, such as a call about quarterly results
+	Tabular    Kind = "table"      // data without sentences: a CSV file, a workbook, company facts of the SEC
+	Web        Kind = "web"        // a page that web search has found; it is not stored
 )
 
 // Kinds lists all kinds.
@@ -26,7 +26,8 @@ type Issuer struct {
 	CIK      string // its number at the SEC, without leading zeros
 }
 
-// Document is a document of the corpus.
+// Document is a document of the corpus, such as the annual report of an issuer for fiscal 2019. It is stored as chunks,
+// which are found as passages.
 type Document struct {
 	ID     int64
 	Kind   Kind
@@ -40,10 +41,12 @@ type Document struct {
 	URL    string
 	Lang   string // such as en; empty if unknown
 	SHA256 string // of the ingested document, in hexadecimal
-	Chunks int
+	Chunks int    // the number of its passages
 }
 
-// Passage is a part of a document, or of a page that a provider of web search has found.
+// Passage is a part of a document, or of a page that a provider of web search has found: some paragraphs, or a table
+// with the paragraph above it, of about 350 to 500 tokens. It is what a search finds, what a model reads and what a
+// sentence of an answer refers to.
 type Passage struct {
 	// ID is the id of the passage in the corpus, or 0 for a passage from the web.
 	ID       int64
@@ -60,28 +63,29 @@ type Passage struct {
 	Text string
 	// Table reports that the passage contains a table.
 	Table     bool
-	Tokens    int // an estimate for its text
-	Issuer    int64
+	Tokens    int    // an estimate for its text
+	Issuer    int64  // of its document; 0 if unknown
 	Period    Period // of its document
 	Published time.Time
 	// Score is greater for a better match. Scores can be compared only within one result of a retriever.
 	Score float64
 }
 
-// Metric is a quantity that reports state, such as revenue.
+// Metric is a quantity that many reports state, such as revenue or total assets. Package metrics has the list of all
+// metrics and of the names that reports and people use for them.
 type Metric struct {
-	// Key identifies the metric in facts. It consists of lower case letters, digits and "_".
+	// Key identifies the metric in facts, "net_income". It consists of lower case letters, digits and "_".
 	Key  string
-	Name string // the name in a sentence, "total revenue"
+	Name string // the name in a sentence, "net income"
 	// Statement is the part of a report that states the metric.
 	Statement Statement
-	// Ratio reports that the metric is a share or a multiple, not an amount.
+	// Ratio reports that the metric is a share or a multiple, such as the gross margin, not an amount.
 	Ratio bool
-	// Instant reports that the metric is measured on a day, not over a period.
+	// Instant reports that the metric is measured on a day, such as total assets, not over a period, such as revenue.
 	Instant bool
 }
 
-// Statement is a part of a report.
+// Statement is a part of a report, such as the income statement. It is empty if the part is unknown.
 type Statement string
 
 // The parts of a report to which questions may refer.
@@ -98,13 +102,26 @@ const (
 	Business      Statement = "business"
 )
 
-// Figure is a number with its unit.
+// Statements lists the parts of a report in their usual order. Stored vectors have the indexes of this list (see
+// metrics.TopicOf), so the order must not change.
+var Statements = []Statement{
+	Income, Comprehensive, Balance, CashFlow, Equity, Segments, Notes, Discussion, Risks, Business,
+}
+
+// IsPrimary reports whether s is one of the three statements that every annual report has: the income statement, the
+// balance sheet and the statement of cash flows.
+func (s Statement) IsPrimary() bool { return s == Income || s == Balance || s == CashFlow }
+
+// Figure is a number with its unit, scale and precision, as a document prints it. "$1,577 million" has the Value
+// 1577000000, the Step 1000000, the Unit Money and the Currency USD. "12.5%" has the Value 12.5, the Step 0.1 and the
+// Unit Percent.
 type Figure struct {
 	Text string // the figure in the document's notation, "$1,577 million"
 	// Value is in single units: 1577000000. A share of 12.5 per cent is 12.5 with the unit Percent, 30 basis
 	// points are 30 with BasisPoints.
 	Value float64
-	// Step is one unit of the last digit shown, in the units of Value: 1000000.
+	// Step is the precision: one unit of the last digit shown, in the units of Value: 1000000. It is 0 for a dash,
+	// which means zero and has no digit.
 	Step     float64
 	Unit     Unit
 	Currency string // ISO 4217; empty if none is named
@@ -125,12 +142,13 @@ const (
 	PerShare    Unit = "per_share"
 )
 
-// Fact is a figure of an issuer that a document reports.
+// Fact is a figure of an issuer that a document reports: the revenue of Wexlermere Inc. in fiscal 2019 was $1,577
+// million. Several documents may state the same fact, also with different figures.
 type Fact struct {
 	Issuer int64
 	// Metric is the key of a Metric.
 	Metric string
-	// Label is the name that the document uses.
+	// Label is the name that the document uses, such as "Total net revenue" for the metric "revenue".
 	Label    string
 	Period   Period
 	Figure   Figure

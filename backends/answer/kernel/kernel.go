@@ -1,5 +1,3 @@
-// Package kernel is the common base of all packages of the answer API: the database, the clock, and the types for the
-// contents of the corpus.
 package kernel
 
 import (
@@ -35,6 +33,23 @@ func (s *Server) Write(ctx context.Context, fn func(c store.Conn) error) error {
 
 // Micros returns the current time in microseconds, the form in which times are stored.
 func (s *Server) Micros() int64 { return s.Now().UnixMicro() }
+
+// MicrosOf returns a time in microseconds, the form in which times are stored. The zero time, which stands for an
+// unknown time or for never, is stored as 0.
+func MicrosOf(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+// TimeOf returns the time for a result of MicrosOf.
+func TimeOf(micros int64) time.Time {
+	if micros == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(micros).UTC()
+}
 
 // ErrTexts is returned by an embedder that will never accept the given texts, because there are too many at once or
 // because one of them is too long. Callers may try again with fewer texts, but not with the same ones.

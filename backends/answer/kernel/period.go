@@ -8,8 +8,13 @@ import (
 	"time"
 )
 
-// Period is a reporting period, or a day. Unknown fields are zero, and the zero Period is unknown. Periods
-// can be compared with ==.
+// Period is a reporting period, or a day, with as much as a text says about it. Unknown fields are zero, and the zero
+// Period is unknown. Periods can be compared with ==, but two texts may describe one period in different ways: see
+// MayEqual.
+//
+// For example, "2019" has only the Year, "fiscal 2019" also 12 Months, "year ended June 30, 2019" has the End
+// 2019-06-30 and 12 Months, "as of June 30, 2019" has only the End, and "Q3 2019" has the Year, the Quarter and 3
+// Months.
 type Period struct {
 	// Year is the fiscal year that contains the period, in the issuer's count.
 	Year int
@@ -46,6 +51,7 @@ func (p Period) MayEqual(q Period) bool {
 	if p.Half != q.Half && p.Half != 0 && q.Half != 0 {
 		return false
 	}
+	// A period that names no quarter may still be one, unless its length is known.
 	if p.Quarter != q.Quarter && (p.Months != 0 && q.Months != 0 || p.Quarter != 0 && q.Quarter != 0) {
 		return false
 	}
@@ -137,6 +143,16 @@ func (d Day) Time() time.Time {
 		return time.Time{}
 	}
 	return t
+}
+
+// AddYears returns the same day a number of years later, or earlier for a negative number. The last day of a month
+// stays the last day, also in February.
+func (d Day) AddYears(years int) Day {
+	t := d.Time()
+	if next := t.AddDate(0, 0, 1); next.Day() == 1 {
+		return DayOf(next.AddDate(years, 0, -1))
+	}
+	return DayOf(t.AddDate(years, 0, 0))
 }
 
 // Year returns the calendar year, or 0 if it is unknown.

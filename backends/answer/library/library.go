@@ -119,7 +119,7 @@ type Figure struct {
 	Others []string `json:"others,omitempty"`
 }
 
-// Measure is a quantity that a company reports, with its figures, the latest first.
+// Measure is a metric that a company reports, with its figures, the latest first.
 type Measure struct {
 	Metric    string   `json:"metric"`
 	Name      string   `json:"name"`
@@ -180,8 +180,8 @@ func measures(c kernel.Conn, facts []kernel.Fact) ([]Measure, error) {
 		months int
 		year   int
 	}
-	best := make(map[key]kernel.Fact)
-	candidates := make(map[key][]kernel.Fact)
+	best := make(map[key]kernel.Fact)         // the fact that is shown for a metric and a period
+	candidates := make(map[key][]kernel.Fact) // all facts of the metric and the period
 	for _, f := range facts {
 		months := f.Period.Months
 		if months != 0 && months != 3 && months != 12 || f.Period.AnyYear() == 0 {
@@ -252,18 +252,12 @@ func takesPrecedence(a, b kernel.Fact) bool {
 	return cmp.Or(a.Sure-b.Sure, ofReport(a)-ofReport(b), cmp.Compare(a.Document, b.Document)) > 0
 }
 
-// statementOrder is the order of the statements in a report.
-var statementOrder = []kernel.Statement{
-	kernel.Income, kernel.Comprehensive, kernel.Balance, kernel.CashFlow, kernel.Equity,
-	kernel.Segments, kernel.Notes,
-}
-
 // statementRank returns the position of a statement in a report, from 0. Unknown statements come last.
 func statementRank(statement string) int {
-	if i := slices.Index(statementOrder, kernel.Statement(statement)); i >= 0 {
+	if i := slices.Index(kernel.Statements, kernel.Statement(statement)); i >= 0 {
 		return i
 	}
-	return len(statementOrder)
+	return len(kernel.Statements)
 }
 
 // locationsOf returns the documents of facts by document id, and the pages of their passages by passage id.

@@ -5,22 +5,14 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // legalForms holds words for legal forms and the like at the end of a name, which people leave out.
-var legalForms = wordSet(`inc incorporated corp corporation co company companies ltd limited plc llc lp llp sa ag nv se gmbh ab asa as oyj spa
+var legalForms = kernel.Words(`inc incorporated corp corporation co company companies ltd limited plc llc lp llp sa ag nv se gmbh ab asa as oyj spa
 	kgaa kk bhd pty holdings holding group partners trust`)
-
-// wordSet returns the set of the words in a text that white space separates.
-func wordSet(words string) map[string]bool {
-	m := make(map[string]bool)
-	for w := range strings.FieldsSeq(words) {
-		m[w] = true
-	}
-	return m
-}
 
 // Key returns the name of an issuer in a form for comparison: words of letters and digits in lower case, separated by
 // one space. "&" becomes "and", and a leading article is removed.
@@ -61,9 +53,12 @@ type Named struct {
 }
 
 // Directory finds issuers in a text by their names. It is immutable and safe for concurrent use.
+//
+// For "Wexlermere Industries Inc." with the ticker WXLM it has the keys "wexlermere industries inc" and "wexlermere
+// industries", the head "wexlermere", and the ticker "WXLM". The values of the maps are the ids of the issuers.
 type Directory struct {
 	keys        map[string][]int64 // keyed by Key or Short of a name
-	heads       map[string]int64   // heads: the first words of longer names that belong to one issuer alone
+	heads       map[string]int64   // keyed by the first words of longer names that belong to one issuer alone
 	tickers     map[string][]int64
 	maxKeyWords int                 // the number of words of the longest key
 	initial     map[string][]string // the keys by their first byte, to find names with a slip of spelling
@@ -99,9 +94,8 @@ func newDirectory(names, colloquial []Named) *Directory {
 		if slices.Contains(d.keys[key], issuer) {
 			return
 		}
-		if d.keys[key] == nil && len(key) >= slipLetters {
-			initial := key[:1]
-			d.initial[initial] = append(d.initial[initial], key)
+		if d.keys[key] == nil && len(key) >= slipLetters { // a new key that may be found with a slip
+			d.initial[key[:1]] = append(d.initial[key[:1]], key)
 		}
 		d.keys[key] = append(d.keys[key], issuer)
 		d.maxKeyWords = max(d.maxKeyWords, strings.Count(key, " ")+1)
@@ -143,7 +137,8 @@ func heads(names []Named) map[string]int64 {
 			continue
 		}
 		owners[all[0]] = n.Issuer
-		for _, word := range all[1:] { // "Field" does not stand for "Fieldman Marsh" if there is a "Green Field"
+		// A later word of a name is no head: "Field" does not stand for "Field Motors" if there is a "Green Field".
+		for _, word := range all[1:] {
 			if owners[word] != n.Issuer {
 				owners[word] = 0
 			}
@@ -161,7 +156,7 @@ func heads(names []Named) map[string]int64 {
 const headLetters = 5
 
 // everyday holds first words of names that do not identify an issuer.
-var everyday = wordSet(`advanced allied alpha alternative amalgamated american applied asian associated atlantic automatic aviation banking british broad business canadian capital
+var everyday = kernel.Words(`advanced allied alpha alternative amalgamated american applied asian associated atlantic automatic aviation banking british broad business canadian capital
 	cardinal carnival central century chemical china chinese citizens civil clear coastal colonial columbia commerce commercial common commonwealth communications community
 	computer consolidated constellation consumer continental cooper cosmic credit crown cyber delta digital direct discover discovery diversified dollar dutch dynamic eagle
 	eastern eclipse economic edison electric electronic electronics elite emerging empire employers energy enterprise entertainment environmental equity eurasian european
@@ -181,17 +176,18 @@ var everyday = wordSet(`advanced allied alpha alternative amalgamated american a
 	white window winter wireless women world worldwide young zenith apple alphabet amazon oracle meta shell chevron carnival visa match block target square`)
 
 // common holds words that are never names, because questions often contain them for other reasons.
-var common = wordSet(`first general national american global united international new the and best`)
+var common = kernel.Words(`first general national american global united international new the and best`)
 
 // ordinary holds names of issuers that are words as well. They are read as words unless isUsedAsName returns true.
-var ordinary = wordSet(`target gap visa block square snap booking charter progressive shell dow fox spectrum match unity delta southwest emerson chubb ford key meta ice bat cat chase post guess express
+var ordinary = kernel.Words(`target gap visa block square snap booking charter progressive shell dow fox spectrum match unity delta southwest emerson chubb ford key meta ice bat cat chase post guess express
 	buckle finish limited nice box domino opera ally sea lemonade root upwork yum all dominion prudential travelers principal carnival southern otis`)
 
 // slipLetters is the least length of a name in which a slip is accepted: one letter added, left out, changed or swapped
 // with the next.
 const slipLetters = 6
 
-// IssuerMention is a mention of an issuer, or of several with the same name.
+// IssuerMention is a place in a text that names an issuer, or several issuers with the same name: "Wexlermere" in "Did
+// Wexlermere's sales rise?".
 type IssuerMention struct {
 	Issuers    []int64 // the ids of the issuers; never empty
 	Start, End int     // the byte offsets of the name in the text
@@ -232,8 +228,8 @@ type token struct {
 // tokenize returns the words of a text, without possessive endings, at most maxWords. "&" is a word of its own, "and".
 func tokenize(s string) []token {
 	var list []token
-	start := -1
-	flush := func(end int) {
+	start := -1              // of the current word, or -1 between words
+	flush := func(end int) { // ends the current word, if there is one
 		if start >= 0 {
 			word := strings.TrimRight(s[start:end], ".'’")
 			for _, possessive := range []string{"'s", "’s"} {
@@ -246,6 +242,7 @@ func tokenize(s string) []token {
 		start = -1
 	}
 	for i, r := range s {
+		// Points, apostrophes and hyphens belong to the word that they follow: "S.p.A.", "Coca-Cola".
 		inside := unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) ||
 			start >= 0 && (r == '.' || r == '\'' || r == '’' || r == '-')
 		if r == '&' {
@@ -292,19 +289,7 @@ func (d *Directory) nameAt(s string, tokens []token, lowercase bool) (IssuerMent
 		return IssuerMention{}, 0
 	}
 	for n := min(d.maxKeyWords, len(tokens), 4); n > 0; n-- {
-		key := join(tokens[:n])
-		if len(key) < slipLetters {
-			break
-		}
-		var issuers []int64
-		matches := 0
-		for _, known := range d.initial[key[:1]] {
-			if terms.Slip(known, key) {
-				matches++
-				issuers = d.keys[known]
-			}
-		}
-		if matches == 1 { // a slip that fits several names identifies none
+		if issuers := d.nearKey(join(tokens[:n])); issuers != nil {
 			return IssuerMention{Issuers: issuers, Start: first.start, End: tokens[n-1].end, Slip: true}, n
 		}
 	}
@@ -330,6 +315,23 @@ func (d *Directory) isName(key, s string, tokens []token, lowercase bool) bool {
 	return lowercase || isCapitalised(word) || strings.ContainsAny(word, "0123456789")
 }
 
+// nearKey returns the issuers whose key is one slip away from key. It returns nil for a short key, and if there is no
+// such key or several. A name with a slip in its first letter is not found.
+func (d *Directory) nearKey(key string) (issuers []int64) {
+	if len(key) < slipLetters {
+		return nil
+	}
+	for _, known := range d.initial[key[:1]] {
+		if terms.Slip(known, key) {
+			if issuers != nil {
+				return nil
+			}
+			issuers = d.keys[known]
+		}
+	}
+	return issuers
+}
+
 // nearHead returns the issuer whose head is one slip away from a long word. It returns 0 if there is no such issuer or
 // several.
 func (d *Directory) nearHead(key string) (issuer int64) {
@@ -351,7 +353,7 @@ func (d *Directory) nearHead(key string) (issuer int64) {
 const headSlipLetters = 8
 
 // acronyms holds acronyms and words that are not tickers.
-var acronyms = wordSet(`EPS ROE ROA ROIC EBIT EBITDA CEO CFO COO IPO ETF GDP CPI FY Q1 Q2 Q3 Q4 US USA UK EU SEC GAAP IFRS R&D P/E PE CAGR IT AI ALL ARE IS IN ON AT BE`)
+var acronyms = kernel.Words(`EPS ROE ROA ROIC EBIT EBITDA CEO CFO COO IPO ETF GDP CPI FY Q1 Q2 Q3 Q4 US USA UK EU SEC GAAP IFRS R&D P/E PE CAGR IT AI ALL ARE IS IN ON AT BE`)
 
 // join returns the keys of tokens, joined by spaces.
 func join(tokens []token) string {

@@ -1,8 +1,10 @@
 package metrics
 
 import (
+	"cmp"
 	_ "embed"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
@@ -21,15 +23,16 @@ type entry struct {
 	spent    bool        // see Spent
 	formula  string      // see Formula
 	good     string      // see Good
+	order    int         // the position in the vocabulary
 }
 
-// vocabulary holds all known metrics. The values of its maps are indexes of entries.
+// vocabulary holds all known metrics. It is not changed after it was parsed.
 type vocabulary struct {
-	entries      []entry        // in the order of reports
-	byKey        map[string]int // keyed by Metric.Key
-	byName       map[string]int // keyed by the stems of a name, joined by spaces
-	concepts     map[string]int // keyed by concept of the us-gaap taxonomy
-	maxNameStems int            // the number of stems of the longest name
+	// A name or a concept belongs to one metric only, as a test checks.
+	byKey        map[string]*entry // keyed by Metric.Key
+	byName       map[string]*entry // keyed by the stems of a name, joined by spaces
+	concepts     map[string]*entry // keyed by concept of the us-gaap taxonomy
+	maxNameStems int               // the number of stems of the longest name
 }
 
 // known is the vocabulary in metrics.txt.
@@ -37,49 +40,46 @@ var known = parseVocabulary(vocabularyText)
 
 // parseVocabulary parses a text in the format that the beginning of metrics.txt describes.
 func parseVocabulary(text string) *vocabulary {
-	v := &vocabulary{byKey: make(map[string]int), byName: make(map[string]int), concepts: make(map[string]int)}
+	v := &vocabulary{
+		byKey: make(map[string]*entry), byName: make(map[string]*entry), concepts: make(map[string]*entry),
+	}
 	for line := range strings.SplitSeq(text, "\n") {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		fields := strings.Split(line+"|||", "|")
+		fields := strings.Split(line+"|||", "|") // the last fields of a line may be missing
 		for i := range fields {
 			fields[i] = strings.TrimSpace(fields[i])
 		}
-		e := entry{Metric: kernel.Metric{
-			Key: fields[0], Name: fields[1], Statement: kernel.Statement(fields[2]),
-			Instant: strings.Contains(fields[3], "i"), Ratio: strings.Contains(fields[3], "r"),
-		}}
+		hasFlag := func(letter string) bool { return strings.Contains(fields[3], letter) }
+		e := &entry{
+			Metric: kernel.Metric{
+				Key: fields[0], Name: fields[1], Statement: kernel.Statement(fields[2]), Instant: hasFlag("i"), Ratio: hasFlag("r"),
+			},
+			names: append([]string{fields[1]}, splitList(fields[4])...), concepts: splitList(fields[5]),
+			spent: hasFlag("o"), formula: fields[6], good: fields[7], order: len(v.byKey),
+		}
 		switch {
-		case strings.Contains(fields[3], "s"):
+		case hasFlag("s"):
 			e.unit = kernel.Shares
-		case strings.Contains(fields[3], "p"):
+		case hasFlag("p"):
 			e.unit = kernel.PerShare
-		case strings.Contains(fields[3], "%"):
+		case hasFlag("%"):
 			e.unit = kernel.Percent
-		case strings.Contains(fields[3], "d"):
+		case hasFlag("d"):
 			e.unit = Days
 		case !e.Ratio:
 			e.unit = kernel.Money
 		}
-		index := len(v.entries)
-		v.byKey[e.Key] = index
-		e.names = append([]string{e.Name}, splitList(fields[4])...)
+		v.byKey[e.Key] = e
 		for _, name := range e.names {
 			stems := stemsOf(name)
-			if _, taken := v.byName[stems]; !taken {
-				v.byName[stems] = index
-			}
+			v.byName[stems] = e
 			v.maxNameStems = max(v.maxNameStems, strings.Count(stems, " ")+1)
 		}
-		e.concepts = splitList(fields[5])
-		e.spent, e.formula, e.good = strings.Contains(fields[3], "o"), fields[6], fields[7]
 		for _, concept := range e.concepts {
-			if _, taken := v.concepts[concept]; !taken {
-				v.concepts[concept] = index
-			}
+			v.concepts[concept] = e
 		}
-		v.entries = append(v.entries, e)
 	}
 	return v
 }
@@ -108,98 +108,65 @@ func stemsOf(name string) string {
 	return b.String()
 }
 
-// Metric returns the metric with a key. It returns false if the vocabulary does not have the key.
-func Metric(key string) (kernel.Metric, bool) {
-	index, ok := known.byKey[key]
-	if !ok {
+// unknown is the entry of unknown metrics. All of its fields are zero.
+var unknown entry
+
+// entryOf returns the entry of the metric with a key, or &unknown.
+func entryOf(key string) *entry { return cmp.Or(known.byKey[key], &unknown) }
+
+// metricOf returns the metric of an entry, and false if the entry is nil.
+func metricOf(e *entry) (kernel.Metric, bool) {
+	if e == nil {
 		return kernel.Metric{}, false
 	}
-	return known.entries[index].Metric, true
+	return e.Metric, true
 }
+
+// Metric returns the metric with a key. It returns false if the vocabulary does not have the key.
+func Metric(key string) (kernel.Metric, bool) { return metricOf(known.byKey[key]) }
 
 // Order returns the position of a metric in the vocabulary, which lists metrics in the order of reports. Unknown
 // metrics come last.
 func Order(key string) int {
-	if index, ok := known.byKey[key]; ok {
-		return index
+	if e, ok := known.byKey[key]; ok {
+		return e.order
 	}
-	return len(known.entries)
+	return len(known.byKey)
 }
 
 // Names returns all names of a metric, the name for use in sentences first. It returns nil for an unknown key.
-func Names(key string) []string {
-	index, ok := known.byKey[key]
-	if !ok {
-		return nil
-	}
-	return known.entries[index].names
-}
+func Names(key string) []string { return entryOf(key).names }
 
 // UnitOf returns the unit of a metric's figures that do not state their own. It is empty if there is no such unit.
-func UnitOf(key string) kernel.Unit {
-	index, ok := known.byKey[key]
-	if !ok {
-		return kernel.NoUnit
-	}
-	return known.entries[index].unit
-}
+func UnitOf(key string) kernel.Unit { return entryOf(key).unit }
 
 // Days is the unit of times between sales and payments.
 const Days kernel.Unit = "days"
 
-// Formula returns the formula by which a metric is computed from the keys of other metrics, if no document states it.
-// It is empty if the metric has no formula.
-func Formula(key string) string {
-	index, ok := known.byKey[key]
-	if !ok {
-		return ""
-	}
-	return known.entries[index].formula
-}
+// Formula returns the formula by which a metric is computed from the keys of other metrics, if no document states it:
+// "gross_profit / revenue" for the gross margin. It is empty if the metric has no formula.
+func Formula(key string) string { return entryOf(key).formula }
 
 // Good returns the condition that the value of a healthy company's metric meets, such as ">= 1" for the current ratio.
 // It is empty if no condition is known.
-func Good(key string) string {
-	index, ok := known.byKey[key]
-	if !ok {
-		return ""
-	}
-	return known.entries[index].good
-}
+func Good(key string) string { return entryOf(key).good }
 
 // Spent reports whether a metric is an amount paid or spent. Statements write such amounts with either sign.
-func Spent(key string) bool {
-	index, ok := known.byKey[key]
-	return ok && known.entries[index].spent
-}
+func Spent(key string) bool { return entryOf(key).spent }
 
 // Concept returns the metric that a concept of the us-gaap taxonomy of XBRL reports, such as revenue for the concept
 // "Revenues" or "SalesRevenueNet". name is the concept's name without the prefix "us-gaap:". Concept returns false if
 // no metric has this concept.
-func Concept(name string) (kernel.Metric, bool) {
-	index, ok := known.concepts[name]
-	if !ok {
-		return kernel.Metric{}, false
-	}
-	return known.entries[index].Metric, true
-}
+func Concept(name string) (kernel.Metric, bool) { return metricOf(known.concepts[name]) }
 
 // Rank returns the position of a concept among the concepts of its metric, from 0 for the concept that states the
 // metric best, or -1 if no metric has this concept.
 func Rank(concept string) int {
-	index, ok := known.concepts[concept]
-	if !ok {
-		return -1
-	}
-	for i, c := range known.entries[index].concepts {
-		if c == concept {
-			return i
-		}
-	}
-	return -1
+	e := cmp.Or(known.concepts[concept], &unknown)
+	return slices.Index(e.concepts, concept)
 }
 
-// MetricMention is a mention of a metric in a text.
+// MetricMention is a place in a text that names a metric: "net sales" in "Net sales rose.", which names revenue.
 type MetricMention struct {
 	Metric     kernel.Metric
 	Start, End int // the byte offsets of the name in the text
@@ -213,28 +180,28 @@ type stemPosition struct {
 
 // Find returns the metrics that a text names, in the order of the text. Of overlapping names it takes the longest.
 func Find(text string) []MetricMention {
-	var found []MetricMention
+	var mentions []MetricMention
 	stems := stemPositions(text)
 	for i := 0; i < len(stems); {
-		n, index := 0, 0 // the number of stems of the longest name at i, and the index of its metric
+		n, longest := 0, &unknown // the number of stems of the longest name at i, and its metric
 		var key strings.Builder
 		for k := 0; k < known.maxNameStems && i+k < len(stems); k++ {
 			if k > 0 {
 				key.WriteByte(' ')
 			}
 			key.WriteString(stems[i+k].stem)
-			if entry, ok := known.byName[key.String()]; ok {
-				n, index = k+1, entry
+			if e, ok := known.byName[key.String()]; ok {
+				n, longest = k+1, e
 			}
 		}
 		if n == 0 {
 			i++
 			continue
 		}
-		found = append(found, MetricMention{known.entries[index].Metric, stems[i].start, stems[i+n-1].end})
+		mentions = append(mentions, MetricMention{longest.Metric, stems[i].start, stems[i+n-1].end})
 		i += n
 	}
-	return found
+	return mentions
 }
 
 // maxStems bounds the words of a text that are read.
@@ -272,9 +239,5 @@ func ByLabel(label string) (kernel.Metric, bool) {
 	}
 	label = footnotes.ReplaceAllString(label, "")
 	label = leadWords.ReplaceAllString(label, "")
-	index, ok := known.byName[stemsOf(label)]
-	if !ok {
-		return kernel.Metric{}, false
-	}
-	return known.entries[index].Metric, true
+	return metricOf(known.byName[stemsOf(label)])
 }

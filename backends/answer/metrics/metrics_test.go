@@ -50,7 +50,7 @@ func TestLabel(t *testing.T) {
 func TestVocabulary(t *testing.T) {
 	t.Parallel()
 	names := make(map[string]string)
-	for _, e := range known.entries {
+	for _, e := range known.byKey {
 		if TopicOf(e.Statement) == 0 {
 			t.Errorf("%s is of no part of a report: %q", e.Key, e.Statement)
 		}
@@ -70,8 +70,8 @@ func TestVocabulary(t *testing.T) {
 			t.Errorf("%s is %+v", e.Key, m)
 		}
 	}
-	if len(known.entries) < 80 {
-		t.Errorf("%d metrics", len(known.entries))
+	if len(known.byKey) < 80 {
+		t.Errorf("%d metrics", len(known.byKey))
 	}
 }
 

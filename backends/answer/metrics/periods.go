@@ -1,5 +1,3 @@
-// Package metrics is the vocabulary of reports: the metrics and their names, the statements and sections to which a
-// text may belong, and the periods and issuers that a text names. It does not know tables or the database.
 package metrics
 
 import (
@@ -12,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// Mention is a period that a text names.
+// Mention is a place in a text that names a period: "Q3 2019" in "Sales in Q3 2019 were lower."
 type Mention struct {
 	Period     kernel.Period
 	Start, End int // the byte offsets of the period in the text
@@ -50,6 +48,62 @@ var (
 	plain  = regexp.MustCompile(`\b((?:19|20)\d\d)\b`)
 )
 
+// groups returns the text of a capturing group of a match by its number, or the empty string if the group did not
+// match.
+type groups func(number int) string
+
+// spelling is a way to write a period.
+type spelling struct {
+	pattern *regexp.Regexp
+	period  func(g groups) kernel.Period // returns the period of a match; it is zero if the match is not a period
+}
+
+// spellings lists the ways to write a period in the order in which they are searched for. Longer ones come before those
+// that may be a part of them, because a match that overlaps an earlier one is ignored: "Q3 2019" is found before
+// "2019". The search for a pattern is slow, so the spellings are searched for only in a text that contains one of the
+// words.
+var spellings = []struct {
+	words     []string // in lower case
+	spellings []spelling
+}{
+	{[]string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}, []spelling{
+		{dated, func(g groups) kernel.Period { return periodEnding(g(2), g(5), g(3), g(4)) }},
+		{datedBritish, func(g groups) kernel.Period { return periodEnding(g(2), g(5), g(4), g(3)) }},
+		{monthly, func(g groups) kernel.Period { return periodEnding(g(2), g(4), g(3), "") }},
+	}},
+	{[]string{"-"}, []spelling{{iso, func(g groups) kernel.Period {
+		day, _ := kernel.ParseDay(g(1) + "-" + g(2) + "-" + g(3))
+		return kernel.Period{End: day}
+	}}}},
+	{[]string{"/"}, []spelling{
+		{slashed, func(g groups) kernel.Period { return periodEnding("", fourDigits(g(3)), g(1), g(2)) }},
+	}},
+	{[]string{"q"}, []spelling{
+		{yearFirst, func(g groups) kernel.Period {
+			return kernel.Period{Year: number(g(1)), Quarter: number(g(2) + ordinal(g(3))), Months: 3}
+		}},
+		{quarterly, func(g groups) kernel.Period {
+			return kernel.Period{Year: number(fourDigits(g(4))), Quarter: number(g(1) + g(2) + ordinal(g(3))), Months: 3}
+		}},
+	}},
+	{[]string{"h1", "h2", "1h", "2h", "half"}, []spelling{{halfYear, func(g groups) kernel.Period {
+		return kernel.Period{Year: number(fourDigits(g(4))), Half: number(g(1) + g(2) + ordinal(g(3))), Months: 6}
+	}}}},
+	{[]string{"/"}, []spelling{{double, func(g groups) kernel.Period {
+		first, second := number(g(1)), number(fourDigits(g(2)))
+		if second != first+1 {
+			return kernel.Period{}
+		}
+		return kernel.FiscalYear(second)
+	}}}},
+	{[]string{"f", "ye"}, []spelling{
+		{fiscal, func(g groups) kernel.Period { return kernel.FiscalYear(number(fourDigits(g(1)))) }},
+	}},
+	{[]string{"19", "20"}, []spelling{
+		{plain, func(g groups) kernel.Period { return kernel.Period{Year: number(g(1))} }},
+	}},
+}
+
 // Periods returns the periods that a text names, in the order of the text: "fiscal 2019", "FY19", "year ended September
 // 30, 2019", "30 June 2019", "Q3 2019", "2017/18", "2019". Fields that the text does not state are zero: a year alone
 // has no Months, and a date no Year.
@@ -61,78 +115,25 @@ func Periods(text string) []Mention {
 		return []Mention{{kernel.Period{Year: number(text)}, 0, 4}}
 	}
 	var found []Mention
-	// add adds a mention of p. match are the byte offsets that a regexp returns.
-	add := func(match []int, p kernel.Period) {
-		if !p.Known() || len(found) >= maxPeriods {
-			return
-		}
-		for _, other := range found {
-			if match[0] < other.End && other.Start < match[1] {
-				return // part of a longer mention that was found before
-			}
-		}
-		found = append(found, Mention{p, match[0], match[1]})
-	}
-	// addMatches adds a mention for each match of re. period returns the period of a match from its groups, which the
-	// function group returns by their numbers.
-	addMatches := func(re *regexp.Regexp, period func(group func(int) string) kernel.Period) {
-		for _, match := range re.FindAllStringSubmatchIndex(text, maxPeriods) {
-			add(match, period(func(i int) string {
-				if match[2*i] < 0 {
-					return ""
-				}
-				return text[match[2*i]:match[2*i+1]]
-			}))
-		}
-	}
-	// Most texts have few of these forms. A form is searched for only if the text has its necessary parts.
 	lower := strings.ToLower(text)
-	has := func(words ...string) bool {
-		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(lower, w) })
-	}
-	if has("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec") {
-		addMatches(dated, func(g func(int) string) kernel.Period { return periodEnding(g(2), g(5), g(3), g(4)) })
-		addMatches(datedBritish, func(g func(int) string) kernel.Period { return periodEnding(g(2), g(5), g(4), g(3)) })
-		addMatches(monthly, func(g func(int) string) kernel.Period { return periodEnding(g(2), g(4), g(3), "") })
-	}
-	if has("-") {
-		addMatches(iso, func(g func(int) string) kernel.Period {
-			day, _ := kernel.ParseDay(g(1) + "-" + g(2) + "-" + g(3))
-			return kernel.Period{End: day}
-		})
-	}
-	if has("/") {
-		addMatches(slashed, func(g func(int) string) kernel.Period { return periodEnding("", fourDigits(g(3)), g(1), g(2)) })
-	}
-	if has("q") {
-		addMatches(yearFirst, func(g func(int) string) kernel.Period {
-			return kernel.Period{Year: number(g(1)), Quarter: number(g(2) + ordinal(g(3))), Months: 3}
-		})
-		addMatches(quarterly, func(g func(int) string) kernel.Period {
-			quarter := g(1) + g(2) + ordinal(g(3))
-			n, _ := strconv.Atoi(quarter)
-			return kernel.Period{Year: number(fourDigits(g(4))), Quarter: n, Months: 3}
-		})
-	}
-	if has("h1", "h2", "1h", "2h", "half") {
-		addMatches(halfYear, func(g func(int) string) kernel.Period {
-			return kernel.Period{Year: number(fourDigits(g(4))), Half: number(g(1) + g(2) + ordinal(g(3))), Months: 6}
-		})
-	}
-	if has("/") {
-		addMatches(double, func(g func(int) string) kernel.Period {
-			first, second := number(g(1)), number(fourDigits(g(2)))
-			if second != first+1 {
-				return kernel.Period{}
+	for _, group := range spellings {
+		if !slices.ContainsFunc(group.words, func(w string) bool { return strings.Contains(lower, w) }) {
+			continue
+		}
+		for _, s := range group.spellings {
+			for _, match := range s.pattern.FindAllStringSubmatchIndex(text, maxPeriods) {
+				p := s.period(func(i int) string {
+					if match[2*i] < 0 {
+						return ""
+					}
+					return text[match[2*i]:match[2*i+1]]
+				})
+				overlaps := func(other Mention) bool { return match[0] < other.End && other.Start < match[1] }
+				if p.Known() && len(found) < maxPeriods && !slices.ContainsFunc(found, overlaps) {
+					found = append(found, Mention{p, match[0], match[1]})
+				}
 			}
-			return kernel.FiscalYear(second)
-		})
-	}
-	if has("f", "ye") {
-		addMatches(fiscal, func(g func(int) string) kernel.Period { return kernel.FiscalYear(number(fourDigits(g(1)))) })
-	}
-	if has("19", "20") {
-		addMatches(plain, func(g func(int) string) kernel.Period { return kernel.Period{Year: number(g(1))} })
+		}
 	}
 	slices.SortFunc(found, func(a, b Mention) int { return a.Start - b.Start })
 	return found

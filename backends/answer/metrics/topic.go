@@ -8,17 +8,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// statements lists the parts of a report. The index of a part is its number in the vector of terms of a passage.
-var statements = []kernel.Statement{
-	"", kernel.Income, kernel.Comprehensive, kernel.Balance, kernel.CashFlow, kernel.Equity, kernel.Segments, kernel.Notes,
-	kernel.Discussion, kernel.Risks, kernel.Business,
-}
-
-// TopicOf returns the number of a part of a report in vectors, or 0 if the part is unknown.
+// TopicOf returns the number of a part of a report in vectors, from 1 for the first of kernel.Statements, or 0 if the
+// part is unknown.
 func TopicOf(s kernel.Statement) byte {
-	for i, statement := range statements {
+	for i, statement := range kernel.Statements {
 		if statement == s {
-			return byte(i)
+			return byte(i + 1)
 		}
 	}
 	return 0
@@ -26,10 +21,10 @@ func TopicOf(s kernel.Statement) byte {
 
 // StatementOf returns the part of a report with the number topic, or the empty string if there is no such part.
 func StatementOf(topic byte) kernel.Statement {
-	if int(topic) >= len(statements) {
+	if topic == 0 || int(topic) > len(kernel.Statements) {
 		return ""
 	}
-	return statements[topic]
+	return kernel.Statements[topic-1]
 }
 
 // headings lists patterns for the headings of parts of a report. The first pattern that matches is used. Every text
@@ -89,7 +84,7 @@ func Topic(section, headers string) byte {
 		}
 	}
 	best, bestRows := kernel.Statement(""), 2 // more than two rows are necessary
-	for _, statement := range statements {
+	for _, statement := range kernel.Statements {
 		n := 0
 		for _, key := range typicalMetrics[statement] {
 			if rows[key] {

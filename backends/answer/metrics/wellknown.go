@@ -79,7 +79,7 @@ func otherNames(names []Named) (colloquial, absent []Named) {
 		}
 		list := &colloquial
 		if issuer == 0 {
-			list, issuer = &absent, int64(i+1)
+			list, issuer = &absent, int64(i+1) // any id that distinguishes the absent issuers from each other
 		} else if w.ticker != "" {
 			colloquial = append(colloquial, Named{Issuer: issuer, Name: w.ticker, Ticker: true})
 		}

@@ -40,6 +40,7 @@ func Guarded(allow []netip.Prefix) *http.Client {
 	}
 }
 
+// chatRequest, responseFormat and jsonSchema are the body of a request in the form of the chat completions API.
 type chatRequest struct {
 	Model          string          `json:"model"`
 	Messages       []Message       `json:"messages"`
@@ -59,6 +60,7 @@ type jsonSchema struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
+// chatResponse has the members that are read of a response.
 type chatResponse struct {
 	Model   string `json:"model"`
 	Choices []struct {

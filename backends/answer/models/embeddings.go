@@ -29,12 +29,14 @@ type Embeddings struct {
 // maxVectors bounds the response of an endpoint, in bytes.
 const maxVectors = 16 << 20
 
+// vectorsRequest is the body of a request in the form of the embeddings API.
 type vectorsRequest struct {
 	Model    string   `json:"model"`
 	Input    []string `json:"input"`
 	Encoding string   `json:"encoding_format"`
 }
 
+// vectorsResponse has the members that are read of a response.
 type vectorsResponse struct {
 	Data []struct {
 		Index     int       `json:"index"`

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 )
 
 // Tier is a level of cost and quality.
@@ -94,15 +95,7 @@ func JSON[T any](ctx context.Context, m Model, r Request) (answer T, response Re
 
 // object returns the text from the first opening brace to the last closing one, or nil if there are none.
 func object(s string) []byte {
-	begin, end := -1, -1
-	for i := range len(s) {
-		if s[i] == '{' && begin < 0 {
-			begin = i
-		}
-		if s[i] == '}' {
-			end = i
-		}
-	}
+	begin, end := strings.IndexByte(s, '{'), strings.LastIndexByte(s, '}')
 	if begin < 0 || end < begin {
 		return nil
 	}

@@ -23,7 +23,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/retrieve"
 )
 
-// task is a question, or a part of a question, with the results of the stages so far.
+// task is a question, or a part of a question, with the results of the stages so far. The stages find, compute, draft
+// and evaluate change it. The parts of a question are tasks of their own, each with its own goroutine until divide
+// returns.
 type task struct {
 	q         *question.Question
 	filters   kernel.Filters
@@ -43,7 +45,7 @@ type task struct {
 // the outcome then has the reason. Errors are those of the corpus, of a model that drafts or checks, and of ctx.
 func (p *Pipeline) ask(ctx context.Context, r Request, t *Trace) (o Outcome, err error) {
 	var q *question.Question // set by the first stage
-	defer func() {
+	defer func() {           // also an outcome without an answer has the question
 		if q != nil {
 			o.Asked = q.Text
 		}
@@ -77,7 +79,7 @@ func (p *Pipeline) ask(ctx context.Context, r Request, t *Trace) (o Outcome, err
 	if err := p.find(ctx, t, w, false); err != nil {
 		return Outcome{}, err
 	}
-	if w.value == nil || q.Several {
+	if w.value == nil || q.Several { // a value from the question's own passages needs no parts
 		if err := p.divide(ctx, t, w); err != nil {
 			return Outcome{}, err
 		}
@@ -265,7 +267,7 @@ func (p *Pipeline) divide(ctx context.Context, t *Trace, w *task) error {
 	slots := make(chan struct{}, maxParallel)
 	errs := make([]error, len(subs))
 	w.parts = make([]*task, len(subs))
-	for i, sub := range subs {
+	for i, sub := range subs { // each goroutine writes only its own elements of errs and w.parts
 		group.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
@@ -316,7 +318,7 @@ func (p *Pipeline) answer(ctx context.Context, t *Trace, w *task) error {
 				return err
 			}
 		}
-		if len(w.passages) == 0 {
+		if len(w.passages) == 0 { // the second round may find some
 			continue
 		}
 		d, err := p.draft(ctx, t, w, nil, problems)
@@ -403,7 +405,7 @@ func (p *Pipeline) evaluate(
 				judgment, response, err := c.Judge(ctx, p.options.Judge, passed)
 				t.call("judge", response, err)
 				if p.options.ExtractWhenDown && errors.Is(err, models.ErrUnavailable) {
-					return decision, err
+					return decision, err // so that Ask answers by rules
 				}
 				scores = judgment
 				if err != nil {
@@ -460,7 +462,7 @@ func (w *task) joinParts() (joined draft.Draft, parts, unanswered []string) {
 		for n, s := range part.draft.Sentences {
 			s.Break = n == 0 && len(joined.Sentences) > 0 || s.Break
 			marks := make([]int, len(s.Marks))
-			for i, m := range s.Marks {
+			for i, m := range s.Marks { // evaluate has accepted the draft, so that no mark is -1
 				marks[i] = newIndexes[m]
 			}
 			s.Marks = marks

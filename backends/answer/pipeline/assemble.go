@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/draft"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
 // maxReferences bounds the number of references of an answer.
@@ -74,8 +75,7 @@ func (p *Pipeline) render(w *task) (string, []Reference) {
 // onPage returns the URL of a page in a document on the web, in the form that PDF readers understand (RFC 8118 section
 // 3). A URL that has a fragment already, or that is not an absolute HTTP URL, is returned unchanged.
 func onPage(url string, page int) string {
-	if page < 1 || strings.Contains(url, "#") || !strings.HasPrefix(url, "https://") &&
-		!strings.HasPrefix(url, "http://") {
+	if page < 1 || strings.Contains(url, "#") || !kernel.IsWeb(url) {
 		return url
 	}
 	return url + "#page=" + strconv.Itoa(page)

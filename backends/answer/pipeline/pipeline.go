@@ -2,6 +2,11 @@
 // an answer drafted, checks the draft, and adds its references. A stage that exceeds its time limit is skipped if an
 // answer is possible without it; the deadline of the whole question ends the answer.
 //
+// A request is a question as it was received, and an outcome is its answer or the reason why there is none. A part is a
+// sub-query with an answer of its own. A draft becomes the answer when it has passed the check. A claim is a sentence
+// of the answer with the passages on which it is based, and a reference is the document of such a passage. The trace
+// records what each stage decided.
+//
 // Choices where the specification is silent:
 //   - A question that is answered by one value from its own passages is not divided.
 //   - If the deadline passes before there is a draft the outcome is Timeout, afterwards FailedToAnswer.
@@ -179,7 +184,7 @@ type Trace struct {
 	Repaired bool         `json:"repaired"`
 	Usage    models.Usage `json:"usage"`
 
-	mu       sync.Mutex         // guards all fields except progress
+	mu       sync.Mutex         // guards all fields except progress, because the parts of a question run at the same time
 	progress func(stage string) // called with the name of each stage when it begins
 	drafted  bool               // there is a draft
 	degraded bool               // a model or a provider has failed, or a model has given an answer a low score
@@ -234,7 +239,7 @@ func (p *Pipeline) Ask(ctx context.Context, r Request, progress func(stage strin
 		Outcome
 		err error
 	}
-	finished := make(chan done, 1)
+	finished := make(chan done, 1) // with room for the result, so that the goroutine ends even if nobody waits for it
 	go func() {
 		var o Outcome
 		err := kernel.Caught(func() (err error) {

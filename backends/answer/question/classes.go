@@ -14,7 +14,8 @@ import (
 //go:embed classes.txt
 var classesText string
 
-// term is a word, or several words, that indicate a class of questions.
+// term is a word, or several words, that indicate a class of questions: "capital expenditure*" indicates "finance", and
+// "how much ~ spend" has two parts with any text between them.
 type term struct {
 	// parts are the strings to look for, in this order, with spaces around whole words. There are at most maxGap bytes
 	// between a part and the next one. A term has at least one part.
@@ -94,9 +95,12 @@ func plainWords(s string) string {
 	return b.String()
 }
 
-// reading holds the words of a question, in the form of plainWords.
+// reading holds the words of a question, in the form of plainWords: " what was net income " for "What was net income?".
+// Its methods look for terms of a class in it. classes.txt describes each class; "finance", for example, has the words
+// of questions about investments, and "elsewhere" those of questions about anything else.
 type reading struct{ text string }
 
+// readingOf returns the reading of a text.
 func readingOf(text string) reading { return reading{plainWords(text)} }
 
 // find returns the start and the end of the first occurrence of a term in a text in the form of plainWords. The end is
@@ -191,6 +195,7 @@ func (r reading) terse() bool {
 
 // begins reports whether a question begins with a term of a class, possibly after one other word.
 func (r reading) begins(class string) bool {
+	// The text begins with a space; first is the index of the space after the first word.
 	first := strings.IndexByte(r.text[min(1, len(r.text)):], ' ') + 1
 	return slices.ContainsFunc(r.positions(class), func(position int) bool { return position <= first })
 }

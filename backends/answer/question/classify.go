@@ -39,10 +39,11 @@ func (q *Question) classify(compareMin int, mentions, absent []metrics.IssuerMen
 		core = q.Text[match[1]:]
 		r = readingOf(core)
 	}
-	finance, otherTopics := r.hits("finance"), r.hits("elsewhere")
+	finance, otherTopics := r.hits("finance"), r.hits("elsewhere") // how many words of each kind the question has
 	if currencies.MatchString(core) || r.has("crime") || r.precedes("asks", "set") {
 		finance++
 	}
+	// named reports that the question names an issuer, or something that may be one.
 	named := len(q.Issuers) > 0 || len(absent) > 0 || finance > 0 && issuerActs.MatchString(core)
 	lacksFinance := finance == 0 && len(q.Metrics) == 0
 	mostlyOther := !named && otherTopics >= finance && (otherTopics > finance || finance < 2)
@@ -118,6 +119,7 @@ func (r reading) isHarmful(text string) bool {
 	case !r.has("crime"):
 		return false
 	}
+	// A crime: a question for how to do it is harmful, a question for information about it is not.
 	return r.has("evading") || r.has("doing") && (!events || strings.Contains(r.text, " i ")) ||
 		!events && !informational.MatchString(r.text)
 }
@@ -198,6 +200,7 @@ func (q *Question) wantsScreening(
 		wantsSet := r.precedes("asks", "set") || r.begins("set") || r.terse() && r.has("set")
 		return r.has("criteria") && wantsSet
 	}
+	// What follows counts the issuers that the question names, also those that the corpus does not have.
 	all := slices.Clone(mentions)
 	for _, m := range absent {
 		overlaps := func(other metrics.IssuerMention) bool { return m.Start < other.End && other.Start < m.End }
@@ -208,14 +211,10 @@ func (q *Question) wantsScreening(
 	}
 	slices.SortFunc(all, func(a, b metrics.IssuerMention) int { return a.Start - b.Start })
 	named := 0
-	listed := false
+	listed := false // only words such as "and" are between two of the names
 	for i, m := range all {
-		if len(m.Issuers) > maxSameName {
-			continue
-		}
-		if slices.ContainsFunc(all[:i], func(earlier metrics.IssuerMention) bool {
-			return earlier.Issuers[0] == m.Issuers[0]
-		}) {
+		isNamedBefore := func(earlier metrics.IssuerMention) bool { return earlier.Issuers[0] == m.Issuers[0] }
+		if len(m.Issuers) > maxSameName || slices.ContainsFunc(all[:i], isNamedBefore) {
 			continue
 		}
 		if named++; named > 1 && listSeparator.MatchString(q.Text[all[i-1].End:m.Start]) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/inquiry"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
@@ -47,12 +48,12 @@ func (q *Question) decompose(found []metrics.MetricMention) []string {
 		if q.Several = len(subs) > 1; q.Several {
 			return subs
 		}
-		subs = nil
+		subs = nil // all parts but one were too long or equal
 	}
 	// The figures from which one answer is computed are looked up separately.
 	if names := q.Inquiry.Calculation.Inputs(); len(names) > 1 && len(q.Periods) == 1 {
 		for _, name := range names {
-			add("What was the " + name + " of " + q.Names[0] + " in " + q.periodNames() + "?")
+			add("What was the " + name + " of " + q.Names[0] + " in " + joinPeriods(q.Periods) + "?")
 		}
 		return subs
 	}
@@ -60,7 +61,7 @@ func (q *Question) decompose(found []metrics.MetricMention) []string {
 		for _, m := range q.Metrics {
 			s := "What was the " + m.Name + " of " + q.Names[0]
 			if len(q.Periods) > 0 {
-				s += " in " + q.periodNames()
+				s += " in " + joinPeriods(q.Periods)
 			}
 			add(s + "?")
 		}
@@ -69,15 +70,6 @@ func (q *Question) decompose(found []metrics.MetricMention) []string {
 		}
 	}
 	return nil
-}
-
-// periodNames returns the periods of the question in words.
-func (q *Question) periodNames() string {
-	names := make([]string, 0, len(q.Periods))
-	for _, p := range q.Periods {
-		names = append(names, p.String())
-	}
-	return strings.Join(names, " and ")
 }
 
 // parts returns the clauses of a question, each completed by its issuer and its period. It returns nil if there is only
@@ -113,9 +105,9 @@ func (q *Question) parts() []string {
 			part = pronoun.ReplaceAllString(part, topic)
 		}
 		if len(q.Periods) > 0 && len(metrics.Periods(part)) == 0 {
-			part += " in " + q.periodNames()
+			part += " in " + joinPeriods(q.Periods)
 		}
-		parts[i] = "Regarding " + q.Names[0] + ": " + capital(part) + "?"
+		parts[i] = "Regarding " + q.Names[0] + ": " + kernel.Capital(part) + "?"
 	}
 	return parts
 }
@@ -133,14 +125,6 @@ func listsMetrics(body string, found []metrics.MetricMention) bool {
 		}
 	}
 	return false
-}
-
-// capital returns a clause with its first letter in upper case.
-func capital(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
 }
 
 // Plan returns the sub-queries that a model has proposed for a question, normalised and without repetitions, at most

@@ -1,15 +1,3 @@
-// Package question reads a question by rules. It normalises, filters and classifies the question, finds its issuers,
-// periods and metrics, detects questions for a screener, and divides questions that need several passages. The rules
-// are deterministic and report whether they are certain. If they are not certain, and a model is configured, one call
-// of the model decides.
-//
-// Choices where the specification is silent:
-//   - A question that names an issuer of the corpus is about investments unless it wants something else
-//     entirely, such as a poem about the issuer.
-//   - A question is about investments unless its words are about something else: an unknown name may be an
-//     issuer.
-//   - "Last year" is the calendar year before today. "Latest" names no period, so that the latest period of the
-//     corpus is used.
 package question
 
 import (
@@ -234,10 +222,4 @@ func language(s string) string {
 }
 
 // english holds frequent words of English.
-var english = func() map[string]bool {
-	m := make(map[string]bool)
-	for w := range strings.FieldsSeq("the of in and to what was is are were how much many which did does for why between from by on a an its it who when where with do has have tell me show give list") {
-		m[w] = true
-	}
-	return m
-}()
+var english = kernel.Words("the of in and to what was is are were how much many which did does for why between from by on a an its it who when where with do has have tell me show give list")

@@ -11,11 +11,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// candidate is a passage that may become part of the result.
+// candidate is a passage that may become part of the result. Its fields are set in stages, because reading the texts of
+// all candidates would take too long: scan sets the ids and the vector, score sorts by the vectors, and load reads the
+// rest for the best. merge at last sets the Score.
 type candidate struct {
 	kernel.Passage
 	vector terms.Vector
-	counts []terms.Counts // how often each term of the question occurs in the parts of the passage
+	counts []terms.Counts // how often each of searchQuery.terms occurs in the parts of the passage
 	merged bool           // merge has added the passage to its result
 	// headers are the captions and the names of the columns and rows of the passage's tables, one per line.
 	headers string
@@ -82,7 +84,8 @@ func scan(c kernel.Conn, w *searchQuery, condition string, args []any) (all []*c
 				t := &w.terms[i]
 				if counts[i] = passage.vector.Find(t.hash); counts[i] != 0 {
 					t.found++
-					accepted = accepted || !t.year && (t.weight == 1 || t.synonym || w.vague)
+					isTelling := t.weight == 1 || t.synonym || w.vague // not an instruction word
+					accepted = accepted || isTelling && !t.year
 				}
 			}
 			passage.counts = counts
@@ -132,9 +135,10 @@ func score(w *searchQuery, all []*candidate) []*candidate {
 	for _, passage := range all {
 		total += passage.vector.Words()
 	}
-	mean := max(float64(total)/float64(len(all)), 1)
+	mean := max(float64(total)/float64(len(all)), 1) // the mean length of a passage in words
 	w.weigh(len(all))
 	for _, passage := range all {
+		// norm is greater for longer passages, in which a term occurs more often by chance.
 		norm := saturation * (1 - lengthShare + lengthShare*float64(passage.vector.Words())/mean)
 		for i, c := range passage.counts {
 			if c == 0 {
@@ -183,7 +187,7 @@ func load(c kernel.Conn, all []*candidate) error {
 			passage.Seq, passage.Section, passage.Page, passage.Text, passage.Tokens = p.Seq, p.Section, p.Page,
 				p.Text, p.Tokens
 			passage.Table, passage.headers = table != 0, p.headers
-			passage.Title, passage.URL, passage.Period, passage.Published = p.Title, p.URL, p.Period, unix(published)
+			passage.Title, passage.URL, passage.Period, passage.Published = p.Title, p.URL, p.Period, kernel.TimeOf(published)
 			return nil
 		})
 }

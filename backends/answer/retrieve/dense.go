@@ -1,6 +1,7 @@
 package retrieve
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
@@ -32,13 +33,7 @@ func (r *Retriever) byMeaning(c kernel.Conn, meaning []float32, mark []byte, all
 		list = append(list, byID[id])
 	}
 	slices.SortFunc(list, func(a, b *candidate) int {
-		switch {
-		case similarity[a.ID] > similarity[b.ID]:
-			return -1
-		case similarity[a.ID] < similarity[b.ID]:
-			return 1
-		}
-		return int(a.ID - b.ID)
+		return cmp.Or(cmp.Compare(similarity[b.ID], similarity[a.ID]), cmp.Compare(a.ID, b.ID))
 	})
 	return list[:min(maxRanked, len(list))]
 }

@@ -89,11 +89,8 @@ func passagesOf(c kernel.Conn, ids []int64) ([]*candidate, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	args := make([]any, len(ids))
-	for i, id := range ids {
-		args[i] = id
-	}
-	all, _, err := scan(c, &searchQuery{acceptAll: true}, "chunk_id IN ("+placeholders(len(ids))+")", args)
+	condition, list := corpus.Among(c, "chunk_id", ids)
+	all, _, err := scan(c, &searchQuery{acceptAll: true}, condition, []any{list})
 	if err == nil {
 		err = load(c, all)
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
@@ -18,7 +17,7 @@ func (r *Retriever) byNames(w *searchQuery, all []*candidate) []*candidate {
 		passage *candidate
 		score   float64
 	}
-	weights := make(map[terms.Term]float64, len(w.terms))
+	weights := make(map[terms.Term]float64, len(w.terms)) // of the question's own terms
 	sum := 0.0
 	for _, s := range w.terms {
 		if !s.year && !s.synonym {
@@ -130,12 +129,4 @@ func pairShare(w *searchQuery, text string) float64 {
 		}
 	}
 	return float64(n) / float64(len(w.pairs))
-}
-
-// unix returns the time of a timestamp in microseconds, or the zero time for 0.
-func unix(micros int64) time.Time {
-	if micros == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(micros).UTC()
 }

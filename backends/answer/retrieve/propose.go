@@ -37,20 +37,22 @@ func (s *sample) current(ctx context.Context, r *Retriever) (vectors []terms.Vec
 	if err != nil {
 		return nil, 0, err
 	}
+	// The lock is not held while the database is read, so that other searches do not wait. If a goroutine stores the
+	// sample of an older version last, the next search takes a new one.
 	s.mu.Lock()
 	vectors, last, cachedVersion := s.vectors, s.last, s.version
 	s.mu.Unlock()
 	if cachedVersion == version {
 		return vectors, last, nil
 	}
-	vectors = nil
+	vectors = nil // callers still use the old array
 	err = r.corpus.Read(ctx, func(c kernel.Conn) error {
 		var first int64
 		if err := c.Row("SELECT COALESCE(min(id), 0), COALESCE(max(id), 0) FROM answer_chunks").Scan(&first,
 			&last); err != nil || last == 0 {
 			return err
 		}
-		step := max((last-first)/sampleSize, 1)
+		step := max((last-first)/sampleSize, 1) // ids of deleted passages are missing, which makes the sample smaller
 		ids := make([]int64, 0, sampleSize+1)
 		for id := first; id <= last && len(ids) <= sampleSize; id += step {
 			ids = append(ids, id)
@@ -205,7 +207,7 @@ func withWordsSQLite(c kernel.Conn, alternatives, scopes [][]string) ([]int64, e
 		lists = append(lists, "("+strings.Join(quoted(words, `"`), " AND ")+")")
 	}
 	conditions = append(conditions, "{title section text} : ("+strings.Join(lists, " OR ")+")")
-	return store.List(c, scanID, "SELECT rowid FROM answer_search WHERE answer_search MATCH ? ORDER BY rowid DESC LIMIT ?",
+	return store.Column[int64](c, "SELECT rowid FROM answer_search WHERE answer_search MATCH ? ORDER BY rowid DESC LIMIT ?",
 		strings.Join(conditions, " AND "), maxProposed)
 }
 
@@ -228,13 +230,13 @@ func (r *Retriever) withWordsPostgreSQL(
 	// OFFSET 0 keeps the planner from walking all rows backwards from the latest one. It would have to unpack the words
 	// of each row.
 	searchLatest := func(condition string, args ...any) ([]int64, error) {
-		return store.List(c, scanID, b.String()+condition+" OFFSET 0) found ORDER BY chunk_id DESC LIMIT ?",
+		return store.Column[int64](c, b.String()+condition+" OFFSET 0) found ORDER BY chunk_id DESC LIMIT ?",
 			append(args, maxProposed)...)
 	}
 	// The index returns all passages with a word in no order, and each must be fetched to learn its id. So the latest
 	// stretches of passages are searched first, from short to long, until one has enough hits. Stretches in which too
 	// few hits are expected are left out.
-	expected := r.enough // so that the first stretch is searched
+	expected := r.enough // the hits expected in the next stretch; at first enough, so that the stretch is searched
 	for _, span := range corpus.Spans {
 		latest, ok := corpus.Latest(span, last)
 		if !ok {
@@ -264,10 +266,4 @@ func quoted(words []string, mark string) []string {
 		}
 	}
 	return list
-}
-
-// scanID returns the only column of a row, an id.
-func scanID(r store.Row) (id int64, err error) {
-	err = r.Scan(&id)
-	return id, err
 }

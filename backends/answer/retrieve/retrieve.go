@@ -1,13 +1,3 @@
-// Package retrieve finds the passages from which a question is answered.
-//
-// Filters come first, because near-identical reports of other issuers and years mislead most. The passages that pass
-// the filters are ranked in several lists, which are merged by reciprocal rank. One list ranks them by their words
-// (BM25 over the parts of a passage). Another ranks them by the names of tables, rows and columns together with the
-// facts in them. Web pages and dense vectors are further lists, if they are configured.
-//
-// All passages of the named issuers that pass the filters are scored by their vectors of terms. The weight of a word is
-// its rarity among these passages. The full-text index proposes passages if no issuer is named, or if there are too
-// many passages to score all.
 package retrieve
 
 import (
@@ -71,8 +61,7 @@ type Query struct {
 
 // Result is the result of a search.
 type Result struct {
-	// Passages are the passages found, best first, followed by the neighbours of the first four of them if there
-	// is room.
+	// Passages are the passages found, best first.
 	Passages []kernel.Passage
 	// Facts are the facts of the issuers, metrics and periods that the query names, the latest first.
 	Facts []kernel.Fact
@@ -91,14 +80,9 @@ const minPassages = 3
 func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 	q.Limit = cmp.Or(q.Limit, r.options.Limit)
 	q.MaxTokens = cmp.Or(q.MaxTokens, r.options.MaxTokens)
-	var result Result
-	w := parseQuery(q.Text)
-	if len(w.terms) == 0 {
-		return result, nil
-	}
-	f := q.Filters
-	if q.Wide {
-		f.Periods = nil
+	s := &search{Retriever: r, query: q, words: parseQuery(q.Text)}
+	if len(s.words.terms) == 0 {
+		return s.result, nil
 	}
 	providerContext := ctx
 	if q.ProviderLimit > 0 {
@@ -107,81 +91,112 @@ func (r *Retriever) Search(ctx context.Context, q Query) (Result, error) {
 		providerContext = limited
 	}
 	meaning, mark, failed := r.questionVector(providerContext, q.Text)
-	result.Degraded = failed
-	w.acceptAll = meaning != nil
-	var ranked, answering []*candidate    // the passages by their words, and those with the facts of the answer
-	var others []ranking                  // the lists besides those by words and by names
-	matchesFilter := make(map[int64]bool) // the passages that were found before the filter was dropped
-	err := r.corpus.Read(ctx, func(c kernel.Conn) error {
-		all, err := r.candidates(ctx, c, w, f)
-		if err != nil {
-			return err
-		}
-		if len(all) < minPassages && len(f.Periods) > 0 { // search again without the filter of periods
-			for _, passage := range all {
-				matchesFilter[passage.ID] = true
-			}
-			f.Periods = nil
-			result.Dropped = append(result.Dropped, "period")
-			if all, err = r.candidates(ctx, c, w, f); err != nil {
-				return err
-			}
-		}
-		ranked = score(w, all)
-		dense := r.byMeaning(c, meaning, mark, ranked)
-		ranked = ranked[:min(maxRanked, len(ranked))]
-		if len(dense) > 0 {
-			others = append(others, ranking{dense, denseList})
-		}
-		if err := load(c, union(ranked, dense)); err != nil {
-			return err
-		}
-		if result.Facts, err = facts(c, w, ranked, q.Filters); err != nil || len(q.Filters.Issuers) != 1 {
-			return err
-		}
-		var needed []kernel.Fact
-		answering, needed, err = fromStatements(c, w, q.Inquiry, q.Filters.Issuers[0])
-		if q.Inquiry != nil {
-			result.Facts = append(result.Facts, needed...)
-		}
-		return err
-	})
+	s.result.Degraded = failed
+	s.words.acceptAll = meaning != nil
+	err := r.corpus.Read(ctx, func(c kernel.Conn) error { return s.readCorpus(ctx, c, meaning, mark) })
 	if err != nil {
-		return result, err
+		return s.result, err
 	}
-	lists := []ranking{{ranked, lexicalList}, {r.byNames(w, ranked), namesList}}
-	lists = append(lists, others...)
-	if r.options.Web != nil {
-		found, err := r.fromWeb(providerContext, q.Text, q.Filters.Issuers)
-		if err != nil { // the corpus is used alone
-			result.Degraded = true
-			r.corpus.Logger().Warn("the web search failed, so only the corpus was searched", zap.Error(err))
-		} else {
-			lists = append(lists, ranking{found, webList})
+	s.readWeb(providerContext)
+	s.result.Passages = choose(s.ordered(), q.Limit, q.MaxTokens)
+	return s.result, nil
+}
+
+// search is a search in progress.
+type search struct {
+	*Retriever
+	query         Query // with the defaults of the options
+	words         *searchQuery
+	lists         []ranking      // the passages, ranked in several ways
+	answering     []*candidate   // the passages with the facts of the answer
+	matchesFilter map[int64]bool // the passages that were found before the filter of periods was dropped
+	result        Result
+}
+
+// readCorpus finds the passages of the corpus and ranks them. It sets lists, answering and matchesFilter, and Facts and
+// Dropped of the result. meaning and mark are the results of questionVector.
+func (s *search) readCorpus(ctx context.Context, c kernel.Conn, meaning []float32, mark []byte) error {
+	w, f := s.words, s.query.Filters
+	if s.query.Wide {
+		f.Periods = nil
+	}
+	all, err := s.candidates(ctx, c, w, f)
+	if err != nil {
+		return err
+	}
+	s.matchesFilter = make(map[int64]bool)
+	if len(all) < minPassages && len(f.Periods) > 0 { // search again without the filter of periods
+		for _, passage := range all {
+			s.matchesFilter[passage.ID] = true
+		}
+		f.Periods = nil
+		s.result.Dropped = []string{"period"}
+		if all, err = s.candidates(ctx, c, w, f); err != nil {
+			return err
 		}
 	}
-	merged := merge(lists...)
-	if len(q.Filters.Periods) == 0 {
+	ranked := score(w, all)
+	dense := s.byMeaning(c, meaning, mark, ranked)
+	ranked = ranked[:min(maxRanked, len(ranked))]
+	if err := load(c, union(ranked, dense)); err != nil {
+		return err
+	}
+	// The facts mark the passages that contain one, which byNames uses.
+	if s.result.Facts, err = facts(c, w, ranked, s.query.Filters); err != nil {
+		return err
+	}
+	s.lists = []ranking{{ranked, lexicalList}, {s.byNames(w, ranked), namesList}}
+	if len(dense) > 0 {
+		s.lists = append(s.lists, ranking{dense, denseList})
+	}
+	if len(s.query.Filters.Issuers) != 1 {
+		return nil
+	}
+	var needed []kernel.Fact
+	s.answering, needed, err = fromStatements(c, w, s.query.Inquiry, s.query.Filters.Issuers[0])
+	if s.query.Inquiry != nil {
+		s.result.Facts = append(s.result.Facts, needed...)
+	}
+	return err
+}
+
+// readWeb adds the passages of web search to lists, if it is configured. If it fails, the corpus is used alone.
+func (s *search) readWeb(ctx context.Context) {
+	if s.options.Web == nil {
+		return
+	}
+	found, err := s.fromWeb(ctx, s.query.Text, s.query.Filters.Issuers)
+	if err != nil {
+		s.result.Degraded = true
+		s.corpus.Logger().Warn("the web search failed, so only the corpus was searched", zap.Error(err))
+		return
+	}
+	s.lists = append(s.lists, ranking{found, webList})
+}
+
+// ordered returns the passages of all lists in their final order, without repetitions: those with the facts of the
+// answer, then the others by their merged ranks, with those outside a dropped filter last.
+func (s *search) ordered() []*candidate {
+	merged := merge(s.lists...)
+	if len(s.query.Filters.Periods) == 0 {
 		lowerOldNews(merged)
 	}
-	slices.SortStableFunc(merged, func(a, b *candidate) int { // passages outside a dropped filter come last
+	slices.SortStableFunc(merged, func(a, b *candidate) int {
 		switch {
-		case matchesFilter[a.ID] == matchesFilter[b.ID]:
+		case s.matchesFilter[a.ID] == s.matchesFilter[b.ID]:
 			return 0
-		case matchesFilter[a.ID]:
+		case s.matchesFilter[a.ID]:
 			return -1
 		}
 		return 1
 	})
-	ordered := slices.Clone(answering)
-	for _, passage := range merged {
-		if !slices.ContainsFunc(ordered, func(other *candidate) bool { return other.ID == passage.ID }) {
+	ordered := slices.Clone(s.answering)
+	for _, passage := range merged { // a passage of the web has no id, but then it is not among answering either
+		if !slices.ContainsFunc(s.answering, func(other *candidate) bool { return other.ID == passage.ID }) {
 			ordered = append(ordered, passage)
 		}
 	}
-	result.Passages = choose(ordered, q.Limit, q.MaxTokens)
-	err = r.corpus.Read(ctx, func(c kernel.Conn) error { return addNeighbours(c, &result, q) })
-	return result, err
+	return ordered
 }
 
 // questionVector returns the embedding vector of a question and the mark that identifies its model. The vector is nil

@@ -15,7 +15,9 @@ import (
 // maxTerms bounds the terms of a question with which passages are searched.
 const maxTerms = 32
 
-// searchQuery is a question in the form for a search: its terms, years, periods and metrics.
+// searchQuery is a question in the form for a search: its terms, years, periods and metrics. parseQuery makes it; scan
+// and weigh then set the fields found and idf of its terms, for the passages of the last scan. It is used by one search
+// only.
 type searchQuery struct {
 	terms []searchTerm
 	years []int
@@ -42,18 +44,10 @@ type searchTerm struct {
 }
 
 // instructionWords holds words that tell what to do with a figure, and that seldom occur near the figure.
-var instructionWords = func() map[terms.Term]bool {
-	set := make(map[terms.Term]bool)
-	for w := range strings.FieldsSeq(`change percentage percent difference average ratio proportion increase decrease increased decreased compare compared
+var instructionWords = terms.SetOf(`change percentage percent difference average ratio proportion increase decrease increased decreased compare compared
 		amount value year years respective nominal number sum calculate computed higher lower highest lowest larger greater more less than exceed
 		reason due because why explain describe information table provide show following include included based
-		across each every several overall reported report reports ongoing important material materially major main key primary primarily company recent currently history period periods end ended ending fiscal financial month months quarter date out list name`) {
-		if t := terms.Stem(w); t != "" {
-			set[t] = true
-		}
-	}
-	return set
-}()
+		across each every several overall reported report reports ongoing important material materially major main key primary primarily company recent currently history period periods end ended ending fiscal financial month months quarter date out list name`)
 
 // instructionWeight is the weight of the instructionWords.
 const instructionWeight = 0.25
@@ -76,8 +70,9 @@ func parseQuery(text string) *searchQuery {
 			return
 		}
 		s := searchTerm{term: t, hash: t.Hash(), word: word, weight: 1}
-		s.year = len(t) == 4 && (strings.HasPrefix(string(t), "19") || strings.HasPrefix(string(t), "20")) &&
-			strings.Trim(string(t), "0123456789") == ""
+		digits := string(t)
+		s.year = len(t) == 4 && strings.Trim(digits, "0123456789") == "" &&
+			(strings.HasPrefix(digits, "19") || strings.HasPrefix(digits, "20"))
 		if instructionWords[t] {
 			s.weight = instructionWeight
 		}

@@ -15,10 +15,41 @@ const (
 	contradicts                // every sum is far off: figures were read in other columns, or without their sign
 )
 
-// sum states that the figure of one concept, total, is the sum of the figures of others.
+// sum states that the figure of one concept, total, is the sum of the figures of others, such as gross profit = revenue
+// - cost of revenue.
 type sum struct {
 	total string
 	parts []part
+}
+
+// difference returns how far the total of a column is from the sum of its parts, without sign, and the largest figure
+// among them. ok is false if the column does not have the total or a part that is not optional.
+func (s sum) difference(column map[string]reading) (difference, largest float64, ok bool) {
+	total, ok := column[s.total]
+	if !ok {
+		return 0, 0, false
+	}
+	result, largest := 0.0, math.Abs(total.Value)
+	for _, p := range s.parts {
+		f, ok := column[p.key]
+		if !ok && !p.optional {
+			return 0, 0, false
+		}
+		value := f.Value // 0 for an optional part that is missing
+		if p.unsigned {
+			value = math.Abs(value)
+		}
+		sign := p.sign
+		if p.either {
+			sign = -1
+			if math.Abs(result+value-total.Value) <= math.Abs(result-value-total.Value) {
+				sign = 1
+			}
+		}
+		result += sign * value
+		largest = max(largest, math.Abs(value))
+	}
+	return math.Abs(result - total.Value), largest, true
 }
 
 // part is a summand.
@@ -69,32 +100,13 @@ func (s *statement) check(column map[string]reading) (v verdict, doubtful map[st
 	doubtful = make(map[string]bool)
 	farOff, near := 0, 0
 	for _, candidate := range sums[s.kind] {
-		total, ok := column[candidate.total]
+		difference, largest, ok := candidate.difference(column)
 		if !ok {
 			continue
 		}
-		result, largest, complete := 0.0, math.Abs(total.Value), true
-		for _, p := range candidate.parts {
-			f, ok := column[p.key]
-			complete = complete && (ok || p.optional)
-			value := f.Value
-			if p.unsigned {
-				value = math.Abs(value)
-			}
-			if p.either && math.Abs(result+value-total.Value) <= math.Abs(result-value-total.Value) {
-				result += value
-			} else if p.either {
-				result -= value
-			}
-			result += p.sign * value
-			largest = max(largest, math.Abs(value))
-		}
-		if !complete {
-			continue
-		}
 		var marked map[string]bool // to which the concepts of this sum are added
-		switch difference := math.Abs(result - total.Value); {
-		case difference <= 2.5*total.Step:
+		switch {
+		case difference <= 2.5*column[candidate.total].Step: // the figures are rounded
 			v, marked = addsUp, confirmed
 		case difference > 0.5*largest:
 			farOff++

@@ -74,6 +74,8 @@ func resolve(t *tables.Table, kind kernel.Statement, issuer *regexp.Regexp) []li
 // greatest rank states it: 2 for the shareholders' part of an amount, 1 for a total or a net amount, 0 for others, and
 // -1 for others that are less certain.
 func concept(label, group string, kind kernel.Statement, issuer *regexp.Regexp) (key string, rank int) {
+	// The label is simplified step by step, until it may be the name of a metric. The steps depend on their order: a part
+	// that decides what the row means must be looked at before the step that removes it.
 	original := label
 	label = dashes.ReplaceAllString(label, ", ")
 	label = remarks.ReplaceAllString(label, "")
@@ -86,7 +88,7 @@ func concept(label, group string, kind kernel.Statement, issuer *regexp.Regexp) 
 		if labelPerShare || groupPerShare && !total.MatchString(label) && isPerShare(label) {
 			return "", 0 // earnings per share of an unknown kind
 		}
-		if beforeMinorities.MatchString(original) {
+		if beforeMinorities.MatchString(original) { // all of the profit, not only the shareholders' part
 			m, ok := metrics.ByLabel(strings.TrimSpace(beforeMinorities.ReplaceAllString(label, "")))
 			if ok && m.Key == "net_income" {
 				return "profit", 0
@@ -115,7 +117,7 @@ func concept(label, group string, kind kernel.Statement, issuer *regexp.Regexp) 
 	if netWord.MatchString(label) && rank == 0 {
 		rank = 1
 	}
-	if kind == kernel.CashFlow && balanceWord.MatchString(label) {
+	if kind == kernel.CashFlow && balanceWord.MatchString(label) { // cash at the beginning or the end
 		return "", 0
 	}
 	m, ok := metrics.ByLabel(label)
@@ -139,7 +141,7 @@ func concept(label, group string, kind kernel.Statement, issuer *regexp.Regexp) 
 
 // belongs reports whether statements of a kind report m.
 func belongs(m kernel.Metric, kind kernel.Statement) bool {
-	switch kind { //nolint:exhaustive // these are the primary ones
+	switch kind { //nolint:exhaustive // the third primary statement is below
 	case kernel.Balance:
 		return m.Instant && (m.Statement == kernel.Balance ||
 			slices.Contains([]string{"deferred_tax_assets", "deferred_tax_liabilities"}, m.Key))

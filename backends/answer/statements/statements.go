@@ -1,15 +1,3 @@
-// Package statements reads the primary statements of reports. It recognises the tables that are the balance sheet, the
-// income statement and the statement of cash flows, the concepts of their rows and the periods of their columns. It
-// returns the figures of columns that add up and leaves out columns that do not.
-//
-// Choices where the specification is silent:
-//   - A statement is recognised by the title above it, or by rows that only it has. A table for parts of an
-//     issuer, for a parent alone or for a hypothetical past is not a statement.
-//   - The latest annual column of an annual report is for the report's fiscal year, whatever year its last day
-//     is in.
-//   - If two rows have the same concept but different figures, the total is used, or the shareholders' part. If
-//     neither row is a total or such a part, both are left out.
-//   - A table that states no scale gets the scale of the other statements of its report.
 package statements
 
 import (
@@ -46,7 +34,8 @@ const (
 	Tabulated = 60  // from another table
 )
 
-// statement is a table that was recognised as a statement.
+// statement is a table that was recognised as a statement. recognise makes it; markNotes then sets isNote, and
+// completeScales the units, because both need the other statements of the report.
 type statement struct {
 	*tables.Table
 	kind    kernel.Statement
@@ -57,7 +46,8 @@ type statement struct {
 	periods []kernel.Period // the periods of the columns; zero for a column that is not read
 }
 
-// line is a row with its concept.
+// line is a row with its concept, such as {"revenue", 1, 4} for the row "Total net sales" with the index 4. Several
+// lines of a statement may have the same concept; the one with the greatest rank states it.
 type line struct {
 	key   string // the concept, the key of a metric
 	rank  int    // see concept
@@ -70,7 +60,7 @@ func Read(pages []string, r Report) []Fact {
 	issuer := issuerNames(r.Names)
 	var all []*statement
 	for i, page := range pages {
-		if strings.Count(page, "|") < 12 {
+		if strings.Count(page, "|") < 12 { // no table that is large enough
 			continue
 		}
 		for _, t := range tables.ParseAll(page, 8) {
@@ -184,7 +174,7 @@ func recognise(t *tables.Table, page int, issuer *regexp.Regexp) *statement {
 	}
 	s := &statement{Table: t, page: page}
 	above := append(slices.Clone(t.Above), t.Caption, t.Corner)
-	for _, text := range above {
+	for _, text := range above { // the title that is closest to the table counts
 		if kind := title(text); kind != "" {
 			s.kind, s.titled = kind, true
 		}
@@ -210,8 +200,7 @@ func recognise(t *tables.Table, page int, issuer *regexp.Regexp) *statement {
 		return nil
 	}
 	s.setPeriods(lengthOf(strings.Join(above, " ")))
-	isKnown := func(p kernel.Period) bool { return p.Known() }
-	if !slices.ContainsFunc(s.periods, isKnown) || s.isMixed() {
+	if !slices.ContainsFunc(s.periods, kernel.Period.Known) || s.isMixed() {
 		return nil
 	}
 	for i, p := range s.periods {
@@ -314,7 +303,7 @@ func completePeriod(all []*statement, report kernel.Period) kernel.Period {
 	if report.End != "" {
 		return report
 	}
-	votes := make(map[kernel.Day]int)
+	votes := make(map[kernel.Day]int) // the number of statements by the last day of their latest column
 	for _, s := range all {
 		latest := kernel.Day("")
 		for _, p := range s.periods {
@@ -342,9 +331,9 @@ func plausibleYear(report kernel.Period) bool {
 	switch ahead := report.End.Year() - report.Year; ahead {
 	case 0:
 		return true
-	case 1:
+	case 1: // the year ends in the calendar year after its number
 		return report.Quarter != 0 || report.End.Time().Month() <= time.May
-	case -1:
+	case -1: // the quarter ends in the calendar year before the number of its fiscal year
 		return report.Quarter != 0
 	}
 	return false
@@ -366,7 +355,7 @@ func completeScales(all []*statement) {
 			}
 		}
 		switch {
-		case s.Units.Scale == 0:
+		case s.Units.Scale == 0: // it states no scale
 		case shared.Scale == 0:
 			shared = s.Units
 		case shared.Scale != s.Units.Scale:
@@ -406,21 +395,7 @@ func (s *statement) facts(report kernel.Period) []Fact {
 		if !ok {
 			continue
 		}
-		column := make(map[string]reading) // the best figure of each concept
-		ambiguous := make(map[string]bool) // concepts for which several rows are best
-		for _, l := range s.rows {
-			f, ok := s.figure(l, k)
-			if !ok {
-				continue
-			}
-			other, taken := column[l.key]
-			switch {
-			case !taken || l.rank > other.rank:
-				column[l.key], ambiguous[l.key] = reading{l, f}, false
-			case l.rank == other.rank && f.Value != other.Value:
-				ambiguous[l.key] = true
-			}
-		}
+		column, ambiguous := s.readColumn(k)
 		sure := Stated
 		sums, doubtful := s.check(column)
 		switch sums {
@@ -435,11 +410,11 @@ func (s *statement) facts(report kernel.Period) []Fact {
 		}
 		for _, l := range s.rows {
 			r := column[l.key]
-			if r.line != l || ambiguous[l.key] || doubtful[l.key] {
+			if r.line != l || ambiguous[l.key] || doubtful[l.key] { // if another line was read for the concept, skip l
 				continue
 			}
 			p := period
-			if m, _ := metrics.Metric(l.key); m.Instant {
+			if m, _ := metrics.Metric(l.key); m.Instant { // such as the cash in a statement of cash flows
 				p.Months = 0
 			}
 			row := &s.Rows[l.index]
@@ -452,10 +427,30 @@ func (s *statement) facts(report kernel.Period) []Fact {
 	return facts
 }
 
-// reading is the figure of a row in one column.
+// reading is the figure of a line in one column: {"revenue", 1, 4} and $1,577 million in the column 2019.
 type reading struct {
 	line
 	kernel.Figure
+}
+
+// readColumn returns the readings of the column with the index k by concept: for each concept that of the line with the
+// greatest rank. ambiguous are the concepts for which several lines of this rank have different figures.
+func (s *statement) readColumn(k int) (column map[string]reading, ambiguous map[string]bool) {
+	column, ambiguous = make(map[string]reading), make(map[string]bool)
+	for _, l := range s.rows {
+		f, ok := s.figure(l, k)
+		if !ok {
+			continue
+		}
+		other, taken := column[l.key]
+		switch {
+		case !taken || l.rank > other.rank:
+			column[l.key], ambiguous[l.key] = reading{l, f}, false
+		case l.rank == other.rank && f.Value != other.Value:
+			ambiguous[l.key] = true
+		}
+	}
+	return column, ambiguous
 }
 
 // figure returns the figure in a cell of the row l, in the unit of the row's concept. It returns false if the cell has
@@ -494,7 +489,7 @@ func Settle(p, report kernel.Period, balance bool) (kernel.Period, bool) {
 		if !annual {
 			return p, false
 		}
-		p.End = anniversary(report.End, p.Year-report.Year)
+		p.End = report.End.AddYears(p.Year - report.Year)
 	} else if report.Year != 0 && report.End != "" {
 		days := report.End.Time().Sub(p.End.Time()).Hours() / 24 // from the end of p to the end of the report's period
 		years := int(math.Round(days / 365.25))
@@ -518,18 +513,8 @@ func Settle(p, report kernel.Period, balance bool) (kernel.Period, bool) {
 		}
 		p.Months = 12
 	}
-	if p.Months != 3 {
+	if p.Months != 3 { // six or nine months that end with the quarter of the report are not the quarter
 		p.Quarter = 0
 	}
 	return p, p.AnyYear() != 0
-}
-
-// anniversary returns the same day a number of years later, or earlier for a negative number. The last day of a month
-// stays the last day.
-func anniversary(end kernel.Day, years int) kernel.Day {
-	t := end.Time()
-	if next := t.AddDate(0, 0, 1); next.Day() == 1 {
-		return kernel.DayOf(next.AddDate(years, 0, -1))
-	}
-	return kernel.DayOf(t.AddDate(years, 0, 0))
 }

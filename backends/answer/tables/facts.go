@@ -95,18 +95,7 @@ func completePeriod(p, report kernel.Period, instant bool) kernel.Period {
 	isFullReportDay := len(report.End) == len("2019-12-31")
 	if p.End == "" && p.Quarter == 0 && isFullReportDay && report.Months != 3 && report.Months != 6 {
 		// The year ends on the same day as the year of the report, some years earlier or later.
-		years := p.Year - report.AnyYear()
-		end := report.End.Time()
-		isMonthEnd := end.AddDate(0, 0, 1).Month() != end.Month()
-		switch {
-		case p.Year == report.Year:
-		case isMonthEnd: // keep the last day of the month, also in February
-			firstOfMonth := end.AddDate(0, 0, 1-end.Day())
-			end = firstOfMonth.AddDate(years, 1, -1)
-		default:
-			end = end.AddDate(years, 0, 0)
-		}
-		p.End = kernel.DayOf(end)
+		p.End = report.End.AddYears(p.Year - report.AnyYear())
 	}
 	if p.Year == 0 {
 		p.Year = p.End.Year()
@@ -117,7 +106,7 @@ func completePeriod(p, report kernel.Period, instant bool) kernel.Period {
 	switch {
 	case instant:
 		p.Months = 0
-	case p.Months == 0 && p.Quarter == 0:
+	case p.Months == 0 && p.Quarter == 0: // a column "2019" is as long as the period of the report, else a year
 		p.Months = 12
 		if report.Months != 0 && p.Year == report.Year {
 			p.Months = report.Months

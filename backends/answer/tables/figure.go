@@ -50,7 +50,7 @@ func (t *Table) setUnits(header [][]string) {
 	}
 }
 
-// rowUnits matches each text in brackets in the label of a row.
+// rowUnits matches each text in brackets in the label of a row. Its group is the text without the brackets.
 var rowUnits = regexp.MustCompile(`\(([^()]*)\)`)
 
 // rowUnit returns the unit in brackets in the label of a row, such as "(in millions)", or the empty string.

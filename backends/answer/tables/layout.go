@@ -25,7 +25,7 @@ func FromText(text string) string {
 	for i := 0; i < len(page); {
 		begin, end := nextTable(page, i)
 		paragraphs(&b, page[i:begin])
-		if end == begin {
+		if end == begin { // no further table
 			break
 		}
 		if grid := gridOf(page[begin:end]); len(grid) > 1 {
@@ -56,7 +56,8 @@ const (
 	valueLine             // a row with figures
 )
 
-// layoutLine is a line of a page with its cells.
+// layoutLine is a line of a page with its cells. "Net sales    1,577    1,496" is a valueLine of three cells, of which
+// the first figure has the index 1.
 type layoutLine struct {
 	text  string
 	role  role
@@ -98,7 +99,7 @@ func parseLine(line string) layoutLine {
 	line = spacedClosing.ReplaceAllString(line, "$1$3$2")
 	l.cells = joinSigns(split(line))
 	l.first = slices.IndexFunc(l.cells, func(c cell) bool { return IsValue(c.text) })
-	headers, others := 0, 0 // others counts cells that cannot be part of a header
+	headers, others := 0, 0 // the cells that can only be headers of columns, and those that cannot be part of a header
 	for i, c := range l.cells {
 		if isLayoutHeader(c.text) {
 			headers++
@@ -107,8 +108,10 @@ func parseLine(line string) layoutLine {
 		}
 	}
 	switch {
+	// Figures after a name, or several figures without a name. A line that is a single number is text.
 	case l.first > 0, l.first == 0 && len(l.cells) > 1 && IsValue(l.cells[1].text):
 		l.role = valueLine
+	// Headers alone, or a text for the corner followed by headers.
 	case headers > 0 && others == 0 && l.first < 0 &&
 		(headers == len(l.cells) || len(l.cells) > 1 && len(l.cells[0].text) < 80):
 		l.role = headLine
@@ -127,8 +130,8 @@ func isLayoutHeader(text string) bool {
 func split(line string) []cell {
 	var cells []cell
 	runes := []rune(line)
-	start, blanks := -1, 0 // the start of the current cell, or -1; the number of spaces right before the current character
-	flush := func(end int) {
+	start, blanks := -1, 0   // the start of the current cell, or -1; the spaces right before the current character
+	flush := func(end int) { // ends the current cell, if there is one
 		if start >= 0 && len(cells) < maxColumns {
 			cells = append(cells, cell{string(runes[start:end]), start, end})
 		}
@@ -137,7 +140,7 @@ func split(line string) []cell {
 	for i, r := range runes {
 		if unicode.IsSpace(r) {
 			if blanks++; blanks == 2 {
-				flush(i - 1)
+				flush(i - 1) // the cell ended before the first of the two spaces
 			}
 			continue
 		}
@@ -174,11 +177,11 @@ func joinSigns(cells []cell) []cell {
 			c.text, c.end = c.text[:match[0]], c.end-len([]rune(c.text[match[0]:]))
 		}
 		switch m := nameAndAmount.FindStringSubmatch(c.text); {
-		case severalFigures.MatchString(c.text):
+		case severalFigures.MatchString(c.text): // "1,200 1,100"
 			for _, piece := range pieces(c) {
 				add(piece)
 			}
-		case m != nil && IsValue(m[2]):
+		case m != nil && IsValue(m[2]): // "Net sales $ 1,200"
 			start := c.end - len([]rune(m[2]))
 			add(cell{m[1], c.start, c.start + len([]rune(m[1]))})
 			add(cell{m[2], start, c.end})
@@ -199,8 +202,8 @@ func pieces(c cell) []cell {
 	for word := range strings.SplitSeq(c.text, " ") {
 		end := start + len([]rune(word))
 		switch last := len(out) - 1; {
-		case word == "":
-		case last >= 0 && loneSign.MatchString(out[last].text):
+		case word == "": // a further space
+		case last >= 0 && loneSign.MatchString(out[last].text): // the word before was only "$"
 			out[last].text, out[last].end = out[last].text+word, end
 		default:
 			out = append(out, cell{word, start, end})
@@ -241,7 +244,7 @@ func nextTable(page []layoutLine, from int) (begin, end int) {
 				break
 			}
 		}
-		if rows < minRows {
+		if rows < minRows { // a line of text with a number; search on after it
 			row = last - 1
 			continue
 		}
@@ -258,7 +261,9 @@ func headerStart(page []layoutLine, from, row int) int {
 		switch line := &page[i]; {
 		case line.role == headLine:
 			begin = i
-		case line.role == blankLine, begin == row && isGroupName(line) && len(line.cells) == 1: // look further up
+		// Blank lines may be within the header, and the name of a group between the header and the row. Neither begins
+		// the table by itself.
+		case line.role == blankLine, begin == row && isGroupName(line) && len(line.cells) == 1:
 		case line.role == textLine && namesColumns(line, &page[row]):
 			begin = i
 		default:
@@ -306,6 +311,7 @@ func gridOf(lines []layoutLine) [][]string {
 	}
 	first := slices.IndexFunc(lines, func(l layoutLine) bool { return l.role == valueLine })
 	var grid [][]string
+	// The lines above the first row with figures are the header of the table.
 	for i := range first {
 		if line := &lines[i]; line.role == textLine && len(line.cells) == 1 { // a group, or the beginning of a name
 			row := make([]string, len(columns)+1)
@@ -318,10 +324,11 @@ func gridOf(lines []layoutLine) [][]string {
 	for i := first; i < len(lines); i++ {
 		l := &lines[i]
 		switch l.role {
-		case blankLine:
+		case blankLine: // not a row
 		case valueLine:
 			row := columns.row(l)
-			// The name of a row may begin on the line before, even above a blank line if it is unfinished.
+			// The name of a row may begin on the line before, even above a blank line if it is unfinished. That line is
+			// already in grid as a row without figures, which is then replaced.
 			if last := len(grid) - 1; last >= 0 && blank(grid[last][1:]) {
 				lineBefore := grid[last][0]
 				isAdjacent := i > 0 && lines[i-1].role == textLine
@@ -430,8 +437,8 @@ func (c columns) row(l *layoutLine) []string {
 	}
 	for _, figure := range cells {
 		best := c.nearest(figure.end, func(column cell) int { return column.end })
-		// The figure belongs to no column, so it becomes text of the row's name.
-		if d := figure.end - c[best].end; max(d, -d) > c.tolerance() || row[best+1] != "" {
+		// If the figure belongs to no column, or its column is taken, it becomes text of the row's name.
+		if abs(figure.end-c[best].end) > c.tolerance() || row[best+1] != "" {
 			row[0] = strings.TrimSpace(row[0] + " " + figure.text)
 			continue
 		}
@@ -478,6 +485,8 @@ func (c columns) header(cells []cell) []string {
 	row := make([]string, len(c)+1)
 	var above []cell
 	for i, head := range cells {
+		// A first cell that is clearly left of the figures belongs above the names of rows, even if it reaches over the
+		// first column.
 		isLeft := head.end < c[0].start ||
 			len(cells) > 1 && head.center() < c[0].start-8 && head.start < c[0].start/2
 		if i == 0 && isLeft || isUnit(head.text) && len(cells) == 1 {

@@ -1,5 +1,3 @@
-// Package tables reads the tables of reports: the names of their rows and columns, the period of a column,
-// the unit and scale of its numbers, and the facts in them.
 package tables
 
 import (
@@ -56,10 +54,7 @@ func Join(cells []string) string {
 
 // Markdown returns rows as a Markdown table. The first row is the header.
 func Markdown(rows [][]string) string {
-	width := 0
-	for _, row := range rows {
-		width = max(width, len(row))
-	}
+	width := widthOf(rows)
 	var b strings.Builder
 	for i, row := range rows {
 		padded := make([]string, width)
@@ -71,6 +66,14 @@ func Markdown(rows [][]string) string {
 		}
 	}
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// widthOf returns the number of cells of the longest row.
+func widthOf(rows [][]string) (width int) {
+	for _, row := range rows {
+		width = max(width, len(row))
+	}
+	return width
 }
 
 // rowsOf returns the cells of the rows in lines, without the separator line.

@@ -15,7 +15,7 @@ const fullLine = 60
 func paragraphs(b *strings.Builder, lines []layoutLine) {
 	for i := 0; i < len(lines); {
 		end, split := twoColumns(lines, i)
-		if end == i {
+		if end == i { // one column, up to the next lines in two columns
 			end = i + 1
 			for end < len(lines) {
 				if next, _ := twoColumns(lines, end); next > end {
@@ -82,7 +82,7 @@ func joinLines(b *strings.Builder, lines []layoutLine, full int) {
 	for i := range lines {
 		line := unmarked(lines[i].text)
 		switch {
-		case i == 0:
+		case i == 0: // nothing to join with
 		case line == "" || len(previous) < full || !mayContinue(previous, &lines[i-1]) || bullet.MatchString(line):
 			b.WriteByte('\n')
 		case hyphenated.MatchString(previous) && unicode.IsLower([]rune(line)[0]): // join without a space

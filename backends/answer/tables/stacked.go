@@ -38,7 +38,8 @@ func fromStack(lines []string) string {
 	return strings.TrimSpace(s.text.String())
 }
 
-// stack is the state of fromStack.
+// stack is the state of fromStack. It reads lines such as "2019", "2018", "Net sales", "$", "1,577", "1,496": first the
+// header, then for each row its name and its figures.
 type stack struct {
 	text  strings.Builder // the text and tables that are complete
 	heads []string        // the cells of the header of the current table
@@ -52,7 +53,7 @@ type stack struct {
 // add reads the next line.
 func (s *stack) add(line string) {
 	switch {
-	case line == "":
+	case line == "": // blank lines have no meaning here
 	case loneSign.MatchString(line):
 		s.sign = line
 	case line == ")" || line == "%" || line == ")%":
@@ -62,9 +63,10 @@ func (s *stack) add(line string) {
 	case IsValue(strings.TrimLeft(line, "$ ")):
 		s.cells = append(s.cells, s.sign+line)
 		s.sign = ""
+	// A header, or a short text such as "Change" between headers.
 	case isLayoutHeader(line), len(s.heads) > 0 && s.label == "" && len(line) < 20 && change.MatchString(line):
 		s.endRow()
-		if len(s.grid) > 0 {
+		if len(s.grid) > 0 { // a header after rows begins the next table
 			s.endTable()
 		}
 		s.heads = append(s.heads, line)
@@ -139,7 +141,7 @@ func columnsNamed(cells []string) []string {
 		switch {
 		case leadsToYear(cell) && len(metrics.Periods(cell)) == 0:
 			leads = append(leads, cell)
-		case isUnit(cell):
+		case isUnit(cell): // it names no column
 		default:
 			columns = append(columns, cell)
 		}
@@ -155,7 +157,7 @@ func columnsNamed(cells []string) []string {
 		joined = append(joined, lead)
 	}
 	if len(joined) > 0 && len(columns)%len(joined) == 0 {
-		perLead := len(columns) / len(joined)
+		perLead := len(columns) / len(joined) // the leads come first and each belongs to the next perLead columns
 		for i := range columns {
 			columns[i] = joined[i/perLead] + " " + columns[i]
 		}

@@ -11,7 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// Table is a table in which figures can be looked up.
+// Table is a table in which figures can be looked up: Figure(r, c) is the figure in row r of Rows and column c of
+// Columns. The documentation of the package has an example with the names of its parts.
 type Table struct {
 	// Caption is the text right before the table, followed by a heading in its first row. After is the line of text
 	// after the table.
@@ -28,17 +29,18 @@ type Table struct {
 	Units figures.Units
 }
 
-// Column is a column of a table.
+// Column is a column of figures, such as {Header: "2019", Period: the year 2019}.
 type Column struct {
-	Header string // all cells above the column, joined by spaces
+	Header string // all cells above the column, joined by spaces: "Years ended December 31, 2019"
 	// Period is the period of the column's figures, or zero if the header names no period.
 	Period kernel.Period
-	// Change reports that the column compares other columns: a difference, or a share.
+	// Change reports that the column compares other columns: a difference, or a share. Such a column has no Period.
 	Change bool
-	Units  figures.Units
+	Units  figures.Units // those that the header states
 }
 
-// Row is a row of a table.
+// Row is a row of a table with at least one cell beside its label, such as {Label: "Automotive", Group: "Net sales",
+// Cells: ["1,200", "1,100", "9 %"]}.
 type Row struct {
 	Label string
 	// Group is the heading above the row, a row without figures. It may be empty.
@@ -99,10 +101,7 @@ const linesAbove = 12
 // and after the table. New pads short rows in place.
 func New(rows [][]string, caption, after string) *Table {
 	t := &Table{Caption: strings.Trim(caption, "#* "), After: after}
-	width := 0
-	for _, row := range rows {
-		width = max(width, len(row))
-	}
+	width := widthOf(rows)
 	if width == 0 {
 		return t
 	}
@@ -118,7 +117,7 @@ func New(rows [][]string, caption, after string) *Table {
 	var groupPeriod kernel.Period
 	for _, row := range rows[t.HeaderRows:] {
 		label := row[0]
-		if blank(row[1:]) {
+		if blank(row[1:]) { // a heading, which begins a group, or an empty row
 			if label != "" {
 				group = strings.TrimSuffix(label, ":")
 				groupPeriod = period(label)
@@ -155,15 +154,12 @@ func isHeaderRow(row []string, i int) bool {
 	if blank(cells) {
 		return label == "" || isUnit(label)
 	}
-	for _, cell := range cells {
-		switch {
-		case cell == "", isHeaderCell(cell):
-		case (label == "" || isUnit(label)) && !IsValue(cell):
-		default:
-			return false
-		}
-	}
-	return true
+	// Below the first row, any words may name a column only if the row has no label. A row with a label is a header only
+	// if its cells are years, dates or units.
+	return !slices.ContainsFunc(cells, func(cell string) bool {
+		mayBeWords := (label == "" || isUnit(label)) && !IsValue(cell)
+		return cell != "" && !isHeaderCell(cell) && !mayBeWords
+	})
 }
 
 var (
@@ -200,35 +196,31 @@ func isUnit(text string) bool { return len(text) < 120 && unitCell.MatchString(t
 
 // blank reports whether all cells are empty.
 func blank(cells []string) bool {
-	for _, cell := range cells {
-		if cell != "" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(cells, func(cell string) bool { return cell != "" })
 }
 
 // setColumns sets Columns and Corner from rows, the headers of the table. It adds a heading in the first row to
 // Caption. width is the number of cells of a row.
 func (t *Table) setColumns(rows [][]string, width int) {
-	names := make([][]string, width)
-	cornerText := "" // the text of the corner without units
+	names := make([][]string, width) // for each column, the texts above it from top to bottom
+	cornerText := ""                 // the text of the corner without units
 	for i, row := range rows {
-		if row[0] != "" && !isUnit(row[0]) {
-			cornerText = strings.TrimSpace(cornerText + " " + row[0])
+		first := row[0]
+		isText := first != "" && !isUnit(first)
+		if isText {
+			cornerText = strings.TrimSpace(cornerText + " " + first)
 		}
-		if blank(row[1:]) {
-			namesTime := len(metrics.Periods(row[0])) > 0 || leadsToYear(row[0])
-			switch {
-			case i == 0 && row[0] != "" && !isUnit(row[0]) && len(rows) > 1 && !namesTime:
-				t.Caption = strings.TrimSpace(t.Caption + " " + row[0])
-			case row[0] != "":
-				t.Corner = strings.TrimSpace(t.Corner + " " + row[0])
-			}
+		isHeading := i == 0 && isText && blank(row[1:]) && len(rows) > 1 && !leadsToYear(first) &&
+			len(metrics.Periods(first)) == 0
+		if isHeading { // of the whole table
+			t.Caption = strings.TrimSpace(t.Caption + " " + first)
 			continue
 		}
-		if row[0] != "" {
-			t.Corner = strings.TrimSpace(t.Corner + " " + row[0])
+		if first != "" {
+			t.Corner = strings.TrimSpace(t.Corner + " " + first)
+		}
+		if blank(row[1:]) {
+			continue
 		}
 		for column, cell := range spread(row, i == len(rows)-1) {
 			if row[column] == "" && change.MatchString(cell) && period(rows[len(rows)-1][column]).Known() {
@@ -249,7 +241,7 @@ func (t *Table) setColumns(rows [][]string, width int) {
 			continue
 		}
 		c.Period = period(c.Header)
-		if t.Corner != "" && c.Period.Known() {
+		if t.Corner != "" && c.Period.Known() { // "As of December 31," in the corner and "2019" above the column
 			c.Period = withLastDay(cornerText, c.Period)
 		}
 	}
@@ -291,7 +283,7 @@ func spread(row []string, last bool) []string {
 			out[i] = row[index]
 		}
 	}
-	return out
+	return out // out[0] is empty
 }
 
 // period returns the period that a header names. It returns the zero Period if the header names none, or several that

@@ -9,10 +9,7 @@ import (
 // of their own are joined to their numbers. Empty rows and columns are removed, and a header above an otherwise empty
 // column moves to the column of its figures. Tidy returns nil if all cells are empty.
 func Tidy(rows [][]string) [][]string {
-	width := 0
-	for _, row := range rows {
-		width = max(width, len(row))
-	}
+	width := widthOf(rows)
 	grid := make([][]string, 0, len(rows))
 	for _, row := range rows {
 		full := make([]string, width)
@@ -26,7 +23,7 @@ func Tidy(rows [][]string) [][]string {
 		return nil
 	}
 	// Merge neighbouring columns if no row has cells in two of them. The first group, the names of rows, is not merged.
-	groups := [][]int{}
+	groups := [][]int{} // for each column of the result, the columns of grid that are merged into it
 	for c := range width {
 		if isEmptyColumn(grid, c) {
 			continue
@@ -86,10 +83,12 @@ func startsNumber(s string) bool {
 	return s == "" || s[0] >= '0' && s[0] <= '9' || s[0] == '.' || strings.HasPrefix(s, "—")
 }
 
+// isEmptyColumn reports whether no row has text in column c.
 func isEmptyColumn(grid [][]string, c int) bool {
 	return !slices.ContainsFunc(grid, func(row []string) bool { return row[c] != "" })
 }
 
+// overlap reports whether a row has text in both columns.
 func overlap(grid [][]string, a, b int) bool {
 	return slices.ContainsFunc(grid, func(row []string) bool { return row[a] != "" && row[b] != "" })
 }

@@ -13,7 +13,9 @@ func (t *Table) SumsUp(row int) bool {
 	for first > 0 && t.Rows[first-1].Group == group && t.Rows[first-1].Label != "" {
 		first--
 	}
-	if row-first < 2 || first > 0 && (group == "" || t.Rows[first-1].Group == group) { // another sum has closed the group
+	// If the row before the first one is in the same group, it is another sum, and the rows before it are summed up
+	// already.
+	if row-first < 2 || first > 0 && (group == "" || t.Rows[first-1].Group == group) {
 		return false
 	}
 	found := false

@@ -4,6 +4,9 @@
 // A search reads vectors, of a few hundred bytes each, instead of texts. An issuer has some thousands of passages, so
 // all of them can be scored. The weight of a word is its rarity among these passages, in the same way on both
 // databases. The full-text index is used for questions about no issuer, and for issuers with more passages.
+//
+// A word is what Each finds in a text, in lower case: "revenues". Its term is its stem, "revenu", which is also the
+// term of "revenue". A stop word, such as "the", has no term.
 package terms
 
 import (
@@ -12,8 +15,31 @@ import (
 	"unicode/utf8"
 )
 
-// Term is the stem of a word, or a number.
+// Term is the stem of a word, such as "revenu" for "revenues", or a number. Two words match if their terms are equal.
 type Term string
+
+// Set is a set of terms. A nil Set is empty.
+type Set map[Term]bool
+
+// NewSet returns the set of the terms in lists.
+func NewSet(lists ...[]Term) Set {
+	s := make(Set)
+	for _, list := range lists {
+		for _, t := range list {
+			s[t] = true
+		}
+	}
+	return s
+}
+
+// SetOf returns the set of the terms of texts.
+func SetOf(texts ...string) Set {
+	lists := make([][]Term, len(texts))
+	for i, text := range texts {
+		lists[i] = Of(text)
+	}
+	return NewSet(lists...)
+}
 
 // maxLetters bounds the characters of a word. Each leaves out longer runs of letters and digits.
 const maxLetters = 40
@@ -33,9 +59,9 @@ func Of(text string) []Term {
 // commas. "&" within a word belongs to it ("r&d"). An apostrophe and the letters after it are left out ("company's").
 func Each(text string, fn func(word string)) {
 	var buffer [maxLetters * utf8.UTFMax]byte
-	word := buffer[:0]
-	letters := 0
-	skip := false // within the letters after an apostrophe
+	word := buffer[:0] // the current word, or its first maxLetters characters
+	letters := 0       // the characters of the current word, also those that word has no room for; 0 between words
+	skip := false      // within the letters after an apostrophe
 	var last rune
 	flush := func() {
 		if letters > 0 && letters <= maxLetters {
@@ -52,7 +78,7 @@ func Each(text string, fn func(word string)) {
 			if letters++; letters <= maxLetters {
 				word = utf8.AppendRune(word, unicode.ToLower(r))
 			}
-		case letters == 0:
+		case letters == 0: // a mark between words
 		case (r == '\'' || r == '’') && unicode.IsLetter(last):
 			skip = true
 		case (r == '.' || r == ',') && isDigit(last) && isDigit(next(text, i, r)):
@@ -114,11 +140,11 @@ var stopWords = func() map[string]bool {
 // Tokens estimates the number of language model tokens in a text: one for three digits, seven letters, an ideograph, or
 // any other character except a space.
 func Tokens(text string) (n int) {
-	run, digits := 0, false // the length of the current run of letters, or of digits
+	run, digits := 0, false // the length of the current run of letters, or of digits if digits is true
 	flush := func() {
 		switch {
 		case run == 0:
-		case digits:
+		case digits: // both divisions round up
 			n += (run + 2) / 3
 		default:
 			n += (run + 6) / 7

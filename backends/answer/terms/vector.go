@@ -18,8 +18,8 @@ const (
 	Title        // the title of its document
 )
 
-// Counts is how often a term occurs in the parts of a passage, in one byte: up to 15 times in its text, up to 3 times
-// in labels, and whether it occurs in the section and in the title.
+// Counts is how often a term occurs in the parts of a passage, in one byte. From the lowest bit on: four bits for up to
+// 15 times in its text, two for up to 3 times in labels, one for the section and one for the title.
 type Counts byte
 
 // Text returns how often the term occurs in the text, at most 15.
@@ -45,7 +45,7 @@ type Vector []byte
 // the topic.
 const headSize = 4
 
-// Flags are further properties of a passage.
+// Flags are further properties of a passage, one per bit.
 type Flags byte
 
 // HasTable means that the passage contains a table.
@@ -54,8 +54,8 @@ const HasTable Flags = 1
 // Builder builds one vector after another, separated by Reset. It caches the hashes of words, because the
 // passages of a document have many words in common.
 type Builder struct {
-	counts map[uint32]Counts
-	words  int
+	counts map[uint32]Counts // of the current vector, by hash
+	words  int               // the terms in the text of the current vector, with repetitions
 	hashes map[string]uint32 // by word; noTerm for a stop word
 }
 
@@ -121,7 +121,7 @@ func (b *Builder) Add(part Part, text string) {
 func (b *Builder) Vector(flags Flags, topic byte) Vector {
 	list := make([]uint32, 0, len(b.counts))
 	for h, c := range b.counts {
-		list = append(list, h<<8|uint32(c))
+		list = append(list, h<<8|uint32(c)) // the hash is in the high bits, so that the entries are sorted by it
 	}
 	slices.Sort(list)
 	v := make(Vector, headSize, headSize+4*len(list))
@@ -155,6 +155,7 @@ func (v Vector) Topic() byte { return v[3] }
 
 // Find returns how often a term occurs in the passage, or 0.
 func (v Vector) Find(hash uint32) Counts {
+	// This is a binary search among the entries of 4 bytes. Entry 0 is the header.
 	low, high := 1, len(v)/4
 	for low < high {
 		middle := int(uint(low+high) >> 1)
@@ -178,7 +179,7 @@ func (v Vector) Overlap(other Vector) float64 {
 	if n <= 0 || m <= 0 || min(n, m) < max(n, m)/2 {
 		return 0
 	}
-	shared := 0
+	shared := 0 // both vectors are sorted, so that they can be walked side by side
 	for i, k := 1, 1; i <= n && k <= m; {
 		a, b := binary.BigEndian.Uint32(v[4*i:])>>8, binary.BigEndian.Uint32(other[4*k:])>>8
 		switch {

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/api"
@@ -34,8 +33,8 @@ type Trace struct {
 type result struct {
 	Query      string
 	Answer     string
-	References []api.Reference
-	Subqueries []api.Subquery
+	References []pipeline.Reference
+	Subqueries []pipeline.Subquery
 }
 
 // NewTrace returns the page for a stored trace. It returns an error if the result or the stages in the trace are not
@@ -131,7 +130,7 @@ var traceText string
 var (
 	traceStyle = string(look.Files()[look.Sheet]) + traceSheet
 	tracePages = template.Must(template.Must(template.New("traces").Parse(look.Templates)).Funcs(template.FuncMap{
-		"pieces": pieces, "web": isWeb, "took": took, "share": share, "next": func(i int) int { return i + 1 },
+		"pieces": pieces, "web": kernel.IsWeb, "took": took, "share": share, "next": func(i int) int { return i + 1 },
 		"last": func(list []api.Trace) string { return list[len(list)-1].ID },
 	}).Parse(traceText))
 )
@@ -150,11 +149,6 @@ func pieces(answer string) (list []piece) {
 		end = m[1]
 	}
 	return append(list, piece{Text: answer[end:]})
-}
-
-// isWeb reports whether a browser can open the address of a document.
-func isWeb(url string) bool {
-	return strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://")
 }
 
 // took formats a duration with about as many digits as a reader needs.

@@ -31,8 +31,8 @@ func traced(t *testing.T, how any) *api.Trace {
 		ID: "ans_01", Status: "done", At: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), Account: 7,
 		Result: encoded(map[string]any{
 			"id": "ans_01", "query": "Q " + evil, "answer": "Revenue was $5 million. [1](https://x.test/a) " + evil,
-			"references": []api.Reference{{Title: "T " + evil, URL: "https://x.test/a"}, {Title: "own", URL: "javascript:alert(1)"}},
-			"subqueries": []api.Subquery{{Query: "part " + evil, Answer: evil}},
+			"references": []pipeline.Reference{{Title: "T " + evil, URL: "https://x.test/a"}, {Title: "own", URL: "javascript:alert(1)"}},
+			"subqueries": []pipeline.Subquery{{Query: "part " + evil, Answer: evil}},
 		}),
 		Trace: encoded(how),
 	}

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
+	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/retrieve"
 	"github.com/tollgate-gateway/tollgate/internal/outbound"
 )
@@ -59,7 +60,7 @@ type Provider struct {
 // New returns a Provider. It returns an error if the endpoint is not an HTTP URL.
 func New(o Options) (*Provider, error) {
 	endpoint, err := url.Parse(o.Endpoint)
-	if err != nil || endpoint.Scheme != "http" && endpoint.Scheme != "https" || endpoint.Host == "" {
+	if err != nil || !kernel.IsHTTP(endpoint) {
 		return nil, errors.New("web search: the endpoint must be an http or https URL")
 	}
 	if o.Timeout <= 0 {
@@ -83,13 +84,14 @@ func New(o Options) (*Provider, error) {
 	return p, nil
 }
 
+// errNotAllowed is returned for a redirect that is not followed.
 var errNotAllowed = errors.New("web search: too many redirects, or a redirect to a host that is not allowed")
 
 // allowed reports whether the page at u may be fetched: u is an http or https URL without a user name, and its host is
 // among Options.Hosts.
 func (p *Provider) allowed(u *url.URL) bool {
 	host := strings.ToLower(u.Hostname())
-	return (u.Scheme == "http" || u.Scheme == "https") && u.User == nil &&
+	return kernel.IsHTTP(u) && u.User == nil &&
 		slices.ContainsFunc(p.options.Hosts, func(allowed string) bool {
 			if domain, ok := strings.CutPrefix(allowed, "*."); ok {
 				return strings.HasSuffix(host, "."+strings.ToLower(domain))
@@ -136,7 +138,7 @@ func (p *Provider) Search(ctx context.Context, query string, limit int) ([]retri
 	var pages []retrieve.WebPage
 	for _, r := range a.Results[:min(len(a.Results), limit)] {
 		u, err := url.Parse(r.URL)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		if err != nil || !kernel.IsHTTP(u) {
 			continue
 		}
 		page := retrieve.WebPage{Title: r.Title, URL: r.URL, Text: r.Text}

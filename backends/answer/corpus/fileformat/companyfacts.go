@@ -56,7 +56,8 @@ func readJSON(_ context.Context, r io.Reader, base Source, out Emit) error {
 	return out(s, err)
 }
 
-// candidateFact is a fact with the fields that decide between several facts of one metric and period.
+// candidateFact is a fact that a file has as data, with the fields that decide between several facts of one metric and
+// period: the same revenue may be tagged with two concepts, and filed again a year later.
 type candidateFact struct {
 	kernel.Fact
 	rank  int    // the rank of the fact's concept; a smaller rank is better
@@ -72,6 +73,19 @@ type FactKey struct {
 
 // KeyOf returns the key of a fact.
 func KeyOf(f kernel.Fact) FactKey { return FactKey{f.Metric, f.Period.End, f.Period.Months} }
+
+// sortedFacts returns facts by metric, those of one metric from the latest to the earliest.
+func sortedFacts(best map[FactKey]candidateFact) []kernel.Fact {
+	facts := make([]kernel.Fact, 0, len(best))
+	for _, f := range best {
+		facts = append(facts, f.Fact)
+	}
+	slices.SortFunc(facts, func(a, b kernel.Fact) int {
+		return cmp.Or(strings.Compare(a.Metric, b.Metric), strings.Compare(string(b.Period.End), string(a.Period.End)),
+			b.Period.Months-a.Period.Months)
+	})
+	return facts
+}
 
 // source converts the facts to a document. It takes fields that the file does not have from base. Of several facts for
 // the same metric and period, it stores in Source.Facts the fact that candidateFact.before prefers; it ignores facts of
@@ -105,7 +119,7 @@ func (c *companyFacts) source(base Source) (Source, error) {
 						continue
 					}
 					candidate.rank = metrics.Rank(concept)
-					key := FactKey{m.Key, candidate.Period.End, candidate.Period.Months}
+					key := KeyOf(candidate.Fact)
 					if other, taken := best[key]; !taken || candidate.before(other) {
 						best[key] = candidate
 					}
@@ -119,13 +133,7 @@ func (c *companyFacts) source(base Source) (Source, error) {
 	if len(best) > MaxFacts {
 		return s, Refuse("more than %d facts", MaxFacts)
 	}
-	facts := slices.SortedFunc(maps.Values(best), func(a, b candidateFact) int {
-		return cmp.Or(strings.Compare(a.Metric, b.Metric), strings.Compare(string(b.Period.End), string(a.Period.End)),
-			b.Period.Months-a.Period.Months)
-	})
-	for _, f := range facts {
-		s.Facts = append(s.Facts, f.Fact)
-	}
+	s.Facts = append(s.Facts, sortedFacts(best)...)
 	s.Pages = yearTables(s.Issuer.Name, s.Facts)
 	return s, nil
 }
@@ -164,7 +172,7 @@ func (v *companyFactValue) fact(m kernel.Metric, unit, label string) (candidateF
 			f.Step /= 10 // Step is the value of one unit of the last digit
 		}
 	}
-	switch currency, per, isRatio := strings.Cut(unit, "/"); {
+	switch currency, per, isRatio := strings.Cut(unit, "/"); { // "USD", "USD/shares", "shares" or "pure"
 	case unit == "shares":
 		f.Unit = kernel.Shares
 	case isRatio && per == "shares":
@@ -180,8 +188,7 @@ func (v *companyFactValue) fact(m kernel.Metric, unit, label string) (candidateF
 // yearsShown is the largest number of years in a table. Earlier years are left out.
 const yearsShown = 8
 
-// yearTables returns a page with a table for each part of a report that has facts. A table has a row for each metric,
-// and a column for each fiscal year or balance sheet date, from the latest to the earliest.
+// yearTables returns a page with a table for each part of a report that has facts.
 func yearTables(issuer string, facts []kernel.Fact) []Page {
 	groups := []struct {
 		title   string
@@ -196,48 +203,53 @@ func yearTables(issuer string, facts []kernel.Fact) []Page {
 	}
 	var pages []Page
 	for _, g := range groups {
-		byMetric := make(map[string]map[kernel.Day]kernel.Fact)
-		var order []string // the keys of byMetric in the order of the facts
-		days := make(map[kernel.Day]bool)
-		for _, f := range facts {
+		inGroup := slices.DeleteFunc(slices.Clone(facts), func(f kernel.Fact) bool {
 			m, _ := metrics.Metric(f.Metric)
 			part := m.Statement
-			if part != kernel.Income && part != kernel.CashFlow && part != kernel.Balance {
+			if !part.IsPrimary() {
 				part = ""
 			}
-			if m.Instant != g.instant || part != g.part || !g.instant && f.Period.Months != 12 {
-				continue
-			}
-			if byMetric[f.Metric] == nil {
-				byMetric[f.Metric] = make(map[kernel.Day]kernel.Fact)
-				order = append(order, f.Metric)
-			}
-			byMetric[f.Metric][f.Period.End] = f
-			days[f.Period.End] = true
+			return m.Instant != g.instant || part != g.part || !g.instant && f.Period.Months != 12
+		})
+		if len(inGroup) > 0 {
+			text := issuer + ": " + g.title + "\n\n" + tables.Markdown(yearTable(inGroup))
+			pages = append(pages, Page{Number: len(pages) + 1, Text: text})
 		}
-		if len(order) == 0 {
-			continue
-		}
-		latestFirst := func(a, b kernel.Day) int { return strings.Compare(string(b), string(a)) }
-		ends := slices.SortedFunc(maps.Keys(days), latestFirst)
-		ends = ends[:min(len(ends), yearsShown)]
-		header := make([]string, 1, 1+len(ends)) // the first column has no name
-		for _, end := range ends {
-			header = append(header, end.String())
-		}
-		rows := append(make([][]string, 0, 1+len(order)), header)
-		for _, key := range order {
-			m, _ := metrics.Metric(key)
-			row := make([]string, 0, 1+len(ends))
-			row = append(row, m.Name)
-			for _, end := range ends {
-				row = append(row, formatFigure(byMetric[key][end].Figure))
-			}
-			rows = append(rows, row)
-		}
-		pages = append(pages, Page{Number: len(pages) + 1, Text: issuer + ": " + g.title + "\n\n" + tables.Markdown(rows)})
 	}
 	return pages
+}
+
+// yearTable returns a table with a row for each metric of the facts, in their order, and a column for each fiscal year
+// or balance sheet date, from the latest to the earliest.
+func yearTable(facts []kernel.Fact) [][]string {
+	byMetric := make(map[string]map[kernel.Day]kernel.Fact)
+	var order []string // the keys of byMetric
+	days := make(map[kernel.Day]bool)
+	for _, f := range facts {
+		if byMetric[f.Metric] == nil {
+			byMetric[f.Metric] = make(map[kernel.Day]kernel.Fact)
+			order = append(order, f.Metric)
+		}
+		byMetric[f.Metric][f.Period.End] = f
+		days[f.Period.End] = true
+	}
+	latestFirst := func(a, b kernel.Day) int { return strings.Compare(string(b), string(a)) }
+	ends := slices.SortedFunc(maps.Keys(days), latestFirst)
+	ends = ends[:min(len(ends), yearsShown)]
+	header := make([]string, 1, 1+len(ends)) // the first column has no name
+	for _, end := range ends {
+		header = append(header, end.String())
+	}
+	rows := append(make([][]string, 0, 1+len(order)), header)
+	for _, key := range order {
+		m, _ := metrics.Metric(key)
+		row := append(make([]string, 0, 1+len(ends)), m.Name)
+		for _, end := range ends {
+			row = append(row, formatFigure(byMetric[key][end].Figure)) // empty without a fact
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 // formatFigure formats a figure for a table: "$1,234", "1,234", "1.25". For a figure without text it returns the empty

@@ -104,6 +104,47 @@ const (
 // priceTable has the index of each column in a row of the table, or -1 for a missing column.
 type priceTable [priceColumnCount]int
 
+// cell returns the text of a row in a column, or the empty string if the row does not have it.
+func (t priceTable) cell(row []string, column int) string {
+	if t[column] < 0 || t[column] >= len(row) {
+		return ""
+	}
+	return strings.TrimSpace(row[t[column]])
+}
+
+// read reads the prices of a row. layout is that of its day. If several cells are faulty, the error is that of the day
+// or else of the last one.
+func (t priceTable) read(row []string, layout string) (p Price, err error) {
+	value := func(column int) float64 { // sets err for a cell that is not a number
+		cell := t.cell(row, column)
+		text := strings.NewReplacer(",", "", "$", "").Replace(cell)
+		if slices.Contains(noPrice, strings.ToLower(text)) {
+			return 0
+		}
+		v, parseErr := strconv.ParseFloat(text, 64)
+		if strings.Contains(text, figures.Doubt) {
+			err = Refuse("%q is ambiguous: its point or comma may be a decimal mark or a thousands separator",
+				kernel.Cut(strings.ReplaceAll(text, figures.Doubt, "."), 40))
+		} else if parseErr != nil || math.IsInf(v, 0) || math.IsNaN(v) || !pricePattern.MatchString(cell) {
+			err = Refuse("%q is not a number", kernel.Cut(cell, 40))
+		}
+		return v
+	}
+	p = Price{
+		Open: value(openColumn), High: value(highColumn), Low: value(lowColumn), Close: value(closeColumn),
+		AdjClose: value(adjCloseColumn), Volume: value(volumeColumn),
+	}
+	if t[adjCloseColumn] < 0 {
+		p.AdjClose = p.Close
+	}
+	day, ok := dayIn(layout, t.cell(row, dayColumn))
+	if !ok {
+		err = Refuse("%q is not a date in the form YYYY-MM-DD", kernel.Cut(t.cell(row, dayColumn), 40))
+	}
+	p.Day = day
+	return p, err
+}
+
 // priceColumns finds the columns of prices by their names in the header. ok reports whether the columns for the day and
 // the closing price exist.
 func priceColumns(header []string) (columns priceTable, ok bool) {
@@ -136,46 +177,14 @@ func readPrices(rows [][]string, columns priceTable, base Source, out Emit) erro
 		return out(base, err)
 	}
 	for i, row := range rows {
-		line := i + 2 // rows are counted from 1, and the header is the first
-		cell := func(column int) string {
-			if columns[column] < 0 || columns[column] >= len(row) {
-				return ""
-			}
-			return strings.TrimSpace(row[columns[column]])
-		}
-		if slices.Contains(noPrice, strings.ToLower(cell(closeColumn))) { // there was no trade on this day
+		if slices.Contains(noPrice, strings.ToLower(columns.cell(row, closeColumn))) { // there was no trade on this day
 			continue
 		}
-		var rowErr error
-		value := func(column int) float64 {
-			text := strings.NewReplacer(",", "", "$", "").Replace(cell(column))
-			if slices.Contains(noPrice, strings.ToLower(text)) {
-				return 0
-			}
-			v, err := strconv.ParseFloat(text, 64)
-			if strings.Contains(text, figures.Doubt) {
-				rowErr = Refuse("row %d: %q is ambiguous: its point or comma may be a decimal mark or a thousands separator",
-					line, kernel.Cut(strings.ReplaceAll(text, figures.Doubt, "."), 40))
-			} else if err != nil || math.IsInf(v, 0) || math.IsNaN(v) || !pricePattern.MatchString(cell(column)) {
-				rowErr = Refuse("row %d: %q is not a number", line, kernel.Cut(cell(column), 40))
-			}
-			return v
+		p, err := columns.read(row, layout)
+		if err != nil {
+			return out(base, Refuse("row %d: %v", i+2, err)) // rows are counted from 1, and the header is the first
 		}
-		p := Price{
-			Open: value(openColumn), High: value(highColumn), Low: value(lowColumn), Close: value(closeColumn),
-			AdjClose: value(adjCloseColumn), Volume: value(volumeColumn),
-		}
-		day, ok := dayIn(layout, cell(dayColumn))
-		if !ok {
-			rowErr = Refuse("row %d: %q is not a date in the form YYYY-MM-DD", line, kernel.Cut(cell(dayColumn), 40))
-		}
-		if rowErr != nil {
-			return out(base, rowErr)
-		}
-		if p.Day = day; columns[adjCloseColumn] < 0 {
-			p.AdjClose = p.Close
-		}
-		symbol := strings.ToUpper(cell(symbolColumn))
+		symbol := strings.ToUpper(columns.cell(row, symbolColumn))
 		if bySymbol[symbol] == nil {
 			order = append(order, symbol)
 		}
@@ -223,15 +232,15 @@ func dayLayout(rows [][]string, column int) (string, error) {
 	var fitting []string
 	first := ""
 	for _, layout := range dayLayouts {
-		fits := func(row []string) bool {
+		isOther := func(row []string) bool { // the day is written in another layout
 			if column >= len(row) || strings.TrimSpace(row[column]) == "" {
-				return true // an empty row is reported by the caller
+				return false // an empty row is reported by the caller
 			}
 			first = cmp.Or(first, row[column])
 			_, ok := dayIn(layout, row[column])
-			return ok
+			return !ok
 		}
-		if !slices.ContainsFunc(rows, func(row []string) bool { return !fits(row) }) {
+		if !slices.ContainsFunc(rows, isOther) {
 			fitting = append(fitting, layout)
 		}
 	}

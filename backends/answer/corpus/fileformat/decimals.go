@@ -41,7 +41,7 @@ const (
 
 // roleOf returns the role of a mark, point or comma, in a part of a table.
 func (n *notation) roleOf(mark int) role {
-	other := 1 - mark
+	other := 1 - mark // if one of the marks separates thousands, the other one is the decimal mark, and the reverse
 	isDecimal := n.decimals[mark] || n.groups[other]
 	isGroup := n.groups[mark] || n.decimals[other]
 	switch {
@@ -185,7 +185,8 @@ func readDecimals(rows [][]string, firstColumn int, separator rune) {
 }
 
 // fallbackRole returns the role of a mark, point or comma, in a column whose own numbers do not show it. inTable is the
-// role of the mark in the whole table. Only files with semicolons between columns usually have decimal commas.
+// role of the mark in the whole table. Only files with semicolons between columns usually have decimal commas, so a
+// comma in another file is doubtful (mixed) if other columns have decimal commas, and otherwise separates thousands.
 func fallbackRole(mark int, inTable role, separator rune) role {
 	switch {
 	case separator == ';':

@@ -1,9 +1,15 @@
 // Package fileformat reads the files of which a corpus is made: HTML with inline XBRL, Markdown, plain text, PDF, CSV,
 // workbooks, JSON Lines, and the SEC's company facts. A reader returns each document of a file as a Source.
+//
+// A file has one document or, like JSON Lines and tables of prices, several. A record is the description of a document
+// in JSON: a line of JSONL, a description file beside the file, or the front matter of a Markdown file. Tags are the
+// figures that an issuer has marked in its HTML report in inline XBRL; a tag has a context, which is its period. The
+// cover is the first page of a filing, which names the issuer and the period.
 package fileformat
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -86,7 +92,7 @@ func ReadFile(ctx context.Context, f File, name string, base Source, out Emit) e
 	if base.URL == "" {
 		base.URL = defaultURL
 	}
-	if base.URL != defaultURL {
+	if base.URL != defaultURL { // the description file may have been added after the document was ingested
 		base.Former = defaultURL
 	}
 	if base.Title == "" {
@@ -161,11 +167,6 @@ type record struct {
 // source returns base with the fields that the record sets, except the pages.
 func (r *record) source(base Source) (Source, error) {
 	s := base
-	set := func(field *string, value string) {
-		if value != "" {
-			*field = value
-		}
-	}
 	company := struct {
 		Name     string          `json:"name"`
 		Ticker   string          `json:"ticker"`
@@ -195,16 +196,12 @@ func (r *record) source(base Source) (Source, error) {
 	if len(company.Aliases) > maxAliases {
 		return s, Refuse("more than %d aliases", maxAliases)
 	}
-	set(&s.Title, r.Title)
-	set(&s.URL, r.URL)
-	set((*string)(&s.Kind), r.Kind)
-	set(&s.Form, r.Form)
-	set(&s.Lang, r.Lang)
-	set(&s.Fiscal, fiscal)
-	set(&s.Issuer.Name, company.Name)
-	set(&s.Issuer.Ticker, company.Ticker)
-	set(&s.Issuer.Exchange, company.Exchange)
-	set(&s.Issuer.CIK, cik)
+	s.Title, s.URL = cmp.Or(r.Title, s.Title), cmp.Or(r.URL, s.URL)
+	s.Kind, s.Form = cmp.Or(kernel.Kind(r.Kind), s.Kind), cmp.Or(r.Form, s.Form)
+	s.Lang, s.Fiscal = cmp.Or(r.Lang, s.Lang), cmp.Or(fiscal, s.Fiscal)
+	s.Issuer.Name, s.Issuer.CIK = cmp.Or(company.Name, s.Issuer.Name), cmp.Or(cik, s.Issuer.CIK)
+	s.Issuer.Ticker = cmp.Or(company.Ticker, s.Issuer.Ticker)
+	s.Issuer.Exchange = cmp.Or(company.Exchange, s.Issuer.Exchange)
 	if len(company.Aliases) > 0 {
 		s.Issuer.Aliases = company.Aliases
 	}

@@ -101,19 +101,17 @@ func (d *htmlReader) walk(n *html.Node, depth int) {
 	case html.TextNode:
 		d.line.WriteString(n.Data)
 		return
-	case html.ElementNode, html.DocumentNode:
-	default:
+	case html.ElementNode, html.DocumentNode: // read below
+	default: // comments and the like
 		return
 	}
 	if n.Type == html.ElementNode {
 		switch n.DataAtom { //nolint:exhaustive // the content of other elements is read
 		case atom.Script, atom.Style, atom.Noscript, atom.Template, atom.Svg, atom.Math, atom.Iframe, atom.Object,
-			atom.Select, atom.Textarea:
+			atom.Select, atom.Textarea, atom.Nav, atom.Footer:
 			return
 		case atom.Head:
 			d.readHead(n, depth)
-			return
-		case atom.Nav, atom.Footer:
 			return
 		case atom.Html:
 			if d.source.Lang == "" {
@@ -316,7 +314,7 @@ func cellsOf(tr *html.Node, depth int, covered []int) (cells []string, nextCover
 		hasNested = hasNested || hasTable(c, depth)
 		start, height := len(cells), span(c, "rowspan", maxRows)
 		cells = append(cells, collapse(textOf(c, depth)))
-		for range min(span(c, "colspan", maxCells), maxCells-len(cells)+1) - 1 {
+		for range min(span(c, "colspan", maxCells), maxCells-len(cells)+1) - 1 { // the cell itself is one of its columns
 			cells = append(cells, "")
 		}
 		if height > 1 {

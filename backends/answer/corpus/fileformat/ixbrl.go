@@ -2,9 +2,7 @@ package fileformat
 
 import (
 	"cmp"
-	"maps"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -39,7 +37,9 @@ type tagContext struct {
 	hasDimension bool
 }
 
-// tag is a tagged figure with its attributes.
+// tag is a tagged figure with its attributes as they are written: <ix:nonFraction name="us-gaap:Revenues"
+// contextRef="c1" unitRef="usd" scale="6">1,577</ix:nonFraction> has the concept "us-gaap:Revenues", the scale "6" and
+// the text "1,577". context and unit are ids.
 type tag struct{ concept, context, unit, format, sign, scale, text string }
 
 // readTags reads the tags of a document. It returns nil if no figure is tagged.
@@ -59,8 +59,9 @@ func (t *tagging) walk(n *html.Node, depth int) {
 	if depth > maxDepth {
 		return
 	}
+	// The prefix of "context" and "unit" differs, as in "xbrli:context". They contain no further tags.
 	switch _, name, _ := strings.Cut(n.Data, ":"); {
-	case n.Type != html.ElementNode:
+	case n.Type != html.ElementNode: // a text, or the document itself
 	case n.Data == "ix:nonfraction" && len(t.figures) < maxTags:
 		t.figures = append(t.figures, tag{
 			attr(n, "name"), attr(n, "contextref"), attr(n, "unitref"), attr(n, "format"), attr(n, "sign"), attr(n, "scale"),
@@ -94,7 +95,7 @@ func (c *tagContext) read(n *html.Node, depth int) {
 			return d
 		}
 		switch {
-		case child.Type != html.ElementNode:
+		case child.Type != html.ElementNode: // white space
 		case name == "startdate":
 			c.start = day()
 		case name == "enddate", name == "instant":
@@ -109,15 +110,10 @@ func (c *tagContext) read(n *html.Node, depth int) {
 // describe returns s with the issuer and the period that the document's cover page states. coverValues has the values
 // of the page by concept of the SEC's taxonomy "dei". Fields of s that are set are not changed.
 func describe(s Source, coverValues map[string]string) Source {
-	set := func(field *string, value string) {
-		if *field == "" {
-			*field = value
-		}
-	}
-	set(&s.Issuer.Name, coverValues["EntityRegistrantName"])
-	set(&s.Issuer.Ticker, coverValues["TradingSymbol"])
-	set(&s.Issuer.CIK, coverValues["EntityCentralIndexKey"])
-	set(&s.Form, coverValues["DocumentType"])
+	s.Issuer.Name = cmp.Or(s.Issuer.Name, coverValues["EntityRegistrantName"])
+	s.Issuer.Ticker = cmp.Or(s.Issuer.Ticker, coverValues["TradingSymbol"])
+	s.Issuer.CIK = cmp.Or(s.Issuer.CIK, coverValues["EntityCentralIndexKey"])
+	s.Form = cmp.Or(s.Form, coverValues["DocumentType"])
 	if year := coverValues["DocumentFiscalYearFocus"]; s.Fiscal == "" && year != "" {
 		s.Fiscal = "FY" + year
 		if part := coverValues["DocumentFiscalPeriodFocus"]; strings.HasPrefix(part, "Q") {
@@ -141,7 +137,7 @@ func (t *tagging) source(s Source) Source {
 		if !ok {
 			continue
 		}
-		key := FactKey{candidate.Metric, candidate.Period.End, candidate.Period.Months}
+		key := KeyOf(candidate.Fact)
 		other, taken := best[key]
 		isBetter := candidate.rank < other.rank ||
 			candidate.rank == other.rank && candidate.Figure.Step < other.Figure.Step
@@ -149,13 +145,8 @@ func (t *tagging) source(s Source) Source {
 			best[key] = candidate
 		}
 	}
-	facts := slices.SortedFunc(maps.Values(best), func(a, b candidateFact) int {
-		return cmp.Or(strings.Compare(a.Metric, b.Metric), strings.Compare(string(b.Period.End), string(a.Period.End)),
-			b.Period.Months-a.Period.Months)
-	})
-	for _, f := range facts[:min(len(facts), MaxFacts)] {
-		s.Facts = append(s.Facts, f.Fact)
-	}
+	facts := sortedFacts(best)
+	s.Facts = append(s.Facts, facts[:min(len(facts), MaxFacts)]...)
 	return s
 }
 

@@ -25,7 +25,8 @@ const (
 	MaxFacts = 200_000
 )
 
-// Source is a document in the form in which readers of files return it.
+// Source is a document in the form in which readers of files return it: its description, and its contents as pages of
+// text, facts or prices.
 type Source struct {
 	Kind   kernel.Kind // default: filing
 	Form   string      // the form of a filing, such as "10-K"
@@ -150,8 +151,7 @@ func checkURL(address string) error {
 	switch {
 	case address == "":
 		return Refuse("url is missing")
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(address) > 2*MaxTitle ||
-		!text.IsLine(address):
+	case err != nil || !kernel.IsHTTP(u) || len(address) > 2*MaxTitle || !text.IsLine(address):
 		return Refuse("url %q is neither a valid http(s) URL nor corpus:ID", text.Short(address, 80))
 	case u.User != nil:
 		return Refuse("url must not contain a user name")

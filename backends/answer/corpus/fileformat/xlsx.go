@@ -82,7 +82,7 @@ func sheetPages(rows [][]string) (pages []string) {
 		page.WriteString(text)
 	}
 	for len(rows) > 0 {
-		if len(rows[0]) == 0 || hasSingleCell(rows[0]) {
+		if len(rows[0]) == 0 || hasSingleCell(rows[0]) { // between tables, a row with one cell is a paragraph
 			if len(rows[0]) > 0 {
 				addBlock(unmarked(strings.Join(rows[0], "")))
 			}
@@ -118,17 +118,9 @@ func sheetPages(rows [][]string) (pages []string) {
 
 // hasSingleCell reports whether exactly one cell of a row has text.
 func hasSingleCell(row []string) bool {
-	return len(row)-countEmpty(row) == 1
-}
-
-// countEmpty returns the number of empty cells in a row.
-func countEmpty(row []string) (n int) {
-	for _, cell := range row {
-		if cell == "" {
-			n++
-		}
-	}
-	return n
+	hasText := func(cell string) bool { return cell != "" }
+	first := slices.IndexFunc(row, hasText)
+	return first >= 0 && !slices.ContainsFunc(row[first+1:], hasText)
 }
 
 // endOfTable returns the number of rows of the table that begins with the first row. The table ends at an empty row if
