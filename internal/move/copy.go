@@ -147,7 +147,7 @@ func (m *mover) begin(ctx context.Context) error {
 			"target: it has an unfinished move of another database, %s: start over with an empty database", source)
 	}
 	var keys []constraint
-	begun, err := m.recorded(ctx, recordKeys, &keys)
+	begun, err := m.recorded(ctx, recordKeys, &keys) // which clear records, even if there are none
 	if err == nil && !begun {
 		err = m.to.inTransaction(ctx, func() error { return m.clear(ctx) })
 	}
@@ -297,18 +297,7 @@ func (m *mover) compare(ctx context.Context) error {
 			return p.wrap(err)
 		}
 		if !p.source.equal(&p.target) && p.earlier {
-			m.Logger.Info("copying a table again, because it changed after an earlier run copied a part of it",
-				zap.String("table", p.name))
-			err := m.restart(ctx, p)
-			if err == nil {
-				m.total += 2 * p.rows
-				err = m.copyTable(ctx, p)
-			}
-			if err == nil {
-				p.target = sum{}
-				err = m.to.sum(ctx, p, &p.target, m.progress)
-			}
-			if err != nil {
+			if err := m.copyAgain(ctx, p); err != nil {
 				return p.wrap(err)
 			}
 		}
@@ -318,6 +307,21 @@ func (m *mover) compare(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// copyAgain copies a whole table again and computes its sums.
+func (m *mover) copyAgain(ctx context.Context, p *plan) error {
+	m.Logger.Info("copying a table again, because it changed after an earlier run copied a part of it",
+		zap.String("table", p.name))
+	if err := m.restart(ctx, p); err != nil {
+		return err
+	}
+	m.total += 2 * p.rows
+	if err := m.copyTable(ctx, p); err != nil {
+		return err
+	}
+	p.target = sum{}
+	return m.to.sum(ctx, p, &p.target, m.progress)
 }
 
 // stepRows is how many rows are read between two reports of progress.
@@ -334,6 +338,27 @@ func (s *side) sum(ctx context.Context, p *plan, into *sum, step func(rows int64
 	})
 	step(into.rows % stepRows)
 	return err
+}
+
+// continueNumbers makes the target number new rows after those that the source has numbered.
+func (m *mover) continueNumbers(ctx context.Context) error {
+	last, setLast := m.from.lastSQLite, m.to.setLastPostgres
+	if m.To.Dialect() == store.SQLite {
+		last, setLast = m.from.lastPostgres, m.to.setLastSQLite
+	}
+	for _, p := range m.plans {
+		if p.identity == "" {
+			continue
+		}
+		number, err := last(ctx, p)
+		if err == nil {
+			err = setLast(ctx, p, number)
+		}
+		if err != nil {
+			return p.wrap(err)
+		}
+	}
+	return nil
 }
 
 // finish completes the target and removes its mark.

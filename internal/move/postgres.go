@@ -157,7 +157,7 @@ func (s *side) insertPostgres(ctx context.Context, p *plan, rows [][]any) error 
 
 // makePartitions makes the partitions for rows that do not exist yet.
 func (s *side) makePartitions(ctx context.Context, p *plan, rows [][]any) error {
-	last := store.Partition{}
+	last := store.Partition{} // most rows follow a row of the same partition
 	for _, row := range rows {
 		key, ok := row[p.partitionedBy].(int64)
 		if !ok {
@@ -254,17 +254,8 @@ func (m *mover) finishPostgres(ctx context.Context) error {
 				return fmt.Errorf("table %s: %w", k.Table, err)
 			}
 		}
-		for _, p := range m.plans {
-			if p.identity == "" {
-				continue
-			}
-			last, err := m.from.lastSQLite(ctx, p)
-			if err == nil {
-				err = m.to.setLastPostgres(ctx, p, last)
-			}
-			if err != nil {
-				return p.wrap(err)
-			}
+		if err := m.continueNumbers(ctx); err != nil {
+			return err
 		}
 		return m.to.exec(ctx, "DROP TABLE "+store.MovingTable)
 	})

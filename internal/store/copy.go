@@ -8,13 +8,10 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 	sqlitedriver "modernc.org/sqlite"
-
-	"github.com/tollgate-gateway/tollgate/internal/store/migration"
 )
 
 // The functions of this file serve backups. None of them needs Start.
@@ -91,9 +88,9 @@ func (s Schema) each(d Dialect, do func(number int64, text []byte)) error {
 		if err != nil {
 			return err
 		}
-		number, err := strconv.ParseInt(migration.FileName.FindStringSubmatch(file)[1], 10, 64)
+		number, err := versionOf(file)
 		if err != nil {
-			return fmt.Errorf("migration %q: %w", file, err)
+			return err
 		}
 		do(number, text)
 	}
@@ -237,17 +234,7 @@ func CheckSQLite(ctx context.Context, file string) (versions map[string]int64, e
 		return nil, fmt.Errorf("the database %s is damaged: %s", file, result)
 	}
 	return Versions(SQLite, func(query string, scan func(r Row) error) error {
-		rows, err := pool.QueryContext(ctx, query)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			if err := scan(rows); err != nil {
-				return err
-			}
-		}
-		return rows.Err()
+		return Each(ctx, pool, query, nil, scan)
 	})
 }
 

@@ -262,11 +262,11 @@ func (w *writer) makeGroup(c *change) {
 		case !c.claim(): // withdrawn
 		case len(joined) == 0:
 			if !w.lead(c) {
-				return
+				return // the changes in the queue have roused the writer's goroutine
 			}
 			joined = append(joined, c)
 		default:
-			if len(joined) == 1 { // the first change ran without a savepoint
+			if len(joined) == 1 { // the first change ran without a savepoint, whose release would show a lost transaction
 				if err := w.checkTransaction(); err != nil {
 					w.rollback()
 					joined[0].end(err)

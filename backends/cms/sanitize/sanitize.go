@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // UnknownError is the error for a spec that contains this unknown name of a sanitizer.
@@ -109,15 +111,15 @@ func parse(name string) (s sanitizer, limit int, ok bool) {
 var all map[string]sanitizer
 
 func init() {
-	// text and cut convert a function on texts to the function of a sanitizer. The function of cut has a limit.
-	text := func(fn func(string) string) func(any, options) any {
+	// whole and cut convert a function on texts to the function of a sanitizer. The function of cut has a limit.
+	whole := func(fn func(string) string) func(any, options) any {
 		return func(value any, _ options) any { return fn(str(value)) }
 	}
 	cut := func(fn func(string, int) string) func(any, options) any {
 		return func(value any, o options) any { return fn(str(value), o.limit) }
 	}
 	all = map[string]sanitizer{
-		"string":   {apply: cut(first), limit: unlimited},
+		"string":   {apply: cut(text.Cut), limit: unlimited},
 		"text":     {apply: cut(line), limit: 255},
 		"textarea": {apply: cut(lines), limit: 16_384},
 		"line":     {apply: cut(line), limit: unlimited},
@@ -145,35 +147,35 @@ func init() {
 		"words":        {apply: cut(words), limit: unlimited},
 		"wordsArray":   {apply: wordsArray, limit: unlimited},
 
-		"email":         {apply: text(email), fixed: true},
+		"email":         {apply: whole(email), fixed: true},
 		"emailHeader":   {apply: cut(emailHeader), limit: unlimited},
 		"url":           {apply: cut(anyURL), limit: 1024},
 		"httpUrl":       {apply: cut(httpURL), limit: 1024},
 		"selectorValue": {apply: cut(selectorValue), limit: 100},
 		"selectorField": {apply: cut(selectorField), limit: unlimited},
 
-		"entities":         {apply: text(entities), fixed: true},
-		"unentities":       {apply: text(unentities), fixed: true},
-		"entitiesMarkdown": {apply: text(entitiesMarkdown), fixed: true},
-		"purify":           {apply: text(purify), fixed: true},
+		"entities":         {apply: whole(entities), fixed: true},
+		"unentities":       {apply: whole(unentities), fixed: true},
+		"entitiesMarkdown": {apply: whole(entitiesMarkdown), fixed: true},
+		"purify":           {apply: whole(purify), fixed: true},
 		"markupToText":     {apply: cut(markupToText), limit: unlimited},
 		"markupToLine":     {apply: cut(markupToLine), limit: unlimited},
 
-		"removeNewlines":      {apply: text(removeNewlines), fixed: true},
-		"removeWhitespace":    {apply: text(removeWhitespace), fixed: true},
-		"reduceWhitespace":    {apply: text(reduceWhitespace), fixed: true},
-		"normalizeWhitespace": {apply: text(normalizeWhitespace), fixed: true},
-		"trim":                {apply: text(trim), fixed: true},
+		"removeNewlines":      {apply: whole(removeNewlines), fixed: true},
+		"removeWhitespace":    {apply: whole(removeWhitespace), fixed: true},
+		"reduceWhitespace":    {apply: whole(reduceWhitespace), fixed: true},
+		"normalizeWhitespace": {apply: whole(normalizeWhitespace), fixed: true},
+		"trim":                {apply: whole(trim), fixed: true},
 		"truncate":            {apply: cut(truncate), limit: 300},
-		"maxLength":           {apply: cut(first), limit: 128},
+		"maxLength":           {apply: cut(text.Cut), limit: 128},
 		"minLength":           {apply: cut(minLength), limit: 1},
-		"maxBytes":            {apply: cut(maxBytes), limit: 128},
+		"maxBytes":            {apply: cut(text.CutBytes), limit: 128},
 
-		"camelCase":  {apply: text(camelCase), fixed: true},
-		"pascalCase": {apply: text(pascalCase), fixed: true},
-		"snakeCase":  {apply: text(snakeCase), fixed: true},
-		"kebabCase":  {apply: text(kebabCase), fixed: true},
-		"hyphenCase": {apply: text(kebabCase), fixed: true},
+		"camelCase":  {apply: whole(camelCase), fixed: true},
+		"pascalCase": {apply: whole(pascalCase), fixed: true},
+		"snakeCase":  {apply: whole(snakeCase), fixed: true},
+		"kebabCase":  {apply: whole(kebabCase), fixed: true},
+		"hyphenCase": {apply: whole(kebabCase), fixed: true},
 
 		"int":         {apply: unsigned, fixed: true},
 		"intUnsigned": {apply: unsigned, fixed: true},

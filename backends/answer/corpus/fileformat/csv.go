@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // Bounds of a CSV table.
@@ -148,16 +149,16 @@ func readPrices(rows [][]string, columns priceTable, base Source, out Emit) erro
 		}
 		var rowErr error
 		value := func(column int) float64 {
-			text := strings.NewReplacer(",", "", "$", "").Replace(cell(column))
-			if slices.Contains(noPrice, strings.ToLower(text)) {
+			plain := strings.NewReplacer(",", "", "$", "").Replace(cell(column))
+			if slices.Contains(noPrice, strings.ToLower(plain)) {
 				return 0
 			}
-			v, err := strconv.ParseFloat(text, 64)
-			if strings.Contains(text, figures.Doubt) {
+			v, err := strconv.ParseFloat(plain, 64)
+			if strings.Contains(plain, figures.Doubt) {
 				rowErr = Refuse("row %d: %q is ambiguous: its point or comma may be a decimal mark or a thousands separator",
-					line, kernel.Cut(strings.ReplaceAll(text, figures.Doubt, "."), 40))
+					line, text.CutBytes(strings.ReplaceAll(plain, figures.Doubt, "."), 40))
 			} else if err != nil || math.IsInf(v, 0) || math.IsNaN(v) || !pricePattern.MatchString(cell(column)) {
-				rowErr = Refuse("row %d: %q is not a number", line, kernel.Cut(cell(column), 40))
+				rowErr = Refuse("row %d: %q is not a number", line, text.CutBytes(cell(column), 40))
 			}
 			return v
 		}
@@ -167,7 +168,7 @@ func readPrices(rows [][]string, columns priceTable, base Source, out Emit) erro
 		}
 		day, ok := dayIn(layout, cell(dayColumn))
 		if !ok {
-			rowErr = Refuse("row %d: %q is not a date in the form YYYY-MM-DD", line, kernel.Cut(cell(dayColumn), 40))
+			rowErr = Refuse("row %d: %q is not a date in the form YYYY-MM-DD", line, text.CutBytes(cell(dayColumn), 40))
 		}
 		if rowErr != nil {
 			return out(base, rowErr)
@@ -239,17 +240,17 @@ func dayLayout(rows [][]string, column int) (string, error) {
 	case len(fitting) == 0: // the first row in another layout is reported by the caller
 		return time.DateOnly, nil
 	case len(fitting) > 1 && fitting[0] == "1/2/2006":
-		return "", Refuse("dates such as %q are ambiguous, month/day or day/month: write YYYY-MM-DD", kernel.Cut(first, 40))
+		return "", Refuse("dates such as %q are ambiguous, month/day or day/month: write YYYY-MM-DD", text.CutBytes(first, 40))
 	}
 	return fitting[0], nil
 }
 
 // dayIn parses a day in a layout of package time. A day in the form YYYY-MM-DD may be followed by a time.
-func dayIn(layout, text string) (kernel.Day, bool) {
-	if text = strings.TrimSpace(text); layout == time.DateOnly {
-		text = kernel.Cut(text, len(layout))
+func dayIn(layout, day string) (kernel.Day, bool) {
+	if day = strings.TrimSpace(day); layout == time.DateOnly {
+		day = text.CutBytes(day, len(layout))
 	}
-	date, err := time.Parse(layout, text)
+	date, err := time.Parse(layout, day)
 	if err != nil {
 		return "", false
 	}
