@@ -268,27 +268,14 @@ func (t *postgresTarget) prepare(ctx context.Context, r *restorer) error {
 	return nil
 }
 
-// foreignKey is a foreign key of a table.
-type foreignKey struct{ Table, Name, Definition string }
-
-// drop returns the statement that removes the foreign key.
-func (k foreignKey) drop() string {
-	return "ALTER TABLE " + k.Table + " DROP CONSTRAINT " + pgx.Identifier{k.Name}.Sanitize()
-}
-
-// add returns the statement that adds the foreign key, which checks all rows.
-func (k foreignKey) add() string {
-	return "ALTER TABLE " + k.Table + " ADD CONSTRAINT " + pgx.Identifier{k.Name}.Sanitize() + " " + k.Definition
-}
-
 // foreignKeys returns the foreign keys of tables, except those that partitions inherit.
-func foreignKeys(ctx context.Context, conn *pgx.Conn, tables []string) ([]foreignKey, error) {
+func foreignKeys(ctx context.Context, conn *pgx.Conn, tables []string) ([]store.ForeignKey, error) {
 	rows, err := conn.Query(ctx, `SELECT c.relname::text, k.conname::text, pg_get_constraintdef(k.oid) FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
 		WHERE k.contype = 'f' AND k.conparentid = 0 AND c.relnamespace = current_schema()::regnamespace AND c.relname = ANY($1) ORDER BY c.relname, k.conname`, tables)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, pgx.RowToStructByPos[foreignKey])
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[store.ForeignKey])
 }
 
 // load deletes the rows that migrations have inserted and inserts the rows of the backup, in one transaction, of which
@@ -320,7 +307,7 @@ func (t *postgresTarget) load(ctx context.Context, conn *pgx.Conn, r *restorer) 
 	}
 	var statements []string
 	for _, k := range keys {
-		statements = append(statements, k.drop())
+		statements = append(statements, k.Drop())
 	}
 	statements = append(statements, "TRUNCATE "+strings.Join(tables, ", "))
 	for i := range t.copied.Tables {
@@ -342,7 +329,7 @@ func (t *postgresTarget) load(ctx context.Context, conn *pgx.Conn, r *restorer) 
 		}
 	}
 	for _, k := range keys {
-		if _, err := tx.Exec(ctx, k.add()); err != nil {
+		if _, err := tx.Exec(ctx, k.Add()); err != nil {
 			return fmt.Errorf("table %s: %w", k.Table, err)
 		}
 	}

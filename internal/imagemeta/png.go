@@ -18,8 +18,8 @@ var pngKept = map[string]bool{
 	"acTL": true, "fcTL": true, "fdAT": true,
 }
 
-// png copies chunks up to the end of the image. It writes Exif data, which must precede the picture's data, in the place
-// of the first eXIf chunk with an orientation.
+// png copies chunks up to the end of the image. It writes Exif data, which must precede the picture's data, in the
+// place of the first eXIf chunk with an orientation.
 func png(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 	orientation = 1
 	in, out := bufio.NewReader(r), bufio.NewWriter(w)

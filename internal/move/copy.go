@@ -113,12 +113,12 @@ func (m *mover) recorded(ctx context.Context, name string, into any) (found bool
 // Names of recorded values.
 const (
 	recordSource = "from"
-	recordKeys   = "foreign keys" // []constraint: the foreign keys that were dropped
+	recordKeys   = "foreign keys" // []store.ForeignKey: the foreign keys that were dropped
 	recordTable  = "table "       // followed by the name of the table: state
 )
 
 // droppedKeys returns the foreign keys that were dropped from the target.
-func (m *mover) droppedKeys(ctx context.Context) (keys []constraint, err error) {
+func (m *mover) droppedKeys(ctx context.Context) (keys []store.ForeignKey, err error) {
 	_, err = m.recorded(ctx, recordKeys, &keys)
 	return keys, err
 }
@@ -146,7 +146,7 @@ func (m *mover) begin(ctx context.Context) error {
 		return fmt.Errorf(
 			"target: it has an unfinished move of another database, %s: start over with an empty database", source)
 	}
-	var keys []constraint
+	var keys []store.ForeignKey
 	begun, err := m.recorded(ctx, recordKeys, &keys) // which clear records, even if there are none
 	if err == nil && !begun {
 		err = m.to.inTransaction(ctx, func() error { return m.clear(ctx) })
@@ -173,7 +173,7 @@ func (m *mover) begin(ctx context.Context) error {
 // clear prepares the target for the first row: it removes foreign keys, which it records, and rows that migrations have
 // inserted.
 func (m *mover) clear(ctx context.Context) (err error) {
-	var keys []constraint
+	var keys []store.ForeignKey
 	if m.To.Dialect() == store.Postgres {
 		if keys, err = m.to.dropKeys(ctx); err != nil {
 			return err
@@ -184,7 +184,7 @@ func (m *mover) clear(ctx context.Context) (err error) {
 			return p.wrap(err)
 		}
 	}
-	return m.record(ctx, recordKeys, append([]constraint{}, keys...)) // [] instead of null if there are none
+	return m.record(ctx, recordKeys, append([]store.ForeignKey{}, keys...)) // [] instead of null if there are none
 }
 
 // copy copies the rows that no earlier run has copied.

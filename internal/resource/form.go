@@ -237,8 +237,8 @@ func (f *Form[C, T]) act(c C, t *T, a *Action[C], isNew bool) error {
 	return p.Redirect(to, subject.name+" was "+a.Done+".")
 }
 
-// read copies the values that were sent to t. A field that was not sent keeps its value. The error names the fields that
-// cannot be read.
+// read copies the values that were sent to t. A field that was not sent keeps its value. The error names the fields
+// that cannot be read.
 func (f *Form[C, T]) read(c C, t *T) error {
 	form := &c.Common().Form
 	refusal := apierror.New(http.StatusUnprocessableEntity, "validation_failed", "the form has mistakes")

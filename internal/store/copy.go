@@ -97,6 +97,20 @@ func (s Schema) each(d Dialect, do func(number int64, text []byte)) error {
 	return nil
 }
 
+// ForeignKey is a foreign key on PostgreSQL. It is dropped while rows are inserted in arbitrary order.
+type ForeignKey struct{ Table, Name, Definition string }
+
+// Drop returns the statement that removes the foreign key.
+func (k ForeignKey) Drop() string {
+	return "ALTER TABLE " + pgx.Identifier{k.Table}.Sanitize() + " DROP CONSTRAINT " + pgx.Identifier{k.Name}.Sanitize()
+}
+
+// Add returns the statement that adds the foreign key again, which checks all rows.
+func (k ForeignKey) Add() string {
+	return "ALTER TABLE " + pgx.Identifier{k.Table}.Sanitize() + " ADD CONSTRAINT " +
+		pgx.Identifier{k.Name}.Sanitize() + " " + k.Definition
+}
+
 // schemaPrefix begins the names of the tables that hold the versions of schemas.
 const schemaPrefix = "schema_"
 

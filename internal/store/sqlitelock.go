@@ -88,7 +88,7 @@ func ReadableSQLite(ctx context.Context, file string) error {
 	return err
 }
 
-// holdTries is how often HoldSQLite tries again when another process takes the lock first.
+// holdTries is how often holdLock tries to take the lock while other processes try too.
 const holdTries = 10
 
 // LockEnding is the ending of the file that HoldSQLite locks. The file is not removed after use.
@@ -112,35 +112,39 @@ func HoldSQLite(ctx context.Context, file string) (release func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+	tx, err := holdLock(ctx, pool, file)
+	if err != nil {
+		_ = pool.Close()
+		return nil, fmt.Errorf("locking the database: %w", withFileName(lock, err))
+	}
+	return func() { _ = tx.Rollback(); _ = pool.Close() }, nil
+}
+
+// holdLock takes the write lock of the pool's file, which protects the database file, for this process. It returns a
+// HeldError if another process has the lock.
+func holdLock(ctx context.Context, pool *sql.DB, file string) (*sql.Tx, error) {
 	for range holdTries {
-		tx, failed := takeLock(ctx, pool)
-		if failed == nil {
-			return func() { _ = tx.Rollback(); _ = pool.Close() }, nil
+		tx, err := takeLock(ctx, pool)
+		if errors.Is(err, errOvertaken) {
+			continue // the other process may have the lock by now, or give up too
 		}
-		if !errors.Is(failed, errOvertaken) && sqliteCode(failed)&0xff != sqlitelib.SQLITE_BUSY {
-			err = failed
-			break
-		}
-		err = &HeldError{File: file}
-		if errors.Is(failed, errOvertaken) {
-			continue // the other process may be about to take the lock: the next attempt shows that
+		if sqliteCode(err)&0xff != sqlitelib.SQLITE_BUSY { // also without an error
+			return tx, err
 		}
 		var holder int64
 		if pool.QueryRowContext(ctx, "PRAGMA user_version").Scan(&holder) == nil {
-			err = &HeldError{file, holder}
-			break
+			return nil, &HeldError{file, holder}
 		}
 	}
-	_ = pool.Close()
-	return nil, fmt.Errorf("locking the database: %w", withFileName(lock, err))
+	return nil, &HeldError{File: file}
 }
 
 // errOvertaken means that another process recorded its id before this one had the lock.
 var errOvertaken = errors.New("another process takes the lock")
 
-// takeLock makes one attempt of HoldSQLite to take the write lock of the pool's file for this process. It returns
-// errOvertaken, or an error of SQLite; SQLITE_BUSY means that another process has the lock. First it records the process
-// id and commits it, because others read the id while the transaction, which is the lock, stays open.
+// takeLock makes one attempt of holdLock. It returns errOvertaken, or an error of SQLite; SQLITE_BUSY means that
+// another process has the lock. First it records the process id and commits it, because others read the id while the
+// transaction, which is the lock, stays open.
 func takeLock(ctx context.Context, pool *sql.DB) (*sql.Tx, error) {
 	pid := int64(os.Getpid())
 	if _, err := pool.ExecContext(ctx, "PRAGMA user_version = "+strconv.FormatInt(pid, 10)); err != nil {

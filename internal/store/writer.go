@@ -163,7 +163,7 @@ func (w *writer) direct(c *change) error {
 	default:
 	}
 	w.makeGroup(c)
-	return (<-c.turn).err
+	return (<-c.turn).err // makeGroup has ended the change
 }
 
 // runTurn runs the function and hands the transaction back, even after a panic. The function gets a context that

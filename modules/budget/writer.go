@@ -46,8 +46,9 @@ func keepHeaders(ctx context.Context, w http.ResponseWriter, written *headerSet)
 	return w
 }
 
-// BeforeHeader implements edge.HeaderHook. It removes rate limit headers and values that an upstream has added. A budget
-// writes one value into each of its headers, and a proxy appends the upstream's values, so the first value is kept.
+// BeforeHeader implements edge.HeaderHook. It removes rate limit headers and values that an upstream has added. A
+// budget writes one value into each of its headers, and a proxy appends the upstream's values, so the first value is
+// kept.
 func (w *responseWriter) BeforeHeader(int) {
 	header := w.Header()
 	for name, values := range header {

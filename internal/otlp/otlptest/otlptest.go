@@ -82,7 +82,9 @@ func (s metricsServer) Export(
 }
 
 // Export implements logs.LogsServiceServer.
-func (s logsServer) Export(_ context.Context, r *logs.ExportLogsServiceRequest) (*logs.ExportLogsServiceResponse, error) {
+func (s logsServer) Export(
+	_ context.Context, r *logs.ExportLogsServiceRequest,
+) (*logs.ExportLogsServiceResponse, error) {
 	record(s.c, &s.c.logs, r.GetResourceLogs())
 	return new(logs.ExportLogsServiceResponse), nil
 }

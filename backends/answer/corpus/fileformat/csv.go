@@ -240,7 +240,8 @@ func dayLayout(rows [][]string, column int) (string, error) {
 	case len(fitting) == 0: // the first row in another layout is reported by the caller
 		return time.DateOnly, nil
 	case len(fitting) > 1 && fitting[0] == "1/2/2006":
-		return "", Refuse("dates such as %q are ambiguous, month/day or day/month: write YYYY-MM-DD", text.CutBytes(first, 40))
+		return "", Refuse("dates such as %q are ambiguous, month/day or day/month: write YYYY-MM-DD",
+			text.CutBytes(first, 40))
 	}
 	return fitting[0], nil
 }
