@@ -130,7 +130,7 @@ func TestWebhooks(t *testing.T) {
 				t.Errorf("%q is an address", address)
 			}
 		}
-		for _, topics := range [][]string{nil, {"post.unknown"}, {"post.created post.held"}, {"%"}, {webhook.Topic}} {
+		for _, topics := range [][]string{nil, {"post.unknown"}, {"post.created post.held"}, {"%"}, {webhook.TestTopic}} {
 			if _, _, err := s.service.Admin.AddWebhook(ctx, admin, "https://example.com/", topics); err == nil {
 				t.Errorf("%q are topics", topics)
 			}
@@ -152,7 +152,7 @@ func TestWebhooks(t *testing.T) {
 		if err := s.service.Admin.TestWebhook(ctx, admin, id); err != nil {
 			t.Fatal(err)
 		}
-		if list, err := s.service.Admin.Deliveries(ctx, admin, id, 10); err != nil || len(list) != 1 || list[0].Topic != webhook.Topic || list[0].State != "pending" {
+		if list, err := s.service.Admin.Deliveries(ctx, admin, id, 10); err != nil || len(list) != 1 || list[0].Topic != webhook.TestTopic || list[0].State != "pending" {
 			t.Errorf("%+v %v", list, err)
 		}
 		fresh, err := s.service.Admin.RotateWebhook(ctx, admin, id)

@@ -186,7 +186,7 @@ func defaults(current *settings.Settings) []routes.Entry {
 			Options: public,
 		})
 	}
-	return append(list, api.ContentRoutes(current.Serves())...)
+	return append(list, api.ContentRoutes(current.ContentMode())...)
 }
 
 // logFailure logs the error because of which the changed files are not in use.

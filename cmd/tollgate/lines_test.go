@@ -99,7 +99,7 @@ http://localhost {
 }
 http://localhost {
 	import mail
-}`, "Caddyfile:4: mail: the server must be given as smtp://host:port"},
+}`, "Caddyfile:4: mail: the server must be a URL such as smtp://mail.example.com:587"},
 		"networks": {`
 {
 	tollgate {

@@ -84,7 +84,7 @@ func Join(errs ...error) error {
 	for _, err := range errs {
 		e, ok := From(err)
 		switch {
-		case !ok:
+		case !ok: // ignored
 		case all == nil:
 			all = new(*e)
 			all.Details = slices.Clip(e.Details)

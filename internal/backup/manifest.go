@@ -187,11 +187,11 @@ func (m *Manifest) validate() error {
 		}
 		listed[f.Path] = true
 	}
-	needed := make(map[string]bool)
+	needed := make(map[string]bool) // the files that the entries of the manifest imply
 	if m.KeyFile {
 		needed[keyFile] = true
 	}
-	names := append([]string{}, m.Folders...)
+	names := append([]string{}, m.Folders...) // become parts of paths and statements
 	for i := range m.Databases {
 		c := &m.Databases[i]
 		names = append(names, c.Name)

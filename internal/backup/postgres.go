@@ -203,8 +203,8 @@ type postgresTarget struct {
 	db     *store.DB
 	copied *DatabaseCopy
 	backup string // digest of the backup's manifest
-	marked bool   // an earlier, unfinished restore of this backup has set the mark
-	loaded bool   // that restore has loaded the rows
+	marked bool   // an earlier, unfinished restore of this backup has set the mark; set by look
+	loaded bool   // that restore has loaded the rows; set by look
 }
 
 // look returns an error if the database is not empty, unless an unfinished restore of the same backup has filled it.
@@ -268,7 +268,18 @@ func (t *postgresTarget) prepare(ctx context.Context, r *restorer) error {
 	return nil
 }
 
-// load deletes the rows that migrations have inserted and inserts the rows of the backup, in one transaction.
+// foreignKeys returns the foreign keys of tables, except those that partitions inherit.
+func foreignKeys(ctx context.Context, conn *pgx.Conn, tables []string) ([]store.ForeignKey, error) {
+	rows, err := conn.Query(ctx, `SELECT c.relname::text, k.conname::text, pg_get_constraintdef(k.oid) FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
+		WHERE k.contype = 'f' AND k.conparentid = 0 AND c.relnamespace = current_schema()::regnamespace AND c.relname = ANY($1) ORDER BY c.relname, k.conname`, tables)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[store.ForeignKey])
+}
+
+// load deletes the rows that migrations have inserted and inserts the rows of the backup, in one transaction, of which
+// all statements on conn are a part.
 func (t *postgresTarget) load(ctx context.Context, conn *pgx.Conn, r *restorer) error {
 	tx, err := conn.Begin(ctx)
 	if err != nil {
@@ -290,19 +301,13 @@ func (t *postgresTarget) load(ctx context.Context, conn *pgx.Conn, r *restorer) 
 		return nil
 	}
 	// Rows are inserted in arbitrary order, so foreign keys are checked at the end.
-	type key struct{ Table, Name, Definition string }
-	rows, err := conn.Query(ctx, `SELECT c.relname::text, k.conname::text, pg_get_constraintdef(k.oid) FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
-		WHERE k.contype = 'f' AND k.conparentid = 0 AND c.relnamespace = current_schema()::regnamespace AND c.relname = ANY($1) ORDER BY c.relname, k.conname`, tables)
-	if err != nil {
-		return err
-	}
-	keys, err := pgx.CollectRows(rows, pgx.RowToStructByPos[key])
+	keys, err := foreignKeys(ctx, conn, tables)
 	if err != nil {
 		return err
 	}
 	var statements []string
 	for _, k := range keys {
-		statements = append(statements, "ALTER TABLE "+k.Table+" DROP CONSTRAINT "+pgx.Identifier{k.Name}.Sanitize())
+		statements = append(statements, k.Drop())
 	}
 	statements = append(statements, "TRUNCATE "+strings.Join(tables, ", "))
 	for i := range t.copied.Tables {
@@ -324,8 +329,7 @@ func (t *postgresTarget) load(ctx context.Context, conn *pgx.Conn, r *restorer) 
 		}
 	}
 	for _, k := range keys {
-		if _, err := tx.Exec(ctx, "ALTER TABLE "+k.Table+" ADD CONSTRAINT "+
-			pgx.Identifier{k.Name}.Sanitize()+" "+k.Definition); err != nil {
+		if _, err := tx.Exec(ctx, k.Add()); err != nil {
 			return fmt.Errorf("table %s: %w", k.Table, err)
 		}
 	}

@@ -65,6 +65,7 @@ func Restore(ctx context.Context, from string, s State, o Options) (m *Manifest,
 			t.close()
 		}
 	}()
+	// Each step is made for all targets before the next, so that nothing is in use until everything has been copied.
 	for _, do := range []func(t target) error{
 		func(t target) error { return t.look(ctx) },
 		func(t target) error { return t.prepare(ctx, r) },
@@ -212,7 +213,7 @@ func (f *files) look(ctx context.Context) error {
 		}
 		return err
 	})
-	if err == nil && existing > 0 && existing < len(f.files) {
+	if err == nil && existing > 0 && existing < len(f.files) { // finish makes all files appear at once
 		err = f.taken()
 	}
 	f.restored = existing > 0

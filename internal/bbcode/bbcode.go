@@ -207,7 +207,7 @@ func (t *tree) scanTag(start int) (name, arg string, closing bool, end int) {
 func (t *tree) tag(start int) int {
 	name, arg, closing, end := t.scanTag(start)
 	k, known := kinds[name]
-	if end == 0 || !known {
+	if end == 0 || !known { // it stays text
 		return start
 	}
 	if closing {
@@ -292,7 +292,7 @@ func (t *tree) close(name string, start, end int) int {
 		t.closed[name]--
 		return end
 	}
-	if name == "*" || name == "li" {
+	if name == "*" || name == "li" { // an item that endItem has ended already
 		return end
 	}
 	return start

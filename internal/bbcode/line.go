@@ -3,6 +3,7 @@ package bbcode
 import (
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -37,24 +38,16 @@ func lineOf(runs []run) string {
 func styled(runs []run) string {
 	var (
 		out     strings.Builder
-		open    []style // styles whose mark at the end is not written yet, from the outermost to the innermost
-		pending string  // white space that is not written yet
+		open    []styleMark // styles whose mark at the end is not written yet, from the outermost to the innermost
+		pending string      // white space that is not written yet, because marks that end before it may follow
 	)
-	markOf := func(s style) string {
-		for _, m := range marks {
-			if m.style == s {
-				return m.mark
-			}
-		}
-		return ""
-	}
 	// end writes the marks that end the open styles, except the styles in remaining. A style inside of an ended style
 	// ends too.
 	end := func(remaining style) {
 		for i := range open {
-			if open[i]&remaining == 0 {
-				for j := len(open) - 1; j >= i; j-- {
-					out.WriteString(markOf(open[j]))
+			if open[i].style&remaining == 0 {
+				for _, m := range slices.Backward(open[i:]) {
+					out.WriteString(m.mark)
 				}
 				open = open[:i]
 				return
@@ -74,14 +67,10 @@ func styled(runs []run) string {
 		end(r.style)
 		out.WriteString(pending + r.text[:begin])
 		pending = r.text[begin+len(core):]
-		active := style(0)
-		for _, s := range open {
-			active |= s
-		}
-		for _, m := range marks {
-			if r.style&m.style != 0 && active&m.style == 0 {
+		for _, m := range styleMarks {
+			if r.style&m.style != 0 && !slices.Contains(open, m) {
 				out.WriteString(m.mark)
-				open = append(open, m.style)
+				open = append(open, m)
 			}
 		}
 		out.WriteString(core)
@@ -122,7 +111,7 @@ func escape(text string) string {
 	offset := 0
 	for _, match := range bareURL.FindAllStringIndex(text, -1) {
 		begin, end := match[0], match[1]
-		if before, _ := utf8.DecodeLastRuneInString(text[:begin]); begin > 0 && isLetter(before) {
+		if before, _ := utf8.DecodeLastRuneInString(text[:begin]); isLetter(before) {
 			continue
 		}
 		escapeInto(&out, text, offset, begin)

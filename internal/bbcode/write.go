@@ -3,6 +3,7 @@ package bbcode
 import (
 	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -31,11 +32,14 @@ const (
 	styleStrike
 )
 
-// marks are the styles with their Markdown marks, in the order in which the marks are written.
-var marks = []struct {
-	style
-	mark string
-}{{styleBold, "**"}, {styleItalic, "*"}, {styleStrike, "~~"}}
+// styleMark is a single style with the Markdown mark at its beginning and end.
+type styleMark struct {
+	style style
+	mark  string
+}
+
+// styleMarks are all styles, in the order in which their marks are written.
+var styleMarks = []styleMark{{styleBold, "**"}, {styleItalic, "*"}, {styleStrike, "~~"}}
 
 // look has the style and link that a text gets from the tags around it.
 type look struct {
@@ -302,20 +306,17 @@ func (w *writer) list(n *node) {
 	if kind := unquote(n.arg); n.tag == "ol" || n.tag == "list" && len(kind) == 1 && strings.Contains("1aAiI", kind) {
 		first, rest = "1. ", "   "
 	}
-	var items []string
-	before := n.children
-	for i, child := range n.children {
-		if child.kind == item {
-			before = n.children[:i]
-			break
-		}
+	begin := slices.IndexFunc(n.children, func(child *node) bool { return child.kind == item })
+	if begin < 0 {
+		begin = len(n.children)
 	}
-	if text := w.blocks(before); text != "" {
+	if text := w.blocks(n.children[:begin]); text != "" {
 		w.block(text)
 	}
-	for _, child := range n.children[len(before):] {
+	var items []string
+	for _, child := range n.children[begin:] {
 		nodes := child.children
-		if child.kind != item {
+		if child.kind != item { // content between two items becomes an item
 			nodes = []*node{child}
 		}
 		if text := w.blocks(nodes); text != "" {

@@ -83,6 +83,7 @@ func (f folder) sweep(ctx context.Context, cutoff time.Time) (n int, err error) 
 		case err != nil || !isOldFile(name):
 			return nil //nolint:nilerr // the file has been removed already
 		}
+		// After an interrupted sweep, content has the prefix too. Only content has a name as long as a hash.
 		hash := strings.TrimPrefix(path.Base(name), temporaryPrefix)
 		if len(hash) == 2*sha256.Size {
 			if used, err := f.used(ctx, hash); used || err != nil {

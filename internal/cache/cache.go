@@ -44,7 +44,7 @@ func (c *Cache[V]) Get(ctx context.Context, key string) (V, error) {
 	if ok && now.Before(entry.until) && !clockSetBack {
 		return entry.value, nil
 	}
-	value, err := c.load(ctx, key)
+	value, err := c.load(ctx, key) // without the lock, so that other keys do not wait
 	if err != nil {
 		return value, err
 	}

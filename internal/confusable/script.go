@@ -31,7 +31,7 @@ func MixesScripts(text string) bool {
 		script := scriptOf(r)
 		systems, isEastAsian := eastAsian[script]
 		switch {
-		case script == "":
+		case script == "": // ignored
 		case script == "Latin":
 			hasLatin = true
 		case isEastAsian:

@@ -24,11 +24,10 @@ func checkHold(limit int64, ttl time.Duration) error {
 	return nil
 }
 
-// holds are the places taken in the memory of one process. The value is the time at which a place becomes free, by key
-// and holder.
+// holds are the places taken in the memory of one process.
 type holds struct {
 	mu    sync.Mutex
-	byKey map[string]map[string]int64 // in microseconds since 1970
+	byKey map[string]map[string]int64 // when a place becomes free, in microseconds since 1970, by key and holder
 }
 
 // Hold implements Store.
@@ -43,7 +42,7 @@ func (m *Memory) Hold(_ context.Context, key, holder string, limit int64, ttl ti
 	m.holds.mu.Lock()
 	defer m.holds.mu.Unlock()
 	places := m.holds.byKey[key]
-	if int64(len(places)) >= limit {
+	if int64(len(places)) >= limit { // remove places that have expired
 		for holder, until := range places {
 			if until <= now {
 				delete(places, holder)
@@ -55,9 +54,6 @@ func (m *Memory) Hold(_ context.Context, key, holder string, limit int64, ttl ti
 	}
 	if places == nil {
 		places = make(map[string]int64)
-		if m.holds.byKey == nil {
-			m.holds.byKey = make(map[string]map[string]int64)
-		}
 		m.holds.byKey[key] = places
 	}
 	places[holder] = now + ttl.Microseconds()

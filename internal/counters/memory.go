@@ -43,7 +43,7 @@ func NewMemory(now func() time.Time) *Memory {
 	if now == nil {
 		now = time.Now
 	}
-	m := &Memory{now: now, seed: maphash.MakeSeed()}
+	m := &Memory{now: now, seed: maphash.MakeSeed(), holds: holds{byKey: make(map[string]map[string]int64)}}
 	for i := range m.shards {
 		m.shards[i].entries = make(map[entryKey]*entry)
 		m.shards[i].limit = MaxMemoryKeys / memoryShards
@@ -59,13 +59,17 @@ func (m *Memory) Take(_ context.Context, key string, cost, limit int64, window t
 	if m.closed.Load() {
 		return Result{}, errClosed
 	}
-	var (
-		now          = m.now().UnixMicro()
-		width        = window.Microseconds()
-		bucket, rest = bucketAt(now, width)
-		id           = entryKey{key, width}
-		s            = state{rest: rest, window: width}
-	)
+	s, allowed := m.spend(key, cost, limit, window, false)
+	return s.result(allowed, cost, limit), nil
+}
+
+// spend spends cost if it fits the limit, or in any case if it is forced. It returns the resulting state of the window,
+// and reports whether the cost was spent. A cost of 0 only reads the state.
+func (m *Memory) spend(key string, cost, limit int64, window time.Duration, forced bool) (s state, allowed bool) {
+	now, width := m.now().UnixMicro(), window.Microseconds()
+	bucket, rest := bucketAt(now, width)
+	s = state{rest: rest, window: width}
+	id := entryKey{key, width}
 	sh := m.shard(key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -74,7 +78,7 @@ func (m *Memory) Take(_ context.Context, key string, cost, limit int64, window t
 		s.current, s.previous = e.current, e.previous
 		bucket = s.roll(e.bucket, bucket)
 	}
-	allowed := cost == 0 || s.fits(cost, limit)
+	allowed = cost == 0 || forced || s.fits(cost, limit)
 	if allowed && cost > 0 {
 		if e == nil {
 			e = sh.add(id, now)
@@ -83,7 +87,7 @@ func (m *Memory) Take(_ context.Context, key string, cost, limit int64, window t
 		e.set(&s, bucket)
 	}
 	sh.sweep(now, 1)
-	return s.result(allowed, cost, limit), nil
+	return s, allowed
 }
 
 // Charge implements Store.
@@ -94,29 +98,7 @@ func (m *Memory) Charge(_ context.Context, key string, cost int64, window time.D
 	if m.closed.Load() {
 		return errClosed
 	}
-	if cost == 0 {
-		return nil
-	}
-	var (
-		now          = m.now().UnixMicro()
-		width        = window.Microseconds()
-		bucket, rest = bucketAt(now, width)
-		id           = entryKey{key, width}
-		s            = state{rest: rest, window: width}
-	)
-	sh := m.shard(key)
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	e := sh.entries[id]
-	if e == nil {
-		e = sh.add(id, now)
-	} else {
-		s.current, s.previous = e.current, e.previous
-		bucket = s.roll(e.bucket, bucket)
-	}
-	s.spend(cost)
-	e.set(&s, bucket)
-	sh.sweep(now, 1)
+	m.spend(key, cost, 0, window, true)
 	return nil
 }
 
@@ -217,11 +199,11 @@ type shard struct {
 	hand    int      // index in ring at which sweep continues
 	peak    int      // largest number of entries since the map was made
 	limit   int      // maximum number of entries
-	_       [64]byte
+	_       [64]byte // keeps the locks of two shards out of one cache line
 }
 
-// add makes the entry for a new key and checks two other entries, so that expired keys are removed at least as fast as
-// keys are added.
+// add makes the entry for a new key, which the caller fills. It checks two other entries, so that expired keys are
+// removed at least as fast as keys are added. The caller holds the lock, as for all methods of shard.
 func (sh *shard) add(id entryKey, now int64) *entry {
 	sh.sweep(now, 2)
 	if len(sh.ring) >= sh.limit {
@@ -265,7 +247,7 @@ func (sh *shard) evict() {
 		}
 	}
 	sh.drop(victim)
-	sh.hand++
+	sh.hand++ // the next eviction has other candidates
 }
 
 // drop removes the entry at an index of the ring, and moves the last entry there.

@@ -272,7 +272,7 @@ func (r *Redis) exchange(ctx context.Context, op func(context.Context, redis.Con
 	}
 	defer c.Close() //nolint:errcheck // the error of a broken connection is that of the operation
 	err = op(ctx, c)
-	if c.Err() != nil && !isTimeout(err) {
+	if c.Err() != nil && !isTimeout(err) { // the server closed the connection, as it does with all of them at its end
 		now := time.Now()
 		r.lost.Store(&now)
 	}

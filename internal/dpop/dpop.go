@@ -127,7 +127,7 @@ func (v *Verifier) Verify(ctx context.Context, header []string, r Request) (*Pro
 		return nil, ErrURL
 	}
 	now := v.Now()
-	if c.Issued == nil || !(math.Abs(*c.Issued) <= maxTime) ||
+	if c.Issued == nil || math.Abs(*c.Issued) > maxTime ||
 		now.Sub(time.UnixMicro(int64(*c.Issued*1e6))).Abs() > v.Lifetime {
 		return nil, ErrTime
 	}
@@ -164,6 +164,7 @@ func parse(text string) (*claims, *Proof, error) {
 		return nil, nil, ErrMalformed
 	}
 	c, proof := new(claims), new(Proof)
+	// The library calls this function for the key once it has parsed the proof. It wraps the errors of the function.
 	_, err := parser.ParseWithClaims(text, c, func(parsed *golang.Token) (any, error) {
 		if _, ok := parsed.Header["crit"]; ok { // RFC 7515, section 4.1.11; no extension is supported
 			return nil, ErrMalformed

@@ -93,7 +93,7 @@ func Do[T any](
 	if err != nil {
 		return result, err
 	}
-	if claimed == 0 { // the key exists already
+	if claimed == 0 { // the key exists already; its transaction has ended, so the result is there
 		var hash, body string
 		if err := c.Row(t.look, user, once.Key).Scan(&hash, &body); err != nil {
 			return result, err

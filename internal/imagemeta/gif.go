@@ -123,18 +123,19 @@ func keepExtension(out io.Writer, in *bufio.Reader, control []byte) ([]byte, err
 	if err != nil {
 		return nil, short(err)
 	}
-	var application string
-	first := true
+	var application string // the name of an application extension, which is its first block
+	blocks := 0
 	err = subBlocks(in, func(block []byte) error {
-		defer func() { first = false }()
+		blocks++
 		switch {
-		case label == gifControl && first:
+		case label == gifControl && blocks == 1:
 			if len(block) != 4 {
 				return broken("a graphic control extension does not have 4 bytes")
 			}
 			control = append([]byte{gifExtension, gifControl, 4}, append(append([]byte(nil), block...), 0)...)
-		case label == gifApplication && first:
+		case label == gifApplication && blocks == 1:
 			application = string(block)
+		// The number of repetitions is the only data of an application that browsers heed.
 		case label == gifApplication && (application == "NETSCAPE2.0" || application == "ANIMEXTS1.0") &&
 			len(block) == 3 && block[0] == 1:
 			_, err := out.Write(append([]byte("\x21\xff\x0b"+application+"\x03"), block[0], block[1], block[2], 0))

@@ -98,6 +98,7 @@ var exifHeader = []byte("Exif\x00\x00")
 
 // keptSegment returns the part of a segment to copy, or nil, and the orientation known after the segment. previous is
 // the orientation known before, which is 1 at first. The first Exif segment with another orientation than 1 counts.
+// Segments that no case mentions are tables and headers of the picture itself, which are copied whole.
 func keptSegment(marker byte, body []byte, previous byte) ([]byte, byte) {
 	switch {
 	case marker == jpegAPP0:
@@ -124,7 +125,9 @@ func keptSegment(marker byte, body []byte, previous byte) ([]byte, byte) {
 			return nil, previous
 		}
 		body = body[:12]
-	case marker > jpegAPP0 && marker <= jpegAPPF, marker >= jpegJPG0 && marker <= jpegCOM, marker < 0xc0:
+	case marker > jpegAPP0 && marker <= jpegAPPF, // data of other applications
+		marker >= jpegJPG0 && marker <= jpegCOM, // extensions and comments
+		marker < 0xc0:                           // reserved
 		return nil, previous
 	}
 	return body, previous
@@ -153,6 +156,7 @@ func copyScan(out *bufio.Writer, in *bufio.Reader) (marker byte, err error) {
 		if err != nil {
 			return 0, short(err)
 		}
+		// After 0xff, 0 stands for a data byte 0xff, and the RST markers only divide the data.
 		if b != 0 && (b < jpegRST0 || b >= jpegSOI) {
 			return b, nil
 		}

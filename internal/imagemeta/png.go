@@ -18,7 +18,8 @@ var pngKept = map[string]bool{
 	"acTL": true, "fcTL": true, "fdAT": true,
 }
 
-// png copies chunks up to the end of the image.
+// png copies chunks up to the end of the image. It writes Exif data, which must precede the picture's data, in the
+// place of the first eXIf chunk with an orientation.
 func png(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 	orientation = 1
 	in, out := bufio.NewReader(r), bufio.NewWriter(w)
@@ -38,7 +39,7 @@ func png(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 			return 1, short(err)
 		}
 		n, kind := int64(binary.BigEndian.Uint32(head)), string(head[4:])
-		switch {
+		switch { // each case but the first two consumes its chunk; a chunk to copy is left
 		case n > 1<<31-1:
 			return 1, broken("a chunk is too long")
 		case first != (kind == "IHDR"):

@@ -34,11 +34,11 @@ func webp(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 	return plan.orientation, plan.copy(w, bufio.NewReader(r))
 }
 
-// webpPlan is the result of the first pass, which decides what to copy.
+// webpPlan is the result of the first pass, which the second needs before its first chunk.
 type webpPlan struct {
-	write       bool  // the second pass
+	write       bool  // this is the second pass
 	size        int64 // size of the copy, without the first 8 bytes
-	orientation byte
+	orientation byte  // 1 to 8; the copy gets an EXIF chunk if it is not 1
 }
 
 // copy copies the image and sets size and, in the first pass, orientation.
@@ -50,18 +50,20 @@ func (p *webpPlan) copy(w io.Writer, r io.Reader) error {
 	if string(head[:4]) != "RIFF" || string(head[8:]) != "WEBP" {
 		return broken("it does not begin like a WebP")
 	}
-	left := int64(binary.LittleEndian.Uint32(head[4:])) - 4
+	left := int64(binary.LittleEndian.Uint32(head[4:])) - 4 // bytes of chunks that were not read yet
 	binary.LittleEndian.PutUint32(head[4:], uint32(p.size)) //nolint:gosec // no more than was read
 	if _, err := w.Write(head[:]); err != nil {
 		return err
 	}
-	size, extended, picture := int64(4), false, false
+	size := int64(4)  // the new p.size; the first 4 bytes are the word WEBP
+	extended := false // there is a VP8X chunk
+	picture := false  // there is a chunk with a picture
 	for first := true; left >= 8; first = false {
 		if _, err := io.ReadFull(r, head[:8]); err != nil {
 			return short(err)
 		}
 		n, kind := int64(binary.LittleEndian.Uint32(head[4:])), string(head[:4])
-		padded := n + n&1
+		padded := n + n&1 // a zero byte follows a body of odd length
 		if left -= 8 + padded; left < 0 {
 			return broken("a chunk is longer than the file")
 		}
@@ -71,11 +73,11 @@ func (p *webpPlan) copy(w io.Writer, r io.Reader) error {
 				return broken("its header is out of place")
 			}
 			extended = true
-			size += 18
+			size += 8 + 10
 			if err := p.header(w, r, padded); err != nil {
 				return err
 			}
-		case kind == "EXIF" && n <= maxExif && !p.write && p.orientation == 1:
+		case kind == "EXIF" && n <= maxExif && !p.write && p.orientation == 1: // otherwise it is skipped, in the next case
 			body := make([]byte, n)
 			if _, err := io.ReadFull(r, body); err != nil {
 				return short(err)

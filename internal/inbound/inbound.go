@@ -26,7 +26,7 @@ var Default = Pace{Stall: 30 * time.Second, Rate: 16 << 10}
 type Body struct {
 	from           io.ReadCloser           // the request's body
 	control        http.ResponseController // sets deadlines on the connection
-	detached       bool                    // no deadline can be set any more
+	detached       bool                    // no deadline can be set, or none is needed any more
 	request        *http.Request
 	pace           Pace
 	began          time.Time

@@ -46,7 +46,7 @@ func (m Moment) append(to []byte) []byte {
 	start := len(to)
 	to = append(to, "0000-00-00T00:00:00.000Z"...)
 	text := to[start:]
-	for _, part := range [...]struct{ end, n int }{
+	for _, part := range [...]struct{ end, n int }{ // a number, and the offset behind its last digit
 		{4, year}, {7, int(month)}, {10, day}, {13, hour}, {16, minute}, {19, second}, {23, t.Nanosecond() / 1e6},
 	} {
 		for i, n := part.end-1, part.n; n > 0; i, n = i-1, n/10 {

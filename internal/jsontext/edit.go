@@ -1,6 +1,7 @@
 package jsontext
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 )
@@ -93,21 +94,12 @@ func (s *Scanner) ArrayItems(element func(item *Item) error) (items []Item, err 
 // KeyAt returns the offset of the opening quote of the key whose value begins at from. A Scanner must have validated
 // the object up to from.
 func KeyAt(body []byte, from int) int {
-	i := from - 1
-	for body[i] != ':' {
-		i--
-	}
-	for i--; body[i] != '"'; i-- { // the closing quote
-	}
+	i := bytes.LastIndexByte(body[:from], ':')
+	i = bytes.LastIndexByte(body[:i], '"') // the closing quote
 	for {
-		for i--; body[i] != '"'; i-- {
-		}
-		// A quote after an odd number of backslashes is part of the key.
-		backslashes := 0
-		for body[i-1-backslashes] == '\\' {
-			backslashes++
-		}
-		if backslashes%2 == 0 {
+		i = bytes.LastIndexByte(body[:i], '"')
+		backslashes := i - len(bytes.TrimRight(body[:i], `\`))
+		if backslashes%2 == 0 { // after an odd number, the quote is part of the key
 			return i
 		}
 	}

@@ -35,7 +35,7 @@ func AppendAll(dst []byte, texts ...string) []byte {
 func AppendEscaped[T string | []byte](dst []byte, text T) []byte {
 	from := 0 // text[from:i] needs no escape and is not appended yet
 	for i := 0; i < len(text); {
-		if i+8 <= len(text) {
+		if i+8 <= len(text) { // pass eight bytes at a time while none of them is special or non-ASCII
 			w := load(text, i)
 			marks := special(w) | w&highs
 			if marks == 0 {
@@ -46,7 +46,7 @@ func AppendEscaped[T string | []byte](dst []byte, text T) []byte {
 		}
 		c := text[i]
 		switch {
-		case c >= utf8.RuneSelf:
+		case c >= utf8.RuneSelf: // a valid character stays
 			var buffer [utf8.UTFMax]byte
 			r, size := utf8.DecodeRune(buffer[:copy(buffer[:], text[i:])])
 			if r == utf8.RuneError && size == 1 {

@@ -354,31 +354,28 @@ func (s *Scanner) literal(word string) error {
 
 // number passes a number.
 func (s *Scanner) number() error {
-	if s.i < len(s.b) && s.b[s.i] == '-' {
-		s.i++
-	}
-	switch {
-	case s.i < len(s.b) && s.b[s.i] == '0':
-		s.i++
-	case s.digits() == 0:
+	s.pass('-')
+	if !s.pass('0') && s.digits() == 0 || s.pass('.') && s.digits() == 0 {
 		return s.fail("expected a digit")
 	}
-	if s.i < len(s.b) && s.b[s.i] == '.' {
-		s.i++
-		if s.digits() == 0 {
-			return s.fail("expected a digit")
-		}
-	}
-	if s.i < len(s.b) && (s.b[s.i] == 'e' || s.b[s.i] == 'E') {
-		s.i++
-		if s.i < len(s.b) && (s.b[s.i] == '+' || s.b[s.i] == '-') {
-			s.i++
+	if s.pass('e') || s.pass('E') {
+		if !s.pass('+') {
+			s.pass('-')
 		}
 		if s.digits() == 0 {
 			return s.fail("expected a digit")
 		}
 	}
 	return nil
+}
+
+// pass passes the byte c and returns true, unless another byte follows.
+func (s *Scanner) pass(c byte) bool {
+	if s.i < len(s.b) && s.b[s.i] == c {
+		s.i++
+		return true
+	}
+	return false
 }
 
 // digits passes digits and returns their number.

@@ -151,7 +151,7 @@ func valueOf(raw string) gjson.Result {
 		v.Type = gjson.True
 	case 'f':
 		v.Type = gjson.False
-	case 'n':
+	case 'n': // gjson.Null is the zero type
 	default:
 		v.Type = gjson.Number
 		v.Num, _ = strconv.ParseFloat(raw, 64) // infinite if it is too large

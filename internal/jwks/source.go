@@ -64,7 +64,7 @@ type Source struct {
 
 	fetched atomic.Pointer[fetchedKeys] // the latest keys; nil before the first fetch
 
-	mu      sync.Mutex
+	mu      sync.Mutex    // guards the fields below
 	flight  chan struct{} // closed when the current fetch ends; nil if there is none
 	began   time.Time     // when the last fetch began
 	failure error         // error of the last fetch, or nil
@@ -133,7 +133,7 @@ func (s *Source) Clock(now func() time.Time) { s.now = now }
 func (s *Source) Refresh(ctx context.Context) error {
 	s.mu.Lock()
 	if s.flight == nil {
-		s.began = time.Time{}
+		s.began = time.Time{} // no gap after the last fetch is needed
 	}
 	s.mu.Unlock()
 	select {
@@ -234,7 +234,7 @@ func (s *Source) fetch(gap time.Duration) <-chan struct{} {
 	done := make(chan struct{})
 	s.flight, s.began = done, now
 	go func() {
-		defer close(done)
+		defer close(done) // after the result was stored
 		ctx, cancel := context.WithTimeout(s.ctx, fetchTimeout)
 		defer cancel()
 		keys, fresh, err := s.download(ctx)
@@ -248,8 +248,8 @@ func (s *Source) storeResult(keys Set, fresh time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	s.flight = nil
-	if s.failure = err; err == nil {
+	s.flight, s.failure = nil, err
+	if err == nil {
 		s.fetched.Store(&fetchedKeys{keys, now.Add(fresh * 4 / 5), now.Add(fresh), now.Add(fresh + staleFor)})
 		s.warned = time.Time{}
 		return

@@ -236,6 +236,13 @@ func MakeKeyFile(path, text string) error {
 	return nil
 }
 
+// KeyFileMissing reports whether a key file does not exist. It returns false for an empty path, which stands for a
+// keyring without a file.
+func KeyFileMissing(path string) bool {
+	_, err := os.Stat(path)
+	return path != "" && errors.Is(err, fs.ErrNotExist)
+}
+
 // readKeyFile reads the master key in a file.
 func readKeyFile(path string) ([]byte, error) {
 	text, err := ReadKeyFile(path, 1024)

@@ -194,19 +194,19 @@ func fill(text string, values []any, show func(value any) string) string {
 	}
 	var out strings.Builder
 	for {
-		open := strings.IndexByte(text, '{')
-		closing := strings.IndexByte(text[open+1:], '}') + open + 1
-		if open < 0 || closing <= open {
+		before, rest, found := strings.Cut(text, "{")
+		name, after, closed := strings.Cut(rest, "}")
+		if !found || !closed {
 			return out.String() + text
 		}
-		out.WriteString(text[:open])
-		if i := indexOf(values, text[open+1:closing]); i >= 0 {
+		out.WriteString(before)
+		if i := indexOf(values, name); i >= 0 {
 			out.WriteString(show(values[i]))
-			text = text[closing+1:]
-			continue
+			text = after
+		} else {
+			out.WriteByte('{')
+			text = rest // another brace may follow before the closing one
 		}
-		out.WriteByte('{')
-		text = text[open+1:]
 	}
 }
 

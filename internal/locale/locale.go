@@ -106,21 +106,8 @@ type Languages struct {
 func Load(fallback string, offered []string, folders ...fs.FS) (*Languages, error) {
 	byTag := map[string]*Language{English: newLanguage(English)}
 	for _, folder := range append([]fs.FS{builtIn()}, folders...) {
-		names, err := fs.Glob(folder, "*.json")
-		if err != nil {
+		if err := readFolder(folder, byTag); err != nil {
 			return nil, err
-		}
-		for _, name := range names {
-			tag := strings.TrimSuffix(path.Base(name), ".json")
-			if parsed, err := language.Parse(tag); err != nil || parsed.String() != tag {
-				return nil, fmt.Errorf("%s: the name must be the tag of a language, such as fr.json or pt-BR.json", name)
-			}
-			if byTag[tag] == nil {
-				byTag[tag] = newLanguage(tag)
-			}
-			if err := byTag[tag].read(folder, name); err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
-			}
 		}
 	}
 	tags := slices.Sorted(maps.Keys(byTag))
@@ -148,6 +135,28 @@ func Load(fallback string, offered []string, folders ...fs.FS) (*Languages, erro
 	}
 	s.matcher = language.NewMatcher(parsed)
 	return s, nil
+}
+
+// readFolder adds the content of the catalogues in a folder to the languages in byTag, and adds languages that are
+// missing there.
+func readFolder(folder fs.FS, byTag map[string]*Language) error {
+	names, err := fs.Glob(folder, "*.json")
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		tag := strings.TrimSuffix(path.Base(name), ".json")
+		if parsed, err := language.Parse(tag); err != nil || parsed.String() != tag {
+			return fmt.Errorf("%s: the name must be the tag of a language, such as fr.json or pt-BR.json", name)
+		}
+		if byTag[tag] == nil {
+			byTag[tag] = newLanguage(tag)
+		}
+		if err := byTag[tag].read(folder, name); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // read adds the content of a catalogue file to the language.

@@ -99,7 +99,7 @@ func checkPicture(picture []byte) error {
 		_, err := png.DecodeConfig(bytes.NewReader(picture))
 		return err
 	}
-	root := ""
+	root := "" // the name of the outermost element; the file is read to its end to see whether it is complete XML
 	for d := xml.NewDecoder(bytes.NewReader(picture)); ; {
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) && root == "svg" {

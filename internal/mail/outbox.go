@@ -61,7 +61,7 @@ func Send(ctx context.Context, box Outbox, transport Transport, logger *zap.Logg
 	if err != nil {
 		return 0, fmt.Errorf("connecting to send mail: %w", err)
 	}
-	defer func() { session.Close() }()
+	defer func() { session.Close() }() // of the session at the end
 	for _, d := range due {
 		if ctx.Err() != nil {
 			return done, nil
@@ -70,7 +70,7 @@ func Send(ctx context.Context, box Outbox, transport Transport, logger *zap.Logg
 		if err != nil {
 			return done, err
 		}
-		if claimed == nil {
+		if claimed == nil { // another node sends it
 			continue
 		}
 		sent, failed, err := sendOne(ctx, session, claimed, logger)
@@ -97,7 +97,8 @@ func Send(ctx context.Context, box Outbox, transport Transport, logger *zap.Logg
 func sendOne(
 	ctx context.Context, session Session, claimed Claimed, logger *zap.Logger,
 ) (sent, failed bool, err error) {
-	record := func(write func(ctx context.Context) error) error { // even if ctx has ended
+	// These functions record an outcome, even if ctx has ended.
+	record := func(write func(ctx context.Context) error) error {
 		ctx, cancel := jobs.Settling(ctx)
 		defer cancel()
 		return write(ctx)

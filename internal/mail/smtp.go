@@ -37,11 +37,9 @@ type SMTP struct {
 
 // NewSMTP checks the options and returns an SMTP. It does not connect.
 func NewSMTP(o SMTPOptions) (*SMTP, error) {
-	u, err := url.Parse(o.URL)
-	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.User != nil ||
-		strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, errors.New(
-			"the server must be given as smtp://host:port or smtps://host:port; user and password are separate options")
+	host, transport, err := parseServer(o.URL)
+	if err != nil {
+		return nil, err
 	}
 	from, err := netmail.ParseAddress(o.From)
 	if err != nil {
@@ -53,36 +51,43 @@ func NewSMTP(o SMTPOptions) (*SMTP, error) {
 	if (o.User == "") != (o.Password == "") {
 		return nil, errors.New("user and password must be given together")
 	}
-	port, policy := 587, gomail.TLSMandatory
-	options := []gomail.Option{
-		gomail.WithTimeout(sendTimeout),
-		gomail.WithTLSConfig(&tls.Config{ServerName: u.Hostname(), MinVersion: tls.VersionTLS12}),
-	}
-	if local(u.Hostname()) {
-		policy = gomail.TLSOpportunistic
-	}
-	if u.Scheme == "smtps" {
-		port = 465
-		options = append(options, gomail.WithSSL())
-	} else {
-		options = append(options, gomail.WithTLSPolicy(policy))
-	}
-	if text := u.Port(); text != "" {
-		if port, err = strconv.Atoi(text); err != nil || port < 1 || port > 65535 {
-			return nil, fmt.Errorf("%q is not a port number", text)
-		}
-	}
-	options = append(options, gomail.WithPort(port))
+	options := append(transport, gomail.WithTimeout(sendTimeout),
+		gomail.WithTLSConfig(&tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}))
 	if o.User != "" {
 		options = append(options, gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover),
 			gomail.WithUsername(o.User), gomail.WithPassword(o.Password))
 	}
-	client, err := gomail.NewClient(u.Hostname(), options...)
+	client, err := gomail.NewClient(host, options...)
 	if err != nil {
 		return nil, err
 	}
 	_, domain, _ := strings.Cut(from.Address, "@")
 	return &SMTP{client, from, domain}, nil
+}
+
+// parseServer parses SMTPOptions.URL. transport are the client's options for the port and the use of TLS.
+func parseServer(text string) (host string, transport []gomail.Option, err error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.User != nil ||
+		strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
+		return "", nil, errors.New("the server must be a URL such as smtp://mail.example.com:587 or " +
+			"smtps://mail.example.com:465; user and password are separate options")
+	}
+	var port int
+	switch {
+	case u.Scheme == "smtps":
+		port, transport = 465, append(transport, gomail.WithSSL())
+	case local(u.Hostname()):
+		port, transport = 587, append(transport, gomail.WithTLSPolicy(gomail.TLSOpportunistic))
+	default:
+		port, transport = 587, append(transport, gomail.WithTLSPolicy(gomail.TLSMandatory))
+	}
+	if text := u.Port(); text != "" {
+		if port, err = strconv.Atoi(text); err != nil || port < 1 || port > 65535 {
+			return "", nil, fmt.Errorf("%q is not a port number", text)
+		}
+	}
+	return u.Hostname(), append(transport, gomail.WithPort(port)), nil
 }
 
 // local reports whether a host is this machine.

@@ -160,7 +160,7 @@ func (b *Budget) wait(ctx context.Context, g growth, patience time.Duration) err
 	b.mu.Lock()
 	b.waiters = append(b.waiters, w)
 	b.waiting.Add(1)
-	b.grantLocked()
+	b.grantLocked() // a release before the line above may have seen no waiter
 	b.mu.Unlock()
 	timer := time.NewTimer(patience)
 	defer timer.Stop()

@@ -113,12 +113,12 @@ func (m *mover) recorded(ctx context.Context, name string, into any) (found bool
 // Names of recorded values.
 const (
 	recordSource = "from"
-	recordKeys   = "foreign keys" // []constraint: the foreign keys that were dropped
+	recordKeys   = "foreign keys" // []store.ForeignKey: the foreign keys that were dropped
 	recordTable  = "table "       // followed by the name of the table: state
 )
 
 // droppedKeys returns the foreign keys that were dropped from the target.
-func (m *mover) droppedKeys(ctx context.Context) (keys []constraint, err error) {
+func (m *mover) droppedKeys(ctx context.Context) (keys []store.ForeignKey, err error) {
 	_, err = m.recorded(ctx, recordKeys, &keys)
 	return keys, err
 }
@@ -146,8 +146,8 @@ func (m *mover) begin(ctx context.Context) error {
 		return fmt.Errorf(
 			"target: it has an unfinished move of another database, %s: start over with an empty database", source)
 	}
-	var keys []constraint
-	begun, err := m.recorded(ctx, recordKeys, &keys)
+	var keys []store.ForeignKey
+	begun, err := m.recorded(ctx, recordKeys, &keys) // which clear records, even if there are none
 	if err == nil && !begun {
 		err = m.to.inTransaction(ctx, func() error { return m.clear(ctx) })
 	}
@@ -173,7 +173,7 @@ func (m *mover) begin(ctx context.Context) error {
 // clear prepares the target for the first row: it removes foreign keys, which it records, and rows that migrations have
 // inserted.
 func (m *mover) clear(ctx context.Context) (err error) {
-	var keys []constraint
+	var keys []store.ForeignKey
 	if m.To.Dialect() == store.Postgres {
 		if keys, err = m.to.dropKeys(ctx); err != nil {
 			return err
@@ -184,7 +184,7 @@ func (m *mover) clear(ctx context.Context) (err error) {
 			return p.wrap(err)
 		}
 	}
-	return m.record(ctx, recordKeys, append([]constraint{}, keys...)) // [] instead of null if there are none
+	return m.record(ctx, recordKeys, append([]store.ForeignKey{}, keys...)) // [] instead of null if there are none
 }
 
 // copy copies the rows that no earlier run has copied.
@@ -297,18 +297,7 @@ func (m *mover) compare(ctx context.Context) error {
 			return p.wrap(err)
 		}
 		if !p.source.equal(&p.target) && p.earlier {
-			m.Logger.Info("copying a table again, because it changed after an earlier run copied a part of it",
-				zap.String("table", p.name))
-			err := m.restart(ctx, p)
-			if err == nil {
-				m.total += 2 * p.rows
-				err = m.copyTable(ctx, p)
-			}
-			if err == nil {
-				p.target = sum{}
-				err = m.to.sum(ctx, p, &p.target, m.progress)
-			}
-			if err != nil {
+			if err := m.copyAgain(ctx, p); err != nil {
 				return p.wrap(err)
 			}
 		}
@@ -318,6 +307,21 @@ func (m *mover) compare(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// copyAgain copies a whole table again and computes its sums.
+func (m *mover) copyAgain(ctx context.Context, p *plan) error {
+	m.Logger.Info("copying a table again, because it changed after an earlier run copied a part of it",
+		zap.String("table", p.name))
+	if err := m.restart(ctx, p); err != nil {
+		return err
+	}
+	m.total += 2 * p.rows
+	if err := m.copyTable(ctx, p); err != nil {
+		return err
+	}
+	p.target = sum{}
+	return m.to.sum(ctx, p, &p.target, m.progress)
 }
 
 // stepRows is how many rows are read between two reports of progress.
@@ -334,6 +338,27 @@ func (s *side) sum(ctx context.Context, p *plan, into *sum, step func(rows int64
 	})
 	step(into.rows % stepRows)
 	return err
+}
+
+// continueNumbers makes the target number new rows after those that the source has numbered.
+func (m *mover) continueNumbers(ctx context.Context) error {
+	last, setLast := m.from.lastSQLite, m.to.setLastPostgres
+	if m.To.Dialect() == store.SQLite {
+		last, setLast = m.from.lastPostgres, m.to.setLastSQLite
+	}
+	for _, p := range m.plans {
+		if p.identity == "" {
+			continue
+		}
+		number, err := last(ctx, p)
+		if err == nil {
+			err = setLast(ctx, p, number)
+		}
+		if err != nil {
+			return p.wrap(err)
+		}
+	}
+	return nil
 }
 
 // finish completes the target and removes its mark.

@@ -32,28 +32,13 @@ func (s *side) row(ctx context.Context, query string, args ...any) *sql.Row {
 
 // all calls scan for each row of a query.
 func (s *side) all(ctx context.Context, query string, args []any, scan func(r store.Row) error) error {
-	return each(ctx, s.conn, s.db.Rebind(query), args, scan)
-}
-
-// each calls scan for each row of a query in the engine's own syntax.
-func each(ctx context.Context, conn *sql.Conn, query string, args []any, scan func(r store.Row) error) error {
-	rows, err := conn.QueryContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+	return store.Each(ctx, s.conn, s.db.Rebind(query), args, scan)
 }
 
 // versionsOf returns the versions of the schemas in a database.
 func versionsOf(ctx context.Context, d store.Dialect, conn *sql.Conn) (map[string]int64, error) {
 	return store.Versions(d, func(query string, scan func(r store.Row) error) error {
-		return each(ctx, conn, query, nil, scan)
+		return store.Each(ctx, conn, query, nil, scan)
 	})
 }
 
@@ -116,6 +101,7 @@ func (s *side) read(ctx context.Context, p *plan, after cursor, ordered bool, do
 		}
 		query += " ORDER BY " + key
 	}
+	// Each row is scanned into scanned through pointers, and converted to row. All three are used again for the next row.
 	scanned, pointers := make([]any, len(p.columns)), make([]any, len(p.columns))
 	for i := range scanned {
 		pointers[i] = &scanned[i]

@@ -78,11 +78,11 @@ type mover struct {
 	Options
 	from, to *side
 	versions map[string]int64 // versions of the source's schemas
-	schemas  []store.Schema   // the schemas that the source has
-	plans    []*plan
-	resumed  bool
-	total    int64    // number of rows to process; see Options.Progress
-	ends     []func() // close connections and release locks, in the reverse order
+	schemas  []store.Schema   // the schemas that the source has, in the order of Options.Schemas
+	plans    []*plan          // one for each table to copy, by name
+	resumed  bool             // see Report.Resumed
+	total    int64            // number of rows to process; see Options.Progress
+	ends     []func()         // close connections and release locks, in the reverse order
 }
 
 // Run moves a database. Its errors name the table and, where possible, the column.
@@ -182,17 +182,17 @@ func (m *mover) settle(ctx context.Context) error {
 		return errors.New("the source has no tables of this program")
 	}
 	for name := range m.versions {
-		i := slices.IndexFunc(m.Schemas, func(s store.Schema) bool { return s.Name == name })
-		if i < 0 {
+		if !slices.ContainsFunc(m.Schemas, func(s store.Schema) bool { return s.Name == name }) {
 			return fmt.Errorf(
 				"the source has the schema %q, which this program does not know: use the program that made it, or a newer one",
 				name)
 		}
-		m.schemas = append(m.schemas, m.Schemas[i])
 	}
-	slices.SortFunc(m.schemas, func(a, b store.Schema) int {
-		return slices.Index(m.names(), a.Name) - slices.Index(m.names(), b.Name)
-	})
+	for _, s := range m.Schemas {
+		if _, ok := m.versions[s.Name]; ok {
+			m.schemas = append(m.schemas, s)
+		}
+	}
 	if err := m.open(ctx, m.From); err != nil {
 		return fmt.Errorf("source: %w", err)
 	}
@@ -205,14 +205,6 @@ func (m *mover) settle(ctx context.Context) error {
 		}
 	}
 	return m.From.Close()
-}
-
-// names returns the names of the program's schemas, in order.
-func (m *mover) names() (names []string) {
-	for _, s := range m.Schemas {
-		names = append(names, s.Name)
-	}
-	return names
 }
 
 // open starts a database with the schemas of the source.

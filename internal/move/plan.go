@@ -49,16 +49,16 @@ type plan struct {
 	name     string
 	columns  []string
 	kinds    []kind
-	key      []int // indexes of the columns in the primary key of the source
-	identity string
-	schema   *store.Schema
-	rows     int64 // number of rows of the source at the beginning
+	key      []int         // indexes of the columns in the primary key of the source
+	identity string        // see table.identity
+	schema   *store.Schema // nil if no schema has the table
+	rows     int64         // number of rows of the source at the beginning
 
 	partitionedBy int // index of the column by which the target is partitioned, or -1
 
-	state          state
-	earlier        bool // an earlier run copied a part of the table
-	source, target sum  // digests of the source and of the target
+	state          state // as recorded in the target
+	earlier        bool  // an earlier run copied a part of the table
+	source, target sum   // digests of the source and of the target
 }
 
 // list returns the columns as a list for SQL.
@@ -86,15 +86,9 @@ func (m *mover) plan(ctx context.Context) error {
 	if m.From.Dialect() == store.Postgres {
 		postgres = from
 	}
-	schemas := make(map[string]*store.Schema)
-	for i := range m.schemas {
-		names, err := m.schemas[i].Tables(store.Postgres)
-		if err != nil {
-			return err
-		}
-		for _, name := range names {
-			schemas[name] = &m.schemas[i]
-		}
+	schemas, err := m.schemasByTable()
+	if err != nil {
+		return err
 	}
 	for name, t := range postgres {
 		if s := schemas[name]; t.isFullText() && (s == nil || s.Reindex == nil) {
@@ -104,11 +98,10 @@ func (m *mover) plan(ctx context.Context) error {
 	for name, t := range from {
 		target := to[name]
 		if target == nil {
-			if t.isFullText() {
-				continue
-			}
-			if err := m.from.checkEmpty(ctx, name); err != nil {
-				return err
+			if !t.isFullText() { // a full-text index is rebuilt
+				if err := m.from.checkEmpty(ctx, name); err != nil {
+					return err
+				}
 			}
 			continue
 		}
@@ -124,6 +117,21 @@ func (m *mover) plan(ctx context.Context) error {
 	}
 	slices.SortFunc(m.plans, func(a, b *plan) int { return strings.Compare(a.name, b.name) })
 	return m.count(ctx)
+}
+
+// schemasByTable returns the schemas by the names of their tables on PostgreSQL.
+func (m *mover) schemasByTable() (map[string]*store.Schema, error) {
+	schemas := make(map[string]*store.Schema)
+	for i := range m.schemas {
+		names, err := m.schemas[i].Tables(store.Postgres)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			schemas[name] = &m.schemas[i]
+		}
+	}
+	return schemas, nil
 }
 
 // checkEmpty returns an error if a table has rows. It is called for tables that the target does not have.

@@ -157,7 +157,7 @@ func (s *side) insertPostgres(ctx context.Context, p *plan, rows [][]any) error 
 
 // makePartitions makes the partitions for rows that do not exist yet.
 func (s *side) makePartitions(ctx context.Context, p *plan, rows [][]any) error {
-	last := store.Partition{}
+	last := store.Partition{} // most rows follow a row of the same partition
 	for _, row := range rows {
 		key, ok := row[p.partitionedBy].(int64)
 		if !ok {
@@ -217,22 +217,18 @@ func (m *mover) openPostgresTarget(ctx context.Context) error {
 	return nil
 }
 
-// constraint is a foreign key, which is dropped and restored because rows are inserted in arbitrary order.
-type constraint struct{ Table, Name, Definition string }
-
 // dropKeys drops the foreign keys and returns them.
-func (s *side) dropKeys(ctx context.Context) (keys []constraint, err error) {
+func (s *side) dropKeys(ctx context.Context) (keys []store.ForeignKey, err error) {
 	err = s.all(ctx, `SELECT c.relname::text, k.conname::text, pg_get_constraintdef(k.oid) FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
 		WHERE k.contype = 'f' AND k.conparentid = 0 AND c.relnamespace = current_schema()::regnamespace ORDER BY c.relname, k.conname`, nil, func(r store.Row) error {
-		var k constraint
+		var k store.ForeignKey
 		err := r.Scan(&k.Table, &k.Name, &k.Definition)
 		keys = append(keys, k)
 		return err
 	})
 	for _, k := range keys {
 		if err == nil {
-			err = s.exec(ctx, "ALTER TABLE "+pgx.Identifier{k.Table}.Sanitize()+
-				" DROP CONSTRAINT "+pgx.Identifier{k.Name}.Sanitize())
+			err = s.exec(ctx, k.Drop())
 		}
 	}
 	return keys, err
@@ -249,22 +245,12 @@ func (m *mover) finishPostgres(ctx context.Context) error {
 	}
 	return m.to.inTransaction(ctx, func() error {
 		for _, k := range keys {
-			if err := m.to.exec(ctx, "ALTER TABLE "+pgx.Identifier{k.Table}.Sanitize()+
-				" ADD CONSTRAINT "+pgx.Identifier{k.Name}.Sanitize()+" "+k.Definition); err != nil {
+			if err := m.to.exec(ctx, k.Add()); err != nil {
 				return fmt.Errorf("table %s: %w", k.Table, err)
 			}
 		}
-		for _, p := range m.plans {
-			if p.identity == "" {
-				continue
-			}
-			last, err := m.from.lastSQLite(ctx, p)
-			if err == nil {
-				err = m.to.setLastPostgres(ctx, p, last)
-			}
-			if err != nil {
-				return p.wrap(err)
-			}
+		if err := m.continueNumbers(ctx); err != nil {
+			return err
 		}
 		return m.to.exec(ctx, "DROP TABLE "+store.MovingTable)
 	})

@@ -32,7 +32,7 @@ func (s *side) sqliteTables(ctx context.Context) (map[string]*table, error) {
 		return nil, err
 	}
 	for _, t := range all {
-		keys := make(map[int]string)
+		keys := make(map[int]string) // the columns of the primary key by their place in it, from 1 on
 		err := s.all(ctx, "SELECT name, lower(type), hidden, pk FROM pragma_table_xinfo(?)", []any{t.name}, func(
 			r store.Row,
 		) error {
@@ -41,7 +41,7 @@ func (s *side) sqliteTables(ctx context.Context) (map[string]*table, error) {
 			if err := r.Scan(&c.name, &c.typ, &hidden, &key); err != nil {
 				return err
 			}
-			c.derived = hidden > 1
+			c.derived = hidden > 1 // 2 and 3 are generated columns
 			if key > 0 {
 				keys[key] = c.name
 			}
@@ -158,24 +158,10 @@ func (m *mover) finishSQLite(ctx context.Context) error {
 	if err := m.to.checkKeys(ctx); err != nil {
 		return err
 	}
-	err := m.to.inTransaction(ctx, func() error {
-		for _, p := range m.plans {
-			if p.identity == "" {
-				continue
-			}
-			last, err := m.from.lastPostgres(ctx, p)
-			if err == nil {
-				err = m.to.setLastSQLite(ctx, p, last)
-			}
-			if err != nil {
-				return p.wrap(err)
-			}
-		}
-		return nil
-	})
-	if err != nil {
+	if err := m.to.inTransaction(ctx, func() error { return m.continueNumbers(ctx) }); err != nil {
 		return err
 	}
+	// The file alone becomes the database, so that its log must be empty.
 	if err := m.to.exec(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
 		return err
 	}

@@ -1,6 +1,9 @@
 package oidclogin
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Claims has names of claims about a person. If no claim has the whole name, its dots separate the names of nested
 // objects, as in realm_access.roles.
@@ -15,12 +18,7 @@ type Claims struct {
 const emailClaim = "email"
 
 // email returns the name of the claim with the mail address.
-func (c *Claims) email() string {
-	if c.Email == "" {
-		return emailClaim
-	}
-	return c.Email
-}
+func (c *Claims) email() string { return cmp.Or(c.Email, emailClaim) }
 
 // setNames sets the names and the mail address of a person from claims.
 func (p *Provider) setNames(person *Person, claims map[string]any) {

@@ -117,7 +117,7 @@ func (p *Provider) discover(ctx context.Context) (*metadata, error) {
 	if cached != nil && now.Before(cached.expires) {
 		return cached, nil
 	}
-	fetched := p.refresh(now)
+	fetched := p.refresh(now) // goes on in the background if the old metadata is returned
 	if cached != nil && now.Before(cached.expires.Add(staleFor)) {
 		return cached, nil
 	}

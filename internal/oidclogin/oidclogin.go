@@ -113,9 +113,7 @@ func New(o Options) (*Provider, error) {
 	if !slices.Contains(o.Scopes, oidc.ScopeOpenID) {
 		return nil, errors.New("scopes: openid must be one of them")
 	}
-	if o.GroupsClaim == "" {
-		o.GroupsClaim = "groups"
-	}
+	o.GroupsClaim = cmp.Or(o.GroupsClaim, "groups")
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -286,7 +284,7 @@ func (p *Provider) Finish(ctx context.Context, from Browser, query url.Values) (
 	if !single || code == "" || len(code) > maxCode {
 		return nil, refused(errors.New("the authorization response has no valid code"))
 	}
-	if err := p.markUsed(ctx, stateText); err != nil {
+	if err := p.markUsed(ctx, stateText); err != nil { // before the code is used, so that of two requests one fails
 		return nil, err
 	}
 	ctx = oidc.ClientContext(ctx, p.client)

@@ -84,14 +84,21 @@ func (p *Provider) verify(
 	if authenticated := authTime(claims); s.Again && authenticated.Before(s.began.Add(-leeway)) {
 		return nil, refused(errors.New("the provider has not authenticated the person again"))
 	}
-	if !p.lacks(claims) || m.provider.UserInfoEndpoint() == "" {
-		return claims, nil
+	if p.lacks(claims) && m.provider.UserInfoEndpoint() != "" {
+		return withUserInfo(ctx, m, token, id.Subject, claims)
 	}
+	return claims, nil
+}
+
+// withUserInfo returns claims of an ID token with the subject, completed by those of the userinfo endpoint.
+func withUserInfo(
+	ctx context.Context, m *metadata, token *oauth2.Token, subject string, claims map[string]any,
+) (map[string]any, error) {
 	info, err := m.provider.UserInfo(ctx, oauth2.StaticTokenSource(token))
 	if err != nil {
 		return nil, stepError("fetching userinfo", err)
 	}
-	if info.Subject != id.Subject { // OpenID Connect Core 1.0, section 5.3.2
+	if info.Subject != subject { // OpenID Connect Core 1.0, section 5.3.2
 		return nil, refused(errors.New("userinfo has another subject than the id_token"))
 	}
 	merged := make(map[string]any)

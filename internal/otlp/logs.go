@@ -146,7 +146,7 @@ func value(v any, depth int) attribute.Value {
 		return attribute.Float64Value(v.Seconds()) // in seconds, as Caddy writes it
 	case time.Time:
 		return attribute.StringValue(v.UTC().Format(time.RFC3339Nano))
-	case map[string]any:
+	case map[string]any: // without depth, a text is returned below
 		if depth > 0 {
 			pairs := make([]attribute.KeyValue, 0, len(v))
 			for name, member := range v {

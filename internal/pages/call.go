@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/locale"
 	"github.com/tollgate-gateway/tollgate/internal/origin"
 	"github.com/tollgate-gateway/tollgate/internal/secret"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // maxNotice limits the notice that is shown on the page after a form, in bytes.
@@ -201,17 +202,13 @@ func (c *Call) RedirectForGood(to string) error {
 	return nil
 }
 
-// short cuts a notice to maxNotice bytes, between characters.
+// short cuts a notice to maxNotice bytes.
 func short(notice string) string {
 	if len(notice) <= maxNotice {
 		return notice
 	}
 	const more = "…"
-	end := maxNotice - len(more)
-	for !utf8.RuneStart(notice[end]) {
-		end--
-	}
-	return notice[:end] + more
+	return text.CutBytes(notice, maxNotice-len(more)) + more
 }
 
 // Then redirects like Redirect if err is nil, and returns err otherwise.
@@ -247,12 +244,12 @@ func (c *Call) notice() string {
 	if c.public {
 		return ""
 	}
-	text, err := base64.RawURLEncoding.DecodeString(c.cookie(noticeCookie))
-	if err != nil || len(text) == 0 || !utf8.Valid(text) {
+	notice, err := base64.RawURLEncoding.DecodeString(c.cookie(noticeCookie))
+	if err != nil || len(notice) == 0 || !utf8.Valid(notice) {
 		return ""
 	}
 	c.setCookie(noticeCookie, "", 0)
-	return string(text)
+	return string(notice)
 }
 
 // The names of the cookies begin with the name of the look. The prefix __Host- protects secure cookies from other hosts

@@ -64,7 +64,7 @@ func (c *Call) fail(err error) {
 	if e.RetryAfter > 0 {
 		c.W.Header().Set("Retry-After", seconds(e.RetryAfter))
 	}
-	if c.begun {
+	if c.begun { // otherwise the error page has no layout
 		fault := faultOf(e, c.language)
 		err := c.show(e.Status, "error", fault.Heading, fault, nil)
 		if err == nil {

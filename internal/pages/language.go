@@ -51,7 +51,7 @@ func (l *Look) In(languages *locale.Languages) *Look {
 // spoken caches the templates of a look in the languages in which they were shown so far.
 type spoken struct {
 	mu sync.Mutex
-	// by the tag of the language and the name of the page; the name of the bare templates is empty
+	// templates is keyed by the tag of the language and the name of the page. The name of the bare templates is empty.
 	templates map[[2]string]*template.Template
 }
 
@@ -72,7 +72,8 @@ func (l *Look) bareIn(language *locale.Language) (*template.Template, error) {
 	return l.localized(language, "", l.bare)
 }
 
-// localized returns a clone of the template base whose functions use a language. It caches the clone under name.
+// localized returns a clone of the template base whose functions use a language. It caches the clone under name. It
+// never returns base itself, because a template that was executed once cannot be cloned any more.
 func (l *Look) localized(language *locale.Language, name string, base *template.Template) (*template.Template, error) {
 	s := l.spoken
 	key := [2]string{language.Tag(), name}

@@ -25,7 +25,7 @@ type Look struct {
 	bare  *template.Template            // the templates that all pages share; only cloned
 	files *webassets.Files
 
-	languages *locale.Languages // nil: English only
+	languages *locale.Languages // nil means English only
 	spoken    *spoken
 	funcs     template.FuncMap // of the service
 }
@@ -76,6 +76,7 @@ func newLook(name string, funcs template.FuncMap, folders ...fs.FS) (*Look, erro
 	if len(sheet) > 0 {
 		l.files.Add(name+".css", sheet)
 	}
+	// All shared templates are read before the first page, because each page is a clone of l.bare.
 	for _, folder := range folders {
 		for _, file := range glob(folder, "templates/*parts.html") {
 			if _, err := l.bare.ParseFS(folder, file); err != nil {

@@ -71,32 +71,40 @@ func parseForeign(stored string) (f foreign, ok bool) {
 	if f.sum, err = decode(parts[4]); err != nil || len(f.sum) < minForeignSum || len(f.sum) > maxForeignSum {
 		return f, false
 	}
-	if parts[1] == "salted" {
-		var size int
-		f.derive, size = parseSalted(parts[2], salt)
-		return f, f.derive != nil && size == len(f.sum)
+	switch parts[1] {
+	case "salted":
+		f.derive = parseSalted(parts[2], salt, len(f.sum))
+	case "scrypt":
+		f.derive = parseScrypt(parts[2], salt, len(f.sum))
+	default:
+		f.derive = parsePBKDF2(pbkdf2Hashes[parts[1]], parts[2], salt, len(f.sum))
 	}
-	if parts[1] == "scrypt" {
-		var log, r, p int
-		if _, err := fmt.Sscanf(parts[2], "ln=%d,r=%d,p=%d", &log, &r, &p); err != nil || log < 1 || log > maxScryptLog ||
-			r < 1 || p < 1 || r > maxScryptSize>>log/128 || p > maxScryptWork/(128*r<<log) {
-			return f, false
-		}
-		f.derive = func(password []byte) []byte {
-			key, _ := scrypt.Key(password, salt, 1<<log, r, p, len(f.sum)) // the parameters were checked
-			return key
-		}
-		return f, true
+	return f, f.derive != nil
+}
+
+// parseScrypt returns the function that hashes a password with scrypt to a sum of the given size. It returns nil for
+// parameters that are malformed or would cost too much.
+func parseScrypt(parameters string, salt []byte, size int) func(password []byte) []byte {
+	var log, r, p int // names of RFC 7914; the memory is 128*r<<log bytes for each of the p lanes
+	if _, err := fmt.Sscanf(parameters, "ln=%d,r=%d,p=%d", &log, &r, &p); err != nil || log < 1 || log > maxScryptLog ||
+		r < 1 || p < 1 || r > maxScryptSize>>log/128 || p > maxScryptWork/(128*r<<log) {
+		return nil
 	}
-	digest, known := pbkdf2Hashes[parts[1]]
+	return func(password []byte) []byte {
+		key, _ := scrypt.Key(password, salt, 1<<log, r, p, size) // the parameters were checked
+		return key
+	}
+}
+
+// parsePBKDF2 works like parseScrypt for PBKDF2. It also returns nil if digest is nil.
+func parsePBKDF2(digest func() hash.Hash, parameters string, salt []byte, size int) func(password []byte) []byte {
 	var iterations, length int
-	if _, err := fmt.Sscanf(parts[2], "i=%d,l=%d", &iterations, &length); !known || err != nil ||
-		iterations < 1 || iterations > maxIterations || length != len(f.sum) {
-		return f, false
+	if _, err := fmt.Sscanf(parameters, "i=%d,l=%d", &iterations, &length); err != nil || digest == nil ||
+		iterations < 1 || iterations > maxIterations || length != size {
+		return nil
 	}
-	f.derive = func(password []byte) []byte {
+	return func(password []byte) []byte {
 		key, _ := pbkdf2.Key(digest, string(password), salt, iterations, length) // the parameters were checked
 		return key
 	}
-	return f, true
 }

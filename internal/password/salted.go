@@ -26,26 +26,23 @@ func md5Of(text []byte) []byte    { sum := md5.Sum(text); return sum[:] }  //nol
 func sha1Of(text []byte) []byte   { sum := sha1.Sum(text); return sum[:] } //nolint:gosec // see above
 func sha256Of(text []byte) []byte { sum := sha256.Sum256(text); return sum[:] }
 
-// parseSalted returns the function that hashes a password with a salt, and the size of its result. The function is nil
-// if the kind is unknown.
-func parseSalted(kind string, salt []byte) (derive func(password []byte) []byte, size int) {
+// parseSalted returns the function that hashes a password with a salt to a sum of the given size. It returns nil if the
+// kind is unknown or makes sums of another size.
+func parseSalted(kind string, salt []byte, size int) func(password []byte) []byte {
 	digits := func(sum []byte) []byte { return hex.AppendEncode(nil, sum) }
 	withSaltBehind := func(hash func([]byte) []byte) func([]byte) []byte {
 		return func(password []byte) []byte { return hash(append(digits(hash(password)), salt...)) }
 	}
-	switch kind {
-	case SaltedMyBB:
+	switch {
+	case kind == SaltedMyBB && size == md5.Size:
 		before := digits(md5Of(salt))
-		return func(password []byte) []byte {
-			return md5Of(slices.Concat(before, digits(md5Of(password))))
-		}, md5.Size
-	case SaltedSHA256:
-		return withSaltBehind(sha256Of), sha256.Size
-	case SaltedSHA1:
-		return withSaltBehind(sha1Of), sha1.Size
-	case SaltedMD5:
-		return withSaltBehind(md5Of), md5.Size
-	default:
-		return nil, 0
+		return func(password []byte) []byte { return md5Of(slices.Concat(before, digits(md5Of(password)))) }
+	case kind == SaltedSHA256 && size == sha256.Size:
+		return withSaltBehind(sha256Of)
+	case kind == SaltedSHA1 && size == sha1.Size:
+		return withSaltBehind(sha1Of)
+	case kind == SaltedMD5 && size == md5.Size:
+		return withSaltBehind(md5Of)
 	}
+	return nil
 }

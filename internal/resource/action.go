@@ -86,7 +86,7 @@ func (l *List[C, R]) act(c C) error {
 	a := find(l.Actions, name)
 	here := l.here(p)
 	switch {
-	case a == nil || a.Make != nil && len(values) > 1 || len(values) > maxTicked:
+	case a == nil || a.Make != nil && len(values) > 1 || len(values) > maxTicked: // the page sends no such form
 		return unknown()
 	case len(values) == 0:
 		return p.Redirect(here, "Nothing was ticked.")

@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -129,10 +130,7 @@ func (f *Form[C, T]) open(c C) error {
 // show shows the form. typed means that the fields have the values that were sent.
 func (f *Form[C, T]) show(c C, refusal error, t *T, typed bool) (err error) {
 	p := c.Common()
-	d := &formPage{Head: f.Head, Here: p.Here(), Submit: f.Submit}
-	if d.Submit == "" {
-		d.Submit = "Save"
-	}
+	d := &formPage{Head: f.Head, Here: p.Here(), Submit: cmp.Or(f.Submit, "Save")}
 	d.Tabs = d.Tabs.At(path(p))
 	if f.About != nil {
 		if err := f.About(c, t, &d.Head); err != nil {
@@ -140,27 +138,17 @@ func (f *Form[C, T]) show(c C, refusal error, t *T, typed bool) (err error) {
 		}
 	}
 	if f.Version != nil {
-		d.Edit, refusal = p.Edit(refusal, func() (string, any, error) {
-			if !typed {
-				return f.Version(t), nil, nil
-			}
-			stored, err := f.Load(c)
-			if err != nil {
-				return "", nil, err
-			}
-			differing, err := f.differing(c, stored, t)
-			return f.Version(stored), differing, err
-		})
+		d.Edit, refusal = p.Edit(refusal, func() (string, any, error) { return f.current(c, t, typed) })
 	}
 	if d.Fields, err = f.inputs(c, t); err != nil {
 		return err
 	}
-	if typed {
+	if typed { // t lacks what could not be read, such as letters in a number
 		for i := range d.Fields {
 			v := &d.Fields[i]
 			isText := v.Kind == "text" || v.Kind == "area" || v.Kind == "number"
 			if isText && v.Type != "password" {
-				v.Value = strings.ReplaceAll(p.Form.Text(v.Name), "\r\n", "\n") // even if it could not be read
+				v.Value = strings.ReplaceAll(p.Form.Text(v.Name), "\r\n", "\n")
 			}
 		}
 	}
@@ -178,6 +166,20 @@ func (f *Form[C, T]) show(c C, refusal error, t *T, typed bool) (err error) {
 		}
 	}
 	return p.ShowForm(refusal, "resource_form", d.Title, d)
+}
+
+// current returns the version of the stored T. If t has the values that were sent (typed), it also returns the fields
+// in which the two differ; otherwise t is the stored T.
+func (f *Form[C, T]) current(c C, t *T, typed bool) (version string, differing any, err error) {
+	if !typed {
+		return f.Version(t), nil, nil
+	}
+	stored, err := f.Load(c)
+	if err != nil {
+		return "", nil, err
+	}
+	differing, err = f.differing(c, stored, t)
+	return f.Version(stored), differing, err
 }
 
 // offers reports whether the page has the button of an action.
@@ -206,16 +208,11 @@ func (f *Form[C, T]) change(c C, isNew bool) error {
 	if err != nil {
 		return f.show(c, err, t, true)
 	}
-	if done.To == "" {
-		done.To = p.Here()
-	}
+	to := cmp.Or(done.To, p.Here())
 	if done.Secret != "" {
-		return reveal(p, done.Notice, done.Secret, done.To)
+		return reveal(p, done.Notice, done.Secret, to)
 	}
-	if done.Notice == "" {
-		done.Notice = "Saved."
-	}
-	return p.Redirect(done.To, done.Notice)
+	return p.Redirect(to, cmp.Or(done.Notice, "Saved."))
 }
 
 // act runs an action on the subject of the form. The action is nil if the form has none with the name that was sent.
@@ -223,10 +220,8 @@ func (f *Form[C, T]) act(c C, t *T, a *Action[C], isNew bool) error {
 	if a == nil || isNew {
 		return unknown()
 	}
-	p, subject, to := c.Common(), chosenRow{name: f.Name(t)}, a.To
-	if to == "" {
-		to = p.Here()
-	}
+	p, subject := c.Common(), chosenRow{name: f.Name(t)}
+	to := cmp.Or(a.To, p.Here())
 	if a.mustAsk(p) {
 		return a.confirm(c, nil, f.Head, p.Here(), []chosenRow{subject}, nil)
 	}
@@ -242,13 +237,14 @@ func (f *Form[C, T]) act(c C, t *T, a *Action[C], isNew bool) error {
 	return p.Redirect(to, subject.name+" was "+a.Done+".")
 }
 
-// read copies the values that were sent to t. Its error names the fields that cannot be read.
+// read copies the values that were sent to t. A field that was not sent keeps its value. The error names the fields
+// that cannot be read.
 func (f *Form[C, T]) read(c C, t *T) error {
 	form := &c.Common().Form
 	refusal := apierror.New(http.StatusUnprocessableEntity, "validation_failed", "the form has mistakes")
 	for i := range f.Fields {
 		field := &f.Fields[i]
-		boxes := field.Flag != nil || field.List != nil && field.Options != nil // not sent if none is ticked
+		boxes := field.Flag != nil || field.List != nil && field.Options != nil // browsers send only ticked boxes
 		if field.Hide != nil && field.Hide(c, t) || !form.Has(field.Name) && !boxes {
 			continue
 		}
@@ -302,6 +298,7 @@ func (f *Form[C, T]) inputs(c C, t *T) ([]input, error) {
 			Kind: "text", Placeholder: field.Placeholder, Autocomplete: field.Autocomplete,
 			Required: field.Required, Min: field.Min, Max: field.Max, Rows: field.Lines,
 		}
+		// The first switch reads the value, and the second chooses the element that shows it.
 		var values []string // the value, or the chosen options
 		switch {
 		case field.Text != nil:

@@ -153,7 +153,7 @@ func (l *List[C, R]) show(c C, refusal error, result string, ticked ...string) e
 	}
 	listPath := path(p)
 	parameters, filtered := l.parameters(p)
-	if len(rows) == 0 && q.After != "" && refusal == nil {
+	if len(rows) == 0 && q.After != "" && refusal == nil { // the rows of a later page are gone: go to the first page
 		return p.Redirect(address(listPath, parameters), "")
 	}
 	d := &listPage{
@@ -172,6 +172,7 @@ func (l *List[C, R]) show(c C, refusal error, result string, ticked ...string) e
 	if d.Filters, err = l.filters(c, q); err != nil {
 		return err
 	}
+	// withParameter returns the path of this list with another value of a parameter, which leads to its first page.
 	withParameter := func(name, value string) string {
 		changed := url.Values{name: {value}}
 		for key, values := range parameters {
@@ -303,7 +304,7 @@ func (l *List[C, R]) download(c C) error {
 		rows, next, err = l.Rows(c, q)
 	}
 	if err != nil {
-		panic(http.ErrAbortHandler)
+		panic(http.ErrAbortHandler) // breaks the connection
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 	"github.com/tollgate-gateway/tollgate/internal/inbound"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // MaxBody limits the body of a request, in bytes.
@@ -301,21 +302,17 @@ func (c *Call) Write(answer any) error {
 	return nil
 }
 
-// Quote returns text from outside in a form that can be quoted in a message: without control characters, and cut to
+// Quote returns a text from outside in a form that can be quoted in a message: without control characters, and cut to
 // about 100 bytes.
-func Quote(text string) string {
-	text = strings.Map(func(r rune) rune {
+func Quote(outside string) string {
+	quoted := strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == utf8.RuneError {
 			return -1
 		}
 		return r
-	}, text)
-	if len(text) > 100 {
-		cut := 100
-		for !utf8.RuneStart(text[cut]) {
-			cut--
-		}
-		text = text[:cut] + "…"
+	}, outside)
+	if len(quoted) > 100 {
+		quoted = text.CutBytes(quoted, 100) + "…"
 	}
-	return text
+	return quoted
 }

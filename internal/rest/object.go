@@ -146,19 +146,19 @@ func (o Objects) wellFormed(raw []byte) error {
 				continue
 			}
 		}
-		switch token {
-		case json.Delim('{'):
-			open = append(open, level{names: make(map[string]bool), wantName: true})
-		case json.Delim('['):
-			open = append(open, level{})
-		case json.Delim('}'), json.Delim(']'):
-			open = open[:last]
-		}
-		if len(open) > maxDepth {
-			return o.Refuse("", "nesting", "the body nests deeper than 32 levels")
-		}
-		if token == json.Delim('{') || token == json.Delim('[') {
+		switch delim, _ := token.(json.Delim); delim {
+		case '{', '[':
+			if len(open) == maxDepth {
+				return o.Refuse("", "nesting", "the body nests deeper than 32 levels")
+			}
+			next := level{}
+			if delim == '{' {
+				next = level{names: make(map[string]bool), wantName: true}
+			}
+			open = append(open, next)
 			continue
+		case '}', ']':
+			open = open[:last]
 		}
 		// A value has ended. In an object, a name follows.
 		if len(open) > 0 {

@@ -103,19 +103,12 @@ func parseTags(text string) (tags entityTags, ok bool) {
 		if text == "" || text[0] != '"' {
 			return tags, false
 		}
-		end := 1
-		for end < len(text) && text[end] != '"' {
-			if b := text[end]; b < '!' || b == 0x7f {
-				return tags, false
-			}
-			end++
-		}
-		if end == len(text) {
+		tag, rest, closed := strings.Cut(text[1:], `"`)
+		if !closed || strings.ContainsFunc(tag, func(r rune) bool { return r < '!' || r == 0x7f }) {
 			return tags, false
 		}
-		list[text[:end+1]] = true
-		text = strings.TrimLeft(text[end+1:], space)
-		if text != "" && text[0] != ',' {
+		list[`"`+tag+`"`] = true
+		if text = strings.TrimLeft(rest, space); text != "" && text[0] != ',' {
 			return tags, false
 		}
 	}

@@ -1,6 +1,7 @@
 package sealed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -143,12 +144,7 @@ func (c Columns) Reseal(
 }
 
 // batch returns the number of texts to read and change at a time.
-func (c *Column) batch() int {
-	if c.Batch == 0 {
-		return Batch
-	}
-	return c.Batch
-}
+func (c *Column) batch() int { return cmp.Or(c.Batch, Batch) }
 
 // condition returns word, which is WHERE or AND, followed by the SQL condition for the rows with a sealed text. It
 // returns "" if all rows have a sealed text.
@@ -173,17 +169,14 @@ func (c *Column) count(ctx context.Context, db Database) (n int, err error) {
 // page reads the texts of at most limit rows, in the order of their ids. It begins after the id in after, or with the
 // first row if after is nil.
 func (c *Column) page(ctx context.Context, db Database, after any, limit int) (page []text, err error) {
-	row := c.Row
-	if row == "" {
-		row = c.ID
-	}
-	if after == nil {
-		if after = any(""); c.Number {
-			after = int64(math.MinInt64)
-		}
+	switch { // begin below the lowest id
+	case after == nil && c.Number:
+		after = int64(math.MinInt64)
+	case after == nil:
+		after = ""
 	}
 	query := fmt.Sprintf("SELECT %s, %s, %s FROM %s WHERE %s > ?%s ORDER BY %s LIMIT ?",
-		c.ID, row, c.Text, c.Table, c.ID, c.condition("AND"), c.ID)
+		c.ID, cmp.Or(c.Row, c.ID), c.Text, c.Table, c.ID, c.condition("AND"), c.ID)
 	err = db.Read(ctx, func(conn store.Conn) error {
 		page, err = store.List(conn, func(r store.Row) (t text, err error) {
 			if c.Number {

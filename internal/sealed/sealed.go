@@ -65,7 +65,7 @@ type Ring struct {
 
 	every, settle time.Duration // checkEvery and settleTime, except in tests
 
-	checking sync.Mutex            // held during a check
+	checking sync.Mutex            // held during a check, so that an older result never replaces a newer one
 	state    atomic.Pointer[state] // result of the last check
 	wake     chan struct{}         // makes Run check at once
 }
@@ -275,8 +275,9 @@ func (r *Ring) Run(ctx context.Context) {
 	for ctx.Err() == nil && r.db.WaitReady(ctx) == nil {
 		err := r.Check(ctx)
 		switch {
-		// The store already logs that the database is down.
-		case err != nil && r.Ready() != nil && !errors.Is(err, store.ErrUnavailable) && ctx.Err() == nil && !logged:
+		case errors.Is(err, store.ErrUnavailable) || err != nil && ctx.Err() != nil:
+			// The store logs that the database is down, and the end of ctx is no failure.
+		case err != nil && r.Ready() != nil && !logged:
 			logged = true
 			r.logger.Error("secrets are neither encrypted nor decrypted", zap.String("service", r.service), zap.Error(err))
 		case err == nil && logged:

@@ -4,6 +4,7 @@
 package signed
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -44,12 +45,7 @@ func (s Signer) Open(text string, names ...string) (payload []byte, ok bool) {
 }
 
 // size returns the size of the MAC in a text, in bytes.
-func (s Signer) size() int {
-	if s.MACSize == 0 {
-		return 16
-	}
-	return s.MACSize
-}
+func (s Signer) size() int { return cmp.Or(s.MACSize, 16) }
 
 // mac returns the MAC of a payload and names. It covers the number of names and their lengths, so that different lists
 // of names never give the same input.

@@ -12,11 +12,13 @@ import (
 
 // scanner reads the statements of a dump.
 type scanner struct {
-	in       *bufio.Reader
-	offset   int64 // the offset of the next byte
-	line     int
-	dump     *Dump
-	tables   map[string][]string // the columns by table, from CREATE TABLE
+	in     *bufio.Reader
+	offset int64 // the offset of the next byte
+	line   int
+	dump   *Dump
+	tables map[string][]string // the columns by table, from CREATE TABLE or COPY; it becomes Dump.created
+
+	// These fields are the parameters of Dump.Scan. They are not set for Dump.At, which reads only one row.
 	accept   func(table string) bool
 	each     func(*Row) error
 	progress func(int64)     // may be nil
@@ -216,7 +218,7 @@ func (s *scanner) quoted(into []byte, quote byte) ([]byte, error) {
 		if err != nil {
 			return into, err
 		}
-		end := bytes.IndexByte(text, quote)
+		end := bytes.IndexByte(text, quote) // the end of the bytes that stand for themselves
 		if end < 0 {
 			end = len(text)
 		}
@@ -231,7 +233,7 @@ func (s *scanner) quoted(into []byte, quote byte) ([]byte, error) {
 		if len(into) > maxRow {
 			return into, s.fault("a text has more than %d bytes", maxRow)
 		}
-		unfinished := end == len(text)
+		unfinished := end == len(text) // skip makes text invalid
 		s.skip(end)
 		if unfinished {
 			continue
@@ -245,12 +247,15 @@ func (s *scanner) quoted(into []byte, quote byte) ([]byte, error) {
 				return into, nil
 			}
 			s.skip(1) // a doubled quote stands for one
-		} else if b, err = s.next(); err != nil { // the byte after a backslash
-			return into, err
-		} else if keep && (b == '%' || b == '_') { // MySQL keeps the backslash before these
-			into = append(into, '\\')
-		} else if i := strings.IndexByte("0bnrtZ", b); i >= 0 {
-			b = "\x00\b\n\r\t\x1a"[i]
+		} else { // a backslash, which begins an escape sequence
+			if b, err = s.next(); err != nil {
+				return into, err
+			}
+			if keep && (b == '%' || b == '_') { // MySQL keeps the backslash before these
+				into = append(into, '\\')
+			} else if i := strings.IndexByte("0bnrtZ", b); i >= 0 {
+				b = "\x00\b\n\r\t\x1a"[i]
+			}
 		}
 		if keep {
 			into = append(into, b)

@@ -33,7 +33,7 @@ var ErrCompressed = errors.New("the dump is compressed: decompress it first, for
 // Dump is a dump that is open for reading. It must not be used by several goroutines at a time.
 type Dump struct {
 	file    source
-	lists   []*columns
+	lists   []*columns          // each list of columns that a statement has used, once
 	indexes map[string]int      // the index in lists by the table and its columns
 	reader  *bufio.Reader       // for At
 	row     Row                 // the row that At has read

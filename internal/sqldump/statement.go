@@ -106,7 +106,8 @@ func (s *scanner) create() error {
 		return s.skipStatement()
 	}
 	var table string
-	for _, optional := range []string{"IF", "NOT", "EXISTS", ""} { // the words before the name
+	// The name follows either at once or after IF NOT EXISTS. The first word that is not the optional one is the name.
+	for _, optional := range []string{"IF", "NOT", "EXISTS", ""} {
 		if table, err = s.table(); err != nil {
 			return err
 		}
@@ -185,28 +186,31 @@ func (s *scanner) skipDefinition() (last bool, err error) {
 // insertWords are the words that may be between INSERT or REPLACE and the name of the table.
 var insertWords = []string{"INTO", "IGNORE", "LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY"}
 
-// insert reads the rows of an INSERT or REPLACE statement.
-func (s *scanner) insert() error {
-	var table string
+// insertTable consumes the words after INSERT or REPLACE and the name of the table, which it returns.
+func (s *scanner) insertTable() (string, error) {
 	for {
 		if err := s.skipInnerSpace(); err != nil {
-			return err
+			return "", err
 		}
 		name, quoted, err := s.name()
 		if err != nil {
-			return err
+			return "", err
 		}
-		table = name
-		if next := s.peek(1); len(next) > 0 && next[0] == '.' {
+		if next := s.peek(1); len(next) > 0 && next[0] == '.' { // the name was that of the database
 			s.skip(1)
-			if table, err = s.table(); err != nil {
-				return err
-			}
-			break
+			return s.table()
 		}
 		if quoted || !slices.Contains(insertWords, strings.ToUpper(name)) {
-			break
+			return name, nil
 		}
+	}
+}
+
+// insert reads the rows of an INSERT or REPLACE statement.
+func (s *scanner) insert() error {
+	table, err := s.insertTable()
+	if err != nil {
+		return err
 	}
 	if !s.accept(table) {
 		return s.skipStatement()
@@ -214,9 +218,8 @@ func (s *scanner) insert() error {
 	if err := s.skipInnerSpace(); err != nil {
 		return err
 	}
-	names := s.tables[table]
+	names := s.tables[table] // unless the statement has a list of columns
 	if next := s.peek(1); len(next) > 0 && next[0] == '(' {
-		var err error
 		if names, err = s.names(); err != nil {
 			return err
 		}
@@ -295,7 +298,7 @@ func (s *scanner) rows(table string, list int) error {
 			return err
 		}
 		switch b {
-		case ',':
+		case ',': // another row follows
 		case ';':
 			return nil
 		default: // ON DUPLICATE KEY UPDATE

@@ -35,7 +35,7 @@ func (s *scanner) row(row *Row) error {
 		switch {
 		case err != nil:
 			return err
-		case b == ',':
+		case b == ',': // another value follows
 		case b == ')' && len(row.cells) < row.columns.count:
 			return s.fault("a row of %s has %d values, but there are %d columns", row.Table, len(row.cells), row.columns.count)
 		case b == ')':
@@ -72,7 +72,7 @@ func (s *scanner) value(row *Row) error {
 // bare reads a value that does not begin with a quotation mark and appends its text to that of the row. For NULL it
 // sets c.null.
 func (s *scanner) bare(row *Row, c *cell) error {
-	for ended := false; !ended; {
+	for ended := false; !ended; { // the value may go on in the next chunk
 		text, err := s.chunk()
 		if err != nil {
 			return err
@@ -90,17 +90,16 @@ func (s *scanner) bare(row *Row, c *cell) error {
 	}
 	word := row.text[c.start:]
 	next := s.peek(1)
-	switch {
-	case len(next) > 0 && next[0] == ' ' && len(word) > 1 && word[0] == '_': // _binary 'text'
+	if len(next) > 0 && next[0] == ' ' && len(word) > 1 && word[0] == '_' { // _binary 'text'
 		if err := s.skipInnerSpace(); err != nil {
 			return err
 		}
-		next = s.peek(1)
-		fallthrough
-	case len(word) > 0 && len(next) > 0 && next[0] == '\'': // x'0a'
-		if len(next) == 0 || next[0] != '\'' {
+		if next = s.peek(1); len(next) == 0 || next[0] != '\'' {
 			return s.fault("expected a text in quotes after %s", word)
 		}
+	}
+	switch {
+	case len(word) > 0 && len(next) > 0 && next[0] == '\'': // x'0a', or a text after its character set
 		prefix := string(word)
 		s.skip(1)
 		var err error

@@ -27,7 +27,7 @@ type turns struct {
 // waiter is a write that waits for a turn.
 type waiter struct {
 	name  any
-	admit chan *activeTurn // buffers one
+	admit chan *activeTurn // buffers one, so that turns.admit, which holds the lock, never waits for the caller
 }
 
 // activeTurn is the turn of a running write, which calls end when it has finished.
@@ -58,14 +58,15 @@ func (t *turns) take(ctx context.Context, name any) (*activeTurn, error) {
 	t.waiting.Remove(element)
 	t.mu.Unlock()
 	select {
-	case turn := <-w.admit: // admitted meanwhile
+	case turn := <-w.admit: // admitted between the end of ctx and the removal from the list
 		turn.end()
 	default:
 	}
 	return nil, ctx.Err()
 }
 
-// admit begins the turns of waiting writes while the limit allows. The caller holds the lock.
+// admit begins the turns of waiting writes while the limit allows. It skips writes whose name is running; they keep
+// their place. The caller holds the lock.
 func (t *turns) admit() {
 	for element := t.waiting.Front(); element != nil && t.free > 0; {
 		w, next := element.Value.(*waiter), element.Next()

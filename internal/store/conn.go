@@ -123,6 +123,21 @@ func (c Conn) All(query string, args []any, scan func(r Row) error) error {
 	return rows.Err()
 }
 
+// Each calls scan for each row of a query in the engine's own syntax, which runs on the connection or pool q.
+func Each(ctx context.Context, q querier, query string, args []any, scan func(r Row) error) error {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
 // List returns the results of scan for each row of a query, or nil if there are no rows. The query should have a LIMIT.
 func List[T any](c Conn, scan func(r Row) (T, error), query string, args ...any) (list []T, err error) {
 	err = c.All(query, args, func(r Row) error {

@@ -8,13 +8,10 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 	sqlitedriver "modernc.org/sqlite"
-
-	"github.com/tollgate-gateway/tollgate/internal/store/migration"
 )
 
 // The functions of this file serve backups. None of them needs Start.
@@ -91,13 +88,27 @@ func (s Schema) each(d Dialect, do func(number int64, text []byte)) error {
 		if err != nil {
 			return err
 		}
-		number, err := strconv.ParseInt(migration.FileName.FindStringSubmatch(file)[1], 10, 64)
+		number, err := versionOf(file)
 		if err != nil {
-			return fmt.Errorf("migration %q: %w", file, err)
+			return err
 		}
 		do(number, text)
 	}
 	return nil
+}
+
+// ForeignKey is a foreign key on PostgreSQL. It is dropped while rows are inserted in arbitrary order.
+type ForeignKey struct{ Table, Name, Definition string }
+
+// Drop returns the statement that removes the foreign key.
+func (k ForeignKey) Drop() string {
+	return "ALTER TABLE " + pgx.Identifier{k.Table}.Sanitize() + " DROP CONSTRAINT " + pgx.Identifier{k.Name}.Sanitize()
+}
+
+// Add returns the statement that adds the foreign key again, which checks all rows.
+func (k ForeignKey) Add() string {
+	return "ALTER TABLE " + pgx.Identifier{k.Table}.Sanitize() + " ADD CONSTRAINT " +
+		pgx.Identifier{k.Name}.Sanitize() + " " + k.Definition
 }
 
 // schemaPrefix begins the names of the tables that hold the versions of schemas.
@@ -237,17 +248,7 @@ func CheckSQLite(ctx context.Context, file string) (versions map[string]int64, e
 		return nil, fmt.Errorf("the database %s is damaged: %s", file, result)
 	}
 	return Versions(SQLite, func(query string, scan func(r Row) error) error {
-		rows, err := pool.QueryContext(ctx, query)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			if err := scan(rows); err != nil {
-				return err
-			}
-		}
-		return rows.Err()
+		return Each(ctx, pool, query, nil, scan)
 	})
 }
 

@@ -16,7 +16,7 @@ type health struct {
 
 	failing atomic.Pointer[error] // error since which writes fail; nil while writes work
 
-	mu            sync.Mutex // held while the state changes
+	mu            sync.Mutex // guards the fields below, and makes changes of state and their log lines one step
 	logged        string     // the failed step that was logged last; empty after "database is back"
 	failureLogged time.Time  // when a failing write was logged last
 	announced     bool       // a write failure was logged, but not its end

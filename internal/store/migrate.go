@@ -126,16 +126,16 @@ func newSchema(s Schema, d Dialect) (*schema, error) {
 		if err != nil {
 			return nil, err
 		}
-		sum.Write(fmt.Appendf(nil, "%s %d\n", name, len(text)))
+		sum.Write(fmt.Appendf(nil, "%s %d\n", name, len(text))) // the length tells where the text ends
 		sum.Write(text)
 		checked.files = append(checked.files, name)
 		switch additive, err := migration.IsAdditive(string(text)); {
 		case err != nil:
 			return nil, fmt.Errorf("migration %q %w", name, err)
 		case additive:
-			version, err := strconv.ParseInt(match[1], 10, 64)
+			version, err := versionOf(name)
 			if err != nil {
-				return nil, fmt.Errorf("migration %q: %w", name, err)
+				return nil, err
 			}
 			checked.additive = append(checked.additive, version)
 		}
@@ -145,6 +145,15 @@ func newSchema(s Schema, d Dialect) (*schema, error) {
 	}
 	sum.Sum(checked.fingerprint[:0])
 	return checked, nil
+}
+
+// versionOf returns the number in the name of a migration, which must match migration.FileName.
+func versionOf(name string) (int64, error) {
+	version, err := strconv.ParseInt(migration.FileName.FindStringSubmatch(name)[1], 10, 64)
+	if err != nil { // too large
+		return 0, fmt.Errorf("migration %q: %w", name, err)
+	}
+	return version, nil
 }
 
 // readMigration returns the text of a migration.

@@ -36,7 +36,7 @@ func (p *pipeline) send(ctx context.Context, batch *pgx.Batch) error {
 	if p.failed != nil {
 		return p.failed
 	}
-	if len(p.before.QueuedQueries) > 0 {
+	if len(p.before.QueuedQueries) > 0 { // the first batch also begins the transaction
 		all := p.before
 		all.QueuedQueries = append(all.QueuedQueries, batch.QueuedQueries...)
 		batch, p.before = &all, pgx.Batch{}

@@ -88,7 +88,7 @@ func ReadableSQLite(ctx context.Context, file string) error {
 	return err
 }
 
-// holdTries is how often HoldSQLite tries again when another process takes the lock first.
+// holdTries is how often holdLock tries to take the lock while other processes try too.
 const holdTries = 10
 
 // LockEnding is the ending of the file that HoldSQLite locks. The file is not removed after use.
@@ -112,37 +112,59 @@ func HoldSQLite(ctx context.Context, file string) (release func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	pid := int64(os.Getpid())
+	tx, err := holdLock(ctx, pool, file)
+	if err != nil {
+		_ = pool.Close()
+		return nil, fmt.Errorf("locking the database: %w", withFileName(lock, err))
+	}
+	return func() { _ = tx.Rollback(); _ = pool.Close() }, nil
+}
+
+// holdLock takes the write lock of the pool's file, which protects the database file, for this process. It returns a
+// HeldError if another process has the lock.
+func holdLock(ctx context.Context, pool *sql.DB, file string) (*sql.Tx, error) {
 	for range holdTries {
-		// Record the process id, which commits, and then take the lock for good.
-		var tx *sql.Tx
-		_, err = pool.ExecContext(ctx, "PRAGMA user_version = "+strconv.FormatInt(pid, 10))
-		if err == nil {
-			// The transaction does not use ctx, because the end of ctx would end the transaction.
-			tx, err = pool.BeginTx(context.WithoutCancel(ctx), nil)
+		tx, err := takeLock(ctx, pool)
+		if errors.Is(err, errOvertaken) {
+			continue // the other process may have the lock by now, or give up too
 		}
-		var recorded int64
-		if err == nil {
-			if err = tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&recorded); err == nil && recorded == pid {
-				return func() { _ = tx.Rollback(); _ = pool.Close() }, nil
-			}
-			_ = tx.Rollback() // another process wrote between the two statements
-			continue
+		if sqliteCode(err)&0xff != sqlitelib.SQLITE_BUSY { // also without an error
+			return tx, err
 		}
-		if sqliteCode(err)&0xff != sqlitelib.SQLITE_BUSY {
-			break
-		}
-		err = &HeldError{File: file}
-		if pool.QueryRowContext(ctx, "PRAGMA user_version").Scan(&recorded) == nil {
-			err = &HeldError{file, recorded}
-			break
+		var holder int64
+		if pool.QueryRowContext(ctx, "PRAGMA user_version").Scan(&holder) == nil {
+			return nil, &HeldError{file, holder}
 		}
 	}
-	_ = pool.Close()
-	if err == nil { // another process wrote between the two statements each time
-		err = &HeldError{File: file}
+	return nil, &HeldError{File: file}
+}
+
+// errOvertaken means that another process recorded its id before this one had the lock.
+var errOvertaken = errors.New("another process takes the lock")
+
+// takeLock makes one attempt of holdLock. It returns errOvertaken, or an error of SQLite; SQLITE_BUSY means that
+// another process has the lock. First it records the process id and commits it, because others read the id while the
+// transaction, which is the lock, stays open.
+func takeLock(ctx context.Context, pool *sql.DB) (*sql.Tx, error) {
+	pid := int64(os.Getpid())
+	if _, err := pool.ExecContext(ctx, "PRAGMA user_version = "+strconv.FormatInt(pid, 10)); err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("locking the database: %w", withFileName(lock, err))
+	// The transaction does not use ctx, because the end of ctx would end the transaction.
+	tx, err := pool.BeginTx(context.WithoutCancel(ctx), nil)
+	if err != nil {
+		return nil, err
+	}
+	var recorded int64
+	err = tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&recorded)
+	if err == nil && recorded != pid {
+		err = errOvertaken
+	}
+	if err != nil {
+		_ = tx.Rollback()
+		return nil, err
+	}
+	return tx, nil
 }
 
 // withFileName adds the file name and the usual reason to an error of opening a file, because SQLite's error has

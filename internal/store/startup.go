@@ -75,8 +75,8 @@ func (db *DB) rouse() {
 func (db *DB) keep() {
 	var (
 		opened bool
-		due    bool // the timer fired
-		pause  time.Duration
+		due    bool          // the timer fired; otherwise a call has roused the keeper
+		pause  time.Duration // before the next attempt; 0 after a success
 		timer  = time.NewTimer(retryLongest)
 	)
 	timer.Stop()
@@ -91,6 +91,8 @@ func (db *DB) keep() {
 			due = true
 		}
 
+		// The calls of Start are taken before the attempt: those that arrive during it may have registered schemas that
+		// it does not apply, and wait for the next attempt.
 		db.mu.Lock()
 		waiting := db.waiting
 		db.waiting = nil
@@ -103,7 +105,7 @@ func (db *DB) keep() {
 			db.health.up()
 			pause = 0
 			timer.Stop()
-			if due {
+			if due { // not when roused, as each failed write rouses the keeper
 				db.tryWriting()
 			}
 			if interval := db.engine.probeEvery(); interval > 0 {
@@ -155,10 +157,11 @@ func (db *DB) attempt(opened *bool) error {
 			return err
 		}
 	}
+	// The lock is not held while schemas are migrated, so that Register does not wait.
 	db.mu.Lock()
 	pending := db.schemas[db.migrated:]
 	db.mu.Unlock()
-	if len(pending) > 0 || !*opened {
+	if len(pending) > 0 || !*opened { // without schemas, migrate still makes a SQLite file
 		if err := db.engine.migrate(db.ctx, pending); err != nil {
 			return err
 		}

@@ -158,7 +158,7 @@ func (c *cachingConn) Close() error {
 type cachedRows struct {
 	driver.Rows
 	conn      *cachingConn
-	statement *cachedStatement
+	statement *cachedStatement // nil when closed
 }
 
 // Next implements driver.Rows.

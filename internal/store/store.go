@@ -111,18 +111,17 @@ type DB struct {
 	// wake rouses the keeper; see startup.go.
 	wake chan struct{}
 
-	mu       sync.Mutex
-	closed   bool
-	keeping  bool            // the keeper goroutine has been started
-	keeper   sync.WaitGroup  // counts the keeper and the listening goroutine
-	release  string          // see SetRelease
-	schemas  []*schema       // in the order of Register
-	migrated int             // how many of schemas have been applied
-	waiting  []chan struct{} // closed when the next attempt has ended
+	ownMark atomic.Bool    // see OwnMark
+	keeper  sync.WaitGroup // counts the keeper and the listening goroutine, for which Close waits
 
-	listening bool // the listening goroutine has been started
-
-	ownMark atomic.Bool // see OwnMark
+	mu        sync.Mutex // guards the fields below; never held during I/O
+	closed    bool
+	keeping   bool            // the keeper goroutine has been started
+	listening bool            // the listening goroutine has been started
+	release   string          // see SetRelease
+	schemas   []*schema       // in the order of Register
+	migrated  int             // how many of schemas have been applied
+	waiting   []chan struct{} // of calls of Start; closed when the next attempt has ended
 }
 
 // newDB returns a DB on an engine, which is not open yet.

@@ -163,7 +163,7 @@ func (w *writer) direct(c *change) error {
 	default:
 	}
 	w.makeGroup(c)
-	return (<-c.turn).err
+	return (<-c.turn).err // makeGroup has ended the change
 }
 
 // runTurn runs the function and hands the transaction back, even after a panic. The function gets a context that
@@ -262,11 +262,11 @@ func (w *writer) makeGroup(c *change) {
 		case !c.claim(): // withdrawn
 		case len(joined) == 0:
 			if !w.lead(c) {
-				return
+				return // the changes in the queue have roused the writer's goroutine
 			}
 			joined = append(joined, c)
 		default:
-			if len(joined) == 1 { // the first change ran without a savepoint
+			if len(joined) == 1 { // the first change ran without a savepoint, whose release would show a lost transaction
 				if err := w.checkTransaction(); err != nil {
 					w.rollback()
 					joined[0].end(err)

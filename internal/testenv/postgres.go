@@ -14,12 +14,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// PostgresServer is a PostgreSQL server with one database for the test.
+// PostgresServer is a PostgreSQL server with one database for the test. The data is kept while a private server is
+// stopped.
 type PostgresServer struct {
-	tb      testing.TB
-	server  *server
-	private bool   // only this test uses the server
-	name    string // of the database
+	testServer
+	name string // of the database
 }
 
 // sharedPostgres starts the server that all tests of the process share.
@@ -69,7 +68,7 @@ func postgresLike(tb testing.TB, template string) *PostgresServer {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	p := &PostgresServer{tb: tb, server: shared, name: "test_" + strconv.FormatInt(databases.Add(1), 10)}
+	p := &PostgresServer{testServer{tb: tb, server: shared}, "test_" + strconv.FormatInt(databases.Add(1), 10)}
 	p.admin("CREATE DATABASE " + p.name + " TEMPLATE " + template)
 	tb.Cleanup(func() { p.admin("DROP DATABASE " + p.name + " WITH (FORCE)") })
 	return p
@@ -78,40 +77,12 @@ func postgresLike(tb testing.TB, template string) *PostgresServer {
 // NewPostgres returns a private server, which the test may stop and start.
 func NewPostgres(tb testing.TB) *PostgresServer {
 	tb.Helper()
-	s, err := startPostgres(false)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := s.stop(false); err != nil {
-			tb.Error(err)
-		}
-	})
-	return &PostgresServer{tb: tb, server: s, private: true, name: "postgres"}
+	return &PostgresServer{privateServer(tb, func() (*server, error) { return startPostgres(false) }), "postgres"}
 }
 
 // DSN returns the URL of the database. No password is needed.
 func (p *PostgresServer) DSN() string {
 	return postgresDSN(p.server, p.name)
-}
-
-// Stop stops a private server, which breaks the connections. The data is kept.
-func (p *PostgresServer) Stop() {
-	p.tb.Helper()
-	if !p.private {
-		p.tb.Fatal("testenv: only a server from NewPostgres can be stopped")
-	}
-	if err := p.server.stop(true); err != nil {
-		p.tb.Fatal(err)
-	}
-}
-
-// Start starts a stopped server again, on the same port with the same data, and waits until it answers.
-func (p *PostgresServer) Start() {
-	p.tb.Helper()
-	if err := p.server.start(); err != nil {
-		p.tb.Fatal(err)
-	}
 }
 
 // admin runs a statement in the administrator's database.
@@ -164,17 +135,9 @@ func startPostgres(durable bool) (_ *server, err error) {
 	}()
 
 	data := filepath.Join(s.dir, "data")
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, initdb, //nolint:gosec // found by lookUp
-		"--pgdata="+data, "--username=tollgate", "--auth=trust",
-		"--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions")
-	cmd.Dir = s.dir
-	account.apply(cmd)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
+	if err := s.makeCluster(initdb, data); err != nil {
+		return nil, err
 	}
-
 	s.command = []string{
 		postgres, "-D", data, "-p", strconv.Itoa(s.port),
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "max_connections=300",
@@ -195,4 +158,19 @@ func startPostgres(durable bool) (_ *server, err error) {
 		return conn.Close(ctx)
 	}
 	return s, s.start()
+}
+
+// makeCluster makes the folder data for a PostgreSQL server by running the program initdb.
+func (s *server) makeCluster(initdb, data string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, initdb, //nolint:gosec // found by lookUp
+		"--pgdata="+data, "--username=tollgate", "--auth=trust",
+		"--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions")
+	cmd.Dir = s.dir
+	s.account.apply(cmd)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	return nil
 }

@@ -17,12 +17,11 @@ import (
 // redisDatabases is the number of databases of the server that the tests of a process share.
 const redisDatabases = 4096
 
-// RedisServer is a Redis or Valkey server with one database for the test.
+// RedisServer is a Redis or Valkey server with one database for the test. A private server loses its data when it is
+// stopped.
 type RedisServer struct {
-	tb      testing.TB
-	server  *server
-	private bool  // only this test uses the server
-	number  int64 // of the database
+	testServer
+	number int64 // of the database
 }
 
 // sharedRedis starts the server that all tests of the process share.
@@ -43,46 +42,18 @@ func Redis(tb testing.TB) *RedisServer {
 	if n >= redisDatabases {
 		tb.Fatalf("testenv: more than %d databases in one process", redisDatabases-1)
 	}
-	return &RedisServer{tb: tb, server: shared, number: n}
+	return &RedisServer{testServer{tb: tb, server: shared}, n}
 }
 
 // NewRedis returns a private server, which the test may stop and start.
 func NewRedis(tb testing.TB) *RedisServer {
 	tb.Helper()
-	s, err := startRedis()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := s.stop(false); err != nil {
-			tb.Error(err)
-		}
-	})
-	return &RedisServer{tb: tb, server: s, private: true}
+	return &RedisServer{testServer: privateServer(tb, startRedis)}
 }
 
 // URL returns the URL of the database, redis://host:port/number.
 func (r *RedisServer) URL() string {
 	return "redis://" + r.server.address() + "/" + strconv.FormatInt(r.number, 10)
-}
-
-// Stop stops a private server, which breaks the connections. The data is lost.
-func (r *RedisServer) Stop() {
-	r.tb.Helper()
-	if !r.private {
-		r.tb.Fatal("testenv: only a server from NewRedis can be stopped")
-	}
-	if err := r.server.stop(true); err != nil {
-		r.tb.Fatal(err)
-	}
-}
-
-// Start starts a stopped server again, empty and on the same port, and waits until it answers.
-func (r *RedisServer) Start() {
-	r.tb.Helper()
-	if err := r.server.start(); err != nil {
-		r.tb.Fatal(err)
-	}
 }
 
 // startRedis starts a server without persistence.

@@ -14,11 +14,12 @@ type SMTPServer struct {
 	Address string
 
 	listener net.Listener
-	mu       sync.Mutex
-	mails    []Mail
-	refuse   map[string]string // answers by recipient
-	arrived  chan struct{}
-	serving  sync.WaitGroup
+	serving  sync.WaitGroup // counts accept and the open connections
+	arrived  chan struct{}  // see Arrived; buffers one
+
+	mu     sync.Mutex        // guards the fields below
+	mails  []Mail            // since the last call of Take
+	refuse map[string]string // answers by recipient; see Refuse
 }
 
 // Mail is a mail that the server received.
@@ -72,6 +73,7 @@ func (s *SMTPServer) Take() []Mail {
 // Arrived returns a channel that receives a value when a mail has arrived, or when its recipient gets no answer.
 func (s *SMTPServer) Arrived() <-chan struct{} { return s.arrived }
 
+// accept serves connections until the server is closed.
 func (s *SMTPServer) accept() {
 	for {
 		conn, err := s.listener.Accept()
@@ -85,6 +87,7 @@ func (s *SMTPServer) accept() {
 	}
 }
 
+// serve answers the commands of a client (RFC 5321).
 func (s *SMTPServer) serve(conn net.Conn) {
 	lines := bufio.NewScanner(conn)
 	say := func(line string) { _, _ = conn.Write([]byte(line + "\r\n")) }
@@ -118,7 +121,7 @@ func (s *SMTPServer) serve(conn net.Conn) {
 			say("354 go on")
 			var text strings.Builder
 			for lines.Scan() && lines.Text() != "." {
-				text.WriteString(strings.TrimPrefix(lines.Text(), ".") + "\n")
+				text.WriteString(strings.TrimPrefix(lines.Text(), ".") + "\n") // clients double a period at the beginning
 			}
 			m.Data = text.String()
 			s.keep(m)
@@ -132,6 +135,7 @@ func (s *SMTPServer) serve(conn net.Conn) {
 	}
 }
 
+// keep stores a mail for Take.
 func (s *SMTPServer) keep(m Mail) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,10 +143,11 @@ func (s *SMTPServer) keep(m Mail) {
 	s.signal()
 }
 
+// signal sends a value to the channel of Arrived.
 func (s *SMTPServer) signal() {
 	select {
 	case s.arrived <- struct{}{}:
-	default:
+	default: // the last value was not received yet
 	}
 }
 

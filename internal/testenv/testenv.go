@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 )
 
@@ -128,6 +129,47 @@ func (s *server) stop(keep bool) error {
 		return nil
 	case <-time.After(stopTimeout):
 		return fmt.Errorf("%s does not stop", s.name)
+	}
+}
+
+// testServer is a server in the hands of a test.
+type testServer struct {
+	tb      testing.TB
+	server  *server
+	private bool // only this test uses the server
+}
+
+// privateServer starts a server that only one test uses. The server is removed at the end of the test.
+func privateServer(tb testing.TB, start func() (*server, error)) testServer {
+	tb.Helper()
+	s, err := start()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := s.stop(false); err != nil {
+			tb.Error(err)
+		}
+	})
+	return testServer{tb, s, true}
+}
+
+// Stop stops a private server, which breaks the connections.
+func (s *testServer) Stop() {
+	s.tb.Helper()
+	if !s.private {
+		s.tb.Fatal("testenv: only a private server can be stopped, from NewPostgres or NewRedis")
+	}
+	if err := s.server.stop(true); err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
+// Start starts a stopped server again, on the same port, and waits until it answers.
+func (s *testServer) Start() {
+	s.tb.Helper()
+	if err := s.server.start(); err != nil {
+		s.tb.Fatal(err)
 	}
 }
 

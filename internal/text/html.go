@@ -137,10 +137,10 @@ func set(names ...string) map[string]bool {
 	return all
 }
 
-// readable makes one pass of Plain.
+// readable makes one pass of Plain. It writes more white space than readers need, which tidy removes in the end.
 func readable(markup string) string {
 	var b strings.Builder
-	lineEnds := 0 // number of line ends at the end of b
+	lineEnds := 0 // number of line ends that endLines has written since the last visible text
 	// endLines makes b end with at least n line ends.
 	endLines := func(n int) {
 		for ; lineEnds < n; lineEnds++ {

@@ -64,11 +64,36 @@ func Links(markdown string) int {
 		strings.Count(markdown, "](mailto:")
 }
 
+// CutBytes returns the first characters of s, as many as fit in limit bytes.
+func CutBytes(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit]
+}
+
+// Cut returns the first limit characters of s.
+func Cut(s string, limit int) string {
+	if len(s) <= limit { // no more bytes, so no more characters
+		return s
+	}
+	for offset := range s {
+		if limit == 0 {
+			return s[:offset]
+		}
+		limit--
+	}
+	return s
+}
+
 // Short returns a text as one line, cut after limit characters.
 func Short(s string, limit int) string {
 	s = strings.Join(strings.Fields(s), " ")
-	if runes := []rune(s); len(runes) > limit {
-		return string(runes[:limit]) + "…"
+	if start := Cut(s, limit); start != s {
+		return start + "…"
 	}
 	return s
 }

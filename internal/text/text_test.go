@@ -26,6 +26,24 @@ func TestWords(t *testing.T) {
 	}
 }
 
+func TestCut(t *testing.T) {
+	t.Parallel()
+	for limit, want := range []struct{ bytes, characters string }{
+		{"", ""}, {"a", "a"}, {"a", "aä"}, {"aä", "aä€"}, {"aä", "aä€b"},
+		{"aä", "aä€b"}, {"aä€", "aä€b"}, {"aä€b", "aä€b"}, {"aä€b", "aä€b"},
+	} {
+		if got := CutBytes("aä€b", limit); got != want.bytes {
+			t.Errorf("%d bytes: %q, want %q", limit, got, want.bytes)
+		}
+		if got := Cut("aä€b", limit); got != want.characters {
+			t.Errorf("%d characters: %q, want %q", limit, got, want.characters)
+		}
+	}
+	if got := CutBytes("\x80\x80\x80", 2); got != "" {
+		t.Errorf("invalid text: %q", got)
+	}
+}
+
 func TestLines(t *testing.T) {
 	t.Parallel()
 	for text, is := range map[string][2]bool{

@@ -89,7 +89,7 @@ func (k *Key) Info(ctx context.Context) (Info, error) {
 		info.Versions = append(info.Versions, v)
 	}
 	slices.SortFunc(info.Versions, func(a, b Version) int { return a.Number - b.Number })
-	for i := 1; i < len(info.Versions); i++ {
+	for i := 1; i < len(info.Versions); i++ { // some servers round times, so that two versions may have the same
 		if previous := info.Versions[i-1].CreatedAt; !info.Versions[i].CreatedAt.After(previous) {
 			info.Versions[i].CreatedAt = previous.Add(time.Microsecond)
 		}
@@ -142,7 +142,7 @@ func (k *Key) Sign(ctx context.Context, v Version, digest []byte) ([]byte, error
 		"input": base64.StdEncoding.EncodeToString(digest), "prehashed": true, "hash_algorithm": "sha2-256",
 		"key_version": v.Number, "marshaling_algorithm": "jws",
 	}
-	size := 64
+	size := 64 // of the signature, in bytes
 	if public, ok := v.Public.(*rsa.PublicKey); ok {
 		body["signature_algorithm"], size = "pkcs1v15", public.Size()
 	}
@@ -160,7 +160,7 @@ func (k *Key) Sign(ctx context.Context, v Version, digest []byte) ([]byte, error
 	if err != nil {
 		return nil, k.failed("signing with", errShape)
 	}
-	if _, ec := v.Public.(*ecdsa.PublicKey); ec && len(raw) != size {
+	if _, ec := v.Public.(*ecdsa.PublicKey); ec && len(raw) != size { // a server that ignores marshaling_algorithm
 		raw = fromDER(raw)
 	}
 	if len(raw) != size {

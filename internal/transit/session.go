@@ -35,11 +35,11 @@ func (c *Client) session(ctx context.Context, refused *session) (*session, error
 		return s, nil
 	}
 	l := c.underWay
-	if l == nil {
+	if l == nil { // the lock is held since the look at the session, so only one caller gets here
 		l = &login{done: make(chan struct{})}
 		c.underWay = l
 		if !valid {
-			s = nil
+			s = nil // it cannot be renewed
 		}
 		go c.login(context.WithoutCancel(ctx), l, s) // other callers wait for the login too
 	}
@@ -66,7 +66,8 @@ func (c *Client) login(ctx context.Context, l *login, previous *session) {
 			map[string]string{"role_id": o.RoleID, "secret_id": o.SecretID})
 	}
 	c.mu.Lock()
-	if c.underWay = nil; l.session != nil {
+	c.underWay = nil
+	if l.session != nil { // after a failed renewal, the present session is used until it ends
 		c.present = l.session
 	}
 	c.mu.Unlock()

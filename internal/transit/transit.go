@@ -4,6 +4,7 @@ package transit
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -88,9 +89,9 @@ type Client struct {
 	base    string // beginning of all URLs
 	http    *http.Client
 
-	mu       sync.Mutex
-	present  *session // the latest session, or nil
-	underWay *login   // the login under way, or nil
+	mu       sync.Mutex // guards the fields below
+	present  *session   // the latest session, or nil
+	underWay *login     // the login under way, or nil
 }
 
 // New makes a client. It does not contact the server.
@@ -108,9 +109,7 @@ func New(o Options) (*Client, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = defaultTimeout
 	}
-	if o.AppRole.Mount == "" {
-		o.AppRole.Mount = defaultMount
-	}
+	o.AppRole.Mount = cmp.Or(o.AppRole.Mount, defaultMount)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -223,13 +222,26 @@ func (c *Client) ask(ctx context.Context, op, method, path, token string, body, 
 	}
 	defer response.Body.Close()
 	text, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
-	switch status := response.StatusCode; {
-	case err != nil:
+	if err != nil {
 		return unreached(err)
-	case len(text) > maxAnswer:
+	}
+	if len(text) > maxAnswer {
 		return fmt.Errorf("%w: its answer is larger than %d bytes", ErrUnavailable, maxAnswer)
+	}
+	if err := c.checkStatus(response.StatusCode, text, token); err != nil || response.StatusCode == http.StatusNoContent {
+		return err
+	}
+	if err := json.Unmarshal(text, answer); err != nil {
+		return errShape
+	}
+	return nil
+}
+
+// checkStatus returns the error for an answer whose status does not mean success. text and token are as for refused.
+func (c *Client) checkStatus(status int, text []byte, token string) error {
+	switch {
 	case status == http.StatusPreconditionFailed || status == http.StatusTooManyRequests ||
-		status == 472 || status == 473:
+		status == 472 || status == 473: // statuses of Vault's standby servers
 		return errBusy
 	case status == http.StatusServiceUnavailable:
 		return fmt.Errorf("%w: it is sealed", ErrUnavailable)
@@ -237,11 +249,6 @@ func (c *Client) ask(ctx context.Context, op, method, path, token string, body, 
 		return fmt.Errorf("%w: it answered %d", ErrUnavailable, status)
 	case status < http.StatusOK || status >= http.StatusMultipleChoices:
 		return c.refused(status, text, token)
-	case status == http.StatusNoContent || answer == nil:
-		return nil
-	}
-	if err := json.Unmarshal(text, answer); err != nil {
-		return errShape
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func (h *Hooks) claim(ctx context.Context, webhook int64) (*outgoing, error) {
 	var sealed string
 	o := &outgoing{webhook: webhook}
 	err := h.DB.Write(ctx, func(c store.Conn) error {
-		o.id = 0
+		o.id = 0 // Write may call this function again
 		now := h.micros()
 		err := c.Row("SELECT url, secret FROM "+h.hooks+" WHERE id = ? AND enabled = 1", webhook).Scan(&o.url, &sealed)
 		if err == nil {
@@ -68,7 +68,7 @@ func (h *Hooks) claim(ctx context.Context, webhook int64) (*outgoing, error) {
 				") RETURNING id, event, topic, body, attempts",
 				now+lease.Microseconds(), now, webhook, now, now).Scan(&o.id, &o.event, &o.topic, &o.body, &o.attempts)
 		}
-		if errors.Is(err, sql.ErrNoRows) {
+		if errors.Is(err, sql.ErrNoRows) { // nothing is due, or the webhook was disabled
 			return nil
 		}
 		return err

@@ -42,7 +42,7 @@ func (h *Hooks) Test(c store.Conn, id int64) error {
 	if !enabled {
 		return ErrOff
 	}
-	return h.emit(c, Topic, struct {
+	return h.emit(c, TestTopic, struct {
 		WebhookID int64 `json:"webhookId"`
 	}{id}, "id = ?", id)
 }

@@ -111,26 +111,32 @@ func (h *Hooks) deliverTo(ctx context.Context, s *Sender, id int64) (done int, e
 		if err != nil || o == nil {
 			return done, err
 		}
-		status, failure := h.send(ctx, s, o)
-		settling, cancel := jobs.Settling(ctx)
-		if ctx.Err() != nil && status == 0 { // the process ends
-			err = h.giveBack(settling, o)
-			cancel()
+		accepted, err := h.attempt(ctx, s, o)
+		if err != nil || !accepted {
 			return done, err
-		}
-		err = h.settle(settling, o, status, failure)
-		cancel()
-		if err != nil {
-			return done, err
-		}
-		if status < 200 || status > 299 {
-			s.logger.Warn("webhook not delivered", zap.Int64("webhook", id), zap.Int64("delivery", o.id),
-				zap.String("topic", o.topic), zap.Int("status", status), zap.String("reason", failure))
-			return done, nil
 		}
 		done++
 	}
 	return done, nil
+}
+
+// attempt makes one attempt and records its outcome. It reports whether the delivery was accepted; if not, that is
+// logged, unless the process ends.
+func (h *Hooks) attempt(ctx context.Context, s *Sender, o *outgoing) (accepted bool, err error) {
+	status, failure := h.send(ctx, s, o)
+	settling, cancel := jobs.Settling(ctx)
+	defer cancel()
+	if ctx.Err() != nil && status == 0 { // the process ends
+		return false, h.giveBack(settling, o)
+	}
+	if err := h.settle(settling, o, status, failure); err != nil {
+		return false, err
+	}
+	if accepted = status >= 200 && status <= 299; !accepted {
+		s.logger.Warn("webhook not delivered", zap.Int64("webhook", o.webhook), zap.Int64("delivery", o.id),
+			zap.String("topic", o.topic), zap.Int("status", status), zap.String("reason", failure))
+	}
+	return accepted, nil
 }
 
 // send makes one attempt. It returns the status of the answer, or 0 and the reason why no answer came.

@@ -23,8 +23,8 @@ var migrations embed.FS
 // Schema returns the schema of the tables <prefix>_webhooks and <prefix>_webhook_deliveries.
 func Schema(prefix string) store.Schema { return store.Prefixed(migrations, "webhook", prefix) }
 
-// Topic is the topic of test deliveries.
-const Topic = "webhook.test"
+// TestTopic is the topic of test deliveries. No webhook subscribes to it.
+const TestTopic = "webhook.test"
 
 // maxAddress limits the URL of a webhook, in bytes.
 const maxAddress = 2000

@@ -188,7 +188,7 @@ func TestSecrets(t *testing.T) {
 			t.Errorf("got %q with the error %v, want the secret", plain, err)
 		}
 		first, err := s.claim(ctx, id)
-		if err != nil || first == nil || string(first.secret) != secret || first.topic != Topic || first.url != address {
+		if err != nil || first == nil || string(first.secret) != secret || first.topic != TestTopic || first.url != address {
 			t.Fatalf("claimed %+v with the error %v, want the test delivery with its secret", first, err)
 		}
 		if again, err := s.claim(ctx, id); again != nil || err != nil {

@@ -236,16 +236,16 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	if err == nil {
 		err = next.ServeHTTP(rw, r)
 	}
-	if err == nil && !rw.began && edge.Unhandled(r.Context()) {
+	if err == nil && !rw.Began && edge.Unhandled(r.Context()) {
 		err = caddyhttp.Error(http.StatusNotFound, errUnhandled)
 	}
 	if err == nil {
-		if !rw.began {
+		if !rw.Began {
 			rw.setRequestID() // net/http is about to send an empty 200
 		}
 		return nil
 	}
-	if rw.began {
+	if rw.Began {
 		return begunError(r.Context(), id, err)
 	}
 	if clientGone(r.Context(), err) {

@@ -6,26 +6,33 @@ import (
 	"net"
 	"net/http"
 
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/tollgate-gateway/tollgate/modules/edge"
 )
 
 // responseWriter records whether the response has begun. It sets the request id when the header is sent, so that later
 // handlers and upstreams cannot replace it. It is not pooled, because a hijacked connection or a late flush may outlive
 // the handler.
 type responseWriter struct {
-	caddyhttp.ResponseWriterWrapper
+	edge.HeaderWriter
 
 	id          [3]string // the values of the two response headers and the request header, kept here to save allocations
 	otherHeader string    // another header for the id, or empty
-	began       bool      // the final status was sent, or the connection was hijacked
 	expects     bool      // the client waits for status 100 before it sends the body
 }
 
 func newResponseWriter(w http.ResponseWriter, id, otherHeader string) *responseWriter {
-	return &responseWriter{
-		ResponseWriterWrapper: caddyhttp.ResponseWriterWrapper{ResponseWriter: w},
-		id:                    [3]string{id, id, id},
-		otherHeader:           otherHeader,
+	rw := &responseWriter{id: [3]string{id, id, id}, otherHeader: otherHeader}
+	rw.Init(w, rw)
+	return rw
+}
+
+// BeforeHeader implements edge.HeaderHook.
+func (w *responseWriter) BeforeHeader(status int) {
+	w.setRequestID()
+	if w.expects && status >= http.StatusBadRequest {
+		// net/http sets this header itself when it refuses a request whose body was not read. It cannot detect that through
+		// Caddy's wrapper of the body, and would read the body before it answers.
+		w.Header().Set("Connection", "close")
 	}
 }
 
@@ -38,51 +45,12 @@ func (w *responseWriter) setRequestID() {
 	}
 }
 
-// WriteHeader implements http.ResponseWriter.
-func (w *responseWriter) WriteHeader(status int) {
-	if !w.began {
-		w.setRequestID()
-		if w.expects && status >= http.StatusBadRequest {
-			// net/http sets this header itself when it refuses a request whose body was not read. It cannot detect that through
-			// Caddy's wrapper of the body, and would read the body before it answers.
-			w.Header().Set("Connection", "close")
-		}
-		w.began = status >= http.StatusOK || status == http.StatusSwitchingProtocols
-	}
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// begin sends status 200, as net/http does for a handler that sets no status.
-func (w *responseWriter) begin() {
-	if !w.began {
-		w.WriteHeader(http.StatusOK)
-	}
-}
-
-// Write implements http.ResponseWriter.
-func (w *responseWriter) Write(p []byte) (int, error) {
-	w.begin()
-	return w.ResponseWriter.Write(p)
-}
-
-// ReadFrom implements io.ReaderFrom, which lets the server use sendfile.
-func (w *responseWriter) ReadFrom(src io.Reader) (int64, error) {
-	w.begin()
-	return w.ResponseWriterWrapper.ReadFrom(src)
-}
-
-// FlushError flushes the response, which sends the header. http.ResponseController calls it.
-func (w *responseWriter) FlushError() error {
-	w.begin()
-	return http.NewResponseController(w.ResponseWriter).Flush()
-}
-
 // Hijack takes over the connection. http.ResponseController calls it. No response can be sent on a hijacked connection
 // any more.
 func (w *responseWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buf, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if err == nil {
-		w.began = true
+		w.Began = true
 	}
 	return conn, buf, err
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/tollgate-gateway/tollgate/modules/edge"
 )
 
 // writerVar is the request variable with the responseWriter of the outermost budget.
@@ -19,10 +21,9 @@ var limitPrefixes = []string{"Ratelimit", "X-Ratelimit-", "X-Rate-Limit-", "Anth
 // budgets' headers and might wait for the wrong limit. All budgets of a request share one responseWriter. Only one
 // goroutine may use it at a time, as with other response writers.
 type responseWriter struct {
-	caddyhttp.ResponseWriterWrapper
+	edge.HeaderWriter
 
 	headerSets [3]*headerSet // headers that budgets have written; at most one set for each of the three notations
-	began      bool
 }
 
 // keepHeaders records that a budget has written the headers in written. It returns the writer that removes other rate
@@ -31,7 +32,8 @@ type responseWriter struct {
 func keepHeaders(ctx context.Context, w http.ResponseWriter, written *headerSet) http.ResponseWriter {
 	outer, ok := caddyhttp.GetVar(ctx, writerVar).(*responseWriter)
 	if !ok {
-		outer = &responseWriter{ResponseWriterWrapper: caddyhttp.ResponseWriterWrapper{ResponseWriter: w}}
+		outer = new(responseWriter)
+		outer.Init(w, outer)
 		caddyhttp.SetVar(ctx, writerVar, outer)
 		w = outer
 	}
@@ -44,9 +46,10 @@ func keepHeaders(ctx context.Context, w http.ResponseWriter, written *headerSet)
 	return w
 }
 
-// clean removes rate limit headers and values that an upstream has added. A budget writes one value into each of its
-// headers, and a proxy appends the upstream's values, so clean keeps the first value.
-func (w *responseWriter) clean() {
+// BeforeHeader implements edge.HeaderHook. It removes rate limit headers and values that an upstream has added. A
+// budget writes one value into each of its headers, and a proxy appends the upstream's values, so the first value is
+// kept.
+func (w *responseWriter) BeforeHeader(int) {
 	header := w.Header()
 	for name, values := range header {
 		switch {
@@ -80,40 +83,6 @@ func (w *responseWriter) written(name string) bool {
 		}
 	}
 	return false
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (w *responseWriter) WriteHeader(status int) {
-	if !w.began {
-		w.clean()
-		w.began = status >= http.StatusOK || status == http.StatusSwitchingProtocols
-	}
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// begin sends the status 200 if the handler has not sent a status, as net/http does.
-func (w *responseWriter) begin() {
-	if !w.began {
-		w.WriteHeader(http.StatusOK)
-	}
-}
-
-// Write implements http.ResponseWriter.
-func (w *responseWriter) Write(p []byte) (int, error) {
-	w.begin()
-	return w.ResponseWriter.Write(p)
-}
-
-// ReadFrom implements io.ReaderFrom.
-func (w *responseWriter) ReadFrom(src io.Reader) (int64, error) {
-	w.begin()
-	return w.ResponseWriterWrapper.ReadFrom(src)
-}
-
-// FlushError implements flushing for http.ResponseController. A flush sends the header.
-func (w *responseWriter) FlushError() error {
-	w.begin()
-	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
 // Interface guards

@@ -1,5 +1,5 @@
 // Package edge returns facts about a request that only Caddy knows: the client's address, according to the server's
-// trusted_proxies, and whether any handler has answered the request.
+// trusted_proxies, and whether any handler has answered the request. Its HeaderWriter changes headers of responses.
 package edge
 
 import (

@@ -47,18 +47,16 @@ func (a *App) KeyringModule() KeyringProvider { return a.ring }
 // KeyringFolder returns the folder for files of the keyring.
 func (a *App) KeyringFolder() string { return a.dir }
 
-// keyMaker is a KeyringProvider that creates a key file if there is no key.
+// keyMaker is a KeyringProvider whose Open creates the key file if it does not exist.
 type keyMaker interface {
-	// Missing returns the key file that Open would create, or "" if Open would create no file.
-	Missing(dir string) string
 	// KeyFile returns the file that contains the key, or "" if the key is not in a file.
 	KeyFile(dir string) string
 }
 
 // missingKey returns the key file that opening the keyring would create, or "".
 func (a *App) missingKey() string {
-	if maker, ok := a.ring.(keyMaker); ok {
-		return maker.Missing(a.dir)
+	if maker, ok := a.ring.(keyMaker); ok && keyring.KeyFileMissing(maker.KeyFile(a.dir)) {
+		return maker.KeyFile(a.dir)
 	}
 	return ""
 }

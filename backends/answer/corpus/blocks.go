@@ -5,9 +5,9 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // block is a paragraph, a heading or a table.
@@ -138,5 +138,5 @@ func (s sections) String() string {
 		}
 		b.WriteString(heading)
 	}
-	return kernel.Cut(b.String(), maxSection)
+	return text.CutBytes(b.String(), maxSection)
 }

@@ -4,9 +4,9 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
-	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // Sizes of chunks, in tokens.
@@ -152,7 +152,7 @@ func tableNames(all []*tables.Table) string {
 		b.WriteString(name)
 	}
 	for _, t := range all {
-		add(kernel.Cut(t.Caption, maxSection))
+		add(text.CutBytes(t.Caption, maxSection))
 		add(t.Corner)
 		for _, column := range t.Columns {
 			add(column.Header)
@@ -162,7 +162,7 @@ func tableNames(all []*tables.Table) string {
 			add(row.Label)
 		}
 	}
-	return kernel.Cut(b.String(), maxHeaders)
+	return text.CutBytes(b.String(), maxHeaders)
 }
 
 // divideTable splits a Markdown table into tables of at most tableFull tokens. Each begins with the caption, unless it
@@ -224,7 +224,7 @@ const bytesPerToken = 4
 
 // divide splits a long paragraph after sentences into pieces of at most limit tokens. A longer sentence is
 // split after words, and a longer word is cut.
-func divide(text string, limit int) []string {
+func divide(prose string, limit int) []string {
 	var pieces []string
 	var b strings.Builder
 	tokens := 0
@@ -235,13 +235,13 @@ func divide(text string, limit int) []string {
 		b.Reset()
 		tokens = 0
 	}
-	for _, sentence := range sentences(text) {
+	for _, sentence := range sentences(prose) {
 		n := terms.Tokens(sentence)
 		if n > limit { // too long for one piece, so it is split after words
 			flush()
 			for word := range strings.FieldsSeq(sentence) {
 				for len(word) > bytesPerToken*limit {
-					head := kernel.Cut(word, bytesPerToken*limit)
+					head := text.CutBytes(word, bytesPerToken*limit)
 					pieces = append(pieces, head)
 					word = word[len(head):]
 				}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/internal/store"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // Embedder makes embedding vectors.
@@ -128,7 +129,7 @@ func vectorsOf(
 		if !errors.Is(err, kernel.ErrTexts) || len(texts) > 1 || len(texts[0]) <= minEmbedded {
 			return vectors, fingerprint, err
 		}
-		texts[0] = kernel.Cut(texts[0], len(texts[0])/2)
+		texts[0] = text.CutBytes(texts[0], len(texts[0])/2)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // Part is a passage of a text outside the corpus, with its vector.
@@ -37,22 +38,22 @@ func Divide(s fileformat.Source) ([]Part, error) {
 
 // TextOf returns the text of a web page as Markdown. mediaType is the type of body without parameters. For types other
 // than HTML, XHTML, plain text and Markdown TextOf returns a *RefusedError.
-func TextOf(ctx context.Context, mediaType string, body []byte) (text string, err error) {
+func TextOf(ctx context.Context, mediaType string, body []byte) (markdown string, err error) {
 	read := fileformat.ReadText
 	switch mediaType {
 	case "text/html", "application/xhtml+xml":
 		read = fileformat.ReadHTML
 	case "text/plain", "text/markdown":
 	default:
-		return "", fileformat.Refuse("the media type %q of the page is not supported", kernel.Cut(mediaType, 80))
+		return "", fileformat.Refuse("the media type %q of the page is not supported", text.CutBytes(mediaType, 80))
 	}
 	err = read(ctx, bytes.NewReader(body), fileformat.Source{}, func(s fileformat.Source, err error) error {
 		pages := make([]string, 0, len(s.Pages))
 		for _, page := range s.Pages {
 			pages = append(pages, page.Text)
 		}
-		text = strings.Join(pages, "\n\n")
+		markdown = strings.Join(pages, "\n\n")
 		return err
 	})
-	return text, err
+	return markdown, err
 }

@@ -74,7 +74,7 @@ func (c *call) showPage(refusal error, shown, live *content.Page) error {
 	d := &pageData{Page: shown, Live: live, Inputs: s.inputs(t.Fields, shown.Fields, prefix)}
 	if live != nil {
 		d.Edit, refusal = c.version(refusal, shown, live)
-		d.Preview = c.Settings.Current().Serves() != settings.ContentOff
+		d.Preview = c.Settings.Current().ContentMode() != settings.ContentOff
 		if d.Above, err = c.ancestors(live); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/internal/mailaddress"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // email returns a valid mail address in lower case, or an empty string if s is no address or does not have a stable
@@ -92,7 +93,7 @@ func selectorValue(s string, limit int) string {
 		}
 		return r
 	}, s)
-	s = trim(first(trim(s), limit))
+	s = trim(text.Cut(trim(s), limit))
 	if strings.ContainsFunc(s, func(r rune) bool {
 		return !inWord(r) && r != ' ' && r != '-' && r != '_' && r != '.' && r != '/' && r != '@' && r != ':'
 	}) {

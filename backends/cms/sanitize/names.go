@@ -25,7 +25,7 @@ func isName(r rune) bool { return isHyphened(r) || r == '.' }
 // keepOnly keeps the characters for which keep returns true. It replaces the others by replacement, or removes them if
 // replacement is -1. The result has at most limit characters.
 func keepOnly(s string, limit int, keep func(rune) bool, replacement rune) string {
-	return first(strings.Map(func(r rune) rune {
+	return text.Cut(strings.Map(func(r rune) rune {
 		if keep(r) {
 			return r
 		}
@@ -79,7 +79,7 @@ func pageName(s string, limit int) string {
 		}
 		return '-'
 	}, s)
-	return strings.TrimRight(first(strings.TrimLeft(s, punctuation), limit), punctuation)
+	return strings.TrimRight(text.Cut(strings.TrimLeft(s, punctuation), limit), punctuation)
 }
 
 // pageNameTranslate is like pageName, but transliterates letters outside of ASCII.
@@ -102,7 +102,7 @@ func pagePathName(s string, limit int) string {
 	if strings.HasSuffix(s, "/") {
 		b.WriteByte('/')
 	}
-	return strings.TrimRight(first(b.String(), limit), punctuation)
+	return strings.TrimRight(text.Cut(b.String(), limit), punctuation)
 }
 
 // path returns a value if it is a path in the form of pagePathName, and false otherwise.
@@ -133,7 +133,7 @@ func filename(s string, limit int) string {
 // attrName returns s as the name of an HTML attribute. It removes all other characters.
 func attrName(s string, limit int) string {
 	s = keepOnly(s, unlimited, func(r rune) bool { return isName(r) || r == ':' }, -1)
-	return first(strings.TrimLeft(s, "0123456789.-"), limit)
+	return text.Cut(strings.TrimLeft(s, "0123456789.-"), limit)
 }
 
 // classMarks are the characters of a class other than letters and digits: the hyphen, the underscore, and the marks of
@@ -146,7 +146,7 @@ func htmlClass(s string, limit int) string {
 	s = keepOnly(trim(s), unlimited, func(r rune) bool {
 		return isAlpha(r) || isDigit(r) || strings.ContainsRune(classMarks, r)
 	}, '-')
-	s = first(strings.TrimLeft(s, "0123456789"), limit)
+	s = text.Cut(strings.TrimLeft(s, "0123456789"), limit)
 	if strings.Trim(s, classMarks) == "" {
 		return ""
 	}

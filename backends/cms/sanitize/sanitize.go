@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // UnknownError is the error for a spec that contains this unknown name of a sanitizer.
@@ -120,7 +122,7 @@ var all map[string]sanitizer
 
 func init() {
 	all = map[string]sanitizer{
-		"string":   sized(first, unlimited),
+		"string":   sized(text.Cut, unlimited),
 		"text":     sized(line, 255),
 		"textarea": sized(lines, 16_384),
 		"line":     sized(line, unlimited),
@@ -168,9 +170,9 @@ func init() {
 		"normalizeWhitespace": plain(normalizeWhitespace),
 		"trim":                plain(trim),
 		"truncate":            sized(truncate, 300),
-		"maxLength":           sized(first, 128),
+		"maxLength":           sized(text.Cut, 128),
 		"minLength":           sized(minLength, 1),
-		"maxBytes":            sized(maxBytes, 128),
+		"maxBytes":            sized(text.CutBytes, 128),
 
 		"camelCase":  plain(camelCase),
 		"pascalCase": plain(pascalCase),

@@ -40,17 +40,17 @@ func printable(s string) string {
 // line returns the text in one line, without tags and control characters.
 func line(s string, limit int) string {
 	s = strings.ReplaceAll(text.StripTags(printable(s)), "\n", " ")
-	return trim(first(trim(s), limit))
+	return trim(text.Cut(trim(s), limit))
 }
 
 // lines returns the text without tags and control characters, with \n as its line ends.
 func lines(s string, limit int) string {
-	return trim(first(trim(text.StripTags(printable(s))), limit))
+	return trim(text.Cut(trim(text.StripTags(printable(s))), limit))
 }
 
 // emailHeader returns the text in one line, without control characters.
 func emailHeader(s string, limit int) string {
-	return trim(first(trim(strings.ReplaceAll(printable(s), "\n", " ")), limit))
+	return trim(text.Cut(trim(strings.ReplaceAll(printable(s), "\n", " ")), limit))
 }
 
 // removeNewlines replaces each line end by a space.
@@ -109,7 +109,7 @@ func truncate(s string, limit int) string {
 	if limit == 0 {
 		return ""
 	}
-	cut := first(s, limit-1)
+	cut := text.Cut(s, limit-1)
 	if s[len(cut)] != ' ' { // within a word
 		if space := strings.LastIndexByte(cut, ' '); space > 0 {
 			cut = cut[:space]
@@ -131,7 +131,7 @@ const maxWord = 80
 func wordsOf(s string, limit int) (found []string) {
 	s = text.StripTags(printable(s))
 	for run := range strings.FieldsFuncSeq(s, func(r rune) bool { return !inWord(r) && !isApostrophe(r) }) {
-		if run = strings.TrimFunc(first(strings.TrimFunc(run, isApostrophe), maxWord), isApostrophe); run == "" {
+		if run = strings.TrimFunc(text.Cut(strings.TrimFunc(run, isApostrophe), maxWord), isApostrophe); run == "" {
 			continue
 		}
 		if len(found) >= limit {
@@ -145,7 +145,7 @@ func wordsOf(s string, limit int) (found []string) {
 // word returns the first word of a text, cut to limit characters, or an empty string.
 func word(s string, limit int) string {
 	for _, found := range wordsOf(s, 1) {
-		return strings.TrimFunc(first(found, limit), isApostrophe)
+		return strings.TrimFunc(text.Cut(found, limit), isApostrophe)
 	}
 	return ""
 }
@@ -164,12 +164,12 @@ func purify(s string) string { return text.Purify(printable(s)) }
 
 // markupToText converts HTML to plain text.
 func markupToText(s string, limit int) string {
-	return trim(first(trim(text.Plain(printable(s))), limit))
+	return trim(text.Cut(trim(text.Plain(printable(s))), limit))
 }
 
 // markupToLine converts HTML to plain text in one line.
 func markupToLine(s string, limit int) string {
-	return trim(first(trim(strings.Join(strings.Fields(text.Plain(printable(s))), " ")), limit))
+	return trim(text.Cut(trim(strings.Join(strings.Fields(text.Plain(printable(s))), " ")), limit))
 }
 
 // inline matches the Markdown that entitiesMarkdown supports: code, a link, strong, emphasis and deleted text, without

@@ -147,31 +147,6 @@ func equal(a, b any) bool {
 	return false
 }
 
-// first returns the first limit characters of a text.
-func first(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	for offset := range s {
-		if limit == 0 {
-			return s[:offset]
-		}
-		limit--
-	}
-	return s
-}
-
-// maxBytes returns as many characters from the beginning of a text as fit in limit bytes.
-func maxBytes(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit]
-}
-
 // minLength returns the text s, or an empty string if s has fewer than minimum characters.
 func minLength(s string, minimum int) string {
 	if utf8.RuneCountInString(s) < minimum {

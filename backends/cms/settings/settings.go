@@ -140,8 +140,8 @@ func (s *Settings) Mode() string {
 	return s.Auth
 }
 
-// Serves returns the mode of the built-in content API.
-func (s *Settings) Serves() string {
+// ContentMode returns the mode of the built-in content API: Content, or its default in the authorization mode.
+func (s *Settings) ContentMode() string {
 	switch {
 	case s.Content != "":
 		return s.Content

@@ -18,14 +18,14 @@ func TestStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	fresh := s.Current()
-	if fresh.Mount() != "api" || fresh.Mode() != settings.None || fresh.Serves() != settings.ContentOff || fresh.Lifetime() != 24*time.Hour || fresh.JWTSecret != "" {
+	if fresh.Mount() != "api" || fresh.Mode() != settings.None || fresh.ContentMode() != settings.ContentOff || fresh.Lifetime() != 24*time.Hour || fresh.JWTSecret != "" {
 		t.Errorf("a fresh site has %+v", fresh)
 	}
 	if err := s.Save(settings.Settings{Auth: settings.JWT, Endpoint: "rest/v1"}); err != nil {
 		t.Fatal(err)
 	}
 	secret := s.Current().JWTSecret
-	if len(secret) != 172 || s.Current().Serves() != settings.ContentRead {
+	if len(secret) != 172 || s.Current().ContentMode() != settings.ContentRead {
 		t.Errorf("saved %+v", s.Current())
 	}
 	path := filepath.Join(site, settings.File)

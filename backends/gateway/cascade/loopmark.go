@@ -3,6 +3,7 @@ package cascade
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -43,8 +44,12 @@ func (m *Mark) checkLoop(via []string) error {
 	}
 	passed := hops(via)
 	looped := slices.ContainsFunc(passed, func(name string) bool { return slices.Contains(m.names, name) })
-	if looped || len(passed) > maxHops {
+	switch {
+	case looped:
 		return loopDetected()
+	case len(passed) > maxHops:
+		return loopError(fmt.Sprintf("the request has passed more than %d gateways: "+
+			"correct the base URL of the custom model that leads from one gateway to the next", maxHops))
 	}
 	return nil
 }
@@ -85,8 +90,11 @@ const codeLoop = "loop_detected"
 
 // loopDetected returns the error with status 508 for a request that has come around in a loop.
 func loopDetected() error {
-	return &apierror.Error{
-		Status: http.StatusLoopDetected, Code: codeLoop, NoRetry: true,
-		Message: "the base URL of a custom model leads back to this gateway: give it the address of the model's own server",
-	}
+	return loopError("the base URL of a custom model leads back to this gateway: " +
+		"give it the address of the model's own server")
+}
+
+// loopError returns an error with status 508 and a message.
+func loopError(message string) error {
+	return &apierror.Error{Status: http.StatusLoopDetected, Code: codeLoop, NoRetry: true, Message: message}
 }

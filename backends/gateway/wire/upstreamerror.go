@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // UpstreamError is an error that an upstream stated, in any of the forms that providers use.
@@ -34,15 +34,8 @@ var secrets = regexp.MustCompile(
 	`\b(?:(?:sk|ak|pk|rk|gsk|xai|key|csk|fw|pplx|nvapi|hf|r8|tgp)[-_][A-Za-z0-9*]|AIza)[A-Za-z0-9*_\-]{10,}|(?i:Bearer)\s+[^\s"']+`)
 
 // Mask replaces texts that look like an API key and cuts the result to at most n bytes.
-func Mask(text string, n int) string {
-	text = secrets.ReplaceAllString(text, "***")
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
+func Mask(message string, n int) string {
+	return text.CutBytes(secrets.ReplaceAllString(message, "***"), n)
 }
 
 // ParseUpstreamError parses the body of an error answer. For a body that is not JSON, such as a proxy's HTML page, only

@@ -8,6 +8,7 @@
 package localetest
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -165,16 +166,19 @@ func (x *Texts) node(where string, node parse.Node) {
 	}
 }
 
+// branch adds the texts of an if, with or range; see node.
 func (x *Texts) branch(where string, n *parse.BranchNode) {
 	x.node(where, n.Pipe)
 	x.node(where, n.List)
 	x.node(where, n.ElseList)
 }
 
+// command adds the texts of a call and of its arguments, which may be calls in parentheses; see node.
 func (x *Texts) command(where string, command *parse.CommandNode) {
 	for _, arg := range command.Args {
 		x.node(where, arg)
 	}
+	// text returns an argument, from 1 on, if it is a string literal, and otherwise "".
 	text := func(i int) string {
 		if i < len(command.Args) {
 			if s, ok := command.Args[i].(*parse.StringNode); ok {
@@ -184,9 +188,10 @@ func (x *Texts) command(where string, command *parse.CommandNode) {
 		return ""
 	}
 	switch name := command.Args[0].String(); {
-	case (name == "t" || strings.HasSuffix(name, ".T")) && text(1) == "": // a value, see Text and Variable
 	case name == "t" || strings.HasSuffix(name, ".T"):
-		x.texts[text(1)] = where
+		if text(1) != "" { // otherwise it is a value; see Text and Variable
+			x.texts[text(1)] = where
+		}
 	case name == "tn" || strings.HasSuffix(name, ".Tn"):
 		x.texts[text(3)], x.plurals[text(3)] = where, true
 	}
@@ -196,44 +201,18 @@ func (x *Texts) command(where string, command *parse.CommandNode) {
 const action = "\x00"
 
 var (
-	spoken  = regexp.MustCompile(`(?:alt|title|placeholder|label|aria-label)="([^"]*)"|data-[a-z]+="(\p{Lu}[^"]*)"`)
-	markup  = regexp.MustCompile(`(?s)<code[ >].*?</code>|<style[ >].*?</style>|<[^>]*>|&[a-z]+;|[?&]\w+=`)
+	// spoken matches an attribute that readers see or hear. Its value is in one of the groups.
+	spoken = regexp.MustCompile(`(?:alt|title|placeholder|label|aria-label)="([^"]*)"|data-[a-z]+="(\p{Lu}[^"]*)"`)
+	// markup matches what readers do not see, and code, which is the same in all languages.
+	markup = regexp.MustCompile(`(?s)<code[ >].*?</code>|<style[ >].*?</style>|<[^>]*>|&[a-z]+;|[?&]\w+=`)
+	// english matches words, with the actions between them.
 	english = regexp.MustCompile(`[\p{L}\x00' ]*\p{Ll}[\p{L}\x00' ]+`)
 )
 
 // bare returns the words of a template that readers see and that are not made by actions.
-func bare(node parse.Node) (words []string) {
+func bare(root *parse.ListNode) (words []string) {
 	var text strings.Builder
-	var write func(nodes *parse.ListNode)
-	write = func(nodes *parse.ListNode) {
-		if nodes == nil {
-			return
-		}
-		for _, node := range nodes.Nodes {
-			switch n := node.(type) {
-			case *parse.TextNode:
-				text.Write(n.Text)
-			case *parse.IfNode:
-				write(n.List)
-				write(n.ElseList)
-			case *parse.WithNode:
-				write(n.List)
-				write(n.ElseList)
-			case *parse.RangeNode:
-				write(n.List)
-				write(n.ElseList)
-			case *parse.ActionNode:
-				if len(n.Pipe.Decl) == 0 {
-					text.WriteString(action)
-				}
-			default:
-				text.WriteString(action)
-			}
-		}
-	}
-	if list, ok := node.(*parse.ListNode); ok {
-		write(list)
-	}
+	writeText(&text, root)
 	var visible strings.Builder
 	visible.WriteString(markup.ReplaceAllString(text.String(), "\n"))
 	for _, attribute := range spoken.FindAllStringSubmatch(text.String(), -1) {
@@ -243,6 +222,33 @@ func bare(node parse.Node) (words []string) {
 		words = append(words, strings.TrimSpace(strings.ReplaceAll(found, action, "…")))
 	}
 	return words
+}
+
+// writeText writes the text of nodes, in which the constant action stands for each action with a result.
+func writeText(out *strings.Builder, nodes ...*parse.ListNode) {
+	for _, list := range nodes {
+		if list == nil { // there is no else
+			continue
+		}
+		for _, node := range list.Nodes {
+			switch n := node.(type) {
+			case *parse.TextNode:
+				out.Write(n.Text)
+			case *parse.IfNode:
+				writeText(out, n.List, n.ElseList)
+			case *parse.WithNode:
+				writeText(out, n.List, n.ElseList)
+			case *parse.RangeNode:
+				writeText(out, n.List, n.ElseList)
+			case *parse.ActionNode:
+				if len(n.Pipe.Decl) == 0 { // not the declaration of a variable
+					out.WriteString(action)
+				}
+			default:
+				out.WriteString(action)
+			}
+		}
+	}
 }
 
 // Source adds the texts of the Go files of a folder, except for tests: the texts in calls of T, Translate,
@@ -274,7 +280,10 @@ func (x *Texts) Source(t testing.TB, folder string, composes map[string]int, onl
 	}
 }
 
+// expression adds the texts of a call, and the message of an error that is written as a struct; see Source. It does not
+// look at the nodes below n.
 func (x *Texts) expression(where string, n ast.Node, composes map[string]int) {
+	// message adds the message that arg makes, followed by suffix.
 	message := func(arg ast.Expr, suffix string) {
 		if text, ok := sample(arg); ok && text != "" && text != samplePart {
 			x.messages[text+suffix] = where
@@ -287,7 +296,8 @@ func (x *Texts) expression(where string, n ast.Node, composes map[string]int) {
 		}
 	case *ast.CallExpr:
 		name := called(n.Fun)
-		short := name[strings.LastIndex(name, ".")+1:]
+		short := name[strings.LastIndex(name, ".")+1:] // equal to name for a function of the package itself
+		// arg returns an argument if it is a string literal.
 		arg := func(i int) (text string, ok bool) {
 			if i < len(n.Args) {
 				return constant(n.Args[i])
@@ -348,8 +358,9 @@ const samplePart = "X"
 
 var verb = regexp.MustCompile(`%[a-z]`)
 
-// sample returns an example of the message that an expression makes.
-func sample(e ast.Expr) (string, bool) {
+// sample returns an example of the message that an expression makes. ok is false for an expression that is neither a
+// text, a sum of texts, nor a call of fmt.Sprintf.
+func sample(e ast.Expr) (message string, ok bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
 		text, ok := constant(e)
@@ -357,13 +368,7 @@ func sample(e ast.Expr) (string, bool) {
 	case *ast.BinaryExpr:
 		left, _ := sample(e.X)
 		right, _ := sample(e.Y)
-		if left == "" {
-			left = samplePart
-		}
-		if right == "" {
-			right = samplePart
-		}
-		return left + right, true
+		return cmp.Or(left, samplePart) + cmp.Or(right, samplePart), true
 	case *ast.CallExpr:
 		if called(e.Fun) == "fmt.Sprintf" {
 			return sample(e.Args[0])
@@ -390,12 +395,19 @@ func (x *Texts) faults(tag string, catalogue []byte) (list []string) {
 	}
 	report := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	list = append(list, x.untranslated...)
+	x.checkTexts(tag, file, report)
+	x.checkMessages(tag, file, report)
+	return list
+}
+
+// checkTexts reports the faults of a catalogue's texts.
+func (x *Texts) checkTexts(tag string, file *locale.File, report func(format string, args ...any)) {
 	for _, text := range slices.Sorted(maps.Keys(x.texts)) {
 		forms := file.Texts[text]
 		switch {
 		case forms == nil:
 			report("%s: %s lacks the text %q", x.texts[text], tag, text)
-		case x.plurals[text] != (forms[""] == ""):
+		case x.plurals[text] != (forms[""] == ""): // "" is the category of a text without a number
 			report("%s: in %s, the text %q must have plural forms just if it has a number", x.texts[text], tag, text)
 		}
 	}
@@ -413,7 +425,11 @@ func (x *Texts) faults(tag string, catalogue []byte) (list []string) {
 			}
 		}
 	}
-	matched := make(map[string]bool)
+}
+
+// checkMessages reports the faults of a catalogue's messages.
+func (x *Texts) checkMessages(tag string, file *locale.File, report func(format string, args ...any)) {
+	matched := make(map[string]bool) // the messages of the catalogue that the program makes
 	for _, message := range slices.Sorted(maps.Keys(x.messages)) {
 		found := false
 		for english := range file.Messages {
@@ -433,7 +449,6 @@ func (x *Texts) faults(tag string, catalogue []byte) (list []string) {
 			report("%s: the placeholders of %q are not those of %q", tag, file.Messages[english], english)
 		}
 	}
-	return list
 }
 
 // matches reports whether sample could be made from the message english by filling its placeholders.

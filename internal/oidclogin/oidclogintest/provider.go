@@ -45,10 +45,10 @@ type Provider struct {
 	KeyID string
 
 	tb       testing.TB
-	mu       sync.Mutex
-	codes    map[string]url.Values
-	requests map[string]int
-	gate     <-chan struct{}
+	mu       sync.Mutex            // guards the fields below
+	codes    map[string]url.Values // the queries of authorization requests, by code
+	requests map[string]int        // number of requests by path
+	gate     <-chan struct{}       // see Hold
 }
 
 // Asked returns the number of requests for a path.
@@ -91,34 +91,7 @@ func New(tb testing.TB) *Provider {
 		_, _ = w.Write([]byte(jwkstest.Keys(jwkstest.JWK(p.KeyID, p.Key))))
 	})
 	mux.HandleFunc("GET /userinfo", func(w http.ResponseWriter, _ *http.Request) { answer(w, p.UserInfo) })
-	mux.HandleFunc("POST /token", func(w http.ResponseWriter, r *http.Request) {
-		id, secret, _ := r.BasicAuth()
-		p.mu.Lock()
-		request, known := p.codes[r.FormValue("code")]
-		delete(p.codes, r.FormValue("code"))
-		p.mu.Unlock()
-		sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
-		if !known || id != ClientID || secret != Secret ||
-			request.Get("code_challenge") != base64.RawURLEncoding.EncodeToString(sum[:]) ||
-			request.Get("code_challenge_method") != "S256" || request.Get("redirect_uri") != r.FormValue("redirect_uri") {
-			w.WriteHeader(http.StatusBadRequest)
-			answer(w, map[string]any{"error": "invalid_grant"})
-			return
-		}
-		claims := map[string]any{
-			"iss": p.URL, "aud": ClientID, "sub": "s-1", "nonce": request.Get("nonce"),
-			"iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix(),
-		}
-		maps.Copy(claims, p.Claims)
-		maps.DeleteFunc(claims, func(_ string, value any) bool { return value == nil })
-		sign := p.Sign
-		if sign == nil {
-			sign = func(claims map[string]any) string {
-				return jwkstest.Sign(tb, "ES256", p.Key, map[string]any{"kid": p.KeyID}, claims)
-			}
-		}
-		answer(w, map[string]any{"access_token": "at", "token_type": "Bearer", "id_token": sign(claims)})
-	})
+	mux.HandleFunc("POST /token", p.token)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
 		p.requests[r.URL.Path]++
@@ -136,6 +109,36 @@ func New(tb testing.TB) *Provider {
 	tb.Cleanup(server.Close)
 	p.URL = server.URL
 	return p
+}
+
+// token answers a request for tokens. A code can be used once.
+func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
+	id, secret, _ := r.BasicAuth()
+	p.mu.Lock()
+	request, known := p.codes[r.FormValue("code")]
+	delete(p.codes, r.FormValue("code"))
+	p.mu.Unlock()
+	sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
+	if !known || id != ClientID || secret != Secret ||
+		request.Get("code_challenge") != base64.RawURLEncoding.EncodeToString(sum[:]) ||
+		request.Get("code_challenge_method") != "S256" || request.Get("redirect_uri") != r.FormValue("redirect_uri") {
+		w.WriteHeader(http.StatusBadRequest)
+		answer(w, map[string]any{"error": "invalid_grant"})
+		return
+	}
+	claims := map[string]any{
+		"iss": p.URL, "aud": ClientID, "sub": "s-1", "nonce": request.Get("nonce"),
+		"iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix(),
+	}
+	maps.Copy(claims, p.Claims)
+	maps.DeleteFunc(claims, func(_ string, value any) bool { return value == nil })
+	sign := p.Sign
+	if sign == nil {
+		sign = func(claims map[string]any) string {
+			return jwkstest.Sign(p.tb, "ES256", p.Key, map[string]any{"kid": p.KeyID}, claims)
+		}
+	}
+	answer(w, map[string]any{"access_token": "at", "token_type": "Bearer", "id_token": sign(claims)})
 }
 
 // answer answers with a value as JSON.

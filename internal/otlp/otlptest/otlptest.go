@@ -22,7 +22,7 @@ type Collector struct {
 	// Endpoint is the address of the collector.
 	Endpoint string
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards the fields below
 	spans   []*tracesv1.ResourceSpans
 	metrics []*metricsv1.ResourceMetrics
 	logs    []*logsv1.ResourceLogs
@@ -49,46 +49,51 @@ func New(tb testing.TB) *Collector {
 	return c
 }
 
-type traceServer struct {
-	traces.UnimplementedTraceServiceServer
-	c *Collector
-}
+// The three services of a collector. Each appends what it receives to one list of the Collector.
+type (
+	traceServer struct {
+		traces.UnimplementedTraceServiceServer
+		c *Collector
+	}
+	metricsServer struct {
+		metrics.UnimplementedMetricsServiceServer
+		c *Collector
+	}
+	logsServer struct {
+		logs.UnimplementedLogsServiceServer
+		c *Collector
+	}
+)
 
+// Export implements traces.TraceServiceServer.
 func (s traceServer) Export(
 	_ context.Context, r *traces.ExportTraceServiceRequest,
 ) (*traces.ExportTraceServiceResponse, error) {
-	s.c.mu.Lock()
-	defer s.c.mu.Unlock()
-	s.c.spans = append(s.c.spans, r.GetResourceSpans()...)
+	record(s.c, &s.c.spans, r.GetResourceSpans())
 	return new(traces.ExportTraceServiceResponse), nil
 }
 
-type metricsServer struct {
-	metrics.UnimplementedMetricsServiceServer
-	c *Collector
-}
-
+// Export implements metrics.MetricsServiceServer.
 func (s metricsServer) Export(
 	_ context.Context, r *metrics.ExportMetricsServiceRequest,
 ) (*metrics.ExportMetricsServiceResponse, error) {
-	s.c.mu.Lock()
-	defer s.c.mu.Unlock()
-	s.c.metrics = append(s.c.metrics, r.GetResourceMetrics()...)
+	record(s.c, &s.c.metrics, r.GetResourceMetrics())
 	return new(metrics.ExportMetricsServiceResponse), nil
 }
 
-type logsServer struct {
-	logs.UnimplementedLogsServiceServer
-	c *Collector
-}
-
+// Export implements logs.LogsServiceServer.
 func (s logsServer) Export(
 	_ context.Context, r *logs.ExportLogsServiceRequest,
 ) (*logs.ExportLogsServiceResponse, error) {
-	s.c.mu.Lock()
-	defer s.c.mu.Unlock()
-	s.c.logs = append(s.c.logs, r.GetResourceLogs()...)
+	record(s.c, &s.c.logs, r.GetResourceLogs())
 	return new(logs.ExportLogsServiceResponse), nil
+}
+
+// record appends received data to a list of the collector.
+func record[T any](c *Collector, list *[]T, received []T) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	*list = append(*list, received...)
 }
 
 // Spans returns the spans that were received.

@@ -2,11 +2,9 @@
 package aes
 
 import (
+	"cmp"
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -80,23 +78,10 @@ func (a *AES) Validate() error {
 // KeyFile returns the file that contains the key, or "" if the configuration contains keys. dir is the folder of the
 // default file.
 func (a *AES) KeyFile(dir string) string {
-	switch {
-	case len(a.keys) > 0:
+	if len(a.keys) > 0 {
 		return ""
-	case a.file != "":
-		return a.file
 	}
-	return filepath.Join(dir, "tollgate.key")
-}
-
-// Missing returns the key file that Open would create, or "" if Open would create no file. dir is the folder of the
-// default file.
-func (a *AES) Missing(dir string) string {
-	file := a.KeyFile(dir)
-	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-		return file
-	}
-	return ""
+	return cmp.Or(a.file, filepath.Join(dir, "tollgate.key"))
 }
 
 // Open opens the keyring. dir is the folder of the default key file.

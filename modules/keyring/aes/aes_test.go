@@ -13,6 +13,8 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/tollgate-gateway/tollgate/internal/keyring"
 )
 
 var (
@@ -110,15 +112,16 @@ func TestOpen(t *testing.T) {
 	if err := provision(t, a); err != nil {
 		t.Fatal(err)
 	}
-	if missing := a.Missing(folder); missing != filepath.Join(folder, "tollgate.key") {
-		t.Errorf("it would create %q", missing)
+	file := filepath.Join(folder, "tollgate.key")
+	if a.KeyFile(folder) != file || !keyring.KeyFileMissing(file) {
+		t.Errorf("it would create %q", a.KeyFile(folder))
 	}
 	first, err := a.Open(folder, zap.New(core))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if missing := a.Missing(folder); missing != "" {
-		t.Errorf("it would create %q again", missing)
+	if keyring.KeyFileMissing(file) {
+		t.Errorf("%s was not created", file)
 	}
 	sealed, err := first.Seal(t.Context(), []byte("x"), nil)
 	if err != nil {
@@ -131,12 +134,12 @@ func TestOpen(t *testing.T) {
 	if plain, err := second.Open(t.Context(), sealed, nil); err != nil || string(plain) != "x" {
 		t.Errorf("%q, error %v", plain, err)
 	}
-	if lines := logs.All(); len(lines) != 1 || lines[0].ContextMap()["file"] != filepath.Join(folder, "tollgate.key") {
+	if lines := logs.All(); len(lines) != 1 || lines[0].ContextMap()["file"] != file {
 		t.Errorf("logged %+v", lines)
 	}
 
 	// The key of the file remains valid after a new key.
-	text, err := os.ReadFile(filepath.Join(folder, "tollgate.key"))
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,8 +147,8 @@ func TestOpen(t *testing.T) {
 	if err := provision(t, b); err != nil {
 		t.Fatal(err)
 	}
-	if missing := b.Missing("/nowhere"); missing != "" {
-		t.Errorf("keys of the configuration: it would create %q", missing)
+	if file := b.KeyFile("/nowhere"); file != "" || keyring.KeyFileMissing(file) {
+		t.Errorf("keys of the configuration: it would create %q", file)
 	}
 	rotated, err := b.Open("/nowhere", zap.NewNop())
 	if err != nil {

@@ -3,6 +3,7 @@
 package transit
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -10,7 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -189,23 +189,10 @@ func (t *Transit) connect() error {
 // KeyFile returns the file that contains the keys, or "" if the configuration contains them. dir is the folder of the
 // default file.
 func (t *Transit) KeyFile(dir string) string {
-	switch {
-	case len(t.Keys) > 0:
+	if len(t.Keys) > 0 {
 		return ""
-	case t.File != "":
-		return t.File
 	}
-	return filepath.Join(dir, defaultFile)
-}
-
-// Missing returns the key file that Open would create, or "" if Open would create no file. dir is the folder of the
-// default file.
-func (t *Transit) Missing(dir string) string {
-	file := t.KeyFile(dir)
-	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-		return file
-	}
-	return ""
+	return cmp.Or(t.File, filepath.Join(dir, defaultFile))
 }
 
 // identity identifies a keyring: equal values mean the same keyring. It contains no secret.
@@ -240,7 +227,7 @@ func (t *Transit) Open(dir string, logger *zap.Logger) (keyring.Keyring, error) 
 
 // open makes one attempt of Open, and returns the decrypted master keys. It creates the key file if it does not exist.
 func (t *Transit) open(ctx context.Context, dir string, logger *zap.Logger) ([][]byte, error) {
-	if file := t.Missing(dir); file != "" && len(t.Keys) == 0 {
+	if file := t.KeyFile(dir); keyring.KeyFileMissing(file) {
 		wrapped, err := t.Wrap(ctx, keyring.NewMasterKey())
 		if err != nil {
 			return nil, err

@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/figures"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // Bounds of a CSV table.
@@ -117,16 +118,16 @@ func (t priceTable) cell(row []string, column int) string {
 func (t priceTable) read(row []string, layout string) (p Price, err error) {
 	value := func(column int) float64 { // sets err for a cell that is not a number
 		cell := t.cell(row, column)
-		text := strings.NewReplacer(",", "", "$", "").Replace(cell)
-		if slices.Contains(noPrice, strings.ToLower(text)) {
+		plain := strings.NewReplacer(",", "", "$", "").Replace(cell)
+		if slices.Contains(noPrice, strings.ToLower(plain)) {
 			return 0
 		}
-		v, parseErr := strconv.ParseFloat(text, 64)
-		if strings.Contains(text, figures.Doubt) {
+		v, parseErr := strconv.ParseFloat(plain, 64)
+		if strings.Contains(plain, figures.Doubt) {
 			err = Refuse("%q is ambiguous: its point or comma may be a decimal mark or a thousands separator",
-				kernel.Cut(strings.ReplaceAll(text, figures.Doubt, "."), 40))
+				text.CutBytes(strings.ReplaceAll(plain, figures.Doubt, "."), 40))
 		} else if parseErr != nil || math.IsInf(v, 0) || math.IsNaN(v) || !pricePattern.MatchString(cell) {
-			err = Refuse("%q is not a number", kernel.Cut(cell, 40))
+			err = Refuse("%q is not a number", text.CutBytes(cell, 40))
 		}
 		return v
 	}
@@ -139,7 +140,7 @@ func (t priceTable) read(row []string, layout string) (p Price, err error) {
 	}
 	day, ok := dayIn(layout, t.cell(row, dayColumn))
 	if !ok {
-		err = Refuse("%q is not a date in the form YYYY-MM-DD", kernel.Cut(t.cell(row, dayColumn), 40))
+		err = Refuse("%q is not a date in the form YYYY-MM-DD", text.CutBytes(t.cell(row, dayColumn), 40))
 	}
 	p.Day = day
 	return p, err
@@ -248,17 +249,18 @@ func dayLayout(rows [][]string, column int) (string, error) {
 	case len(fitting) == 0: // the first row in another layout is reported by the caller
 		return time.DateOnly, nil
 	case len(fitting) > 1 && fitting[0] == "1/2/2006":
-		return "", Refuse("dates such as %q are ambiguous, month/day or day/month: write YYYY-MM-DD", kernel.Cut(first, 40))
+		return "", Refuse("dates such as %q are ambiguous, month/day or day/month: write YYYY-MM-DD",
+			text.CutBytes(first, 40))
 	}
 	return fitting[0], nil
 }
 
 // dayIn parses a day in a layout of package time. A day in the form YYYY-MM-DD may be followed by a time.
-func dayIn(layout, text string) (kernel.Day, bool) {
-	if text = strings.TrimSpace(text); layout == time.DateOnly {
-		text = kernel.Cut(text, len(layout))
+func dayIn(layout, day string) (kernel.Day, bool) {
+	if day = strings.TrimSpace(day); layout == time.DateOnly {
+		day = text.CutBytes(day, len(layout))
 	}
-	date, err := time.Parse(layout, text)
+	date, err := time.Parse(layout, day)
 	if err != nil {
 		return "", false
 	}

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // Emit receives a document of a file, or the error that was found in the document. In case of an error s has only the
@@ -108,7 +109,7 @@ func ReadFile(ctx context.Context, f File, name string, base Source, out Emit) e
 // nameURL returns the default URL of a document: "corpus:" and the name of its file, with "-" in place of
 // characters that an id may not contain.
 func nameURL(name string) string {
-	id := []byte(kernel.Cut(name, 200))
+	id := []byte(text.CutBytes(name, 200))
 	for i, c := range id {
 		isLetter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 		isDigit := c >= '0' && c <= '9'
@@ -208,14 +209,14 @@ func (r *record) source(base Source) (Source, error) {
 	if r.PeriodEnd != "" {
 		day, ok := kernel.ParseDay(r.PeriodEnd)
 		if !ok {
-			return s, Refuse("period_end %q is not YYYY-MM-DD", kernel.Cut(r.PeriodEnd, 40))
+			return s, Refuse("period_end %q is not YYYY-MM-DD", text.CutBytes(r.PeriodEnd, 40))
 		}
 		s.PeriodEnd = day
 	}
 	if r.Published != "" {
 		published, err := parseTime(r.Published)
 		if err != nil {
-			return s, Refuse("published %q is neither YYYY-MM-DD nor an RFC 3339 time", kernel.Cut(r.Published, 40))
+			return s, Refuse("published %q is neither YYYY-MM-DD nor an RFC 3339 time", text.CutBytes(r.Published, 40))
 		}
 		s.Published = published
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 	"github.com/tollgate-gateway/tollgate/backends/answer/statements"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // Bounds of the inline XBRL tags in a document.
@@ -70,7 +71,7 @@ func (t *tagging) walk(n *html.Node, depth int) {
 	case n.Data == "ix:nonnumeric":
 		if concept, ok := strings.CutPrefix(attr(n, "name"), "dei:"); ok && t.coverValues[concept] == "" &&
 			len(t.coverValues) < maxContexts {
-			t.coverValues[concept] = kernel.Cut(collapse(textOf(n, depth)), MaxTitle)
+			t.coverValues[concept] = text.CutBytes(collapse(textOf(n, depth)), MaxTitle)
 		}
 	case name == "context" && len(t.contexts) < maxContexts:
 		c := tagContext{}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // Bounds of reading a PDF.
@@ -38,23 +38,23 @@ func readPDF(ctx context.Context, r io.Reader, base Source, out Emit) error {
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C.UTF-8"}
 	cmd.Stdin = r
 	cmd.WaitDelay = 5 * time.Second
-	text, messages := bounded{limit: maxText, failBeyond: true}, bounded{limit: pdfMessages}
-	cmd.Stdout, cmd.Stderr = &text, &messages
+	content, messages := bounded{limit: maxText, failBeyond: true}, bounded{limit: pdfMessages}
+	cmd.Stdout, cmd.Stderr = &content, &messages
 	err = cmd.Run()
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return out(base, Refuse("reading the PDF took longer than %s", longestPDF))
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case text.exceeded:
+	case content.exceeded:
 		return out(base, Refuse("the PDF has more than %d MiB of text", maxText>>20))
 	case err != nil:
 		return out(base, Refuse("pdftotext: %v: %s",
-			err, kernel.Cut(strings.TrimSpace(strings.ToValidUTF8(messages.String(), "")), 200)))
-	case strings.TrimSpace(text.String()) == "":
+			err, text.CutBytes(strings.TrimSpace(strings.ToValidUTF8(messages.String(), "")), 200)))
+	case strings.TrimSpace(content.String()) == "":
 		return out(base, Refuse("the PDF has no text layer: its pages are images"))
 	}
-	base.Pages = textPages(text.String())
+	base.Pages = textPages(content.String())
 	return out(base, nil)
 }
 

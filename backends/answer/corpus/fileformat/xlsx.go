@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
 	"github.com/tollgate-gateway/tollgate/backends/answer/workbook"
+	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
 // unpackedWorkbook bounds the decompressed size of all parts of a workbook.
@@ -67,7 +68,7 @@ func recordCoverValue(coverValues map[string]string, row []string) {
 	}
 	for _, cell := range row[1:] {
 		if cell != "" && coverValues[concept] == "" && len(coverValues) < maxContexts {
-			coverValues[concept] = kernel.Cut(cell, MaxTitle)
+			coverValues[concept] = text.CutBytes(cell, MaxTitle)
 		}
 	}
 }
