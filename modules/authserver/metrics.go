@@ -16,41 +16,43 @@ import (
 // namespace is the prefix of all metric names.
 const namespace = "authserver"
 
-// metric describes a metric. label contains the names of its labels, separated by spaces.
+// metric describes a metric. label has the names of its labels, separated by spaces: none, one or several.
 type metric struct{ name, label, help string }
 
+// counted and observed are the metrics that the meter looks up by name. The authorization server reports them through
+// kernel.Meter, so that it does not depend on Prometheus.
 var (
 	counted = countersOf(
-		metric{"tokens_issued_total", "grant_type", "Access tokens by grant."},
+		metric{"tokens_issued_total", "grant_type", "Issued access tokens by grant type."},
 		metric{"tokens_refreshed_total", "", "Refresh tokens that were used."},
-		metric{"tokens_revoked_total", "reason", "Tokens and families that were revoked."},
-		metric{"auth_denied_total", "reason", "Clients that were refused."},
-		metric{"login_attempts_total", "outcome", "Logins, those at another provider too."},
+		metric{"tokens_revoked_total", "reason", "Revoked tokens and token families by reason."},
+		metric{"auth_denied_total", "reason", "Requests refused because of their client, by reason."},
+		metric{"login_attempts_total", "outcome", "Logins by outcome, including those at another provider."},
 		metric{"lockout_engaged_total", "", "Identities that were locked."},
-		metric{"consent_decisions_total", "decision", "What people decided."},
+		metric{"consent_decisions_total", "decision", "Decisions of people about consent."},
 		metric{"refresh_token_reuse_total", "", "Refresh tokens that were used twice."},
 		metric{"auth_code_reuse_total", "", "Authorization codes that were used twice."},
-		metric{"introspection_total", "active", "Answers about tokens."},
-		metric{"clients_registered_total", "source", "Clients by where they come from."},
-		metric{"client_credentials_denied_total", "reason", "Refused requests of client_credentials."},
-		metric{"jwt_bearer_denied_total", "reason", "Refused assertions of identity providers."},
-		metric{"token_exchange_total", "kind", "Exchanged tokens."},
-		metric{"token_exchange_denied_total", "reason", "Refused exchanges of tokens."},
-		metric{"upstream_token_issued_total", "provider", "Tokens of providers that were handed on."},
-		metric{"upstream_token_refresh_total", "provider outcome", "Renewals of connections."},
+		metric{"introspection_total", "active", "Introspections of tokens by whether the token was active."},
+		metric{"clients_registered_total", "source", "Registered clients by source."},
+		metric{"client_credentials_denied_total", "reason", "Refused requests with the grant client_credentials, by reason."},
+		metric{"jwt_bearer_denied_total", "reason", "Refused assertions of identity providers by reason."},
+		metric{"token_exchange_total", "kind", "Exchanged tokens by kind."},
+		metric{"token_exchange_denied_total", "reason", "Refused exchanges of tokens by reason."},
+		metric{"upstream_token_issued_total", "provider", "Tokens of providers that clients got."},
+		metric{"upstream_token_refresh_total", "provider outcome", "Renewals of connections by provider and outcome."},
 		metric{"connection_connect_total", "provider", "Connections that people have made."},
-		metric{"dpop_proofs_validated_total", "", "DPoP proofs that were good."},
-		metric{"dpop_proofs_rejected_total", "reason", "DPoP proofs that were refused."},
-		metric{"key_rotation_total", "", "Signing keys that took the place of another."},
-		metric{"audit_events_dropped_total", "", "Events that could not be stored; the log has them."},
+		metric{"dpop_proofs_validated_total", "", "DPoP proofs that were accepted."},
+		metric{"dpop_proofs_rejected_total", "reason", "DPoP proofs that were refused, by reason."},
+		metric{"key_rotation_total", "", "Rotations of signing keys."},
+		metric{"audit_events_dropped_total", "", "Audit events that could not be stored; the log has them."},
 	)
 	observed = histogramsOf(
-		metric{"token_issuance_duration_seconds", "", "Time of an answer of the token endpoint."},
-		metric{"introspection_duration_seconds", "", "Time of an answer about a token."},
-		metric{"oidc_exchange_duration_seconds", "", "Time of an answer of the upstream provider to a login."},
-		metric{"cimd_fetch_duration_seconds", "outcome", "Time of a fetch of a client's metadata document."},
-		metric{"kms_operation_duration_seconds", "op", "Time of a request to a key management server."},
-		metric{"db_operation_duration_seconds", "op", "Time of the database: a read, or a write with its commit."},
+		metric{"token_issuance_duration_seconds", "", "Time in which the token endpoint answers a request."},
+		metric{"introspection_duration_seconds", "", "Time in which a token is introspected."},
+		metric{"oidc_exchange_duration_seconds", "", "Time in which the upstream provider answers at a login."},
+		metric{"cimd_fetch_duration_seconds", "outcome", "Time in which a client's metadata document is fetched."},
+		metric{"kms_operation_duration_seconds", "op", "Time in which a key management server answers a request."},
+		metric{"db_operation_duration_seconds", "op", "Time of an operation of the database: a read, or a write with its commit."},
 	)
 	requests = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: namespace, Name: "http_requests_total", Help: "Requests by method, route and status.",
@@ -77,11 +79,11 @@ var buckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05,
 
 func (m metric) labels() []string { return strings.Fields(m.label) }
 
-// vector is a metric with its labels.
+// vector is a metric with labels.
 type vector[T any] struct {
 	prometheus.Collector
-	get    func(values ...string) (T, error)
-	labels int
+	get    func(values ...string) (T, error) // returns an error for the wrong number of values
+	labels int                               // the number of labels
 }
 
 // withLabels returns the metric for the given label values, which are separated by spaces.
@@ -95,6 +97,7 @@ func (v *vector[T]) withLabels(label string) (T, error) {
 	return v.get(strings.SplitN(label, " ", v.labels)...)
 }
 
+// countersOf creates counters, by name.
 func countersOf(rows ...metric) map[string]*vector[prometheus.Counter] {
 	all := make(map[string]*vector[prometheus.Counter], len(rows))
 	for _, m := range rows {
@@ -107,12 +110,12 @@ func countersOf(rows ...metric) map[string]*vector[prometheus.Counter] {
 	return all
 }
 
+// histogramsOf creates histograms of durations in seconds, by name.
 func histogramsOf(rows ...metric) map[string]*vector[prometheus.Observer] {
 	all := make(map[string]*vector[prometheus.Observer], len(rows))
 	for _, m := range rows {
 		vec := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: namespace, Name: m.name, Help: m.help,
-			Buckets: buckets,
+			Namespace: namespace, Name: m.name, Help: m.help, Buckets: buckets,
 		}, m.labels())
 		all[m.name] = &vector[prometheus.Observer]{vec, vec.GetMetricWithLabelValues, len(m.labels())}
 	}
@@ -132,7 +135,7 @@ func collectors() []prometheus.Collector {
 	return all
 }
 
-// meter implements kernel.Meter.
+// meter implements kernel.Meter. It ignores names that it does not know, and labels that do not fit.
 type meter struct{}
 
 // Count implements kernel.Meter.

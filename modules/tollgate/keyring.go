@@ -27,7 +27,7 @@ type KeyringProvider interface {
 	Key() any
 }
 
-// keyService is the service whose folder contains the key file, unless the configuration names another place.
+// keyService is the service whose database's folder contains the key file, unless the configuration names another place.
 const keyService = "gateway"
 
 // provisionKeyring loads the keyring module; takeKeyrings opens the keyring.
@@ -136,7 +136,7 @@ type sealedKey struct {
 // verify. The function returns an error with status 503 before the app has started, and while the keyring does not fit
 // a database. A module calls Keys while it is provisioned.
 func (a *App) Keys(label string) func() ([][]byte, error) {
-	a.needsKeys = true
+	a.needsKeys = true // makes takeKeyrings open the keyring even if no service stores secrets
 	var cached atomic.Pointer[[][]byte]
 	return func() ([][]byte, error) {
 		if !a.started.Load() {
