@@ -14,6 +14,7 @@ import (
 	"github.com/tidwall/gjson"
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/bench/load"
 	"github.com/tollgate-gateway/tollgate/bench/process"
@@ -23,16 +24,7 @@ import (
 
 // issuerCaddyfile takes the addresses of admin, a plain site and the server, the database, and the address of
 // a service behind the edge.
-const issuerCaddyfile = `{
-	admin %[1]s
-	auto_https off
-	persist_config off
-	storage file_system caddy
-	grace_period 5s
-	log {
-		level ERROR
-	}
-	tollgate {
+const issuerCaddyfile = globalOptions + `	tollgate {
 		database %[4]s
 	}
 }
@@ -164,7 +156,7 @@ func authserverRow(ctx context.Context, b *bench) ([]line, error) {
 
 // issue starts a server on a database that it fills first.
 func (b *bench) issue(ctx context.Context, dir, option string, db *store.DB, err error) (*issuer, error) {
-	if db, err = openIssuing(ctx, db, err); err != nil {
+	if db, err = open(ctx, db, err, authserver.Schema()); err != nil {
 		return nil, err
 	}
 	s := &issuer{db: db}

@@ -63,7 +63,7 @@ the others, and exits with status 1.
 		false, "Report on each new or replaced document, at most 10,000, as corpus show does")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, args []string) error {
 		var total ingestResult
-		var urls []string
+		var urls []string // of the documents to report on
 		if report {
 			from.Document = func(t corpus.DocumentResult) {
 				if t.Err == nil && t.Outcome != corpus.Skipped && len(urls) < maxReported {

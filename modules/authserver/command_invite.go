@@ -2,7 +2,6 @@ package authserver
 
 import (
 	"errors"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +17,7 @@ type shownInvitation struct {
 	Link string `json:"link,omitempty"`
 }
 
+// userInviteCommand returns the command that invites a person.
 func userInviteCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "invite <email> [--name <name>] [--link]", Args: cobra.ExactArgs(1),
@@ -48,10 +48,7 @@ instead, for the operator to hand over, and needs no mail server.
 		if *link {
 			text, note = address, "The link works once, within a week."
 		}
-		return s.Answer(shownInvitation{shown(u), address}, func(w io.Writer) {
-			_, _ = io.WriteString(w, text+"\n")
-			s.Note("%s", note)
-		})
+		return s.Result(shownInvitation{shown(u), address}, text, note)
 	})
 	return cmd
 }

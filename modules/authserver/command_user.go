@@ -12,7 +12,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
-	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
@@ -21,6 +20,7 @@ var errNoPassword = errors.New("the password is empty: pipe it in, or generate o
 // operator is the actor that the audit feed names for changes by commands.
 const operator = "admin"
 
+// userCommand returns the command that manages users.
 func userCommand(o *options) *cobra.Command {
 	return cli.Group(&cobra.Command{Use: "user", Short: "Manages the people who sign in"},
 		userAddCommand(o), userInviteCommand(o), userListCommand(o), userPasswordCommand(o), userResetCommand(o),
@@ -59,10 +59,7 @@ func printUser(s *session, u *users.User, generated, note string) error {
 	if answer.Password = generated; generated != "" {
 		text, note = generated, note+" The password is shown only once."
 	}
-	return s.Answer(answer, func(w io.Writer) {
-		_, _ = io.WriteString(w, text+"\n")
-		s.Note("%s", note)
-	})
+	return s.Result(answer, text, note)
 }
 
 // runUsers returns the RunE function of a subcommand, which calls work with the user store.
@@ -74,16 +71,7 @@ func (o *options) runUsers(
 	})
 }
 
-// newPassword reads a password from standard input, or generates one. generated is empty if the password was read.
-func newPassword(cmd *cobra.Command, generate bool) (pass, generated string, err error) {
-	if generate {
-		generated = password.Generate()
-		return generated, generated, nil
-	}
-	pass, err = cli.ReadSecret(cmd, "password")
-	return pass, "", err
-}
-
+// userAddCommand returns the command that adds a user.
 func userAddCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "add <email> [--name <name>] [--admin] [--group <name>]... [--verified] [--generate | --hash <hash> | --no-password]", Args: cobra.ExactArgs(1),
@@ -111,7 +99,7 @@ bcrypt with a cost of 10 or more, scrypt or PBKDF2.
 		generated := ""
 		if n.Hash == "" && !*noPassword {
 			var err error
-			if n.Password, generated, err = newPassword(cmd, *generate); err != nil {
+			if n.Password, generated, err = cli.NewPassword(cmd, *generate); err != nil {
 				return err
 			}
 			if n.Password == "" {
@@ -127,6 +115,7 @@ bcrypt with a cost of 10 or more, scrypt or PBKDF2.
 	return cmd
 }
 
+// userListCommand returns the command that lists users.
 func userListCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list [--limit <number>] [--offset <number>]", Args: cobra.NoArgs,
@@ -153,6 +142,7 @@ func userListCommand(o *options) *cobra.Command {
 	return cmd
 }
 
+// userPasswordCommand returns the command that sets a password.
 func userPasswordCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "password <email> [--generate]", Args: cobra.ExactArgs(1),
@@ -164,7 +154,7 @@ func userPasswordCommand(o *options) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		pass, generated, err := newPassword(cmd, *generate)
+		pass, generated, err := cli.NewPassword(cmd, *generate)
 		if err != nil {
 			return err
 		}

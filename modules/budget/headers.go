@@ -50,7 +50,7 @@ func (f resetForm) append(b []byte, now func() time.Time, reset time.Duration) [
 		return ceilTime(now().Add(reset)).AppendFormat(b, time.RFC3339)
 	case inSeconds:
 	}
-	return strconv.AppendInt(b, ceilUnits(reset, time.Second), 10)
+	return strconv.AppendInt(b, ceilUnits(reset, time.Second), 10) // inSeconds
 }
 
 var (

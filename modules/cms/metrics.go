@@ -28,7 +28,8 @@ var (
 	collectors = []prometheus.Collector{calls, callSeconds, logins, reloads, ended}
 )
 
-// statuses are the counters of calls, by the first digit of the status, which is from 2 to 5.
+// statuses are the counters of calls, by the first digit of the status, which is from 2 to 5. They are looked up once,
+// because calls are short and frequent.
 var statuses = func() (all [6]prometheus.Counter) {
 	for i := 2; i < len(all); i++ {
 		all[i] = calls.WithLabelValues(strconv.Itoa(i) + "xx")

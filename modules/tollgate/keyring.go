@@ -159,6 +159,19 @@ func (a *App) Keys(label string) func() ([][]byte, error) {
 	}
 }
 
+// SigningKey works like Keys, but its function returns only the key that signs. It returns nil before the app has
+// started, when no requests are answered.
+func (a *App) SigningKey(label string) func() []byte {
+	keys := a.Keys(label)
+	return func() []byte {
+		all, err := keys()
+		if err != nil || len(all) == 0 {
+			return nil
+		}
+		return all[0]
+	}
+}
+
 // takeKeyrings opens the keyring if any module needs it, and creates the sealed ring of each service. It does not read
 // the databases yet.
 func (a *App) takeKeyrings() error {
