@@ -93,6 +93,7 @@ func (b *bench) serveBoard(ctx context.Context, f *forum.Forum, file string) (li
 	}), nil
 }
 
+// isPage checks that a response is a page of threads or posts.
 func isPage(got load.Reply) error {
 	if got.Status != 200 || got.Bytes < 5000 {
 		return fmt.Errorf("status %d with %d bytes instead of 200 with a page", got.Status, got.Bytes)

@@ -147,6 +147,7 @@ func cmsAsk(ctx context.Context, site *content.Content, user *kernel.User, selec
 	return took, nil
 }
 
+// fillCMS makes a site: it creates fields and templates as a user does, and then inserts pages by the million.
 func fillCMS(ctx context.Context, db *store.DB, site *content.Content, pages int64) error {
 	root := kernel.Site()
 	if _, err := site.Install(ctx); err != nil {

@@ -29,7 +29,7 @@ instead, for the operator to hand over, and needs no mail server.
 `,
 	}
 	name := cmd.Flags().String("name", "", "Name of the user, who can change it later")
-	link := cmd.Flags().Bool("link", false, "Prints the link instead of mailing it")
+	link := cmd.Flags().Bool("link", false, "Print the link instead of mailing it")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, args []string) error {
 		keys, err := s.keys()
 		if err != nil {

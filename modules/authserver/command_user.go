@@ -46,6 +46,7 @@ type shownUser struct {
 	Password string `json:"password,omitempty"`
 }
 
+// shown returns a user in the form of the output, without a password.
 func shown(u *users.User) shownUser {
 	return shownUser{
 		u.ID, u.Email, u.EmailVerified, u.Name, u.Role, cli.List(u.Groups), u.Status, u.Provider,
@@ -84,13 +85,13 @@ bcrypt with a cost of 10 or more, scrypt or PBKDF2.
 `,
 	}
 	var n users.New
-	name := cmd.Flags().String("name", "", "What the user is called")
-	admin := cmd.Flags().Bool("admin", false, "Gives the role admin")
-	cmd.Flags().StringSliceVar(&n.Groups, "group", nil, "A group that the user is in")
-	cmd.Flags().BoolVar(&n.EmailVerified, "verified", false, "Marks the mail address as verified")
+	name := cmd.Flags().String("name", "", "Name of the user")
+	admin := cmd.Flags().Bool("admin", false, "Give the user the role admin")
+	cmd.Flags().StringSliceVar(&n.Groups, "group", nil, "Group of the user; may be repeated")
+	cmd.Flags().BoolVar(&n.EmailVerified, "verified", false, "Mark the mail address as verified")
 	cmd.Flags().StringVar(&n.Hash, "hash", "", "Hash of the password")
 	generate := cmd.Flags().Bool("generate", false, "Generate a password and print it once")
-	noPassword := cmd.Flags().Bool("no-password", false, "Sets no password, so that nobody can sign in with one")
+	noPassword := cmd.Flags().Bool("no-password", false, "Set no password, so that nobody can sign in with one")
 	cmd.MarkFlagsMutuallyExclusive("hash", "generate", "no-password")
 	cmd.RunE = o.runUsers(func(s *session, p *userStore, cmd *cobra.Command, args []string) error {
 		if n.Email, n.Name = args[0], *name; *admin {
@@ -121,8 +122,8 @@ func userListCommand(o *options) *cobra.Command {
 		Use: "list [--limit <number>] [--offset <number>]", Args: cobra.NoArgs,
 		Short: "Lists the users, the newest first",
 	}
-	limit := cmd.Flags().Int("limit", 1000, "How many")
-	offset := cmd.Flags().Int("offset", 0, "How many are left out at the beginning")
+	limit := cmd.Flags().Int("limit", 1000, "Number of users")
+	offset := cmd.Flags().Int("offset", 0, "Number of users to leave out at the beginning")
 	cmd.RunE = o.runUsers(func(s *session, p *userStore, _ *cobra.Command, _ []string) error {
 		list, err := p.List(s.Ctx, "", kernel.Page{Limit: *limit, Offset: *offset, Newest: true})
 		if err != nil {

@@ -89,6 +89,7 @@ type headerWriter struct {
 	now    func() time.Time
 }
 
+// newHeaderWriter returns the writer for a budget with a name and a window.
 func newHeaderWriter(name string, window time.Duration) headerWriter {
 	return headerWriter{
 		quoted: `"` + name + `"`,

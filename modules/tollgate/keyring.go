@@ -213,6 +213,7 @@ func watch(ring *sealed.Ring) *watchedRing {
 	return w
 }
 
+// close ends the goroutine and waits for it.
 func (w *watchedRing) close() error {
 	w.cancel()
 	w.running.Wait()

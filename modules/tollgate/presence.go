@@ -196,6 +196,7 @@ func listenAddresses(app *caddyhttp.App, server *caddyhttp.Server) (all []Addres
 	return all
 }
 
+// defaultPort returns the port of a scheme, http or https, that URLs leave out.
 func defaultPort(scheme string) string {
 	if scheme == "https" {
 		return "443"
