@@ -114,8 +114,8 @@ func (l *line) beside(other line) {
 	}
 }
 
-// analyze makes PostgreSQL collect statistics about a database that was just filled, as autovacuum would do later. SQLite
-// needs none.
+// analyze makes PostgreSQL collect statistics about a database that was just filled, as autovacuum would do later.
+// SQLite needs none.
 func analyze(ctx context.Context, db *store.DB) error {
 	if db.Dialect() == store.SQLite {
 		return nil

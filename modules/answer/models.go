@@ -70,11 +70,11 @@ type WebSearch struct {
 	Timeout caddy.Duration `json:"timeout,omitempty"`
 }
 
-// cascadeTransport is an http.RoundTripper that sends requests into the cascade of the newest running configuration. The
-// node keeps it across reloads, while each configuration connects and disconnects its own cascade. If a configuration is
-// refused after it has begun to start, requests go to the previous configuration's cascade again. After the last
-// configuration has ended they still go to its cascade, because connections of a replaced configuration may bring more
-// questions.
+// cascadeTransport is an http.RoundTripper that sends requests into the cascade of the newest running configuration.
+// The node keeps it across reloads, while each configuration connects and disconnects its own cascade. If a
+// configuration is refused after it has begun to start, requests go to the previous configuration's cascade again.
+// After the last configuration has ended they still go to its cascade, because connections of a replaced configuration
+// may bring more questions.
 type cascadeTransport struct {
 	mu    sync.Mutex           // guards all and ended, which reloads change while requests read them
 	all   []*http.RoundTripper // the newest is last; pointers, so that equal round trippers differ

@@ -280,7 +280,8 @@ func (o *OAuth) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth.
 		o.resource.challenge(w, asDPoP, code, message)
 		return caddyauth.User{}, false, apierror.New(status, code, "%s", message)
 	}
-	// Each kind of error has its own challenge. Other errors are not about the credential: the token cannot be checked now.
+	// Each kind of error has its own challenge. Other errors are not about the credential: the token cannot be checked
+	// now.
 	if proofErr, ok := errors.AsType[*dpop.Error](err); ok {
 		return refuse(true, http.StatusUnauthorized, "invalid_dpop_proof", proofErr.Text)
 	}
@@ -368,10 +369,10 @@ func (o *OAuth) verify(ctx context.Context, text string) (g *granted, size int64
 	return g, size, token.Expires, err
 }
 
-// grant makes the user from the claims of a valid token that expires at expires. encoded is the length of the text from
-// which the claims were decoded. grant returns an error for the wrong issuer, audience or subject. A missing scope is no
-// error, but is reported in missingScope, because the challenge for it differs. size is the user's approximate size in
-// bytes.
+// grant makes the user from the claims of a valid token that expires at expires. encoded is the length of the text
+// from which the claims were decoded. grant returns an error for the wrong issuer, audience or subject. A missing
+// scope is no error, but is reported in missingScope, because the challenge for it differs. size is the user's
+// approximate size in bytes.
 func (o *OAuth) grant(claims map[string]any, encoded int, expires time.Time) (g *granted, size int64, err error) {
 	text := func(name string) string {
 		value, _ := claims[name].(string)

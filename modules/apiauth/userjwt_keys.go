@@ -40,8 +40,8 @@ func pooledKeys(issuer, jwksURL string, address **jwks.Address) (jwks.Finder, er
 	return source, nil
 }
 
-// releaseKeys releases the entry of the pool sources that pooledKeys has taken. address is its key, or nil if no entry was
-// taken.
+// releaseKeys releases the entry of the pool sources that pooledKeys has taken. address is its key, or nil if no entry
+// was taken.
 func releaseKeys(address *jwks.Address) error {
 	if address == nil {
 		return nil

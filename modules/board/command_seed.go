@@ -106,7 +106,8 @@ type seedBar struct {
 	done     map[string]int // how many elements are loaded, by part of the fixture
 }
 
-// newSeedBar returns a bar that is shown on standard error. size is the size of the file in bytes, or 0 if it is unknown.
+// newSeedBar returns a bar that is shown on standard error. size is the size of the file in bytes, or 0 if it is
+// unknown.
 func newSeedBar(out io.Writer, size int64) *seedBar {
 	return &seedBar{
 		out: out, terminal: term.IsTerminal(int(os.Stderr.Fd())), size: size, began: time.Now(), done: make(map[string]int),

@@ -169,8 +169,8 @@ func (w *bodyWriter) Write(text []byte) (int, error) {
 }
 
 // charge charges a batch that has ended. If the description does not contain the cost, the results have to be read.
-// That happens in the background, unless p.waitsForResults is set. If the results cannot be read now, charge returns nil
-// without having charged the batch, and chargeBatches tries again.
+// That happens in the background, unless p.waitsForResults is set. If the results cannot be read now, charge returns
+// nil without having charged the batch, and chargeBatches tries again.
 func (p *passthroughRequest) charge(ctx context.Context, o *passthrough.Resource, description []byte) error {
 	record, exact := passthrough.Charge(p.catalog, o, description, time.Now())
 	endpoint, id := passthrough.Content(o, description) // of the results; endpoint is nil if the batch has none

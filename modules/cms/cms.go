@@ -192,7 +192,8 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		n.server, err = cms.New(cms.Options{
 			Site: site, DB: db, Logger: n.logger.Load, Now: time.Now, Address: edge.Address,
 			RequestID: requestID, Networks: h.app.AllowedNetworks(), Meter: meter, Keyring: n.ring, Key: signingKey,
-			Admin: mount, BaseURL: base, OIDC: provider, OIDCLabel: providerName, Bar: n.newest.Bar(serviceName), InProcess: inProcess,
+			Admin: mount, BaseURL: base, OIDC: provider, OIDCLabel: providerName, Bar: n.newest.Bar(serviceName),
+			InProcess: inProcess,
 		})
 		return n, err
 	}, (*node).close)

@@ -115,8 +115,8 @@ type session struct {
 	user     string // the user that the command is about, whom errors name; "" if it is not about a user
 }
 
-// setUser sets s.user to the id of the user with an id or mail address, and returns the id. If there is no such user, it
-// sets s.user to name and returns an error.
+// setUser sets s.user to the id of the user with an id or mail address, and returns the id. If there is no such user,
+// it sets s.user to name and returns an error.
 func (s *session) setUser(name string) (id string, err error) {
 	s.user = name
 	user, err := s.UserBy(s.Ctx, name)

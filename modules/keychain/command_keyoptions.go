@@ -103,8 +103,8 @@ var keyLimitFlagNames = func() []string {
 	return names
 }()
 
-// addRemovers adds the flags --no-rate-limit and --lift to a command whose other limits have the flags names. lift is the
-// value of --lift, and all has the names of all flags that change a limit. description describes --lift.
+// addRemovers adds the flags --no-rate-limit and --lift to a command whose other limits have the flags names. lift is
+// the value of --lift, and all has the names of all flags that change a limit. description describes --lift.
 func addRemovers(cmd *cobra.Command, names []string, description string) (lift *bool, all []string) {
 	cmd.Flags().Bool("no-rate-limit", false, "Remove the limit of requests a minute")
 	lift = cmd.Flags().Bool("lift", false, description)

@@ -212,7 +212,8 @@ func (s *session) load(total int64, produce func(ctx context.Context, add addFun
 	close(items)
 	workers.Wait()
 	progress.Clear()
-	if cause := context.Cause(ctx); cause != nil { // says more than the error of produce, which only saw that ctx has ended
+	// The cause says more than the error of produce, which only saw that ctx has ended.
+	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
 	if err != nil {

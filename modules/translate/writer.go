@@ -260,8 +260,8 @@ func (w *writer) onSilence() {
 	_ = w.send() // an error is ignored; the next event or the request's context shows a client that has left
 }
 
-// fail ends a stream that broke off. If nothing was sent yet, it only sets w.mode and w.err, and finish returns the error
-// with its status. Otherwise it sends the error event of the client's format. The caller holds w.mu.
+// fail ends a stream that broke off. If nothing was sent yet, it only sets w.mode and w.err, and finish returns the
+// error with its status. Otherwise it sends the error event of the client's format. The caller holds w.mu.
 func (w *writer) fail(err error) error {
 	w.done = true
 	if !w.started && len(w.out) == 0 {
