@@ -421,7 +421,8 @@ func TestDocumentFields(t *testing.T) {
 // service's jobs.
 var (
 	errorCode  = regexp.MustCompile(`(?:apierror\.New|refuse)\((?:http\.Status\w+|\d{3}), "([a-z_]+)"|Status: [^,\n]+,\s*Code: +"([a-z_]+)"`)
-	metricName = regexp.MustCompile(`Namespace:\s*"tollgate",\s*Subsystem:\s*"(\w+)",\s*Name:\s*"(\w+)"`)
+	metricName = regexp.MustCompile(
+		`(?:Namespace:\s*"tollgate",\s*Subsystem:\s*|New(?:CounterVec|HistogramVec|GaugeFunc)\()"(\w+)",\s*(?:Name:\s*)?"(\w+)"`)
 	jobMetrics = regexp.MustCompile(`NewJobMetrics\("(\w+)"`)
 )
 

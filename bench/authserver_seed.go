@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"encoding/base64"
-	"errors"
-	"fmt"
 	"net/url"
 	"strings"
 	"time"
@@ -76,21 +74,6 @@ func seedIssuing(ctx context.Context, db *store.DB) (made oauthClient, err error
 	made.id, made.authorization = c.ID, "Authorization: Basic "+
 		base64.StdEncoding.EncodeToString([]byte(url.QueryEscape(c.ID)+":"+url.QueryEscape(secret)))+"\r\n"
 	return made, err
-}
-
-// openIssuing opens the database of a server, which may be running.
-func openIssuing(ctx context.Context, db *store.DB, err error) (*store.DB, error) {
-	if err == nil {
-		err = db.Register(authserver.Schema())
-	}
-	if err != nil {
-		return nil, fmt.Errorf("opening the database: %w", err)
-	}
-	db.Start(ctx)
-	if err := db.WaitReady(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("opening the database: %w", err), db.Close())
-	}
-	return db, nil
 }
 
 // stored returns a size in bytes that a statement selects.

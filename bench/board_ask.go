@@ -42,6 +42,7 @@ type boardClient struct {
 	random  *rand.Rand
 }
 
+// newBoardClient returns a client with a token for each writer. close revokes the tokens.
 func newBoardClient(ctx context.Context, f *forum.Forum, service *board.Server) (*boardClient, error) {
 	c := &boardClient{forum: f, service: service, api: service.API(), random: rand.New(rand.NewPCG(3, 5))} //nolint:gosec // G404: not a secret
 	for w := range boardWriters {

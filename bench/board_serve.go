@@ -20,16 +20,7 @@ import (
 
 // boardCaddyfile takes the addresses of admin and the board, and the database. It has no budgets, because the load
 // would exhaust them.
-const boardCaddyfile = `{
-	admin %[1]s
-	auto_https off
-	persist_config off
-	storage file_system caddy
-	grace_period 5s
-	log {
-		level ERROR
-	}
-	tollgate {
+const boardCaddyfile = globalOptions + `	tollgate {
 		database sqlite "%[3]s"
 	}
 }
@@ -102,6 +93,7 @@ func (b *bench) serveBoard(ctx context.Context, f *forum.Forum, file string) (li
 	}), nil
 }
 
+// isPage checks that a response is a page of threads or posts.
 func isPage(got load.Reply) error {
 	if got.Status != 200 || got.Bytes < 5000 {
 		return fmt.Errorf("status %d with %d bytes instead of 200 with a page", got.Status, got.Bytes)
@@ -125,10 +117,7 @@ func postgresBoard(ctx context.Context, posts int64) (lines []line, err error) {
 		defer func() { err = errors.Join(err, stop()) }()
 	}
 	db, err := store.NewPostgres(store.PostgresOptions{DSN: dsn}, zap.NewNop())
-	if err != nil {
-		return nil, err
-	}
-	db, service, err := startBoard(ctx, db)
+	db, service, err := startBoard(ctx, db, err)
 	if err != nil {
 		return nil, err
 	}

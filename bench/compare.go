@@ -138,6 +138,7 @@ func (p *pair) lines(what string, aim float64) []line {
 	}
 }
 
+// median returns the median of values, or 0 if there are none.
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	if len(sorted) == 0 {

@@ -5,13 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/bench/load"
 	"github.com/tollgate-gateway/tollgate/bench/mock"
 	"github.com/tollgate-gateway/tollgate/bench/process"
@@ -19,14 +14,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// database is the name of a server's database file.
-const database = "tollgate.db"
-
-// plenty is a limit that no run reaches but that still has to be counted.
-const plenty = 1_000_000_000
-
-// caddyfile takes the addresses of admin, plain, gateway and guarded, and three times the address of the mock.
-const caddyfile = `{
+// globalOptions are the options with which the Caddyfiles begin. The first argument of a Caddyfile is the address of
+// admin. Each Caddyfile adds options and closes the block.
+const globalOptions = `{
 	admin %[1]s
 	auto_https off
 	persist_config off
@@ -35,7 +25,13 @@ const caddyfile = `{
 	log {
 		level ERROR
 	}
-	tollgate {
+`
+
+// plenty is a limit that no run reaches but that still has to be counted.
+const plenty = 1_000_000_000
+
+// caddyfile takes the addresses of admin, plain, gateway and guarded, and three times the address of the mock.
+const caddyfile = globalOptions + `	tollgate {
 		database sqlite ` + database + `
 		catalog {
 			provider openai {
@@ -110,13 +106,9 @@ func seed(ctx context.Context, dir string) (key string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("making the master key: %w", err)
 	}
-	ring, err := keyring.NewAES(master)
+	service, _, err := newKeychain(db, master)
 	if err != nil {
-		return "", fmt.Errorf("making the keyring: %w", err)
-	}
-	service, err := keychain.New(db, ring, spending.NewLedger(db, zap.NewNop(), time.Now), zap.NewNop(), time.Now)
-	if err != nil {
-		return "", fmt.Errorf("making the keychain: %w", err)
+		return "", err
 	}
 	defer service.Close()
 	const user = "bench"
@@ -133,22 +125,6 @@ func seed(ctx context.Context, dir string) (key string, err error) {
 		return "", fmt.Errorf("making the gateway key: %w", err)
 	}
 	return made.Key, nil
-}
-
-// openDatabase opens a server's database, which may be running.
-func openDatabase(ctx context.Context, dir string) (*store.DB, error) {
-	db, err := store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(dir, database)}, zap.NewNop())
-	if err == nil {
-		err = db.Register(schema.Gateway())
-	}
-	if err != nil {
-		return nil, fmt.Errorf("opening the database: %w", err)
-	}
-	db.Start(ctx)
-	if err := db.WaitReady(ctx); err != nil {
-		return nil, fmt.Errorf("opening the database: %w", err)
-	}
-	return db, nil
 }
 
 // usageRecords returns the number of entries in the usage log of a server.

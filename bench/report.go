@@ -61,6 +61,7 @@ type report struct {
 	failed []error
 }
 
+// add adds the lines of a row, and the error that ended its measurement early, if any.
 func (r *report) add(of row, lines []line, err error) {
 	for _, l := range lines {
 		l.what = of.letter + "  " + l.what

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -21,7 +20,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/pipeline"
 	"github.com/tollgate-gateway/tollgate/backends/answer/retrieve"
 	"github.com/tollgate-gateway/tollgate/internal/store"
-	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
 const (
@@ -38,57 +36,22 @@ const (
 // answerRow ingests documents into the corpus of an answer API, and measures in this process how long
 // searches and answers by rules take: on SQLite, and in the column "plain" on PostgreSQL.
 func answerRow(ctx context.Context, b *bench) ([]line, error) {
-	passages := 100_000
-	if text := os.Getenv(answerVariable); text != "" {
-		var err error
-		if passages, err = strconv.Atoi(text); err != nil || passages < minPassages {
-			return nil, fmt.Errorf("%s must be a number of passages from %d on, not %q", answerVariable, minPassages, text)
-		}
+	passages, err := sizeFrom(answerVariable, "passages", 100_000, minPassages)
+	if err != nil {
+		return nil, err
 	}
 	dir, err := os.MkdirTemp(b.dir, "answer")
 	if err != nil {
 		return nil, fmt.Errorf("making a folder: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // it may be large
-	db, err := store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(dir, database)}, zap.NewNop())
-	if err != nil {
-		return nil, fmt.Errorf("opening the database: %w", err)
-	}
-	lines, err := measureAnswers(ctx, db, dir, passages)
-	if err != nil {
-		return nil, err
-	}
-	if info, err := os.Stat(filepath.Join(dir, database)); err == nil {
-		lines = append(lines, line{what: "its file, MB", plain: "-", tollgate: strconv.FormatInt(info.Size()>>20, 10)})
-	}
-	if err := os.Remove(filepath.Join(dir, database)); err != nil {
-		return nil, err
-	}
-	dsn, stop, err := testenv.StartPostgres()
-	if err != nil {
-		return nil, fmt.Errorf("starting PostgreSQL: %w", err)
-	}
-	defer func() { _ = stop() }() // nothing in it is kept
-	if db, err = store.NewPostgres(store.PostgresOptions{DSN: dsn}, zap.NewNop()); err != nil {
-		return nil, fmt.Errorf("opening PostgreSQL: %w", err)
-	}
-	other, err := measureAnswers(ctx, db, dir, passages)
-	for i := range other {
-		lines[i].beside(other[i])
-	}
-	return lines, err
+	return onBoth(ctx, dir, migrations.Schema(), func(db *store.DB) ([]line, error) {
+		return measureAnswers(ctx, db, dir, passages)
+	})
 }
 
 // measureAnswers fills a database and measures searches and answers.
 func measureAnswers(ctx context.Context, db *store.DB, dir string, passages int) (lines []line, err error) {
-	defer func() { _ = db.Close() }() // nothing in it is kept
-	if err := db.Register(migrations.Schema()); err != nil {
-		return nil, fmt.Errorf("opening the database: %w", err)
-	}
-	db.Start(ctx)
-	if err := db.WaitReady(ctx); err != nil {
-		return nil, fmt.Errorf("opening the database: %w", err)
-	}
 	c := corpus.New(&kernel.Server{DB: db, Logger: zap.NewNop, Now: time.Now})
 	made, rate, err := fillAnswers(ctx, c, dir, passages)
 	if err != nil {
@@ -153,8 +116,10 @@ func measureAnswers(ctx context.Context, db *store.DB, dir string, passages int)
 	runtime.GC()
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
-	return append(lines, line{what: "memory in use after it, MB", tollgate: strconv.FormatUint(memory.HeapInuse>>20, 10)}),
-		nil
+	size, err := db.Size(ctx)
+	return append(lines,
+		line{what: "memory in use after it, MB", tollgate: strconv.FormatUint(memory.HeapInuse>>20, 10)},
+		line{what: "its database, MB", tollgate: strconv.FormatInt(size>>20, 10)}), err
 }
 
 // fillAnswers ingests reports until there are at least want passages. It returns their number and the rate in

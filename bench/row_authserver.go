@@ -14,6 +14,7 @@ import (
 	"github.com/tidwall/gjson"
 	"go.uber.org/zap"
 
+	"github.com/tollgate-gateway/tollgate/backends/authserver"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/clients"
 	"github.com/tollgate-gateway/tollgate/bench/load"
 	"github.com/tollgate-gateway/tollgate/bench/process"
@@ -23,16 +24,7 @@ import (
 
 // issuerCaddyfile takes the addresses of admin, a plain site and the server, the database, and the address of
 // a service behind the edge.
-const issuerCaddyfile = `{
-	admin %[1]s
-	auto_https off
-	persist_config off
-	storage file_system caddy
-	grace_period 5s
-	log {
-		level ERROR
-	}
-	tollgate {
+const issuerCaddyfile = globalOptions + `	tollgate {
 		database %[4]s
 	}
 }
@@ -164,7 +156,7 @@ func authserverRow(ctx context.Context, b *bench) ([]line, error) {
 
 // issue starts a server on a database that it fills first.
 func (b *bench) issue(ctx context.Context, dir, option string, db *store.DB, err error) (*issuer, error) {
-	if db, err = openIssuing(ctx, db, err); err != nil {
+	if db, err = open(ctx, db, err, authserver.Schema()); err != nil {
 		return nil, err
 	}
 	s := &issuer{db: db}
@@ -199,6 +191,7 @@ func (b *bench) issue(ctx context.Context, dir, option string, db *store.DB, err
 	return s, nil
 }
 
+// end ends the server and closes the database.
 func (s *issuer) end() {
 	s.Stop()
 	_ = s.db.Close() // nothing in it is kept
@@ -239,6 +232,7 @@ func (s *issuer) prepare(ctx context.Context) error {
 	return nil
 }
 
+// isOK checks that a response has the status 200.
 func isOK(got load.Reply) error {
 	if got.Status != 200 {
 		return fmt.Errorf("status %d instead of 200: %.300s", got.Status, got.Text)
@@ -246,6 +240,7 @@ func isOK(got load.Reply) error {
 	return nil
 }
 
+// keySet returns the load of clients that fetch the keys.
 func (s *issuer) keySet() *load.Load {
 	return &load.Load{To: s.site, Request: s.site.Get("/.well-known/jwks.json"), Check: isOK, Conns: conns}
 }
@@ -253,6 +248,7 @@ func (s *issuer) keySet() *load.Load {
 // machines are the parameters of a token request of the client for itself.
 var machines = url.Values{"grant_type": {"client_credentials"}, "scope": {"notes:read"}, "resource": {"notes"}}
 
+// machine returns the load of a client that gets tokens for itself.
 func (s *issuer) machine() *load.Load {
 	return &load.Load{
 		To: s.site, Request: s.form(tokenPath, machines), Check: isToken, Conns: conns,
@@ -268,6 +264,7 @@ func (s *issuer) proved() ([]byte, error) {
 	return s.form(tokenPath, machines, proof), err
 }
 
+// proving returns the same load with proofs.
 func (s *issuer) proving() *load.Load {
 	return &load.Load{To: s.site, Next: s.proved, Check: isToken, Conns: conns, Settle: backgroundPause}
 }
@@ -281,6 +278,7 @@ func (s *issuer) exchanging() *load.Load {
 	return &load.Load{To: s.site, Request: request, Check: isToken, Conns: conns, Settle: backgroundPause}
 }
 
+// atEdge returns the load of calls to the service behind the edge.
 func (s *issuer) atEdge() *load.Load {
 	request := []byte("GET /notes HTTP/1.1\r\nHost: " + s.edge.Address +
 		"\r\nUser-Agent: bench\r\nAccept: */*\r\nAuthorization: Bearer " + s.bearer + "\r\n\r\n")
@@ -296,6 +294,7 @@ func (s *issuer) provingAtEdge() *load.Load {
 	}}
 }
 
+// introspection returns the load of a service that checks tokens.
 func (s *issuer) introspection() *load.Load {
 	return &load.Load{To: s.site, Conns: conns, Settle: backgroundPause, Next: func() ([]byte, error) {
 		return s.tokens[int(s.introspected.Add(1))%len(s.tokens)], nil
@@ -313,6 +312,7 @@ func (s *issuer) asking() *load.Load { return s.begins(s.id) }
 // askingDocumented returns the same load for a client whose metadata document was fetched before.
 func (s *issuer) askingDocumented() *load.Load { return s.begins(issuingDocument) }
 
+// begins returns the load of browsers that a client sends to the server.
 func (s *issuer) begins(client string) *load.Load {
 	return &load.Load{
 		To: s.site, Request: s.site.Get(s.authorizing(client)), Conns: conns,
@@ -376,30 +376,26 @@ const keptTime = 2 * time.Second
 
 // kept returns how much memory of the server and how much space in its database a token takes, in bytes.
 func (s *issuer) kept(ctx context.Context, l *load.Load) (heap, size float64, err error) {
-	var before, after struct {
-		process.Memory
-		size int64
-	}
-	look := func() (err error) {
-		if before, after = after, before; ctx.Err() != nil {
-			return ctx.Err()
-		}
+	look := func() (heap, size int64, err error) {
 		time.Sleep(l.Settle)
-		if after.Memory, err = s.Memory(ctx); err == nil {
-			after.size, err = stored(ctx, s.db, s.size)
+		memory, err := s.Memory(ctx)
+		if err == nil {
+			size, err = stored(ctx, s.db, s.size)
 		}
-		return err
+		return memory.Heap, size, err
 	}
-	if err := look(); err != nil {
+	heapBefore, sizeBefore, err := look()
+	if err != nil {
 		return 0, 0, err
 	}
 	o := l.Run(ctx, keptTime)
 	if o.Failure != nil {
 		return 0, 0, o.Failure
 	}
-	if err := look(); err != nil {
+	heapAfter, sizeAfter, err := look()
+	if err != nil {
 		return 0, 0, err
 	}
-	return float64(after.Heap-before.Heap) / float64(o.Requests), float64(after.size-before.size) / float64(o.Requests),
-		nil
+	requests := float64(o.Requests)
+	return float64(heapAfter-heapBefore) / requests, float64(sizeAfter-sizeBefore) / requests, nil
 }

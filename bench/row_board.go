@@ -93,22 +93,16 @@ func progress(posts int64) func(done int64) {
 	}
 }
 
+// openBoard opens a board on an SQLite file.
 func openBoard(ctx context.Context, file string) (*store.DB, *board.Server, error) {
 	db, err := store.NewSQLite(store.SQLiteOptions{Path: file}, zap.NewNop())
-	if err != nil {
-		return nil, nil, err
-	}
-	return startBoard(ctx, db)
+	return startBoard(ctx, db, err)
 }
 
-func startBoard(ctx context.Context, db *store.DB) (*store.DB, *board.Server, error) {
-	err := db.Register(board.Schema())
-	if err == nil {
-		db.Start(ctx)
-		err = db.WaitReady(ctx)
-	}
-	if err != nil {
-		return nil, nil, errors.Join(err, db.Close())
+// startBoard opens a board on a database, which it takes as the result of a constructor of the package store.
+func startBoard(ctx context.Context, db *store.DB, err error) (*store.DB, *board.Server, error) {
+	if db, err = open(ctx, db, err, board.Schema()); err != nil {
+		return nil, nil, err
 	}
 	service := board.New(db, kernel.Options{NoFlood: true}, zap.NewNop(), time.Now)
 	if err := service.Ready(ctx); err != nil {
@@ -128,12 +122,9 @@ func registeredGroup(ctx context.Context, db *store.DB) (id int64, err error) {
 
 // boardRow measures a large board.
 func boardRow(ctx context.Context, b *bench) ([]line, error) {
-	posts := int64(200_000)
-	if text := os.Getenv(boardPostsVariable); text != "" {
-		var err error
-		if posts, err = strconv.ParseInt(text, 10, 64); err != nil || posts < 1000 {
-			return nil, fmt.Errorf("%s must be a number of posts from 1000 on, not %q", boardPostsVariable, text)
-		}
+	posts, err := sizeFrom(boardPostsVariable, "posts", int64(200_000), 1000)
+	if err != nil {
+		return nil, err
 	}
 	began := time.Now()
 	file, err := b.boardFile(ctx, posts)

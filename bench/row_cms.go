@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -46,16 +45,13 @@ INSERT INTO cms_page_values (id, field_id, page_id, n, num) SELECT 100001000 + n
 
 // cmsRow measures the content store of a large CMS in this process.
 func cmsRow(ctx context.Context, b *bench) ([]line, error) {
-	pages := int64(1_000_000)
-	if text := os.Getenv(cmsPagesVariable); text != "" {
-		var err error
-		if pages, err = strconv.ParseInt(text, 10, 64); err != nil || pages < 10_000 {
-			return nil, fmt.Errorf("%s must be a number of pages from 10000 on, not %q", cmsPagesVariable, text)
-		}
+	pages, err := sizeFrom(cmsPagesVariable, "pages", int64(1_000_000), 10_000)
+	if err != nil {
+		return nil, err
 	}
 	db, err := store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(b.dir, "cms.db"), Synchronous: "NORMAL"},
 		zap.NewNop())
-	if err != nil {
+	if db, err = open(ctx, db, err, migrations.Schemas()...); err != nil {
 		return nil, err
 	}
 	lines, err := cmsLines(ctx, db, pages, "SQLite")
@@ -67,7 +63,8 @@ func cmsRow(ctx context.Context, b *bench) ([]line, error) {
 		return lines, err
 	}
 	defer func() { _ = stop() }() // the server is thrown away
-	if db, err = store.NewPostgres(store.PostgresOptions{DSN: dsn}, zap.NewNop()); err != nil {
+	db, err = store.NewPostgres(store.PostgresOptions{DSN: dsn}, zap.NewNop())
+	if db, err = open(ctx, db, err, migrations.Schemas()...); err != nil {
 		return lines, err
 	}
 	more, err := cmsLines(ctx, db, pages, "PostgreSQL")
@@ -77,15 +74,6 @@ func cmsRow(ctx context.Context, b *bench) ([]line, error) {
 // cmsLines fills a database with a site and measures selectors.
 func cmsLines(ctx context.Context, db *store.DB, pages int64, engine string) (lines []line, err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
-	for _, schema := range migrations.Schemas() {
-		if err := db.Register(schema); err != nil {
-			return nil, err
-		}
-	}
-	db.Start(ctx)
-	if err := db.WaitReady(ctx); err != nil {
-		return nil, err
-	}
 	key := []byte(strings.Repeat("k", 32))
 	site := content.New(&kernel.Server{DB: db, Logger: zap.NewNop, Now: time.Now, Key: func() []byte { return key }})
 	defer site.Close()
@@ -159,6 +147,7 @@ func cmsAsk(ctx context.Context, site *content.Content, user *kernel.User, selec
 	return took, nil
 }
 
+// fillCMS makes a site: it creates fields and templates as a user does, and then inserts pages by the million.
 func fillCMS(ctx context.Context, db *store.DB, site *content.Content, pages int64) error {
 	root := kernel.Site()
 	if _, err := site.Install(ctx); err != nil {
@@ -212,14 +201,5 @@ func fillCMS(ctx context.Context, db *store.DB, site *content.Content, pages int
 			return err
 		}
 	}
-	if db.Dialect() == store.SQLite {
-		return nil
-	}
-	conn, err := db.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close(ctx) }() // it has done its work
-	_, err = conn.Exec(ctx, "VACUUM ANALYZE")
-	return err
+	return analyze(ctx, db)
 }

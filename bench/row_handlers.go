@@ -14,16 +14,7 @@ import (
 
 // handlersCaddyfile takes the addresses of admin, plain, the CMS, and the CMS that runs handlers in the
 // gateway's process, and the site.
-const handlersCaddyfile = `{
-	admin %[1]s
-	auto_https off
-	persist_config off
-	storage file_system caddy
-	grace_period 5s
-	log {
-		level ERROR
-	}
-	tollgate {
+const handlersCaddyfile = globalOptions + `	tollgate {
 		database sqlite ` + database + `
 	}
 }

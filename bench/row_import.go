@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -29,12 +28,9 @@ const (
 // importRow measures the command that imports a dump of phpBB. In the dump, consecutive posts belong to different
 // threads, because in a forum the posts of a thread are far from each other.
 func importRow(ctx context.Context, b *bench) ([]line, error) {
-	posts := int64(defaultImportPosts)
-	if text := os.Getenv(importPostsVariable); text != "" {
-		var err error
-		if posts, err = strconv.ParseInt(text, 10, 64); err != nil || posts < 1 {
-			return nil, fmt.Errorf("%s must be a number of posts, not %q", importPostsVariable, text)
-		}
+	posts, err := sizeFrom(importPostsVariable, "posts", int64(defaultImportPosts), 1)
+	if err != nil {
+		return nil, err
 	}
 	dir, err := os.MkdirTemp(b.dir, "import-")
 	if err != nil {

@@ -148,6 +148,7 @@ func post(ctx context.Context, to load.Site, body, encoding string) error {
 	return err
 }
 
+// fetch sends a request and returns the text of the response, whatever its status.
 func fetch(request *http.Request) (string, error) {
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {

@@ -102,6 +102,7 @@ type remainder struct {
 	heap       float64 // in KiB
 }
 
+// remains returns what a server holds when it has been at rest for a time.
 func remains(ctx context.Context, s *process.Server, after time.Duration) (r remainder, err error) {
 	select {
 	case <-time.After(after):

@@ -23,16 +23,7 @@ const countPath = "/store/query/v4/reports?query=%5B%22extract%22%2C%5B%5B%22fun
 const pacePlain = 200
 
 // reportsCaddyfile takes the addresses of admin, plain and events, and of the mock.
-const reportsCaddyfile = `{
-	admin %[1]s
-	auto_https off
-	persist_config off
-	storage file_system caddy
-	grace_period 5s
-	log {
-		level ERROR
-	}
-	tollgate {
+const reportsCaddyfile = globalOptions + `	tollgate {
 		database sqlite ` + database + `
 	}
 }

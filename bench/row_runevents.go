@@ -13,17 +13,14 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/tidwall/gjson"
-	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/runevents"
 	"github.com/tollgate-gateway/tollgate/bench/process"
 	"github.com/tollgate-gateway/tollgate/internal/store"
-	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
 const (
@@ -48,12 +45,9 @@ var fleetStart = time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)
 // fleet, each run durable when it is acknowledged, and measures the duration of queries over them. The figures are for
 // SQLite and, in the column "plain", for PostgreSQL, whose memory does not include the memory of the database server.
 func runEventsRow(ctx context.Context, b *bench) ([]line, error) {
-	events := minEvents
-	if text := os.Getenv(runEventsVariable); text != "" {
-		var err error
-		if events, err = strconv.Atoi(text); err != nil || events < minEvents {
-			return nil, fmt.Errorf("%s must be a number of events from %d on, not %q", runEventsVariable, minEvents, text)
-		}
+	events, err := sizeFrom(runEventsVariable, "events", minEvents, minEvents)
+	if err != nil {
+		return nil, err
 	}
 	templates, err := readTemplates(reportsFile)
 	if err != nil {
@@ -68,26 +62,9 @@ func runEventsRow(ctx context.Context, b *bench) ([]line, error) {
 		return nil, fmt.Errorf("making a folder: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // it may be large
-	db, err := store.NewSQLite(store.SQLiteOptions{Path: dir + "/" + database}, zap.NewNop())
-	if err != nil {
-		return nil, fmt.Errorf("opening the database: %w", err)
-	}
-	lines, err := measureFleet(ctx, db, templates, events)
-	if err != nil {
-		return nil, err
-	}
-	dsn, stop, err := testenv.StartPostgres()
-	if err != nil {
-		return nil, fmt.Errorf("starting PostgreSQL: %w", err)
-	}
-	defer func() { _ = stop() }() // nothing in it is kept
-	if db, err = store.NewPostgres(store.PostgresOptions{DSN: dsn}, zap.NewNop()); err != nil {
-		return nil, fmt.Errorf("opening PostgreSQL: %w", err)
-	}
-	other, err := measureFleet(ctx, db, templates, events)
-	for i := range other {
-		lines[i].beside(other[i])
-	}
+	lines, err := onBoth(ctx, dir, runevents.Schema(), func(db *store.DB) ([]line, error) {
+		return measureFleet(ctx, db, templates, events)
+	})
 	reports = append(reports, line{
 		what:  "times as slow as the machine on which the aims were set, by plain Caddy",
 		plain: number(pace),
@@ -95,26 +72,8 @@ func runEventsRow(ctx context.Context, b *bench) ([]line, error) {
 	return append(reports, lines...), err
 }
 
-// beside puts the figure of the other database into the column "plain".
-func (l *line) beside(other line) {
-	l.plain = other.tollgate
-	ours, err := strconv.ParseFloat(l.tollgate, 64)
-	theirs, err2 := strconv.ParseFloat(l.plain, 64)
-	if err == nil && err2 == nil && theirs > 0 {
-		l.ratio = fmt.Sprintf("%.2f", ours/theirs)
-	}
-}
-
 // measureFleet stores the runs in a database and measures queries.
 func measureFleet(ctx context.Context, db *store.DB, templates []template, events int) ([]line, error) {
-	defer func() { _ = db.Close() }() // nothing in it is kept
-	if err := db.Register(runevents.Schema()); err != nil {
-		return nil, fmt.Errorf("opening the database: %w", err)
-	}
-	db.Start(ctx)
-	if err := db.WaitReady(ctx); err != nil {
-		return nil, fmt.Errorf("opening the database: %w", err)
-	}
 	f := &fleet{templates: templates}
 	clock := func() time.Time { return fleetStart }
 	var err error

@@ -11,7 +11,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/alerts"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/overview"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/schema"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
@@ -96,15 +95,8 @@ func openTeamPostgres(ctx context.Context, _ string) (db *store.DB, stop func() 
 		return nil, nil, err
 	}
 	db, err = store.NewPostgres(store.PostgresOptions{DSN: dsn}, zap.NewNop())
-	if err == nil {
-		err = db.Register(schema.Gateway())
-	}
-	if err != nil {
+	if db, err = open(ctx, db, err, schema.Gateway()); err != nil {
 		return nil, nil, errors.Join(err, stop())
-	}
-	db.Start(ctx)
-	if err := db.WaitReady(ctx); err != nil {
-		return nil, nil, errors.Join(err, db.Close(), stop())
 	}
 	return db, stop, nil
 }
@@ -122,14 +114,9 @@ type teamPage struct {
 // measureTeam fills an open database, measures the pages, and closes it.
 func measureTeam(ctx context.Context, db *store.DB, requests int64) ([]line, error) {
 	defer func() { _ = db.Close() }() // nothing in it is kept
-	ring, err := keyring.NewAES(make([]byte, keyring.MasterKeySize))
+	service, ledger, err := newKeychain(db, make([]byte, keyring.MasterKeySize))
 	if err != nil {
-		return nil, fmt.Errorf("making the keyring: %w", err)
-	}
-	ledger := spending.NewLedger(db, zap.NewNop(), time.Now)
-	service, err := keychain.New(db, ring, ledger, zap.NewNop(), time.Now)
-	if err != nil {
-		return nil, fmt.Errorf("making the keychain: %w", err)
+		return nil, err
 	}
 	defer service.Close()
 	began := time.Now()

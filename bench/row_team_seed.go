@@ -202,14 +202,5 @@ func fillTeam(ctx context.Context, db *store.DB, ledger *spending.Ledger, reques
 		}
 	}
 	fmt.Fprintf(os.Stderr, "%v: the totals of days in %.1f s\n", db.Dialect(), time.Since(began).Seconds())
-	if db.Dialect() == store.SQLite {
-		return nil
-	}
-	conn, err := db.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close(ctx) }() // it has done its work
-	_, err = conn.Exec(ctx, "VACUUM ANALYZE")
-	return err
+	return analyze(ctx, db)
 }

@@ -6,13 +6,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
-	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/internal/keyring"
 )
@@ -24,12 +22,9 @@ const usageRowsVariable = "TOLLGATE_BENCH_USAGE_ROWS"
 // usageReportRow fills the usage log of one user with a month of requests, in the way a server writes them,
 // and measures how long reports over it take.
 func usageReportRow(ctx context.Context, b *bench) ([]line, error) {
-	records := 200_000
-	if text := os.Getenv(usageRowsVariable); text != "" {
-		var err error
-		if records, err = strconv.Atoi(text); err != nil || records < 1 {
-			return nil, fmt.Errorf("%s must be a number of records, not %q", usageRowsVariable, text)
-		}
+	records, err := sizeFrom(usageRowsVariable, "records", 200_000, 1)
+	if err != nil {
+		return nil, err
 	}
 	dir, err := os.MkdirTemp(b.dir, "usage")
 	if err != nil {
@@ -41,14 +36,9 @@ func usageReportRow(ctx context.Context, b *bench) ([]line, error) {
 		return nil, err
 	}
 	defer func() { _ = db.Close() }() // nothing in it is kept
-	ring, err := keyring.NewAES(make([]byte, keyring.MasterKeySize))
+	service, ledger, err := newKeychain(db, make([]byte, keyring.MasterKeySize))
 	if err != nil {
-		return nil, fmt.Errorf("making the keyring: %w", err)
-	}
-	ledger := spending.NewLedger(db, zap.NewNop(), time.Now)
-	service, err := keychain.New(db, ring, ledger, zap.NewNop(), time.Now)
-	if err != nil {
-		return nil, fmt.Errorf("making the keychain: %w", err)
+		return nil, err
 	}
 	defer service.Close()
 	began := time.Now()

@@ -78,6 +78,7 @@ func run(archive string, files []string) error {
 	return errors.Join(write(out, entries), out.Close())
 }
 
+// writeTar writes a compressed tar archive, whose bytes depend only on the entries.
 func writeTar(out io.Writer, entries []entry) error {
 	compressed, err := gzip.NewWriterLevel(out, gzip.BestCompression)
 	if err != nil {
@@ -96,6 +97,7 @@ func writeTar(out io.Writer, entries []entry) error {
 	return errors.Join(w.Close(), compressed.Close())
 }
 
+// writeZip writes a zip archive, whose bytes depend only on the entries.
 func writeZip(out io.Writer, entries []entry) error {
 	w := zip.NewWriter(out)
 	for _, e := range entries {

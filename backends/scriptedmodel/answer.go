@@ -104,7 +104,8 @@ func (a *answer) count() {
 // tokens returns the number of tokens in n bytes of text: one for each four bytes, rounded up.
 func tokens(n int) int { return (n + 3) / 4 }
 
-// split sets a.deltas, the chunks of a stream, unless they are set.
+// split sets a.deltas, the chunks of a stream, unless they are set. The script chooses how the text is divided. Only
+// chunk_bytes also applies to the reasoning and to the arguments of tools.
 func (a *answer) split(s *script) {
 	if a.deltas != nil {
 		return

@@ -25,10 +25,11 @@ type call struct {
 	r   *http.Request
 	rec *Recorded // nil if it is not recorded
 
-	req   *request
-	model string  // model name without the script
-	scr   *script // nil if the request is invalid
-	ans   *answer
+	// These are set by answer, before anything is sent.
+	req   *request // nil for routes without a body
+	model string   // model name without the script
+	scr   *script  // nil if the request is invalid
+	ans   *answer  // may be shared with other requests, and is then not changed
 
 	deadline time.Time // of the whole answer, set by the first pause
 	gone     bool      // the client has left
@@ -77,7 +78,7 @@ func (c *call) followScript() {
 		}
 	}
 	s := c.scr
-	slow := s.faults.has(faultSlowHeaders)
+	slow := s.faults.has(faultSlowHeaders) // trickle spreads the headers over the delay
 	if !slow && !c.pause(s.delay) {
 		return
 	}
@@ -170,7 +171,7 @@ func (c *call) send(b []byte) {
 	if c.gone {
 		return
 	}
-	_, err := c.w.Write(b) //nolint:gosec // JSON, text or events; where a script sets the type, begin puts it in a sandbox
+	_, err := c.w.Write(b) //nolint:gosec // JSON, text or events; where a script sets the type, sendHeader puts it in a sandbox
 	// A HEAD request or a 304 takes no body.
 	if err != nil && !errors.Is(err, http.ErrBodyNotAllowed) {
 		c.gone = true

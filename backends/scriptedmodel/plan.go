@@ -1,6 +1,7 @@
 package scriptedmodel
 
 import (
+	"slices"
 	"strings"
 	"sync"
 )
@@ -12,7 +13,7 @@ const (
 )
 
 // plan is a parsed script and, if it is the same for all requests, its answer. All requests with the same model name
-// share a plan.
+// share a plan, which does not change once it is in the cache.
 type plan struct {
 	model  string // model name without the script
 	script *script
@@ -73,7 +74,7 @@ func (c *call) plan() error {
 			return err
 		}
 		if static && len(a.text) <= maxPlanText {
-			a.split(s)
+			a.split(s) // now, because later requests share the answer and must not change it
 			p.answer = a
 		}
 		c.srv.plans.put(fullModel, p)
@@ -115,9 +116,9 @@ func (f *failureCounts) take(key string, times int) bool {
 		}
 		if len(f.order) >= maxFailKeys {
 			delete(f.counts, f.order[0])
-			f.order = append(f.order[:0], f.order[1:]...)
+			f.order = slices.Delete(f.order, 0, 1)
 		}
-		key = strings.Clone(key)
+		key = strings.Clone(key) // does not keep the request's body in memory
 		f.order = append(f.order, key)
 	}
 	f.counts[key] = n + 1

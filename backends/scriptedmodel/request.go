@@ -47,7 +47,8 @@ func (c *call) readBody() (body string, sum [sha256.Size]byte, err error) {
 		return "", sum, tooLarge()
 	}
 	if d := c.srv.bodyTimeout; d > 0 {
-		// An error means that the writer supports no deadlines. The limits of its server apply then.
+		// The deadline is removed at the end, because the answer may take longer. An error means that the writer
+		// supports no deadlines. The limits of its server apply then.
 		rc := http.NewResponseController(c.w)
 		if rc.SetReadDeadline(time.Now().Add(d)) == nil {
 			defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
@@ -187,10 +188,10 @@ func depthWithin(s string, limit int) bool {
 			}
 		case '}', ']':
 			depth--
-		case '"':
+		case '"': // brackets in a string do not count
 			for i++; i < len(s) && s[i] != '"'; i++ {
 				if s[i] == '\\' {
-					i++
+					i++ // an escaped quotation mark does not end the string
 				}
 			}
 		}

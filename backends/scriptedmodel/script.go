@@ -230,18 +230,13 @@ func cutScript(text string) (query, remaining string) {
 	if !strings.Contains(text, linePrefix) {
 		return "", text
 	}
-	for start := 0; start < len(text); {
-		end := strings.IndexByte(text[start:], '\n')
-		next := start + end + 1
-		if end < 0 {
-			end = len(text) - start
-			next = len(text)
+	start := 0 // of the line in text
+	for line := range strings.Lines(text) {
+		end := start + len(line)
+		if q, ok := strings.CutPrefix(strings.TrimSpace(line), linePrefix); ok {
+			return q, text[:start] + text[end:]
 		}
-		line := strings.TrimSpace(text[start : start+end])
-		if q, ok := strings.CutPrefix(line, linePrefix); ok {
-			return q, text[:start] + text[next:]
-		}
-		start = next
+		start = end
 	}
 	return "", text
 }

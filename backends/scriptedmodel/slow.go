@@ -33,7 +33,7 @@ func (c *call) trickle() (stop func(), ok bool) {
 	c.r = c.r.WithContext(ctx)
 	c.w = &slowWriter{call: c, conn: conn, out: rw.Writer, header: c.w.Header().Clone(), headerTime: headerTime}
 	return func() {
-		if c.complete {
+		if c.complete { // otherwise the answer was cut, and what is in the buffer must not be sent
 			_ = rw.Flush()
 		}
 		_ = conn.Close()

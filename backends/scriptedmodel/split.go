@@ -16,9 +16,9 @@ const maxChunks = 100_000
 func splitWords(s string, n int) []string {
 	words := 0
 	eachWord(s, func(int) { words++ })
-	n = max(n, (words+maxChunks-1)/maxChunks)
+	n = max(n, (words+maxChunks-1)/maxChunks) // rounded up
 	if words == 0 {
-		return splitBytes(s, max(len(s), 1))
+		return splitBytes(s, max(len(s), 1)) // white space is one piece, an empty text none
 	}
 	pieces := make([]string, 0, (words+n-1)/n)
 	seen, start := 0, 0
@@ -84,7 +84,7 @@ func splitN(s string, n int) []string {
 	pieces := make([]string, 0, n)
 	start, seen := 0, 0
 	for i := range s {
-		if k := len(pieces) + 1; k < n && seen == total*k/n {
+		if k := len(pieces) + 1; k < n && seen == total*k/n { // piece k ends after k/n of all characters
 			pieces = append(pieces, s[start:i])
 			start = i
 		}

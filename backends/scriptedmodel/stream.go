@@ -65,23 +65,25 @@ func (t *stream) run() bool {
 		return false
 	}
 	t.ans.split(s)
-	after := s.afterChunks()
-	for i := range t.ans.deltas {
-		if i == after {
-			if continues, complete := t.applyMidFaults(); !continues {
-				return complete
-			}
-		}
-		if i > 0 && !t.wait(s.chunkDelay) || !t.sendDelta(&t.ans.deltas[i]) {
+	all := len(t.ans.deltas)
+	middle := min(s.afterChunks(), all) // where the faults in the middle occur
+	if !t.sendDeltas(0, middle) {
+		return false
+	}
+	if continues, complete := t.applyMidFaults(); !continues {
+		return complete
+	}
+	return t.sendDeltas(middle, all) && t.sendFinish() && t.sendDone()
+}
+
+// sendDeltas sends the pieces of the answer from one index up to another, with a pause between two pieces.
+func (t *stream) sendDeltas(from, to int) bool {
+	for i := from; i < to; i++ {
+		if i > 0 && !t.wait(t.scr.chunkDelay) || !t.sendDelta(&t.ans.deltas[i]) {
 			return false
 		}
 	}
-	if after >= len(t.ans.deltas) {
-		if continues, complete := t.applyMidFaults(); !continues {
-			return complete
-		}
-	}
-	return t.sendFinish() && t.sendDone()
+	return true
 }
 
 // sendRole sends the chunk that contains only the role.

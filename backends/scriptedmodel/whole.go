@@ -62,7 +62,7 @@ func (c *call) applyMidFaults(body []byte) {
 
 // appendWhole appends the chat.completion object. insertAt is the position at which text can be inserted into its
 // content; it is negative if there is no content.
-func (c *call) appendWhole(b []byte) (_ []byte, insertAt int) {
+func (c *call) appendWhole(b []byte) (whole []byte, insertAt int) {
 	s, a := c.scr, c.ans
 	insertAt = -1
 	if s.faults.has(faultComments) {

@@ -113,6 +113,7 @@ func (f *Forum) more(batch []post) []post {
 	return batch
 }
 
+// post generates the next post, and counts it for its thread and its author.
 func (f *Forum) post() post {
 	p := post{id: f.next, author: 1 + f.random.Int64N(f.members), message: f.message()}
 	p.thread = f.choose()

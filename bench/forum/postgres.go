@@ -28,10 +28,12 @@ func NewPostgres(ctx context.Context, dsn string) (*Postgres, error) {
 // Close closes the connection.
 func (p *Postgres) Close(ctx context.Context) error { return p.conn.Close(ctx) }
 
+// posts stores a batch of posts.
 func (p *Postgres) posts(ctx context.Context, f *Forum, batch []post) error {
 	return p.insert(ctx, f.postTables(batch))
 }
 
+// finish stores the tables that are known only at the end, and prepares the database for use.
 func (p *Postgres) finish(ctx context.Context, tables []table) error {
 	if err := p.insert(ctx, tables); err != nil {
 		return err
@@ -51,6 +53,7 @@ func (p *Postgres) finish(ctx context.Context, tables []table) error {
 	return nil
 }
 
+// insert copies the rows of tables into the database.
 func (p *Postgres) insert(ctx context.Context, tables []table) error {
 	for _, t := range tables {
 		next := int64(0)

@@ -36,6 +36,7 @@ func NewSQLite(ctx context.Context, file string) (*SQLite, error) {
 // Close closes the file.
 func (s *SQLite) Close() error { return s.db.Close() }
 
+// posts stores a batch of posts, with their words for searches.
 func (s *SQLite) posts(ctx context.Context, f *Forum, batch []post) error {
 	tables := f.postTables(batch)
 	tables = append(tables, table{
@@ -47,6 +48,7 @@ func (s *SQLite) posts(ctx context.Context, f *Forum, batch []post) error {
 	return s.insert(ctx, tables)
 }
 
+// finish stores the tables that are known only at the end, and prepares the database for use.
 func (s *SQLite) finish(ctx context.Context, tables []table) error {
 	if err := s.insert(ctx, tables); err != nil {
 		return err
@@ -77,6 +79,7 @@ func (s *SQLite) insert(ctx context.Context, tables []table) error {
 	return tx.Commit()
 }
 
+// insertRows inserts the rows of one table.
 func insertRows(ctx context.Context, tx *sql.Tx, t table) error {
 	values := "(?" + strings.Repeat(", ?", len(t.columns)-1) + ")"
 	statement, err := tx.PrepareContext(ctx, "INSERT INTO "+t.name+" ("+strings.Join(t.columns, ", ")+") VALUES "+values) //nolint:gosec // G202: names of this program

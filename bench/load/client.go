@@ -25,6 +25,7 @@ type Client struct {
 	used   bool // a response has arrived on it
 }
 
+// dial opens the connection.
 func (c *Client) dial(ctx context.Context) error {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", c.Address)

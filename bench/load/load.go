@@ -90,6 +90,8 @@ func (l *Load) Run(ctx context.Context, length time.Duration) *Outcome {
 	return &total
 }
 
+// connection sends requests on one connection, one after the other, until end or until maxFailures have failed. After a
+// failure it opens a new connection.
 func (l *Load) connection(ctx context.Context, end time.Time) (own Outcome) {
 	c := &Client{Address: l.To.Address, Keep: l.Talk != nil}
 	defer c.Close()

@@ -146,6 +146,7 @@ func (r *replyReader) chunkSize() (int, error) {
 	return digits(bytes.TrimRight(line, "\r\n"), 16)
 }
 
+// lineEnd reads the empty line after a chunk.
 func (r *replyReader) lineEnd() error {
 	line, err := r.in.ReadSlice('\n')
 	if err == nil && len(bytes.TrimRight(line, "\r\n")) > 0 {

@@ -27,6 +27,7 @@ func (s *Server) call(ctx context.Context, method, path, body string) (answer []
 	return answer, err
 }
 
+// callOnce sends a request to the admin endpoint. Any status but 200 is an error.
 func (s *Server) callOnce(ctx context.Context, method, path, body string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, method, "http://"+s.Admin+path, strings.NewReader(body))
 	if err != nil {

@@ -49,6 +49,7 @@ func Resident(pid int) (int64, error) {
 	return parseStatus(status)
 }
 
+// parseStatus reads RssAnon, in kB; see proc(5).
 func parseStatus(status []byte) (int64, error) {
 	for entry := range bytes.Lines(status) {
 		if value, ok := bytes.CutPrefix(entry, []byte("RssAnon:")); ok {

@@ -179,7 +179,7 @@ func soleNode() (*node, error) {
 	if len(list) == 0 {
 		return nil, refuse(http.StatusNotFound, "the configuration has no answer API")
 	}
-	app := tollgate.Active()
+	app := tollgate.Active() // the nodes that the running configuration uses follow this app
 	active := slices.DeleteFunc(slices.Clone(list), func(n *node) bool { return n.newest.App() != app })
 	if len(active) == 0 { // the new configuration has no answer API
 		active = list
@@ -203,17 +203,22 @@ func keys(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if r.Method == http.MethodGet {
-		list, err := n.server.Accounts.Keys(r.Context())
-		if err != nil {
-			return err
-		}
-		response := make([]shownKey, len(list))
-		for i, key := range list {
-			response[i] = shown(key)
-		}
-		return writeJSON(w, http.StatusOK, map[string]any{"keys": response})
+	if r.Method == http.MethodPost {
+		return createKey(w, r, n.server)
 	}
+	list, err := n.server.Accounts.Keys(r.Context())
+	if err != nil {
+		return err
+	}
+	response := make([]shownKey, len(list))
+	for i, key := range list {
+		response[i] = shown(key)
+	}
+	return writeJSON(w, http.StatusOK, map[string]any{"keys": response})
+}
+
+// createKey creates the key that the body of a request describes.
+func createKey(w http.ResponseWriter, r *http.Request, server *answer.Server) error {
 	var body struct {
 		Label    string   `json:"label"`
 		Account  string   `json:"account"`
@@ -235,7 +240,7 @@ func keys(w http.ResponseWriter, r *http.Request) error {
 	if body.Expires > 0 {
 		newKey.Expires = time.Now().Add(time.Duration(body.Expires) * time.Second)
 	}
-	key, created, err := n.server.Accounts.Create(r.Context(), newKey)
+	key, created, err := server.Accounts.Create(r.Context(), newKey)
 	if invalid, ok := errors.AsType[accounts.InvalidError](err); ok {
 		return refuse(http.StatusBadRequest, invalid.Error())
 	}

@@ -1,7 +1,6 @@
 package answer
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/tollgate-gateway/tollgate/backends/answer"
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus"
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
@@ -61,40 +61,42 @@ func documents(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	query := r.URL.Query()
-	if r.Method == http.MethodDelete {
-		switch err := n.server.Corpus.Remove(r.Context(), query.Get("url")); {
-		case errors.Is(err, corpus.ErrNotFound):
-			return refuse(http.StatusNotFound, "there is no document with this url")
-		case err != nil:
-			return err
+	switch {
+	case r.Method == http.MethodDelete:
+		if err = n.server.Corpus.Remove(r.Context(), query.Get("url")); err == nil {
+			w.WriteHeader(http.StatusNoContent)
 		}
-		w.WriteHeader(http.StatusNoContent)
-		return nil
+	case query.Has("url"):
+		var found corpus.Description
+		if found, err = n.server.Corpus.Describe(r.Context(), query.Get("url")); err == nil {
+			return writeJSON(w, http.StatusOK, describedOf(found))
+		}
+	default:
+		return listDocuments(w, r, n.server)
 	}
-	if query.Has("url") {
-		found, err := n.server.Corpus.Describe(r.Context(), query.Get("url"))
-		if errors.Is(err, corpus.ErrNotFound) {
-			return refuse(http.StatusNotFound, "there is no document with this url")
-		}
-		if err != nil {
-			return err
-		}
-		return writeJSON(w, http.StatusOK, describedOf(found))
+	if errors.Is(err, corpus.ErrNotFound) {
+		return refuse(http.StatusNotFound, "there is no document with this url")
 	}
+	return err
+}
+
+// listDocuments lists the documents that the query of a request selects.
+func listDocuments(w http.ResponseWriter, r *http.Request, server *answer.Server) error {
+	query := r.URL.Query()
 	q := corpus.ListQuery{Kind: kernel.Kind(query.Get("kind"))}
-	for name, set := range map[string]func(n int64){
-		"after": func(n int64) { q.After = n },
-		"limit": func(n int64) { q.Limit = int(n) },
-	} {
-		if text := query.Get(name); text != "" {
-			n, err := strconv.ParseInt(text, 10, 32)
-			if err != nil || n < 0 || name == "limit" && (n < 1 || n > 1000) {
-				return refuse(http.StatusBadRequest, "after must be a whole number of at least 0, and limit from 1 to 1000")
-			}
-			set(n)
+	var afterErr, limitErr error
+	if text := query.Get("after"); text != "" {
+		q.After, afterErr = strconv.ParseInt(text, 10, 32)
+	}
+	if text := query.Get("limit"); text != "" {
+		if q.Limit, limitErr = strconv.Atoi(text); q.Limit < 1 {
+			limitErr = strconv.ErrRange
 		}
 	}
-	list, err := n.server.Corpus.List(r.Context(), q)
+	if afterErr != nil || limitErr != nil || q.After < 0 || q.Limit > 1000 {
+		return refuse(http.StatusBadRequest, "after must be a whole number of at least 0, and limit from 1 to 1000")
+	}
+	list, err := server.Corpus.List(r.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -204,74 +206,74 @@ func (t progressLine) plus(p corpus.Progress, problems []string) progressLine {
 // readIngestion reads what to ingest from the request: a JSON object with paths, or documents, which it stores in a
 // temporary file. If it returns no error, the caller must call removeBody, which removes this file.
 func readIngestion(w http.ResponseWriter, r *http.Request) (source ingestion, removeBody func(), err error) {
-	keep := func() {} // there is no file to remove
 	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {
-		mediaType = ""
+		mediaType = "" // is refused below
 	}
 	body := inbound.Default.Long(w, r) // allows more than the ten seconds that the admin endpoint gives a request
 	switch mediaType {
 	case "application/json":
-		text, err := io.ReadAll(io.LimitReader(body, maxIngestBody))
-		if err == nil {
-			body.Done()
-			decoder := json.NewDecoder(bytes.NewReader(text))
-			decoder.DisallowUnknownFields()
-			err = decoder.Decode(&source)
-		}
-		if err != nil {
-			return source, keep, refuse(http.StatusBadRequest,
-				"the body must be a JSON object with paths and, optionally, issuer and workers: "+err.Error())
-		}
-		if n := len(source.Paths); n == 0 || n > maxPaths || source.Workers < 0 || source.Workers > maxWorkers {
-			return source, keep, refuse(http.StatusBadRequest,
-				fmt.Sprintf("paths must have from 1 to %d elements, and workers must be from 0 to %d", maxPaths, maxWorkers))
-		}
-		return source, keep, nil
+		source, err = readPaths(body)
+		removeBody = func() {} // there is no file to remove
 	case "application/jsonl", "application/x-ndjson":
-		dir, err := os.MkdirTemp("", "tollgate-ingest-")
-		if err != nil {
-			return source, keep, err
-		}
-		removeBody = func() { _ = os.RemoveAll(dir) }
-		path, err := storeBody(dir, body)
-		switch {
-		case err == nil:
-			body.Done()
-		case errors.Is(err, errLong):
-			err = refuse(http.StatusRequestEntityTooLarge, err.Error())
-		case inbound.TooSlow(err):
-			err = refuse(http.StatusRequestTimeout, "the body was sent too slowly")
-		}
-		if err != nil {
-			removeBody()
-			return source, keep, err
-		}
+		var path string
+		path, removeBody, err = storeBody(body)
 		source.Paths = []string{path}
-		return source, removeBody, nil
+	default:
+		err = refuse(http.StatusUnsupportedMediaType,
+			"send documents as application/jsonl, or the paths of files as application/json")
 	}
-	return source, keep, refuse(http.StatusUnsupportedMediaType,
-		"send documents as application/jsonl, or the paths of files as application/json")
+	if err == nil {
+		body.Done()
+	}
+	return source, removeBody, err
 }
 
-var errLong = errors.New("the body has more than 1 GiB: send the documents in several requests")
+// readPaths reads a body that names files.
+func readPaths(body io.Reader) (source ingestion, err error) {
+	decoder := json.NewDecoder(io.LimitReader(body, maxIngestBody))
+	decoder.DisallowUnknownFields()
+	if err = decoder.Decode(&source); err != nil {
+		return source, refuse(http.StatusBadRequest,
+			"the body must be a JSON object with paths and, optionally, issuer and workers: "+err.Error())
+	}
+	if n := len(source.Paths); n == 0 || n > maxPaths || source.Workers < 0 || source.Workers > maxWorkers {
+		return source, refuse(http.StatusBadRequest,
+			fmt.Sprintf("paths must have from 1 to %d elements, and workers must be from 0 to %d", maxPaths, maxWorkers))
+	}
+	return source, nil
+}
 
-// storeBody writes a body to a file in dir and returns its path. The file's name is a digest of the body, so that a
-// document without a URL is recognised when it is sent again. It returns errLong for a body of more than maxUpload
-// bytes.
-func storeBody(dir string, body io.Reader) (path string, err error) {
+// storeBody writes a body with documents to a file in a new temporary folder. It returns the path of the file, and the
+// function that removes the folder if there is no error. The file's name is a digest of the body, so that a document
+// without a URL is recognised when it is sent again. Errors about the body have the status for the client.
+func storeBody(body io.Reader) (path string, remove func(), err error) {
+	dir, err := os.MkdirTemp("", "tollgate-ingest-")
+	if err != nil {
+		return "", nil, err
+	}
+	remove = func() { _ = os.RemoveAll(dir) }
+	defer func() {
+		if err != nil {
+			remove()
+		}
+	}()
 	f, err := os.Create(filepath.Join(dir, "body"))
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	sum := sha256.New()
 	n, err := io.Copy(io.MultiWriter(f, sum), io.LimitReader(body, maxUpload+1))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return "", err
-	}
-	if n > maxUpload {
-		return "", errLong
+	err = errors.Join(err, f.Close())
+	switch {
+	case inbound.TooSlow(err):
+		return "", nil, refuse(http.StatusRequestTimeout, "the body was sent too slowly")
+	case err != nil:
+		return "", nil, err
+	case n > maxUpload:
+		return "", nil, refuse(http.StatusRequestEntityTooLarge,
+			"the body has more than 1 GiB: send the documents in several requests")
 	}
 	path = filepath.Join(dir, "upload-"+hex.EncodeToString(sum.Sum(nil)[:8])+".jsonl")
-	return path, os.Rename(f.Name(), path)
+	return path, remove, os.Rename(f.Name(), path)
 }

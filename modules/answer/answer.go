@@ -188,43 +188,8 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	n, err := tollgate.Share(h.app, nodes, nodeKey{db, sha256.Sum256(text)}, func() (*node, error) {
-		n := &node{db: db}
-		n.logger.Store(ctx.Logger())
-		model, err := h.provisionModel(&n.model)
-		if err != nil {
-			return nil, err
-		}
-		o := answer.Options{
-			DB: db, Counters: h.app.Counters(), Logger: n.logger.Load, Now: time.Now, Keyring: h.app.Keyring(answer.SchemaName),
-			BaseURL: strings.TrimSuffix(h.BaseURL, "/"), Model: model,
-			ExtractWhenDown: h.Model != nil && h.Model.ExtractWhenDown, CompareMin: h.CompareMin,
-			Accounts: accounts.Options{Rate: h.Rate, Limit: h.Quota, Window: window},
-			Running:  h.Running, Queued: h.Queued, Deadline: time.Duration(h.Deadline),
-			Remember: time.Duration(cmp.Or(h.Cache, caddy.Duration(15*time.Minute))), LogQueries: h.LogQueries,
-			Observe: observe, ObserveIntake: observeIntake, ObserveJob: jobMetrics.Observe, ObserveTrace: observeTrace,
-			ObserveReserved: observeReserved,
-			Bar:             n.newest.Bar(answer.SchemaName),
-		}
-		if dense, err := h.provisionDense(&n.dense); err != nil {
-			return nil, err
-		} else if dense != nil {
-			o.Dense = dense
-		}
-		if web, err := h.provisionWeb(h.app.AllowedNetworks()); err != nil {
-			return nil, err
-		} else if web != nil {
-			o.Web = web
-		}
-		if o.Watch, err = h.provisionWatch(); err != nil {
-			return nil, err
-		}
-		if o.Fetch, err = h.provisionFetch(); err != nil {
-			return nil, err
-		}
-		n.server = answer.New(o)
-		return n, nil
-	}, (*node).close)
+	n, err := tollgate.Share(h.app, nodes, nodeKey{db, sha256.Sum256(text)},
+		func() (*node, error) { return h.newNode(db, window, ctx.Logger()) }, (*node).close)
 	if err != nil {
 		return err
 	}
@@ -240,6 +205,46 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 	})
 	return errors.Join(tollgate.RegisterMetrics(ctx, questions, seconds, waiting, stageSeconds, tokens, reserved, taken),
 		jobMetrics.Register(ctx))
+}
+
+// newNode creates the service with the options of h on a database.
+func (h *Handler) newNode(db *store.DB, window accounts.Window, logger *zap.Logger) (*node, error) {
+	n := &node{db: db}
+	n.logger.Store(logger)
+	model, err := h.provisionModel(&n.model)
+	if err != nil {
+		return nil, err
+	}
+	o := answer.Options{
+		DB: db, Counters: h.app.Counters(), Logger: n.logger.Load, Now: time.Now, Keyring: h.app.Keyring(answer.SchemaName),
+		BaseURL: strings.TrimSuffix(h.BaseURL, "/"), Model: model,
+		ExtractWhenDown: h.Model != nil && h.Model.ExtractWhenDown, CompareMin: h.CompareMin,
+		Accounts: accounts.Options{Rate: h.Rate, Limit: h.Quota, Window: window},
+		Running:  h.Running, Queued: h.Queued, Deadline: time.Duration(h.Deadline),
+		Remember: time.Duration(cmp.Or(h.Cache, caddy.Duration(15*time.Minute))), LogQueries: h.LogQueries,
+		Observe: observe, ObserveIntake: observeIntake, ObserveJob: jobMetrics.Observe, ObserveTrace: observeTrace,
+		ObserveReserved: observeReserved,
+		Bar:             n.newest.Bar(answer.SchemaName),
+	}
+	// Dense and Web are set only if they are configured, because a nil pointer in an interface would not be nil.
+	if dense, err := h.provisionDense(&n.dense); err != nil {
+		return nil, err
+	} else if dense != nil {
+		o.Dense = dense
+	}
+	if web, err := h.provisionWeb(h.app.AllowedNetworks()); err != nil {
+		return nil, err
+	} else if web != nil {
+		o.Web = web
+	}
+	if o.Watch, err = h.provisionWatch(); err != nil {
+		return nil, err
+	}
+	if o.Fetch, err = h.provisionFetch(); err != nil {
+		return nil, err
+	}
+	n.server = answer.New(o)
+	return n, nil
 }
 
 // Cleanup disconnects the service from the cascade of this configuration.

@@ -29,8 +29,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if d.NextArg() {
 		return d.ArgErr()
 	}
-	return directive.Options(d, func(option string) error {
-		var err error
+	return directive.Options(d, func(option string) (err error) {
 		switch option {
 		case "base_url":
 			err = directive.Text(d, &h.BaseURL)
@@ -53,48 +52,19 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		case "fetch":
 			err = h.unmarshalFetch(d)
 		case "rate":
-			err = parseNumber(d, option, &h.Rate)
+			err = directive.Number(d, &h.Rate)
 		case "quota":
-			args := d.RemainingArgs()
-			if len(args) == 0 || len(args) > 2 {
-				return d.ArgErr()
-			}
-			if h.Quota, err = strconv.ParseInt(args[0], 10, 64); err != nil || h.Quota < 1 {
-				return d.Errf("quota: %q is not a whole number of at least 1", args[0])
-			}
-			if len(args) == 2 {
-				h.Window = args[1]
-			}
+			err = h.unmarshalQuota(d)
 		case "running":
-			err = parseNumber(d, option, &h.Running)
+			err = directive.Number(d, &h.Running)
 		case "queued":
-			err = parseNumber(d, option, &h.Queued)
+			err = directive.Number(d, &h.Queued)
 		case "deadline":
-			var text string
-			if !d.AllArgs(&text) {
-				return d.ArgErr()
-			}
-			deadline, err := caddy.ParseDuration(text)
-			if err != nil || deadline <= 0 {
-				return d.Errf("deadline: %q is not a positive duration such as 60s", text)
-			}
-			h.Deadline = caddy.Duration(deadline)
+			err = directive.Duration(d, &h.Deadline, "60s")
 		case "compare_min":
-			err = parseNumber(d, option, &h.CompareMin)
+			err = directive.Number(d, &h.CompareMin)
 		case "cache":
-			var text string
-			if !d.AllArgs(&text) {
-				return d.ArgErr()
-			}
-			lifetime, err := caddy.ParseDuration(text)
-			switch {
-			case text == "off":
-				h.Cache = -1
-			case err != nil || lifetime <= 0 || lifetime > 24*time.Hour:
-				return d.Errf("cache: %q is neither off nor a positive duration of at most 24h", text)
-			default:
-				h.Cache = caddy.Duration(lifetime)
-			}
+			err = h.unmarshalCache(d)
 		case "log_queries":
 			err = directive.Flag(d, &h.LogQueries)
 		default:
@@ -104,15 +74,36 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	})
 }
 
-// parseNumber parses the only argument of an option, a whole number of at least 1, into *into.
-func parseNumber(d *caddyfile.Dispenser, option string, into *int) (err error) {
+// unmarshalQuota parses the option quota: a number of answers and, optionally, a window.
+func (h *Handler) unmarshalQuota(d *caddyfile.Dispenser) (err error) {
+	args := d.RemainingArgs()
+	if len(args) == 0 || len(args) > 2 {
+		return d.ArgErr()
+	}
+	if h.Quota, err = strconv.ParseInt(args[0], 10, 64); err != nil || h.Quota < 1 {
+		return d.Errf("quota: %q is not a whole number of at least 1", args[0])
+	}
+	if len(args) == 2 {
+		h.Window = args[1]
+	}
+	return nil
+}
+
+// unmarshalCache parses the option cache: off, or for how long a repeated question gets the same answer.
+func (h *Handler) unmarshalCache(d *caddyfile.Dispenser) error {
 	var text string
 	if !d.AllArgs(&text) {
 		return d.ArgErr()
 	}
-	if *into, err = strconv.Atoi(text); err != nil || *into < 1 {
-		return d.Errf("%s: %q is not a whole number of at least 1", option, text)
+	if text == "off" {
+		h.Cache = -1
+		return nil
 	}
+	lifetime, err := caddy.ParseDuration(text)
+	if err != nil || lifetime <= 0 || lifetime > 24*time.Hour {
+		return d.Errf("cache: %q is neither off nor a positive duration of at most 24h", text)
+	}
+	h.Cache = caddy.Duration(lifetime)
 	return nil
 }
 

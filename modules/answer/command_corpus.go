@@ -63,7 +63,7 @@ the others, and exits with status 1.
 		false, "Report on each new or replaced document, at most 10,000, as corpus show does")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, args []string) error {
 		var total ingestResult
-		var urls []string
+		var urls []string // of the documents to report on
 		if report {
 			from.Document = func(t corpus.DocumentResult) {
 				if t.Err == nil && t.Outcome != corpus.Skipped && len(urls) < maxReported {
@@ -131,6 +131,7 @@ func shownDocumentOf(d kernel.Document) shownDocument {
 	return shownDocument{d.ID, string(d.Kind), d.Period.String(), d.Title, d.URL, d.Chunks}
 }
 
+// listCommand returns the command tollgate answer corpus list.
 func listCommand(o *options) *cobra.Command {
 	var q corpus.ListQuery
 	var kind string
@@ -161,6 +162,7 @@ func listCommand(o *options) *cobra.Command {
 	return cmd
 }
 
+// removeCommand returns the command tollgate answer corpus remove.
 func removeCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "remove <url>...", Args: cobra.MinimumNArgs(1),
@@ -194,6 +196,7 @@ func shownStatsOf(n corpus.Stats) shownStats {
 	return shownStats{n.Version, n.Issuers, n.Documents, n.Chunks, n.Tokens, n.Facts, n.Prices, n.Kinds, n.Vectors}
 }
 
+// statsCommand returns the command tollgate answer corpus stats.
 func statsCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "stats", Args: cobra.NoArgs,

@@ -117,42 +117,17 @@ extracted unless --model is given.
 	cmd.Flags().BoolVar(&failures, "failures",
 		false, "Show the questions that were not answered as expected, except those that are held back")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, _ []string) error {
-		var model models.Model
+		if len(files) == 0 && documents != "" {
+			return errors.New("--corpus requires --questions: name a file with questions about these documents")
+		}
+		var model models.Model // nil extracts answers
 		if withModel {
 			var err error
 			if model, err = s.configuredModel(); err != nil {
 				return err
 			}
 		}
-		var bar *cli.Progress
-		total := 0
-		begin := func(questions int) {
-			total = questions
-			bar = cli.NewProgress(s.Notes, int64(total), " questions", func(n int64) string { return strconv.FormatInt(n, 10) })
-		}
-		done := func() { bar.Step(1, int64(total)) }
-		var results []eval.Result
-		var err error
-		switch {
-		case len(files) == 0 && documents != "":
-			return errors.New("--corpus requires --questions: name a file with questions about these documents")
-		case len(files) == 0:
-			results, err = answer.EvaluateSample(s.Ctx, model, begin, done)
-		default:
-			var all []eval.Question
-			switch all, err = readQuestions(files); {
-			case err != nil:
-			case documents != "":
-				results, err = answer.EvaluateOn(s.Ctx, documents, all, model, begin, done)
-			default:
-				begin(len(all))
-				results = s.Evaluate(s.Ctx, all, model, done)
-				err = s.Ctx.Err()
-			}
-		}
-		if bar != nil {
-			bar.Clear()
-		}
+		results, err := s.evaluate(files, documents, model)
 		if err != nil {
 			return err
 		}
@@ -171,6 +146,35 @@ extracted unless --model is given.
 		})
 	})
 	return cmd
+}
+
+// evaluate asks the questions in files about the documents at a path or, if documents is empty, about the corpus of the
+// configuration. Without files it asks the shipped questions about the shipped corpus. It shows a progress bar.
+func (s *session) evaluate(files []string, documents string, model models.Model) ([]eval.Result, error) {
+	var bar *cli.Progress // nil until the number of questions is known
+	total := 0
+	begin := func(questions int) {
+		total = questions
+		bar = cli.NewProgress(s.Notes, int64(total), " questions", func(n int64) string { return strconv.FormatInt(n, 10) })
+	}
+	done := func() { bar.Step(1, int64(total)) }
+	defer func() {
+		if bar != nil {
+			bar.Clear()
+		}
+	}()
+	if len(files) == 0 {
+		return answer.EvaluateSample(s.Ctx, model, begin, done)
+	}
+	all, err := readQuestions(files)
+	if err != nil {
+		return nil, err
+	}
+	if documents != "" {
+		return answer.EvaluateOn(s.Ctx, documents, all, model, begin, done)
+	}
+	begin(len(all))
+	return s.Evaluate(s.Ctx, all, model, done), s.Ctx.Err()
 }
 
 // maxSet bounds a file of questions, in bytes.

@@ -41,6 +41,7 @@ func shown(k accounts.Key) shownKey {
 	}
 }
 
+// createKeyCommand returns the command tollgate answer key create.
 func createKeyCommand(o *options) *cobra.Command {
 	var n accounts.NewKey
 	var limit int64
@@ -78,14 +79,12 @@ for all of them, with immediate effect; 0 allows none, and -1 is unlimited.
 		}
 		answer := shown(created)
 		answer.Key = key
-		return s.Answer(answer, func(w io.Writer) {
-			_, _ = io.WriteString(w, key+"\n")
-			s.Note("The key is shown only once. Clients send it as x-api-key.")
-		})
+		return s.Result(answer, key, "The key is shown only once. Clients send it as x-api-key.")
 	})
 	return cmd
 }
 
+// listKeysCommand returns the command tollgate answer key list.
 func listKeysCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Args: cobra.NoArgs,
@@ -125,6 +124,7 @@ func state(k shownKey) string {
 	return "works"
 }
 
+// revokeKeyCommand returns the command tollgate answer key revoke.
 func revokeKeyCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke <id or key>", Args: cobra.ExactArgs(1),

@@ -91,6 +91,7 @@ func (d *shownDescription) unread() string {
 	return strings.Join(parts, "; ")
 }
 
+// showCommand returns the command tollgate answer corpus show.
 func showCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "show <url>", Args: cobra.ExactArgs(1),

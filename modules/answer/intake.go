@@ -58,7 +58,7 @@ func (h *Handler) unmarshalWatch(d *caddyfile.Dispenser) error {
 	return directive.Options(d, func(option string) error {
 		switch option {
 		case "every":
-			return parseInterval(d, &h.Watch.Every)
+			return directive.Duration(d, &h.Watch.Every, "30s")
 		case "remove":
 			return directive.Flag(d, &h.Watch.Remove)
 		}
@@ -80,22 +80,8 @@ func (h *Handler) unmarshalFetch(d *caddyfile.Dispenser) error {
 		if option != "every" {
 			return directive.NoOption(d, "fetch has no option %q; there is: every", option)
 		}
-		return parseInterval(d, &h.Fetch.Every)
+		return directive.Duration(d, &h.Fetch.Every, "30s")
 	})
-}
-
-// parseInterval parses the argument of the option every.
-func parseInterval(d *caddyfile.Dispenser, into *caddy.Duration) error {
-	var text string
-	if !d.AllArgs(&text) {
-		return d.ArgErr()
-	}
-	interval, err := caddy.ParseDuration(text)
-	if err != nil || interval <= 0 {
-		return d.Errf("every: %q is not a positive duration such as 30s", text)
-	}
-	*into = caddy.Duration(interval)
-	return nil
 }
 
 // validateIntake checks the options of Watch and Fetch.

@@ -9,43 +9,37 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
-var jobMetrics = tollgate.NewJobMetrics("answer", "rows deleted, vectors made, files and addresses read")
-
+// The metrics live for the process and are registered with each configuration.
 var (
-	questions = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "tollgate", Subsystem: "answer", Name: "questions_total",
-		Help: "Accepted questions, by outcome.",
-	}, []string{"outcome"})
-	seconds = prometheus.NewHistogram(prometheus.HistogramOpts{
+	jobMetrics = tollgate.NewJobMetrics("answer", "rows deleted, vectors made, files and addresses read")
+
+	questions = tollgate.NewCounterVec("answer", "questions_total", "Accepted questions, by outcome.", "outcome")
+	seconds   = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Namespace: "tollgate", Subsystem: "answer", Name: "seconds", Help: "Time from a question to its answer.",
 		Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120},
 	})
-	stageSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Namespace: "tollgate", Subsystem: "answer", Name: "stage_seconds", Help: "Time that a stage of an answer takes.",
-		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
-	}, []string{"stage"})
-	tokens = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "tollgate", Subsystem: "answer", Name: "tokens_total",
-		Help: "Tokens of model calls, by step (such as draft or judge) and kind (prompt or completion).",
-	}, []string{"step", "kind"})
+	stageSeconds = tollgate.NewHistogramVec("answer", "stage_seconds", "Time that a stage of an answer takes.",
+		[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}, "stage")
+	tokens = tollgate.NewCounterVec("answer", "tokens_total",
+		"Tokens of model calls, by step (such as draft or judge) and kind (prompt or completion).", "step", "kind")
 	reserved = prometheus.NewGauge(prometheus.GaugeOpts{
 		Namespace: "tollgate", Subsystem: "answer", Name: "reserved",
 		Help: "Answers reserved from quotas by questions in progress, on all nodes, as of the last run of the job reap.",
 	})
-	taken = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "tollgate", Subsystem: "answer", Name: "intake_documents_total",
-		Help: "Documents of the watched folder and of fetched addresses, by source and outcome.",
-	}, []string{"source", "outcome"})
-	waiting = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Namespace: "tollgate", Subsystem: "answer", Name: "waiting", Help: "Questions that are being answered or wait in the queue.",
-	}, func() float64 {
-		n := 0
-		for node := range tollgate.Shared[*node](nodes) {
-			n += node.server.Waiting()
-		}
-		return float64(n)
-	})
+	taken = tollgate.NewCounterVec("answer", "intake_documents_total",
+		"Documents of the watched folder and of fetched addresses, by source and outcome.", "source", "outcome")
+	waiting = tollgate.NewGaugeFunc("answer", "waiting",
+		"Questions that are being answered or wait in the queue.", countWaiting)
 )
+
+// countWaiting returns the number of questions that all nodes are answering or have queued.
+func countWaiting() float64 {
+	n := 0
+	for node := range tollgate.Shared[*node](nodes) {
+		n += node.server.Waiting()
+	}
+	return float64(n)
+}
 
 // observe counts a question with its outcome and the time it took.
 func observe(outcome string, duration time.Duration) {

@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -69,13 +70,14 @@ type WebSearch struct {
 	Timeout caddy.Duration `json:"timeout,omitempty"`
 }
 
-// cascadeTransport is an http.RoundTripper that sends requests into the cascade of the newest running configuration. If
-// a configuration is refused after it has begun to start, requests go to the previous configuration's cascade again.
+// cascadeTransport is an http.RoundTripper that sends requests into the cascade of the newest running configuration.
+// The node keeps it across reloads, while each configuration connects and disconnects its own cascade. If a
+// configuration is refused after it has begun to start, requests go to the previous configuration's cascade again.
 // After the last configuration has ended they still go to its cascade, because connections of a replaced configuration
 // may bring more questions.
 type cascadeTransport struct {
-	mu    sync.Mutex
-	all   []*http.RoundTripper // the newest is last
+	mu    sync.Mutex           // guards all and ended, which reloads change while requests read them
+	all   []*http.RoundTripper // the newest is last; pointers, so that equal round trippers differ
 	ended *http.RoundTripper   // the only cascade in all, if its configuration has ended; otherwise nil
 }
 
@@ -233,18 +235,12 @@ func (h *Handler) provisionModel(transport *cascadeTransport) (models.Model, err
 		resolve("model", &h.Model.Low, &h.Model.Medium, &h.Model.High)); err != nil {
 		return nil, err
 	}
-	name := func(configuredName, byDefault string) string {
-		if configuredName == "" {
-			return byDefault
-		}
-		return configuredName
-	}
 	address, client := h.Model.target("/chat/completions", transport)
 	return &models.Chat{
 		URL: address, Key: h.Model.bearer(), Client: client,
 		Names: map[models.Tier]string{
-			models.Low: name(h.Model.Low, "keychain-low"), models.Medium: name(h.Model.Medium, "keychain-medium"),
-			models.High: name(h.Model.High, "keychain-high"),
+			models.Low: cmp.Or(h.Model.Low, "keychain-low"), models.Medium: cmp.Or(h.Model.Medium, "keychain-medium"),
+			models.High: cmp.Or(h.Model.High, "keychain-high"),
 		},
 	}, nil
 }

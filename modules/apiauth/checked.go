@@ -24,6 +24,8 @@ func Unchecked(ctx caddy.Context) bool {
 		_, isApp := m.(*caddyhttp.App)
 		return isApp
 	})
+	// The walk follows the modules from the server's routes down to the handler. At each level, everything that comes
+	// before the module in its list of routes, and before it in its route, runs before the handler.
 	routes := server.Routes
 	for _, module := range lineage[app+1:] {
 		// Caddy clears HandlersRaw when it has provisioned a route. So the first route that has it contains the module.
@@ -77,7 +79,7 @@ func isGatewayKey(p caddyauth.Authenticator) bool {
 // module, so that no warning is given in error.
 func earlierHandlersCheckKey(handlers []json.RawMessage, module caddy.Module) bool {
 	name := module.CaddyModule().ID.Name()
-	last := -1
+	last := -1 // if no handler has the name, none is before module
 	for i, handler := range handlers {
 		if gjson.GetBytes(handler, "handler").Str == name {
 			last = i

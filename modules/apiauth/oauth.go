@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -227,18 +226,22 @@ func (o *OAuth) check() error {
 		return errors.New("max_age must not be negative")
 	}
 	for _, class := range o.ACR {
-		if class == "" ||
-			strings.ContainsFunc(class, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) {
+		if !isScopeToken(class) {
 			return fmt.Errorf("%q is not an authentication context class", class)
 		}
 	}
 	for _, scope := range o.Scopes {
-		if strings.ContainsFunc(scope, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) ||
-			scope == "" {
+		if !isScopeToken(scope) {
 			return fmt.Errorf("%q is not a scope", scope)
 		}
 	}
 	return nil
+}
+
+// isScopeToken reports whether text is a scope (RFC 6749 section 3.3), and can therefore be quoted in a challenge.
+func isScopeToken(text string) bool {
+	return text != "" &&
+		!strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' })
 }
 
 // keys returns the keys of the issuer, and sets pooled.
@@ -255,11 +258,7 @@ func (o *OAuth) Cleanup() error {
 	if o.Introspection != nil {
 		o.Introspection.close()
 	}
-	if o.pooled == nil {
-		return nil
-	}
-	_, err := sources.Delete(*o.pooled)
-	return err
+	return releaseKeys(o.pooled)
 }
 
 // Authenticate implements caddyauth.Authenticator.
@@ -277,25 +276,27 @@ func (o *OAuth) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth.
 	if err == nil {
 		err = o.checkProof(r, token, sentAsDPoP, grant.key)
 	}
+	refuse := func(asDPoP bool, status int, code, message string) (caddyauth.User, bool, error) {
+		o.resource.challenge(w, asDPoP, code, message)
+		return caddyauth.User{}, false, apierror.New(status, code, "%s", message)
+	}
+	// Each kind of error has its own challenge. Other errors are not about the credential: the token cannot be checked
+	// now.
 	if proofErr, ok := errors.AsType[*dpop.Error](err); ok {
-		o.resource.challenge(w, true, "invalid_dpop_proof", proofErr.Text)
-		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, "invalid_dpop_proof", "%s", proofErr.Text)
+		return refuse(true, http.StatusUnauthorized, "invalid_dpop_proof", proofErr.Text)
 	}
 	if tokenErr, ok := errors.AsType[jwt.Error](err); ok {
-		o.resource.challenge(w, sentAsDPoP, "invalid_token", string(tokenErr))
-		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, "invalid_token", "%s", string(tokenErr))
+		return refuse(sentAsDPoP, http.StatusUnauthorized, "invalid_token", string(tokenErr))
 	}
 	if err != nil {
 		return caddyauth.User{}, false, err
 	}
 	if grant.missingScope != "" {
-		message := "the token does not have the scope " + grant.missingScope
-		o.resource.challenge(w, sentAsDPoP, "insufficient_scope", message)
-		return caddyauth.User{}, false, apierror.New(http.StatusForbidden, "insufficient_scope", "%s", message)
+		return refuse(sentAsDPoP, http.StatusForbidden, "insufficient_scope",
+			"the token does not have the scope "+grant.missingScope)
 	}
 	if message := o.signInFault(grant); message != "" {
-		o.resource.challenge(w, sentAsDPoP, insufficientAuthentication, message)
-		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, insufficientAuthentication, "%s", message)
+		return refuse(sentAsDPoP, http.StatusUnauthorized, insufficientAuthentication, message)
 	}
 	caddyhttp.SetVar(r.Context(), userVar, grant.subject)
 	return grant.user, true, nil
@@ -354,7 +355,7 @@ func (o *OAuth) find(ctx context.Context, token string) (*granted, error) {
 	if !ok {
 		return nil, errInactive
 	}
-	g, _, err := o.grant(claims, expires)
+	g, _, err := o.grant(claims, 0, expires) // the size does not matter, because the user is not cached
 	return g, err
 }
 
@@ -364,14 +365,15 @@ func (o *OAuth) verify(ctx context.Context, text string) (g *granted, size int64
 	if err != nil {
 		return nil, 0, time.Time{}, err
 	}
-	g, size, err = o.grant(token.Claims, token.Expires)
+	g, size, err = o.grant(token.Claims, len(text), token.Expires)
 	return g, size, token.Expires, err
 }
 
-// grant makes the user from the claims of a valid token that expires at expires. It returns an error for the wrong
-// issuer, audience or subject. A missing scope is no error, but is reported in missingScope. size is the user's
+// grant makes the user from the claims of a valid token that expires at expires. encoded is the length of the text
+// from which the claims were decoded. grant returns an error for the wrong issuer, audience or subject. A missing
+// scope is no error, but is reported in missingScope, because the challenge for it differs. size is the user's
 // approximate size in bytes.
-func (o *OAuth) grant(claims map[string]any, expires time.Time) (g *granted, size int64, err error) {
+func (o *OAuth) grant(claims map[string]any, encoded int, expires time.Time) (g *granted, size int64, err error) {
 	text := func(name string) string {
 		value, _ := claims[name].(string)
 		return value
@@ -390,28 +392,12 @@ func (o *OAuth) grant(claims map[string]any, expires time.Time) (g *granted, siz
 	if !ValidUserID(subject) {
 		return nil, 0, jwt.ErrSubject
 	}
-	g = &granted{key: key, verified: verified{
-		user: caddyauth.User{ID: subject, Metadata: map[string]string{
-			"issuer": o.Issuer, "client_id": text("client_id"),
-			"scope": text("scope"),
-		}},
-		subject: &User{ID: subject, Issuer: o.Issuer, Expires: expires, Claims: claims},
-	}}
+	g = &granted{key: key}
+	g.verified, size = newVerified(&User{ID: subject, Issuer: o.Issuer, Expires: expires, Claims: claims},
+		map[string]string{"client_id": text("client_id"), "scope": text("scope")}, encoded)
 	scopes := strings.Fields(text("scope"))
-	for _, scope := range o.Scopes {
-		if !slices.Contains(scopes, scope) {
-			g.missingScope = scope
-			break
-		}
-	}
-	size = userSize
-	for name, value := range claims {
-		if text, ok := value.(string); ok && len(text) <= maxClaim && utf8.ValidString(text) {
-			g.user.Metadata["claim."+name] = text
-		}
-	}
-	for name, value := range g.user.Metadata {
-		size += int64(len(name) + len(value) + entrySize)
+	if i := slices.IndexFunc(o.Scopes, func(scope string) bool { return !slices.Contains(scopes, scope) }); i >= 0 {
+		g.missingScope = o.Scopes[i]
 	}
 	return g, size, nil
 }

@@ -75,7 +75,7 @@ func (i *Introspection) close() {
 func (o *OAuth) introspect(
 	ctx context.Context, token string,
 ) (g *granted, size int64, cachedUntil time.Time, err error) {
-	claims, err := o.Introspection.ask(ctx, token)
+	claims, encoded, err := o.Introspection.ask(ctx, token)
 	if err != nil {
 		return nil, 0, time.Time{}, apierror.Unavailable("the authorization server", err)
 	}
@@ -90,7 +90,7 @@ func (o *OAuth) introspect(
 			return nil, 0, time.Time{}, jwt.ErrExpired
 		}
 	}
-	g, size, err = o.grant(claims, expires)
+	g, size, err = o.grant(claims, encoded, expires)
 	cachedUntil = now.Add(time.Duration(o.Introspection.Cache))
 	if expires.Before(cachedUntil) {
 		cachedUntil = expires
@@ -99,34 +99,33 @@ func (o *OAuth) introspect(
 }
 
 // ask sends a token to the introspection endpoint and returns the claims in the response, which tell whether the token
-// is active. It returns an error if the response is not a JSON object with status 200.
-func (i *Introspection) ask(ctx context.Context, token string) (map[string]any, error) {
+// is active, and the length of the response. It returns an error if the response is not a JSON object with status 200.
+func (i *Introspection) ask(ctx context.Context, token string) (claims map[string]any, encoded int, err error) {
 	form := url.Values{"token": {token}, "token_type_hint": {"access_token"}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, i.URL, strings.NewReader(form.Encode()))
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.Header.Set("Accept", "application/json")
 	request.SetBasicAuth(url.QueryEscape(i.ClientID), url.QueryEscape(i.ClientSecret)) // RFC 6749 section 2.3.1
 	response, err := i.client.Do(request)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the introspection endpoint answers %s", response.Status)
+		return nil, 0, fmt.Errorf("the introspection endpoint answers %s", response.Status)
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxIntrospection+1))
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if len(body) > maxIntrospection {
-		return nil, errors.New("the answer of the introspection endpoint is too long")
+		return nil, 0, errors.New("the answer of the introspection endpoint is too long")
 	}
-	var claims map[string]any
 	if err := json.Unmarshal(body, &claims); err != nil {
-		return nil, fmt.Errorf("the answer of the introspection endpoint: %w", err)
+		return nil, 0, fmt.Errorf("the answer of the introspection endpoint: %w", err)
 	}
-	return claims, nil
+	return claims, len(body), nil
 }

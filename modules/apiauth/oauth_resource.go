@@ -47,8 +47,9 @@ func newResource(o *OAuth) (*resource, error) {
 		u.User != nil {
 		return res, nil // the audience has no document
 	}
-	path := strings.TrimSuffix(u.EscapedPath(), "/")
-	res.metadata = u.Scheme + "://" + u.Host + wellKnown + path
+	res.metadata = u.Scheme + "://" + u.Host + wellKnown + strings.TrimSuffix(u.EscapedPath(), "/")
+	// The document is also served without the path of the resource, for clients that look only there. For a resource
+	// without a path both are the same.
 	res.paths = slices.Compact([]string{wellKnown, wellKnown + strings.TrimSuffix(u.Path, "/")})
 	res.document, err = json.Marshal(struct {
 		Resource string   `json:"resource"`

@@ -206,6 +206,25 @@ func TestOAuthIntrospection(t *testing.T) {
 	}
 }
 
+// TestOAuthSize checks that the size of a cached user includes all claims, also those that are no placeholders: the cache
+// is limited by the sum of these sizes.
+func TestOAuthSize(t *testing.T) {
+	t.Parallel()
+	groups := strings.Repeat("x", 40_000)
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(map[string]any{"active": true, "sub": "ann", "aud": notes, "groups": []string{groups}})
+	}))
+	defer endpoint.Close()
+	o := newOAuth(t, &OAuth{
+		Issuer: "https://as.example", Audiences: []string{notes},
+		Introspection: &Introspection{URL: endpoint.URL, ClientID: "a", ClientSecret: "b", Cache: caddy.Duration(time.Minute)},
+	})
+	g, size, _, err := o.introspect(t.Context(), "token")
+	if err != nil || g.user.ID != "ann" || size < int64(len(groups)) {
+		t.Errorf("the user %+v with %d bytes of claims has the size %d: %v", g, len(groups), size, err)
+	}
+}
+
 // inProcess is an authorization server of this process.
 type inProcess map[string]map[string]any
 

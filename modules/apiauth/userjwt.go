@@ -149,7 +149,7 @@ func (u *UserJWT) Provision(ctx caddy.Context) error {
 	if err := u.resolve(); err != nil {
 		return err
 	}
-	var local localKeys
+	var local localKeys // nil if local tokens are refused; only they need the app
 	if !u.DisableLocal {
 		app, err := tollgate.From(ctx)
 		if err != nil {
@@ -219,7 +219,7 @@ func (u *UserJWT) resolve() error {
 // check returns an error for settings that contradict each other or would accept no token. It must run before the keys
 // are loaded, because the loading relies on its checks.
 func (u *UserJWT) check() error {
-	sources := 0
+	sources := 0 // of keys; without any, an issuer alone names the keys by its discovery document
 	for _, set := range []bool{u.JWKSURL != "", len(u.PublicKeys) > 0, u.HS256 != ""} {
 		if set {
 			sources++
@@ -231,7 +231,7 @@ func (u *UserJWT) check() error {
 	if time.Duration(u.Leeway) < 0 || time.Duration(u.Leeway) > maxLeeway {
 		return fmt.Errorf("leeway must be at most %s", maxLeeway)
 	}
-	if sources == 0 && u.Issuer == "" {
+	if sources == 0 && u.Issuer == "" { // only local tokens are accepted
 		if u.DisableLocal {
 			return errors.New("with local off, keys are needed: issuer, jwks_url, public_key or hs256")
 		}
@@ -281,7 +281,7 @@ func (u *UserJWT) provisionKeys() (jwks.Finder, error) {
 			if err != nil {
 				return nil, fmt.Errorf("public_key: %w", err)
 			}
-			if fixed[i].Key, err = jwks.ReadPEM(pem); err != nil {
+			if fixed[i].Key, err = jwks.ReadPEM(pem); err != nil { // it closes the file
 				return nil, fmt.Errorf("public_key %s: %w", file, err)
 			}
 		}
@@ -298,11 +298,7 @@ func (u *UserJWT) Cleanup() error {
 	if u.cache != nil {
 		u.cache.Close()
 	}
-	if u.pooled == nil {
-		return nil
-	}
-	_, err := sources.Delete(*u.pooled)
-	return err
+	return releaseKeys(u.pooled)
 }
 
 // Authenticate implements caddyauth.Authenticator.
@@ -328,10 +324,27 @@ func (u *UserJWT) Authenticate(w http.ResponseWriter, r *http.Request) (caddyaut
 	return user.user, true, nil
 }
 
-// verified is the user of a valid token, in two forms.
+// verified is the user of a valid token, in two forms. Requests with the same token share it through the cache.
 type verified struct {
 	user    caddyauth.User // for placeholders
 	subject *User          // for later handlers
+}
+
+// newVerified returns the user subject, and its approximate size in bytes for the cache. The placeholders are metadata,
+// the issuer, and each claim that is a text of at most maxClaim bytes. encoded is the length of the text from which the
+// claims were decoded.
+func newVerified(subject *User, metadata map[string]string, encoded int) (v verified, size int64) {
+	metadata["issuer"] = subject.Issuer
+	for name, value := range subject.Claims {
+		if text, ok := value.(string); ok && len(text) <= maxClaim && utf8.ValidString(text) {
+			metadata["claim."+name] = text
+		}
+	}
+	size = userSize + int64(4*encoded) // the decoded claims, which subject keeps, take about four times their text
+	for name, value := range metadata {
+		size += int64(len(name) + len(value) + entrySize)
+	}
+	return verified{caddyauth.User{ID: subject.ID, Metadata: metadata}, subject}, size
 }
 
 // verify checks a token. It returns the token's user, the user's approximate size in bytes, and when the token expires.
@@ -345,21 +358,10 @@ func (u *UserJWT) verify(
 	if token.Claims["cnf"] != nil {
 		return nil, 0, time.Time{}, errConfirm
 	}
-	v = &verified{
-		user:    caddyauth.User{ID: token.Subject, Metadata: map[string]string{"issuer": token.Issuer}},
-		subject: &User{ID: token.Subject, Issuer: token.Issuer, Expires: token.Expires, Claims: token.Claims},
-	}
-	for name, value := range token.Claims {
-		if text, ok := value.(string); ok && len(text) <= maxClaim && utf8.ValidString(text) {
-			v.user.Metadata["claim."+name] = text
-		}
-	}
-	// The decoded claims, which v keeps, take about four times the length of the token.
-	size = userSize + int64(4*len(text))
-	for name, value := range v.user.Metadata {
-		size += int64(len(name) + len(value) + entrySize)
-	}
-	return v, size, token.Expires, nil
+	user, size := newVerified(
+		&User{ID: token.Subject, Issuer: token.Issuer, Expires: token.Expires, Claims: token.Claims},
+		make(map[string]string), len(text))
+	return &user, size, token.Expires, nil
 }
 
 // bearer returns the bearer token of a request, or "" if no bearer token was sent. It refuses several Authorization

@@ -23,7 +23,7 @@ func (s pooledSource) Destruct() error {
 }
 
 // pooledKeys returns the keys at jwksURL or, if jwksURL is empty, the keys of the issuer, from the pool sources. It
-// sets *address to the entry's key in the pool; the caller must delete the entry in Cleanup.
+// sets *address to the entry's key in the pool; the caller must pass the key to releaseKeys in Cleanup.
 func pooledKeys(issuer, jwksURL string, address **jwks.Address) (jwks.Finder, error) {
 	location, name := jwks.Address{JWKS: jwksURL}, "jwks_url"
 	if location.JWKS == "" {
@@ -38,6 +38,16 @@ func pooledKeys(issuer, jwksURL string, address **jwks.Address) (jwks.Finder, er
 	}
 	*address = &location
 	return source, nil
+}
+
+// releaseKeys releases the entry of the pool sources that pooledKeys has taken. address is its key, or nil if no entry
+// was taken.
+func releaseKeys(address *jwks.Address) error {
+	if address == nil {
+		return nil
+	}
+	_, err := sources.Delete(*address)
+	return err
 }
 
 // takeSource returns the shared source of keys for an address. Each call must be followed by one sources.Delete.

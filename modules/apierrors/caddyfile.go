@@ -28,6 +28,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return h.unmarshal(httpcaddyfile.Helper{Dispenser: d})
 }
 
+// unmarshal parses the directive. It needs the helper of the site to resolve named matchers.
 func (h *Handler) unmarshal(d httpcaddyfile.Helper) error {
 	d.Next() // the directive's name
 	if d.Args(&h.Format) && d.NextArg() {

@@ -20,6 +20,8 @@ type responseWriter struct {
 	expects     bool      // the client waits for status 100 before it sends the body
 }
 
+// newResponseWriter returns a writer that adds the request id to the response, in X-Request-Id and in otherHeader,
+// unless that is empty.
 func newResponseWriter(w http.ResponseWriter, id, otherHeader string) *responseWriter {
 	rw := &responseWriter{id: [3]string{id, id, id}, otherHeader: otherHeader}
 	rw.Init(w, rw)

@@ -109,10 +109,11 @@ func (n *node) close() error {
 // nodes holds the servers, by nodeKey.
 var nodes = caddy.NewUsagePool()
 
+// nodeKey identifies a node by everything on which it depends.
 type nodeKey struct {
 	db       *store.DB
-	keys     [32]byte
-	networks string
+	keys     [32]byte // the digest of the settings
+	networks string   // the text of the allowed networks
 }
 
 // pooledLockout is a lockout in the pool. It survives changes of keys that do not affect its rules.
@@ -126,9 +127,10 @@ func (*pooledLockout) close() error { return nil }
 // lockouts holds the lockouts of the servers, by database and rules.
 var lockouts = caddy.NewUsagePool()
 
+// lockoutKey identifies a lockout.
 type lockoutKey struct {
 	db    *store.DB
-	rules any
+	rules any // the comparable value that authserver.LockoutRules returns
 }
 
 // randomSecret returns the secret that is used if session.secret is not set. It stays the same as long as the process
@@ -167,6 +169,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	rules := lockoutKey{db, authserver.LockoutRules(keys)}
+	// The lockout is shared first, because the node uses it and must be closed before it.
 	locks, err := tollgate.Share(h.app, lockouts, rules, func() (*pooledLockout, error) {
 		l := new(pooledLockout)
 		l.logger.Store(ctx.Logger())
@@ -269,6 +272,7 @@ func (h *Handler) Presence() tollgate.Presence {
 	return p
 }
 
+// ServeHTTP serves the listener's paths, and passes other requests on.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	if h.scrape != "" && r.URL.Path == h.scrape {
 		rest.NoSniff(w.Header())

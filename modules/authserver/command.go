@@ -37,6 +37,7 @@ working directory.
 // options are the flags of all subcommands.
 type options struct{ cli.Flags }
 
+// commands adds the subcommands and their common flags to root.
 func commands(root *cobra.Command) {
 	o := new(options)
 	o.Add(root)

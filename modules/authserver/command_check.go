@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
+// checkCommand returns the command that checks the settings.
 func checkCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "check [--config <settings file>]", Args: cobra.NoArgs,

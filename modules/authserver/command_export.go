@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// exportCommand returns the command that writes clients and users to a file.
 func exportCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "export <file>", Args: cobra.ExactArgs(1),

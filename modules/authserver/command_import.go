@@ -19,6 +19,7 @@ import (
 // importEvery is the number of records between two progress reports.
 const importEvery = 10_000
 
+// importCommand returns the command that imports clients and users from a file.
 func importCommand(o *options) *cobra.Command {
 	names := strings.Join(slices.Sorted(maps.Keys(moving.Readers())), ", ")
 	cmd := &cobra.Command{
@@ -39,9 +40,9 @@ Passwords and secrets are hashed again when they are used for the first time.
 `,
 	}
 	from := cmd.Flags().String("from", "", "The program that wrote the file: "+names)
-	dry := cmd.Flags().Bool("dry-run", false, "Stores nothing, and reports what would be imported")
-	update := cmd.Flags().Bool("update", false, "Also changes existing clients and users, except for passwords and secrets")
-	secrets := cmd.Flags().Bool("replace-passwords", false, "With --update: replaces passwords and secrets, and adds authenticator apps")
+	dry := cmd.Flags().Bool("dry-run", false, "Store nothing, and report what would be imported")
+	update := cmd.Flags().Bool("update", false, "Also change existing clients and users, except for passwords and secrets")
+	secrets := cmd.Flags().Bool("replace-passwords", false, "With --update: replace passwords and secrets, and add authenticator apps")
 	report := cmd.Flags().String("report", "", "File to which a line of JSON about each record is written")
 	_ = cmd.MarkFlagRequired("from")
 	cmd.RunE = o.run(func(s *session, cmd *cobra.Command, args []string) (err error) {
@@ -98,19 +99,21 @@ func inputOf(cmd *cobra.Command, name string) (io.ReadCloser, error) {
 	return os.Open(name)
 }
 
-// imported counts records by kind and outcome.
+// imported counts records by kind and outcome. It is the JSON output of the command.
 type imported struct {
 	Clients map[string]int `json:"clients"`
 	Users   map[string]int `json:"users"`
 	Others  map[string]int `json:"others"`
 
 	session *session
-	lines   *json.Encoder
-	n       int
+	lines   *json.Encoder // writes the report
+	n       int           // records so far
 	// dry and update are the flags of the same names.
 	dry, update bool
 }
 
+// record counts a record, writes it to the report, and tells the user what went wrong. The import calls it for each
+// record, in turn.
 func (i *imported) record(l moving.Line) error {
 	counts := &i.Others
 	switch l.Kind {
@@ -135,6 +138,7 @@ func (i *imported) record(l moving.Line) error {
 	return i.lines.Encode(l)
 }
 
+// show prints the counts.
 func (i *imported) show() error {
 	return i.session.Table(i, func(w io.Writer) {
 		columns := []struct{ title, outcome string }{

@@ -2,7 +2,6 @@ package authserver
 
 import (
 	"errors"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +17,7 @@ type shownInvitation struct {
 	Link string `json:"link,omitempty"`
 }
 
+// userInviteCommand returns the command that invites a person.
 func userInviteCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "invite <email> [--name <name>] [--link]", Args: cobra.ExactArgs(1),
@@ -29,7 +29,7 @@ instead, for the operator to hand over, and needs no mail server.
 `,
 	}
 	name := cmd.Flags().String("name", "", "Name of the user, who can change it later")
-	link := cmd.Flags().Bool("link", false, "Prints the link instead of mailing it")
+	link := cmd.Flags().Bool("link", false, "Print the link instead of mailing it")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, args []string) error {
 		keys, err := s.keys()
 		if err != nil {
@@ -48,10 +48,7 @@ instead, for the operator to hand over, and needs no mail server.
 		if *link {
 			text, note = address, "The link works once, within a week."
 		}
-		return s.Answer(shownInvitation{shown(u), address}, func(w io.Writer) {
-			_, _ = io.WriteString(w, text+"\n")
-			s.Note("%s", note)
-		})
+		return s.Result(shownInvitation{shown(u), address}, text, note)
 	})
 	return cmd
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
+// reencryptCommand returns the command that encrypts all secrets again.
 func reencryptCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "re-encrypt", Args: cobra.NoArgs,
@@ -59,22 +60,21 @@ func reseal(s *session) (all encryption.Resealed, err error) {
 	rewritten := 0
 	// A server may lack a key that another server has. Once the other server has encrypted a text again, the first server
 	// can decrypt it. So the loop continues while texts change and some cannot be decrypted.
-	for again := true; again; {
-		all = encryption.Resealed{}
-		again = false
+	for {
+		all = encryption.Resealed{Rewritten: rewritten}
 		for _, keys := range list {
-			done, err := resealBy(s, keys, rewritten)
+			done, err := resealBy(s, keys, all.Rewritten)
 			if err != nil {
 				return all, err
 			}
-			rewritten += done.Rewritten
-			again = again || len(list) > 1 && done.Rewritten > 0
+			all.Rewritten += done.Rewritten
 			all.Scanned, all.Failed = max(all.Scanned, done.Scanned), max(all.Failed, done.Failed)
 		}
-		again = again && all.Failed > 0
+		if len(list) == 1 || all.Rewritten == rewritten || all.Failed == 0 {
+			return all, nil
+		}
+		rewritten = all.Rewritten
 	}
-	all.Rewritten = rewritten
-	return all, nil
 }
 
 // resealBy encrypts the secrets again with the keys of one server. before is the number of texts that were encrypted

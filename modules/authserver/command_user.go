@@ -12,7 +12,6 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 	"github.com/tollgate-gateway/tollgate/backends/authserver/users"
-	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
@@ -21,6 +20,7 @@ var errNoPassword = errors.New("the password is empty: pipe it in, or generate o
 // operator is the actor that the audit feed names for changes by commands.
 const operator = "admin"
 
+// userCommand returns the command that manages users.
 func userCommand(o *options) *cobra.Command {
 	return cli.Group(&cobra.Command{Use: "user", Short: "Manages the people who sign in"},
 		userAddCommand(o), userInviteCommand(o), userListCommand(o), userPasswordCommand(o), userResetCommand(o),
@@ -46,6 +46,7 @@ type shownUser struct {
 	Password string `json:"password,omitempty"`
 }
 
+// shown returns a user in the form of the output, without a password.
 func shown(u *users.User) shownUser {
 	return shownUser{
 		u.ID, u.Email, u.EmailVerified, u.Name, u.Role, cli.List(u.Groups), u.Status, u.Provider,
@@ -59,10 +60,7 @@ func printUser(s *session, u *users.User, generated, note string) error {
 	if answer.Password = generated; generated != "" {
 		text, note = generated, note+" The password is shown only once."
 	}
-	return s.Answer(answer, func(w io.Writer) {
-		_, _ = io.WriteString(w, text+"\n")
-		s.Note("%s", note)
-	})
+	return s.Result(answer, text, note)
 }
 
 // runUsers returns the RunE function of a subcommand, which calls work with the user store.
@@ -74,16 +72,7 @@ func (o *options) runUsers(
 	})
 }
 
-// newPassword reads a password from standard input, or generates one. generated is empty if the password was read.
-func newPassword(cmd *cobra.Command, generate bool) (pass, generated string, err error) {
-	if generate {
-		generated = password.Generate()
-		return generated, generated, nil
-	}
-	pass, err = cli.ReadSecret(cmd, "password")
-	return pass, "", err
-}
-
+// userAddCommand returns the command that adds a user.
 func userAddCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "add <email> [--name <name>] [--admin] [--group <name>]... [--verified] [--generate | --hash <hash> | --no-password]", Args: cobra.ExactArgs(1),
@@ -96,13 +85,13 @@ bcrypt with a cost of 10 or more, scrypt or PBKDF2.
 `,
 	}
 	var n users.New
-	name := cmd.Flags().String("name", "", "What the user is called")
-	admin := cmd.Flags().Bool("admin", false, "Gives the role admin")
-	cmd.Flags().StringSliceVar(&n.Groups, "group", nil, "A group that the user is in")
-	cmd.Flags().BoolVar(&n.EmailVerified, "verified", false, "Marks the mail address as verified")
+	name := cmd.Flags().String("name", "", "Name of the user")
+	admin := cmd.Flags().Bool("admin", false, "Give the user the role admin")
+	cmd.Flags().StringSliceVar(&n.Groups, "group", nil, "Group of the user; may be repeated")
+	cmd.Flags().BoolVar(&n.EmailVerified, "verified", false, "Mark the mail address as verified")
 	cmd.Flags().StringVar(&n.Hash, "hash", "", "Hash of the password")
 	generate := cmd.Flags().Bool("generate", false, "Generate a password and print it once")
-	noPassword := cmd.Flags().Bool("no-password", false, "Sets no password, so that nobody can sign in with one")
+	noPassword := cmd.Flags().Bool("no-password", false, "Set no password, so that nobody can sign in with one")
 	cmd.MarkFlagsMutuallyExclusive("hash", "generate", "no-password")
 	cmd.RunE = o.runUsers(func(s *session, p *userStore, cmd *cobra.Command, args []string) error {
 		if n.Email, n.Name = args[0], *name; *admin {
@@ -111,7 +100,7 @@ bcrypt with a cost of 10 or more, scrypt or PBKDF2.
 		generated := ""
 		if n.Hash == "" && !*noPassword {
 			var err error
-			if n.Password, generated, err = newPassword(cmd, *generate); err != nil {
+			if n.Password, generated, err = cli.NewPassword(cmd, *generate); err != nil {
 				return err
 			}
 			if n.Password == "" {
@@ -127,13 +116,14 @@ bcrypt with a cost of 10 or more, scrypt or PBKDF2.
 	return cmd
 }
 
+// userListCommand returns the command that lists users.
 func userListCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list [--limit <number>] [--offset <number>]", Args: cobra.NoArgs,
 		Short: "Lists the users, the newest first",
 	}
-	limit := cmd.Flags().Int("limit", 1000, "How many")
-	offset := cmd.Flags().Int("offset", 0, "How many are left out at the beginning")
+	limit := cmd.Flags().Int("limit", 1000, "Number of users")
+	offset := cmd.Flags().Int("offset", 0, "Number of users to leave out at the beginning")
 	cmd.RunE = o.runUsers(func(s *session, p *userStore, _ *cobra.Command, _ []string) error {
 		list, err := p.List(s.Ctx, "", kernel.Page{Limit: *limit, Offset: *offset, Newest: true})
 		if err != nil {
@@ -153,6 +143,7 @@ func userListCommand(o *options) *cobra.Command {
 	return cmd
 }
 
+// userPasswordCommand returns the command that sets a password.
 func userPasswordCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "password <email> [--generate]", Args: cobra.ExactArgs(1),
@@ -164,7 +155,7 @@ func userPasswordCommand(o *options) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		pass, generated, err := newPassword(cmd, *generate)
+		pass, generated, err := cli.NewPassword(cmd, *generate)
 		if err != nil {
 			return err
 		}

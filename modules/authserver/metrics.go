@@ -16,9 +16,11 @@ import (
 // namespace is the prefix of all metric names.
 const namespace = "authserver"
 
-// metric describes a metric. label contains the names of its labels, separated by spaces.
+// metric describes a metric. label has the names of its labels, separated by spaces: none, one or several.
 type metric struct{ name, label, help string }
 
+// counted and observed are the metrics that the meter looks up by name. The authorization server reports them through
+// kernel.Meter, so that it does not depend on Prometheus.
 var (
 	counted = countersOf(
 		metric{"tokens_issued_total", "grant_type", "Issued access tokens, by grant type."},
@@ -77,11 +79,11 @@ var buckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05,
 
 func (m metric) labels() []string { return strings.Fields(m.label) }
 
-// vector is a metric with its labels.
+// vector is a metric with labels.
 type vector[T any] struct {
 	prometheus.Collector
-	get    func(values ...string) (T, error)
-	labels int
+	get    func(values ...string) (T, error) // returns an error for the wrong number of values
+	labels int                               // the number of labels
 }
 
 // withLabels returns the metric for the given label values, which are separated by spaces.
@@ -95,6 +97,7 @@ func (v *vector[T]) withLabels(label string) (T, error) {
 	return v.get(strings.SplitN(label, " ", v.labels)...)
 }
 
+// countersOf creates counters, by name.
 func countersOf(rows ...metric) map[string]*vector[prometheus.Counter] {
 	all := make(map[string]*vector[prometheus.Counter], len(rows))
 	for _, m := range rows {
@@ -107,12 +110,12 @@ func countersOf(rows ...metric) map[string]*vector[prometheus.Counter] {
 	return all
 }
 
+// histogramsOf creates histograms of durations in seconds, by name.
 func histogramsOf(rows ...metric) map[string]*vector[prometheus.Observer] {
 	all := make(map[string]*vector[prometheus.Observer], len(rows))
 	for _, m := range rows {
 		vec := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: namespace, Name: m.name, Help: m.help,
-			Buckets: buckets,
+			Namespace: namespace, Name: m.name, Help: m.help, Buckets: buckets,
 		}, m.labels())
 		all[m.name] = &vector[prometheus.Observer]{vec, vec.GetMetricWithLabelValues, len(m.labels())}
 	}
@@ -132,7 +135,7 @@ func collectors() []prometheus.Collector {
 	return all
 }
 
-// meter implements kernel.Meter.
+// meter implements kernel.Meter. It ignores names that it does not know, and labels that do not fit.
 type meter struct{}
 
 // Count implements kernel.Meter.

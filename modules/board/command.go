@@ -3,7 +3,6 @@ package board
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -74,17 +73,6 @@ func (o *options) run(work func(s *session, args []string) error) func(*cobra.Co
 	})
 }
 
-// printResult prints the result of a subcommand. With --json it prints value. Otherwise it prints text to standard
-// output, unless text is empty, and note as a message for people.
-func printResult(s *cli.Session, value any, text, note string) error {
-	return s.Answer(value, func(w io.Writer) {
-		if text != "" {
-			_, _ = fmt.Fprintln(w, text)
-		}
-		s.Note("%s", note)
-	})
-}
-
 // initCommand returns the subcommand that creates the administrator.
 func initCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
@@ -107,9 +95,7 @@ administrator's password, which is shown only once. Existing data stays as it is
 		if password == "" {
 			note = "An administrator already exists; nothing was changed."
 		}
-		return printResult(
-			s.Session, map[string]any{"admin": *admin, "password": password, "changed": password != ""}, password, note,
-		)
+		return s.Result(map[string]any{"admin": *admin, "password": password, "changed": password != ""}, password, note)
 	})
 	return cmd
 }
@@ -135,7 +121,7 @@ func issueCommand(o *options) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printResult(s.Session, map[string]any{"user": *user, "name": *label, "scopes": *scopes, "token": token}, token,
+		return s.Result(map[string]any{"user": *user, "name": *label, "scopes": *scopes, "token": token}, token,
 			"The token is shown only once.")
 	})
 	return cmd
@@ -163,7 +149,7 @@ func revokeCommand(o *options) *cobra.Command {
 			if err := s.Accounts.RevokeToken(s.Ctx, args[0]); err != nil {
 				return errors.New("there is no valid token with this text")
 			}
-			return printResult(s.Session, map[string]any{"revoked": true}, "", "The token was revoked.")
+			return s.Result(map[string]any{"revoked": true}, "", "The token was revoked.")
 		}),
 	}
 }

@@ -8,10 +8,8 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/tollgate-gateway/tollgate/backends/board/moving"
 	"github.com/tollgate-gateway/tollgate/modules/cli"
@@ -68,21 +66,18 @@ docs/how-to/move-a-forum.md.
 				return errors.Join(fmt.Errorf("--%s: %s is not a folder", option, path), err)
 			}
 		}
-		bar := &seedBar{
-			out: s.Notes, terminal: term.IsTerminal(int(os.Stderr.Fd())), size: info.Size(), began: time.Now(),
-			done: make(map[string]int),
-		}
+		bar := newSeedBar(s.Notes, info.Size())
 		imported.Progress = func(part string, done int64) {
-			if part == "bytes" {
+			if part == "bytes" { // of the dump
 				bar.read.Store(done)
 				return
 			}
-			bar.read.Store(info.Size())
+			bar.read.Store(info.Size()) // the dump has been read before any part is imported
 			bar.update(part, int(done))
 		}
 		report, err := s.Import(s.Ctx, imported)
 		bar.end()
-		if report == nil {
+		if report == nil { // nothing was read
 			return err
 		}
 		return errors.Join(err, s.Answer(report, func(w io.Writer) { printReport(w, report) }))

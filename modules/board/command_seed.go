@@ -60,10 +60,7 @@ reported and left out.
 				size = info.Size()
 			}
 		}
-		bar := &seedBar{
-			out: s.Notes, terminal: term.IsTerminal(int(os.Stderr.Fd())), size: size, began: time.Now(),
-			done: make(map[string]int),
-		}
+		bar := newSeedBar(s.Notes, size)
 		seedOptions, skipped := seed.Options{Progress: bar.update}, 0
 		if *skipBad {
 			seedOptions.Refused = func(err error) {
@@ -91,9 +88,8 @@ reported and left out.
 		if skipped > 0 {
 			note = fmt.Sprintf("%s Elements left out, listed above: %d.", note, skipped)
 		}
-		return errors.Join(err, printResult(
-			s.Session, map[string]any{"tokens": tokens, "loaded": bar.done, "skipped": skipped}, strings.Join(lines, "\n"), note,
-		))
+		return errors.Join(err, s.Result(
+			map[string]any{"tokens": tokens, "loaded": bar.done, "skipped": skipped}, strings.Join(lines, "\n"), note))
 	})
 	return cmd
 }
@@ -104,10 +100,18 @@ type seedBar struct {
 	out      io.Writer
 	terminal bool           // whether out is a terminal
 	size     int64          // of the file, in bytes; 0 if unknown
-	read     atomic.Int64   // how many bytes of the file were read
+	read     atomic.Int64   // how many bytes of the file were read; the reader may run in another goroutine
 	began    time.Time      // when the work began
 	shown    time.Time      // when the progress was last shown
 	done     map[string]int // how many elements are loaded, by part of the fixture
+}
+
+// newSeedBar returns a bar that is shown on standard error. size is the size of the file in bytes, or 0 if it is
+// unknown.
+func newSeedBar(out io.Writer, size int64) *seedBar {
+	return &seedBar{
+		out: out, terminal: term.IsTerminal(int(os.Stderr.Fd())), size: size, began: time.Now(), done: make(map[string]int),
+	}
 }
 
 // reader returns a reader of file that counts the bytes read for the progress.

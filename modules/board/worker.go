@@ -15,7 +15,7 @@ import (
 // worker runs the background work of one database once, regardless of the number of handlers on it. A reload changes
 // the settings of the work, but not its schedule.
 type worker struct {
-	mu           sync.Mutex
+	mu           sync.Mutex     // guards the fields: handlers join and leave while jobs ask for the current settings
 	participants []*participant // in the order of joining; handlers of the newest configuration are last
 	end          func()         // ends the work; nil before it has begun
 }
@@ -38,7 +38,7 @@ func (w *worker) join(p *participant) error {
 	defer w.mu.Unlock()
 	for _, other := range w.participants {
 		switch {
-		case other.app != p.app:
+		case other.app != p.app: // the configuration that p replaces may have other settings
 		case other.attachments != p.attachments:
 			return errors.New(
 				"attachments: another board on the same database stores its attachments elsewhere;" +
@@ -112,6 +112,6 @@ func (w *worker) close() {
 	end := w.end
 	w.mu.Unlock()
 	if end != nil {
-		end()
+		end() // waits for running jobs, which need the mutex
 	}
 }

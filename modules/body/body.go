@@ -89,11 +89,11 @@ func readAll(r *http.Request, source io.Reader, budget *memory.Budget, owner str
 	}
 	share := budget.Share(owner)
 	text, err := share.ReadAll(r.Context(), unpacked, nil, size, Max)
-	if err != nil || packed.N <= 0 {
+	if packed.N <= 0 { // more than Max bytes were sent; the error of an encoding that was cut off there means the same
+		err = memory.ErrTooLarge
+	}
+	if err != nil {
 		share.Free()
-		if packed.N <= 0 {
-			err = memory.ErrTooLarge
-		}
 		return nil, nil, err
 	}
 	return text, wire.NewLease(func(bool) { held := share; held.Free() }), nil
@@ -121,7 +121,7 @@ type pooled struct {
 
 // fromPool returns a buffer of at least size bytes. size is more than minPooled/2 and at most maxPooled.
 func fromPool(size int) pooled {
-	class := bits.Len(uint(size-1)) - bits.Len(minPooled-1)
+	class := bits.Len(uint(size-1)) - bits.Len(minPooled-1) // size rounded up to a power of two is minPooled<<class
 	pool := &bodies[class]
 	buffer, ok := pool.Get().(*[]byte)
 	if !ok {
@@ -144,7 +144,7 @@ func readPooled(ctx context.Context, source io.Reader, size int, share memory.Sh
 	buffer := fromPool(first)
 	body := (*buffer.buffer)[:first]
 	_, err := io.ReadFull(source, body)
-	if err == nil && size > first {
+	if err == nil && size > first { // the first bytes have arrived, so the client really sends a large body
 		if err = share.Grow(ctx, int64(size)); err == nil {
 			larger := fromPool(size)
 			body = (*larger.buffer)[:size]

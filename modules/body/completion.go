@@ -10,7 +10,7 @@ import (
 // Completion notifies earlier handlers when an answer is complete that a later handler produces in the background,
 // after the request has ended. It is safe for concurrent use.
 type Completion struct {
-	mu    sync.Mutex
+	mu    sync.Mutex      // guards ended and onEnd; not held while functions run, which may take long
 	ended context.Context //nolint:containedctx // the context passed to End; nil before
 	onEnd []func(ctx context.Context)
 }

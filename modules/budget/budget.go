@@ -296,7 +296,7 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request) (response http.R
 		w.Header()["Retry-After"] = []string{"1"}
 		return w, "", caddyhttp.Error(http.StatusServiceUnavailable,
 			apierror.Unavailable(fmt.Sprintf("the counter of budget %q", h.Name), err))
-	case err != nil:
+	case err != nil: // on_error is allow
 		if c := h.logger.Check(zap.WarnLevel, "request let through uncounted"); c != nil {
 			c.Write(zap.String("name", h.Name), zap.Error(err))
 		}
@@ -364,11 +364,11 @@ func inWords(window time.Duration) string {
 		length time.Duration
 		name   string
 	}{{24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}, {time.Second, "second"}} {
-		switch n := window / unit.length; {
-		case window%unit.length != 0:
-		case n == 1:
+		n, remainder := window/unit.length, window%unit.length
+		switch {
+		case remainder == 0 && n == 1:
 			return unit.name
-		default:
+		case remainder == 0:
 			return fmt.Sprintf("%d %ss", n, unit.name)
 		}
 	}
@@ -409,13 +409,14 @@ func (h *Handler) chargeRequest(ctx context.Context, key string) {
 		return
 	}
 	store := h.app.Counters()
-	switch {
-	case units == 0 || store == nil:
-	case isMemory(store):
-		h.chargeNow(ctx, store, key, units)
-	default:
-		go h.chargeNow(ctx, store, key, units)
+	if units == 0 || store == nil {
+		return
 	}
+	if _, inMemory := store.(*counters.Memory); inMemory {
+		h.chargeNow(ctx, store, key, units)
+		return
+	}
+	go h.chargeNow(ctx, store, key, units)
 }
 
 // chargeNow charges units, even if ctx has ended, within chargeTimeout. It logs an error.
@@ -425,11 +426,6 @@ func (h *Handler) chargeNow(ctx context.Context, store counters.Store, key strin
 	if err := store.Charge(ctx, key, units, time.Duration(h.Window)); err != nil {
 		h.logger.Warn("nothing charged", zap.String("name", h.Name), zap.Int64("units", units), zap.Error(err))
 	}
-}
-
-func isMemory(store counters.Store) bool {
-	_, ok := store.(*counters.Memory)
-	return ok
 }
 
 // Interface guards

@@ -119,9 +119,9 @@ func compilePattern(text string) (p pattern, err error) {
 		return p, fmt.Errorf("pattern %q must start with / or be *", text)
 	}
 	names := make(map[string]bool) // names of the wildcards so far
-	for isLast := false; !isLast; {
-		part, afterPart, slashFollows := strings.Cut(rest, "/")
-		rest, isLast = afterPart, !slashFollows
+	parts := strings.Split(rest, "/")
+	for i, part := range parts {
+		isLast := i == len(parts)-1
 		name, isWildcard := strings.CutPrefix(part, "{")
 		if isWildcard {
 			var closed bool
@@ -130,7 +130,7 @@ func compilePattern(text string) (p pattern, err error) {
 			}
 		}
 		switch {
-		case part == "" && isLast:
+		case part == "" && isLast: // the pattern ends in a slash
 			p.end = endTree
 			continue
 		case part == "" || part == "." || part == "..":
@@ -149,7 +149,7 @@ func compilePattern(text string) (p pattern, err error) {
 			name = strings.TrimSuffix(name, "...")
 			p.end = endTree
 		default:
-			p.segments = append(p.segments, "")
+			p.segments = append(p.segments, "") // a wildcard
 		}
 		if !isIdentifier(name) || names[name] {
 			return p, fmt.Errorf("pattern %q: bad wildcard name %q", text, name)

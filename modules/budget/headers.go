@@ -50,7 +50,7 @@ func (f resetForm) append(b []byte, now func() time.Time, reset time.Duration) [
 		return ceilTime(now().Add(reset)).AppendFormat(b, time.RFC3339)
 	case inSeconds:
 	}
-	return strconv.AppendInt(b, ceilUnits(reset, time.Second), 10)
+	return strconv.AppendInt(b, ceilUnits(reset, time.Second), 10) // inSeconds
 }
 
 var (
@@ -89,6 +89,7 @@ type headerWriter struct {
 	now    func() time.Time
 }
 
+// newHeaderWriter returns the writer for a budget with a name and a window.
 func newHeaderWriter(name string, window time.Duration) headerWriter {
 	return headerWriter{
 		quoted: `"` + name + `"`,

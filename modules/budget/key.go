@@ -42,13 +42,14 @@ func (h *Handler) countKey(r *http.Request, repl *caddy.Replacer) (string, error
 	}
 	var buf [192]byte
 	key := append(buf[:0], h.prefix...)
-	if len(text) > maxKeyBytes {
+	switch {
+	case text == "": // nobody is authenticated
+		key = appendAddress(append(key, "ip:"...), edge.Address(r))
+	case len(text) <= maxKeyBytes:
+		key = append(key, text...)
+	default:
 		sum := sha256.Sum256([]byte(text))
 		key = hex.AppendEncode(append(key, "sha256:"...), sum[:])
-	} else if text != "" {
-		key = append(key, text...)
-	} else {
-		key = appendAddress(append(key, "ip:"...), edge.Address(r))
 	}
 	return string(key), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -53,7 +54,7 @@ func (w *responseWriter) BeforeHeader(int) {
 	header := w.Header()
 	for name, values := range header {
 		switch {
-		case !isLimitHeader(name):
+		case !isLimitHeader(name): // other headers stay
 		case w.written(name):
 			header[name] = values[:min(len(values), 1)]
 		default:
@@ -64,12 +65,7 @@ func (w *responseWriter) BeforeHeader(int) {
 
 // isLimitHeader reports whether a header, in canonical form, describes a rate limit.
 func isLimitHeader(name string) bool {
-	for _, prefix := range limitPrefixes {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(limitPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // written reports whether a budget has written the header.

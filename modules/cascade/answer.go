@@ -27,9 +27,9 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, place formats.P
 	}
 	request := newRequest(r, gw, identity)
 	release := request.Release
-	defer func() { release() }()
+	defer func() { release() }() // calls the function that release is at the end
 	k := h.keeper(gw, identity, place.Format)
-	if k != nil {
+	if k != nil { // a nil *keeper in the interface would not be nil
 		request.Stored = k
 	}
 	if err = h.read(w, r, request, &place, gw, identity); err != nil {
@@ -40,19 +40,15 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, place formats.P
 		return err
 	}
 	if k.inBackground() {
-		release = func() {} // the background work releases it
+		release = func() {} // the background work releases the request
 		return h.background(w, r, request, k, gw, admission, started)
 	}
-	engine := h.engine(gw)
 	span := traceOf(r)
-	if span != nil {
-		engine.Observe = span.attempt
-	}
 	var usedTokens int64
 	defer func() { h.done(r, admission, usedTokens) }() // also where the client breaks off
 	w, finish := h.recordAnswer(w, request, k)
 	defer finish()
-	result, err := engine.Answer(r.Context(), w, request)
+	result, err := h.engine(gw, span).Answer(r.Context(), w, request)
 	usedTokens = reportResult(r, request, gw, result, span, started)
 	return statusError(err)
 }
@@ -85,10 +81,13 @@ func reportResult(
 	return record.InputTokens + record.OutputTokens
 }
 
-// engine returns a cascade that counts its attempts in the metrics.
-func (h *Handler) engine(gw *gateway.Gateway) *cascade.Engine {
+// engine returns a cascade that counts its attempts in the metrics and adds them to the trace t, unless t is nil.
+func (h *Handler) engine(gw *gateway.Gateway, t *traced) *cascade.Engine {
 	engine := h.app.Engine(gw, h.options, h.logger)
 	engine.Observe = observeAttempt
+	if t != nil {
+		engine.Observe = t.attempt
+	}
 	return engine
 }
 
@@ -119,7 +118,7 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.C
 	if request.Account, err = gw.Keychain.Account(r.Context(), identity.UserID); err != nil {
 		return statusError(gateway.Unavailable(err))
 	}
-	tokens, err := h.engine(gw).CountTokens(r.Context(), request)
+	tokens, err := h.engine(gw, nil).CountTokens(r.Context(), request)
 	if err != nil {
 		return statusError(err)
 	}

@@ -85,10 +85,10 @@ func (p *passthroughRequest) beforeSend(ctx context.Context) error {
 		return p.readFile(ctx, passthrough.InputFile(p.input.ID), p.input, p.input.ID, input)
 	case p.input.IsBatch():
 		return p.chargeBeforeDelete(ctx, p.input)
-	case p.input.Batch != "":
+	case p.input.Batch != "": // a file with the results or the errors of a batch
 		batch, err := p.gw.Resources.Find(ctx, p.request.User, p.request.TeamID, passthrough.KindBatch, p.input.Batch)
 		if refusal, ok := apierror.From(err); ok && refusal.Status == http.StatusNotFound {
-			return nil
+			return nil // the batch was deleted, and charged before that
 		}
 		if err != nil {
 			return err
@@ -108,7 +108,7 @@ func (p *passthroughRequest) chargeBeforeDelete(ctx context.Context, batch *pass
 	defer cancel()
 	descriptionRequest := *p
 	descriptionRequest.endpoint, descriptionRequest.waitsForResults = passthrough.Description(batch), true
-	description := descriptionRequest.fetch(ctx, batch)
+	description := descriptionRequest.fetch(ctx, batch) // charges the batch if it has ended
 	if description != nil && !passthrough.Done(description) {
 		return nil // the batch is still running: the provider refuses its deletion, or the file has no results
 	}
@@ -137,7 +137,7 @@ func (p *passthroughRequest) readFile(
 		Surface: endpoint.Surface, Method: endpoint.Method, Endpoint: endpoint.Name, Path: endpoint.PathFor(id), Pinned: c,
 	}
 	w := &bodyWriter{header: make(http.Header), into: into}
-	_, err := p.engine(p.gw).Answer(ctx, w, &request)
+	_, err := p.engine(p.gw, nil).Answer(ctx, w, &request)
 	switch {
 	case w.writeErr != nil:
 		return w.writeErr
@@ -169,10 +169,11 @@ func (w *bodyWriter) Write(text []byte) (int, error) {
 }
 
 // charge charges a batch that has ended. If the description does not contain the cost, the results have to be read.
-// That happens in the background, unless p.waits is set.
+// That happens in the background, unless p.waitsForResults is set. If the results cannot be read now, charge returns
+// nil without having charged the batch, and chargeBatches tries again.
 func (p *passthroughRequest) charge(ctx context.Context, o *passthrough.Resource, description []byte) error {
 	record, exact := passthrough.DescribedUsage(p.catalog, o, description, time.Now())
-	endpoint, id := passthrough.Content(o, description)
+	endpoint, id := passthrough.Content(o, description) // of the results; endpoint is nil if the batch has none
 	switch {
 	case exact, endpoint == nil:
 		return p.recordCharge(ctx, o, record)

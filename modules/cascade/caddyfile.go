@@ -58,7 +58,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		case "answer":
 			err = gatewayapp.Durations(d, &h.Answer)
 		case "idle":
-			h.Idle, err = gatewayapp.Duration(d)
+			err = directive.Duration(d, &h.Idle, "20s")
 		case "answer_items":
 			err = h.answerItems(d)
 		case "store_responses":
@@ -170,13 +170,13 @@ func (o *StoreResponses) unmarshal(d *caddyfile.Dispenser) error {
 		case "quota":
 			o.Quota, err = byteSize(d, "1GiB")
 		case "conversation_items":
-			o.ConversationItems, err = count(d)
+			err = directive.Number(d, &o.ConversationItems)
 		case "chain":
-			o.Chain, err = count(d)
+			err = directive.Number(d, &o.Chain)
 		case "background_parallel":
-			o.BackgroundParallel, err = count(d)
+			err = directive.Number(d, &o.BackgroundParallel)
 		case "background_time":
-			o.BackgroundTime, err = gatewayapp.Duration(d)
+			err = directive.Duration(d, &o.BackgroundTime, "20s")
 		default:
 			return directive.NoOption(d,
 				"unknown option %q; there are: size, quota, conversation_items, chain, background_parallel, background_time", option)
@@ -197,20 +197,6 @@ func byteSize(d *caddyfile.Dispenser, example string) (int64, error) {
 		return 0, d.Errf("%s: %q is not a size such as %s", option, text, example)
 	}
 	return int64(size), nil
-}
-
-// count parses the single argument of an option as a positive number.
-func count(d *caddyfile.Dispenser) (int, error) {
-	option := d.Val()
-	var text string
-	if !d.AllArgs(&text) {
-		return 0, d.ArgErr()
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n <= 0 {
-		return 0, d.Errf("%s: %q is not a positive number", option, text)
-	}
-	return n, nil
 }
 
 // Interface guards

@@ -237,7 +237,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		offer.Take() // even if nothing is served at its path
 		path = offer.Request.URL.Path
 	}
-	place, isModel := formats.At(path)
+	place, isModel := formats.At(path) // finds the path of a model API also behind a wrong base
 	if isModel && place.Base == place.Format.Facts().Base {
 		return h.model(w, r, offer, &place)
 	}
@@ -258,9 +258,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		return methodNotAllowed(w, r, allow)
 	}
 	isGet := r.Method == http.MethodGet || r.Method == http.MethodHead
-	modelID, hasModelID := strings.CutPrefix(path, "/v1/models/")
-	if !hasModelID {
-		modelID = ""
+	modelID := ""
+	if id, ok := strings.CutPrefix(path, "/v1/models/"); ok {
+		modelID = id
 	}
 	switch {
 	case path == "/v1/models", modelID != "":

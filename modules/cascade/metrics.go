@@ -9,49 +9,34 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/cascade"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
+	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
 // The metrics live as long as the process and are registered with each configuration.
 var (
-	requests = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "tollgate", Subsystem: "cascade", Name: "requests_total",
-		Help: "Model requests by the class of their status and by tier.",
-	}, []string{"status", "tier"})
-	attempts = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "tollgate", Subsystem: "cascade", Name: "attempts_total",
-		Help: "Attempts at candidates by provider and outcome; ok is a success.",
-	}, []string{"provider", "outcome"})
-	failovers = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "tollgate", Subsystem: "cascade", Name: "failovers_total",
-		Help: "Model requests that were answered after at least one attempt had failed, by tier.",
-	}, []string{"tier"})
-	cooldowns = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "tollgate", Subsystem: "cascade", Name: "cooldowns_total",
-		Help: "Failures that started a cooldown of a provider, a key or a model, by provider, reason and for whom: user or everyone.",
-	}, []string{"provider", "reason", "for"})
-	tokens = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "tollgate", Subsystem: "cascade", Name: "tokens_total",
-		Help: "Tokens by provider and direction (input, output).",
-	}, []string{"provider", "direction"})
+	requests = tollgate.NewCounterVec("cascade", "requests_total",
+		"Model requests by the class of their status and by tier.", "status", "tier")
+	attempts = tollgate.NewCounterVec("cascade", "attempts_total",
+		"Attempts at candidates by provider and outcome; ok is a success.", "provider", "outcome")
+	failovers = tollgate.NewCounterVec("cascade", "failovers_total",
+		"Model requests that were answered after at least one attempt had failed, by tier.", "tier")
+	cooldowns = tollgate.NewCounterVec("cascade", "cooldowns_total",
+		"Failures that started a cooldown of a provider, a key or a model, by provider, reason and for whom: user or everyone.",
+		"provider", "reason", "for")
+	tokens = tollgate.NewCounterVec("cascade", "tokens_total",
+		"Tokens by provider and direction (input, output).", "provider", "direction")
 	teams = teamMetrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: "tollgate", Subsystem: "cascade", Name: "team_requests_total",
-			Help: "Model requests by the id of their team, provider and model.",
-		}, []string{"team", "provider", "model"}),
-		tokens: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: "tollgate", Subsystem: "cascade", Name: "team_tokens_total",
-			Help: "Tokens by the id of the team, provider and model.",
-		}, []string{"team", "provider", "model"}),
-		cost: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: "tollgate", Subsystem: "cascade", Name: "team_cost_usd_total",
-			Help: "Cost of model requests in US dollars by the id of their team, provider and model, as far as the price is known.",
-		}, []string{"team", "provider", "model"}),
+		requests: tollgate.NewCounterVec("cascade", "team_requests_total",
+			"Model requests by the id of their team, provider and model.", "team", "provider", "model"),
+		tokens: tollgate.NewCounterVec("cascade", "team_tokens_total",
+			"Tokens by the id of the team, provider and model.", "team", "provider", "model"),
+		cost: tollgate.NewCounterVec("cascade", "team_cost_usd_total",
+			"Cost of model requests in US dollars by the id of their team, provider and model, as far as the price is known.",
+			"team", "provider", "model"),
 	}
-	firstToken = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Namespace: "tollgate", Subsystem: "cascade", Name: "first_token_seconds",
-		Help:    "Time from the request to the first content by provider and tier.",
-		Buckets: []float64{.01, .05, .1, .25, .5, 1, 2, 5, 10, 30, 60, 120},
-	}, []string{"provider", "tier"})
+	firstToken = tollgate.NewHistogramVec("cascade", "first_token_seconds",
+		"Time from the request to the first content by provider and tier.",
+		[]float64{.01, .05, .1, .25, .5, 1, 2, 5, 10, 30, 60, 120}, "provider", "tier")
 )
 
 // observeAttempt counts an attempt.

@@ -3,6 +3,7 @@ package cascade
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -142,7 +143,7 @@ func (o *usableModels) forClaude(all []modellist.Model) []modellist.Model {
 }
 
 // selectPage returns the page that the query parameters limit (1 to 1000, default 20), after_id and before_id select.
-// prefixed reports whether the list continues after the page, or before it with before_id.
+// more reports whether the list continues after the page or, with before_id, before it.
 func selectPage(all []modellist.Model, r *http.Request) (page []modellist.Model, more bool, err error) {
 	query := r.URL.Query()
 	limit := 20
@@ -152,16 +153,13 @@ func selectPage(all []modellist.Model, r *http.Request) (page []modellist.Model,
 			return nil, false, refuse(http.StatusBadRequest, "invalid_value", "limit must be from 1 to 1000")
 		}
 	}
-	index := func(param string) (int, error) {
-		id := query.Get(param)
-		for i, m := range all {
-			if m.ID == id {
-				return i, nil
-			}
+	index := func(param string) (int, error) { // of the model that a parameter names
+		i := slices.IndexFunc(all, func(m modellist.Model) bool { return m.ID == query.Get(param) })
+		if i < 0 {
+			return 0, refuse(http.StatusBadRequest, "invalid_value", param+" is not the id of a model in this list")
 		}
-		return 0, refuse(http.StatusBadRequest, "invalid_value", param+" is not the id of a model in this list")
+		return i, nil
 	}
-	from, to := 0, len(all)
 	switch {
 	case query.Has("after_id") && query.Has("before_id"):
 		return nil, false, refuse(http.StatusBadRequest, "invalid_value", "after_id and before_id cannot be used together")
@@ -170,16 +168,15 @@ func selectPage(all []modellist.Model, r *http.Request) (page []modellist.Model,
 		if err != nil {
 			return nil, false, err
 		}
-		from = last + 1
+		all = all[last+1:]
 	case query.Has("before_id"):
-		first, err := index("before_id")
+		end, err := index("before_id")
 		if err != nil {
 			return nil, false, err
 		}
-		to = first
-		return all[max(0, to-limit):to], to > limit, nil
+		return all[max(0, end-limit):end], end > limit, nil
 	}
-	return all[from:min(to, from+limit)], to-from > limit, nil
+	return all[:min(len(all), limit)], len(all) > limit, nil
 }
 
 // writeJSON sends value as a JSON answer with status 200.

@@ -27,15 +27,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/edge"
 )
 
-// passthroughRequest is a request to an endpoint whose bodies are passed on without translation.
+// passthroughRequest is a request to an endpoint whose bodies are passed on without translation. To ask a provider for
+// something more, such as the description of an object, the methods work on a copy with another endpoint.
 type passthroughRequest struct {
 	*Handler
 	endpoint        *passthrough.Endpoint
-	id              string
+	id              string // of the object that the path names; empty if it names none
 	gw              *gateway.Gateway
 	catalog         *catalog.Catalog
 	request         *cascade.Request
-	share           *memory.Share
+	share           *memory.Share         // memory for forms and batches, freed by the caller at the end
 	input           *passthrough.Resource // the input file of a new batch, or the object to delete
 	waitsForResults bool                  // whether charge reads the results of a batch before it returns
 	ownAddress      string                // the address of this gateway for the client; empty if there is no client
@@ -91,17 +92,13 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, e *passthrough.En
 	if err != nil {
 		return err
 	}
-	engine := h.engine(gw)
 	span := traceOf(r)
-	if span != nil {
-		engine.Observe = span.attempt
-	}
 	var usedTokens int64
 	defer func() { h.done(r, admission, usedTokens) }()
 	if err := p.beforeSend(r.Context()); err != nil {
 		return statusError(gateway.Unavailable(err))
 	}
-	result, err := engine.Answer(r.Context(), w, p.request)
+	result, err := h.engine(gw, span).Answer(r.Context(), w, p.request)
 	usedTokens = reportResult(r, p.request, gw, result, span, started)
 	if p.request.Forward.Broken {
 		panic(http.ErrAbortHandler) // cuts the connection, so that the client does not take a part for the whole answer
@@ -114,67 +111,82 @@ func (p *passthroughRequest) prepare(w http.ResponseWriter, r *http.Request) err
 	e := p.endpoint
 	f := &cascade.Forward{Surface: e.Surface, Method: e.Method, Endpoint: e.Name, Path: e.PathFor(p.id)}
 	p.request.Forward = f
-	labelBody := []byte("{}")
-	inputFile, speechCharacters := "", int64(0)
+	facts, err := p.readBody(w, r)
+	if err != nil {
+		return err
+	}
+	if err := p.request.Label(r.Header, facts.text); err != nil {
+		return err
+	}
+	if e.NeedsModel() { // the cascade chooses the provider
+		f.Answered = func(_ *keychain.Candidate, _ *keychain.Key, _ int, tail []byte) (wire.Usage, error) {
+			if usage := passthrough.Usage(tail); usage.Known || facts.speechCharacters == 0 {
+				return usage, nil
+			}
+			return passthrough.SpeechUsage(facts.speechCharacters), nil
+		}
+		return nil
+	}
+	if open := f.Body; open != nil { // the body has no model whose name could be replaced
+		f.Body = func(string) (io.ReadCloser, int64, error) { return open("") }
+	}
+	if err := p.pin(r, facts.inputFile); err != nil {
+		return err
+	}
+	if e.Object == passthrough.KindMessageBatch && e.Body == passthrough.JSONBody {
+		return p.renameModels(r.Context(), facts.text)
+	}
+	return nil
+}
+
+// bodyFacts is what prepare needs to know about the body of a request.
+type bodyFacts struct {
+	text             []byte // the body, which may have labels; an empty object if the body is not JSON
+	inputFile        string // the id of the file with the requests of a new batch; empty for other requests
+	speechCharacters int64  // the length of a text to be spoken, which determines the cost; 0 for other requests
+}
+
+// readBody reads the body of the request and sets the fields of p.request.Forward that describe it.
+func (p *passthroughRequest) readBody(w http.ResponseWriter, r *http.Request) (facts bodyFacts, err error) {
+	e, f := p.endpoint, p.request.Forward
+	facts.text = []byte("{}")
 	switch e.Body {
 	case passthrough.NoBody:
 	case passthrough.JSONBody:
 		text, lease, err := body.Read(w, r, p.app.MemoryBudget(), p.request.User)
 		if err != nil {
-			return err
+			return facts, err
 		}
 		lease.Keep()
 		p.request.Lease = lease
 		object, err := passthrough.ReadObject(text)
 		if err != nil {
-			return err
+			return facts, err
 		}
-		labelBody = text
-		f.Model, f.ContentType = object.Model, "application/json"
-		f.Body = object.BodyFor
+		facts.text = text
+		f.Model, f.ContentType, f.Body = object.Model, "application/json", object.BodyFor
 		if e.Name == "audio/speech" {
-			speechCharacters = object.Characters
+			facts.speechCharacters = object.Characters
 		}
 		if e.Input != "" {
-			if inputFile = object.Text(e.Input); inputFile == "" {
-				return apierror.New(http.StatusBadRequest, "invalid_value", "%s must name a file", e.Input).With(e.Input)
+			if facts.inputFile = object.Text(e.Input); facts.inputFile == "" {
+				return facts, apierror.New(http.StatusBadRequest, "invalid_value", "%s must name a file", e.Input).With(e.Input)
 			}
 		}
 	case passthrough.FormBody:
 		if r.Header.Get("Content-Encoding") != "" {
-			return apierror.New(http.StatusUnsupportedMediaType, "unsupported_media_type",
+			return facts, apierror.New(http.StatusUnsupportedMediaType, "unsupported_media_type",
 				"a form must not be compressed: send it without the header Content-Encoding")
 		}
 		form, err := passthrough.ReadForm(r.Context(), r.Header.Get("Content-Type"), inbound.Default.Long(w, r), e.Limit,
 			e.NeedsModel(), p.share)
 		if err != nil {
-			return err
+			return facts, err
 		}
 		f.Model, f.ContentType = form.Model, form.ContentType()
 		f.Body, f.Consumed, f.Refused = form.BodyFor, form.Consumed, form.Refused
 	}
-	if err := p.request.Label(r.Header, labelBody); err != nil {
-		return err
-	}
-	if e.NeedsModel() {
-		f.Answered = func(_ *keychain.Candidate, _ *keychain.Key, _ int, tail []byte) (wire.Usage, error) {
-			if usage := passthrough.Usage(tail); usage.Known || speechCharacters == 0 {
-				return usage, nil
-			}
-			return passthrough.SpeechUsage(speechCharacters), nil
-		}
-		return nil
-	}
-	if open := f.Body; open != nil { // the body has no model
-		f.Body = func(string) (io.ReadCloser, int64, error) { return open("") }
-	}
-	if err := p.pin(r, inputFile); err != nil {
-		return err
-	}
-	if e.Object == passthrough.KindMessageBatch && e.Body == passthrough.JSONBody {
-		return p.renameModels(r.Context(), labelBody)
-	}
-	return nil
+	return facts, nil
 }
 
 // pin chooses the provider and the provider key for a request about objects. For an existing object, or an input file,
@@ -311,7 +323,7 @@ func (p *passthroughRequest) fetch(ctx context.Context, o *passthrough.Resource)
 		},
 	}
 	w := &answerWriter{header: make(http.Header)}
-	if _, err := p.engine(p.gw).Answer(ctx, w, &request); err != nil || !gjson.ValidBytes(w.body.Bytes()) {
+	if _, err := p.engine(p.gw, nil).Answer(ctx, w, &request); err != nil || !gjson.ValidBytes(w.body.Bytes()) {
 		return nil
 	}
 	return w.body.Bytes()

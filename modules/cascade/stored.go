@@ -143,7 +143,7 @@ func (h *Handler) background(
 	release := h.app.Acquire()
 	ctx := context.WithValue(context.WithoutCancel(r.Context()), caddy.ReplacerCtxKey, caddy.NewReplacer())
 	backgroundRequest := r.WithContext(ctx)
-	engine := h.engine(gw)
+	engine := h.engine(gw, nil)
 	timeLimit := k.options.Time / 2 // leaves time for a second candidate
 	engine.Options.Answer = catalog.PerTier{Low: timeLimit, Medium: timeLimit, High: timeLimit}
 	completion := body.NewCompletion(r.Context())

@@ -53,7 +53,8 @@ func noFile(cmd *cobra.Command, args []string) error {
 		cmd.CommandPath(), args[0], cmd.CommandPath(), args[0])
 }
 
-// previousCommand is the last of our commands that was registered. Its root command is the root to adopt.
+// previousCommand is the last of our commands that was registered. Its root command is the root to adopt. Caddy calls
+// the functions of all commands one after the other, before it runs one.
 var previousCommand *cobra.Command
 
 // recordCommand records the registration of one of our commands. When our second command is registered, Caddy's

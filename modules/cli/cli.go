@@ -107,6 +107,17 @@ func (s *Session) Answer(value any, text func(w io.Writer)) error {
 	return encoder.Encode(value)
 }
 
+// Result prints the result of the command: value as JSON if --json is given, otherwise text on a line, unless it is
+// empty, and note as a message for people.
+func (s *Session) Result(value any, text, note string) error {
+	return s.Answer(value, func(w io.Writer) {
+		if text != "" {
+			_, _ = fmt.Fprintln(w, text)
+		}
+		s.Note("%s", note)
+	})
+}
+
 // Table works like Answer, but rows writes tab-separated lines, as [Row] does, whose columns Table aligns.
 func (s *Session) Table(value any, rows func(w io.Writer)) error {
 	return s.Answer(value, func(out io.Writer) {

@@ -17,11 +17,11 @@ type Progress struct {
 	unit     string
 	begin    time.Time
 
-	mu    sync.Mutex
-	total int64     // units to process
-	done  int64     // processed units
-	next  time.Time // time of the next output
-	shown bool      // a bar is on the terminal
+	mu    sync.Mutex // guards the fields below: workers of a command step concurrently
+	total int64      // units to process
+	done  int64      // processed units
+	next  time.Time  // time of the next output
+	shown bool       // a bar is on the terminal
 }
 
 // The intervals at which a bar is drawn and a line is written, and the width of a bar.

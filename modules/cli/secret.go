@@ -8,7 +8,20 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/tollgate-gateway/tollgate/internal/password"
 )
+
+// NewPassword generates a password, or reads one from standard input. generated is empty if the password was read. An
+// empty password is allowed.
+func NewPassword(cmd *cobra.Command, generate bool) (text, generated string, err error) {
+	if generate {
+		generated = password.Generate()
+		return generated, generated, nil
+	}
+	text, err = ReadSecret(cmd, "password")
+	return text, "", err
+}
 
 // MaxSecret is the limit for ReadSecret, in bytes.
 const MaxSecret = 4096

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
@@ -130,13 +132,8 @@ func (l *listeners) checkAdmin(ctx context.Context, stop string) error {
 // checkPorts returns an error if another process listens on a port of the configuration. If a server redirects HTTP to
 // HTTPS, it checks the HTTP port too.
 func (l *listeners) checkPorts(ctx context.Context) error {
-	httpPort, httpsPort := max(l.Apps.HTTP.HTTPPort, 0), l.Apps.HTTP.HTTPSPort
-	if httpPort == 0 {
-		httpPort = 80
-	}
-	if httpsPort == 0 {
-		httpsPort = 443
-	}
+	httpPort := cmp.Or(max(l.Apps.HTTP.HTTPPort, 0), caddyhttp.DefaultHTTPPort)
+	httpsPort := cmp.Or(l.Apps.HTTP.HTTPSPort, caddyhttp.DefaultHTTPSPort)
 	redirectAddress := "" // where Caddy listens to redirect HTTP requests to HTTPS
 	for _, server := range l.Apps.HTTP.Servers {
 		for _, listen := range server.Listen {

@@ -20,36 +20,39 @@ func validate(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	return caddycmd.WrapCommandFuncForCobra(func(flags caddycmd.Flags) (int, error) {
-		file := flags.String("config")
-		if file == "" {
-			if _, err := os.Stat("Caddyfile"); err != nil {
-				return caddy.ExitCodeFailedStartup,
-					errors.New("there is no Caddyfile in the working directory: name a file with --config")
-			}
-			file = "Caddyfile"
-		}
-		text, _, _, err := caddycmd.LoadConfig(file, flags.String("adapter"))
-		if err != nil {
-			return caddy.ExitCodeFailedStartup, err
-		}
-		var config *caddy.Config
-		if err := caddy.StrictUnmarshalJSON(caddy.RemoveMetaFields(text), &config); err != nil {
-			return caddy.ExitCodeFailedStartup, fmt.Errorf("decoding the configuration: %w", err)
-		}
-		tempFolder, err := os.MkdirTemp("", "tollgate-validate-")
-		if err != nil {
-			return caddy.ExitCodeFailedStartup, err
-		}
-		defer func() { _ = os.RemoveAll(tempFolder) }()
-		if err := redirectFiles(config, tempFolder); err != nil {
-			return caddy.ExitCodeFailedStartup, err
-		}
-		if err := caddy.Validate(config); err != nil {
+		if err := validateFile(flags.String("config"), flags.String("adapter")); err != nil {
 			return caddy.ExitCodeFailedStartup, err
 		}
 		_, _ = fmt.Fprintln(cmd.OutOrStdout(), "Valid configuration")
 		return caddy.ExitCodeSuccess, nil
 	})(cmd, args)
+}
+
+// validateFile returns an error if a configuration file cannot be loaded. An empty name means ./Caddyfile.
+func validateFile(file, adapter string) error {
+	if file == "" {
+		if _, err := os.Stat("Caddyfile"); err != nil {
+			return errors.New("there is no Caddyfile in the working directory: name a file with --config")
+		}
+		file = "Caddyfile"
+	}
+	text, _, _, err := caddycmd.LoadConfig(file, adapter)
+	if err != nil {
+		return err
+	}
+	var config *caddy.Config
+	if err := caddy.StrictUnmarshalJSON(caddy.RemoveMetaFields(text), &config); err != nil {
+		return fmt.Errorf("decoding the configuration: %w", err)
+	}
+	tempFolder, err := os.MkdirTemp("", "tollgate-validate-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(tempFolder) }()
+	if err := redirectFiles(config, tempFolder); err != nil {
+		return err
+	}
+	return caddy.Validate(config)
 }
 
 // redirectFiles changes a configuration so that loading it writes files only to the given folder. Storage modules other

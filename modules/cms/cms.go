@@ -170,7 +170,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
-	keys := h.app.Keys(serviceName)
+	signingKey := h.app.SigningKey(serviceName)
 	var provider *oidclogin.Provider
 	var providerName string
 	inProcess := h.Isolation == isolationNone
@@ -179,22 +179,21 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		inProcess: inProcess,
 	}
 	if h.OIDC != nil {
-		if provider, key.oidc, err = h.OIDC.Make(h.app, func() []byte { return firstKey(keys) }); err != nil {
+		if provider, key.oidc, err = h.OIDC.Make(h.app, signingKey); err != nil {
 			return err
 		}
 		providerName = h.OIDC.DisplayName()
 	}
-	created := false
+	created := false // whether the node is new, and has therefore just read the files
 	n, err := tollgate.Share(h.app, nodes, key, func() (*node, error) {
 		created = true
 		n := new(node)
 		n.logger.Store(ctx.Logger())
 		n.server, err = cms.New(cms.Options{
 			Site: site, DB: db, Logger: n.logger.Load, Now: time.Now, Address: edge.Address,
-			RequestID: requestID,
-			Networks:  h.app.AllowedNetworks(), Meter: meter, Keyring: n.ring, Key: func() []byte { return firstKey(keys) },
-			Admin: mount, BaseURL: base,
-			OIDC: provider, OIDCLabel: providerName, Bar: n.newest.Bar(serviceName), InProcess: inProcess,
+			RequestID: requestID, Networks: h.app.AllowedNetworks(), Meter: meter, Keyring: n.ring, Key: signingKey,
+			Admin: mount, BaseURL: base, OIDC: provider, OIDCLabel: providerName, Bar: n.newest.Bar(serviceName),
+			InProcess: inProcess,
 		})
 		return n, err
 	}, (*node).close)
@@ -262,15 +261,6 @@ func database(app *tollgate.App) (db *store.DB, err error) {
 		}
 	}
 	return app.SealedDatabase(serviceName, schemas[0], cms.Sealed.Sample)
-}
-
-// firstKey returns the key that signs. It returns nil before the app has started, when no requests are answered.
-func firstKey(keys func() ([][]byte, error)) []byte {
-	all, err := keys()
-	if err != nil || len(all) == 0 {
-		return nil
-	}
-	return all[0]
 }
 
 // requestID returns the id that api_errors has given the request, or a random id.

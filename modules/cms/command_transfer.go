@@ -73,7 +73,7 @@ drafts, revisions, settings, routes and classes.
 			return err
 		}
 		answer := newTransferred(args[0], done)
-		return s.Answer(answer, func(io.Writer) { s.Note("%s: %s", args[0], answer) })
+		return s.Result(answer, "", args[0]+": "+answer.String())
 	})
 	return cmd
 }
@@ -133,7 +133,7 @@ interruption run the import again; nothing is added twice.
 		if err != nil {
 			return fmt.Errorf("after %s: %w", answer, err)
 		}
-		return s.Answer(answer, func(io.Writer) { s.Note("%s", answer) })
+		return s.Result(answer, "", answer.String())
 	})
 	return cmd
 }

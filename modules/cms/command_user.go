@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-gateway/tollgate/backends/cms/accounts"
-	"github.com/tollgate-gateway/tollgate/internal/password"
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
@@ -32,22 +31,15 @@ func printUser(s *session, u *accounts.Account, generated, note string) error {
 	if generated != "" {
 		text, note = generated, note+" The password is shown only once."
 	}
-	return s.Answer(shownUser{u, generated}, func(w io.Writer) {
-		_, _ = io.WriteString(w, text+"\n")
-		s.Note("%s", note)
-	})
+	return s.Result(shownUser{u, generated}, text, note)
 }
 
-// newPassword generates a password or reads one from standard input. generated is empty if the password was read.
+// newPassword works like cli.NewPassword, but returns an error for an empty password.
 func newPassword(cmd *cobra.Command, generate bool) (pass, generated string, err error) {
-	if generate {
-		generated = password.Generate()
-		return generated, generated, nil
-	}
-	if pass, err = cli.ReadSecret(cmd, "password"); err == nil && pass == "" {
+	if pass, generated, err = cli.NewPassword(cmd, generate); err == nil && pass == "" {
 		err = errNoPassword
 	}
-	return pass, "", err
+	return pass, generated, err
 }
 
 // userAddCommand returns the command that adds a user.

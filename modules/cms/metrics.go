@@ -12,32 +12,24 @@ import (
 
 // The metrics live for the process and are registered with each configuration.
 var (
-	calls = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "tollgate", Subsystem: "cms", Name: "calls_total",
-		Help: "Calls of handler methods by the class of their status, such as 2xx.",
-	}, []string{"status"})
+	calls = tollgate.NewCounterVec("cms", "calls_total",
+		"Calls of handler methods by the class of their status, such as 2xx.", "status")
 	callSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Namespace: "tollgate", Subsystem: "cms", Name: "call_seconds",
 		Help:    "Time of a call of a handler method.",
 		Buckets: []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
 	})
-	logins = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "tollgate", Subsystem: "cms", Name: "logins_total",
-		Help: "Logins by outcome: good, bad, limited.",
-	}, []string{"outcome"})
-	reloads = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "tollgate", Subsystem: "cms", Name: "reloads_total",
-		Help: "Times that the files of a site were read, by outcome: ok, error.",
-	}, []string{"outcome"})
-	ended = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "tollgate", Subsystem: "cms", Name: "processes_ended_total",
-		Help: "Processes of handlers that have ended and were replaced, by reason: time, memory, died.",
-	}, []string{"reason"})
+	logins  = tollgate.NewCounterVec("cms", "logins_total", "Logins by outcome: good, bad, limited.", "outcome")
+	reloads = tollgate.NewCounterVec("cms", "reloads_total",
+		"Times that the files of a site were read, by outcome: ok, error.", "outcome")
+	ended = tollgate.NewCounterVec("cms", "processes_ended_total",
+		"Processes of handlers that have ended and were replaced, by reason: time, memory, died.", "reason")
 	jobMetrics = tollgate.NewJobMetrics("cms", "rows and files deleted, pages published, deliveries sent")
 	collectors = []prometheus.Collector{calls, callSeconds, logins, reloads, ended}
 )
 
-// statuses are the counters of calls, by the first digit of the status, which is from 2 to 5.
+// statuses are the counters of calls, by the first digit of the status, which is from 2 to 5. They are looked up once,
+// because calls are short and frequent.
 var statuses = func() (all [6]prometheus.Counter) {
 	for i := 2; i < len(all); i++ {
 		all[i] = calls.WithLabelValues(strconv.Itoa(i) + "xx")

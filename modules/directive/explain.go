@@ -131,15 +131,17 @@ func placeOfHandler(filename string, text []byte, message string) (place, string
 	case submatch(4) != "":
 		current = all.Get(gjson.Escape(submatch(4))).Get("named_routes").Get(gjson.Escape(submatch(1)))
 	}
-	for message = message[step[1]:]; ; routes = current.Get("routes") {
+	message = message[step[1]:]
+	for {
 		if step = handlers.FindStringSubmatchIndex(message); step == nil {
 			break
 		}
-		if submatch(1) != "" {
+		if submatch(1) != "" { // otherwise the step is in the named route
 			current = routes.Get(submatch(1))
 		}
 		current = current.Get("handle").Get(submatch(2))
 		message = message[step[1]:]
+		routes = current.Get("routes") // if the handler is a subroute, the next step is in one of its routes
 	}
 	index := current.Get(memberName)
 	if !index.Exists() {

@@ -60,7 +60,7 @@ func bestLine(tokens []caddyfile.Token, message string) (best caddyfile.Token, h
 		if score > highest {
 			best, highest = first, score
 		}
-		for range opened {
+		for range opened { // so a line scores together with the lines that opened the blocks around it
 			blocks = append(blocks, score)
 		}
 		blocks = blocks[:max(len(blocks)-closed, 0)]

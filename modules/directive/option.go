@@ -2,7 +2,9 @@ package directive
 
 import (
 	"slices"
+	"strconv"
 
+	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 )
 
@@ -38,6 +40,33 @@ func Texts(d *caddyfile.Dispenser, into *[]string) error {
 		return d.ArgErr()
 	}
 	*into = append(*into, args...)
+	return nil
+}
+
+// Number parses the single argument of an option, a whole number of at least 1, into *into.
+func Number(d *caddyfile.Dispenser, into *int) (err error) {
+	option, text := d.Val(), ""
+	if !d.AllArgs(&text) {
+		return d.ArgErr()
+	}
+	if *into, err = strconv.Atoi(text); err != nil || *into < 1 {
+		return d.Errf("%s: %q is not a whole number of at least 1", option, text)
+	}
+	return nil
+}
+
+// Duration parses the single argument of an option, a positive duration, into *into. example is a valid argument, for
+// the error.
+func Duration(d *caddyfile.Dispenser, into *caddy.Duration, example string) error {
+	option, text := d.Val(), ""
+	if !d.AllArgs(&text) {
+		return d.ArgErr()
+	}
+	parsed, err := caddy.ParseDuration(text)
+	if err != nil || parsed <= 0 {
+		return d.Errf("%s: %q is not a positive duration such as %s", option, text, example)
+	}
+	*into = caddy.Duration(parsed)
 	return nil
 }
 

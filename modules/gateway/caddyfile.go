@@ -102,9 +102,9 @@ func (c *Catalog) unmarshalProvider(d *caddyfile.Dispenser) error {
 		case "workload_identity":
 			err = directive.Flag(d, &p.WorkloadIdentity)
 		case "connect":
-			p.Connect, err = Duration(d)
+			err = directive.Duration(d, &p.Connect, "20s")
 		case "idle":
-			p.Idle, err = Duration(d)
+			err = directive.Duration(d, &p.Idle, "20s")
 		case "first_content":
 			err = Durations(d, &p.FirstContent)
 		case "answer":
@@ -115,20 +115,6 @@ func (c *Catalog) unmarshalProvider(d *caddyfile.Dispenser) error {
 		}
 		return err
 	}, "param", "header", "model", "first_content", "answer")
-}
-
-// Duration parses the single argument of an option as a positive duration.
-func Duration(d *caddyfile.Dispenser) (caddy.Duration, error) {
-	option := d.Val()
-	var text string
-	if !d.AllArgs(&text) {
-		return 0, d.ArgErr()
-	}
-	parsed, err := caddy.ParseDuration(text)
-	if err != nil || parsed <= 0 {
-		return 0, d.Errf("%s: %q is not a positive duration such as 20s", option, text)
-	}
-	return caddy.Duration(parsed), nil
 }
 
 // Durations parses `<option> [low|medium|high] <duration>` into the map *byTier. If no tier is named, the duration

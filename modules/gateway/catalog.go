@@ -155,7 +155,7 @@ func (c *Catalog) open(logger *zap.Logger) (*catalog.Source, error) {
 	}
 	var environment func(string) string
 	switch c.ProviderKeys {
-	case "":
+	case "": // users add their own keys
 	case "env":
 		environment = os.Getenv
 	default:

@@ -221,7 +221,7 @@ func (a *App) keysFromEnvironment(ctx context.Context, service *keychain.Service
 		isForProvider := isSet && key.BelongsTo(p.BaseURL)
 		used := isForProvider && a.Catalog().OwnKeys != catalog.OwnKeysNever
 		for _, name := range p.Env {
-			secret := ""
+			secret := "" // removes the key that an earlier start took from this variable
 			if used && name == key.Variable {
 				secret = key.Secret
 			}

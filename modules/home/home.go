@@ -117,14 +117,7 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 		Signer:  func() signed.Signer { return signed.Signer{Key: randomKey(), Label: "home form"} },
 	}
 	if h.OIDC != nil {
-		keys := h.app.Keys(home.SchemaName)
-		key := func() []byte {
-			all, err := keys()
-			if err != nil || len(all) == 0 { // the app has not started yet, so there are no requests
-				return nil
-			}
-			return all[0]
-		}
+		key := h.app.SigningKey(home.SchemaName)
 		if o.DB, err = h.app.ServiceDatabase(home.SchemaName, home.Schema()); err != nil {
 			return err
 		}

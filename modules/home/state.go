@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
-// sizeTime is the time limit for a database to report its size.
+// sizeTimeout is the time limit for a database to report its size.
 const sizeTimeout = 2 * time.Second
 
 // state returns the state of the process, for administrators.

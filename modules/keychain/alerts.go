@@ -179,10 +179,10 @@ func (h *Handler) provisionAlerts(logger *zap.Logger) error {
 // transport returns the transport for mails, or nil if the option mail is not set. With `mail log` it logs the mails
 // instead of sending them.
 func (h *Handler) transport(logger *zap.Logger) (mail.Transport, error) {
-	if !h.Mail.Sends() {
-		if h.Mail == nil {
-			return nil, nil //nolint:nilnil // a nil transport sends no mail
-		}
+	switch {
+	case h.Mail == nil:
+		return nil, nil //nolint:nilnil // a nil transport sends no mail
+	case !h.Mail.Sends():
 		return mail.Log{Logger: logger}, nil
 	}
 	smtp, err := h.Mail.SMTP("Model gateway")
@@ -198,12 +198,13 @@ func (h *Handler) transport(logger *zap.Logger) (mail.Transport, error) {
 
 // Validate checks options that depend on each other.
 func (h *Handler) Validate() error {
-	switch a := h.Alerts; {
-	case a == nil:
-	case h.Mail == nil && len(a.Mail) > 0:
-		return errors.New("alerts: mails need a mail server: set the handler's option mail smtp://…, outside of alerts")
-	case h.Mail == nil && len(a.Webhooks) == 0:
-		return errors.New("alerts: there are no recipients: set webhook <url> <secret>, or the handler's option mail smtp://…")
+	if a := h.Alerts; a != nil && h.Mail == nil {
+		switch {
+		case len(a.Mail) > 0:
+			return errors.New("alerts: mails need a mail server: set the handler's option mail smtp://…, outside of alerts")
+		case len(a.Webhooks) == 0:
+			return errors.New("alerts: there are no recipients: set webhook <url> <secret>, or the handler's option mail smtp://…")
+		}
 	}
 	return h.Mail.Validate()
 }

@@ -87,10 +87,7 @@ func (o *options) withKeychain(
 		defer service.Close()
 		s := &session{base, service, ledger, cat, o.user}
 		if strings.Contains(s.user, "@") { // this may be the mail address of a user with another id
-			user, err := s.UserBy(s.Ctx, s.user)
-			if err == nil {
-				s.user = user.ID
-			} else if !missingUser(err) {
+			if _, err := s.setUser(s.user); err != nil && !missingUser(err) {
 				return err
 			}
 		}
@@ -115,7 +112,18 @@ type session struct {
 	*keychain.Service
 	spending *spending.Ledger
 	catalog  *catalog.Catalog
-	user     string // the flag --user; the user's id if the flag is the mail address of a known user
+	user     string // the user that the command is about, whom errors name; "" if it is not about a user
+}
+
+// setUser sets s.user to the id of the user with an id or mail address, and returns the id. If there is no such user,
+// it sets s.user to name and returns an error.
+func (s *session) setUser(name string) (id string, err error) {
+	s.user = name
+	user, err := s.UserBy(s.Ctx, name)
+	if err == nil {
+		s.user = user.ID
+	}
+	return user.ID, err
 }
 
 // Alerts lists the alerts that were sent, newest first.

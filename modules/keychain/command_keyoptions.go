@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
@@ -101,6 +102,19 @@ var keyLimitFlagNames = func() []string {
 	}
 	return names
 }()
+
+// addRemovers adds the flags --no-rate-limit and --lift to a command whose other limits have the flags names. lift is
+// the value of --lift, and all has the names of all flags that change a limit. description describes --lift.
+func addRemovers(cmd *cobra.Command, names []string, description string) (lift *bool, all []string) {
+	cmd.Flags().Bool("no-rate-limit", false, "Remove the limit of requests a minute")
+	lift = cmd.Flags().Bool("lift", false, description)
+	cmd.MarkFlagsMutuallyExclusive("rate-limit", "no-rate-limit")
+	all = append(slices.Clone(names), "no-rate-limit")
+	for _, name := range all {
+		cmd.MarkFlagsMutuallyExclusive("lift", name)
+	}
+	return lift, append(all, "lift")
+}
 
 // change returns the change to a key according to the flags that were given. Limits whose flag was not given remain
 // unchanged.

@@ -82,17 +82,15 @@ func (o *options) userCommand(use, short, done string, change func(s *session) e
 	return &cobra.Command{
 		Use: use, Short: short, Args: cobra.ExactArgs(1),
 		RunE: o.run(func(s *session, _ *cobra.Command, args []string) error {
-			s.user = args[0]
-			user, err := s.UserBy(s.Ctx, args[0])
+			id, err := s.setUser(args[0])
 			if err != nil {
 				return err
 			}
-			s.user = user.ID
 			if err := change(s); err != nil {
 				return err
 			}
-			return s.Table(map[string]string{"user_id": user.ID}, func(w io.Writer) {
-				_, _ = fmt.Fprintf(w, "The user %s %s\n", cli.Cell(user.ID), done)
+			return s.Table(map[string]string{"user_id": id}, func(w io.Writer) {
+				_, _ = fmt.Fprintf(w, "The user %s %s\n", cli.Cell(id), done)
 			})
 		}),
 	}

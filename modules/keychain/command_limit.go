@@ -24,15 +24,10 @@ func limitCommand(
 	o *options, cmd *cobra.Command, find func(s *session, args []string) (limitHolder, error),
 ) *cobra.Command {
 	flags := newLimitFlags(cmd.Flags())
-	cmd.Flags().Bool("no-rate-limit", false, "Remove the limit of requests a minute")
-	removeAll := cmd.Flags().Bool("lift", false, "Remove all imposed limits")
+	removeAll, limitFlags := addRemovers(cmd, limitFlagNames, "Remove all imposed limits")
 	until := cmd.Flags().String("until", "",
 		"Impose the given limits only until this time, such as 2027-01-31 or 7d, in place of the usual ones; none ends this")
 	cmd.MarkFlagsMutuallyExclusive("lift", "until")
-	cmd.MarkFlagsMutuallyExclusive("rate-limit", "no-rate-limit")
-	for _, name := range append(limitFlagNames, "no-rate-limit") {
-		cmd.MarkFlagsMutuallyExclusive("lift", name)
-	}
 	cmd.RunE = o.run(func(s *session, cmd *cobra.Command, args []string) error {
 		holder, err := find(s, args)
 		if err != nil {
@@ -47,7 +42,7 @@ func limitCommand(
 		if err != nil {
 			return err
 		}
-		hasFlags := slices.ContainsFunc(append(limitFlagNames, "no-rate-limit", "lift"), cmd.Flags().Changed)
+		hasFlags := slices.ContainsFunc(limitFlags, cmd.Flags().Changed)
 		if hasFlags && *until == "" { // with --until the flags were for the raise
 			change, err := flags.change()
 			if err != nil {
@@ -113,10 +108,8 @@ them, and --until changes them for a limited time. Without flags it shows the li
 `,
 		Args: cobra.ExactArgs(1),
 	}, func(s *session, args []string) (limitHolder, error) {
-		s.user = args[0]
-		user, err := s.UserBy(s.Ctx, args[0])
-		s.user = cmp.Or(user.ID, s.user)
-		return limitHolder{keychain.OnUser, user.ID, "user " + user.ID}, err
+		id, err := s.setUser(args[0])
+		return limitHolder{keychain.OnUser, id, "user " + id}, err
 	})
 }
 

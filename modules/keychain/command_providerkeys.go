@@ -105,13 +105,7 @@ flags it shows the limits.
 		Args: cobra.ExactArgs(1),
 	}
 	flags := newKeyLimitFlags(cmd.Flags())
-	cmd.Flags().Bool("no-rate-limit", false, "Remove the limit of requests a minute")
-	removeAll := cmd.Flags().Bool("lift", false, "Remove all limits")
-	cmd.MarkFlagsMutuallyExclusive("rate-limit", "no-rate-limit")
-	limitFlags := append(slices.Clone(keyLimitFlagNames), "no-rate-limit")
-	for _, name := range limitFlags {
-		cmd.MarkFlagsMutuallyExclusive("lift", name)
-	}
+	removeAll, limitFlags := addRemovers(cmd, keyLimitFlagNames, "Remove all limits")
 	o.forOwner(cmd, func(s *session, cmd *cobra.Command, args []string, owner keychain.Owner) error {
 		keys, err := s.KeysOf(s.Ctx, owner)
 		if err != nil {
@@ -122,7 +116,7 @@ flags it shows the limits.
 			return fmt.Errorf("there is no provider key %q; list all with: tollgate keychain provider-keys list", args[0])
 		}
 		key := keys[index]
-		if slices.ContainsFunc(append(limitFlags, "lift"), cmd.Flags().Changed) {
+		if slices.ContainsFunc(limitFlags, cmd.Flags().Changed) {
 			edit, err := flags.edit(time.Now())
 			if err != nil {
 				return err

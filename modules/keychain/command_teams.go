@@ -111,7 +111,7 @@ func join(o *options) *cobra.Command {
 	var member keychain.Membership
 	cmd := o.teamCommand("join <team> <user>", "Adds a user to a team, or changes their role in it", 2,
 		func(s *session, team keychain.Team, args []string) (done string, err error) {
-			user, err := s.member(args[1])
+			user, err := s.setUser(args[1])
 			if err != nil {
 				return "", err
 			}
@@ -129,19 +129,12 @@ func leave(o *options) *cobra.Command {
 	return o.teamCommand("leave <team> <user>",
 		"Removes a user from a team; their keys then count for their default team", 2,
 		func(s *session, team keychain.Team, args []string) (done string, err error) {
-			user, err := s.member(args[1])
+			user, err := s.setUser(args[1])
 			if err != nil {
 				return "", err
 			}
 			return user + " is no longer in the team " + team.Name + ".", s.RemoveMember(s.Ctx, team.ID, user, true)
 		})
-}
-
-// member returns the id of the user named by id or mail address, and sets s.user to name for error messages.
-func (s *session) member(name string) (string, error) {
-	s.user = name
-	user, err := s.UserBy(s.Ctx, name)
-	return user.ID, err
 }
 
 // spendingCommand returns the command that reports the spending of all users.
@@ -179,6 +172,7 @@ func showSpending(w io.Writer, q *spending.Query, lines []spending.Line) {
 		shown bool
 		cell  func(l *spending.Line) any
 	}
+	// by reports whether the lines are grouped by one of the given names.
 	by := func(names ...string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(q.By, name) })
 	}

@@ -74,7 +74,7 @@ type Handler struct {
 	service *management.Service
 	router  *rest.Router
 	console *management.Console // nil if the console is off
-	once    *sync.Once          // passes the gateway to the service once
+	once    *sync.Once          // passes the gateway to the service at the first request, when the app has started
 }
 
 // CaddyModule returns the Caddy module information.

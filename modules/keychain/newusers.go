@@ -97,7 +97,7 @@ func (n *NewUsers) unmarshal(d *caddyfile.Dispenser) error {
 		return d.ArgErr()
 	}
 	switch policy {
-	case "allow":
+	case "allow": // the default
 	case "approve":
 		n.Approve = true
 	case "refuse":

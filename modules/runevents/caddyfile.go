@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/dustin/go-humanize"
 
@@ -21,8 +20,7 @@ var optionNames = []string{
 	"unreported_after", "max_body", "query_timeout", "query_max_time", "wide_queries", "corrective_change",
 }
 
-// UnmarshalCaddyfile sets up the handler; see Handler for the syntax. The lines
-// read and submit may be repeated.
+// UnmarshalCaddyfile sets up the handler; see Handler for the syntax. The lines read and submit may be repeated.
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // run_events
 	if d.NextArg() {
@@ -39,15 +37,15 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		case "submit":
 			h.Submit, err = unmarshalAccess(d, h.Submit)
 		case "resource_events_ttl":
-			h.ResourceEventsTTL, err = unmarshalDuration(d)
+			err = directive.Duration(d, &h.ResourceEventsTTL, "14d")
 		case "report_ttl":
-			h.ReportTTL, err = unmarshalDuration(d)
+			err = directive.Duration(d, &h.ReportTTL, "14d")
 		case "node_ttl":
-			h.NodeTTL, err = unmarshalDuration(d)
+			err = directive.Duration(d, &h.NodeTTL, "14d")
 		case "node_purge_ttl":
-			h.NodePurgeTTL, err = unmarshalDuration(d)
+			err = directive.Duration(d, &h.NodePurgeTTL, "14d")
 		case "unreported_after":
-			h.UnreportedAfter, err = unmarshalDuration(d)
+			err = directive.Duration(d, &h.UnreportedAfter, "14d")
 		case "max_body":
 			var size string
 			if !d.AllArgs(&size) {
@@ -59,9 +57,9 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			}
 			h.MaxBody = int64(n)
 		case "query_timeout":
-			h.QueryTimeout, err = unmarshalDuration(d)
+			err = directive.Duration(d, &h.QueryTimeout, "30s")
 		case "query_max_time":
-			h.QueryMaxTime, err = unmarshalDuration(d)
+			err = directive.Duration(d, &h.QueryMaxTime, "30s")
 		case "wide_queries":
 			var number string
 			if !d.AllArgs(&number) {
@@ -77,20 +75,6 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		}
 		return err
 	}, "read", "submit")
-}
-
-// unmarshalDuration reads the only argument of an option, a positive duration.
-func unmarshalDuration(d *caddyfile.Dispenser) (caddy.Duration, error) {
-	option := d.Val()
-	var text string
-	if !d.AllArgs(&text) {
-		return 0, d.ArgErr()
-	}
-	length, err := caddy.ParseDuration(text)
-	if err != nil || length <= 0 {
-		return 0, d.Errf("%s: %q is not a time such as 14d", option, text)
-	}
-	return caddy.Duration(length), nil
 }
 
 // unmarshalAccess reads the arguments of the option read or submit, which form one rule, and adds the rule to a. If a

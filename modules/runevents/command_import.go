@@ -165,7 +165,7 @@ func (s *session) load(total int64, produce func(ctx context.Context, add addFun
 		ctx, cancel = context.WithCancelCause(s.Ctx)
 		items       = make(chan item, 64)
 		workers     sync.WaitGroup
-		result      importResult
+		result      importResult // Unreadable is changed only here, the other counts atomically by the workers
 		begin       = time.Now()
 		progress    = cli.NewProgress(s.Notes, total, " reports", func(n int64) string { return strconv.FormatInt(n, 10) })
 	)
@@ -212,6 +212,7 @@ func (s *session) load(total int64, produce func(ctx context.Context, add addFun
 	close(items)
 	workers.Wait()
 	progress.Clear()
+	// The cause says more than the error of produce, which only saw that ctx has ended.
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}

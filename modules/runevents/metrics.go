@@ -15,10 +15,8 @@ import (
 
 // The metrics live for the process and are registered with each configuration.
 var (
-	submitted = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "tollgate", Subsystem: "run_events", Name: "commands_total",
-		Help: "Submitted commands by name and outcome.",
-	}, []string{"command", "outcome"})
+	submitted = tollgate.NewCounterVec("run_events", "commands_total",
+		"Submitted commands by name and outcome.", "command", "outcome")
 	storedReports = prometheus.NewCounter(prometheus.CounterOpts{
 		Namespace: "tollgate", Subsystem: "run_events", Name: "stored_reports_total",
 		Help: "Stored reports; reports that had been stored before do not count.",
@@ -27,23 +25,15 @@ var (
 		Namespace: "tollgate", Subsystem: "run_events", Name: "stored_events_total",
 		Help: "Events of stored reports.",
 	})
-	queued = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Namespace: "tollgate", Subsystem: "run_events", Name: "queued_reports",
-		Help: "Accepted reports that queries cannot read yet.",
-	}, countQueued)
-	rejected = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Namespace: "tollgate", Subsystem: "run_events", Name: "rejected_commands",
-		Help: "Length of the list of rejected commands; the value is at most a minute old.",
-	}, countRejected)
-	queries = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "tollgate", Subsystem: "run_events", Name: "queries_total",
-		Help: "Queries by entity and the class of their status; broken is an answer that ended early.",
-	}, []string{"entity", "status"})
-	querySeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Namespace: "tollgate", Subsystem: "run_events", Name: "query_seconds",
-		Help:    "Time from a query to the end of its answer by entity.",
-		Buckets: []float64{.001, .005, .01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
-	}, []string{"entity"})
+	queued = tollgate.NewGaugeFunc("run_events", "queued_reports",
+		"Accepted reports that queries cannot read yet.", countQueued)
+	rejected = tollgate.NewGaugeFunc("run_events", "rejected_commands",
+		"Length of the list of rejected commands; the value is at most a minute old.", countRejected)
+	queries = tollgate.NewCounterVec("run_events", "queries_total",
+		"Queries by entity and the class of their status; broken is an answer that ended early.", "entity", "status")
+	querySeconds = tollgate.NewHistogramVec("run_events", "query_seconds",
+		"Time from a query to the end of its answer by entity.",
+		[]float64{.001, .005, .01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}, "entity")
 	jobMetrics = tollgate.NewJobMetrics("run_events", "rows and partitions deleted")
 )
 

@@ -134,9 +134,9 @@ type Handler struct {
 
 	app      *tollgate.App
 	logger   *zap.Logger
-	service  *runevents.Service
-	key      serviceKey
-	requests atomic.Int64
+	service  *runevents.Service // nil until Provision has taken it from the pool
+	key      serviceKey         // of service in the pool
+	requests atomic.Int64       // requests in progress
 }
 
 // services holds the services, which survive reloads.
@@ -199,7 +199,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	options := h.options()
-	key := serviceKey{db, fmt.Sprintf("%+v", options)} // before pointers and functions are set
+	key := serviceKey{db, fmt.Sprintf("%+v", options)} // before pointers and functions are set, whose text always differs
 	if h.MaxBody > app.MemorySize() {
 		return fmt.Errorf("max_body: must be at most %d bytes, the option memory of tollgate", app.MemorySize())
 	}
@@ -297,8 +297,11 @@ func (h *Handler) validatePaths() error {
 	return nil
 }
 
-// Cleanup releases the service in the background, when no request has used it for a second. If the process exits, it
-// releases the service at once.
+// Cleanup releases the service in the background, when no request of this handler has used it for a second. If the
+// process exits, it releases the service at once.
+//
+// tollgate.Share would release the service only after the last request of the whole configuration, which may be a long
+// stream of another service. Until then the service would go on deleting data according to the replaced settings.
 func (h *Handler) Cleanup() error {
 	if h.service == nil {
 		return nil

@@ -119,6 +119,8 @@ type App struct {
 	// Brand has the name and the colours of all pages and mails. Default: the product's.
 	Brand *Brand `json:"brand,omitempty"`
 
+	// The other fields are set while the configuration is provisioned and started, by one goroutine. Requests, which begin
+	// later, only read them, except for the atomic values and issuers.
 	logger *zap.Logger
 	ctx    caddy.Context
 	allow  []netip.Prefix
@@ -278,10 +280,10 @@ func (a *App) Stop() error { return nil }
 // that happens in the background. If the process ends, Cleanup ends the remaining requests.
 func (a *App) Cleanup() error {
 	switch {
-	case !a.begun.Load():
+	case !a.begun.Load(): // the configuration was only validated, or refused: it has had no requests
 		return a.release()
 	case caddy.Exiting():
-		endProcess()
+		endProcess() // ends the waiting of replaced configurations too
 		a.cutShort()
 		lingering.Wait() // the last reference closes a value; wait until that is done
 		return a.release()

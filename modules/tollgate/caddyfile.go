@@ -56,7 +56,7 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		case "first_run":
 			err = serviceOption(d, &a.FirstRunRaw)
 		case "start_wait":
-			err = a.startWaitOption(d)
+			err = directive.Duration(d, &a.StartWait, "10s")
 		case "brand":
 			err = a.brandOption(d)
 		default:
@@ -79,20 +79,6 @@ func (a *App) memoryOption(d *caddyfile.Dispenser) error {
 		return d.Errf("memory: %q is not a size of at least 96MiB, such as 2GiB", size)
 	}
 	a.Memory = int64(n)
-	return nil
-}
-
-// startWaitOption parses `start_wait <duration>`.
-func (a *App) startWaitOption(d *caddyfile.Dispenser) error {
-	var text string
-	if !d.AllArgs(&text) {
-		return d.ArgErr()
-	}
-	wait, err := caddy.ParseDuration(text)
-	if err != nil || wait <= 0 {
-		return d.Errf("start_wait: %q is not a time above 0, such as 10s", text)
-	}
-	a.StartWait = caddy.Duration(wait)
 	return nil
 }
 

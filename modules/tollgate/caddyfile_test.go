@@ -58,7 +58,7 @@ func TestUnmarshalCaddyfile(t *testing.T) {
 		"tollgate {\nallow_networks\n}":                                   "!wrong argument count",
 		"tollgate {\nfirst_run\n}":                                        "!wrong argument count",
 		"tollgate {\nfirst_run a\nfirst_run b\n}":                         "!first_run is given twice",
-		"tollgate {\nstart_wait 0\n}":                                     `!start_wait: "0" is not a time above 0, such as 10s`,
+		"tollgate {\nstart_wait 0\n}":                                     `!start_wait: "0" is not a positive duration such as 10s`,
 		"tollgate {\nstart_wait 1s\nstart_wait 1s\n}":                     "!start_wait is given twice",
 	} {
 		a := new(App)

@@ -164,13 +164,13 @@ func openAndWait(ctx context.Context, db *store.DB) error {
 		defer cancel()
 		err = db.WaitReady(longCtx)
 	}
-	if err != nil {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		return fmt.Errorf("the database cannot be used: %w", db.Ready())
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
 	}
-	return nil
+	return fmt.Errorf("the database cannot be used: %w", db.Ready()) // err only says that the time is over
 }
 
 // appConfig reads a configuration file with an adapter. It returns the configuration as JSON, and the part of it that

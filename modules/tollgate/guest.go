@@ -41,7 +41,7 @@ func (a *App) optionsRaw() map[string]json.RawMessage {
 // returns nil if the option is not configured.
 func (a *App) Option(name string) (any, error) {
 	raw, isSet := a.optionsRaw()[name]
-	if loaded, ok := a.options[name]; ok || !isSet {
+	if loaded, ok := a.options[name]; ok || !isSet { // loaded is nil if the option is not configured
 		return loaded, nil
 	}
 	loaded, err := a.ctx.LoadModuleByID("tollgate."+name, raw)

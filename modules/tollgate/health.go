@@ -26,7 +26,7 @@ func (a *App) Parts(ctx context.Context, services ...string) map[string]error {
 			continue
 		}
 		name := "database"
-		if _, separate := a.named[service]; separate && len(services) != 1 {
+		if _, separate := a.named[service]; separate && len(services) != 1 { // one service has only one database
 			name += "/" + service
 		}
 		parts[name] = a.databaseReady(db)
@@ -43,6 +43,7 @@ func (a *App) Parts(ctx context.Context, services ...string) map[string]error {
 	return parts
 }
 
+// databaseReady returns an error if a database cannot be used, or if it was not opened yet.
 func (a *App) databaseReady(db *store.DB) error {
 	if !a.started.Load() {
 		return errNotStarted

@@ -27,7 +27,8 @@ type KeyringProvider interface {
 	Key() any
 }
 
-// keyService is the service whose folder contains the key file, unless the configuration names another place.
+// keyService is the service whose database's folder contains the key file, unless the configuration names another
+// place.
 const keyService = "gateway"
 
 // provisionKeyring loads the keyring module; takeKeyrings opens the keyring.
@@ -134,7 +135,7 @@ type sealedKey struct {
 // verify. The function returns an error with status 503 before the app has started, and while the keyring does not fit
 // a database. A module calls Keys while it is provisioned.
 func (a *App) Keys(label string) func() ([][]byte, error) {
-	a.needsKeys = true
+	a.needsKeys = true // makes takeKeyrings open the keyring even if no service stores secrets
 	var cached atomic.Pointer[[][]byte]
 	return func() ([][]byte, error) {
 		if !a.started.Load() {
@@ -154,6 +155,19 @@ func (a *App) Keys(label string) func() ([][]byte, error) {
 		}
 		cached.Store(&keys)
 		return keys, nil
+	}
+}
+
+// SigningKey works like Keys, but its function returns only the key that signs. It returns nil before the app has
+// started, when no requests are answered.
+func (a *App) SigningKey(label string) func() []byte {
+	keys := a.Keys(label)
+	return func() []byte {
+		all, err := keys()
+		if err != nil || len(all) == 0 {
+			return nil
+		}
+		return all[0]
 	}
 }
 
@@ -198,6 +212,7 @@ func watch(ring *sealed.Ring) *watchedRing {
 	return w
 }
 
+// close ends the goroutine and waits for it.
 func (w *watchedRing) close() error {
 	w.cancel()
 	w.running.Wait()

@@ -17,14 +17,11 @@ const budgetKey = "memory"
 
 // The metrics live for the process and are registered with each configuration.
 var (
-	memoryTaken = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Namespace: "tollgate", Subsystem: "memory", Name: "taken_bytes",
-		Help: "Memory that bodies of requests and whole answers of upstreams have taken.",
-	}, budgetValue((*memory.Budget).Taken))
-	memorySize = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Namespace: "tollgate", Subsystem: "memory", Name: "size_bytes",
-		Help: "Memory that bodies of requests and whole answers of upstreams may take together.",
-	}, budgetValue((*memory.Budget).Size))
+	memoryTaken = NewGaugeFunc("memory", "taken_bytes",
+		"Memory that bodies of requests and whole answers of upstreams have taken.", budgetValue((*memory.Budget).Taken))
+	memorySize = NewGaugeFunc("memory", "size_bytes",
+		"Memory that bodies of requests and whole answers of upstreams may take together.",
+		budgetValue((*memory.Budget).Size))
 	memoryRefused = prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Namespace: "tollgate", Subsystem: "memory", Name: "refused_total",
 		Help: "Bodies and answers that were refused because no memory became free in time.",

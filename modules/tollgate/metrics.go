@@ -21,6 +21,29 @@ func RegisterMetrics(ctx caddy.Context, collectors ...prometheus.Collector) erro
 	return nil
 }
 
+// NewCounterVec creates counters with the name tollgate_<subsystem>_<name>.
+func NewCounterVec(subsystem, name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "tollgate", Subsystem: subsystem, Name: name, Help: help,
+	}, labels)
+}
+
+// NewHistogramVec creates histograms with the name tollgate_<subsystem>_<name>.
+func NewHistogramVec(
+	subsystem, name, help string, buckets []float64, labels ...string,
+) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Namespace: "tollgate", Subsystem: subsystem, Name: name, Help: help, Buckets: buckets,
+	}, labels)
+}
+
+// NewGaugeFunc creates a gauge with the name tollgate_<subsystem>_<name> and the values that value returns.
+func NewGaugeFunc(subsystem, name, help string, value func() float64) prometheus.GaugeFunc {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: "tollgate", Subsystem: subsystem, Name: name, Help: help,
+	}, value)
+}
+
 // JobMetrics counts the runs of a service's background jobs. The metrics live for the process.
 type JobMetrics struct {
 	runs *prometheus.CounterVec // runs by job and outcome
@@ -31,14 +54,8 @@ type JobMetrics struct {
 // describes the objects that job_done_total counts, for its help text.
 func NewJobMetrics(service, doneHelp string) *JobMetrics {
 	return &JobMetrics{
-		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: "tollgate", Subsystem: service, Name: "job_runs_total",
-			Help: "Runs of background jobs by job and outcome.",
-		}, []string{"job", "outcome"}),
-		done: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: "tollgate", Subsystem: service, Name: "job_done_total",
-			Help: "Results of these runs by job: " + doneHelp + ".",
-		}, []string{"job"}),
+		runs: NewCounterVec(service, "job_runs_total", "Runs of background jobs by job and outcome.", "job", "outcome"),
+		done: NewCounterVec(service, "job_done_total", "Results of these runs by job: "+doneHelp+".", "job"),
 	}
 }
 

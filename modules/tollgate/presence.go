@@ -74,7 +74,7 @@ func (a Address) linkBase(r *http.Request) (base string, distance int, ok bool) 
 		return a.Prefix, 0, true
 	case a.Here && !loopback.Direct(r, edge.Address(r)):
 		return "", 0, false
-	case strings.HasPrefix(a.Host, "*."):
+	case strings.HasPrefix(a.Host, "*."): // it is not known which of the names leads to the site
 		return "", 0, false
 	}
 	site := a
@@ -163,25 +163,18 @@ func (a *App) findServices() {
 			w.routes(server.Routes, address, 0)
 		}
 	}
-	slices.SortStableFunc(all, func(m, n *Mounted) int {
-		return cmp.Or(compareBool(n.Service == homeService, m.Service == homeService), cmp.Compare(m.Title, n.Title))
-	})
+	sortKey := func(m *Mounted) string {
+		if m.Service == homeService {
+			return "" // comes first
+		}
+		return m.Title
+	}
+	slices.SortStableFunc(all, func(m, n *Mounted) int { return cmp.Compare(sortKey(m), sortKey(n)) })
 	a.mounted.Store(&all)
 }
 
 // homeService is the name of the service whose page lists all services.
 const homeService = "home"
-
-// compareBool works like cmp.Compare, with false before true.
-func compareBool(x, y bool) int {
-	switch {
-	case x == y:
-		return 0
-	case x:
-		return 1
-	}
-	return -1
-}
 
 // listenAddresses returns the addresses on which a server of app listens, without host names.
 func listenAddresses(app *caddyhttp.App, server *caddyhttp.Server) (all []Address) {
@@ -203,6 +196,7 @@ func listenAddresses(app *caddyhttp.App, server *caddyhttp.Server) (all []Addres
 	return all
 }
 
+// defaultPort returns the port of a scheme, http or https, that URLs leave out.
 func defaultPort(scheme string) string {
 	if scheme == "https" {
 		return "443"
@@ -273,7 +267,8 @@ func (w *walk) handlers(handlers []caddyhttp.MiddlewareHandler, address Address,
 }
 
 // narrowAddress returns the addresses of the handlers behind matchers: outer, the address in front of the matchers,
-// limited to the hosts and paths that each matcher set admits. Other matchers are ignored.
+// limited to the hosts and paths that each matcher set admits. Other matchers are ignored. A matcher may be loaded as a
+// value or as a pointer.
 func narrowAddress(outer Address, sets caddyhttp.MatcherSets) []Address {
 	all := make([]Address, 0, len(sets))
 	for _, set := range sets {

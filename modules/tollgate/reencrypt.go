@@ -58,6 +58,8 @@ func (a *App) OpenSealed(ctx context.Context, service string) (*store.DB, *seale
 func (a *App) openSealed(
 	ctx context.Context, services ...string,
 ) (databases []*store.DB, rings []*sealed.Ring, err error) {
+	// All schemas must be registered before any database is opened, and the keyring is opened last, because openKeyring
+	// looks for secrets in the databases.
 	for _, name := range services {
 		service := registered[name]
 		for _, schema := range service.Schemas[1:] {

@@ -207,7 +207,7 @@ func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	if err != nil {
 		return nil, err
 	}
-	finishExpansion("tollgate " + name)
+	finishExpansion("tollgate " + name) // the name of the text in parseLongForm
 	if matcher != nil {
 		route.MatcherSetsRaw = caddyhttp.RawMatcherSets{matcher}
 	}
@@ -246,7 +246,7 @@ func (s *Service) read(d *caddyfile.Dispenser, written *userTokens) (map[string]
 				name, strings.Join(s.optionNames(), ", "))
 		case values[name] != nil:
 			return nil, d.Errf("%s is given twice", name)
-		case s.Options[i].Read == nil:
+		case s.Options[i].Read == nil: // the option goes unchanged into the long form, whose parser checks it
 			values[name] = written.add(d.NextSegment()...)
 		default:
 			tokens, err := s.Options[i].Read(d)

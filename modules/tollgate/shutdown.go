@@ -23,7 +23,8 @@ const (
 )
 
 var (
-	// lingering counts the configurations that were replaced but still hold their resources.
+	// lingering counts the configurations that were replaced but still hold their resources, each with one goroutine that
+	// runs linger.
 	lingering sync.WaitGroup
 	// ending is closed when the process ends and the grace period is over.
 	ending     = make(chan struct{})

@@ -56,10 +56,11 @@ func withHome(h httpcaddyfile.Helper, service string, route caddyhttp.Route) ([]
 	case service == homeService:
 		s.home = &route
 		return routes, nil
-	case s.service == "":
+	case s.service == "": // the first line of the site
 		s.service = service
 		return routes, nil
 	case s.service == service || s.home != nil || registered[homeService] == nil:
+		// A home page is not needed, or impossible.
 		return routes, nil
 	}
 	long, err := registered[homeService].expand(make(map[string]any))

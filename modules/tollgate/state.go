@@ -135,6 +135,7 @@ func (a *App) Handlers(service string, do func(handler json.RawMessage) error) e
 	return a.handlers(registered[service], do)
 }
 
+// handlers works like Handlers, for a registered service.
 func (a *App) handlers(service *Service, do func(handler json.RawMessage) error) error {
 	var config any
 	if err := json.Unmarshal(a.ConfigJSON(), &config); err != nil {

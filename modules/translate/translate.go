@@ -173,7 +173,7 @@ func (h *Handler) translate(
 		ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}, t: t, share: h.memory.Share(""),
 	}
 	defer t.release()
-	defer answer.release()
+	defer answer.release() // first, because a timer may be writing with the conversion
 	return answer.finish(answer.serve(next, chatRequest))
 }
 
@@ -212,12 +212,12 @@ type translation struct {
 	client  http.ResponseWriter
 
 	// The transport of reverse_proxy reads the body in a goroutine of its own, and the server may answer before the
-	// body has been read.
+	// body has been read. So both the reader and the writer of the answer call convert, and the first call converts.
 	bodyRequested atomic.Bool // a later handler has begun to read the body, or has closed it
 	once          sync.Once
 	conversion    atomic.Pointer[conversion]
 
-	mu    sync.Mutex
+	mu    sync.Mutex  // guards ended and lease: the transport may still convert when the request ends
 	ended bool        // the conversion is no longer needed
 	lease *wire.Lease // memory of the client's body and of its conversion
 }

@@ -34,7 +34,8 @@ const (
 	maxKeepAlives  = 30 // in a row
 )
 
-// The modes of a writer, which determine the handling of an answer.
+// The modes of a writer, which determine the handling of an answer. WriteHeader chooses the mode; later only fail and
+// buffer change it, to refused.
 const (
 	undecided = iota
 	untouched // passed on unchanged: the handler took the offer or never read the body
@@ -43,7 +44,8 @@ const (
 	refused   // replaced by an error response: the server's error, or the error in writer.err
 )
 
-// writer receives the server's answer and writes the answer in the client's format.
+// writer receives the server's answer and writes the answer in the client's format. One goroutine, that of the next
+// handler, calls its methods, except onSilence, which a timer calls.
 type writer struct {
 	*caddyhttp.ResponseWriterWrapper
 	t      *translation
@@ -68,8 +70,9 @@ type writer struct {
 
 // WriteHeader chooses the mode from the status and the header.
 func (w *writer) WriteHeader(status int) {
-	if w.mode != undecided || status < 200 && status != http.StatusSwitchingProtocols {
-		if w.mode == undecided || w.mode == untouched {
+	isFinal := status >= 200 || status == http.StatusSwitchingProtocols
+	if w.mode != undecided || !isFinal {
+		if w.mode == undecided || w.mode == untouched { // an informational status, or a second call, which net/http logs
 			w.ResponseWriter.WriteHeader(status)
 		}
 		return
@@ -212,7 +215,7 @@ func (w *writer) stream(p []byte) error {
 	return w.send()
 }
 
-// send writes and flushes the translated events. The first call also writes the header.
+// send writes and flushes the translated events. The first call also writes the header. The caller holds w.mu.
 func (w *writer) send() error {
 	if len(w.out) == 0 {
 		return nil
@@ -254,8 +257,8 @@ func (w *writer) onSilence() {
 	_ = w.send() // an error is ignored; the next event or the request's context shows a client that has left
 }
 
-// fail ends a stream that broke off. It sends an error status if nothing was sent yet, otherwise the error event of the
-// client's format.
+// fail ends a stream that broke off. If nothing was sent yet, it only sets w.mode and w.err, and finish returns the
+// error with its status. Otherwise it sends the error event of the client's format. The caller holds w.mu.
 func (w *writer) fail(err error) error {
 	w.done = true
 	if !w.started && len(w.out) == 0 {
@@ -315,7 +318,7 @@ func (w *writer) finish(err error) error {
 		return err
 	case w.err != nil:
 		return statusError(w.err)
-	case w.mode == refused:
+	case w.mode == refused: // the server has answered with an error
 		e := wire.ParseUpstreamError(w.status, w.answer)
 		status := w.status
 		if status < 400 { // a redirect would lead the client past the translation
@@ -324,7 +327,7 @@ func (w *writer) finish(err error) error {
 		return statusError(&apierror.Error{Status: status, Code: e.Code, Type: e.Type, Param: e.Param, Message: e.Message})
 	case err != nil && !w.started:
 		return err
-	case w.mode == streamed && !w.done:
+	case w.mode == streamed && !w.done: // the server has ended the stream without its last event
 		w.done = true
 		out, broken := w.pass.End(w.out[:0])
 		w.out = out

@@ -172,7 +172,7 @@ func (l *Library) render(name string, source []byte) (*Page, error) {
 	page := &Page{Name: name, Title: name, URL: l.urlOf(name)}
 	context := parser.NewContext(parser.WithIDs(make(anchors)))
 	tree := markdown.Parser().Parse(text.NewReader(source), parser.WithContext(context))
-	current := &section{page: page}
+	current := &section{page: page} // the section that the walk is in; its heading and its text are collected first
 	var sectionText strings.Builder
 	// endSection adds the current section to the page.
 	endSection := func() {
@@ -192,7 +192,7 @@ func (l *Library) render(name string, source []byte) (*Page, error) {
 			id, _ := node.AttributeString("id")
 			anchor, _ := id.([]byte)
 			title := textOf(node, source)
-			if node.Level == 1 && len(page.sections) == 0 && current.heading == "" {
+			if node.Level == 1 && len(page.sections) == 0 && current.heading == "" { // the title begins no new section
 				page.Title, current.heading = title, title
 				return ast.WalkSkipChildren, nil
 			}

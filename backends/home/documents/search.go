@@ -3,6 +3,7 @@ package documents
 import (
 	"cmp"
 	"html/template"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -42,7 +43,7 @@ type index struct {
 	lengths  []float64            // numbers of words of the sections
 	mean     float64              // mean of lengths
 	postings map[string][]posting // by word
-	words    []string             // all words, sorted
+	words    []string             // all words, sorted, to find those with a prefix
 }
 
 // posting is the weighted number of occurrences of a word in a section.
@@ -59,7 +60,7 @@ func newIndex(pages map[string]*Page) *index {
 	}
 	slices.SortStableFunc(x.sections, func(s, t section) int { return strings.Compare(s.page.Name, t.page.Name) })
 	for i, s := range x.sections {
-		counts := make(map[string]float64)
+		counts := make(map[string]float64) // weighted numbers of occurrences, by word
 		length := 0.0
 		add := func(text string, weight float64) {
 			for _, word := range wordsOf(text) {
@@ -89,19 +90,27 @@ func newIndex(pages map[string]*Page) *index {
 // wordsOf returns the words of a text in lower case. A name with underscores or hyphens is a word, and so is each
 // of its parts.
 func wordsOf(text string) (words []string) {
-	for _, name := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && r != '_' && r != '-'
-	}) {
-		name = strings.Trim(name, "-_")
-		if name == "" {
-			continue
-		}
+	for name := range names(text) {
 		words = append(words, name)
 		if parts := strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '-' }); len(parts) > 1 {
 			words = append(words, parts...)
 		}
 	}
 	return words
+}
+
+// names iterates over the words of a text in lower case, which may contain underscores and hyphens, but not at their
+// ends.
+func names(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for name := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsNumber(r) && r != '_' && r != '-'
+		}) {
+			if name = strings.Trim(name, "-_"); name != "" && !yield(name) {
+				return
+			}
+		}
+	}
 }
 
 // Search returns the sections that contain all words of a query, best first. The last word of the query also
@@ -119,10 +128,10 @@ func (l *Library) Search(query string) []Hit {
 		section int
 		score   float64
 	}
-	scores := make(map[int]float64)
+	var scores map[int]float64 // of the sections that contain all words so far
 	for i, word := range words {
 		matching := []string{word}
-		if i == len(words)-1 {
+		if i == len(words)-1 { // the user may still be typing it
 			matching = l.index.beginningWith(word)
 		}
 		found := l.index.scores(matching)
@@ -163,10 +172,8 @@ func (l *Library) Search(query string) []Hit {
 
 // queryWords returns the words of a query without duplicates.
 func queryWords(query string) (words []string) {
-	for _, name := range strings.FieldsFunc(strings.ToLower(query), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && r != '_' && r != '-'
-	}) {
-		if name = strings.Trim(name, "-_"); name != "" && !slices.Contains(words, name) && len(words) < maxWords {
+	for name := range names(query) {
+		if !slices.Contains(words, name) && len(words) < maxWords {
 			words = append(words, name)
 		}
 	}

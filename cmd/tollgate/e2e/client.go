@@ -119,6 +119,7 @@ func (g *Gateway) Healthy() {
 	healthy(g.T, g.Base)
 }
 
+// healthy waits until the gateway at base is ready for requests.
 func healthy(t *testing.T, base string) {
 	t.Helper()
 	Eventually(t, WaitLimit, base+" is healthy", func() error {
@@ -246,6 +247,7 @@ type failure struct {
 	}
 }
 
+// FailedAttempt is an attempt at a provider in an error body.
 type FailedAttempt struct {
 	Provider, Model string
 	Status          int
@@ -340,6 +342,7 @@ func Prompt(model string, stream bool) string {
 	return fmt.Sprintf(`{"model":%q,"stream":%t,"messages":[{"role":"user","content":"Hi"}]}`, model, stream)
 }
 
+// Client is the client of tests that need no special one. It keeps connections.
 var Client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: time.Minute}
 
 // Open sends a chat request and returns the response with its body unread.
@@ -347,6 +350,7 @@ func Open(ctx context.Context, base, key, body string) (*http.Response, error) {
 	return openVia(ctx, Client, base, key, body)
 }
 
+// openVia works like Open with another client.
 func openVia(ctx context.Context, c *http.Client, base, key, body string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/v1/chat/completions",
 		strings.NewReader(body))

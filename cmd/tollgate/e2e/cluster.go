@@ -31,20 +31,19 @@ func Master(t *testing.T) []byte {
 // uncommented. An empty dsn means SQLite, an empty redis means memory.
 func Clustered(t *testing.T, dsn, redis string) *Gateway {
 	t.Helper()
-	var replace []string
-	if dsn != "" {
-		replace = append(replace, "\t\tdatabase sqlite data/tollgate.db\n",
-			"\t\tdatabase postgres {env.TOLLGATE_DSN}\n")
-	}
-	replace = append(replace, "\t\t# keyring aes", "\t\tkeyring aes")
+	counters := "\t\tcounters memory\n"
 	if redis != "" {
-		replace = append(replace, "\t\tcounters memory\n",
-			"\t\tcounters redis {env.TOLLGATE_REDIS_URL}\n\t\tallow_networks 127.0.0.0/8\n")
-	} else {
-		replace = append(replace, "\t\tcounters memory\n", "\t\tcounters memory\n\t\tallow_networks 127.0.0.0/8\n")
+		counters = "\t\tcounters redis {env.TOLLGATE_REDIS_URL}\n"
 	}
 	port := FreePort(t)
-	replace = append(replace, "{$TOLLGATE_DOMAIN:localhost}", "http://127.0.0.1:"+port)
+	replace := []string{
+		"\t\t# keyring aes", "\t\tkeyring aes",
+		"\t\tcounters memory\n", counters + "\t\tallow_networks 127.0.0.0/8\n",
+		"{$TOLLGATE_DOMAIN:localhost}", "http://127.0.0.1:" + port,
+	}
+	if dsn != "" {
+		replace = append(replace, "\t\tdatabase sqlite data/tollgate.db\n", "\t\tdatabase postgres {env.TOLLGATE_DSN}\n")
+	}
 	config := Shipped(t, "gateway", replace...)
 	return &Gateway{
 		Node: NewNode(t, config, "TOLLGATE_DSN="+dsn, "TOLLGATE_REDIS_URL="+redis, "TOLLGATE_MASTER_KEY="+MasterKey),

@@ -24,9 +24,9 @@ func AwayFromMinuteEnd() {
 
 // load is a number of clients that send one request after another until Stop is called.
 type load struct {
-	done    chan struct{}
+	done    chan struct{} // closed by Stop
 	clients sync.WaitGroup
-	mu      sync.Mutex
+	mu      sync.Mutex // guards answers, which the clients extend while a test reads them
 	answers []Outcome
 }
 
@@ -58,44 +58,49 @@ func Unanswered(err error) bool {
 func StartLoad(base, key string, clients int, pause time.Duration) *load {
 	l := &load{done: make(chan struct{})}
 	for c := range clients {
+		client := Client
+		if c%2 == 0 {
+			client = oneShot
+		}
 		l.clients.Go(func() {
-			for i := c; ; i++ {
+			for i := c; ; i++ { // the clients begin differently, so that streams and whole answers overlap
 				select {
 				case <-l.done:
 					return
 				default:
 				}
-				client := Client
-				if c%2 == 0 {
-					client = oneShot
-				}
-				resp, err := openVia(BackgroundContext, client, base, key, Prompt("keychain-high", i%2 == 0)) //nolint:bodyclose // read does
-				for attempt := 1; err != nil && attempt <= 5; attempt++ {
-					time.Sleep(time.Duration(attempt) * 50 * time.Millisecond)
-					resp, err = openVia(BackgroundContext, client, base, key, Prompt("keychain-high", i%2 == 0)) //nolint:bodyclose // read does
-				}
-				a := Read(resp, err)
-				o := Outcome{At: time.Now(), Status: a.Status, Err: a.Err}
-				if a.Err == nil {
-					o.ID = a.Header.Get("X-Request-Id")
-					if i%2 == 0 && a.Status == 200 && !strings.HasSuffix(a.Body, "data: [DONE]\n\n") {
-						o.Err = errors.New("the stream has no end")
-					}
-					var f failure
-					if a.Status != 200 && json.Unmarshal([]byte(a.Body), &f) == nil && f.Error.Code != nil {
-						o.Code = *f.Error.Code
-					}
-				}
+				o := ask(client, base, key, i%2 == 0)
 				l.mu.Lock()
 				l.answers = append(l.answers, o)
 				l.mu.Unlock()
-				if pause > 0 {
-					time.Sleep(pause)
-				}
+				time.Sleep(pause)
 			}
 		})
 	}
 	return l
+}
+
+// ask sends a request to the model keychain-high, again if it gets no response, and returns its outcome.
+func ask(client *http.Client, base, key string, stream bool) Outcome {
+	resp, err := openVia(BackgroundContext, client, base, key, Prompt("keychain-high", stream)) //nolint:bodyclose // read does
+	for attempt := 1; err != nil && attempt <= 5; attempt++ {
+		time.Sleep(time.Duration(attempt) * 50 * time.Millisecond)
+		resp, err = openVia(BackgroundContext, client, base, key, Prompt("keychain-high", stream)) //nolint:bodyclose // read does
+	}
+	a := Read(resp, err)
+	o := Outcome{At: time.Now(), Status: a.Status, Err: a.Err}
+	if a.Err != nil {
+		return o
+	}
+	o.ID = a.Header.Get("X-Request-Id")
+	if stream && a.Status == 200 && !strings.HasSuffix(a.Body, "data: [DONE]\n\n") {
+		o.Err = errors.New("the stream has no end")
+	}
+	var f failure
+	if a.Status != 200 && json.Unmarshal([]byte(a.Body), &f) == nil && f.Error.Code != nil {
+		o.Code = *f.Error.Code
+	}
+	return o
 }
 
 // Stop stops the clients and waits for their last requests.

@@ -21,7 +21,7 @@ var Binary string
 // Run runs the tests of a package and returns the exit code.
 func Run(m *testing.M) int {
 	flag.Parse()
-	// The tests mostly wait for processes.
+	// The tests mostly wait for processes. So more of them run in parallel, unless the flag was given.
 	if flag.Lookup("test.parallel").Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
 		if err := flag.Set("test.parallel", "8"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -69,6 +69,7 @@ func program(dir string) (string, error) {
 	return path, nil
 }
 
+// root returns the folder of the repository: the closest one around the working directory that has a go.mod.
 var root = sync.OnceValue(func() string {
 	dir, err := os.Getwd()
 	for ; err == nil; dir = filepath.Dir(dir) {

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -83,7 +84,7 @@ type Node struct {
 	Program string
 
 	Cmd     *exec.Cmd
-	exited  chan struct{}
+	exited  chan struct{}  // closed when the process Cmd has ended
 	clients []*http.Client // made by Trusting
 }
 
@@ -314,11 +315,7 @@ func (n *Node) AwaitLog(parts ...string) {
 // Logged reports whether a log line contains all parts.
 func (n *Node) Logged(parts ...string) bool {
 	for line := range strings.Lines(n.Logs.String()) {
-		all := true
-		for _, part := range parts {
-			all = all && strings.Contains(line, part)
-		}
-		if all {
+		if !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) }) {
 			return true
 		}
 	}
@@ -347,7 +344,7 @@ func (n *Node) Trusting() *http.Client {
 
 // Output collects the output of a process.
 type Output struct {
-	mu   sync.Mutex
+	mu   sync.Mutex // guards text, which the process extends while the test reads it
 	text bytes.Buffer
 }
 
@@ -405,6 +402,7 @@ done
 for pid in $pids; do kill -9 "$pid" 2>/dev/null; done
 `
 
+// guard starts the script supervise, and returns its input.
 var guard = sync.OnceValue(func() io.Writer {
 	cmd := exec.CommandContext(context.Background(), "sh", "-c", supervise)
 	input, err := cmd.StdinPipe()
@@ -417,6 +415,7 @@ var guard = sync.OnceValue(func() io.Writer {
 	return input
 })
 
+// guardMu is held while a line is written to the guard, because tests run in parallel.
 var guardMu sync.Mutex
 
 // Watch informs the guard (see supervise) that a process was started or, if runs is false, has ended.

@@ -38,6 +38,7 @@ func NodeProgram(t *testing.T) string {
 	return program
 }
 
+// readJSON reads a JSON file into target.
 func readJSON(t *testing.T, path string, target any) {
 	t.Helper()
 	text, err := os.ReadFile(path)

@@ -12,8 +12,9 @@ import (
 
 // Tables is the database of an authorization server, which a test accesses while the server runs.
 type Tables struct {
-	Storage string // Storage is the setting for the server's configuration.
-	Open    func(t *testing.T, n *Node) *store.DB
+	Storage string // the setting for the server's configuration
+	// Open opens the database of the server n, with its tables.
+	Open func(t *testing.T, n *Node) *store.DB
 }
 
 // OnBoth runs a test with a database of each engine.

@@ -120,7 +120,7 @@ func (s Surface) Says(t *testing.T, a *Answer, stream bool) string {
 		data, ok := strings.CutPrefix(line, "data: ")
 		event := gjson.Parse(data)
 		switch {
-		case !ok:
+		case !ok: // not a line with data
 		case s.Name == "chat":
 			text.WriteString(event.Get("choices.0.delta.content").Str)
 		case s.Name == "messages":

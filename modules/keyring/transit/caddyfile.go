@@ -34,9 +34,9 @@ func (t *Transit) option(d *caddyfile.Dispenser, option string) error {
 	}[option]; setting != nil {
 		return directive.Text(d, setting)
 	}
-	args := d.RemainingArgs()
 	switch option {
 	case "approle":
+		args := d.RemainingArgs()
 		if len(args) != 2 && len(args) != 3 {
 			return d.ArgErr()
 		}
@@ -45,19 +45,9 @@ func (t *Transit) option(d *caddyfile.Dispenser, option string) error {
 			t.AppRole.Mount = args[2]
 		}
 	case "aes":
-		if len(args) == 0 {
-			return d.ArgErr()
-		}
-		t.AES = args
+		return directive.Texts(d, &t.AES)
 	case "timeout":
-		if len(args) != 1 {
-			return d.ArgErr()
-		}
-		timeout, err := caddy.ParseDuration(args[0])
-		if err != nil || timeout <= 0 {
-			return d.Errf("timeout: %q is not a time such as 10s", args[0])
-		}
-		t.Timeout = caddy.Duration(timeout)
+		return directive.Duration(d, &t.Timeout, "10s")
 	default:
 		return directive.NoOption(d,
 			"unknown option %q; there are: address, token, approle, key, mount, ca, timeout, file, aes", option)

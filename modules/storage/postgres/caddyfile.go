@@ -1,8 +1,6 @@
 package postgres
 
 import (
-	"strconv"
-
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/tollgate-gateway/tollgate/modules/directive"
@@ -23,15 +21,6 @@ func (p *Postgres) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		if option != "max_conns" {
 			return directive.NoOption(d, "unknown option %q; there is: max_conns", option)
 		}
-		var value string
-		if !d.AllArgs(&value) {
-			return d.ArgErr()
-		}
-		n, err := strconv.Atoi(value)
-		if err != nil || n < 1 {
-			return d.Errf("max_conns: %q is not a number from 1 up", value)
-		}
-		p.MaxConns = n
-		return nil
+		return directive.Number(d, &p.MaxConns)
 	})
 }

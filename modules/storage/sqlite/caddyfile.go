@@ -1,9 +1,6 @@
 package sqlite
 
 import (
-	"strconv"
-
-	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/tollgate-gateway/tollgate/modules/directive"
@@ -23,33 +20,17 @@ func (s *SQLite) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}
 	return directive.Options(d, func(option string) error {
 		switch option {
-		case "readers", "synchronous", "busy_timeout":
-		default:
-			return directive.NoOption(d, "unknown option %q; there are: readers, synchronous, busy_timeout", option)
-		}
-		var value string
-		if !d.AllArgs(&value) {
-			return d.ArgErr()
-		}
-		switch option {
 		case "readers":
-			n, err := strconv.Atoi(value)
-			if err != nil || n < 1 {
-				return d.Errf("readers: %q is not a number from 1 up", value)
-			}
-			s.Readers = n
-		case "synchronous":
-			if value != "full" && value != "normal" {
-				return d.Errf("synchronous: %q is neither full nor normal", value)
-			}
-			s.Synchronous = value
+			return directive.Number(d, &s.Readers)
 		case "busy_timeout":
-			timeout, err := caddy.ParseDuration(value)
-			if err != nil || timeout <= 0 {
-				return d.Errf("busy_timeout: %q is not a duration above zero", value)
+			return directive.Duration(d, &s.BusyTimeout, "5s")
+		case "synchronous":
+			err := directive.Text(d, &s.Synchronous)
+			if err == nil && s.Synchronous != "full" && s.Synchronous != "normal" {
+				err = d.Errf("synchronous: %q is neither full nor normal", s.Synchronous)
 			}
-			s.BusyTimeout = caddy.Duration(timeout)
+			return err
 		}
-		return nil
+		return directive.NoOption(d, "unknown option %q; there are: readers, synchronous, busy_timeout", option)
 	})
 }
