@@ -18,15 +18,15 @@ var components []byte
 func openAPI(prefix string) ([]byte, error) {
 	var table []rest.Route
 	for _, r := range Routes() {
-		if r.summary != "" {
+		if r.summary != "" { // pages and aliases are not documented
 			table = append(table, r.documented()...)
 		}
 	}
 	return rest.Document{
 		Title: "Run events", Version: "4", Server: prefix, Components: components, Security: "bearerToken", PlainErrors: true,
-		Description: "Stores the reports of configuration agents and answers queries about their events. As the server is " +
-			"configured, a client is identified by a bearer token, a certificate or its network address. The right to " +
-			"read and the right to submit are separate.",
+		Description: "Stores the reports of configuration agents and answers queries about their events. Depending on the " +
+			"server's configuration, a client is identified by a bearer token, a certificate or its network address. The " +
+			"right to read and the right to submit are separate.",
 	}.OpenAPI(table)
 }
 

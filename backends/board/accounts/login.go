@@ -133,7 +133,8 @@ func (p proof) checkUnchanged(c store.Conn) error {
 	return nil
 }
 
-// confirm checks the actor's password; see verify. It returns NotFound for a guest.
+// confirm checks the actor's password before a change of the account, and returns the proof that the change needs.
+// address is the client's IP address, by which attempts are limited as in verify. It returns NotFound for a guest.
 func (s *Service) confirm(ctx context.Context, a *rights.Actor, password, address string) (proof, error) {
 	if a.User == nil {
 		return proof{}, kernel.NotFound()

@@ -172,15 +172,16 @@ func (s *Service) FillNames(ctx context.Context) (done int, err error) {
 	}
 }
 
-// namedMember is a member whose name fillNames has stored.
+// namedMember is a member for whose name fillNames has stored a key.
 type namedMember struct {
 	id      int64
 	name    string
 	clashes bool
 }
 
-// fillNames stores and returns the next batch of names. An empty batch means that no names are left. It locks the row
-// of SettingNames, so that no other node stores the same batch.
+// fillNames stores the keys of the names of the next members, by which names that look alike are found, and returns
+// these members. An empty batch means that none are left. fillNames locks the row of SettingNames, so that no other node
+// stores the same batch.
 func fillNames(c store.Conn) (batch []namedMember, err error) {
 	state, err := kernel.LockSetting(c, SettingNames)
 	if err != nil || state == NamesAll {

@@ -65,7 +65,8 @@ func (t *transfer) movePosts(ids []any, number int64) error {
 	return nil
 }
 
-// updateReferences updates the rows of other tables that refer to the thread or forum of the posts.
+// updateReferences updates the rows of other tables that refer to the thread or forum of the posts. A post that was the
+// answer of its old thread is not the answer of the new one.
 func (t *transfer) updateReferences(ids []any) error {
 	inIDs := " IN (" + kernel.Marks(len(ids)) + ")"
 	if _, err := t.c.Exec("UPDATE board_post_ids SET thread_id = ?, forum_id = ? WHERE id"+inIDs,
@@ -123,9 +124,9 @@ func (t *transfer) save() error {
 	return nil
 }
 
-// updateForumCounts updates the counters of the forums by the moved posts, by the number of new threads in the forum
-// that gets the posts, and by the number of removed threads in the forum that loses them. Call it at the end of the
-// transaction.
+// updateForumCounts updates the numbers of posts and threads of both forums. added is the number of new threads in the
+// forum that gets the posts, and removed that of removed threads in the other forum. Call it at the end of the
+// transaction, because the rows of forums are locked from then on.
 func (t *transfer) updateForumCounts(added, removed int64) error {
 	if t.from.Forum == t.to.Forum { // its number of posts stays the same
 		return content.Count(t.c, t.to.Forum, t.to.ID, added-removed, 0)

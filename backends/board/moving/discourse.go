@@ -335,7 +335,8 @@ func (b *discourse) finish() {
 			m.Picture = picture.Path
 		}
 	}
-	b.finishFiles(b.finishMessages())
+	inMessages := b.finishMessages()
+	b.finishFiles(inMessages)
 	isClosed := func(group int64) bool {
 		open, hasPermissions := b.open[group]
 		return hasPermissions && !open

@@ -78,8 +78,9 @@ func idRange(c store.Conn, t *content.Thread, page, pages, size int64) (start, e
 	return start, end, err
 }
 
-// pagePosts reads the posts of page r.Page of a thread, at most size. more reports whether the page has further posts.
-// For a page that does not exist it returns no posts.
+// pagePosts reads the posts of page r.Page of a thread, at most size. more reports whether there are further posts in the
+// range of ids of the page: the last page has them if replies were added after r.Pages was determined. For a page that
+// does not exist pagePosts returns no posts.
 func (s *Service) pagePosts(
 	c store.Conn, a *rights.Actor, t *content.Thread, r *Reading, size int,
 ) (list []*content.Post, more bool, err error) {
@@ -90,7 +91,7 @@ func (s *Service) pagePosts(
 	if err != nil {
 		return nil, false, err
 	}
-	if list, _, err = s.posts(c, a, t, start-1, size+1); err != nil {
+	if list, _, err = s.posts(c, a, t, start-1, size+1); err != nil { // the posts after the id start-1
 		return nil, false, err
 	}
 	if i := slices.IndexFunc(list, func(p *content.Post) bool { return p.ID >= end }); i >= 0 {

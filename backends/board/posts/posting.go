@@ -182,7 +182,8 @@ func (s *Service) mayStart(a *rights.Actor, f *content.Forum) error {
 	return a.CheckSuspended(s.Moment())
 }
 
-// mayReply returns an error unless the actor may reply in a thread t that it sees, in forum f.
+// mayReply returns an error unless the actor may reply in thread t of forum f. The caller has checked that the actor
+// sees t.
 func (s *Service) mayReply(a *rights.Actor, f *content.Forum, t *content.Thread) error {
 	switch {
 	case !a.Has(f.ID, rights.ReplyPost):

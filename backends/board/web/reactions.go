@@ -96,7 +96,7 @@ func (c *call) bookmark() error {
 // bookmarksPage lists the bookmarks of a member.
 type bookmarksPage struct {
 	List  []reactions.Bookmark
-	Older int64 // the bookmark before which the next page begins; 0 on the last page
+	Older int64 // id of the last bookmark in List, after which the next page begins; 0 on the last page
 }
 
 // bookmarks lists the member's bookmarks.

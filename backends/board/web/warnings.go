@@ -76,7 +76,7 @@ func (c *call) ownWarnings() error {
 	return c.ThenShow(err, "warnings", c.T("Warnings"), c.viewWarnings(list))
 }
 
-// memberPage is a member's profile. For moderators it includes the member's record.
+// memberPage is a member's profile. For moderators it includes the member's warnings and the notes about the member.
 type memberPage struct {
 	api.MemberInfo
 	Record   *warnings.Record // nil for others

@@ -67,8 +67,8 @@ var (
 		" cannot be found")
 )
 
-// rules returns the rules by which package people finds, creates and links the user for the person p. managed is as in
-// SignOn.
+// rules returns the rules by which package people finds, creates and links the user for the person p. managed are the
+// roles that the groups of the identity provider decide.
 func (a *Accounts) rules(p *oidclogin.Person, managed []string) *people.Rules[int64] {
 	return &people.Rules[int64]{
 		Linked: Identities.Linked,
@@ -77,12 +77,14 @@ func (a *Accounts) rules(p *oidclogin.Person, managed []string) *people.Rules[in
 			var status string
 			err := c.Row("SELECT id, email, email_confirmed = 1, status FROM cms_users WHERE email_key = ?",
 				key).Scan(&h.ID, &h.Email, &h.Proven, &status)
-			if err == nil {
-				h.Barred, err = Identities.Has(c, h.ID, p.Issuer)
+			if err != nil {
+				return h, err
 			}
 			if status != StatusActive {
 				h.Closed = errDisabled
 			}
+			// A user can be linked with one person of an issuer.
+			h.Barred, err = Identities.Has(c, h.ID, p.Issuer)
 			return h, err
 		},
 		Join: func(c kernel.Conn, email string) (int64, error) {

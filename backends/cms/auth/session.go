@@ -153,7 +153,7 @@ func (s *Session) load() {
 	}
 }
 
-// decodeValues decodes the stored values of a session.
+// decodeValues decodes the stored values of a session. For an empty or damaged text it returns an empty map.
 func decodeValues(text string) map[string]any {
 	values := make(map[string]any)
 	if text != "" {

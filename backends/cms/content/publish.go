@@ -149,8 +149,8 @@ func (p *Content) DropDraft(ctx context.Context, u *kernel.User, id, version int
 	return page, err
 }
 
-// Draft returns a page with the title and fields of its draft. Without a draft it returns the page unchanged. u must be
-// allowed to edit the page.
+// Draft returns a page with the title and fields of its draft. Without a draft it returns the page unchanged, and also
+// for users who may see but not edit the page, because Page hides drafts from them.
 func (p *Content) Draft(ctx context.Context, u *kernel.User, id int64) (*Page, error) {
 	s, err := p.schema(ctx)
 	if err != nil {

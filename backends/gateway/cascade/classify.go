@@ -185,8 +185,8 @@ func classifyInOK(f *failure, code, message string, h http.Header, e *wire.Upstr
 	}
 }
 
-// spent reports whether an error says that the account has no money left, so that waiting does not help. code is the
-// error's code and type, and message its message, both in lower case.
+// spent reports whether an error says that the account has no money left, so that waiting does not help. code holds the
+// error's code and its type, one after the other, and message its message. Both are in lower case.
 func spent(code, message string) bool {
 	return contains(code, "insufficient_quota", "credit_balance_exhausted", "billing", "spend_limit",
 		"insufficient_balance", "payment_required") ||
@@ -194,8 +194,8 @@ func spent(code, message string) bool {
 			"exceeded your current quota, please check your plan")
 }
 
-// overlong reports whether an error says that the prompt does not fit into the model's context window. code is the
-// error's code and type, and message its message, both in lower case.
+// overlong reports whether an error says that the prompt does not fit into the model's context window. code and message
+// are those of spent.
 func overlong(code, message string) bool {
 	return contains(code, "context_length_exceeded") ||
 		contains(message, "context length", "context window", "maximum context", "prompt is too long", "input is too long",

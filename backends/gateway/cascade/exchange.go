@@ -353,7 +353,8 @@ func (r *run) reply(c *keychain.Candidate) hub.Reply {
 	return reply
 }
 
-// keepItem returns the function that stores the items of the answer, or nil if they are not to be stored.
+// keepItem returns the function that stores the items of the answer, or nil if they are not to be stored. An item is
+// stored with the response if that is stored, and otherwise alone. Items.Keep does nothing if items are not kept.
 func (r *run) keepItem() func(id string, text []byte) {
 	lifetime := r.Options.AnswerItems
 	if r.req.Stored == nil && (lifetime <= 0 || r.req.Items == nil) {

@@ -55,7 +55,7 @@ func parseOwnPrice(raw json.RawMessage) (price OwnPrice, err error) {
 			return price, errors.New("discount: cannot be combined with other fields")
 		}
 		price.Discount = *discount.Discount
-		if !(price.Discount > 0 && price.Discount <= 100) { // NaN, too
+		if price.Discount <= 0 || price.Discount > 100 {
 			return price, fmt.Errorf("discount: %g is not a percentage above 0 and up to 100", price.Discount)
 		}
 		return price, nil

@@ -192,6 +192,7 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 }
 
 // updateStored is the part of UpdateKey within the transaction c. It returns the changed key and the hash of its text.
+// If change.Impose is set, the limits of change are imposed on the key, and the user's own limits stay as they are.
 // unknown are the models that change allows and that do not exist.
 func (s *Service) updateStored(
 	ctx context.Context, c store.Conn, userID, keyID string, change *KeyChange, unknown []string,
@@ -204,9 +205,9 @@ func (s *Service) updateStored(
 		return nil, "", apierror.New(http.StatusConflict, "revoked",
 			"the gateway key %q is revoked and cannot be changed: create another key", keyID)
 	}
-	ownChange := *change // of what the user has set
+	ownChange := *change // the part that changes the key's own settings; imposed limits are stored apart from them
 	if change.Impose {
-		ownChange = KeyChange{Label: change.Label, EffortMode: change.EffortMode} // the user's own limits stay
+		ownChange = KeyChange{Label: change.Label, EffortMode: change.EffortMode}
 		err = s.imposeOnKey(c, key, change, unknown)
 	} else {
 		err = refuseUnknown(change.allowedModels(), unknown, key.AllowedModels)

@@ -159,23 +159,27 @@ func (s *Service) arrive(
 	return user, changed, err
 }
 
-// ensureUser reads the user. A user who does not exist is created, if welcome is set or the policy allows it. welcome
-// reports that the person is an operator or is let in by a rule or an invitation.
+// ensureUser reads the user. A user who does not exist is created if welcome is set or the policy allows it. If the
+// policy requires approval, a new user who is not welcome waits for it. welcome reports that the person is an operator
+// or is let in by a rule or an invitation. ensureUser returns an error with status 403 for users who may not sign in.
 func (s *Service) ensureUser(
 	c store.Conn, arrival *Arrival, policy *NewUsers, welcome bool,
 ) (user User, isNew bool, err error) {
 	id := arrival.ID
 	user, err = s.userByID(c, id)
 	if err == nil {
-		existing := user.standing()
-		existing.waiting = false // letIn refuses users who still wait
-		return user, false, existing.refusal(id)
+		standing := user.standing()
+		standing.waiting = false // letIn refuses users who still wait
+		return user, false, standing.refusal(id)
 	}
 	if !isNotFound(err) {
 		return User{}, false, err
 	}
-	if _, err := s.teamByID(c, id); err == nil {
+	switch _, err := s.teamByID(c, id); {
+	case err == nil:
 		return User{}, false, errTeamAccount(id)
+	case !isNotFound(err):
+		return User{}, false, err
 	}
 	if policy.Refuse && !welcome {
 		return User{}, false, apierror.New(http.StatusForbidden, "new_users_refused",
@@ -189,13 +193,13 @@ func (s *Service) ensureUser(
 	if err != nil {
 		return User{}, false, err
 	}
-	if !created { // a concurrent request has created the user
+	if !created { // a concurrent request has just created the user, who therefore cannot be suspended
 		user, err = s.userByID(c, id)
 		return user, false, err
 	}
 	// Limits that were imposed on this id before the user existed are kept.
-	existing, err := s.imposedLimits(c, OnUser, id)
-	if err == nil && existing.empty() {
+	imposed, err := s.imposedLimits(c, OnUser, id)
+	if err == nil && imposed.empty() {
 		err = s.impose(c, OnUser, id, &policy.Limits)
 	}
 	return user, true, err

@@ -85,9 +85,9 @@ func (s *Service) offer(c *rest.Call) (any, error) {
 	return listInData(rows, nil)
 }
 
-// modelHealth returns the health of a model through the best of the keys with the given ids, or nil if keys is empty.
-// Through one key, the health is the worse of the key's health and of the model's cooldown with that key. If the whole
-// provider is cooling down and the best key is better than that, the health is the provider's.
+// modelHealth returns the health of a model, or nil if keys, the ids of the usable keys, is empty. For each key it
+// takes the worse of the key's health and of the model's cooldown with that key, and of these it returns the best. While
+// the whole provider is cooling down, the result is no better than the health of the provider.
 func (s *Service) modelHealth(provider, model string, keys []string) *condition {
 	if len(keys) == 0 {
 		return nil

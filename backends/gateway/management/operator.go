@@ -132,8 +132,8 @@ func (s *Service) limits(kind string, holder func(c *rest.Call) string) handler 
 	}
 }
 
-// setLimits returns a handler that replaces the limits of a holder. The parameters are those of limits. A limit that is
-// absent from the body or null is removed.
+// setLimits returns a handler that replaces the limits of a holder. kind is the kind of the holder, and holder returns
+// the holder's id. A limit that is absent from the body or null is removed.
 func (s *Service) setLimits(kind string, holder func(c *rest.Call) string) handler {
 	return func(c *rest.Call) (any, error) {
 		var in keychain.Limits

@@ -83,9 +83,10 @@ func columnsOf(groups []*spendingGroup) (columns, selected []string) {
 	return columns, selected
 }
 
-// linesStatement returns the statement for the lines of a query, whose rows are read from tables under the condition
-// where. zeros reports that all sums of a row may be 0: lines without requests and failed attempts are then left out.
-// rowPerLine reports that each line has a single row: the statement then sums no rows, which halves its time.
+// linesStatement returns the statement that computes the lines of a query's result from the rows of tables that match
+// the condition where. zeros reports that all sums of a row may be 0: the statement then leaves out lines that have
+// neither requests nor failed attempts. rowPerLine reports that each line comes from a single row: the statement then
+// sums no rows, which halves its time.
 func linesStatement(
 	q *Query, source *spendingSource, groups []*spendingGroup, tables, where string, zeros, rowPerLine bool,
 ) string {

@@ -62,7 +62,7 @@ type guardedMember struct {
 	apis API
 }
 
-// guarded maps the names of the guarded fields, reduced to their letters and digits in lower case, to the fields.
+// guarded holds the guarded fields. Its keys are their names, reduced to lower-case letters and digits.
 var guarded = func() map[string]guardedMember {
 	members := make(map[string]guardedMember)
 	for name, apis := range map[string]API{

@@ -121,7 +121,7 @@ type translator struct {
 	captures  int    // capturing groups opened so far
 	closed    []bool // whether each of these groups has ended; a back reference to it is valid only then
 	lookDepth int    // depth of look-around, in which groups do not capture
-	depth     int    // of all groups
+	depth     int    // nesting depth of groups of any kind, including look-around
 }
 
 // maxGroups limits the number of capturing groups, and the depth of all groups.

@@ -79,8 +79,9 @@ func (e *entity) join(alias string) *join {
 // absent reports whether the entity is never stored.
 func (e *entity) absent() bool { return e.table == "" }
 
-// field returns the field with the given name, or nil if there is no such field. An entity that is never stored has
-// every field.
+// field returns the field with the given name, or nil if there is no such field. Queries for an entity that this
+// service never stores, such as facts, have no results and may use any name, so for such an entity field returns a
+// field that is always null.
 func (e *entity) field(name string) *field {
 	if e.absent() {
 		return &field{name: name, kind: typeAbsent, nullable: true, alwaysNull: true}

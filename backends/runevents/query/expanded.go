@@ -8,8 +8,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/runevents/packed"
 )
 
-// expanded returns the SQL expression of a field that is a list of a report: its events, logs or metrics. It also
-// returns the kind and the href of the cell. Only one report's list is in memory at a time.
+// expanded returns the SQL expression of a field that is a list of a report: its events, logs or metrics. The
+// expression is a subquery for each report, so that only one report's list is in memory at a time. kind is the kind of
+// the cell, and href the last part of the path under which the list has a route of its own.
 func (s *selectCompiler) expanded(f *field) (sql string, kind cellKind, href string) {
 	if f.column != "events" {
 		return "(SELECT d." + f.column + " FROM run_report_details d WHERE d.at = " + s.column("r", "producer_timestamp") +

@@ -111,7 +111,7 @@ func (rw *rowWriter) writeAll(rows *sql.Rows) error {
 }
 
 // read reads the next rows into rw.rows, and the parts that they need into the caches of rw.parts. It returns the
-// number of rows, which is less than len(rw.rows) at the end.
+// number of rows, which is less than len(rw.rows) at the end or after an error of rows, which the caller checks.
 func (rw *rowWriter) read(rows *sql.Rows) (n int, err error) {
 	for n < len(rw.rows) && rows.Next() {
 		if err := rows.Scan(rw.dest[n]...); err != nil {

@@ -422,8 +422,8 @@ func (t *tableBuilder) class(v goja.Value, pos position) value {
 	return converted
 }
 
-// member returns the expression of the member key in an object literal of the file, and its position. If literal is nil
-// or has no such member, member returns nil and pos.
+// member returns the value of the member named key in an object literal of the file, and the position of the member. If
+// literal is nil or has no such member, member returns nil and pos.
 func (s *source) member(literal *ast.ObjectLiteral, key string, pos position) (ast.Expression, position) {
 	if literal == nil {
 		return nil, pos

@@ -91,8 +91,8 @@ func (d *detail) member(name string) string {
 	return ""
 }
 
-// fits reports whether entry is a fragment of d. A fragment has the same type and index as d. It brings more text, or
-// it has no text and d still lacks the signature.
+// fits reports whether entry continues d. That is the case if both have the same type and index, and entry either has
+// more text, or has no text while d has no signature yet, which comes in a last fragment without text.
 func (d *detail) fits(entry *detail) bool {
 	if d.kind != entry.kind || d.index != entry.index || d.textName == "" {
 		return false

@@ -13,8 +13,8 @@ import (
 
 // Read parses a client's chat completions request into the common form. This form is needed for candidates that use
 // another format, or that need more changes than native.Request.Shape makes. Unknown top-level fields are kept in
-// Params, so that the upstream accepts or refuses them, except fields for which foreign returns true. The errors are
-// *apierror.Error with status 400.
+// Params, so that the upstream accepts or refuses them; those for which foreign returns true are dropped. If o.Recall
+// is set, reasoning that the client has not sent back is added from it. The errors are *apierror.Error with status 400.
 func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 	if err := wire.CheckObject(body); err != nil {
 		return nil, err

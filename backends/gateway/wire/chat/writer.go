@@ -158,7 +158,7 @@ func (w *writer) call(dst []byte, d *hub.Delta) []byte {
 	if tool.Kind == hub.ToolCustom {
 		w.customCalls = append(w.customCalls, freeTextCall{call: d.Call})
 	}
-	return w.closeChunk(append(dst, `"}}]`...))
+	return w.closeChunk(append(dst, `"}}]`...)) // closes the empty arguments that appendCall has opened
 }
 
 // appendCall appends the fields id, type and function of a tool call. It ends after the opening quote of the arguments,

@@ -56,10 +56,11 @@ func (w *writer) Content(i int) error {
 
 // parts writes the content blocks of m, which is message i of the request, and a cachePoint block after each part with
 // a mark. It calls begin before each block. The text of a system message is put in <system-reminder> tags, as in the
-// messages format, since the blocks are in a user turn. An error means that the format cannot express one of the parts.
+// messages format, since the blocks are in a user turn. It also updates w.lacksText: the API refuses a turn that has
+// documents but no text. An error means that the format cannot express one of the parts.
 func (w *writer) parts(m *hub.Message, i int, begin func()) error {
 	isSystem := m.Role == hub.System || m.Role == hub.Developer
-	texts, documents := 0, w.documentsBefore
+	texts, documentsAtStart := 0, w.documentsBefore // w.media counts documents in documentsBefore
 	for j := range m.Parts {
 		p := &m.Parts[j]
 		switch p.Kind {
@@ -84,8 +85,8 @@ func (w *writer) parts(m *hub.Message, i int, begin func()) error {
 		}
 		w.cachePoint(p.Cache)
 	}
-	if m.Role != hub.ToolResult { // a result has its own content; the other messages form the rest of the turn
-		w.lacksText = texts == 0 && (w.lacksText || w.documentsBefore > documents)
+	if m.Role != hub.ToolResult { // the parts of a result are within its own block, so they do not count for the turn
+		w.lacksText = texts == 0 && (w.lacksText || w.documentsBefore > documentsAtStart)
 	}
 	return nil
 }

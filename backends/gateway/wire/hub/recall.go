@@ -62,7 +62,7 @@ func (m *Recall) Keep(user, call string, reasoning []Reasoning) {
 	r := &recalled{key: recallKey{user, call}, reasoning: reasoning, bytes: size, until: m.now().Add(recallTime)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if known, ok := m.known[r.key]; ok { // the same reasoning of a repeated request, or a reused id
+	if known, ok := m.known[r.key]; ok { // the request was repeated, or the id was used again: the newer reasoning counts
 		m.forget(known)
 	}
 	m.known[r.key] = m.order.PushFront(r)

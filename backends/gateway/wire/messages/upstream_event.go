@@ -173,8 +173,8 @@ func (a *upstreamAnswer) blocks(s *jsontext.Scanner, data []byte, each func(*ups
 	})
 }
 
-// member scans the value of the field key of a message object and stores the value in a, except for content and type,
-// which the caller scans. Unknown fields are skipped.
+// member scans the value of one field of a message object, the field named key, and stores it in the answer. The caller
+// scans the fields content and type itself. Unknown fields are skipped.
 func (a *upstreamAnswer) member(s *jsontext.Scanner, key []byte) error {
 	switch string(key) {
 	case "model":

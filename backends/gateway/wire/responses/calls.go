@@ -193,7 +193,8 @@ func (w *writer) closeCall(dst []byte, c *call, r result) []byte {
 	return w.done(dst, c.index, s)
 }
 
-// complete reports whether the arguments have the required form: an object, or the input of a custom tool.
+// complete reports whether the arguments are complete: a whole JSON object or, for a custom tool, a whole object with
+// the input.
 func (c *call) complete() bool {
 	if c.input != nil {
 		return c.input.complete()

@@ -82,8 +82,9 @@ func inputStart(text []byte) (n int, undecided bool) {
 	return n, false
 }
 
-// decodeInside appends text, a piece of the input's JSON string, to dst, up to the string's closing quote. It stores an
-// incomplete escape sequence at the end of text in d.undecoded until the next piece.
+// decodeInside appends text, a piece of the input's JSON string, to dst, up to the string's closing quote. What it
+// appends is still escaped, as the content of a JSON string. An incomplete escape sequence at the end of text is stored
+// in d.undecoded, which the caller puts before the next piece.
 func (d *inputDecoder) decodeInside(dst, text []byte) []byte {
 	for i := 0; i < len(text); {
 		c := text[i]
