@@ -38,8 +38,8 @@ func (s *Server) ownJobs() []jobs.Job {
 	}
 }
 
-// seed is the job that stores the clients, providers and resources of the configuration. Once it has succeeded, further
-// runs do nothing.
+// seed stores the clients, providers and resources of the configuration, as a job. Once it has succeeded, further runs
+// do nothing.
 func (s *Server) seed(ctx context.Context) (int, error) {
 	if !s.seeding.Load() {
 		return 0, nil

@@ -3,9 +3,9 @@
 // of its account. The reservation is settled in the transaction that stores the answer, so that a crash neither loses
 // an answer nor lets a caller exceed the quota.
 //
-// An account has a quota, a number of answers per window, and keys. A key has its own rate limit. The window is the span
-// over which answers are counted, such as a month. To accept a question is to count it and to reserve an answer; to
-// settle it is to store the outcome, and to count the answer as used if there is one.
+// An account has a quota, a number of answers per window, and keys. A key has its own rate limit. The window is the
+// span over which answers are counted, such as a month. To accept a question is to count it and to reserve an answer;
+// to settle it is to store the outcome, and to count the answer as used if there is one.
 //
 // Choices where the specification is silent:
 //   - A key may be restricted to reading the quota, for example for a dashboard. A question with such a key gets a 403.

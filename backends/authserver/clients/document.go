@@ -173,8 +173,8 @@ func (cs *Clients) storeDocumented(ctx context.Context, c *Client) (*Client, err
 			action = "client.updated"
 		}
 		_, err = conn.Exec("UPDATE authserver_clients SET name = ?, auth_method = ?, redirects = ?, grants = ?, responses = ?, agent_text = ?, metadata = ?, updated_at = ?, fresh_until = ? WHERE id = ?",
-			c.Name, c.AuthMethod, kernel.JSON(c.Redirects), kernel.JSON(c.Grants), kernel.JSON(c.Responses), c.AgentText, kernel.JSON(c.Metadata),
-			c.UpdatedAt.UnixMicro(), c.FreshUntil.UnixMicro(), c.ID)
+			c.Name, c.AuthMethod, kernel.JSON(c.Redirects), kernel.JSON(c.Grants), kernel.JSON(c.Responses), c.AgentText,
+			kernel.JSON(c.Metadata), c.UpdatedAt.UnixMicro(), c.FreshUntil.UnixMicro(), c.ID)
 		return err
 	})
 	if store.IsUniqueViolation(err) { // another node was faster

@@ -197,8 +197,9 @@ func (cs *Clients) Edit(ctx context.Context, id string, edit func(c *Client) err
 		edited = c
 		_, err = conn.Exec("UPDATE authserver_clients SET name = ?, secret = ?, auth_method = ?, redirects = ?, grants = ?, responses = ?, scope = ?,"+
 			" agent_text = ?, metadata = ?, status = ?, registration = ?, updated_at = ? WHERE id = ?",
-			c.Name, c.Secret, c.AuthMethod, kernel.JSON(c.Redirects), kernel.JSON(c.Grants), kernel.JSON(c.Responses), strings.Join(c.Scope, " "),
-			c.AgentText, kernel.JSON(c.Metadata), c.Status, c.Registration, c.UpdatedAt.UnixMicro(), id)
+			c.Name, c.Secret, c.AuthMethod, kernel.JSON(c.Redirects), kernel.JSON(c.Grants), kernel.JSON(c.Responses),
+			strings.Join(c.Scope, " "), c.AgentText, kernel.JSON(c.Metadata), c.Status, c.Registration,
+			c.UpdatedAt.UnixMicro(), id)
 		return err
 	})
 	if err != nil {

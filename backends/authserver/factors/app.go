@@ -243,8 +243,8 @@ func appURL(issuer, account, secret string) string {
 }
 
 // ImportApp returns a function that stores an authenticator app that a user has set up at another server. The function
-// runs in the transaction of the caller. The secret is in base32 (RFC 4226). The user gets no recovery codes. The error has status 422 if the secret is invalid, or if this
-// server cannot encrypt it.
+// runs in the transaction of the caller. The secret is in base32 (RFC 4226). The user gets no recovery codes. The error
+// has status 422 if the secret is invalid, or if this server cannot encrypt it.
 func (f *Factors) ImportApp(ctx context.Context, label, secret string) (func(c store.Conn, user string) error, error) {
 	if f.encryptor == nil {
 		return nil, users.Invalid("totp", "the user has an authenticator app, whose secret has to be stored encrypted: set data_encryption.driver")

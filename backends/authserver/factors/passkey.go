@@ -219,8 +219,9 @@ func (f *Factors) checkAssertion(ctx context.Context, u *users.User, browser str
 	return f.storeUsed(ctx, h, keys, used)
 }
 
-// storeUsed stores the new state of a passkey that was used. The passkeys of h and the list keys have the same order. The error is ErrCopied if the signature counter has gone
-// back, and ErrWrong if the passkey was removed or used in the meantime.
+// storeUsed stores the new state of a passkey that was used. The passkeys of h and the list keys have the same order.
+// The error is ErrCopied if the signature counter has gone back, and ErrWrong if the passkey was removed or used in the
+// meantime.
 func (f *Factors) storeUsed(ctx context.Context, h *passkeyUser, keys []*Factor, used *webauthn.Credential) error {
 	if used.Authenticator.CloneWarning { // the authenticator may have been cloned (section 6.1.1)
 		return ErrCopied

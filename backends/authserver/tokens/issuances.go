@@ -33,8 +33,8 @@ type Issuance struct {
 
 const issuanceColumns = "jti, family, user_id, client_id, consent_client_id, resource_id, scope, kind, parent_jti, jkt, agent_id, agent_chain, issued_at, expires_at"
 
-// queueIssuance queues an issuance to be stored soon. It blocks while too many are queued. It returns no error: even without its
-// row the token is valid and can be revoked, and the code or refresh token has already been spent.
+// queueIssuance queues an issuance to be stored soon. It blocks while too many are queued. It returns no error: even
+// without its row the token is valid and can be revoked, and the code or refresh token has already been spent.
 func (t *Tokens) queueIssuance(ctx context.Context, i Issuance) {
 	for !t.issuances.Add(i) {
 		_ = t.issuances.Flush(ctx) // after an error, lostIssuances has been called

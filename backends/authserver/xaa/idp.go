@@ -324,8 +324,8 @@ func (x *XAA) CreatePolicy(ctx context.Context, p *Policy) error {
 			return 0, err
 		}
 		return c.Exec("INSERT INTO authserver_xaa_policies ("+policyColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			p.ID, p.Name, p.IdP, kernel.JSON(p.ClientIDs), kernel.JSON(p.Scopes), kernel.JSON(p.Resources), kernel.Flag(p.Enabled),
-			now.UnixMicro(), now.UnixMicro())
+			p.ID, p.Name, p.IdP, kernel.JSON(p.ClientIDs), kernel.JSON(p.Scopes), kernel.JSON(p.Resources),
+			kernel.Flag(p.Enabled), now.UnixMicro(), now.UnixMicro())
 	})
 }
 

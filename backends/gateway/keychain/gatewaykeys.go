@@ -191,7 +191,7 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 	return key, nil
 }
 
-// updateStored is the part of UpdateKey within the transaction c. It returns the changed key and the hash of its text.
+// updateStored changes a key for UpdateKey in the transaction c. It returns the changed key and the hash of its text.
 // If change.Impose is set, the limits of change are imposed on the key, and the user's own limits stay as they are.
 // unknown are the models that change allows and that do not exist.
 func (s *Service) updateStored(
@@ -325,7 +325,9 @@ func (s *Service) RegenerateKey(ctx context.Context, userID string) (*NewKey, er
 
 // storePrimaryKey stores a primary key of a user who has none, as created at the time now, and returns the key and its
 // text.
-func (s *Service) storePrimaryKey(c store.Conn, userID string, now time.Time) (key *GatewayKey, text string, err error) {
+func (s *Service) storePrimaryKey(
+	c store.Conn, userID string, now time.Time,
+) (key *GatewayKey, text string, err error) {
 	row, text := s.newKey(userID, true, KeyOptions{Label: "primary", EffortMode: EffortOverride})
 	row.CreatedAt = now
 	if row.limitedBy, err = s.limitedBy(c, userID); err != nil {
