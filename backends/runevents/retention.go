@@ -94,7 +94,13 @@ func (s *Service) Purge(ctx context.Context) (p Purged, err error) {
 			if eventsErr != nil {
 				return nil
 			}
-			return s.purgeShared(ctx, eventsFrom-sweepMargin, &p)
+			return s.purgeShared(ctx, &p.Resources, "run_resources", eventsFrom-sweepMargin)
+		},
+		func() error {
+			if eventsErr != nil {
+				return nil
+			}
+			return s.purgeShared(ctx, &p.Changes, "run_changes", eventsFrom-sweepMargin)
 		},
 	}
 	defer func() {
@@ -114,12 +120,10 @@ func (s *Service) Purge(ctx context.Context) (p Purged, err error) {
 	return p, errors.Join(errs...)
 }
 
-// purgeShared deletes the resources and changes that no event has used since the day cutoff.
-func (s *Service) purgeShared(ctx context.Context, cutoff int64, p *Purged) error {
-	return errors.Join(
-		s.delete(ctx, &p.Resources, `DELETE FROM run_resources WHERE id IN (SELECT id FROM run_resources WHERE used_day < ? LIMIT ?)`, cutoff),
-		s.delete(ctx, &p.Changes, `DELETE FROM run_changes WHERE id IN (SELECT id FROM run_changes WHERE used_day < ? LIMIT ?)`, cutoff),
-	)
+// purgeShared deletes the rows of table, run_resources or run_changes, that no event has used since the day cutoff.
+func (s *Service) purgeShared(ctx context.Context, total *int64, table string, cutoff int64) error {
+	return s.delete(ctx, total, `DELETE FROM `+table+` WHERE id IN (SELECT id FROM `+table+` WHERE used_day < ? LIMIT ?)`,
+		cutoff)
 }
 
 // delete executes a DELETE statement repeatedly until it deletes fewer than purgeRows rows. The last parameter of the

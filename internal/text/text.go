@@ -89,9 +89,9 @@ func Cut(s string, limit int) string {
 	return s
 }
 
-// Short returns a text as one line, cut after limit characters.
+// Short returns a text as one line of valid UTF-8, cut after limit characters.
 func Short(s string, limit int) string {
-	s = strings.Join(strings.Fields(s), " ")
+	s = strings.ToValidUTF8(strings.Join(strings.Fields(s), " "), "\uFFFD")
 	if start := Cut(s, limit); start != s {
 		return start + "…"
 	}

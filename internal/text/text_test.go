@@ -29,8 +29,15 @@ func TestWords(t *testing.T) {
 func TestCut(t *testing.T) {
 	t.Parallel()
 	for limit, want := range []struct{ bytes, characters string }{
-		{"", ""}, {"a", "a"}, {"a", "aä"}, {"aä", "aä€"}, {"aä", "aä€b"},
-		{"aä", "aä€b"}, {"aä€", "aä€b"}, {"aä€b", "aä€b"}, {"aä€b", "aä€b"},
+		{"", ""},
+		{"a", "a"},
+		{"a", "aä"},
+		{"aä", "aä€"},
+		{"aä", "aä€b"},
+		{"aä", "aä€b"},
+		{"aä€", "aä€b"},
+		{"aä€b", "aä€b"},
+		{"aä€b", "aä€b"},
 	} {
 		if got := CutBytes("aä€b", limit); got != want.bytes {
 			t.Errorf("%d bytes: %q, want %q", limit, got, want.bytes)
@@ -41,6 +48,17 @@ func TestCut(t *testing.T) {
 	}
 	if got := CutBytes("\x80\x80\x80", 2); got != "" {
 		t.Errorf("invalid text: %q", got)
+	}
+}
+
+func TestShort(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"": "", " a\n b ": "a b", "aä€b": "aä€b", "aä€bc": "aä€b…", "a\xe4": "a\uFFFD", "abcd\xe4": "abcd…",
+	} {
+		if got := Short(text, 4); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
 	}
 }
 

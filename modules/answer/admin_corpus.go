@@ -252,10 +252,10 @@ func storeBody(body io.Reader) (path string, remove func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	remove = func() { _ = os.RemoveAll(dir) }
+	removeDir := func() { _ = os.RemoveAll(dir) }
 	defer func() {
 		if err != nil {
-			remove()
+			removeDir()
 		}
 	}()
 	f, err := os.Create(filepath.Join(dir, "body"))
@@ -275,5 +275,5 @@ func storeBody(body io.Reader) (path string, remove func(), err error) {
 			"the body has more than 1 GiB: send the documents in several requests")
 	}
 	path = filepath.Join(dir, "upload-"+hex.EncodeToString(sum.Sum(nil)[:8])+".jsonl")
-	return path, remove, os.Rename(f.Name(), path)
+	return path, removeDir, os.Rename(f.Name(), path)
 }

@@ -5,7 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/caddyserver/caddy/v2"
 
@@ -24,5 +28,33 @@ func TestAdminWithoutDatabase(t *testing.T) {
 		if got.HTTPStatus != want || !errors.Is(err, cause) && want == 0 || (w.Header().Get("Retry-After") != "") != (want != 0) {
 			t.Errorf("%v: %d, %v", cause, got.HTTPStatus, err)
 		}
+	}
+}
+
+// TestStoreBody checks that the temporary folder of a body exists until it is removed, and that nothing is left of a
+// body that cannot be read.
+func TestStoreBody(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	left := func() int {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	path, remove, err := storeBody(strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Clean(path)); err != nil || string(text) != "{}" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if remove(); left() != 0 {
+		t.Error("remove leaves files behind")
+	}
+	broken := errors.New("broken")
+	if _, _, err := storeBody(iotest.ErrReader(broken)); !errors.Is(err, broken) || left() != 0 {
+		t.Errorf("%v, %d folders are left", err, left())
 	}
 }

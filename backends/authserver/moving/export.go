@@ -108,11 +108,11 @@ func (t *Target) Export(ctx context.Context, w io.Writer) (n Exported, err error
 			return nil
 		}
 		n.Users++
-		user, err := t.exportUser(ctx, u, hash)
+		user, onlyPasskeys, err := t.exportUser(ctx, u, hash)
 		if err != nil {
 			return fmt.Errorf("user %s: %w", u.ID, err)
 		}
-		if user.Hash != hash {
+		if onlyPasskeys {
 			n.WithoutPassword++
 		}
 		return lines.Encode(exported{User: user})
@@ -120,42 +120,45 @@ func (t *Target) Export(ctx context.Context, w io.Writer) (n Exported, err error
 	return n, err
 }
 
-// exportUser returns the exported form of a user, given the hash of the user's password. It leaves out the password of
-// a user whose only second factors are passkeys: without them, the password alone would be enough to sign in.
-func (t *Target) exportUser(ctx context.Context, u *users.User, hash string) (*exportedUser, error) {
+// exportUser returns the exported form of a user, given the hash of the user's password. If the user's only second
+// factors are passkeys, onlyPasskeys is true and the password is left out: without the passkeys, the password alone
+// would be enough to sign in.
+func (t *Target) exportUser(
+	ctx context.Context, u *users.User, hash string,
+) (user *exportedUser, onlyPasskeys bool, err error) {
 	apps, err := t.Factors.AppSecrets(ctx, u.ID)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if len(apps) == 0 {
 		passkeys, err := t.Factors.Of(ctx, u.ID)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		if len(passkeys) > 0 {
+		if onlyPasskeys = len(passkeys) > 0; onlyPasskeys {
 			hash = ""
 		}
 	}
 	facts, err := t.Users.Given(ctx, u.ID)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	links, err := t.Upstreams.Links(ctx, u.ID)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	deletion, err := t.Users.DeletionOf(ctx, u.ID)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	exported := &exportedUser{
+	user = &exportedUser{
 		ID: u.ID, Email: u.Email, Verified: u.EmailVerified, Name: u.Name, Role: u.Role, Groups: u.Groups, Hash: hash,
 		Disabled: !u.Active(), Apps: apps, Roles: facts.Roles, Attributes: facts.Attributes, Links: links,
 	}
 	if !deletion.IsZero() {
-		exported.DeleteAt = new(deletion.UTC())
+		user.DeleteAt = new(deletion.UTC())
 	}
-	return exported, nil
+	return user, onlyPasskeys, nil
 }
 
 // Tollgate implements Reader for files that Export has written.

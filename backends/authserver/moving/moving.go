@@ -267,7 +267,10 @@ func (t *Target) storeUser(ctx context.Context, u *User, o Options, line *Line) 
 	}
 	n := u.New
 	n.Also = func(c store.Conn, id string) error {
-		return errors.Join(storeApps(c, id), u.Given.Put(c, id), t.Upstreams.PutLinks(c, id, u.Links))
+		if err := storeApps(c, id); err != nil {
+			return err
+		}
+		return errors.Join(u.Given.Put(c, id), t.Upstreams.PutLinks(c, id, u.Links))
 	}
 	created, err := t.Users.Create(ctx, n, o.By)
 	if err != nil {

@@ -56,12 +56,11 @@ type Scope struct {
 // Words is a string or an array of strings in JSON.
 type Words []string
 
-// UnmarshalJSON implements json.Unmarshaler.
+// UnmarshalJSON implements json.Unmarshaler. For null it stores an empty list.
 func (w *Words) UnmarshalJSON(text []byte) error {
-	var word string
-	if err := json.Unmarshal(text, &word); err == nil {
-		*w = Words{word}
-		return nil
+	if len(text) > 0 && text[0] == '"' {
+		*w = make(Words, 1)
+		return json.Unmarshal(text, &(*w)[0])
 	}
 	return json.Unmarshal(text, (*[]string)(w))
 }
@@ -221,7 +220,8 @@ func (r *Resource) checkUnique(c store.Conn) error {
 // values returns the values of the columns from uri to updated_at.
 func (r *Resource) values(now time.Time) []any {
 	return []any{
-		sql.NullString{String: r.URI, Valid: r.URI != ""}, r.Kind, r.DisplayName, kernel.JSON(r.Scopes), r.Provider,
+		sql.NullString{String: r.URI, Valid: r.URI != ""},
+		r.Kind, r.DisplayName, kernel.JSON(r.Scopes), r.Provider,
 		kernel.JSON(r.Policy), kernel.JSON(r.Claims), now.UnixMicro(),
 	}
 }

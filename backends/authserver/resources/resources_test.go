@@ -254,3 +254,21 @@ func TestMaximumResources(t *testing.T) {
 		}
 	})
 }
+
+// TestWords checks that a scope's names at the provider may be a string or an array, and that null is no name.
+func TestWords(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]resources.Words{
+		`"a"`: {"a"}, `["a","b"]`: {"a", "b"}, `null`: nil, `""`: {""}, `[]`: {},
+	} {
+		var got resources.Words
+		if err := json.Unmarshal([]byte(text), &got); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, %v, want %q", text, got, err, want)
+		}
+	}
+	for _, text := range []string{`1`, `{}`, `[1]`, `true`} {
+		if err := json.Unmarshal([]byte(text), new(resources.Words)); err == nil {
+			t.Errorf("%s is accepted", text)
+		}
+	}
+}

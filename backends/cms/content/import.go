@@ -75,6 +75,7 @@ type Definition struct {
 func (p *Content) Define(ctx context.Context, list []Definition) (index int, err error) {
 	index = -1
 	err = p.changeSchema(ctx, kernel.Site(), func(c kernel.Conn, s *schema) error {
+		index = -1 // a transaction that loses a race is repeated
 		// A field may refer to a template that follows in the list. Therefore s first gets all new templates, without IDs.
 		for _, d := range list {
 			if t := d.Template; t != nil && s.templatesByName[t.Name] == nil {

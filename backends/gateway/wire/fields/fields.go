@@ -241,7 +241,7 @@ func (o *Object) Typed(v Value) (kind string, err error) {
 // as in the decoders of most upstreams. If there is no such field, Get returns a Value for which Given is false.
 func (o *Object) Get(name string) Value {
 	path := Path{parent: &o.Path, key: name}
-	for i := len(o.Members) - 1; i >= 0; i-- {
+	for i := range slices.Backward(o.Members) {
 		if o.Members[i].Name == name {
 			return Value{Result: o.Members[i].Result, Path: path}
 		}

@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -61,7 +60,12 @@ func (in *reader) call(item string) (err error) {
 
 // kindOfCall returns the kind of tool that is called by an item of the given type, which must be in callKinds.
 func kindOfCall(item string) hub.ToolKind {
-	return hub.ToolKind(slices.IndexFunc(callKinds[:], func(k callKind) bool { return k.item == item }))
+	for kind, k := range callKinds {
+		if k.item == item {
+			return hub.ToolKind(kind) //nolint:gosec // callKinds has few elements
+		}
+	}
+	return hub.ToolFunction
 }
 
 // arguments returns the arguments of the call in in.item as JSON text. kind is the kind of the tool.
