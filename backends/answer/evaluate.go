@@ -63,9 +63,9 @@ func EvaluateSample(
 	return EvaluateOn(ctx, filepath.Join(dir, sample.CorpusFolder), questions, model, begin, done)
 }
 
-// EvaluateOn evaluates the questions on documents, the path of a file or a folder, in a temporary database. With a nil
-// model answers are extracted by rules. EvaluateOn calls begin with the number of questions once the documents are
-// ingested, and done, which may be nil, after each question. A document that cannot be ingested is an error.
+// EvaluateOn evaluates the questions in a temporary database. documents is the path of a file or a folder. With a nil
+// model answers are extracted by rules. Once the documents are ingested, EvaluateOn calls begin with the number of
+// questions; after each question it calls done, unless done is nil. A document that cannot be ingested is an error.
 func EvaluateOn(
 	ctx context.Context, documents string, questions []eval.Question, model models.Model,
 	begin func(questions int), done func(),

@@ -136,18 +136,18 @@ func (s *Server) seedResources() ([]resources.Resource, error) {
 // packages are still removed.
 func (s *Server) sweep(ctx context.Context) (total int, err error) {
 	r := &s.components
-	for _, sweep := range [...]func(ctx context.Context) (int, error){
+	for _, remove := range [...]func(ctx context.Context) (int, error){
 		r.tokens.Sweep, func(ctx context.Context) (int, error) { return r.audit.Sweep(ctx, s.config.Admin.AuditMaxLookback) },
-		r.connected.Sweep, r.clients.Sweep, r.keys.Sweep, s.sweepOnce,
+		r.connected.Sweep, r.clients.Sweep, r.keys.Sweep, s.sweepUsedValues,
 	} {
-		n, fault := sweep(ctx)
+		n, fault := remove(ctx)
 		total, err = total+n, errors.Join(err, fault)
 	}
 	return total, err
 }
 
-// sweepOnce removes expired marks of values that may be used only once, if the database has them.
-func (s *Server) sweepOnce(ctx context.Context) (int, error) {
+// sweepUsedValues removes expired marks of values that may be used only once, if the database has them.
+func (s *Server) sweepUsedValues(ctx context.Context) (int, error) {
 	if s.once == nil {
 		return 0, nil
 	}

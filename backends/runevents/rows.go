@@ -140,8 +140,8 @@ func (b *batch) internResources(reports []storedReport) error {
 	})
 }
 
-// internChanges stores the changes of the reports' events, and puts their IDs into b.changes. With each change it stores
-// the last day on which the change was used, so that unused ones can be deleted.
+// internChanges stores the changes of the reports' events, and puts their IDs into b.changes. With each change it
+// stores the last day on which the change was used, so that unused ones can be deleted.
 func (b *batch) internChanges(reports []storedReport) error {
 	w := pendingRows[change]{b.changes, make(map[digest]pendingRow[change])}
 	for _, r := range reports {

@@ -41,7 +41,7 @@ const (
 type question struct {
 	query    string
 	force    bool     // the member forceAnswer
-	previous string   // the id of an earlier answer of the caller, which ask replaces by the question of that answer
+	previous string   // first the id of an earlier answer of the caller; ask replaces it by the question of that answer
 	ignored  []string // the names of unknown members
 }
 

@@ -129,8 +129,8 @@ func (w *writer) put(p *prepared) (Outcome, error) {
 		}
 	}
 	outcome, err := w.putAtURL(p)
-	if moved {
-		outcome = Replaced
+	if moved && err == nil {
+		outcome = Replaced // the earlier version had another URL
 	}
 	return outcome, err
 }

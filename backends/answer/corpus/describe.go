@@ -95,8 +95,8 @@ func (c *Corpus) Describe(ctx context.Context, url string) (d Description, err e
 	return d, err
 }
 
-// countPages finds the pages without a passage, for Empty and EmptyPages. A document without page numbers has no such
-// pages. If there are passages of later pages than Pages, countPages increases Pages.
+// countPages sets Empty and EmptyPages from the pages that have no passage. A document without page numbers has no such
+// pages. If a passage has a page number above Pages, countPages raises Pages to that number.
 func (d *Description) countPages(conn kernel.Conn) error {
 	last := 0                          // the last page with a passage
 	addEmptyBefore := func(next int) { // counts the pages between last and next

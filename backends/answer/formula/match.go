@@ -226,7 +226,7 @@ func (s *Series) pointsOf(periods []kernel.Period) ([]Point, bool) {
 				found = append(found, q)
 			}
 		}
-		if len(found) > 1 { // "2019" fits a year and what has no length; the year is meant
+		if len(found) > 1 { // "2019" fits a year and a period of unknown length; the year is meant
 			years := slices.DeleteFunc(slices.Clone(found), func(q Point) bool { return q.Period.Months != 12 })
 			if len(years) == 1 && (p.Months == 12 || p.End == "") {
 				found = years

@@ -74,8 +74,9 @@ func read(passages []kernel.Passage, cache *TableCache) []*Series {
 	return all
 }
 
-// inFiscalYear returns the period p with the fiscal quarter and year in which its issuer counts it, if the period of
-// its report shows that. For example, if a third quarter ends in June, all third quarters of the issuer do.
+// inFiscalYear returns the period p with its fiscal quarter and year, which it derives from the period of the report:
+// if the third quarter of the report ends in June, so does every third quarter of the issuer. If p and the report end
+// in different months, or one of them is no quarter, p is returned unchanged.
 func inFiscalYear(p, report kernel.Period) kernel.Period {
 	if p.Months != 3 || p.Quarter != 0 || report.Quarter == 0 || report.Year == 0 || p.End == "" || report.End == "" ||
 		p.End.Time().Month() != report.End.Time().Month() {

@@ -47,7 +47,7 @@ const (
 	FetchTimeout = 2 * time.Minute
 )
 
-// fetchSource is the source of the stored states of addresses.
+// fetchSource is the value of the column source in the rows that say when an address was fetched, and with what result.
 const fetchSource = "fetch"
 
 // Run fetches the addresses that are due, one after another, and returns how many it fetched. It deletes the states of

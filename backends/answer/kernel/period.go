@@ -51,7 +51,8 @@ func (p Period) MayEqual(q Period) bool {
 	if p.Half != q.Half && p.Half != 0 && q.Half != 0 {
 		return false
 	}
-	// A period that names no quarter may still be one, unless its length is known.
+	// A period without a quarter may still be a quarter, so the two differ only if both lengths or both quarters are
+	// known.
 	if p.Quarter != q.Quarter && (p.Months != 0 && q.Months != 0 || p.Quarter != 0 && q.Quarter != 0) {
 		return false
 	}

@@ -143,8 +143,8 @@ func UnitOf(key string) kernel.Unit { return entryOf(key).unit }
 // Days is the unit of times between sales and payments.
 const Days kernel.Unit = "days"
 
-// Formula returns the formula by which a metric is computed from the keys of other metrics, if no document states it:
-// "gross_profit / revenue" for the gross margin. It is empty if the metric has no formula.
+// Formula returns the formula of a metric, for values that no document states. It is written with the keys of other
+// metrics: "gross_profit / revenue" for the gross margin. It is empty if the metric has no formula.
 func Formula(key string) string { return entryOf(key).formula }
 
 // Good returns the condition that the value of a healthy company's metric meets, such as ">= 1" for the current ratio.

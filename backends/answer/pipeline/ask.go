@@ -366,6 +366,7 @@ func (p *Pipeline) draft(ctx context.Context, t *Trace, w *task, parts, problems
 	if err == nil {
 		t.note(func() { t.drafted = true })
 	}
+	// A wrapped DeadlineExceeded comes from the model's client and is a failure.
 	if err != nil && ctx.Err() == nil && context.DeadlineExceeded == err { //nolint:errorlint // the error of the stage's own context is not wrapped
 		return d, nil // only the stage took too long, not the whole question
 	}

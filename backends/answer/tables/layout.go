@@ -273,8 +273,8 @@ func headerStart(page []layoutLine, from, row int) int {
 	return begin
 }
 
-// namesColumns reports whether line is a header of words for row: it has as many cells as the row, or at most one for
-// each figure, to the right of the row's name.
+// namesColumns reports whether line is a header in words for the columns of row. That is the case if it has as many
+// cells as row, or if all its cells are to the right of the row's name and there are no more of them than figures.
 func namesColumns(line, row *layoutLine) bool {
 	width := len(row.cells) - row.first
 	n := len(line.cells)

@@ -76,14 +76,15 @@ func twoColumns(lines []layoutLine, from int) (end, split int) {
 	return end, split
 }
 
-// joinLines writes lines. It joins a line of at least full bytes with the next line, unless that begins a list item.
-func joinLines(b *strings.Builder, lines []layoutLine, full int) {
+// joinLines writes lines. If a line has at least fullLength bytes, it is joined with the next line, unless the next
+// line begins a list item.
+func joinLines(b *strings.Builder, lines []layoutLine, fullLength int) {
 	previous := ""
 	for i := range lines {
 		line := unmarked(lines[i].text)
 		switch {
 		case i == 0: // nothing to join with
-		case line == "" || len(previous) < full || !mayContinue(previous, &lines[i-1]) || bullet.MatchString(line):
+		case line == "" || len(previous) < fullLength || !mayContinue(previous, &lines[i-1]) || bullet.MatchString(line):
 			b.WriteByte('\n')
 		case hyphenated.MatchString(previous) && unicode.IsLower([]rune(line)[0]): // join without a space
 		default:

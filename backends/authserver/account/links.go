@@ -131,7 +131,7 @@ func owner(c store.Conn, l maillink.Link[string]) (*users.User, error) {
 func EndUser(c store.Conn, user string) error { return links.Drop(c, user) }
 
 // proof returns the proof that users.Users.Choose and Move require: that the user has opened the link with this secret.
-// The function Proof.Take invalidates the link. It returns errLink if the link has become invalid since Look.
+// Its function Take invalidates the link. Take returns errLink if the link has become invalid since it was opened.
 func (a *Accounts) proof(l Link, secret string) users.Proof {
 	return users.Proof{
 		User: l.User.ID, Pending: l.Kind != LinkReset && l.Kind != LinkAddress,

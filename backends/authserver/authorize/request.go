@@ -304,8 +304,7 @@ func (r *Request) applyACR(values string) {
 // setScope sets the resources and the scope of a request.
 func (s *Authorize) setScope(ctx context.Context, r *Request, client *clients.Client, a requestValues) error {
 	for _, name := range a.Values["resource"] {
-		u, err := url.Parse(name)
-		if err != nil || strings.Contains(name, "#") || u.Opaque != "" && u.Host != "" {
+		if _, err := url.Parse(name); err != nil || strings.Contains(name, "#") { // a slug is a relative reference
 			return kernel.Refuse(kernel.InvalidTarget,
 				"resource must be an absolute URI without fragment, or the slug of a resource")
 		}

@@ -33,8 +33,9 @@ var byName = func() map[string]*Key {
 	return m
 }()
 
-// file reads the YAML text, a mapping of sections. readable is false if the text is too long or not one YAML document.
-// Aliases and tags are refused, so that a small text cannot expand to a large one.
+// file reads the YAML text, a mapping of sections, and adds what is wrong with it to l.faults. readable is false if the
+// text is too long or not one YAML document. Aliases and tags are faults, so that a small text cannot expand to a large
+// one.
 func (l *loader) file(text []byte) (readable bool) {
 	l.leaves = make(map[string]leaf)
 	if len(text) > maxFile {

@@ -25,7 +25,7 @@ type Challenge struct {
 	// Options are the options for navigator.credentials.create or get, as JSON (Web Authentication Level 3, sections
 	// 5.1.8 and 5.1.9).
 	Options string
-	// Signed is the signed text that the form sends back.
+	// Signed is the state of the ceremony, signed by the server. The form sends it back unchanged.
 	Signed string
 }
 

@@ -66,7 +66,8 @@ func (f *Factors) Left(ctx context.Context, user string) (n int64, err error) {
 	return n, err
 }
 
-// useRecoveryCode marks a recovery code as used. It returns ErrWrong if the user has no such code.
+// useRecoveryCode deletes a recovery code, so that it can be used only once. It returns ErrWrong if the user has no
+// such code.
 func (f *Factors) useRecoveryCode(ctx context.Context, user, code string) error {
 	if len(code) != recoverySize {
 		return ErrWrong

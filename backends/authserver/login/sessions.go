@@ -29,7 +29,8 @@ type Browser struct {
 	SignedInAt time.Time
 }
 
-// Browsers returns the sessions of a user, newest first.
+// Browsers returns the sessions of a user that have not expired, newest first, at most maxSessions. Later sessions have
+// higher ids.
 func (l *Login) Browsers(ctx context.Context, user string) (list []Browser, err error) {
 	since := l.Now().Add(-l.options.MaxAge).UnixMicro()
 	err = l.Read(ctx, func(c store.Conn) error {

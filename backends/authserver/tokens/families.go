@@ -151,9 +151,10 @@ type Renewal struct {
 // errStale means that a concurrent request changed the family.
 var errStale = errors.New("a concurrent request has changed the token family")
 
-// Refresh exchanges a refresh token for a new refresh token and an access token (RFC 6749 section 6). Exactly one of
-// several concurrent attempts with the same token succeeds. A later attempt revokes the family, unless it comes within
-// the grace period.
+// Refresh exchanges a refresh token for a new refresh token and an access token (RFC 6749 section 6). An attempt with a
+// token that was already exchanged revokes the family. If it comes within the grace period after the exchange, and the
+// replacement has not been used yet, the token is accepted once more, because the client may not have received the
+// answer.
 func (t *Tokens) Refresh(ctx context.Context, r Renewal) (Answer, error) {
 	id, raw, ok := splitRefresh(r.Token)
 	if !ok {
@@ -164,6 +165,8 @@ func (t *Tokens) Refresh(ctx context.Context, r Renewal) (Answer, error) {
 		if !errors.Is(err, errStale) {
 			return answer, err
 		}
+		// Another request has changed the family between the read and the write. Each such change makes progress, so the
+		// loop ends.
 	}
 }
 

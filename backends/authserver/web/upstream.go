@@ -90,8 +90,9 @@ func cookieName(name string, i int) string {
 	return name + "_" + strconv.Itoa(i)
 }
 
-// storeFlow stores a value in the cookies of the flow with an id, without replacing those of other tabs. It deletes
-// cookies of other flows if there are too many.
+// storeFlow stores a value in the cookies of the flow with an id, without replacing those of other tabs. The first flow
+// uses a name without an id. If there are maxFlows cookies or more, those beyond are deleted, because they come from
+// sign-ins that were abandoned.
 func (c *call) storeFlow(id, value string, lasts time.Duration) {
 	name := upstreamCookie
 	if _, err := c.R.Cookie(name); err == nil {

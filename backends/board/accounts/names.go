@@ -180,8 +180,8 @@ type namedMember struct {
 }
 
 // fillNames stores the keys of the names of the next members, by which names that look alike are found, and returns
-// these members. An empty batch means that none are left. fillNames locks the row of SettingNames, so that no other node
-// stores the same batch.
+// these members. An empty batch means that none are left. fillNames locks the row of SettingNames, so that no other
+// node stores the same batch.
 func fillNames(c store.Conn) (batch []namedMember, err error) {
 	state, err := kernel.LockSetting(c, SettingNames)
 	if err != nil || state == NamesAll {

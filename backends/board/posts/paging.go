@@ -78,9 +78,9 @@ func idRange(c store.Conn, t *content.Thread, page, pages, size int64) (start, e
 	return start, end, err
 }
 
-// pagePosts reads the posts of page r.Page of a thread, at most size. more reports whether there are further posts in the
-// range of ids of the page: the last page has them if replies were added after r.Pages was determined. For a page that
-// does not exist pagePosts returns no posts.
+// pagePosts reads the posts of page r.Page of a thread, at most size. more reports whether there are further posts in
+// the range of ids of the page: the last page has them if replies were added after r.Pages was determined. For a page
+// that does not exist pagePosts returns no posts.
 func (s *Service) pagePosts(
 	c store.Conn, a *rights.Actor, t *content.Thread, r *Reading, size int,
 ) (list []*content.Post, more bool, err error) {

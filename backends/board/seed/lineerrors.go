@@ -39,7 +39,8 @@ func (l *lineReader) lineOf(offset int64) int {
 	return l.line + 1
 }
 
-// place is the position of an element in a fixture: its line, and its number in its list, such as 3 for the third forum.
+// place is the position of an element in a fixture: its line, and its number in its list, such as 3 for the third
+// forum.
 type place struct{ line, number int }
 
 // wrap returns an error whose text is that of err after the line and the number of the element.

@@ -86,8 +86,8 @@ func (s *Service) offer(c *rest.Call) (any, error) {
 }
 
 // modelHealth returns the health of a model, or nil if keys, the ids of the usable keys, is empty. For each key it
-// takes the worse of the key's health and of the model's cooldown with that key, and of these it returns the best. While
-// the whole provider is cooling down, the result is no better than the health of the provider.
+// takes the worse of the key's health and of the model's cooldown with that key, and of these it returns the best.
+// While the whole provider is cooling down, the result is no better than the health of the provider.
 func (s *Service) modelHealth(provider, model string, keys []string) *condition {
 	if len(keys) == 0 {
 		return nil
