@@ -283,7 +283,7 @@ func (r *run) header(
 }
 
 var (
-	contentType  = []string{"application/json"}
+	contentType  = []string{"application/json"} // of requests to providers
 	accept       = []string{"application/json"}
 	acceptStream = []string{"text/event-stream"}
 	userAgent    = []string{"Tollgate"}

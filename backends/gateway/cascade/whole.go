@@ -60,8 +60,9 @@ func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Respo
 	if header := r.w.Header(); r.stream {
 		r.clientFormat.Facts().SetStreamHeader(header)
 	} else {
-		header["Content-Type"] = contentType
-		header["Content-Length"] = []string{strconv.Itoa(len(answer))}
+		// Responses cannot share these values, because handlers may change them.
+		values := [...]string{"application/json", strconv.Itoa(len(answer))}
+		header["Content-Type"], header["Content-Length"] = values[:1:1], values[1:]
 	}
 	r.w.WriteHeader(http.StatusOK)
 	if r.write(answer) != nil {

@@ -72,12 +72,14 @@ func EndObject(s *jsontext.Scanner, body []byte, err error) error {
 	if err == nil {
 		err = s.End()
 	}
-	var syntax *jsontext.SyntaxError
-	switch {
-	case errors.As(err, &syntax):
+	if err == nil {
+		if !s.ASCII() && !utf8.Valid(body) {
+			return apierror.New(http.StatusBadRequest, "invalid_json", "the request body is not valid UTF-8")
+		}
+		return nil
+	}
+	if syntax, ok := errors.AsType[*jsontext.SyntaxError](err); ok {
 		return apierror.New(http.StatusBadRequest, "invalid_json", "the request body is not valid JSON: %s", syntax)
-	case err == nil && !s.ASCII() && !utf8.Valid(body):
-		return apierror.New(http.StatusBadRequest, "invalid_json", "the request body is not valid UTF-8")
 	}
 	return err
 }

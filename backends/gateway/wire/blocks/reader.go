@@ -81,9 +81,15 @@ func (d *Deltas) Arguments(block int64, piece []byte) {
 	}
 }
 
-// find returns the index in d.open of the call in a block, or -1 if the block has no open call.
+// find returns the index in d.open of the call in a block, or -1 if the block has no open call. Some upstreams give
+// several calls the same block without ending the earlier ones; the latest call then counts.
 func (d *Deltas) find(block int64) int {
-	return slices.IndexFunc(d.open, func(c openCall) bool { return c.block == block })
+	for i := range slices.Backward(d.open) {
+		if d.open[i].block == block {
+			return i
+		}
+	}
+	return -1
 }
 
 // Close ends the call in a block, if the block has an open call. A call without arguments in deltas gets those of the

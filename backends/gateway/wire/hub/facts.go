@@ -46,17 +46,10 @@ type Facts struct {
 
 // SetStreamHeader sets the header fields of a stream in this format for a client.
 func (f *Facts) SetStreamHeader(header http.Header) {
-	header["Content-Type"] = eventStream
+	// The values are in one array of this response. Responses cannot share them, because handlers may change them.
+	values := [...]string{"text/event-stream; charset=utf-8", "no-cache, no-transform", "no"}
 	if f.StreamType != "" {
-		header["Content-Type"] = []string{f.StreamType}
+		values[0] = f.StreamType
 	}
-	header["Cache-Control"] = noCache
-	header["X-Accel-Buffering"] = noBuffering
+	header["Content-Type"], header["Cache-Control"], header["X-Accel-Buffering"] = values[:1:1], values[1:2:2], values[2:]
 }
-
-// The values of the header fields of streams. All streams share them, so they must not be changed.
-var (
-	eventStream = []string{"text/event-stream; charset=utf-8"}
-	noCache     = []string{"no-cache, no-transform"}
-	noBuffering = []string{"no"}
-)
