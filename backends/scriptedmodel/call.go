@@ -159,7 +159,7 @@ func (c *call) sendHeader(status int, contentType string, length int64) {
 		for name, values := range s.headers {
 			h[name] = append([]string(nil), values...)
 		}
-		// An answer that the client chooses must not run as a page of this server's origin.
+		// The client has written the script, so its answer must not run as a page of this server's origin.
 		h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 		h.Set("X-Content-Type-Options", "nosniff")
 	}

@@ -125,7 +125,7 @@ func (w *writer) postgres(ctx context.Context, db *store.DB, schemas []store.Sch
 			return fmt.Errorf("table %s: %w", name, err)
 		}
 		err := w.create(ctx, c.rows(&t), func(to io.Writer) error {
-			// COPY of a partitioned table itself would be empty, so a query is copied.
+			// COPY refuses partitioned tables, so a query is copied.
 			tag, err := conn.PgConn().CopyTo(ctx, to, "COPY (SELECT "+quoted(t.Columns)+" FROM "+name+") TO STDOUT")
 			t.Rows = tag.RowsAffected()
 			return err

@@ -50,7 +50,7 @@ func (c *Cache[V]) Get(ctx context.Context, key string) (V, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.drops == drops {
+	if c.drops == drops { // a value that was dropped while it was loaded may be outdated, so it is not kept
 		if _, exists := c.entries[key]; !exists && len(c.entries) >= c.limit {
 			c.evict(now)
 		}

@@ -32,8 +32,9 @@ var (
 // is a hash of the request.
 type Once struct{ Key, Hash string }
 
-// Of returns the Once of a request. Path and body are parts of the hash; path need not be the path of r's URL. Of
-// returns the zero Once if the request has no key. If the key is malformed the error is ErrMalformed.
+// Of returns the Once of a request: its key, and a hash of its method, path and body, by which a repeated request is
+// recognised. path may differ from the path of r's URL. Of returns the zero Once if the request has no key. If the key
+// is malformed the error is ErrMalformed.
 func Of(r *http.Request, path string, body []byte) (Once, error) {
 	key := r.Header.Get(Header)
 	if key == "" {

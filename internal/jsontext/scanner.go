@@ -437,7 +437,8 @@ func (s *Scanner) string() (raw []byte, escaped bool, err error) {
 	}
 }
 
-// plain passes string bytes that need no further check, a word at a time, and stops at the first other byte.
+// plain passes string bytes that need no further check, a word at a time, and stops at the first other byte. The last
+// bytes, fewer than a word, are left to the caller. s.bits collects the bits of all words that were read, for ASCII.
 func (s *Scanner) plain() {
 	b, n, seen := s.b[s.i:], 0, s.bits
 	for len(b) >= n+32 { // long texts by four words at a time
@@ -454,7 +455,7 @@ func (s *Scanner) plain() {
 		w := binary.LittleEndian.Uint64(b[n:])
 		seen |= w
 		if marks := special(w); marks != 0 {
-			n += bits.TrailingZeros64(marks) / 8 // the lowest mark is always a true one
+			n += bits.TrailingZeros64(marks) / 8 // carries can cause false marks, but only above a true one
 			break
 		}
 		n += 8

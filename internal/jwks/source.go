@@ -1,6 +1,7 @@
 package jwks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,7 +46,7 @@ const (
 type Address struct{ JWKS, Issuer string }
 
 // Check returns an error for an address that is neither https nor http on a loopback address.
-func (a Address) Check() error { return checkURL(a.JWKS + a.Issuer) }
+func (a Address) Check() error { return checkURL(cmp.Or(a.JWKS, a.Issuer)) }
 
 // Source fetches the keys of an identity provider. It keeps them as long as their Cache-Control says (1 minute to 24
 // hours; 10 minutes by default), and for 24 hours more while the provider is down. It fetches only when a request needs

@@ -56,22 +56,23 @@ const (
 var ErrTooLarge = errors.New("too large")
 
 // ReadAll reads r to its end into buffer and, if that is too small, into memory of the share. It allocates as the bytes
-// arrive, because a stated length may be false. size is the length if it is known, or -1. ReadAll returns
-// io.ErrUnexpectedEOF if r ends before size, and ErrTooLarge if r has more than limit bytes. Without a size it may read
-// one byte more than limit.
+// arrive, because a stated length may be false. size is the length if it is known, or -1. With a size, ReadAll reads no
+// further, as the body of an HTTP message ends there. ReadAll returns io.ErrUnexpectedEOF if r ends before size, and
+// ErrTooLarge if size, or the length of r without a size, is more than limit. Without a size it may read one byte more
+// than limit.
 func (s *Share) ReadAll(ctx context.Context, r io.Reader, buffer []byte, size, limit int64) ([]byte, error) {
 	if size > limit {
 		return buffer, ErrTooLarge
 	}
 	maxSize := limit + 1 // one byte more shows that the text is too large
-	first := int64(firstUnknown)
+	firstAllocation := int64(firstUnknown)
 	if size >= 0 {
-		maxSize, first = size, firstKnown
+		maxSize, firstAllocation = size, firstKnown
 	}
 	body := buffer[:0]
 	for ended := false; int64(len(body)) < maxSize && !ended; {
 		if len(body) == cap(body) {
-			grown, err := s.enlarge(ctx, body, first, maxSize)
+			grown, err := s.enlarge(ctx, body, firstAllocation, maxSize)
 			if err != nil {
 				return body, err
 			}

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Claims has names of claims about a person. If no claim has the whole name, its dots separate the names of nested
-// objects, as in realm_access.roles.
+// Claims says which claims describe a person. A name with dots, such as realm_access.roles, is first looked up as it
+// is, and then as a path through nested objects.
 type Claims struct {
 	// Username is the claim with the user name at the provider, and Name that with the full name. Default: neither is
 	// read.

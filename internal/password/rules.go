@@ -26,8 +26,9 @@ func (r Rules) Long(password string) bool { return count(password) > r.Max }
 // count returns the length of a password in characters.
 func count(password string) int { return utf8.RuneCountInString(norm.NFC.String(password)) }
 
-// Check returns ErrShort, ErrLong, or ErrGuessable for a password that equals one of the texts in tried, which an
-// attacker would try first, such as the user's name. Case and width are ignored, and so are empty texts in tried.
+// Check returns ErrShort or ErrLong for a password of the wrong length, and ErrGuessable for one that equals a text in
+// tried. These are texts that an attacker would try first, such as the user's name. Case and width are ignored, and so
+// are empty texts in tried.
 func (r Rules) Check(password string, tried ...string) error {
 	switch n := count(password); {
 	case n < r.Min:

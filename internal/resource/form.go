@@ -65,7 +65,7 @@ func One[R any](list []R, err error, matches func(R) bool) (row R, _ error) {
 type Done struct {
 	To     string // a path of the site. Default: the same page
 	Notice string // Default: Saved.
-	Secret string // shown once, with Notice as its title, before going on
+	Secret string // shown once, on a page with the title Notice, before the user continues to To
 }
 
 // Field is a field of a form. Exactly one of Text, Number, Flag and List is set and returns a pointer to the value in

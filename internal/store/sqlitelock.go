@@ -120,8 +120,9 @@ func HoldSQLite(ctx context.Context, file string) (release func(), err error) {
 	return func() { _ = tx.Rollback(); _ = pool.Close() }, nil
 }
 
-// holdLock takes the write lock of the pool's file, which protects the database file, for this process. It returns a
-// HeldError if another process has the lock.
+// holdLock takes the write lock of the lock file that pool has opened. The lock is held as long as the returned
+// transaction stays open. It protects the database whose name is file. holdLock returns a HeldError if another process
+// has the lock.
 func holdLock(ctx context.Context, pool *sql.DB, file string) (*sql.Tx, error) {
 	for range holdTries {
 		tx, err := takeLock(ctx, pool)
@@ -132,7 +133,7 @@ func holdLock(ctx context.Context, pool *sql.DB, file string) (*sql.Tx, error) {
 			return tx, err
 		}
 		var holder int64
-		if pool.QueryRowContext(ctx, "PRAGMA user_version").Scan(&holder) == nil {
+		if pool.QueryRowContext(ctx, "PRAGMA user_version").Scan(&holder) == nil { // takeLock stores the process id there
 			return nil, &HeldError{file, holder}
 		}
 	}
@@ -142,9 +143,9 @@ func holdLock(ctx context.Context, pool *sql.DB, file string) (*sql.Tx, error) {
 // errOvertaken means that another process recorded its id before this one had the lock.
 var errOvertaken = errors.New("another process takes the lock")
 
-// takeLock makes one attempt of holdLock. It returns errOvertaken, or an error of SQLite; SQLITE_BUSY means that
-// another process has the lock. First it records the process id and commits it, because others read the id while the
-// transaction, which is the lock, stays open.
+// takeLock makes one attempt of holdLock. It first commits the process id to the lock file, so that other processes can
+// read it, and then begins the transaction that is the lock, and returns it. The error is errOvertaken if another
+// process changed the id in between, or an error of SQLite, such as SQLITE_BUSY if another process has the lock.
 func takeLock(ctx context.Context, pool *sql.DB) (*sql.Tx, error) {
 	pid := int64(os.Getpid())
 	if _, err := pool.ExecContext(ctx, "PRAGMA user_version = "+strconv.FormatInt(pid, 10)); err != nil {

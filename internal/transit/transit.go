@@ -192,8 +192,8 @@ func (c *Client) askPatiently(ctx context.Context, op, method, path, token strin
 	}
 }
 
-// ask sends one request and decodes the whole answer into answer. The other arguments are as for call; token may be
-// empty.
+// ask sends one request and decodes the body of the response into answer, unless the status is 204. op is the operation
+// for Options.Observe. body is sent as JSON, unless it is nil. token may be empty. Errors do not contain it.
 func (c *Client) ask(ctx context.Context, op, method, path, token string, body, answer any) error {
 	defer func(began time.Time) { c.options.Observe(op, time.Since(began)) }(time.Now())
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)

@@ -30,7 +30,7 @@ const TestTopic = "webhook.test"
 const maxAddress = 2000
 
 var (
-	// ErrMany means that a webhook cannot be added because Options.Max exist.
+	// ErrMany means that a webhook cannot be added because there are already Options.Max webhooks.
 	ErrMany = errors.New("there are too many webhooks")
 	// ErrOff means that a disabled webhook cannot be tested.
 	ErrOff = errors.New("the webhook is off: switch it on first")

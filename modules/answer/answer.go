@@ -136,7 +136,7 @@ type Handler struct {
 
 	app         *tollgate.App
 	server      *answer.Server
-	disconnects []func() // disconnect the node's transports from the cascade of this configuration
+	disconnects []func() // called at the end of this configuration; each disconnects a transport from its cascade
 }
 
 // CaddyModule returns the Caddy module information.

@@ -1,5 +1,6 @@
 // Package body has functions for the handlers of model requests. They read and decompress a body once, with limits on
-// size, time and memory; offer the client's original request to a later handler; and write token counts.
+// size, time and memory. They offer the client's original request to a later handler, and write the answers to requests
+// that only count tokens.
 package body
 
 import (

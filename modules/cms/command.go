@@ -66,7 +66,7 @@ func (o *options) run(
 	})
 }
 
-// open returns the CMS of the site on the open database. The caller must close it.
+// open returns the CMS of the site, which uses the database of s. The caller must close the CMS, but not the database.
 func (o *options) open(s *cli.Session) (*cms.Server, error) {
 	site, err := filepath.Abs(o.site)
 	if err != nil {

@@ -18,8 +18,9 @@ type limitHolder struct {
 	name     string // for messages
 }
 
-// limitCommand completes cmd, a command that shows and changes the limits that the operator imposes on a holder. find
-// returns the holder that the arguments name.
+// limitCommand completes cmd, a command that shows and changes the limits that the operator imposes on a holder. With
+// the flag --until it replaces them only for a time, which is called a raise. find returns the holder that the
+// arguments name.
 func limitCommand(
 	o *options, cmd *cobra.Command, find func(s *session, args []string) (limitHolder, error),
 ) *cobra.Command {

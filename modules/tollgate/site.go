@@ -39,9 +39,9 @@ func siteOf(h httpcaddyfile.Helper) *site {
 	return s
 }
 
-// withHome returns the routes of a line: the route of its service and, if the service is the second of its site and the
-// site has no home page, the route of a home page. A line `tollgate home` replaces a home page that was added
-// automatically.
+// withHome returns the routes of a line `tollgate <service>`: the route of its service and, if the service is the
+// second of its site and the site has no home page, the route of a home page. A line `tollgate home` replaces a home
+// page that was added automatically.
 func withHome(h httpcaddyfile.Helper, service string, route caddyhttp.Route) ([]httpcaddyfile.ConfigValue, error) {
 	routes := []httpcaddyfile.ConfigValue{{Class: "route", Value: route}}
 	s := siteOf(h)
@@ -49,7 +49,8 @@ func withHome(h httpcaddyfile.Helper, service string, route caddyhttp.Route) ([]
 	case s == nil:
 		return routes, nil
 	case service == homeService && s.home != nil:
-		// The site already has a copy of the route, which shares these slices.
+		// The site already has a copy of the route that was added. It shares the slices of s.home, so they are overwritten
+		// in place. Both routes have one handler and one set of matchers.
 		copy(s.home.HandlersRaw, route.HandlersRaw)
 		copy(s.home.MatcherSetsRaw, route.MatcherSetsRaw)
 		return nil, nil
@@ -60,7 +61,7 @@ func withHome(h httpcaddyfile.Helper, service string, route caddyhttp.Route) ([]
 		s.service = service
 		return routes, nil
 	case s.service == service || s.home != nil || registered[homeService] == nil:
-		// A home page is not needed, or impossible.
+		// There is a single service or already a home page, or this build has no home page.
 		return routes, nil
 	}
 	long, err := registered[homeService].expand(make(map[string]any))

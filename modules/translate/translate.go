@@ -285,7 +285,8 @@ func (c *converted) Close() error {
 	return nil
 }
 
-// statusError wraps an error so that Caddy has the status of the error that api_errors will write.
+// statusError gives err the HTTP status with which api_errors will answer, so that Caddy knows it too. An error without
+// a status is a fault of the request: 400.
 func statusError(err error) error {
 	if e, ok := apierror.From(err); ok {
 		return caddyhttp.Error(e.Status, err)

@@ -54,7 +54,7 @@ func (x *Texts) Message(english ...string) {
 	}
 }
 
-// Except removes messages that are not shown on pages. The test fails for a message that was not found.
+// Except removes messages from x, because no page shows them. The test fails if one of them is not in x.
 func (x *Texts) Except(t testing.TB, english ...string) {
 	t.Helper()
 	for _, text := range english {

@@ -247,8 +247,9 @@ func (t *Transit) Wrap(ctx context.Context, key []byte) (string, error) {
 	return t.key.Encrypt(ctx, key, associatedData)
 }
 
-// Unwrap makes the server decrypt the master keys of Keys or of the key file. The first of them encrypts secrets. dir
-// is the folder of the default file.
+// Unwrap returns the master keys, which the server decrypts. They are in Keys or, if that is empty, in the key file.
+// The first key encrypts secrets; the others only decrypt. dir is the folder of the key file, unless its path is
+// configured.
 func (t *Transit) Unwrap(ctx context.Context, dir string) ([][]byte, error) {
 	wrapped := t.Keys
 	if len(wrapped) == 0 {

@@ -62,7 +62,7 @@ func (in *reader) call(item string) (err error) {
 func kindOfCall(item string) hub.ToolKind {
 	for kind, k := range callKinds {
 		if k.item == item {
-			return hub.ToolKind(kind) //nolint:gosec // callKinds has few elements
+			return hub.ToolKind(kind)
 		}
 	}
 	return hub.ToolFunction
