@@ -83,7 +83,8 @@ func Restore(ctx context.Context, from string, s State, o Options) (m *Manifest,
 // targets returns the destinations of the backup's parts. The databases come last, so that no server uses them without
 // the other parts.
 func (r *restorer) targets() (all []target, err error) {
-	all = append(all, &verified{r})                  // first, so that nothing is replaced unless the backup is complete and unchanged
+	// This target is the first, so that nothing is replaced unless the backup is complete and unchanged.
+	all = append(all, &verified{r})
 	if r.manifest.KeyFile && r.state.KeyFile != "" { // without a key file the keys are in the configuration
 		all = append(all, r.newFiles(r.state.KeyFile, keyFile, false))
 	}
