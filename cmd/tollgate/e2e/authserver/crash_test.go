@@ -142,7 +142,7 @@ resources:
 		}
 		// The newest token that was handed out is either valid after the crash, or was used by the request that the
 		// kill cut off.
-		if a := app.refresh(base, last[i]); a.Status != http.StatusOK && !strings.Contains(a.Body, "used before") {
+		if a := app.refresh(base, last[i]); a.Status != http.StatusOK && !strings.Contains(a.Body, "already used") {
 			t.Errorf("the newest refresh token: %d %s", a.Status, a.Body)
 		}
 		app.refuses("a refresh token used amid the traffic", app.refresh(base, used[i]))
