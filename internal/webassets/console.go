@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"io/fs"
 	"net/http"
+	"path"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/internal/look"
@@ -46,13 +47,31 @@ type Console struct {
 }
 
 // NewConsole returns a console with the files of the folder root and, below parts/, the files that all consoles share.
-// The console is served with the Content-Security-Policy policy.
+// The console is served with the Content-Security-Policy policy. Scripts are served without their lines of comments,
+// which browsers would download for nothing.
 func NewConsole(policy string, files fs.FS, root string, page Page) *Console {
 	c := &Console{New(policy).Load(files, root).Load(parts, "."), page}
 	for name, text := range look.Files() {
 		c.Add(below+name, text)
 	}
+	for name, f := range c.byName {
+		if path.Ext(name) == ".js" {
+			c.Add(name, withoutComments(f.text))
+		}
+	}
 	return c
+}
+
+// withoutComments returns a script without the lines that consist of a comment with two slashes. A template literal must
+// not have such a line.
+func withoutComments(script []byte) []byte {
+	var kept []byte
+	for line := range bytes.Lines(script) {
+		if !bytes.HasPrefix(bytes.TrimLeft(line, " \t"), []byte("//")) {
+			kept = append(kept, line...)
+		}
+	}
+	return kept
 }
 
 // Has reports whether the console has a file. That includes its page and, below parts/, the files of the bar's brand.

@@ -13,7 +13,7 @@ import (
 )
 
 func console() *Console {
-	own := fstest.MapFS{"web/app.js": {Data: []byte("import './pages/a.js';")}, "web/app.css": {Data: []byte("a{}")}, "web/pages/a.js": {Data: []byte("// <a>")}}
+	own := fstest.MapFS{"web/app.js": {Data: []byte("import './pages/a.js';")}, "web/app.css": {Data: []byte("a{}")}, "web/pages/a.js": {Data: []byte("/* <a> */")}}
 	return NewConsole(Policy("https://id.example.com"), own, "web", Page{Title: "A & <B>", Root: "files/", WithoutScript: "Use the API."})
 }
 
@@ -134,5 +134,14 @@ func TestPartsStandAlone(t *testing.T) {
 	}
 	if imports == 0 {
 		t.Error("no imports found")
+	}
+}
+
+// TestWithoutComments checks that only lines of comments are removed from a script.
+func TestWithoutComments(t *testing.T) {
+	t.Parallel()
+	script := "// A file.\nconst a = 'x//y'; // kept\n\n  // one\n\t//two\nconst b = a / 2;\n//"
+	if got, want := string(withoutComments([]byte(script))), "const a = 'x//y'; // kept\n\nconst b = a / 2;\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
