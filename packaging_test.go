@@ -40,7 +40,7 @@ func TestPackageSources(t *testing.T) {
 
 // TestPackageCaddyfile checks that the Caddyfile of the package is formatted and loads, with its folders moved to where
 // a test may write.
-func TestPackageCaddyfile(t *testing.T) { //nolint:paralleltest // loads a configuration into the process
+func TestPackageCaddyfile(t *testing.T) { // not parallel: loads a configuration into the process
 	text := page(t, "packaging/Caddyfile")
 	for _, path := range []string{"unix//run/tollgate/admin.sock", "/var/lib/tollgate/caddy", "/var/lib/tollgate/tollgate.db"} {
 		if !strings.Contains(text, path) {

@@ -16,7 +16,7 @@ import (
 
 // TestServiceUsesOnlyItsTables checks that a server has the tables, the checks of the keyring and the key file of its
 // services only.
-func TestServiceUsesOnlyItsTables(t *testing.T) { //nolint:paralleltest // provisioning sets Caddy's default logger
+func TestServiceUsesOnlyItsTables(t *testing.T) { // not parallel: provisioning sets Caddy's default logger
 	const local = `{"handler":"api_auth","provider":{"provider":"user_jwt"}}`
 	for name, c := range map[string]struct {
 		handlers        []string
@@ -34,7 +34,7 @@ func TestServiceUsesOnlyItsTables(t *testing.T) { //nolint:paralleltest // provi
 		"translate, scripted answer": {[]string{`{"handler":"translate","formats":["messages"]}`, `{"handler":"scripted_model"}`}, nil, nil, false},
 		"board and gateway":          {[]string{`{"handler":"board"}`, `{"handler":"cascade"}`}, []string{"board", "gateway", "keyring"}, []string{"board", "gateway"}, true},
 	} {
-		t.Run(name, func(t *testing.T) { //nolint:paralleltest // see above
+		t.Run(name, func(t *testing.T) { // not parallel: see above
 			t.Chdir(t.TempDir())
 			serve(t, c.handlers, c.tables, c.secrets)
 			db := "data/tollgate.db"

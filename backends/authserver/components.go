@@ -308,7 +308,7 @@ func (s *Server) enterprise() *xaa.XAA {
 func (s *Server) upstream() (*web.Upstream, error) {
 	c := &s.config.OIDC
 	if !c.Enabled {
-		return nil, nil //nolint:nilnil // see above
+		return nil, nil
 	}
 	o := oidclogin.Options{
 		Issuer: c.Issuer, ClientID: c.ClientID, Secret: cmp.Or(c.ClientSecretRef.Secret, c.ClientSecret), Scopes: c.Scopes,

@@ -51,7 +51,7 @@ func (s *Server) kms(o transit.Options) (*transit.Client, error) {
 func (s *Server) encryptor() (encryption.Encryptor, error) {
 	c := &s.config.DataEncryption
 	if c.Driver == "" {
-		return nil, nil //nolint:nilnil // see above
+		return nil, nil
 	}
 	master, err := masterOf(c.AESMaster.KeyEnv.Secret, c.AESMaster.OldKeyEnv.Secret)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Server) encryptor() (encryption.Encryptor, error) {
 // returns nil if current is empty.
 func masterOf(current, old string) (encryption.Encryptor, error) {
 	if current == "" {
-		return nil, nil //nolint:nilnil // see above
+		return nil, nil
 	}
 	return encryption.NewMaster(current, old)
 }
@@ -80,7 +80,7 @@ func masterOf(current, old string) (encryption.Encryptor, error) {
 func (s *Server) kmsEncryptor() (encryption.Encryptor, error) {
 	c := &s.config.DataEncryption.KMSTransitEncrypt
 	if c.Address == "" {
-		return nil, nil //nolint:nilnil // see above
+		return nil, nil
 	}
 	o := transit.Options{Address: c.Address, Token: c.TokenEnv.Secret}
 	if c.AuthMethod == "approle" {

@@ -125,7 +125,7 @@ type Service struct {
 
 	rejected atomic.Int64 // length of the list of rejected commands at the last count
 
-	ctx        context.Context //nolint:containedctx // the context of work in the background; Close cancels it
+	ctx        context.Context // the context of work in the background; Close cancels it
 	cancel     context.CancelFunc
 	background sync.WaitGroup // background goroutines, and reports in the queue
 	workOnce   sync.Once      // starts the background jobs

@@ -12,7 +12,7 @@ import (
 )
 
 // TestLines checks that an error of loading a Caddyfile names its line, whatever module reports it.
-func TestLines(t *testing.T) { //nolint:paralleltest // provisioning sets Caddy's default logger
+func TestLines(t *testing.T) { // not parallel: provisioning sets Caddy's default logger
 	for name, c := range map[string]struct{ file, want string }{
 		"the first line": {`
 http://localhost {
@@ -173,7 +173,7 @@ http://localhost {
 	tollgate gateway
 }`, "Caddyfile:4: "},
 	} {
-		t.Run(name, func(t *testing.T) { //nolint:paralleltest // see above
+		t.Run(name, func(t *testing.T) { // not parallel: see above
 			t.Chdir(t.TempDir())
 			var config caddy.Config
 			if err := json.Unmarshal(mustAdapt(t, c.file), &config); err != nil {

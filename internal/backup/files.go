@@ -149,7 +149,7 @@ func digest(ctx context.Context, r io.Reader, progress func(bytes int64)) (sum s
 
 // counter counts written bytes. Its writes fail after its context has ended.
 type counter struct {
-	ctx      context.Context //nolint:containedctx // a counter lives as long as one copy
+	ctx      context.Context // a counter lives as long as one copy
 	progress func(bytes int64)
 	bytes    int64
 }

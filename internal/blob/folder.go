@@ -81,7 +81,7 @@ func (f folder) sweep(ctx context.Context, cutoff time.Time) (n int, err error) 
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil || !isOldFile(name):
-			return nil //nolint:nilerr // the file has been removed already
+			return nil // the file has been removed already
 		}
 		// After an interrupted sweep, content has the prefix too. Only content has a name as long as a hash.
 		hash := strings.TrimPrefix(path.Base(name), temporaryPrefix)

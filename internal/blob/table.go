@@ -91,7 +91,7 @@ func (t table) used(hash string) string {
 
 // partsReader reads content part by part.
 type partsReader struct {
-	ctx    context.Context //nolint:containedctx // the methods of io.Reader take none
+	ctx    context.Context // the methods of io.Reader take none
 	hash   string
 	size   int64 // in bytes
 	offset int64 // of the next byte to read

@@ -38,7 +38,7 @@ func (b *box) Due(context.Context, int) (due []Due, err error) {
 
 func (l letter) Claim(context.Context) (Claimed, error) {
 	if l.taken {
-		return nil, nil //nolint:nilnil // the contract of Claim for a letter that another node has
+		return nil, nil // the contract of Claim for a letter that another node has
 	}
 	return l, nil
 }

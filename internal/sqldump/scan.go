@@ -22,7 +22,7 @@ type scanner struct {
 	accept   func(table string) bool
 	each     func(*Row) error
 	progress func(int64)     // may be nil
-	ctx      context.Context //nolint:containedctx // a scanner is one run
+	ctx      context.Context // a scanner is one run
 }
 
 // fault returns an error that begins with the current line.

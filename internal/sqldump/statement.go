@@ -45,7 +45,7 @@ func (s *scanner) readStatements() error {
 // a semicolon again.
 func (s *scanner) skipRoutines() error {
 	if err := s.skipThrough("\n"); err != nil {
-		return nil //nolint:nilerr // the last line of the dump
+		return nil // the last line of the dump
 	}
 	for {
 		line := s.peek(len("DELIMITER ;"))

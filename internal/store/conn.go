@@ -11,7 +11,7 @@ import (
 // in a transaction. Statements have "?" placeholders, see [DB.Rebind], and run with the context of the call. A Conn is
 // valid until that function returns.
 type Conn struct {
-	ctx context.Context //nolint:containedctx // a Conn lives as long as one call of Read or Write
+	ctx context.Context // a Conn lives as long as one call of Read or Write
 	db  *DB
 	q   querier
 	// pipeline sends several statements of a transaction in one message. If it is nil each statement runs at once.

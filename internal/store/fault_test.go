@@ -60,7 +60,7 @@ func TestReadCommitted(t *testing.T) {
 	errOnce := errors.New("once is enough")
 	db := place{dialect: Postgres, location: testenv.Postgres(t).DSN()}.start(t)
 	for _, level := range []struct {
-		ctx  context.Context //nolint:containedctx // the context of the write
+		ctx  context.Context // the context of the write
 		want int
 	}{{t.Context(), 0}, {ReadCommitted(t.Context()), 1}} {
 		err := db.Write(level.ctx, func(c Conn) error {

@@ -40,7 +40,7 @@ type outgoing struct {
 // nil; another node or a later run will send their deliveries.
 func (h *Hooks) due(ctx context.Context) (ids []int64, err error) {
 	if _, err := h.Keyring(); err != nil {
-		return nil, nil //nolint:nilerr // the keyring has logged it
+		return nil, nil // the keyring has logged it
 	}
 	err = h.DB.Read(ctx, func(c store.Conn) error {
 		now := h.micros()

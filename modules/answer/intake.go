@@ -108,7 +108,7 @@ func (h *Handler) validateIntake() error {
 // provisionWatch returns the watched folder, or nil if no folder is configured. It does not access the folder.
 func (h *Handler) provisionWatch() (*answer.Watch, error) {
 	if h.Watch == nil {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil // there is none
 	}
 	path, err := absolutePath("watch", h.Watch.Folder)
 	if err != nil {
@@ -120,7 +120,7 @@ func (h *Handler) provisionWatch() (*answer.Watch, error) {
 // provisionFetch returns the list of addresses, or nil if no list is configured. It does not read the file.
 func (h *Handler) provisionFetch() (*answer.Fetch, error) {
 	if h.Fetch == nil {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil // there is none
 	}
 	path, err := absolutePath("fetch", h.Fetch.File)
 	if err != nil {

@@ -229,7 +229,7 @@ func (e *Endpoint) bearer() string {
 // cascade.
 func (h *Handler) provisionModel(transport *cascadeTransport) (models.Model, error) {
 	if h.Model == nil {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil // there is none
 	}
 	if err := errors.Join(h.Model.check("model"),
 		resolve("model", &h.Model.Low, &h.Model.Medium, &h.Model.High)); err != nil {
@@ -249,7 +249,7 @@ func (h *Handler) provisionModel(transport *cascadeTransport) (models.Model, err
 // embedder is the cascade.
 func (h *Handler) provisionDense(transport *cascadeTransport) (*models.Embeddings, error) {
 	if h.Dense == nil {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil // there is none
 	}
 	if err := errors.Join(h.Dense.check("dense"), resolve("dense", &h.Dense.Model)); err != nil {
 		return nil, err
@@ -265,7 +265,7 @@ func (h *Handler) provisionDense(transport *cascadeTransport) (*models.Embedding
 // networks of allow besides public addresses.
 func (h *Handler) provisionWeb(allow []netip.Prefix) (*websearch.Provider, error) {
 	if h.WebSearch == nil {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil // there is none
 	}
 	if err := resolve("web_search", &h.WebSearch.URL, &h.WebSearch.Key); err != nil {
 		return nil, err

@@ -254,7 +254,7 @@ func provider(code string, u *upstream) string {
 
 // TestCascade checks that a user's models answer. If a provider is down, the models of another provider answer; without
 // any model there is a 503 or an answer by rules. Each request is in the usage log.
-func TestCascade(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
+func TestCascade(t *testing.T) { // not parallel: Caddy runs one configuration
 	first, second := newUpstream(t, "openai"), newUpstream(t, "groq")
 	s := newSite(t, provider("openai", first)+provider("groq", second), "model cascade {\n user desk\n }")
 	s.answered(http.StatusServiceUnavailable, "ServiceUnavailable") // the user desk has no provider key
@@ -283,7 +283,7 @@ func TestCascade(t *testing.T) { //nolint:paralleltest // Caddy runs one configu
 
 // TestCascadeReload checks that the service, which outlives configurations, calls the gateway of the newest
 // one, and that a configuration that is refused changes nothing.
-func TestCascadeReload(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
+func TestCascadeReload(t *testing.T) { // not parallel: Caddy runs one configuration
 	const models = "route {\n cascade {\n anonymous\n }\n }"
 	old, young := newUpstream(t, "old"), newUpstream(t, "young")
 	s := newSite(t, provider("openai", old), "model cascade {\n user answer\n }")
@@ -322,7 +322,7 @@ func TestCascadeReload(t *testing.T) { //nolint:paralleltest // Caddy runs one c
 }
 
 // TestCascadeKey checks that a gateway key limits the spending and the models.
-func TestCascadeKey(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
+func TestCascadeKey(t *testing.T) { // not parallel: Caddy runs one configuration
 	const models = "route {\n cascade {\n anonymous\n }\n }"
 	up := newUpstream(t, "openai")
 	s := newSite(t, provider("openai", up), "model cascade {\n key gw_unknown\n }")

@@ -8,7 +8,7 @@ import (
 )
 
 // TestImport checks that users are imported, that refused records are reported, and that the report file is written.
-func TestImport(t *testing.T) { //nolint:paralleltest // a process has one command line, which Caddy relies on
+func TestImport(t *testing.T) { // not parallel: a process has one command line, which Caddy relies on
 	run, _ := userLine(t)
 	folder := t.TempDir()
 	file, report := filepath.Join(folder, "users.csv"), filepath.Join(folder, "report")

@@ -81,7 +81,7 @@ func feed(t *testing.T, config string) (list []string) {
 
 // TestUserCommands tests the commands for users. Tests of commands do not run in parallel, since they set Caddy's
 // default logger.
-func TestUserCommands(t *testing.T) { //nolint:paralleltest // see above
+func TestUserCommands(t *testing.T) { // not parallel: see above
 	run, config := userLine(t)
 	good := func(stdin string, args ...string) string {
 		t.Helper()
@@ -131,7 +131,7 @@ func TestUserCommands(t *testing.T) { //nolint:paralleltest // see above
 }
 
 // TestInvite checks that the command prints an invitation link, or has it mailed if there is a mail server.
-func TestInvite(t *testing.T) { //nolint:paralleltest // a process has one command line, which Caddy relies on
+func TestInvite(t *testing.T) { // not parallel: a process has one command line, which Caddy relies on
 	run, _ := userLine(t)
 	if _, _, err := run("", "user", "invite", "ann@example.com"); err == nil || !strings.Contains(err.Error(), "--link") {
 		t.Errorf("without a mail server: %v", err)

@@ -36,7 +36,7 @@ func (t *telemetry) provision(keys *config.Config, version string) (kernel.Trace
 	}
 	traces := keys.Observability.Tracing
 	if !traces.Enabled {
-		return nil, nil //nolint:nilnil // requests are not traced
+		return nil, nil // requests are not traced
 	}
 	sender.LogUnsent()
 	var err error

@@ -63,7 +63,7 @@ func serve(t *testing.T, keys string) string {
 
 // TestAdminOff checks that with admin.enabled off, which needs no admin.api_key, the administration is not available
 // even if a Caddyfile has its listener.
-func TestAdminOff(t *testing.T) { //nolint:paralleltest // see serve
+func TestAdminOff(t *testing.T) { // not parallel: see serve
 	const keys = "server: {issuer: 'https://as.example'}\nsession: {secret: 0123456789abcdef0123456789abcdef}\nsigning: {key_path: FOLDER/keys}\n"
 	for admin, want := range map[string]bool{"{enabled: false}": false, "{api_key: 0123456789abcdef0123456789abcdef}": true} {
 		address := serve(t, keys+"admin: "+admin+"\n")
@@ -100,7 +100,7 @@ func fetch(t *testing.T, address, path, parent string) (int, string) {
 const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 // TestTelemetry checks that traces and metrics are sent to a collector, without the contents of requests.
-func TestTelemetry(t *testing.T) { //nolint:paralleltest // see serve
+func TestTelemetry(t *testing.T) { // not parallel: see serve
 	collector, kms := otlptest.New(t), transittest.New(t)
 	to := "{provider: both, otel_endpoint: '" + collector.Endpoint + "', insecure: true}"
 	address := serve(t, "signing: {key_store: kms_transit, kms_transit: {address: '"+kms.URL+"', token: "+transittest.Root+"}}\nobservability: {metrics: "+to+", tracing: {enabled: true, endpoint: '"+collector.Endpoint+"', insecure: true, sample_rate: 0}}\n")
@@ -143,7 +143,7 @@ func TestTelemetry(t *testing.T) { //nolint:paralleltest // see serve
 }
 
 // TestNoTelemetry checks that nothing is sent or can be scraped if the keys disable it.
-func TestNoTelemetry(t *testing.T) { //nolint:paralleltest // see serve
+func TestNoTelemetry(t *testing.T) { // not parallel: see serve
 	collector := otlptest.New(t)
 	address := serve(t, "signing: {key_path: FOLDER/keys}\nobservability: {metrics: {provider: otel, otel_endpoint: '"+collector.Endpoint+"', insecure: true}, tracing: {enabled: false, endpoint: '"+collector.Endpoint+"', insecure: true}}\n")
 	fetch(t, address, "/oauth/authorize?client_id=x", parent)

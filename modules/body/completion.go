@@ -11,7 +11,7 @@ import (
 // after the request has ended. It is safe for concurrent use.
 type Completion struct {
 	mu    sync.Mutex      // guards ended and onEnd; not held while functions run, which may take long
-	ended context.Context //nolint:containedctx // the context passed to End; nil before
+	ended context.Context // the context passed to End; nil before
 	onEnd []func(ctx context.Context)
 }
 

@@ -14,7 +14,7 @@ import (
 
 // TestAnonymous checks that requests without a verified key are answered by the models of the user that anonymous
 // names, who is charged.
-func TestAnonymous(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
+func TestAnonymous(t *testing.T) { // not parallel: Caddy runs one configuration
 	server, app := startSite(t, `route {
 		api_errors chat_completions
 		@keys path /keys/*
@@ -81,7 +81,7 @@ func TestAnonymous(t *testing.T) { //nolint:paralleltest // Caddy runs one confi
 }
 
 // TestUncheckedJSON checks configurations in JSON, in which a route may contain a whole chain of handlers.
-func TestUncheckedJSON(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
+func TestUncheckedJSON(t *testing.T) { // not parallel: Caddy runs one configuration
 	const (
 		check   = `{"handler":"api_auth","provider":{"provider":"gateway_key"}}`
 		caddys  = `{"handler":"authentication","providers":{"gateway_key":{}}}`
@@ -104,7 +104,7 @@ func TestUncheckedJSON(t *testing.T) { //nolint:paralleltest // Caddy runs one c
 		"in a subroute":      {sub(check + "," + cascade), false},
 		"anonymous":          {`{"handler":"cascade","anonymous":"guest"}`, false},
 	} {
-		t.Run(name, func(t *testing.T) { //nolint:paralleltest // see above
+		t.Run(name, func(t *testing.T) { // not parallel: see above
 			err := caddy.Validate(&caddy.Config{
 				Logging: &caddy.Logging{Logs: map[string]*caddy.CustomLog{"default": {BaseLog: caddy.BaseLog{Level: "PANIC"}}}},
 				AppsRaw: caddy.ModuleMap{"http": []byte(`{"servers":{"a":{"listen":["127.0.0.1:0"],"routes":[{"handle":[` + c.handle + `]}]}}}`)},

@@ -12,7 +12,7 @@ import (
 )
 
 // TestCountRefusals checks that requests to count tokens are refused with the same messages as requests for answers.
-func TestCountRefusals(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
+func TestCountRefusals(t *testing.T) { // not parallel: Caddy runs one configuration
 	server, app := startGateway(t)
 	gw, err := app.Gateway()
 	if err != nil {

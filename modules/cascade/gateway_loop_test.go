@@ -33,7 +33,7 @@ func (a *loopTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // TestGatewayLoop checks that a user's model whose base URL is the gateway itself is refused in the client's format,
 // and that SDKs do not repeat the request.
-func TestGatewayLoop(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
+func TestGatewayLoop(t *testing.T) { // not parallel: Caddy runs one configuration
 	server, app := startGateway(t)
 	gw, err := app.Gateway()
 	if err != nil {

@@ -66,7 +66,7 @@ func (i *inside) handlerFor(ctx context.Context) (*Handler, error) {
 
 // detached is a request's context without its values. The values describe a client of the service, such as its key and
 // request id, and not the service's own request. RoundTrip adds the trace span again.
-type detached struct{ context.Context } //nolint:containedctx // it is a context
+type detached struct{ context.Context } // it is a context
 
 // Value returns nil for every key.
 func (detached) Value(any) any { return nil }

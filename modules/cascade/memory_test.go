@@ -12,7 +12,7 @@ import (
 
 // TestMemoryShareOfUser checks that the bodies of one user's requests to slow servers take no more than the user's
 // share of the memory.
-func TestMemoryShareOfUser(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
+func TestMemoryShareOfUser(t *testing.T) { // not parallel: Caddy runs one configuration
 	server, app := startGateway(t)
 	gw, err := app.Gateway()
 	if err != nil {

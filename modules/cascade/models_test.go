@@ -11,7 +11,7 @@ import (
 
 // TestModelLookup checks that clients can look up every model name that requests may have, whether or not it is in the
 // list.
-func TestModelLookup(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
+func TestModelLookup(t *testing.T) { // not parallel: Caddy runs one configuration
 	server, app := startSite(t, `route {
 		api_errors chat_completions
 		api_auth gateway_key

@@ -15,7 +15,7 @@ import (
 )
 
 // TestChargeBatches checks that a batch whose client does not ask for it again is charged once, when it is done.
-func TestChargeBatches(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
+func TestChargeBatches(t *testing.T) { // not parallel: Caddy runs one configuration
 	status := "in_progress"
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/v1/batches/batch_1" || r.Header.Get("Authorization") != "Bearer sk-not-a-secret" {
@@ -82,7 +82,7 @@ func startBatch(t *testing.T, up *httptest.Server) (app *gatewayapp.App, charges
 
 // TestChargeResults checks that a batch whose description has no usage is charged by its results, once, and only if the
 // results could be read completely.
-func TestChargeResults(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
+func TestChargeResults(t *testing.T) { // not parallel: Caddy runs one configuration
 	const result = `{"response":{"body":{"model":"gpt-5.4-mini","usage":{"prompt_tokens":1000000,"completion_tokens":0}}}}` + "\n"
 	for _, c := range []struct {
 		name    string

@@ -16,7 +16,7 @@ import (
 
 // TestBackgroundCharge checks that a budget in front charges an answer in the background at its end, by its usage, even
 // if the client has gone before.
-func TestBackgroundCharge(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
+func TestBackgroundCharge(t *testing.T) { // not parallel: Caddy runs one configuration
 	mayAnswer := make(chan struct{})
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		<-mayAnswer

@@ -16,7 +16,7 @@ import (
 // tokens used, and a child span for each attempt. The attribute names are those of OpenTelemetry's semantic conventions
 // for generative AI. Prompts and answers are never included.
 type traced struct {
-	ctx  context.Context //nolint:containedctx // lives as long as the traced request
+	ctx  context.Context // lives as long as the traced request
 	span trace.Span
 }
 

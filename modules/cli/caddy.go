@@ -151,7 +151,7 @@ func useCaddyfile(cmd *cobra.Command) error {
 		return nil
 	}
 	if _, err := os.Stat("Caddyfile"); err != nil {
-		return nil //nolint:nilerr // the command then uses the default address
+		return nil // the command then uses the default address
 	}
 	return flags.Set("config", "Caddyfile")
 }

@@ -60,7 +60,7 @@ func Required(cmd *cobra.Command, names ...string) {
 // Session is one run of a command on a configuration.
 type Session struct {
 	// Ctx ends with the first signal to stop.
-	Ctx  context.Context //nolint:containedctx // see above
+	Ctx  context.Context
 	App  *tollgate.App
 	JSON bool
 	// Out gets the result of the command and nothing else. Notes gets messages for people.

@@ -55,7 +55,7 @@ func run(t *testing.T, work func(s *Session, cmd *cobra.Command, args []string) 
 
 // The tests below do not run in parallel: commands set Caddy's default logger.
 
-func TestAnswers(t *testing.T) { //nolint:paralleltest // see above
+func TestAnswers(t *testing.T) { // not parallel: see above
 	t.Chdir(t.TempDir())
 	answer := func(s *Session, _ *cobra.Command, args []string) error {
 		s.Note("%d args", len(args))
@@ -78,7 +78,7 @@ func TestAnswers(t *testing.T) { //nolint:paralleltest // see above
 	}
 }
 
-func TestErrors(t *testing.T) { //nolint:paralleltest // see above
+func TestErrors(t *testing.T) { // not parallel: see above
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("bad.json", []byte(`{"apps":{"tollgate":{"nothing":1}}}`), 0o600); err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestErrors(t *testing.T) { //nolint:paralleltest // see above
 }
 
 // TestCancelled checks that a signal ends a running command.
-func TestCancelled(t *testing.T) { //nolint:paralleltest // see above
+func TestCancelled(t *testing.T) { // not parallel: see above
 	t.Chdir(t.TempDir())
 	_, _, err := run(t, func(s *Session, _ *cobra.Command, _ []string) error {
 		process, err := os.FindProcess(os.Getpid())

@@ -47,12 +47,12 @@ func lookAhead(cmd *cobra.Command) error {
 	ctx := cmd.Context()
 	app, end, err := tollgate.Load(config, adapter)
 	if err != nil {
-		return nil //nolint:nilerr // the command loads it next and reports more
+		return nil // the command loads it next and reports more
 	}
 	defer end()
 	var l listeners
 	if err := json.Unmarshal(app.ConfigJSON(), &l); err != nil {
-		return nil //nolint:nilerr // see above
+		return nil
 	}
 	if err := l.checkAdmin(ctx, stopLine(config)); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (l *listeners) checkAdmin(ctx context.Context, stop string) error {
 	}
 	address, err := caddy.ParseNetworkAddress(caddy.NewReplacer().ReplaceKnown(l.Admin.Listen, ""))
 	if err != nil {
-		return nil //nolint:nilerr // loading the configuration reports it
+		return nil // loading the configuration reports it
 	}
 	if !address.IsUnixNetwork() {
 		return checkFree(ctx, "the admin endpoint", address)
@@ -119,7 +119,7 @@ func (l *listeners) checkAdmin(ctx context.Context, stop string) error {
 	dialer := net.Dialer{Timeout: dialLimit}
 	conn, err := dialer.DialContext(ctx, "unix", socket)
 	if err != nil {
-		return nil //nolint:nilerr // nobody listens
+		return nil // nobody listens
 	}
 	defer func() { _ = conn.Close() }()
 	if id := peer(conn); id > 0 {
@@ -139,7 +139,7 @@ func (l *listeners) checkPorts(ctx context.Context) error {
 		for _, listen := range server.Listen {
 			address, err := caddy.ParseNetworkAddress(caddy.NewReplacer().ReplaceKnown(listen, ""))
 			if err != nil {
-				return nil //nolint:nilerr // loading the configuration reports it
+				return nil // loading the configuration reports it
 			}
 			if err := checkFree(ctx, "", address); err != nil {
 				return err
@@ -154,7 +154,7 @@ func (l *listeners) checkPorts(ctx context.Context) error {
 	}
 	address, err := caddy.ParseNetworkAddress(redirectAddress)
 	if err != nil {
-		return nil //nolint:nilerr // see above
+		return nil
 	}
 	return checkFree(ctx, "", address)
 }

@@ -181,7 +181,7 @@ func (h *Handler) provisionAlerts(logger *zap.Logger) error {
 func (h *Handler) transport(logger *zap.Logger) (mail.Transport, error) {
 	switch {
 	case h.Mail == nil:
-		return nil, nil //nolint:nilnil // a nil transport sends no mail
+		return nil, nil // a nil transport sends no mail
 	case !h.Mail.Sends():
 		return mail.Log{Logger: logger}, nil
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // TestProviderKeyTest checks the test of a valid key and of a key that the provider refuses, for each kind of owner.
-func TestProviderKeyTest(t *testing.T) { //nolint:paralleltest // commands set Caddy's default logger
+func TestProviderKeyTest(t *testing.T) { // not parallel: commands set Caddy's default logger
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.Header.Get("Authorization") != "Bearer sk-good-0123456789" {

@@ -19,7 +19,7 @@ import (
 
 // TestWrap checks that a master key that the key management server has wrapped is unwrapped unchanged. Tests of
 // commands set Caddy's default logger.
-func TestWrap(t *testing.T) { //nolint:paralleltest // see above
+func TestWrap(t *testing.T) { // not parallel: see above
 	s := transittest.New(t)
 	c, err := transit.New(transit.Options{Address: s.URL, Token: transittest.Root})
 	if err != nil {

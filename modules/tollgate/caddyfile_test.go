@@ -80,7 +80,7 @@ func TestUnmarshalCaddyfile(t *testing.T) {
 }
 
 // TestOption checks that an option of another package becomes the module that it loads.
-func TestOption(t *testing.T) { //nolint:paralleltest // see app_test.go
+func TestOption(t *testing.T) { // not parallel: see app_test.go
 	t.Chdir(t.TempDir())
 	a := provision(t, `{"first_run":{"url":"https://x"}}`)
 	one, err := a.Option("first_run")

@@ -176,7 +176,7 @@ func sees(r *http.Request) *http.Request {
 }
 
 // TestServicesWithoutServers checks that an app without servers has no services.
-func TestServicesWithoutServers(t *testing.T) { //nolint:paralleltest // see app_test.go
+func TestServicesWithoutServers(t *testing.T) { // not parallel: see app_test.go
 	t.Chdir(t.TempDir())
 	app := provision(t, "{}")
 	app.findServices()

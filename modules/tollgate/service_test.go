@@ -94,7 +94,7 @@ func adapt(body string) (string, error) {
 }
 
 // TestNewService checks that one line mounts a registered service with its error format, costs and options.
-func TestNewService(t *testing.T) { //nolint:paralleltest // Caddy runs one configuration
+func TestNewService(t *testing.T) { // not parallel: Caddy runs one configuration
 	config, err := adapt("tollgate hello {\n\tname Ada\n\tlimit 15\n}")
 	if err != nil {
 		t.Fatal(err)

@@ -105,7 +105,7 @@ type API struct {
 	admitted chan struct{} // for Options.Running + Options.Queued questions
 	waiters  chan struct{} // for requests that wait for an earlier request with the same Idempotency-Key
 
-	ctx  context.Context //nolint:containedctx // for work that outlives its request
+	ctx  context.Context // for work that outlives its request
 	stop context.CancelFunc
 	work sync.WaitGroup
 }

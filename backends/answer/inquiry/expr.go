@@ -120,7 +120,7 @@ func (p *parser) operand() *expr {
 // formula returns the formula of a metric in the vocabulary, or nil.
 func formula(key string) *expr {
 	if e, ok := formulas.Load(key); ok {
-		return e.(*expr) //nolint:forcetypeassert // the map has no other values
+		return e.(*expr) // the map has no other values
 	}
 	text := metrics.Formula(key)
 	e := parse(dataTokens(text), dataLeaf)

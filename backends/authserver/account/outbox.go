@@ -58,7 +58,7 @@ func (l *letter) Claim(ctx context.Context) (mail.Claimed, error) {
 			l.Now().Add(lease).UnixMicro(), l.id, now, now).Scan(&l.attempts)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil //nolint:nilnil // another node was faster
+		return nil, nil // another node was faster
 	}
 	if err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ func document(text []byte) (*yaml.Node, error) {
 	var first, second yaml.Node
 	switch err := decoder.Decode(&first); {
 	case errors.Is(err, io.EOF):
-		return nil, nil //nolint:nilnil // see above
+		return nil, nil
 	case err != nil:
 		return nil, errors.New(strings.ReplaceAll(err.Error(), "\n", " "))
 	}
@@ -67,7 +67,7 @@ func document(text []byte) (*yaml.Node, error) {
 		return nil, errors.New("the file must be one YAML document")
 	}
 	if first.Kind != yaml.DocumentNode || len(first.Content) != 1 || null(first.Content[0]) {
-		return nil, nil //nolint:nilnil // see above
+		return nil, nil
 	}
 	return first.Content[0], nil
 }

@@ -182,7 +182,7 @@ func parse[T any](response string, read func([]byte) (T, error)) (parsed T, err 
 // does not support passkeys.
 func (f *Factors) Ask(ctx context.Context, u *users.User, browser string) (*Challenge, error) {
 	if f.party == nil {
-		return nil, nil //nolint:nilnil // see above
+		return nil, nil
 	}
 	h, _, err := f.holder(ctx, u)
 	if err != nil || len(h.credentials) == 0 {

@@ -62,7 +62,7 @@ func (f *Factors) forAlone() []webauthn.RegistrationOption {
 // in alone. The challenge is not stored.
 func (f *Factors) AskAnyone(browser string) (*Challenge, error) {
 	if !f.Alone() {
-		return nil, nil //nolint:nilnil // see above
+		return nil, nil
 	}
 	options, session, err := f.party.BeginDiscoverableLogin(webauthn.WithUserVerification(protocol.VerificationRequired))
 	if err != nil {

@@ -108,7 +108,7 @@ func (s *OpenID) hinted(ctx context.Context, text string) (*idClaims, error) {
 	}
 	c := new(idClaims)
 	if err := json.Unmarshal(raw, c); err != nil || c.Issuer != s.Issuer {
-		return nil, nil //nolint:nilerr // not an ID token of this server
+		return nil, nil // not an ID token of this server
 	}
 	return c, nil
 }

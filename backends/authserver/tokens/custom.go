@@ -16,14 +16,14 @@ import (
 func (t *Tokens) customClaims(ctx context.Context, c *Claims, o Order) (*claims.Members, error) {
 	user := c.User()
 	if user == "" || t.options.Facts == nil {
-		return nil, nil //nolint:nilnil // see above
+		return nil, nil
 	}
 	rules := claims.Wanted(claims.AccessToken, o.Scope, o.Client.ClaimRules())
 	for _, r := range o.Resources {
 		rules = append(rules, claims.Wanted(claims.AccessToken, o.Scope, r.Claims)...)
 	}
 	if len(rules) == 0 {
-		return nil, nil //nolint:nilnil // see above
+		return nil, nil
 	}
 	facts, err := t.options.Facts(ctx, user)
 	if err != nil {
@@ -52,7 +52,7 @@ func (c *Claims) customMembers(raw []byte) []byte {
 // Custom returns the claims that claim rules added, or nil if there are none.
 func (c *Claims) Custom() (custom map[string]any, err error) {
 	if len(c.custom) == 0 {
-		return nil, nil //nolint:nilnil // see above
+		return nil, nil
 	}
 	object := append(append([]byte{'{'}, c.custom[1:]...), '}')
 	if err := json.Unmarshal(object, &custom); err != nil {

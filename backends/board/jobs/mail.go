@@ -78,7 +78,7 @@ func (c claimed) Message() (*mail.Message, error) {
 		return nil, c.err
 	}
 	if len(c.mailing.Threads)+len(c.mailing.Messages) == 0 && c.mailing.Link == nil || c.mailing.Email == "" {
-		return nil, nil //nolint:nilnil // there is nothing to send any more
+		return nil, nil // there is nothing to send any more
 	}
 	letter, err := c.letter(c.mailing)
 	if err != nil {

@@ -44,7 +44,7 @@ func newHooks(s *Server) *webhook.Hooks {
 // error with status 503 if the keyring cannot be loaded.
 func (s *Server) keyring() (keyring.Keyring, error) {
 	if s.Options.Keyring == nil {
-		return nil, nil //nolint:nilnil // a board need not have one
+		return nil, nil // a board need not have one
 	}
 	ring, err := s.Options.Keyring()
 	if err != nil {

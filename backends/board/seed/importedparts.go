@@ -98,7 +98,7 @@ func (l *movedLoader) freeEmail(c store.Conn, m *MovedMember) (string, error) {
 	address, err := accounts.CheckEmail(m.Email)
 	if err != nil {
 		l.changed(m, "the mail address is not valid; it is left out")
-		return "", nil //nolint:nilerr // it is reported
+		return "", nil // it is reported
 	}
 	taken, err := exists(c, "SELECT count(*) FROM board_users WHERE email_key = ?", mailaddress.Key(address))
 	if err != nil {
@@ -208,7 +208,7 @@ func (l *movedLoader) file(m *MovedFile) (*attachments.Attachment, error) {
 	content, err := openFile(m.Path)
 	if err != nil {
 		l.leaveFile(m, errors.New("its content is not in the folder"))
-		return nil, nil //nolint:nilerr // it is reported
+		return nil, nil // it is reported
 	}
 	defer content.Close() //nolint:errcheck // it was read
 	f, err := l.service.attachments.Take(l.ctx, m.Name, content, !l.DryRun)

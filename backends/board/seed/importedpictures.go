@@ -57,7 +57,7 @@ func (l *movedLoader) picture(m *MovedMember) (add func(c store.Conn, member int
 	image, err := openFile(m.Picture)
 	if err != nil {
 		refuse(errors.New("its file is not in the folder"))
-		return nil, nil //nolint:nilerr // it is reported
+		return nil, nil // it is reported
 	}
 	defer image.Close() //nolint:errcheck // it was read
 	add, err = l.service.attachments.TakeAvatar(l.ctx, filepath.Base(m.Picture), image, !l.DryRun)

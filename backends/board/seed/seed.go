@@ -220,7 +220,7 @@ type seeder struct {
 	Options
 
 	service     *Service
-	ctx         context.Context //nolint:containedctx // a seeder is one run
+	ctx         context.Context // a seeder is one run
 	lines       *lineReader
 	fixture     string            // identifies the fixture or import in board_seeds
 	name        string            // name of the part that is being loaded, such as "users"

@@ -118,7 +118,7 @@ func (c *call) oldPath() error {
 func (c *call) redirectMoved(program, kind, id string) (found bool, err error) {
 	oldID, err := strconv.ParseInt(id, 10, 64)
 	if err != nil || oldID < 1 {
-		return false, nil //nolint:nilerr // no object has such an id
+		return false, nil // no object has such an id
 	}
 	return c.redirectTo(kind, func(r store.Conn) (int64, error) { return content.MovedID(r, program, kind, oldID) })
 }

@@ -303,7 +303,7 @@ func (p *Content) query(
 // paths returns the IDs of the pages at the given paths. Paths without a page are not in the map.
 func (p *Content) paths(ctx context.Context, paths []string) (map[string]int64, error) {
 	if len(paths) == 0 {
-		return nil, nil //nolint:nilnil // without paths there are no IDs
+		return nil, nil // without paths there are no IDs
 	}
 	ids, args := make(map[string]int64), make([]any, len(paths))
 	for i, path := range paths {

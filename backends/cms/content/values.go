@@ -190,12 +190,12 @@ func (o *Settings) maxEntries() int {
 func (s *schema) clean(f *Field, value, old any) (any, error) {
 	invalid := func(message string) error { return kernel.Invalid(f.Name, "type", f.Name+": "+message) }
 	if value == nil {
-		return nil, nil //nolint:nilnil // no value
+		return nil, nil // no value
 	}
 	switch f.Type {
 	case TypeText, TypeTextarea, TypeEmail, TypeURL, TypeDatetime, TypeOptions:
 		if s, ok := value.(string); ok && strings.TrimSpace(s) == "" {
-			return nil, nil //nolint:nilnil // no value
+			return nil, nil // no value
 		}
 	}
 	switch f.Type {
@@ -386,7 +386,7 @@ func (s *schema) cleanList(f *Field, value any, cleanElement func(v any) (any, e
 	}
 	switch {
 	case len(result) == 0:
-		return nil, nil //nolint:nilnil // no value
+		return nil, nil // no value
 	case !f.Settings.Multiple:
 		return result[0], nil
 	}
@@ -430,7 +430,7 @@ func cleanFiles(f *Field, value, old any) (any, error) {
 		result = append(result, updated)
 	}
 	if len(result) == 0 {
-		return nil, nil //nolint:nilnil // no value
+		return nil, nil // no value
 	}
 	return result, nil
 }
@@ -475,7 +475,7 @@ func (s *schema) cleanBlocks(f *Field, value any) (any, error) {
 		result = append(result, cleaned)
 	}
 	if len(result) == 0 {
-		return nil, nil //nolint:nilnil // no value
+		return nil, nil // no value
 	}
 	return result, nil
 }

@@ -291,7 +291,7 @@ func (c *cache) sweep() (removed int, err error) {
 		}
 		info, err := entry.Info()
 		if err != nil {
-			return nil //nolint:nilerr // it has been removed in the meantime
+			return nil // it has been removed in the meantime
 		}
 		list = append(list, cachedImage{file, info.Size(), info.ModTime()})
 		total += info.Size()

@@ -278,7 +278,7 @@ func (i *importer) refs(ctx context.Context, r *refs) error {
 			text, _ := path.(string)
 			p, err := i.Pages.At(ctx, kernel.Site(), text)
 			if kernel.IsNotFound(err) {
-				return nil, nil //nolint:nilnil // the page does not exist
+				return nil, nil // the page does not exist
 			}
 			if err != nil {
 				return nil, err

@@ -278,7 +278,7 @@ func replaceReferences(fields map[string]*content.Field, value any, replace func
 		}
 		return result, nil
 	case nil:
-		return nil, nil //nolint:nilnil // it refers to nothing
+		return nil, nil // it refers to nothing
 	}
 	return replace(value)
 }
@@ -288,7 +288,7 @@ func (e *exporter) path(ctx context.Context, id any) (any, error) {
 	n, _ := id.(float64)
 	p, err := e.Pages.Page(ctx, kernel.Site(), int64(n))
 	if kernel.IsNotFound(err) || err == nil && p.Status == content.StatusTrash {
-		return nil, nil //nolint:nilnil // it refers to nothing
+		return nil, nil // it refers to nothing
 	}
 	if err != nil {
 		return nil, err

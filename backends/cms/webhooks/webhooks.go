@@ -35,7 +35,7 @@ func NewHooks(s *kernel.Server) *webhook.Hooks {
 // keyringOf returns the keyring that encrypts secrets, or nil if the server has none.
 func keyringOf(s *kernel.Server) (keyring.Keyring, error) {
 	if s.Keyring == nil {
-		return nil, nil //nolint:nilnil // a site need not have one
+		return nil, nil // a site need not have one
 	}
 	ring, err := s.Keyring()
 	if err != nil {

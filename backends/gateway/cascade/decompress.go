@@ -67,7 +67,7 @@ func brokenGzip(err error) error {
 // share of the memory budget.
 type framed struct {
 	io.ReadCloser
-	ctx   context.Context //nolint:containedctx // of the attempt
+	ctx   context.Context // of the attempt
 	share memory.Share
 }
 

@@ -38,7 +38,7 @@ func inUse() int64 {
 
 // TestContentLengthTakesNoMemory checks that no memory is allocated for an upstream's Content-Length before the body
 // arrives.
-func TestContentLengthTakesNoMemory(t *testing.T) { //nolint:paralleltest // it measures the process
+func TestContentLengthTakesNoMemory(t *testing.T) { // not parallel: it measures the process
 	r := newRig(t, setup{keys: []string{"alpha"}, models: `{"provider":"alpha","id":"a-low","tiers":["low"],` + allAbilities + `}`})
 	r.engine.Budget = memory.New(1 << 30)
 	const requests = 20
@@ -177,7 +177,7 @@ func prompted(surface hub.Format, more string, size int) []byte {
 
 // TestStreamsReleaseBodies checks that the client's request and the request to the upstream are released from memory
 // and from the budget while the answer streams. The number of prompt tokens must still be known at the end.
-func TestStreamsReleaseBodies(t *testing.T) { //nolint:paralleltest // it measures the process
+func TestStreamsReleaseBodies(t *testing.T) { // not parallel: it measures the process
 	const size = 24 << 20
 	begun := map[hub.Format]string{
 		hub.Chat: role + text("begun"),
@@ -276,7 +276,7 @@ func TestBrokenBytesTakeMemory(t *testing.T) {
 
 // TestMediaIsReadOnce checks that counting the tokens of a prompt with a picture does not read the body again at the
 // commit.
-func TestMediaIsReadOnce(t *testing.T) { //nolint:paralleltest // it measures the process
+func TestMediaIsReadOnce(t *testing.T) { // not parallel: it measures the process
 	r := newRig(t, setup{keys: []string{"alpha"}})
 	const size = 20 << 20
 	ask := r.request("keychain-low", true, []string{`"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` +

@@ -121,7 +121,7 @@ type relay struct {
 	events    *wire.EventReader // reads from the relay itself
 	candidate *keychain.Candidate
 	body      io.Reader
-	ctx       context.Context //nolint:containedctx // of the attempt
+	ctx       context.Context // of the attempt
 	cancel    context.CancelCauseFunc
 	limits    *limits
 	rc        *http.ResponseController

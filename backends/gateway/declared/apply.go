@@ -83,7 +83,7 @@ func Apply(ctx context.Context, s *keychain.Service, f *File, o Options) (change
 // applier holds the state of one call of Apply.
 type applier struct {
 	*keychain.Service
-	ctx      context.Context //nolint:containedctx // it lives as long as one call
+	ctx      context.Context // it lives as long as one call
 	file     *File
 	options  Options
 	*present                   // the state before the changes

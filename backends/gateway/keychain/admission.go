@@ -104,7 +104,7 @@ func (s *Service) Admit(ctx context.Context, counterStore counters.Store, id *Id
 	var buffer [1 + len(limitHolders)]bound // saves an allocation per request
 	bounds := id.bounds(buffer[:0])
 	if len(bounds) == 0 {
-		return nil, nil //nolint:nilnil // a nil Admission has nothing to release
+		return nil, nil // a nil Admission has nothing to release
 	}
 	a := &Admission{counters: counterStore, requestID: random(20)}
 	for _, b := range bounds {

@@ -162,7 +162,7 @@ func (s *Service) AdmitKey(
 ) (*KeyRefusal, error) {
 	l := key.Limits
 	if l == nil {
-		return nil, nil //nolint:nilnil // a nil refusal admits the key
+		return nil, nil // a nil refusal admits the key
 	}
 	now := s.now()
 	if l.ExpiresAt != nil && !now.Before(*l.ExpiresAt) {
@@ -178,7 +178,7 @@ func (s *Service) AdmitKey(
 		}
 	}
 	if l.RateLimitPerMinute == nil {
-		return nil, nil //nolint:nilnil // a nil refusal admits the key
+		return nil, nil // a nil refusal admits the key
 	}
 	state, err := counterStore.Take(ctx, "gateway/"+OnProviderKey+"/"+key.ID+"/requests", cost, *l.RateLimitPerMinute,
 		time.Minute)
@@ -188,5 +188,5 @@ func (s *Service) AdmitKey(
 	if !state.Allowed || cost == 0 && state.Remaining == 0 { // a cost of 0 is always allowed
 		return &KeyRefusal{Reason: KeyBusy, Until: now.Add(max(state.Reset, time.Second))}, nil
 	}
-	return nil, nil //nolint:nilnil // a nil refusal admits the key
+	return nil, nil // a nil refusal admits the key
 }

@@ -138,7 +138,7 @@ func (f *Form) next() (*multipart.Part, error) {
 			maxModel).With("model")
 	}
 	f.Model = value
-	return nil, nil //nolint:nilnil // the model is not passed on as a part
+	return nil, nil // the model is not passed on as a part
 }
 
 // readField reads a part of at most maxField bytes completely.

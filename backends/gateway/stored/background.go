@@ -31,7 +31,7 @@ var (
 // run is an answer that is generated in the background.
 type run struct {
 	turn   *Turn
-	ctx    context.Context //nolint:containedctx // the work outlives the request
+	ctx    context.Context // the work outlives the request
 	cancel context.CancelCauseFunc
 	object []byte        // the response object before the answer
 	ready  chan struct{} // closed when the run may start

@@ -57,7 +57,7 @@ func checkSummarizeBy(s string) error {
 // checkCountFilter checks the parameter counts_filter. It returns nil if the filter is missing or empty.
 func checkCountFilter(v *syntax.Value) (*countFilter, error) {
 	if v == nil || v.Kind == syntax.Null || v.IsList() && len(v.Items) == 0 {
-		return nil, nil //nolint:nilnil // no filter
+		return nil, nil // no filter
 	}
 	op := v.Operator()
 	if !slices.Contains([]string{"=", "<", "<=", ">", ">="}, op) {

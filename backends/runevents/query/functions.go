@@ -31,7 +31,7 @@ func init() {
 	register("run_timestamp", 1, func(args []driver.Value) (driver.Value, error) {
 		ms, ok := args[0].(int64)
 		if !ok {
-			return nil, nil //nolint:nilnil // SQL: null
+			return nil, nil // SQL: null
 		}
 		return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000-07:00"), nil
 	})
@@ -43,7 +43,7 @@ func init() {
 			value, hasValue := args[0].(int64)
 			template, hasTemplate := textOf(args[1])
 			if !hasValue || !hasTemplate {
-				return nil, nil //nolint:nilnil // SQL: null
+				return nil, nil // SQL: null
 			}
 			return format(value, template), nil
 		})
@@ -58,7 +58,7 @@ func runMatch(args []driver.Value) (driver.Value, error) {
 	}
 	text, ok := textOf(args[1])
 	if !ok {
-		return nil, nil //nolint:nilnil // SQL: null
+		return nil, nil // SQL: null
 	}
 	matched, err := pattern.Match(id, text)
 	if err != nil || !matched {
@@ -72,7 +72,7 @@ func runMatch(args []driver.Value) (driver.Value, error) {
 func runPathOrder(args []driver.Value) (driver.Value, error) {
 	text, ok := textOf(args[0])
 	if !ok {
-		return nil, nil //nolint:nilnil // SQL: null
+		return nil, nil // SQL: null
 	}
 	v, err := syntax.JSON(text, syntax.Limits{Depth: syntax.MaxDepth, Values: len(text) + 1})
 	if err != nil {

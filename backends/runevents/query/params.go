@@ -176,7 +176,7 @@ func parseJSON(text string) (*syntax.Value, error) {
 func (p params) query() (*syntax.Value, error) {
 	v := p["query"]
 	if v == nil {
-		return nil, nil //nolint:nilnil // no query is a query for everything
+		return nil, nil // no query is a query for everything
 	}
 	if v.IsText() {
 		var err error
@@ -302,7 +302,7 @@ func (p params) window() (*window, error) {
 	flag, start, end := p["distinct_resources"], p["distinct_start_time"], p["distinct_end_time"]
 	switch {
 	case flag == nil && start == nil && end == nil:
-		return nil, nil //nolint:nilnil // no distinct_resources
+		return nil, nil // no distinct_resources
 	case flag == nil:
 		return nil, refuse("'distinct_resources' query parameter must accompany parameters 'distinct_start_time' and 'distinct_end_time'")
 	case start == nil || end == nil:
@@ -314,7 +314,7 @@ func (p params) window() (*window, error) {
 		return nil, refuse("query parameters 'distinct_start_time' and 'distinct_end_time' must be valid datetime strings: %s %s", start.Plain(), end.Plain())
 	}
 	if flag.Kind == syntax.Bool && !flag.Truth || flag.IsText() && flag.Text == "false" {
-		return nil, nil //nolint:nilnil // switched off
+		return nil, nil // switched off
 	}
 	return &window{start: startTime, end: endTime}, nil
 }

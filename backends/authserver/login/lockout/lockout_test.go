@@ -376,7 +376,7 @@ func TestConcurrent(t *testing.T) {
 // TestMaximumIdentities checks that the rules hold with as many identities as the default of
 // rate_limit.max_tracked_identities, and that an identity takes little memory. It does not run in parallel, since it
 // measures memory.
-func TestMaximumIdentities(t *testing.T) { //nolint:paralleltest // see above
+func TestMaximumIdentities(t *testing.T) { // not parallel: see above
 	const bound, half = 250_000, 125_000
 	var before, after runtime.MemStats
 	runtime.GC()

@@ -51,7 +51,7 @@ type parser struct {
 func JSON(in string, limits Limits) (*Value, error) {
 	p := &parser{in: in, limits: limits}
 	if p.skipSpace(); p.pos == len(in) {
-		return nil, nil //nolint:nilnil // blank: no value, and no fault either
+		return nil, nil // blank: no value, and no fault either
 	}
 	v, err := p.value(0)
 	if err != nil {
