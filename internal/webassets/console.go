@@ -62,8 +62,8 @@ func NewConsole(policy string, files fs.FS, root string, page Page) *Console {
 	return c
 }
 
-// withoutComments returns a script without the lines that consist of a comment with two slashes. A template literal must
-// not have such a line.
+// withoutComments returns a script without the lines that consist of a comment with two slashes. A template literal
+// must not have such a line.
 func withoutComments(script []byte) []byte {
 	var kept []byte
 	for line := range bytes.Lines(script) {
