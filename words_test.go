@@ -97,3 +97,36 @@ func longLines(t *testing.T, path string, source []byte) {
 		}
 	}
 }
+
+// TestMarks checks that each nolint mark names a linter that .golangci.yml enables. The linter itself does not report
+// marks of linters that do not run.
+func TestMarks(t *testing.T) {
+	t.Parallel()
+	config, err := os.ReadFile(".golangci.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark := regexp.MustCompile("//" + `nolint:([a-z,]+)`)
+	err = fs.WalkDir(os.DirFS("."), ".", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (strings.HasPrefix(entry.Name(), ".") && path != "." || entry.Name() == "node_modules"):
+			return fs.SkipDir
+		case !strings.HasSuffix(path, ".go"):
+			return nil
+		}
+		source, err := os.ReadFile(path)
+		for _, found := range mark.FindAllSubmatch(source, -1) {
+			for name := range strings.SplitSeq(string(found[1]), ",") {
+				if !strings.Contains(string(config), "    - "+name+"\n") {
+					t.Errorf("%s has a mark for %s, which is not enabled in .golangci.yml", path, name)
+				}
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
