@@ -107,7 +107,8 @@ func TestMarks(t *testing.T) {
 		t.Fatal(err)
 	}
 	mark := regexp.MustCompile("//" + `nolint:([a-z,]+)`)
-	err = fs.WalkDir(os.DirFS("."), ".", func(path string, entry fs.DirEntry, err error) error {
+	root := os.DirFS(".")
+	err = fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -116,7 +117,7 @@ func TestMarks(t *testing.T) {
 		case !strings.HasSuffix(path, ".go"):
 			return nil
 		}
-		source, err := os.ReadFile(path)
+		source, err := fs.ReadFile(root, path)
 		for _, found := range mark.FindAllSubmatch(source, -1) {
 			for name := range strings.SplitSeq(string(found[1]), ",") {
 				if !strings.Contains(string(config), "    - "+name+"\n") {
