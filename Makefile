@@ -22,6 +22,9 @@ export TOLLGATE_BIN := $(CURDIR)/bin/tollgate
 # that were compiled for the binary. Only the race detector compiles its own packages.
 export GOFLAGS     := -buildvcs=false -trimpath -tags=$(TAGS)
 export CGO_ENABLED := 0
+# The compiler and the linter collect garbage less often: a build takes a sixth less time, and a process of it up to 1 GB
+# of memory. Gateways, tests and benchmarks keep the usual value of 100.
+build lint: export GOGC := 300
 # This package is SQLite translated from C to Go; it manages its memory itself. The race detector would
 # spend half of the tests' time in it, and could not find anything there.
 UNWATCHED := -gcflags=modernc.org/sqlite/lib=-race=false

@@ -3,6 +3,7 @@ package answer
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -228,7 +229,13 @@ func createKey(w http.ResponseWriter, r *http.Request, server *answer.Server) er
 	}
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxKeyBody))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&body); err != nil {
+	err := decoder.Decode(&body)
+	if err == nil {
+		if _, end := decoder.Token(); !errors.Is(end, io.EOF) {
+			err = errors.New("there is more data after the object")
+		}
+	}
+	if err != nil {
 		return refuse(http.StatusBadRequest,
 			"the body must be a JSON object with label and, optionally, account, limit, expires_seconds and services: "+
 				err.Error())

@@ -33,11 +33,16 @@ stands for standard output.
 			defer func() { err = errors.Join(err, end()) }()
 			out := cmd.OutOrStdout()
 			if args[0] != "-" {
-				file, err := os.OpenFile(args[0], os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-				if err != nil {
+				var file *os.File
+				if file, err = os.OpenFile(args[0], os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600); err != nil {
 					return err
 				}
-				defer func() { err = errors.Join(err, file.Close()) }()
+				defer func() {
+					// A file that lacks accounts must not be imported, and would make the next attempt fail.
+					if err = errors.Join(err, file.Close()); err != nil {
+						err = errors.Join(err, os.Remove(args[0]))
+					}
+				}()
 				out = file
 			}
 			buffered := bufio.NewWriter(out)

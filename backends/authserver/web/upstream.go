@@ -91,22 +91,22 @@ func cookieName(name string, i int) string {
 }
 
 // storeFlow stores a value in the cookies of the flow with an id, without replacing those of other tabs. The first flow
-// uses a name without an id. If there are maxFlows cookies or more, those beyond are deleted, because they come from
-// sign-ins that were abandoned.
+// uses a name without an id. If there are maxFlows cookies or more, the oldest are deleted, because they come from
+// sign-ins that were abandoned. Browsers send the cookies of a path in the order of their creation (RFC 6265 section
+// 5.4).
 func (c *call) storeFlow(id, value string, lasts time.Duration) {
 	name := upstreamCookie
 	if _, err := c.R.Cookie(name); err == nil {
 		name += "_" + id
 	}
-	pending := 0
+	var pending []string // names of cookies, the oldest first
 	for _, other := range c.R.Cookies() {
-		if !strings.HasPrefix(other.Name, upstreamCookie) {
-			continue
+		if strings.HasPrefix(other.Name, upstreamCookie) {
+			pending = append(pending, other.Name)
 		}
-		pending++
-		if pending >= maxFlows { // abandoned sign-ins
-			c.deleteCookie(other.Name, upstreamCookiePath)
-		}
+	}
+	for _, abandoned := range pending[:max(0, len(pending)-maxFlows+1)] {
+		c.deleteCookie(abandoned, upstreamCookiePath)
 	}
 	for i := 0; value != ""; i++ {
 		part := value[:min(len(value), maxCookieValue)]

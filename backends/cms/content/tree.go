@@ -131,6 +131,9 @@ func (p *Content) rename(c kernel.Conn, s *schema, page *Page, name string, now 
 	if err != nil {
 		return err
 	}
+	if name == page.Name {
+		return nil
+	}
 	from := page.Path
 	page.Name = name
 	page.Path = from[:strings.LastIndexByte(from, '/')+1] + name

@@ -85,8 +85,11 @@ func jsonDeep(n *yaml.Node, depth int) (json.RawMessage, error) {
 	}
 	object := make(map[string]json.RawMessage)
 	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Kind != yaml.ScalarNode {
+			return nil, errors.New("it has a field whose name is not a string")
+		}
 		name := n.Content[i].Value
-		if _, twice := object[name]; twice || n.Content[i].Kind != yaml.ScalarNode {
+		if _, twice := object[name]; twice {
 			return nil, fmt.Errorf("it has the field %.100q twice", name)
 		}
 		value, err := jsonDeep(n.Content[i+1], depth-1)
@@ -120,13 +123,24 @@ func (a *applier) applyPrices() error {
 	if err != nil {
 		return err
 	}
-	undeclared := make(map[string]string, len(stored)) // texts of the stored prices that are not in the file, by name
+	declared := make(map[string]bool, len(a.file.Prices.List))
+	for _, p := range a.file.Prices.List {
+		declared[p.Name] = true
+	}
+	storedTexts := make(map[string]string, len(stored)) // by name
 	for _, e := range stored {
-		undeclared[e.Name] = e.Text
+		storedTexts[e.Name] = e.Text
+		if !a.options.Prune || declared[e.Name] {
+			continue
+		}
+		// Prices are removed before others are added, because their number is bounded.
+		if err := ownprices.Remove(a.ctx, a.Service, e.Name); err != nil {
+			return err
+		}
+		a.note(Removed, e.Text, "price of %s", e.Name)
 	}
 	for _, p := range a.file.Prices.List {
-		oldText, exists := undeclared[p.Name]
-		delete(undeclared, p.Name)
+		oldText, exists := storedTexts[p.Name]
 		if exists && oldText == p.Text {
 			continue
 		}
@@ -141,18 +155,6 @@ func (a *applier) applyPrices() error {
 		} else {
 			a.note(Added, p.Text, "price of %s", p.Name)
 		}
-	}
-	if !a.options.Prune {
-		return nil
-	}
-	for _, e := range stored { // in the order of the list
-		if _, isUndeclared := undeclared[e.Name]; !isUndeclared {
-			continue
-		}
-		if err := ownprices.Remove(a.ctx, a.Service, e.Name); err != nil {
-			return err
-		}
-		a.note(Removed, e.Text, "price of %s", e.Name)
 	}
 	return nil
 }

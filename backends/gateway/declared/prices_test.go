@@ -48,7 +48,7 @@ prices:
 		equal(t, "its own export", apply(t, s, text, o), nil)
 		equal(t, "of which nothing is said", apply(t, s, "teams: []", o), nil)
 		equal(t, "another one", apply(t, s, "prices: {openai/*: {discount: 20}}", o), []string{
-			`~ price of openai/*: {"discount":15} -> {"discount":20}`, strings.Replace(want[1], "+", "-", 1),
+			strings.Replace(want[1], "+", "-", 1), `~ price of openai/*: {"discount":15} -> {"discount":20}`,
 		})
 		equal(t, "none", apply(t, s, "prices: {}", o), []string{`- price of openai/*: {"discount":20}`})
 		if all := strings.Join(
@@ -68,6 +68,35 @@ prices:
 	})
 }
 
+// TestPruneMakesRoomForPrices checks that the number of prices is bounded for files too, and that the prices of a file
+// can replace as many others as there can be.
+func TestPruneMakesRoomForPrices(t *testing.T) {
+	t.Parallel()
+	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
+		s := newService(t, db)
+		file := func(model string) string {
+			var text strings.Builder
+			text.WriteString("prices:\n")
+			for i := range ownprices.MaxPrices {
+				fmt.Fprintf(&text, "  openai/%s%d*: {discount: 5}\n", model, i)
+			}
+			return text.String()
+		}
+		apply(t, s, file("old"), Options{})
+		more, err := Read([]byte("prices: {openai/new*: {discount: 5}}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Apply(t.Context(), s, more, Options{})
+		if err == nil || !strings.Contains(err.Error(), "there are already 1000 prices") {
+			t.Errorf("one price more: error %v", err)
+		}
+		if got := apply(t, s, file("new"), Options{Prune: true}); len(got) != 2*ownprices.MaxPrices {
+			t.Errorf("the new prices made %d changes, want %d", len(got), 2*ownprices.MaxPrices)
+		}
+	})
+}
+
 // TestReadPrices checks that each wrong price is reported with its line.
 func TestReadPrices(t *testing.T) {
 	t.Parallel()
@@ -77,6 +106,7 @@ func TestReadPrices(t *testing.T) {
 		"prices: {a/*: {discount: 5}, a/*: {discount: 6}}":   "is already set in line 1",
 		"prices: {a/*: {a: {b: {c: {d: {e: {f: 1}}}}}}}":     "objects that are nested too deeply",
 		"prices: {a/*: {discount: 5, discount: 6}}":          "twice",
+		"prices: {a/*: {[discount]: 5}}":                     "a field whose name is not a string",
 		"prices: {openai: {discount: 5}}":                    `line 1: prices: "openai" is not a name such as`,
 		"prices:\n  a/*: {discount: 500}":                    `line 2: the price of "a/*": discount: 500 is not a percentage`,
 		"prices: {a/*: {input: 1}}":                          "must have input and output",

@@ -81,14 +81,6 @@ func Put(
 		return Entry{}, err
 	}
 	return entry, s.Change(ctx, "price.set", name, json.RawMessage(entry.Text), func(c store.Conn) error {
-		var others int
-		if err := c.Row(`SELECT COUNT(*) FROM gateway_prices WHERE name <> ?`, name).Scan(&others); err != nil {
-			return err
-		}
-		if others >= MaxPrices {
-			return apierror.New(http.StatusConflict, "too_many",
-				"there are already %d prices, which is the maximum: remove one first", MaxPrices)
-		}
 		return write(c, entry)
 	})
 }
@@ -106,13 +98,22 @@ func sorted(object json.RawMessage) (string, error) {
 }
 
 // Set stores a price, in place of a price that the name has already, and records the change in the audit log. The
-// caller has checked the price.
+// caller has checked the price. The error has status 409 if there are MaxPrices other prices.
 func Set(ctx context.Context, s *keychain.Service, e Entry) error {
 	return s.Change(ctx, "price.set", e.Name, json.RawMessage(e.Text), func(c store.Conn) error { return write(c, e) })
 }
 
-// write stores a price in a transaction, in place of a price that the name has already.
+// write stores a price in a transaction, in place of a price that the name has already. The error has status 409 if
+// there are MaxPrices other prices.
 func write(c store.Conn, e Entry) error {
+	var others int
+	if err := c.Row(`SELECT COUNT(*) FROM gateway_prices WHERE name <> ?`, e.Name).Scan(&others); err != nil {
+		return err
+	}
+	if others >= MaxPrices {
+		return apierror.New(http.StatusConflict, "too_many",
+			"there are already %d prices, which is the maximum: remove one first", MaxPrices)
+	}
 	_, err := c.Exec(
 		`INSERT INTO gateway_prices (name, price) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET price = excluded.price`,
 		e.Name, e.Text)

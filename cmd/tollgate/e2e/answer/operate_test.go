@@ -52,8 +52,10 @@ func TestAnswersAdminEndpoint(t *testing.T) {
 	if list, err := d.Admin(http.MethodGet, "/admin/answer/keys", "", ""); err != nil || !strings.Contains(list, `"label":"second"`) || strings.Contains(list, made.Key) {
 		t.Errorf("%s %v", list, err)
 	}
-	if _, err := d.Admin(http.MethodPost, "/admin/answer/keys", "application/json", `{"name":"x"}`); err == nil {
-		t.Error("a key without a label")
+	for _, body := range []string{`{"name":"x"}`, `{"label":"x"} {"limit":1}`, `{"label":"x"}}`} {
+		if got, err := d.Admin(http.MethodPost, "/admin/answer/keys", "application/json", body); err == nil {
+			t.Errorf("%s created %s", body, got)
+		}
 	}
 	if _, err := d.Admin(http.MethodPost, fmt.Sprintf("/admin/answer/keys/%d/revoke", made.ID), "", ""); err != nil {
 		t.Error(err)
