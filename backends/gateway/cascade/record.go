@@ -3,7 +3,6 @@ package cascade
 import (
 	"time"
 
-	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/spending"
 	"github.com/tollgate-gateway/tollgate/backends/gateway/wire"
@@ -28,7 +27,7 @@ func (q *Request) Record(result *Result, started time.Time) spending.Record {
 	}
 	if c := result.Candidate; c != nil {
 		record.Provider, record.Model, record.ProviderKey = c.Provider.Code, c.ModelName(), result.Key
-		record.CostMicroUSD, record.CostKnown = cost(c, &result.Usage)
+		record.CostMicroUSD, record.CostKnown = spending.Cost(c.Model, &result.Usage, result.Usage.Served.Words())
 	} else if n := len(result.Lost); n > 0 {
 		last := &result.Lost[n-1]
 		record.Provider, record.Model, record.ProviderKey = last.Candidate.Provider.Code, last.Candidate.ModelName(), last.Key
@@ -38,45 +37,15 @@ func (q *Request) Record(result *Result, started time.Time) spending.Record {
 		record.CostKnown = false // a pinned request names no model, and costs nothing by itself
 	}
 	record.ServedAs = result.Usage.Served.Words()
-	addUsage(&record, &result.Usage)
+	record.AddUsage(&result.Usage)
 	for i := range result.Lost {
 		l := &result.Lost[i]
-		addUsage(&record, &l.Usage)
-		micro, known := cost(l.Candidate, &l.Usage)
+		record.AddUsage(&l.Usage)
+		micro, known := spending.Cost(l.Candidate.Model, &l.Usage, l.Usage.Served.Words())
 		record.CostMicroUSD += micro
 		record.CostKnown = record.CostKnown && known
 	}
 	return record
-}
-
-// cost returns the price of a usage at a candidate's model, and whether the price is known.
-func cost(c *keychain.Candidate, u *wire.Usage) (microUSD int64, known bool) {
-	t := catalog.Tokens{
-		Input: u.Prompt - u.CacheRead - u.CacheWrite, Cached: u.CacheRead, Output: u.Completion,
-		Written: u.CacheWrite - u.CacheWriteHour, WrittenHour: u.CacheWriteHour,
-	}
-	if u.Served != nil {
-		t.Served, t.Calls = u.Served.Words(), u.Served.Calls
-	}
-	return c.Model.Cost(t)
-}
-
-// addUsage adds a usage to that in the record: its tokens, and the calls of tools that the provider ran.
-func addUsage(record *spending.Record, u *wire.Usage) {
-	record.InputTokens += u.Prompt
-	record.CachedTokens += u.CacheRead
-	record.WrittenTokens += u.CacheWrite
-	record.OutputTokens += u.Completion
-	record.ReasoningTokens += u.Reasoning
-	if u.Served == nil || len(u.Served.Calls) == 0 {
-		return
-	}
-	if record.ServerTools == nil {
-		record.ServerTools = make(map[string]int64, len(u.Served.Calls))
-	}
-	for tool, calls := range u.Served.Calls {
-		record.ServerTools[tool] += calls
-	}
 }
 
 // Lost is the usage of an attempt whose provider worked on the request, although the attempt failed or the client left.

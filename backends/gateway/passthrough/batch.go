@@ -46,13 +46,13 @@ func DescribedUsage(cat *catalog.Catalog, o *Resource, batch []byte, now time.Ti
 		r.CostKnown = noneCompleted // the cost is then 0
 		return r, noneCompleted
 	}
-	addUsage(&r, &u)
+	r.AddUsage(&u)
 	m := modelOf(cat, o.Provider, name)
 	if m == nil { // a model with unknown price, or if there is no name perhaps several models
 		return r, name != ""
 	}
 	r.Model = m.ID
-	r.CostMicroUSD, r.CostKnown = costOf(m, &u)
+	r.CostMicroUSD, r.CostKnown = spending.Cost(m, &u, []string{servedBatch})
 	// The price for long requests applies to single requests, not to their sum.
 	onlyShort := m.Price.LongAbove == 0 || u.Prompt <= m.Price.LongAbove
 	return r, onlyShort
@@ -72,41 +72,6 @@ func newRecord(o *Resource, model string, now time.Time) spending.Record {
 
 // maxModelName is the length limit of a model's name in a usage record, in bytes.
 const maxModelName = 200
-
-// addUsage adds the tokens and tool calls of a usage to a record. The calls of tools beyond maxTools are left out.
-func addUsage(r *spending.Record, u *wire.Usage) {
-	r.InputTokens += u.Prompt
-	r.CachedTokens += u.CacheRead
-	r.WrittenTokens += u.CacheWrite
-	r.OutputTokens += u.Completion
-	r.ReasoningTokens += u.Reasoning
-	if u.Served == nil {
-		return
-	}
-	for tool, calls := range u.Served.Calls {
-		if r.ServerTools == nil {
-			r.ServerTools = make(map[string]int64)
-		}
-		if _, known := r.ServerTools[tool]; known || len(r.ServerTools) < maxTools {
-			r.ServerTools[tool] += calls
-		}
-	}
-}
-
-// maxTools limits the number of tool names in a usage record.
-const maxTools = 16
-
-// costOf returns the cost of a usage in a batch, and whether the price is known.
-func costOf(m *catalog.Model, u *wire.Usage) (microUSD int64, known bool) {
-	t := catalog.Tokens{
-		Input: u.Prompt - u.CacheRead - u.CacheWrite, Cached: u.CacheRead, Output: u.Completion,
-		Written: u.CacheWrite - u.CacheWriteHour, WrittenHour: u.CacheWriteHour, Served: []string{servedBatch},
-	}
-	if u.Served != nil {
-		t.Calls = u.Served.Calls
-	}
-	return m.Cost(t)
-}
 
 // modelOf returns the provider's model with a name. If there is none, the name may be the id of a model followed by the
 // date of a version: modelOf then returns the model with the longest such id, or nil for none.

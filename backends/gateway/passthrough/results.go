@@ -69,12 +69,12 @@ func (r *Results) add(_ int, line []byte) error {
 		sum = &record
 		r.rows[name] = sum
 	}
-	addUsage(sum, &u)
+	sum.AddUsage(&u)
 	if m == nil {
 		sum.CostKnown = false
 		return nil
 	}
-	cost, known := costOf(m, &u)
+	cost, known := spending.Cost(m, &u, []string{servedBatch})
 	sum.CostMicroUSD += cost
 	sum.CostKnown = sum.CostKnown && known
 	return nil
