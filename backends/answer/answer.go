@@ -283,9 +283,9 @@ func (s *Server) Trace(ctx context.Context, id string) (*api.Trace, error) {
 }
 
 // Recent returns at most limit answers of all accounts, newest first and without their texts. The list begins after the
-// answer whose id is before, or with the newest answer if before is empty.
-func (s *Server) Recent(ctx context.Context, before string, limit int) ([]api.Trace, error) {
-	return s.api.Recent(ctx, before, limit)
+// answer with the id beforeID, or with the newest answer if beforeID is empty.
+func (s *Server) Recent(ctx context.Context, beforeID string, limit int) ([]api.Trace, error) {
+	return s.api.Recent(ctx, beforeID, limit)
 }
 
 // TracePage serves the trace of an answer as a web page, with the texts of those passages that are still in

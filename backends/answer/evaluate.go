@@ -44,9 +44,9 @@ const evaluationDeadline = 10 * time.Minute
 var sampleDay = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
 // EvaluateSample evaluates the shipped questions on the shipped corpus, which it writes to a temporary folder. model,
-// begin and done are those of EvaluateOn.
+// announce and done are those of EvaluateOn.
 func EvaluateSample(
-	ctx context.Context, model models.Model, begin func(questions int), done func(),
+	ctx context.Context, model models.Model, announce func(questions int), done func(),
 ) (results []eval.Result, err error) {
 	dir, err := os.MkdirTemp("", "tollgate-answer-*")
 	if err != nil {
@@ -60,15 +60,16 @@ func EvaluateSample(
 	if err != nil {
 		return nil, err
 	}
-	return EvaluateOn(ctx, filepath.Join(dir, sample.CorpusFolder), questions, model, begin, done)
+	return EvaluateOn(ctx, filepath.Join(dir, sample.CorpusFolder), questions, model, announce, done)
 }
 
 // EvaluateOn evaluates the questions in a temporary database. documents is the path of a file or a folder. With a nil
-// model answers are extracted by rules. Once the documents are ingested, EvaluateOn calls begin with the number of
-// questions; after each question it calls done, unless done is nil. A document that cannot be ingested is an error.
+// model, answers are extracted by rules. EvaluateOn calls ingested with the number of questions as soon as the
+// documents are ingested, and answered, unless it is nil, after each question. A document that cannot be ingested is an
+// error.
 func EvaluateOn(
 	ctx context.Context, documents string, questions []eval.Question, model models.Model,
-	begin func(questions int), done func(),
+	ingested func(questions int), answered func(),
 ) (results []eval.Result, err error) {
 	dir, err := os.MkdirTemp("", "tollgate-answer-*")
 	if err != nil {
@@ -87,12 +88,12 @@ func EvaluateOn(
 	if err := db.WaitReady(ctx); err != nil {
 		return nil, err
 	}
-	return evaluateOn(ctx, db, documents, questions, model, begin, done)
+	return evaluateOn(ctx, db, documents, questions, model, ingested, answered)
 }
 
 // evaluateOn ingests the documents into db and evaluates the questions. See EvaluateOn.
 func evaluateOn(ctx context.Context, db *store.DB, documents string, questions []eval.Question, model models.Model,
-	begin func(questions int), done func(),
+	announce func(questions int), done func(),
 ) ([]eval.Result, error) {
 	s := New(Options{DB: db, Logger: zap.NewNop, Now: func() time.Time { return sampleDay }})
 	defer s.Close()
@@ -104,6 +105,6 @@ func evaluateOn(ctx context.Context, db *store.DB, documents string, questions [
 	if report.Refused > 0 {
 		return nil, fmt.Errorf("%d documents were not ingested: %v", report.Refused, report.Problems)
 	}
-	begin(len(questions))
+	announce(len(questions))
 	return s.Evaluate(ctx, questions, model, done), ctx.Err()
 }

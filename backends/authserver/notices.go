@@ -82,15 +82,15 @@ func (s *Server) surveyed(ctx context.Context) (missing []encryption.Missing, cl
 }
 
 // missing returns, for each table and key, the number of encrypted values whose key is not configured.
-func (s *Server) missing(ctx context.Context) (all []encryption.Missing, err error) {
+func (s *Server) missing(ctx context.Context) (counts []encryption.Missing, err error) {
 	for _, sealing := range s.components.sealed {
 		found, err := encryption.FindMissing(ctx, s.kernel, sealing.encryptor, sealing.columns)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, found...)
+		counts = append(counts, found...)
 	}
-	return all, nil
+	return counts, nil
 }
 
 // remedy returns advice for an operator whose database has encrypted rows that cannot be decrypted.

@@ -130,15 +130,17 @@ const operator = "admin"
 // Reseal encrypts with the driver's current key all secrets that are not encrypted with that key yet, while the server
 // keeps serving. If it ends early, another call continues where it stopped. It calls progress from time to time, unless
 // progress is nil. It returns encryption.ErrNone if no encryption is configured.
-func (s *Server) Reseal(ctx context.Context, progress func(encryption.Resealed)) (all encryption.Resealed, err error) {
+func (s *Server) Reseal(
+	ctx context.Context, progress func(encryption.Resealed),
+) (total encryption.Resealed, err error) {
 	if s.components.encryptor == nil {
-		return all, encryption.ErrNone
+		return total, encryption.ErrNone
 	}
 	defer s.survey.forget()
 	defer func() {
 		detail := []string{
-			"scanned", strconv.Itoa(all.Scanned), "rewritten", strconv.Itoa(all.Rewritten), "failed",
-			strconv.Itoa(all.Failed),
+			"scanned", strconv.Itoa(total.Scanned), "rewritten", strconv.Itoa(total.Rewritten), "failed",
+			strconv.Itoa(total.Failed),
 		}
 		if err != nil {
 			detail = append(detail, "ended", "early")
@@ -146,18 +148,18 @@ func (s *Server) Reseal(ctx context.Context, progress func(encryption.Resealed))
 		s.kernel.Audit(ctx, kernel.Event{Action: "encryption.reencrypted", Actor: operator, Detail: detail})
 	}()
 	for _, sealing := range s.components.sealed {
-		former := all // the result for the columns before these
+		former := total // the result for the columns before these
 		done, err := encryption.Reseal(ctx, s.kernel, sealing.encryptor, sealing.columns, func(done encryption.Resealed) {
 			if progress != nil {
 				progress(former.Plus(done))
 			}
 		})
-		all = former.Plus(done)
+		total = former.Plus(done)
 		if err != nil {
-			return all, err
+			return total, err
 		}
 	}
-	return all, nil
+	return total, nil
 }
 
 // checkKeys reads the signing key from the key management server, which creates the key if necessary. It returns an

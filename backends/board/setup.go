@@ -103,11 +103,11 @@ func (s *Server) Init(ctx context.Context, name, email string) (newPassword stri
 }
 
 // Seed loads a fixture into the board; see seed.Service.LoadFixture. It first sets up an empty database.
-func (s *Server) Seed(ctx context.Context, from io.Reader, o seed.Options) (tokens []seed.MadeToken, err error) {
+func (s *Server) Seed(ctx context.Context, r io.Reader, o seed.Options) (tokens []seed.MadeToken, err error) {
 	if _, err := s.setup(ctx); err != nil {
 		return nil, err
 	}
-	return s.seeds.LoadFixture(ctx, from, o)
+	return s.seeds.LoadFixture(ctx, r, o)
 }
 
 // Import imports the forum of another program into the board; see moving.Import. It first sets up an empty database. It

@@ -132,12 +132,12 @@ func fromParameters(parameters url.Values, body []byte) (c submission, err error
 	return c, nil
 }
 
-// checksumMatches reports whether sent is the SHA-1 of the payload or, as servers of agents compute it, of the whole
-// command as a JSON object.
-func checksumMatches(sent string, c Command) bool {
-	sent = strings.ToLower(sent)
+// checksumMatches reports whether checksum is the SHA-1 of the payload or, as servers of agents compute it, of the
+// whole command as a JSON object.
+func checksumMatches(checksum string, c Command) bool {
+	checksum = strings.ToLower(checksum)
 	payloadSum := sha1.Sum(c.Payload) //nolint:gosec // as above
-	if subtle.ConstantTimeCompare([]byte(sent), []byte(hex.EncodeToString(payloadSum[:]))) == 1 {
+	if subtle.ConstantTimeCompare([]byte(checksum), []byte(hex.EncodeToString(payloadSum[:]))) == 1 {
 		return true
 	}
 	for _, name := range []string{c.Name, strings.ReplaceAll(c.Name, " ", "_")} {
@@ -148,7 +148,7 @@ func checksumMatches(sent string, c Command) bool {
 		h.Write(head)
 		h.Write(c.Payload)
 		h.Write([]byte{'}'})
-		if subtle.ConstantTimeCompare([]byte(sent), []byte(hex.EncodeToString(h.Sum(nil)))) == 1 {
+		if subtle.ConstantTimeCompare([]byte(checksum), []byte(hex.EncodeToString(h.Sum(nil)))) == 1 {
 			return true
 		}
 	}
@@ -156,7 +156,7 @@ func checksumMatches(sent string, c Command) bool {
 }
 
 // fromBody parses a command in the older form: a JSON object in the body, which contains the name, the version and the
-// payload.
+// payload. The scanner keeps its first error, which end returns.
 func fromBody(body []byte) (c submission, err error) {
 	if !utf8.Valid(body) {
 		return c, errors.New("the command is not UTF-8")

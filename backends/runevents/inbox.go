@@ -277,15 +277,15 @@ func (s *Service) fileBatch(reports []*report) (done int, err error) {
 	return len(reports), nil
 }
 
-// readInbox reads reports from the table whose IDs are greater than begin and at most last, but at most one batch. end
-// is the ID of the last report read, or 0 if there are no more. Reports that cannot be parsed are moved to the list of
-// rejected commands and not returned.
-func (s *Service) readInbox(ctx context.Context, begin, last int64) (reports []*report, end int64, err error) {
+// readInbox reads reports from the table whose IDs are greater than afterID and at most lastID, but at most one batch.
+// end is the ID of the last report read, or 0 if there are no more. Reports that cannot be parsed are moved to the list
+// of rejected commands and not returned.
+func (s *Service) readInbox(ctx context.Context, afterID, lastID int64) (reports []*report, end int64, err error) {
 	unreadable := make(map[int64]error)
 	err = s.db.Read(ctx, func(c store.Conn) error {
 		reports, end = nil, 0
 		clear(unreadable)
-		rows, err := c.Rows(`SELECT id, version, received, since, payload FROM run_inbox WHERE id > ? AND id <= ? ORDER BY id LIMIT ?`, begin, last, inboxReports)
+		rows, err := c.Rows(`SELECT id, version, received, since, payload FROM run_inbox WHERE id > ? AND id <= ? ORDER BY id LIMIT ?`, afterID, lastID, inboxReports)
 		if err != nil {
 			return err
 		}
@@ -320,13 +320,13 @@ func (s *Service) readInbox(ctx context.Context, begin, last int64) (reports []*
 }
 
 // parsePacked parses a report from the table. payload is compressed, and version is the version of the command. Events
-// before since, in Unix milliseconds, are left out.
-func parsePacked(version int, since int64, payload []byte) (*report, error) {
+// before oldest, in Unix milliseconds, are left out.
+func parsePacked(version int, oldest int64, payload []byte) (*report, error) {
 	text, err := packed.Append(nil, payload, maxUnpacked)
 	if err != nil {
 		return nil, err
 	}
-	r, err := parseReport(version, text, since)
+	r, err := parseReport(version, text, oldest)
 	if err != nil {
 		return nil, err
 	}

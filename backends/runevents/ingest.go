@@ -124,8 +124,8 @@ type writer struct {
 	last       batchStats
 }
 
-// write stores a batch of the reports in the queue in one transaction, if there are any. Then it frees the writer for
-// other goroutines.
+// write takes a batch of reports from the queue, if it is not empty, and stores them in one transaction. Then it frees
+// the writer for other goroutines.
 func (w *writer) write() {
 	defer func() { w.writer <- w }()
 	var jobs []*job

@@ -38,13 +38,14 @@ func (r *reader) metrics() {
 	}
 }
 
-// once adds the member with the given bit and name to seen, and fails if seen contains it already. Queries return
-// metrics and logs unchanged, so a member must not occur twice. The bit of an unknown member is 0, which has no effect.
-func (r *reader) once(seen *memberSet, bit memberSet, name []byte) {
-	if *seen&bit != 0 {
+// once adds the member with the given bit and name to seenMembers, and fails if seenMembers contains it already.
+// Queries return metrics and logs unchanged, so a member must not occur twice. The bit of an unknown member is 0, which
+// has no effect.
+func (r *reader) once(seenMembers *memberSet, bit memberSet, name []byte) {
+	if *seenMembers&bit != 0 {
 		r.fail("%s is given twice", name)
 	}
-	*seen |= bit
+	*seenMembers |= bit
 }
 
 // logs validates the logs of a report, and appends them to out with all times in UTC.

@@ -386,15 +386,15 @@ func (r *reader) event(index int) {
 }
 
 // eventMember reads the value of a member that events have in all versions into e or c, and adds a required member to
-// seen. For any other name, it reads nothing and returns false.
-func (r *reader) eventMember(e *event, c *change, seen *memberSet, name []byte) bool {
+// seenMembers. For any other name, it reads nothing and returns false.
+func (r *reader) eventMember(e *event, c *change, seenMembers *memberSet, name []byte) bool {
 	switch string(name) {
 	case "status":
 		e.status = r.name("status")
-		*seen |= seenStatus
+		*seenMembers |= seenStatus
 	case "timestamp":
 		e.timestamp = r.instant()
-		*seen |= seenTimestamp
+		*seenMembers |= seenTimestamp
 	case "property":
 		c.property = r.nullText()
 	case "name":
@@ -412,15 +412,15 @@ func (r *reader) eventMember(e *event, c *change, seen *memberSet, name []byte) 
 }
 
 // resourceMember reads the value of a member that resources have in all versions into res, and adds a required member
-// to seen. For any other name, it reads nothing and returns false.
-func (r *reader) resourceMember(res *resource, seen *memberSet, name []byte) bool {
+// to seenMembers. For any other name, it reads nothing and returns false.
+func (r *reader) resourceMember(res *resource, seenMembers *memberSet, name []byte) bool {
 	switch string(name) {
 	case "resource_type":
 		res.kind = r.name("resource_type")
-		*seen |= seenType
+		*seenMembers |= seenType
 	case "resource_title":
 		res.title = r.string()
-		*seen |= seenTitle
+		*seenMembers |= seenTitle
 	case "file":
 		res.file = r.nullText()
 	case "line":

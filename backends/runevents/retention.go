@@ -200,8 +200,8 @@ func (s *Service) deleteReports(ctx context.Context, p *Purged, selection string
 }
 
 // purgeEvents deletes the events before cutoff, in Unix milliseconds, in chronological order or as whole partitions. No
-// events are left before the day from.
-func (s *Service) purgeEvents(ctx context.Context, cutoff int64, p *Purged) (from int64, err error) {
+// events are left before firstDay.
+func (s *Service) purgeEvents(ctx context.Context, cutoff int64, p *Purged) (firstDay int64, err error) {
 	if s.db.Dialect() == store.Postgres {
 		return s.dropPartitions(ctx, "run_events", dayOf(cutoff), &p.Partitions)
 	}
@@ -278,9 +278,9 @@ const purgeLock = 0x00746f6c6c6f6c64
 // nothing.
 func (s *Service) dropPartitions(
 	ctx context.Context, table string, cutoff int64, dropped *int,
-) (from int64, err error) {
+) (firstDay int64, err error) {
 	err = s.db.Read(ctx, func(c store.Conn) error {
-		from = cutoff
+		firstDay = cutoff
 		conn, err := c.Pool().Conn(ctx)
 		if err != nil {
 			return fmt.Errorf("dropping partitions: %w", err)
@@ -302,7 +302,7 @@ func (s *Service) dropPartitions(
 		}
 		for _, p := range list {
 			if !locked || p.until > cutoff {
-				from = min(from, p.from)
+				firstDay = min(firstDay, p.from)
 				continue
 			}
 			if err := p.drop(session, conn, table); err != nil {
@@ -311,16 +311,16 @@ func (s *Service) dropPartitions(
 			*dropped++
 		}
 		if locked && table == "run_events" {
-			return deleteCounts(session, conn, &from)
+			return deleteCounts(session, conn, &firstDay)
 		}
 		return nil
 	})
-	return from, err
+	return firstDay, err
 }
 
-// deleteCounts deletes the stored counts of all days before *from. First it lowers *from to the first day of the
-// remaining partitions. A lock keeps other processes, such as an import, from creating a partition in the meantime.
-func deleteCounts(c store.Conn, conn *sql.Conn, from *int64) error {
+// deleteCounts deletes the stored counts of all days before *firstDay. First it lowers *firstDay to the first day of
+// the remaining partitions. A lock keeps other processes, such as an import, from creating a partition in the meantime.
+func deleteCounts(c store.Conn, conn *sql.Conn, firstDay *int64) error {
 	tx, err := conn.BeginTx(c.Context(), nil)
 	if err != nil {
 		return fmt.Errorf("deleting counts: %w", err)
@@ -335,13 +335,13 @@ func deleteCounts(c store.Conn, conn *sql.Conn, from *int64) error {
 		return err
 	}
 	if len(list) > 0 {
-		*from = min(*from, list[0].from)
+		*firstDay = min(*firstDay, list[0].from)
 	}
 	for _, statement := range []string{
 		"DELETE FROM run_event_counts WHERE hour < $1",
 		"DELETE FROM run_node_counts WHERE hour < $1",
 	} {
-		if _, err := c.Exec(statement, *from*24); err != nil {
+		if _, err := c.Exec(statement, *firstDay*24); err != nil {
 			return fmt.Errorf("deleting counts: %w", err)
 		}
 	}

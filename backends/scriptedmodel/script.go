@@ -60,8 +60,8 @@ var faultNames = map[string]fault{
 	"slow_headers":  faultSlowHeaders,
 }
 
-// has reports whether f contains any of the other faults.
-func (f fault) has(others fault) bool { return f&others != 0 }
+// has reports whether f contains any of the given faults.
+func (f fault) has(faults fault) bool { return f&faults != 0 }
 
 // usageMode defines where usage is sent.
 type usageMode uint8

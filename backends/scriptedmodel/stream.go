@@ -77,8 +77,8 @@ func (t *stream) run() bool {
 }
 
 // sendDeltas sends the pieces of the answer from one index up to another, with a pause between two pieces.
-func (t *stream) sendDeltas(from, to int) bool {
-	for i := from; i < to; i++ {
+func (t *stream) sendDeltas(start, end int) bool {
+	for i := start; i < end; i++ {
 		if i > 0 && !t.wait(t.scr.chunkDelay) || !t.sendDelta(&t.ans.deltas[i]) {
 			return false
 		}

@@ -24,9 +24,9 @@ func (c *call) appendUsage(b []byte) []byte {
 }
 
 // override returns the number that a script gives or, if it is unset, the counted number.
-func override(given, counted int) int {
-	if given != unset {
-		return given
+func override(number, counted int) int {
+	if number != unset {
+		return number
 	}
 	return counted
 }

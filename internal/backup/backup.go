@@ -61,29 +61,29 @@ func (o *Options) complete() {
 	}
 }
 
-// Write writes a backup to the folder to. It includes all changes that were acknowledged before the call. The folder
+// Write writes a backup to the given folder. It includes all changes that were acknowledged before the call. The folder
 // must not exist; missing parents are created.
-func Write(ctx context.Context, to string, s State, o Options) (*Manifest, error) {
+func Write(ctx context.Context, folder string, s State, o Options) (*Manifest, error) {
 	o.complete()
-	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) { //nolint:gosec // the operator names the folder
-		return nil, fmt.Errorf("%s already exists: name a new folder for the backup", to)
+	if _, err := os.Lstat(folder); !errors.Is(err, fs.ErrNotExist) { //nolint:gosec // the operator names the folder
+		return nil, fmt.Errorf("%s already exists: name a new folder for the backup", folder)
 	}
-	to, err := filepath.Abs(to)
+	folder, err := filepath.Abs(folder)
 	if err != nil {
 		return nil, err
 	}
-	parent := filepath.Dir(to)
+	parent := filepath.Dir(folder)
 	if err := os.MkdirAll(parent, 0o700); err != nil { //nolint:gosec // the operator names the folder
 		return nil, fmt.Errorf("creating the folder: %w", err)
 	}
-	unfinished, err := os.MkdirTemp(parent, filepath.Base(to)+".unfinished-")
+	unfinished, err := os.MkdirTemp(parent, filepath.Base(folder)+".unfinished-")
 	if err != nil {
 		return nil, fmt.Errorf("creating the folder: %w", err)
 	}
 	w := &writer{root: unfinished, files: make(map[string]File), options: o}
 	manifest, err := w.write(ctx, s)
 	if err == nil {
-		err = os.Rename(unfinished, to) //nolint:gosec // the operator names the folder
+		err = os.Rename(unfinished, folder) //nolint:gosec // the operator names the folder
 	}
 	if err == nil {
 		err = osfile.SyncFolder(parent)

@@ -114,9 +114,9 @@ func (w *writer) syncFolders() error {
 	})
 }
 
-// walk calls do for the regular files in a folder and its subfolders. name is relative to the folder. A missing folder
+// walk calls fn for the regular files in a folder and its subfolders. name is relative to the folder. A missing folder
 // counts as empty, and files that are deleted meanwhile are left out.
-func walk(ctx context.Context, folder string, do func(name string, info fs.FileInfo) error) error {
+func walk(ctx context.Context, folder string, fn func(name string, info fs.FileInfo) error) error {
 	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -135,7 +135,7 @@ func walk(ctx context.Context, folder string, do func(name string, info fs.FileI
 		if err != nil {
 			return err
 		}
-		return do(name, info)
+		return fn(name, info)
 	})
 }
 

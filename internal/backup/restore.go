@@ -42,12 +42,12 @@ func (r *restorer) progress(bytes int64) { r.options.Progress(bytes, r.total) }
 // open opens a file of the backup.
 func (r *restorer) open(path string) (*os.File, error) { return r.root.Open(filepath.FromSlash(path)) }
 
-// Restore restores the backup in the folder from. Its destinations, such as databases and folders, must be empty or
+// Restore restores the backup in the given folder. Its destinations, such as databases and folders, must be empty or
 // missing. Restore changes nothing before the whole backup was read and matches its manifest. If it is interrupted it
 // leaves databases that no server opens. A repeated call resumes and does not copy finished parts again.
-func Restore(ctx context.Context, from string, s State, o Options) (m *Manifest, err error) {
+func Restore(ctx context.Context, folder string, s State, o Options) (m *Manifest, err error) {
 	o.complete()
-	root, err := os.OpenRoot(from)
+	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return nil, fmt.Errorf("opening the backup: %w", err)
 	}
@@ -82,11 +82,11 @@ func Restore(ctx context.Context, from string, s State, o Options) (m *Manifest,
 
 // targets returns the destinations of the backup's parts. The databases come last, so that no server uses them without
 // the other parts.
-func (r *restorer) targets() (all []target, err error) {
+func (r *restorer) targets() (destinations []target, err error) {
 	// This target is the first, so that nothing is replaced unless the backup is complete and unchanged.
-	all = append(all, &verified{r})
+	destinations = append(destinations, &verified{r})
 	if r.manifest.KeyFile && r.state.KeyFile != "" { // without a key file the keys are in the configuration
-		all = append(all, r.newFiles(r.state.KeyFile, keyFile, false))
+		destinations = append(destinations, r.newFiles(r.state.KeyFile, keyFile, false))
 	}
 	for _, service := range r.manifest.Folders {
 		folder, ok := r.state.Folders[service]
@@ -96,7 +96,7 @@ func (r *restorer) targets() (all []target, err error) {
 				service)
 		}
 		if ok {
-			all = append(all, files)
+			destinations = append(destinations, files)
 		}
 	}
 	for i := range r.manifest.Databases {
@@ -118,9 +118,9 @@ func (r *restorer) targets() (all []target, err error) {
 		if file := db.File(); file != "" {
 			t = &sqliteTarget{files: r.newFiles(file, c.file(), false)}
 		}
-		all = append(all, named{t, c.Name})
+		destinations = append(destinations, named{t, c.Name})
 	}
-	return all, nil
+	return destinations, nil
 }
 
 // named adds the name of the database to the errors of a target.
@@ -176,12 +176,12 @@ func (f *files) byPlace() map[string]File {
 	return all
 }
 
-// newFiles returns the target for the files of the backup at the path prefix: for one file or, if folder is set, for
+// newFiles returns the target for the files of the backup at the path prefix: for one file or, if isFolder is set, for
 // all files of a folder.
-func (r *restorer) newFiles(to, prefix string, folder bool) *files {
-	f := &files{r: r, to: to, prefix: prefix, folder: folder}
+func (r *restorer) newFiles(dst, prefix string, isFolder bool) *files {
+	f := &files{r: r, to: dst, prefix: prefix, folder: isFolder}
 	for _, file := range r.manifest.Files {
-		if file.Path == prefix || folder && strings.HasPrefix(file.Path, prefix+"/") {
+		if file.Path == prefix || isFolder && strings.HasPrefix(file.Path, prefix+"/") {
 			f.files = append(f.files, file)
 		}
 	}
@@ -248,20 +248,20 @@ func (f *files) prepare(ctx context.Context, r *restorer) error {
 	return nil
 }
 
-// copy copies a file of the backup to the file name to.
-func (f *files) copy(ctx context.Context, r *restorer, file File, to string) error {
+// copy copies a file of the backup to the file dst.
+func (f *files) copy(ctx context.Context, r *restorer, file File, dst string) error {
 	source, err := r.open(file.Path)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = source.Close() }()
-	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(dst), 0o700); err != nil {
 		return err
 	}
-	if err := writeWhole(to, io.TeeReader(source, &counter{ctx: ctx, progress: r.progress})); err != nil {
+	if err := writeWhole(dst, io.TeeReader(source, &counter{ctx: ctx, progress: r.progress})); err != nil {
 		return err
 	}
-	return osfile.SyncFolder(filepath.Dir(to))
+	return osfile.SyncFolder(filepath.Dir(dst))
 }
 
 // finish renames the copy to the destination.

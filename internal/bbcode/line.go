@@ -127,8 +127,8 @@ var entity = regexp.MustCompile(`^&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]
 
 // escapeInto writes the part of a text between two offsets, with backslashes before characters that have a meaning in
 // Markdown.
-func escapeInto(out *strings.Builder, text string, from, to int) {
-	for i := from; i < to; i++ {
+func escapeInto(out *strings.Builder, text string, start, end int) {
+	for i := start; i < end; i++ {
 		b := text[i]
 		switch b {
 		case '\\', '`', '*', '[', ']', '<', '~', '|':

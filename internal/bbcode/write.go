@@ -188,10 +188,10 @@ func (w *writer) write(markdown string) {
 	w.out.WriteString(markdown)
 }
 
-// address adds a link to the URL to, with the given text.
-func (w *writer) address(text, to string, l look) {
+// address adds a link to the URL href, with the given text.
+func (w *writer) address(text, href string, l look) {
 	if l.link == "" {
-		l.link = to
+		l.link = href
 	}
 	w.text(strings.TrimSpace(strings.ReplaceAll(text, "\n", " ")), l)
 }

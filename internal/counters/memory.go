@@ -177,15 +177,15 @@ func (e *entry) set(s *state, bucket int64) {
 	e.expires = (bucket + 2) * s.window
 }
 
-// leavesBefore reports whether e should be evicted before other.
-func (e *entry) leavesBefore(other *entry) bool {
-	if e.isMark() != other.isMark() {
-		return other.isMark()
+// leavesBefore reports whether e should be evicted before rival.
+func (e *entry) leavesBefore(rival *entry) bool {
+	if e.isMark() != rival.isMark() {
+		return rival.isMark()
 	}
-	if e.expires != other.expires {
-		return e.expires < other.expires
+	if e.expires != rival.expires {
+		return e.expires < rival.expires
 	}
-	return e.current+e.previous < other.current+other.previous
+	return e.current+e.previous < rival.current+rival.previous
 }
 
 // isMark reports whether e is a mark.

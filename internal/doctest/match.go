@@ -58,8 +58,8 @@ func patternOfKind(text string) string {
 	return regexp.QuoteMeta(text)
 }
 
-// Match returns an error unless the output printed agrees with the output that a page shows; see [Pattern]. If partial
-// is set, the page may show only a part of the printed lines.
+// Match compares what a command has printed with the output that a page shows; see [Pattern]. It returns an error if
+// they do not agree. If partial is set, the page may show only some consecutive lines of what was printed.
 func Match(shown, printed string, partial bool) error {
 	pattern, printed := Pattern(shown), trimmed(printed)
 	if !partial {

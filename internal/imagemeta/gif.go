@@ -65,31 +65,31 @@ func gif(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 }
 
 // copyColours copies a colour table if flags, the packed field before the table, says that there is one.
-func copyColours(out io.Writer, in io.Reader, flags byte) error {
+func copyColours(out io.Writer, src io.Reader, flags byte) error {
 	if flags&0x80 == 0 {
 		return nil
 	}
-	_, err := io.CopyN(out, in, 3<<(flags&7+1))
+	_, err := io.CopyN(out, src, 3<<(flags&7+1))
 	return short(err)
 }
 
 // copyImage copies an image block, whose first byte was read already.
-func copyImage(out *bufio.Writer, in *bufio.Reader) error {
+func copyImage(out *bufio.Writer, src *bufio.Reader) error {
 	head := make([]byte, 10)
 	head[0] = gifImage
-	if _, err := io.ReadFull(in, head[1:]); err != nil {
+	if _, err := io.ReadFull(src, head[1:]); err != nil {
 		return short(err)
 	}
 	if _, err := out.Write(head); err != nil {
 		return err
 	}
-	if err := copyColours(out, in, head[9]); err != nil {
+	if err := copyColours(out, src, head[9]); err != nil {
 		return err
 	}
-	if _, err := io.CopyN(out, in, 1); err != nil { // the minimum code size
+	if _, err := io.CopyN(out, src, 1); err != nil { // the minimum code size
 		return short(err)
 	}
-	return subBlocks(in, func(block []byte) error {
+	return subBlocks(src, func(block []byte) error {
 		if err := out.WriteByte(byte(len(block))); err != nil { //nolint:gosec // at most 255
 			return err
 		}
@@ -98,18 +98,18 @@ func copyImage(out *bufio.Writer, in *bufio.Reader) error {
 	})
 }
 
-// subBlocks calls do for each data sub-block, including the empty one at the end.
-func subBlocks(in *bufio.Reader, do func(block []byte) error) error {
+// subBlocks calls fn for each data sub-block, including the empty one at the end.
+func subBlocks(src *bufio.Reader, fn func(block []byte) error) error {
 	var block [255]byte
 	for {
-		n, err := in.ReadByte()
+		n, err := src.ReadByte()
 		if err != nil {
 			return short(err)
 		}
-		if _, err := io.ReadFull(in, block[:n]); err != nil {
+		if _, err := io.ReadFull(src, block[:n]); err != nil {
 			return short(err)
 		}
-		if err := do(block[:n]); err != nil || n == 0 {
+		if err := fn(block[:n]); err != nil || n == 0 {
 			return err
 		}
 	}
@@ -118,14 +118,14 @@ func subBlocks(in *bufio.Reader, do func(block []byte) error) error {
 // keepExtension reads an extension and copies it to out if it is kept. It does not copy a graphic control extension but
 // returns it: the caller writes it before the next image. control is an earlier graphic control extension that was not
 // written yet, or nil. It is dropped if a text extension follows. Texts and comments are removed.
-func keepExtension(out io.Writer, in *bufio.Reader, control []byte) ([]byte, error) {
-	label, err := in.ReadByte()
+func keepExtension(out io.Writer, src *bufio.Reader, control []byte) ([]byte, error) {
+	label, err := src.ReadByte()
 	if err != nil {
 		return nil, short(err)
 	}
 	var application string // the name of an application extension, which is its first block
 	blocks := 0
-	err = subBlocks(in, func(block []byte) error {
+	err = subBlocks(src, func(block []byte) error {
 		blocks++
 		switch {
 		case label == gifControl && blocks == 1:

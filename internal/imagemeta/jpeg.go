@@ -83,13 +83,13 @@ func jpeg(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 }
 
 // nextMarker reads a marker, which may be preceded by any number of 0xff.
-func nextMarker(in *bufio.Reader) (byte, error) {
-	b, err := in.ReadByte()
+func nextMarker(src *bufio.Reader) (byte, error) {
+	b, err := src.ReadByte()
 	if err == nil && b != 0xff {
 		return 0, broken("there is no marker between two segments")
 	}
 	for err == nil && b == 0xff {
-		b, err = in.ReadByte()
+		b, err = src.ReadByte()
 	}
 	return b, short(err)
 }
@@ -134,9 +134,9 @@ func keptSegment(marker byte, body []byte, previous byte) ([]byte, byte) {
 }
 
 // copyScan copies the compressed data of a scan and returns the marker that follows.
-func copyScan(out *bufio.Writer, in *bufio.Reader) (marker byte, err error) {
+func copyScan(out *bufio.Writer, src *bufio.Reader) (marker byte, err error) {
 	for {
-		chunk, err := in.ReadSlice(0xff)
+		chunk, err := src.ReadSlice(0xff)
 		if errors.Is(err, bufio.ErrBufferFull) {
 			if _, err := out.Write(chunk); err != nil {
 				return 0, err
@@ -151,7 +151,7 @@ func copyScan(out *bufio.Writer, in *bufio.Reader) (marker byte, err error) {
 		}
 		b := byte(0xff)
 		for err == nil && b == 0xff { // any number of 0xff may precede a marker
-			b, err = in.ReadByte()
+			b, err = src.ReadByte()
 		}
 		if err != nil {
 			return 0, short(err)

@@ -78,17 +78,17 @@ func png(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 
 // copyPNGChunk copies a chunk with a body of n bytes and checks its checksum. head is the length and type of the chunk,
 // which were read already.
-func copyPNGChunk(out io.Writer, in io.Reader, head []byte, n int64) error {
+func copyPNGChunk(out io.Writer, src io.Reader, head []byte, n int64) error {
 	sum := crc32.NewIEEE()
 	_, _ = sum.Write(head[4:])
 	if _, err := out.Write(head); err != nil {
 		return err
 	}
-	if _, err := io.CopyN(io.MultiWriter(out, sum), in, n); err != nil {
+	if _, err := io.CopyN(io.MultiWriter(out, sum), src, n); err != nil {
 		return short(err)
 	}
 	var tail [4]byte
-	if _, err := io.ReadFull(in, tail[:]); err != nil {
+	if _, err := io.ReadFull(src, tail[:]); err != nil {
 		return short(err)
 	}
 	if binary.BigEndian.Uint32(tail[:]) != sum.Sum32() {
@@ -99,9 +99,9 @@ func copyPNGChunk(out io.Writer, in io.Reader, head []byte, n int64) error {
 }
 
 // readOrientation reads the orientation from an eXIf chunk's body of n bytes, and passes the checksum that follows.
-func readOrientation(in io.Reader, n int64) (byte, error) {
+func readOrientation(src io.Reader, n int64) (byte, error) {
 	body := make([]byte, n+4)
-	if _, err := io.ReadFull(in, body); err != nil {
+	if _, err := io.ReadFull(src, body); err != nil {
 		return 0, short(err)
 	}
 	return orientation(body[:n]), nil

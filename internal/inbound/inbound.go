@@ -73,7 +73,8 @@ func (b *Body) Read(p []byte) (int, error) {
 // Close implements io.Closer.
 func (b *Body) Close() error { return b.from.Close() }
 
-// arm sets the deadline for the next read, but not before every small read.
+// arm moves the deadline for the next read. It leaves the deadline that is set if the new one is later by only a small
+// part of the permitted stall, so that many small reads do not each set a deadline.
 func (b *Body) arm() {
 	if b.detached {
 		return

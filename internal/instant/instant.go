@@ -16,8 +16,8 @@ func (m Moment) Time() time.Time { return time.UnixMicro(int64(m)) }
 // Add returns the moment d later.
 func (m Moment) Add(d time.Duration) Moment { return m + Moment(d.Microseconds()) }
 
-// Sub returns the duration from other to m, which must be less than 292 years.
-func (m Moment) Sub(other Moment) time.Duration { return time.Duration(m-other) * time.Microsecond }
+// Sub returns the duration m-u, which must be less than 292 years.
+func (m Moment) Sub(u Moment) time.Duration { return time.Duration(m-u) * time.Microsecond }
 
 // String returns the moment in RFC 3339, in UTC with milliseconds.
 func (m Moment) String() string { return string(m.append(nil)) }
@@ -26,7 +26,7 @@ func (m Moment) String() string { return string(m.append(nil)) }
 func (m Moment) MarshalText() ([]byte, error) { return m.append(nil), nil }
 
 // AppendJSON appends the text of MarshalText as a JSON string.
-func (m Moment) AppendJSON(to []byte) []byte { return append(m.append(append(to, '"')), '"') }
+func (m Moment) AppendJSON(dst []byte) []byte { return append(m.append(append(dst, '"')), '"') }
 
 // UnmarshalText parses the text that MarshalText returns.
 func (m *Moment) UnmarshalText(text []byte) error {
@@ -35,17 +35,17 @@ func (m *Moment) UnmarshalText(text []byte) error {
 	return err
 }
 
-func (m Moment) append(to []byte) []byte {
+func (m Moment) append(dst []byte) []byte {
 	t := m.Time().UTC()
 	year, month, day := t.Date()
 	if year < 0 || year > 9999 {
-		return t.AppendFormat(to, "2006-01-02T15:04:05.000Z")
+		return t.AppendFormat(dst, "2006-01-02T15:04:05.000Z")
 	}
 	hour, minute, second := t.Clock()
 	// Format by hand: a list has two times in each row, and Format would parse the layout each time.
-	start := len(to)
-	to = append(to, "0000-00-00T00:00:00.000Z"...)
-	text := to[start:]
+	start := len(dst)
+	dst = append(dst, "0000-00-00T00:00:00.000Z"...)
+	text := dst[start:]
 	for _, part := range [...]struct{ end, n int }{ // a number, and the offset behind its last digit
 		{4, year}, {7, int(month)}, {10, day}, {13, hour}, {16, minute}, {19, second}, {23, t.Nanosecond() / 1e6},
 	} {
@@ -53,5 +53,5 @@ func (m Moment) append(to []byte) []byte {
 			text[i] += byte(n % 10)
 		}
 	}
-	return to
+	return dst
 }

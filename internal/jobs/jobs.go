@@ -129,9 +129,9 @@ func stillStarting(err error) bool {
 	return errors.Is(err, ErrNotNow) || errors.Is(err, store.ErrOpening)
 }
 
-// once runs a job once, and logs and reports the outcome. again is passed to Lease.Do.
-func (r *Runner) once(ctx context.Context, j Job, again bool) error {
-	done, err := j.do(ctx, again)
+// once runs a job once, and logs and reports the outcome. retake is passed to Lease.Do.
+func (r *Runner) once(ctx context.Context, j Job, retake bool) error {
+	done, err := j.do(ctx, retake)
 	if ctx.Err() != nil || stillStarting(err) || errors.Is(err, ErrHeld) {
 		return err
 	}
@@ -159,12 +159,12 @@ func (r *Runner) once(ctx context.Context, j Job, again bool) error {
 	return err
 }
 
-// do calls Run, with the lease if the job has one. again is passed to Lease.Do.
-func (j Job) do(ctx context.Context, again bool) (done int, err error) {
+// do calls Run, with the lease if the job has one. retake is passed to Lease.Do.
+func (j Job) do(ctx context.Context, retake bool) (done int, err error) {
 	if j.Lease == nil {
 		return j.Run(ctx)
 	}
-	err = j.Lease.Do(ctx, again, func(ctx context.Context) error {
+	err = j.Lease.Do(ctx, retake, func(ctx context.Context) error {
 		done, err = j.Run(ctx)
 		return err
 	})

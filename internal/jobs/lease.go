@@ -39,13 +39,13 @@ type Lease struct {
 	Now func() time.Time
 }
 
-// Do calls run if the work is due; if not, or if another process has the lease, it returns ErrHeld. With again set, it
-// also calls run if this process was the last to do the work. After an error of run the work is due for other processes
-// when the lease ends, and for this process in a call with again set.
-func (l *Lease) Do(ctx context.Context, again bool, run func(ctx context.Context) error) error {
+// Do calls fn if the work is due; if not, or if another process has the lease, it returns ErrHeld. If retake is set,
+// it also calls fn if this process was the last to do the work. If fn returns an error, the work is due for other
+// processes when the lease ends, and for this process in a call with retake set.
+func (l *Lease) Do(ctx context.Context, retake bool, fn func(ctx context.Context) error) error {
 	now := l.now()
 	mayReplace := "" // the holder whose lease is taken even if it has not ended
-	if again {
+	if retake {
 		mayReplace = l.Holder
 	}
 	err := l.DB.Write(ctx, func(c store.Conn) error {
@@ -59,7 +59,7 @@ func (l *Lease) Do(ctx context.Context, again bool, run func(ctx context.Context
 	if err != nil {
 		return err
 	}
-	if err := run(ctx); err != nil {
+	if err := fn(ctx); err != nil {
 		return err
 	}
 	return l.DB.Write(ctx, func(c store.Conn) error { return l.setEnd(c, l.now().Add(l.Every)) })

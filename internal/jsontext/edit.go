@@ -16,8 +16,8 @@ type Edit struct {
 type Edits []Edit
 
 // Replace adds a replacement of the text between two offsets. It must follow the replacements that were added before.
-func (e *Edits) Replace(from, to int, text string) {
-	*e = append(*e, Edit{from, to, text})
+func (e *Edits) Replace(start, end int, text string) {
+	*e = append(*e, Edit{start, end, text})
 }
 
 // Apply appends src with the replacements to dst.
@@ -25,17 +25,17 @@ func (e Edits) Apply(dst, src []byte) []byte {
 	return e.Part(dst, src, 0, len(src))
 }
 
-// Part appends src[from:to] to dst, with the replacements within that range.
-func (e Edits) Part(dst, src []byte, from, to int) []byte {
-	copied := from // offset up to which src was copied
+// Part appends src[start:end] to dst, with the replacements within that range.
+func (e Edits) Part(dst, src []byte, start, end int) []byte {
+	copied := start // offset up to which src was copied
 	for _, edit := range e {
-		if edit.From >= copied && edit.To <= to {
+		if edit.From >= copied && edit.To <= end {
 			dst = append(dst, src[copied:edit.From]...)
 			dst = append(dst, edit.Text...)
 			copied = edit.To
 		}
 	}
-	return append(dst, src[copied:to]...)
+	return append(dst, src[copied:end]...)
 }
 
 // Sort orders the replacements by their offset. It is only needed if they were added in another order.
@@ -91,10 +91,10 @@ func (s *Scanner) ArrayItems(element func(item *Item) error) (items []Item, err 
 	return items, err
 }
 
-// KeyAt returns the offset of the opening quote of the key whose value begins at from. A Scanner must have validated
-// the object up to from.
-func KeyAt(body []byte, from int) int {
-	i := bytes.LastIndexByte(body[:from], ':')
+// KeyAt returns the offset of the opening quote of the key whose value begins at the given offset. A Scanner must
+// have validated the object up to this offset.
+func KeyAt(body []byte, offset int) int {
+	i := bytes.LastIndexByte(body[:offset], ':')
 	i = bytes.LastIndexByte(body[:i], '"') // the closing quote
 	for {
 		i = bytes.LastIndexByte(body[:i], '"')

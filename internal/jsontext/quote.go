@@ -17,10 +17,10 @@ func AppendQuoted[T string | []byte](dst []byte, text T) []byte {
 	return append(dst, '"')
 }
 
-// AppendMember appends before, a JSON text that ends with a member's name and a colon, and then text as the member's
-// value.
-func AppendMember[T string | []byte](dst []byte, before string, text T) []byte {
-	return AppendQuoted(append(dst, before...), text)
+// AppendMember appends prefix, a JSON text that ends with a member's name and a colon, and then the member's value
+// as a JSON string.
+func AppendMember[T string | []byte](dst []byte, prefix string, value T) []byte {
+	return AppendQuoted(append(dst, prefix...), value)
 }
 
 // AppendAll appends several texts.

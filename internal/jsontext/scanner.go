@@ -76,7 +76,7 @@ func (s *Scanner) Start() int {
 }
 
 // Since returns the text from an offset to the current position.
-func (s *Scanner) Since(from int) []byte { return s.b[from:s.i:s.i] }
+func (s *Scanner) Since(offset int) []byte { return s.b[offset:s.i:s.i] }
 
 // fail returns a SyntaxError for the current position.
 func (s *Scanner) fail(reason string) error { return &SyntaxError{Offset: s.i, Reason: reason} }
@@ -276,14 +276,14 @@ func (s *Scanner) Inside() ([]byte, error) {
 	return raw, err
 }
 
-// Count passes a value of any kind. If it is an integer above zero Count stores it in into.
-func (s *Scanner) Count(into *int64) error {
+// Count passes a value of any kind. If it is an integer above zero, Count stores it in *target.
+func (s *Scanner) Count(target *int64) error {
 	if s.Kind() != Number {
 		return s.Skip()
 	}
 	n, ok, err := s.Int()
 	if ok && n > 0 {
-		*into = n
+		*target = n
 	}
 	return err
 }

@@ -28,10 +28,10 @@ func parseColour(text string) (c colour, err error) {
 // String returns the colour in the notation of CSS.
 func (c colour) String() string { return "#" + hex.EncodeToString(c[:]) }
 
-// mix returns a mixture of the colour and other. The share of other is from 0 to 1.
-func (c colour) mix(other colour, share float64) (mixed colour) {
+// mix returns a mixture of the colours c and d. The share of d is from 0 to 1.
+func (c colour) mix(d colour, share float64) (mixed colour) {
 	for i := range c {
-		mixed[i] = uint8(math.Round(float64(c[i])*(1-share) + float64(other[i])*share))
+		mixed[i] = uint8(math.Round(float64(c[i])*(1-share) + float64(d[i])*share))
 	}
 	return mixed
 }

@@ -44,9 +44,9 @@ type Claimed interface {
 	// Over ends a mail. refused is nil if the mail was sent or is no longer wanted. Otherwise it is the reason why the
 	// mail will never be sent, without the address.
 	Over(ctx context.Context, refused error) error
-	// Failed schedules another attempt after a failed one, and reports as again whether there will be one. reason does
-	// not contain the address.
-	Failed(ctx context.Context, reason error) (again bool, err error)
+	// Failed schedules another attempt after a failed one. retry reports whether there will be one. reason does not
+	// contain the address.
+	Failed(ctx context.Context, reason error) (retry bool, err error)
 	// Hold releases a mail that could not be attempted, so that the next attempt is after wait.
 	Hold(ctx context.Context, wait time.Duration) error
 }

@@ -96,16 +96,16 @@ func (m *mover) record(ctx context.Context, name string, value any) error {
 		" (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", name, string(text))
 }
 
-// recorded reads the value that record has stored under a name into the variable to which into points. found is false
+// recorded reads the value that record has stored under a name into the variable to which dst points. found is false
 // if there is no value.
-func (m *mover) recorded(ctx context.Context, name string, into any) (found bool, err error) {
+func (m *mover) recorded(ctx context.Context, name string, dst any) (found bool, err error) {
 	var text string
 	err = m.to.row(ctx, "SELECT value FROM "+store.MovingTable+" WHERE name = ?", name).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
 	if err == nil {
-		err = json.Unmarshal([]byte(text), into)
+		err = json.Unmarshal([]byte(text), dst)
 	}
 	return err == nil, err
 }
@@ -316,7 +316,7 @@ func (m *mover) copyAgain(ctx context.Context, p *plan) error {
 	if err := m.restart(ctx, p); err != nil {
 		return err
 	}
-	m.total += 2 * p.rows
+	m.total += 2 * p.rows // each row is copied, and then read for the sums
 	if err := m.copyTable(ctx, p); err != nil {
 		return err
 	}
@@ -327,16 +327,16 @@ func (m *mover) copyAgain(ctx context.Context, p *plan) error {
 // stepRows is how many rows are read between two reports of progress.
 const stepRows = 1000
 
-// sum reads a whole table and adds its rows to into. step is called with the number of rows read since its last call.
-func (s *side) sum(ctx context.Context, p *plan, into *sum, step func(rows int64)) error {
+// sum reads a whole table and adds its rows to dst. step is called with the number of rows read since its last call.
+func (s *side) sum(ctx context.Context, p *plan, dst *sum, step func(rows int64)) error {
 	err := s.read(ctx, p, nil, false, func(row []any) error {
-		into.add(row)
-		if into.rows%stepRows == 0 {
+		dst.add(row)
+		if dst.rows%stepRows == 0 {
 			step(stepRows)
 		}
 		return nil
 	})
-	step(into.rows % stepRows)
+	step(dst.rows % stepRows)
 	return err
 }
 

@@ -42,8 +42,8 @@ func versionsOf(ctx context.Context, d store.Dialect, conn *sql.Conn) (map[strin
 	})
 }
 
-// inTransaction runs do in a transaction and rolls it back if do returns an error.
-func (s *side) inTransaction(ctx context.Context, do func() error) error {
+// inTransaction calls fn in a transaction, which is rolled back if fn returns an error.
+func (s *side) inTransaction(ctx context.Context, fn func() error) error {
 	begin := "BEGIN"
 	if s.dialect() == store.SQLite {
 		begin = "BEGIN IMMEDIATE"
@@ -51,7 +51,7 @@ func (s *side) inTransaction(ctx context.Context, do func() error) error {
 	if err := s.exec(ctx, begin); err != nil {
 		return err
 	}
-	err := do()
+	err := fn()
 	if err == nil {
 		err = s.exec(ctx, "COMMIT")
 	}
@@ -79,9 +79,9 @@ func (s *side) tables(ctx context.Context, schemas []store.Schema) (map[string]*
 	return s.sqliteTables(ctx)
 }
 
-// read calls do for the rows of a table. If ordered is set it reads in the order of the key, and begins after the key
-// in after, or with the first row if after is nil. The row is valid until do returns.
-func (s *side) read(ctx context.Context, p *plan, after cursor, ordered bool, do func(row []any) error) error {
+// read calls fn for the rows of a table. If ordered is set, it reads in the order of the key, and begins after the
+// key in afterKey, or with the first row if afterKey is nil. The row is valid until fn returns.
+func (s *side) read(ctx context.Context, p *plan, afterKey cursor, ordered bool, fn func(row []any) error) error {
 	query := "SELECT " + p.list() + " FROM " + p.name
 	var args []any
 	if ordered && len(p.key) > 0 {
@@ -90,9 +90,9 @@ func (s *side) read(ctx context.Context, p *plan, after cursor, ordered bool, do
 			names[i] = p.columns[column]
 		}
 		key := strings.Join(names, ", ")
-		if after != nil {
+		if afterKey != nil {
 			query += " WHERE (" + key + ") > (" + strings.TrimSuffix(strings.Repeat("?, ", len(names)), ", ") + ")"
-			for _, v := range after {
+			for _, v := range afterKey {
 				if s.dialect() == store.SQLite {
 					v = forSQLite(v)
 				}
@@ -116,7 +116,7 @@ func (s *side) read(ctx context.Context, p *plan, after cursor, ordered bool, do
 				return fmt.Errorf("the column %s %w; the row is %s", p.columns[i], err, p.describeRow(scanned))
 			}
 		}
-		return do(row)
+		return fn(row)
 	})
 }
 

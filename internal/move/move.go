@@ -245,7 +245,7 @@ func (m *mover) count(ctx context.Context) error {
 		if err := m.from.row(ctx, "SELECT count(*) FROM "+p.name).Scan(&p.rows); err != nil {
 			return fmt.Errorf("table %s: %w", p.name, err)
 		}
-		m.total += 2 * p.rows
+		m.total += 2 * p.rows // each row is copied, and then read for the sums
 	}
 	return nil
 }

@@ -146,37 +146,37 @@ func (s *side) checkEmpty(ctx context.Context, name string) error {
 	return nil
 }
 
-// planOf returns the plan for copying a table. It returns an error if the columns differ between source and target. d
-// is the source's engine.
-func planOf(from, to *table, d store.Dialect) (*plan, error) {
-	p := &plan{name: from.name, partitionedBy: -1}
-	postgres := to
+// planOf returns the plan for copying the table src to the table dst. It returns an error if their columns differ. d
+// is the engine of src.
+func planOf(src, dst *table, d store.Dialect) (*plan, error) {
+	p := &plan{name: src.name, partitionedBy: -1}
+	postgres := dst
 	if d == store.Postgres {
-		postgres = from
+		postgres = src
 	}
 	p.identity = postgres.identity
-	for _, c := range to.columns {
+	for _, c := range dst.columns {
 		if c.derived || c.fullText {
 			continue
 		}
-		if source := from.column(c.name); source == nil || source.derived {
-			return nil, fmt.Errorf("table %s: only the target has the column %s", from.name, c.name)
+		if source := src.column(c.name); source == nil || source.derived {
+			return nil, fmt.Errorf("table %s: only the target has the column %s", src.name, c.name)
 		}
 		kind, err := kindOf(postgres.column(c.name).typ)
 		if err != nil {
-			return nil, fmt.Errorf("table %s: the column %s %w", from.name, c.name, err)
+			return nil, fmt.Errorf("table %s: the column %s %w", src.name, c.name, err)
 		}
-		if c.name == to.partitionedBy {
+		if c.name == dst.partitionedBy {
 			p.partitionedBy = len(p.columns)
 		}
 		p.columns, p.kinds = append(p.columns, c.name), append(p.kinds, kind)
 	}
-	for _, c := range from.columns {
-		if !c.derived && !c.fullText && to.column(c.name) == nil {
-			return nil, fmt.Errorf("table %s: only the source has the column %s", from.name, c.name)
+	for _, c := range src.columns {
+		if !c.derived && !c.fullText && dst.column(c.name) == nil {
+			return nil, fmt.Errorf("table %s: only the source has the column %s", src.name, c.name)
 		}
 	}
-	for _, name := range from.key {
+	for _, name := range src.key {
 		i := slices.Index(p.columns, name)
 		if i < 0 { // a key column is not copied: proceed as without a key
 			p.key = nil

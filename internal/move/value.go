@@ -187,7 +187,7 @@ func (s *sum) add(row []any) {
 }
 
 // equal reports whether two sums are of the same rows.
-func (s *sum) equal(other *sum) bool { return s.rows == other.rows && s.total == other.total }
+func (s *sum) equal(t *sum) bool { return s.rows == t.rows && s.total == t.total }
 
 // digest returns the sum as 32 bytes.
 func (s *sum) digest() (b []byte) {

@@ -170,7 +170,7 @@ func (p *Provider) signer(label string) signed.Signer {
 }
 
 // sign returns the state text for a new sign-in, which is valid in one browser.
-func (p *Provider) sign(from Browser, ask Ask) string {
+func (p *Provider) sign(browser Browser, ask Ask) string {
 	if len(ask.Next) > maxNext {
 		ask.Next = ""
 	}
@@ -180,16 +180,16 @@ func (p *Provider) sign(from Browser, ask Ask) string {
 	if ask.Again {
 		payload[24] = 1
 	}
-	return p.signer("state").Sign(append(payload, ask.Next...), p.o.Issuer, p.o.ClientID, from.Redirect, from.Secret)
+	return p.signer("state").Sign(append(payload, ask.Next...), p.o.Issuer, p.o.ClientID, browser.Redirect, browser.Secret)
 }
 
-// open returns the state in a text from sign. ok is false if the text was made for another browser, is forged or has
-// expired.
-func (p *Provider) open(from Browser, text string) (s state, ok bool) {
-	if from.Secret == "" || len(text) > 2*(stateHead+maxNext) {
+// open returns the state in a text that sign has made. ok is false if the text was made for another browser, is
+// forged or has expired.
+func (p *Provider) open(browser Browser, text string) (s state, ok bool) {
+	if browser.Secret == "" || len(text) > 2*(stateHead+maxNext) {
 		return s, false
 	}
-	payload, ok := p.signer("state").Open(text, p.o.Issuer, p.o.ClientID, from.Redirect, from.Secret)
+	payload, ok := p.signer("state").Open(text, p.o.Issuer, p.o.ClientID, browser.Redirect, browser.Secret)
 	if !ok || len(payload) < stateHead {
 		return s, false
 	}
@@ -200,25 +200,25 @@ func (p *Provider) open(from Browser, text string) (s state, ok bool) {
 }
 
 // nonce derives the nonce of a sign-in from its state text and the secret of its browser.
-func (p *Provider) nonce(from Browser, stateText string) string {
-	return p.signer("nonce").Sign(nil, stateText, from.Secret)
+func (p *Provider) nonce(browser Browser, stateText string) string {
+	return p.signer("nonce").Sign(nil, stateText, browser.Secret)
 }
 
 // verifier derives the PKCE verifier in the same way. The browser never sees it.
-func (p *Provider) verifier(from Browser, stateText string) string {
-	return p.signer("verifier").Sign(nil, stateText, from.Secret)
+func (p *Provider) verifier(browser Browser, stateText string) string {
+	return p.signer("verifier").Sign(nil, stateText, browser.Secret)
 }
 
 // Begin returns the authorization URL to which the service redirects the browser. If the provider cannot be reached the
 // error is an *apierror.Error with status 503.
-func (p *Provider) Begin(ctx context.Context, from Browser, ask Ask) (location string, err error) {
+func (p *Provider) Begin(ctx context.Context, browser Browser, ask Ask) (location string, err error) {
 	m, err := p.discover(ctx)
 	if err != nil {
 		return "", err
 	}
-	stateText := p.sign(from, ask)
+	stateText := p.sign(browser, ask)
 	options := []oauth2.AuthCodeOption{
-		oidc.Nonce(p.nonce(from, stateText)), oauth2.S256ChallengeOption(p.verifier(from, stateText)),
+		oidc.Nonce(p.nonce(browser, stateText)), oauth2.S256ChallengeOption(p.verifier(browser, stateText)),
 	}
 	if ask.Again {
 		// With max_age the ID token contains the time of the authentication.
@@ -230,11 +230,11 @@ func (p *Provider) Begin(ctx context.Context, from Browser, ask Ask) (location s
 	for name, value := range p.o.Parameters {
 		options = append(options, oauth2.SetAuthURLParam(name, value))
 	}
-	return p.config(m, from).AuthCodeURL(stateText, options...), nil
+	return p.config(m, browser).AuthCodeURL(stateText, options...), nil
 }
 
 // config returns the configuration of the OAuth client for a sign-in in a browser.
-func (p *Provider) config(m *metadata, from Browser) *oauth2.Config {
+func (p *Provider) config(m *metadata, browser Browser) *oauth2.Config {
 	endpoint := m.provider.Endpoint()
 	endpoint.AuthStyle = oauth2.AuthStyleInHeader
 	if p.o.Secret == "" || !slices.Contains(m.methods, "client_secret_basic") &&
@@ -248,7 +248,7 @@ func (p *Provider) config(m *metadata, from Browser) *oauth2.Config {
 		}
 	}
 	return &oauth2.Config{
-		ClientID: p.o.ClientID, ClientSecret: p.o.Secret, Endpoint: endpoint, RedirectURL: from.Redirect,
+		ClientID: p.o.ClientID, ClientSecret: p.o.Secret, Endpoint: endpoint, RedirectURL: browser.Redirect,
 		Scopes: scopes,
 	}
 }
@@ -264,9 +264,9 @@ var (
 // Finish ends a sign-in when the browser comes back from the provider, with the query of that request, and returns the
 // person. A state can be used once. The error is an *apierror.Error: 403 for a refusal, whose cause is for the log, or
 // 503 if the provider or the store of used states cannot be reached.
-func (p *Provider) Finish(ctx context.Context, from Browser, query url.Values) (*Person, error) {
+func (p *Provider) Finish(ctx context.Context, browser Browser, query url.Values) (*Person, error) {
 	stateText, single := parameter(query, "state")
-	s, valid := p.open(from, stateText)
+	s, valid := p.open(browser, stateText)
 	if !single || !valid {
 		return nil, errState
 	}
@@ -288,7 +288,7 @@ func (p *Provider) Finish(ctx context.Context, from Browser, query url.Values) (
 		return nil, err
 	}
 	ctx = oidc.ClientContext(ctx, p.client)
-	token, err := p.config(m, from).Exchange(ctx, code, oauth2.VerifierOption(p.verifier(from, stateText)))
+	token, err := p.config(m, browser).Exchange(ctx, code, oauth2.VerifierOption(p.verifier(browser, stateText)))
 	if err != nil {
 		if response, ok := errors.AsType[*oauth2.RetrieveError](err); ok &&
 			response.Response.StatusCode < http.StatusInternalServerError {
@@ -296,7 +296,7 @@ func (p *Provider) Finish(ctx context.Context, from Browser, query url.Values) (
 		}
 		return nil, apierror.Unavailable(fromProvider, err)
 	}
-	claims, err := p.verify(ctx, m, s, token, p.nonce(from, stateText))
+	claims, err := p.verify(ctx, m, s, token, p.nonce(browser, stateText))
 	if err != nil {
 		return nil, err
 	}

@@ -185,20 +185,20 @@ func (c *Call) Referrer() string {
 	return c.withoutMount(u.RequestURI())
 }
 
-// Redirect redirects to a path of this site. The page there shows notice unless it is empty.
-func (c *Call) Redirect(to, notice string) error {
+// Redirect redirects to a path of this site. The page there shows the notice, unless it is empty.
+func (c *Call) Redirect(target, notice string) error {
 	if notice != "" {
 		c.setCookie(noticeCookie, base64.RawURLEncoding.EncodeToString([]byte(short(notice))), time.Minute)
 	}
 	c.answered = true
-	http.Redirect(c.W, c.R, c.At(to), http.StatusSeeOther)
+	http.Redirect(c.W, c.R, c.At(target), http.StatusSeeOther)
 	return nil
 }
 
 // RedirectForGood redirects to a path of this site, with status 301, which browsers remember.
-func (c *Call) RedirectForGood(to string) error {
+func (c *Call) RedirectForGood(target string) error {
 	c.answered = true
-	http.Redirect(c.W, c.R, c.At(to), http.StatusMovedPermanently)
+	http.Redirect(c.W, c.R, c.At(target), http.StatusMovedPermanently)
 	return nil
 }
 
@@ -212,11 +212,11 @@ func short(notice string) string {
 }
 
 // Then redirects like Redirect if err is nil, and returns err otherwise.
-func (c *Call) Then(err error, to, notice string) error {
+func (c *Call) Then(err error, target, notice string) error {
 	if err != nil {
 		return err
 	}
-	return c.Redirect(to, notice)
+	return c.Redirect(target, notice)
 }
 
 // ToLogin redirects a guest to the sign-in page, with the path to return to in a parameter (Options.Back). If the

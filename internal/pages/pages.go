@@ -104,17 +104,18 @@ type Page[C any] struct {
 	Keeps []string
 }
 
-// Within makes pages of a site, whose calls have the type C, from the pages of a part of the site, whose calls have the
-// type D. admit is the access rule of all these pages. part makes a call of the part from a call of the site.
-func Within[C, D any](list []Page[D], admit func(C) error, part func(C) D) []Page[C] {
+// Within returns the pages of a part of a site as pages of the site. C is the type of the site's calls and D the type
+// of the part's calls; toPart returns the call of the part for a call of the site. admit is the access rule of all
+// these pages.
+func Within[C, D any](list []Page[D], admit func(C) error, toPart func(C) D) []Page[C] {
 	pages := make([]Page[C], len(list))
 	for i, p := range list {
 		pages[i] = Page[C]{
-			Method: p.Method, Path: p.Path, Admit: admit, Serve: func(c C) error { return p.Serve(part(c)) },
+			Method: p.Method, Path: p.Path, Admit: admit, Serve: func(c C) error { return p.Serve(toPart(c)) },
 			Public: p.Public, NoToken: p.NoToken, Secret: p.Secret, Upload: p.Upload, Keeps: p.Keeps,
 		}
 		if p.Else != nil {
-			pages[i].Else = func(c C) error { return p.Else(part(c)) }
+			pages[i].Else = func(c C) error { return p.Else(toPart(c)) }
 		}
 	}
 	return pages

@@ -29,8 +29,8 @@ func (t Table) Has(c store.Conn, id int64, issuer string) (linked bool, err erro
 	return linked, err
 }
 
-// IfLinked calls do with the id of a person's account. It does nothing if the person has no account.
-func (t Table) IfLinked(c store.Conn, issuer, subject string, do func(id int64) error) error {
+// IfLinked calls fn with the id of a person's account. It does nothing if the person has no account.
+func (t Table) IfLinked(c store.Conn, issuer, subject string, fn func(id int64) error) error {
 	id, err := t.Linked(c, issuer, subject)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
@@ -38,5 +38,5 @@ func (t Table) IfLinked(c store.Conn, issuer, subject string, do func(id int64) 
 	if err != nil {
 		return err
 	}
-	return do(id)
+	return fn(id)
 }

@@ -172,13 +172,15 @@ func (a *Action[C]) mustAsk(p *pages.Call) bool {
 	return (a.Confirm != "" || len(a.Ask) > 0) && !p.Form.Flag("sure")
 }
 
-// confirm shows the page with the question. After a refusal it shows the page again with the entered values. listHead
-// is the head of the page with the action's button, here is the path to which the form on the page is sent, and values
-// are the form values of the rows.
-func (a *Action[C]) confirm(c C, refusal error, listHead Head, here string, rows []chosenRow, values []string) error {
+// confirm shows the page with the question. After a refusal it shows the page again with the entered values.
+// listHead is the head of the page with the action's button, formPath is the path to which the form on the page is
+// sent, and values are the form values of the rows.
+func (a *Action[C]) confirm(
+	c C, refusal error, listHead Head, formPath string, rows []chosenRow, values []string,
+) error {
 	p, label := c.Common(), strings.TrimSuffix(a.Label, "…")
 	d := &confirmPage{
-		Head: Head{Title: label, Tabs: listHead.Tabs.At(path(p))}, Here: here, Question: a.Confirm, Rows: values,
+		Head: Head{Title: label, Tabs: listHead.Tabs.At(path(p))}, Here: formPath, Question: a.Confirm, Rows: values,
 		Button: button{Name: a.Name, Label: label, Danger: a.Danger},
 	}
 	for _, r := range rows {
@@ -201,13 +203,13 @@ func (a *Action[C]) confirm(c C, refusal error, listHead Head, here string, rows
 	return p.ShowForm(refusal, "resource_confirm", d.Title, d)
 }
 
-// reveal makes a secret for a row and shows the secret once, on a page that leads to the path to.
-func (a *Action[C]) reveal(c C, r chosenRow, to string) error {
+// reveal makes a secret for a row and shows the secret once, on a page that leads to nextPath.
+func (a *Action[C]) reveal(c C, r chosenRow, nextPath string) error {
 	secret, err := a.Make(c, r.id)
 	if err != nil {
 		return err
 	}
-	return reveal(c.Common(), a.Label+" of "+r.name, secret, to)
+	return reveal(c.Common(), a.Label+" of "+r.name, secret, nextPath)
 }
 
 // secretPage is the data of a page that shows a secret.
@@ -216,7 +218,7 @@ type secretPage struct {
 	Secret, To string
 }
 
-// reveal shows a page with a secret, which leads to the path to.
-func reveal(p *pages.Call, title, secret, to string) error {
-	return p.Show("resource_secret", title, &secretPage{Head{Title: title}, secret, to})
+// reveal shows a secret on a page that leads to nextPath.
+func reveal(p *pages.Call, title, secret, nextPath string) error {
+	return p.Show("resource_secret", title, &secretPage{Head{Title: title}, secret, nextPath})
 }

@@ -32,7 +32,7 @@ func Link(path, text string) Cell { return Cell{Kind: "link", Path: path, Text: 
 func Code(text string) Cell { return Cell{Kind: "code", Text: text} }
 
 // Time returns a cell with a time. Zero is shown as never.
-func Time(at instant.Moment) Cell { return Cell{Kind: "time", At: at} }
+func Time(moment instant.Moment) Cell { return Cell{Kind: "time", At: moment} }
 
 // Count returns a cell with a number.
 func Count(n int64) Cell { return Cell{Kind: "count", N: n} }

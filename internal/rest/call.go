@@ -48,9 +48,9 @@ func (c *Call) User() string {
 // Path returns the value of a wildcard in the route's path.
 func (c *Call) Path(name string) string { return c.R.PathValue(name) }
 
-// Decode reads the JSON body into the struct to which into points. It returns an error for unknown members, data after
-// the value, and a body that is too large or nested too deep. The error's message names the fault.
-func (c *Call) Decode(into any) error {
+// Decode reads the JSON body into the struct to which target points. It returns an error for unknown members, data
+// after the value, and a body that is too large or nested too deep. The error's message names the fault.
+func (c *Call) Decode(target any) error {
 	text, err := c.jsonBody()
 	if err != nil {
 		return err
@@ -58,16 +58,16 @@ func (c *Call) Decode(into any) error {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return refuse(http.StatusBadRequest, "invalid_json", "", "this request needs a JSON body")
 	}
-	return decode(text, into)
+	return decode(text, target)
 }
 
-// DecodeIfAny works like Decode but accepts an empty body, after which into is unchanged.
-func (c *Call) DecodeIfAny(into any) error {
+// DecodeIfAny works like Decode but accepts an empty body, which leaves the struct unchanged.
+func (c *Call) DecodeIfAny(target any) error {
 	text, err := c.jsonBody()
 	if err != nil || len(bytes.TrimSpace(text)) == 0 {
 		return err
 	}
-	return decode(text, into)
+	return decode(text, target)
 }
 
 // jsonBody reads the body, which may be empty, and words the faults of a JSON body.
@@ -108,8 +108,8 @@ func (c *Call) body(limit int64) ([]byte, error) {
 	return text, nil
 }
 
-// decode decodes a JSON body into the struct to which into points; see Call.Decode.
-func decode(text []byte, into any) error {
+// decode decodes a JSON body into the struct to which target points; see Call.Decode.
+func decode(text []byte, target any) error {
 	if !utf8.Valid(text) {
 		return refuse(http.StatusBadRequest, "invalid_json", "", "the body is not UTF-8")
 	}
@@ -118,7 +118,7 @@ func decode(text []byte, into any) error {
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	err := d.Decode(into)
+	err := d.Decode(target)
 	var syntax *json.SyntaxError
 	var wrongType *json.UnmarshalTypeError
 	switch {

@@ -80,8 +80,8 @@ func (r *Route) status() int {
 }
 
 // Call returns a Call with which the route serves a request.
-func (r *Route) Call(w http.ResponseWriter, req *http.Request, who Identity) *Call {
-	return &Call{W: w, R: req, Who: who, Status: r.status()}
+func (r *Route) Call(w http.ResponseWriter, req *http.Request, sender Identity) *Call {
+	return &Call{W: w, R: req, Who: sender, Status: r.status()}
 }
 
 // Identity identifies the sender of a request in a service.
@@ -164,16 +164,16 @@ func (f Found) Guest() bool {
 // Allow returns the methods of the path as a list for the header Allow.
 func (f Found) Allow() string { return f.node.allow }
 
-// Serve answers the request of a user; a nil who means that the user is unknown. If it returns an *apierror.Error it
-// has written nothing.
-func (f Found) Serve(w http.ResponseWriter, who Identity) error {
+// Serve answers the request of a user. A nil sender means that the user is unknown. If Serve returns an
+// *apierror.Error, it has written nothing.
+func (f Found) Serve(w http.ResponseWriter, sender Identity) error {
 	route := f.Route()
 	if route == nil {
 		w.Header().Set("Allow", f.node.allow)
 		return apierror.New(http.StatusMethodNotAllowed, "method_not_allowed",
 			"%s is not allowed here, use %s", Quote(f.r.Method), f.node.allow)
 	}
-	c := route.Call(w, f.r, who)
+	c := route.Call(w, f.r, sender)
 	if !route.Guest && c.User() == "" {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		return apierror.New(http.StatusUnauthorized, "invalid_token",

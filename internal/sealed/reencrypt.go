@@ -166,14 +166,14 @@ func (c *Column) count(ctx context.Context, db Database) (n int, err error) {
 	return n, err
 }
 
-// page reads the texts of at most limit rows, in the order of their ids. It begins after the id in after, or with the
-// first row if after is nil.
-func (c *Column) page(ctx context.Context, db Database, after any, limit int) (page []text, err error) {
+// page reads the texts of at most limit rows, in the order of their ids. It begins after the id in afterID, or with
+// the first row if afterID is nil.
+func (c *Column) page(ctx context.Context, db Database, afterID any, limit int) (page []text, err error) {
 	switch { // begin below the lowest id
-	case after == nil && c.Number:
-		after = int64(math.MinInt64)
-	case after == nil:
-		after = ""
+	case afterID == nil && c.Number:
+		afterID = int64(math.MinInt64)
+	case afterID == nil:
+		afterID = ""
 	}
 	query := fmt.Sprintf("SELECT %s, %s, %s FROM %s WHERE %s > ?%s ORDER BY %s LIMIT ?",
 		c.ID, cmp.Or(c.Row, c.ID), c.Text, c.Table, c.ID, c.condition("AND"), c.ID)
@@ -190,7 +190,7 @@ func (c *Column) page(ctx context.Context, db Database, after any, limit int) (p
 			}
 			t.associated, t.sealed = c.Place(t.row), strings.TrimPrefix(t.sealed, c.Prefix)
 			return t, err
-		}, query, after, limit)
+		}, query, afterID, limit)
 		return err
 	})
 	return page, err

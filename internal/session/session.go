@@ -59,8 +59,8 @@ func (s Store[U]) Begin(c store.Conn, user U, now time.Time) (text string, err e
 }
 
 // Find returns the session of the secret text. The error is ErrNone if the session has ended or never existed. Find
-// scans the columns of Store.More into more.
-func (s Store[U]) Find(c store.Conn, text string, now time.Time, more ...any) (n Session[U], err error) {
+// scans the columns of Store.More into dest.
+func (s Store[U]) Find(c store.Conn, text string, now time.Time, dest ...any) (n Session[U], err error) {
 	earliest := int64(0) // sessions that began before have ended
 	if s.Whole > 0 {
 		earliest = now.Add(-s.Whole).UnixMicro()
@@ -72,7 +72,7 @@ func (s Store[U]) Find(c store.Conn, text string, now time.Time, more ...any) (n
 	}
 	err = c.Row("SELECT "+columns+" FROM "+s.Table+" WHERE secret_hash = ? AND seen_at > ? AND created_at > ?",
 		secret.Hash(text), now.Add(-s.Idle).UnixMicro(), earliest).
-		Scan(append([]any{&n.ID, &n.User, &created, &lastSeen, &confirmed}, more...)...)
+		Scan(append([]any{&n.ID, &n.User, &created, &lastSeen, &confirmed}, dest...)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrNone
 	}

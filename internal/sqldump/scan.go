@@ -209,14 +209,14 @@ func (s *scanner) table() (string, error) {
 	}
 }
 
-// quoted consumes a text after its opening quotation mark, appends it to into without escapes and returns the result.
-// If into is nil the text is discarded.
-func (s *scanner) quoted(into []byte, quote byte) ([]byte, error) {
-	keep := into != nil
+// quoted consumes a text after its opening quotation mark, appends it to dst without escapes and returns the result. If
+// dst is nil the text is discarded.
+func (s *scanner) quoted(dst []byte, quote byte) ([]byte, error) {
+	keep := dst != nil
 	for {
 		text, err := s.chunk()
 		if err != nil {
-			return into, err
+			return dst, err
 		}
 		end := bytes.IndexByte(text, quote) // the end of the bytes that stand for themselves
 		if end < 0 {
@@ -228,10 +228,10 @@ func (s *scanner) quoted(into []byte, quote byte) ([]byte, error) {
 			}
 		}
 		if keep {
-			into = append(into, text[:end]...)
+			dst = append(dst, text[:end]...)
 		}
-		if len(into) > maxRow {
-			return into, s.fault("a text has more than %d bytes", maxRow)
+		if len(dst) > maxRow {
+			return dst, s.fault("a text has more than %d bytes", maxRow)
 		}
 		unfinished := end == len(text) // skip makes text invalid
 		s.skip(end)
@@ -240,25 +240,25 @@ func (s *scanner) quoted(into []byte, quote byte) ([]byte, error) {
 		}
 		b, err := s.next()
 		if err != nil {
-			return into, err
+			return dst, err
 		}
 		if b == quote {
 			if next := s.peek(1); len(next) == 0 || next[0] != quote {
-				return into, nil
+				return dst, nil
 			}
 			s.skip(1) // a doubled quote stands for one
 		} else { // a backslash, which begins an escape sequence
 			if b, err = s.next(); err != nil {
-				return into, err
+				return dst, err
 			}
 			if keep && (b == '%' || b == '_') { // MySQL keeps the backslash before these
-				into = append(into, '\\')
+				dst = append(dst, '\\')
 			} else if i := strings.IndexByte("0bnrtZ", b); i >= 0 {
 				b = "\x00\b\n\r\t\x1a"[i]
 			}
 		}
 		if keep {
-			into = append(into, b)
+			dst = append(dst, b)
 		}
 	}
 }

@@ -101,17 +101,17 @@ func Open(path string) (*Dump, error) {
 // Close closes the file.
 func (d *Dump) Close() error { return d.file.Close() }
 
-// Scan reads the dump from its beginning and calls each for the rows of the tables for which accept returns true. If
+// Scan reads the dump from its beginning and calls fn for the rows of the tables for which accept returns true. If
 // progress is not nil Scan calls it now and then with the number of bytes read so far. Scan stops at the first error:
-// an error of each, of the context, or of a malformed dump, which names the line.
-func (d *Dump) Scan(ctx context.Context, accept func(table string) bool, each func(*Row) error, progress func(int64),
+// an error of fn, of the context, or of a malformed dump, which names the line.
+func (d *Dump) Scan(ctx context.Context, accept func(table string) bool, fn func(*Row) error, progress func(int64),
 ) error {
 	if _, err := d.file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
 	s := &scanner{
 		in: bufio.NewReaderSize(d.file, bufferSize), line: 1, dump: d, ctx: ctx,
-		accept: accept, each: each, progress: progress,
+		accept: accept, each: fn, progress: progress,
 	}
 	read := s.readStatements
 	if d.copy {

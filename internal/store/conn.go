@@ -32,7 +32,7 @@ type querier interface {
 }
 
 // Row is a row that can be scanned: a *sql.Row, or the current row of *sql.Rows.
-type Row interface{ Scan(into ...any) error }
+type Row interface{ Scan(dest ...any) error }
 
 // Context returns the context with which statements run.
 func (c Conn) Context() context.Context { return c.ctx }

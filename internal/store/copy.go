@@ -77,8 +77,8 @@ func (s Schema) Tables(d Dialect) (names []string, err error) {
 	return slices.Compact(names), err
 }
 
-// each calls do for each migration for an engine, with the migration's number and text.
-func (s Schema) each(d Dialect, do func(number int64, text []byte)) error {
+// each calls fn for each migration for an engine, with the migration's number and text.
+func (s Schema) each(d Dialect, fn func(number int64, text []byte)) error {
 	checked, err := newSchema(s, d)
 	if err != nil {
 		return fmt.Errorf("schema %q: %w", s.Name, err)
@@ -92,7 +92,7 @@ func (s Schema) each(d Dialect, do func(number int64, text []byte)) error {
 		if err != nil {
 			return err
 		}
-		do(number, text)
+		fn(number, text)
 	}
 	return nil
 }
@@ -155,39 +155,39 @@ const copyPages = 256
 // CopySQLite copies a database to a new file while others write. The copy has the state of one moment after the call,
 // and is a single file that only its owner can read. progress is called with the number of bytes copied since its last
 // call.
-func CopySQLite(ctx context.Context, from, to string, progress func(bytes int64)) (err error) {
-	source, err := openSingle(fileURI(from) + "?" + url.Values{
+func CopySQLite(ctx context.Context, srcFile, dstFile string, progress func(bytes int64)) (err error) {
+	source, err := openSingle(fileURI(srcFile) + "?" + url.Values{
 		"mode": {"ro"}, "_busy_timeout": {"5000"}, "_error_rc": {"true"},
 	}.Encode())
 	if err != nil {
-		return fmt.Errorf("opening %s: %w", from, err)
+		return fmt.Errorf("opening %s: %w", srcFile, err)
 	}
 	defer func() { _ = source.Close() }()
-	if err := touch(to); err != nil {
+	if err := touch(dstFile); err != nil {
 		return err
 	}
 	conn, err := source.Conn(ctx)
 	if err != nil {
-		return fmt.Errorf("opening %s: %w", from, err)
+		return fmt.Errorf("opening %s: %w", srcFile, err)
 	}
 	defer func() { _ = conn.Close() }()
 	// This transaction fixes the snapshot to copy. Without it, each change by another process would restart the copy.
 	if _, err := conn.ExecContext(ctx, "BEGIN"); err != nil {
-		return fmt.Errorf("reading %s: %w", from, err)
+		return fmt.Errorf("reading %s: %w", srcFile, err)
 	}
 	defer func() { _, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }()
 	var tables, bytesPerPage int64 // the count of tables is not used, but reading it begins the snapshot
 	if err := conn.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM sqlite_schema), page_size FROM pragma_page_size").
 		Scan(&tables, &bytesPerPage); err != nil {
-		return fmt.Errorf("reading %s: %w", from, err)
+		return fmt.Errorf("reading %s: %w", srcFile, err)
 	}
 	err = conn.Raw(func(driver any) error {
-		return copyPagewise(ctx, driver.(backuper), fileURI(to), func(pages int64) { progress(pages * bytesPerPage) })
+		return copyPagewise(ctx, driver.(backuper), fileURI(dstFile), func(pages int64) { progress(pages * bytesPerPage) })
 	})
 	if err != nil {
-		return fmt.Errorf("copying %s: %w", from, err)
+		return fmt.Errorf("copying %s: %w", srcFile, err)
 	}
-	return useRollbackJournal(ctx, to)
+	return useRollbackJournal(ctx, dstFile)
 }
 
 // backuper is implemented by the connections of the SQLite driver.
@@ -197,8 +197,8 @@ type backuper interface {
 
 // copyPagewise copies the database of a connection to the file with the given URI. progress is called with the number
 // of pages copied since its last call.
-func copyPagewise(ctx context.Context, from backuper, uri string, progress func(pages int64)) error {
-	backup, err := from.NewBackup(uri)
+func copyPagewise(ctx context.Context, src backuper, uri string, progress func(pages int64)) error {
+	backup, err := src.NewBackup(uri)
 	if err != nil {
 		return err
 	}

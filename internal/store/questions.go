@@ -94,14 +94,14 @@ var errNullBool = errors.New("store: NULL cannot be scanned into a bool")
 type pgxRow struct{ rows pgx.Rows }
 
 // Scan implements Row.
-func (r pgxRow) Scan(into ...any) error {
-	into = slices.Clone(into)
-	for i, target := range into {
+func (r pgxRow) Scan(dest ...any) error {
+	dest = slices.Clone(dest)
+	for i, target := range dest {
 		if target, ok := target.(*bool); ok {
-			into[i] = boolScanner{target}
+			dest[i] = boolScanner{target}
 		}
 	}
-	return r.rows.Scan(into...)
+	return r.rows.Scan(dest...)
 }
 
 // boolScanner scans a number or a boolean into target.

@@ -79,11 +79,11 @@ func literalLength(query string, i int) int {
 	return 0
 }
 
-// through returns the index after the first occurrence of end in s at or after from, or len(s) if there is no
+// through returns the index after the first occurrence of terminator in s at or after offset, or len(s) if there is no
 // occurrence.
-func through(s, end string, from int) int {
-	if j := strings.Index(s[from:], end); j >= 0 {
-		return from + j + len(end)
+func through(s, terminator string, offset int) int {
+	if j := strings.Index(s[offset:], terminator); j >= 0 {
+		return offset + j + len(terminator)
 	}
 	return len(s)
 }

@@ -90,13 +90,13 @@ func (s *schema) checkUsable(ctx context.Context, provider *goose.Provider, pool
 // foreignRelease returns the release that applied the migrations after a version. If several releases did, it returns
 // the first one that does not follow the release of this program, as the function follows reports, or else the last. It
 // returns "" if one of the migrations is not additive.
-func (s *schema) foreignRelease(ctx context.Context, pool *sql.DB, after int64) (string, error) {
+func (s *schema) foreignRelease(ctx context.Context, pool *sql.DB, afterVersion int64) (string, error) {
 	exists, err := s.hasAdditiveColumn(ctx, pool)
 	if err != nil || !exists {
 		return "", err
 	}
 	rows, err := pool.QueryContext(ctx, fmt.Sprintf(
-		"SELECT coalesce(%s, '') FROM %s WHERE version_id > %d ORDER BY version_id", additiveColumn, s.table(), after))
+		"SELECT coalesce(%s, '') FROM %s WHERE version_id > %d ORDER BY version_id", additiveColumn, s.table(), afterVersion))
 	if err != nil {
 		return "", err
 	}

@@ -94,12 +94,12 @@ const holdTries = 10
 // LockEnding is the ending of the file that HoldSQLite locks. The file is not removed after use.
 const LockEnding = ".lock"
 
-// HoldSQLite marks a SQLite file as served, or being restored, by this process, until release is called or the process
-// ends, even by a crash. If another process holds the file, the error is a [HeldError]. Commands use the database
-// without holding it.
+// HoldSQLite marks a SQLite file as in use by this process, which serves or restores it. The mark lasts until release
+// is called or the process ends, even by a crash. If another process holds the file, the error is a [HeldError].
+// Commands use the database without holding it.
 //
-// The lock is the write lock of another SQLite file, as described at lockFile. That file also records which process
-// holds it.
+// The mark is the write lock of a second SQLite file beside the first, as described at lockFile. The second file also
+// records which process holds it.
 func HoldSQLite(ctx context.Context, file string) (release func(), err error) {
 	lock := file + LockEnding
 	if err := os.MkdirAll(filepath.Dir(lock), 0o700); err != nil {

@@ -162,11 +162,11 @@ type cachedRows struct {
 }
 
 // Next implements driver.Rows.
-func (r *cachedRows) Next(into []driver.Value) error {
+func (r *cachedRows) Next(dest []driver.Value) error {
 	if r.statement == nil {
 		return errRowsEnded
 	}
-	return r.Rows.Next(into)
+	return r.Rows.Next(dest)
 }
 
 var errRowsEnded = errors.New("sqlite: the transaction of these rows has ended")

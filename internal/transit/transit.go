@@ -135,9 +135,9 @@ func New(o Options) (*Client, error) {
 }
 
 // redirect allows a standby server to redirect to the active server, once and within the same scheme.
-func redirect(r *http.Request, via []*http.Request) error {
-	first := via[0]
-	if len(via) > 1 || r.URL.Scheme != first.URL.Scheme || r.Method != first.Method {
+func redirect(r *http.Request, pastRequests []*http.Request) error {
+	first := pastRequests[0]
+	if len(pastRequests) > 1 || r.URL.Scheme != first.URL.Scheme || r.Method != first.Method {
 		return errors.New("it redirects more than once, or to another scheme")
 	}
 	return nil

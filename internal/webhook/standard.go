@@ -42,8 +42,8 @@ func ParseStandardSecret(text string) ([]byte, error) {
 
 // StandardHeader returns the headers of a message of Standard Webhooks. id is the same in all attempts of a message and
 // must not contain a dot.
-func StandardHeader(secret []byte, id string, sent time.Time, body string) http.Header {
-	timestamp := strconv.FormatInt(sent.Unix(), 10)
+func StandardHeader(secret []byte, id string, sendTime time.Time, body string) http.Header {
+	timestamp := strconv.FormatInt(sendTime.Unix(), 10)
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(id + "." + timestamp + "." + body))
 	header := make(http.Header, 5)

@@ -64,9 +64,9 @@ func (Admin) Routes() []caddy.AdminRoute {
 
 // withRetryAfter wraps a handler. If the database is down or still being opened, the wrapped handler answers 503 with
 // Retry-After.
-func withRetryAfter(do caddy.AdminHandlerFunc) caddy.AdminHandlerFunc {
+func withRetryAfter(handler caddy.AdminHandlerFunc) caddy.AdminHandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		err := do(w, r)
+		err := handler(w, r)
 		if errors.Is(err, store.ErrUnavailable) {
 			w.Header().Set("Retry-After", "1")
 			return caddy.APIError{

@@ -96,15 +96,15 @@ the others, and exits with status 1.
 }
 
 // ingest ingests a file or a folder, shows a progress bar, and adds the result to total, also if it returns an error.
-func (s *session) ingest(path string, from corpus.IngestOptions, total *ingestResult) error {
+func (s *session) ingest(path string, opts corpus.IngestOptions, total *ingestResult) error {
 	bar := cli.NewProgress(s.Notes, 0, "", func(n int64) string { return humanize.Bytes(uint64(max(n, 0))) })
 	defer bar.Clear()
 	var done int64
-	from.Progress = func(p corpus.Progress) {
+	opts.Progress = func(p corpus.Progress) {
 		bar.Step(p.Done-done, p.Bytes)
 		done = p.Done
 	}
-	report, err := s.Corpus.Ingest(s.Ctx, path, from)
+	report, err := s.Corpus.Ingest(s.Ctx, path, opts)
 	if report != nil {
 		total.add(report.Progress, report.Problems)
 	}

@@ -181,7 +181,7 @@ func (s *session) evaluate(files []string, documents string, model models.Model)
 const maxSet = 64 << 20
 
 // readQuestions reads the questions in files. It returns an error if there are none.
-func readQuestions(files []string) (all []eval.Question, err error) {
+func readQuestions(files []string) (questions []eval.Question, err error) {
 	for _, name := range files {
 		f, err := os.Open(name)
 		if err != nil {
@@ -192,12 +192,12 @@ func readQuestions(files []string) (all []eval.Question, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		all = append(all, list...)
+		questions = append(questions, list...)
 	}
-	if len(all) == 0 {
+	if len(questions) == 0 {
 		return nil, errors.New("the files of --questions have no questions")
 	}
-	return all, nil
+	return questions, nil
 }
 
 // configuredModel returns the model of the first answer handler that has a model. It returns an error if no handler has

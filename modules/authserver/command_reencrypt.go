@@ -52,41 +52,41 @@ If the configuration has several servers, the command uses the keys of all.
 
 // reseal encrypts the secrets again with the current keys of all servers of the configuration, which share one
 // database.
-func reseal(s *session) (all encryption.Resealed, err error) {
+func reseal(s *session) (total encryption.Resealed, err error) {
 	list, err := sealers(s)
 	if err != nil {
-		return all, err
+		return total, err
 	}
 	rewritten := 0
 	// A server may lack a key that another server has. Once the other server has encrypted a text again, the first server
 	// can decrypt it. So the loop continues while texts change and some cannot be decrypted.
 	for {
-		all = encryption.Resealed{Rewritten: rewritten}
+		total = encryption.Resealed{Rewritten: rewritten}
 		for _, keys := range list {
-			done, err := resealBy(s, keys, all.Rewritten)
+			done, err := resealBy(s, keys, total.Rewritten)
 			if err != nil {
-				return all, err
+				return total, err
 			}
-			all.Rewritten += done.Rewritten
-			all.Scanned, all.Failed = max(all.Scanned, done.Scanned), max(all.Failed, done.Failed)
+			total.Rewritten += done.Rewritten
+			total.Scanned, total.Failed = max(total.Scanned, done.Scanned), max(total.Failed, done.Failed)
 		}
-		if len(list) == 1 || all.Rewritten == rewritten || all.Failed == 0 {
-			return all, nil
+		if len(list) == 1 || total.Rewritten == rewritten || total.Failed == 0 {
+			return total, nil
 		}
-		rewritten = all.Rewritten
+		rewritten = total.Rewritten
 	}
 }
 
-// resealBy encrypts the secrets again with the keys of one server. before is the number of texts that were encrypted
-// again so far, for the progress.
-func resealBy(s *session, keys *config.Config, before int) (done encryption.Resealed, err error) {
+// resealBy encrypts the secrets again with the keys of one server. rewriteCount is the number of texts that were
+// encrypted again so far, for the progress.
+func resealBy(s *session, keys *config.Config, rewriteCount int) (done encryption.Resealed, err error) {
 	server, end, err := newOfflineServer(s, keys)
 	if err != nil {
 		return done, err
 	}
 	defer func() { err = errors.Join(err, end()) }()
 	return server.Reseal(s.Ctx, func(done encryption.Resealed) {
-		s.Note("%d secrets checked, %d encrypted again", done.Scanned, before+done.Rewritten)
+		s.Note("%d secrets checked, %d encrypted again", done.Scanned, rewriteCount+done.Rewritten)
 	})
 }
 

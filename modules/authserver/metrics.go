@@ -170,8 +170,8 @@ func (r *recorder) WriteHeader(status int) {
 	r.ResponseWriterWrapper.WriteHeader(status)
 }
 
-// done records a request that was answered. route is the pattern of its path, and begin the time at which it began.
-func (r *recorder) done(method, route string, begin time.Time) {
+// done records a request that was answered. route is the pattern of its path, and start the time at which it began.
+func (r *recorder) done(method, route string, start time.Time) {
 	if r.status == 0 {
 		r.status = http.StatusOK
 	}
@@ -182,7 +182,7 @@ func (r *recorder) done(method, route string, begin time.Time) {
 		method = "other"
 	}
 	requests.WithLabelValues(method, route, strconv.Itoa(r.status)).Inc()
-	requestSeconds.Observe(time.Since(begin).Seconds())
+	requestSeconds.Observe(time.Since(start).Seconds())
 }
 
 // Interface guard

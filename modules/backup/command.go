@@ -133,15 +133,16 @@ func restoreCommand(root *cobra.Command) {
 // operation is backup.Write or backup.Restore.
 type operation func(ctx context.Context, folder string, state backup.State, o backup.Options) (*backup.Manifest, error)
 
-// run writes or restores a backup, prints its parts, and passes its manifest to notes, which prints further messages.
-func run(s *cli.Session, folder string, state backup.State, do operation, notes func(m *backup.Manifest)) error {
+// run writes or restores a backup, prints its parts, and passes its manifest to printNotes, which prints further
+// messages.
+func run(s *cli.Session, folder string, state backup.State, op operation, printNotes func(m *backup.Manifest)) error {
 	bar := cli.NewProgress(s.Notes, 0, "", func(n int64) string { return humanize.Bytes(uint64(max(n, 0))) })
-	m, err := do(s.Ctx, folder, state, backup.Options{Program: tollgate.Version(), Progress: bar.Step})
+	m, err := op(s.Ctx, folder, state, backup.Options{Program: tollgate.Version(), Progress: bar.Step})
 	bar.Clear()
 	if err != nil {
 		return err
 	}
-	notes(m)
+	printNotes(m)
 	if absolute, err := filepath.Abs(folder); err == nil {
 		folder = absolute
 	}

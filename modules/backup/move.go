@@ -98,11 +98,11 @@ func moveCommand(root *cobra.Command) {
 // shownDigest is how many characters of a digest are shown to people.
 const shownDigest = 16
 
-// sourceOf returns the database to copy: the database that the flag --from describes, else the own database of the
-// service name, else the common database.
-func sourceOf(state backup.State, from, name string) (*store.DB, error) {
-	if from != "" {
-		db, err := openArgument(from)
+// sourceOf returns the database to copy: the database that source, the value of the flag --from, describes; without it
+// the own database of the service with the given name; without a name the common database.
+func sourceOf(state backup.State, source, name string) (*store.DB, error) {
+	if source != "" {
+		db, err := openArgument(source)
 		if err != nil {
 			return nil, fmt.Errorf("--from: %w", err)
 		}
@@ -141,20 +141,20 @@ func openArgument(argument string) (*store.DB, error) {
 	return nil, errors.New("a database is written as sqlite:<file> or postgres://<user>:<password>@<host>/<name>")
 }
 
-// printNextSteps prints what to do after a database was copied. to describes the new database, and name is the service,
-// or empty for the common database.
-func printNextSteps(s *cli.Session, state *backup.State, to, name string) {
+// printNextSteps prints what to do after a database was copied. target describes the new database, and name is the
+// service, or empty for the common database.
+func printNextSteps(s *cli.Session, state *backup.State, target, name string) {
 	if name != "" {
 		name += " "
 	}
-	if path, ok := strings.CutPrefix(to, "sqlite:"); ok {
+	if path, ok := strings.CutPrefix(target, "sqlite:"); ok {
 		s.Note("All rows were copied and are equal. Now change the configuration to: database %ssqlite %s",
 			name, strings.TrimPrefix(path, "//"))
 	} else {
-		if strings.Contains(to, "://") { // the URL may contain a password
-			to = "{env.TOLLGATE_DSN}"
+		if strings.Contains(target, "://") { // the URL may contain a password
+			target = "{env.TOLLGATE_DSN}"
 		}
-		s.Note("All rows were copied and are equal. Now change the configuration to: database %spostgres %s", name, to)
+		s.Note("All rows were copied and are equal. Now change the configuration to: database %spostgres %s", name, target)
 	}
 	if name == "" && len(state.Databases) > 1 {
 		others := make([]string, 0, len(state.Databases)-1)

@@ -224,7 +224,7 @@ func (h *Handler) compile() error {
 		return fmt.Errorf("limit: %w", err)
 	}
 	if text, err := compileTemplate(h.Limit, repl); h.Limit != "" && err == nil {
-		// A missing environment variable must not make a budget unlimited.
+		// A limit that is empty because an environment variable is missing would make the budget unlimited.
 		if value, constant := text.constant(); constant && value == "" {
 			return fmt.Errorf("limit: %s is empty", h.Limit)
 		}

@@ -215,15 +215,15 @@ func (p *pattern) matches(path string, escaped bool) bool {
 	}
 }
 
-// sameSegment reports whether the segment got of a path equals the literal want. escaped means that got is
-// percent-encoded; want never is.
-func sameSegment(got, want string, escaped bool) bool {
-	if got == want {
-		return !escaped || !strings.Contains(got, "%")
+// sameSegment reports whether a segment of a path equals a literal. escaped means that segment is percent-encoded;
+// literal never is.
+func sameSegment(segment, literal string, escaped bool) bool {
+	if segment == literal {
+		return !escaped || !strings.Contains(segment, "%")
 	}
-	if !escaped || !strings.Contains(got, "%") {
+	if !escaped || !strings.Contains(segment, "%") {
 		return false
 	}
-	plain, err := url.PathUnescape(got)
-	return err == nil && plain == want
+	plain, err := url.PathUnescape(segment)
+	return err == nil && plain == literal
 }

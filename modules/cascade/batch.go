@@ -123,7 +123,7 @@ func (p *passthroughRequest) chargeBeforeDelete(ctx context.Context, batch *pass
 // readFile streams a file from a provider into a writer that adds up its costs or checks it. o is an object that was
 // made with the same provider key as the file, and id is the id of the file.
 func (p *passthroughRequest) readFile(
-	ctx context.Context, endpoint *passthrough.Endpoint, o *passthrough.Resource, id string, into io.WriteCloser,
+	ctx context.Context, endpoint *passthrough.Endpoint, o *passthrough.Resource, id string, dst io.WriteCloser,
 ) error {
 	fileRequest := *p
 	fileRequest.endpoint = endpoint
@@ -136,7 +136,7 @@ func (p *passthroughRequest) readFile(
 	request.Forward = &cascade.Forward{
 		Surface: endpoint.Surface, Method: endpoint.Method, Endpoint: endpoint.Name, Path: endpoint.PathFor(id), Pinned: c,
 	}
-	w := &bodyWriter{header: make(http.Header), into: into}
+	w := &bodyWriter{header: make(http.Header), into: dst}
 	_, err := p.engine(p.gw, nil).Answer(ctx, w, &request)
 	switch {
 	case w.writeErr != nil:
@@ -146,7 +146,7 @@ func (p *passthroughRequest) readFile(
 	case request.Forward.Broken:
 		return errors.New("the provider sent only a part of the file")
 	}
-	return into.Close()
+	return dst.Close()
 }
 
 // bodyWriter is an http.ResponseWriter that passes the body on to a writer.
@@ -259,14 +259,14 @@ func (h *Handler) chargeBatches(ctx context.Context) {
 }
 
 // chargeSome charges batches that have ended. It requests the descriptions of those uncharged batches that no client
-// has asked for since the time before.
-func (h *Handler) chargeSome(ctx context.Context, before time.Time) {
+// has asked for since the cutoff.
+func (h *Handler) chargeSome(ctx context.Context, cutoff time.Time) {
 	defer h.app.Acquire()()
 	gw, err := h.app.Gateway()
 	if err != nil {
 		return
 	}
-	objects, err := gw.Resources.Uncharged(ctx, before, chargeRows)
+	objects, err := gw.Resources.Uncharged(ctx, cutoff, chargeRows)
 	if err != nil {
 		return // the database reports the error itself
 	}

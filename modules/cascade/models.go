@@ -73,10 +73,9 @@ func (h *Handler) models(w http.ResponseWriter, r *http.Request, id string) erro
 	return writeJSON(w, answer)
 }
 
-// named returns the model or tier that would serve a request for a name, for GET /v1/models/{id}. It accepts more names
-// than list returns, because clients look up a name before they use it, and list leaves out most names of tiers. It
-// returns false if the key may not use the entry with that name. It also returns false if neither a model nor a tier
-// has the name and there is no default tier.
+// named returns the model or tier that would serve a request for a name, for GET /v1/models/{id}. It accepts all names
+// that requests may use, which are more than list returns. It returns false if the key may not use the entry with that
+// name. It also returns false if neither a model nor a tier has the name and there is no default tier.
 func (o *usableModels) named(id string) (modellist.Model, bool) {
 	target := o.routing.Resolve(id)
 	if tier, known := cascade.PseudoTier(target); known {
@@ -129,9 +128,9 @@ func (o *usableModels) list() []modellist.Model {
 
 // forClaude puts names with the prefix "claude-" in front of the list, for tiers, aliases and models of other vendors.
 // Clients that show only Anthropic's names then show these too.
-func (o *usableModels) forClaude(all []modellist.Model) []modellist.Model {
+func (o *usableModels) forClaude(models []modellist.Model) []modellist.Model {
 	var prefixed []modellist.Model
-	for _, m := range all {
+	for _, m := range models {
 		lower := strings.ToLower(m.ID)
 		anthropic := strings.HasPrefix(lower, "claude") || strings.HasPrefix(lower, "anthropic") ||
 			strings.HasPrefix(lower, "vendor-")
@@ -139,12 +138,12 @@ func (o *usableModels) forClaude(all []modellist.Model) []modellist.Model {
 			prefixed = append(prefixed, m.Alias(name))
 		}
 	}
-	return append(prefixed, all...)
+	return append(prefixed, models...)
 }
 
 // selectPage returns the page that the query parameters limit (1 to 1000, default 20), after_id and before_id select.
 // more reports whether the list continues after the page or, with before_id, before it.
-func selectPage(all []modellist.Model, r *http.Request) (page []modellist.Model, more bool, err error) {
+func selectPage(models []modellist.Model, r *http.Request) (page []modellist.Model, more bool, err error) {
 	query := r.URL.Query()
 	limit := 20
 	if text := query.Get("limit"); text != "" {
@@ -154,7 +153,7 @@ func selectPage(all []modellist.Model, r *http.Request) (page []modellist.Model,
 		}
 	}
 	index := func(param string) (int, error) { // of the model that a parameter names
-		i := slices.IndexFunc(all, func(m modellist.Model) bool { return m.ID == query.Get(param) })
+		i := slices.IndexFunc(models, func(m modellist.Model) bool { return m.ID == query.Get(param) })
 		if i < 0 {
 			return 0, refuse(http.StatusBadRequest, "invalid_value", param+" is not the id of a model in this list")
 		}
@@ -168,15 +167,15 @@ func selectPage(all []modellist.Model, r *http.Request) (page []modellist.Model,
 		if err != nil {
 			return nil, false, err
 		}
-		all = all[last+1:]
+		models = models[last+1:]
 	case query.Has("before_id"):
 		end, err := index("before_id")
 		if err != nil {
 			return nil, false, err
 		}
-		return all[max(0, end-limit):end], end > limit, nil
+		return models[max(0, end-limit):end], end > limit, nil
 	}
-	return all[:min(len(all), limit)], len(all) > limit, nil
+	return models[:min(len(models), limit)], len(models) > limit, nil
 }
 
 // writeJSON sends value as a JSON answer with status 200.

@@ -193,9 +193,9 @@ func (o *options) hiddenPages(s *cli.Session) ([]string, error) {
 }
 
 // shownRoutes returns the routes in the form of the output.
-func shownRoutes(all []*routes.Route) []shownRoute {
-	list := make([]shownRoute, len(all))
-	for i, r := range all {
+func shownRoutes(allRoutes []*routes.Route) []shownRoute {
+	list := make([]shownRoute, len(allRoutes))
+	for i, r := range allRoutes {
 		location := r.At.String()
 		if r.Default {
 			location = "default"

@@ -25,39 +25,39 @@ func Options(d *caddyfile.Dispenser, parse func(option string) error, repeated .
 	return nil
 }
 
-// Text parses the single argument of an option into *into.
-func Text(d *caddyfile.Dispenser, into *string) error {
-	if !d.AllArgs(into) {
+// Text parses the single argument of an option into *target.
+func Text(d *caddyfile.Dispenser, target *string) error {
+	if !d.AllArgs(target) {
 		return d.ArgErr()
 	}
 	return nil
 }
 
-// Texts parses one or more arguments of an option, and appends them to *into.
-func Texts(d *caddyfile.Dispenser, into *[]string) error {
+// Texts parses one or more arguments of an option, and appends them to *target.
+func Texts(d *caddyfile.Dispenser, target *[]string) error {
 	args := d.RemainingArgs()
 	if len(args) == 0 {
 		return d.ArgErr()
 	}
-	*into = append(*into, args...)
+	*target = append(*target, args...)
 	return nil
 }
 
-// Number parses the single argument of an option, a whole number of at least 1, into *into.
-func Number(d *caddyfile.Dispenser, into *int) (err error) {
+// Number parses the single argument of an option, a whole number of at least 1, into *target.
+func Number(d *caddyfile.Dispenser, target *int) (err error) {
 	option, text := d.Val(), ""
 	if !d.AllArgs(&text) {
 		return d.ArgErr()
 	}
-	if *into, err = strconv.Atoi(text); err != nil || *into < 1 {
+	if *target, err = strconv.Atoi(text); err != nil || *target < 1 {
 		return d.Errf("%s: %q is not a whole number of at least 1", option, text)
 	}
 	return nil
 }
 
-// Duration parses the single argument of an option, a positive duration, into *into. example is a valid argument, for
+// Duration parses the single argument of an option, a positive duration, into *target. example is a valid argument, for
 // the error.
-func Duration(d *caddyfile.Dispenser, into *caddy.Duration, example string) error {
+func Duration(d *caddyfile.Dispenser, target *caddy.Duration, example string) error {
 	option, text := d.Val(), ""
 	if !d.AllArgs(&text) {
 		return d.ArgErr()
@@ -66,16 +66,16 @@ func Duration(d *caddyfile.Dispenser, into *caddy.Duration, example string) erro
 	if err != nil || parsed <= 0 {
 		return d.Errf("%s: %q is not a positive duration such as %s", option, text, example)
 	}
-	*into = caddy.Duration(parsed)
+	*target = caddy.Duration(parsed)
 	return nil
 }
 
-// Flag parses an option without arguments, and sets *into to true.
-func Flag(d *caddyfile.Dispenser, into *bool) error {
+// Flag parses an option without arguments, and sets *target to true.
+func Flag(d *caddyfile.Dispenser, target *bool) error {
 	if d.NextArg() {
 		return d.ArgErr()
 	}
-	*into = true
+	*target = true
 	return nil
 }
 

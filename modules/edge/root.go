@@ -29,14 +29,14 @@ func passedAllHandlers(ctx context.Context) bool {
 }
 
 // ServeRoot answers a request for the root of a site, for a service whose pages are below the root. If no later handler
-// answers and no home page is in front of the service, it redirects to the path to. The redirect is relative, because a
+// answers and no home page is in front of the service, it redirects to targetPath. The redirect is relative, because a
 // proxy may strip a part of the path.
-func ServeRoot(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, to string) error {
+func ServeRoot(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, targetPath string) error {
 	if err := next.ServeHTTP(w, r); err != nil || !Unhandled(r.Context()) {
 		return err
 	}
 	caddyhttp.SetVar(r.Context(), unhandledVar, nil) // the redirect is the answer
-	w.Header().Set("Location", to)
+	w.Header().Set("Location", targetPath)
 	w.WriteHeader(http.StatusTemporaryRedirect)
 	return nil
 }

@@ -196,7 +196,7 @@ func (a *App) Engine(g *gateway.Gateway, o cascade.Options, logger *zap.Logger) 
 
 // OnSettled registers a function that is called once the configuration has run for some seconds; see
 // [tollgate.App.OnSettled].
-func (a *App) OnSettled(do func()) { a.host.OnSettled(do) }
+func (a *App) OnSettled(fn func()) { a.host.OnSettled(fn) }
 
 // Acquire keeps the resources of a request open until release is called; see [tollgate.App.Acquire].
 func (a *App) Acquire() (release func()) { return a.host.Acquire() }

@@ -154,8 +154,8 @@ func (a *App) useFallback(ctx context.Context, g *gateway.Gateway, use bool) (bo
 	return false, nil
 }
 
-// waitUntilServing waits until the gateway accepts connections at its address, for 10 seconds at most. Its certificate
-// may still have to be issued, and the printed command line should work at once.
+// waitUntilServing waits until the gateway accepts connections at its address, for 10 seconds at most, so that the
+// command line which is printed next works at once. Until then the gateway may wait for its certificate.
 func (a *App) waitUntilServing(ctx context.Context) {
 	u, err := url.Parse(a.first.URL)
 	if err != nil {

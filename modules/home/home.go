@@ -181,7 +181,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // services returns the services that are visible to the sender of the request.
-func (h *Handler) services(r *http.Request) (all []home.Service) {
+func (h *Handler) services(r *http.Request) (list []home.Service) {
 	for _, m := range h.app.Services(r) {
 		if m.Service == home.SchemaName {
 			continue
@@ -195,9 +195,9 @@ func (h *Handler) services(r *http.Request) (all []home.Service) {
 		if _, address, ok := strings.Cut(s.URL, "://"); ok {
 			s.Address, _, _ = strings.Cut(address, "/")
 		}
-		all = append(all, s)
+		list = append(list, s)
 	}
-	return all
+	return list
 }
 
 // state returns the state of the process.

@@ -52,14 +52,14 @@ func state(ctx context.Context, app *tollgate.App) home.State {
 }
 
 // faults returns the parts of a service that do not work, ordered by name.
-func faults(ctx context.Context, app *tollgate.App, service string) (all []home.Fault) {
+func faults(ctx context.Context, app *tollgate.App, service string) (list []home.Fault) {
 	parts := app.Parts(ctx, service)
 	for _, part := range slices.Sorted(maps.Keys(parts)) {
 		if err := parts[part]; err != nil {
-			all = append(all, home.Fault{Part: part, Reason: err.Error()})
+			list = append(list, home.Fault{Part: part, Reason: err.Error()})
 		}
 	}
-	return all
+	return list
 }
 
 // database describes a database for administrators. It asks the database for its size.
@@ -78,7 +78,7 @@ func database(ctx context.Context, d tollgate.ServedDatabase) home.Database {
 }
 
 // certificates returns the certificates that the process has for the given hosts, ordered by the time of expiry.
-func certificates(hosts []string) (all []home.Certificate) {
+func certificates(hosts []string) (list []home.Certificate) {
 	seen := make(map[string]bool)
 	for _, host := range hosts {
 		for _, c := range caddytls.AllMatchingCertificates(host) {
@@ -86,12 +86,12 @@ func certificates(hosts []string) (all []home.Certificate) {
 				continue
 			}
 			seen[c.Hash()] = true
-			all = append(all, home.Certificate{
+			list = append(list, home.Certificate{
 				Names: c.Names, Ends: c.Leaf.NotAfter,
 				Issuer: cmp.Or(c.Leaf.Issuer.CommonName, strings.Join(c.Leaf.Issuer.Organization, ", ")),
 			})
 		}
 	}
-	slices.SortFunc(all, func(a, b home.Certificate) int { return a.Ends.Compare(b.Ends) })
-	return all
+	slices.SortFunc(list, func(a, b home.Certificate) int { return a.Ends.Compare(b.Ends) })
+	return list
 }

@@ -103,17 +103,18 @@ var keyLimitFlagNames = func() []string {
 	return names
 }()
 
-// addRemovers adds the flags --no-rate-limit and --lift to a command whose other limits have the flags names. lift is
-// the value of --lift, and all has the names of all flags that change a limit. description describes --lift.
-func addRemovers(cmd *cobra.Command, names []string, description string) (lift *bool, all []string) {
+// addRemovers adds the flags --no-rate-limit and --lift to a command. limitNames has the names of the flags for its
+// other limits, and description describes --lift. lift is the value of --lift, and flagNames has the names of all flags
+// that change a limit.
+func addRemovers(cmd *cobra.Command, limitNames []string, description string) (lift *bool, flagNames []string) {
 	cmd.Flags().Bool("no-rate-limit", false, "Remove the limit of requests a minute")
 	lift = cmd.Flags().Bool("lift", false, description)
 	cmd.MarkFlagsMutuallyExclusive("rate-limit", "no-rate-limit")
-	all = append(slices.Clone(names), "no-rate-limit")
-	for _, name := range all {
+	flagNames = append(slices.Clone(limitNames), "no-rate-limit")
+	for _, name := range flagNames {
 		cmd.MarkFlagsMutuallyExclusive("lift", name)
 	}
-	return lift, append(all, "lift")
+	return lift, append(flagNames, "lift")
 }
 
 // change returns the change to a key according to the flags that were given. Limits whose flag was not given remain

@@ -77,13 +77,13 @@ func limitCommand(
 	return cmd
 }
 
-// raise imposes the limits of the flags on a holder until a time, instead of the usual limits. If until is "none", the
+// raise imposes the limits of the flags on a holder until a time, instead of the usual limits. If expiry is "none", the
 // usual limits apply again.
-func (s *session) raise(holder limitHolder, flags *keyFlags, until string) error {
-	if until == none {
+func (s *session) raise(holder limitHolder, flags *keyFlags, expiry string) error {
+	if expiry == none {
 		return s.SetRaise(s.Ctx, holder.kind, holder.id, nil, nil)
 	}
-	end, err := parseEnd(until, time.Now())
+	end, err := parseEnd(expiry, time.Now())
 	if err != nil {
 		return err
 	}

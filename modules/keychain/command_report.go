@@ -48,12 +48,12 @@ func newPeriodFlags(set *pflag.FlagSet) periodFlags {
 	}
 }
 
-// read sets from and to if their flags were given.
-func (f periodFlags) read(from, to *time.Time) (err error) {
+// read sets *start if the flag --from was given, and *end if --to was given.
+func (f periodFlags) read(start, end *time.Time) (err error) {
 	for _, flag := range []struct {
 		name, text string
 		target     *time.Time
-	}{{"from", *f.from, from}, {"to", *f.to, to}} {
+	}{{"from", *f.from, start}, {"to", *f.to, end}} {
 		if flag.text == "" {
 			continue
 		}

@@ -87,10 +87,10 @@ func (s *session) showRejected(args []string) error {
 	return s.Answer(output, nil)
 }
 
-// retry executes rejected commands again: the commands with the IDs in args or, if all is true, all commands. It
+// retry executes rejected commands again: the commands with the IDs in args or, if retryAll is true, all commands. It
 // returns an error if any of them failed again.
-func (s *session) retry(args []string, all bool) error {
-	if all == (len(args) > 0) { // both or neither
+func (s *session) retry(args []string, retryAll bool) error {
+	if retryAll == (len(args) > 0) { // both or neither
 		return errors.New("give the IDs of commands, or --all")
 	}
 	var ids []int64
@@ -101,7 +101,7 @@ func (s *session) retry(args []string, all bool) error {
 		}
 		ids = append(ids, id)
 	}
-	if all {
+	if retryAll {
 		list, err := s.Rejected(s.Ctx)
 		if err != nil {
 			return err

@@ -245,7 +245,7 @@ func (a *App) Start() error {
 
 // OnStart registers a function that Start calls after the keyrings are open and before the databases are open. A module
 // calls OnStart while it is provisioned.
-func (a *App) OnStart(do func() error) { a.onStart = append(a.onStart, do) }
+func (a *App) OnStart(fn func() error) { a.onStart = append(a.onStart, fn) }
 
 // settleTime is how long a configuration must have run before any data is deleted according to its settings.
 const settleTime = 3 * time.Second
@@ -253,7 +253,7 @@ const settleTime = 3 * time.Second
 // OnSettled registers a function that is called once the configuration has run for settleTime. It is meant for work
 // that deletes old data: until then the reload may still be undone because another app fails to start, and nothing may
 // have been deleted by then. A module calls OnSettled while it is provisioned.
-func (a *App) OnSettled(do func()) { a.onSettled = append(a.onSettled, do) }
+func (a *App) OnSettled(fn func()) { a.onSettled = append(a.onSettled, fn) }
 
 // settle calls the functions registered with OnSettled after settleTime, unless the configuration ends before.
 func (a *App) settle() {
@@ -271,7 +271,7 @@ func (a *App) settle() {
 
 // OnCut registers a function that ends the upstream connections for which this configuration's requests wait. It is
 // called when the process ends and requests are left after the grace period.
-func (a *App) OnCut(do func()) { a.onCut = append(a.onCut, do) }
+func (a *App) OnCut(fn func()) { a.onCut = append(a.onCut, fn) }
 
 // Stop implements caddy.App and does nothing. Cleanup releases the shared resources.
 func (a *App) Stop() error { return nil }

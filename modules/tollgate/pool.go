@@ -25,16 +25,16 @@ type pooled[T any] struct {
 // Destruct implements caddy.Destructor.
 func (p *pooled[T]) Destruct() error { return p.end(p.value) }
 
-// Share returns the value with a key from a pool, or adds the result of make to the pool. The value survives reloads.
-// It is passed to end after the last request of the last configuration that uses it, and before values that were shared
-// earlier. A module calls Share while it is provisioned, or in OnStart.
-func Share[T any](a *App, pool *caddy.UsagePool, key any, make func() (T, error), end func(T) error) (T, error) {
+// Share returns the value with a key from a pool, or adds the result of create to the pool. The value survives reloads.
+// It is passed to destroy after the last request of the last configuration that uses it, and before values that were
+// shared earlier. A module calls Share while it is provisioned, or in OnStart.
+func Share[T any](a *App, pool *caddy.UsagePool, key any, create func() (T, error), destroy func(T) error) (T, error) {
 	loaded, _, err := pool.LoadOrNew(key, func() (caddy.Destructor, error) {
-		value, err := make()
+		value, err := create()
 		if err != nil {
 			return nil, err
 		}
-		return &pooled[T]{value, end}, nil
+		return &pooled[T]{value, destroy}, nil
 	})
 	var zero T
 	if err != nil {

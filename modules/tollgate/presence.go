@@ -177,7 +177,7 @@ func (a *App) findServices() {
 const homeService = "home"
 
 // listenAddresses returns the addresses on which a server of app listens, without host names.
-func listenAddresses(app *caddyhttp.App, server *caddyhttp.Server) (all []Address) {
+func listenAddresses(app *caddyhttp.App, server *caddyhttp.Server) (list []Address) {
 	httpPort := cmp.Or(app.HTTPPort, caddyhttp.DefaultHTTPPort)
 	for _, text := range server.Listen {
 		address, err := caddy.ParseNetworkAddress(text)
@@ -191,9 +191,9 @@ func listenAddresses(app *caddyhttp.App, server *caddyhttp.Server) (all []Addres
 		if a.Port = strconv.FormatUint(uint64(address.StartPort), 10); a.Port == defaultPort(a.Scheme) {
 			a.Port = ""
 		}
-		all = append(all, a)
+		list = append(list, a)
 	}
-	return all
+	return list
 }
 
 // defaultPort returns the port of a scheme, http or https, that URLs leave out.
@@ -297,13 +297,13 @@ func narrowAddress(outer Address, sets caddyhttp.MatcherSets) []Address {
 
 // resolveHosts resolves the placeholders of hosts. Hosts that depend on the request are left out, because they have no
 // fixed address.
-func resolveHosts(hosts []string) (all []string) {
+func resolveHosts(hosts []string) (list []string) {
 	for _, host := range hosts {
 		if host = caddy.NewReplacer().ReplaceKnown(host, ""); !strings.Contains(host, "{") && host != "" {
-			all = append(all, host)
+			list = append(list, host)
 		}
 	}
-	return all
+	return list
 }
 
 // add adds a handler with the presence p. Handlers with an equal presence become one Mounted with several addresses,

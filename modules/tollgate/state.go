@@ -35,7 +35,7 @@ func (a *App) State() (s backup.State, err error) {
 }
 
 // databases returns all databases of the configuration, each once. They are not started; release closes them.
-func (a *App) databases() (all []backup.Database, err error) {
+func (a *App) databases() (list []backup.Database, err error) {
 	seen := make(map[any]bool)
 	add := func(name string, storage Storage) error {
 		if seen[storage.Key()] {
@@ -47,7 +47,7 @@ func (a *App) databases() (all []backup.Database, err error) {
 			return fmt.Errorf("database %s: %w", name, err)
 		}
 		a.leases = append(a.leases, db.Close)
-		all = append(all, backup.Database{Name: name, DB: db})
+		list = append(list, backup.Database{Name: name, DB: db})
 		return nil
 	}
 	err = add(commonDatabase, a.common)
@@ -56,7 +56,7 @@ func (a *App) databases() (all []backup.Database, err error) {
 			err = add(name, a.named[name].(Storage))
 		}
 	}
-	return all, err
+	return list, err
 }
 
 // Existing returns a state without the files that do not exist. A missing database file is an error, unless it is the
@@ -130,27 +130,27 @@ func (a *App) ConfigJSON() json.RawMessage {
 	return a.config
 }
 
-// Handlers calls do with the JSON of each handler of a service in the configuration that a command works on.
-func (a *App) Handlers(service string, do func(handler json.RawMessage) error) error {
-	return a.handlers(registered[service], do)
+// Handlers calls fn with the JSON of each handler of a service in the configuration that a command works on.
+func (a *App) Handlers(service string, fn func(handler json.RawMessage) error) error {
+	return a.handlers(registered[service], fn)
 }
 
 // handlers works like Handlers, for a registered service.
-func (a *App) handlers(service *Service, do func(handler json.RawMessage) error) error {
+func (a *App) handlers(service *Service, fn func(handler json.RawMessage) error) error {
 	var config any
 	if err := json.Unmarshal(a.ConfigJSON(), &config); err != nil {
 		return err
 	}
-	return forEachHandler(config, service.Handlers, do)
+	return forEachHandler(config, service.Handlers, fn)
 }
 
-// forEachHandler calls do with the JSON of each handler in config, at any depth, whose name is in names. config is
+// forEachHandler calls fn with the JSON of each handler in config, at any depth, whose name is in names. config is
 // decoded JSON.
-func forEachHandler(config any, names []string, do func(handler json.RawMessage) error) error {
+func forEachHandler(config any, names []string, fn func(handler json.RawMessage) error) error {
 	switch config := config.(type) {
 	case []any:
 		for _, value := range config {
-			if err := forEachHandler(value, names, do); err != nil {
+			if err := forEachHandler(value, names, fn); err != nil {
 				return err
 			}
 		}
@@ -158,14 +158,14 @@ func forEachHandler(config any, names []string, do func(handler json.RawMessage)
 		if name, _ := config["handler"].(string); slices.Contains(names, name) {
 			text, err := json.Marshal(config)
 			if err == nil {
-				err = do(text)
+				err = fn(text)
 			}
 			if err != nil {
 				return err
 			}
 		}
 		for _, key := range slices.Sorted(maps.Keys(config)) {
-			if err := forEachHandler(config[key], names, do); err != nil {
+			if err := forEachHandler(config[key], names, fn); err != nil {
 				return err
 			}
 		}

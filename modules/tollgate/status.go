@@ -24,17 +24,17 @@ type ServedDatabase struct {
 }
 
 // ServedDatabases returns the databases of all services. Databases with more services come first.
-func (a *App) ServedDatabases() (all []ServedDatabase) {
+func (a *App) ServedDatabases() (list []ServedDatabase) {
 	for _, service := range slices.Sorted(maps.Keys(a.served)) {
-		i := slices.IndexFunc(all, func(s ServedDatabase) bool { return s.DB == a.served[service] })
+		i := slices.IndexFunc(list, func(s ServedDatabase) bool { return s.DB == a.served[service] })
 		if i < 0 {
-			all = append(all, ServedDatabase{DB: a.served[service]})
-			i = len(all) - 1
+			list = append(list, ServedDatabase{DB: a.served[service]})
+			i = len(list) - 1
 		}
-		all[i].Services = append(all[i].Services, service)
+		list[i].Services = append(list[i].Services, service)
 	}
-	slices.SortStableFunc(all, func(s, t ServedDatabase) int { return len(t.Services) - len(s.Services) })
-	return all
+	slices.SortStableFunc(list, func(s, t ServedDatabase) int { return len(t.Services) - len(s.Services) })
+	return list
 }
 
 // backupFile is the name of the file with the record of the last backup, in the keyring's folder.

@@ -262,7 +262,7 @@ func (a *Accounts) Revoke(ctx context.Context, id int64, lookup string) (done bo
 	return done, err
 }
 
-// secondsUntil returns the number of seconds from now to until, rounded up, at least 1. Both are in microseconds.
-func secondsUntil(now, until int64) int64 {
-	return max(1, int64(math.Ceil(float64(until-now)/1e6)))
+// secondsUntil returns the number of seconds from now to end, rounded up, at least 1. Both are in microseconds.
+func secondsUntil(now, end int64) int64 {
+	return max(1, int64(math.Ceil(float64(end-now)/1e6)))
 }

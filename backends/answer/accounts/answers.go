@@ -91,8 +91,8 @@ func (a *Accounts) Answer(ctx context.Context, account int64, id string) (ans An
 }
 
 // Recent returns at most limit answers of all accounts, newest first and without their texts. The list begins after the
-// answer whose id is before, or with the newest answer if before is empty.
-func (a *Accounts) Recent(ctx context.Context, before string, limit int) (list []Answer, err error) {
+// answer with the id beforeID, or with the newest answer if beforeID is empty.
+func (a *Accounts) Recent(ctx context.Context, beforeID string, limit int) (list []Answer, err error) {
 	err = a.Read(ctx, func(c kernel.Conn) error {
 		list, err = store.List(c, func(r store.Row) (ans Answer, err error) {
 			var created int64
@@ -100,7 +100,7 @@ func (a *Accounts) Recent(ctx context.Context, before string, limit int) (list [
 			ans.Created = kernel.TimeOf(created)
 			return ans, err
 		}, "SELECT id, account_id, status, code, reason, created_at FROM answer_answers WHERE (id < ? OR ? = '') AND created_at > ? ORDER BY id DESC LIMIT ?",
-			before, before, a.Now().Add(-Retention).UnixMicro(), limit)
+			beforeID, beforeID, a.Now().Add(-Retention).UnixMicro(), limit)
 		return err
 	})
 	return list, err

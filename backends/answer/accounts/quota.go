@@ -240,9 +240,9 @@ func reap(c kernel.Conn, account int64, now time.Time) error {
 	return err
 }
 
-// release ends the reservation of an answer and adds used, 0 or 1, to the used answers of the quota's window that began
-// at the given time in microseconds. It returns errLeaseEnded if there is no such reservation.
-func release(c kernel.Conn, answer string, account, began int64, used int) error {
+// release ends the reservation of an answer and adds count, 0 or 1, to the number of used answers of the quota's window
+// that began at the given time in microseconds. It returns errLeaseEnded if there is no such reservation.
+func release(c kernel.Conn, answer string, account, began int64, count int) error {
 	n, err := c.Exec("DELETE FROM answer_reservations WHERE answer = ?", answer)
 	if err != nil {
 		return err
@@ -251,7 +251,7 @@ func release(c kernel.Conn, answer string, account, began int64, used int) error
 		return errLeaseEnded
 	}
 	_, err = c.Exec("UPDATE answer_windows SET pending = pending - 1, used = used + ? WHERE account_id = ? AND began = ?",
-		used, account, began)
+		count, account, began)
 	return err
 }
 

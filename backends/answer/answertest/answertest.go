@@ -61,8 +61,8 @@ func (c *Clock) Now() time.Time {
 }
 
 // Move moves the clock forward.
-func (c *Clock) Move(by time.Duration) {
+func (c *Clock) Move(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.now = c.now.Add(by)
+	c.now = c.now.Add(d)
 }

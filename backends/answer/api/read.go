@@ -51,14 +51,14 @@ func (a *API) withinLimit(w http.ResponseWriter, r *http.Request, caller *accoun
 	return taken.Allowed
 }
 
-// answer serves GET /v1/answers/{id}. For a pending answer, and for a fault, which has no stored body, the result has
-// only the id and the status.
+// answer serves GET /v1/answers/{id}. The result has only the id and the status if no body is stored: the answer is
+// pending, or a fault has ended it.
 func (a *API) answer(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, id string) {
 	ans, err := a.stored(r.Context(), caller.Account, id)
 	if a.failed(w, err) {
 		return
 	}
-	if ans.Status == accounts.Pending || ans.Body == "" { // a pending answer has no reason
+	if ans.Status == accounts.Pending || ans.Body == "" { // the reason of a pending answer is empty
 		a.write(w, http.StatusOK, ans.Reason, map[string]string{"id": id, "status": ans.Status})
 		return
 	}

@@ -18,9 +18,9 @@ type Trace struct {
 }
 
 // Recent returns at most limit answers of all accounts, newest first and without their texts. The list begins after the
-// answer whose id is before, or with the newest answer if before is empty.
-func (a *API) Recent(ctx context.Context, before string, limit int) ([]Trace, error) {
-	list, err := a.options.Accounts.Recent(ctx, before, limit)
+// answer with the id beforeID, or with the newest answer if beforeID is empty.
+func (a *API) Recent(ctx context.Context, beforeID string, limit int) ([]Trace, error) {
+	list, err := a.options.Accounts.Recent(ctx, beforeID, limit)
 	traces := make([]Trace, len(list))
 	for i, ans := range list {
 		traces[i] = Trace{ID: ans.ID, Status: ans.Status, Reason: ans.Reason, At: ans.Created.UTC(), Account: ans.Account}

@@ -138,7 +138,7 @@ func (c *chunker) flush(overlap bool) {
 const maxHeaders = 8 << 10
 
 // tableNames returns the captions, column headers and row labels of tables, one per line and without repetitions.
-func tableNames(all []*tables.Table) string {
+func tableNames(list []*tables.Table) string {
 	var b strings.Builder
 	seen := make(map[string]bool)
 	add := func(name string) {
@@ -151,7 +151,7 @@ func tableNames(all []*tables.Table) string {
 		}
 		b.WriteString(name)
 	}
-	for _, t := range all {
+	for _, t := range list {
 		add(text.CutBytes(t.Caption, maxSection))
 		add(t.Corner)
 		for _, column := range t.Columns {

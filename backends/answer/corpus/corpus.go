@@ -58,12 +58,12 @@ func (c *Corpus) Put(ctx context.Context, s fileformat.Source) (Outcome, error) 
 }
 
 // putAll ingests documents in one transaction, or in several if one of the documents replaces another of them. It
-// returns the outcome of each document, in the order of all.
-func (c *Corpus) putAll(ctx context.Context, all []*prepared) (outcomes []Outcome, err error) {
-	for len(outcomes) < len(all) { // each round ingests at least one document
+// returns the outcomes of the documents in the same order.
+func (c *Corpus) putAll(ctx context.Context, documents []*prepared) (outcomes []Outcome, err error) {
+	for len(outcomes) < len(documents) { // each round ingests at least one document
 		var batch []Outcome
 		err := c.Write(ctx, func(conn kernel.Conn) (err error) {
-			batch, err = putSome(conn, all[len(outcomes):], c.Micros())
+			batch, err = putSome(conn, documents[len(outcomes):], c.Micros())
 			return err
 		})
 		if err != nil {
@@ -76,10 +76,10 @@ func (c *Corpus) putAll(ctx context.Context, all []*prepared) (outcomes []Outcom
 
 // putSome ingests documents until one has to wait for the next transaction, and returns the outcomes of the ingested
 // ones. The first document never has to wait. now is the current time in microseconds.
-func putSome(conn kernel.Conn, all []*prepared, now int64) (outcomes []Outcome, err error) {
+func putSome(conn kernel.Conn, documents []*prepared, now int64) (outcomes []Outcome, err error) {
 	w := &writer{conn, now, make(map[int64]bool)}
 	changed := false
-	for _, p := range all {
+	for _, p := range documents {
 		outcome, err := w.put(p)
 		if errors.Is(err, errNextWrite) {
 			break
@@ -226,15 +226,15 @@ func (w *writer) detach(id int64, url string) error {
 	return replaceMainURL(w.Conn, id, url, next)
 }
 
-// replaceMainURL replaces the main URL of a document, from, by the URL to, which was the URL of a copy.
-func replaceMainURL(c kernel.Conn, id int64, from, to string) error {
-	if _, err := c.Exec("DELETE FROM answer_copies WHERE url = ?", to); err != nil {
+// replaceMainURL replaces oldURL, the main URL of a document, by newURL, which was the URL of a copy.
+func replaceMainURL(c kernel.Conn, id int64, oldURL, newURL string) error {
+	if _, err := c.Exec("DELETE FROM answer_copies WHERE url = ?", newURL); err != nil {
 		return err
 	}
-	if _, err := c.Exec("UPDATE answer_documents SET url = ? WHERE id = ?", to, id); err != nil {
+	if _, err := c.Exec("UPDATE answer_documents SET url = ? WHERE id = ?", newURL, id); err != nil {
 		return err
 	}
-	_, err := c.Exec("UPDATE answer_prices SET source = ? WHERE source = ? AND issuer_id = (SELECT issuer_id FROM answer_documents WHERE id = ?)", to, from, id)
+	_, err := c.Exec("UPDATE answer_prices SET source = ? WHERE source = ? AND issuer_id = (SELECT issuer_id FROM answer_documents WHERE id = ?)", newURL, oldURL, id)
 	return err
 }
 

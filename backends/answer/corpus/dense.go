@@ -47,7 +47,7 @@ type unembedded struct {
 // that transaction; its error ends the work.
 func (c *Corpus) Embed(
 	ctx context.Context, e Embedder, progress func(conn kernel.Conn, made int) error,
-) (made int, err error) {
+) (total int, err error) {
 	fingerprint, err := c.updateFingerprint(ctx, e)
 	if err != nil {
 		return 0, err
@@ -58,7 +58,7 @@ func (c *Corpus) Embed(
 	for {
 		list, err := c.unembedded(ctx, e.Model(), last, limit)
 		if err != nil || len(list) == 0 {
-			return made, err
+			return total, err
 		}
 		vectors, current, err := vectorsOf(ctx, e, list)
 		switch {
@@ -67,17 +67,17 @@ func (c *Corpus) Embed(
 			continue
 		case errors.Is(err, kernel.ErrTexts):
 			if refused++; refused == maxRefused {
-				return made, err
+				return total, err
 			}
 			c.Logger().Warn("the embedding model refuses a passage, which gets no vector",
 				zap.Int64("passage", list[0].id), zap.Error(err))
 			last = list[0].id
 			continue
 		case err != nil:
-			return made, err
+			return total, err
 		}
 		if err := checkComparable(vectors, fingerprint, current); err != nil {
-			return made, err
+			return total, err
 		}
 		err = c.Write(ctx, func(conn kernel.Conn) error {
 			for i, chunk := range list {
@@ -91,12 +91,12 @@ func (c *Corpus) Embed(
 			if progress == nil {
 				return nil
 			}
-			return progress(conn, made)
+			return progress(conn, total)
 		})
 		if err != nil {
-			return made, err
+			return total, err
 		}
-		made, refused = made+len(list), 0
+		total, refused = total+len(list), 0
 		last, limit = list[len(list)-1].id, min(2*limit, embeddedAtOnce)
 	}
 }
@@ -176,14 +176,14 @@ func pack(v []float32) []byte {
 	return packed
 }
 
-// Similarities returns the similarities, from -1 to 1, between the vector to and the vectors of chunks, by chunk id. to
-// and fingerprint are results of QueryVector. Chunks without a vector are missing from the map. If the vectors of
-// another model have been stored since QueryVector returned, the map is empty.
+// Similarities returns the similarities, from -1 to 1, between queryVector and the vectors of chunks, by chunk id.
+// queryVector and fingerprint are results of QueryVector. Chunks without a vector are missing from the map. If the
+// vectors of another model have been stored since QueryVector returned, the map is empty.
 func Similarities(
-	c kernel.Conn, model string, fingerprint []byte, to []float32, chunks []int64,
+	c kernel.Conn, model string, fingerprint []byte, queryVector []float32, chunks []int64,
 ) (map[int64]float64, error) {
 	similarities := make(map[int64]float64)
-	target := pack(to)
+	target := pack(queryVector)
 	condition, ids := Among(c, "chunk_id", chunks)
 	err := c.All("SELECT chunk_id, vector FROM answer_dense WHERE model = ? AND EXISTS (SELECT 1 FROM answer_embedders e WHERE e.model = ? AND e.mark = ?) AND "+condition, []any{model, model, fingerprint, ids}, func(r store.Row) error {
 		var id int64

@@ -64,14 +64,14 @@ func (c *Corpus) Document(ctx context.Context, url string) (d kernel.Document, e
 	return d, err
 }
 
-// Text returns at most limit chunks of a document in their order, beginning with the sequence number from.
-func (c *Corpus) Text(ctx context.Context, document int64, from, limit int) (passages []kernel.Passage, err error) {
+// Text returns at most limit chunks of a document in their order, beginning with the sequence number start.
+func (c *Corpus) Text(ctx context.Context, document int64, start, limit int) (passages []kernel.Passage, err error) {
 	err = c.Read(ctx, func(conn kernel.Conn) error {
 		passages, err = store.List(conn, func(r store.Row) (p kernel.Passage, err error) {
 			p.Document = document
 			err = r.Scan(&p.ID, &p.Seq, &p.Section, &p.Page, &p.Text, &p.Tokens, &p.Table)
 			return p, err
-		}, "SELECT id, seq, section, page, text, tokens, is_table = 1 FROM answer_chunks WHERE document_id = ? AND seq >= ? ORDER BY seq LIMIT ?", document, from, limit)
+		}, "SELECT id, seq, section, page, text, tokens, is_table = 1 FROM answer_chunks WHERE document_id = ? AND seq >= ? ORDER BY seq LIMIT ?", document, start, limit)
 		return err
 	})
 	return passages, err

@@ -119,9 +119,9 @@ func (p *prepared) takeFacts() {
 	p.facts = p.facts[:min(len(p.facts), fileformat.MaxFacts)]
 }
 
-// preferTagged adds the facts that the document has as data, from inline XBRL tags or company facts. A fact that was
-// read from text and agrees with the data keeps its chunk and becomes a tagged fact. A fact that was read from text is
-// dropped if it contradicts the data or repeats such a fact.
+// preferTagged adds the tagged facts: those that the document has as data, in inline XBRL tags or company facts. A fact
+// that was read from text becomes a tagged fact, and keeps its chunk, if a tagged fact has the same value. If the
+// values differ, or if another text has already given this fact, it is dropped.
 func (p *prepared) preferTagged() {
 	if len(p.source.Facts) == 0 {
 		return

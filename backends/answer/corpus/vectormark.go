@@ -84,7 +84,7 @@ func (c *Corpus) Doubts() int64 { return c.doubts.Load() }
 
 // fingerprint returns the stored fingerprint of the model that made the vectors under a name, and the time when it was
 // stored. A nil fingerprint means that there are no vectors, or that their model is unknown.
-func (c *Corpus) fingerprint(ctx context.Context, model string) (fingerprint []byte, since time.Time, err error) {
+func (c *Corpus) fingerprint(ctx context.Context, model string) (fingerprint []byte, storedAt time.Time, err error) {
 	var micros int64
 	err = c.Read(ctx, func(conn kernel.Conn) error {
 		err := conn.Row("SELECT mark, since FROM answer_embedders WHERE model = ?", model).Scan(&fingerprint, &micros)

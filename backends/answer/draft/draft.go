@@ -167,15 +167,15 @@ func Split(text string) []string {
 }
 
 // isAbbreviation reports whether the point between two texts ends an abbreviation or an initial and not a sentence.
-func isAbbreviation(before, after string) bool {
-	word := before[strings.LastIndexAny(before, " (")+1:]
-	after = strings.TrimLeft(after, " ")
-	if after == "" {
+func isAbbreviation(left, right string) bool {
+	word := left[strings.LastIndexAny(left, " (")+1:]
+	right = strings.TrimLeft(right, " ")
+	if right == "" {
 		return false
 	}
-	if after[0] >= 'a' && after[0] <= 'z' { // no sentence begins with a lower-case letter
+	if right[0] >= 'a' && right[0] <= 'z' { // no sentence begins with a lower-case letter
 		return true
 	}
 	isInitial := len(word) == 1 && word[0] >= 'A' && word[0] <= 'Z'
-	return after[0] != '[' && (isInitial || abbreviations[strings.ToLower(word)])
+	return right[0] != '[' && (isInitial || abbreviations[strings.ToLower(word)])
 }

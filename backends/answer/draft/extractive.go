@@ -180,15 +180,15 @@ func draftOfText(body string, passages []kernel.Passage, minimum float64, requir
 }
 
 // rateAll rates the quotes, which are sentences of the passages, and sorts them, the best first.
-func rateAll(quotes []quote, wanted *criteria, passages []kernel.Passage) {
+func rateAll(quotes []quote, c *criteria, passages []kernel.Passage) {
 	latest := 0
 	for i := range passages {
 		latest = max(latest, passages[i].Period.AnyYear())
 	}
 	for i := range quotes {
 		documentYear := passages[quotes[i].passage].Period.AnyYear()
-		quotes[i].rate(wanted, documentYear)
-		if len(wanted.years) == 0 && documentYear == latest {
+		quotes[i].rate(c, documentYear)
+		if len(c.years) == 0 && documentYear == latest {
 			quotes[i].score += latestBonus
 		}
 	}
@@ -260,19 +260,19 @@ func countsThing(text, thing string) bool {
 
 // rate sets the score, cover and ownCover of a sentence. documentYear is the fiscal year of the sentence's document, or
 // 0 if it has none. For a sentence that cannot be the answer, the score and the cover are 0.
-func (q *quote) rate(wanted *criteria, documentYear int) {
-	q.cover, q.ownCover = q.coverOf(wanted)
+func (q *quote) rate(c *criteria, documentYear int) {
+	q.cover, q.ownCover = q.coverOf(c)
 	var ok bool
-	if q.score, ok = q.scoreOf(wanted, documentYear); !ok {
+	if q.score, ok = q.scoreOf(c, documentYear); !ok {
 		q.cover, q.score = 0, 0
 	}
 }
 
 // coverOf returns the cover and the ownCover of a sentence.
-func (q *quote) coverOf(wanted *criteria) (cover, ownCover float64) {
+func (q *quote) coverOf(c *criteria) (cover, ownCover float64) {
 	var total float64
-	for _, word := range wanted.words {
-		weight := wanted.weights[word]
+	for _, word := range c.words {
+		weight := c.weights[word]
 		total += weight
 		switch {
 		case q.terms[word]:
@@ -292,20 +292,20 @@ func (q *quote) coverOf(wanted *criteria) (cover, ownCover float64) {
 }
 
 // scoreOf returns the cover of a sentence with bonuses and penalties. ok is false if the sentence cannot be the answer.
-func (q *quote) scoreOf(wanted *criteria, documentYear int) (score float64, ok bool) {
+func (q *quote) scoreOf(c *criteria, documentYear int) (score float64, ok bool) {
 	score = q.cover
-	if wanted.direction != 0 {
+	if c.direction != 0 {
 		switch direction(q.text) {
-		case wanted.direction:
+		case c.direction:
 			score += 0.1
-		case -wanted.direction: // a change in the other direction
+		case -c.direction: // a change in the other direction
 			return 0, false
 		}
 	}
-	isRelevant := slices.ContainsFunc(wanted.words, func(word terms.Term) bool {
+	isRelevant := slices.ContainsFunc(c.words, func(word terms.Term) bool {
 		return q.terms[word] || hasRelated(word, q.terms)
 	})
-	for _, k := range wanted.kinds {
+	for _, k := range c.kinds {
 		switch {
 		case k.fits.MatchString(q.text):
 			isRelevant = isRelevant || k.required
@@ -319,18 +319,18 @@ func (q *quote) scoreOf(wanted *criteria, documentYear int) (score float64, ok b
 	switch {
 	case !isRelevant: // words above a sentence do not make it an answer
 		return 0, false
-	case wanted.past && hedged.MatchString(q.text): // a possibility does not answer a question about the past
+	case c.past && hedged.MatchString(q.text): // a possibility does not answer a question about the past
 		return 0, false
-	case wanted.counted != "" && !countsThing(q.text, wanted.counted):
+	case c.counted != "" && !countsThing(q.text, c.counted):
 		return 0, false
 	}
-	if len(wanted.years) > 0 {
+	if len(c.years) > 0 {
 		years := metrics.Years(q.text)
-		isOlder := documentYear != 0 && documentYear < slices.Max(wanted.years) // than the years of the question
+		isOlder := documentYear != 0 && documentYear < slices.Max(c.years) // than the years of the question
 		switch {
-		case slices.ContainsFunc(wanted.years, func(y int) bool { return slices.Contains(years, y) }):
+		case slices.ContainsFunc(c.years, func(y int) bool { return slices.Contains(years, y) }):
 			score += 0.05
-		case len(years) > 0, wanted.past && isOlder: // the sentence is about another time
+		case len(years) > 0, c.past && isOlder: // the sentence is about another time
 			return 0, false
 		}
 	}

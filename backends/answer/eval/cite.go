@@ -74,7 +74,7 @@ func mentioned(text string) []figures.Mention {
 }
 
 // cutLast splits s at the last occurrence of sep. Without sep it returns s and the empty string.
-func cutLast(s, sep string) (before, after string) {
+func cutLast(s, sep string) (head, tail string) {
 	index := strings.LastIndex(s, sep)
 	if index < 0 {
 		return s, ""

@@ -125,22 +125,22 @@ func Read(r io.Reader) ([]Question, error) {
 
 // divide holds questions back by issuer, if a set has on average at least two questions per issuer. It selects about
 // three eighths of the issuers by a hash of their names, and holds back all of their questions and no others.
-func divide(all []Question) {
+func divide(questions []Question) {
 	var names []string
-	for i := range all {
-		if all[i].Issuer == "" { // the set does not have the issuers
+	for i := range questions {
+		if questions[i].Issuer == "" { // the set does not have the issuers
 			return
 		}
-		names = append(names, all[i].Issuer)
+		names = append(names, questions[i].Issuer)
 	}
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(hash(a), hash(b)), cmp.Compare(a, b)) })
 	names = slices.Compact(names)
-	if 2*len(names) > len(all) {
+	if 2*len(names) > len(questions) {
 		return
 	}
 	usable := (len(names)*5 + 7) / 8 // five eighths, rounded up
-	for i := range all {
-		all[i].HeldBack = slices.Index(names, all[i].Issuer) >= usable
+	for i := range questions {
+		questions[i].HeldBack = slices.Index(names, questions[i].Issuer) >= usable
 	}
 }
 
@@ -192,12 +192,12 @@ type Result struct {
 }
 
 // Run asks the questions one after the other and returns their results. If ctx ends, it returns the results so far.
-func Run(ctx context.Context, s Setup, all []Question) []Result {
+func Run(ctx context.Context, s Setup, questions []Question) []Result {
 	searches := &recorder{Searcher: s.Search}
 	asker := s.Asker(searches)
-	results := make([]Result, len(all))
-	for i := range all {
-		q := &all[i]
+	results := make([]Result, len(questions))
+	for i := range questions {
+		q := &questions[i]
 		searches.lists = nil
 		begin := time.Now()
 		o, trace := asker.Ask(ctx, pipeline.Request{Text: q.Query, Force: q.Group == forced}, nil)

@@ -298,13 +298,13 @@ func unitsAgree(a, b kernel.Figure) bool {
 		(a.Currency == b.Currency || a.Currency == "" || b.Currency == "")
 }
 
-// maybeUnscaled reports whether f may be in thousands or more although nothing states its scale. This is possible if
-// other is in thousands or more, and f has no unit or is an amount too small for the digits of other.
-func maybeUnscaled(f, other kernel.Figure) bool {
-	if other.Step < 1e3 || f.Step >= 10 || f.Value == 0 {
+// maybeUnscaled reports whether f may be in thousands or more although nothing states its scale. This is possible if g
+// is in thousands or more, and f has no unit or is an amount too small for the digits of g.
+func maybeUnscaled(f, g kernel.Figure) bool {
+	if g.Step < 1e3 || f.Step >= 10 || f.Value == 0 {
 		return false
 	}
-	return f.Unit == kernel.NoUnit && f.Currency == "" || f.Unit == kernel.Money && math.Abs(f.Value) < 10*other.Step
+	return f.Unit == kernel.NoUnit && f.Currency == "" || f.Unit == kernel.Money && math.Abs(f.Value) < 10*g.Step
 }
 
 // mayBeCount reports whether a figure may be a number of things, such as employees.

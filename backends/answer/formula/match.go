@@ -139,39 +139,40 @@ func (s *Series) differsInMeaning(stems []terms.Term) bool {
 }
 
 // extraWords returns the weight of the words in the name and the header of the series, and the weight of those among
-// them that are not wanted. If the row has a name of the wanted metric, all words of the name are wanted.
-func (s *Series) extraWords(wanted terms.Set, sameMetric bool) (all, extra float64) {
+// them that are not in stems, the wanted words. If the row has a name of the wanted metric, all words of the name are
+// wanted.
+func (s *Series) extraWords(stems terms.Set, sameMetric bool) (total, extra float64) {
 	count := func(words terms.Set, weight float64) {
 		for t := range words {
 			wordWeight := weight
 			if weakWords[t] {
 				wordWeight *= 0.35
 			}
-			all += wordWeight
-			if !wanted[t] {
+			total += wordWeight
+			if !stems[t] {
 				extra += wordWeight
 			}
 		}
 	}
 	if sameMetric {
-		all = 1
+		total = 1
 	} else {
 		count(s.name, 1)
 	}
 	count(s.header, 0.8)
-	return all, extra
+	return total, extra
 }
 
 // find returns the series that a subject names and that has all periods, and its score. It returns false and the score
 // 0 if there is no such series. If several match equally well with different values, it returns false and their score.
-func find(all []*Series, subject string, periods []kernel.Period) (*Series, float64, bool) {
+func find(series []*Series, subject string, periods []kernel.Period) (*Series, float64, bool) {
 	stems := terms.Of(subject)
 	metric := ""
 	if m, ok := metrics.ByLabel(subject); ok {
 		metric = m.Key
 	}
 	var best []scored
-	for _, s := range all {
+	for _, s := range series {
 		if len(periods) > 0 {
 			if _, ok := s.pointsOf(periods); !ok {
 				continue
@@ -241,28 +242,28 @@ func (s *Series) pointsOf(periods []kernel.Period) ([]Point, bool) {
 	return points, true
 }
 
-// fits reports whether actual, the period of a figure in a table, is the period wanted by a question. A period without
-// a length is taken for a year.
-func fits(wanted, actual kernel.Period) bool {
-	wantedQuarter, wantedHalf := wanted.Part()
+// fits reports whether actual, the period of a figure in a table, is target, the period that a question is about. A
+// period without a length is taken for a year.
+func fits(target, actual kernel.Period) bool {
+	wantedQuarter, wantedHalf := target.Part()
 	actualQuarter, actualHalf := actual.Part()
-	if wantedQuarter != actualQuarter && (wanted.Quarter != 0 || actual.Quarter != 0) ||
-		wantedHalf != actualHalf && (wanted.Half != 0 || actual.Half != 0) {
+	if wantedQuarter != actualQuarter && (target.Quarter != 0 || actual.Quarter != 0) ||
+		wantedHalf != actualHalf && (target.Half != 0 || actual.Half != 0) {
 		return false
 	}
-	if wanted.End != "" {
+	if target.End != "" {
 		if actual.End != "" {
-			return wanted.End == actual.End && (wanted.Months == 0 || actual.Months == 0 || wanted.Months == actual.Months)
+			return target.End == actual.End && (target.Months == 0 || actual.Months == 0 || target.Months == actual.Months)
 		}
-		return wanted.End.Year() == actual.Year && (actual.Months == 0 || actual.Months == 12)
+		return target.End.Year() == actual.Year && (actual.Months == 0 || actual.Months == 12)
 	}
-	if wanted.Months != 0 && wanted.Months != 12 && actual.Months != wanted.Months {
+	if target.Months != 0 && target.Months != 12 && actual.Months != target.Months {
 		return false
 	}
-	if actual.Months != 0 && actual.Months != 12 && wanted.Months != actual.Months && wanted.Quarter == 0 {
+	if actual.Months != 0 && actual.Months != 12 && target.Months != actual.Months && target.Quarter == 0 {
 		return false
 	}
-	return wanted.Year == actual.AnyYear()
+	return target.Year == actual.AnyYear()
 }
 
 // ordered returns the points sorted by time, the earliest first.

@@ -21,7 +21,7 @@ type criterion struct {
 
 // criteriaOf returns the criteria of a measure, which the vocabulary separates by ";". The measure is good if it meets
 // one of them. criteriaOf returns nil if a criterion is malformed.
-func criteriaOf(key string) (all []criterion) {
+func criteriaOf(key string) (criteria []criterion) {
 	for text := range strings.SplitSeq(metrics.Good(key), ";") {
 		words := strings.Fields(text)
 		if len(words) == 2 { // a criterion of the measure itself
@@ -34,9 +34,9 @@ func criteriaOf(key string) (all []criterion) {
 		if err != nil {
 			return nil
 		}
-		all = append(all, criterion{words[0], words[1], limit})
+		criteria = append(criteria, criterion{words[0], words[1], limit})
 	}
-	return all
+	return criteria
 }
 
 // isMet reports whether a value satisfies the condition. Any operator other than ">=" and "<=" means "<".

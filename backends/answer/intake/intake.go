@@ -123,10 +123,11 @@ func forget(c kernel.Conn, source, name string) error {
 	return err
 }
 
-// putURLs stores the URLs of the documents of a file or address, which is name, within a transaction. If all is true,
-// urls are all URLs of the name, and putURLs deletes others first. Statements that are sent later run in their order.
-func putURLs(c kernel.Conn, source, name string, urls []string, all bool) error {
-	if all {
+// putURLs stores urls, the URLs of the documents of the file or address with the given name, within a transaction. If
+// complete is true, these are all URLs of the name, and putURLs deletes others first. Statements that are sent later
+// run in their order.
+func putURLs(c kernel.Conn, source, name string, urls []string, complete bool) error {
+	if complete {
 		if _, err := c.Exec("DELETE FROM answer_intake_documents WHERE source = ? AND name = ?", source, name); err != nil {
 			return err
 		}

@@ -49,10 +49,10 @@ type Company struct {
 	Years     []int  `json:"years"`
 }
 
-// Companies returns companies that have documents, ordered by name. Only those are returned whose name contains the
-// text containing, ignoring case, and comes after the name after. Empty strings do not restrict the result. It returns
-// at most limit companies, and no more than MaxCompanies+1.
-func (l *Library) Companies(ctx context.Context, containing, after string, limit int) (list []Company, err error) {
+// Companies returns companies that have documents, ordered by name. Only those are returned whose name contains
+// substring, ignoring case, and comes after afterName. Empty strings do not restrict the result. It returns at most
+// limit companies, and no more than MaxCompanies+1.
+func (l *Library) Companies(ctx context.Context, substring, afterName string, limit int) (list []Company, err error) {
 	limit = min(max(limit, 1), MaxCompanies+1) // one more than a page, to detect a next page
 	err = l.kernel.Read(ctx, func(c kernel.Conn) error {
 		list, err = store.List(c, func(r store.Row) (company Company, err error) {
@@ -60,7 +60,7 @@ func (l *Library) Companies(ctx context.Context, containing, after string, limit
 			return company, r.Scan(&company.ID, &company.Name, &company.Ticker, &company.CIK, &company.Documents)
 		}, "SELECT i.id, i.name, i.ticker, i.cik, (SELECT count(*) FROM answer_documents d WHERE d.issuer_id = i.id) FROM answer_issuers i "+
 			"WHERE i.name_key > ? AND lower(i.name) LIKE ? ESCAPE '!' AND EXISTS (SELECT 1 FROM answer_documents d WHERE d.issuer_id = i.id) ORDER BY i.name_key LIMIT ?",
-			metrics.Key(after), "%"+likeEscaper.Replace(strings.ToLower(containing))+"%", limit)
+			metrics.Key(afterName), "%"+likeEscaper.Replace(strings.ToLower(substring))+"%", limit)
 		if err != nil || len(list) == 0 {
 			return err
 		}

@@ -85,13 +85,13 @@ func parseVocabulary(text string) *vocabulary {
 }
 
 // splitList returns the items of a list, which ";" separates, without white space around them.
-func splitList(s string) (all []string) {
+func splitList(s string) (items []string) {
 	for item := range strings.SplitSeq(s, ";") {
 		if item = strings.TrimSpace(item); item != "" {
-			all = append(all, item)
+			items = append(items, item)
 		}
 	}
-	return all
+	return items
 }
 
 // stemsOf returns the stems of a name, joined by spaces.

@@ -178,9 +178,9 @@ func (r reading) positions(class string) (starts []int) {
 // maxLead is the largest distance in bytes between two terms for precedes.
 const maxLead = 60
 
-// precedes reports whether a term of class begins at most maxLead bytes before a term of other, or with it.
-func (r reading) precedes(class, other string) bool {
-	positions := r.positions(other)
+// precedes reports whether a term of class begins at most maxLead bytes before a term of nextClass, or with it.
+func (r reading) precedes(class, nextClass string) bool {
+	positions := r.positions(nextClass)
 	return slices.ContainsFunc(r.positions(class), func(start int) bool {
 		return slices.ContainsFunc(positions, func(position int) bool {
 			return start <= position && position-start <= maxLead

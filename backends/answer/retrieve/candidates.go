@@ -62,9 +62,9 @@ func (r *Retriever) candidates(
 }
 
 // scan reads the vectors of the passages that satisfy an SQL condition, at most maxScored+1, and returns the passages
-// with a term of the question. Years and instructionWords count as terms only if the question has no other words.
-// scanned is the number of rows read. scan also counts in w.terms how many of these rows have each term.
-func scan(c kernel.Conn, w *searchQuery, condition string, args []any) (all []*candidate, scanned int, err error) {
+// with a term of the question. Years and instructionWords count as terms only if the question has no other words. rows
+// is the number of rows read. scan also counts in w.terms how many of these rows have each term.
+func scan(c kernel.Conn, w *searchQuery, condition string, args []any) (candidates []*candidate, rows int, err error) {
 	for i := range w.terms {
 		w.terms[i].found = 0 // an earlier scan with narrower filters may have counted
 	}
@@ -75,7 +75,7 @@ func scan(c kernel.Conn, w *searchQuery, condition string, args []any) (all []*c
 			if err != nil {
 				return err
 			}
-			if scanned++; !passage.vector.Valid() {
+			if rows++; !passage.vector.Valid() {
 				return nil
 			}
 			counts := make([]terms.Counts, len(w.terms))
@@ -90,11 +90,11 @@ func scan(c kernel.Conn, w *searchQuery, condition string, args []any) (all []*c
 			}
 			passage.counts = counts
 			if accepted {
-				all = append(all, passage)
+				candidates = append(candidates, passage)
 			}
 			return nil
 		})
-	return all, scanned, err
+	return candidates, rows, err
 }
 
 // aroundYears returns the years of the periods, the years before and after them, and 0 for an unknown year. It returns
@@ -127,17 +127,17 @@ const (
 
 // score computes the lexical score (BM25) of the candidates. It sorts them in place and returns them, the best first.
 // The field found of the terms in w must count the candidates with the term.
-func score(w *searchQuery, all []*candidate) []*candidate {
-	if len(all) == 0 {
+func score(w *searchQuery, candidates []*candidate) []*candidate {
+	if len(candidates) == 0 {
 		return nil
 	}
 	total := 0
-	for _, passage := range all {
+	for _, passage := range candidates {
 		total += passage.vector.Words()
 	}
-	mean := max(float64(total)/float64(len(all)), 1) // the mean length of a passage in words
-	w.weigh(len(all))
-	for _, passage := range all {
+	mean := max(float64(total)/float64(len(candidates)), 1) // the mean length of a passage in words
+	w.weigh(len(candidates))
+	for _, passage := range candidates {
 		// norm is greater for longer passages, in which a term occurs more often by chance.
 		norm := saturation * (1 - lengthShare + lengthShare*float64(passage.vector.Words())/mean)
 		for i, c := range passage.counts {
@@ -154,20 +154,20 @@ func score(w *searchQuery, all []*candidate) []*candidate {
 			passage.lexical += w.terms[i].idf * frequency * (saturation + 1) / (frequency + norm)
 		}
 	}
-	slices.SortFunc(all, func(a, b *candidate) int {
+	slices.SortFunc(candidates, func(a, b *candidate) int {
 		return cmp.Or(cmp.Compare(b.lexical, a.lexical), cmp.Compare(a.ID, b.ID))
 	})
-	return all
+	return candidates
 }
 
 // load reads the texts and documents of the passages from the database and sets the fields that scan does not set.
-func load(c kernel.Conn, all []*candidate) error {
-	if len(all) == 0 {
+func load(c kernel.Conn, candidates []*candidate) error {
+	if len(candidates) == 0 {
 		return nil
 	}
-	byID := make(map[int64]*candidate, len(all))
-	ids := make([]int64, 0, len(all))
-	for _, passage := range all {
+	byID := make(map[int64]*candidate, len(candidates))
+	ids := make([]int64, 0, len(candidates))
+	for _, passage := range candidates {
 		byID[passage.ID] = passage
 		ids = append(ids, passage.ID)
 	}

@@ -11,20 +11,20 @@ import (
 // Embedder makes embedding vectors, one for each text.
 type Embedder = corpus.Embedder
 
-// byMeaning ranks passages by the similarity of their vectors to meaning, the vector of the question, and returns the
-// best maxRanked of them. meaning and mark are results of corpus.QueryVector; mark identifies the model. Passages
-// without a vector are left out.
-func (r *Retriever) byMeaning(c kernel.Conn, meaning []float32, mark []byte, all []*candidate) []*candidate {
-	if len(meaning) == 0 || len(all) == 0 {
+// byMeaning ranks passages by the similarity of their vectors to queryVector, the vector of the question, and returns
+// the best maxRanked of them. queryVector and mark are results of corpus.QueryVector; mark identifies the model.
+// Passages without a vector are left out.
+func (r *Retriever) byMeaning(c kernel.Conn, queryVector []float32, mark []byte, candidates []*candidate) []*candidate {
+	if len(queryVector) == 0 || len(candidates) == 0 {
 		return nil
 	}
-	ids := make([]int64, 0, len(all))
-	byID := make(map[int64]*candidate, len(all))
-	for _, passage := range all {
+	ids := make([]int64, 0, len(candidates))
+	byID := make(map[int64]*candidate, len(candidates))
+	for _, passage := range candidates {
 		ids = append(ids, passage.ID)
 		byID[passage.ID] = passage
 	}
-	similarity, err := corpus.Similarities(c, r.options.Dense.Model(), mark, meaning, ids)
+	similarity, err := corpus.Similarities(c, r.options.Dense.Model(), mark, queryVector, ids)
 	if err != nil {
 		return nil // the ranking by words is enough; other queries report the database's error
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// facts returns the facts of the metrics and the periods that the question names. Of the candidates, which are all, it
-// marks each that contains a fact of these metrics by its field fact. Without issuers facts returns nothing.
-func facts(c kernel.Conn, w *searchQuery, all []*candidate, f kernel.Filters) ([]kernel.Fact, error) {
+// facts returns the facts of the metrics and the periods that the question names. In the field fact of each candidate
+// it records whether the candidate contains a fact of these metrics. Without issuers facts returns nothing.
+func facts(c kernel.Conn, w *searchQuery, candidates []*candidate, f kernel.Filters) ([]kernel.Fact, error) {
 	if len(w.metrics) == 0 || len(f.Issuers) == 0 {
 		return nil, nil
 	}
@@ -26,7 +26,7 @@ func facts(c kernel.Conn, w *searchQuery, all []*candidate, f kernel.Filters) ([
 			inPeriods = append(inPeriods, fact)
 		}
 	}
-	for _, passage := range all {
+	for _, passage := range candidates {
 		passage.fact = hasFact[passage.ID]
 	}
 	return inPeriods, nil

@@ -12,7 +12,7 @@ import (
 )
 
 // byNames ranks passages by closeness and returns them, the closest first. Passages with the closeness 0 are left out.
-func (r *Retriever) byNames(w *searchQuery, all []*candidate) []*candidate {
+func (r *Retriever) byNames(w *searchQuery, candidates []*candidate) []*candidate {
 	type ranked struct {
 		passage *candidate
 		score   float64
@@ -25,11 +25,11 @@ func (r *Retriever) byNames(w *searchQuery, all []*candidate) []*candidate {
 			sum += s.idf
 		}
 	}
-	if sum == 0 || len(all) == 0 {
+	if sum == 0 || len(candidates) == 0 {
 		return nil
 	}
-	list := make([]ranked, 0, len(all))
-	for _, passage := range all {
+	list := make([]ranked, 0, len(candidates))
+	for _, passage := range candidates {
 		list = append(list, ranked{passage, closeness(w, passage, weights, sum)})
 	}
 	slices.SortStableFunc(list, func(a, b ranked) int { return cmp.Compare(b.score, a.score) })

@@ -113,8 +113,8 @@ type search struct {
 	result        Result
 }
 
-// readCorpus finds the passages of the corpus and ranks them. It sets lists, answering and matchesFilter, and Facts and
-// Dropped of the result. meaning and mark are the results of questionVector.
+// readCorpus finds the passages of the corpus and ranks them. meaning and mark are the results of questionVector. The
+// results are stored in the fields lists, answering and matchesFilter of s, and in Facts and Dropped of its result.
 func (s *search) readCorpus(ctx context.Context, c kernel.Conn, meaning []float32, mark []byte) error {
 	w, f := s.words, s.query.Filters
 	if s.query.Wide {
@@ -267,17 +267,17 @@ const (
 	advantage = 0.05 // a twentieth is about three places
 )
 
-// lowerOldNews lowers the scores of news by their age, compared with the newest news, and sorts all by score again. It
-// is called if the question names no period.
-func lowerOldNews(all []*candidate) {
+// lowerOldNews lowers the scores of news by their age, compared with the newest news, and sorts the candidates by score
+// again. It is called if the question names no period.
+func lowerOldNews(candidates []*candidate) {
 	var newest time.Time
-	for _, passage := range all {
+	for _, passage := range candidates {
 		if passage.Kind == kernel.News && passage.Published.After(newest) {
 			newest = passage.Published
 		}
 	}
 	changed := false
-	for _, passage := range all {
+	for _, passage := range candidates {
 		if passage.Kind == kernel.News && !passage.Published.IsZero() {
 			age := newest.Sub(passage.Published)
 			passage.Score *= 1 - advantage + advantage*math.Exp2(-float64(age)/float64(halfLife))
@@ -285,7 +285,7 @@ func lowerOldNews(all []*candidate) {
 		}
 	}
 	if changed {
-		slices.SortStableFunc(all, compareScores)
+		slices.SortStableFunc(candidates, compareScores)
 	}
 }
 
@@ -295,11 +295,11 @@ const nearDuplicate = 0.95
 
 // choose returns the best passages that are not near duplicates of better ones: at most limit passages, with at most
 // maxTokens tokens in all.
-func choose(all []*candidate, limit, maxTokens int) []kernel.Passage {
+func choose(candidates []*candidate, limit, maxTokens int) []kernel.Passage {
 	var chosen []kernel.Passage
 	var taken []*candidate
 	tokens := 0
-	for _, passage := range all {
+	for _, passage := range candidates {
 		if len(chosen) == limit {
 			break
 		}

@@ -83,11 +83,11 @@ func scoreParts(w *searchQuery, parts []corpus.Part) []*candidate {
 	return score(w, all)
 }
 
-// aboutIssuer reports whether a passage without a known issuer is about one of the wanted issuers: its title names one
-// of them, or its title names no issuer and its text names one of them. Without wanted issuers every passage is
-// accepted. issuer is the wanted issuer if there is only one, and 0 otherwise.
-func aboutIssuer(directory *metrics.Directory, p *kernel.Passage, wanted []int64) (issuer int64, ok bool) {
-	if len(wanted) == 0 {
+// aboutIssuer reports whether a passage without a known issuer is about one of the issuers with the given ids: its
+// title names one of them, or its title names no issuer and its text names one of them. Without ids every passage is
+// accepted. issuer is the id of the issuer if there is only one id, and 0 otherwise.
+func aboutIssuer(directory *metrics.Directory, p *kernel.Passage, ids []int64) (issuer int64, ok bool) {
+	if len(ids) == 0 {
 		return 0, true
 	}
 	for _, text := range []string{p.Title, p.Section + "\n" + p.Text} {
@@ -95,11 +95,11 @@ func aboutIssuer(directory *metrics.Directory, p *kernel.Passage, wanted []int64
 		if len(found) == 0 {
 			continue
 		}
-		if len(wanted) == 1 {
-			issuer = wanted[0]
+		if len(ids) == 1 {
+			issuer = ids[0]
 		}
 		return issuer, slices.ContainsFunc(found, func(m metrics.IssuerMention) bool {
-			return !m.Slip && slices.ContainsFunc(m.Issuers, func(id int64) bool { return slices.Contains(wanted, id) })
+			return !m.Slip && slices.ContainsFunc(m.Issuers, func(id int64) bool { return slices.Contains(ids, id) })
 		})
 	}
 	return 0, false

@@ -15,13 +15,13 @@ type pattern struct {
 	except *regexp.Regexp // matches labels among these that mean something else; may be nil
 }
 
-// rowOf returns the pattern for rows of the concept key whose labels begin with name, a regular expression, possibly
-// after "total", "consolidated" or "net". The labels do not contain a word that begins with except, a regular
-// expression that may be empty.
-func rowOf(key, name, except string) pattern {
+// rowOf returns the pattern for rows of the concept with the given key. Their labels begin with name, a regular
+// expression, possibly after "total", "consolidated" or "net". They contain no word that begins with excludedPrefix, a
+// regular expression that may be empty.
+func rowOf(key, name, excludedPrefix string) pattern {
 	p := pattern{key: key, name: regexp.MustCompile(`(?i)^(?:total |consolidated |net )*(?:` + name + `)`)}
-	if except != "" {
-		p.except = regexp.MustCompile(`(?i)\b(?:` + except + `)`)
+	if excludedPrefix != "" {
+		p.except = regexp.MustCompile(`(?i)\b(?:` + excludedPrefix + `)`)
 	}
 	return p
 }

@@ -271,13 +271,13 @@ const continuationPages = 2
 
 // markNotes sets isNote for tables without the typical rows of a statement of their kind, if there is a complete
 // statement of that kind and none is near: they are notes on parts of it. A table that is near continues the statement.
-func markNotes(all []*statement) {
-	for _, s := range all {
+func markNotes(statements []*statement) {
+	for _, s := range statements {
 		if anchored(s.kind, s.rows) {
 			continue
 		}
 		hasStatement, isNear := false, false
-		for _, other := range all {
+		for _, other := range statements {
 			if other.kind == s.kind && other.titled && anchored(other.kind, other.rows) {
 				hasStatement = true
 				isNear = isNear || max(other.page-s.page, s.page-other.page) <= continuationPages
@@ -299,12 +299,12 @@ func anchored(kind kernel.Statement, rows []line) bool {
 
 // completePeriod returns the period of a report. If its last day is unknown, it is set to the last day of the latest
 // column of most statements, and a year that is not plausible for this day is corrected.
-func completePeriod(all []*statement, report kernel.Period) kernel.Period {
+func completePeriod(statements []*statement, report kernel.Period) kernel.Period {
 	if report.End != "" {
 		return report
 	}
 	votes := make(map[kernel.Day]int) // the number of statements by the last day of their latest column
-	for _, s := range all {
+	for _, s := range statements {
 		latest := kernel.Day("")
 		for _, p := range s.periods {
 			latest = max(latest, p.End)
@@ -341,9 +341,9 @@ func plausibleYear(report kernel.Period) bool {
 
 // completeScales sets the units of statements that state none: dollars if inDollars, the units in the text above the
 // table, or else the units of the other statements if all of these have the same scale.
-func completeScales(all []*statement) {
+func completeScales(statements []*statement) {
 	shared := figures.Units{} // the units of the statements that state a scale; the scale is -1 if the scales differ
-	for _, s := range all {
+	for _, s := range statements {
 		if s.Units.Currency == "" && s.inDollars() {
 			s.Units.Currency = "USD"
 		}
@@ -362,7 +362,7 @@ func completeScales(all []*statement) {
 			shared.Scale = -1
 		}
 	}
-	for _, s := range all {
+	for _, s := range statements {
 		if s.Units.Scale == 0 && shared.Scale > 0 {
 			s.Units = s.Units.Under(shared)
 		}
@@ -433,8 +433,9 @@ type reading struct {
 	kernel.Figure
 }
 
-// readColumn returns the readings of the column with the index k by concept: for each concept that of the line with the
-// greatest rank. ambiguous are the concepts for which several lines of this rank have different figures.
+// readColumn returns the readings of the column with the index k, by concept. If several lines state a concept, the
+// reading is that of the line with the greatest rank. ambiguous are the concepts for which several lines of this rank
+// have different figures.
 func (s *statement) readColumn(k int) (column map[string]reading, ambiguous map[string]bool) {
 	column, ambiguous = make(map[string]reading), make(map[string]bool)
 	for _, l := range s.rows {

@@ -222,10 +222,10 @@ const (
 	minRows  = 2   // the least number of rows with figures
 )
 
-// nextTable finds the next table at or after the line from. It consists of the lines from begin up to, but not
-// including, end. If there is no table, both are len(page).
-func nextTable(page []layoutLine, from int) (begin, end int) {
-	for row := from; row < len(page); row++ {
+// nextTable finds the next table in page[offset:]. It consists of the lines page[start:end]. If there is no table, both
+// start and end are len(page).
+func nextTable(page []layoutLine, offset int) (start, end int) {
+	for row := offset; row < len(page); row++ {
 		if page[row].role != valueLine {
 			continue
 		}
@@ -248,23 +248,23 @@ func nextTable(page []layoutLine, from int) (begin, end int) {
 			row = last - 1
 			continue
 		}
-		return headerStart(page, from, row), last
+		return headerStart(page, offset, row), last
 	}
 	return len(page), len(page)
 }
 
-// headerStart returns the index of the first line of the header above a row, but not an index below from. Without a
-// header it returns row. Names of groups may be between the header and the row.
-func headerStart(page []layoutLine, from, row int) int {
-	begin := row
-	for i := row - 1; i >= from && row-i <= maxAbove; i-- {
+// headerStart returns the index of the first line of the header above the line rowIndex, but not an index below offset.
+// Without a header it returns rowIndex. Names of groups may be between the header and that line.
+func headerStart(page []layoutLine, offset, rowIndex int) int {
+	begin := rowIndex
+	for i := rowIndex - 1; i >= offset && rowIndex-i <= maxAbove; i-- {
 		switch line := &page[i]; {
 		case line.role == headLine:
 			begin = i
 		// Blank lines may be within the header, and the name of a group between the header and the row. Neither begins
 		// the table by itself.
-		case line.role == blankLine, begin == row && isGroupName(line) && len(line.cells) == 1:
-		case line.role == textLine && namesColumns(line, &page[row]):
+		case line.role == blankLine, begin == rowIndex && isGroupName(line) && len(line.cells) == 1:
+		case line.role == textLine && namesColumns(line, &page[rowIndex]):
 			begin = i
 		default:
 			return begin

@@ -41,9 +41,9 @@ func paragraphs(b *strings.Builder, lines []layoutLine) {
 // minTwoColumns is the least number of lines in two columns.
 const minTwoColumns = 5
 
-// twoColumns reports how far the lines from the index from are set in two columns of text: up to, but not including,
-// the line end. split is the character at which the second column begins. If the text has one column, end is from.
-func twoColumns(lines []layoutLine, from int) (end, split int) {
+// twoColumns reports how far lines[offset:] is set in two columns of text: up to, but not including, the line with the
+// index end. split is the character at which the second column begins. If the text has one column, end is offset.
+func twoColumns(lines []layoutLine, offset int) (end, split int) {
 	// secondStart returns where the second column of a line begins, or 0 if the line has one column.
 	secondStart := func(l *layoutLine) int {
 		if l.role != textLine || len(l.cells) != 2 || len(l.cells[0].text) < fullLine/3 || len(l.cells[1].text) < fullLine/3 {
@@ -51,11 +51,11 @@ func twoColumns(lines []layoutLine, from int) (end, split int) {
 		}
 		return l.cells[1].start
 	}
-	if split = secondStart(&lines[from]); split == 0 {
-		return from, 0
+	if split = secondStart(&lines[offset]); split == 0 {
+		return offset, 0
 	}
 	paired := 0
-	for i := from; i < len(lines); i++ {
+	for i := offset; i < len(lines); i++ {
 		l := &lines[i]
 		if start := secondStart(l); abs(start-split) <= 1 {
 			split = min(split, start)
@@ -71,7 +71,7 @@ func twoColumns(lines []layoutLine, from int) (end, split int) {
 		}
 	}
 	if paired < minTwoColumns {
-		return from, 0
+		return offset, 0
 	}
 	return end, split
 }

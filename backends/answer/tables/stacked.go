@@ -133,8 +133,9 @@ func unitOf(cells []string) string {
 	return strings.Join(units, " ")
 }
 
-// columnsNamed returns the headers of the columns that the cells of a header name: years or dates, each with its lead,
-// the words before it such as "Years ended". If there are several leads, each belongs to the same number of columns.
+// columnsNamed returns the headers of the columns that the cells of a header name. Such a cell is a year or a date. Its
+// lead, the words before it such as "Years ended", becomes a part of the column's header. If there are several leads,
+// each belongs to the same number of columns.
 func columnsNamed(cells []string) []string {
 	var leads, columns []string
 	for _, cell := range cells {
@@ -146,7 +147,7 @@ func columnsNamed(cells []string) []string {
 			columns = append(columns, cell)
 		}
 	}
-	// "Three months ended" and "June 30," belong together.
+	// "Three months ended" and "June 30," are one lead, but not "Years ended" and "Years ended".
 	var joined []string
 	for _, lead := range leads {
 		if n := len(joined); n > 0 && lead[0] != joined[n-1][0] &&

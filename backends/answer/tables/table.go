@@ -97,10 +97,10 @@ func ParseAll(text string, limit int) []*Table {
 // linesAbove is the largest number of lines in Table.Above.
 const linesAbove = 12
 
-// New returns a table with the given rows of cells, headers included. caption and after are the lines of text before
-// and after the table. New pads short rows in place.
-func New(rows [][]string, caption, after string) *Table {
-	t := &Table{Caption: strings.Trim(caption, "#* "), After: after}
+// New returns a table with the given rows of cells, headers included. caption and followingText are the lines of text
+// before and after the table. New pads short rows in place.
+func New(rows [][]string, caption, followingText string) *Table {
+	t := &Table{Caption: strings.Trim(caption, "#* "), After: followingText}
 	width := widthOf(rows)
 	if width == 0 {
 		return t
@@ -305,15 +305,15 @@ func period(text string) kernel.Period {
 
 // withLastDay returns the year p with its last day if the text in front of the year names the day, such as "Years ended
 // December 31," in front of "2019".
-func withLastDay(before string, p kernel.Period) kernel.Period {
+func withLastDay(prefix string, p kernel.Period) kernel.Period {
 	if p.End != "" || p.Year == 0 || p.Quarter != 0 {
 		return p
 	}
-	full := metrics.Periods(strings.TrimRight(before, " ,:") + ", " + strconv.Itoa(p.Year))
+	full := metrics.Periods(strings.TrimRight(prefix, " ,:") + ", " + strconv.Itoa(p.Year))
 	if len(full) == 1 && full[0].Period.End != "" {
 		return full[0].Period
 	}
-	if lower := strings.ToLower(before); p.Months == 0 &&
+	if lower := strings.ToLower(prefix); p.Months == 0 &&
 		(strings.Contains(lower, "year") || strings.Contains(lower, "fiscal")) {
 		p.Months = 12
 	}

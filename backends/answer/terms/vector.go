@@ -174,14 +174,14 @@ func (v Vector) Find(hash uint32) Counts {
 
 // Overlap returns the number of terms that two vectors share, divided by the number of terms that at least one of them
 // has, from 0 to 1. It returns 0 if one vector has less than half as many terms as the other.
-func (v Vector) Overlap(other Vector) float64 {
-	n, m := len(v)/4-1, len(other)/4-1
+func (v Vector) Overlap(w Vector) float64 {
+	n, m := len(v)/4-1, len(w)/4-1
 	if n <= 0 || m <= 0 || min(n, m) < max(n, m)/2 {
 		return 0
 	}
 	shared := 0 // both vectors are sorted, so that they can be walked side by side
 	for i, k := 1, 1; i <= n && k <= m; {
-		a, b := binary.BigEndian.Uint32(v[4*i:])>>8, binary.BigEndian.Uint32(other[4*k:])>>8
+		a, b := binary.BigEndian.Uint32(v[4*i:])>>8, binary.BigEndian.Uint32(w[4*k:])>>8
 		switch {
 		case a == b:
 			shared++

@@ -87,11 +87,11 @@ func (a *Accounts) setNames(ctx context.Context, list []Application) error {
 	return err
 }
 
-// accessOf returns the access that a consent grants. If the resource of the consent is among all, the result contains
-// its name, and the scopes have their current descriptions.
-func accessOf(g *consent.Grant, all []*resources.Resource) (access Access) {
+// accessOf returns the access that a consent grants. If the resource of the consent is in list, the result contains its
+// name, and the scopes have their current descriptions.
+func accessOf(g *consent.Grant, list []*resources.Resource) (access Access) {
 	var described []resources.Scope
-	for _, r := range all {
+	for _, r := range list {
 		if r.ID == g.Resource {
 			access.Resource, described = cmp.Or(r.DisplayName, r.Slug), r.Scopes
 		}

@@ -90,18 +90,18 @@ func (a *Accounts) Waiting(ctx context.Context) (w Waiting, err error) {
 // Test sends a mail to an address at once, without the queue. The audit event names the actor. The error has status 409
 // if no mail server is configured, 422 if the address is invalid, and 502 with the reason if the mail server did not
 // accept the mail.
-func (a *Accounts) Test(ctx context.Context, to, actor string) error {
+func (a *Accounts) Test(ctx context.Context, email, actor string) error {
 	if a.Mail == nil {
 		return apierror.New(http.StatusConflict, "no_mail", "no mails are sent: mail.url is not set")
 	}
-	to, err := users.Address(to)
+	email, err := users.Address(email)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
-	if err = a.sendTest(ctx, to); err == nil {
-		a.Audit(ctx, kernel.Event{Action: mailSent, Actor: actor, Detail: []string{"kind", testMail, "email", to}})
+	if err = a.sendTest(ctx, email); err == nil {
+		a.Audit(ctx, kernel.Event{Action: mailSent, Actor: actor, Detail: []string{"kind", testMail, "email", email}})
 		return nil
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -109,20 +109,20 @@ func (a *Accounts) Test(ctx context.Context, to, actor string) error {
 	}
 	a.Audit(ctx, kernel.Event{
 		Action: mailFailed, Actor: actor,
-		Detail: []string{"kind", testMail, "email", to, "again", "false", "reason", reason(err)},
+		Detail: []string{"kind", testMail, "email", email, "again", "false", "reason", reason(err)},
 	})
 	return apierror.New(http.StatusBadGateway, "mail_failed", "the mail was not sent: %s", reason(err))
 }
 
 // sendTest sends the test mail in one session with the mail server. The address must be valid.
-func (a *Accounts) sendTest(ctx context.Context, to string) error {
+func (a *Accounts) sendTest(ctx context.Context, email string) error {
 	session, err := a.Mail.Open(ctx)
 	if err != nil {
 		return err
 	}
 	defer session.Close()
 	return session.Send(ctx, &mail.Message{
-		ID: testMail + "." + kernel.NewID(), Email: to, Subject: "A test – " + a.Site,
+		ID: testMail + "." + kernel.NewID(), Email: email, Subject: "A test – " + a.Site,
 		Text:  "This mail was sent to see whether mails arrive. They do.\n\n" + a.Site + "\n" + a.Issuer + "\n",
 		About: []zap.Field{zap.String("kind", testMail)},
 	})

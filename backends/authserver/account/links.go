@@ -67,10 +67,10 @@ func errTooMany(wait time.Duration) error {
 	}
 }
 
-// countRequest counts a request for a link to the mail address email, from the IP address from. It returns an error
-// with status 429 if there were too many requests.
-func countRequest(c store.Conn, email, from string, now time.Time) error {
-	for _, n := range []attempts.Count{linksFrom.Of(kernel.Network(from)), linksTo.Of(mailaddress.Key(email))} {
+// countRequest counts a request for a link to the mail address email, from the IP address clientAddress. It returns an
+// error with status 429 if there were too many requests.
+func countRequest(c store.Conn, email, clientAddress string, now time.Time) error {
+	for _, n := range []attempts.Count{linksFrom.Of(kernel.Network(clientAddress)), linksTo.Of(mailaddress.Key(email))} {
 		wait, err := n.Try(c, now)
 		if err != nil {
 			return err
@@ -147,11 +147,10 @@ func (a *Accounts) proof(l Link, secret string) users.Proof {
 }
 
 // Forgot mails a link for choosing a new password to the user with the address email. It does not reveal whether the
-// user exists. The error has status 429 if there were too many requests for the mail address, or from the client
-// address from.
-func (a *Accounts) Forgot(ctx context.Context, email, from string) error {
+// user exists. The error has status 429 if there were too many requests for the mail address, or from clientAddress.
+func (a *Accounts) Forgot(ctx context.Context, email, clientAddress string) error {
 	return a.Write(ctx, func(c store.Conn) error {
-		if err := countRequest(c, email, from, a.Now()); err != nil {
+		if err := countRequest(c, email, clientAddress, a.Now()); err != nil {
 			return err
 		}
 		id, err := links.Ask(c, LinkReset, a.Now().Add(resetLasts),
@@ -177,15 +176,15 @@ func (a *Accounts) Choose(ctx context.Context, secret, pass string, name *string
 // Register creates a pending user and mails a link for choosing a password. If an active user already has the address,
 // that user is notified instead, and the caller gets the same result. The error has status 403 if registration is
 // closed, 422 if the address or name is invalid or the domain is not allowed, and 429 if there were too many requests
-// from the client address from.
-func (a *Accounts) Register(ctx context.Context, email, name, from string) error {
+// from clientAddress.
+func (a *Accounts) Register(ctx context.Context, email, name, clientAddress string) error {
 	if err := a.Registration.admits(email); err != nil {
 		return err
 	}
 	var newUser string // the id of the created user; empty if no user was created
 	err := a.Write(ctx, func(c store.Conn) error {
 		newUser = ""
-		if err := countRequest(c, email, from, a.Now()); err != nil {
+		if err := countRequest(c, email, clientAddress, a.Now()); err != nil {
 			return err
 		}
 		u, isNew, err := a.Users.Pend(c, email, name)
@@ -230,20 +229,19 @@ func storeLanguage(ctx context.Context, c store.Conn, id int64, err error) error
 	return err
 }
 
-// AskAddress mails a link to the new address that a user requests. The parameter current must be the user's password,
-// since the owner of the new address can choose a new password. The error has status 422 if the password is wrong or
-// the address invalid, and 429 if there were too many requests. It does not reveal whether another user has the
-// address.
-func (a *Accounts) AskAddress(ctx context.Context, u *users.User, current, email, from string) error {
+// AskAddress mails a link to the new address that a user requests. It requires the user's current password, since the
+// owner of the new address can choose a new password. The error has status 422 if the password is wrong or the address
+// invalid, and 429 if there were too many requests. It does not reveal whether another user has the address.
+func (a *Accounts) AskAddress(ctx context.Context, u *users.User, password, email, clientAddress string) error {
 	email, err := users.Address(email)
 	if err != nil {
 		return err
 	}
-	if err := a.Login.Confirm(ctx, u, current, from); err != nil {
+	if err := a.Login.Confirm(ctx, u, password, clientAddress); err != nil {
 		return err
 	}
 	return a.Write(ctx, func(c store.Conn) error {
-		if err := countRequest(c, email, from, a.Now()); err != nil {
+		if err := countRequest(c, email, clientAddress, a.Now()); err != nil {
 			return err
 		}
 		return a.queueMail(ctx, c, LinkAddress, resetLasts, u.ID, email)

@@ -128,7 +128,7 @@ func (c *call) Text(name string) string { return storable(c.Call.Text(name)) }
 
 // storable returns a text in a form that a row can contain, since PostgreSQL accepts neither invalid UTF-8 nor NUL. A
 // text that had to be changed matches no row.
-func storable(sent string) string { return text.Storable(strings.ToValidUTF8(sent, "\uFFFD")) }
+func storable(s string) string { return text.Storable(strings.ToValidUTF8(s, "\uFFFD")) }
 
 // limitOffset returns the query parameters limit and offset.
 func (c *call) limitOffset() (limit, offset int, err error) {
@@ -229,12 +229,12 @@ func (c *call) note(action, client string, detail ...string) {
 
 // slicePage returns the response for the requested page of a list, given all rows of the list. It converts the rows of
 // the page with convert. The parameter err is the error of reading the list; slicePage returns it if it is not nil.
-func slicePage[T, U any](c *call, name string, all []T, err error, convert func(T) U) (any, error) {
+func slicePage[T, U any](c *call, name string, list []T, err error, convert func(T) U) (any, error) {
 	limit, offset, paramErr := c.limitOffset()
 	if err = cmp.Or(paramErr, err); err != nil {
 		return nil, err
 	}
-	rows, hasMore := store.Cut(all[min(offset, len(all)):], limit)
+	rows, hasMore := store.Cut(list[min(offset, len(list)):], limit)
 	return pageResponse(name, converted(rows, convert), limit, offset, hasMore), nil
 }
 

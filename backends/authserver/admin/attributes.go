@@ -31,13 +31,13 @@ func (a *API) userFacts(c *call) (any, error) {
 }
 
 // factsResponse returns the response about the facts that are stored for a user.
-func (a *API) factsResponse(c *call, u *users.User, given users.Given) (any, error) {
+func (a *API) factsResponse(c *call, u *users.User, g users.Given) (any, error) {
 	effective, err := a.Users.Facts(c.R.Context(), u.ID)
 	if err != nil {
 		return nil, err
 	}
 	response := facts{
-		Groups: words(u.Groups), Roles: words(given.Roles), Attributes: given.Attributes, Effective: words(effective.Roles),
+		Groups: words(u.Groups), Roles: words(g.Roles), Attributes: g.Attributes, Effective: words(effective.Roles),
 	}
 	if response.Attributes == nil {
 		response.Attributes = map[string][]string{}

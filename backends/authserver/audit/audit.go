@@ -125,7 +125,7 @@ func Value(detail, name string) (string, bool) {
 }
 
 // cutValue returns the value, quoted or not, at the beginning of a text that Pairs returned, and the text after it.
-func cutValue(text string) (value, after string) {
+func cutValue(text string) (value, rest string) {
 	if !strings.HasPrefix(text, `"`) {
 		end := strings.IndexByte(text, ' ')
 		if end < 0 {

@@ -74,11 +74,11 @@ func isOutside(key string) bool {
 // Settings are values of keys, as YAML. An empty value leaves its key out.
 type Settings map[string]string
 
-// And returns these settings together with more, whose values take precedence.
-func (s Settings) And(more Settings) Settings {
-	all := make(Settings, len(s)+len(more))
+// And returns these settings together with overrides, whose values take precedence.
+func (s Settings) And(overrides Settings) Settings {
+	all := make(Settings, len(s)+len(overrides))
 	maps.Copy(all, s)
-	maps.Copy(all, more)
+	maps.Copy(all, overrides)
 	return all
 }
 

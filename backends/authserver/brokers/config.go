@@ -81,13 +81,13 @@ var reserved = []string{
 }
 
 // decode decodes the configuration of a provider, which must have the given protocol. An unknown member is an error.
-func (p *Provider) decode(protocol string, into any) error {
+func (p *Provider) decode(protocol string, target any) error {
 	if p.Protocol != protocol {
 		return p.fault("the provider has the protocol %s, not %s", p.Protocol, protocol)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(p.Config))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil {
+	if err := decoder.Decode(target); err != nil {
 		return p.fault("%s", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return nil
@@ -263,9 +263,9 @@ func (b *Brokers) checkURL(text string) string {
 	return "must begin with https://"
 }
 
-// checkServerURL returns the fault of a URL to which this server itself sends requests, or "". In addition to the
-// checks of checkURL, an IP address must be public or in a network that the operator has allowed, since other
-// connections would fail.
+// checkServerURL returns the fault of a URL to which this server itself sends requests, or "". Besides the checks of
+// checkURL, it checks that an IP address is public or in a network that the operator has allowed, because the server
+// connects to no other address.
 func (b *Brokers) checkServerURL(text string) string {
 	if fault := b.checkURL(text); fault != "" {
 		return fault

@@ -131,13 +131,13 @@ const (
 
 // post sends a form with the client credentials to a URL, and returns the status and the body of the response.
 func (b *Brokers) post(
-	ctx context.Context, c *OAuthConfig, to string, form url.Values,
+	ctx context.Context, c *OAuthConfig, endpoint string, form url.Values,
 ) (status int, answer []byte, err error) {
 	if c.TokenAuthMethod == "client_secret_post" {
 		form.Set("client_id", c.ClientID)
 		form.Set("client_secret", c.secret)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to, strings.NewReader(form.Encode()))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, strings.NewReader(form.Encode()))
 	if err != nil {
 		return 0, nil, err
 	}

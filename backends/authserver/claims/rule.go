@@ -111,9 +111,9 @@ func refuse(param, message string) error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", "%s %s", param, message).With(param)
 }
 
-// claimFault returns the fault of the claim's name, or "". The rules in before precede this rule; the name must not
-// conflict with theirs.
-func (r *Rule) claimFault(before []Rule) string {
+// claimFault returns the fault of the claim's name, or "". The name must not conflict with those of precedingRules, the
+// rules before this one.
+func (r *Rule) claimFault(precedingRules []Rule) string {
 	path := steps(r.Claim)
 	switch {
 	case len(r.Claim) > maxClaim || !claimName.MatchString(r.Claim) || slices.Contains(path, "") ||
@@ -123,8 +123,8 @@ func (r *Rule) claimFault(before []Rule) string {
 	case slices.ContainsFunc(reserved, func(name string) bool { return strings.EqualFold(name, path[0]) }):
 		return "is a claim that only the server itself may set"
 	}
-	for i := range before {
-		other := &before[i]
+	for i := range precedingRules {
+		other := &precedingRules[i]
 		otherPath := steps(other.Claim)
 		n := min(len(path), len(otherPath))
 		if !slices.Equal(path[:n], otherPath[:n]) {

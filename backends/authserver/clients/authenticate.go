@@ -125,7 +125,7 @@ func (cs *Clients) claimedClient(ctx context.Context, id string) (*Client, error
 }
 
 // readCredentials returns the authentication method and the credentials of a request. It does not verify them.
-func readCredentials(authorization []string, form kernel.Form) (sent credentials, err error) {
+func readCredentials(authorization []string, form kernel.Form) (creds credentials, err error) {
 	id, secret := form.Get("client_id"), form.Get("client_secret")
 	assertion, assertionType := form.Get("client_assertion"), form.Get("client_assertion_type")
 	hasAssertion := assertion != "" || assertionType != ""
@@ -136,33 +136,33 @@ func readCredentials(authorization []string, form kernel.Form) (sent credentials
 		}
 	}
 	if methods > 1 || len(authorization) > 1 {
-		return sent, kernel.Refuse(kernel.InvalidRequest, "the client must use only one authentication method")
+		return creds, kernel.Refuse(kernel.InvalidRequest, "the client must use only one authentication method")
 	}
 	switch {
 	case len(authorization) == 1:
 		basicID, basicSecret, ok := parseBasic(authorization[0])
 		if !ok {
-			sent = credentials{id: id, method: MethodBasic}
-			return sent, sent.refuse(reasonMalformed)
+			creds = credentials{id: id, method: MethodBasic}
+			return creds, creds.refuse(reasonMalformed)
 		}
 		if id != "" && id != basicID {
-			return sent, kernel.Refuse(kernel.InvalidRequest, "client_id differs from the one in the Authorization header")
+			return creds, kernel.Refuse(kernel.InvalidRequest, "client_id differs from the one in the Authorization header")
 		}
 		return credentials{id: basicID, method: MethodBasic, secret: basicSecret}, nil
 	case hasAssertion:
 		if assertionType != AssertionType || assertion == "" {
-			return sent, kernel.Refuse(kernel.InvalidRequest,
+			return creds, kernel.Refuse(kernel.InvalidRequest,
 				"client_assertion and the client_assertion_type %s must be sent together", AssertionType)
 		}
 		return credentials{id: id, method: MethodKey, assertion: assertion}, nil
 	case id == "":
-		return sent, sent.refuse(reasonNoClient)
+		return creds, creds.refuse(reasonNoClient)
 	case secret != "":
-		sent = credentials{id: id, method: MethodPost, secret: secret}
+		creds = credentials{id: id, method: MethodPost, secret: secret}
 		if len(secret) > maxSecret {
-			return sent, sent.refuse(reasonLong)
+			return creds, creds.refuse(reasonLong)
 		}
-		return sent, nil
+		return creds, nil
 	}
 	return credentials{id: id, method: MethodNone}, nil
 }
@@ -194,25 +194,25 @@ func parseBasic(header string) (id, secret string, ok bool) {
 
 // byAssertion authenticates a client by private_key_jwt (RFC 7523 section 3). The assertion must be signed by a key of
 // the client, name this server as its audience, expire within assertionLife, and be used for the first time.
-func (cs *Clients) byAssertion(ctx context.Context, sent credentials) (*Client, error) {
-	id, ok := jwt.Unverified(sent.assertion, "sub")
+func (cs *Clients) byAssertion(ctx context.Context, creds credentials) (*Client, error) {
+	id, ok := jwt.Unverified(creds.assertion, "sub")
 	if !ok || len(id) > maxID || strings.IndexByte(id, 0) >= 0 {
-		return nil, sent.refuse("the assertion is malformed, or its sub names no client")
+		return nil, creds.refuse("the assertion is malformed, or its sub names no client")
 	}
-	if sent.id != "" && sent.id != id {
-		return nil, sent.refuse("the sub of the assertion is not the client_id of the request")
+	if creds.id != "" && creds.id != id {
+		return nil, creds.refuse("the sub of the assertion is not the client_id of the request")
 	}
-	sent.id = id
+	creds.id = id
 	c, err := cs.claimedClient(ctx, id)
 	if err != nil && !errors.Is(err, ErrUnknown) {
 		return nil, err
 	}
-	if fault := sent.fault(c); fault != "" {
-		return nil, sent.refuse(fault)
+	if fault := creds.fault(c); fault != "" {
+		return nil, creds.refuse(fault)
 	}
 	set, err := cs.keysOf(c)
 	if err != nil {
-		return nil, sent.refuse("the client has no usable keys: " + err.Error())
+		return nil, creds.refuse("the client has no usable keys: " + err.Error())
 	}
 	now := cs.Now()
 	verifier := jwt.Verifier{
@@ -223,28 +223,28 @@ func (cs *Clients) byAssertion(ctx context.Context, sent credentials) (*Client, 
 		Types: []string{"", "JWT", "client-authentication+jwt"}, Leeway: kernel.Skew, Now: cs.Now,
 		ValidSubject: func(s string) bool { return s == id },
 	}
-	token, err := verifier.Verify(ctx, sent.assertion)
+	token, err := verifier.Verify(ctx, creds.assertion)
 	if err != nil {
 		if invalid, ok := errors.AsType[jwt.Error](err); ok {
-			return nil, sent.refuse("the assertion: " + invalid.Error())
+			return nil, creds.refuse("the assertion: " + invalid.Error())
 		}
 		return nil, err
 	}
 	jti, _ := token.Claims["jti"].(string)
 	switch {
 	case !now.Before(token.Expires):
-		return nil, sent.refuse("the assertion has expired")
+		return nil, creds.refuse("the assertion has expired")
 	case token.Expires.After(now.Add(assertionLife + kernel.Skew)):
-		return nil, sent.refuse("the assertion expires more than an hour from now")
+		return nil, creds.refuse("the assertion expires more than an hour from now")
 	case jti == "" || len(jti) > maxJTI:
-		return nil, sent.refuse(fmt.Sprintf("the assertion has no jti of 1 to %d characters", maxJTI))
+		return nil, creds.refuse(fmt.Sprintf("the assertion has no jti of 1 to %d characters", maxJTI))
 	}
 	first, err := cs.Counters.SetNX(ctx, "authserver:assertion:"+digest(id, jti), token.Expires.Sub(now)+time.Second)
 	if err != nil {
 		return nil, err
 	}
 	if !first {
-		return nil, sent.refuse("the jti of the assertion was used before")
+		return nil, creds.refuse("the jti of the assertion was used before")
 	}
 	return c, nil
 }

@@ -268,12 +268,12 @@ type DataEncryption struct {
 
 // SealsAs reports whether two servers that share a database encrypt secrets with the same current key. Former keys,
 // which only decrypt, are not compared.
-func (c *Config) SealsAs(other *Config) bool {
-	if c.DataEncryption.sealer() != other.DataEncryption.sealer() {
+func (c *Config) SealsAs(peer *Config) bool {
+	if c.DataEncryption.sealer() != peer.DataEncryption.sealer() {
 		return false
 	}
-	return c.Signing.KeyStore != PostgresKey || other.Signing.KeyStore != PostgresKey ||
-		c.Signing.PostgresKey.EncryptionKeyEnv.Secret == other.Signing.PostgresKey.EncryptionKeyEnv.Secret
+	return c.Signing.KeyStore != PostgresKey || peer.Signing.KeyStore != PostgresKey ||
+		c.Signing.PostgresKey.EncryptionKeyEnv.Secret == peer.Signing.PostgresKey.EncryptionKeyEnv.Secret
 }
 
 // sealer returns a comparable value that identifies the driver and its current key.

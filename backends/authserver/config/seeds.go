@@ -142,7 +142,7 @@ func entries[T any](l *loader, name string, n *yaml.Node, check func(*T) error) 
 }
 
 // decode decodes a YAML mapping into a value by the rules of encoding/json. It refuses unknown members.
-func (l *loader) decode(n *yaml.Node, into any) error {
+func (l *loader) decode(n *yaml.Node, target any) error {
 	value, err := l.plainValue(n, maxSeedDepth)
 	if err != nil {
 		return err
@@ -164,7 +164,7 @@ func (l *loader) decode(n *yaml.Node, into any) error {
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil {
+	if err := decoder.Decode(target); err != nil {
 		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return nil

@@ -179,8 +179,8 @@ func (x *Connections) resource(ctx context.Context, p *brokers.Provider, name st
 	return using[index], nil
 }
 
-// returnURL returns the URL to which the browser is redirected at the end of the flow: the requested URL, if that is
-// allowed. If requested is empty, it is the only allowed URL.
+// returnURL returns the URL to which the browser is redirected at the end of the flow. This is the requested URL, which
+// must be allowed. The client may leave it out if exactly one URL is allowed, which is then returned.
 func (x *Connections) returnURL(r *resources.Resource, requested string) (string, error) {
 	allowed := slices.Concat(r.Policy.Connect.AllowedReturnURLs, x.options.ReturnURLs)
 	if requested == "" {
@@ -343,10 +343,10 @@ func (x *Connections) takePending(
 
 // withParameters returns a URL whose query parameters are set to the given names and values. The other parameters of
 // the URL are kept. An invalid URL is returned unchanged.
-func withParameters(to string, pairs ...string) string {
-	u, err := url.Parse(to)
+func withParameters(rawURL string, pairs ...string) string {
+	u, err := url.Parse(rawURL)
 	if err != nil {
-		return to
+		return rawURL
 	}
 	q := u.Query()
 	for i := 0; i+1 < len(pairs); i += 2 {

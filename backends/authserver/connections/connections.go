@@ -235,13 +235,13 @@ func (x *Connections) remove(ctx context.Context, p *brokers.Provider, condition
 
 // background runs a function in a goroutine. Closing the server waits for the function. Once the server is closed, the
 // function is not run.
-func (x *Connections) background(do func()) {
+func (x *Connections) background(fn func()) {
 	select {
 	case <-x.ended:
 		return
 	default:
 	}
-	x.running.Go(do)
+	x.running.Go(fn)
 }
 
 // revokeUpstream revokes the credential of a removed connection at the provider. It only logs failures.

@@ -72,27 +72,27 @@ func (s *Consents) Covers(
 
 // IndexOf returns the index of the consent for a resource, or -1. There is at most one in the consents of a user to a
 // client.
-func IndexOf(all []Grant, resource string) int {
-	return slices.IndexFunc(all, func(g Grant) bool { return g.Resource == resource })
+func IndexOf(grants []Grant, resource string) int {
+	return slices.IndexFunc(grants, func(g Grant) bool { return g.Resource == resource })
 }
 
 // Between returns the consents of a user to a client. If the client has a metadata document, a consent no longer counts
 // once the redirect URIs have changed.
-func (s *Consents) Between(ctx context.Context, user string, client *clients.Client) (all []Grant, err error) {
+func (s *Consents) Between(ctx context.Context, user string, client *clients.Client) (grants []Grant, err error) {
 	err = s.ReadBriefly(ctx, func(c store.Conn) (err error) {
-		all, err = find(c, user, client.ID)
+		grants, err = find(c, user, client.ID)
 		return err
 	})
-	return valid(client, all), err
+	return valid(client, grants), err
 }
 
-// valid returns the consents to a client that still count; see Between. It reuses the array of all.
-func valid(client *clients.Client, all []Grant) []Grant {
-	if client.Source != clients.Document || len(all) == 0 {
-		return all
+// valid returns the consents to a client that still count; see Between. It reuses the array of grants.
+func valid(client *clients.Client, grants []Grant) []Grant {
+	if client.Source != clients.Document || len(grants) == 0 {
+		return grants
 	}
 	current := digest(client)
-	return slices.DeleteFunc(all, func(g Grant) bool { return g.redirects != current })
+	return slices.DeleteFunc(grants, func(g Grant) bool { return g.redirects != current })
 }
 
 // maxGrants is the maximum number of consents that one query reads. It is a literal in the statement, which each

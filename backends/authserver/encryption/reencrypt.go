@@ -30,8 +30,8 @@ type Resealed struct {
 }
 
 // Plus returns the sums of the numbers of two results.
-func (r Resealed) Plus(other Resealed) Resealed {
-	return Resealed{r.Scanned + other.Scanned, r.Rewritten + other.Rewritten, r.Failed + other.Failed}
+func (r Resealed) Plus(s Resealed) Resealed {
+	return Resealed{r.Scanned + s.Scanned, r.Rewritten + s.Rewritten, r.Failed + s.Failed}
 }
 
 // Reseal seals with the newest key all texts in the columns that are sealed with another key, and returns the numbers

@@ -77,9 +77,9 @@ type chain []Encryptor
 
 // Chain returns an encryptor that seals with the first of several encryptors and opens texts of any of them. Nil
 // encryptors are ignored. If all are nil, Chain returns nil.
-func Chain(all ...Encryptor) Encryptor {
+func Chain(encryptors ...Encryptor) Encryptor {
 	var c chain
-	for _, e := range all {
+	for _, e := range encryptors {
 		if e != nil {
 			c = append(c, e)
 		}

@@ -91,8 +91,9 @@ func (f *Factors) openDraft(signed string, u *users.User, browser string) (secre
 	return secret, begun, nil
 }
 
-// AddApp stores the app of the draft in the signed text, under the name label. The current code proves that the app has
-// the secret. If the app is the user's first factor, AddApp returns recovery codes.
+// AddApp stores an authenticator app, with a label that its user chose. signed is the draft of the app, in which its
+// secret is signed, and code is the current code of the app, which proves that the app has the secret. If the app is
+// the user's first factor, AddApp returns recovery codes.
 func (f *Factors) AddApp(
 	ctx context.Context, u *users.User, browser, signed, label, code string,
 ) (recovery []string, err error) {

@@ -222,16 +222,16 @@ func (f *Factors) checkAssertion(ctx context.Context, u *users.User, browser str
 // storeUsed stores the new state of a passkey that was used. The passkeys of h and the list keys have the same order.
 // The error is ErrCopied if the signature counter has gone back, and ErrWrong if the passkey was removed or used in the
 // meantime.
-func (f *Factors) storeUsed(ctx context.Context, h *passkeyUser, keys []*Factor, used *webauthn.Credential) error {
-	if used.Authenticator.CloneWarning { // the authenticator may have been cloned (section 6.1.1)
+func (f *Factors) storeUsed(ctx context.Context, h *passkeyUser, keys []*Factor, passkey *webauthn.Credential) error {
+	if passkey.Authenticator.CloneWarning { // the authenticator may have been cloned (section 6.1.1)
 		return ErrCopied
 	}
-	raw, err := json.Marshal(used)
+	raw, err := json.Marshal(passkey)
 	if err != nil {
 		return err
 	}
 	for i := range h.credentials {
-		if string(h.credentials[i].ID) != string(used.ID) {
+		if string(h.credentials[i].ID) != string(passkey.ID) {
 			continue
 		}
 		// The old credential is used up: of two concurrent uses, only one is accepted.

@@ -69,7 +69,7 @@ func generate(algorithm string) (pkcs8 []byte, kid string, err error) {
 	return pkcs8, kid, err
 }
 
-// parse returns the signing key for a key of a Store. It leaves the fields of Info empty that depend on other keys.
+// parse returns the signing key that a Store has read. It leaves those fields of Info empty that depend on other keys.
 func parse(ctx context.Context, s Stored) (k *key, err error) {
 	k = &key{Info: Info{CreatedAt: s.CreatedAt}}
 	if s.Sign != nil {

@@ -174,9 +174,10 @@ func copies(keys iter.Seq[*key]) (list []*key) {
 }
 
 // newSet returns the set of those keys that still sign or verify. The newest key of the algorithm signs. A rotated key
-// verifies for the duration retain. newSet sorts the slice all, and sets the fields of Info that depend on other keys.
-func newSet(all []*key, algorithm string, now time.Time, retain time.Duration) *set {
-	slices.SortFunc(all, func(a, b *key) int {
+// verifies for the duration retention. newSet sorts the slice keys, and sets the fields of Info that depend on other
+// keys.
+func newSet(keys []*key, algorithm string, now time.Time, retention time.Duration) *set {
+	slices.SortFunc(keys, func(a, b *key) int {
 		if order := b.CreatedAt.Compare(a.CreatedAt); order != 0 {
 			return order
 		}
@@ -184,11 +185,11 @@ func newSet(all []*key, algorithm string, now time.Time, retain time.Duration) *
 	})
 	s := &set{byHeader: make(map[string]*key)}
 	newerOf := make(map[string]*key) // by algorithm, the previous key, which is newer
-	for _, k := range all {
+	for _, k := range keys {
 		if newer := newerOf[k.Info.Algorithm]; newer != nil {
 			k.RotatedAt = newer.CreatedAt
-			retiredAt := k.RotatedAt.Add(retain)
-			if retain < unlimited {
+			retiredAt := k.RotatedAt.Add(retention)
+			if retention < unlimited {
 				k.Until = retiredAt
 			}
 			if !now.Before(retiredAt) {

@@ -53,22 +53,22 @@ func (l *Login) EndBrowser(ctx context.Context, user string, id int64) error {
 	})
 }
 
-// EndOtherBrowsers ends all sessions of a user except the session with the id kept.
-func (l *Login) EndOtherBrowsers(ctx context.Context, user string, kept int64) error {
-	return l.endBrowsers(ctx, user, func(c store.Conn) (int64, error) { return deleteOthers(c, user, kept) })
+// EndOtherBrowsers ends all sessions of a user except the session with the id keptID.
+func (l *Login) EndOtherBrowsers(ctx context.Context, user string, keptID int64) error {
+	return l.endBrowsers(ctx, user, func(c store.Conn) (int64, error) { return deleteOthers(c, user, keptID) })
 }
 
 // EndOthers does what EndOtherBrowsers does, within a transaction of the caller. The caller records the reason in the
 // audit feed.
-func (l *Login) EndOthers(c store.Conn, user string, kept int64) error {
-	_, err := deleteOthers(c, user, kept)
+func (l *Login) EndOthers(c store.Conn, user string, keptID int64) error {
+	_, err := deleteOthers(c, user, keptID)
 	return err
 }
 
-// deleteOthers deletes all sessions of a user except the session with the id kept, and returns the number of deleted
+// deleteOthers deletes all sessions of a user except the session with the id keptID, and returns the number of deleted
 // sessions.
-func deleteOthers(c store.Conn, user string, kept int64) (deleted int64, err error) {
-	return c.Exec("DELETE FROM authserver_sessions WHERE user_id = ? AND id <> ?", user, kept)
+func deleteOthers(c store.Conn, user string, keptID int64) (deleted int64, err error) {
+	return c.Exec("DELETE FROM authserver_sessions WHERE user_id = ? AND id <> ?", user, keptID)
 }
 
 // endBrowsers calls remove in a transaction. The function remove deletes sessions of a user and returns their number.

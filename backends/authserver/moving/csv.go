@@ -29,7 +29,7 @@ var csvColumns = []string{
 //   - groups and roles: separated by semicolons
 //   - totp: the secret of an authenticator app in base32
 //   - the prefix attributes. with the name of an attribute: its values, separated by semicolons
-func CSV(file io.Reader, each func(Record) error) error {
+func CSV(file io.Reader, fn func(Record) error) error {
 	limited := &io.LimitedReader{R: file}
 	r := csv.NewReader(limited)
 	r.ReuseRecord = true
@@ -73,7 +73,7 @@ func CSV(file io.Reader, each func(Record) error) error {
 		if record.User != nil {
 			record.User.Fields = names
 		}
-		if err := each(record); err != nil {
+		if err := fn(record); err != nil {
 			return err
 		}
 	}

@@ -162,7 +162,7 @@ func (t *Target) exportUser(
 }
 
 // Tollgate implements Reader for files that Export has written.
-func Tollgate(file io.Reader, each func(Record) error) error {
+func Tollgate(file io.Reader, fn func(Record) error) error {
 	d := json.NewDecoder(file)
 	for i := 1; ; i++ {
 		var raw json.RawMessage
@@ -176,7 +176,7 @@ func Tollgate(file io.Reader, each func(Record) error) error {
 		if len(raw) > maxRecord {
 			return fmt.Errorf("line %d has more than %d bytes", i, maxRecord)
 		}
-		if err := each(exportedRecord(i, raw)); err != nil {
+		if err := fn(exportedRecord(i, raw)); err != nil {
 			return err
 		}
 	}

@@ -16,13 +16,13 @@ import (
 // hashes of the secrets:
 //
 //	psql -At -c 'SELECT row_to_json(c) FROM hydra_client c'
-func Hydra(file io.Reader, each func(Record) error) error {
+func Hydra(file io.Reader, fn func(Record) error) error {
 	buffered := bufio.NewReader(file)
 	first, err := firstByte(buffered)
 	if err != nil {
 		return err
 	}
-	readClient := func(i int, raw json.RawMessage) error { return each(hydraRecord(i, raw)) }
+	readClient := func(i int, raw json.RawMessage) error { return fn(hydraRecord(i, raw)) }
 	d := json.NewDecoder(buffered)
 	if first == '[' {
 		return readArray(d, readClient)

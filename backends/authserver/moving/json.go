@@ -9,9 +9,9 @@ import (
 // maxRecord is the maximum size of an entry in a file, in bytes.
 const maxRecord = 1 << 20
 
-// readArray calls each with the index and the JSON text of every element of an array. The opening bracket of the array
+// readArray calls fn with the index and the JSON text of every element of an array. The opening bracket of the array
 // must be the next token.
-func readArray(d *json.Decoder, each func(i int, raw json.RawMessage) error) error {
+func readArray(d *json.Decoder, fn func(i int, raw json.RawMessage) error) error {
 	if err := expectDelimiter(d, '['); err != nil {
 		return err
 	}
@@ -23,7 +23,7 @@ func readArray(d *json.Decoder, each func(i int, raw json.RawMessage) error) err
 		if len(raw) > maxRecord {
 			return fmt.Errorf("entry %d has more than %d bytes", i, maxRecord)
 		}
-		if err := each(i, raw); err != nil {
+		if err := fn(i, raw); err != nil {
 			return err
 		}
 	}
@@ -54,24 +54,24 @@ func readTopLevel(file io.Reader, readers map[string]func(d *json.Decoder) error
 	})
 }
 
-// readObject calls each with the name of every member of an object. The function must read the value of the member. The
+// readObject calls fn with the name of every member of an object. The function must read the value of the member. The
 // next token must be the opening brace of the object.
-func readObject(d *json.Decoder, each func(name string) error) error {
+func readObject(d *json.Decoder, fn func(name string) error) error {
 	if err := expectDelimiter(d, '{'); err != nil {
 		return err
 	}
-	return readMembers(d, each)
+	return readMembers(d, fn)
 }
 
-// readMembers is like object, for an object whose opening brace has already been read.
-func readMembers(d *json.Decoder, each func(name string) error) error {
+// readMembers is like readObject, for an object whose opening brace has already been read.
+func readMembers(d *json.Decoder, fn func(name string) error) error {
 	for d.More() {
 		token, err := d.Token()
 		if err != nil {
 			return err
 		}
 		name, _ := token.(string)
-		if err := each(name); err != nil {
+		if err := fn(name); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}

@@ -31,7 +31,7 @@ var keycloakBuiltInClients = []string{
 //
 // Composite roles and the issuers of identity providers may be anywhere in the file. If the file is an io.Seeker,
 // Keycloak reads them first. Otherwise they only apply to the users that follow them.
-func Keycloak(file io.Reader, each func(Record) error) error {
+func Keycloak(file io.Reader, fn func(Record) error) error {
 	realm := newKeycloakRealm()
 	if seeker, ok := file.(io.Seeker); ok {
 		if start, err := seeker.Seek(0, io.SeekCurrent); err == nil { // not a pipe
@@ -47,25 +47,25 @@ func Keycloak(file io.Reader, each func(Record) error) error {
 		return readArray(d, func(i int, raw json.RawMessage) error {
 			var c keycloakClient
 			if err := json.Unmarshal(raw, &c); err != nil {
-				return each(Record{Where: fmt.Sprintf("clients[%d]", i), Refused: err.Error()})
+				return fn(Record{Where: fmt.Sprintf("clients[%d]", i), Refused: err.Error()})
 			}
 			r := c.record()
 			r.Where = fmt.Sprintf("clients[%d] %s", i, c.ID)
-			return each(r)
+			return fn(r)
 		})
 	}
 	readers["groups"] = func(d *json.Decoder) error {
-		return readArray(d, func(_ int, raw json.RawMessage) error { return realm.readGroup(raw, each) })
+		return readArray(d, func(_ int, raw json.RawMessage) error { return realm.readGroup(raw, fn) })
 	}
 	readers["users"] = func(d *json.Decoder) error {
 		return readArray(d, func(i int, raw json.RawMessage) error {
 			var u keycloakUser
 			if err := json.Unmarshal(raw, &u); err != nil {
-				return each(Record{Where: fmt.Sprintf("users[%d]", i), Refused: err.Error()})
+				return fn(Record{Where: fmt.Sprintf("users[%d]", i), Refused: err.Error()})
 			}
 			r := u.record(realm)
 			r.Where = fmt.Sprintf("users[%d] %s", i, u.Username)
-			return each(r)
+			return fn(r)
 		})
 	}
 	return readTopLevel(file, readers)

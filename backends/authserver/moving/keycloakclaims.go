@@ -22,21 +22,21 @@ type keycloakGroup struct {
 // keycloakDepth is the maximum depth of nested groups.
 const keycloakDepth = 20
 
-// readGroup reads a group of a realm and its subgroups. It passes the records of the groups that have roles to each.
-func (k *keycloakRealm) readGroup(raw json.RawMessage, each func(Record) error) error {
+// readGroup reads a group of a realm and its subgroups. It calls fn with the records of the groups that have roles.
+func (k *keycloakRealm) readGroup(raw json.RawMessage, fn func(Record) error) error {
 	var g keycloakGroup
 	if err := json.Unmarshal(raw, &g); err != nil {
-		return each(Record{Where: "groups", Refused: err.Error()})
+		return fn(Record{Where: "groups", Refused: err.Error()})
 	}
-	return g.records(k, keycloakDepth, each)
+	return g.records(k, keycloakDepth, fn)
 }
 
-// records passes the records of the group and its subgroups to each, without groups that have no roles. The depth is
-// the number of levels that this group may span; a group below them is reported as refused.
-func (g *keycloakGroup) records(realm *keycloakRealm, depth int, each func(Record) error) error {
+// records calls fn with the records of the group and its subgroups, without groups that have no roles. The depth is the
+// number of levels that this group may span; a group below them is reported as refused.
+func (g *keycloakGroup) records(realm *keycloakRealm, depth int, fn func(Record) error) error {
 	group := "group " + g.Path
 	if depth == 0 {
-		return each(Record{
+		return fn(Record{
 			Where: group, Refused: fmt.Sprintf("groups are nested more than %d levels deep", keycloakDepth),
 		})
 	}
@@ -48,12 +48,12 @@ func (g *keycloakGroup) records(realm *keycloakRealm, depth int, each func(Recor
 		if incomplete {
 			r.Notes = []string{noteIncompleteRoles}
 		}
-		if err := each(r); err != nil {
+		if err := fn(r); err != nil {
 			return err
 		}
 	}
 	for i := range g.Groups {
-		if err := g.Groups[i].records(realm, depth-1, each); err != nil {
+		if err := g.Groups[i].records(realm, depth-1, fn); err != nil {
 			return err
 		}
 	}

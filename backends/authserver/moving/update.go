@@ -13,8 +13,8 @@ import (
 )
 
 // check returns an error with status 422 for a user that cannot be stored.
-func (u *User) check(all *users.Users) error {
-	if err := all.Check(u.New); err != nil {
+func (u *User) check(people *users.Users) error {
+	if err := people.Check(u.New); err != nil {
 		return err
 	}
 	if err := u.Given.Check(); err != nil {

@@ -200,14 +200,14 @@ func (s *OpenID) forget(ctx context.Context, e notification) error {
 var errRefused = errors.New("the client rejected the logout token")
 
 // post sends a logout token to a client (section 2.5).
-func (s *OpenID) post(ctx context.Context, to string, e notification) error {
+func (s *OpenID) post(ctx context.Context, logoutURI string, e notification) error {
 	token, err := s.logoutToken(ctx, e)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, LogoutTimeout)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to,
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, logoutURI,
 		strings.NewReader(url.Values{"logout_token": {token}}.Encode()))
 	if err != nil {
 		return fmt.Errorf("%w: %w", errRefused, err)

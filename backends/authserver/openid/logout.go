@@ -73,24 +73,24 @@ func (s *OpenID) ParseLogout(ctx context.Context, values url.Values) (*Logout, e
 	return l, err
 }
 
-// logoutRedirect returns the URI to which the browser is redirected: to, which the client must have registered, with
-// the parameter state of the request.
-func logoutRedirect(client *clients.Client, to string, values url.Values) (string, error) {
-	if !slices.ContainsFunc(client.Metadata.Logout, func(uri string) bool { return clients.SameRedirect(uri, to) }) {
+// logoutRedirect returns the URI to which the browser is redirected: the URI target, which the client must have
+// registered, with the parameter state of the request.
+func logoutRedirect(client *clients.Client, target string, values url.Values) (string, error) {
+	if !slices.ContainsFunc(client.Metadata.Logout, func(uri string) bool { return clients.SameRedirect(uri, target) }) {
 		return "", refuse("the post_logout_redirect_uri of the request is not one that the application has registered")
 	}
 	if !values.Has("state") {
-		return to, nil
+		return target, nil
 	}
 	state := values.Get("state")
 	if len(state) > maxState {
 		return "", refuse("state is too long")
 	}
 	separator := "?"
-	if strings.Contains(to, "?") {
+	if strings.Contains(target, "?") {
 		separator = "&"
 	}
-	return to + separator + "state=" + url.QueryEscape(state), nil
+	return target + separator + "state=" + url.QueryEscape(state), nil
 }
 
 // hinted returns the claims of an ID token that this server issued, even if the token has expired. It returns nil if

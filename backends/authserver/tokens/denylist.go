@@ -90,12 +90,12 @@ func (d *denied) has(ctx context.Context, ids ...string) (bool, error) {
 	return false, nil
 }
 
-// sync reads the new rows of the table, unless another goroutine has read them after the time since.
-func (d *denied) sync(ctx context.Context, since time.Time) error {
+// sync reads the new rows of the table, unless another goroutine has read them after the time cutoff.
+func (d *denied) sync(ctx context.Context, cutoff time.Time) error {
 	d.syncing.Lock()
 	defer d.syncing.Unlock()
 	d.mu.RLock()
-	fresh := !d.synced.Before(since)
+	fresh := !d.synced.Before(cutoff)
 	d.mu.RUnlock()
 	if fresh {
 		return nil
@@ -128,14 +128,14 @@ func (d *denied) sync(ctx context.Context, since time.Time) error {
 
 // deny stores ids as denied until the given time. After the commit the caller must add them to this node's list with
 // denyHere.
-func (d *denied) deny(c store.Conn, until time.Time, ids ...string) error {
+func (d *denied) deny(c store.Conn, expiry time.Time, ids ...string) error {
 	now := d.kernel.Micros()
 	for _, id := range ids {
 		if _, err := c.Exec("INSERT INTO authserver_denied (id, at, expires_at) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING",
-			id, now, until.UnixMicro()); err != nil {
+			id, now, expiry.UnixMicro()); err != nil {
 			return err
 		}
-		if err := c.Notify("authserver_"+deniedTopic, id+" "+strconv.FormatInt(until.UnixMicro(), 10)); err != nil {
+		if err := c.Notify("authserver_"+deniedTopic, id+" "+strconv.FormatInt(expiry.UnixMicro(), 10)); err != nil {
 			return err
 		}
 	}

@@ -14,15 +14,15 @@ import (
 // how often a token, the token issued for it, and so on may be exchanged.
 const maxRestsOn = 32
 
-// Exchange issues an access token in exchange for the token with the claims from (RFC 8693), and returns the response
-// and the jti of the new token. The new token belongs to the same family as the old one and does not expire later. The
-// consents are the ids of those that the exchange depends on.
+// Exchange issues an access token in exchange for the token with the claims oldClaims (RFC 8693), and returns the
+// response and the jti of the new token. The new token belongs to the same family as the old one and does not expire
+// later. The consents are the ids of those that the exchange depends on.
 //
 // The claim rests_on of the new token lists the old token, the entries of the old token's rests_on, and the consents.
 // Every node can therefore check the ancestors of a token against the denied ids, even before the row of its issuance
 // is written.
-func (t *Tokens) Exchange(ctx context.Context, o Order, from *Claims, consents []string) (Answer, string, error) {
-	o.restsOn = append(slices.Clone(from.RestsOn), from.ID)
+func (t *Tokens) Exchange(ctx context.Context, o Order, oldClaims *Claims, consents []string) (Answer, string, error) {
+	o.restsOn = append(slices.Clone(oldClaims.RestsOn), oldClaims.ID)
 	for _, id := range consents {
 		if !slices.Contains(o.restsOn, id) {
 			o.restsOn = append(o.restsOn, id)
@@ -32,15 +32,15 @@ func (t *Tokens) Exchange(ctx context.Context, o Order, from *Claims, consents [
 		return Answer{}, "", kernel.Refuse(kernel.InvalidRequest,
 			"the subject token is the result of too many exchanges in a row; exchange an earlier token instead")
 	}
-	remaining := time.Unix(from.Expires, 0).Sub(t.Now()).Truncate(time.Second)
+	remaining := time.Unix(oldClaims.Expires, 0).Sub(t.Now()).Truncate(time.Second)
 	if remaining <= 0 {
 		return Answer{}, "", kernel.Refuse(kernel.InvalidGrant, "the subject token is about to expire")
 	}
 	o.Life = min(o.Life, remaining)
-	o.Family, o.parent, o.consentClient = from.Family(), from.ID, from.Root()
-	o.machine = from.Machine || from.Subject == from.Client
-	if from.AuthTime != 0 {
-		o.AuthTime, o.ACR = time.Unix(from.AuthTime, 0), from.ACR
+	o.Family, o.parent, o.consentClient = oldClaims.Family(), oldClaims.ID, oldClaims.Root()
+	o.machine = oldClaims.Machine || oldClaims.Subject == oldClaims.Client
+	if oldClaims.AuthTime != 0 {
+		o.AuthTime, o.ACR = time.Unix(oldClaims.AuthTime, 0), oldClaims.ACR
 	}
 	answer, issued, err := t.signAccessToken(ctx, o)
 	if err != nil {

@@ -264,11 +264,11 @@ func (t *Tokens) narrow(ctx context.Context, f *family, r Renewal) ([]string, []
 	return scope, targets, err
 }
 
-// rotate stores that the refresh token used is spent, and that the token next replaces it; both are given as digests.
-// It returns errStale if the family has changed. A refresh writes nothing else in this transaction.
-func (t *Tokens) rotate(ctx context.Context, f *family, used, next string) error {
+// rotate stores that the refresh token with the digest sum is spent, and that the token with the digest next replaces
+// it. It returns errStale if the family has changed. A refresh writes nothing else in this transaction.
+func (t *Tokens) rotate(ctx context.Context, f *family, sum, next string) error {
 	now := t.Now()
-	rotation := f.rotation.replace(used, next, now, t.options.Grace)
+	rotation := f.rotation.replace(sum, next, now, t.options.Grace)
 	present, previous := rotation.columns()
 	granted, err := json.Marshal(f.Grant)
 	if err != nil {

@@ -45,8 +45,8 @@ func (t *Tokens) revokeFamily(ctx context.Context, id, reason string) (revoked b
 
 // denyFamilies denies the access tokens of families until the given time and marks their issuances as revoked. After
 // the commit the caller must call denyHere with the families.
-func (t *Tokens) denyFamilies(c store.Conn, until time.Time, families ...string) error {
-	if err := t.denied.deny(c, until, families...); err != nil {
+func (t *Tokens) denyFamilies(c store.Conn, expiry time.Time, families ...string) error {
+	if err := t.denied.deny(c, expiry, families...); err != nil {
 		return err
 	}
 	for _, id := range families {
@@ -61,25 +61,25 @@ func (t *Tokens) denyFamilies(c store.Conn, until time.Time, families ...string)
 
 // denyHere denies ids until the given time on this node, at once. It is called after a transaction even if that
 // returned an error, since the transaction may have been committed nevertheless.
-func (t *Tokens) denyHere(until time.Time, ids ...string) {
+func (t *Tokens) denyHere(expiry time.Time, ids ...string) {
 	for _, id := range ids {
-		t.denied.add(id, until.UnixMicro())
+		t.denied.add(id, expiry.UnixMicro())
 	}
 }
 
-// RevokeToken revokes an access token by its jti, and all tokens that were exchanged from it. The time until is the
-// token's expiry, and reason is a label of the metric.
-func (t *Tokens) RevokeToken(ctx context.Context, jti string, until time.Time, reason string) error {
+// RevokeToken revokes an access token by its jti, and all tokens that were exchanged from it. expiry is when the token
+// expires, and reason is a label of the metric.
+func (t *Tokens) RevokeToken(ctx context.Context, jti string, expiry time.Time, reason string) error {
 	if err := t.Flush(ctx); err != nil {
 		return err
 	}
 	err := t.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
-		if err := t.denied.deny(c, until, jti); err != nil {
+		if err := t.denied.deny(c, expiry, jti); err != nil {
 			return err
 		}
 		return t.revokeDerived(c, "jti = ?", jti)
 	})
-	t.denyHere(until, jti)
+	t.denyHere(expiry, jti)
 	if err == nil {
 		t.Count("tokens_revoked_total", reason)
 	}
@@ -149,7 +149,7 @@ func (t *Tokens) auditDeniedRevocation(ctx context.Context, client *clients.Clie
 // selects is not nil, only families for which it returns true are revoked. revokeFamilies denies their access tokens
 // until the given time, and returns the ids of the families. After the commit the caller must call denyHere with them.
 func (t *Tokens) revokeFamilies(
-	c store.Conn, until time.Time, reason, condition string, args []any, selects func(f *family) bool,
+	c store.Conn, expiry time.Time, reason, condition string, args []any, selects func(f *family) bool,
 ) (ids []string, err error) {
 	families, err := store.List(c, scanFamily, "SELECT "+familyColumns+" FROM authserver_families WHERE "+
 		condition+" AND revoked_at = 0 AND expires_at > ?"+c.Lock(), append(args, t.Micros())...)
@@ -166,7 +166,7 @@ func (t *Tokens) revokeFamilies(
 		}
 		ids = append(ids, f.id)
 	}
-	return ids, t.denyFamilies(c, until, ids...)
+	return ids, t.denyFamilies(c, expiry, ids...)
 }
 
 // EndUser revokes all tokens of a user, in a transaction of the caller. Before the transaction the caller must call
@@ -203,7 +203,7 @@ func (t *Tokens) endUser(c store.Conn, user string) ([]string, error) {
 // without a family, and tokens obtained by exchange. The column is user_id or client_id, and id its value.
 // revokeStandalone marks these tokens and all tokens exchanged from them as revoked, and returns the jtis of these
 // tokens, with which the caller must call denyHere after the commit.
-func (t *Tokens) revokeStandalone(c store.Conn, until time.Time, column, id string) ([]string, error) {
+func (t *Tokens) revokeStandalone(c store.Conn, expiry time.Time, column, id string) ([]string, error) {
 	jtis, err := store.List(c, func(r store.Row) (jti string, err error) { return jti, r.Scan(&jti) },
 		"SELECT jti FROM authserver_issuances WHERE "+
 			column+" = ? AND (family = '' OR parent_jti <> '') AND revoked_at = 0 AND expires_at > ?", id, t.Micros())
@@ -213,7 +213,7 @@ func (t *Tokens) revokeStandalone(c store.Conn, until time.Time, column, id stri
 	if err := t.revokeDerived(c, column+" = ? AND revoked_at = 0", id); err != nil {
 		return nil, err
 	}
-	return jtis, t.denied.deny(c, until, jtis...)
+	return jtis, t.denied.deny(c, expiry, jtis...)
 }
 
 // RevokeClient revokes all tokens of a client: its families, and the access tokens that it obtained for itself. It

@@ -70,11 +70,11 @@ func (s *Upstreams) insert(c store.Conn, user, issuer, subject, name string) (*i
 	return i, err
 }
 
-// groupsOfOthers returns the groups that the user has from all connected accounts but the row except.
-func groupsOfOthers(c store.Conn, except *identity) (groups []string, err error) {
-	rows, err := rowsOf(c, except.User)
+// groupsOfOthers returns the groups that the user of excludedRow has from all other connected accounts.
+func groupsOfOthers(c store.Conn, excludedRow *identity) (groups []string, err error) {
+	rows, err := rowsOf(c, excludedRow.User)
 	for _, row := range rows {
-		if row.ID != except.ID {
+		if row.ID != excludedRow.ID {
 			groups = append(groups, row.Groups...)
 		}
 	}

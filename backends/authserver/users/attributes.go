@@ -150,13 +150,13 @@ func (s *Users) Facts(ctx context.Context, id string) (*claims.Facts, error) {
 }
 
 // withAncestors returns the groups and the groups that contain them: "a/b/c" is contained in "a/b", and that in "a".
-func withAncestors(groups []string) (all []string) {
+func withAncestors(groups []string) (names []string) {
 	for _, group := range groups {
 		for end := len(group); end > 0; end = strings.LastIndexByte(group[:end], '/') {
-			if ancestor := group[:end]; !slices.Contains(all, ancestor) {
-				all = append(all, ancestor)
+			if ancestor := group[:end]; !slices.Contains(names, ancestor) {
+				names = append(names, ancestor)
 			}
 		}
 	}
-	return all
+	return names
 }

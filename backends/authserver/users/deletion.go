@@ -11,8 +11,8 @@ import (
 
 // PlanDeletion schedules the deletion of a user's account for the given time, at the user's request. It ends all
 // sessions and tokens of the user at once.
-func (s *Users) PlanDeletion(ctx context.Context, id string, when time.Time) error {
-	err := s.setDeletion(ctx, id, when.UnixMicro(), s.EndAll)
+func (s *Users) PlanDeletion(ctx context.Context, id string, moment time.Time) error {
+	err := s.setDeletion(ctx, id, moment.UnixMicro(), s.EndAll)
 	if err == nil {
 		s.note(ctx, "user.deletion_planned", id, id)
 	}
@@ -28,36 +28,36 @@ func (s *Users) CancelDeletion(ctx context.Context, id string) error {
 	return err
 }
 
-// setDeletion sets when a user's account is to be deleted, as int64 in microseconds since 1970. If when is nil, the
-// account is not deleted. Unless then is nil, setDeletion calls it in the same transaction. If the user does not exist,
-// IsNone reports true for the error.
-func (s *Users) setDeletion(ctx context.Context, id string, when any, then func(c store.Conn, id string) error) error {
+// setDeletion sets the moment at which a user's account is to be deleted, as int64 in microseconds since 1970. If
+// moment is nil, the account is not deleted. Unless fn is nil, setDeletion calls it in the same transaction. If the
+// user does not exist, IsNone reports true for the error.
+func (s *Users) setDeletion(ctx context.Context, id string, moment any, fn func(c store.Conn, id string) error) error {
 	return s.changeAndEnd(ctx, id, func(c store.Conn) error {
-		n, err := c.Exec("UPDATE authserver_users SET delete_at = ? WHERE id = ?", when, id)
+		n, err := c.Exec("UPDATE authserver_users SET delete_at = ? WHERE id = ?", moment, id)
 		if err != nil {
 			return err
 		}
 		if n == 0 {
 			return errNoUser()
 		}
-		if then == nil {
+		if fn == nil {
 			return nil
 		}
-		return then(c, id)
+		return fn(c, id)
 	})
 }
 
 // DeletionOf returns when a user's account is to be deleted, or the zero time if no deletion is planned. If the user
 // does not exist, the error is sql.ErrNoRows.
-func (s *Users) DeletionOf(ctx context.Context, id string) (when time.Time, err error) {
+func (s *Users) DeletionOf(ctx context.Context, id string) (moment time.Time, err error) {
 	var micros sql.NullInt64
 	err = s.Read(ctx, func(c store.Conn) error {
 		return c.Row("SELECT delete_at FROM authserver_users WHERE id = ?", id).Scan(&micros)
 	})
 	if micros.Valid {
-		when = time.UnixMicro(micros.Int64)
+		moment = time.UnixMicro(micros.Int64)
 	}
-	return when, err
+	return moment, err
 }
 
 // maxDeletions is the maximum number of accounts that one call of SweepDeleted deletes.

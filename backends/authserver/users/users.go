@@ -84,15 +84,15 @@ const Topic = "users"
 
 const columns = "id, email, email_verified, name, role, user_groups, status, provider, created_at, updated_at, language"
 
-// scan returns the user in a row whose first columns are columns, and stores the further columns in others. If there is
-// no row, IsNone reports true for the error.
-func scan(row store.Row, others ...any) (*User, error) {
+// scan returns the user in a row that begins with the columns of the constant columns, and stores the further columns
+// in dest. If there is no row, IsNone reports true for the error.
+func scan(row store.Row, dest ...any) (*User, error) {
 	u := new(User)
 	var groups string
 	err := row.Scan(append([]any{
 		&u.ID, &u.Email, &u.EmailVerified, &u.Name, &u.Role, &groups, &u.Status, &u.Provider,
 		&u.CreatedAt, &u.UpdatedAt, &u.Language,
-	}, others...)...)
+	}, dest...)...)
 	if err != nil {
 		return nil, kernel.IfNoRows(err, errNoUser())
 	}
@@ -365,10 +365,10 @@ func (u *User) apply(ch Change) {
 	set(&u.Groups, ch.Groups)
 }
 
-// set sets *to to *from, unless from is nil.
-func set[T any](to, from *T) {
-	if from != nil {
-		*to = *from
+// set sets *dst to *src, unless src is nil.
+func set[T any](dst, src *T) {
+	if src != nil {
+		*dst = *src
 	}
 }
 

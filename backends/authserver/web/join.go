@@ -50,8 +50,8 @@ var errJoin = apierror.New(http.StatusBadRequest, "bad_request",
 	"This took too long, or you began in another browser. Begin again on the page of your account.")
 
 // offerJoin sets the cookie for a person who has signed in at a provider. It redirects to the page that connects the
-// accounts, which first requires a sign-in here. Afterwards the browser continues at the path to.
-func (c *call) offerJoin(provider *upstreams.Upstream, person *oidclogin.Person, to string) error {
+// accounts, which first requires a sign-in here. Afterwards the browser continues at nextPath.
+func (c *call) offerJoin(provider *upstreams.Upstream, person *oidclogin.Person, nextPath string) error {
 	username := cmp.Or(person.Username, person.Email)
 	raw, err := json.Marshal(pendingJoin{provider.Slug, person.Subject, username, c.Micros()})
 	if err != nil {
@@ -65,7 +65,7 @@ func (c *call) offerJoin(provider *upstreams.Upstream, person *oidclogin.Person,
 		cookie = c.Signer("join").Sign(raw, c.Browser())
 	}
 	c.setCookie(joinCookie, "/", cookie, maxJoinAge)
-	return c.redirectTo(c.At(withRedirect(joinPath, to)))
+	return c.redirectTo(c.At(withRedirect(joinPath, nextPath)))
 }
 
 // readJoinCookie returns the provider and the content of the cookie. The provider is nil if the browser has no valid

@@ -50,11 +50,11 @@ func (c *call) loginForm(fields *pages.Fields) *loginForm {
 	return c.loginFormTo(fields.Text("redirect"), fields.Flag("again"))
 }
 
-// loginFormTo returns the data of a login form after which the browser continues at the path to. If again is set, the
-// user must sign in even with a valid session. It also allows the redirects after the form in the
+// loginFormTo returns the data of a login form after which the browser continues at nextPath. If forced is set, the
+// user must sign in even with a valid session. loginFormTo also allows the redirects after the form in the
 // Content-Security-Policy of this response.
-func (c *call) loginFormTo(to string, again bool) *loginForm {
-	form := &loginForm{Redirect: pages.LocalUpTo(maxRedirect, to), NoPassword: c.NoPassword, Again: again}
+func (c *call) loginFormTo(nextPath string, forced bool) *loginForm {
+	form := &loginForm{Redirect: pages.LocalUpTo(maxRedirect, nextPath), NoPassword: c.NoPassword, Again: forced}
 	if c.allowsReset() {
 		form.Forgot = c.At(withRedirect(forgotPath, form.Redirect))
 	}

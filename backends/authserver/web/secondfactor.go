@@ -73,9 +73,9 @@ func (c *call) secondUserChanged() error {
 func (c *call) restartLogin() error { return c.redirectTo(c.At("/login")) }
 
 // requireSecondFactor redirects the signed-in user to the login page, to prove a second factor, or to the page that
-// sets one up if the user has none. Afterwards the browser continues at the path back. If needed is false, it does
-// nothing. The result done reports whether a response has been sent.
-func (c *call) requireSecondFactor(needed bool, back string) (done bool, err error) {
+// sets one up if the user has none. Afterwards the browser continues at nextPath. If needed is false,
+// requireSecondFactor does nothing. The result done reports whether a response has been sent.
+func (c *call) requireSecondFactor(needed bool, nextPath string) (done bool, err error) {
 	if !needed {
 		return false, nil
 	}
@@ -83,7 +83,7 @@ func (c *call) requireSecondFactor(needed bool, back string) (done bool, err err
 	if err != nil {
 		return true, err
 	}
-	query := url.Values{"redirect": {back}}
+	query := url.Values{"redirect": {nextPath}}
 	if len(list) > 0 {
 		query.Set("again", "1")
 		return true, c.redirectTo(c.At("/login?" + query.Encode()))

@@ -53,9 +53,9 @@ func (c *call) startUpstream() error {
 	return c.redirectToProvider(c.Upstream, oidclogin.Ask{Again: c.Query.Flag("again")}, to)
 }
 
-// redirectToProvider redirects to a provider. It stores the path to in a cookie; the browser continues there after the
+// redirectToProvider redirects to a provider. It stores nextPath in a cookie; the browser continues there after the
 // sign-in.
-func (c *call) redirectToProvider(provider *Upstream, ask oidclogin.Ask, to string) error {
+func (c *call) redirectToProvider(provider *Upstream, ask oidclogin.Ask, nextPath string) error {
 	browser := oidclogin.Browser{Secret: secret.New(), Redirect: provider.Redirect}
 	location, err := provider.Provider.Begin(c.Context(), browser, ask)
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *call) redirectToProvider(provider *Upstream, ask oidclogin.Ask, to stri
 		return err
 	}
 	id := flowID(u.Query().Get("state"))
-	cookie := c.Signer("oidc").Sign([]byte(id + " " + browser.Secret + " " + to))
+	cookie := c.Signer("oidc").Sign([]byte(id + " " + browser.Secret + " " + nextPath))
 	if len(cookie) > maxCookieValue*maxCookies {
 		return apierror.New(http.StatusBadRequest, kernel.InvalidRequest,
 			"The request of the application is too long to be stored during the sign-in at the identity provider."+
@@ -117,7 +117,7 @@ func (c *call) storeFlow(id, value string, lasts time.Duration) {
 
 // takeFlow returns the values that redirectToProvider stored for the flow with a state, and deletes its cookies.
 // Without such cookies both values are empty.
-func (c *call) takeFlow(state string) (secret, to string) {
+func (c *call) takeFlow(state string) (secret, nextPath string) {
 	id := flowID(state)
 	for _, name := range [...]string{upstreamCookie, upstreamCookie + "_" + id} {
 		var value strings.Builder
@@ -137,8 +137,8 @@ func (c *call) takeFlow(state string) (secret, to string) {
 		for i := range count {
 			c.deleteCookie(cookieName(name, i), upstreamCookiePath)
 		}
-		secret, to, _ = strings.Cut(content, " ")
-		return secret, to
+		secret, nextPath, _ = strings.Cut(content, " ")
+		return secret, nextPath
 	}
 	return "", ""
 }
@@ -175,9 +175,9 @@ func authTimeOf(person *oidclogin.Person) time.Time {
 
 // finishAtProvider handles the redirect back from a provider. It returns the person who has signed in there and the
 // path at which the browser continues.
-func (c *call) finishAtProvider(provider *Upstream) (person *oidclogin.Person, to string, err error) {
+func (c *call) finishAtProvider(provider *Upstream) (person *oidclogin.Person, nextPath string, err error) {
 	browser := oidclogin.Browser{Redirect: provider.Redirect}
-	browser.Secret, to = c.takeFlow(c.Query.Text("state"))
+	browser.Secret, nextPath = c.takeFlow(c.Query.Text("state"))
 	began := time.Now()
 	person, err = provider.Provider.Finish(c.Context(), browser, c.R.URL.Query())
 	c.Took("oidc_exchange_duration_seconds", "", began)
@@ -187,7 +187,7 @@ func (c *call) finishAtProvider(provider *Upstream) (person *oidclogin.Person, t
 		badRequest.Status = http.StatusBadRequest
 		err = &badRequest
 	}
-	return person, to, err
+	return person, nextPath, err
 }
 
 // maxCause is the maximum length of the cause in the audit feed. The cause may quote the provider's response.

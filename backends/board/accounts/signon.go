@@ -190,9 +190,10 @@ type managedGroup struct {
 	member     bool // whether the member is in it
 }
 
-// settleGroups makes a member join the managed groups whose names are in wanted, and leave all other managed groups. An
-// administrator stays in a group if the board would otherwise have no administrator, because nobody could undo that.
-func (s *Service) settleGroups(c store.Conn, access *rights.Access, user int64, wanted, managed []string) error {
+// settleGroups makes a member join the managed groups whose names are in memberships, and leave all other managed
+// groups. An administrator stays in a group if the board would otherwise have no administrator, because nobody could
+// undo that.
+func (s *Service) settleGroups(c store.Conn, access *rights.Access, user int64, memberships, managed []string) error {
 	var enter, leave []managedGroup
 	for _, name := range managed {
 		g := managedGroup{name: name}
@@ -206,7 +207,7 @@ func (s *Service) settleGroups(c store.Conn, access *rights.Access, user int64, 
 		if err != nil {
 			return err
 		}
-		switch want := slices.Contains(wanted, name); {
+		switch want := slices.Contains(memberships, name); {
 		case want && !g.member:
 			enter = append(enter, g)
 		case !want && g.member:

@@ -294,8 +294,8 @@ func checkTypeChange(c store.Conn, id int64, kind string) error {
 	return nil
 }
 
-// Differences lists the properties whose values differ between f and to.
-func (f *ForumSpec) Differences(to *ForumSpec) []Difference {
+// Differences lists the properties whose values differ between f and newSpec.
+func (f *ForumSpec) Differences(newSpec *ForumSpec) []Difference {
 	seconds := func(n *int64) string {
 		if n == nil {
 			return ""
@@ -303,20 +303,20 @@ func (f *ForumSpec) Differences(to *ForumSpec) []Difference {
 		return kernel.Itoa(*n)
 	}
 	return Differences([]Difference{
-		{What: "parent", From: kernel.Itoa(f.Parent), To: kernel.Itoa(to.Parent)},
-		{What: "type", From: f.Type, To: to.Type},
-		{What: "title", From: f.Title, To: to.Title},
-		{What: "description", From: f.Description, To: to.Description},
-		{What: "link", From: f.LinkURL, To: to.LinkURL},
-		{What: "open", From: yes(f.Open), To: yes(to.Open)},
-		{What: "takes threads", From: yes(f.AllowThreads), To: yes(to.AllowThreads)},
-		{What: "takes replies", From: yes(f.AllowReplies), To: yes(to.AllowReplies)},
-		{What: "holds threads", From: yes(f.ModerateThreads), To: yes(to.ModerateThreads)},
-		{What: "holds posts", From: yes(f.ModeratePosts), To: yes(to.ModeratePosts)},
-		{What: "needs a prefix", From: yes(f.RequiresPrefix), To: yes(to.RequiresPrefix)},
-		{What: "has answers", From: yes(f.Answers), To: yes(to.Answers)},
-		{What: "flood seconds", From: seconds(f.FloodSeconds), To: seconds(to.FloodSeconds)},
-		{What: "least words", From: kernel.Itoa(f.MinWords), To: kernel.Itoa(to.MinWords)},
-		{What: "most words", From: kernel.Itoa(f.MaxWords), To: kernel.Itoa(to.MaxWords)},
+		{What: "parent", From: kernel.Itoa(f.Parent), To: kernel.Itoa(newSpec.Parent)},
+		{What: "type", From: f.Type, To: newSpec.Type},
+		{What: "title", From: f.Title, To: newSpec.Title},
+		{What: "description", From: f.Description, To: newSpec.Description},
+		{What: "link", From: f.LinkURL, To: newSpec.LinkURL},
+		{What: "open", From: yes(f.Open), To: yes(newSpec.Open)},
+		{What: "takes threads", From: yes(f.AllowThreads), To: yes(newSpec.AllowThreads)},
+		{What: "takes replies", From: yes(f.AllowReplies), To: yes(newSpec.AllowReplies)},
+		{What: "holds threads", From: yes(f.ModerateThreads), To: yes(newSpec.ModerateThreads)},
+		{What: "holds posts", From: yes(f.ModeratePosts), To: yes(newSpec.ModeratePosts)},
+		{What: "needs a prefix", From: yes(f.RequiresPrefix), To: yes(newSpec.RequiresPrefix)},
+		{What: "has answers", From: yes(f.Answers), To: yes(newSpec.Answers)},
+		{What: "flood seconds", From: seconds(f.FloodSeconds), To: seconds(newSpec.FloodSeconds)},
+		{What: "least words", From: kernel.Itoa(f.MinWords), To: kernel.Itoa(newSpec.MinWords)},
+		{What: "most words", From: kernel.Itoa(f.MaxWords), To: kernel.Itoa(newSpec.MaxWords)},
 	})
 }

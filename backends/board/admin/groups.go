@@ -114,11 +114,11 @@ func (s *Service) CreateGroup(ctx context.Context, a *rights.Actor, spec GroupSp
 	})
 }
 
-// checkGroupNameFree returns an error of Invalid if a group has this name. The group with the id except is ignored.
-func checkGroupNameFree(c store.Conn, name string, except int64) error {
+// checkGroupNameFree returns an error of Invalid if a group has this name. The group with the id excludedID is ignored.
+func checkGroupNameFree(c store.Conn, name string, excludedID int64) error {
 	var taken int
 	if err := c.Row("SELECT count(*) FROM board_groups WHERE name = ? AND id <> ?",
-		name, except).Scan(&taken); err != nil {
+		name, excludedID).Scan(&taken); err != nil {
 		return err
 	}
 	if taken > 0 {
@@ -160,27 +160,27 @@ func (s *Service) EditGroup(ctx context.Context, a *rights.Actor, id int64, spec
 	})
 }
 
-// changes describes the differences between g and to for the moderation log.
-func (g *GroupRow) changes(to *GroupSpec) string {
+// changes describes the differences between g and newSpec for the moderation log.
+func (g *GroupRow) changes(newSpec *GroupSpec) string {
 	differences := Differences([]Difference{
-		{"name", g.Name, to.Name},
-		{"restrictions", kernel.Itoa(g.Restrict.Int64()), kernel.Itoa(to.Restrict.Int64())},
-		{"edit window", kernel.Itoa(g.EditWindow), kernel.Itoa(to.EditWindow)},
-		{"posts a day", kernel.Itoa(g.PostsPerDay), kernel.Itoa(to.PostsPerDay)},
+		{"name", g.Name, newSpec.Name},
+		{"restrictions", kernel.Itoa(g.Restrict.Int64()), kernel.Itoa(newSpec.Restrict.Int64())},
+		{"edit window", kernel.Itoa(g.EditWindow), kernel.Itoa(newSpec.EditWindow)},
+		{"posts a day", kernel.Itoa(g.PostsPerDay), kernel.Itoa(newSpec.PostsPerDay)},
 	})
 	changes := make([]string, 0, 2+len(differences))
-	changes = append(changes, kernel.ForLog(g.Name)+":", maskChange(g.Allow, to.Allow))
+	changes = append(changes, kernel.ForLog(g.Name)+":", maskChange(g.Allow, newSpec.Allow))
 	for _, d := range differences {
 		changes = append(changes, d.What+": "+kernel.ForLog(d.From)+" → "+kernel.ForLog(d.To))
 	}
 	return strings.Join(slices.DeleteFunc(changes, func(change string) bool { return change == "" }), " ")
 }
 
-// maskChange lists the names of the rights that are added (+) and removed (-) between two masks.
-func maskChange(from, to rights.Mask) string {
+// maskChange lists the names of the rights that newMask adds to oldMask (+) and removes from it (-).
+func maskChange(oldMask, newMask rights.Mask) string {
 	var list []string
 	for _, right := range Rights() {
-		switch before, after := from.Has(right.Mask()), to.Has(right.Mask()); {
+		switch before, after := oldMask.Has(right.Mask()), newMask.Has(right.Mask()); {
 		case !before && after:
 			list = append(list, "+"+right.Name)
 		case before && !after:

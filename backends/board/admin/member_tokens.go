@@ -22,17 +22,17 @@ type TokenRow struct {
 }
 
 // Tokens lists the tokens of the member with the name user or, if user is empty, of all members, newest first. The list
-// includes expired and revoked tokens. before is the previous page's next, or 0 for the first page. next is 0 on the
+// includes expired and revoked tokens. cursor is the previous page's next, or 0 for the first page. next is 0 on the
 // last page.
 func (s *Service) Tokens(
-	ctx context.Context, a *rights.Actor, user string, before int64, limit int,
+	ctx context.Context, a *rights.Actor, user string, cursor int64, limit int,
 ) (list []TokenRow, next int64, err error) {
-	if before == 0 {
-		before = math.MaxInt64
+	if cursor == 0 {
+		cursor = math.MaxInt64
 	}
 	err = s.rights.ReadAsAdministrator(ctx, a, func(c store.Conn) error {
 		list, next = nil, 0
-		where, args := "t.id < ?", []any{before}
+		where, args := "t.id < ?", []any{cursor}
 		if user != "" {
 			where += " AND t.user_id = (SELECT id FROM board_users WHERE username_key = ?)"
 			args = append(args, text.Fold(user))

@@ -111,9 +111,9 @@ func (s *Service) ApproveMember(ctx context.Context, a *rights.Actor, id int64) 
 	})
 }
 
-// Ban excludes a member from the board until a time or, if until is 0, for ever. Members cannot ban themselves. A
+// Ban excludes a member from the board until the time end or, if end is 0, for ever. Members cannot ban themselves. A
 // member who waits for approval cannot be banned: the member has no access anyway, and would get it when the ban ends.
-func (s *Service) Ban(ctx context.Context, a *rights.Actor, id int64, until kernel.Moment, reason string) error {
+func (s *Service) Ban(ctx context.Context, a *rights.Actor, id int64, end kernel.Moment, reason string) error {
 	reason, reasonErr := kernel.CheckReason(reason)
 	return s.changeMember(ctx, a, id, "member.ban", func(c store.Conn, m *MemberRow) (string, error) {
 		switch {
@@ -124,14 +124,14 @@ func (s *Service) Ban(ctx context.Context, a *rights.Actor, id int64, until kern
 		case reasonErr != nil:
 			return "", reasonErr
 		}
-		if err := s.checkUntil(until); err != nil && until != 0 {
+		if err := s.checkUntil(end); err != nil && end != 0 {
 			return "", err
 		}
 		if _, err := c.Exec("UPDATE board_users SET state = 'banned', banned_until = ? WHERE id = ?",
-			kernel.Null(until), id); err != nil {
+			kernel.Null(end), id); err != nil {
 			return "", err
 		}
-		return kernel.JoinDetail(untilText(until), reason), accounts.EndSessions(c, id)
+		return kernel.JoinDetail(untilText(end), reason), accounts.EndSessions(c, id)
 	})
 }
 
@@ -146,42 +146,42 @@ func (s *Service) Unban(ctx context.Context, a *rights.Actor, id int64) error {
 	})
 }
 
-// Suspend restricts a member to reading until a time. If until is 0 it lifts the suspension.
-func (s *Service) Suspend(ctx context.Context, a *rights.Actor, id int64, until kernel.Moment, reason string) error {
+// Suspend restricts a member to reading until the time end. If end is 0, it lifts the suspension.
+func (s *Service) Suspend(ctx context.Context, a *rights.Actor, id int64, end kernel.Moment, reason string) error {
 	reason, reasonErr := kernel.CheckReason(reason)
 	return s.changeMember(ctx, a, id, "member.suspend", func(c store.Conn, _ *MemberRow) (string, error) {
 		switch {
-		case until != 0 && id == a.ID():
+		case end != 0 && id == a.ID():
 			return "", kernel.Conflict("you cannot suspend yourself")
 		case reasonErr != nil:
 			return "", reasonErr
 		}
 		detail := "ended"
-		if until != 0 {
-			if err := s.checkUntil(until); err != nil {
+		if end != 0 {
+			if err := s.checkUntil(end); err != nil {
 				return "", err
 			}
-			detail = untilText(until)
+			detail = untilText(end)
 		}
-		_, err := c.Exec("UPDATE board_users SET suspended_until = ? WHERE id = ?", kernel.Null(until), id)
+		_, err := c.Exec("UPDATE board_users SET suspended_until = ? WHERE id = ?", kernel.Null(end), id)
 		return kernel.JoinDetail(detail, reason), err
 	})
 }
 
-// checkUntil returns an error of Invalid if until is past or more than 100 years ahead.
-func (s *Service) checkUntil(until kernel.Moment) error {
-	if now := s.Moment(); until <= now || until > now.Add(100*365*24*time.Hour) {
+// checkUntil returns an error of Invalid if the time end is past or more than 100 years ahead.
+func (s *Service) checkUntil(end kernel.Moment) error {
+	if now := s.Moment(); end <= now || end > now.Add(100*365*24*time.Hour) {
 		return kernel.Invalid("until", "range", "the end must be in the future, within 100 years")
 	}
 	return nil
 }
 
 // untilText returns the end of a ban or suspension for the log.
-func untilText(until kernel.Moment) string {
-	if until == 0 {
+func untilText(end kernel.Moment) string {
+	if end == 0 {
 		return "for ever"
 	}
-	return "until " + until.String()
+	return "until " + end.String()
 }
 
 // SetModerated sets whether all posts of a member are held for approval.

@@ -87,33 +87,33 @@ func overrideOf(c store.Conn, forum, group int64) (o Override, err error) {
 
 // setOverride sets the override of a forum for a group and records the change in the log. If the override is the same
 // already, it does nothing.
-func (s *Service) setOverride(c store.Conn, a *rights.Actor, forum, group int64, to Override) error {
+func (s *Service) setOverride(c store.Conn, a *rights.Actor, forum, group int64, override Override) error {
 	g, err := groupByID(c, group)
 	if err != nil {
 		return err
 	}
-	if (to.Allow|to.Deny)&^forumMask != 0 || to.Allow&to.Deny != 0 {
+	if (override.Allow|override.Deny)&^forumMask != 0 || override.Allow&override.Deny != 0 {
 		return kernel.Invalid("allow", "unknown", "a right cannot be set for a forum, or is both allowed and denied")
 	}
 	from, err := overrideOf(c, forum, group)
 	switch {
 	case err != nil:
 		return err
-	case from == to:
+	case from == override:
 		return nil
-	case to == Override{}:
+	case override == Override{}:
 		_, err = c.Exec("DELETE FROM board_forum_overrides WHERE forum_id = ? AND group_id = ?", forum, group)
 	default:
 		_, err = c.Exec("INSERT INTO board_forum_overrides (forum_id, group_id, set_mask, clear_mask) VALUES (?, ?, ?, ?)"+
 			" ON CONFLICT (forum_id, group_id) DO UPDATE SET set_mask = excluded.set_mask, clear_mask = excluded.clear_mask",
-			forum, group, to.Allow, to.Deny)
+			forum, group, override.Allow, override.Deny)
 	}
 	if err != nil {
 		return err
 	}
 	detail := []string{kernel.ForLog(g.Name) + ":"}
 	for _, right := range Rights() {
-		before, after := from.Word(right.Mask()), to.Word(right.Mask())
+		before, after := from.Word(right.Mask()), override.Word(right.Mask())
 		if before != after {
 			detail = append(detail, right.Name+" "+after)
 		}

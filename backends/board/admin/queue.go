@@ -42,11 +42,11 @@ type AuthorRecord struct {
 const recordPosts = 100
 
 // QueuePage returns a page of the held posts in one forum or, if forum is 0, in all forums in which the actor may
-// approve posts. after is the previous page's next, or 0 for the first page. next is 0 on the last page.
+// approve posts. cursor is the previous page's next, or 0 for the first page. next is 0 on the last page.
 func (s *Service) QueuePage(
-	ctx context.Context, a *rights.Actor, forum, after int64, limit int,
+	ctx context.Context, a *rights.Actor, forum, cursor int64, limit int,
 ) (items []QueueItem, next int64, err error) {
-	held, next, err := s.posts.Queue(ctx, a, forum, after, limit)
+	held, next, err := s.posts.Queue(ctx, a, forum, cursor, limit)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -181,11 +181,11 @@ const MaxSettled = 100
 // the actor saw them.
 type AllSettled struct{ Done, Skipped, Changed int }
 
-// SettleAll approves held posts or, if approve is false, rejects them, each in a separate transaction. seen holds, by
-// post id, the Version of each post that the actor saw. Posts that have changed since are not settled. Any error that
-// AllSettled does not count ends SettleAll; posts settled before it stay settled.
+// SettleAll approves held posts or, if approve is false, rejects them, each in a separate transaction. versions holds,
+// by post id, the Version of each post that the actor saw. Posts that have changed since are not settled. Any error
+// that AllSettled does not count ends SettleAll; posts settled before it stay settled.
 func (s *Service) SettleAll(
-	ctx context.Context, a *rights.Actor, ids []int64, approve bool, reason string, seen map[int64]string,
+	ctx context.Context, a *rights.Actor, ids []int64, approve bool, reason string, versions map[int64]string,
 ) (n AllSettled, err error) {
 	if len(ids) > MaxSettled {
 		return n, kernel.Invalid("post", "too_many", "choose at most "+kernel.Itoa(MaxSettled)+" posts at once")
@@ -195,7 +195,7 @@ func (s *Service) SettleAll(
 		settle = s.posts.Approve
 	}
 	for _, id := range ids {
-		_, err := settle(ctx, a, id, posts.Decision{Reason: reason, Seen: seen[id]})
+		_, err := settle(ctx, a, id, posts.Decision{Reason: reason, Seen: versions[id]})
 		e, refused := apierror.From(err)
 		switch {
 		case err == nil:

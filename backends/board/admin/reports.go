@@ -32,10 +32,10 @@ type ReportEntry struct {
 }
 
 // Reports lists open reports, oldest first and grouped by post. It lists those of one forum or, if forum is 0, of all
-// forums in which the actor may approve posts. after is the previous page's next, or 0 for the first page. next is 0 on
-// the last page. limit is the maximum number of reports, not of posts.
+// forums in which the actor may approve posts. cursor is the previous page's next, or 0 for the first page. next is 0
+// on the last page. limit is the maximum number of reports, not of posts.
 func (s *Service) Reports(
-	ctx context.Context, a *rights.Actor, forum, after int64, limit int,
+	ctx context.Context, a *rights.Actor, forum, cursor int64, limit int,
 ) (list []ReportedPost, next int64, err error) {
 	forums, err := posts.Moderated(a, forum)
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *Service) Reports(
 		for _, id := range forums {
 			open, err := store.List(c, func(r store.Row) (e ReportEntry, err error) {
 				return e, r.Scan(&e.ID, &e.post, &e.forum, &e.User, &e.Reason, &e.At)
-			}, posts.OpenReports().SQL(c.Dialect()), id, after, limit+1)
+			}, posts.OpenReports().SQL(c.Dialect()), id, cursor, limit+1)
 			if err != nil {
 				return err
 			}

@@ -58,12 +58,12 @@ func (s *Service) ChangeSettings(
 	})
 }
 
-// storeSettings stores the settings that differ between before and after, and records them in the log.
-func (s *Service) storeSettings(c store.Conn, a *rights.Actor, before, after *kernel.Settings) error {
+// storeSettings stores the settings that differ between oldSettings and newSettings, and records them in the log.
+func (s *Service) storeSettings(c store.Conn, a *rights.Actor, oldSettings, newSettings *kernel.Settings) error {
 	defaults := kernel.DefaultSettings(s.Options)
 	var changes []string
 	for _, setting := range kernel.AllSettings() {
-		from, to := setting.Value(before), setting.Value(after)
+		from, to := setting.Value(oldSettings), setting.Value(newSettings)
 		if from == to {
 			continue
 		}

@@ -85,7 +85,7 @@ func (in *input) once() posts.Once {
 }
 
 // page returns the parameters of a page: the id after which it begins, and its maximum number of entries.
-func (in *input) page() (after int64, limit int) {
+func (in *input) page() (cursor int64, limit int) {
 	limit = in.limit()
 	return in.number("after", 0), limit
 }

@@ -260,7 +260,7 @@ type Tail struct {
 }
 
 // Scan reads the first columns of the row into the arguments, and the remaining columns into More.
-func (s Tail) Scan(into ...any) error { return s.Row.Scan(append(into, s.More...)...) }
+func (s Tail) Scan(dest ...any) error { return s.Row.Scan(append(dest, s.More...)...) }
 
 // Mentioned returns the ids of the members whom the post mentions.
 func (p *Post) Mentioned() []int64 { return markup.Mentioned(p.HTML) }
@@ -293,10 +293,10 @@ func UpdateTagOrder(c store.Conn, thread int64, lastAt kernel.Moment) error {
 	return c.Later("UPDATE board_thread_tags SET last_post_at = ? WHERE thread_id = ?", lastAt, thread)
 }
 
-// TakeTags copies tags from one thread to another: to gets the tags of from, unless it has tags already.
-func TakeTags(c store.Conn, from, to *Thread) error {
+// TakeTags copies the tags of the thread source to the thread target, unless target has tags already.
+func TakeTags(c store.Conn, source, target *Thread) error {
 	_, err := c.Exec("INSERT INTO board_thread_tags (tag_id, thread_id, last_post_at) SELECT g.tag_id, CAST(? AS BIGINT),"+
 		" CAST(? AS BIGINT) FROM board_thread_tags g WHERE g.thread_id = ? AND NOT EXISTS"+
-		" (SELECT 1 FROM board_thread_tags o WHERE o.thread_id = ?)", to.ID, to.LastAt, from.ID, to.ID)
+		" (SELECT 1 FROM board_thread_tags o WHERE o.thread_id = ?)", target.ID, target.LastAt, source.ID, target.ID)
 	return err
 }

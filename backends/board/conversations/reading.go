@@ -47,13 +47,13 @@ func messages() content.Listing {
 	}
 }
 
-// List returns the actor's conversations, sorted by their last messages, newest first. before is the previous page's
-// older, or 0 for the first page. older is 0 on the last page.
+// List returns the actor's conversations, sorted by their last messages, newest first. cursor is the previous page's
+// next, or 0 for the first page. next is 0 on the last page.
 func (s *Service) List(
-	ctx context.Context, a *rights.Actor, before int64, limit int,
-) (list []Conversation, older int64, err error) {
+	ctx context.Context, a *rights.Actor, cursor int64, limit int,
+) (list []Conversation, next int64, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
-		list, older, err = page(c, listing(), a.ID(), before, limit, func(r store.Row) (v Conversation, err error) {
+		list, next, err = page(c, listing(), a.ID(), cursor, limit, func(r store.Row) (v Conversation, err error) {
 			var read int64
 			err = r.Scan(&v.ID, &v.Title, &v.Last, &v.LastAt, &read)
 			v.Unread = read < v.Last
@@ -72,21 +72,21 @@ func (s *Service) List(
 		}
 		return err
 	})
-	return list, older, err
+	return list, next, err
 }
 
-// page reads a page of a listing, whose arguments are owner, before and the limit. owner is the id of the member, or of
-// the conversation, to which the entries belong. older is the value of before for the
-// next page, or 0 on the last page. id returns the id of an entry.
+// page reads a page of a listing, whose arguments are owner, cursor and the limit. owner is the id of the member, or of
+// the conversation, to which the entries belong. next is the value of cursor for the next page, or 0 on the last page.
+// id returns the id of an entry.
 func page[T any](
-	c store.Conn, l content.Listing, owner, before int64, limit int, scan func(store.Row) (T, error), id func(T) int64,
-) (list []T, older int64, err error) {
-	if before == 0 {
-		before = math.MaxInt64
+	c store.Conn, l content.Listing, owner, cursor int64, limit int, scan func(store.Row) (T, error), id func(T) int64,
+) (list []T, next int64, err error) {
+	if cursor == 0 {
+		cursor = math.MaxInt64
 	}
-	list, err = store.List(c, scan, l.SQL(c.Dialect()), owner, before, limit+1)
-	list, older = store.CutAt(list, limit, id)
-	return list, older, err
+	list, err = store.List(c, scan, l.SQL(c.Dialect()), owner, cursor, limit+1)
+	list, next = store.CutAt(list, limit, id)
+	return list, next, err
 }
 
 // Message is a message of a conversation.
@@ -113,12 +113,12 @@ type Reading struct {
 	Title    string
 	People   []Person  // the participants, including the actor
 	Messages []Message // oldest first
-	Earlier  int64     // the value of before for the previous page; 0 if there is none
+	Earlier  int64     // the value of beforeID for the previous page; 0 if there is none
 }
 
-// Open returns up to limit messages of a conversation in which the actor participates: the last ones or, if before is
+// Open returns up to limit messages of a conversation in which the actor participates: the last ones or, if beforeID is
 // not 0, those before the message with this id. It marks the last page as read.
-func (s *Service) Open(ctx context.Context, a *rights.Actor, id, before int64, limit int) (p Reading, err error) {
+func (s *Service) Open(ctx context.Context, a *rights.Actor, id, beforeID int64, limit int) (p Reading, err error) {
 	var last, read int64
 	err = s.Read(ctx, func(c store.Conn) (err error) {
 		p = Reading{ID: id}
@@ -133,7 +133,7 @@ func (s *Service) Open(ctx context.Context, a *rights.Actor, id, before int64, l
 			return err
 		}
 		p.People = people[id]
-		p.Messages, p.Earlier, err = page(c, messages(), id, before, limit, scanMessage,
+		p.Messages, p.Earlier, err = page(c, messages(), id, beforeID, limit, scanMessage,
 			func(m Message) int64 { return m.ID })
 		return err
 	})
@@ -144,7 +144,7 @@ func (s *Service) Open(ctx context.Context, a *rights.Actor, id, before int64, l
 	for i := range p.Messages {
 		p.Messages[i].HTML = markup.RenderBy(a.Rights.Settings, p.Messages[i].HTML)
 	}
-	if before != 0 || read >= last {
+	if beforeID != 0 || read >= last {
 		return p, nil
 	}
 	return p, s.Exec(ctx, "UPDATE board_conversation_members SET read_id = ?"+

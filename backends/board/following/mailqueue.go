@@ -17,38 +17,38 @@ const extendMail = " ON CONFLICT (user_id, mode, thread_id) DO UPDATE SET" +
 	" last_post_id = CASE WHEN excluded.last_post_id > board_mails.last_post_id THEN excluded.last_post_id" +
 	" ELSE board_mails.last_post_id END"
 
-// queueMail queues mails about a post, in the transaction of the post. The mails are for followers of the target
-// ("thread" or "forum") with this id, as far as they are in the audience to. A waiting mail about the same thread is
-// extended to include the post.
+// queueMail queues mails about a post, in the transaction of the post. The mails are for those followers of the target
+// ("thread" or "forum") with this id whom recipients selects. A waiting mail about the same thread is extended to
+// include the post.
 //
 // A post that was held until now may lie between the first and the last post of such a mail. Then only the mail's
 // created_at changes. If the mail is being sent at that moment, mails.MailSent recognizes by it that a post was added.
 func (s *Service) queueMail(
-	c store.Conn, a *rights.Actor, thread, post int64, target string, id int64, to audience,
+	c store.Conn, a *rights.Actor, thread, post int64, target string, id int64, recipients audience,
 ) error {
 	now := s.Moment()
 	return c.Later("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at,"+
 		" created_at) SELECT s.user_id, s.mode, ?, CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT),"+
 		" CAST(? AS BIGINT) + "+digestDue+", CAST(? AS BIGINT)"+
 		" FROM board_subscriptions s JOIN board_users u ON u.id = s.user_id"+
-		" WHERE s.target = ? AND s.target_id = ? AND s.mode <> 'none' AND s.user_id <> ? AND u.email_confirmed = 1"+to.sql()+
+		" WHERE s.target = ? AND s.target_id = ? AND s.mode <> 'none' AND s.user_id <> ? AND u.email_confirmed = 1"+recipients.sql()+
 		" ORDER BY s.user_id"+extendMail+
 		", created_at = CASE WHEN excluded.first_post_id BETWEEN board_mails.first_post_id AND board_mails.last_post_id"+
 		" THEN excluded.created_at ELSE board_mails.created_at END",
 		append([]any{
 			target, thread, post, post, now, now, now, now,
 			target, id, a.ID(),
-		}, to.args(a.ID())...)...)
+		}, recipients.args(a.ID())...)...)
 }
 
 // moveMail moves waiting mails from one mode to another, after the mode of a member's subscription to a target
 // ("thread" or "forum") has changed. Otherwise they would never be sent.
-func moveMail(c store.Conn, user int64, target string, id int64, from, to string, now time.Time) error {
-	if from == to || !mailed(from) || !mailed(to) {
+func moveMail(c store.Conn, user int64, target string, id int64, oldMode, newMode string, now time.Time) error {
+	if oldMode == newMode || !mailed(oldMode) || !mailed(newMode) {
 		return nil
 	}
-	waiting, args := "m.user_id = ? AND m.mode = ? AND m.thread_id = ?", []any{user, from, id}
-	if target == "forum" { // mails about threads that the member also follows in the mode from stay
+	waiting, args := "m.user_id = ? AND m.mode = ? AND m.thread_id = ?", []any{user, oldMode, id}
+	if target == "forum" { // mails about threads that the member also follows in oldMode stay
 		waiting = "m.user_id = ? AND m.mode = ? AND m.source = 'forum' AND EXISTS (SELECT 1 FROM board_threads t" +
 			" WHERE t.id = m.thread_id AND t.forum_id = ?)" +
 			" AND NOT EXISTS (SELECT 1 FROM board_subscriptions s WHERE s.user_id = m.user_id AND s.target = 'thread'" +
@@ -63,7 +63,7 @@ func moveMail(c store.Conn, user int64, target string, id int64, from, to string
 		" SELECT m.user_id, ?, m.source, m.thread_id, m.first_post_id, m.last_post_id, CAST(? AS BIGINT), m.created_at"+
 		" FROM board_mails m WHERE "+waiting+
 		extendMail,
-		append([]any{to, d.Due(to, now).UnixMicro()}, args...)...)
+		append([]any{newMode, d.Due(newMode, now).UnixMicro()}, args...)...)
 	if err != nil {
 		return err
 	}

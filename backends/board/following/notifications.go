@@ -34,14 +34,14 @@ const (
 	notificationBatches = 20  // the maximum number of batches for one page if many notifications are hidden
 )
 
-// Notifications lists the actor's notifications of posts that the actor still sees, newest first. after is the previous
-// page's next, or 0 for the first page. next is 0 on the last page.
+// Notifications lists the actor's notifications of posts that the actor still sees, newest first. cursor is the
+// previous page's next, or 0 for the first page. next is 0 on the last page.
 func (s *Service) Notifications(
-	ctx context.Context, a *rights.Actor, after int64, limit int,
+	ctx context.Context, a *rights.Actor, cursor int64, limit int,
 ) (list []Notification, next int64, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
 		list, next = nil, 0
-		last := after // the id of the last notification that was examined
+		last := cursor // the id of the last notification that was examined
 		if last == 0 {
 			last = math.MaxInt64
 		}

@@ -151,20 +151,20 @@ func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
 	return nil
 }
 
-// notifyFollowers adds notifications of a post, of this kind, and queues mails about the post. Both are for followers
-// of the target ("thread" or "forum") with this id, as far as they are in the audience to.
+// notifyFollowers adds notifications of a post, of this kind, and queues mails about the post. Both are for those
+// followers of the target ("thread" or "forum") with this id whom recipients selects.
 func (s *Service) notifyFollowers(
-	c store.Conn, a *rights.Actor, t *content.Thread, post int64, kind, target string, id int64, to audience,
+	c store.Conn, a *rights.Actor, t *content.Thread, post int64, kind, target string, id int64, recipients audience,
 ) error {
-	if to.limited && len(to.ids) == 0 {
+	if recipients.limited && len(recipients.ids) == 0 {
 		return nil
 	}
 	err := c.Later("INSERT INTO board_notifications (user_id, kind, thread_id, post_id, actor_name, created_at)"+
 		" SELECT user_id, ?, ?, ?, ?, CAST(? AS BIGINT) FROM board_subscriptions s WHERE target = ? AND target_id = ?"+
-		" AND mode <> 'none' AND user_id <> ?"+to.sql(),
-		append([]any{kind, t.ID, post, a.User.Name, s.Moment(), target, id, a.ID()}, to.args(a.ID())...)...)
+		" AND mode <> 'none' AND user_id <> ?"+recipients.sql(),
+		append([]any{kind, t.ID, post, a.User.Name, s.Moment(), target, id, a.ID()}, recipients.args(a.ID())...)...)
 	if err != nil {
 		return err
 	}
-	return s.queueMail(c, a, t.ID, post, target, id, to)
+	return s.queueMail(c, a, t.ID, post, target, id, recipients)
 }

@@ -93,7 +93,7 @@ func (c claimed) Over(ctx context.Context, _ error) error {
 }
 
 // Failed implements mail.Claimed.
-func (c claimed) Failed(ctx context.Context, _ error) (again bool, err error) {
+func (c claimed) Failed(ctx context.Context, _ error) (retry bool, err error) {
 	return c.queue.MailFailed(ctx, c.mailing)
 }
 

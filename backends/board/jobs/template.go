@@ -66,7 +66,9 @@ func (l letterData) T(english string, values ...any) string {
 }
 
 // Tn translates a text with a number into the mail's language; see locale.Language.Plural.
-func (l letterData) Tn(n int64, one, other string) string { return l.language.Plural(n, one, other) }
+func (l letterData) Tn(n int64, singular, plural string) string {
+	return l.language.Plural(n, singular, plural)
+}
 
 // Lang returns the tag of the mail's language.
 func (l letterData) Lang() string { return l.language.Tag() }

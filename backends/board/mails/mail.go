@@ -125,30 +125,30 @@ type mailRow struct {
 //
 // If the clocks in the member's time zone have changed since a digest was queued, the digest can be due before the hour
 // that the member has chosen. ClaimMail postpones such a digest.
-func (s *Service) ClaimMail(ctx context.Context, to Recipient) (*Mailing, error) {
-	m := &Mailing{Recipient: to}
+func (s *Service) ClaimMail(ctx context.Context, recipient Recipient) (*Mailing, error) {
+	m := &Mailing{Recipient: recipient}
 	now := s.Moment()
 	err := s.Write(ctx, func(c store.Conn) (err error) {
 		m.rows = nil
-		if m.digests, err = following.DigestsOf(c, to.User); err != nil {
+		if m.digests, err = following.DigestsOf(c, recipient.User); err != nil {
 			return err
 		}
-		if err := m.digests.Anchor(c, to.User, s.Now()); err != nil {
+		if err := m.digests.Anchor(c, recipient.User, s.Now()); err != nil {
 			return err
 		}
 		m.rows, err = store.List(c, func(r store.Row) (row mailRow, err error) {
 			return row, r.Scan(&row.id, &row.thread, &row.first, &row.last, &row.attempts, &row.source, &row.created)
 		}, "UPDATE board_mails SET leased_until = ? WHERE id IN (SELECT id FROM board_mails WHERE user_id = ?"+
 			" AND mode = ? AND due_at <= ? AND leased_until <= ? ORDER BY id LIMIT ?"+c.Lock()+")"+
-			" RETURNING id, thread_id, first_post_id, last_post_id, attempts, source, created_at", now.Add(MailLease), to.User,
-			to.Mode, now, now, mailRows)
+			" RETURNING id, thread_id, first_post_id, last_post_id, attempts, source, created_at", now.Add(MailLease), recipient.User,
+			recipient.Mode, now, now, mailRows)
 		return err
 	})
 	if err != nil || len(m.rows) == 0 {
 		return nil, err
 	}
 	kernel.SortBy(m.rows, func(r mailRow) int64 { return r.id })
-	if to.Mode == "daily" || to.Mode == "weekly" {
+	if recipient.Mode == "daily" || recipient.Mode == "weekly" {
 		oldest := slices.MinFunc(m.rows, func(x, y mailRow) int { return cmp.Compare(x.created, y.created) })
 		if due := m.digests.Due(m.Mode, oldest.created.Time()); due.After(s.Now()) {
 			return nil, s.postpone(ctx, m, oldest.attempts, due)
@@ -354,7 +354,7 @@ func (s *Service) MailSent(ctx context.Context, m *Mailing) error {
 
 // MailFailed schedules another attempt of a mailing that could not be sent, and reports whether there will be one.
 // After MailAttempts attempts the mailing is given up.
-func (s *Service) MailFailed(ctx context.Context, m *Mailing) (again bool, err error) {
+func (s *Service) MailFailed(ctx context.Context, m *Mailing) (retry bool, err error) {
 	attempts := m.rows[0].attempts + 1
 	if attempts >= MailAttempts {
 		return false, s.MailSent(ctx, m)
@@ -362,17 +362,17 @@ func (s *Service) MailFailed(ctx context.Context, m *Mailing) (again bool, err e
 	return true, s.postpone(ctx, m, attempts, s.Now().Add(jobs.Backoff(attempts)))
 }
 
-// MailHeld postpones a mailing until a time, without counting an attempt.
-func (s *Service) MailHeld(ctx context.Context, m *Mailing, until time.Time) error {
-	return s.postpone(ctx, m, m.rows[0].attempts, until)
+// MailHeld postpones a mailing until dueTime, without counting an attempt.
+func (s *Service) MailHeld(ctx context.Context, m *Mailing, dueTime time.Time) error {
+	return s.postpone(ctx, m, m.rows[0].attempts, dueTime)
 }
 
-// postpone ends the claim of a mailing, sets its number of attempts, and makes it due at until.
-func (s *Service) postpone(ctx context.Context, m *Mailing, attempts int64, until time.Time) error {
+// postpone ends the claim of a mailing, sets its number of attempts, and makes it due at dueTime.
+func (s *Service) postpone(ctx context.Context, m *Mailing, attempts int64, dueTime time.Time) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		for _, r := range m.rows {
 			if _, err := c.Exec("UPDATE board_mails SET attempts = ?, due_at = ?, leased_until = 0 WHERE id = ?",
-				attempts, until.UnixMicro(), r.id); err != nil {
+				attempts, dueTime.UnixMicro(), r.id); err != nil {
 				return err
 			}
 		}

@@ -83,8 +83,8 @@ func (s *Service) Merge(
 
 // checkMerge returns nil if the actor may move posts in the forums of both threads, both threads are visible, and
 // neither is part of another merge that is still running.
-func (s *Service) checkMerge(c store.Conn, a *rights.Actor, from, to *content.Thread) error {
-	for _, t := range []*content.Thread{from, to} {
+func (s *Service) checkMerge(c store.Conn, a *rights.Actor, source, target *content.Thread) error {
+	for _, t := range []*content.Thread{source, target} {
 		if err := s.checkMayMove(a, t.Forum, "other"); err != nil {
 			return err
 		}
@@ -190,27 +190,27 @@ func (s *Service) moveNextBatch(c store.Conn, merged int64) (done bool, err erro
 // moveBatch moves up to batch rows from one thread to another: first archived posts, then posts except the first, then
 // subscriptions. When none of these rows are left, it moves the first post and ends the merge. done reports whether the
 // merge has ended.
-func (s *Service) moveBatch(c store.Conn, from, to *content.Thread) (done bool, err error) {
-	move := &transfer{c: c, from: from, to: to}
+func (s *Service) moveBatch(c store.Conn, source, target *content.Thread) (done bool, err error) {
+	move := &transfer{c: c, from: source, to: target}
 	budget := batch // how many more rows this call may move
-	archived, err := move.moveArchived(budget, to.Next)
+	archived, err := move.moveArchived(budget, target.Next)
 	if err != nil {
 		return false, err
 	}
 	budget -= archived
-	to.Next += int64(archived)
+	target.Next += int64(archived)
 	ids, err := store.Column[any](c, "SELECT id FROM board_posts WHERE thread_id = ? AND id > ? ORDER BY id LIMIT ?",
-		from.ID, from.First, budget)
+		source.ID, source.First, budget)
 	if err != nil {
 		return false, err
 	}
-	if err := move.movePosts(ids, to.Next); err != nil {
+	if err := move.movePosts(ids, target.Next); err != nil {
 		return false, err
 	}
 	budget -= len(ids)
-	to.Next += int64(len(ids))
+	target.Next += int64(len(ids))
 	if budget > 0 {
-		followers, err := s.moveFollowers(c, from, to, budget)
+		followers, err := s.moveFollowers(c, source, target, budget)
 		if err != nil {
 			return false, err
 		}
@@ -230,18 +230,18 @@ func (s *Service) moveBatch(c store.Conn, from, to *content.Thread) (done bool, 
 
 // moveFollowers moves up to limit subscriptions from one thread to another, with the followers' waiting mails, and
 // returns the number of the subscriptions.
-func (s *Service) moveFollowers(c store.Conn, from, to *content.Thread, limit int) (int, error) {
+func (s *Service) moveFollowers(c store.Conn, source, target *content.Thread, limit int) (int, error) {
 	ids, err := store.Column[any](c, "SELECT user_id FROM board_subscriptions WHERE target = 'thread' AND target_id = ?"+
-		" ORDER BY user_id LIMIT ?", from.ID, limit)
+		" ORDER BY user_id LIMIT ?", source.ID, limit)
 	if err != nil || len(ids) == 0 {
 		return 0, err
 	}
 	const fromSubscriptions = " FROM board_subscriptions WHERE target = 'thread' AND target_id = ? AND user_id IN ("
-	fromAndIDs := append([]any{from.ID}, ids...)
+	fromAndIDs := append([]any{source.ID}, ids...)
 	if _, err := c.Exec("INSERT INTO board_subscriptions (user_id, target, target_id, mode, created_at,"+
 		" last_notified_post_id) SELECT user_id, target, CAST(? AS BIGINT), mode, created_at, last_notified_post_id"+fromSubscriptions+
 		kernel.Marks(len(ids))+") ON CONFLICT (user_id, target, target_id) DO NOTHING",
-		append([]any{to.ID}, fromAndIDs...)...); err != nil {
+		append([]any{target.ID}, fromAndIDs...)...); err != nil {
 		return 0, err
 	}
 	// Waiting mails announce the same posts, so they move to the other thread, except if the member gets a mail about
@@ -249,7 +249,7 @@ func (s *Service) moveFollowers(c store.Conn, from, to *content.Thread, limit in
 	if _, err := c.Exec("UPDATE board_mails SET thread_id = ? WHERE thread_id = ? AND source <> 'link' AND user_id IN ("+
 		kernel.Marks(len(ids))+") AND NOT EXISTS (SELECT 1 FROM board_mails o WHERE o.user_id = board_mails.user_id"+
 		" AND o.mode = board_mails.mode AND o.thread_id = ?)",
-		slices.Concat([]any{to.ID}, fromAndIDs, []any{to.ID})...); err != nil {
+		slices.Concat([]any{target.ID}, fromAndIDs, []any{target.ID})...); err != nil {
 		return 0, err
 	}
 	_, err = c.Exec("DELETE"+fromSubscriptions+kernel.Marks(len(ids))+")", fromAndIDs...)
@@ -296,18 +296,18 @@ func (s *Service) endMerge(move *transfer) error {
 
 // MergedInto returns the thread into which the given thread was merged, and the id of its former first post. It returns
 // NotFound if the thread was not merged or the actor does not see the result.
-func (s *Service) MergedInto(ctx context.Context, a *rights.Actor, thread int64) (into, first int64, err error) {
+func (s *Service) MergedInto(ctx context.Context, a *rights.Actor, thread int64) (target, first int64, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
 		err := c.Row("SELECT into_id, first_post FROM board_merged_threads WHERE thread_id = ? AND merged_at IS NOT NULL",
-			thread).Scan(&into, &first)
+			thread).Scan(&target, &first)
 		if errors.Is(err, sql.ErrNoRows) {
 			return kernel.NotFound()
 		}
 		if err != nil {
 			return err
 		}
-		_, err = content.ThreadFor(c, a, into, "")
+		_, err = content.ThreadFor(c, a, target, "")
 		return err
 	})
-	return into, first, err
+	return target, first, err
 }

@@ -85,7 +85,7 @@ func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, spli
 // addThread adds a thread without posts that is split off from another thread. first is the post that will begin it.
 // The thread keeps the prefix of the other thread if its forum offers that prefix.
 func addThread(
-	c store.Conn, a *rights.Actor, from *content.Thread, forum *content.Forum, title string, first *content.Post,
+	c store.Conn, a *rights.Actor, source *content.Thread, forum *content.Forum, title string, first *content.Post,
 ) (*content.Thread, error) {
 	if first.Visibility != rights.Visible {
 		return nil, kernel.Invalid("post", "not_visible", "the earliest of the posts would begin the new thread, but it is "+
@@ -93,10 +93,10 @@ func addThread(
 	}
 	to := &content.Thread{
 		Forum: forum.ID, Title: title, Author: first.Author, AuthorName: first.AuthorName, First: first.ID, Next: 1,
-		Created: first.Created, LastAt: first.Created, Prefix: from.Prefix,
+		Created: first.Created, LastAt: first.Created, Prefix: source.Prefix,
 	}
 	offered := a.Rights.Access.Offered[forum.ID]
-	if !slices.ContainsFunc(offered, func(p rights.Prefix) bool { return p.ID == from.Prefix }) {
+	if !slices.ContainsFunc(offered, func(p rights.Prefix) bool { return p.ID == source.Prefix }) {
 		if forum.RequiresPrefix {
 			return nil, kernel.Invalid("forumId", "required", "threads in that forum need a prefix that this thread does not"+
 				" have; split it off in this forum and move the new thread then")
@@ -149,18 +149,18 @@ func (s *Service) MovePosts(ctx context.Context, a *rights.Actor, thread, target
 	})
 }
 
-// logMove logs an action that moves posts to the thread to: in the forum that the posts leave and, if it is another
+// logMove logs an action that moves posts to the thread target: in the forum that the posts leave and, if it is another
 // forum, in the forum of the thread. post is the id of the moved post, or 0 for several posts.
 func (s *Service) logMove(
-	c store.Conn, a *rights.Actor, action string, to *content.Thread, fromForum, post int64, detail string,
+	c store.Conn, a *rights.Actor, action string, target *content.Thread, fromForum, post int64, detail string,
 ) error {
-	if err := s.rights.Logged(c, a, action, rights.ThreadMove, fromForum, to.ID, post, detail); err != nil {
+	if err := s.rights.Logged(c, a, action, rights.ThreadMove, fromForum, target.ID, post, detail); err != nil {
 		return err
 	}
-	if fromForum == to.Forum {
+	if fromForum == target.Forum {
 		return nil
 	}
-	return s.rights.Logged(c, a, action, rights.ThreadMove, to.Forum, to.ID, post, detail)
+	return s.rights.Logged(c, a, action, rights.ThreadMove, target.Forum, target.ID, post, detail)
 }
 
 // moveAll moves the posts with these ids. They get the next numbers of the new thread, and their old numbers are
@@ -177,26 +177,26 @@ func (t *transfer) moveAll(ids []int64) error {
 	return t.movePosts(values, number)
 }
 
-// postsToMove returns the posts of thread from with the given ids. It returns an error unless the actor may move all of
-// them to a thread of toForum.
+// postsToMove returns the posts of the source thread that have the given ids. It returns an error unless the actor may
+// move all of them to a thread of toForum.
 func (s *Service) postsToMove(
-	c store.Conn, a *rights.Actor, from *content.Thread, toForum int64, ids []int64,
+	c store.Conn, a *rights.Actor, source *content.Thread, toForum int64, ids []int64,
 ) (list []*content.Post, err error) {
-	if err := s.checkMayMove(a, from.Forum, "post"); err != nil {
+	if err := s.checkMayMove(a, source.Forum, "post"); err != nil {
 		return nil, err
 	}
 	if err := s.checkMayMove(a, toForum, "forumId"); err != nil {
 		return nil, err
 	}
-	if err := checkVisible(from, "post"); err != nil {
+	if err := checkVisible(source, "post"); err != nil {
 		return nil, err
 	}
 	for _, id := range ids {
-		p, err := content.PostFor(c, a, from, id)
+		p, err := content.PostFor(c, a, source, id)
 		if err != nil {
 			return nil, err
 		}
-		if id == from.First {
+		if id == source.First {
 			return nil, kernel.Invalid("post", "first", "the first post stays with its thread; move or merge the thread instead")
 		}
 		list = append(list, p)

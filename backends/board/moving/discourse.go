@@ -75,21 +75,20 @@ func readDiscourse(ctx context.Context, o Options, report *Report) (*Source, err
 	}, b.finish)
 }
 
-// mapColumn returns a function that handles a row: it sets into[id] to the value of the row, where id is the number in
-// the column key.
-func mapColumn[V any](into map[int64]V, key string, value func(r *sqldump.Row) V) func(r *sqldump.Row) error {
+// mapColumn returns a function that handles a row r: it sets dst[id] to value(r), where id is the number in keyColumn.
+func mapColumn[V any](dst map[int64]V, keyColumn string, value func(r *sqldump.Row) V) func(r *sqldump.Row) error {
 	return func(r *sqldump.Row) error {
-		into[r.Int(key)] = value(r)
+		dst[r.Int(keyColumn)] = value(r)
 		return nil
 	}
 }
 
-// collect returns a function that handles a row: it appends the number in the column value to into[id], where id is the
-// number in the column key.
-func collect(into map[int64][]int64, key, value string) func(r *sqldump.Row) error {
+// collect returns a function that handles a row: it appends the number in valueColumn to dst[id], where id is the
+// number in keyColumn.
+func collect(dst map[int64][]int64, keyColumn, valueColumn string) func(r *sqldump.Row) error {
 	return func(r *sqldump.Row) error {
-		id := r.Int(key)
-		into[id] = append(into[id], r.Int(value))
+		id := r.Int(keyColumn)
+		dst[id] = append(dst[id], r.Int(valueColumn))
 		return nil
 	}
 }

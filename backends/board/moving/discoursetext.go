@@ -97,8 +97,8 @@ func (w *discourseWriter) endQuote() {
 	w.quotes, w.previous = max(w.quotes-1, 0), otherLine
 }
 
-// withFiles replaces the images and links in a line that refer to uploads by references to files of the board. A
-// reference to a file that is not in files is replaced by its label.
+// withFiles replaces a line's images and links to uploads with references to files of the board. If files does not
+// contain the upload, the label of the image or link replaces it.
 func withFiles(line string, files []seed.MovedFile) string {
 	return uploaded.ReplaceAllStringFunc(line, func(match string) string {
 		parts := uploaded.FindStringSubmatch(match)

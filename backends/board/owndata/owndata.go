@@ -105,8 +105,8 @@ func (s *Service) Write(ctx context.Context, a *rights.Actor, w io.Writer) error
 	return out.err
 }
 
-// eachPost calls each for the actor's posts.
-func eachPost(out *object, a *rights.Actor, each func(any)) {
+// eachPost calls fn for each of the actor's posts.
+func eachPost(out *object, a *rights.Actor, fn func(any)) {
 	eachRow(out, a.ID(), "SELECT p.id, p.thread_id, t.title, COALESCE(t.author_id, 0), t.visibility, p.forum_id,"+
 		" p.created_at, COALESCE(x.visibility, y.visibility), COALESCE(x.message, y.message)"+
 		" FROM board_post_ids p JOIN board_threads t ON t.id = p.thread_id"+
@@ -121,11 +121,11 @@ func eachPost(out *object, a *rights.Actor, each func(any)) {
 			}
 			p.State = rights.VisibilityNames[visibility]
 			return p, err
-		}, func(p Post) int64 { each(p); return p.ID })
+		}, func(p Post) int64 { fn(p); return p.ID })
 }
 
-// eachMessage calls each for the messages of the conversations in which the actor participates.
-func eachMessage(out *object, a *rights.Actor, each func(any)) {
+// eachMessage calls fn for each message of the conversations in which the actor participates.
+func eachMessage(out *object, a *rights.Actor, fn func(any)) {
 	var conversations []int64
 	eachRow(out, a.ID(), "SELECT conversation_id FROM board_conversation_members"+
 		" WHERE user_id = ? AND conversation_id > ? ORDER BY conversation_id LIMIT ?",
@@ -138,23 +138,23 @@ func eachMessage(out *object, a *rights.Actor, each func(any)) {
 			" ORDER BY w.id LIMIT ?",
 			func(r store.Row) (m Message, err error) {
 				return m, r.Scan(&m.id, &m.ConversationID, &m.Conversation, &m.Author, &m.At, &m.Message)
-			}, func(m Message) int64 { each(m); return m.id })
+			}, func(m Message) int64 { fn(m); return m.id })
 	}
 }
 
-// eachNote calls each for the actor's bookmarks or reactions, which query selects.
-func eachNote(out *object, a *rights.Actor, each func(any), query string) {
+// eachNote calls fn for each of the actor's bookmarks or reactions, which query selects.
+func eachNote(out *object, a *rights.Actor, fn func(any), query string) {
 	eachRow(out, a.ID(), query, func(r store.Row) (n Note, err error) {
 		return n, r.Scan(&n.key, &n.PostID, &n.Text, &n.At)
-	}, func(n Note) int64 { each(n); return n.key })
+	}, func(n Note) int64 { fn(n); return n.key })
 }
 
-// eachDraft calls each for the actor's drafts.
-func eachDraft(out *object, a *rights.Actor, each func(any)) {
+// eachDraft calls fn for each of the actor's drafts.
+func eachDraft(out *object, a *rights.Actor, fn func(any)) {
 	eachRow(out, a.ID(), "SELECT id, place, place_id, title, message, saved_at FROM board_drafts WHERE user_id = ?"+
 		" AND id > ? ORDER BY id LIMIT ?", func(r store.Row) (d Draft, err error) {
 		return d, r.Scan(&d.id, &d.Place, &d.PlaceID, &d.Title, &d.Message, &d.At)
-	}, func(d Draft) int64 { each(d); return d.id })
+	}, func(d Draft) int64 { fn(d); return d.id })
 }
 
 // object writes a JSON object field by field. After an error its methods do nothing.
@@ -193,10 +193,10 @@ func (o *object) list(name string, fill func(each func(any))) {
 	o.raw("]")
 }
 
-// eachRow calls each for the rows of a query, which it reads in batches. The arguments of the query are owner, the key
-// of the last row of the previous batch, and the limit. each returns the key of its row. An error is stored in o.err
-// and ends eachRow.
-func eachRow[T any](o *object, owner int64, query string, scan func(r store.Row) (T, error), each func(T) int64) {
+// eachRow calls fn for each row of a query, which it reads in batches. The arguments of the query are owner, the key of
+// the last row of the previous batch, and the limit. fn returns the key of its row. An error is stored in o.err and
+// ends eachRow.
+func eachRow[T any](o *object, owner int64, query string, scan func(r store.Row) (T, error), fn func(T) int64) {
 	after := int64(0)
 	for o.err == nil {
 		list, err := kernel.Value(o.ctx, o.service.Read, func(c store.Conn) ([]T, error) {
@@ -207,7 +207,7 @@ func eachRow[T any](o *object, owner int64, query string, scan func(r store.Row)
 			return
 		}
 		for _, row := range list {
-			after = each(row)
+			after = fn(row)
 		}
 		if len(list) < batch {
 			return

@@ -74,18 +74,18 @@ func (s *Service) Vote(ctx context.Context, a *rights.Actor, post int64, numbers
 	})
 }
 
-// replaceVote replaces a member's vote: the answers with the numbers in before, which may be empty, by those in
-// numbers.
-func replaceVote(c store.Conn, post, member int64, before, numbers []int64) error {
+// replaceVote replaces a member's vote: the answers with the numbers in oldNumbers, which may be empty, by those in
+// newNumbers.
+func replaceVote(c store.Conn, post, member int64, oldNumbers, newNumbers []int64) error {
 	if _, err := c.Exec("DELETE FROM board_poll_votes WHERE post_id = ? AND user_id = ?", post, member); err != nil {
 		return err
 	}
-	for _, n := range before {
+	for _, n := range oldNumbers {
 		if err := addVotes(c, post, n, -1); err != nil {
 			return err
 		}
 	}
-	for _, n := range numbers {
+	for _, n := range newNumbers {
 		if err := addVotes(c, post, n, 1); err != nil {
 			return err
 		}
@@ -94,17 +94,17 @@ func replaceVote(c store.Conn, post, member int64, before, numbers []int64) erro
 			return err
 		}
 	}
-	if len(before) > 0 { // the member has been counted as a voter
+	if len(oldNumbers) > 0 { // the member has been counted as a voter
 		return nil
 	}
 	_, err := c.Exec("UPDATE board_polls SET voters = voters + 1 WHERE post_id = ?", post)
 	return err
 }
 
-// addVotes adds more, which may be negative, to the votes for the answer with this number. It returns an error if there
-// is no such answer.
-func addVotes(c store.Conn, post, number, more int64) error {
-	n, err := c.Exec("UPDATE board_poll_answers SET votes = votes + ? WHERE post_id = ? AND number = ?", more, post, number)
+// addVotes adds delta, which may be negative, to the votes for the answer with this number. It returns an error if
+// there is no such answer.
+func addVotes(c store.Conn, post, number, delta int64) error {
+	n, err := c.Exec("UPDATE board_poll_answers SET votes = votes + ? WHERE post_id = ? AND number = ?", delta, post, number)
 	if err == nil && n == 0 {
 		return kernel.Invalid("answer", "unknown", "this poll has no such answer")
 	}

@@ -60,9 +60,8 @@ func ArchiveCandidates(d store.Dialect) string {
 		" GROUP BY thread_id HAVING count(*) > ? ORDER BY thread_id" + content.Limit(d)
 }
 
-// archiveThread archives the posts of a thread that were created before the given time and are in a long run of hidden
-// posts.
-func (s *Service) archiveThread(ctx context.Context, thread int64, before kernel.Moment) (moved int64, err error) {
+// archiveThread archives the posts of a thread that were created before cutoff and are in a long run of hidden posts.
+func (s *Service) archiveThread(ctx context.Context, thread int64, cutoff kernel.Moment) (moved int64, err error) {
 	type post struct{ id, visibility int64 }
 	var run []int64 // the ids of the hidden posts since the last visible post; a run may extend over several pages
 	for after := int64(0); ; {
@@ -80,7 +79,7 @@ func (s *Service) archiveThread(ctx context.Context, thread int64, before kernel
 				run = append(run, p.id)
 				continue
 			}
-			n, err := s.archiveRun(ctx, thread, run, before)
+			n, err := s.archiveRun(ctx, thread, run, cutoff)
 			moved += n
 			if err != nil {
 				return moved, err
@@ -88,7 +87,7 @@ func (s *Service) archiveThread(ctx context.Context, thread int64, before kernel
 			run = run[:0]
 		}
 		if len(page) < archiveRead { // the thread has no more posts
-			n, err := s.archiveRun(ctx, thread, run, before)
+			n, err := s.archiveRun(ctx, thread, run, cutoff)
 			return moved + n, err
 		}
 		after = page[len(page)-1].id
@@ -96,10 +95,10 @@ func (s *Service) archiveThread(ctx context.Context, thread int64, before kernel
 }
 
 // archiveRun archives posts of a run, which holds the ids of consecutive hidden posts of a thread: the deleted ones
-// that were created before the given time. It does nothing unless the run has more than ArchiveRun posts. Each batch
-// has its own transaction, so that other writers need not wait long.
+// that were created before cutoff. It does nothing unless the run has more than ArchiveRun posts. Each batch has its
+// own transaction, so that other writers need not wait long.
 func (s *Service) archiveRun(
-	ctx context.Context, thread int64, run []int64, before kernel.Moment,
+	ctx context.Context, thread int64, run []int64, cutoff kernel.Moment,
 ) (moved int64, err error) {
 	if len(run) <= ArchiveRun {
 		return 0, nil
@@ -112,16 +111,16 @@ func (s *Service) archiveRun(
 		var ids []int64 // of the posts that this transaction moves
 		err := s.Write(ctx, func(c store.Conn) (err error) {
 			ids, err = store.Column[int64](c, "SELECT id FROM board_posts WHERE "+archivable+" ORDER BY id"+
-				content.Limit(c.Dialect()), thread, from, to, before, archiveBatch)
+				content.Limit(c.Dialect()), thread, from, to, cutoff, archiveBatch)
 			if err != nil || len(ids) == 0 {
 				return err
 			}
 			last := ids[len(ids)-1]
 			if _, err = c.Exec("INSERT INTO board_posts_archive ("+archiveColumns+") SELECT "+
-				archiveColumns+" FROM board_posts WHERE "+archivable, thread, from, last, before); err != nil {
+				archiveColumns+" FROM board_posts WHERE "+archivable, thread, from, last, cutoff); err != nil {
 				return err
 			}
-			if _, err = c.Exec("DELETE FROM board_posts WHERE "+archivable, thread, from, last, before); err != nil {
+			if _, err = c.Exec("DELETE FROM board_posts WHERE "+archivable, thread, from, last, cutoff); err != nil {
 				return err
 			}
 			// 3 stands for an archived post. No list of posts includes it.

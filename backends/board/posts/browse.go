@@ -128,12 +128,12 @@ func mayListThreads(a *rights.Actor, id int64) error {
 	return nil
 }
 
-// Threads returns a page of a forum's threads, newest activity first. after is the previous page's next, or empty for
-// the first page. next is empty on the last page.
+// Threads returns a page of a forum's threads, newest activity first. cursor is the value of next from the previous
+// page, or empty for the first page. next is empty on the last page.
 func (s *Service) Threads(
-	ctx context.Context, a *rights.Actor, forum int64, after string, limit int,
+	ctx context.Context, a *rights.Actor, forum int64, cursor string, limit int,
 ) (list []content.ThreadInfo, next string, err error) {
-	from, err := s.ReadCursor(forum, after)
+	from, err := s.ReadCursor(forum, cursor)
 	if err != nil {
 		return nil, "", err
 	}

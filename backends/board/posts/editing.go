@@ -231,13 +231,13 @@ type Revision struct {
 	Reason   string
 }
 
-// Revisions lists former texts of a post, oldest first: the newest limit revisions or, if before is not 0, the newest
-// limit of those whose number is less than before. The list is paged because there can be many long texts.
+// Revisions lists up to limit former texts of a post, oldest first: the newest revisions or, if beforeNumber is not 0,
+// the newest of those whose number is less than beforeNumber. The list is paged because there can be many long texts.
 func (s *Service) Revisions(
-	ctx context.Context, a *rights.Actor, inThread, id, before int64, limit int,
+	ctx context.Context, a *rights.Actor, inThread, id, beforeNumber int64, limit int,
 ) ([]Revision, error) {
-	if before == 0 {
-		before = math.MaxInt64
+	if beforeNumber == 0 {
+		beforeNumber = math.MaxInt64
 	}
 	return kernel.Value(ctx, s.Read, func(c store.Conn) (list []Revision, err error) {
 		t, p, err := content.PostIn(c, a, inThread, id, "")
@@ -250,7 +250,7 @@ func (s *Service) Revisions(
 		list, err = store.List(c, func(r store.Row) (v Revision, err error) {
 			return v, r.Scan(&v.Number, &v.Message, &v.EditedBy, &v.EditedAt, &v.Reason)
 		}, "SELECT revision, message, edited_by, edited_at, COALESCE(reason, '') FROM board_post_revisions"+
-			" WHERE post_id = ? AND revision < ? ORDER BY revision DESC LIMIT ?", id, before, limit)
+			" WHERE post_id = ? AND revision < ? ORDER BY revision DESC LIMIT ?", id, beforeNumber, limit)
 		slices.Reverse(list)
 		return list, err
 	})

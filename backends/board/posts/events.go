@@ -57,18 +57,20 @@ func (s *Service) emitPosted(c store.Conn, t *content.Thread, p *content.Post, r
 	return s.Hooks.Emit(c, kernel.TopicPostCreated, e)
 }
 
-// emitSettled emits the event of a post whose visibility has changed. from is the former visibility. reason is the
-// reason if the post is now held.
-func (s *Service) emitSettled(c store.Conn, t *content.Thread, p *content.Post, from int64, reason string) error {
+// emitSettled emits the event of a post whose visibility has changed. oldVisibility is the former visibility. If the
+// post is now held, reason says why.
+func (s *Service) emitSettled(
+	c store.Conn, t *content.Thread, p *content.Post, oldVisibility int64, reason string,
+) error {
 	e := eventOf(t, p)
-	e.PreviousVisibility = &rights.VisibilityNames[from]
+	e.PreviousVisibility = &rights.VisibilityNames[oldVisibility]
 	switch {
 	case p.Visibility == rights.Visible:
 		return s.Hooks.Emit(c, kernel.TopicPostApproved, e)
 	case p.Visibility == rights.Unapproved:
 		e.Reason = &reason
 		return s.Hooks.Emit(c, kernel.TopicPostHeld, e)
-	case from == rights.Unapproved:
+	case oldVisibility == rights.Unapproved:
 		return s.Hooks.Emit(c, kernel.TopicPostRejected, e)
 	}
 	return s.Hooks.Emit(c, kernel.TopicPostDeleted, e)

@@ -153,13 +153,13 @@ func newestFirst(x, y *content.Thread) int {
 	return cmp.Or(cmp.Compare(y.LastAt, x.LastAt), cmp.Compare(y.ID, x.ID))
 }
 
-// threads reads up to limit threads of a forum after a position, newest activity first. It includes the held threads
-// that the actor has written. If the actor may not read the threads of others, the page has only the actor's own
-// threads, and none for a guest. more reports whether there is another page.
+// threads reads up to limit threads of a forum after position, newest activity first. It includes the held threads that
+// the actor has written. If the actor may not read the threads of others, the page has only the actor's own threads,
+// and none for a guest. more reports whether there is another page.
 func (s *Service) threads(
-	c store.Conn, a *rights.Actor, forum int64, after Position, limit int,
+	c store.Conn, a *rights.Actor, forum int64, position Position, limit int,
 ) (page []*content.Thread, more bool, err error) {
-	lastAt, id := after.Args()
+	lastAt, id := position.Args()
 	ofAuthor := func(shows string) ([]*content.Thread, error) {
 		return store.List(c, content.ScanThread, threadsOfAuthor(shows).SQL(c.Dialect()), a.ID(), forum, lastAt, id, limit+1)
 	}
@@ -187,10 +187,10 @@ func (s *Service) threads(
 	return page, more, nil
 }
 
-// Posts returns a page of the posts of a thread that the actor sees, beginning after the post with the id after. more
+// Posts returns a page of the posts of a thread that the actor sees, beginning after the post with the id afterID. more
 // reports whether there is another page.
 func (s *Service) Posts(
-	ctx context.Context, a *rights.Actor, thread, after int64, limit int,
+	ctx context.Context, a *rights.Actor, thread, afterID int64, limit int,
 ) (list []content.PostInfo, more bool, err error) {
 	err = s.ReadBriefly(ctx, func(c store.Conn) error {
 		t, err := content.ThreadFor(c, a, thread, "")
@@ -198,7 +198,7 @@ func (s *Service) Posts(
 			return err
 		}
 		var page []*content.Post
-		page, more, err = s.posts(c, a, t, after, limit)
+		page, more, err = s.posts(c, a, t, afterID, limit)
 		list = make([]content.PostInfo, len(page))
 		for i, p := range page {
 			list[i] = content.ViewPost(p)
@@ -210,15 +210,15 @@ func (s *Service) Posts(
 
 // posts works like Posts in the caller's transaction, for thread t, which the actor sees.
 func (s *Service) posts(
-	c store.Conn, a *rights.Actor, t *content.Thread, after int64, limit int,
+	c store.Conn, a *rights.Actor, t *content.Thread, afterID int64, limit int,
 ) (page []*content.Post, more bool, err error) {
 	shows, d := a.Shows(t.Forum), c.Dialect()
-	page, err = store.List(c, content.ScanPost, postsOfThread(shows).SQL(d), t.ID, after, limit+1)
+	page, err = store.List(c, content.ScanPost, postsOfThread(shows).SQL(d), t.ID, afterID, limit+1)
 	if err != nil {
 		return nil, false, err
 	}
 	if lacksOwnHeld(a, shows) {
-		held, err := store.Column[int64](c, heldPosts().SQL(d), a.ID(), t.ID, after, limit+1)
+		held, err := store.Column[int64](c, heldPosts().SQL(d), a.ID(), t.ID, afterID, limit+1)
 		if err != nil {
 			return nil, false, err
 		}
@@ -297,12 +297,12 @@ func (s *Service) ReadCursor(forum int64, text string) (p Position, err error) {
 }
 
 // ThreadsBy returns a page of a member's visible threads in the forums that the actor reads, newest activity first.
-// after and next are cursors as in Threads. The index of authors is sorted by forum, so ThreadsBy reads a page of each
-// forum from it. Its cost grows with the number of forums, and not with the number of threads.
+// cursor and next work as in Threads. The index of authors is sorted by forum, so ThreadsBy reads a page of each forum
+// from it. Its cost grows with the number of forums, and not with the number of threads.
 func (s *Service) ThreadsBy(
-	ctx context.Context, a *rights.Actor, member int64, after string, limit int,
+	ctx context.Context, a *rights.Actor, member int64, cursor string, limit int,
 ) (list []content.ThreadInfo, next string, err error) {
-	from, err := s.ReadCursor(0, after)
+	from, err := s.ReadCursor(0, cursor)
 	if err != nil {
 		return nil, "", err
 	}

@@ -180,10 +180,10 @@ func (s *Service) retitle(c store.Conn, a *rights.Actor, f *content.Forum, t *co
 	return s.settle(c, t, p, rights.Unapproved, heldByEdit)
 }
 
-// move moves a thread with its posts and their reports to the forum with the id to, and updates all counters.
-func move(c store.Conn, t *content.Thread, to int64) error {
+// move moves a thread with its posts and their reports to the forum with the id newForum, and updates all counters.
+func move(c store.Conn, t *content.Thread, newForum int64) error {
 	from := t.Forum
-	if _, err := c.Exec("UPDATE board_threads SET forum_id = ? WHERE id = ?", to, t.ID); err != nil {
+	if _, err := c.Exec("UPDATE board_threads SET forum_id = ? WHERE id = ?", newForum, t.ID); err != nil {
 		return err
 	}
 	if err := kernel.ExecAll(c, []string{
@@ -193,14 +193,14 @@ func move(c store.Conn, t *content.Thread, to int64) error {
 		// The moderators of the new forum now decide about the reports.
 		"UPDATE board_reports SET forum_id = ? WHERE post_id IN (SELECT id FROM board_posts WHERE thread_id = ?)",
 		"UPDATE board_reports SET forum_id = ? WHERE post_id IN (SELECT id FROM board_posts_archive WHERE thread_id = ?)",
-	}, to, t.ID); err != nil {
+	}, newForum, t.ID); err != nil {
 		return err
 	}
 	if t.Visibility == rights.Visible {
 		// Forums are updated in the order of their ids, and authors before forums, so that moves and posts do not
 		// deadlock.
-		forums := []int64{min(from, to), max(from, to)}
-		sign := map[int64]int64{from: -1, to: 1}
+		forums := []int64{min(from, newForum), max(from, newForum)}
+		sign := map[int64]int64{from: -1, newForum: 1}
 		for _, id := range forums {
 			if err := content.CountThread(c, t.ID, id, sign[id]); err != nil {
 				return err
@@ -212,6 +212,6 @@ func move(c store.Conn, t *content.Thread, to int64) error {
 			}
 		}
 	}
-	t.Forum = to
+	t.Forum = newForum
 	return nil
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// settle changes the visibility of a post to a new value (to) and, if the post starts its thread, that of the thread.
-// If the post becomes held, reason says why. settle updates all counters and emits the event of the change.
-func (s *Service) settle(c store.Conn, t *content.Thread, p *content.Post, to int64, reason string) error {
-	threads, posts, err := s.settleUncounted(c, t, p, to, reason)
+// settle changes the visibility of a post to newVisibility and, if the post starts its thread, that of the thread. If
+// the post becomes held, reason says why. settle updates all counters and emits the event of the change.
+func (s *Service) settle(c store.Conn, t *content.Thread, p *content.Post, newVisibility int64, reason string) error {
+	threads, posts, err := s.settleUncounted(c, t, p, newVisibility, reason)
 	if err != nil {
 		return err
 	}
@@ -27,21 +27,21 @@ func (s *Service) settle(c store.Conn, t *content.Thread, p *content.Post, to in
 // numbers of visible threads and posts change; the caller must pass these to content.Count at the end of its
 // transaction.
 func (s *Service) settleUncounted(
-	c store.Conn, t *content.Thread, p *content.Post, to int64, reason string,
+	c store.Conn, t *content.Thread, p *content.Post, newVisibility int64, reason string,
 ) (threads, posts int64, err error) {
 	from := p.Visibility
-	if from == to {
+	if from == newVisibility {
 		return 0, 0, nil
 	}
 	// shown is 1 if the post becomes visible, -1 if it becomes hidden, and otherwise 0.
-	shown := int64(kernel.Bool(to == rights.Visible) - kernel.Bool(from == rights.Visible))
+	shown := int64(kernel.Bool(newVisibility == rights.Visible) - kernel.Bool(from == rights.Visible))
 	if _, err := c.Exec("UPDATE board_users SET post_count = post_count + ? WHERE id = ?",
 		shown, kernel.Null(p.Author)); err != nil {
 		return 0, 0, err
 	}
 	starts := p.Number == 1
 	if starts {
-		threads = int64(kernel.Bool(to == rights.Visible) - kernel.Bool(t.Visibility == rights.Visible))
+		threads = int64(kernel.Bool(newVisibility == rights.Visible) - kernel.Bool(t.Visibility == rights.Visible))
 	}
 	// CountThread updates the authors of all visible posts in the order of their ids. It must run while the first post is
 	// still visible, so that this includes its author.
@@ -51,23 +51,23 @@ func (s *Service) settleUncounted(
 		}
 	}
 	if _, err := c.Exec("UPDATE board_posts SET visibility = ? WHERE thread_id = ? AND id = ?",
-		to, t.ID, p.ID); err != nil {
+		newVisibility, t.ID, p.ID); err != nil {
 		return 0, 0, err
 	}
-	heldReason := sql.NullString{String: reason, Valid: to == rights.Unapproved}
+	heldReason := sql.NullString{String: reason, Valid: newVisibility == rights.Unapproved}
 	if _, err := c.Exec("UPDATE board_post_ids SET visibility = ?, held_reason = ? WHERE id = ?",
-		to, heldReason, p.ID); err != nil {
+		newVisibility, heldReason, p.ID); err != nil {
 		return 0, 0, err
 	}
-	p.Visibility = to
-	if to == rights.Deleted && t.Answer == p.ID {
+	p.Visibility = newVisibility
+	if newVisibility == rights.Deleted && t.Answer == p.ID {
 		if err := setAnswer(c, t, 0); err != nil {
 			return 0, 0, err
 		}
 	}
 	if starts {
 		posts = threads * (1 + t.Replies)
-		err = setThreadVisibility(c, t, to, threads)
+		err = setThreadVisibility(c, t, newVisibility, threads)
 	} else {
 		posts, err = updateReplies(c, t, p, shown)
 	}
@@ -80,14 +80,14 @@ func (s *Service) settleUncounted(
 	return threads, posts, s.emitSettled(c, t, p, from, reason)
 }
 
-// setThreadVisibility changes the visibility of a thread to a new value (to), after the visibility of its first post
-// has changed. threads is 1 if the thread becomes visible, -1 if it was visible before, and 0 otherwise. If it is 1,
+// setThreadVisibility changes the visibility of a thread to newVisibility, after the visibility of its first post has
+// changed. threads is 1 if the thread becomes visible, -1 if it was visible before, and 0 otherwise. If it is 1,
 // setThreadVisibility counts the visible posts for their authors; if it is -1, the caller has already subtracted them.
-func setThreadVisibility(c store.Conn, t *content.Thread, to, threads int64) error {
-	if _, err := c.Exec("UPDATE board_threads SET visibility = ? WHERE id = ?", to, t.ID); err != nil {
+func setThreadVisibility(c store.Conn, t *content.Thread, newVisibility, threads int64) error {
+	if _, err := c.Exec("UPDATE board_threads SET visibility = ? WHERE id = ?", newVisibility, t.ID); err != nil {
 		return err
 	}
-	t.Visibility = to
+	t.Visibility = newVisibility
 	if threads <= 0 {
 		return nil
 	}
@@ -192,14 +192,16 @@ func (s *Service) Reject(ctx context.Context, a *rights.Actor, id int64, d Decis
 	return s.moderate(ctx, a, id, rights.Unapproved, rights.Deleted, rights.ContentApprove, "post.reject", d)
 }
 
-// moderate changes the visibility of a post between from and to, and logs the action. It returns an error if the actor
-// lacks the right, if the post's visibility is not from, or if the post is not the version that the decision is about.
+// moderate changes the visibility of a post from oldVisibility to newVisibility, and logs the action. It returns an
+// error if the actor lacks the right, if the post's visibility is not oldVisibility, or if the post is not the version
+// that the decision is about.
 func (s *Service) moderate(
-	ctx context.Context, a *rights.Actor, id, from, to int64, right rights.Mask, action string, d Decision,
+	ctx context.Context, a *rights.Actor, id, oldVisibility, newVisibility int64,
+	right rights.Mask, action string, d Decision,
 ) (Settled, error) {
 	reason, reasonErr := kernel.CheckReason(d.Reason)
 	return kernel.Value(ctx, s.Write, func(c store.Conn) (settled Settled, err error) {
-		if from == rights.Deleted {
+		if oldVisibility == rights.Deleted {
 			if err := unarchive(c, id); err != nil {
 				return settled, err
 			}
@@ -217,7 +219,7 @@ func (s *Service) moderate(
 		if reasonErr != nil { // only now, since nobody else may learn that the post exists
 			return settled, reasonErr
 		}
-		if p.Visibility != from {
+		if p.Visibility != oldVisibility {
 			state := rights.VisibilityNames[p.Visibility]
 			return settled, kernel.Conflict("this decision was already made: the post is " + state)
 		}
@@ -227,7 +229,7 @@ func (s *Service) moderate(
 		if err := s.rights.Logged(c, a, action, right, t.Forum, t.ID, p.ID, reason); err != nil {
 			return settled, err
 		}
-		if from == rights.Deleted {
+		if oldVisibility == rights.Deleted {
 			// The rules for splitting words may have changed since the post was archived.
 			if err := search.Index(c, p.ID, p.Number == 1, t.Title, p.Message); err != nil {
 				return settled, err
@@ -237,12 +239,12 @@ func (s *Service) moderate(
 		if err := c.Row("SELECT COALESCE(held_reason, '') FROM board_post_ids WHERE id = ?", p.ID).Scan(&heldReason); err != nil {
 			return settled, err
 		}
-		threads, posts, err := s.settleUncounted(c, t, p, to, "")
+		threads, posts, err := s.settleUncounted(c, t, p, newVisibility, "")
 		if err != nil {
 			return settled, err
 		}
-		settled = Settled{Post: p.ID, Thread: t.ID, Visibility: to, Tag: content.ViewPost(p).Tag()}
-		if from == rights.Unapproved && to == rights.Visible {
+		settled = Settled{Post: p.ID, Thread: t.ID, Visibility: newVisibility, Tag: content.ViewPost(p).Tag()}
+		if oldVisibility == rights.Unapproved && newVisibility == rights.Visible {
 			if err := s.notifyApproved(c, t, p, heldReason); err != nil {
 				return settled, err
 			}

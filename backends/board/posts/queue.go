@@ -23,23 +23,26 @@ type Held struct {
 type Files []attachments.Attachment
 
 // Queue lists held posts, oldest first: those of one forum or, if forum is 0, of all forums in which the actor may
-// approve posts. after is the previous page's next, or 0 for the first page. next is 0 on the last page.
+// approve posts. afterID is the value of next from the previous page, or 0 for the first page. next is 0 on the last
+// page.
 func (s *Service) Queue(
-	ctx context.Context, a *rights.Actor, forum, after int64, limit int,
+	ctx context.Context, a *rights.Actor, forum, afterID int64, limit int,
 ) (list []Held, next int64, err error) {
 	forums, err := Moderated(a, forum)
 	if err != nil {
 		return nil, 0, err
 	}
 	err = s.Read(ctx, func(c store.Conn) error {
-		list, next, err = queue(c, a, forums, after, limit)
+		list, next, err = queue(c, a, forums, afterID, limit)
 		return err
 	})
 	return list, next, err
 }
 
-// queue reads a page of the held posts in forums. after and next work as in Queue.
-func queue(c store.Conn, a *rights.Actor, forums []int64, after int64, limit int) (list []Held, next int64, err error) {
+// queue reads a page of the held posts in the given forums. afterID and next work as in Queue.
+func queue(
+	c store.Conn, a *rights.Actor, forums []int64, afterID int64, limit int,
+) (list []Held, next int64, err error) {
 	type entry struct {
 		id, thread int64
 		reason     string
@@ -48,7 +51,7 @@ func queue(c store.Conn, a *rights.Actor, forums []int64, after int64, limit int
 	for _, id := range forums {
 		held, err := store.List(c, func(r store.Row) (e entry, err error) {
 			return e, r.Scan(&e.id, &e.thread, &e.reason)
-		}, queueOfForum().SQL(c.Dialect()), id, after, limit+1)
+		}, queueOfForum().SQL(c.Dialect()), id, afterID, limit+1)
 		if err != nil {
 			return nil, 0, err
 		}

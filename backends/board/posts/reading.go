@@ -53,14 +53,14 @@ type ThreadCan struct {
 	Reply, Title, Lock, Stick, Move, Subscribe bool
 }
 
-// ReadThread returns up to limit posts of a thread, beginning after the post with the id after, and counts a view.
-func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, after int64, limit int) (*Reading, error) {
-	return s.read(ctx, a, id, 0, after, limit)
+// ReadThread returns up to limit posts of a thread, beginning after the post with the id afterID, and counts a view.
+func (s *Service) ReadThread(ctx context.Context, a *rights.Actor, id, afterID int64, limit int) (*Reading, error) {
+	return s.read(ctx, a, id, 0, afterID, limit)
 }
 
-// read reads the page of a thread with this number or, if number is 0, the posts after the post with the id after. It
-// counts a view.
-func (s *Service) read(ctx context.Context, a *rights.Actor, id, number, after int64, limit int) (*Reading, error) {
+// read reads the page of a thread with this number or, if number is 0, the posts that follow the post with the id
+// afterID. It counts a view.
+func (s *Service) read(ctx context.Context, a *rights.Actor, id, number, afterID int64, limit int) (*Reading, error) {
 	forums, err := s.Forums(ctx, a)
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (s *Service) read(ctx context.Context, a *rights.Actor, id, number, after i
 		if page.Pages, err = pagesOf(c, a, t, int64(limit)); err != nil {
 			return err
 		}
-		if err := s.readPosts(c, a, f, t, marks, page, after, limit); err != nil {
+		if err := s.readPosts(c, a, f, t, marks, page, afterID, limit); err != nil {
 			return err
 		}
 		if page.Answer, err = answerOf(c, a, f, t); err != nil || a.User == nil {
@@ -104,16 +104,16 @@ func (s *Service) read(ctx context.Context, a *rights.Actor, id, number, after i
 }
 
 // readPosts sets the fields of page that depend on its posts. These are the posts of the page with the number page.Page
-// or, if that is 0, up to limit posts after the post with the id after.
+// or, if that is 0, up to limit posts that follow the post with the id afterID.
 func (s *Service) readPosts(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread, marks content.Marks,
-	page *Reading, after int64, limit int,
+	page *Reading, afterID int64, limit int,
 ) (err error) {
 	var list []*content.Post
 	var more bool
 	if page.Page > 0 {
 		list, more, err = s.pagePosts(c, a, t, page, limit)
 	} else {
-		list, more, err = s.posts(c, a, t, after, limit)
+		list, more, err = s.posts(c, a, t, afterID, limit)
 	}
 	if err != nil {
 		return err
@@ -133,8 +133,8 @@ func (s *Service) readPosts(c store.Conn, a *rights.Actor, f *content.Forum, t *
 	if page.Moved, err = movedPosts(c, t, page, list, more, limit); err != nil {
 		return err
 	}
-	if after > 0 {
-		if page.Before, err = stepBack(c, a, t, after+1, limit); err != nil {
+	if afterID > 0 {
+		if page.Before, err = stepBack(c, a, t, afterID+1, limit); err != nil {
 			return err
 		}
 	}
@@ -174,9 +174,9 @@ func (s *Service) viewPostFor(
 }
 
 // threadCan returns the actions that the actor may take in thread t of forum f.
-func (s *Service) threadCan(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread) (can ThreadCan) {
+func (s *Service) threadCan(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread) (actions ThreadCan) {
 	if a.User == nil || a.CheckSuspended(s.Moment()) != nil {
-		return can
+		return actions
 	}
 	may := func(change ThreadChange) bool {
 		_, err := s.mayChange(c, a, f, t, change)
@@ -207,17 +207,17 @@ func heldBefore() content.Listing {
 	}
 }
 
-// stepBack returns where the part of a thread begins that has n posts and ends before the post with the id before: the
-// id after which to read, which is 0 if fewer than n+1 posts precede that post. It returns nil if no posts precede it.
-// It counts the same posts as Posts, including held posts of the actor.
-func stepBack(c store.Conn, a *rights.Actor, t *content.Thread, before int64, n int) (*int64, error) {
+// stepBack returns where the part of a thread begins that has n posts and ends before the post with the id beforeID:
+// the id after which to read, which is 0 if fewer than n+1 posts precede that post. It returns nil if no posts precede
+// it. It counts the same posts as Posts, including held posts of the actor.
+func stepBack(c store.Conn, a *rights.Actor, t *content.Thread, beforeID int64, n int) (*int64, error) {
 	shows := a.Shows(t.Forum)
-	ids, err := store.Column[int64](c, postsBefore(shows).SQL(c.Dialect()), t.ID, before, n+1)
+	ids, err := store.Column[int64](c, postsBefore(shows).SQL(c.Dialect()), t.ID, beforeID, n+1)
 	if err != nil {
 		return nil, err
 	}
 	if lacksOwnHeld(a, shows) {
-		held, err := store.Column[int64](c, heldBefore().SQL(c.Dialect()), a.ID(), t.ID, before, n+1)
+		held, err := store.Column[int64](c, heldBefore().SQL(c.Dialect()), a.ID(), t.ID, beforeID, n+1)
 		if err != nil {
 			return nil, err
 		}
@@ -319,12 +319,12 @@ func (s *Service) LastPlace(ctx context.Context, a *rights.Actor, id int64, page
 	}, pageSize)
 }
 
-// firstAfter returns a thread and the first of its posts that follow the post with the id after. If there is none, it
+// firstAfter returns a thread and the first of its posts that follow the post with the id afterID. If there is none, it
 // returns the last post.
 func (s *Service) firstAfter(
-	c store.Conn, a *rights.Actor, t *content.Thread, after int64,
+	c store.Conn, a *rights.Actor, t *content.Thread, afterID int64,
 ) (*content.Thread, *content.Post, error) {
-	list, _, err := s.posts(c, a, t, after, 1)
+	list, _, err := s.posts(c, a, t, afterID, 1)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -55,10 +55,10 @@ func sitemapThreads() content.Listing {
 	}
 }
 
-// SitemapThreads calls each for the visible threads of a part of the sitemap, counted from 1. It leaves out forums in
-// which the actor may not read the threads of all authors. It reads the threads in batches rather than in one long
-// read, since the client determines how fast they are consumed.
-func (s *Service) SitemapThreads(ctx context.Context, a *rights.Actor, part int, each func(ListedThread)) error {
+// SitemapThreads calls fn for each visible thread in a part of the sitemap; the first part has the number 1. It leaves
+// out forums in which the actor may not read the threads of all authors. It reads the threads in batches rather than in
+// one long read, since the client determines how fast they are consumed.
+func (s *Service) SitemapThreads(ctx context.Context, a *rights.Actor, part int, fn func(ListedThread)) error {
 	after := int64(part-1) * maxSitemap
 	for end := after + maxSitemap; ; {
 		var rows int
@@ -81,7 +81,7 @@ func (s *Service) SitemapThreads(ctx context.Context, a *rights.Actor, part int,
 			return err
 		}
 		for _, t := range page {
-			each(t)
+			fn(t)
 		}
 		if rows < sitemapBatch {
 			return nil

@@ -42,23 +42,23 @@ const followedSince = "SELECT " + content.ThreadColumns + " FROM board_subscript
 	" ORDER BY " + threadOrder + " LIMIT ?"
 
 // Unread returns the unread threads of a member: all those that the member follows, on the first page, and a page of
-// the other threads in all forums. after is the previous page's Next, or empty for the first page.
+// the other threads in all forums. cursor is the previous page's Next, or empty for the first page.
 //
 // The other threads are read in batches from an index of all visible threads by the time of their last post. Threads
 // that the member has read, follows or does not see are left out. So the cost depends on the number of threads with
 // recent posts, at most 1,000 for a page, and not on the size of the board. Threads without a post within
 // content.KeepUnread do not count as unread.
-func (s *Service) Unread(ctx context.Context, a *rights.Actor, after string, limit int) (u Unread, err error) {
+func (s *Service) Unread(ctx context.Context, a *rights.Actor, cursor string, limit int) (u Unread, err error) {
 	if a.User == nil {
 		return u, kernel.NotFound()
 	}
-	first, err := s.ReadCursor(0, after)
+	first, err := s.ReadCursor(0, cursor)
 	if err != nil {
 		return u, err
 	}
 	err = s.Read(ctx, func(c store.Conn) error {
 		u = Unread{}
-		if after == "" {
+		if cursor == "" {
 			if err := s.followedUnread(c, a, &u); err != nil {
 				return err
 			}

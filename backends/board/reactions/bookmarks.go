@@ -35,20 +35,20 @@ func bookmarks() content.Listing {
 	}
 }
 
-// Bookmarks lists the actor's bookmarks of posts that the actor still sees, newest first. before is the previous page's
-// next, or 0 for the first page. next is 0 on the last page. A page may be short or empty although there is a next
-// page.
+// Bookmarks lists the actor's bookmarks of posts that the actor still sees, newest first. beforeID is the value of next
+// from the previous page, or 0 for the first page. next is 0 on the last page. A page may be short or empty although
+// there is a next page.
 func (s *Service) Bookmarks(
-	ctx context.Context, a *rights.Actor, before int64, limit int,
+	ctx context.Context, a *rights.Actor, beforeID int64, limit int,
 ) (list []Bookmark, next int64, err error) {
-	if before == 0 {
-		before = math.MaxInt64
+	if beforeID == 0 {
+		beforeID = math.MaxInt64
 	}
 	err = s.Read(ctx, func(c store.Conn) error {
 		list = nil
 		rows, err := store.List(c, func(r store.Row) (b Bookmark, err error) {
 			return b, r.Scan(&b.ID, &b.Post.ID, &b.Note, &b.At)
-		}, bookmarks().SQL(c.Dialect()), a.ID(), before, limit+1)
+		}, bookmarks().SQL(c.Dialect()), a.ID(), beforeID, limit+1)
 		if err != nil {
 			return err
 		}

@@ -89,10 +89,10 @@ func (s *Service) React(ctx context.Context, a *rights.Actor, post int64, kind s
 	})
 }
 
-// count adds more, which may be negative, to the number of reactions of a kind to a post.
-func (s *Service) count(c store.Conn, post int64, kind string, more int64) error {
+// count adds delta, which may be negative, to the number of reactions of a kind to a post.
+func (s *Service) count(c store.Conn, post int64, kind string, delta int64) error {
 	_, err := c.Exec("INSERT INTO board_reaction_counts (post_id, kind, n) VALUES (?, ?, ?) ON CONFLICT (post_id, kind)"+
-		" DO UPDATE SET n = board_reaction_counts.n + excluded.n", post, kind, more)
+		" DO UPDATE SET n = board_reaction_counts.n + excluded.n", post, kind, delta)
 	return err
 }
 
@@ -169,16 +169,16 @@ func reactors() content.Listing {
 }
 
 // Who lists the members who have reacted to a post that the actor sees, in the order in which they joined the board.
-// after is the previous page's next, or 0 for the first page. next is 0 on the last page.
+// afterID is the value of next from the previous page, or 0 for the first page. next is 0 on the last page.
 func (s *Service) Who(
-	ctx context.Context, a *rights.Actor, post, after int64, limit int,
+	ctx context.Context, a *rights.Actor, post, afterID int64, limit int,
 ) (list []Reactor, next int64, err error) {
 	err = s.Read(ctx, func(c store.Conn) error {
 		if _, _, err := content.PostByID(c, a, post, ""); err != nil {
 			return err
 		}
 		list, err = store.List(c, func(r store.Row) (w Reactor, err error) { return w, r.Scan(&w.ID, &w.Name, &w.Kind) },
-			reactors().SQL(c.Dialect()), post, after, limit+1)
+			reactors().SQL(c.Dialect()), post, afterID, limit+1)
 		list, next = store.CutAt(list, limit, func(w Reactor) int64 { return w.ID })
 		return err
 	})

@@ -339,18 +339,18 @@ func (a *Access) resolveForums(r *Rights, user int64, groups []*Group, restrict 
 
 // moderates returns the rights that the moderators of a forum give a user in these groups, and those of them that also
 // apply in the forums below it.
-func (a *Access) moderates(forum, user int64, groups []*Group) (all, cascades Mask) {
+func (a *Access) moderates(forum, user int64, groups []*Group) (mask, cascades Mask) {
 	for _, m := range a.Moderators {
 		isUser := user != 0 && m.User == user
 		if m.Forum != forum || !isUser && !slices.ContainsFunc(groups, func(g *Group) bool { return g.ID == m.Group }) {
 			continue
 		}
-		all |= m.Rights
+		mask |= m.Rights
 		if m.Cascades {
 			cascades |= m.Rights
 		}
 	}
-	return all, cascades
+	return mask, cascades
 }
 
 // looserLimit returns the more generous of two limits, where 0 means no limit. If first is set, there is no earlier

@@ -147,13 +147,13 @@ func (s *Service) Member(ctx context.Context, id int64) (*Actor, error) {
 const UserColumns = "u.id, u.username, u.state, COALESCE(u.banned_until, 0), COALESCE(u.suspended_until, 0)," +
 	" u.moderated, u.post_count, u.joined_at, u.title, u.bio, u.time_zone, u.moderated_until, u.language"
 
-// ScanUser reads a member from the UserColumns of a row, and the columns after them into more.
-func ScanUser(r store.Row, more ...any) (*User, error) {
+// ScanUser reads a member from the UserColumns of a row, and the columns after them into dest.
+func ScanUser(r store.Row, dest ...any) (*User, error) {
 	u := new(User)
 	return u, r.Scan(append([]any{
 		&u.ID, &u.Name, &u.State, &u.BannedUntil, &u.SuspendedUntil, &u.Moderated, &u.PostCount,
 		&u.JoinedAt, &u.Title, &u.Bio, &u.TimeZone, &u.ModeratedUntil, &u.Language,
-	}, more...)...)
+	}, dest...)...)
 }
 
 // LoadUser reads a member and its groups. It returns an error if the member does not exist.

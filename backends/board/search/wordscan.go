@@ -156,10 +156,11 @@ func PostsOfAuthor() content.Listing {
 	}
 }
 
-// By returns a page of a member's visible posts in the forums that the actor reads, newest first. after is the previous
-// page's next, or 0 for the first page. As with Find, a page may be short or empty although there is a next page.
+// By returns a page of a member's visible posts in the forums that the actor reads, newest first. cursor is the value
+// of next from the previous page, or 0 for the first page. As with Find, a page may be short or empty although there is
+// a next page.
 func (s *Service) By(
-	ctx context.Context, a *rights.Actor, member, after int64, limit int,
+	ctx context.Context, a *rights.Actor, member, cursor int64, limit int,
 ) (list []Found, next int64, err error) {
 	filter := searchFilter(a, Query{}, rights.ThreadView)
 	if filter.where == "" {
@@ -167,7 +168,7 @@ func (s *Service) By(
 	}
 	err = s.Read(ctx, func(c store.Conn) error {
 		var ids []any
-		if ids, next, err = searchIDs(c, &wordWalk{c: c, author: member, after: after}, filter, limit); err != nil {
+		if ids, next, err = searchIDs(c, &wordWalk{c: c, author: member, after: cursor}, filter, limit); err != nil {
 			return err
 		}
 		list, err = postsByID(c, a, ids)

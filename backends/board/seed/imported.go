@@ -219,10 +219,10 @@ func (l *movedLoader) reportChanges() {
 func (l *movedLoader) more() bool { return l.index < l.Threads }
 
 // next implements threadSource.
-func (l *movedLoader) next(at *place) (t *SeedThread, refused, err error) {
+func (l *movedLoader) next(position *place) (t *SeedThread, refused, err error) {
 	i := l.index
 	l.index++
-	at.number = l.index
+	position.number = l.index
 	if l.index <= l.done[partThreads] {
 		return nil, nil, nil
 	}

@@ -190,9 +190,9 @@ func (l *movedLoader) files() error {
 	return nil
 }
 
-// leaveFile reports that a file is left out.
-func (l *movedLoader) leaveFile(m *MovedFile, why error) {
-	l.LeftOut(&MovedError{content.MovedFile, m.ID, m.Name, why})
+// leaveFile reports that a file is left out for the given reason.
+func (l *movedLoader) leaveFile(m *MovedFile, reason error) {
+	l.LeftOut(&MovedError{content.MovedFile, m.ID, m.Name, reason})
 }
 
 // openFile opens a regular file. For anything else, such as a folder, it returns an error.

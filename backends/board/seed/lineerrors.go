@@ -48,15 +48,15 @@ func (p place) wrap(err error) error {
 	return fmt.Errorf("line %d, element %d: %w", p.line, p.number, err)
 }
 
-// next reads the next element of the part from d and updates the position at. It returns an error if the fixture is not
-// valid JSON there; the rest of the fixture cannot be read then.
-func (sd *seeder) next(d *json.Decoder, at *place) (raw json.RawMessage, err error) {
-	at.number++
+// next reads the next element of the part from d and updates position to that of the element. It returns an error if
+// the fixture is not valid JSON there; the rest of the fixture cannot be read then.
+func (sd *seeder) next(d *json.Decoder, position *place) (raw json.RawMessage, err error) {
+	position.number++
 	if err := d.Decode(&raw); err != nil {
-		at.line = sd.lines.lineOf(d.InputOffset())
-		return nil, at.wrap(err)
+		position.line = sd.lines.lineOf(d.InputOffset())
+		return nil, position.wrap(err)
 	}
-	at.line = sd.lines.lineOf(d.InputOffset() - int64(len(raw)))
+	position.line = sd.lines.lineOf(d.InputOffset() - int64(len(raw)))
 	return raw, nil
 }
 
@@ -78,25 +78,25 @@ func (sd *seeder) refuse(err error) error {
 	return nil
 }
 
-// load calls add for the range of elements from index from up to, but not including, index to. add must add all
+// load calls add for the range of elements from index start up to, but not including, index end. add must add all
 // elements of a range or none. If add fails and Refused is set, load halves the range until it has found the elements
 // to leave out, which it passes to refuse.
-func (sd *seeder) load(from, to int, add func(from, to int) error) error {
-	if from == to {
+func (sd *seeder) load(start, end int, add func(from, to int) error) error {
+	if start == end {
 		return nil
 	}
-	err := add(from, to)
+	err := add(start, end)
 	if err == nil || sd.Refused == nil || store.IsFailure(err) {
 		return err
 	}
-	if to-from == 1 {
+	if end-start == 1 {
 		return sd.refuse(err)
 	}
-	middle := (from + to) / 2
-	if err := sd.load(from, middle, add); err != nil {
+	middle := (start + end) / 2
+	if err := sd.load(start, middle, add); err != nil {
 		return err
 	}
-	return sd.load(middle, to, add)
+	return sd.load(middle, end, add)
 }
 
 // progress reports that done elements of a part are loaded.

@@ -57,8 +57,8 @@ func New(board *kernel.Server, members *accounts.Service, files *attachments.Ser
 // transaction also records how much of the fixture is loaded, under the digest of the fixture's first megabyte. When an
 // interrupted fixture is loaded again, loading continues where it ended. A fixture that is loaded completely is not
 // loaded again.
-func (s *Service) LoadFixture(ctx context.Context, from io.Reader, o Options) (tokens []MadeToken, err error) {
-	buffered := bufio.NewReaderSize(from, SeedHead)
+func (s *Service) LoadFixture(ctx context.Context, r io.Reader, o Options) (tokens []MadeToken, err error) {
+	buffered := bufio.NewReaderSize(r, SeedHead)
 	head, err := buffered.Peek(SeedHead)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, kernel.Wrap("the fixture", err)
@@ -262,14 +262,14 @@ func (sd *seeder) note(c store.Conn, part string, done int) error {
 	return err
 }
 
-// expect reads the next token, and returns an error if it is not want.
-func expect(d *json.Decoder, want json.Delim) error {
+// expect reads the next token, and returns an error if it is not delim.
+func expect(d *json.Decoder, delim json.Delim) error {
 	token, err := d.Token()
 	if err != nil {
 		return kernel.Wrap("the fixture", err)
 	}
-	if token != want {
-		return fmt.Errorf("the fixture: expected %q at byte %d", want, d.InputOffset())
+	if token != delim {
+		return fmt.Errorf("the fixture: expected %q at byte %d", delim, d.InputOffset())
 	}
 	return nil
 }

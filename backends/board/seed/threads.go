@@ -68,9 +68,9 @@ func (t *readyThread) wrap(err error) error {
 type threadSource interface {
 	// more reports whether next will return another thread.
 	more() bool
-	// next reads the next thread and updates at to its position. t is nil if an earlier run has loaded the thread, or
-	// if the thread is refused; refused is the reason. After an error in err no further threads can be read.
-	next(at *place) (t *SeedThread, refused, err error)
+	// next reads the next thread and updates position to that of the thread. t is nil if an earlier run has loaded the
+	// thread, or if the thread is refused; refused is the reason. After an error in err no further threads can be read.
+	next(position *place) (t *SeedThread, refused, err error)
 }
 
 // fixtureThreads implements threadSource for the threads of a fixture.
@@ -83,14 +83,14 @@ type fixtureThreads struct {
 func (f fixtureThreads) more() bool { return f.d.More() }
 
 // next implements threadSource.
-func (f fixtureThreads) next(at *place) (t *SeedThread, refused, err error) {
-	raw, err := f.sd.next(f.d, at)
-	if err != nil || at.number <= f.sd.done[partThreads] {
+func (f fixtureThreads) next(position *place) (t *SeedThread, refused, err error) {
+	raw, err := f.sd.next(f.d, position)
+	if err != nil || position.number <= f.sd.done[partThreads] {
 		return nil, nil, err
 	}
 	t = new(SeedThread)
 	if err := decode(raw, t); err != nil {
-		return nil, (&readyThread{SeedThread: *t, place: *at}).wrap(err), nil
+		return nil, (&readyThread{SeedThread: *t, place: *position}).wrap(err), nil
 	}
 	return t, nil, nil
 }
@@ -106,17 +106,17 @@ func (sd *seeder) threads(d *json.Decoder) error {
 	return expect(d, ']')
 }
 
-// loadThreads loads the threads of a source. A second goroutine reads and renders the next batch while the calling
+// loadThreads loads the threads of source. A second goroutine reads and renders the next batch while the calling
 // goroutine writes the previous batch.
-func (sd *seeder) loadThreads(from threadSource) error {
+func (sd *seeder) loadThreads(source threadSource) error {
 	batches := make(chan threadBatch, 1)
 	stop := make(chan struct{})
 	var reader sync.WaitGroup
 	reader.Go(func() {
 		defer close(batches)
 		var position place
-		for from.more() {
-			batch := sd.readThreads(from, position)
+		for source.more() {
+			batch := sd.readThreads(source, position)
 			position = batch.last
 			select {
 			case batches <- batch:
@@ -179,12 +179,12 @@ func countPosts(threads []readyThread) (n int) {
 	return n
 }
 
-// readThreads reads the batch of threads that follows the position at, and prepares them in parallel. It skips threads
-// that earlier runs have loaded.
-func (sd *seeder) readThreads(from threadSource, at place) (b threadBatch) {
-	b.last = at
-	for posts := 0; from.more() && len(b.threads) < SeedThreads && posts < seedPosts; {
-		t, refused, err := from.next(&b.last)
+// readThreads reads the batch of threads that follows position in source, and prepares them in parallel. It skips
+// threads that earlier runs have loaded.
+func (sd *seeder) readThreads(source threadSource, position place) (b threadBatch) {
+	b.last = position
+	for posts := 0; source.more() && len(b.threads) < SeedThreads && posts < seedPosts; {
+		t, refused, err := source.next(&b.last)
 		if err != nil {
 			b.err = err
 			break

@@ -48,15 +48,15 @@ func (s *Service) Save(ctx context.Context, a *rights.Actor, t Tag) error {
 	})
 }
 
-// Merge replaces the tag with this id by the tag with the name into in all threads, and deletes the replaced tag. The
-// actor must be an administrator.
-func (s *Service) Merge(ctx context.Context, a *rights.Actor, id int64, into string) error {
+// Merge replaces the tag with this id by the tag with the name targetName in all threads, and deletes the replaced tag.
+// The actor must be an administrator.
+func (s *Service) Merge(ctx context.Context, a *rights.Actor, id int64, targetName string) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		from, err := scan(c.Row("SELECT id, name FROM board_tags WHERE id = ?", id))
 		if err != nil {
 			return kernel.OrNotFound(err)
 		}
-		to, err := scan(c.Row("SELECT id, name FROM board_tags WHERE name_key = ?", text.Fold(into)))
+		to, err := scan(c.Row("SELECT id, name FROM board_tags WHERE name_key = ?", text.Fold(targetName)))
 		err = kernel.OrNotFound(err)
 		switch {
 		case kernel.IsNotFound(err), err == nil && to.ID == id:

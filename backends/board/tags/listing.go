@@ -70,22 +70,22 @@ type Page struct {
 	Next    string // the cursor of the next page; empty on the last one
 }
 
-// Threads returns a page of the visible threads with a tag that the actor may see, newest activity first. after is the
-// previous page's next cursor, or empty for the first page.
+// Threads returns a page of the visible threads with a tag that the actor may see, newest activity first. cursor is the
+// previous page's Next, or empty for the first page.
 //
 // Threads in forums that the actor may not see are left out while the page is filled. A page may therefore be short or
 // empty although there is a next page: at most maxBatches are read for it. If the actor sees no thread on the first
 // page, the tag is not found, as if nobody had used it. Otherwise its name could reveal topics of forums that the actor
 // may not see.
 func (s *Service) Threads(
-	ctx context.Context, a *rights.Actor, tag int64, after string, limit int,
+	ctx context.Context, a *rights.Actor, tag int64, cursor string, limit int,
 ) (page Page, err error) {
-	from, err := s.posts.ReadCursor(-tag, after) // negative numbers are free for lists other than those of forums
+	from, err := s.posts.ReadCursor(-tag, cursor) // negative numbers are free for lists other than those of forums
 	if err != nil {
 		return page, err
 	}
 	err = s.Read(ctx, func(c store.Conn) error {
-		page = Page{First: after == ""}
+		page = Page{First: cursor == ""}
 		if page.Tag, err = scan(c.Row("SELECT id, name FROM board_tags WHERE id = ?", tag)); err != nil {
 			return kernel.OrNotFound(err)
 		}

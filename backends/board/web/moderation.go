@@ -58,13 +58,13 @@ type listing struct {
 	Next   int64        // the entry after which the next page begins; 0 on the last page
 }
 
-// Link returns the path of another page of the list, which begins after the entry with the id after.
-func (l listing) Link(path string, after int64) string { return listLink(path, l.Forum, after, 0) }
+// Link returns the path of another page of the list, which begins after the entry with the id afterID.
+func (l listing) Link(path string, afterID int64) string { return listLink(path, l.Forum, afterID, 0) }
 
 // listLink returns the path of a page of a list. focus is the post to begin with, or 0.
-func listLink(path string, forum, after, focus int64) string {
+func listLink(path string, forum, afterID, focus int64) string {
 	q := make(url.Values)
-	for name, n := range map[string]int64{"forum": forum, "after": after, "at": focus} {
+	for name, n := range map[string]int64{"forum": forum, "after": afterID, "at": focus} {
 		if n != 0 {
 			q.Set(name, itoa(n))
 		}

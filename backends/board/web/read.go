@@ -172,10 +172,10 @@ func (c *call) toPlace(p posts.Place, err error) error {
 	return c.Redirect(path+"#post-"+itoa(p.Number), "")
 }
 
-// readPart reads a page of a thread or, if after is set, the posts after the post with this id.
-func (c *call) readPart(id, page, after int64) (*posts.Reading, error) {
-	if after > 0 {
-		return c.Posts.ReadThread(c.Context(), c.actor, id, after, postsPerPage)
+// readPart reads a page of a thread or, if afterID is set, the posts that follow the post with this id.
+func (c *call) readPart(id, page, afterID int64) (*posts.Reading, error) {
+	if afterID > 0 {
+		return c.Posts.ReadThread(c.Context(), c.actor, id, afterID, postsPerPage)
 	}
 	return c.Posts.ReadPage(c.Context(), c.actor, id, page, postsPerPage)
 }

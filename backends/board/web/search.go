@@ -37,14 +37,14 @@ type foundThread struct {
 }
 
 // address returns the path of a page of results of the same query. thread limits the search to a thread, unless it is
-// 0. The page begins after the post with the id after; 0 is the first page.
-func (p *searchPage) address(thread, after int64) string {
+// 0. The page begins after the post with the id afterID; 0 stands for the first page.
+func (p *searchPage) address(thread, afterID int64) string {
 	q := url.Values{"q": {p.Query}, "author": {p.Author}, "tag": {p.Tag}, "forum": {itoa(p.Forum)}}
 	if thread != 0 {
 		q.Set("thread", itoa(thread))
 	}
-	if after != 0 {
-		q.Set("after", itoa(after))
+	if afterID != 0 {
+		q.Set("after", itoa(afterID))
 	}
 	return "/search?" + q.Encode()
 }

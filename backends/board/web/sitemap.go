@@ -109,17 +109,17 @@ func (c *call) forumsOfSitemap(base string) error {
 	})
 }
 
-// writeSitemap writes a file while its content is being read. begin writes the beginning of the file, and fill writes
-// its entries. If reading fails halfway, the connection is aborted, so that the client notices that the file is
+// writeSitemap writes a file while its content is being read. newWriter writes the beginning of the file, and fill
+// writes its entries. If reading fails halfway, the connection is aborted, so that the client notices that the file is
 // incomplete.
-func (c *call) writeSitemap(begin func(io.Writer) *sitemap.Writer, fill func(*sitemap.Writer) error) error {
+func (c *call) writeSitemap(newWriter func(io.Writer) *sitemap.Writer, fill func(*sitemap.Writer) error) error {
 	const mediaType = "application/xml; charset=utf-8"
 	if c.R.Method == http.MethodHead {
 		c.setFileHeaders(mediaType)
 		return nil
 	}
 	out := &firstWriteHook{Writer: c.W, begin: func() { c.setFileHeaders(mediaType) }}
-	w := begin(out)
+	w := newWriter(out)
 	if err := fill(w); err != nil {
 		if out.begin == nil {
 			panic(http.ErrAbortHandler)

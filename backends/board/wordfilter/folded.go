@@ -114,9 +114,9 @@ type foldedBuilder struct {
 	offsets      []int32
 }
 
-// add appends the part of f between the offsets from and to in f.folded.
-func (b *foldedBuilder) add(f *folded, from, to int) {
-	textFrom, textTo := f.offset(from), f.offset(to)
+// add appends the part of f between the offsets start and end in f.folded.
+func (b *foldedBuilder) add(f *folded, start, end int) {
+	textFrom, textTo := f.offset(start), f.offset(end)
 	if f.offsets != nil && b.offsets == nil {
 		b.offsets = make([]int32, 0, len(f.offsets))
 		for i := range b.folded.Len() { // until now all offsets were equal
@@ -124,12 +124,12 @@ func (b *foldedBuilder) add(f *folded, from, to int) {
 		}
 	}
 	if b.offsets != nil {
-		for i := from; i < to; i++ {
+		for i := start; i < end; i++ {
 			b.offsets = append(b.offsets, int32(b.text.Len()+f.offset(i)-textFrom)) //nolint:gosec // texts are far shorter
 		}
 	}
 	b.text.WriteString(f.text[textFrom:textTo])
-	b.folded.WriteString(f.folded[from:to])
+	b.folded.WriteString(f.folded[start:end])
 }
 
 // build returns the folded text.

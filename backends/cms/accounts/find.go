@@ -22,11 +22,11 @@ func (a *Accounts) Account(ctx context.Context, id int64) (*Account, error) {
 	return a.read(ctx, "id = ?", id)
 }
 
-// List returns up to limit accounts (1 to 500) with IDs greater than after, ordered by ID. The guest's account is
+// List returns up to limit accounts (1 to 500) with IDs greater than afterID, ordered by ID. The guest's account is
 // included.
-func (a *Accounts) List(ctx context.Context, after int64, limit int) (list []*Account, err error) {
+func (a *Accounts) List(ctx context.Context, afterID int64, limit int) (list []*Account, err error) {
 	err = a.Read(ctx, func(c kernel.Conn) error {
-		list, err = accounts(c, "id > ? ORDER BY id LIMIT ?", after, min(max(limit, 1), 500))
+		list, err = accounts(c, "id > ? ORDER BY id LIMIT ?", afterID, min(max(limit, 1), 500))
 		return err
 	})
 	return list, err
@@ -101,21 +101,21 @@ func (a *Accounts) Find(ctx context.Context, q Query) (list []*Account, next str
 	return list, next, err
 }
 
-// read returns the account that meets the SQL condition where with its argument.
-func (a *Accounts) read(ctx context.Context, where string, arg any) (account *Account, err error) {
+// read returns the account that meets the SQL condition with the argument arg.
+func (a *Accounts) read(ctx context.Context, condition string, arg any) (account *Account, err error) {
 	err = a.Read(ctx, func(c kernel.Conn) error {
-		account, err = first(accounts(c, where, arg))
+		account, err = first(accounts(c, condition, arg))
 		return err
 	})
 	return account, err
 }
 
-// accounts returns the accounts, with their roles, that match the SQL condition where with its arguments.
-func accounts(c kernel.Conn, where string, args ...any) ([]*Account, error) {
+// accounts returns the accounts, with their roles, that meet the SQL condition with the arguments args.
+func accounts(c kernel.Conn, condition string, args ...any) ([]*Account, error) {
 	list, err := store.List(c, func(r store.Row) (*Account, error) {
 		u := &Account{Roles: []string{}}
 		return u, r.Scan(&u.ID, &u.Name, &u.Email, &u.Status, &u.Created, &u.Modified, &u.Epoch)
-	}, "SELECT id, name, email, status, created, modified, epoch FROM cms_users WHERE "+where, args...)
+	}, "SELECT id, name, email, status, created, modified, epoch FROM cms_users WHERE "+condition, args...)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}

@@ -191,11 +191,11 @@ func (c *call) save() error {
 	return c.Redirect(pageAt(live.ID), notice(saved, do))
 }
 
-// notice returns the message after the page has been saved. do is the value of the button.
-func notice(page *content.Page, do string) string {
+// notice returns the message after the page has been saved. action is the value of the button.
+func notice(page *content.Page, action string) string {
 	text := "Saved."
 	switch {
-	case do == "publish":
+	case action == "publish":
 		text = "Published."
 	case page.Draft:
 		text = "The draft is saved."

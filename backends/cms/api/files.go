@@ -39,7 +39,7 @@ func (c Content) attach(ctx context.Context, call *handler.Call) (any, error) {
 }
 
 // upload returns the name and the content of the uploaded file.
-func upload(call *handler.Call) (name string, from io.Reader, err error) {
+func upload(call *handler.Call) (name string, file io.Reader, err error) {
 	// If the Content-Type is malformed, the body is the file.
 	kind, options, _ := mime.ParseMediaType(call.Header.Get("Content-Type"))
 	if kind != "multipart/form-data" {

@@ -157,9 +157,9 @@ func (c Content) preview(ctx context.Context, call *handler.Call) (any, error) {
 	return page, nil
 }
 
-// members decodes the body into the struct that into points to. It returns an error if the body has members that are
-// not in known.
-func members(call *handler.Call, into any, known ...string) error {
+// members decodes the body into the struct that dst points to. It returns an error if the body has members that are not
+// in known.
+func members(call *handler.Call, dst any, known ...string) error {
 	for name := range call.Body {
 		if !slices.Contains(known, name) {
 			return handler.Errorf(http.StatusBadRequest, "unknown member %q; allowed members: %s",
@@ -168,7 +168,7 @@ func members(call *handler.Call, into any, known ...string) error {
 	}
 	raw, err := json.Marshal(call.Body)
 	if err == nil {
-		err = json.Unmarshal(raw, into)
+		err = json.Unmarshal(raw, dst)
 	}
 	if err != nil {
 		return handler.Errorf(http.StatusBadRequest, "a member of the body has the wrong type: %s",

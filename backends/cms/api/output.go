@@ -61,13 +61,13 @@ func (q *request) answer(value any) {
 	_, _ = q.w.Write(out.body) // an error means that the client has gone
 }
 
-// merge copies header to to. Values of Vary are added to the existing values, because every answer already varies with
+// merge copies header to dst. Values of Vary are added to the existing values, because every answer already varies with
 // Origin.
-func merge(to, header http.Header) {
-	vary := to.Values("Vary")
-	maps.Copy(to, header)
+func merge(dst, header http.Header) {
+	vary := dst.Values("Vary")
+	maps.Copy(dst, header)
 	if values := header.Values("Vary"); len(values) > 0 {
-		to["Vary"] = append(slices.Clone(vary), values...)
+		dst["Vary"] = append(slices.Clone(vary), values...)
 	}
 }
 

@@ -178,17 +178,17 @@ func isVisible(a *accounts.Account) bool {
 	return a.Name != kernel.RoleGuest && a.Status == accounts.StatusActive
 }
 
-// Find returns up to limit users with IDs greater than after. Since it skips the guest and disabled users, it may need
-// several queries.
-func (s users) Find(ctx context.Context, after int64, limit int) ([]script.Object, error) {
+// Find returns up to limit users with IDs greater than afterID. Since it skips the guest and disabled users, it may
+// need several queries.
+func (s users) Find(ctx context.Context, afterID int64, limit int) ([]script.Object, error) {
 	list := []script.Object{}
 	for {
-		batch, err := s.accounts.List(ctx, after, limit)
+		batch, err := s.accounts.List(ctx, afterID, limit)
 		if err != nil {
 			return nil, err
 		}
 		for _, a := range batch {
-			after = a.ID
+			afterID = a.ID
 			if isVisible(a) && len(list) < limit {
 				list = append(list, account(a))
 			}

@@ -348,22 +348,22 @@ func cleanPath(path string) string {
 }
 
 // read returns the page that visible finds.
-func (p *Content) read(ctx context.Context, u *kernel.User, where string, arg any) (page *Page, err error) {
+func (p *Content) read(ctx context.Context, u *kernel.User, condition string, arg any) (page *Page, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
 		return nil, err
 	}
 	err = p.Read(ctx, func(c kernel.Conn) error {
-		page, err = s.visible(c, u, where, arg)
+		page, err = s.visible(c, u, condition, arg)
 		return err
 	})
 	return page, err
 }
 
-// visible returns the page that meets the SQL condition where, in which p is the table cms_pages and arg is the only
+// visible returns the page that meets the SQL condition, in which p is the table cms_pages and arg is the only
 // parameter. It returns a not-found error if there is no such page or if u may not see it.
-func (s *schema) visible(c kernel.Conn, u *kernel.User, where string, arg any) (*Page, error) {
-	page, err := s.scan(c.Row("SELECT "+columns+" FROM cms_pages p WHERE "+where, arg))
+func (s *schema) visible(c kernel.Conn, u *kernel.User, condition string, arg any) (*Page, error) {
+	page, err := s.scan(c.Row("SELECT "+columns+" FROM cms_pages p WHERE "+condition, arg))
 	if err != nil {
 		return nil, kernel.OrNotFound(err, "page")
 	}
@@ -380,7 +380,7 @@ func (s *schema) sees(u *kernel.User, page *Page) bool {
 
 // Moved returns the current path of the page that was previously at path. It returns a not-found error if no page was
 // there, if u may not see the page, or if the page is at path now.
-func (p *Content) Moved(ctx context.Context, u *kernel.User, path string) (to string, err error) {
+func (p *Content) Moved(ctx context.Context, u *kernel.User, path string) (newPath string, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
 		return "", err
@@ -400,8 +400,8 @@ func (p *Content) Moved(ctx context.Context, u *kernel.User, path string) (to st
 			} else if err != nil {
 				return err
 			}
-			to = target + path[len(prefix):]
-			page, err := s.visible(c, u, "p.path = ?", to)
+			newPath = target + path[len(prefix):]
+			page, err := s.visible(c, u, "p.path = ?", newPath)
 			if err == nil && page.Path == path {
 				err = kernel.NotFound("page")
 			}
@@ -412,5 +412,5 @@ func (p *Content) Moved(ctx context.Context, u *kernel.User, path string) (to st
 	if err != nil {
 		return "", err
 	}
-	return to, nil
+	return newPath, nil
 }

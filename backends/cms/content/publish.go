@@ -167,11 +167,11 @@ func (p *Content) Draft(ctx context.Context, u *kernel.User, id int64) (*Page, e
 const MaxPreview = 30 * 24 * time.Hour
 
 // PreviewLink returns a token with which anybody can see a page with the values of its draft, or an unpublished page.
-// The token is valid for lifetime, but at most for MaxPreview; until is the end of its validity. u must be allowed to
+// The token is valid for lifetime, but at most for MaxPreview; expiry is the end of its validity. u must be allowed to
 // edit the page.
 func (p *Content) PreviewLink(
 	ctx context.Context, u *kernel.User, id int64, lifetime time.Duration,
-) (token string, until kernel.Moment, err error) {
+) (token string, expiry kernel.Moment, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
 		return "", 0, err
@@ -183,8 +183,8 @@ func (p *Content) PreviewLink(
 	if !s.may(u, page.Template, editing) {
 		return "", 0, kernel.Forbidden("you may not change pages of the template %s", page.Template)
 	}
-	until = instant.Of(p.Now().Add(min(lifetime, MaxPreview)).Truncate(time.Second))
-	return p.Signer("cms preview").Sign(fmt.Appendf(nil, "%d %d", id, until)), until, nil
+	expiry = instant.Of(p.Now().Add(min(lifetime, MaxPreview)).Truncate(time.Second))
+	return p.Signer("cms preview").Sign(fmt.Appendf(nil, "%d %d", id, expiry)), expiry, nil
 }
 
 // Preview returns the page for a token that PreviewLink has returned. It returns a not-found error if the token is

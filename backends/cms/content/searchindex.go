@@ -56,15 +56,15 @@ func (s *schema) index(c kernel.Conn, page, previous *Page) error {
 		")", append([]any{page.ID}, fieldIDs...)...)
 }
 
-// unindex deletes the searchable copies that meet the SQL condition where, in which v is the table cms_page_values.
-func unindex(c kernel.Conn, where string, args ...any) error {
+// unindex deletes the searchable copies that meet the SQL condition, in which v is the table cms_page_values.
+func unindex(c kernel.Conn, condition string, args ...any) error {
 	if c.Dialect() == store.SQLite {
-		if _, err := c.Exec("DELETE FROM cms_search WHERE rowid IN (SELECT v.id FROM cms_page_values v WHERE v.text IS NOT NULL AND "+where+")", args...); err != nil {
+		if _, err := c.Exec("DELETE FROM cms_search WHERE rowid IN (SELECT v.id FROM cms_page_values v WHERE v.text IS NOT NULL AND "+condition+")", args...); err != nil {
 			return err
 		}
 	}
 	_, err := c.Exec("DELETE FROM cms_page_values WHERE id IN (SELECT v.id FROM cms_page_values v WHERE "+
-		where+")", args...)
+		condition+")", args...)
 	return err
 }
 

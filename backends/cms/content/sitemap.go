@@ -25,14 +25,14 @@ func (p *Content) SitemapParts(ctx context.Context) (parts int, err error) {
 	return int(last/SitemapPart) + 1, err
 }
 
-// Sitemap writes one part of the sitemap: the addresses of published pages that everybody may see. The first part has
-// the number 0. base is the address of the site, such as https://example.com.
-func (p *Content) Sitemap(ctx context.Context, base string, part int, to io.Writer) error {
+// Sitemap writes one part of the sitemap to w: the addresses of published pages that everybody may see. The first part
+// has the number 0. base is the address of the site, such as https://example.com.
+func (p *Content) Sitemap(ctx context.Context, base string, part int, w io.Writer) error {
 	s, err := p.schema(ctx)
 	if err != nil {
 		return err
 	}
-	out := sitemap.Pages(to)
+	out := sitemap.Pages(w)
 	public := s.templatesFor(&kernel.User{Roles: []string{kernel.RoleGuest}}, viewing)
 	from := int64(part) * SitemapPart
 	for after, end := from-1, from+SitemapPart; after < end; {
@@ -67,9 +67,9 @@ func (p *Content) Sitemap(ctx context.Context, base string, part int, to io.Writ
 	return out.Close()
 }
 
-// SitemapIndex writes a sitemap index with the given number of parts. address returns the address of a part.
-func SitemapIndex(parts int, address func(part int) string, to io.Writer) error {
-	out := sitemap.Parts(to)
+// SitemapIndex writes a sitemap index with the given number of parts to w. address returns the address of a part.
+func SitemapIndex(parts int, address func(part int) string, w io.Writer) error {
+	out := sitemap.Parts(w)
 	for part := range parts {
 		out.Add(address(part), time.Time{})
 	}

@@ -11,11 +11,11 @@ import (
 const maxTrash = 500
 
 // Trashed returns pages in the trash that u may change, in descending order of their IDs. Pages that were put into the
-// trash together with a page above them are left out. If before is not 0, only pages with smaller IDs are returned.
-// There are at most limit pages, or fewer if they are large, as in a List. next is the value of before for the next
+// trash together with a page above them are left out. If beforeID is not 0, only pages with smaller IDs are returned.
+// There are at most limit pages, or fewer if they are large, as in a List. next is the value of beforeID for the next
 // part of the list, or 0 at the end.
 func (p *Content) Trashed(
-	ctx context.Context, u *kernel.User, before int64, limit int,
+	ctx context.Context, u *kernel.User, beforeID int64, limit int,
 ) (list []*Page, next int64, err error) {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -23,8 +23,8 @@ func (p *Content) Trashed(
 	}
 	limit = min(max(limit, 1), maxTrash)
 	where, args := "p.trash_root = p.id", []any{}
-	if before > 0 {
-		where, args = where+" AND p.id < ?", append(args, before)
+	if beforeID > 0 {
+		where, args = where+" AND p.id < ?", append(args, beforeID)
 	}
 	if set := s.templatesFor(u, editing); !set.All {
 		where += " AND p.template_id IN (0"

@@ -143,33 +143,33 @@ func (p *Content) rename(c kernel.Conn, s *schema, page *Page, name string, now 
 	return p.updatePaths(c, page, from, now)
 }
 
-// updatePaths changes the stored path of a page from the path from to page.Path, and the paths of all pages below it
-// accordingly. It stores a redirect from the previous path.
-func (p *Content) updatePaths(c kernel.Conn, page *Page, from string, now kernel.Moment) error {
-	if err := rebase(c, page.ID, from, page.Path); err != nil {
+// updatePaths changes the stored path of a page from oldPath to page.Path, and the paths of all pages below it
+// accordingly. It stores a redirect from oldPath.
+func (p *Content) updatePaths(c kernel.Conn, page *Page, oldPath string, now kernel.Moment) error {
+	if err := rebase(c, page.ID, oldPath, page.Path); err != nil {
 		return err
 	}
 	if _, err := c.Exec("DELETE FROM cms_page_redirects WHERE path = ?", page.Path); err != nil {
 		return err
 	}
-	_, err := c.Exec("INSERT INTO cms_page_redirects (path, page_id, at) VALUES (?, ?, ?) ON CONFLICT (path) DO UPDATE SET page_id = excluded.page_id, at = excluded.at", from, page.ID, now)
+	_, err := c.Exec("INSERT INTO cms_page_redirects (path, page_id, at) VALUES (?, ?, ?) ON CONFLICT (path) DO UPDATE SET page_id = excluded.page_id, at = excluded.at", oldPath, page.ID, now)
 	return err
 }
 
-// rebase replaces the prefix from by to in the paths of the page with the given ID and all pages below it. It returns
-// an error if a path would become too long.
-func rebase(c kernel.Conn, id int64, from, to string) error {
-	if len(to) > len(from) {
+// rebase replaces the prefix oldPath by newPath in the paths of the page with the given ID and all pages below it. It
+// returns an error if a path would become too long.
+func rebase(c kernel.Conn, id int64, oldPath, newPath string) error {
+	if len(newPath) > len(oldPath) {
 		var longest int64
 		if err := c.Row("SELECT MAX(LENGTH(path)) FROM cms_pages WHERE "+subtree, id, id).Scan(&longest); err != nil {
 			return err
 		}
-		if longest+int64(len(to)-len(from)) > maxPath {
+		if longest+int64(len(newPath)-len(oldPath)) > maxPath {
 			return kernel.Invalid("parent", "length", "the path of the page, or of a page below it, would have more than "+
 				strconv.Itoa(maxPath)+" characters")
 		}
 	}
-	_, err := c.Exec("UPDATE cms_pages SET path = ? || substr(path, ?) WHERE "+subtree, to, len(from)+1, id, id)
+	_, err := c.Exec("UPDATE cms_pages SET path = ? || substr(path, ?) WHERE "+subtree, newPath, len(oldPath)+1, id, id)
 	return err
 }
 

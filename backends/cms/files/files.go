@@ -47,21 +47,21 @@ func New(s *kernel.Server, pages *content.Content) *Files {
 // is 413 for a file that is too large, and 422 for content that does not match the name's extension. Receive removes
 // the metadata of images, which can reveal the place and the author.
 func (f *Files) Receive(
-	ctx context.Context, u *kernel.User, to content.Place, name string, from io.Reader,
+	ctx context.Context, u *kernel.User, place content.Place, name string, src io.Reader,
 ) (*content.Page, error) {
-	limit, err := f.pages.UploadLimit(ctx, u, to, name)
+	limit, err := f.pages.UploadLimit(ctx, u, place, name)
 	if err != nil {
 		return nil, err
 	}
-	upload, err := f.blobs.Receive(name, from, limit)
+	upload, err := f.blobs.Receive(name, src, limit)
 	if err != nil {
-		return nil, uploadError(to.Field, limit, err)
+		return nil, uploadError(place.Field, limit, err)
 	}
 	defer upload.Close()
 	if err := f.blobs.Keep(ctx, upload); err != nil {
 		return nil, kernel.Unavailable(err)
 	}
-	return f.pages.Attach(ctx, u, to, upload.File)
+	return f.pages.Attach(ctx, u, place, upload.File)
 }
 
 // uploadError converts the error of an upload to the field into an error for the client. limit is the size limit, in

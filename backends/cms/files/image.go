@@ -60,11 +60,11 @@ type cache struct {
 // newCache returns a cache in the given folder, which need not exist yet.
 func newCache(folder string) *cache { return &cache{folder, make(chan struct{}, maxConcurrent)} }
 
-// get returns a scaled image, which the caller must close, and its media type. from is the content of the original file
+// get returns a scaled image, which the caller must close, and its media type. src is the content of the original file
 // f. The error may be errNotSmaller or errUnreadable. At most maxConcurrent calls scale images at the same time; others
 // wait.
 func (c *cache) get(
-	ctx context.Context, f *blob.File, size content.Size, from io.Reader,
+	ctx context.Context, f *blob.File, size content.Size, src io.Reader,
 ) (_ *os.File, mediaType string, err error) {
 	extension := ".png"
 	mediaType = "image/png"
@@ -84,7 +84,7 @@ func (c *cache) get(
 	if cached, err := os.Open(file); err == nil { // another call has created it in the meantime
 		return cached, mediaType, nil
 	}
-	scaledImage, err := scaleDown(f, size, from)
+	scaledImage, err := scaleDown(f, size, src)
 	if err != nil {
 		return nil, "", err
 	}
@@ -111,9 +111,9 @@ func (c *cache) get(
 	return scaled, mediaType, err
 }
 
-// scaleDown decodes the image in from and scales it down, in its upright orientation.
-func scaleDown(f *blob.File, size content.Size, from io.Reader) (image.Image, error) {
-	in := bufio.NewReaderSize(from, 256<<10)
+// scaleDown decodes the image in src and scales it down, in its upright orientation.
+func scaleDown(f *blob.File, size content.Size, src io.Reader) (image.Image, error) {
+	in := bufio.NewReaderSize(src, 256<<10)
 	head, err := in.Peek(256 << 10)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
@@ -144,7 +144,7 @@ func scaleDown(f *blob.File, size content.Size, from io.Reader) (image.Image, er
 
 // fit returns how an image of the given width and height is scaled to s: the part of the image that is used, and the
 // resulting size.
-func fit(s content.Size, width, height int) (part image.Rectangle, to image.Point) {
+func fit(s content.Size, width, height int) (part image.Rectangle, newSize image.Point) {
 	part = image.Rect(0, 0, width, height)
 	w, h := s.Width, s.Height
 	if s.Cover {
@@ -160,14 +160,14 @@ func fit(s content.Size, width, height int) (part image.Rectangle, to image.Poin
 		}
 		return part, image.Pt(w, h)
 	}
-	to = image.Pt(width, height)
-	if w > 0 && to.X > w {
-		to = image.Pt(w, max(1, height*w/width))
+	newSize = image.Pt(width, height)
+	if w > 0 && newSize.X > w {
+		newSize = image.Pt(w, max(1, height*w/width))
 	}
-	if h > 0 && to.Y > h {
-		to = image.Pt(max(1, width*h/height), h)
+	if h > 0 && newSize.Y > h {
+		newSize = image.Pt(max(1, width*h/height), h)
 	}
-	return part, to
+	return part, newSize
 }
 
 // plain converts an image to premultiplied RGBA. The result has the given bounds; the first frame of a GIF may be
@@ -210,12 +210,12 @@ func turn(src *image.RGBA, orientation byte) *image.RGBA {
 	return out
 }
 
-// scale scales the rectangle part of an image down to the size to. Each pixel of the result is the mean of the source
+// scale returns the given part of src, scaled down to newSize. Each pixel of the result is the mean of the source
 // pixels that it covers.
-func scale(src *image.RGBA, part image.Rectangle, to image.Point) *image.RGBA {
+func scale(src *image.RGBA, part image.Rectangle, newSize image.Point) *image.RGBA {
 	// First scale horizontally, then vertically. Source pixels that are partly covered have a lower weight.
-	across := image.NewRGBA64(image.Rect(0, 0, to.X, part.Dy()))
-	eachPixel(to.X, part.Dx(), func(x int, sources []sourcePixel) {
+	across := image.NewRGBA64(image.Rect(0, 0, newSize.X, part.Dy()))
+	eachPixel(newSize.X, part.Dx(), func(x int, sources []sourcePixel) {
 		for y := range part.Dy() {
 			var sum [4]float64
 			for _, s := range sources {
@@ -230,9 +230,9 @@ func scale(src *image.RGBA, part image.Rectangle, to image.Point) *image.RGBA {
 			})
 		}
 	})
-	out := image.NewRGBA(image.Rectangle{Max: to})
-	eachPixel(to.Y, part.Dy(), func(y int, sources []sourcePixel) {
-		for x := range to.X {
+	out := image.NewRGBA(image.Rectangle{Max: newSize})
+	eachPixel(newSize.Y, part.Dy(), func(y int, sources []sourcePixel) {
+		for x := range newSize.X {
 			var sum [4]float64
 			for _, s := range sources {
 				c := across.RGBA64At(x, s.index)

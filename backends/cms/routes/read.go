@@ -299,13 +299,13 @@ func (r *reader) take(sign string) {
 	r.offset += len(sign)
 }
 
-// unexpected fails with a message that names the token found and the expected token want.
-func (r *reader) unexpected(want string) {
+// unexpected fails with a message that names the token found and expectation, the expected token.
+func (r *reader) unexpected(expectation string) {
 	if r.offset >= len(r.src) {
-		r.fail("the file ends, expected %s", want)
+		r.fail("the file ends, expected %s", expectation)
 	}
 	c, _ := utf8.DecodeRuneInString(r.src[r.offset:])
-	r.fail("unexpected %q, expected %s", c, want)
+	r.fail("unexpected %q, expected %s", c, expectation)
 }
 
 // space skips white space and comments.

@@ -397,15 +397,15 @@ func (h *host) users(operation byte, r *wire.Reader, reply []byte) ([]byte, erro
 	return appendObjects(reply, found, err)
 }
 
-// definitions performs an operation on templates or fields: it appends all of them to reply or, if all is false, the
-// definition with a name. name is the word for the definitions in errors.
+// definitions performs an operation on templates or fields: it appends all of them to reply if list is set, and
+// otherwise the definition whose name it reads from r. noun is the word for the definitions in errors.
 func (h *host) definitions(
-	definitions Definitions, name string, all bool, r *wire.Reader, reply []byte,
+	definitions Definitions, noun string, list bool, r *wire.Reader, reply []byte,
 ) ([]byte, error) {
 	switch {
 	case definitions == nil:
-		return nil, shownError("there are no " + name + " here")
-	case all:
+		return nil, shownError("there are no " + noun + " here")
+	case list:
 		found, err := definitions.All(h.ctx, h.call.User)
 		return appendObjects(reply, found, err)
 	}

@@ -39,12 +39,12 @@ func newSources(root *os.Root) *sources {
 	return &sources{root: root, files: make(map[string]string), names: make(map[[2]string]string)}
 }
 
-// find returns the name of the file that the file from requires by the given name, and its text. A required name begins
+// find returns the name of the file that requiringFile requires by the given name, and its text. A required name begins
 // with ./ or ../, or with / for the site's folder; the extensions .js and .json, and /index.js, may be omitted. find
 // returns an error for other files, for the settings, uploaded files, caches, hidden files and symbolic links, and for
 // files outside of the site.
-func (s *sources) find(from, name string) (file, text string, err error) {
-	required := [2]string{from, name}
+func (s *sources) find(requiringFile, name string) (file, text string, err error) {
+	required := [2]string{requiringFile, name}
 	s.mu.Lock()
 	file, ok := s.names[required]
 	text = s.files[file]
@@ -55,7 +55,7 @@ func (s *sources) find(from, name string) (file, text string, err error) {
 	var target string
 	switch {
 	case strings.HasPrefix(name, "./"), strings.HasPrefix(name, "../"), name == ".", name == "..":
-		target = path.Join(path.Dir(from), name)
+		target = path.Join(path.Dir(requiringFile), name)
 	case strings.HasPrefix(name, "/"):
 		target = path.Clean(name)[1:]
 	default:
@@ -186,13 +186,13 @@ func permitted(name, file string) error {
 	return nil
 }
 
-// storedFiles returns the stored files. Each element consists of the requiring file, the required name, the name of the
+// storedFiles returns the stored files. Each entry consists of the requiring file, the required name, the name of the
 // file, and its text.
-func (s *sources) storedFiles() (all [][4]string) {
+func (s *sources) storedFiles() (entries [][4]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for required, file := range s.names {
-		all = append(all, [4]string{required[0], required[1], file, s.files[file]})
+		entries = append(entries, [4]string{required[0], required[1], file, s.files[file]})
 	}
-	return all
+	return entries
 }

@@ -13,7 +13,7 @@ type Object = map[string]any
 // (*apierror.Error or *handler.Error), scripts can catch it with the status as its code.
 type Pages interface {
 	// Find returns the pages that match a selector, and the cursor for the following pages, which is empty at the end.
-	Find(ctx context.Context, user handler.User, selector string) (pages []Object, after string, err error)
+	Find(ctx context.Context, user handler.User, selector string) (pages []Object, cursor string, err error)
 	// Get returns the first page that matches a selector, or the page with a path or an ID. It returns nil if there is
 	// no such page.
 	Get(ctx context.Context, user handler.User, selector string) (Object, error)
@@ -41,8 +41,8 @@ type Files interface {
 
 // Users gives scripts access to users.
 type Users interface {
-	// Find returns at most limit users with IDs greater than after, ordered by ID, as {id, name, roles}.
-	Find(ctx context.Context, after int64, limit int) ([]Object, error)
+	// Find returns at most limit users with IDs greater than afterID, ordered by ID, as {id, name, roles}.
+	Find(ctx context.Context, afterID int64, limit int) ([]Object, error)
 	// Get returns the user with an ID or a name, or nil if there is no such user.
 	Get(ctx context.Context, idOrName string) (Object, error)
 }

@@ -75,8 +75,10 @@ func (q *Query) Select(columns string) (string, []any) {
 	return sql, args
 }
 
-// mergedSelect returns the same as Select for a merged query: SQL that finds the IDs of the pages by the union of the
-// templates' queries, and then reads the columns of these pages only.
+// mergedSelect returns the same as Select for a merged query, which is a query for several templates. Its first
+// condition and its first arguments choose the templates; mergedSelect replaces them by one query for each template,
+// which the database can answer from an index. The SQL finds the IDs of the pages by the union of these queries, and
+// then reads the columns of these pages only.
 func (q *Query) mergedSelect(columns string) (string, []any) {
 	where := append([]string{"p.status = 0 AND p.template_id = ?"}, q.where[1:]...)
 	commonArgs := q.args[len(q.merged):]

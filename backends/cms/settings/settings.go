@@ -140,7 +140,8 @@ func (s *Settings) Mode() string {
 	return s.Auth
 }
 
-// ContentMode returns the mode of the built-in content API: Content, or its default in the authorization mode.
+// ContentMode returns the mode of the built-in content API: Content if it is set. Otherwise the API can be read, or is
+// off if there is no authorization.
 func (s *Settings) ContentMode() string {
 	switch {
 	case s.Content != "":

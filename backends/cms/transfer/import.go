@@ -45,12 +45,12 @@ type importer struct {
 	done       Done
 }
 
-// Import reads the output of Export, saves it and returns the number of imported objects. It saves pages in batches,
-// each in one transaction. If it returns an error, the earlier batches are saved, and the import can be repeated. The
-// error is a *LineError.
-func (s Site) Import(ctx context.Context, from io.Reader) (Done, error) {
+// Import reads the output of Export from r, saves it and returns the number of imported objects. It saves pages in
+// batches, each in one transaction. If it returns an error, the earlier batches are saved, and the import can be
+// repeated. The error is a *LineError.
+func (s Site) Import(ctx context.Context, r io.Reader) (Done, error) {
 	i := &importer{
-		Site: s, in: bufio.NewScanner(from), fields: make(map[string]*content.Field),
+		Site: s, in: bufio.NewScanner(r), fields: make(map[string]*content.Field),
 		imported: make(map[string]bool), known: make(map[string]bool),
 	}
 	i.in.Buffer(make([]byte, 0, 64<<10), maxLine)

@@ -97,9 +97,9 @@ type exporter struct {
 	done   Done
 }
 
-// Export writes the content of the site to to, and returns the number of exported objects.
-func (s Site) Export(ctx context.Context, to io.Writer) (Done, error) {
-	out := bufio.NewWriter(to)
+// Export writes the content of the site to w, and returns the number of exported objects.
+func (s Site) Export(ctx context.Context, w io.Writer) (Done, error) {
+	out := bufio.NewWriter(w)
 	e := &exporter{Site: s, out: json.NewEncoder(out), fields: make(map[string]*content.Field)}
 	e.out.SetEscapeHTML(false)
 	for _, exportPart := range []func(context.Context) error{e.schema, e.pages, e.refs} {

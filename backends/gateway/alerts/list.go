@@ -115,11 +115,11 @@ func optionalTime(micros int64) *time.Time {
 	return &t
 }
 
-// List returns at most limit alerts with their messages, newest first. It begins after the alert whose Place is before,
-// or with the newest alert if before is not positive.
-func List(ctx context.Context, db *store.DB, before int64, limit int) (list []Sent, err error) {
-	if before <= 0 {
-		before = 1<<63 - 1
+// List returns at most limit alerts with their messages, newest first. It begins after the alert whose Place is cursor,
+// or with the newest alert if cursor is not positive.
+func List(ctx context.Context, db *store.DB, cursor int64, limit int) (list []Sent, err error) {
+	if cursor <= 0 {
+		cursor = 1<<63 - 1
 	}
 	err = db.Read(ctx, func(c store.Conn) error {
 		list, err = store.List(c, func(r store.Row) (s Sent, err error) {
@@ -128,7 +128,7 @@ func List(ctx context.Context, db *store.DB, before int64, limit int) (list []Se
 			s.complete(created)
 			s.Messages = []Message{}
 			return s, err
-		}, `SELECT `+alertColumns+` FROM gateway_alerts AS a WHERE a.id < ? ORDER BY a.id DESC LIMIT ?`, before, limit)
+		}, `SELECT `+alertColumns+` FROM gateway_alerts AS a WHERE a.id < ? ORDER BY a.id DESC LIMIT ?`, cursor, limit)
 		if err != nil || len(list) == 0 {
 			return err
 		}
@@ -159,6 +159,6 @@ func List(ctx context.Context, db *store.DB, before int64, limit int) (list []Se
 }
 
 // List calls the function List with the service's database.
-func (s *Service) List(ctx context.Context, before int64, limit int) ([]Sent, error) {
-	return List(ctx, s.db, before, limit)
+func (s *Service) List(ctx context.Context, cursor int64, limit int) ([]Sent, error) {
+	return List(ctx, s.db, cursor, limit)
 }

@@ -160,7 +160,7 @@ func (m *outgoing) Over(ctx context.Context, refused error) error {
 }
 
 // Failed implements mail.Claimed. The message is tried again unless it was tried maxAttempts times.
-func (m *outgoing) Failed(ctx context.Context, reason error) (again bool, err error) {
+func (m *outgoing) Failed(ctx context.Context, reason error) (retry bool, err error) {
 	if m.attempts >= maxAttempts {
 		return false, m.storeResult(ctx, "failed", reason.Error(), nil)
 	}

@@ -70,9 +70,9 @@ func (f *failure) redact(secret string) {
 }
 
 // classify returns the failure that an upstream's error answer describes: e, with the given status and the header h.
-// has reports whether the request contained a parameter, since only such a parameter can be left out. now is the time
+// isSet reports whether the request contained a parameter, since only such a parameter can be left out. now is the time
 // from which the wait that the provider asks for is counted.
-func classify(status int, h http.Header, e *wire.UpstreamError, has func(param string) bool, now time.Time) *failure {
+func classify(status int, h http.Header, e *wire.UpstreamError, isSet func(param string) bool, now time.Time) *failure {
 	f := &failure{status: status, code: e.Code, message: e.Message, param: e.Param}
 	message := strings.ToLower(e.Message)
 	code := strings.ToLower(e.Code + " " + e.Type)
@@ -102,7 +102,7 @@ func classify(status int, h http.Header, e *wire.UpstreamError, has func(param s
 	case http.StatusNotFound, http.StatusGone:
 		f.class, f.reason = badEntry, ReasonUnknown
 	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusRequestEntityTooLarge:
-		badRequest(f, code, message, has)
+		badRequest(f, code, message, isSet)
 	case http.StatusOK: // an error object in an answer with status 200
 		classifyInOK(f, code, message, h, e, now)
 	case http.StatusServiceUnavailable, 529:
@@ -213,9 +213,9 @@ func aboutModel(e *wire.UpstreamError, model string) bool {
 
 // badRequest sets the class of f, and the fix of a fixable failure, for an answer with status 400, 413 or 422. Most
 // such errors are the client's mistake; others are caused by the candidate or by parameters that can be left out. code
-// is the error's code and type, and message its message, both in lower case. has reports whether the request contained
-// a parameter.
-func badRequest(f *failure, code, message string, has func(string) bool) {
+// is the error's code and type, and message its message, both in lower case. isSet reports whether the request
+// contained a parameter.
+func badRequest(f *failure, code, message string, isSet func(string) bool) {
 	switch {
 	case overlong(code, message):
 		f.class = tooLong
@@ -233,11 +233,11 @@ func badRequest(f *failure, code, message string, has func(string) bool) {
 		f.class = badKey
 	case contains(code, "string_above_max_length") && ofCallID(f.param):
 		f.class, f.fix, f.unknown = fixable, fixCallIDs, true
-	case names(message, "reasoning_effort") && contains(message, "tools") && has("reasoning_effort") && has("tools"):
+	case names(message, "reasoning_effort") && contains(message, "tools") && isSet("reasoning_effort") && isSet("tools"):
 		f.class, f.fix, f.unknown = fixable, fixToolsClash, true
 	default:
 		f.class = client
-		if param := culprit(f.param, message, has); param != "" {
+		if param := culprit(f.param, message, isSet); param != "" {
 			f.class, f.fix, f.unknown = fixable, param, refusesAny(code, message)
 		}
 	}
@@ -258,20 +258,20 @@ var droppable = []string{
 }
 
 // culprit returns the name of the droppable parameter because of which the request was refused, or an empty string if
-// there is none. The error names it in param or else in message. has reports whether the request contained a parameter;
-// others are not returned.
-func culprit(param, message string, has func(string) bool) string {
+// there is none. The error names it in param or else in message. isSet reports whether the request contained a
+// parameter; others are not returned.
+func culprit(param, message string, isSet func(string) bool) string {
 	param, _, _ = strings.Cut(param, ".") // stream_options.include_usage
-	if slices.Contains(droppable, param) && has(param) {
+	if slices.Contains(droppable, param) && isSet(param) {
 		return param
 	}
 	for _, name := range droppable {
-		if has(name) && names(message, name) {
+		if isSet(name) && names(message, name) {
 			return name
 		}
 	}
 	for _, other := range otherNames {
-		if has(other.param) && names(message, other.name) {
+		if isSet(other.param) && names(message, other.name) {
 			return other.param
 		}
 	}
@@ -316,9 +316,9 @@ func wordByte(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// contains reports whether text contains one of the parts in any.
-func contains(text string, any ...string) bool {
-	for _, part := range any {
+// contains reports whether text contains one of the parts.
+func contains(text string, parts ...string) bool {
+	for _, part := range parts {
 		if strings.Contains(text, part) {
 			return true
 		}

@@ -121,30 +121,30 @@ func NewHealth(now func() time.Time) *Health {
 // blocked returns the time until which a key must not be tried for a model. The status is the reason: the key has no
 // credit or is invalid, or the model is rate-limited or unknown with this key. A zero time means that the key may be
 // tried.
-func (h *Health) blocked(provider, key, model string) (until time.Time, status Status) {
+func (h *Health) blocked(provider, key, model string) (end time.Time, status Status) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	for _, s := range [...]scope{{provider: provider, key: key}, {provider: provider, key: key, model: model}} {
-		if state := h.states[s]; state != nil && state.Until.After(until) {
-			until, status = state.Until, state.Status
+		if state := h.states[s]; state != nil && state.Until.After(end) {
+			end, status = state.Until, state.Status
 		}
 	}
-	if until.IsZero() || !until.After(h.now()) {
+	if end.IsZero() || !end.After(h.now()) {
 		return time.Time{}, ""
 	}
-	return until, status
+	return end, status
 }
 
 // blockedFor returns the time until which one user must not try a key, and the reason, like blocked. For a key that
 // several users share it returns the later of two times: the one for all users and the one for this user.
-func (h *Health) blockedFor(provider string, key *keychain.Key, model string) (until time.Time, status Status) {
-	until, status = h.blocked(provider, key.ID, model)
+func (h *Health) blockedFor(provider string, key *keychain.Key, model string) (end time.Time, status Status) {
+	end, status = h.blocked(provider, key.ID, model)
 	if key.Shared() {
-		if userUntil, userStatus := h.blocked(provider, key.Mine, model); userUntil.After(until) {
+		if userUntil, userStatus := h.blocked(provider, key.Mine, model); userUntil.After(end) {
 			return userUntil, userStatus
 		}
 	}
-	return until, status
+	return end, status
 }
 
 // failing reports whether a provider is in a back-off, for everyone or for the user, so that the provider's candidates
@@ -273,12 +273,12 @@ type incident struct {
 // failed records an incident. The second incident within a minute starts the provider's back-off for the user. The
 // back-off is for everyone if the provider was unreachable, or if several users have had an incident. failed returns
 // the end of the back-off and whether the back-off is for everyone.
-func (h *Health) failed(i incident) (until time.Time, everyone bool) {
-	until = h.update(scope{provider: i.provider, user: i.user}, func(state *State, now time.Time) {
+func (h *Health) failed(i incident) (end time.Time, everyone bool) {
+	end = h.update(scope{provider: i.provider, user: i.user}, func(state *State, now time.Time) {
 		h.countFailure(state, now, i.reason, i.wait)
 	})
 	if i.userServer { // nobody else uses it
-		return until, false
+		return end, false
 	}
 	everyoneUntil := h.update(scope{provider: i.provider}, func(state *State, now time.Time) {
 		if i.unreachable {
@@ -293,12 +293,12 @@ func (h *Health) failed(i incident) (until time.Time, everyone bool) {
 		}
 	})
 	if everyoneUntil.IsZero() {
-		return until, false
+		return end, false
 	}
-	if everyoneUntil.After(until) {
-		until = everyoneUntil
+	if everyoneUntil.After(end) {
+		end = everyoneUntil
 	}
-	return until, true
+	return end, true
 }
 
 // countFailure records a failure of a provider. The second failure within a minute starts a back-off. If the provider

@@ -38,11 +38,11 @@ func NewMark(ids ...[]byte) *Mark {
 
 // checkLoop returns an error for a request that has come around in a loop or has passed too many gateways. A nil Mark
 // refuses nothing.
-func (m *Mark) checkLoop(via []string) error {
-	if m == nil || len(via) == 0 {
+func (m *Mark) checkLoop(viaFields []string) error {
+	if m == nil || len(viaFields) == 0 {
 		return nil
 	}
-	passed := hops(via)
+	passed := hops(viaFields)
 	looped := slices.ContainsFunc(passed, func(name string) bool { return slices.Contains(m.names, name) })
 	switch {
 	case looped:
@@ -69,8 +69,8 @@ func (m *Mark) via(received []string, custom bool) string {
 }
 
 // hops returns the marks of gateways in Via fields, at most maxHops+1.
-func hops(via []string) (passed []string) {
-	for _, line := range via {
+func hops(viaFields []string) (passed []string) {
+	for _, line := range viaFields {
 		for member := range strings.SplitSeq(line, ",") {
 			_, name, _ := strings.Cut(strings.TrimSpace(member), " ")
 			name, _, _ = strings.Cut(strings.TrimSpace(name), " ") // a comment may follow

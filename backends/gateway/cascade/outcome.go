@@ -72,10 +72,10 @@ func (r *run) incident(c *keychain.Candidate, f *failure) incident {
 	}
 }
 
-// noteCooldownEnd records until as the end of a cooldown if it is the earliest so far. A zero time is ignored.
-func (r *run) noteCooldownEnd(until time.Time) {
-	if !until.IsZero() && (r.earliestEnd.IsZero() || until.Before(r.earliestEnd)) {
-		r.earliestEnd = until
+// noteCooldownEnd records the end of a cooldown if it is the earliest so far. A zero time is ignored.
+func (r *run) noteCooldownEnd(end time.Time) {
+	if !end.IsZero() && (r.earliestEnd.IsZero() || end.Before(r.earliestEnd)) {
+		r.earliestEnd = end
 	}
 }
 

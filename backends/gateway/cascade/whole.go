@@ -91,10 +91,10 @@ var buffers = sync.Pool{New: func() any { return new(make([]byte, 0, 2<<10)) }}
 // maxRecycled is the capacity above which a buffer is left to the garbage collector.
 const maxRecycled = 64 << 10
 
-// recycle returns a buffer to the pool. used is the slice that began as *buffer and may have grown since.
-func recycle(buffer *[]byte, used []byte) {
-	if cap(used) <= maxRecycled {
-		*buffer = used[:0]
+// recycle returns a buffer to the pool. data is the slice that began as *buffer and may have grown since.
+func recycle(buffer *[]byte, data []byte) {
+	if cap(data) <= maxRecycled {
+		*buffer = data[:0]
 		buffers.Put(buffer)
 	}
 }

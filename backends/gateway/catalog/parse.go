@@ -273,10 +273,10 @@ func (e ratesEntry) parse(path string) (Rates, error) {
 }
 
 // decodeStrict decodes exactly one JSON value and allows no unknown members.
-func decodeStrict(raw []byte, into any) error {
+func decodeStrict(raw []byte, target any) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
+	if err := dec.Decode(target); err != nil {
 		return decodeError(raw, err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {

@@ -91,16 +91,16 @@ type applier struct {
 	changes  []Change          // the changes made so far
 }
 
-// note adds a change of the given kind to the result. Change.What is made from format and args; how is Change.How.
-func (a *applier) note(kind, how, format string, args ...any) {
-	a.changes = append(a.changes, Change{kind, fmt.Sprintf(format, args...), how})
+// note adds a change of the given kind to the result. Change.What is made from format and args; details is Change.How.
+func (a *applier) note(kind, details, format string, args ...any) {
+	a.changes = append(a.changes, Change{kind, fmt.Sprintf(format, args...), details})
 }
 
-// atLine adds the line of the file, and about as the name of the object there, to the message of an *apierror.Error.
+// atLine adds the line of the file, and subject as the name of the object there, to the message of an *apierror.Error.
 // Other errors are returned unchanged.
-func atLine(line int, about string, err error) error {
+func atLine(line int, subject string, err error) error {
 	if refusal, ok := apierror.From(err); ok {
-		return fmt.Errorf("line %d: %s: %s", line, about, refusal.Message)
+		return fmt.Errorf("line %d: %s: %s", line, subject, refusal.Message)
 	}
 	return err
 }

@@ -178,21 +178,21 @@ func (a *applier) applyKeys(owner keychain.Owner, ownerName string, declared *Pr
 	return nil
 }
 
-// applyKey adds or replaces a key, or changes its limits; about names the key in changes and errors. previous is the
+// applyKey adds or replaces a key, or changes its limits; subject names the key in changes and errors. previous is the
 // stored key, or nil for a new key. If the key's text has changed, a new key replaces the old one and inherits its
 // limits, unless the file states limits for the key.
-func (a *applier) applyKey(owner keychain.Owner, about string, k *ProviderKey, previous *keychain.StoredKey) error {
+func (a *applier) applyKey(owner keychain.Owner, subject string, k *ProviderKey, previous *keychain.StoredKey) error {
 	id, oldLimits := "", new(Limits)
 	if previous != nil {
 		id, oldLimits.Limits = previous.ID, previous.Limits.All()
 	}
-	text, err := a.keyText(about, k, previous)
+	text, err := a.keyText(subject, k, previous)
 	if err != nil {
 		return err
 	}
 	stored := oldLimits // the limits of the key with id
 	if text != "" {
-		if id, err = a.replaceKey(owner, about, k, text, previous); err != nil {
+		if id, err = a.replaceKey(owner, subject, k, text, previous); err != nil {
 			return err
 		}
 		stored = new(Limits)
@@ -205,15 +205,15 @@ func (a *applier) applyKey(owner keychain.Owner, about string, k *ProviderKey, p
 		return err
 	}
 	if how := difference(oldLimits, wanted); how != "" { // not if a new key has only inherited its limits
-		a.note(Changed, how, "%s: limits", about)
+		a.note(Changed, how, "%s: limits", subject)
 	}
 	return nil
 }
 
-// replaceKey adds a key with the given text in place of the stored key previous, which may be nil, and returns the id
+// replaceKey adds a key with the given text in place of previous, the stored key, which may be nil, and returns the id
 // of the new key.
 func (a *applier) replaceKey(
-	owner keychain.Owner, about string, k *ProviderKey, text string, previous *keychain.StoredKey,
+	owner keychain.Owner, subject string, k *ProviderKey, text string, previous *keychain.StoredKey,
 ) (id string, err error) {
 	if previous != nil {
 		if err := a.DeleteKeyOf(a.ctx, owner, previous.ID); err != nil {
@@ -225,33 +225,33 @@ func (a *applier) replaceKey(
 		return "", err
 	}
 	if previous == nil {
-		a.note(Added, added.Masked, "%s", about)
+		a.note(Added, added.Masked, "%s", subject)
 	} else {
-		a.note(Changed, previous.Masked+" -> "+added.Masked, "%s", about)
+		a.note(Changed, previous.Masked+" -> "+added.Masked, "%s", subject)
 	}
 	return added.ID, nil
 }
 
-// keyText returns the text to store, or an empty string if the text of the stored key previous stays. about names the
-// key in errors.
-func (a *applier) keyText(about string, k *ProviderKey, previous *keychain.StoredKey) (string, error) {
+// keyText returns the text to store, or an empty string if the text of previous, the stored key, stays. subject names
+// the key in errors.
+func (a *applier) keyText(subject string, k *ProviderKey, previous *keychain.StoredKey) (string, error) {
 	if k.Reference == "" {
 		if previous == nil {
 			return "", fmt.Errorf(
 				"line %d: %s: the key is not stored yet: set the field key to a reference to its text, such as \"{env.OPENAI_KEY}\"",
-				k.Line, about)
+				k.Line, subject)
 		}
 		return "", nil
 	}
 	if a.options.Resolve == nil {
-		return "", fmt.Errorf("line %d: %s: references to keys are not allowed here", k.Line, about)
+		return "", fmt.Errorf("line %d: %s: references to keys are not allowed here", k.Line, subject)
 	}
 	text, err := a.options.Resolve(k.Reference)
 	if text = strings.TrimSpace(text); err == nil && text == "" {
 		err = fmt.Errorf("%s is empty", k.Reference)
 	}
 	if err != nil {
-		return "", fmt.Errorf("line %d: %s: %w", k.Line, about, err)
+		return "", fmt.Errorf("line %d: %s: %w", k.Line, subject, err)
 	}
 	if previous == nil {
 		return text, nil

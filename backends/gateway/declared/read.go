@@ -74,27 +74,27 @@ func Read(text []byte) (*File, error) {
 }
 
 // plain reports whether n has neither a YAML alias nor a tag. These are errors, so that a small file cannot expand to a
-// large one; about names the value in the error.
-func (r *reader) plain(n *yaml.Node, about string) bool {
+// large one; subject names the value in the error.
+func (r *reader) plain(n *yaml.Node, subject string) bool {
 	switch {
 	case n.Kind == yaml.AliasNode:
-		r.errorAt(n.Line, "%s: YAML aliases are not supported: write the value out", about)
+		r.errorAt(n.Line, "%s: YAML aliases are not supported: write the value out", subject)
 	case n.Style&yaml.TaggedStyle != 0:
-		r.errorAt(n.Line, "%s: YAML tags are not supported", about)
+		r.errorAt(n.Line, "%s: YAML tags are not supported", subject)
 	default:
 		return true
 	}
 	return false
 }
 
-// object calls the function in fields for each field of a mapping. Unknown and repeated fields are errors; about names
-// the object in these.
-func (r *reader) object(n *yaml.Node, about string, fields map[string]func(n *yaml.Node)) {
-	if !r.plain(n, about) {
+// object calls the function in fields for each field of a mapping. Unknown and repeated fields are errors; subject
+// names the object in these.
+func (r *reader) object(n *yaml.Node, subject string, fields map[string]func(n *yaml.Node)) {
+	if !r.plain(n, subject) {
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		r.errorAt(n.Line, "%s must be an object", about)
+		r.errorAt(n.Line, "%s must be an object", subject)
 		return
 	}
 	seen := make(map[string]bool)
@@ -108,9 +108,9 @@ func (r *reader) object(n *yaml.Node, about string, fields map[string]func(n *ya
 				known = append(known, name)
 			}
 			slices.Sort(known)
-			r.errorAt(name.Line, "%s has no field %.100q; its fields are: %s", about, name.Value, strings.Join(known, ", "))
+			r.errorAt(name.Line, "%s has no field %.100q; its fields are: %s", subject, name.Value, strings.Join(known, ", "))
 		case seen[name.Value]:
-			r.errorAt(name.Line, "%s has the field %s twice", about, name.Value)
+			r.errorAt(name.Line, "%s has the field %s twice", subject, name.Value)
 		default:
 			seen[name.Value] = true
 			read(value)
@@ -118,39 +118,39 @@ func (r *reader) object(n *yaml.Node, about string, fields map[string]func(n *ya
 	}
 }
 
-// list calls each for every element of a sequence. Null is accepted as an empty list. about names the list in errors.
-func (r *reader) list(n *yaml.Node, about string, each func(n *yaml.Node)) {
-	if !r.plain(n, about) {
+// list calls fn for every element of a sequence. Null is accepted as an empty list. subject names the list in errors.
+func (r *reader) list(n *yaml.Node, subject string, fn func(n *yaml.Node)) {
+	if !r.plain(n, subject) {
 		return
 	}
 	if n.Kind != yaml.SequenceNode {
 		if n.ShortTag() != "!!null" {
-			r.errorAt(n.Line, "%s must be a list", about)
+			r.errorAt(n.Line, "%s must be a list", subject)
 		}
 		return
 	}
 	for _, element := range n.Content {
-		each(element)
+		fn(element)
 	}
 }
 
-// word reads a non-empty scalar into a string. Numbers are accepted, too, because ids may look like numbers. about
+// word reads a non-empty scalar into a string. Numbers are accepted, too, because ids may look like numbers. subject
 // names the value in errors.
-func (r *reader) word(n *yaml.Node, about string, into *string) {
-	if !r.plain(n, about) {
+func (r *reader) word(n *yaml.Node, subject string, target *string) {
+	if !r.plain(n, subject) {
 		return
 	}
 	if n.Kind != yaml.ScalarNode || n.Value == "" || n.ShortTag() == "!!null" {
-		r.errorAt(n.Line, "%s must be a string", about)
+		r.errorAt(n.Line, "%s must be a string", subject)
 		return
 	}
-	*into = n.Value
+	*target = n.Value
 }
 
-// flag reads true or false. about names the value in errors.
-func (r *reader) flag(n *yaml.Node, about string) (value bool) {
-	if r.plain(n, about) && (n.ShortTag() != "!!bool" || n.Decode(&value) != nil) {
-		r.errorAt(n.Line, "%s must be true or false", about)
+// flag reads true or false. subject names the value in errors.
+func (r *reader) flag(n *yaml.Node, subject string) (value bool) {
+	if r.plain(n, subject) && (n.ShortTag() != "!!bool" || n.Decode(&value) != nil) {
+		r.errorAt(n.Line, "%s must be true or false", subject)
 	}
 	return value
 }

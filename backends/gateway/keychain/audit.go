@@ -68,28 +68,28 @@ func (s *Service) auditOf(ctx context.Context, c store.Conn, team, action, subje
 	return err
 }
 
-// Audit returns at most limit entries of the audit log with ids below before, newest first. If before is 0 it begins
-// with the newest entry.
-func (s *Service) Audit(ctx context.Context, before int64, limit int) ([]AuditEntry, error) {
-	return s.auditWhere(ctx, "", before, limit)
+// Audit returns at most limit entries of the audit log with ids below beforeID, newest first. If beforeID is 0 it
+// begins with the newest entry.
+func (s *Service) Audit(ctx context.Context, beforeID int64, limit int) ([]AuditEntry, error) {
+	return s.auditWhere(ctx, "", beforeID, limit)
 }
 
 // AuditOf is like Audit, but returns only changes that concern a team: the team itself, its members, limits, keys and
 // aliases.
-func (s *Service) AuditOf(ctx context.Context, team string, before int64, limit int) ([]AuditEntry, error) {
+func (s *Service) AuditOf(ctx context.Context, team string, beforeID int64, limit int) ([]AuditEntry, error) {
 	if !schema.StorableID(team) {
 		return nil, nil
 	}
-	return s.auditWhere(ctx, " AND team_id = ?", before, limit, team)
+	return s.auditWhere(ctx, " AND team_id = ?", beforeID, limit, team)
 }
 
 // auditWhere is like Audit, for the entries that meet an SQL condition. The condition is empty or begins with " AND ";
 // args are its arguments.
 func (s *Service) auditWhere(
-	ctx context.Context, condition string, before int64, limit int, args ...any,
+	ctx context.Context, condition string, beforeID int64, limit int, args ...any,
 ) ([]AuditEntry, error) {
-	if before <= 0 {
-		before = 1<<63 - 1
+	if beforeID <= 0 {
+		beforeID = 1<<63 - 1
 	}
 	return read(ctx, s, func(row store.Row) (e AuditEntry, err error) {
 		var micros int64
@@ -98,7 +98,7 @@ func (s *Service) auditWhere(
 		e.At, e.Details = schema.Moment(micros), json.RawMessage(details)
 		return e, err
 	}, `SELECT id, at, actor, action, subject, details FROM gateway_audit WHERE id < ?`+condition+` ORDER BY id DESC LIMIT ?`,
-		append(append([]any{before}, args...), limit)...)
+		append(append([]any{beforeID}, args...), limit)...)
 }
 
 // auditKept is how long an entry of the audit log is kept: long enough to look up last year's changes in this year's

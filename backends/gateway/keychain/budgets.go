@@ -88,9 +88,9 @@ type spentBudget struct {
 	renewed time.Time // the end of the window; zero means never
 }
 
-// lastsLonger reports whether b is renewed later than other.
-func (b *spentBudget) lastsLonger(other *spentBudget) bool {
-	return !other.renewed.IsZero() && (b.renewed.IsZero() || b.renewed.After(other.renewed))
+// lastsLonger reports whether b is renewed later than otherBudget.
+func (b *spentBudget) lastsLonger(otherBudget *spentBudget) bool {
+	return !otherBudget.renewed.IsZero() && (b.renewed.IsZero() || b.renewed.After(otherBudget.renewed))
 }
 
 // refusal returns the error that states whose budget is spent, its size and when it is renewed.

@@ -362,14 +362,14 @@ func (k *HeldKey) Place() string {
 	return strconv.FormatInt(schema.Micros(k.Key.CreatedAt), 10) + "/" + k.Key.ID
 }
 
-// AllKeys returns at most limit gateway keys of all users and teams, newest first. It begins after the cursor after,
-// see HeldKey.Place; an empty cursor begins with the newest key. A search that is not empty selects keys that contain
-// it in their label or in their user's id, mail address or name. Revoked keys are left out unless revoked is set. The
-// error has status 400 if the cursor is invalid.
-func (s *Service) AllKeys(ctx context.Context, search, after string, revoked bool, limit int) ([]HeldKey, error) {
+// AllKeys returns at most limit gateway keys of all users and teams, newest first. It begins after the key whose Place
+// is cursor; an empty cursor begins with the newest key. A search that is not empty selects keys that contain it in
+// their label or in their user's id, mail address or name. Revoked keys are left out unless revoked is set. The error
+// has status 400 if the cursor is invalid.
+func (s *Service) AllKeys(ctx context.Context, search, cursor string, revoked bool, limit int) ([]HeldKey, error) {
 	created, id := int64(math.MaxInt64), "" // of the last key before the page
-	if after != "" {
-		micros, lastID, _ := strings.Cut(after, "/")
+	if cursor != "" {
+		micros, lastID, _ := strings.Cut(cursor, "/")
 		var err error
 		if created, err = strconv.ParseInt(micros, 10, 64); err != nil || !schema.StorableID(lastID) {
 			return nil, apierror.New(400, "invalid_value", "after must be the next_after of the previous page").With("after")

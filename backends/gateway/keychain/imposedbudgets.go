@@ -42,16 +42,16 @@ var limitsWithBudgets = func() string {
 }()
 
 // EachImposedBudget calls fn for every imposed budget until fn returns an error. The amounts spent are those in the
-// database. If since is not zero, budgets of users and keys are left out unless one of their gateway keys was used
-// since that time.
-func (s *Service) EachImposedBudget(ctx context.Context, since time.Time, fn func(*ImposedBudget) error) error {
+// database. If cutoff is not zero, budgets of users and keys are left out unless one of their gateway keys was used
+// since the cutoff.
+func (s *Service) EachImposedBudget(ctx context.Context, cutoff time.Time, fn func(*ImposedBudget) error) error {
 	type holder struct {
 		spending.Purse
 		budgets Budgets
 	}
 	usedSince := int64(0)
-	if !since.IsZero() {
-		usedSince = schema.Micros(since)
+	if !cutoff.IsZero() {
+		usedSince = schema.Micros(cutoff)
 	}
 	for after := (spending.Purse{}); ; {
 		rows, err := read(ctx, s, func(row store.Row) (h holder, err error) {

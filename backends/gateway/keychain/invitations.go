@@ -38,29 +38,29 @@ const (
 // Invite creates an invitation and returns it with its token, which is not stored. TeamID may be empty. A zero
 // ExpiresAt means after InvitationLasts. The error has status 400 for invalid fields, 404 if the team does not exist,
 // and 409 if there are too many open invitations.
-func (s *Service) Invite(ctx context.Context, in Invitation) (_ Invitation, token string, err error) {
+func (s *Service) Invite(ctx context.Context, inv Invitation) (_ Invitation, token string, err error) {
 	now := s.now().UTC().Truncate(time.Microsecond)
-	in.ID, in.CreatedAt, in.Email = "inv_"+random(20), now, strings.ToLower(strings.TrimSpace(in.Email))
-	if in.ExpiresAt.IsZero() {
-		in.ExpiresAt = now.Add(InvitationLasts)
+	inv.ID, inv.CreatedAt, inv.Email = "inv_"+random(20), now, strings.ToLower(strings.TrimSpace(inv.Email))
+	if inv.ExpiresAt.IsZero() {
+		inv.ExpiresAt = now.Add(InvitationLasts)
 	}
-	in.ExpiresAt = in.ExpiresAt.UTC().Truncate(time.Microsecond)
-	if in.Role == "" {
-		in.Role = RoleMember
+	inv.ExpiresAt = inv.ExpiresAt.UTC().Truncate(time.Microsecond)
+	if inv.Role == "" {
+		inv.Role = RoleMember
 	}
 	switch {
-	case checkText("email", in.Email, 3, maxProfileText) != nil || !strings.Contains(in.Email, "@"):
+	case checkText("email", inv.Email, 3, maxProfileText) != nil || !strings.Contains(inv.Email, "@"):
 		return Invitation{}, "", invalid("email", "email must be a mail address")
-	case in.Role != RoleMember && in.Role != RoleAdmin:
+	case inv.Role != RoleMember && inv.Role != RoleAdmin:
 		return Invitation{}, "", invalid("role", "role must be %s or %s", RoleMember, RoleAdmin)
-	case !in.ExpiresAt.After(now) || in.ExpiresAt.After(now.Add(maxInvitationLasts)):
+	case !inv.ExpiresAt.After(now) || inv.ExpiresAt.After(now.Add(maxInvitationLasts)):
 		return Invitation{}, "", invalid("expires_at", "expires_at must be within the next %d days",
 			int(maxInvitationLasts.Hours()/24))
 	}
 	token = tokens.New()
 	err = s.db.Write(ctx, func(c store.Conn) error {
-		if in.TeamID != "" {
-			if _, err := s.teamByID(c, in.TeamID); err != nil {
+		if inv.TeamID != "" {
+			if _, err := s.teamByID(c, inv.TeamID); err != nil {
 				return err
 			}
 		}
@@ -68,37 +68,37 @@ func (s *Service) Invite(ctx context.Context, in Invitation) (_ Invitation, toke
 			`INSERT INTO gateway_invitations (id, hash, email, team_id, role, created_at, expires_at)
 			SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT)
 			WHERE (SELECT count(*) FROM gateway_invitations WHERE accepted_at IS NULL) < ?`,
-			in.ID, tokens.Hash(token), in.Email, schema.Nullable(in.TeamID), in.Role, schema.Micros(in.CreatedAt),
-			schema.Micros(in.ExpiresAt), maxInvitations); err != nil {
+			inv.ID, tokens.Hash(token), inv.Email, schema.Nullable(inv.TeamID), inv.Role, schema.Micros(inv.CreatedAt),
+			schema.Micros(inv.ExpiresAt), maxInvitations); err != nil {
 			return err
 		}
-		return s.audit(ctx, c, "invitation.created", in.ID, map[string]string{
-			"email": in.Email, "team_id": in.TeamID, "role": in.Role,
+		return s.audit(ctx, c, "invitation.created", inv.ID, map[string]string{
+			"email": inv.Email, "team_id": inv.TeamID, "role": inv.Role,
 		})
 	})
-	return in, token, err
+	return inv, token, err
 }
 
 // selectInvitations is the beginning of a query for invitations, with the columns of scanInvitation.
 const selectInvitations = `SELECT id, email, team_id, role, created_at, expires_at, accepted_at, accepted_by FROM gateway_invitations `
 
 // scanInvitation reads an invitation from a row of selectInvitations.
-func scanInvitation(row store.Row) (in Invitation, err error) {
+func scanInvitation(row store.Row) (inv Invitation, err error) {
 	var team, acceptedBy sql.NullString
 	var created, expires int64
 	var accepted sql.NullInt64
-	err = row.Scan(&in.ID, &in.Email, &team, &in.Role, &created, &expires, &accepted, &acceptedBy)
-	in.TeamID, in.AcceptedBy, in.AcceptedAt = team.String, acceptedBy.String, schema.Optional(accepted)
-	in.CreatedAt, in.ExpiresAt = schema.Moment(created), schema.Moment(expires)
-	return in, err
+	err = row.Scan(&inv.ID, &inv.Email, &team, &inv.Role, &created, &expires, &accepted, &acceptedBy)
+	inv.TeamID, inv.AcceptedBy, inv.AcceptedAt = team.String, acceptedBy.String, schema.Optional(accepted)
+	inv.CreatedAt, inv.ExpiresAt = schema.Moment(created), schema.Moment(expires)
+	return inv, err
 }
 
-// Invitations returns at most limit invitations, ordered by id, with ids greater than after.
-func (s *Service) Invitations(ctx context.Context, after string, limit int) ([]Invitation, error) {
-	if !schema.StorableID(after) {
+// Invitations returns at most limit invitations, ordered by id, with ids greater than afterID.
+func (s *Service) Invitations(ctx context.Context, afterID string, limit int) ([]Invitation, error) {
+	if !schema.StorableID(afterID) {
 		return nil, nil
 	}
-	return read(ctx, s, scanInvitation, selectInvitations+`WHERE id > ? ORDER BY id LIMIT ?`, after, limit)
+	return read(ctx, s, scanInvitation, selectInvitations+`WHERE id > ? ORDER BY id LIMIT ?`, afterID, limit)
 }
 
 // Withdraw removes an invitation. A user who has already accepted it is kept. The error has status 404 if the

@@ -26,12 +26,12 @@ func (u *KeyUses) Take(now time.Time) map[string]int64 {
 }
 
 // GiveBack puts the result of Take back into u if it could not be stored.
-func (u *KeyUses) GiveBack(used map[string]int64) { u.accepted.giveBack(used) }
+func (u *KeyUses) GiveBack(lastUses map[string]int64) { u.accepted.giveBack(lastUses) }
 
 // Write stores the result of Take in the transaction c.
-func (u *KeyUses) Write(c store.Conn, used map[string]int64) error {
-	for _, id := range slices.Sorted(maps.Keys(used)) { // in order, so that two nodes do not deadlock
-		lastUse := used[id] * 60 * 1_000_000
+func (u *KeyUses) Write(c store.Conn, lastUses map[string]int64) error {
+	for _, id := range slices.Sorted(maps.Keys(lastUses)) { // in order, so that two nodes do not deadlock
+		lastUse := lastUses[id] * 60 * 1_000_000
 		if _, err := c.Exec(`UPDATE gateway_keys SET last_used_at = ?
 			WHERE id = ? AND (last_used_at IS NULL OR last_used_at < ?)`, lastUse, id, lastUse); err != nil {
 			return err
@@ -82,13 +82,13 @@ func (u *usedKeys) take(now time.Time) map[string]int64 {
 }
 
 // giveBack puts the result of take back into u if it could not be stored.
-func (u *usedKeys) giveBack(used map[string]int64) {
+func (u *usedKeys) giveBack(lastUses map[string]int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.untaken == nil {
-		u.untaken = make(map[string]int64, len(used))
+		u.untaken = make(map[string]int64, len(lastUses))
 	}
-	for id, minute := range used {
+	for id, minute := range lastUses {
 		u.untaken[id] = max(u.untaken[id], minute)
 	}
 }

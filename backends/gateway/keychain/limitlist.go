@@ -40,10 +40,10 @@ var limitedKinds = []string{OnOrganisation, OnTeam, OnTeamOwn, OnUser, OnKey}
 func LimitedKinds() []string { return slices.Clone(limitedKinds) }
 
 // Limited returns at most limit holders of imposed limits, of the kind holderKind or, if holderKind is empty, of all
-// kinds. It begins after the cursor after, see Limited.Place; an empty cursor begins at the start. The spending of the
+// kinds. It begins after the holder whose Place is cursor; an empty cursor begins at the start. The spending of the
 // last second may be missing. Provider keys are left out; see KeysOf.
-func (s *Service) Limited(ctx context.Context, holderKind, after string, limit int) ([]Limited, error) {
-	lastKind, lastHolder, _ := strings.Cut(after, "/")
+func (s *Service) Limited(ctx context.Context, holderKind, cursor string, limit int) ([]Limited, error) {
+	lastKind, lastHolder, _ := strings.Cut(cursor, "/")
 	list := make([]Limited, 0, limit)
 	first := max(0, slices.Index(limitedKinds, lastKind)) // an empty cursor names no kind
 	for _, kind := range limitedKinds[first:] {
@@ -73,9 +73,9 @@ func (s *Service) Limited(ctx context.Context, holderKind, after string, limit i
 	return list, nil
 }
 
-// limitedOf reads the holders of one kind with ids greater than after, without their budgets. Accounts of teams are
+// limitedOf reads the holders of one kind with ids greater than afterID, without their budgets. Accounts of teams are
 // left out.
-func (s *Service) limitedOf(ctx context.Context, kind, after string, limit int) ([]Limited, error) {
+func (s *Service) limitedOf(ctx context.Context, kind, afterID string, limit int) ([]Limited, error) {
 	now := s.now()
 	return read(ctx, s, func(row store.Row) (l Limited, err error) {
 		var cells imposedCells
@@ -96,7 +96,7 @@ func (s *Service) limitedOf(ctx context.Context, kind, after string, limit int) 
 		LEFT JOIN gateway_users AS u ON u.id = CASE l.kind WHEN 'user' THEN l.holder WHEN 'key' THEN k.user_id END
 		WHERE l.kind = ? AND l.holder > ? AND NOT (l.kind = 'user' AND coalesce(u.is_service, 0) = 1)
 		AND (l.kind <> 'key' OR EXISTS (SELECT 1 FROM gateway_keys AS d WHERE d.limited_by = l.holder AND d.revoked_at IS NULL))
-		ORDER BY l.holder LIMIT ?`, kind, after, limit)
+		ORDER BY l.holder LIMIT ?`, kind, afterID, limit)
 }
 
 // budgetsOf returns the budgets of a holder with the amounts spent from each budget.

@@ -100,16 +100,16 @@ func (s *Service) UserBy(ctx context.Context, idOrAddress string) (User, error) 
 	return users[0], nil
 }
 
-// Users returns at most limit people, ordered by id, with ids greater than after. If search is not empty, only people
+// Users returns at most limit people, ordered by id, with ids greater than afterID. If search is not empty, only people
 // are returned whose id, address or name contains it.
-func (s *Service) Users(ctx context.Context, search, after string, limit int) ([]User, error) {
-	if !schema.StorableID(after) || !schema.StorableID(search) {
+func (s *Service) Users(ctx context.Context, search, afterID string, limit int) ([]User, error) {
+	if !schema.StorableID(afterID) || !schema.StorableID(search) {
 		return nil, nil
 	}
 	pattern := likeAnywhere(search)
 	return read(ctx, s, scanUser,
 		selectUsers+`WHERE id > ? AND is_service = 0 AND (? = '' OR lower(id) LIKE ? ESCAPE '\' OR email LIKE ? ESCAPE '\'
-		OR lower(name) LIKE ? ESCAPE '\') ORDER BY id LIMIT ?`, after, search, pattern, pattern, pattern, limit)
+		OR lower(name) LIKE ? ESCAPE '\') ORDER BY id LIMIT ?`, afterID, search, pattern, pattern, pattern, limit)
 }
 
 // updateProfile stores the data that an identity provider states about a user. Fields that are empty in p stay

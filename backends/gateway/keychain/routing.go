@@ -27,11 +27,11 @@ type Candidate struct {
 	Shadows bool
 }
 
-// Group returns the number of consecutive keys, beginning at the index from, that have the same owner. The load is
+// Group returns the number of consecutive keys, beginning at the index start, that have the same owner. The load is
 // shared among these keys.
-func (c *Candidate) Group(from int) (n int) {
-	for _, k := range c.Keys[from:] {
-		if k.Owner != c.Keys[from].Owner {
+func (c *Candidate) Group(start int) (n int) {
+	for _, k := range c.Keys[start:] {
+		if k.Owner != c.Keys[start].Owner {
 			break
 		}
 		n++

@@ -188,12 +188,12 @@ func scanTeam(row store.Row) (t Team, err error) {
 	return t, err
 }
 
-// Teams returns at most limit teams, ordered by name, with names greater than after.
-func (s *Service) Teams(ctx context.Context, after string, limit int) ([]Team, error) {
-	if !schema.StorableID(after) {
+// Teams returns at most limit teams, ordered by name, with names greater than afterName.
+func (s *Service) Teams(ctx context.Context, afterName string, limit int) ([]Team, error) {
+	if !schema.StorableID(afterName) {
 		return nil, nil
 	}
-	return read(ctx, s, scanTeam, selectTeams+`WHERE t.name > ? ORDER BY t.name LIMIT ?`, after, limit)
+	return read(ctx, s, scanTeam, selectTeams+`WHERE t.name > ? ORDER BY t.name LIMIT ?`, afterName, limit)
 }
 
 // Team returns the team with the given id or name. The error has status 404 if the team does not exist.
@@ -223,9 +223,9 @@ func (s *Service) teamByID(c store.Conn, id string) (Team, error) {
 	return t, err
 }
 
-// Members returns at most limit members of a team, ordered by user id, with ids greater than after.
-func (s *Service) Members(ctx context.Context, teamID, after string, limit int) ([]Member, error) {
-	if !schema.StorableID(teamID) || !schema.StorableID(after) {
+// Members returns at most limit members of a team, ordered by user id, with ids greater than afterID.
+func (s *Service) Members(ctx context.Context, teamID, afterID string, limit int) ([]Member, error) {
+	if !schema.StorableID(teamID) || !schema.StorableID(afterID) {
 		return nil, nil
 	}
 	return read(ctx, s, func(row store.Row) (m Member, err error) {
@@ -236,7 +236,7 @@ func (s *Service) Members(ctx context.Context, teamID, after string, limit int) 
 		return m, err
 	}, `SELECT m.user_id, m.added_at, CASE WHEN u.team_id = m.team_id THEN 1 ELSE 0 END, m.role, u.email, u.name
 		FROM gateway_team_members AS m JOIN gateway_users AS u ON u.id = m.user_id
-		WHERE m.team_id = ? AND m.user_id > ? ORDER BY m.user_id LIMIT ?`, teamID, after, limit)
+		WHERE m.team_id = ? AND m.user_id > ? ORDER BY m.user_id LIMIT ?`, teamID, afterID, limit)
 }
 
 // TeamRole is a team with a user's role in that team.

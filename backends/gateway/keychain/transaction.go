@@ -69,9 +69,9 @@ type Holder struct {
 }
 
 // LimitedHolders returns at most limit holders of a kind, such as OnUser, that have imposed limits. They are ordered by
-// id, with ids greater than after. Accounts of teams are left out.
-func (s *Service) LimitedHolders(ctx context.Context, kind, after string, limit int) ([]Holder, error) {
-	if !schema.StorableID(after) {
+// id, with ids greater than afterID. Accounts of teams are left out.
+func (s *Service) LimitedHolders(ctx context.Context, kind, afterID string, limit int) ([]Holder, error) {
+	if !schema.StorableID(afterID) {
 		return nil, nil
 	}
 	return read(ctx, s, func(row store.Row) (h Holder, err error) {
@@ -82,16 +82,16 @@ func (s *Service) LimitedHolders(ctx context.Context, kind, after string, limit 
 		h.Limits, err = cells.read()
 		return h, err
 	}, `SELECT l.holder, `+limitColumns("l")+` FROM gateway_limits AS l WHERE l.kind = ? AND l.holder > ?
-		AND l.holder NOT IN (SELECT id FROM gateway_users WHERE is_service = 1 AND l.kind = 'user') ORDER BY l.holder LIMIT ?`, kind, after, limit)
+		AND l.holder NOT IN (SELECT id FROM gateway_users WHERE is_service = 1 AND l.kind = 'user') ORDER BY l.holder LIMIT ?`, kind, afterID, limit)
 }
 
-// SuspendedUsers returns at most limit suspended people, ordered by id, with ids greater than after.
-func (s *Service) SuspendedUsers(ctx context.Context, after string, limit int) ([]User, error) {
-	if !schema.StorableID(after) {
+// SuspendedUsers returns at most limit suspended people, ordered by id, with ids greater than afterID.
+func (s *Service) SuspendedUsers(ctx context.Context, afterID string, limit int) ([]User, error) {
+	if !schema.StorableID(afterID) {
 		return nil, nil
 	}
 	return read(ctx, s, scanUser,
-		selectUsers+`WHERE suspended_at IS NOT NULL AND is_service = 0 AND id > ? ORDER BY id LIMIT ?`, after, limit)
+		selectUsers+`WHERE suspended_at IS NOT NULL AND is_service = 0 AND id > ? ORDER BY id LIMIT ?`, afterID, limit)
 }
 
 // Look runs fn in a transaction that only reads, for packages with tables of their own. Inside Together it uses

@@ -195,29 +195,29 @@ func (s *Service) setIdentity(c *rest.Call, user, keyID string, req *cascade.Req
 
 // readRequest parses the request in the input, or creates a short one for the model in the input. It returns the
 // requested model.
-func readRequest(in *dryRunInput, req *cascade.Request) (model string, err error) {
-	hasRequest := in.Request != nil
+func readRequest(input *dryRunInput, req *cascade.Request) (model string, err error) {
+	hasRequest := input.Request != nil
 	if !hasRequest {
-		if in.Model == "" || in.Surface != "" {
+		if input.Model == "" || input.Surface != "" {
 			return "", apierror.New(http.StatusBadRequest, "missing_required_parameter",
 				"give a model, or a surface and a request").With("model")
 		}
-		text, err := sjson.SetBytes([]byte(`{"messages":[{"role":"user","content":"Hi"}]}`), "model", in.Model)
+		text, err := sjson.SetBytes([]byte(`{"messages":[{"role":"user","content":"Hi"}]}`), "model", input.Model)
 		if err != nil {
 			return "", err
 		}
-		in.Surface, in.Request = formats.Chat().Facts().Surface, text
+		input.Surface, input.Request = formats.Chat().Facts().Surface, text
 	}
-	format, ok := formats.OfSurface(in.Surface)
+	format, ok := formats.OfSurface(input.Surface)
 	if !ok {
 		return "", apierror.New(http.StatusBadRequest, "invalid_value", "surface must be one of %s",
 			surfaces).With("surface")
 	}
-	if in.Model != "" && hasRequest && format.Facts().ModelPath == "" {
+	if input.Model != "" && hasRequest && format.Facts().ModelPath == "" {
 		return "", apierror.New(http.StatusBadRequest, "invalid_value",
 			"give either model or request: the request names its own model").With("model")
 	}
-	if err := req.Read(format, in.Request, hub.ReadOptions{Model: in.Model}); err != nil {
+	if err := req.Read(format, input.Request, hub.ReadOptions{Model: input.Model}); err != nil {
 		if e, ok := apierror.From(err); ok && e.Param != "" {
 			e.Param = "request." + e.Param
 		}

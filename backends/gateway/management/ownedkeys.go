@@ -23,16 +23,16 @@ func (s *Service) ownedKeyRoutes() []rest.Route {
 			"The keys serve requests that count for the team. Also for the team's administrators.", keychain.OnTeam))
 }
 
-// keyRoutesOf returns the routes for the provider keys of one kind of owner. owner and about are for the documentation:
-// owner names the kind, and about describes the keys.
-func (s *Service) keyRoutesOf(path, owner, about, kind string) []rest.Route {
+// keyRoutesOf returns the routes for the provider keys of one kind of owner. owner and remark are for the
+// documentation: owner names the kind, and remark describes the keys.
+func (s *Service) keyRoutesOf(path, owner, remark, kind string) []rest.Route {
 	guard := s.forOwner(kind)
 	keyPath := path + "/{key_id}"
 	return []rest.Route{
 		{
 			Method: "GET", Path: path, Serve: guard(s.ownedKeys), Answer: "OwnedKeyList", Errors: []int{404},
 			Summary: "List the provider keys of " + owner,
-			Description: about +
+			Description: remark +
 				" The answer has the keys' limits, health and spending. Their text is never shown.",
 		},
 		{

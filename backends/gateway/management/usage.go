@@ -15,17 +15,17 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/spreadsheet"
 )
 
-// period parses the query parameters from, to and format of a report. Absent times are zero, and the default format is
-// json.
-func period(c *rest.Call) (from, to time.Time, format string, err error) {
-	if from, err = c.Time("from"); err != nil {
-		return from, to, "", err
+// period parses the query parameters "from", "to" and "format" of a report. Absent times are zero, and the default
+// format is json.
+func period(c *rest.Call) (start, end time.Time, format string, err error) {
+	if start, err = c.Time("from"); err != nil {
+		return start, end, "", err
 	}
-	if to, err = c.Time("to"); err != nil {
-		return from, to, "", err
+	if end, err = c.Time("to"); err != nil {
+		return start, end, "", err
 	}
 	format, err = c.Choice("format", "json", "csv")
-	return from, to, format, err
+	return start, end, format, err
 }
 
 func (s *Service) usage(c *rest.Call, user string) (any, error) {

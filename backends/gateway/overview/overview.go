@@ -68,10 +68,10 @@ type Source struct {
 	Now    func() time.Time
 }
 
-// Read returns the overview of the UTC days in [from, to). A zero to means tomorrow, and a zero from means 30 days
-// before to. A period that is empty or longer than MaxDays is an error with status 400.
-func (s *Source) Read(ctx context.Context, from, to time.Time) (*Overview, error) {
-	o, err := s.newOverview(from, to)
+// Read returns the overview of the UTC days in [start, end). A zero end means tomorrow, and a zero start means 30 days
+// before end. A period that is empty or longer than MaxDays is an error with status 400.
+func (s *Source) Read(ctx context.Context, start, end time.Time) (*Overview, error) {
+	o, err := s.newOverview(start, end)
 	if err != nil {
 		return nil, err
 	}
@@ -99,13 +99,13 @@ func (s *Source) Read(ctx context.Context, from, to time.Time) (*Overview, error
 
 // newOverview returns an overview with only its period set, in whole UTC days. The error has status 400 if the period
 // is not allowed.
-func (s *Source) newOverview(from, to time.Time) (*Overview, error) {
-	o := &Overview{From: from, To: to}
-	if to.IsZero() {
+func (s *Source) newOverview(start, end time.Time) (*Overview, error) {
+	o := &Overview{From: start, To: end}
+	if end.IsZero() {
 		o.To = s.Now().AddDate(0, 0, 1)
 	}
 	o.To = spending.StartOfDay(o.To)
-	if from.IsZero() {
+	if start.IsZero() {
 		o.From = o.To.AddDate(0, 0, -defaultDays)
 	}
 	o.From = spending.StartOfDay(o.From)

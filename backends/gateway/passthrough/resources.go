@@ -136,12 +136,12 @@ func (s *Resources) MarkCharged(ctx context.Context, o *Resource) (first bool, e
 	return first, err
 }
 
-// Uncharged returns at most limit batches that are not charged and were last polled before the given time, ordered by
-// the time of that poll. It marks them as polled now, so that other calls do not return them at once.
-func (s *Resources) Uncharged(ctx context.Context, before time.Time, limit int) (list []Resource, err error) {
+// Uncharged returns at most limit batches that are not charged and were last polled before the cutoff, ordered by the
+// time of that poll. It marks them as polled now, so that other calls do not return them at once.
+func (s *Resources) Uncharged(ctx context.Context, cutoff time.Time, limit int) (list []Resource, err error) {
 	err = s.db.Write(ctx, func(c store.Conn) error {
 		if list, err = store.List(c, scanObject,
-			selectObjects+`charged = 0 AND polled_at <= ? ORDER BY polled_at, id LIMIT ?`, schema.Micros(before),
+			selectObjects+`charged = 0 AND polled_at <= ? ORDER BY polled_at, id LIMIT ?`, schema.Micros(cutoff),
 			limit); err != nil {
 			return err
 		}

@@ -234,13 +234,13 @@ func (k *purseSpend) addToWindows(l *localSpend) {
 	}
 }
 
-// set stores sums from the database, which include the records of this node up to the number through, and adds the
-// later records of this node. read is the time of the query, and day the day for which the sums were read. total
-// reports whether the sum of InTotal was read, too.
-func (k *purseSpend) set(read, day time.Time, through int64, total bool, sums *WindowSums) {
+// set stores sums from the database, which include the records of this node up to the number lastRecord, and adds the
+// later records of this node. The query ran at queryTime, and the sums were read for the given day. total reports
+// whether the sum of InTotal was read, too.
+func (k *purseSpend) set(queryTime, day time.Time, lastRecord int64, total bool, sums *WindowSums) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.read, k.day, k.through, k.totalRead, k.sums = read, day, max(through, k.through), total, *sums
+	k.read, k.day, k.through, k.totalRead, k.sums = queryTime, day, max(lastRecord, k.through), total, *sums
 	later := k.local[:0]
 	for i := range k.local {
 		if k.local[i].record > k.through {
@@ -263,13 +263,13 @@ func (k *purseSpend) cached(now time.Time, total bool) (sums WindowSums, ok bool
 
 // Spent returns the sums spent from a purse from which the key keyID is paid. The sum of InTotal is valid only if total
 // is set. The database is read at most every SumsTTL; records that this node has added since are included.
-func (s *Ledger) Spent(ctx context.Context, keyID string, from Purse, total bool, now time.Time) (WindowSums, error) {
-	purse := s.purse(from, keyID, now)
+func (s *Ledger) Spent(ctx context.Context, keyID string, p Purse, total bool, now time.Time) (WindowSums, error) {
+	purse := s.purse(p, keyID, now)
 	sums, ok := purse.cached(now, total)
 	// Two attempts, since the first one may share a read that another goroutine started before midnight.
 	for attempt := 0; !ok && attempt < 2; attempt++ {
-		_, err := s.reads.Do(ctx, fmt.Sprint(total, "/", from.On, "/", from.ID), func(ctx context.Context) (any, error) {
-			return nil, s.readSpending(ctx, from, purse, total, now)
+		_, err := s.reads.Do(ctx, fmt.Sprint(total, "/", p.On, "/", p.ID), func(ctx context.Context) (any, error) {
+			return nil, s.readSpending(ctx, p, purse, total, now)
 		})
 		if err != nil {
 			return WindowSums{}, err
@@ -304,19 +304,19 @@ var selectSpending = `SELECT coalesce((SELECT records FROM gateway_usage_writers
 	CAST(coalesce(sum(CASE WHEN day >= ? THEN input_tokens + output_tokens ELSE 0 END), 0) AS BIGINT),
 	CAST(coalesce(sum(CASE WHEN day >= ? THEN cost_micro_usd ELSE 0 END), 0) AS BIGINT)`, int(NumberOfWindows)) + ` FROM `
 
-// readSpending reads the sums of a purse into a purseSpend. The sum of InTotal is read only if total is set.
-func (s *Ledger) readSpending(ctx context.Context, from Purse, into *purseSpend, total bool, now time.Time) error {
-	through, sums, err := s.sumSpending(ctx, from, total, now)
+// readSpending reads the sums of a purse into spend. The sum of InTotal is read only if total is set.
+func (s *Ledger) readSpending(ctx context.Context, p Purse, spend *purseSpend, total bool, now time.Time) error {
+	through, sums, err := s.sumSpending(ctx, p, total, now)
 	if err == nil {
-		into.set(now, StartOfDay(now), through, total, &sums)
+		spend.set(now, StartOfDay(now), through, total, &sums)
 	}
 	return err
 }
 
 // Stored returns the sums spent from a purse according to the database, without the cache and without the records that
 // wait in memory. The sum of InTotal is valid only if total is set.
-func (s *Ledger) Stored(ctx context.Context, from Purse, total bool, now time.Time) (WindowSums, error) {
-	_, sums, err := s.sumSpending(ctx, from, total, now)
+func (s *Ledger) Stored(ctx context.Context, p Purse, total bool, now time.Time) (WindowSums, error) {
+	_, sums, err := s.sumSpending(ctx, p, total, now)
 	return sums, err
 }
 
@@ -324,8 +324,8 @@ func (s *Ledger) Stored(ctx context.Context, from Purse, total bool, now time.Ti
 // the sums include. Both are read in one statement, so that they are consistent. The sum for InTotal is valid only if
 // total is set.
 func (s *Ledger) sumSpending(
-	ctx context.Context, from Purse, total bool, now time.Time,
-) (through int64, sums WindowSums, err error) {
+	ctx context.Context, p Purse, total bool, now time.Time,
+) (lastRecord int64, sums WindowSums, err error) {
 	day := StartOfDay(now)
 	args := append(make([]any, 0, 3+2*NumberOfWindows), s.purses.writer)
 	first := unixDay(day) // the first day of all windows that are read
@@ -340,28 +340,28 @@ func (s *Ledger) sumSpending(
 	if total {
 		first = 0
 	}
-	cells := append(make([]any, 0, 1+2*len(sums)), &through)
+	cells := append(make([]any, 0, 1+2*len(sums)), &lastRecord)
 	for w := range sums {
 		cells = append(cells, &sums[w].Tokens, &sums[w].Micros)
 	}
 	err = s.db.Read(ctx, func(c store.Conn) error {
-		return c.Row(selectSpending+from.sumsSource()+` AND day >= ?`, append(args, from.ID, first)...).Scan(cells...)
+		return c.Row(selectSpending+p.sumsSource()+` AND day >= ?`, append(args, p.ID, first)...).Scan(cells...)
 	})
-	return through, sums, err
+	return lastRecord, sums, err
 }
 
 // writersKept is how long the row of a process in gateway_usage_writers is kept after its last batch.
 const writersKept = 7 * 24 * time.Hour
 
-// markWritten stores last, the number of the last record of a batch, in the transaction that writes the batch. before
-// is the number of the last record before the batch. If the stored number is larger than before, a batch that seemed to
-// fail was committed after all, and the insertion at the end fails because the row exists. A smaller number is not an
-// error: the database may have been replaced by a backup or a standby without the last batches, and that must not stop
-// the log.
-func (s *Ledger) markWritten(c store.Conn, before, last int64) error {
+// markWritten stores lastRecord, the number of the last record of a batch, in the transaction that writes the batch.
+// previousRecord is the number of the last record before the batch. If the stored number is larger than previousRecord,
+// a batch that seemed to fail was committed after all, and the insertion at the end fails because the row exists. A
+// smaller number is not an error: the database may have been replaced by a backup or a standby without the last
+// batches, and that must not stop the log.
+func (s *Ledger) markWritten(c store.Conn, previousRecord, lastRecord int64) error {
 	now := s.now()
-	updated, err := c.Exec(`UPDATE gateway_usage_writers SET records = ?, at = ? WHERE writer = ? AND records <= ?`, last,
-		schema.Micros(now), s.purses.writer, before)
+	updated, err := c.Exec(`UPDATE gateway_usage_writers SET records = ?, at = ? WHERE writer = ? AND records <= ?`, lastRecord,
+		schema.Micros(now), s.purses.writer, previousRecord)
 	if err != nil || updated == 1 {
 		return err
 	}
@@ -369,7 +369,7 @@ func (s *Ledger) markWritten(c store.Conn, before, last int64) error {
 		schema.Micros(now.Add(-writersKept))); err != nil {
 		return err
 	}
-	_, err = c.Exec(`INSERT INTO gateway_usage_writers (writer, records, at) VALUES (?, ?, ?)`, s.purses.writer, last,
+	_, err = c.Exec(`INSERT INTO gateway_usage_writers (writer, records, at) VALUES (?, ?, ?)`, s.purses.writer, lastRecord,
 		schema.Micros(now))
 	return err
 }

@@ -263,10 +263,10 @@ func (s *Ledger) Spending(ctx context.Context, q Query) ([]Line, error) {
 	return lines, nil
 }
 
-// compare sets Before of the lines, which are those of the days or hours from (inclusive) to (exclusive). It changes q
-// to a query for the preceding period.
+// compare sets Line.Before in lines, which are those of the days or hours from start (inclusive) to end (exclusive). It
+// changes q to a query for the preceding period.
 func (s *Ledger) compare(
-	ctx context.Context, q *Query, source *spendingSource, groups []*spendingGroup, from, to int64, lines []Line,
+	ctx context.Context, q *Query, source *spendingSource, groups []*spendingGroup, start, end int64, lines []Line,
 ) error {
 	// The lines with the highest cost of the two periods may differ, so q.Limit does not apply to the preceding one.
 	q.Limit = MaxLines
@@ -275,8 +275,8 @@ func (s *Ledger) compare(
 			q.only = append(q.only, lines[i].singleValue())
 		}
 	}
-	previousFrom := max(0, from-(to-from))
-	previousLines, err := s.spendingLines(ctx, q, source, groups, previousFrom, from)
+	previousFrom := max(0, start-(end-start))
+	previousLines, err := s.spendingLines(ctx, q, source, groups, previousFrom, start)
 	if err != nil {
 		return err
 	}
@@ -296,21 +296,21 @@ func (s *Ledger) compare(
 // linesByTime returns the lines of a query by day or hour. It reads one part of the period after another, each four
 // times as long as the one before, until it has q.Limit lines, so that it need not read the rows of the whole period.
 func (s *Ledger) linesByTime(
-	ctx context.Context, q *Query, source *spendingSource, groups []*spendingGroup, from, to int64,
+	ctx context.Context, q *Query, source *spendingSource, groups []*spendingGroup, start, end int64,
 ) (lines []Line, err error) {
-	for width := int64(2); from < to && len(lines) < q.Limit; width *= 4 {
-		part, err := s.spendingLines(ctx, q, source, groups, from, min(from+width, to))
+	for width := int64(2); start < end && len(lines) < q.Limit; width *= 4 {
+		part, err := s.spendingLines(ctx, q, source, groups, start, min(start+width, end))
 		if err != nil {
 			return nil, err
 		}
 		lines = append(lines, part...)
-		from += width
+		start += width
 	}
 	return lines[:min(len(lines), q.Limit)], nil
 }
 
-// bounds returns the query's days or hours, from (inclusive) to (exclusive), as numbers since 1970.
-func (q *Query) bounds(source *spendingSource) (from, to int64) {
+// bounds returns the query's days or hours, from start (inclusive) to end (exclusive), as numbers since 1970.
+func (q *Query) bounds(source *spendingSource) (start, end int64) {
 	if source.unit == byHour {
 		return unixHour(q.From), unixHour(q.To.Add(time.Hour - 1))
 	}
@@ -345,11 +345,11 @@ func (l *Line) singleValue() string {
 	return ""
 }
 
-// spendingLines returns the sums of the days or hours from (inclusive) to (exclusive).
+// spendingLines returns the sums of the days or hours from start (inclusive) to end (exclusive).
 func (s *Ledger) spendingLines(
-	ctx context.Context, q *Query, source *spendingSource, groups []*spendingGroup, from, to int64,
+	ctx context.Context, q *Query, source *spendingSource, groups []*spendingGroup, start, end int64,
 ) ([]Line, error) {
-	statement, args, err := s.spendingStatement(ctx, q, source, groups, from, to)
+	statement, args, err := s.spendingStatement(ctx, q, source, groups, start, end)
 	if err != nil {
 		return nil, err
 	}

@@ -96,9 +96,9 @@ type KeyUses interface {
 	// Take removes and returns the times since the last call, by key.
 	Take(now time.Time) map[string]int64
 	// GiveBack puts the result of Take back into the collection if it could not be written.
-	GiveBack(used map[string]int64)
+	GiveBack(lastUses map[string]int64)
 	// Write stores the result of Take in the transaction c.
-	Write(c store.Conn, used map[string]int64) error
+	Write(c store.Conn, lastUses map[string]int64) error
 }
 
 // NewLog returns a log that writes when Flush and Close are called, and in the background after Start.
@@ -264,8 +264,9 @@ func (l *Log) removeWritten(batch []Record, last int64) {
 	l.taken, l.memory = nil, nil
 }
 
-// write writes a batch, its sums and the key uses in used, in one transaction. last is the number of the last record.
-func (l *Log) write(ctx context.Context, batch []Record, last int64, used map[string]int64) error {
+// write writes a batch, its sums and the keys' last uses, in one transaction. lastRecord is the number of the last
+// record.
+func (l *Log) write(ctx context.Context, batch []Record, lastRecord int64, lastUses map[string]int64) error {
 	sums, times := rollUp(batch), timingsOf(batch)
 	return l.ledger.db.Write(ctx, func(c store.Conn) error {
 		if err := l.ledger.insertUsage(c, batch); err != nil {
@@ -300,11 +301,11 @@ func (l *Log) write(ctx context.Context, batch []Record, last int64, used map[st
 			return err
 		}
 		if len(batch) > 0 {
-			if err := l.ledger.markWritten(c, last-int64(len(batch)), last); err != nil {
+			if err := l.ledger.markWritten(c, lastRecord-int64(len(batch)), lastRecord); err != nil {
 				return err
 			}
 		}
-		return l.uses.Write(c, used)
+		return l.uses.Write(c, lastUses)
 	})
 }
 

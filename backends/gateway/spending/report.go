@@ -144,10 +144,11 @@ var sumExpressions = func() string {
 }()
 
 // usageStatement returns one statement for all groups, so that all sums are of the same records, and its arguments.
-// groups has indexes of usageGroups. The period is the hours from (inclusive) to (exclusive). The statement takes whole
-// days from the sums by day. It reads their rows once, into the table part with only the columns that the groups need,
-// from which it computes the totals and the lines of the groups. Only the group hour reads the sums by hour.
-func usageStatement(userID string, from, to int64, groups []int) (string, []any) {
+// groups has indexes of usageGroups. The period is the hours from start (inclusive) to end (exclusive). The statement
+// takes whole days from the sums by day. It reads their rows once, into the table part with only the columns that the
+// groups need, from which it computes the totals and the lines of the groups. Only the group hour reads the sums by
+// hour.
+func usageStatement(userID string, start, end int64, groups []int) (string, []any) {
 	columns := make([]string, 0, 5)
 	addColumn := func(column string) {
 		if column != "''" && column != "0" && !slices.Contains(columns, column) {
@@ -165,8 +166,8 @@ func usageStatement(userID string, from, to int64, groups []int) (string, []any)
 	columnsAfterTime := ", key_id, provider, model, tier, " + strings.Join(sumColumns[:], ", ")
 	orHours := " UNION ALL SELECT hour / 24" + columnsAfterTime + " FROM gateway_usage_hours" + where +
 		"hour >= ? AND hour < ?"
-	headEnd, fromDay, toDay, tailBegin := wholeDays(from, to)
-	args := []any{userID, fromDay, toDay, userID, from, headEnd, userID, tailBegin, to}
+	headEnd, fromDay, toDay, tailBegin := wholeDays(start, end)
+	args := []any{userID, fromDay, toDay, userID, start, headEnd, userID, tailBegin, end}
 	selected, groupBy := "", ""
 	if len(columns) > 0 {
 		selected = strings.Join(columns, ", ") + ", "
@@ -181,7 +182,7 @@ func usageStatement(userID string, from, to int64, groups []int) (string, []any)
 		g, source := &usageGroups[i], "part"
 		if g.name == groupHour {
 			source = "gateway_usage_hours" + where + "hour >= ? AND hour < ?"
-			args = append(args, userID, from, to)
+			args = append(args, userID, start, end)
 		}
 		fmt.Fprintf(&b, " UNION ALL SELECT * FROM (SELECT %d, %s, %s, %s%s FROM %s GROUP BY 2, 3, 4 ORDER BY %s LIMIT %d) AS by_%s",
 			i, g.text1, g.text2, g.slot, sumExpressions, source, g.order, maxGroupLines, g.name)
@@ -189,18 +190,18 @@ func usageStatement(userID string, from, to int64, groups []int) (string, []any)
 	return b.String(), args
 }
 
-// wholeDays splits the hours from (inclusive) to (exclusive) into three parts: the hours from from to headEnd, the days
-// from fromDay to toDay, and the hours from tailBegin to to. The end of each part is exclusive.
-func wholeDays(from, to int64) (headEnd, fromDay, toDay, tailBegin int64) {
-	fromDay, toDay = (from+23)/24, to/24
+// wholeDays splits the hours from start (inclusive) to end (exclusive) into three parts: the hours from start to
+// headEnd, the days from fromDay to toDay, and the hours from tailBegin to end. The end of each part is exclusive.
+func wholeDays(start, end int64) (headEnd, fromDay, toDay, tailBegin int64) {
+	fromDay, toDay = (start+23)/24, end/24
 	if fromDay > toDay { // the period is a part of one day: all of it is in the first part
-		return to, 0, 0, to
+		return end, 0, 0, end
 	}
 	return fromDay * 24, fromDay, toDay, toDay * 24
 }
 
 // check sets the defaults of the query, and returns its bounds in whole hours and the indexes of its groups.
-func (q *UsageQuery) check(now time.Time) (from, to int64, groups []int, err error) {
+func (q *UsageQuery) check(now time.Time) (start, end int64, groups []int, err error) {
 	if q.To.IsZero() {
 		q.To = now
 	}
@@ -213,17 +214,17 @@ func (q *UsageQuery) check(now time.Time) (from, to int64, groups []int, err err
 	if !representable(q.From) {
 		return 0, 0, nil, invalid("from", "from must be a time from the year 1970 to 9998")
 	}
-	from, to = q.From.Unix()/3600, (q.To.Unix()+3599)/3600
-	if from >= to {
+	start, end = q.From.Unix()/3600, (q.To.Unix()+3599)/3600
+	if start >= end {
 		return 0, 0, nil, invalid("from", "from must be before to")
 	}
-	if to-from > maxUsageDays*24 {
+	if end-start > maxUsageDays*24 {
 		return 0, 0, nil, invalid("from", "from must be at most %d days before to", maxUsageDays)
 	}
-	if first := firstHour(now); from < first { // there may be no sums by hour before first: widen to whole days
-		from = from / 24 * 24
-		if to < first {
-			to = (to + 23) / 24 * 24
+	if first := firstHour(now); start < first { // there may be no sums by hour before first: widen to whole days
+		start = start / 24 * 24
+		if end < first {
+			end = (end + 23) / 24 * 24
 		}
 	}
 	names := q.Group
@@ -236,7 +237,7 @@ func (q *UsageQuery) check(now time.Time) (from, to int64, groups []int, err err
 			return 0, 0, nil, invalid("group",
 				"group must name some of provider, model, day, hour, key, tier; %.40q is not a group", name)
 		}
-		if name == groupHour && to-from > maxHourlyDays*24 {
+		if name == groupHour && end-start > maxHourlyDays*24 {
 			return 0, 0, nil, invalid("group",
 				"with the group hour, the period can have at most %d days: shorten it, or use the group day", maxHourlyDays)
 		}
@@ -244,7 +245,7 @@ func (q *UsageQuery) check(now time.Time) (from, to int64, groups []int, err err
 			groups = append(groups, i)
 		}
 	}
-	return from, to, groups, nil
+	return start, end, groups, nil
 }
 
 // representable reports whether a time can be represented in JSON and in hours since 1970.

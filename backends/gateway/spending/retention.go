@@ -129,7 +129,7 @@ type sweep struct {
 // deleteRequests deletes the records of requests before the given time. It reads the log in batches, in the order of
 // the ids, which increase with time. It stops after a batch with recent records and no old ones. Records with a time in
 // the future, which a wrong clock has written, do not stop it, since old records may follow.
-func (w *sweep) deleteRequests(ctx context.Context, before time.Time) error {
+func (w *sweep) deleteRequests(ctx context.Context, cutoff time.Time) error {
 	type row struct{ id, began int64 }
 	for after := int64(0); ; {
 		rows, err := read(ctx, w.ledger, func(cells store.Row) (r row, err error) {
@@ -141,13 +141,13 @@ func (w *sweep) deleteRequests(ctx context.Context, before time.Time) error {
 		}
 		anyOld, anyRecent := false, false // recent: neither old nor in the future
 		for _, r := range rows {
-			anyOld = anyOld || r.began < schema.Micros(before)
-			anyRecent = anyRecent || r.began >= schema.Micros(before) && r.began <= schema.Micros(w.now)
+			anyOld = anyOld || r.began < schema.Micros(cutoff)
+			anyRecent = anyRecent || r.began >= schema.Micros(cutoff) && r.began <= schema.Micros(w.now)
 		}
 		last := rows[len(rows)-1]
 		if anyOld {
 			n, err := w.delete(ctx, `DELETE FROM gateway_usage_records WHERE id > ? AND id <= ? AND at < ?`, after, last.id,
-				schema.Micros(before))
+				schema.Micros(cutoff))
 			w.requests += n
 			if err != nil {
 				return err

@@ -211,8 +211,8 @@ func rollUp(records []Record) batchSums {
 }
 
 // addAll adds the sums of another row.
-func (s *sums) addAll(other *sums) {
-	for i, n := range other {
+func (s *sums) addAll(addend *sums) {
+	for i, n := range addend {
 		s[i] += n
 	}
 }

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// spendingStatement returns the statement for the lines of the days or hours from (inclusive) to (exclusive).
+// spendingStatement returns the statement for the lines of the days or hours from start (inclusive) to end (exclusive).
 func (s *Ledger) spendingStatement(
-	ctx context.Context, q *Query, source *spendingSource, groups []*spendingGroup, from, to int64,
+	ctx context.Context, q *Query, source *spendingSource, groups []*spendingGroup, start, end int64,
 ) (statement string, args []any, err error) {
 	tables, withClause := source.table+" AS d", ""
 	perUser := source.byUser // whether the statement reads the rows of one user after another, by withUsers
 	where := fmt.Sprintf("d.%s >= ? AND d.%[1]s < ?", source.unit)
-	args = []any{from, to}
+	args = []any{start, end}
 	totals, rowPerKey := q.totals(source), false
 	switch {
 	case totals != nil:
@@ -22,7 +22,7 @@ func (s *Ledger) spendingStatement(
 		if err != nil {
 			return "", nil, err
 		}
-		tables, args, rowPerKey = totals.spentBetween(&c, from, to)
+		tables, args, rowPerKey = totals.spentBetween(&c, start, end)
 		where, perUser = "1 = 1", totals.byUser // the table expression has its own bounds
 	case source.modelTable != "" && !q.has(byTeam) && q.TeamID == "":
 		tables = source.modelTable + " AS d"
@@ -83,17 +83,17 @@ func columnsOf(groups []*spendingGroup) (columns, selected []string) {
 	return columns, selected
 }
 
-// linesStatement returns the statement that computes the lines of a query's result from the rows of tables that match
-// the condition where. zeros reports that all sums of a row may be 0: the statement then leaves out lines that have
+// linesStatement returns the statement that computes the lines of a query's result from those rows of the tables that
+// meet the condition. zeroRows reports that all sums of a row may be 0: the statement then leaves out lines that have
 // neither requests nor failed attempts. rowPerLine reports that each line comes from a single row: the statement then
 // sums no rows, which halves its time.
 func linesStatement(
-	q *Query, source *spendingSource, groups []*spendingGroup, tables, where string, zeros, rowPerLine bool,
+	q *Query, source *spendingSource, groups []*spendingGroup, tables, condition string, zeroRows, rowPerLine bool,
 ) string {
 	columns, selected := columnsOf(groups)
 	groupBy := strings.Join(columns, ", ")
 	if groupBy == "" {
-		return "SELECT " + q.sums() + " FROM " + tables + " WHERE " + where
+		return "SELECT " + q.sums() + " FROM " + tables + " WHERE " + condition
 	}
 	timeFirst := "" // the beginning of ORDER BY
 	if q.has(byDay) || q.has(byHour) {
@@ -103,15 +103,15 @@ func linesStatement(
 	if rowPerLine {
 		lines = fmt.Sprintf(`SELECT %[1]s, d.%[2]s FROM %[3]s WHERE %[4]s AND (d.requests <> 0 OR d.failed_attempts <> 0)
 			ORDER BY d.cost_micro_usd DESC, d.input_tokens + d.output_tokens DESC, %[1]s LIMIT %[5]d`,
-			groupBy, strings.Join(sumColumns[:], ", d."), tables, where, q.Limit)
+			groupBy, strings.Join(sumColumns[:], ", d."), tables, condition, q.Limit)
 	} else {
 		having := ""
-		if zeros {
+		if zeroRows {
 			having = "HAVING sum(d.requests) <> 0 OR sum(d.failed_attempts) <> 0"
 		}
 		lines = fmt.Sprintf(`SELECT %[1]s, %[2]s FROM %[3]s WHERE %[4]s GROUP BY %[1]s %[5]s
 			ORDER BY %[6]ssum(d.cost_micro_usd) DESC, sum(d.input_tokens + d.output_tokens) DESC, %[1]s LIMIT %[7]d`,
-			groupBy, q.sums(), tables, where, having, timeFirst, q.Limit)
+			groupBy, q.sums(), tables, condition, having, timeFirst, q.Limit)
 	}
 	// The tables with names are joined to the lines, of which there are far fewer than rows.
 	var nameJoins strings.Builder

@@ -75,14 +75,14 @@ func (u *usageRows) args(records []Record) ([]any, error) {
 	return u.values, nil
 }
 
-// Recent returns at most limit (1 to 500) requests of a user with ids below before, newest first. If before is 0 it
+// Recent returns at most limit (1 to 500) requests of a user with ids below beforeID, newest first. If beforeID is 0 it
 // begins with the newest request.
-func (s *Ledger) Recent(ctx context.Context, userID string, before int64, limit int) ([]Record, error) {
+func (s *Ledger) Recent(ctx context.Context, userID string, beforeID int64, limit int) ([]Record, error) {
 	if !schema.StorableID(userID) {
 		return nil, nil
 	}
-	if before <= 0 {
-		before = 1<<63 - 1
+	if beforeID <= 0 {
+		beforeID = 1<<63 - 1
 	}
 	return read(ctx, s, func(row store.Row) (Record, error) {
 		var id, began int64
@@ -94,5 +94,5 @@ func (s *Ledger) Recent(ctx context.Context, userID string, before int64, limit 
 		r.ID, r.At, r.UserID = id, schema.Moment(began), user
 		return r, err
 	}, `SELECT id, at, user_id, record FROM gateway_usage_records WHERE user_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,
-		userID, before, min(max(limit, 1), 500))
+		userID, beforeID, min(max(limit, 1), 500))
 }

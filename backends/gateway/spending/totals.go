@@ -76,8 +76,8 @@ func (s *Ledger) readCalendar(ctx context.Context) (calendar, error) {
 }
 
 // clamp returns the part of a period in which there are sums, or a day without sums if that part is empty.
-func (c *calendar) clamp(from, to int64) (first, last int64) {
-	if first, last = max(from, c.begin), min(to, c.end); first < last {
+func (c *calendar) clamp(start, end int64) (first, last int64) {
+	if first, last = max(start, c.begin), min(end, c.end); first < last {
 		return first, last
 	}
 	return c.end, c.end + 1
@@ -115,32 +115,32 @@ func (c *calendar) storedAs(day int64) (storedDay int64, known bool) {
 	return 0, false
 }
 
-// spentBetween returns a table expression, with the alias d, for the spending on the days from (inclusive) to
+// spentBetween returns a table expression, with the alias d, for the spending on the days from start (inclusive) to end
 // (exclusive), and its arguments. The table is the difference between the totals of two days, corrected by the sums of
 // the days between these and the ends of the period; some of its rows may have only zeros. If the correction would take
 // at least as many days as the period has, the table has the sums of the days of the period instead. If t.byUser is
 // set, the query must begin with withUsers. rowPerKey reports that the table has one row for each key.
-func (t *totals) spentBetween(c *calendar, from, to int64) (table string, args []any, rowPerKey bool) {
-	from, to = c.clamp(from, to)
-	totalsFrom, storedFrom := c.nearest(from)
-	totalsTo, storedTo := c.nearest(to)
-	corrections := daysApart(totalsFrom, from) + daysApart(totalsTo, to)
-	if totalsFrom >= totalsTo || corrections >= to-from { // the difference would not be cheaper
-		return "(" + t.daysStatement("") + ") AS d", []any{from, to}, false
+func (t *totals) spentBetween(c *calendar, start, end int64) (table string, args []any, rowPerKey bool) {
+	start, end = c.clamp(start, end)
+	totalsFrom, storedFrom := c.nearest(start)
+	totalsTo, storedTo := c.nearest(end)
+	corrections := daysApart(totalsFrom, start) + daysApart(totalsTo, end)
+	if totalsFrom >= totalsTo || corrections >= end-start { // the difference would not be cheaper
+		return "(" + t.daysStatement("") + ") AS d", []any{start, end}, false
 	}
 	parts := []string{t.differenceStatement()}
 	args = []any{storedFrom, storedTo}
 	// The days between the period's ends and the days with totals are added if they are inside of the period only, and
-	// subtracted if they are inside of the difference only. correct does nothing if from is not before to.
+	// subtracted if they are inside of the difference only. correct does nothing for an empty or reversed period.
 	correct := func(from, to int64, sign string) {
 		if from < to {
 			parts, args = append(parts, t.daysStatement(sign)), append(args, from, to)
 		}
 	}
-	correct(from, totalsFrom, "")
-	correct(totalsFrom, from, "-")
-	correct(totalsTo, to, "")
-	correct(to, totalsTo, "-")
+	correct(start, totalsFrom, "")
+	correct(totalsFrom, start, "-")
+	correct(totalsTo, end, "")
+	correct(end, totalsTo, "-")
 	return "(" + strings.Join(parts, " UNION ALL ") + ") AS d", args, len(parts) == 1
 }
 

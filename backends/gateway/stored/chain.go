@@ -121,9 +121,9 @@ func (s *Service) chain(ctx context.Context, owner, id string) (links []response
 	return links, nil
 }
 
-// batches calls do for at most batchRows ids at a time, as arguments of a statement. placeholders has their
+// batches calls fn with at most batchRows ids at a time, as arguments of a statement. placeholders has their
 // placeholders, such as "?,?,?".
-func batches(ids []string, do func(part []any, placeholders string) error) error {
+func batches(ids []string, fn func(part []any, placeholders string) error) error {
 	for len(ids) > 0 {
 		n := min(len(ids), batchRows)
 		part := make([]any, 0, n+1)
@@ -131,7 +131,7 @@ func batches(ids []string, do func(part []any, placeholders string) error) error
 			part = append(part, id)
 		}
 		ids = ids[n:]
-		if err := do(part, "?"+strings.Repeat(",?", n-1)); err != nil {
+		if err := fn(part, "?"+strings.Repeat(",?", n-1)); err != nil {
 			return err
 		}
 	}

@@ -47,11 +47,11 @@ func (s *Service) removeFollower(owner string) {
 	}
 }
 
-// Follow sends the existing and future events of a response with numbers greater than after, until the answer ends or
-// the client leaves. It returns an error only before the first byte is sent: with status 404 for an unknown response,
-// 400 for a response that was not created as a stream in the background, and 429 if the owner already follows
+// Follow sends the existing and future events of a response with numbers greater than afterNumber, until the answer
+// ends or the client leaves. It returns an error only before the first byte is sent: with status 404 for an unknown
+// response, 400 for a response that was not created as a stream in the background, and 429 if the owner already follows
 // maxFollowers streams.
-func (s *Service) Follow(ctx context.Context, w http.ResponseWriter, owner, id string, after int64) error {
+func (s *Service) Follow(ctx context.Context, w http.ResponseWriter, owner, id string, afterNumber int64) error {
 	r, err := s.find(ctx, owner, id)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (s *Service) Follow(ctx context.Context, w http.ResponseWriter, owner, id s
 		rc:        http.NewResponseController(w),
 		owner:     owner,
 		id:        id,
-		after:     after,
+		after:     afterNumber,
 		lastWrite: time.Now(),
 	}
 	header := w.Header()

@@ -197,20 +197,20 @@ func readPaging(query url.Values) (p paging, err error) {
 	return p, nil
 }
 
-// page returns a page of the items in all, which must be in ascending order. It may reorder all.
-func (p *paging) page(all []listItem) (*list, error) {
+// page returns a page of items, which must be in ascending order. It may reorder items.
+func (p *paging) page(items []listItem) (*list, error) {
 	if !p.ascending {
-		slices.Reverse(all)
+		slices.Reverse(items)
 	}
 	if p.after != "" {
-		index := slices.IndexFunc(all, func(l listItem) bool { return l.id == p.after })
+		index := slices.IndexFunc(items, func(l listItem) bool { return l.id == p.after })
 		if index < 0 {
 			return nil, invalid("after", "must be the id of an item of the list, it is %s", hub.Shown(p.after))
 		}
-		all = all[index+1:]
+		items = items[index+1:]
 	}
-	more := len(all) > p.limit
-	return newList(all[:min(len(all), p.limit)], more, p.encrypted), nil
+	more := len(items) > p.limit
+	return newList(items[:min(len(items), p.limit)], more, p.encrypted), nil
 }
 
 // readItems parses and checks the items that a client adds to a conversation. size is the length limit of an item, in

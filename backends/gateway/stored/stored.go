@@ -193,8 +193,8 @@ func (s *Service) open(ctx context.Context, table, id, sealed string) ([]byte, e
 }
 
 // read runs a database read for which a request waits.
-func (s *Service) read(ctx context.Context, do func(c store.Conn) error) error {
-	return store.InTime(ctx, func(ctx context.Context) error { return s.db.Read(ctx, do) })
+func (s *Service) read(ctx context.Context, fn func(c store.Conn) error) error {
+	return store.InTime(ctx, func(ctx context.Context) error { return s.db.Read(ctx, fn) })
 }
 
 // expires returns when an object that is stored now expires, as a column value.

@@ -57,8 +57,8 @@ func WholeEscapes(text []byte) []byte {
 	return text
 }
 
-// objectMayFollow reports whether valid JSON that begins with text may continue with an object. If it may not, a piece
-// that looks like a repetition is a repetition.
+// objectMayFollow reports whether valid JSON that begins with text may continue with an object. If it may not, an
+// object that comes next can only be a repetition.
 func objectMayFollow(text []byte) bool {
 	var (
 		openBrackets []byte // the brackets that are open, outermost first

@@ -60,9 +60,9 @@ func (s *Served) String() string {
 	return strings.Join(words, " ")
 }
 
-// ScanTerm scans the value of the field member and stores the value in (*into).Terms. A later value replaces an earlier
+// ScanTerm scans the value of a field and stores the value in (*dst).Terms[member]. A later value replaces an earlier
 // one: an answer first states the service that was requested and at the end the service that was delivered.
-func ScanTerm(s *jsontext.Scanner, into **Served, member Term) error {
+func ScanTerm(s *jsontext.Scanner, dst **Served, member Term) error {
 	if s.Kind() != jsontext.String {
 		return s.Skip()
 	}
@@ -75,15 +75,15 @@ func ScanTerm(s *jsontext.Scanner, into **Served, member Term) error {
 			word = jsontext.Known(raw, "flex", "priority", "batch", "fast", "us")
 		}
 	}
-	if word != "" || *into != nil { // ordinary service must replace an earlier value, but needs no Served of its own
-		allocated(into).Terms[member] = word
+	if word != "" || *dst != nil { // ordinary service must replace an earlier value, but needs no Served of its own
+		allocated(dst).Terms[member] = word
 	}
 	return err
 }
 
 // ScanServedCalls scans an object with the number of requests that each of the provider's tools made
 // ("web_search_requests"). The numbers are totals for the answer so far.
-func ScanServedCalls(s *jsontext.Scanner, into **Served) error {
+func ScanServedCalls(s *jsontext.Scanner, dst **Served) error {
 	const suffix = "_requests"
 	if s.Kind() != jsontext.Object {
 		return s.Skip()
@@ -96,28 +96,28 @@ func ScanServedCalls(s *jsontext.Scanner, into **Served) error {
 		}
 		err := s.Count(&n)
 		if n > 0 && err == nil {
-			setCalls(into, key[:nameLen], n)
+			setCalls(dst, key[:nameLen], n)
 		}
 		return err
 	})
 }
 
 // AddServedCall adds 1 to the number of calls of a tool that the provider ran.
-func AddServedCall(into **Served, tool []byte) {
+func AddServedCall(dst **Served, tool []byte) {
 	n := int64(0)
-	if *into != nil {
-		n = (*into).Calls[string(tool)]
+	if *dst != nil {
+		n = (*dst).Calls[string(tool)]
 	}
-	setCalls(into, tool, n+1)
+	setCalls(dst, tool, n+1)
 }
 
 // setCalls stores n as the number of a tool's calls. It ignores a name of unusual form, and a further tool when there
 // are maxServed.
-func setCalls(into **Served, tool []byte, n int64) {
+func setCalls(dst **Served, tool []byte, n int64) {
 	if !isName(tool) {
 		return
 	}
-	s := allocated(into)
+	s := allocated(dst)
 	if _, known := s.Calls[string(tool)]; !known && len(s.Calls) == maxServed {
 		return
 	}
@@ -127,12 +127,12 @@ func setCalls(into **Served, tool []byte, n int64) {
 	s.Calls[string(tool)] = n
 }
 
-// allocated returns *into, which it allocates if it is nil.
-func allocated(into **Served) *Served {
-	if *into == nil {
-		*into = new(Served)
+// allocated returns *dst, which it allocates if it is nil.
+func allocated(dst **Served) *Served {
+	if *dst == nil {
+		*dst = new(Served)
 	}
-	return *into
+	return *dst
 }
 
 // isName reports whether a text has the form of a tool's name or a Term's value. Other texts are ignored.

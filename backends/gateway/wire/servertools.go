@@ -157,9 +157,9 @@ func undated(kind string) string {
 	}
 }
 
-// cutLast splits a name at its last underscore. ok is false if the name has no underscore after its first byte; before
+// cutLast splits a name at its last underscore. ok is false if the name has no underscore after its first byte; prefix
 // is then the whole name.
-func cutLast(name string) (before, after string, ok bool) {
+func cutLast(name string) (prefix, suffix string, ok bool) {
 	index := strings.LastIndexByte(name, '_')
 	if index <= 0 {
 		return name, "", false

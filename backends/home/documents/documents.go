@@ -230,9 +230,9 @@ func (l *Library) render(name string, source []byte) (*Page, error) {
 	return page, nil
 }
 
-// target returns the destination of a link in the document from. ok is false if the link leads to a file that is not a
-// document, or is not a URL.
-func (l *Library) target(from, link string) (destination string, ok bool) {
+// target returns the destination of a link in the document docName. ok is false if the link leads to a file that is not
+// a document, or is not a URL.
+func (l *Library) target(docName, link string) (destination string, ok bool) {
 	u, err := url.Parse(link)
 	if err != nil || u.Scheme != "" || u.Host != "" {
 		return link, err == nil
@@ -240,7 +240,7 @@ func (l *Library) target(from, link string) (destination string, ok bool) {
 	if u.Path == "" {
 		return link, true
 	}
-	file := path.Join(path.Dir(from), u.Path)
+	file := path.Join(path.Dir(docName), u.Path)
 	name, isDocument := strings.CutSuffix(file, ".md")
 	if _, err := fs.Stat(l.options.Files, file); !isDocument || err != nil {
 		return file, false
@@ -249,9 +249,9 @@ func (l *Library) target(from, link string) (destination string, ok bool) {
 	return u.String(), true
 }
 
-// image returns the URL path of an image to which the document from refers.
-func (l *Library) image(from, link string) string {
-	return l.options.Base + "/" + path.Join(path.Dir(from), link)
+// image returns the URL path of an image to which the document docName refers.
+func (l *Library) image(docName, link string) string {
+	return l.options.Base + "/" + path.Join(path.Dir(docName), link)
 }
 
 // unlink replaces links to files that are not documents, which render has marked with a class, by their text.

@@ -238,24 +238,24 @@ func (t *translator) bracketPart(first bool) (members string, err error) {
 	return chars(from, to), nil
 }
 
-// chars returns the range of characters from from to to in the syntax of bracket expressions. It removes surrogates and
+// chars returns the range of characters from lo to hi in the syntax of bracket expressions. It removes surrogates and
 // numbers above Unicode at the ends of the range, and returns "" if no character is left.
-func chars(from, to rune) string {
+func chars(lo, hi rune) string {
 	const firstSurrogate, lastSurrogate = 0xd800, 0xdfff
-	if from >= firstSurrogate && from <= lastSurrogate {
-		from = lastSurrogate + 1
+	if lo >= firstSurrogate && lo <= lastSurrogate {
+		lo = lastSurrogate + 1
 	}
-	if to >= firstSurrogate && to <= lastSurrogate {
-		to = firstSurrogate - 1
+	if hi >= firstSurrogate && hi <= lastSurrogate {
+		hi = firstSurrogate - 1
 	}
-	to = min(to, utf8.MaxRune)
+	hi = min(hi, utf8.MaxRune)
 	switch {
-	case from > to:
+	case lo > hi:
 		return ""
-	case from == to:
-		return quoteChar(from)
+	case lo == hi:
+		return quoteChar(lo)
 	}
-	return quoteChar(from) + "-" + quoteChar(to)
+	return quoteChar(lo) + "-" + quoteChar(hi)
 }
 
 // bracketItem parses a single character, or a class, in a bracket expression. It returns the character r, or the

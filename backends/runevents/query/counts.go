@@ -130,12 +130,12 @@ func (c *compiler) subjectCounts(q *counts) string {
 }
 
 // groupBySubject returns a SELECT that groups the counts by subject and applies the filter. inner are the columns of
-// the inner SELECT, from is its FROM clause, and outer are the columns of the SELECT that groups its rows.
-func (c *compiler) groupBySubject(q *counts, outer, inner []string, from string) string {
+// the inner SELECT, fromClause is its FROM clause, and outer are the columns of the SELECT that groups its rows.
+func (c *compiler) groupBySubject(q *counts, outer, inner []string, fromClause string) string {
 	names := subjects[q.subject]
 	sql := "SELECT " + strings.Join(slices.Concat(names, countColumns), ", ") + " FROM (SELECT " +
 		strings.Join(outer, ", ") +
-		" FROM (SELECT " + strings.Join(inner, ", ") + " FROM " + from + ") t GROUP BY " + strings.Join(names, ", ") +
+		" FROM (SELECT " + strings.Join(inner, ", ") + " FROM " + fromClause + ") t GROUP BY " + strings.Join(names, ", ") +
 		") counts"
 	if f := q.filter; f != nil {
 		sql += " WHERE " + f.column + " " + f.op + " " + c.literal(f.value)

@@ -140,8 +140,8 @@ func entities(corrective bool) map[string]*entity {
 	return all
 }
 
-// byCertname returns the relations by certname to all entities with a certname, and the relations in others.
-func byCertname(others map[string]relation) map[string]relation {
+// byCertname returns the relations by certname to all entities with a certname, and the relations in extras.
+func byCertname(extras map[string]relation) map[string]relation {
 	all := make(map[string]relation)
 	for _, name := range []string{
 		"events", "reports", "nodes", "catalogs", "facts", "factsets", "fact_contents",
@@ -149,7 +149,7 @@ func byCertname(others map[string]relation) map[string]relation {
 	} {
 		all[name] = relation{"certname", "certname"}
 	}
-	maps.Copy(all, others)
+	maps.Copy(all, extras)
 	return all
 }
 

@@ -132,9 +132,9 @@ func (p *partWriter) append(b []byte, id int64) ([]byte, error) {
 	return b, err
 }
 
-// lookUp looks up ids, a JSON array, and calls each with every ID and its encoded members, which are valid until each
+// lookUp looks up ids, a JSON array, and calls fn with every ID and its encoded members, which are valid until fn
 // returns. IDs that do not exist are omitted.
-func (p *partWriter) lookUp(ids string, each func(id int64, text []byte)) error {
+func (p *partWriter) lookUp(ids string, fn func(id int64, text []byte)) error {
 	rows, err := p.lookup.Query(ids) //nolint:noctx // rows by their keys; the transaction has the context
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func (p *partWriter) lookUp(ids string, each func(id int64, text []byte)) error 
 		p.buf[0] = ','
 		members := p.buf[:len(p.buf)-1]
 		id, _ := p.values[len(p.cells)].(int64)
-		each(id, members)
+		fn(id, members)
 	}
 	return rows.Err()
 }

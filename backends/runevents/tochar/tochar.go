@@ -273,9 +273,10 @@ func ordinal(digits string) string {
 	return "th"
 }
 
-// Number formats an integer by a template that CheckNumber accepts. The result is as wide as the template and has
-// leading zeros from the first 0 of the template on. A number with more digits than the template becomes number signs.
-// Unless the template begins with FM, the result is padded with blanks, and contains a place for the sign.
+// Number formats an integer by a template that CheckNumber accepts, as PostgreSQL's to_char does. The result is as wide
+// as the template. If the template contains a 0, the places from its first 0 on are filled with zeros. A number with
+// more digits than the template is written as number signs. Unless the template begins with FM, the result is padded
+// with blanks on the left, and is wider by a place for the sign.
 func Number(n int64, template string) string {
 	digits, unpadded := strings.CutPrefix(template, "FM")
 	sign := ""

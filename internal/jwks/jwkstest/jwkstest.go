@@ -15,9 +15,9 @@ import (
 	"github.com/MicahParks/jwkset"
 )
 
-// JWK returns a public key as an identity provider publishes it. The texts more, such as "use":"enc", are further
-// members that are put in front.
-func JWK(kid string, key crypto.Signer, more ...string) string {
+// JWK returns a public key as an identity provider publishes it. extraMembers, such as "use":"enc", are put in front
+// as further members.
+func JWK(kid string, key crypto.Signer, extraMembers ...string) string {
 	parsed, err := jwkset.NewJWKFromKey(key.Public(), jwkset.JWKOptions{Metadata: jwkset.JWKMetadataOptions{KID: kid}})
 	if err != nil {
 		panic(err)
@@ -26,8 +26,8 @@ func JWK(kid string, key crypto.Signer, more ...string) string {
 	if err != nil {
 		panic(err)
 	}
-	if len(more) > 0 {
-		return "{" + more[0] + "," + string(text[1:])
+	if len(extraMembers) > 0 {
+		return "{" + extraMembers[0] + "," + string(text[1:])
 	}
 	return string(text)
 }

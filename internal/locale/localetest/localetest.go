@@ -84,16 +84,16 @@ func (x *Texts) Variable(t testing.TB, file, name string) {
 	}
 }
 
-// literals adds the string literals of an expression. where is the place in the source to report.
-func (x *Texts) literals(where string, e ast.Expr) {
+// literals adds the string literals of an expression. location is the place in the source to report.
+func (x *Texts) literals(location string, e ast.Expr) {
 	ast.Inspect(e, func(n ast.Node) bool {
 		if pair, ok := n.(*ast.KeyValueExpr); ok {
-			x.literals(where, pair.Value)
+			x.literals(location, pair.Value)
 			return false
 		}
 		if literal, ok := n.(*ast.BasicLit); ok {
 			if text, ok := constant(literal); ok {
-				x.texts[text] = where
+				x.texts[text] = location
 			}
 		}
 		return true
@@ -138,45 +138,45 @@ func (x *Texts) Template(t testing.TB, name, text string) {
 	}
 }
 
-// node adds the texts of a node and the nodes below it. where is the place in the source to report.
-func (x *Texts) node(where string, node parse.Node) {
+// node adds the texts of a node and the nodes below it. location is the place in the source to report.
+func (x *Texts) node(location string, node parse.Node) {
 	switch n := node.(type) {
 	case *parse.ListNode:
 		if n != nil {
 			for _, child := range n.Nodes {
-				x.node(where, child)
+				x.node(location, child)
 			}
 		}
 	case *parse.ActionNode:
-		x.node(where, n.Pipe)
+		x.node(location, n.Pipe)
 	case *parse.TemplateNode:
-		x.node(where, n.Pipe)
+		x.node(location, n.Pipe)
 	case *parse.IfNode:
-		x.branch(where, &n.BranchNode)
+		x.branch(location, &n.BranchNode)
 	case *parse.WithNode:
-		x.branch(where, &n.BranchNode)
+		x.branch(location, &n.BranchNode)
 	case *parse.RangeNode:
-		x.branch(where, &n.BranchNode)
+		x.branch(location, &n.BranchNode)
 	case *parse.PipeNode:
 		if n != nil {
 			for _, command := range n.Cmds {
-				x.command(where, command)
+				x.command(location, command)
 			}
 		}
 	}
 }
 
 // branch adds the texts of an if, with or range; see node.
-func (x *Texts) branch(where string, n *parse.BranchNode) {
-	x.node(where, n.Pipe)
-	x.node(where, n.List)
-	x.node(where, n.ElseList)
+func (x *Texts) branch(location string, n *parse.BranchNode) {
+	x.node(location, n.Pipe)
+	x.node(location, n.List)
+	x.node(location, n.ElseList)
 }
 
 // command adds the texts of a call and of its arguments, which may be calls in parentheses; see node.
-func (x *Texts) command(where string, command *parse.CommandNode) {
+func (x *Texts) command(location string, command *parse.CommandNode) {
 	for _, arg := range command.Args {
-		x.node(where, arg)
+		x.node(location, arg)
 	}
 	// text returns an argument, from 1 on, if it is a string literal, and otherwise "".
 	text := func(i int) string {
@@ -190,10 +190,10 @@ func (x *Texts) command(where string, command *parse.CommandNode) {
 	switch name := command.Args[0].String(); {
 	case name == "t" || strings.HasSuffix(name, ".T"):
 		if text(1) != "" { // otherwise it is a value; see Text and Variable
-			x.texts[text(1)] = where
+			x.texts[text(1)] = location
 		}
 	case name == "tn" || strings.HasSuffix(name, ".Tn"):
-		x.texts[text(3)], x.plurals[text(3)] = where, true
+		x.texts[text(3)], x.plurals[text(3)] = location, true
 	}
 }
 
@@ -252,9 +252,10 @@ func writeText(out *strings.Builder, nodes ...*parse.ListNode) {
 }
 
 // Source adds the texts of the Go files of a folder, except for tests: the texts in calls of T, Translate,
-// TranslateHTML, Plural and PluralHTML, and the messages of errors. composes has further functions whose messages are
-// shown, with the index of the message's argument. If only is not empty, it names the files to read.
-func (x *Texts) Source(t testing.TB, folder string, composes map[string]int, only ...string) {
+// TranslateHTML, Plural and PluralHTML, and the messages of errors. composers are further functions whose messages
+// are shown, with the index of the message's argument. If fileNames is not empty, only the files with these names
+// are read.
+func (x *Texts) Source(t testing.TB, folder string, composers map[string]int, fileNames ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -263,7 +264,7 @@ func (x *Texts) Source(t testing.TB, folder string, composes map[string]int, onl
 	for _, entry := range entries {
 		name := entry.Name()
 		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") ||
-			len(only) > 0 && !slices.Contains(only, name) {
+			len(fileNames) > 0 && !slices.Contains(fileNames, name) {
 			continue
 		}
 		files := token.NewFileSet()
@@ -273,7 +274,7 @@ func (x *Texts) Source(t testing.TB, folder string, composes map[string]int, onl
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			if n != nil {
-				x.expression(files.Position(n.Pos()).String(), n, composes)
+				x.expression(files.Position(n.Pos()).String(), n, composers)
 			}
 			return true
 		})
@@ -282,11 +283,11 @@ func (x *Texts) Source(t testing.TB, folder string, composes map[string]int, onl
 
 // expression adds the texts of a call, and the message of an error that is written as a struct; see Source. It does not
 // look at the nodes below n.
-func (x *Texts) expression(where string, n ast.Node, composes map[string]int) {
+func (x *Texts) expression(location string, n ast.Node, composers map[string]int) {
 	// message adds the message that arg makes, followed by suffix.
 	message := func(arg ast.Expr, suffix string) {
 		if text, ok := sample(arg); ok && text != "" && text != samplePart {
-			x.messages[text+suffix] = where
+			x.messages[text+suffix] = location
 		}
 	}
 	switch n := n.(type) {
@@ -311,19 +312,19 @@ func (x *Texts) expression(where string, n ast.Node, composes map[string]int) {
 			message(n.Args[0], " is not available right now, try again shortly")
 		case short == "T" || short == "Translate" || short == "TranslateHTML":
 			if text, ok := arg(0); ok && name != short {
-				x.texts[text] = where
+				x.texts[text] = location
 			}
 		case short == "Plural" || short == "PluralHTML":
 			if text, ok := arg(2); ok && strings.Contains(text, "{n}") {
-				x.texts[text], x.plurals[text] = where, true
+				x.texts[text], x.plurals[text] = location, true
 			}
 		}
 		if i, ok := titles[short]; ok && name != short {
 			if text, ok := arg(i); ok && text != "" {
-				x.untranslated = append(x.untranslated, fmt.Sprintf("%s: %q is in English only", where, text))
+				x.untranslated = append(x.untranslated, fmt.Sprintf("%s: %q is in English only", location, text))
 			}
 		}
-		if i, ok := composes[name]; ok && i < len(n.Args) {
+		if i, ok := composers[name]; ok && i < len(n.Args) {
 			message(n.Args[i], "")
 		}
 	}

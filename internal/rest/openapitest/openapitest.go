@@ -70,10 +70,10 @@ func (d *Document) Request(tb testing.TB, r *http.Request) {
 	report(tb, fmt.Sprintf("%s %s", r.Method, r.URL), found)
 }
 
-// Response reports as test errors where the response to a request differs from the document. It leaves out faults for
-// which one of the functions except returns true. It reads and closes the body.
+// Response reports as test errors where the response to a request differs from the document. It leaves out faults
+// for which one of the exceptions returns true. It reads and closes the body.
 func (d *Document) Response(
-	tb testing.TB, r *http.Request, resp *http.Response, except ...func(*faults.ValidationError) bool,
+	tb testing.TB, r *http.Request, resp *http.Response, exceptions ...func(*faults.ValidationError) bool,
 ) {
 	tb.Helper()
 	body, err := io.ReadAll(resp.Body)
@@ -82,7 +82,7 @@ func (d *Document) Response(
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	found := d.faults(r, resp)
-	for _, ignored := range except {
+	for _, ignored := range exceptions {
 		found = slices.DeleteFunc(found, ignored)
 	}
 	report(tb, fmt.Sprintf("%s %s: status %d: %.600s", r.Method, r.URL, resp.StatusCode, body), found)

@@ -48,11 +48,11 @@ func (q *Question) HeldBack() bool {
 }
 
 // Load returns the excerpts and the questions.
-func Load() (all []Excerpt, asked []Question, err error) {
-	if all, err = lines[Excerpt](excerpts); err == nil {
-		asked, err = lines[Question](questions)
+func Load() (allExcerpts []Excerpt, allQuestions []Question, err error) {
+	if allExcerpts, err = lines[Excerpt](excerpts); err == nil {
+		allQuestions, err = lines[Question](questions)
 	}
-	return all, asked, err
+	return allExcerpts, allQuestions, err
 }
 
 func lines[T any](text []byte) (list []T, err error) {
@@ -84,7 +84,7 @@ var issuers = []string{"Aldermoor Industries", "Brackenfell Holdings", "Corriewe
 // Long makes one report per issuer, of 110 to 270 pages. Each page is an excerpt, with the issuer of the report in
 // place of the excerpt's issuer. The excerpts are divided among the reports, and questions are asked only about a
 // report's own excerpts. Each report is filled up with excerpts of other reports. The seed determines the order.
-func Long(seed uint64) (reports []fileformat.Source, asked []Asked, err error) {
+func Long(seed uint64) (reports []fileformat.Source, reportQuestions []Asked, err error) {
 	all, questions, err := Load()
 	if err != nil {
 		return nil, nil, err
@@ -117,7 +117,7 @@ func Long(seed uint64) (reports []fileformat.Source, asked []Asked, err error) {
 			report.Pages = append(report.Pages, fileformat.Page{Number: index + 1, Text: text})
 			for _, q := range questions {
 				if q.Gold.Evidence[0].URL == e.URL && owned[e.URL] {
-					asked = append(asked, Asked{
+					reportQuestions = append(reportQuestions, Asked{
 						Text: strings.ReplaceAll(q.Query, q.Issuer, issuer), Issuer: issuer, URL: report.URL, Page: index + 1,
 						HeldBack: q.HeldBack(), Type: q.Type,
 					})
@@ -126,5 +126,5 @@ func Long(seed uint64) (reports []fileformat.Source, asked []Asked, err error) {
 		}
 		reports = append(reports, report)
 	}
-	return reports, asked, nil
+	return reports, reportQuestions, nil
 }

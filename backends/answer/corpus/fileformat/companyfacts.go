@@ -138,11 +138,11 @@ func (c *companyFacts) source(base Source) (Source, error) {
 	return s, nil
 }
 
-// before reports whether f is preferred to other, which has the same metric and period. A better concept wins, then the
+// before reports whether f is preferred to g, which has the same metric and period. A better concept wins, then the
 // later filing, then the greater value. Thus the result does not depend on the order of the facts.
-func (f candidateFact) before(other candidateFact) bool {
-	return cmp.Or(cmp.Compare(f.rank, other.rank), strings.Compare(other.filed, f.filed),
-		cmp.Compare(other.Figure.Value, f.Figure.Value)) < 0
+func (f candidateFact) before(g candidateFact) bool {
+	return cmp.Or(cmp.Compare(f.rank, g.rank), strings.Compare(g.filed, f.filed),
+		cmp.Compare(g.Figure.Value, f.Figure.Value)) < 0
 }
 
 // fact converts a value of the metric m to a fact. It returns false for a value that is not valid, a period of an

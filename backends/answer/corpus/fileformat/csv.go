@@ -113,9 +113,9 @@ func (t priceTable) cell(row []string, column int) string {
 	return strings.TrimSpace(row[t[column]])
 }
 
-// read reads the prices of a row. layout is that of its day. If several cells are faulty, the error is that of the day
-// or else of the last one.
-func (t priceTable) read(row []string, layout string) (p Price, err error) {
+// read reads the prices of a row, whose day is written in the given layout. If the day is faulty, the error names the
+// day. Otherwise it names the last faulty cell.
+func (t priceTable) read(row []string, dateLayout string) (p Price, err error) {
 	value := func(column int) float64 { // sets err for a cell that is not a number
 		cell := t.cell(row, column)
 		plain := strings.NewReplacer(",", "", "$", "").Replace(cell)
@@ -138,7 +138,7 @@ func (t priceTable) read(row []string, layout string) (p Price, err error) {
 	if t[adjCloseColumn] < 0 {
 		p.AdjClose = p.Close
 	}
-	day, ok := dayIn(layout, t.cell(row, dayColumn))
+	day, ok := dayIn(dateLayout, t.cell(row, dayColumn))
 	if !ok {
 		err = Refuse("%q is not a date in the form YYYY-MM-DD", text.CutBytes(t.cell(row, dayColumn), 40))
 	}

@@ -68,7 +68,7 @@ var (
 
 // splitNumber splits a cell into its number and the text around the number. It returns empty strings if there is no
 // number or if the number is a part of a name, as in "v1.1".
-func splitNumber(cell string) (before, number, after string) {
+func splitNumber(cell string) (prefix, number, suffix string) {
 	m := numeric.FindStringSubmatch(cell)
 	if m == nil || endsInLetter.MatchString(m[1]) && !currencyCode.MatchString(m[1]) || monthOfYear.MatchString(m[2]) {
 		return "", "", ""

@@ -72,12 +72,12 @@ func formHead(title, label, path string) resource.Head {
 	return resource.Head{Title: title, Tabs: Tabs, Above: []resource.Target{{Label: label, Path: path}}}
 }
 
-// withID returns the function of an action, which calls do with the id of the entry that the action is for. See idOf
+// withID returns the function of an action, which calls fn with the id of the entry that the action is for. See idOf
 // for the id and wildcard.
 func withID(
-	do func(s *admin.Service, ctx context.Context, a *rights.Actor, id int64) error, wildcard string,
+	fn func(s *admin.Service, ctx context.Context, a *rights.Actor, id int64) error, wildcard string,
 ) func(c *Call, id string) error {
-	return func(c *Call, id string) error { return do(c.Admin, c.Context(), c.Actor, c.idOf(id, wildcard)) }
+	return func(c *Call, id string) error { return fn(c.Admin, c.Context(), c.Actor, c.idOf(id, wildcard)) }
 }
 
 // idOf returns the id of the entry that an action is for. In a list, the id is in row, the selected row; on the page of
@@ -188,10 +188,10 @@ func capitals(words []string) []resource.Choice {
 	return list
 }
 
-// rightChoices returns rights as choices, grouped by their sections. With inForums it leaves out rights that apply to
-// the whole board.
-func rightChoices(all []admin.Right, inForums bool) (list []resource.Choice) {
-	for _, right := range all {
+// rightChoices returns knownRights as choices, grouped by their sections. With inForums it leaves out rights that apply
+// to the whole board.
+func rightChoices(knownRights []admin.Right, inForums bool) (list []resource.Choice) {
+	for _, right := range knownRights {
 		if !inForums || right.InForums {
 			list = append(list, resource.Choice{Value: right.Name, Label: right.Label, Group: right.Section})
 		}
@@ -199,9 +199,9 @@ func rightChoices(all []admin.Right, inForums bool) (list []resource.Choice) {
 	return list
 }
 
-// rightNames returns the names of those of all that mask contains.
-func rightNames(mask rights.Mask, all []admin.Right) (names []string) {
-	for _, right := range all {
+// rightNames returns the names of those of knownRights that mask contains.
+func rightNames(mask rights.Mask, knownRights []admin.Right) (names []string) {
+	for _, right := range knownRights {
 		if mask.Has(right.Mask()) {
 			names = append(names, right.Name)
 		}
@@ -209,9 +209,9 @@ func rightNames(mask rights.Mask, all []admin.Right) (names []string) {
 	return names
 }
 
-// maskOf returns the mask of those of all that names contains. It leaves out unknown names.
-func maskOf(names []string, all []admin.Right) (mask rights.Mask) {
-	for _, right := range all {
+// maskOf returns the mask of those of knownRights whose names are in names. It leaves out unknown names.
+func maskOf(names []string, knownRights []admin.Right) (mask rights.Mask) {
+	for _, right := range knownRights {
 		if slices.Contains(names, right.Name) {
 			mask |= right.Mask()
 		}

@@ -208,10 +208,10 @@ func (c *Call) matrix() error {
 	return c.showMatrix(nil, id, only, nil)
 }
 
-// showMatrix shows the rights of the group with the id only in the forum with this id or, if only is 0, of all groups.
-// refusal is the reason why a sent form was refused, or nil. sent holds the values of that form by group, which are
-// then shown instead of the stored values.
-func (c *Call) showMatrix(refusal error, id, only int64, sent map[int64]admin.Override) error {
+// showMatrix shows the rights of the group with the id groupID in the forum with this id or, if groupID is 0, of all
+// groups. refusal is the reason why a sent form was refused, or nil. overrides holds the values of that form by group,
+// which are then shown instead of the stored values.
+func (c *Call) showMatrix(refusal error, id, groupID int64, overrides map[int64]admin.Override) error {
 	f, err := c.Admin.ForumByID(c.Context(), c.Actor, id)
 	if err != nil {
 		return err
@@ -220,17 +220,17 @@ func (c *Call) showMatrix(refusal error, id, only int64, sent map[int64]admin.Ov
 	if err != nil {
 		return err
 	}
-	page := matrixPage{Forum: f, Only: only}
-	page.Groups.Add("0", "All groups", only == 0)
+	page := matrixPage{Forum: f, Only: groupID}
+	page.Groups.Add("0", "All groups", groupID == 0)
 	stored := make(map[int64]admin.Override)
-	var differences []admin.Difference // between the stored values and the sent ones
+	var differences []admin.Difference // between the stored values and those in overrides
 	for _, column := range columns {
-		page.Groups.Add(kernel.Itoa(column.Group.ID), column.Group.Name, column.Group.ID == only)
-		if only != 0 && column.Group.ID != only {
+		page.Groups.Add(kernel.Itoa(column.Group.ID), column.Group.Name, column.Group.ID == groupID)
+		if groupID != 0 && column.Group.ID != groupID {
 			continue
 		}
 		stored[column.Group.ID] = column.Override
-		if override, ok := sent[column.Group.ID]; ok {
+		if override, ok := overrides[column.Group.ID]; ok {
 			differences = append(differences, overrideDifferences(column, override)...)
 			column.Override = override
 		}
@@ -273,10 +273,10 @@ func matrixSections(columns []admin.MatrixColumn) (sections []matrixSection) {
 	return sections
 }
 
-// overrideDifferences lists the differences between the stored rights of a group and those that the form has sent.
-func overrideDifferences(column admin.MatrixColumn, sent admin.Override) (list []admin.Difference) {
+// overrideDifferences lists the differences between the stored rights of a group and override, which the form has sent.
+func overrideDifferences(column admin.MatrixColumn, override admin.Override) (list []admin.Difference) {
 	for _, right := range admin.Rights() {
-		if from, to := column.Word(right.Mask()), sent.Word(right.Mask()); from != to {
+		if from, to := column.Word(right.Mask()), override.Word(right.Mask()); from != to {
 			list = append(list, admin.Difference{What: right.Label + ": " + column.Group.Name, From: from, To: to})
 		}
 	}

@@ -135,10 +135,10 @@ func (rt *Runtime) Run(host Host, frame, result []byte) []byte {
 }
 
 // method calls a method of a class with data as its first argument, and returns the encoded result; see answer. The
-// class is an export of the file that the file from requires by the given name. If export is empty, the file exports
-// the class itself. The name class is for errors only.
-func (rt *Runtime) method(from, name, export, class, method string, data goja.Value) ([]byte, error) {
-	found, err := rt.code.find(rt.host, from, name)
+// class is an export of the file that requiringFile requires by the given name. If export is empty, the file exports
+// the class itself. class, the name of the class, is for errors only.
+func (rt *Runtime) method(requiringFile, name, export, class, method string, data goja.Value) ([]byte, error) {
+	found, err := rt.code.find(rt.host, requiringFile, name)
 	if err != nil {
 		return nil, err
 	}
@@ -212,11 +212,11 @@ func (rt *Runtime) catch(fn func()) error {
 	return err
 }
 
-// require returns the JavaScript function require for the file from. The function loads a file and returns its exports,
+// require returns the JavaScript function require for requiringFile. The function loads a file and returns its exports,
 // or throws an error.
-func (rt *Runtime) require(from string) func(goja.FunctionCall) goja.Value {
+func (rt *Runtime) require(requiringFile string) func(goja.FunctionCall) goja.Value {
 	return func(c goja.FunctionCall) goja.Value {
-		found, err := rt.code.find(rt.host, from, c.Argument(0).String())
+		found, err := rt.code.find(rt.host, requiringFile, c.Argument(0).String())
 		if err == nil {
 			var exports goja.Value
 			if exports, err = rt.load(found); err == nil {

@@ -54,10 +54,10 @@ func NewCode() *Code {
 	return &Code{files: make(map[string]*source), names: make(map[[2]string]*source)}
 }
 
-// Add compiles a file that the file from requires by the given name. If the file has an error, it is not added, and the
+// Add compiles a file that requiringFile requires by the given name. If the file has an error, it is not added, and the
 // error occurs again when a script requires the file.
-func (c *Code) Add(from, name, file, text string) error {
-	_, err := c.add([2]string{from, name}, file, text)
+func (c *Code) Add(requiringFile, name, file, text string) error {
+	_, err := c.add([2]string{requiringFile, name}, file, text)
 	return err
 }
 
@@ -80,17 +80,17 @@ func (c *Code) add(required [2]string, file, text string) (*source, error) {
 	return s, nil
 }
 
-// find returns the file that the file from requires by the given name. If the file from has not required the name
+// find returns the file that requiringFile requires by the given name. If requiringFile has not required the name
 // before, find asks the host for the file.
-func (c *Code) find(host Host, from, name string) (*source, error) {
-	required := [2]string{from, name}
+func (c *Code) find(host Host, requiringFile, name string) (*source, error) {
+	required := [2]string{requiringFile, name}
 	c.mu.Lock()
 	s := c.names[required]
 	c.mu.Unlock()
 	if s != nil {
 		return s, nil
 	}
-	reply, err := host.Ask(wire.Source, wire.AppendText(wire.AppendText(nil, from), name))
+	reply, err := host.Ask(wire.Source, wire.AppendText(wire.AppendText(nil, requiringFile), name))
 	if err != nil {
 		return nil, err
 	}

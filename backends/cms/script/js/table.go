@@ -21,12 +21,12 @@ const routesJS = "api/Routes.js"
 // helperName is the name of the built-in class that every site can use.
 const helperName = "RestApiHelper"
 
-// Load loads the files that frame, the payload of a Load frame, lists. It appends the payload of a Result frame to
-// result, which contains the classes in these files. The classes have the names under which the files export them.
-func (rt *Runtime) Load(host Host, frame, result []byte) []byte {
+// Load loads the files whose names are the payload of a Load frame. It appends to result the payload of a Result frame,
+// which describes the classes in these files by the names under which the files export them.
+func (rt *Runtime) Load(host Host, fileNames, result []byte) []byte {
 	rt.host = host
 	t := &tableBuilder{rt: rt, taken: make(map[string]bool)}
-	r := wire.NewReader(frame)
+	r := wire.NewReader(fileNames)
 	names := make([]string, r.Len())
 	for i := range names { // read all names first, because a reply of the host overwrites the memory of the frame
 		names[i] = r.Text()
@@ -87,16 +87,16 @@ func (rt *Runtime) withExports(name string, fn func(*source, goja.Value)) error 
 }
 
 // loadedScripts returns the loaded JavaScript files except Routes.js, sorted by name.
-func (rt *Runtime) loadedScripts() (all []*source) {
+func (rt *Runtime) loadedScripts() (scripts []*source) {
 	rt.code.mu.Lock()
 	defer rt.code.mu.Unlock()
 	for name := range rt.modules {
 		if s := rt.code.files[name]; s != nil && s.program != nil && name != routesJS {
-			all = append(all, s)
+			scripts = append(scripts, s)
 		}
 	}
-	slices.SortFunc(all, func(a, b *source) int { return strings.Compare(a.name, b.name) })
-	return all
+	slices.SortFunc(scripts, func(a, b *source) int { return strings.Compare(a.name, b.name) })
+	return scripts
 }
 
 // appendError appends the payload of a Result frame to result, which contains an error in the file name with its

@@ -92,10 +92,10 @@ type Conn struct {
 	frame    []byte // buffer of the frame that is written
 }
 
-// NewConn returns a Conn that reads frames from in and writes frames to out. Its Read returns an error for frames
-// longer than limit.
-func NewConn(in io.Reader, out io.Writer, limit int) *Conn {
-	return &Conn{in: in, out: out, limit: limit, buffer: make([]byte, 4096)}
+// NewConn returns a Conn that reads frames from r and writes frames to w. Its Read returns an error for frames longer
+// than limit.
+func NewConn(r io.Reader, w io.Writer, limit int) *Conn {
+	return &Conn{in: r, out: w, limit: limit, buffer: make([]byte, 4096)}
 }
 
 // Read reads a frame: 4 bytes with the length of the rest, 1 byte with the kind, and the payload. The payload is valid

@@ -113,13 +113,13 @@ func (p Place) Open(tb testing.TB) *store.DB {
 	return db
 }
 
-// Eventually waits until condition is true, and fails the test after two minutes; what describes the condition. It is
-// meant for effects of other goroutines.
-func Eventually(t testing.TB, what string, condition func() bool) {
+// Eventually waits until condition is true, and fails the test after two minutes, with the description of the
+// condition. It is meant for effects of other goroutines.
+func Eventually(t testing.TB, description string, condition func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); !condition(); {
 		if time.Now().After(deadline) {
-			t.Fatalf("timed out waiting until %s", what)
+			t.Fatalf("timed out waiting until %s", description)
 		}
 		time.Sleep(time.Millisecond)
 	}

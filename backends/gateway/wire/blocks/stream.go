@@ -100,9 +100,9 @@ func (a *Answer) closeFirst(dst []byte, f Frames, cutOff bool) []byte {
 	return dst
 }
 
-// Whole adds the deltas of a whole answer. all holds the answer's blocks, with an empty text block if there is no
+// Whole adds the deltas of a whole answer. blocks holds the answer's blocks, with an empty text block if there is no
 // other. end is the End in DeltaEnd.
-func (a *Answer) Whole(deltas []hub.Delta) (all []Block, end hub.End) {
+func (a *Answer) Whole(deltas []hub.Delta) (blocks []Block, end hub.End) {
 	for i := range deltas {
 		a.Take(&deltas[i])
 		if deltas[i].Kind == hub.DeltaEnd {

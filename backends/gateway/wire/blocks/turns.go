@@ -198,12 +198,12 @@ func (w *Turns) assistant(c Contents, i int) error {
 	return nil
 }
 
-// user writes the messages with the indexes from <= i < to, which are not assistant messages. Tool results come first.
-// openCalls holds the ids of the calls that need a result. A call without a result gets a placeholder, since the
+// user writes the messages with the indexes start <= i < end, which are not assistant messages. Tool results come
+// first. openCalls holds the ids of the calls that need a result. A call without a result gets a placeholder, since the
 // upstream would refuse the request otherwise. The errors are those of c.
-func (w *Turns) user(c Contents, from, to int, openCalls []string) error {
+func (w *Turns) user(c Contents, start, end int, openCalls []string) error {
 	answered := make(map[string]struct{}) // ids of the calls whose results follow
-	for i := from; i < to; i++ {
+	for i := start; i < end; i++ {
 		m := &w.Request.Messages[i]
 		if m.Role != hub.ToolResult {
 			continue
@@ -220,7 +220,7 @@ func (w *Turns) user(c Contents, from, to int, openCalls []string) error {
 			c.NoResult(id)
 		}
 	}
-	for i := from; i < to; i++ {
+	for i := start; i < end; i++ {
 		if w.Request.Messages[i].Role != hub.ToolResult {
 			if err := c.Content(i); err != nil {
 				return err

@@ -19,8 +19,8 @@ var facts = hub.Facts{
 // Facts implements formats.Format.
 func (Format) Facts() *hub.Facts { return &facts }
 
-// Parse parses a client's request for candidates that use chat completions too. The request is not converted to the
-// common form. The errors are those of native.Parse.
+// Parse parses a request that is passed to candidates in the client's own format, chat completions, without a
+// conversion to the common form. The errors are those of native.Parse.
 func (Format) Parse(body []byte) (*native.Request, error) { return native.Parse(body) }
 
 // URL returns the address of the provider's endpoint for chat completions. A request whose last message is an assistant

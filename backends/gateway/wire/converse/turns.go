@@ -55,10 +55,10 @@ func (w *writer) Content(i int) error {
 }
 
 // parts writes the content blocks of m, which is message i of the request, and a cachePoint block after each part with
-// a mark. It calls begin before each block. The text of a system message is put in <system-reminder> tags, as in the
-// messages format, since the blocks are in a user turn. It also updates w.lacksText: the API refuses a turn that has
-// documents but no text. An error means that the format cannot express one of the parts.
-func (w *writer) parts(m *hub.Message, i int, begin func()) error {
+// a mark. It calls beginBlock before each block. The text of a system message is put in <system-reminder> tags, as in
+// the messages format, since the blocks are in a user turn. It also updates w.lacksText: the API refuses a turn that
+// has documents but no text. An error means that the format cannot express one of the parts.
+func (w *writer) parts(m *hub.Message, i int, beginBlock func()) error {
 	isSystem := m.Role == hub.System || m.Role == hub.Developer
 	texts, documentsAtStart := 0, w.documentsBefore // w.media counts documents in documentsBefore
 	for j := range m.Parts {
@@ -72,11 +72,11 @@ func (w *writer) parts(m *hub.Message, i int, begin func()) error {
 			if isSystem {
 				text = hub.Reminder(text)
 			}
-			begin()
+			beginBlock()
 			w.text(text)
 			texts++
 		case hub.PartImage, hub.PartFile:
-			begin()
+			beginBlock()
 			if err := w.media(p); err != nil {
 				return fmt.Errorf("messages[%d]: %w", i, err)
 			}

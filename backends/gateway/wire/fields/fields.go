@@ -123,28 +123,28 @@ func (v Value) Array() error {
 	return nil
 }
 
-// Each calls do for each element of the array v, in their order. It stops at the first error of do and returns that
-// error. If v is not an array, it returns the error of Array and does not call do.
-func (v Value) Each(do func(element Value) error) (err error) {
+// Each calls fn for each element of the array v, in their order. It stops at the first error of fn and returns that
+// error. If v is not an array, it returns the error of Array and does not call fn.
+func (v Value) Each(fn func(element Value) error) (err error) {
 	if err := v.Array(); err != nil {
 		return err
 	}
 	parent, index := &Path{v.parent, v.key, v.Path.Index}, 0
 	jsontext.Elements(v.Result, func(element gjson.Result) bool {
-		err = do(Value{Result: element, Path: Path{parent: parent, Index: index}})
+		err = fn(Value{Result: element, Path: Path{parent: parent, Index: index}})
 		index++
 		return err == nil
 	})
 	return err
 }
 
-// Wrong returns the error with status 400 for a value that has the wrong type. want names the right type with an
-// article, such as "a string". If v is absent or null, Wrong returns the error of Missing.
-func (v Value) Wrong(want string) error {
+// Wrong returns the error with status 400 for a value that has the wrong type. expectedType names the right type with
+// an article, such as "a string". If v is absent or null, Wrong returns the error of Missing.
+func (v Value) Wrong(expectedType string) error {
 	if !v.Given() {
 		return v.Missing()
 	}
-	return v.Invalid("must be %s, it is %s", want, jsontext.KindOf(v.Result))
+	return v.Invalid("must be %s, it is %s", expectedType, jsontext.KindOf(v.Result))
 }
 
 // Missing returns the error with status 400 for a required value that is absent.
@@ -249,10 +249,10 @@ func (o *Object) Get(name string) Value {
 	return Value{Path: path}
 }
 
-// Each calls do for each field of o, in their order. It stops at the first error of do and returns that error.
-func (o *Object) Each(do func(name string, v Value) error) error {
+// Each calls fn for each field of o, in their order. It stops at the first error of fn and returns that error.
+func (o *Object) Each(fn func(name string, v Value) error) error {
 	for _, m := range o.Members {
-		if err := do(m.Name, Value{Result: m.Result, Path: Path{parent: &o.Path, key: m.Name}}); err != nil {
+		if err := fn(m.Name, Value{Result: m.Result, Path: Path{parent: &o.Path, key: m.Name}}); err != nil {
 			return err
 		}
 	}

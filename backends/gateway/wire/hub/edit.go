@@ -31,14 +31,14 @@ func (e *Editor) Written() Written {
 }
 
 // CommonEdit makes those edits of a top-level field that are common to all formats. name is the field's name; its value
-// is at [from, to) in the body. The value of model becomes the candidate's model. The value of the field named limit,
-// which is the token limit, is lowered to the model's maximum.
-func (e *Editor) CommonEdit(name, limit string, from, to int) {
+// is at [start, end) in the body. The value of model becomes the candidate's model. limitName is the name of the field
+// with the token limit, whose value is lowered to the model's maximum.
+func (e *Editor) CommonEdit(name, limitName string, start, end int) {
 	switch tokens := e.Target.Limit(e.Request.MaxTokens); {
 	case name == "model":
-		e.Edits.Replace(from, to, string(jsontext.AppendQuoted(nil, e.Target.Model.ID)))
-	case name == limit && tokens < e.Request.MaxTokens:
-		e.Edits.Replace(from, to, strconv.FormatInt(tokens, 10))
+		e.Edits.Replace(start, end, string(jsontext.AppendQuoted(nil, e.Target.Model.ID)))
+	case name == limitName && tokens < e.Request.MaxTokens:
+		e.Edits.Replace(start, end, strconv.FormatInt(tokens, 10))
 	}
 }
 

@@ -424,16 +424,16 @@ func (t *Target) Efforts() []string {
 	return t.Provider.Shape.ReasoningEfforts
 }
 
-// Effort returns the effort to send for the wanted one: the same effort if the model supports it, else the next lower
-// supported effort down to lowest, else the next higher one. It returns an empty string if the model does not reason or
-// takes no effort, or if wanted is unknown.
-func (t *Target) Effort(wanted, lowest Effort) Effort {
-	index := slices.Index(Efforts[:], wanted)
+// Effort returns the effort to send for requestedEffort: the same effort if the model supports it, else the next lower
+// supported effort down to lowestEffort, else the next higher one. It returns an empty string if the model does not
+// reason or takes no effort, or if requestedEffort is unknown.
+func (t *Target) Effort(requestedEffort, lowestEffort Effort) Effort {
+	index := slices.Index(Efforts[:], requestedEffort)
 	if index < 0 || !t.Model.Reasoning {
 		return ""
 	}
-	// From lowest up to wanted, or only wanted if it is below lowest.
-	lower := Efforts[min(index, slices.Index(Efforts[:], lowest)) : index+1]
+	// From lowestEffort up to requestedEffort, or only requestedEffort if it is lower.
+	lower := Efforts[min(index, slices.Index(Efforts[:], lowestEffort)) : index+1]
 	for _, e := range slices.Backward(lower) {
 		if slices.Contains(t.Efforts(), string(e)) {
 			return e

@@ -289,9 +289,9 @@ func (s *Syntax) Close(dst []byte) (_ []byte, ok bool) {
 	return s.appendClosing(dst, 0), true
 }
 
-// appendClosing appends the closing brackets of the open objects and arrays, except the outermost from.
-func (s *Syntax) appendClosing(dst []byte, from int) []byte {
-	for _, bracket := range slices.Backward(s.open[min(from, len(s.open)):]) {
+// appendClosing appends the closing brackets of the open objects and arrays, except the n outermost.
+func (s *Syntax) appendClosing(dst []byte, n int) []byte {
+	for _, bracket := range slices.Backward(s.open[min(n, len(s.open)):]) {
 		dst = append(dst, bracket)
 	}
 	return dst

@@ -5,13 +5,13 @@ import (
 )
 
 // Translate returns a Pass that converts answers from one format to another.
-func Translate(from Reader, to Writer) Pass { return &translation{from: from, to: to} }
+func Translate(reader Reader, writer Writer) Pass { return &translation{from: reader, to: writer} }
 
 // Streamed returns a Pass that converts a whole answer for a client that asked for a stream: its Whole appends the
 // client's events. check is a second writer for the same client. If check refuses the whole answer, Whole returns its
 // error before the client has received anything.
-func Streamed(from Reader, to, check Writer) Pass {
-	return &streamed{translation{from: from, to: to}, check}
+func Streamed(reader Reader, writer, check Writer) Pass {
+	return &streamed{translation{from: reader, to: writer}, check}
 }
 
 // streamed is the Pass that the function Streamed returns.

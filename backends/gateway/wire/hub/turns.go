@@ -81,26 +81,26 @@ func (t *Turns) Result(id string, parts []Part, failed bool, attached []Part) []
 }
 
 // Messages returns all messages. hasUser reports whether there is a user message or a tool result.
-func (t *Turns) Messages() (all []Message, hasUser bool) {
-	all = make([]Message, 0, len(t.list)+len(t.calls)+1)
+func (t *Turns) Messages() (messages []Message, hasUser bool) {
+	messages = make([]Message, 0, len(t.list)+len(t.calls)+1)
 	for i := range t.list {
 		turn := &t.list[i]
 		if turn.message.Role == 0 { // removed
 			continue
 		}
-		all = append(all, turn.message)
+		messages = append(messages, turn.message)
 		hasUser = hasUser || turn.message.Role == User
 		for _, result := range turn.results {
 			if result.Role != 0 {
-				all = append(all, result)
+				messages = append(messages, result)
 				hasUser = true
 			}
 		}
 		if len(turn.attached) > 0 {
-			all = append(all, Message{Role: User, Parts: turn.attached})
+			messages = append(messages, Message{Role: User, Parts: turn.attached})
 		}
 	}
-	return all, hasUser
+	return messages, hasUser
 }
 
 // CallID returns the tool call id that upstreams get for the client's id. All upstreams accept it. The result depends

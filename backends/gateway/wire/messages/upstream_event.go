@@ -158,8 +158,8 @@ func (a *upstreamAnswer) scan(data []byte, eachBlock func(*upstreamBlock)) error
 	return err
 }
 
-// blocks scans the content array of an answer that is not streamed. It calls each for every block.
-func (a *upstreamAnswer) blocks(s *jsontext.Scanner, data []byte, each func(*upstreamBlock)) error {
+// blocks scans the content array of an answer that is not streamed. It calls fn for every block.
+func (a *upstreamAnswer) blocks(s *jsontext.Scanner, data []byte, fn func(*upstreamBlock)) error {
 	return s.Array(func(int) error {
 		if s.Kind() != jsontext.Object {
 			return s.Skip()
@@ -167,7 +167,7 @@ func (a *upstreamAnswer) blocks(s *jsontext.Scanner, data []byte, each func(*ups
 		a.event.block = upstreamBlock{}
 		err := a.block(s, data)
 		if err == nil {
-			each(&a.event.block)
+			fn(&a.event.block)
 		}
 		return err
 	})

@@ -59,10 +59,10 @@ func (w *upstreamWriter) Content(i int) error {
 // EndTurn implements blocks.Contents.
 func (*upstreamWriter) EndTurn() {}
 
-// parts writes the content of m, the message with index i, and calls begin before each block. A system message after
-// the first turn becomes a reminder in a user turn: not all models accept the role system there, and moving the message
-// would break the order.
-func (w *upstreamWriter) parts(m *hub.Message, i int, begin func()) error {
+// parts writes the content of m, the message with index i, and calls beginBlock before each block. A system message
+// after the first turn becomes a reminder in a user turn: not all models accept the role system there, and moving the
+// message would break the order.
+func (w *upstreamWriter) parts(m *hub.Message, i int, beginBlock func()) error {
 	isSystem := m.Role == hub.System || m.Role == hub.Developer
 	for j := range m.Parts {
 		p := &m.Parts[j]
@@ -75,10 +75,10 @@ func (w *upstreamWriter) parts(m *hub.Message, i int, begin func()) error {
 			if isSystem {
 				text = hub.Reminder(text)
 			}
-			begin()
+			beginBlock()
 			w.textBlock(text, p.Cache)
 		case hub.PartImage, hub.PartFile:
-			begin()
+			beginBlock()
 			if err := w.media(p); err != nil {
 				return fmt.Errorf("messages[%d]: %w", i, err)
 			}
@@ -86,7 +86,7 @@ func (w *upstreamWriter) parts(m *hub.Message, i int, begin func()) error {
 			if w.Request.Format != hub.Messages {
 				return fmt.Errorf("messages[%d] has a part that exists only in the %s format", i, w.Request.Format)
 			}
-			begin()
+			beginBlock()
 			w.Dst = append(w.Dst, p.Raw...)
 		default:
 			return fmt.Errorf("messages[%d] contains audio, which the messages format cannot represent", i)

@@ -63,11 +63,11 @@ func (c *call) kind() *callKind { return &callKinds[c.tool.Kind] }
 // when the object is complete.
 func (c *call) isDelayed() bool { return c.index == noItem }
 
-// append appends the output item of the call as JSON to dst. it holds the id and the status of the item.
-func (c *call) append(dst []byte, it *item) []byte {
+// append appends the output item of the call as JSON to dst. entry holds the id and the status of the item.
+func (c *call) append(dst []byte, entry *item) []byte {
 	k := c.kind()
-	dst = jsontext.AppendMember(dst, `{"id":`, it.id)
-	dst = jsontext.AppendAll(dst, `,"type":"`, k.item, `","status":"`, it.status.String())
+	dst = jsontext.AppendMember(dst, `{"id":`, entry.id)
+	dst = jsontext.AppendAll(dst, `,"type":"`, k.item, `","status":"`, entry.status.String())
 	dst = jsontext.AppendMember(dst, `","call_id":`, c.id)
 	dst = append(dst, ',')
 	if k.object {
@@ -152,14 +152,14 @@ func (w *writer) arguments(dst []byte, c *call, text []byte) []byte {
 	return w.inputDelta(dst, c, from)
 }
 
-// inputDelta appends an event with the new part of a custom tool's input, which begins at c.text[from]. Without a new
+// inputDelta appends an event with the new part of a custom tool's input, which begins at c.text[start]. Without a new
 // part it appends nothing.
-func (w *writer) inputDelta(dst []byte, c *call, from int) []byte {
-	if from == len(c.text) {
+func (w *writer) inputDelta(dst []byte, c *call, start int) []byte {
+	if start == len(c.text) {
 		return dst
 	}
 	dst = w.beginItemEvent(dst, "response.custom_tool_call_input.delta", c.index)
-	return appendText(dst, "delta", c.text[from:])
+	return appendText(dst, "delta", c.text[start:])
 }
 
 // closeCall ends a call and appends the events of its end. r is the outcome of the answer.

@@ -84,15 +84,15 @@ func (e *editor) top() error {
 const encryptedContent = `"reasoning.encrypted_content"`
 
 // include adds "reasoning.encrypted_content" to the list in the request's field include, so that the upstream returns
-// reasoning state. The field's value is Body[from:to], a value of the given kind.
-func (e *editor) include(kind jsontext.Kind, from, to int) {
-	switch text := e.Request.Body[from:to]; {
+// reasoning state. The field's value is Body[start:end], a value of the given kind.
+func (e *editor) include(kind jsontext.Kind, start, end int) {
+	switch text := e.Request.Body[start:end]; {
 	case kind != jsontext.Array:
-		e.Edits.Replace(from, to, `[`+encryptedContent+`]`)
+		e.Edits.Replace(start, end, `[`+encryptedContent+`]`)
 	case len(bytes.TrimSpace(text[1:len(text)-1])) == 0:
-		e.Edits.Replace(from+1, from+1, encryptedContent)
+		e.Edits.Replace(start+1, start+1, encryptedContent)
 	default:
-		e.Edits.Replace(from+1, from+1, encryptedContent+",")
+		e.Edits.Replace(start+1, start+1, encryptedContent+",")
 	}
 }
 

@@ -30,8 +30,8 @@ const (
 	inputOther                    // not the expected form; decoded at the end
 )
 
-// decode takes the next piece of the arguments, still escaped as in a JSON string. It appends the part of the custom
-// tool's input that the piece contains to dst.
+// decode takes the next piece of the arguments, which is still escaped as in a JSON string. It appends to dst what the
+// piece contains of the custom tool's input.
 func (d *inputDecoder) decode(dst, piece []byte) []byte {
 	switch d.phase {
 	case inputAfter:
@@ -203,8 +203,8 @@ func (d *inputDecoder) finish(dst []byte) []byte {
 	return jsontext.AppendEscaped(dst, undecoded)
 }
 
-// complete reports whether the arguments so far contain the whole input: a closed string in "input", another complete
-// object, or bare text.
+// complete reports whether the arguments so far contain the whole input. They do if they are an object whose "input" is
+// a closed string, any other complete object, or bare text.
 func (d *inputDecoder) complete() bool {
 	switch d.phase {
 	case inputAfter:

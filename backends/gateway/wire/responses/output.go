@@ -135,8 +135,8 @@ func (w *writer) keep() {
 func (w *writer) takesState() bool { return w.r.Answer.State || w.reply.KeepItem != nil }
 
 // add adds an output item and appends the item's event response.output_item.added.
-func (w *writer) add(dst []byte, it item) []byte {
-	w.items = append(w.items, it)
+func (w *writer) add(dst []byte, entry item) []byte {
+	w.items = append(w.items, entry)
 	dst = w.event(dst, "response.output_item.added")
 	return w.appendItem(dst, len(w.items)-1)
 }

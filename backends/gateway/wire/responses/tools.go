@@ -297,8 +297,8 @@ func (in *reader) search(v fields.Value) error {
 	return nil
 }
 
-// eachFoundTool calls do with the upstream name of each tool in in.item, which is the result of a tool search.
-func (in *reader) eachFoundTool(do func(name string)) error {
+// eachFoundTool calls fn with the upstream name of each tool in in.item, which is the result of a tool search.
+func (in *reader) eachFoundTool(fn func(name string)) error {
 	v := in.item.Get("tools")
 	if !v.Given() {
 		return nil
@@ -317,9 +317,9 @@ func (in *reader) eachFoundTool(do func(name string)) error {
 		}
 		switch kind {
 		case "function":
-			do(in.upstreamName(toolKey{kind: hub.ToolFunction, clientName: name}))
+			fn(in.upstreamName(toolKey{kind: hub.ToolFunction, clientName: name}))
 		case "custom":
-			do(in.upstreamName(toolKey{kind: hub.ToolCustom, clientName: name}))
+			fn(in.upstreamName(toolKey{kind: hub.ToolCustom, clientName: name}))
 		case "namespace":
 			members := in.tool.Get("tools")
 			jsontext.Elements(members.Result, func(m gjson.Result) bool {
@@ -327,7 +327,7 @@ func (in *reader) eachFoundTool(do func(name string)) error {
 				if m.Get("type").Str == "custom" {
 					key.kind = hub.ToolCustom
 				}
-				do(in.upstreamName(key))
+				fn(in.upstreamName(key))
 				return true
 			})
 		}

@@ -355,9 +355,9 @@ func (i *upstreamItem) call() bool {
 	return string(i.kind) == "function_call" || string(i.kind) == "custom_tool_call"
 }
 
-// upstreamParts calls each for every part of an item's content or summary. array is the JSON text of the content or
+// upstreamParts calls fn for every part of an item's content or summary. array is the JSON text of the content or
 // summary, which must be valid, or nil. text is the part's text or refusal, still escaped; logprobs is nil if absent.
-func upstreamParts(array []byte, each func(kind, text, logprobs []byte)) {
+func upstreamParts(array []byte, fn func(kind, text, logprobs []byte)) {
 	if len(array) == 0 {
 		return
 	}
@@ -383,7 +383,7 @@ func upstreamParts(array []byte, each func(kind, text, logprobs []byte)) {
 			}
 			return err
 		})
-		each(kind, text, logprobs)
+		fn(kind, text, logprobs)
 		return err
 	})
 }

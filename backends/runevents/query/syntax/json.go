@@ -48,16 +48,16 @@ type parser struct {
 }
 
 // JSON parses a text that consists of one JSON value. It returns nil for a blank text. The error is a *JSONError.
-func JSON(in string, limits Limits) (*Value, error) {
-	p := &parser{in: in, limits: limits}
-	if p.skipSpace(); p.pos == len(in) {
+func JSON(input string, limits Limits) (*Value, error) {
+	p := &parser{in: input, limits: limits}
+	if p.skipSpace(); p.pos == len(input) {
 		return nil, nil // blank: no value, and no fault either
 	}
 	v, err := p.value(0)
 	if err != nil {
 		return nil, err
 	}
-	if p.skipSpace(); p.pos < len(in) {
+	if p.skipSpace(); p.pos < len(input) {
 		return nil, p.unexpected("the end of the input")
 	}
 	return v, nil
@@ -75,10 +75,10 @@ func (p *parser) fail(offset int, format string, args ...any) error {
 	return &JSONError{offset: offset, reason: fmt.Sprintf(format, args...)}
 }
 
-// unexpected returns the error for the next character. want says what is expected instead.
-func (p *parser) unexpected(want string) error {
+// unexpected returns the error for the next character. expectation says what is expected instead.
+func (p *parser) unexpected(expectation string) error {
 	r, size := utf8.DecodeRuneInString(p.in[p.pos:])
-	return p.fail(p.pos+size, "Unexpected character ('%c' (code %d)): was expecting %s", r, r, want)
+	return p.fail(p.pos+size, "Unexpected character ('%c' (code %d)): was expecting %s", r, r, expectation)
 }
 
 // unclosed returns the error for a list or an object that begins at start and is not closed. container is the word for

@@ -46,11 +46,11 @@ type pqlParser struct {
 }
 
 // PQL parses a PQL query. The error is a PQLError.
-func PQL(in string) (*Value, error) {
-	if len(in) > MaxBytes {
+func PQL(input string) (*Value, error) {
+	if len(input) > MaxBytes {
 		return nil, refuse("the query is longer than %d bytes", MaxBytes)
 	}
-	p := &pqlParser{in: in}
+	p := &pqlParser{in: input}
 	if err := p.scan(); err != nil {
 		return nil, err
 	}
@@ -140,12 +140,12 @@ func (p *pqlParser) scan() error {
 	return nil
 }
 
-// pqlNumber returns the length of the number with which in begins. Whether the number is valid is checked later; see
+// pqlNumber returns the length of the number at the start of input. Whether the number is valid is checked later; see
 // value.
-func pqlNumber(in string) (n int) {
-	for n = 1; n < len(in); n++ {
-		c := in[n]
-		isExponentSign := (c == '-' || c == '+') && (in[n-1] == 'e' || in[n-1] == 'E')
+func pqlNumber(input string) (n int) {
+	for n = 1; n < len(input); n++ {
+		c := input[n]
+		isExponentSign := (c == '-' || c == '+') && (input[n-1] == 'e' || input[n-1] == 'E')
 		if !isWord(c) && c != '.' && !isExponentSign {
 			break
 		}
@@ -153,22 +153,22 @@ func pqlNumber(in string) (n int) {
 	return n
 }
 
-// pqlString reads the string with which in begins, and returns its text and its length in the query, with the quotes.
+// pqlString reads the string at the start of input, and returns its text and its length in the query, with the quotes.
 // ok is false if the closing quote is missing. In double quotes, escapes are as in JSON, and in single quotes, a
 // backslash escapes the quote. Any other backslash is part of the text, which is convenient for patterns.
-func pqlString(in string) (text string, n int, ok bool) {
-	quote := in[0]
+func pqlString(input string) (text string, n int, ok bool) {
+	quote := input[0]
 	var b strings.Builder
-	for i := 1; i < len(in); i++ {
-		if in[i] == quote {
+	for i := 1; i < len(input); i++ {
+		if input[i] == quote {
 			return strings.ToValidUTF8(b.String(), "\uFFFD"), i + 1, true
 		}
-		if in[i] != '\\' || i+1 == len(in) {
-			b.WriteByte(in[i])
+		if input[i] != '\\' || i+1 == len(input) {
+			b.WriteByte(input[i])
 			continue
 		}
 		if quote == '"' {
-			jsonParser := parser{in: in, pos: i}
+			jsonParser := parser{in: input, pos: i}
 			if r, err := jsonParser.escape(); err == nil {
 				b.WriteRune(r)
 				i = jsonParser.pos - 1 // the loop skips the last character of the escape
@@ -176,10 +176,10 @@ func pqlString(in string) (text string, n int, ok bool) {
 			}
 		}
 		i++ // the character after the backslash
-		if in[i] != quote {
+		if input[i] != quote {
 			b.WriteByte('\\')
 		}
-		b.WriteByte(in[i])
+		b.WriteByte(input[i])
 	}
 	return "", 0, false
 }

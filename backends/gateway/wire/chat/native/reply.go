@@ -204,22 +204,22 @@ const (
 	headAll = headChoices<<1 - 1
 )
 
-// missing returns the JSON text of those required fields that are not in has, with a comma after each field. The text
-// is inserted at the start of the body's object.
-func (f *corrector) missing(has headMembers) (text string) {
-	if has&headID == 0 {
+// missing returns the JSON text of those required fields that are not in members, with a comma after each field. The
+// text is inserted at the start of the body's object.
+func (f *corrector) missing(members headMembers) (text string) {
+	if members&headID == 0 {
 		text += `"id":"` + f.identity() + `",`
 	}
-	if has&headObject == 0 {
+	if members&headObject == 0 {
 		text += `"object":"` + f.object + `",`
 	}
-	if has&headCreated == 0 {
+	if members&headCreated == 0 {
 		text += `"created":` + strconv.FormatInt(f.now(), 10) + `,`
 	}
-	if has&headModel == 0 {
+	if members&headModel == 0 {
 		text += `"model":` + f.model + `,`
 	}
-	if has&headChoices == 0 {
+	if members&headChoices == 0 {
 		text += `"choices":[],`
 	}
 	return text
@@ -248,14 +248,14 @@ func (f *corrector) now() int64 {
 }
 
 // scanID scans the value of the field id. Since the id must not change during a stream, any other id than the first one
-// is replaced by the first. An id that is missing, too long or not a string is replaced too. kind and from are the kind
-// and the offset of the value.
-func (f *corrector) scanID(s *jsontext.Scanner, kind jsontext.Kind, from int) error {
+// is replaced by the first. An id that is missing, too long or not a string is replaced too. kind and start are the
+// kind and the offset of the value.
+func (f *corrector) scanID(s *jsontext.Scanner, kind jsontext.Kind, start int) error {
 	if kind != jsontext.String {
 		if err := s.Skip(); err != nil {
 			return err
 		}
-		f.edits.Replace(from, s.Offset(), `"`+f.identity()+`"`)
+		f.edits.Replace(start, s.Offset(), `"`+f.identity()+`"`)
 		return nil
 	}
 	raw, _, err := s.Text()
@@ -263,7 +263,7 @@ func (f *corrector) scanID(s *jsontext.Scanner, kind jsontext.Kind, from int) er
 	case err != nil:
 		return err
 	case len(raw) == 0 || len(raw) > maxID || (f.id != "" && f.id != string(raw)):
-		f.edits.Replace(from, s.Offset(), `"`+f.identity()+`"`)
+		f.edits.Replace(start, s.Offset(), `"`+f.identity()+`"`)
 	case f.id == "":
 		f.id = string(raw)
 	}
@@ -394,16 +394,16 @@ func findIndex(s *jsontext.Scanner) (index int, ok bool) {
 	return index, ok
 }
 
-// addEdit adds an edit that replaces the bytes from <= i < to of the body by text. It keeps f.edits sorted by position,
-// since fields may come in any order: finish_reason, for example, may come before delta.
-func (f *corrector) addEdit(from, to int, text string) {
+// addEdit adds an edit that replaces the bytes start <= i < end of the body by text. It keeps f.edits sorted by
+// position, since fields may come in any order: finish_reason, for example, may come before delta.
+func (f *corrector) addEdit(start, end int, text string) {
 	index := len(f.edits)
-	for index > 0 && f.edits[index-1].From > from {
+	for index > 0 && f.edits[index-1].From > start {
 		index--
 	}
 	f.edits = append(f.edits, jsontext.Edit{})
 	copy(f.edits[index+1:], f.edits[index:])
-	f.edits[index] = jsontext.Edit{From: from, To: to, Text: text}
+	f.edits[index] = jsontext.Edit{From: start, To: end, Text: text}
 }
 
 // replaceValue adds an edit that replaces the value at the position value by text. If an edit already replaces this

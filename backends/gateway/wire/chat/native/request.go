@@ -199,26 +199,26 @@ func boolean(s *jsontext.Scanner, param string, kind jsontext.Kind) (bool, error
 }
 
 // wrongKind scans a value of the wrong kind and returns the error with status 400 for it. If the value is not valid
-// JSON, it returns the scanner's error instead. param is the path of the value, want names the right kind (such as "a
-// string"), and got is the kind of the value.
-func wrongKind(s *jsontext.Scanner, param, want string, got jsontext.Kind) error {
+// JSON, it returns the scanner's error instead. param is the path of the value, expectedName names the right kind (such
+// as "a string"), and kind is the kind of the value.
+func wrongKind(s *jsontext.Scanner, param, expectedName string, kind jsontext.Kind) error {
 	if err := s.Skip(); err != nil {
 		return err
 	}
-	return wire.InvalidField(param, "%s must be %s, it is %s", param, want, got)
+	return wire.InvalidField(param, "%s must be %s, it is %s", param, expectedName, kind)
 }
 
-// checkKind reports whether the value of an optional field has the kind wanted. Then the caller must scan the value.
+// checkKind reports whether the value of an optional field has the expected kind. Then the caller must scan the value.
 // Otherwise checkKind scans it: null counts as absent, and any other kind is an error. kind is the kind of the value.
-// param and want are the same as in wrongKind.
-func checkKind(s *jsontext.Scanner, param, want string, kind, wanted jsontext.Kind) (bool, error) {
+// param and expectedName are the same as in wrongKind.
+func checkKind(s *jsontext.Scanner, param, expectedName string, kind, expectedKind jsontext.Kind) (bool, error) {
 	switch kind {
-	case wanted:
+	case expectedKind:
 		return true, nil
 	case jsontext.Null:
 		return false, s.Skip()
 	default:
-		return false, wrongKind(s, param, want, kind)
+		return false, wrongKind(s, param, expectedName, kind)
 	}
 }
 

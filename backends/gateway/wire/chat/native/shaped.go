@@ -53,14 +53,14 @@ func (b *Shaped) Reader() io.ReadCloser {
 	return &pieceReader{pieces: b.pieces, lease: b.lease}
 }
 
-// keep appends the bytes from <= i < to of the client's body. If they directly follow the bytes of the previous call,
+// keep appends the bytes start <= i < end of the client's body. If they directly follow the bytes of the previous call,
 // both become one piece.
-func (b *Shaped) keep(from, to int) {
-	if from != b.to {
+func (b *Shaped) keep(start, end int) {
+	if start != b.to {
 		b.flush()
-		b.from = from
+		b.from = start
 	}
-	b.to = to
+	b.to = end
 }
 
 // insert appends text.
@@ -90,9 +90,9 @@ func (b *Shaped) flush() {
 	b.from = b.to
 }
 
-// end appends the client's body from the offset from to its end, and returns b, which is complete.
-func (b *Shaped) end(from int) *Shaped {
-	b.keep(from, len(b.body))
+// end appends the rest of the client's body, which begins at the offset start, and returns b, which is complete.
+func (b *Shaped) end(start int) *Shaped {
+	b.keep(start, len(b.body))
 	b.flush()
 	return b
 }

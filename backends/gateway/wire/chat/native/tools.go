@@ -90,16 +90,16 @@ func (f *corrector) correctIndex(e *toolEntry, tool *choiceTool, number int) (mi
 	return ""
 }
 
-// correctID adds the edit that gives the entry e the right id: the id of its call tool if e begins the call, and
-// otherwise none. If the field is missing, it returns the field as JSON text with a comma after it. body is the JSON up
-// to the position of the scanner.
-func (f *corrector) correctID(body []byte, e *toolEntry, tool *choiceTool, begins bool) (missing string) {
+// correctID adds the edit that gives the entry e the right id: the id of tool, its call, if isNew is set, and otherwise
+// none. isNew reports whether e begins the call. If the field is missing, it returns the field as JSON text with a
+// comma after it. body is the JSON up to the position of the scanner.
+func (f *corrector) correctID(body []byte, e *toolEntry, tool *choiceTool, isNew bool) (missing string) {
 	switch {
-	case begins && tool.replacement != "" && e.idAt.empty():
+	case isNew && tool.replacement != "" && e.idAt.empty():
 		return `"id":"` + tool.replacement + `",`
-	case begins && tool.replacement != "":
+	case isNew && tool.replacement != "":
 		f.addEdit(e.idAt.from, e.idAt.to, `"`+tool.replacement+`"`)
-	case begins || e.idAt.empty():
+	case isNew || e.idAt.empty():
 	case e.members == 1: // the only field cannot be removed, since another field may be inserted before it
 		f.addEdit(e.idAt.from, e.idAt.to, "null")
 	default: // some clients would append a repeated id to the first id
@@ -250,9 +250,9 @@ func (f *corrector) scanFunction(s *jsontext.Scanner, key []byte, e *toolEntry) 
 }
 
 // tool returns the call to which the entry e belongs, and adds a new call if e begins one. choice is the index of the
-// choice, position the index of e in tool_calls. number is the index of the call that the client gets. begins is set if
-// e begins the call. tool is nil if there are too many calls to store another one.
-func (f *corrector) tool(choice, position int, e *toolEntry) (tool *choiceTool, number int, begins bool) {
+// choice, and position is the index of e in tool_calls. number is the index of the call that the client gets. isNew is
+// set if e begins the call. tool is nil if there are too many calls to store another one.
+func (f *corrector) tool(choice, position int, e *toolEntry) (tool *choiceTool, number int, isNew bool) {
 	if choice >= maxChoices {
 		return nil, position, false
 	}
