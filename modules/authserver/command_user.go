@@ -185,7 +185,7 @@ func userResetCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printUser(s, u, "", fmt.Sprintf("%d second factors were removed. The user can sign in with the password alone.", n))
+			return printUser(s, u, "", fmt.Sprintf("Second factors removed: %d. The user can sign in with the password alone.", n))
 		}),
 	}
 }

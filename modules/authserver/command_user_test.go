@@ -118,6 +118,9 @@ func TestUserCommands(t *testing.T) { // not parallel: see above
 	if len(told) != 7 || told[0] != "user.created admin user="+id || told[5] != "user.disabled admin user="+id {
 		t.Errorf("the audit feed has %q", told)
 	}
+	if _, notes, err := run("", "user", "reset-factors", "ann@example.com"); err != nil || !strings.Contains(notes, "Second factors removed: 0.") {
+		t.Errorf("%q, error %v", notes, err)
+	}
 	for want, args := range map[string][]string{
 		"already": {"user", "add", "ANN@example.com", "--no-password"}, "mail address such as": {"user", "add", "ann", "--no-password"},
 		"pipe it in": {"user", "add", "x@example.com"}, "no such user": {"user", "disable", "x@example.com"},

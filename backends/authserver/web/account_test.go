@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
+	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 )
 
 // TestAccountNeedsSignIn checks that guests are redirected to the login, and from there back.
@@ -108,7 +109,7 @@ func TestPresentPasswordIsBehindTheLockout(t *testing.T) {
 	b.post("/account/password", with(form, "present", annPass)).leads(t, "/account")
 }
 
-// TestNameOfAccount checks the change of the name, and the error for an invalid name.
+// TestNameOfAccount checks the change of the name, the error for an invalid name, and the list of the user's activity.
 func TestNameOfAccount(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -116,7 +117,9 @@ func TestNameOfAccount(t *testing.T) {
 	form := b.get("/account").formTo(t, "/account/name", "")
 	b.post("/account/name", with(form, "name", strings.Repeat("n", 201))).is(t, http.StatusUnprocessableEntity, "at most 200 characters", "nnnn")
 	b.post("/account/name", with(form, "name", "Ann Other")).leads(t, "/account")
-	b.get("/account").is(t, http.StatusOK, `value="Ann Other"`, "Your name is changed.", "Changed the account")
+	s.Audit(t.Context(), kernel.Event{Action: "user.oidc_login_failed", Actor: s.ann.ID})
+	b.get("/account").is(t, http.StatusOK, `value="Ann Other"`, "Your name is changed.", "Changed the account",
+		"Sign-in at another provider failed")
 }
 
 // TestDeletionOfAccount checks that an account is deleted after the grace period, unless its user cancels the deletion.

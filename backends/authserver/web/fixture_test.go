@@ -76,6 +76,7 @@ type settings struct {
 	web      web.Options
 	required bool // a second factor is required
 	alone    bool // passkeys sign in without a password
+	noApps   bool // data_encryption.driver is not set
 }
 
 // sealer returns the encryptor of data_encryption.
@@ -97,7 +98,11 @@ func newSite(t *testing.T, k authtest.Kernel, o settings) *site {
 		o.login = login.Options{MaxAge: 24 * time.Hour, FailClosed: true, Failures: 3, Window: 10 * time.Minute, Lock: 15 * time.Minute, Identities: 1000}
 	}
 	var err error
-	if s.factors, err = factors.New(k.Server, factors.Options{Encryptor: sealer(t), Alone: o.alone}); err != nil {
+	factorOptions := factors.Options{Alone: o.alone}
+	if !o.noApps {
+		factorOptions.Encryptor = sealer(t)
+	}
+	if s.factors, err = factors.New(k.Server, factorOptions); err != nil {
 		t.Fatal(err)
 	}
 	o.login.Factors, o.web.Factors = s.factors, s.factors

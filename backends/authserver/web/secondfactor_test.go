@@ -83,7 +83,7 @@ func TestApp(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
 		first := s.signedIn()
-		first.get("/security").is(t, http.StatusOK, "No second factor is set up yet", `href="/security/passkey"`, `href="/security/app"`)
+		first.get("/security").is(t, http.StatusOK, "Begin with a passkey or an authenticator app.", `href="/security/passkey"`, `href="/security/app"`)
 		secret, codes := first.setsUpApp("/security/app")
 		if len(codes) != 10 || len(slices.Compact(slices.Sorted(slices.Values(codes)))) != 10 {
 			t.Fatalf("the recovery codes are %q", codes)
@@ -136,11 +136,26 @@ func TestApp(t *testing.T) {
 		}
 		third.post("/security/remove", third.get("/security").formTo(t, "/security/remove", "Telephone")).leads(t, "/security")
 		third.get("/security").is(t, http.StatusOK, "The second factor is removed", "No second factor is set up yet")
+		activity := third.get("/account").is(t, http.StatusOK, "Set up a second factor", "Sign-in failed at the second factor",
+			"Used a recovery code", "Created new recovery codes", "Removed a second factor")
+		if strings.Contains(activity.Text, "<code>user.") {
+			t.Error("an action has no text")
+		}
 		if left, err := s.factors.Left(t.Context(), s.ann.ID); err != nil || left != 0 {
 			t.Errorf("%d recovery codes are left: %v", left, err)
 		}
 		s.signedIn()
 	})
+}
+
+// TestWithoutApps checks that the page of second factors names no app if none can be set up.
+func TestWithoutApps(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, authtest.SQLite(t), settings{noApps: true})
+	page := s.signedIn().get("/security").is(t, http.StatusOK, "Begin with a passkey.", `href="/security/passkey"`)
+	if strings.Contains(page.Text, "authenticator app") {
+		t.Error("an app is offered")
+	}
 }
 
 // TestWaiting checks that the state between password and second factor is valid only in its browser, for the unchanged
