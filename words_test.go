@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -19,9 +20,17 @@ var nounOpening = regexp.MustCompile(`^\S+ (?:is|are|has|have|was|were)\b(?: lik
 // maxLine is the number of characters of a line, with a tab counted as one.
 const maxLine = 120
 
-// TestWords checks the form of comments and lines in the code that is not generated: the comment of a function says
-// what it does and does not begin with "X is", and a line is longer than maxLine only if literals, struct
-// tags or directives, which cannot be divided, make up a third of it.
+// unclearNames are words that no parameter, result or variable has for its name. A comment that mentions such a name
+// cannot be read: "Register sends a link from the client address from".
+var unclearNames = strings.Fields(`about after again and any asked at away back be before begin begins between both but by
+	can do each either except for from given gone had have how if into is it just kept least like made make may most must
+	near neither nor of off on one only onto or over past per said since so such taken than that their them then these they
+	this those through to told under until upon via want wanted wants was were what when where which while who whom whose
+	why with within without`)
+
+// TestWords checks the form of comments, names and lines in the code that is not generated: the comment of a function
+// says what it does and does not begin with "X is", no parameter or variable has one of the unclearNames, and a line is
+// longer than maxLine only if literals, struct tags or directives, which cannot be divided, make up a third of it.
 func TestWords(t *testing.T) {
 	t.Parallel()
 	functions := 0
@@ -56,6 +65,9 @@ func TestWords(t *testing.T) {
 		}
 		if !strings.HasSuffix(path, "_test.go") {
 			longLines(t, path, source)
+			if !strings.Contains(path, "/e2e/") {
+				checkNames(t, files, file)
+			}
 		}
 		return nil
 	})
@@ -65,6 +77,47 @@ func TestWords(t *testing.T) {
 	if functions < 10_000 {
 		t.Errorf("only %d functions with a comment were found", functions)
 	}
+}
+
+// checkNames reports the parameters, results and variables of a file that have one of the unclearNames.
+func checkNames(t *testing.T, files *token.FileSet, file *ast.File) {
+	t.Helper()
+	check := func(expression ast.Expr) {
+		if name, ok := expression.(*ast.Ident); ok && slices.Contains(unclearNames, name.Name) {
+			t.Errorf("%s: %s says nothing about the value: use a noun", files.Position(name.Pos()), name.Name)
+		}
+	}
+	checkAll := func(fields *ast.FieldList) {
+		if fields == nil {
+			return
+		}
+		for _, field := range fields.List {
+			for _, name := range field.Names {
+				check(name)
+			}
+		}
+	}
+	ast.Inspect(file, func(node ast.Node) bool {
+		switch n := node.(type) {
+		case *ast.FuncType:
+			checkAll(n.Params)
+			checkAll(n.Results)
+		case *ast.AssignStmt:
+			if n.Tok == token.DEFINE {
+				for _, variable := range n.Lhs {
+					check(variable)
+				}
+			}
+		case *ast.RangeStmt:
+			check(n.Key)
+			check(n.Value)
+		case *ast.ValueSpec:
+			for _, name := range n.Names {
+				check(name)
+			}
+		}
+		return true
+	})
 }
 
 // longLines reports the lines of a file that are too long and could be divided.

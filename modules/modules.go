@@ -36,12 +36,12 @@ import (
 // Caddy orders a directive only relative to a standard directive. Each call places a directive directly before the
 // standard directive that it names, so the order among our directives is the order of these calls.
 func init() {
-	before := func(standard string, directives ...string) {
+	orderBefore := func(standard string, directives ...string) {
 		for _, directive := range directives {
 			httpcaddyfile.RegisterDirectiveOrder(directive, httpcaddyfile.Before, standard)
 		}
 	}
-	before("request_body", "api_errors", "health")
-	before("basic_auth", "api_auth", "budget", "translate")
-	before("reverse_proxy", "answer", "authserver", "board", "cms", "home", "keychain", "cascade", "run_events", "scripted_model", "tollgate")
+	orderBefore("request_body", "api_errors", "health")
+	orderBefore("basic_auth", "api_auth", "budget", "translate")
+	orderBefore("reverse_proxy", "answer", "authserver", "board", "cms", "home", "keychain", "cascade", "run_events", "scripted_model", "tollgate")
 }

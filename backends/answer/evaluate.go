@@ -64,12 +64,12 @@ func EvaluateSample(
 }
 
 // EvaluateOn evaluates the questions in a temporary database. documents is the path of a file or a folder. With a nil
-// model, answers are extracted by rules. EvaluateOn calls ingested with the number of questions as soon as the
-// documents are ingested, and answered, unless it is nil, after each question. A document that cannot be ingested is an
+// model, answers are extracted by rules. EvaluateOn calls announce with the number of questions as soon as the
+// documents are ingested, and done, unless it is nil, after each question. A document that cannot be ingested is an
 // error.
 func EvaluateOn(
 	ctx context.Context, documents string, questions []eval.Question, model models.Model,
-	ingested func(questions int), answered func(),
+	announce func(questions int), done func(),
 ) (results []eval.Result, err error) {
 	dir, err := os.MkdirTemp("", "tollgate-answer-*")
 	if err != nil {
@@ -88,7 +88,7 @@ func EvaluateOn(
 	if err := db.WaitReady(ctx); err != nil {
 		return nil, err
 	}
-	return evaluateOn(ctx, db, documents, questions, model, ingested, answered)
+	return evaluateOn(ctx, db, documents, questions, model, announce, done)
 }
 
 // evaluateOn ingests the documents into db and evaluates the questions. See EvaluateOn.

@@ -25,8 +25,8 @@ func (s *Server) Ready(ctx context.Context) error {
 		return errSeeding
 	}
 	return s.kernel.Read(ctx, func(c store.Conn) error {
-		var one int
-		return c.Row("SELECT 1").Scan(&one)
+		var dummy int
+		return c.Row("SELECT 1").Scan(&dummy)
 	})
 }
 

@@ -109,8 +109,8 @@ const maxNotices = 10
 
 // notices returns the problems that an operator should currently know about.
 func (s *Server) notices(ctx context.Context) (notices []admin.Notice, err error) {
-	add := func(about, format string, args ...any) {
-		notices = append(notices, admin.Notice{Message: fmt.Sprintf(format, args...), About: about})
+	add := func(subject, format string, args ...any) {
+		notices = append(notices, admin.Notice{Message: fmt.Sprintf(format, args...), About: subject})
 	}
 	missing, clients, err := s.surveyed(ctx)
 	if err != nil {

@@ -112,9 +112,9 @@ func (s *Server) redirect(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	guest, err := s.accounts.Guest(r.Context())
-	var to string
+	var location string
 	if err == nil {
-		to, err = s.content.Moved(r.Context(), guest, r.URL.Path)
+		location, err = s.content.Moved(r.Context(), guest, r.URL.Path)
 	}
 	if err != nil {
 		clientGone := errors.Is(err, r.Context().Err())
@@ -127,10 +127,10 @@ func (s *Server) redirect(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	if r.URL.RawQuery != "" {
-		to += "?" + r.URL.RawQuery
+		location += "?" + r.URL.RawQuery
 	}
 	rest.NoSniff(w.Header())
-	w.Header().Set("Location", to)
+	w.Header().Set("Location", location)
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusMovedPermanently)
 	return true

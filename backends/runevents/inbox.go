@@ -140,12 +140,12 @@ func (in *inbox) take(last int64) []*report {
 		events += len(in.reports[n].events)
 		n++
 	}
-	taken := in.reports[:n:n]
+	reports := in.reports[:n:n]
 	in.reports = in.reports[n:]
 	if len(in.reports) == 0 {
 		in.reports = nil // frees the memory
 	}
-	return taken
+	return reports
 }
 
 // fileInBackground files reports in the background until the service is closed.
@@ -292,12 +292,12 @@ func (s *Service) readInbox(ctx context.Context, afterID, lastID int64) (reports
 		defer rows.Close()
 		for size := 0; size < inboxBytes && rows.Next(); {
 			var version int
-			var received, since int64
+			var received, oldest int64
 			var payload []byte
-			if err := rows.Scan(&end, &version, &received, &since, &payload); err != nil {
+			if err := rows.Scan(&end, &version, &received, &oldest, &payload); err != nil {
 				return err
 			}
-			r, err := parsePacked(version, since, payload)
+			r, err := parsePacked(version, oldest, payload)
 			if err != nil { // a newer version is stricter, or the database is damaged
 				unreadable[end] = err
 				continue

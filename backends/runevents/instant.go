@@ -13,9 +13,9 @@ func parseInstant(text []byte) (ms int64, ok bool) {
 		return 0, false
 	}
 	ok = true
-	number := func(from, to int) int { // sets ok to false if text[from:to] does not consist of digits
+	number := func(start, end int) int { // sets ok to false if text[start:end] does not consist of digits
 		n := 0
-		for _, c := range text[from:to] {
+		for _, c := range text[start:end] {
 			if c < '0' || c > '9' {
 				ok = false
 			}

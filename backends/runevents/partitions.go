@@ -98,15 +98,15 @@ func partitionName(table string, d days) string {
 // parsePartition parses a name returned by partitionName. ok is false for any other name.
 func parsePartition(table, name string) (d days, ok bool) {
 	first, end, several := strings.Cut(strings.TrimPrefix(name, table+"_d"), "_")
-	from, err := strconv.ParseInt(first, 10, 64)
+	firstDay, err := strconv.ParseInt(first, 10, 64)
 	if err != nil {
 		return d, false
 	}
 	if !several {
-		return days{from, from + 1}, true
+		return days{firstDay, firstDay + 1}, true
 	}
-	until, err := strconv.ParseInt(end, 10, 64)
-	return days{from, until}, err == nil && from < until
+	endDay, err := strconv.ParseInt(end, 10, 64)
+	return days{firstDay, endDay}, err == nil && firstDay < endDay
 }
 
 // listPartitions returns the partitions of a table, and the detached ones that have not been dropped, in chronological

@@ -110,8 +110,8 @@ var errFailing = errors.New("the last command could not be stored")
 func (s *Service) enqueueReport(c Command) (*job, error) {
 	now := s.o.Now()
 	s.parsing.Add(1)
-	since := now.Add(-s.o.EventTTL).UnixMilli()
-	r, err := parseReport(c.Version, c.Payload, since)
+	oldest := now.Add(-s.o.EventTTL).UnixMilli()
+	r, err := parseReport(c.Version, c.Payload, oldest)
 	if err == nil {
 		err = r.checkTimes(now)
 	}
@@ -121,7 +121,7 @@ func (s *Service) enqueueReport(c Command) (*job, error) {
 	}
 	r.receiveTime = now.UnixMilli()
 	if s.inbox != nil {
-		r.version, r.since, r.size, r.payload = c.Version, since, len(c.Payload), c.packed()
+		r.version, r.since, r.size, r.payload = c.Version, oldest, len(c.Payload), c.packed()
 	}
 	return s.enqueue(r)
 }

@@ -50,10 +50,10 @@ func (r *reader) once(seenMembers *memberSet, bit memberSet, name []byte) {
 
 // logs validates the logs of a report, and appends them to out with all times in UTC.
 func (r *reader) logs(out []byte) []byte {
-	begin := len(out)
+	start := len(out)
 	out = append(out, '[')
 	for r.list(); r.element(); {
-		if len(out) > begin+1 {
+		if len(out) > start+1 {
 			out = append(out, ',')
 		}
 		out = r.logLine(append(out, '{'))

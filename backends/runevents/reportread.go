@@ -222,9 +222,9 @@ func (r *reader) reportMember(p *report, name []byte) (bit int) {
 		}
 	case "metrics":
 		bit = memberMetrics
-		begin := r.text.Start()
+		start := r.text.Start()
 		r.metrics()
-		r.metricsText = r.text.Since(begin)
+		r.metricsText = r.text.Since(start)
 	case "logs":
 		bit = memberLogs
 		r.logsText = r.logs(r.logsText[:0])

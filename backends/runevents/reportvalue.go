@@ -73,10 +73,10 @@ func (r *reader) value() sql.NullString {
 
 // integer32 reads a 32-bit integer. This limit keeps sums of such integers within 64 bits.
 func (r *reader) integer32() int64 {
-	begin := r.text.Start()
+	start := r.text.Start()
 	n := r.integer()
 	if n < math.MinInt32 || n > math.MaxInt32 {
-		r.text.From(begin) // for the position in the error
+		r.text.From(start) // for the position in the error
 		r.fail("a whole number from %d to %d is expected", math.MinInt32, math.MaxInt32)
 	}
 	return n

@@ -126,10 +126,10 @@ func (s *scanner) integer() int64 {
 	if !s.expect(jsontext.Number, "a whole number") {
 		return 0
 	}
-	begin := s.text.Offset()
+	start := s.text.Offset()
 	n, ok, err := s.text.Int()
 	if s.record(err) && !ok {
-		s.text.From(begin)
+		s.text.From(start)
 		s.fail("a whole number is expected")
 	}
 	return n
@@ -182,11 +182,11 @@ func (s *scanner) raw() []byte {
 	if s.err != nil {
 		return nil
 	}
-	begin := s.text.Start()
+	start := s.text.Start()
 	if !s.record(s.text.Skip()) {
 		return nil
 	}
-	return s.text.Since(begin)
+	return s.text.Since(start)
 }
 
 var errNotUTF8 = errors.New("it is not UTF-8")

@@ -198,14 +198,14 @@ func (w *writer) estimate(ctx context.Context, s State) error {
 // sqlite copies a database file and sets the schemas of c.
 func (w *writer) sqlite(ctx context.Context, db *store.DB, _ []store.Schema, c *DatabaseCopy) error {
 	path := c.file()
-	to, err := w.place(path)
+	dst, err := w.place(path)
 	if err != nil {
 		return err
 	}
-	if err := store.CopySQLite(ctx, db.File(), to, w.progress); err != nil {
+	if err := store.CopySQLite(ctx, db.File(), dst, w.progress); err != nil {
 		return err
 	}
-	if c.Schemas, err = store.CheckSQLite(ctx, to); err != nil {
+	if c.Schemas, err = store.CheckSQLite(ctx, dst); err != nil {
 		return err
 	}
 	return w.add(ctx, path)

@@ -33,17 +33,17 @@ func (w *writer) progress(bytes int64) {
 
 // place returns the name of the file at a path in the backup, and creates the folder of that file.
 func (w *writer) place(path string) (string, error) {
-	to := filepath.Join(w.root, filepath.FromSlash(path))
-	return to, os.MkdirAll(filepath.Dir(to), 0o700)
+	name := filepath.Join(w.root, filepath.FromSlash(path))
+	return name, os.MkdirAll(filepath.Dir(name), 0o700)
 }
 
 // create creates the file at a path in the backup, calls fill to write its content, and makes it durable.
-func (w *writer) create(ctx context.Context, path string, fill func(to io.Writer) error) error {
-	to, err := w.place(path)
+func (w *writer) create(ctx context.Context, path string, fill func(dst io.Writer) error) error {
+	dst, err := w.place(path)
 	if err != nil {
 		return err
 	}
-	file, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	file, err := os.OpenFile(dst, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
@@ -78,8 +78,8 @@ func (w *writer) file(ctx context.Context, name, path string) error {
 		return err
 	}
 	defer func() { _ = source.Close() }()
-	return w.create(ctx, path, func(to io.Writer) error {
-		_, err := io.Copy(to, source)
+	return w.create(ctx, path, func(dst io.Writer) error {
+		_, err := io.Copy(dst, source)
 		return err
 	})
 }

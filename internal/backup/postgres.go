@@ -124,9 +124,9 @@ func (w *writer) postgres(ctx context.Context, db *store.DB, schemas []store.Sch
 		if err := t.describe(ctx, conn); err != nil {
 			return fmt.Errorf("table %s: %w", name, err)
 		}
-		err := w.create(ctx, c.rows(&t), func(to io.Writer) error {
+		err := w.create(ctx, c.rows(&t), func(dst io.Writer) error {
 			// COPY refuses partitioned tables, so a query is copied.
-			tag, err := conn.PgConn().CopyTo(ctx, to, "COPY (SELECT "+quoted(t.Columns)+" FROM "+name+") TO STDOUT")
+			tag, err := conn.PgConn().CopyTo(ctx, dst, "COPY (SELECT "+quoted(t.Columns)+" FROM "+name+") TO STDOUT")
 			t.Rows = tag.RowsAffected()
 			return err
 		})

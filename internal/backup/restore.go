@@ -66,13 +66,13 @@ func Restore(ctx context.Context, folder string, s State, o Options) (m *Manifes
 		}
 	}()
 	// Each step is made for all targets before the next, so that nothing is in use until everything has been copied.
-	for _, do := range []func(t target) error{
+	for _, step := range []func(t target) error{
 		func(t target) error { return t.look(ctx) },
 		func(t target) error { return t.prepare(ctx, r) },
 		func(t target) error { return t.finish(ctx) },
 	} {
 		for _, t := range targets {
-			if err := do(t); err != nil {
+			if err := step(t); err != nil {
 				return nil, err
 			}
 		}

@@ -166,11 +166,11 @@ func (t *tree) scanTag(start int) (name, arg string, closing bool, end int) {
 		closing = true
 		i++
 	}
-	begin := i
-	for i < len(t.lower) && i-begin < maxTag && isTagByte(t.lower[i]) {
+	nameStart := i
+	for i < len(t.lower) && i-nameStart < maxTag && isTagByte(t.lower[i]) {
 		i++
 	}
-	name = t.lower[begin:i]
+	name = t.lower[nameStart:i]
 	if i == len(t.lower) || name == "" {
 		return "", "", false, 0
 	}

@@ -19,14 +19,14 @@ func lineOf(runs []run) string {
 			n++
 		}
 		text := styled(runs[:n])
-		if to := runs[0].link; to != "" && strings.TrimSpace(text) != "" {
+		if target := runs[0].link; target != "" && strings.TrimSpace(text) != "" {
 			label := strings.TrimSpace(text)
-			begin := strings.Index(text, label)
-			markdown := "[" + label + "](" + to + ")"
-			if label == to {
-				markdown = "<" + to + ">"
+			start := strings.Index(text, label)
+			markdown := "[" + label + "](" + target + ")"
+			if label == target {
+				markdown = "<" + target + ">"
 			}
-			text = text[:begin] + markdown + text[begin+len(label):]
+			text = text[:start] + markdown + text[start+len(label):]
 		}
 		line.WriteString(text)
 		runs = runs[n:]
@@ -63,10 +63,10 @@ func styled(runs []run) string {
 			pending += r.text
 			continue
 		}
-		begin := strings.Index(r.text, core)
+		start := strings.Index(r.text, core)
 		end(r.style)
-		out.WriteString(pending + r.text[:begin])
-		pending = r.text[begin+len(core):]
+		out.WriteString(pending + r.text[:start])
+		pending = r.text[start+len(core):]
 		for _, m := range styleMarks {
 			if r.style&m.style != 0 && !slices.Contains(open, m) {
 				out.WriteString(m.mark)
@@ -110,12 +110,12 @@ func escape(text string) string {
 	var out strings.Builder
 	offset := 0
 	for _, match := range bareURL.FindAllStringIndex(text, -1) {
-		begin, end := match[0], match[1]
-		if before, _ := utf8.DecodeLastRuneInString(text[:begin]); isLetter(before) {
+		start, end := match[0], match[1]
+		if previous, _ := utf8.DecodeLastRuneInString(text[:start]); isLetter(previous) {
 			continue
 		}
-		escapeInto(&out, text, offset, begin)
-		out.WriteString(text[begin:end])
+		escapeInto(&out, text, offset, start)
+		out.WriteString(text[start:end])
 		offset = end
 	}
 	escapeInto(&out, text, offset, len(text))
@@ -134,9 +134,9 @@ func escapeInto(out *strings.Builder, text string, start, end int) {
 		case '\\', '`', '*', '[', ']', '<', '~', '|':
 			out.WriteByte('\\')
 		case '_':
-			before, _ := utf8.DecodeLastRuneInString(text[:i])
-			after, _ := utf8.DecodeRuneInString(text[i+1:])
-			if !isLetter(before) || !isLetter(after) {
+			previous, _ := utf8.DecodeLastRuneInString(text[:i])
+			next, _ := utf8.DecodeRuneInString(text[i+1:])
+			if !isLetter(previous) || !isLetter(next) {
 				out.WriteByte('\\')
 			}
 		case '&':

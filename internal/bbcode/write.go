@@ -78,9 +78,9 @@ func (w *writer) node(n *node, l look) {
 	case address:
 		w.address(n.text, destination(n.text), l)
 	case mail:
-		to := cmp.Or(unquote(n.arg), strings.TrimSpace(n.text))
-		if l.link == "" && strings.Contains(to, "@") {
-			l.link = destination("mailto:" + to)
+		recipient := cmp.Or(unquote(n.arg), strings.TrimSpace(n.text))
+		if l.link == "" && strings.Contains(recipient, "@") {
+			l.link = destination("mailto:" + recipient)
 		}
 		w.text(n.text, l)
 		w.walk(n.children, l)
@@ -198,12 +198,12 @@ func (w *writer) address(text, href string, l look) {
 
 // picture adds a picture, or a link if the board does not show pictures from its address.
 func (w *writer) picture(n *node, l look) {
-	to := destination(n.text)
-	if !strings.HasPrefix(to, "https://") {
-		w.address(n.text, to, l)
+	target := destination(n.text)
+	if !strings.HasPrefix(target, "https://") {
+		w.address(n.text, target, l)
 		return
 	}
-	w.add("![]("+to+")", l)
+	w.add("![]("+target+")", l)
 }
 
 // videoID matches the id of a YouTube video.
@@ -306,15 +306,15 @@ func (w *writer) list(n *node) {
 	if kind := unquote(n.arg); n.tag == "ol" || n.tag == "list" && len(kind) == 1 && strings.Contains("1aAiI", kind) {
 		first, rest = "1. ", "   "
 	}
-	begin := slices.IndexFunc(n.children, func(child *node) bool { return child.kind == item })
-	if begin < 0 {
-		begin = len(n.children)
+	firstItem := slices.IndexFunc(n.children, func(child *node) bool { return child.kind == item })
+	if firstItem < 0 {
+		firstItem = len(n.children)
 	}
-	if text := w.blocks(n.children[:begin]); text != "" {
+	if text := w.blocks(n.children[:firstItem]); text != "" {
 		w.block(text)
 	}
 	var items []string
-	for _, child := range n.children[begin:] {
+	for _, child := range n.children[firstItem:] {
 		nodes := child.children
 		if child.kind != item { // content between two items becomes an item
 			nodes = []*node{child}

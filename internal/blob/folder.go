@@ -43,16 +43,16 @@ func (f folder) keep(_ context.Context, received *os.File, hash string) error {
 	if err := errors.Join(received.Sync(), received.Close()); err != nil {
 		return err
 	}
-	to := f.path(hash)
-	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+	dst := f.path(hash)
+	if err := os.MkdirAll(filepath.Dir(dst), 0o700); err != nil {
 		return err
 	}
 	// Renaming over the same content renews its modification time, so that it is not swept.
-	if err := os.Rename(received.Name(), to); err != nil {
+	if err := os.Rename(received.Name(), dst); err != nil {
 		return err
 	}
 	now := time.Now()
-	return errors.Join(os.Chtimes(to, now, now), osfile.SyncFolder(filepath.Dir(to)), osfile.SyncFolder(f.root))
+	return errors.Join(os.Chtimes(dst, now, now), osfile.SyncFolder(filepath.Dir(dst)), osfile.SyncFolder(f.root))
 }
 
 func (f folder) open(_ context.Context, hash string, _ int64) (io.ReadSeekCloser, error) {

@@ -43,8 +43,8 @@ func (m *Memory) Hold(_ context.Context, key, holder string, limit int64, ttl ti
 	defer m.holds.mu.Unlock()
 	places := m.holds.byKey[key]
 	if int64(len(places)) >= limit { // remove places that have expired
-		for holder, until := range places {
-			if until <= now {
+		for holder, expiry := range places {
+			if expiry <= now {
 				delete(places, holder)
 			}
 		}

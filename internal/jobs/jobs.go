@@ -91,34 +91,34 @@ func (r *Runner) Start() (end func()) {
 func (r *Runner) repeat(ctx context.Context, j Job) {
 	ticker := time.NewTicker(j.Every)
 	defer ticker.Stop()
-	again := false // the run may take a lease that this process has; see Lease.Do
+	retake := false // the run may take a lease that this process has; see Lease.Do
 	pause := firstPause
 	for {
 		select {
 		case <-j.Wake: // the wish came during the last run
-			again = true
+			retake = true
 		default:
 		}
 		next := ticker.C
-		err := r.once(ctx, j, again)
+		err := r.once(ctx, j, retake)
 		switch {
 		case stillStarting(err):
-			pause, again = firstPause, true
+			pause, retake = firstPause, true
 			next = time.After(min(j.Every, pause))
 		case errors.Is(err, store.ErrUnavailable):
-			again = true // the lease may have been taken before the database went down
+			retake = true // the lease may have been taken before the database went down
 			next = time.After(min(j.Every, pause))
 			pause = min(2*pause, j.Every)
 		default:
 			// After a run that failed, this process still has the lease.
-			pause, again = firstPause, err != nil && !errors.Is(err, ErrHeld)
+			pause, retake = firstPause, err != nil && !errors.Is(err, ErrHeld)
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-next:
 		case <-j.Wake:
-			again = true
+			retake = true
 		}
 	}
 }

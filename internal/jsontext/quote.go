@@ -33,7 +33,7 @@ func AppendAll(dst []byte, texts ...string) []byte {
 
 // AppendEscaped works like AppendQuoted without the quotes.
 func AppendEscaped[T string | []byte](dst []byte, text T) []byte {
-	from := 0 // text[from:i] needs no escape and is not appended yet
+	start := 0 // text[start:i] needs no escape and is not appended yet
 	for i := 0; i < len(text); {
 		if i+8 <= len(text) { // pass eight bytes at a time while none of them is special or non-ASCII
 			w := load(text, i)
@@ -50,9 +50,9 @@ func AppendEscaped[T string | []byte](dst []byte, text T) []byte {
 			var buffer [utf8.UTFMax]byte
 			r, size := utf8.DecodeRune(buffer[:copy(buffer[:], text[i:])])
 			if r == utf8.RuneError && size == 1 {
-				dst = append(dst, text[from:i]...)
+				dst = append(dst, text[start:i]...)
 				dst = utf8.AppendRune(dst, utf8.RuneError)
-				from = i + 1
+				start = i + 1
 			}
 			i += size
 			continue
@@ -60,7 +60,7 @@ func AppendEscaped[T string | []byte](dst []byte, text T) []byte {
 			i++
 			continue
 		}
-		dst = append(dst, text[from:i]...)
+		dst = append(dst, text[start:i]...)
 		switch c {
 		case '"', '\\':
 			dst = append(dst, '\\', c)
@@ -78,18 +78,18 @@ func AppendEscaped[T string | []byte](dst []byte, text T) []byte {
 			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 		}
 		i++
-		from = i
+		start = i
 	}
-	return append(dst, text[from:]...)
+	return append(dst, text[start:]...)
 }
 
 // AppendUnquoted appends the value of a JSON string, given the raw text between its quotes. A Scanner must have
 // validated that text. An unpaired surrogate becomes U+FFFD.
 func AppendUnquoted[T string | []byte](dst []byte, raw T) []byte {
 	for i := 0; ; {
-		from := i
+		start := i
 		i = escapeAt(raw, i)
-		dst = append(dst, raw[from:i]...)
+		dst = append(dst, raw[start:i]...)
 		if i == len(raw) {
 			return dst
 		}
@@ -108,13 +108,13 @@ func unquoted(raw string) string {
 		tail [utf8.UTFMax]byte
 	)
 	text.Grow(len(raw))
-	for from := 0; ; i = escapeAt(raw, from) {
-		text.WriteString(raw[from:i])
+	for start := 0; ; i = escapeAt(raw, start) {
+		text.WriteString(raw[start:i])
 		if i == len(raw) {
 			return text.String()
 		}
 		var buffer []byte
-		buffer, from = appendEscape(tail[:0], raw, i)
+		buffer, start = appendEscape(tail[:0], raw, i)
 		text.Write(buffer)
 	}
 }

@@ -242,11 +242,11 @@ func (s *Scanner) Bool() (value bool, err error) {
 // longer numbers.
 func (s *Scanner) Int() (n int64, ok bool, err error) {
 	s.space()
-	from := s.i
+	start := s.i
 	if err := s.number(); err != nil {
 		return 0, false, err
 	}
-	digits := s.b[from:s.i]
+	digits := s.b[start:s.i]
 	negative := digits[0] == '-'
 	if negative {
 		digits = digits[1:]
@@ -413,7 +413,7 @@ func (s *Scanner) string() (raw []byte, escaped bool, err error) {
 		return nil, false, s.fail("expected a string")
 	}
 	s.i++
-	from := s.i
+	start := s.i
 	for {
 		s.plain()
 		if s.i >= len(s.b) {
@@ -422,7 +422,7 @@ func (s *Scanner) string() (raw []byte, escaped bool, err error) {
 		switch c := s.b[s.i]; {
 		case c == '"':
 			s.i++
-			return s.b[from : s.i-1], escaped, nil
+			return s.b[start : s.i-1], escaped, nil
 		case c == '\\':
 			escaped = true
 			if err := s.escape(); err != nil {

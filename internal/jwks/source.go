@@ -107,11 +107,11 @@ func newSource(address Address, logger func() *zap.Logger, transport *http.Trans
 	transport.IdleConnTimeout, transport.MaxResponseHeaderBytes = 30*time.Second, 64<<10
 	s.client = &http.Client{
 		Transport: transport,
-		CheckRedirect: func(r *http.Request, via []*http.Request) error {
-			if len(via) > maxRedirects {
+		CheckRedirect: func(r *http.Request, previous []*http.Request) error {
+			if len(previous) > maxRedirects {
 				return errors.New("too many redirects")
 			}
-			if r.URL.Scheme != via[0].URL.Scheme {
+			if r.URL.Scheme != previous[0].URL.Scheme {
 				return errors.New("a redirect leads to another scheme")
 			}
 			return checkURL(r.URL.String())

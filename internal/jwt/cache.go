@@ -18,9 +18,9 @@ const (
 	verifiedBytes = 16 << 20
 )
 
-// Verify checks the text of a token. It returns the value to cache, its size in bytes, and the time until which it may
-// be cached.
-type Verify[T any] func(ctx context.Context, text string) (value T, size int64, until time.Time, err error)
+// Verify checks the text of a token. It returns the value to cache, its size in bytes, and the time at which
+// the value expires.
+type Verify[T any] func(ctx context.Context, text string) (value T, size int64, expiry time.Time, err error)
 
 // Cache caches the results of a Verify function. The key is the first bytes of the token's SHA-256. Each result is
 // cached for at most a minute, and all together take at most 16 MB. The lock is needed because a request may outlive
@@ -35,9 +35,9 @@ type Cache[T any] struct {
 
 // remembered is the result of verifying a token.
 type remembered[T any] struct {
-	sum   [sha256.Size]byte // of the token
-	until time.Time         // when the result stops to be valid
-	value T
+	sum    [sha256.Size]byte // of the token
+	expiry time.Time         // when the result stops to be valid
+	value  T
 }
 
 // NewCache makes a cache in front of verify. now returns the time.
@@ -59,18 +59,18 @@ func (c *Cache[T]) Verify(ctx context.Context, text string) (T, error) {
 	}
 	sum := sha256.Sum256([]byte(text))
 	slot, now := binary.BigEndian.Uint64(sum[:]), c.now()
-	if v, ok := c.get(slot); ok && v.sum == sum && now.Before(v.until) {
+	if v, ok := c.get(slot); ok && v.sum == sum && now.Before(v.expiry) {
 		return v.value, nil
 	}
-	value, size, until, err := c.verify(ctx, text)
+	value, size, expiry, err := c.verify(ctx, text)
 	if err != nil {
 		return zero, err
 	}
-	if latest := now.Add(verifiedTTL); latest.Before(until) {
-		until = latest
+	if latest := now.Add(verifiedTTL); latest.Before(expiry) {
+		expiry = latest
 	}
-	if ttl := until.Sub(now); ttl > 0 { // otherwise the token has expired, but is still accepted within the leeway
-		c.set(slot, &remembered[T]{sum, until, value}, size, ttl)
+	if ttl := expiry.Sub(now); ttl > 0 { // otherwise the token has expired, but is still accepted within the leeway
+		c.set(slot, &remembered[T]{sum, expiry, value}, size, ttl)
 	}
 	return value, nil
 }

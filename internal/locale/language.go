@@ -194,15 +194,15 @@ func fill(text string, values []any, show func(value any) string) string {
 	}
 	var out strings.Builder
 	for {
-		before, rest, found := strings.Cut(text, "{")
-		name, after, closed := strings.Cut(rest, "}")
+		head, rest, found := strings.Cut(text, "{")
+		name, tail, closed := strings.Cut(rest, "}")
 		if !found || !closed {
 			return out.String() + text
 		}
-		out.WriteString(before)
+		out.WriteString(head)
 		if i := indexOf(values, name); i >= 0 {
 			out.WriteString(show(values[i]))
-			text = after
+			text = tail
 		} else {
 			out.WriteByte('{')
 			text = rest // another brace may follow before the closing one

@@ -133,12 +133,12 @@ func sendOne(
 		logger.Warn("mail refused", zap.Error(err))
 		return false, true, finish(err)
 	}
-	again := false
+	retry := false
 	recorded := record(func(ctx context.Context) (failure error) {
-		again, failure = claimed.Failed(ctx, err)
+		retry, failure = claimed.Failed(ctx, err)
 		return failure
 	})
-	logger.Warn("mail not sent", zap.Bool("again", again), zap.Error(err))
+	logger.Warn("mail not sent", zap.Bool("again", retry), zap.Error(err))
 	return false, true, recorded
 }
 

@@ -41,12 +41,12 @@ func NewSMTP(o SMTPOptions) (*SMTP, error) {
 	if err != nil {
 		return nil, err
 	}
-	from, err := netmail.ParseAddress(o.From)
+	sender, err := netmail.ParseAddress(o.From)
 	if err != nil {
 		return nil, fmt.Errorf("from: %q is not an address such as Board <board@example.com>", o.From)
 	}
-	if from.Name == "" {
-		from.Name = o.Sender
+	if sender.Name == "" {
+		sender.Name = o.Sender
 	}
 	if (o.User == "") != (o.Password == "") {
 		return nil, errors.New("user and password must be given together")
@@ -61,8 +61,8 @@ func NewSMTP(o SMTPOptions) (*SMTP, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, domain, _ := strings.Cut(from.Address, "@")
-	return &SMTP{client, from, domain}, nil
+	_, domain, _ := strings.Cut(sender.Address, "@")
+	return &SMTP{client, sender, domain}, nil
 }
 
 // parseServer parses SMTPOptions.URL. transport are the client's options for the port and the use of TLS.
@@ -163,11 +163,11 @@ func (s *smtpSession) Send(ctx context.Context, m *Message) error {
 func (s *SMTP) message(m *Message) (*gomail.Msg, error) {
 	mail := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	mail.FromMailAddress(s.from)
-	to, err := netmail.ParseAddress(m.Email)
+	recipient, err := netmail.ParseAddress(m.Email)
 	if err != nil {
 		return nil, errors.New("the address of the recipient is not valid")
 	}
-	mail.ToMailAddress(&netmail.Address{Name: m.Name, Address: to.Address})
+	mail.ToMailAddress(&netmail.Address{Name: m.Name, Address: recipient.Address})
 	mail.Subject(m.Subject)
 	mail.SetDate()
 	mail.SetMessageIDWithValue(m.ID + "@" + s.domain)

@@ -30,8 +30,8 @@ func Parse(typed string) (address string, err error) {
 	if err != nil || parsed.Address != address || len(address) > maxSize || !text.IsLine(address) {
 		return "", ErrForm
 	}
-	at := strings.LastIndexByte(address, '@')
-	if host := address[at+1:]; at > maxLocal || !strings.HasPrefix(host, "[") && !isHost(host) {
+	i := strings.LastIndexByte(address, '@')
+	if host := address[i+1:]; i > maxLocal || !strings.HasPrefix(host, "[") && !isHost(host) {
 		return "", ErrForm
 	}
 	return address, nil

@@ -81,12 +81,12 @@ func (b *Budget) tryGrow(g growth) bool {
 		return false
 	}
 	for n := g.to - g.from; ; {
-		taken := b.taken.Load()
-		if taken+n > b.size.Load() {
+		current := b.taken.Load()
+		if current+n > b.size.Load() {
 			b.charge(growth{g.owner, g.to, g.from}) // undo
 			return false
 		}
-		if b.taken.CompareAndSwap(taken, taken+n) {
+		if b.taken.CompareAndSwap(current, current+n) {
 			return true
 		}
 	}

@@ -44,11 +44,11 @@ func versionsOf(ctx context.Context, d store.Dialect, conn *sql.Conn) (map[strin
 
 // inTransaction calls fn in a transaction, which is rolled back if fn returns an error.
 func (s *side) inTransaction(ctx context.Context, fn func() error) error {
-	begin := "BEGIN"
+	statement := "BEGIN"
 	if s.dialect() == store.SQLite {
-		begin = "BEGIN IMMEDIATE"
+		statement = "BEGIN IMMEDIATE"
 	}
-	if err := s.exec(ctx, begin); err != nil {
+	if err := s.exec(ctx, statement); err != nil {
 		return err
 	}
 	err := fn()

@@ -103,10 +103,10 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	m := &mover{Options: o}
 	defer m.end()
-	for _, do := range []func(context.Context) error{
+	for _, step := range []func(context.Context) error{
 		m.hold, m.settle, m.openSource, m.openTarget, m.plan, m.begin, m.copy, m.compare,
 	} {
-		if err := do(ctx); err != nil {
+		if err := step(ctx); err != nil {
 			return nil, withCause(ctx, err)
 		}
 	}

@@ -74,17 +74,17 @@ func (p *plan) wrap(err error) error {
 
 // plan determines which tables to copy. It changes nothing, and returns an error if some content cannot be copied.
 func (m *mover) plan(ctx context.Context) error {
-	from, err := m.from.tables(ctx, m.schemas)
+	sourceTables, err := m.from.tables(ctx, m.schemas)
 	if err != nil {
 		return fmt.Errorf("source: %w", err)
 	}
-	to, err := m.to.tables(ctx, m.schemas)
+	targetTables, err := m.to.tables(ctx, m.schemas)
 	if err != nil {
 		return fmt.Errorf("target: %w", err)
 	}
-	postgres := to
+	postgres := targetTables
 	if m.From.Dialect() == store.Postgres {
-		postgres = from
+		postgres = sourceTables
 	}
 	schemas, err := m.schemasByTable()
 	if err != nil {
@@ -95,8 +95,8 @@ func (m *mover) plan(ctx context.Context) error {
 			return fmt.Errorf("table %s is a full-text index that no schema of this program can rebuild", name)
 		}
 	}
-	for name, t := range from {
-		target := to[name]
+	for name, t := range sourceTables {
+		target := targetTables[name]
 		if target == nil {
 			if !t.isFullText() { // a full-text index is rebuilt
 				if err := m.from.checkEmpty(ctx, name); err != nil {

@@ -123,15 +123,15 @@ func (s *side) insertSQLite(ctx context.Context, p *plan, rows [][]any) error {
 
 // checkKeys returns an error if a foreign key refers to a row that does not exist.
 func (s *side) checkKeys(ctx context.Context) error {
-	var from, to string
-	err := s.row(ctx, `SELECT "table", parent FROM pragma_foreign_key_check LIMIT 1`).Scan(&from, &to)
+	var child, parent string
+	err := s.row(ctx, `SELECT "table", parent FROM pragma_foreign_key_check LIMIT 1`).Scan(&child, &parent)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil
 	case err != nil:
 		return err
 	}
-	return fmt.Errorf("a row of table %s refers to a row of table %s that does not exist", from, to)
+	return fmt.Errorf("a row of table %s refers to a row of table %s that does not exist", child, parent)
 }
 
 // openSQLiteTarget makes the file that becomes the database.

@@ -49,9 +49,9 @@ func appendChanges(out []Change, a, b []string) []Change {
 	for i := range common {
 		common[i] = make([]int, len(b)+1)
 	}
-	for i, gone := range slices.Backward(a) {
+	for i, oldLine := range slices.Backward(a) {
 		for j, came := range slices.Backward(b) {
-			if gone == came {
+			if oldLine == came {
 				common[i][j] = common[i+1][j+1] + 1
 			} else {
 				common[i][j] = max(common[i+1][j], common[i][j+1])

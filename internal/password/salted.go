@@ -35,8 +35,8 @@ func parseSalted(kind string, salt []byte, size int) func(password []byte) []byt
 	}
 	switch {
 	case kind == SaltedMyBB && size == md5.Size:
-		before := digits(md5Of(salt))
-		return func(password []byte) []byte { return md5Of(slices.Concat(before, digits(md5Of(password)))) }
+		prefix := digits(md5Of(salt))
+		return func(password []byte) []byte { return md5Of(slices.Concat(prefix, digits(md5Of(password)))) }
 	case kind == SaltedSHA256 && size == sha256.Size:
 		return withSaltBehind(sha256Of)
 	case kind == SaltedSHA1 && size == sha1.Size:

@@ -208,11 +208,11 @@ func (f *Form[C, T]) change(c C, isNew bool) error {
 	if err != nil {
 		return f.show(c, err, t, true)
 	}
-	to := cmp.Or(done.To, p.Here())
+	target := cmp.Or(done.To, p.Here())
 	if done.Secret != "" {
-		return reveal(p, done.Notice, done.Secret, to)
+		return reveal(p, done.Notice, done.Secret, target)
 	}
-	return p.Redirect(to, cmp.Or(done.Notice, "Saved."))
+	return p.Redirect(target, cmp.Or(done.Notice, "Saved."))
 }
 
 // act runs an action on the subject of the form. The action is nil if the form has none with the name that was sent.
@@ -221,12 +221,12 @@ func (f *Form[C, T]) act(c C, t *T, a *Action[C], isNew bool) error {
 		return unknown()
 	}
 	p, subject := c.Common(), chosenRow{name: f.Name(t)}
-	to := cmp.Or(a.To, p.Here())
+	target := cmp.Or(a.To, p.Here())
 	if a.mustAsk(p) {
 		return a.confirm(c, nil, f.Head, p.Here(), []chosenRow{subject}, nil)
 	}
 	if a.Make != nil {
-		return a.reveal(c, subject, to)
+		return a.reveal(c, subject, target)
 	}
 	if err := a.Do(c, ""); err != nil {
 		if len(a.Ask) > 0 {
@@ -234,7 +234,7 @@ func (f *Form[C, T]) act(c C, t *T, a *Action[C], isNew bool) error {
 		}
 		return f.show(c, err, t, false)
 	}
-	return p.Redirect(to, subject.name+" was "+a.Done+".")
+	return p.Redirect(target, subject.name+" was "+a.Done+".")
 }
 
 // read copies the values that were sent to t. A field that was not sent keeps its value. The error names the fields

@@ -114,8 +114,8 @@ func (l *List[C, R]) parameters(p *pages.Call) (parameters url.Values, filtered 
 // here returns the URL path of the current page of the list.
 func (l *List[C, R]) here(p *pages.Call) string {
 	parameters, _ := l.parameters(p)
-	if after := p.Query.Text("after"); after != "" {
-		parameters.Set("after", after)
+	if cursor := p.Query.Text("after"); cursor != "" {
+		parameters.Set("after", cursor)
 	}
 	return address(path(p), parameters)
 }
@@ -309,15 +309,15 @@ func (l *List[C, R]) download(c C) error {
 	return nil
 }
 
-// Before reads a page of a list that is ordered by descending ids. The function read returns the rows with lower ids
-// than before, or the first rows if before is 0. It also returns the id before which the next page continues, or 0
-// after the last page.
-func Before[R any](q Query, read func(before int64) ([]R, int64, error)) ([]R, string, error) {
-	before, err := strconv.ParseInt(q.After, 10, 64)
+// Before reads a page of a list that is ordered by descending ids. The function read returns the rows whose ids are
+// lower than beforeID, or the first rows if beforeID is 0. It also returns the id before which the next page continues,
+// or 0 after the last page.
+func Before[R any](q Query, read func(beforeID int64) ([]R, int64, error)) ([]R, string, error) {
+	beforeID, err := strconv.ParseInt(q.After, 10, 64)
 	if err != nil && q.After != "" {
 		return nil, "", apierror.New(http.StatusBadRequest, "bad_request", "The parameter after is not a place in this list.")
 	}
-	list, next, err := read(before)
+	list, next, err := read(beforeID)
 	if err != nil || next == 0 {
 		return list, "", err
 	}

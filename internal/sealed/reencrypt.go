@@ -117,15 +117,15 @@ func (c Columns) Reseal(
 	}
 	for i := range c {
 		column := &c[i]
-		var after any // id of the last row of the previous page
+		var afterID any // id of the last row of the previous page
 		for isLast := false; !isLast; {
-			page, err := column.page(ctx, db, after, column.batch())
+			page, err := column.page(ctx, db, afterID, column.batch())
 			if err != nil {
 				return result, err
 			}
 			isLast = len(page) < column.batch()
 			if !isLast {
-				after = page[len(page)-1].id
+				afterID = page[len(page)-1].id
 			}
 			if err := column.reseal(ctx, sealer, logger, page, &result); err != nil {
 				return result, err

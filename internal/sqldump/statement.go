@@ -74,11 +74,11 @@ func (s *scanner) skipStatement() error {
 			continue
 		}
 		s.skip(i)
-		before := s.offset
+		start := s.offset
 		if err := s.skipInnerSpace(); err != nil {
 			return err
 		}
-		if s.offset > before { // the byte began a comment
+		if s.offset > start { // the byte began a comment
 			continue
 		}
 		b, err := s.next()

@@ -51,17 +51,17 @@ func (db *DB) InBatches(
 }
 
 // Walk goes through a table in the order of a numeric key, one Write after another. Each Write calls fn for at most
-// limit rows whose keys are greater than after; fn returns the number of rows found and the last key. Walk ends when fn
-// finds fewer than limit rows. After each commit it calls step with the number of rows.
+// limit rows whose keys are greater than afterKey; fn returns the number of rows found and the last key. Walk ends when
+// fn finds fewer than limit rows. After each commit it calls step with the number of rows.
 func (db *DB) Walk(
 	ctx context.Context, limit int, step func(rows int64),
-	fn func(c Conn, after int64, limit int) (n int, last int64, err error),
+	fn func(c Conn, afterKey int64, limit int) (n int, last int64, err error),
 ) error {
-	for after := int64(0); ; {
+	for afterKey := int64(0); ; {
 		var n int
 		var last int64
 		err := db.Write(ctx, func(c Conn) (err error) {
-			n, last, err = fn(c, after, limit)
+			n, last, err = fn(c, afterKey, limit)
 			return err
 		})
 		if err != nil {
@@ -71,6 +71,6 @@ func (db *DB) Walk(
 		if n < limit {
 			return nil
 		}
-		after = last
+		afterKey = last
 	}
 }

@@ -103,9 +103,9 @@ func (s *SMTPServer) serve(conn net.Conn) {
 			m = Mail{From: inBrackets(rest)}
 			say("250 ok")
 		case "RCPT":
-			to := inBrackets(rest)
+			recipient := inBrackets(rest)
 			s.mu.Lock()
-			answer := s.refuse[to]
+			answer := s.refuse[recipient]
 			s.mu.Unlock()
 			if answer == Silence {
 				s.signal()
@@ -115,7 +115,7 @@ func (s *SMTPServer) serve(conn net.Conn) {
 				say(answer)
 				continue
 			}
-			m.To = to
+			m.To = recipient
 			say("250 ok")
 		case "DATA":
 			say("354 go on")

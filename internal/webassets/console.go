@@ -65,13 +65,13 @@ func NewConsole(policy string, files fs.FS, root string, page Page) *Console {
 // withoutComments returns a script without the lines that consist of a comment with two slashes. A template literal
 // must not have such a line.
 func withoutComments(script []byte) []byte {
-	var kept []byte
+	var out []byte
 	for line := range bytes.Lines(script) {
 		if !bytes.HasPrefix(bytes.TrimLeft(line, " \t"), []byte("//")) {
-			kept = append(kept, line...)
+			out = append(out, line...)
 		}
 	}
-	return kept
+	return out
 }
 
 // Has reports whether the console has a file. That includes its page and, below parts/, the files of the bar's brand.

@@ -165,14 +165,14 @@ func ingest(w http.ResponseWriter, r *http.Request) error {
 	lastSent := time.Now()
 	send(line)
 	for _, path := range source.Paths {
-		before := *line // the progress of the earlier paths
+		base := *line // the progress of the earlier paths
 		report, failed := n.server.Corpus.Ingest(ctx, path, corpus.IngestOptions{
 			Workers: source.Workers, Source: fileformat.Source{Issuer: fileformat.Company{Name: source.Issuer}},
 			Progress: func(p corpus.Progress) {
 				if caddy.Exiting() {
 					cancel(errors.New("the server is shutting down"))
 				}
-				*line = before.plus(p, nil)
+				*line = base.plus(p, nil)
 				if time.Since(lastSent) >= progressInterval {
 					lastSent = time.Now()
 					send(line)
@@ -180,7 +180,7 @@ func ingest(w http.ResponseWriter, r *http.Request) error {
 			},
 		})
 		if report != nil {
-			*line = before.plus(report.Progress, report.Problems)
+			*line = base.plus(report.Progress, report.Problems)
 		}
 		if failed != nil {
 			line.Status, line.Error = "failed", failed.Error()

@@ -203,7 +203,8 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 		n.server.Start()
 		return nil
 	})
-	return errors.Join(tollgate.RegisterMetrics(ctx, questions, seconds, waiting, stageSeconds, tokens, reserved, taken),
+	return errors.Join(tollgate.RegisterMetrics(ctx, questions, seconds, waiting, stageSeconds, tokens, reserved,
+		intakeDocuments),
 		jobMetrics.Register(ctx))
 }
 

@@ -107,9 +107,9 @@ func (h *Handler) unmarshalCache(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// parseEndpoint parses an option that has an address, which it stores in *address, and an optional block. words maps
-// the names of options in the block that have an argument to the variables to set; flags does the same for options
-// without an argument.
+// parseEndpoint parses an option with an address, which it stores in *address, and an optional block. The keys of words
+// and flags are the names of options in the block: words has the variables to set for options with an argument, and
+// flags has those for options without an argument.
 func parseEndpoint(d *caddyfile.Dispenser, address *string, words map[string]*string, flags map[string]*bool) error {
 	option := d.Val()
 	if !d.AllArgs(address) {
@@ -119,13 +119,13 @@ func parseEndpoint(d *caddyfile.Dispenser, address *string, words map[string]*st
 		if flag, ok := flags[name]; ok {
 			return directive.Flag(d, flag)
 		}
-		into, ok := words[name]
+		variable, ok := words[name]
 		if !ok {
 			names := slices.AppendSeq(slices.Collect(maps.Keys(words)), maps.Keys(flags))
 			slices.Sort(names)
 			return directive.NoOption(d, option+" has no option %q; there are: %s", name, strings.Join(names, ", "))
 		}
-		return directive.Text(d, into)
+		return directive.Text(d, variable)
 	})
 }
 

@@ -41,7 +41,7 @@ func (t *ingestResult) add(p corpus.Progress, problems []string) {
 
 // ingestCommand returns the command tollgate answer ingest.
 func ingestCommand(o *options) *cobra.Command {
-	var from corpus.IngestOptions
+	var opts corpus.IngestOptions
 	var report bool
 	cmd := &cobra.Command{
 		Use: "ingest <folder or file>...", Args: cobra.MinimumNArgs(1),
@@ -55,9 +55,9 @@ once. If a document cannot be ingested, the command prints the reason, continues
 the others, and exits with status 1.
 `,
 	}
-	cmd.Flags().IntVar(&from.Workers, "workers",
+	cmd.Flags().IntVar(&opts.Workers, "workers",
 		0, "Number of files read at the same time (default: one per processor, at most 8)")
-	cmd.Flags().StringVar(&from.Source.Issuer.Name, "issuer", "",
+	cmd.Flags().StringVar(&opts.Source.Issuer.Name, "issuer", "",
 		"Issuer of documents that do not name one")
 	cmd.Flags().BoolVar(&report, "report",
 		false, "Report on each new or replaced document, at most 10,000, as corpus show does")
@@ -65,14 +65,14 @@ the others, and exits with status 1.
 		var total ingestResult
 		var urls []string // of the documents to report on
 		if report {
-			from.Document = func(t corpus.DocumentResult) {
+			opts.Document = func(t corpus.DocumentResult) {
 				if t.Err == nil && t.Outcome != corpus.Skipped && len(urls) < maxReported {
 					urls = append(urls, t.URL)
 				}
 			}
 		}
 		for _, path := range args {
-			if err := s.ingest(path, from, &total); err != nil {
+			if err := s.ingest(path, opts, &total); err != nil {
 				return err
 			}
 		}

@@ -153,7 +153,7 @@ extracted unless --model is given.
 func (s *session) evaluate(files []string, documents string, model models.Model) ([]eval.Result, error) {
 	var bar *cli.Progress // nil until the number of questions is known
 	total := 0
-	begin := func(questions int) {
+	announce := func(questions int) {
 		total = questions
 		bar = cli.NewProgress(s.Notes, int64(total), " questions", func(n int64) string { return strconv.FormatInt(n, 10) })
 	}
@@ -164,16 +164,16 @@ func (s *session) evaluate(files []string, documents string, model models.Model)
 		}
 	}()
 	if len(files) == 0 {
-		return answer.EvaluateSample(s.Ctx, model, begin, done)
+		return answer.EvaluateSample(s.Ctx, model, announce, done)
 	}
 	all, err := readQuestions(files)
 	if err != nil {
 		return nil, err
 	}
 	if documents != "" {
-		return answer.EvaluateOn(s.Ctx, documents, all, model, begin, done)
+		return answer.EvaluateOn(s.Ctx, documents, all, model, announce, done)
 	}
-	begin(len(all))
+	announce(len(all))
 	return s.Evaluate(s.Ctx, all, model, done), s.Ctx.Err()
 }
 

@@ -26,7 +26,7 @@ var (
 		Namespace: "tollgate", Subsystem: "answer", Name: "reserved",
 		Help: "Answers reserved from quotas by questions in progress, on all nodes, as of the last run of the job reap.",
 	})
-	taken = tollgate.NewCounterVec("answer", "intake_documents_total",
+	intakeDocuments = tollgate.NewCounterVec("answer", "intake_documents_total",
 		"Documents of the watched folder and of fetched addresses, by source and outcome.", "source", "outcome")
 	waiting = tollgate.NewGaugeFunc("answer", "waiting",
 		"Questions that are being answered or wait in the queue.", countWaiting)
@@ -60,7 +60,7 @@ func observeTrace(t *pipeline.Trace) {
 }
 
 // observeIntake counts a document of a source, the watched folder or the fetched addresses, with its outcome.
-func observeIntake(source, outcome string) { taken.WithLabelValues(source, outcome).Inc() }
+func observeIntake(source, outcome string) { intakeDocuments.WithLabelValues(source, outcome).Inc() }
 
 // observeReserved records the number of reserved answers.
 func observeReserved(n int) { reserved.Set(float64(n)) }

@@ -286,15 +286,15 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		caddyhttp.SetVar(r.Context(), caddyhttp.LogSkipVar, true)
 	}
 	defer h.app.Acquire()()
-	begin, recording := time.Now(), &recorder{ResponseWriterWrapper: caddyhttp.ResponseWriterWrapper{ResponseWriter: w}}
+	start, recording := time.Now(), &recorder{ResponseWriterWrapper: caddyhttp.ResponseWriterWrapper{ResponseWriter: w}}
 	if h.tracer == nil {
 		h.site.ServeHTTP(recording, r)
-		recording.done(r.Method, r.Pattern, begin)
+		recording.done(r.Method, r.Pattern, start)
 		return nil
 	}
 	followed, end := h.tracer.Serve(r)
 	h.site.ServeHTTP(recording, followed)
-	recording.done(r.Method, followed.Pattern, begin)
+	recording.done(r.Method, followed.Pattern, start)
 	end(followed.Pattern, recording.status)
 	return nil
 }

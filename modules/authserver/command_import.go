@@ -39,14 +39,14 @@ the users.
 Passwords and secrets are hashed again when they are used for the first time.
 `,
 	}
-	from := cmd.Flags().String("from", "", "The program that wrote the file: "+names)
+	program := cmd.Flags().String("from", "", "The program that wrote the file: "+names)
 	dry := cmd.Flags().Bool("dry-run", false, "Store nothing, and report what would be imported")
 	update := cmd.Flags().Bool("update", false, "Also change existing clients and users, except for passwords and secrets")
 	secrets := cmd.Flags().Bool("replace-passwords", false, "With --update: replace passwords and secrets, and add authenticator apps")
 	report := cmd.Flags().String("report", "", "File to which a line of JSON about each record is written")
 	_ = cmd.MarkFlagRequired("from")
 	cmd.RunE = o.run(func(s *session, cmd *cobra.Command, args []string) (err error) {
-		read := moving.Readers()[*from]
+		read := moving.Readers()[*program]
 		if read == nil {
 			return fmt.Errorf("--from must be one of: %s", names)
 		}

@@ -54,8 +54,8 @@ func moveCommand(root *cobra.Command) {
 	o := new(cli.Flags)
 	o.Add(root)
 	root.Args = cobra.NoArgs
-	from := root.Flags().String("from", "", "Database to copy (default: that of the configuration)")
-	to := root.Flags().String("to", "", "Database to copy to, which must be empty")
+	sourceFlag := root.Flags().String("from", "", "Database to copy (default: that of the configuration)")
+	targetFlag := root.Flags().String("to", "", "Database to copy to, which must be empty")
 	name := root.Flags().String("database", "",
 		"Copy the database of this service, which has its own in the configuration")
 	cli.Required(root, "to")
@@ -65,11 +65,11 @@ func moveCommand(root *cobra.Command) {
 		if err != nil {
 			return err
 		}
-		source, err := sourceOf(state, *from, *name)
+		source, err := sourceOf(state, *sourceFlag, *name)
 		if err != nil {
 			return err
 		}
-		target, err := openArgument(*to)
+		target, err := openArgument(*targetFlag)
 		if err != nil {
 			return fmt.Errorf("--to: %w", err)
 		}
@@ -82,7 +82,7 @@ func moveCommand(root *cobra.Command) {
 		if err != nil {
 			return err
 		}
-		printNextSteps(s, &state, *to, *name)
+		printNextSteps(s, &state, *targetFlag, *name)
 		return s.Table(r, func(w io.Writer) {
 			cli.Row(w, "TABLE", "ROWS", "DIGEST OF BOTH")
 			for i := range r.Tables {
@@ -98,8 +98,9 @@ func moveCommand(root *cobra.Command) {
 // shownDigest is how many characters of a digest are shown to people.
 const shownDigest = 16
 
-// sourceOf returns the database to copy: the database that source, the value of the flag --from, describes; without it
-// the own database of the service with the given name; without a name the common database.
+// sourceOf returns the database to copy. If source, the value of the flag --from, is set, this is the database that it
+// describes. Otherwise it is the own database of the service with the given name or, if name is empty, the common
+// database.
 func sourceOf(state backup.State, source, name string) (*store.DB, error) {
 	if source != "" {
 		db, err := openArgument(source)

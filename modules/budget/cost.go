@@ -191,7 +191,7 @@ func (p *pattern) matches(path string, escaped bool) bool {
 	if p.all {
 		return true
 	}
-	for _, want := range p.segments {
+	for _, segment := range p.segments {
 		if path == "" || path[0] != '/' {
 			return false
 		}
@@ -199,8 +199,8 @@ func (p *pattern) matches(path string, escaped bool) bool {
 		if slash := strings.IndexByte(got, '/'); slash >= 0 {
 			got, rest = got[:slash], got[slash:]
 		}
-		isWildcard := want == ""
-		if got == "" || (!isWildcard && !sameSegment(got, string(want), escaped)) {
+		isWildcard := segment == ""
+		if got == "" || (!isWildcard && !sameSegment(got, string(segment), escaped)) {
 			return false
 		}
 		path = rest

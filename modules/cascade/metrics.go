@@ -43,11 +43,11 @@ var (
 func observeAttempt(a cascade.Attempt) {
 	attempts.WithLabelValues(a.Provider, a.Outcome).Inc()
 	if a.Cooldown != "" {
-		whom := "user"
+		scope := "user"
 		if a.Everyone {
-			whom = "everyone"
+			scope = "everyone"
 		}
-		cooldowns.WithLabelValues(a.Provider, a.Cooldown, whom).Inc()
+		cooldowns.WithLabelValues(a.Provider, a.Cooldown, scope).Inc()
 	}
 	if a.FirstToken > 0 {
 		firstToken.WithLabelValues(a.Provider, a.Tier.String()).Observe(a.FirstToken.Seconds())

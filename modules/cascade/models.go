@@ -73,9 +73,10 @@ func (h *Handler) models(w http.ResponseWriter, r *http.Request, id string) erro
 	return writeJSON(w, answer)
 }
 
-// named returns the model or tier that would serve a request for a name, for GET /v1/models/{id}. It accepts all names
-// that requests may use, which are more than list returns. It returns false if the key may not use the entry with that
-// name. It also returns false if neither a model nor a tier has the name and there is no default tier.
+// named returns the model or tier that would serve a request for a name, for GET /v1/models/{id}. Since clients look up
+// a name before they use it, named accepts all names that requests may use; list leaves out most names of tiers. It
+// returns false if the key may not use the entry with that name. It also returns false if neither a model nor a tier
+// has the name and there is no default tier.
 func (o *usableModels) named(id string) (modellist.Model, bool) {
 	target := o.routing.Resolve(id)
 	if tier, known := cascade.PseudoTier(target); known {

@@ -71,10 +71,10 @@ func userListCommand(o *options) *cobra.Command {
 		Use: "list [--after <id>] [--limit <number>]", Args: cobra.NoArgs,
 		Short: "Lists the users, ordered by id",
 	}
-	after := cmd.Flags().Int64("after", 0, "List only users after this id")
+	afterID := cmd.Flags().Int64("after", 0, "List only users after this id")
 	limit := cmd.Flags().Int("limit", 500, "Number of users, at most 500")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, _ []string) error {
-		list, err := s.Accounts().List(s.Ctx, *after, *limit)
+		list, err := s.Accounts().List(s.Ctx, *afterID, *limit)
 		if err != nil {
 			return err
 		}

@@ -70,18 +70,18 @@ func bestLine(tokens []caddyfile.Token, message string) (best caddyfile.Token, h
 
 // containsWord reports whether message contains word, or word with an s at its end, as a whole word.
 func containsWord(message, word string) bool {
-	for from := 0; ; {
-		i := strings.Index(message[from:], word)
+	for start := 0; ; {
+		i := strings.Index(message[start:], word)
 		if i < 0 || word == "" {
 			return false
 		}
-		previous, _ := utf8.DecodeLastRuneInString(message[:from+i])
-		rest := message[from+i+len(word):]
+		previous, _ := utf8.DecodeLastRuneInString(message[:start+i])
+		rest := message[start+i+len(word):]
 		next, _ := utf8.DecodeRuneInString(strings.TrimPrefix(rest, "s"))
 		if !isWordRune(previous) && !isWordRune(next) {
 			return true
 		}
-		from += i + len(word)
+		start += i + len(word)
 	}
 }
 

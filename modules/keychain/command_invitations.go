@@ -72,8 +72,8 @@ func invitations(o *options) *cobra.Command {
 		Use: "invitations", Short: "Lists the invitations, including accepted ones", Args: cobra.NoArgs,
 		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {
 			list, err := keychain.AllPages(
-				func(after string, limit int) ([]keychain.Invitation, error) {
-					return s.Invitations(s.Ctx, after, limit)
+				func(afterID string, limit int) ([]keychain.Invitation, error) {
+					return s.Invitations(s.Ctx, afterID, limit)
 				},
 				func(i keychain.Invitation) string { return i.ID })
 			if err != nil {

@@ -40,7 +40,9 @@ func userCommands(o *options) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {
 			users, err := keychain.AllPages(
-				func(after string, limit int) ([]keychain.User, error) { return s.Users(s.Ctx, search, after, limit) },
+				func(afterID string, limit int) ([]keychain.User, error) {
+					return s.Users(s.Ctx, search, afterID, limit)
+				},
 				func(u keychain.User) string { return u.ID })
 			if err != nil {
 				return err

@@ -26,7 +26,7 @@ func limitCommand(
 ) *cobra.Command {
 	flags := newLimitFlags(cmd.Flags())
 	removeAll, limitFlags := addRemovers(cmd, limitFlagNames, "Remove all imposed limits")
-	until := cmd.Flags().String("until", "",
+	expiry := cmd.Flags().String("until", "",
 		"Impose the given limits only until this time, such as 2027-01-31 or 7d, in place of the usual ones; none ends this")
 	cmd.MarkFlagsMutuallyExclusive("lift", "until")
 	cmd.RunE = o.run(func(s *session, cmd *cobra.Command, args []string) error {
@@ -34,8 +34,8 @@ func limitCommand(
 		if err != nil {
 			return err
 		}
-		if *until != "" {
-			if err := s.raise(holder, flags, *until); err != nil {
+		if *expiry != "" {
+			if err := s.raise(holder, flags, *expiry); err != nil {
 				return err
 			}
 		}
@@ -44,7 +44,7 @@ func limitCommand(
 			return err
 		}
 		hasFlags := slices.ContainsFunc(limitFlags, cmd.Flags().Changed)
-		if hasFlags && *until == "" { // with --until the flags were for the raise
+		if hasFlags && *expiry == "" { // with --until the flags were for the raise
 			change, err := flags.change()
 			if err != nil {
 				return err

@@ -22,9 +22,9 @@ func reportCommand(o *options) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	period := newPeriodFlags(flags)
-	by := flags.StringSlice("by", nil, "Grouping: provider, model, day, hour, key, tier (default: provider,model,day)")
+	groups := flags.StringSlice("by", nil, "Grouping: provider, model, day, hour, key, tier (default: provider,model,day)")
 	cmd.RunE = o.runForUser(func(s *session) error {
-		q := spending.UsageQuery{Group: *by}
+		q := spending.UsageQuery{Group: *groups}
 		if err := period.read(&q.From, &q.To); err != nil {
 			return err
 		}

@@ -32,7 +32,7 @@ func teamCommands(o *options) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: o.run(func(s *session, _ *cobra.Command, _ []string) error {
 			teams, err := keychain.AllPages(
-				func(after string, limit int) ([]keychain.Team, error) { return s.Teams(s.Ctx, after, limit) },
+				func(afterName string, limit int) ([]keychain.Team, error) { return s.Teams(s.Ctx, afterName, limit) },
 				func(t keychain.Team) string { return t.Name })
 			if err != nil {
 				return err
@@ -89,8 +89,8 @@ func members(o *options) *cobra.Command {
 				return err
 			}
 			list, err := keychain.AllPages(
-				func(after string, limit int) ([]keychain.Member, error) {
-					return s.Members(s.Ctx, team.ID, after, limit)
+				func(afterID string, limit int) ([]keychain.Member, error) {
+					return s.Members(s.Ctx, team.ID, afterID, limit)
 				},
 				func(m keychain.Member) string { return m.UserID })
 			if err != nil {
@@ -145,12 +145,12 @@ func spendingCommand(o *options) *cobra.Command {
 		Args:  cobra.NoArgs,
 	}
 	period := newPeriodFlags(cmd.Flags())
-	by := cmd.Flags().StringSlice("by", nil,
+	groups := cmd.Flags().StringSlice("by", nil,
 		"Grouping: organisation, team, user, key, provider, model, tag, end_user, day, hour (default: team,model)")
 	limit := cmd.Flags().Int("limit", spending.MaxLines, "Maximum number of lines")
 	compare := cmd.Flags().Bool("compare", false, "Compare with the period of the same length before it")
 	cmd.RunE = o.run(func(s *session, _ *cobra.Command, _ []string) error {
-		q := spending.Query{By: *by, Limit: *limit, Compare: *compare}
+		q := spending.Query{By: *groups, Limit: *limit, Compare: *compare}
 		if err := period.read(&q.From, &q.To); err != nil {
 			return err
 		}
@@ -172,21 +172,21 @@ func showSpending(w io.Writer, q *spending.Query, lines []spending.Line) {
 		shown bool
 		cell  func(l *spending.Line) any
 	}
-	// by reports whether the lines are grouped by one of the given names.
-	by := func(names ...string) bool {
+	// groupedBy reports whether the lines are grouped by one of the given names.
+	groupedBy := func(names ...string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(q.By, name) })
 	}
 	byDefault := len(q.By) == 0 // the default: by team and model
 	columns := []column{
-		{"DAY", by("day"), func(l *spending.Line) any { return l.Day }},
-		{"HOUR", by("hour"), func(l *spending.Line) any { return formatTime(l.Hour) }},
-		{"TEAM", byDefault || by("team"), func(l *spending.Line) any { return teamName(l) }},
-		{"USER", by("user"), func(l *spending.Line) any { return deref(l.UserID) }},
-		{"KEY", by("key"), func(l *spending.Line) any { return deref(l.KeyID) }},
-		{"TAG", by("tag"), func(l *spending.Line) any { return deref(l.Tag) }},
-		{"END USER", by("end_user"), func(l *spending.Line) any { return deref(l.EndUser) }},
-		{"PROVIDER", byDefault || by("provider", "model"), func(l *spending.Line) any { return deref(l.Provider) }},
-		{"MODEL", byDefault || by("model"), func(l *spending.Line) any { return deref(l.Model) }},
+		{"DAY", groupedBy("day"), func(l *spending.Line) any { return l.Day }},
+		{"HOUR", groupedBy("hour"), func(l *spending.Line) any { return formatTime(l.Hour) }},
+		{"TEAM", byDefault || groupedBy("team"), func(l *spending.Line) any { return teamName(l) }},
+		{"USER", groupedBy("user"), func(l *spending.Line) any { return deref(l.UserID) }},
+		{"KEY", groupedBy("key"), func(l *spending.Line) any { return deref(l.KeyID) }},
+		{"TAG", groupedBy("tag"), func(l *spending.Line) any { return deref(l.Tag) }},
+		{"END USER", groupedBy("end_user"), func(l *spending.Line) any { return deref(l.EndUser) }},
+		{"PROVIDER", byDefault || groupedBy("provider", "model"), func(l *spending.Line) any { return deref(l.Provider) }},
+		{"MODEL", byDefault || groupedBy("model"), func(l *spending.Line) any { return deref(l.Model) }},
 		{"REQUESTS", true, func(l *spending.Line) any { return l.Requests }},
 		{"SUCCEEDED", true, func(l *spending.Line) any { return l.Succeeded }},
 		{"FAILED", true, func(l *spending.Line) any { return l.Failed }},

@@ -86,15 +86,15 @@ func usageCommands(o *options) *cobra.Command {
 		Args:  cobra.NoArgs,
 	}
 	limit := recent.Flags().Int("limit", 20, "Number of rows, from 1 to 500")
-	before := recent.Flags().Int64("before", 0, "List only requests before the one with this id")
+	beforeID := recent.Flags().Int64("before", 0, "List only requests before the one with this id")
 	recent.RunE = o.runForUser(func(s *session) error {
 		if *limit < 1 || *limit > 500 {
 			return fmt.Errorf("--limit must be from 1 to 500")
 		}
-		if *before < 0 {
+		if *beforeID < 0 {
 			return fmt.Errorf("--before must be the id of a request")
 		}
-		records, err := s.spending.Recent(s.Ctx, s.user, *before, *limit)
+		records, err := s.spending.Recent(s.Ctx, s.user, *beforeID, *limit)
 		if err != nil {
 			return err
 		}

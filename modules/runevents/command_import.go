@@ -166,7 +166,7 @@ func (s *session) load(total int64, produce func(ctx context.Context, add addFun
 		items       = make(chan item, 64)
 		workers     sync.WaitGroup
 		result      importResult // Unreadable is changed only here, the other counts atomically by the workers
-		begin       = time.Now()
+		start       = time.Now()
 		progress    = cli.NewProgress(s.Notes, total, " reports", func(n int64) string { return strconv.FormatInt(n, 10) })
 	)
 	defer cancel(nil)
@@ -219,7 +219,7 @@ func (s *session) load(total int64, produce func(ctx context.Context, add addFun
 	if err != nil {
 		return err
 	}
-	result.Seconds = time.Since(begin).Seconds()
+	result.Seconds = time.Since(start).Seconds()
 	return s.printResult(result)
 }
 

@@ -417,10 +417,10 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request, endpoint *runev
 // query serves a query and records its duration, even if the service panics because an answer failed after its
 // beginning.
 func (h *Handler) query(w http.ResponseWriter, r *http.Request, endpoint *runevents.Endpoint) {
-	begin := time.Now()
+	start := time.Now()
 	recorder := &statusRecorder{ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}}
 	complete := false
-	defer func() { observeQuery(endpoint.Route, recorder.status, complete, time.Since(begin)) }()
+	defer func() { observeQuery(endpoint.Route, recorder.status, complete, time.Since(start)) }()
 	endpoint.ServeHTTP(recorder, r)
 	complete = true
 }

@@ -262,9 +262,9 @@ func (a *App) settle() {
 		return
 	case <-time.After(settleTime):
 	}
-	for _, do := range a.onSettled {
+	for _, fn := range a.onSettled {
 		if a.ctx.Err() == nil {
-			do()
+			fn()
 		}
 	}
 }

@@ -139,8 +139,8 @@ func (a *App) Bar(service string) func(*http.Request) look.Bar {
 	return func(r *http.Request) look.Bar {
 		bar := look.Bar{Brand: a.BrandOfPages(), Current: service}
 		for _, m := range a.Services(r) {
-			if to := m.URL(r, m.Path); to != "" {
-				bar.Services = append(bar.Services, look.Service{Name: m.Service, Title: m.Title, URL: to})
+			if href := m.URL(r, m.Path); href != "" {
+				bar.Services = append(bar.Services, look.Service{Name: m.Service, Title: m.Title, URL: href})
 			}
 		}
 		return bar

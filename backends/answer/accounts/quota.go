@@ -89,12 +89,12 @@ func (a *Accounts) Accept(
 			return err
 		}
 		// The limit is read here, so that a lowered limit takes effect at once.
-		taken, err := c.Exec(`UPDATE answer_windows SET pending = pending + 1 WHERE account_id = ? AND began = ?
+		n, err := c.Exec(`UPDATE answer_windows SET pending = pending + 1 WHERE account_id = ? AND began = ?
 			AND used + pending < (SELECT total_limit FROM answer_accounts WHERE id = ?)`, caller.Account, window.Start.UnixMicro(), caller.Account)
 		if err != nil {
 			return err
 		}
-		if taken == 0 {
+		if n == 0 {
 			return &RefusedError{QuotaExceeded, secondsUntil(now.UnixMicro(), window.End.UnixMicro()), rate}
 		}
 		if rate.Remaining--; rate.Reset == 0 { // the first question in the window

@@ -48,7 +48,7 @@ func writeDraft(text string) string {
 	if m == nil {
 		return draft.NotFound
 	}
-	wanted := terms.Of(m[1])
+	questionTerms := terms.Of(m[1])
 	best, mark, maxShared := "", "", 0
 	for _, p := range passagePattern.FindAllStringSubmatch(text, -1) {
 		for line := range strings.Lines(p[2]) {
@@ -57,7 +57,7 @@ func writeDraft(text string) string {
 			}
 			for _, s := range draft.Split(strings.TrimSpace(line)) {
 				words, shared := terms.SetOf(s), 0
-				for _, t := range wanted {
+				for _, t := range questionTerms {
 					if words[t] {
 						shared++
 					}
@@ -68,7 +68,7 @@ func writeDraft(text string) string {
 			}
 		}
 	}
-	if 4*maxShared < 3*len(wanted) {
+	if 4*maxShared < 3*len(questionTerms) {
 		return draft.NotFound
 	}
 	return best + " [" + mark + "]"

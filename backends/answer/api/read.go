@@ -39,16 +39,16 @@ func (a *API) quota(w http.ResponseWriter, r *http.Request, caller *accounts.Cal
 // returns false, it has answered that the limit is reached or that the counters cannot be used.
 func (a *API) withinLimit(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, group string) bool {
 	counter := "answer/" + group + "/" + strconv.FormatInt(caller.Key, 10)
-	taken, err := a.options.Counters.Take(r.Context(), counter, 1, readLimit, readWindow)
+	decision, err := a.options.Counters.Take(r.Context(), counter, 1, readLimit, readWindow)
 	if err != nil {
 		a.unavailable(w, err)
 		return false
 	}
-	if !taken.Allowed {
-		w.Header().Set("Retry-After", strconv.FormatInt(int64(taken.RetryAfter/time.Second)+1, 10))
+	if !decision.Allowed {
+		w.Header().Set("Retry-After", strconv.FormatInt(int64(decision.RetryAfter/time.Second)+1, 10))
 		a.refuse(w, http.StatusTooManyRequests, accounts.RateLimited)
 	}
-	return taken.Allowed
+	return decision.Allowed
 }
 
 // answer serves GET /v1/answers/{id}. The result has only the id and the status if no body is stored: the answer is

@@ -111,15 +111,15 @@ var routes = []route{
 // path.
 func routeOf(path string) (_ *route, id string, ok bool) {
 	for i := range routes {
-		before, after, variable := strings.Cut(routes[i].Path, "{id}")
+		prefix, suffix, variable := strings.Cut(routes[i].Path, "{id}")
 		if !variable {
-			if path == before {
+			if path == prefix {
 				return &routes[i], "", true
 			}
 			continue
 		}
-		id, below := strings.CutPrefix(path, before)
-		id, ends := strings.CutSuffix(id, after)
+		id, below := strings.CutPrefix(path, prefix)
+		id, ends := strings.CutSuffix(id, suffix)
 		if below && ends && id != "" {
 			return &routes[i], id, true
 		}

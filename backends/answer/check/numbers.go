@@ -161,8 +161,8 @@ var (
 	lossWords = regexp.MustCompile(`(?i)\b(?:loss(?:es)?|lost|deficits?|negative|minus|decreas\w+|declin\w+|fell|fall(?:s|en)?|drop\w*|down|lower|reduc\w+|outflows?|used|pays?|paid|payments?|spent|expenses?|costs?|tax(?:es)?|charges?|write-?(?:offs?|downs?)|impair\w+|swung)\b`)
 )
 
-// hasFigure reports whether a figure that is shown in a sentence agrees with a computed figure or with a figure of a
-// passage that the sentence marks. A loss may be shown without its sign, but not in a sentence that states a gain.
+// hasFigure reports whether mention, a figure that the sentence s shows, agrees with a computed figure or with a figure
+// of a passage that s marks. A loss may be shown without its sign, but not in a sentence that states a gain.
 func (c *Checker) hasFigure(s draft.Sentence, mention figures.Mention) bool {
 	fits := func(exact kernel.Figure) bool { return States(mention.Figure, exact) }
 	if gainWords.MatchString(s.Text) && !lossWords.MatchString(s.Text) { // the sign must agree too

@@ -46,7 +46,7 @@ type unembedded struct {
 // these are replaced. progress, unless it is nil, is called in each transaction with the number of vectors made before
 // that transaction; its error ends the work.
 func (c *Corpus) Embed(
-	ctx context.Context, e Embedder, progress func(conn kernel.Conn, made int) error,
+	ctx context.Context, e Embedder, progress func(conn kernel.Conn, vectors int) error,
 ) (total int, err error) {
 	fingerprint, err := c.updateFingerprint(ctx, e)
 	if err != nil {

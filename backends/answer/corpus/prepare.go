@@ -120,8 +120,9 @@ func (p *prepared) takeFacts() {
 }
 
 // preferTagged adds the tagged facts: those that the document has as data, in inline XBRL tags or company facts. A fact
-// that was read from text becomes a tagged fact, and keeps its chunk, if a tagged fact has the same value. If the
-// values differ, or if another text has already given this fact, it is dropped.
+// that was read from text becomes a tagged fact, and keeps its chunk, if it agrees with the tagged fact of the same
+// metric and period. It is dropped if it contradicts that fact, or if another fact from the text already agrees with
+// it.
 func (p *prepared) preferTagged() {
 	if len(p.source.Facts) == 0 {
 		return

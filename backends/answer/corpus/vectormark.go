@@ -101,7 +101,7 @@ func (c *Corpus) fingerprint(ctx context.Context, model string) (fingerprint []b
 // although the fingerprint of the previous model is not older than minModelAge.
 func (c *Corpus) updateFingerprint(ctx context.Context, e Embedder) (fingerprint []byte, err error) {
 	model := e.Model()
-	previous, since, err := c.fingerprint(ctx, model)
+	previous, storedAt, err := c.fingerprint(ctx, model)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (c *Corpus) updateFingerprint(ctx context.Context, e Embedder) (fingerprint
 	if previous != nil && sameModel(previous, fingerprint) {
 		return previous, nil
 	}
-	if previous != nil && c.Now().Sub(since) < minModelAge {
+	if previous != nil && c.Now().Sub(storedAt) < minModelAge {
 		return nil, ErrOtherModel
 	}
 	if previous != nil {
@@ -126,11 +126,11 @@ func (c *Corpus) updateFingerprint(ctx context.Context, e Embedder) (fingerprint
 			return nil, err
 		}
 	}
-	made, err := c.madeByCurrentModel(ctx, e)
+	unchanged, err := c.madeByCurrentModel(ctx, e)
 	if err != nil {
 		return nil, err
 	}
-	if !made {
+	if !unchanged {
 		c.Logger().Warn("the embedding model has changed: the vectors of all passages are made again",
 			zap.String("model", model), zap.Int("dimensions", len(fingerprint)))
 		if _, err = c.DB.Purge(ctx, deletedAtOnce,

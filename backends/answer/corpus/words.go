@@ -40,18 +40,18 @@ func Reindex(ctx context.Context, db *store.DB, step func(rows int64)) error {
 	if err := db.Write(ctx, func(c store.Conn) error { _, err := c.Exec(clear); return err }); err != nil {
 		return err
 	}
-	return db.Walk(ctx, reindexBatch, step, func(c store.Conn, after int64, limit int) (int, int64, error) {
+	return db.Walk(ctx, reindexBatch, step, func(c store.Conn, lastID int64, limit int) (int, int64, error) {
 		list, err := store.List(c, func(r store.Row) (e indexEntry, err error) {
 			err = r.Scan(&e.chunk, &e.document, &e.issuer, &e.year, &e.title, &e.section, &e.text)
 			return e, err
 		}, "SELECT c.id, d.id, COALESCE(d.issuer_id, 0), d.fiscal, d.title, c.section, c.text FROM answer_chunks c"+
-			" JOIN answer_documents d ON d.id = c.document_id WHERE c.id > ? ORDER BY c.id LIMIT ?", after, limit)
+			" JOIN answer_documents d ON d.id = c.document_id WHERE c.id > ? ORDER BY c.id LIMIT ?", lastID, limit)
 		for i := range list {
 			if err == nil {
 				err = list[i].put(c)
 			}
-			after = list[i].chunk // the next batch begins after the last chunk of this one
+			lastID = list[i].chunk // the next batch begins after the last chunk of this one
 		}
-		return len(list), after, err
+		return len(list), lastID, err
 	})
 }

@@ -140,11 +140,11 @@ func draftOfText(body string, passages []kernel.Passage, minimum float64, requir
 	if required != nil {
 		quotes = slices.DeleteFunc(quotes, func(q quote) bool { return !required.MatchString(q.text) })
 	}
-	wanted := criteriaOf(body, quotes)
-	if len(wanted.words) == 0 || len(quotes) == 0 {
+	c := criteriaOf(body, quotes)
+	if len(c.words) == 0 || len(quotes) == 0 {
 		return Draft{}
 	}
-	rateAll(quotes, wanted, passages)
+	rateAll(quotes, c, passages)
 	best := quotes[0]
 	url := passages[best.passage].URL
 	isLong := slices.ContainsFunc(passages, func(p kernel.Passage) bool { return p.URL == url && p.Page > longReport })
@@ -153,7 +153,7 @@ func draftOfText(body string, passages []kernel.Passage, minimum float64, requir
 		return Draft{}
 	case len(quotes) > manyQuotes && best.cover < coverOfMany: // among many sentences, one has the words by chance
 		return Draft{}
-	case isLong && (len(wanted.words) < minWordsOfLong || best.cover < coverOfMany || best.ownCover < minCoverOfLong):
+	case isLong && (len(c.words) < minWordsOfLong || best.cover < coverOfMany || best.ownCover < minCoverOfLong):
 		return Draft{}
 	}
 	chosen := []quote{best}
@@ -198,31 +198,31 @@ func rateAll(quotes []quote, c *criteria, passages []kernel.Passage) {
 // criteriaOf returns the criteria of a question for rating the quotes. Words that few quotes contain have a greater
 // weight.
 func criteriaOf(body string, quotes []quote) *criteria {
-	wanted := &criteria{
+	c := &criteria{
 		words: stems(body), years: metrics.Years(body), direction: direction(body), past: pastTense.MatchString(body),
 	}
-	wanted.weights = make(map[terms.Term]float64, len(wanted.words))
-	for _, word := range wanted.words {
+	c.weights = make(map[terms.Term]float64, len(c.words))
+	for _, word := range c.words {
 		n := 0
 		for i := range quotes {
 			if quotes[i].terms[word] {
 				n++
 			}
 		}
-		wanted.weights[word] = math.Log(1 + float64(len(quotes)+1)/float64(n+1))
+		c.weights[word] = math.Log(1 + float64(len(quotes)+1)/float64(n+1))
 		if n == 0 && word == measuredThing(body) { // the unit of a figure names it: "4 megawatt hours"
-			wanted.weights[word] = 0
+			c.weights[word] = 0
 		}
 	}
 	for _, k := range kinds {
 		if k.asks.MatchString(body) {
-			wanted.kinds = append(wanted.kinds, k)
+			c.kinds = append(c.kinds, k)
 		}
 	}
 	if m := howMany.FindStringSubmatch(body); m != nil {
-		wanted.counted = m[1]
+		c.counted = m[1]
 	}
-	return wanted
+	return c
 }
 
 // howMuch matches a question for a quantity. Its group is the thing that is measured.

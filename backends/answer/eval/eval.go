@@ -199,10 +199,10 @@ func Run(ctx context.Context, s Setup, questions []Question) []Result {
 	for i := range questions {
 		q := &questions[i]
 		searches.lists = nil
-		begin := time.Now()
+		start := time.Now()
 		o, trace := asker.Ask(ctx, pipeline.Request{Text: q.Query, Force: q.Group == forced}, nil)
 		r := Result{
-			Question: q, Outcome: o, Took: time.Since(begin), Answered: o.Reason == pipeline.Answered,
+			Question: q, Outcome: o, Took: time.Since(start), Answered: o.Reason == pipeline.Answered,
 		}
 		if q.Expect == expectAnswer {
 			// If a question has no expected answer to compare with, FailedToAnswer counts as answered.

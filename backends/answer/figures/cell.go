@@ -180,10 +180,10 @@ func squeeze(s string) string {
 	var b strings.Builder
 	for i, r := range s {
 		if r == ' ' || r == '\u00a0' {
-			before, after := b.String(), strings.TrimLeft(s[i:], " \u00a0")
-			if before == "" || after == "" || strings.ContainsAny(before[len(before)-1:], "($") ||
-				strings.HasSuffix(before, "€") || strings.HasSuffix(before, "£") ||
-				strings.HasSuffix(before, "-") || after[0] == ')' || after[0] == '%' || after[0] == ' ' {
+			left, right := b.String(), strings.TrimLeft(s[i:], " \u00a0")
+			if left == "" || right == "" || strings.ContainsAny(left[len(left)-1:], "($") ||
+				strings.HasSuffix(left, "€") || strings.HasSuffix(left, "£") ||
+				strings.HasSuffix(left, "-") || right[0] == ')' || right[0] == '%' || right[0] == ' ' {
 				continue
 			}
 			r = ' '

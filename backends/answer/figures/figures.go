@@ -119,8 +119,8 @@ func (m *Mention) parseBefore(text string, i int) (start int, glued bool) {
 		if !minus(r) {
 			return
 		}
-		if before, _ := utf8.DecodeLastRuneInString(text[:start-size]); start == size || unicode.IsSpace(before) ||
-			strings.ContainsRune("($€£¥|", before) {
+		if prev, _ := utf8.DecodeLastRuneInString(text[:start-size]); start == size || unicode.IsSpace(prev) ||
+			strings.ContainsRune("($€£¥|", prev) {
 			m.Value, start = -m.Value, start-size
 		}
 	}
@@ -209,14 +209,14 @@ func wordAfter(text string) (word string, size int, spaced bool) {
 	if i < len(text) && text[i] == '%' {
 		return "%", i + 1, i > 0
 	}
-	begin := i
-	for i < len(text) && i-begin < 12 && (text[i]|0x20 >= 'a' && text[i]|0x20 <= 'z') {
+	start := i
+	for i < len(text) && i-start < 12 && (text[i]|0x20 >= 'a' && text[i]|0x20 <= 'z') {
 		i++
 	}
-	if i < len(text) && i-begin == 12 {
+	if i < len(text) && i-start == 12 {
 		return "", 0, true
 	}
-	return strings.ToLower(text[begin:i]), i, begin > 0
+	return strings.ToLower(text[start:i]), i, start > 0
 }
 
 // scales maps words for a scale to their factors.
@@ -252,20 +252,20 @@ func currencyBefore(text string) (code string, size int) {
 		return "", 0
 	}
 	for _, width := range [...]int{3, 2, 1} { // the longest spelling first, so that "NT$" is not read as "$"
-		begin := len(trimmed) - width
-		if begin < 0 || !utf8.RuneStart(trimmed[begin]) {
+		start := len(trimmed) - width
+		if start < 0 || !utf8.RuneStart(trimmed[start]) {
 			continue
 		}
-		code, ok := codes[trimmed[begin:]]
+		code, ok := codes[trimmed[start:]]
 		if !ok {
 			continue
 		}
-		before, _ := utf8.DecodeLastRuneInString(trimmed[:begin])
-		isInWord := begin > 0 && unicode.IsLetter(before)
-		if isInWord && trimmed[begin:] != "$" { // letters before "$" name an unknown dollar
+		prev, _ := utf8.DecodeLastRuneInString(trimmed[:start])
+		isInWord := start > 0 && unicode.IsLetter(prev)
+		if isInWord && trimmed[start:] != "$" { // letters before "$" name an unknown dollar
 			continue
 		}
-		return code, len(text) - begin
+		return code, len(text) - start
 	}
 	return "", 0
 }

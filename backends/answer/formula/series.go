@@ -171,8 +171,8 @@ type collector struct {
 func (c *collector) add(group, name, header string, quarterly bool, p Point) {
 	key := strings.Join([]string{group, name, header, strconv.FormatBool(quarterly)}, "\x00")
 	s := c.latest[key]
-	taken := func(q Point) bool { return q.Period == p.Period && p.Period.Known() }
-	if s == nil || slices.ContainsFunc(s.Points, taken) {
+	samePeriod := func(q Point) bool { return q.Period == p.Period && p.Period.Known() }
+	if s == nil || slices.ContainsFunc(s.Points, samePeriod) {
 		s = &Series{
 			Name: cmp.Or(name, header), Group: group, name: terms.SetOf(name), group: terms.SetOf(group),
 			header: terms.SetOf(header), caption: c.caption, around: c.around, quarters: quarterly,

@@ -380,8 +380,8 @@ func (q *Calculation) changeCalculation(values []figure, periods []Period, chang
 		text = "(" + text + ") / " + first
 	}
 	text += " = " + figures.Plain(change)
-	if before := calculations(values, periods); before != "" {
-		return before + "; " + text
+	if steps := calculations(values, periods); steps != "" {
+		return steps + "; " + text
 	}
 	return text
 }

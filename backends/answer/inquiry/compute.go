@@ -221,17 +221,17 @@ func joinCalculations(op byte, aIsSum, bIsSum bool, a, b string) string {
 // twoDays returns the average of a metric over two days, or the change between them. If the first day of an average is
 // missing and the question does not name both days, it returns the value of the last day.
 func (b *Book) twoDays(e *expr, p Period, depth int) (result, bool) {
-	from, to := p.Before(), p
+	firstDay, lastDay := p.Before(), p
 	if len(e.periods) == 2 {
-		from, to = e.periods[0], e.periods[1]
+		firstDay, lastDay = e.periods[0], e.periods[1]
 	}
 	metric := metricExpr(e.key)
-	last, ok := b.metric(metric, to, depth)
+	last, ok := b.metric(metric, lastDay, depth)
 	if !ok {
 		return last, false
 	}
 	missing := len(b.missing)
-	first, ok := b.metric(metric, from, depth)
+	first, ok := b.metric(metric, firstDay, depth)
 	if !ok {
 		if e.op == opChange || len(e.periods) == 2 { // both days are needed
 			return first, false

@@ -253,17 +253,17 @@ func fiscalPeriod(p kernel.Period) Period {
 	return Period{p.Year, p.Quarter}
 }
 
-// readExtreme reads a question which of the three cash flows is the greatest or the least. It returns false if it does
-// not understand which of the two is wanted.
+// readExtreme reads a question that asks which of the three cash flows is the greatest or the least. It returns false
+// if it does not understand which of the two is wanted.
 func (q *Calculation) readExtreme(text string) bool {
 	lower := strings.ToLower(text)
-	most, least := highestWord.MatchString(text), lowestWord.MatchString(text)
-	isClear := most != least || strings.Contains(lower, "lost the least")
+	hasHighest, hasLowest := highestWord.MatchString(text), lowestWord.MatchString(text)
+	isClear := hasHighest != hasLowest || strings.Contains(lower, "lost the least")
 	if !isClear || !strings.Contains(lower, "cash") {
 		return false
 	}
 	q.Op, q.direction = Extreme, 1
-	if !most {
+	if !hasHighest {
 		q.direction = -1
 	}
 	for _, key := range []string{"operating_cash_flow", "investing_cash_flow", "financing_cash_flow"} {

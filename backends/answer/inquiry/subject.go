@@ -14,14 +14,14 @@ func isRange(body string, mentions []metrics.Mention) bool {
 		return false
 	}
 	first, last := mentions[0], mentions[len(mentions)-1]
-	before := strings.TrimSpace(strings.ToLower(body[:first.Start]))
-	switch between := strings.Trim(strings.ToLower(body[first.End:last.Start]), " "); between {
+	prefix := strings.TrimSpace(strings.ToLower(body[:first.Start]))
+	switch connector := strings.Trim(strings.ToLower(body[first.End:last.Start]), " "); connector {
 	case "to", "-", "–", "through", "till", "until":
 		return true
 	case "and":
-		return strings.HasSuffix(before, "between")
+		return strings.HasSuffix(prefix, "between")
 	default:
-		return strings.HasPrefix(between, "to ")
+		return strings.HasPrefix(connector, "to ")
 	}
 }
 

@@ -151,19 +151,19 @@ func (f *Folder) ingest(ctx context.Context, path, source string, files []corpus
 	return f.store(ctx, source, files, results, known)
 }
 
-// removeGone removes the documents that were in files before and are not there any more. results are those of the files
-// by name.
+// removeGone removes the documents that were in files before and are not there any more. results holds the results of
+// the files by name.
 func (f *Folder) removeGone(ctx context.Context, source string, results map[string]*result) error {
 	for name, r := range results {
 		if r.problem != "" {
 			continue // a document that cannot be read may still be in the file
 		}
-		gone, err := f.soleURLs(ctx, source, stored(name))
+		goneURLs, err := f.soleURLs(ctx, source, stored(name))
 		if err != nil {
 			return err
 		}
-		gone = slices.DeleteFunc(gone, func(url string) bool { return slices.Contains(r.urls, url) })
-		if err := f.remove(ctx, name, gone); err != nil {
+		goneURLs = slices.DeleteFunc(goneURLs, func(url string) bool { return slices.Contains(r.urls, url) })
+		if err := f.remove(ctx, name, goneURLs); err != nil {
 			return err
 		}
 	}

@@ -230,8 +230,8 @@ func (l *List) fetch(ctx context.Context, address string, previous entry) (*fetc
 		r.Header.Set("If-Modified-Since", previous.modified)
 	}
 	client := *l.Client
-	client.CheckRedirect = func(r *http.Request, via []*http.Request) error {
-		if len(via) > maxRedirects || !kernel.IsHTTP(r.URL) || r.URL.User != nil {
+	client.CheckRedirect = func(r *http.Request, requests []*http.Request) error {
+		if len(requests) > maxRedirects || !kernel.IsHTTP(r.URL) || r.URL.User != nil {
 			return errors.New("too many redirects, or a redirect to something other than an http or https URL")
 		}
 		return nil

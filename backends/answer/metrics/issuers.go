@@ -132,7 +132,7 @@ func heads(names []Named) map[string]int64 {
 		if n.Ticker || len(all) == 0 {
 			continue
 		}
-		if issuer, taken := owners[all[0]]; taken && issuer != n.Issuer {
+		if issuer, ok := owners[all[0]]; ok && issuer != n.Issuer {
 			owners[all[0]] = 0
 			continue
 		}

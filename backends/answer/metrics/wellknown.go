@@ -115,11 +115,11 @@ func isUsedAsName(s string, first token, lowercase bool) bool {
 	if lowercase || !isCapitalised(word) {
 		return false
 	}
-	before := strings.TrimRight(s[:first.start], " \"“'(")
-	if before != "" && !strings.ContainsAny(before[len(before)-1:], ".?!:") {
+	left := strings.TrimRight(s[:first.start], " \"“'(")
+	if left != "" && !strings.ContainsAny(left[len(left)-1:], ".?!:") {
 		return true
 	}
-	after := s[first.end:]
-	return strings.HasPrefix(after, "'s") || strings.HasPrefix(after, "’s") || strings.HasPrefix(after, "'") ||
-		strings.HasPrefix(after, ", Inc") || strings.HasPrefix(after, " Inc")
+	right := s[first.end:]
+	return strings.HasPrefix(right, "'s") || strings.HasPrefix(right, "’s") || strings.HasPrefix(right, "'") ||
+		strings.HasPrefix(right, ", Inc") || strings.HasPrefix(right, " Inc")
 }

@@ -95,9 +95,9 @@ func JSON[T any](ctx context.Context, m Model, r Request) (answer T, response Re
 
 // object returns the text from the first opening brace to the last closing one, or nil if there are none.
 func object(s string) []byte {
-	begin, end := strings.IndexByte(s, '{'), strings.LastIndexByte(s, '}')
-	if begin < 0 || end < begin {
+	start, end := strings.IndexByte(s, '{'), strings.LastIndexByte(s, '}')
+	if start < 0 || end < start {
 		return nil
 	}
-	return []byte(s[begin : end+1])
+	return []byte(s[start : end+1])
 }

@@ -459,7 +459,7 @@ func (w *task) joinParts() (joined draft.Draft, parts, unanswered []string) {
 			}
 			newIndexes[i] = index
 		}
-		before := len(joined.Sentences)
+		start := len(joined.Sentences)
 		for n, s := range part.draft.Sentences {
 			s.Break = n == 0 && len(joined.Sentences) > 0 || s.Break
 			marks := make([]int, len(s.Marks))
@@ -470,7 +470,7 @@ func (w *task) joinParts() (joined draft.Draft, parts, unanswered []string) {
 			joined.Sentences = append(joined.Sentences, s)
 		}
 		joined.Confidence = min(joined.Confidence, part.draft.Confidence)
-		parts = append(parts, draft.Draft{Sentences: joined.Sentences[before:]}.Marked())
+		parts = append(parts, draft.Draft{Sentences: joined.Sentences[start:]}.Marked())
 	}
 	return joined, parts, unanswered
 }

@@ -33,8 +33,8 @@ func (p *Pipeline) assemble(ctx context.Context, t *Trace, w *task) (o Outcome, 
 }
 
 // render returns the draft in w as Markdown, and the documents that it refers to in the order of their first mention.
-// Each sentence is followed by links to its documents, such as [1](https://example.com/report). References beyond
-// maxReferences have no link.
+// Each sentence is followed by links to its documents, such as [1](https://example.com/report). The text of a link is
+// the number of the reference, counted from 1. References beyond maxReferences have no link.
 func (p *Pipeline) render(w *task) (string, []Reference) {
 	references := []Reference{}
 	numbers := make(map[string]int) // keyed by URL without its fragment

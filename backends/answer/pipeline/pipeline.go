@@ -339,11 +339,11 @@ func (p *Pipeline) stage(ctx context.Context, t *Trace, name string, part int, l
 		return err
 	}
 	t.progress(name)
-	begin := p.now()
+	start := p.now()
 	ctx, cancel := context.WithTimeout(ctx, p.limitFor(limit))
 	defer cancel()
 	decision, err := fn(ctx)
-	s := Stage{Name: name, Part: part, Took: p.now().Sub(begin), Decision: decision}
+	s := Stage{Name: name, Part: part, Took: p.now().Sub(start), Decision: decision}
 	if err != nil {
 		s.Note = err.Error()
 	}

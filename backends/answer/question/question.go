@@ -189,9 +189,9 @@ func body(s string, mentions []metrics.IssuerMention) string {
 			}
 		}
 		if strings.HasSuffix(b.String(), "(") && strings.HasPrefix(s[end:], ")") { // remove the brackets around the name
-			before := strings.TrimSuffix(b.String(), "(")
+			prefix := strings.TrimSuffix(b.String(), "(")
 			b.Reset()
-			b.WriteString(before)
+			b.WriteString(prefix)
 			end++
 		}
 	}

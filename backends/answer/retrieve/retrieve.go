@@ -297,19 +297,19 @@ const nearDuplicate = 0.95
 // maxTokens tokens in all.
 func choose(candidates []*candidate, limit, maxTokens int) []kernel.Passage {
 	var chosen []kernel.Passage
-	var taken []*candidate
+	var selection []*candidate
 	tokens := 0
 	for _, passage := range candidates {
 		if len(chosen) == limit {
 			break
 		}
 		repeats := func(other *candidate) bool { return passage.vector.Overlap(other.vector) >= nearDuplicate }
-		if tokens+passage.Tokens > maxTokens || slices.ContainsFunc(taken, repeats) {
+		if tokens+passage.Tokens > maxTokens || slices.ContainsFunc(selection, repeats) {
 			continue
 		}
 		tokens += passage.Tokens
 		chosen = append(chosen, passage.Passage)
-		taken = append(taken, passage)
+		selection = append(selection, passage)
 	}
 	return chosen
 }

@@ -98,7 +98,7 @@ var sums = map[kernel.Statement][]sum{
 func (s *statement) check(column map[string]reading) (v verdict, doubtful map[string]bool) {
 	confirmed := make(map[string]bool)
 	doubtful = make(map[string]bool)
-	farOff, near := 0, 0
+	farOff, nearMisses := 0, 0
 	for _, candidate := range sums[s.kind] {
 		difference, largest, ok := candidate.difference(column)
 		if !ok {
@@ -112,7 +112,7 @@ func (s *statement) check(column map[string]reading) (v verdict, doubtful map[st
 			farOff++
 			marked = doubtful
 		default: // a row that is not known may be missing in the sum
-			near++
+			nearMisses++
 			continue
 		}
 		marked[candidate.total] = true
@@ -123,7 +123,7 @@ func (s *statement) check(column map[string]reading) (v verdict, doubtful map[st
 	for key := range confirmed {
 		delete(doubtful, key)
 	}
-	if v != addsUp && farOff > 0 && near == 0 {
+	if v != addsUp && farOff > 0 && nearMisses == 0 {
 		v = contradicts
 	}
 	if v != addsUp {

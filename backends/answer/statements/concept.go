@@ -162,17 +162,17 @@ func shareConcept(label, group string) string {
 		return ""
 	}
 	plain := strings.Trim(lower, " ,.:()")
-	begins := func(prefixes ...string) bool {
+	hasAnyPrefix := func(prefixes ...string) bool {
 		return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(plain, prefix) })
 	}
-	namesKind := begins("basic", "dilut", "assuming dilution") // "basic" alone below a heading
+	namesKind := hasAnyPrefix("basic", "dilut", "assuming dilution") // "basic" alone below a heading
 	labelCounts := shareCount.MatchString(label) &&
 		!perShare.MatchString(strings.ReplaceAll(lower, "used in per share", ""))
 	switch {
 	case labelCounts, shareCount.MatchString(group) && namesKind:
 		return basicOrDiluted(groupAndLabel, label, "shares_basic", "shares_diluted")
 	case perShare.MatchString(label),
-		perShare.MatchString(group) && (namesKind || begins("net income", "net earnings", "total")):
+		perShare.MatchString(group) && (namesKind || hasAnyPrefix("net income", "net earnings", "total")):
 		return basicOrDiluted(groupAndLabel, label, "eps_basic", "eps_diluted")
 	}
 	return ""

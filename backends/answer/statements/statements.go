@@ -443,9 +443,9 @@ func (s *statement) readColumn(k int) (column map[string]reading, ambiguous map[
 		if !ok {
 			continue
 		}
-		other, taken := column[l.key]
+		other, exists := column[l.key]
 		switch {
-		case !taken || l.rank > other.rank:
+		case !exists || l.rank > other.rank:
 			column[l.key], ambiguous[l.key] = reading{l, f}, false
 		case l.rank == other.rank && f.Value != other.Value:
 			ambiguous[l.key] = true

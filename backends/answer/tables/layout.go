@@ -23,15 +23,15 @@ func FromText(text string) string {
 	}
 	var b strings.Builder
 	for i := 0; i < len(page); {
-		begin, end := nextTable(page, i)
-		paragraphs(&b, page[i:begin])
-		if end == begin { // no further table
+		start, end := nextTable(page, i)
+		paragraphs(&b, page[i:start])
+		if end == start { // no further table
 			break
 		}
-		if grid := gridOf(page[begin:end]); len(grid) > 1 {
+		if grid := gridOf(page[start:end]); len(grid) > 1 {
 			b.WriteString("\n" + Markdown(grid) + "\n\n")
 		} else {
-			paragraphs(&b, page[begin:end])
+			paragraphs(&b, page[start:end])
 		}
 		i = end
 	}
@@ -256,21 +256,21 @@ func nextTable(page []layoutLine, offset int) (start, end int) {
 // headerStart returns the index of the first line of the header above the line rowIndex, but not an index below offset.
 // Without a header it returns rowIndex. Names of groups may be between the header and that line.
 func headerStart(page []layoutLine, offset, rowIndex int) int {
-	begin := rowIndex
+	start := rowIndex
 	for i := rowIndex - 1; i >= offset && rowIndex-i <= maxAbove; i-- {
 		switch line := &page[i]; {
 		case line.role == headLine:
-			begin = i
+			start = i
 		// Blank lines may be within the header, and the name of a group between the header and the row. Neither begins
 		// the table by itself.
-		case line.role == blankLine, begin == rowIndex && isGroupName(line) && len(line.cells) == 1:
+		case line.role == blankLine, start == rowIndex && isGroupName(line) && len(line.cells) == 1:
 		case line.role == textLine && namesColumns(line, &page[rowIndex]):
-			begin = i
+			start = i
 		default:
-			return begin
+			return start
 		}
 	}
-	return begin
+	return start
 }
 
 // namesColumns reports whether line is a header in words for the columns of row. That is the case if it has as many

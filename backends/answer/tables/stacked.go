@@ -133,9 +133,9 @@ func unitOf(cells []string) string {
 	return strings.Join(units, " ")
 }
 
-// columnsNamed returns the headers of the columns that the cells of a header name. Such a cell is a year or a date. Its
-// lead, the words before it such as "Years ended", becomes a part of the column's header. If there are several leads,
-// each belongs to the same number of columns.
+// columnsNamed returns the headers of the columns that the cells of a header name, such as years and dates. A lead
+// among the cells, such as "Years ended", names no column; it is put in front of the headers of its columns. If there
+// are several leads, each belongs to the same number of columns.
 func columnsNamed(cells []string) []string {
 	var leads, columns []string
 	for _, cell := range cells {

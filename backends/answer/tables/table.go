@@ -71,14 +71,14 @@ func ParseAll(text string, limit int) []*Table {
 			}
 			continue
 		}
-		begin := i
+		start := i
 		for i < len(lines) && IsRow(lines[i]) {
 			i++
 		}
-		after := ""
+		followingText := ""
 		for _, line := range lines[i:min(i+3, len(lines))] {
 			if line = strings.TrimSpace(line); line != "" && !IsRow(line) {
-				after = line
+				followingText = line
 				break
 			}
 		}
@@ -86,7 +86,7 @@ func ParseAll(text string, limit int) []*Table {
 		if n := len(above); n > 0 {
 			caption = above[n-1]
 		}
-		t := New(rowsOf(lines[begin:i]), caption, after)
+		t := New(rowsOf(lines[start:i]), caption, followingText)
 		t.Above = above[max(len(above)-linesAbove, 0):]
 		found = append(found, t)
 		above = nil
@@ -272,14 +272,14 @@ func spread(row []string, last bool) []string {
 	}
 	out := make([]string, len(row))
 	for k, index := range heads {
-		begin, end := index, len(row)
+		start, end := index, len(row)
 		if k == 0 {
-			begin = 1
+			start = 1
 		}
 		if k+1 < len(heads) {
 			end = heads[k+1]
 		}
-		for i := begin; i < end; i++ {
+		for i := start; i < end; i++ {
 			out[i] = row[index]
 		}
 	}

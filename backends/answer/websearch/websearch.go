@@ -75,8 +75,8 @@ func New(o Options) (*Provider, error) {
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	p.pages = &http.Client{Transport: transport, CheckRedirect: func(r *http.Request, via []*http.Request) error {
-		if len(via) > maxRedirects || !p.allowed(r.URL) {
+	p.pages = &http.Client{Transport: transport, CheckRedirect: func(r *http.Request, requests []*http.Request) error {
+		if len(requests) > maxRedirects || !p.allowed(r.URL) {
 			return errNotAllowed
 		}
 		return nil

@@ -53,7 +53,7 @@ var ErrLimit = errors.New("the workbook is too large")
 func Read(r io.Reader, limits Limits) (_ []Sheet, err error) {
 	buffered := bufio.NewReader(r)
 	// An error of Peek is ignored, because OpenReader refuses a file that is too short.
-	if begin, _ := buffered.Peek(len(compound)); string(begin) == compound {
+	if signature, _ := buffered.Peek(len(compound)); string(signature) == compound {
 		return nil, errors.New("it is protected by a password, or it is in the format of Excel before 2007 (.xls)")
 	}
 	file, err := excelize.OpenReader(buffered, excelize.Options{

@@ -61,9 +61,9 @@ func (r reporting) Open(ctx context.Context) (mail.Session, error) {
 		r.downUntil.Store(0)
 	case ctx.Err() == nil: // otherwise this server stops, which says nothing about the mail server
 		now := r.Micros()
-		until := r.downUntil.Load()
+		expiry := r.downUntil.Load()
 		// Of several concurrent failures, only the one that sets the new time records an event.
-		if until <= now && r.downUntil.CompareAndSwap(until, now+downAgain.Microseconds()) {
+		if expiry <= now && r.downUntil.CompareAndSwap(expiry, now+downAgain.Microseconds()) {
 			r.noteMail(ctx, mailFailed, "again", "true", "reason", reason(err))
 		}
 	}

@@ -136,11 +136,11 @@ func (a *Accounts) proof(l Link, secret string) users.Proof {
 	return users.Proof{
 		User: l.User.ID, Pending: l.Kind != LinkReset && l.Kind != LinkAddress,
 		Take: func(c store.Conn) error {
-			taken, err := links.Take(c, secret, a.Now(), l.Kind)
+			link, err := links.Take(c, secret, a.Now(), l.Kind)
 			if err != nil {
 				return linkError(err)
 			}
-			_, err = owner(c, taken)
+			_, err = owner(c, link)
 			return err
 		},
 	}

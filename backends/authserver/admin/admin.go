@@ -152,12 +152,12 @@ func (c *call) cursorPage(defaultOrder string) (p kernel.Page, err error) {
 	}
 	p.Newest = order == newest
 	if cursor := c.Text("cursor"); cursor != "" {
-		after, ok := kernel.ParsePlace(cursor)
+		place, ok := kernel.ParsePlace(cursor)
 		if !ok || p.Offset > 0 {
 			return p, apierror.New(http.StatusBadRequest, "invalid_value",
 				"cursor must be the unchanged value of next from the previous page, without offset")
 		}
-		p.After = after
+		p.After = place
 	}
 	p.Limit++
 	return p, nil

@@ -23,11 +23,11 @@ func (a *API) userFacts(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	given, err := a.Users.Given(c.R.Context(), u.ID)
+	g, err := a.Users.Given(c.R.Context(), u.ID)
 	if err != nil {
 		return nil, err
 	}
-	return a.factsResponse(c, u, given)
+	return a.factsResponse(c, u, g)
 }
 
 // factsResponse returns the response about the facts that are stored for a user.
@@ -55,11 +55,11 @@ func (a *API) patchUserFacts(c *call) (any, error) {
 	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
-	u, given, err := a.Users.Regroup(c.R.Context(), c.Path("id"), body.Groups, body.Roles, body.Attributes, actor)
+	u, g, err := a.Users.Regroup(c.R.Context(), c.Path("id"), body.Groups, body.Roles, body.Attributes, actor)
 	if err != nil {
 		return nil, err
 	}
-	return a.factsResponse(c, u, given)
+	return a.factsResponse(c, u, g)
 }
 
 // groupRole is the response about a group and its roles.

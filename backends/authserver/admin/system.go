@@ -246,12 +246,12 @@ func (a *API) stats(c *call) (any, error) {
 				" ORDER BY expires_at DESC",
 			},
 		} {
-			from, args := count.from, count.args
+			rows, args := count.from, count.args
 			if limit > 0 {
-				from, args = from+count.order+" LIMIT ?", append(args, limit)
+				rows, args = rows+count.order+" LIMIT ?", append(args, limit)
 			}
 			var n int64
-			if err := conn.Row("SELECT count(*) FROM (SELECT 1 FROM "+from+") AS found", args...).Scan(&n); err != nil {
+			if err := conn.Row("SELECT count(*) FROM (SELECT 1 FROM "+rows+") AS found", args...).Scan(&n); err != nil {
 				return err
 			}
 			counts[count.name] = n

@@ -154,17 +154,17 @@ type Query struct {
 // Listing returns the query of the events.
 func (q Query) Listing() kernel.Listing {
 	l := kernel.Listing{Columns: "id, " + columns, Table: "authserver_audit", At: "created_at", ID: "id"}
-	since, until := q.Since.UnixMicro(), q.Until.UnixMicro()
+	start, end := q.Since.UnixMicro(), q.Until.UnixMicro()
 	equalities := q.equalities()
 	if len(equalities) == 1 {
-		only := equalities[0]
+		equality := equalities[0]
 		// The condition avoids "=": the planner might then assume that the value is frequent, and scan all events
 		// backwards from the latest, although there may have been no event with the value for weeks.
-		pair := "(" + only.column + ", created_at)"
-		l.And(pair+" >= (?, ?) AND "+pair+" <= (?, ?)", only.value, since, only.value, until)
-		l.IndexPrefix = only.column
+		pair := "(" + equality.column + ", created_at)"
+		l.And(pair+" >= (?, ?) AND "+pair+" <= (?, ?)", equality.value, start, equality.value, end)
+		l.IndexPrefix = equality.column
 	} else {
-		l.And("created_at >= ? AND created_at <= ?", since, until)
+		l.And("created_at >= ? AND created_at <= ?", start, end)
 		for _, e := range equalities {
 			l.And(e.column+" = ?", e.value)
 		}

@@ -281,11 +281,11 @@ func (r *Request) applyPrompt(a requestValues) error {
 		if err != nil || seconds < 0 {
 			return kernel.Refuse(kernel.InvalidRequest, "max_age must be a number of seconds")
 		}
-		since := r.At - min(seconds, maxSeconds)*int64(time.Second/time.Microsecond)
+		cutoff := r.At - min(seconds, maxSeconds)*int64(time.Second/time.Microsecond)
 		if seconds == 0 {
-			since = r.At + 1 // like prompt=login
+			cutoff = r.At + 1 // like prompt=login
 		}
-		r.SignedInSince = max(r.SignedInSince, since)
+		r.SignedInSince = max(r.SignedInSince, cutoff)
 	}
 	return nil
 }

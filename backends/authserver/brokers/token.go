@@ -52,8 +52,8 @@ func (e *UpstreamError) Error() string {
 // Unwrap returns the reason why there is no token, such as that the provider did not answer.
 func (e *UpstreamError) Unwrap() error { return e.cause }
 
-// gone are the error codes, including Slack's, for a refresh token that is no longer valid.
-var gone = map[string]bool{
+// endedCodes are the error codes, including Slack's, for a refresh token that is no longer valid.
+var endedCodes = map[string]bool{
 	kernel.InvalidGrant: true, "invalid_refresh_token": true, "token_revoked": true, "token_expired": true,
 	"account_inactive": true, "bad_refresh_token": true,
 }
@@ -61,7 +61,7 @@ var gone = map[string]bool{
 // Gone reports whether an error means that the provider has ended a user's grant.
 func Gone(err error) bool {
 	e, ok := errors.AsType[*UpstreamError](err)
-	return ok && gone[e.Code]
+	return ok && endedCodes[e.Code]
 }
 
 // AuthorizeAt returns the URL of an authorization request. The challenge is the PKCE code challenge (S256).

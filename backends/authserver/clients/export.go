@@ -12,10 +12,10 @@ const eachRows = 500
 
 // Each calls fn with every client, ordered by id. If fn returns an error, Each stops and returns it.
 func (cs *Clients) Each(ctx context.Context, fn func(c *Client) error) error {
-	for after := ""; ; {
+	for lastID := ""; ; {
 		list, err := kernel.Read(ctx, cs.Server, func(c store.Conn) ([]*Client, error) {
 			return store.List(c, scan, "SELECT "+columns+" FROM authserver_clients WHERE id > ? ORDER BY id LIMIT ?",
-				after, eachRows)
+				lastID, eachRows)
 		})
 		if err != nil || len(list) == 0 {
 			return err
@@ -25,6 +25,6 @@ func (cs *Clients) Each(ctx context.Context, fn func(c *Client) error) error {
 				return err
 			}
 		}
-		after = list[len(list)-1].ID
+		lastID = list[len(list)-1].ID
 	}
 }

@@ -183,12 +183,12 @@ func (l *loader) words(items []*yaml.Node) ([]string, error) {
 func (l *loader) expand(text string) (string, error) {
 	var out strings.Builder
 	for {
-		before, tail, found := strings.Cut(text, "{$")
-		out.WriteString(before)
+		literal, tail, found := strings.Cut(text, "{$")
+		out.WriteString(literal)
 		if !found {
 			return out.String(), nil
 		}
-		reference, after, closed := strings.Cut(tail, "}")
+		reference, rest, closed := strings.Cut(tail, "}")
 		name, value, hasDefault := strings.Cut(reference, ":")
 		if !closed || !variable.MatchString(name) {
 			return "", errors.New("{$ must begin a variable, such as {$NAME} or {$NAME:default}")
@@ -199,7 +199,7 @@ func (l *loader) expand(text string) (string, error) {
 			return "", fmt.Errorf("uses the variable %s, which is not set", name)
 		}
 		out.WriteString(value)
-		text = after
+		text = rest
 	}
 }
 

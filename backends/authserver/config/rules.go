@@ -437,15 +437,15 @@ func keyStore(c *Config, value any) string {
 	return ""
 }
 
-// kmsToken checks that not both credentials for the key management server are set: a token and an AppRole. One of them
-// is required if the server signs.
+// kmsToken checks that a token and an AppRole, the two credentials for the key management server, are not both set. One
+// of them is required if the server signs.
 func kmsToken(c *Config, value any) string {
-	both := *value.(*string) != "" && appRole.holds(c)
-	neither := *value.(*string) == "" && !appRole.holds(c)
+	bothSet := *value.(*string) != "" && appRole.holds(c)
+	noneSet := *value.(*string) == "" && !appRole.holds(c)
 	switch {
-	case both:
+	case bothSet:
 		return "may not be set together with signing.kms_transit.approle.role_id"
-	case neither && keysInKMS.holds(c):
+	case noneSet && keysInKMS.holds(c):
 		return "this or signing.kms_transit.approle.role_id is required when " + keysInKMS.text
 	}
 	return ""

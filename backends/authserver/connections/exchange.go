@@ -76,15 +76,15 @@ func (x *Connections) unusable(p *brokers.Provider, err error) error {
 func (x *Connections) consentError(
 	ctx context.Context, cause string, p *brokers.Provider, r *resources.Resource,
 ) error {
-	to := x.Issuer + Path + url.PathEscape(p.Slug)
+	consentURL := x.Issuer + Path + url.PathEscape(p.Slug)
 	if p.Protocol == brokers.APIKey {
 		if c, err := x.options.Brokers.APIKey(p); err == nil && c.IssuanceInstructionsURL != "" {
-			to = c.IssuanceInstructionsURL
+			consentURL = c.IssuanceInstructionsURL
 		}
 	} else if _, err := x.resource(ctx, p, ""); err != nil { // several resources use the provider
-		to += "?" + url.Values{"resource": {r.Slug}}.Encode()
+		consentURL += "?" + url.Values{"resource": {r.Slug}}.Encode()
 	}
-	return kernel.RequireConsent(cause, to,
+	return kernel.RequireConsent(cause, consentURL,
 		"the user has not connected %s, or not with all requested scopes; send the user to consent_url", p.Slug)
 }
 

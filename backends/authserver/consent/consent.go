@@ -57,11 +57,11 @@ func (s *Consents) Covers(
 		return nil, false, err
 	}
 	for _, need := range needs {
-		at := IndexOf(all, need.Resource)
-		if at < 0 {
+		index := IndexOf(all, need.Resource)
+		if index < 0 {
 			return nil, false, nil
 		}
-		grant := &all[at]
+		grant := &all[index]
 		if slices.ContainsFunc(need.Scope, func(scope string) bool { return !slices.Contains(grant.Scope, scope) }) {
 			return nil, false, nil
 		}
@@ -120,8 +120,8 @@ func (s *Consents) Approve(
 		all = valid(client, all)
 		for i, need := range approved {
 			scope := slices.Clone(need.Scope)
-			if at := IndexOf(all, need.Resource); at >= 0 {
-				for _, former := range all[at].Scope {
+			if index := IndexOf(all, need.Resource); index >= 0 {
+				for _, former := range all[index].Scope {
 					if !slices.Contains(requested[i].Scope, former) {
 						scope = append(scope, former)
 					}

@@ -91,9 +91,9 @@ func (f *Factors) openDraft(signed string, u *users.User, browser string) (secre
 	return secret, begun, nil
 }
 
-// AddApp stores an authenticator app, with a label that its user chose. signed is the draft of the app, in which its
-// secret is signed, and code is the current code of the app, which proves that the app has the secret. If the app is
-// the user's first factor, AddApp returns recovery codes.
+// AddApp stores the authenticator app of a draft under the name label. signed is the signed text of the draft, which
+// contains the app's secret. code is the current code of the app, which proves that the app has the secret. If the app
+// is the user's first factor, AddApp returns recovery codes.
 func (f *Factors) AddApp(
 	ctx context.Context, u *users.User, browser, signed, label, code string,
 ) (recovery []string, err error) {

@@ -70,7 +70,7 @@ func (l *Listing) And(condition string, args ...any) {
 
 // Page returns the SQL statement that selects a page, and its arguments.
 func (l Listing) Page(p Page) (statement string, args []any) {
-	where, args := slices.Clip(l.Where), slices.Clip(l.Args)
+	conds, args := slices.Clip(l.Where), slices.Clip(l.Args)
 	order, comparison := "", ">"
 	if p.Newest {
 		order, comparison = " DESC", "<"
@@ -85,11 +85,11 @@ func (l Listing) Page(p Page) (statement string, args []any) {
 	switch {
 	case p.After == Place{}: // the first page
 	case l.At == "":
-		where, args = append(where, l.ID+" "+comparison+" ?"), append(args, p.After.At)
+		conds, args = append(conds, l.ID+" "+comparison+" ?"), append(args, p.After.At)
 	default:
-		where, args = append(where, "("+l.At+", "+l.ID+") "+comparison+" (?, ?)"), append(args, p.After.At, p.After.ID)
+		conds, args = append(conds, "("+l.At+", "+l.ID+") "+comparison+" (?, ?)"), append(args, p.After.At, p.After.ID)
 	}
-	statement = "SELECT " + l.Columns + " FROM " + l.Table + whereClause(where) + " ORDER BY " + orderBy + " LIMIT ?"
+	statement = "SELECT " + l.Columns + " FROM " + l.Table + whereClause(conds) + " ORDER BY " + orderBy + " LIMIT ?"
 	args = append(args, p.Limit)
 	if p.Offset > 0 {
 		statement, args = statement+" OFFSET ?", append(args, p.Offset)

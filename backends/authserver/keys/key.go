@@ -69,7 +69,8 @@ func generate(algorithm string) (pkcs8 []byte, kid string, err error) {
 	return pkcs8, kid, err
 }
 
-// parse returns the signing key that a Store has read. It leaves those fields of Info empty that depend on other keys.
+// parse returns the signing key for s, a key in a Store. It leaves those fields of Info empty that depend on other
+// keys.
 func parse(ctx context.Context, s Stored) (k *key, err error) {
 	k = &key{Info: Info{CreatedAt: s.CreatedAt}}
 	if s.Sign != nil {

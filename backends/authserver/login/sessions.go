@@ -32,7 +32,7 @@ type Browser struct {
 // Browsers returns the sessions of a user that have not expired, newest first, at most maxSessions. Later sessions have
 // higher ids.
 func (l *Login) Browsers(ctx context.Context, user string) (list []Browser, err error) {
-	since := l.Now().Add(-l.options.MaxAge).UnixMicro()
+	cutoff := l.Now().Add(-l.options.MaxAge).UnixMicro()
 	err = l.Read(ctx, func(c store.Conn) error {
 		list, err = store.List(c, func(r store.Row) (b Browser, err error) {
 			var created int64
@@ -40,7 +40,7 @@ func (l *Login) Browsers(ctx context.Context, user string) (list []Browser, err 
 			b.SignedInAt = time.UnixMicro(created)
 			return b, err
 		}, `SELECT id, agent, address, created_at FROM authserver_sessions WHERE user_id = ? AND created_at > ? ORDER BY id DESC LIMIT ?`,
-			user, since, maxSessions)
+			user, cutoff, maxSessions)
 		return err
 	})
 	return list, err

@@ -61,8 +61,8 @@ type User struct {
 	Fields []string
 }
 
-// Reader reads a file and calls each with its records. It stops at the first error of each and returns it.
-type Reader func(file io.Reader, each func(Record) error) error
+// Reader reads a file and calls yield with each of its records. It stops at the first error of yield and returns it.
+type Reader func(file io.Reader, yield func(Record) error) error
 
 // Readers returns all readers by name.
 func Readers() map[string]Reader {

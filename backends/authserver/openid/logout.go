@@ -52,9 +52,9 @@ func (s *OpenID) ParseLogout(ctx context.Context, values url.Values) (*Logout, e
 			id, l.Subject = idToken.Audience, idToken.Subject
 		}
 	}
-	to := values.Get("post_logout_redirect_uri")
+	target := values.Get("post_logout_redirect_uri")
 	if id == "" {
-		if to != "" {
+		if target != "" {
 			return nil, refuse("the request does not say which application it is from")
 		}
 		return l, nil
@@ -67,8 +67,8 @@ func (s *OpenID) ParseLogout(ctx context.Context, values url.Values) (*Logout, e
 		return nil, err
 	}
 	l.Client = client.Name
-	if to != "" {
-		l.To, err = logoutRedirect(client, to, values)
+	if target != "" {
+		l.To, err = logoutRedirect(client, target, values)
 	}
 	return l, err
 }

@@ -358,8 +358,8 @@ func (t *Tokens) storeFamily(
 // before the end of the transaction.
 func requireConsents(c store.Conn, consents []string) error {
 	for _, id := range consents {
-		var one int
-		err := c.Row("SELECT 1 FROM authserver_consents WHERE id = ?"+c.Keep(), id).Scan(&one)
+		var dummy int
+		err := c.Row("SELECT 1 FROM authserver_consents WHERE id = ?"+c.Keep(), id).Scan(&dummy)
 		if err != nil {
 			return kernel.IfNoRows(err, errWithdrawn)
 		}

@@ -27,16 +27,16 @@ func (t *Tokens) revokeFamily(ctx context.Context, id, reason string) (revoked b
 	if err := t.Flush(ctx); err != nil {
 		return false, err
 	}
-	until := t.Now().Add(t.options.LongestLife)
+	expiry := t.Now().Add(t.options.LongestLife)
 	err = t.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
 		n, err := c.Exec("UPDATE authserver_families SET revoked_at = ?, reason = ? WHERE id = ? AND revoked_at = 0",
 			t.Micros(), reason, id)
 		if revoked = n > 0; err != nil {
 			return err
 		}
-		return t.denyFamilies(c, until, id)
+		return t.denyFamilies(c, expiry, id)
 	})
-	t.denyHere(until, id)
+	t.denyHere(expiry, id)
 	if revoked && err == nil {
 		t.Count("tokens_revoked_total", reason)
 	}
@@ -50,9 +50,9 @@ func (t *Tokens) denyFamilies(c store.Conn, expiry time.Time, families ...string
 		return err
 	}
 	for _, id := range families {
-		from, to := id+".", id+"/" // the jtis that begin with id and a dot (see newJTI), since '/' follows '.' in ASCII
+		start, end := id+".", id+"/" // the jtis that begin with id and a dot (see newJTI): '/' follows '.' in ASCII
 		if _, err := c.Exec("UPDATE authserver_issuances SET revoked_at = ? WHERE jti >= ? AND jti < ? AND revoked_at = 0",
-			t.Micros(), from, to); err != nil {
+			t.Micros(), start, end); err != nil {
 			return err
 		}
 	}
@@ -190,12 +190,12 @@ func (t *Tokens) endUser(c store.Conn, user string) ([]string, error) {
 	if _, err := c.Exec("DELETE FROM authserver_codes WHERE user_id = ? AND spent_at = 0", user); err != nil {
 		return nil, err
 	}
-	until := t.Now().Add(t.options.LongestLife)
-	ids, err := t.revokeFamilies(c, until, "user", "user_id = ?", []any{user}, nil)
+	expiry := t.Now().Add(t.options.LongestLife)
+	ids, err := t.revokeFamilies(c, expiry, "user", "user_id = ?", []any{user}, nil)
 	if err != nil {
 		return nil, err
 	}
-	jtis, err := t.revokeStandalone(c, until, "user_id", user)
+	jtis, err := t.revokeStandalone(c, expiry, "user_id", user)
 	return append(ids, jtis...), err
 }
 
@@ -222,17 +222,17 @@ func (t *Tokens) RevokeClient(ctx context.Context, client string) (n int, err er
 	if err := t.Flush(ctx); err != nil {
 		return 0, err
 	}
-	until := t.Now().Add(t.options.LongestLife)
+	expiry := t.Now().Add(t.options.LongestLife)
 	var ids []string
 	err = t.Write(ctx, func(c store.Conn) error {
-		if ids, err = t.revokeFamilies(c, until, "client_revoked", "client_id = ?", []any{client}, nil); err != nil {
+		if ids, err = t.revokeFamilies(c, expiry, "client_revoked", "client_id = ?", []any{client}, nil); err != nil {
 			return err
 		}
-		jtis, err := t.revokeStandalone(c, until, "client_id", client)
+		jtis, err := t.revokeStandalone(c, expiry, "client_id", client)
 		ids = append(ids, jtis...)
 		return err
 	})
-	t.denyHere(until, ids...)
+	t.denyHere(expiry, ids...)
 	if err == nil {
 		t.countRevoked("client_revoked", len(ids))
 	}
@@ -254,17 +254,17 @@ func (t *Tokens) ClientsOf(ctx context.Context, user string) ([]string, error) {
 // RevokeUserClient revokes the token families that a client has for a user, and deletes its unused authorization codes
 // for the user. The caller must call Flush before, so that the issuances of the families are marked as revoked.
 func (t *Tokens) RevokeUserClient(ctx context.Context, user, client string) error {
-	until := t.Now().Add(t.options.LongestLife)
+	expiry := t.Now().Add(t.options.LongestLife)
 	var ids []string
 	err := t.Write(ctx, func(c store.Conn) (err error) {
 		if _, err := c.Exec("DELETE FROM authserver_codes WHERE user_id = ? AND client_id = ? AND spent_at = 0",
 			user, client); err != nil {
 			return err
 		}
-		ids, err = t.revokeFamilies(c, until, "user", "user_id = ? AND client_id = ?", []any{user, client}, nil)
+		ids, err = t.revokeFamilies(c, expiry, "user", "user_id = ? AND client_id = ?", []any{user, client}, nil)
 		return err
 	})
-	t.denyHere(until, ids...)
+	t.denyHere(expiry, ids...)
 	if err == nil {
 		t.countRevoked("user", len(ids))
 	}
@@ -275,15 +275,15 @@ func (t *Tokens) RevokeUserClient(ctx context.Context, user, client string) erro
 // arguments are ids; the consent is for the resource. Before the transaction the caller must call Flush, and after the
 // commit it must pass the returned families to Ended.
 func (t *Tokens) EndConsent(c store.Conn, user, client, resource, consent string) (families []string, err error) {
-	until := t.Now().Add(t.options.LongestLife)
-	families, err = t.revokeFamilies(c, until, "consent", "user_id = ? AND client_id = ?",
+	expiry := t.Now().Add(t.options.LongestLife)
+	families, err = t.revokeFamilies(c, expiry, "consent", "user_id = ? AND client_id = ?",
 		[]any{user, client}, func(f *family) bool {
 			return slices.Contains(f.Consents, consent)
 		})
 	if err != nil {
 		return nil, err
 	}
-	if err := t.denied.deny(c, until, consent); err != nil {
+	if err := t.denied.deny(c, expiry, consent); err != nil {
 		return nil, err
 	}
 	return families, t.revokeDerived(c, "user_id = ? AND consent_client_id = ? AND ' ' || resource_id || ' ' LIKE ?",
@@ -293,9 +293,9 @@ func (t *Tokens) EndConsent(c store.Conn, user, client, resource, consent string
 // Ended makes this node reject the tokens that EndConsent revoked, from now on. The families are the result of
 // EndConsent.
 func (t *Tokens) Ended(consent string, families []string) {
-	until := t.Now().Add(t.options.LongestLife)
-	t.denyHere(until, consent)
-	t.denyHere(until, families...)
+	expiry := t.Now().Add(t.options.LongestLife)
+	t.denyHere(expiry, consent)
+	t.denyHere(expiry, families...)
 	t.countRevoked("consent", len(families))
 }
 

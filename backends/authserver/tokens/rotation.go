@@ -42,8 +42,8 @@ type used struct {
 // accepted again.
 func parseRotation(presentText, previousText string, usedAt time.Time, graces int) (r rotation) {
 	for text := range strings.FieldsSeq(presentText) {
-		sum, before, _ := strings.Cut(text, ":")
-		r.present = append(r.present, present{sum, before})
+		sum, replacedSum, _ := strings.Cut(text, ":")
+		r.present = append(r.present, present{sum, replacedSum})
 	}
 	for text := range strings.FieldsSeq(previousText) {
 		u := used{text, usedAt, graces}

@@ -470,8 +470,8 @@ func (s *Users) changeAndEnd(ctx context.Context, id string, fn func(c store.Con
 // EndAll ends all sessions of a user, and all tokens and other grants by the functions of Gone. c must be a
 // transaction. Flush must have been called before it began; see changeAndEnd.
 func (s *Users) EndAll(c store.Conn, id string) error {
-	for _, gone := range s.Gone {
-		if err := gone(c, id); err != nil {
+	for _, fn := range s.Gone {
+		if err := fn(c, id); err != nil {
 			return err
 		}
 	}

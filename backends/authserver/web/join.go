@@ -127,10 +127,10 @@ func (c *call) askJoin() error {
 // showJoin shows the form that confirms the connection of two accounts. The refusal is the error of the previous
 // attempt, or nil.
 func (c *call) showJoin(refusal error, provider *upstreams.Upstream, j *pendingJoin) error {
-	to := c.continuation()
-	_ = c.loginFormTo(to, false) // only to allow the redirects after this form in the Content-Security-Policy
+	nextPath := c.continuation()
+	_ = c.loginFormTo(nextPath, false) // only to allow the redirects after this form in the Content-Security-Policy
 	return c.ShowForm(refusal, "join", c.T("Connect an account"),
-		&joinForm{provider.Name, j.Username, c.session.User.Email, to})
+		&joinForm{provider.Name, j.Username, c.session.User.Email, nextPath})
 }
 
 // join handles the form that confirms the connection of two accounts.
@@ -143,8 +143,8 @@ func (c *call) join() error {
 		return c.showJoin(err, provider, j)
 	}
 	c.deleteCookie(joinCookie, "/")
-	if to := c.continuation(); to != "" {
-		return c.redirectTo(c.At(to))
+	if nextPath := c.continuation(); nextPath != "" {
+		return c.redirectTo(c.At(nextPath))
 	}
 	return c.Redirect(accountPath, c.T("You can sign in with {provider} from now on.", "provider", provider.Name))
 }

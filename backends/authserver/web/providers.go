@@ -122,15 +122,15 @@ func (c *call) startProvider() error {
 	if err != nil {
 		return err
 	}
-	to := pages.LocalUpTo(maxRedirect, c.Query.Text("redirect"))
+	nextPath := pages.LocalUpTo(maxRedirect, c.Query.Text("redirect"))
 	if c.Query.Flag("join") {
-		to = joinPrefix + to
+		nextPath = joinPrefix + nextPath
 	}
 	ask := oidclogin.Ask{Again: c.Query.Flag("again")}
 	if hint := c.Query.Text("hint"); len(hint) <= maxHint {
 		ask.Hint = hint
 	}
-	if err := c.redirectToProvider(c.asUpstream(provider), ask, to); err != nil {
+	if err := c.redirectToProvider(c.asUpstream(provider), ask, nextPath); err != nil {
 		c.logProviderFailure(provider, err)
 		return err
 	}
@@ -147,9 +147,9 @@ func (c *call) finishProvider() error {
 	if err != nil {
 		return c.recordProviderFailure(provider, err, "")
 	}
-	to, isJoin := strings.CutPrefix(storedPath, joinPrefix)
+	nextPath, isJoin := strings.CutPrefix(storedPath, joinPrefix)
 	if isJoin {
-		return c.offerJoin(provider, person, to)
+		return c.offerJoin(provider, person, nextPath)
 	}
 	u, err := c.Upstreams.SignIn(c.Context(), provider, person)
 	if refused, ok := errors.AsType[*people.RefusedError](err); ok { // the person has no account here yet
@@ -158,7 +158,7 @@ func (c *call) finishProvider() error {
 			Action: "user.oidc_login_failed",
 			Detail: []string{"upstream", provider.Slug, "reason", refused.Reason},
 		})
-		return c.offerJoin(provider, person, to)
+		return c.offerJoin(provider, person, nextPath)
 	}
 	if err != nil {
 		return c.recordProviderFailure(provider, err, "")
@@ -169,10 +169,10 @@ func (c *call) finishProvider() error {
 		return c.recordProviderFailure(provider, err, u.ID)
 	}
 	if waiting != "" {
-		return c.askSecond(nil, c.loginFormTo(to, false), waiting)
+		return c.askSecond(nil, c.loginFormTo(nextPath, false), waiting)
 	}
 	c.SignIn(cookie, c.Login.MaxAge())
-	return c.redirectTo(c.At(to))
+	return c.redirectTo(c.At(nextPath))
 }
 
 // recordProviderFailure records the cause of a failed sign-in in the log and the audit feed, and returns the error for

@@ -60,8 +60,8 @@ func (c *call) continuation() string {
 	if c.R.Method == http.MethodPost {
 		fields = &c.Form
 	}
-	if to := pages.LocalUpTo(maxRedirect, fields.Text("redirect")); to != "/" {
-		return to
+	if nextPath := pages.LocalUpTo(maxRedirect, fields.Text("redirect")); nextPath != "/" {
+		return nextPath
 	}
 	return ""
 }

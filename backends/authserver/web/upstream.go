@@ -49,8 +49,8 @@ func (c *call) startUpstream() error {
 	if c.Upstream == nil {
 		return pages.NotFound()
 	}
-	to := pages.LocalUpTo(maxRedirect, c.Query.Text("redirect"))
-	return c.redirectToProvider(c.Upstream, oidclogin.Ask{Again: c.Query.Flag("again")}, to)
+	nextPath := pages.LocalUpTo(maxRedirect, c.Query.Text("redirect"))
+	return c.redirectToProvider(c.Upstream, oidclogin.Ask{Again: c.Query.Flag("again")}, nextPath)
 }
 
 // redirectToProvider redirects to a provider. It stores nextPath in a cookie; the browser continues there after the
@@ -148,7 +148,7 @@ func (c *call) finishUpstream() error {
 	if c.Upstream == nil {
 		return pages.NotFound()
 	}
-	person, to, err := c.finishAtProvider(c.Upstream)
+	person, nextPath, err := c.finishAtProvider(c.Upstream)
 	if err != nil {
 		return c.recordFailure(err, "")
 	}
@@ -161,7 +161,7 @@ func (c *call) finishUpstream() error {
 		return c.recordFailure(err, u.ID)
 	}
 	c.SignIn(cookie, c.Login.MaxAge())
-	return c.redirectTo(c.At(to))
+	return c.redirectTo(c.At(nextPath))
 }
 
 // authTimeOf returns when a provider authenticated a person, or the zero time for now: if the provider was asked to

@@ -182,7 +182,7 @@ func (x *XAA) checkClaims(a *assertion, token *jwt.Token, r Request) error {
 	if a.act, ok = reduceActors(claims["act"], 0); !ok {
 		return refuseGrant("the act of the assertion must be a chain of at most %d actors", maxActors)
 	}
-	if confirm, given := claims["cnf"]; given {
+	if confirm, exists := claims["cnf"]; exists {
 		members, _ := confirm.(map[string]any)
 		if a.jkt, _ = members["jkt"].(string); a.jkt == "" {
 			return refuseGrant("the cnf of the assertion must have a jkt; other bindings are not supported")

@@ -134,8 +134,8 @@ func scanPolicy(r store.Row) (*Policy, error) {
 	if err := r.Scan(&p.ID, &p.Name, &p.IdP, &lists[0], &lists[1], &lists[2], &p.Enabled, &created, &updated); err != nil {
 		return nil, err
 	}
-	for i, into := range [3]*[]string{&p.ClientIDs, &p.Scopes, &p.Resources} {
-		if err := json.Unmarshal([]byte(lists[i]), into); err != nil {
+	for i, dst := range [3]*[]string{&p.ClientIDs, &p.Scopes, &p.Resources} {
+		if err := json.Unmarshal([]byte(lists[i]), dst); err != nil {
 			return nil, fmt.Errorf("reading policy %q: %w", p.ID, err)
 		}
 	}

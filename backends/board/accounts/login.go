@@ -121,13 +121,13 @@ type proof struct {
 // long enough for that. Otherwise it locks the member's row, so that they cannot change until the transaction ends.
 func (p proof) checkUnchanged(c store.Conn) error {
 	var hash, state string
-	var until kernel.Moment
+	var banEnd kernel.Moment
 	err := c.Row("SELECT password_hash, state, COALESCE(banned_until, 0) FROM board_users WHERE id = ?"+
-		c.Lock(), p.user.ID).Scan(&hash, &state, &until)
+		c.Lock(), p.user.ID).Scan(&hash, &state, &banEnd)
 	if err != nil {
 		return err
 	}
-	if hash != p.hash || state != p.user.State || until != p.user.BannedUntil {
+	if hash != p.hash || state != p.user.State || banEnd != p.user.BannedUntil {
 		return errLogin()
 	}
 	return nil

@@ -175,7 +175,7 @@ func freeName(c store.Conn, settings *kernel.Settings, p *oidclogin.Person, emai
 			continue
 		}
 		err := checkNameFree(c, name)
-		if _, taken := apierror.From(err); err == nil || !taken {
+		if _, inUse := apierror.From(err); err == nil || !inUse {
 			return name, err
 		}
 	}
@@ -207,10 +207,10 @@ func (s *Service) settleGroups(c store.Conn, access *rights.Access, user int64, 
 		if err != nil {
 			return err
 		}
-		switch want := slices.Contains(memberships, name); {
-		case want && !g.member:
+		switch entitled := slices.Contains(memberships, name); {
+		case entitled && !g.member:
 			enter = append(enter, g)
-		case !want && g.member:
+		case !entitled && g.member:
 			leave = append(leave, g)
 		}
 	}

@@ -243,19 +243,19 @@ func (s *Service) EditForum(ctx context.Context, a *rights.Actor, id int64, spec
 		if specErr != nil {
 			return specErr
 		}
-		before := rowOf(old).ForumSpec
-		if spec.Tag() == before.Tag() {
+		oldSpec := rowOf(old).ForumSpec
+		if spec.Tag() == oldSpec.Tag() {
 			return nil
 		}
-		if err := match.Check(before.Tag()); err != nil {
+		if err := match.Check(oldSpec.Tag()); err != nil {
 			return err
 		}
-		if spec.Type != before.Type {
+		if spec.Type != oldSpec.Type {
 			if err := checkTypeChange(c, id, spec.Type); err != nil {
 				return err
 			}
 		}
-		if spec.Parent != before.Parent {
+		if spec.Parent != oldSpec.Parent {
 			if err := spec.checkParent(c, id); err != nil {
 				return err
 			}
@@ -275,7 +275,7 @@ func (s *Service) EditForum(ctx context.Context, a *rights.Actor, id int64, spec
 		if err != nil {
 			return err
 		}
-		return s.rights.LogForumChange(c, a, "forum.edit", id, InLog(before.Differences(&spec)))
+		return s.rights.LogForumChange(c, a, "forum.edit", id, InLog(oldSpec.Differences(&spec)))
 	})
 }
 

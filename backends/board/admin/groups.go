@@ -116,12 +116,12 @@ func (s *Service) CreateGroup(ctx context.Context, a *rights.Actor, spec GroupSp
 
 // checkGroupNameFree returns an error of Invalid if a group has this name. The group with the id excludedID is ignored.
 func checkGroupNameFree(c store.Conn, name string, excludedID int64) error {
-	var taken int
+	var n int
 	if err := c.Row("SELECT count(*) FROM board_groups WHERE name = ? AND id <> ?",
-		name, excludedID).Scan(&taken); err != nil {
+		name, excludedID).Scan(&n); err != nil {
 		return err
 	}
-	if taken > 0 {
+	if n > 0 {
 		return kernel.Invalid("name", "taken", "another group has this name")
 	}
 	return nil
@@ -180,10 +180,10 @@ func (g *GroupRow) changes(newSpec *GroupSpec) string {
 func maskChange(oldMask, newMask rights.Mask) string {
 	var list []string
 	for _, right := range Rights() {
-		switch before, after := oldMask.Has(right.Mask()), newMask.Has(right.Mask()); {
-		case !before && after:
+		switch inOld, inNew := oldMask.Has(right.Mask()), newMask.Has(right.Mask()); {
+		case !inOld && inNew:
 			list = append(list, "+"+right.Name)
-		case before && !after:
+		case inOld && !inNew:
 			list = append(list, "-"+right.Name)
 		}
 	}

@@ -74,7 +74,7 @@ func (s *Service) Log(ctx context.Context, a *rights.Actor, q LogQuery) (list []
 	}
 	err = s.Read(ctx, func(c store.Conn) error {
 		list, next = nil, 0
-		where, args := "l.id < ?", []any{q.Before}
+		conds, args := "l.id < ?", []any{q.Before}
 		if q.Actor != "" {
 			var actor int64
 			err := c.Row("SELECT id FROM board_users WHERE username_key = ?", text.Fold(q.Actor)).Scan(&actor)
@@ -84,16 +84,16 @@ func (s *Service) Log(ctx context.Context, a *rights.Actor, q LogQuery) (list []
 			if err != nil {
 				return err
 			}
-			where += " AND l.actor_id = ?"
+			conds += " AND l.actor_id = ?"
 			args = append(args, actor)
 		}
 		if q.Action != "" {
-			where += " AND l.action = ?"
+			conds += " AND l.action = ?"
 			args = append(args, text.Storable(q.Action))
 		}
 		// One query for each forum reads only the newest entries of the forum, by its index.
 		for _, forum := range forums {
-			forumWhere, forumArgs := where, slices.Clone(args)
+			forumWhere, forumArgs := conds, slices.Clone(args)
 			if forum != anyForum {
 				forumWhere += " AND l.forum_id = ?"
 				forumArgs = append(forumArgs, forum)

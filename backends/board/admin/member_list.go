@@ -44,10 +44,10 @@ func (s *Service) FindMembers(
 			list, next, err = membersBy(c, column, q)
 			return err
 		}
-		from, where, args := "board_users u", "TRUE", []any{}
+		tables, conds, args := "board_users u", "TRUE", []any{}
 		order, byID := "u.username_key", false // byID: q.After and the order are the id of the member, not the name
 		add := func(condition string, values ...any) {
-			where += " AND " + condition
+			conds += " AND " + condition
 			args = append(args, values...)
 		}
 		switch name := text.Fold(q.Name); {
@@ -67,7 +67,7 @@ func (s *Service) FindMembers(
 			case q.Name != "" || g.Kind == "registered":
 				add("EXISTS (SELECT 1 FROM board_user_groups g WHERE g.user_id = u.id AND g.group_id = ?)", q.Group)
 			default:
-				from = "board_user_groups g JOIN board_users u ON u.id = g.user_id"
+				tables = "board_user_groups g JOIN board_users u ON u.id = g.user_id"
 				order, byID = "g.user_id", true
 				add("g.group_id = ?", q.Group)
 			}
@@ -76,12 +76,12 @@ func (s *Service) FindMembers(
 			add("u.state = ?", text.Storable(q.State))
 		}
 		if byID {
-			after, _ := strconv.ParseInt(q.After, 10, 64) // 0, the beginning, if q.After is empty or not a number
-			add("g.user_id > ?", after)
+			lastID, _ := strconv.ParseInt(q.After, 10, 64) // 0, the beginning, if q.After is empty or not a number
+			add("g.user_id > ?", lastID)
 		} else {
 			add("u.username_key > ?", text.Storable(q.After))
 		}
-		list, err = store.List(c, scanMember, "SELECT "+memberColumns+" FROM "+from+" WHERE "+where+" ORDER BY "+
+		list, err = store.List(c, scanMember, "SELECT "+memberColumns+" FROM "+tables+" WHERE "+conds+" ORDER BY "+
 			order+" LIMIT ?", append(args, q.Limit+1)...)
 		list, next = store.CutAt(list, q.Limit, func(m MemberRow) string {
 			if byID {

@@ -32,9 +32,9 @@ func (s *Service) Tokens(
 	}
 	err = s.rights.ReadAsAdministrator(ctx, a, func(c store.Conn) error {
 		list, next = nil, 0
-		where, args := "t.id < ?", []any{cursor}
+		conds, args := "t.id < ?", []any{cursor}
 		if user != "" {
-			where += " AND t.user_id = (SELECT id FROM board_users WHERE username_key = ?)"
+			conds += " AND t.user_id = (SELECT id FROM board_users WHERE username_key = ?)"
 			args = append(args, text.Fold(user))
 		}
 		list, err = store.List(c, func(r store.Row) (t TokenRow, err error) {
@@ -46,7 +46,7 @@ func (s *Service) Tokens(
 			return t, err
 		}, "SELECT t.id, t.name, t.lookup, t.scopes, t.created_at, COALESCE(t.expires_at, 0),"+
 			" COALESCE(t.last_used_at, 0), COALESCE(t.revoked_at, 0), t.user_id, u.username"+
-			" FROM board_api_tokens t JOIN board_users u ON u.id = t.user_id WHERE "+where+" ORDER BY t.id DESC LIMIT ?",
+			" FROM board_api_tokens t JOIN board_users u ON u.id = t.user_id WHERE "+conds+" ORDER BY t.id DESC LIMIT ?",
 			append(args, limit+1)...)
 		list, next = store.CutAt(list, limit, func(t TokenRow) int64 { return t.ID })
 		return err

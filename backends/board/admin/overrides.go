@@ -95,11 +95,11 @@ func (s *Service) setOverride(c store.Conn, a *rights.Actor, forum, group int64,
 	if (override.Allow|override.Deny)&^forumMask != 0 || override.Allow&override.Deny != 0 {
 		return kernel.Invalid("allow", "unknown", "a right cannot be set for a forum, or is both allowed and denied")
 	}
-	from, err := overrideOf(c, forum, group)
+	current, err := overrideOf(c, forum, group)
 	switch {
 	case err != nil:
 		return err
-	case from == override:
+	case current == override:
 		return nil
 	case override == Override{}:
 		_, err = c.Exec("DELETE FROM board_forum_overrides WHERE forum_id = ? AND group_id = ?", forum, group)
@@ -113,9 +113,9 @@ func (s *Service) setOverride(c store.Conn, a *rights.Actor, forum, group int64,
 	}
 	detail := []string{kernel.ForLog(g.Name) + ":"}
 	for _, right := range Rights() {
-		before, after := from.Word(right.Mask()), override.Word(right.Mask())
-		if before != after {
-			detail = append(detail, right.Name+" "+after)
+		oldWord, newWord := current.Word(right.Mask()), override.Word(right.Mask())
+		if oldWord != newWord {
+			detail = append(detail, right.Name+" "+newWord)
 		}
 	}
 	return s.rights.LogForumChange(c, a, "forum.rights", forum, strings.Join(detail, " "))

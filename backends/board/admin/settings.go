@@ -18,11 +18,11 @@ func (s *Service) ChangeSettings(
 	ctx context.Context, a *rights.Actor, values map[string]string, match rest.Match,
 ) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
-		before, err := kernel.LoadSettings(c, kernel.DefaultSettings(s.Options))
+		oldSettings, err := kernel.LoadSettings(c, kernel.DefaultSettings(s.Options))
 		if err != nil {
 			return err
 		}
-		after, known := before, 0
+		newSettings, known := oldSettings, 0
 		if s.Options.Offline { // the configuration decides, not the administrators
 			delete(values, kernel.SettingOffline)
 		}
@@ -33,7 +33,7 @@ func (s *Service) ChangeSettings(
 				continue
 			}
 			known++
-			if err := setting.Put(&after, value); err != nil {
+			if err := setting.Put(&newSettings, value); err != nil {
 				faults = append(faults, err)
 			}
 		}
@@ -41,20 +41,20 @@ func (s *Service) ChangeSettings(
 			return kernel.Invalid("name", "unknown", "the form names a setting that does not exist")
 		}
 		if len(faults) == 0 {
-			faults = after.Contradictions()
+			faults = newSettings.Contradictions()
 		}
 		if len(faults) > 0 {
 			return apierror.Join(faults...)
 		}
-		if after == before {
+		if newSettings == oldSettings {
 			return nil
 		}
-		shown := before
+		shown := oldSettings
 		shown.Offline = shown.Offline || s.Options.Offline // the form shows the effective value, see rights.Access
 		if err := match.Check(shown.Tag()); err != nil {
 			return err
 		}
-		return s.storeSettings(c, a, &before, &after)
+		return s.storeSettings(c, a, &oldSettings, &newSettings)
 	})
 }
 
@@ -63,17 +63,17 @@ func (s *Service) storeSettings(c store.Conn, a *rights.Actor, oldSettings, newS
 	defaults := kernel.DefaultSettings(s.Options)
 	var changes []string
 	for _, setting := range kernel.AllSettings() {
-		from, to := setting.Value(oldSettings), setting.Value(newSettings)
-		if from == to {
+		oldValue, newValue := setting.Value(oldSettings), setting.Value(newSettings)
+		if oldValue == newValue {
 			continue
 		}
-		changes = append(changes, setting.Name+": "+kernel.ForLog(from)+" → "+kernel.ForLog(to))
+		changes = append(changes, setting.Name+": "+kernel.ForLog(oldValue)+" → "+kernel.ForLog(newValue))
 		var err error
-		if to == setting.Value(&defaults) { // so that a change of the configuration takes effect
+		if newValue == setting.Value(&defaults) { // so that a change of the configuration takes effect
 			_, err = c.Exec("DELETE FROM board_settings WHERE name = ?", setting.Name)
 		} else {
 			_, err = c.Exec("INSERT INTO board_settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE"+
-				" SET value = excluded.value", setting.Name, to)
+				" SET value = excluded.value", setting.Name, newValue)
 		}
 		if err != nil {
 			return err

@@ -56,13 +56,13 @@ func (s *Service) SetPrefix(ctx context.Context, a *rights.Actor, p PrefixRow) e
 		case len(p.Forums) > maxForums:
 			return kernel.Invalid("forums", "too_many", "at most "+kernel.Itoa(maxForums)+" forums can be chosen")
 		}
-		var taken, count int
+		var duplicates, count int
 		if err := c.Row("SELECT (SELECT count(*) FROM board_prefixes WHERE label = ? AND id <> ?), (SELECT count(*)"+
-			" FROM board_prefixes)", p.Label, p.ID).Scan(&taken, &count); err != nil {
+			" FROM board_prefixes)", p.Label, p.ID).Scan(&duplicates, &count); err != nil {
 			return err
 		}
 		switch {
-		case taken > 0:
+		case duplicates > 0:
 			return kernel.Invalid("label", "taken", "this prefix exists already")
 		case p.ID == 0 && count >= maxPrefixes:
 			return kernel.Conflict("a board has at most " + kernel.Itoa(maxPrefixes) + " prefixes")
@@ -159,15 +159,15 @@ func (s *Service) AddWordFilter(ctx context.Context, a *rights.Actor, f WordFilt
 		if f.Hold {
 			f.Replacement = ""
 		}
-		var count, taken int
+		var count, duplicates int
 		if err := c.Row("SELECT (SELECT count(*) FROM board_word_filters), (SELECT count(*) FROM board_word_filters"+
-			" WHERE pattern = ?)", f.Pattern).Scan(&count, &taken); err != nil {
+			" WHERE pattern = ?)", f.Pattern).Scan(&count, &duplicates); err != nil {
 			return err
 		}
 		switch {
 		case count >= maxWordFilters:
 			return kernel.Conflict("a board has at most " + kernel.Itoa(maxWordFilters) + " filtered words")
-		case taken > 0:
+		case duplicates > 0:
 			return kernel.Invalid("pattern", "taken", "this word is filtered already")
 		}
 		action, detail := "replace", kernel.ForLog(f.Pattern)+" → "+kernel.ForLog(f.Replacement)

@@ -64,11 +64,11 @@ func ViewNotification(n following.Notification) NotificationInfo {
 // getNotifications serves GET /notifications.
 func (s *service) getNotifications(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
-	after, limit := in.page()
+	cursor, limit := in.page()
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, next, err := s.Following.Notifications(c.R.Context(), a, after, limit)
+	list, next, err := s.Following.Notifications(c.R.Context(), a, cursor, limit)
 	return page{each(list, ViewNotification), kernel.NilIfZero(next)}, err
 }
 

@@ -47,8 +47,8 @@ func (s *service) getForums(c *rest.Call, a *rights.Actor) (any, error) {
 func (s *service) getThreads(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
 	limit, forum := in.limit(), in.id("forumId")
-	values, given := c.R.URL.Query()["after"] // at most one value; see admit
-	if given && values[0] == "" {
+	values, found := c.R.URL.Query()["after"] // at most one value; see admit
+	if found && values[0] == "" {
 		in.note(kernel.BadRequest("after", "after must be the nextCursor of a page of this list, unchanged"))
 	}
 	if err := in.finish(); err != nil {
@@ -117,12 +117,12 @@ type PostPage struct {
 // getPosts serves GET /threads/{threadId}/posts.
 func (s *service) getPosts(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
-	after, limit := in.page()
+	cursor, limit := in.page()
 	thread := in.id("threadId")
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, more, err := s.Posts.Posts(c.R.Context(), a, thread, after, limit)
+	list, more, err := s.Posts.Posts(c.R.Context(), a, thread, cursor, limit)
 	page := PostPage{Data: list}
 	if more {
 		page.NextAfterID = &list[len(list)-1].ID
@@ -315,12 +315,12 @@ func ViewFound(f search.Found) FoundInfo {
 // getSearch serves GET /search.
 func (s *service) getSearch(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
-	after, limit := in.page()
+	cursor, limit := in.page()
 	forum := in.number("forum", 1)
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
 	list, next, err := s.Search.Find(c.R.Context(), a,
-		search.Query{Text: c.Text("q"), Forum: forum, Author: c.Text("author"), After: after, Limit: limit})
+		search.Query{Text: c.Text("q"), Forum: forum, Author: c.Text("author"), After: cursor, Limit: limit})
 	return page{each(list, ViewFound), kernel.NilIfZero(next)}, err
 }

@@ -102,8 +102,8 @@ func (in *input) limit() int {
 // parameter is missing, and records an error if it is invalid. A limit of more than 18 digits is not invalid, but
 // counts as the maximum.
 func (in *input) number(name string, minimum int64) (n int64) {
-	values, given := in.R.URL.Query()[name]
-	if !given {
+	values, found := in.R.URL.Query()[name]
+	if !found {
 		return 0
 	}
 	const maxDigits = 18 // these fit in an int64

@@ -37,12 +37,12 @@ func viewHeld(h posts.Held) HeldInfo {
 // getQueue serves GET /moderation/queue.
 func (s *service) getQueue(c *rest.Call, a *rights.Actor) (any, error) {
 	in := noBody(c)
-	after, limit := in.page()
+	cursor, limit := in.page()
 	forum := in.number("forum", 1)
 	if err := in.finish(); err != nil {
 		return nil, err
 	}
-	list, next, err := s.Posts.Queue(c.R.Context(), a, forum, after, limit)
+	list, next, err := s.Posts.Queue(c.R.Context(), a, forum, cursor, limit)
 	return page{each(list, viewHeld), kernel.NilIfZero(next)}, err
 }
 

@@ -144,12 +144,12 @@ func checkRoom(c store.Conn, a *rights.Actor, f *Attachment) error {
 // SweepAttachments removes content that no attachment has. It also removes the rows of removed attachments, which until
 // then count towards the storage of their members. It returns the number of removed contents.
 func (s *Service) SweepAttachments(ctx context.Context) (int, error) {
-	before := s.Now().Add(-keep)
-	n, err := s.files.Sweep(ctx, before)
+	cutoff := s.Now().Add(-keep)
+	n, err := s.files.Sweep(ctx, cutoff)
 	if err != nil {
 		return n, kernel.Unavailable(err)
 	}
 	_, err = s.DB.Purge(ctx, kernel.PurgeBatch, "DELETE FROM board_attachments WHERE id IN (SELECT id"+
-		" FROM board_attachments WHERE removed_at IS NOT NULL AND created_at <= ? LIMIT ?)", before.UnixMicro())
+		" FROM board_attachments WHERE removed_at IS NOT NULL AND created_at <= ? LIMIT ?)", cutoff.UnixMicro())
 	return n, kernel.Unavailable(err)
 }

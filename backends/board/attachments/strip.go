@@ -26,16 +26,16 @@ func (s *Service) StripAttachments(ctx context.Context) (done int, err error) {
 	}
 	s.Logger.Info("removing metadata from images", zap.Int("images", total))
 	failed := 0
-	for after := int64(0); ; {
+	for lastID := int64(0); ; {
 		list, err := kernel.Value(ctx, s.Read, func(c store.Conn) ([]*Attachment, error) {
 			return store.List(c, scan, "SELECT "+
-				columns+" FROM board_attachments t WHERE t.stripped = 0 AND t.id > ? ORDER BY t.id LIMIT ?", after, stripBatch)
+				columns+" FROM board_attachments t WHERE t.stripped = 0 AND t.id > ? ORDER BY t.id LIMIT ?", lastID, stripBatch)
 		})
 		if err != nil {
 			return done, err
 		}
 		for _, f := range list {
-			after = f.ID
+			lastID = f.ID
 			if err := s.StripStored(ctx, f); err != nil {
 				if ctx.Err() != nil {
 					return done, ctx.Err()

@@ -64,8 +64,8 @@ func FreeForumSlug(c store.Conn, title string) (string, error) {
 	base := kernel.Slug(title)
 	slug := base
 	for n := int64(2); ; n++ {
-		var taken int
-		if err := c.Row("SELECT count(*) FROM board_forums WHERE slug = ?", slug).Scan(&taken); err != nil || taken == 0 {
+		var count int
+		if err := c.Row("SELECT count(*) FROM board_forums WHERE slug = ?", slug).Scan(&count); err != nil || count == 0 {
 			return slug, err
 		}
 		slug = base[:min(len(base), kernel.MaxSlug-6)] + "-" + kernel.Itoa(n)

@@ -14,11 +14,11 @@ type Listing struct {
 
 // SQL returns the text of the query for a database engine. The query's last argument is the limit.
 func (l Listing) SQL(d store.Dialect) string {
-	from := l.From
+	table := l.From
 	if d == store.SQLite && l.Index != "" {
-		from += " INDEXED BY " + l.Index
+		table += " INDEXED BY " + l.Index
 	}
-	return "SELECT " + l.Columns + " FROM " + from + " WHERE " + l.Where + " ORDER BY " + l.Order + Limit(d)
+	return "SELECT " + l.Columns + " FROM " + table + " WHERE " + l.Where + " ORDER BY " + l.Order + Limit(d)
 }
 
 // Limit returns a LIMIT clause with a placeholder. On SQLite the clause is a sum: SQLite plans a query again each time

@@ -55,12 +55,12 @@ func (t *Thread) Scan(value any) error {
 	}
 	var sticky, locked, poll int64
 	var titleLen, slugLen, authorLen int64 // in bytes
-	for _, into := range [...]*int64{
+	for _, field := range [...]*int64{
 		&t.ID, &t.Forum, &t.Author, &t.Prefix, &t.Visibility, &sticky, &locked,
 		&t.Replies, &t.Views, &t.First, &t.Last, (*int64)(&t.Created), (*int64)(&t.LastAt), &t.Next, &t.Answer,
 		&poll, &titleLen, &slugLen, &authorLen,
 	} {
-		if *into, remaining, ok = cutNumber(remaining); !ok {
+		if *field, remaining, ok = cutNumber(remaining); !ok {
 			return errors.New("scanning a thread: a number is missing or invalid")
 		}
 	}

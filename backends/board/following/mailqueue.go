@@ -88,13 +88,13 @@ func (s *Service) MailLater(c store.Conn, t *content.Thread, p *content.Post) er
 	if edited == 0 {
 		return nil
 	}
-	to := audience{edited: edited, written: p.Created}
+	recipients := audience{edited: edited, written: p.Created}
 	a := &rights.Actor{User: &rights.User{ID: p.Author, Name: p.AuthorName}}
-	if err := s.queueMail(c, a, t.ID, p.ID, "thread", t.ID, to); err != nil {
+	if err := s.queueMail(c, a, t.ID, p.ID, "thread", t.ID, recipients); err != nil {
 		return err
 	}
 	if p.Number > 1 { // followers of the forum get mails only about first posts
 		return nil
 	}
-	return s.queueMail(c, a, t.ID, p.ID, "forum", t.Forum, to)
+	return s.queueMail(c, a, t.ID, p.ID, "forum", t.Forum, recipients)
 }

@@ -13,14 +13,14 @@ import (
 // Notify also notifies the followers of the forum. Notifications of posts that a member may no longer see are hidden
 // when they are listed. In a held thread only followers who see the thread are notified; CatchUp notifies the others.
 func (s *Service) Notify(c store.Conn, a *rights.Actor, t *content.Thread, post int64, starts bool) error {
-	to := audience{}
+	recipients := audience{}
 	if t.Visibility != rights.Visible {
 		var err error
-		if to, err = s.followersWhoSee(c, t); err != nil {
+		if recipients, err = s.followersWhoSee(c, t); err != nil {
 			return err
 		}
 	}
-	if err := s.notifyFollowers(c, a, t, post, "reply", "thread", t.ID, to); err != nil || !starts {
+	if err := s.notifyFollowers(c, a, t, post, "reply", "thread", t.ID, recipients); err != nil || !starts {
 		return err
 	}
 	return s.notifyFollowers(c, a, t, post, "thread", "forum", t.Forum, audience{})
@@ -65,10 +65,10 @@ const (
 
 // followersWhoSee selects the followers of a held thread who see the thread nevertheless.
 func (s *Service) followersWhoSee(c store.Conn, t *content.Thread) (audience, error) {
-	to := audience{limited: true}
+	recipients := audience{limited: true}
 	access := s.rights.LastAccess()
 	if access == nil {
-		return to, nil
+		return recipients, nil
 	}
 	var users []*rights.User
 	err := c.All("SELECT f.user_id, COALESCE(g.group_id, 0) FROM (SELECT user_id FROM board_subscriptions"+
@@ -88,14 +88,14 @@ func (s *Service) followersWhoSee(c store.Conn, t *content.Thread) (audience, er
 	for _, u := range users {
 		f, follower := access.Of(u.ID, u.Groups).Forums[t.Forum], &rights.Actor{User: u}
 		if follower.SeesWith(f.Visible, f.Mask, t.Author, t.Author, t.Visibility) {
-			to.ids = append(to.ids, u.ID)
+			recipients.ids = append(recipients.ids, u.ID)
 		}
 	}
-	return to, err
+	return recipients, err
 }
 
-// CatchUp notifies the followers of a thread that was held until now of the thread's newest visible replies. Followers
-// are not notified of replies of which they have a notification already, or which are older than their subscription.
+// CatchUp tells the followers of a thread that was held until now about its newest visible replies. It leaves out
+// replies of which a follower has a notification already, and replies that are older than the follower's subscription.
 func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
 	if t.Replies == 0 {
 		return nil
@@ -121,27 +121,27 @@ func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
 	if err != nil {
 		return err
 	}
-	since := make(map[int64]kernel.Moment) // when each follower began to follow
+	subscriptionTimes := make(map[int64]kernel.Moment) // when each follower began to follow
 	err = c.All("SELECT user_id, created_at FROM board_subscriptions WHERE target = 'thread' AND target_id = ?"+
 		" AND mode <> 'none' ORDER BY user_id LIMIT ?", []any{t.ID, maxFollowersChecked}, func(r store.Row) error {
 		var user int64
 		var subscribed kernel.Moment
 		err := r.Scan(&user, &subscribed)
-		since[user] = subscribed
+		subscriptionTimes[user] = subscribed
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	for _, p := range slices.Backward(replies) {
-		to := audience{limited: true}
-		for user, subscribed := range since {
+		followers := audience{limited: true}
+		for user, subscribed := range subscriptionTimes {
 			if subscribed <= p.Created && !notified[pair{user, p.ID}] {
-				to.ids = append(to.ids, user)
+				followers.ids = append(followers.ids, user)
 			}
 		}
 		author := &rights.User{ID: p.Author, Name: p.AuthorName}
-		if err := s.notifyFollowers(c, &rights.Actor{User: author}, t, p.ID, "reply", "thread", t.ID, to); err != nil {
+		if err := s.notifyFollowers(c, &rights.Actor{User: author}, t, p.ID, "reply", "thread", t.ID, followers); err != nil {
 			return err
 		}
 		if err := s.Mention(c, author, t, p.ID, p.Mentioned()); err != nil {

@@ -41,8 +41,8 @@ type outbox struct {
 func (o outbox) Due(ctx context.Context, limit int) ([]mail.Due, error) {
 	list, err := o.queue.DueMail(ctx, limit)
 	due := make([]mail.Due, len(list))
-	for i, to := range list {
-		due[i] = recipient{o, to}
+	for i, r := range list {
+		due[i] = recipient{o, r}
 	}
 	return due, err
 }

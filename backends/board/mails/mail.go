@@ -45,8 +45,8 @@ type Recipient struct {
 func (s *Service) DueMail(ctx context.Context, limit int) ([]Recipient, error) {
 	return kernel.Value(ctx, s.Read, func(c store.Conn) (list []Recipient, err error) {
 		now := s.Moment()
-		return store.List(c, func(r store.Row) (to Recipient, err error) {
-			return to, r.Scan(&to.User, &to.Mode)
+		return store.List(c, func(r store.Row) (recipient Recipient, err error) {
+			return recipient, r.Scan(&recipient.User, &recipient.Mode)
 		}, "SELECT user_id, mode FROM board_mails WHERE due_at <= ? AND leased_until <= ? GROUP BY user_id, mode"+
 			" ORDER BY min(CASE source WHEN ? THEN 0 ELSE 1 END), min(due_at), user_id LIMIT ?", now, now, accounts.LinkSource,
 			limit)

@@ -35,8 +35,8 @@ var moderatorRights = []rights.Mask{
 // Forums lists the forums that the actor moderates. It returns Forbidden if the actor moderates no forum.
 func (s *Service) Forums(ctx context.Context, a *rights.Actor) (forums []int64, err error) {
 	for _, id := range a.Rights.Access.Order {
-		may := func(right rights.Mask) bool { return a.Has(id, right) }
-		if a.ReadsAll(id) && slices.ContainsFunc(moderatorRights, may) {
+		hasRight := func(right rights.Mask) bool { return a.Has(id, right) }
+		if a.ReadsAll(id) && slices.ContainsFunc(moderatorRights, hasRight) {
 			forums = append(forums, id)
 		}
 	}
@@ -102,33 +102,33 @@ func (q Query) matches(item Item) bool {
 // find returns a page of the posts in forums that match a query without words. next is the After of the next page, or 0
 // on the last page.
 func find(c store.Conn, a *rights.Actor, q Query, forums []any) (items []Item, next int64, err error) {
-	before := q.After
-	if before == 0 {
-		before = math.MaxInt64
+	beforeID := q.After
+	if beforeID == 0 {
+		beforeID = math.MaxInt64
 	}
-	from, where, args := "board_post_ids", "id < ?", []any{before}
+	table, condition, args := "board_post_ids", "id < ?", []any{beforeID}
 	if q.Member != "" {
 		if c.Dialect() == store.SQLite {
-			from += " INDEXED BY board_post_ids_author"
+			table += " INDEXED BY board_post_ids_author"
 		}
-		where += " AND author_id = (SELECT id FROM board_users WHERE username_key = ?)"
+		condition += " AND author_id = (SELECT id FROM board_users WHERE username_key = ?)"
 		args = append(args, text.Fold(q.Member))
 	}
 	type candidate struct {
 		id      int64
 		matches bool
 	}
-	to := q.To
-	if to == 0 {
-		to = math.MaxInt64
+	end := q.To
+	if end == 0 {
+		end = math.MaxInt64
 	}
-	args = slices.Concat([]any{q.From, to}, forums, args, []any{maxExamined})
+	args = slices.Concat([]any{q.From, end}, forums, args, []any{maxExamined})
 	// The conditions that no index supports are columns of the result, so that the limit bounds how many rows the
 	// database reads.
 	candidates, err := store.List(c, func(r store.Row) (p candidate, err error) {
 		return p, r.Scan(&p.id, &p.matches)
 	}, "SELECT id, visibility IN (0, 1) AND created_at >= ? AND created_at < ? AND forum_id IN ("+
-		kernel.Marks(len(forums))+") FROM "+from+" WHERE "+where+" ORDER BY id DESC"+content.Limit(c.Dialect()), args...)
+		kernel.Marks(len(forums))+") FROM "+table+" WHERE "+condition+" ORDER BY id DESC"+content.Limit(c.Dialect()), args...)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -38,38 +38,38 @@ func (s *Service) Merge(
 	var merged int64 // the id of the thread that is emptied
 	var done bool
 	err = s.Write(ctx, func(c store.Conn) error {
-		from, to, err := lockBoth(c, a, first, second, "other")
+		source, target, err := lockBoth(c, a, first, second, "other")
 		if err != nil {
 			return err
 		}
-		if from.First < to.First { // the thread that begins later is emptied
-			from, to = to, from
+		if source.First < target.First { // the thread that begins later is emptied
+			source, target = target, source
 		}
-		remaining, merged = to.ID, from.ID
-		if err := s.checkMerge(c, a, from, to); err != nil {
+		remaining, merged = target.ID, source.ID
+		if err := s.checkMerge(c, a, source, target); err != nil {
 			return err
 		}
-		if title != "" && title != to.Title {
-			if err := s.retitle(c, a, to, title); err != nil {
+		if title != "" && title != target.Title {
+			if err := s.retitle(c, a, target, title); err != nil {
 				return err
 			}
 		}
-		detail := kernel.ForLog(from.Title) + ", thread " + kernel.Itoa(from.ID)
-		if err := s.logMove(c, a, "thread.merge", to, from.Forum, 0, detail); err != nil {
+		detail := kernel.ForLog(source.Title) + ", thread " + kernel.Itoa(source.ID)
+		if err := s.logMove(c, a, "thread.merge", target, source.Forum, 0, detail); err != nil {
 			return err
 		}
 		// The first post moves last, but gets the first of the new numbers.
-		firstNumber := to.Next
-		to.Next++
+		firstNumber := target.Next
+		target.Next++
 		if _, err := c.Exec("INSERT INTO board_merged_threads (thread_id, into_id, first_post, first_number)"+
-			" VALUES (?, ?, ?, ?)", from.ID, to.ID, from.First, firstNumber); err != nil {
+			" VALUES (?, ?, ?, ?)", source.ID, target.ID, source.First, firstNumber); err != nil {
 			return err
 		}
 		// Nobody shall reply in the thread while its posts move.
-		if _, err := c.Exec("UPDATE board_threads SET is_locked = 1 WHERE id = ?", from.ID); err != nil {
+		if _, err := c.Exec("UPDATE board_threads SET is_locked = 1 WHERE id = ?", source.ID); err != nil {
 			return err
 		}
-		done, err = s.moveBatch(c, from, to)
+		done, err = s.moveBatch(c, source, target)
 		return err
 	})
 	if err == nil && !done {
@@ -164,8 +164,8 @@ func (s *Service) finishMerge(ctx context.Context, merged int64) error {
 // moveNextBatch works like moveBatch for the thread with the id merged, whose merge has begun. done is also true if
 // another node has ended the merge, or if there is nothing to merge any more.
 func (s *Service) moveNextBatch(c store.Conn, merged int64) (done bool, err error) {
-	var into int64
-	err = c.Row("SELECT into_id FROM board_merged_threads WHERE thread_id = ? AND merged_at IS NULL", merged).Scan(&into)
+	var target int64
+	err = c.Row("SELECT into_id FROM board_merged_threads WHERE thread_id = ? AND merged_at IS NULL", merged).Scan(&target)
 	if errors.Is(err, sql.ErrNoRows) {
 		return true, nil
 	}
@@ -173,18 +173,18 @@ func (s *Service) moveNextBatch(c store.Conn, merged int64) (done bool, err erro
 		return false, err
 	}
 	threads := make(map[int64]*content.Thread)
-	for _, id := range []int64{min(merged, into), max(merged, into)} { // the order in which lockBoth locks
+	for _, id := range []int64{min(merged, target), max(merged, target)} { // the order in which lockBoth locks
 		if threads[id], err = content.ScanThread(c.Row(content.ThreadByID+c.Lock(), id)); err != nil {
 			return false, err
 		}
 	}
-	from, to := threads[merged], threads[into]
-	if from.Visibility != rights.Visible || to.Visibility != rights.Visible {
+	src, dst := threads[merged], threads[target]
+	if src.Visibility != rights.Visible || dst.Visibility != rights.Visible {
 		// Somebody has deleted one of the threads meanwhile: the remaining posts stay where they are.
 		_, err := c.Exec("DELETE FROM board_merged_threads WHERE thread_id = ?", merged)
 		return true, err
 	}
-	return s.moveBatch(c, from, to)
+	return s.moveBatch(c, src, dst)
 }
 
 // moveBatch moves up to batch rows from one thread to another: first archived posts, then posts except the first, then
@@ -258,34 +258,34 @@ func (s *Service) moveFollowers(c store.Conn, source, target *content.Thread, li
 
 // endMerge moves the first post, the tags and the views of the thread, which completes the merge.
 func (s *Service) endMerge(move *transfer) error {
-	c, from, to := move.c, move.from, move.to
+	c, source, target := move.c, move.from, move.to
 	var firstNumber int64
 	if err := c.Row("SELECT first_number FROM board_merged_threads WHERE thread_id = ?",
-		from.ID).Scan(&firstNumber); err != nil {
+		source.ID).Scan(&firstNumber); err != nil {
 		return err
 	}
-	if err := move.movePosts([]any{from.First}, firstNumber); err != nil {
+	if err := move.movePosts([]any{source.First}, firstNumber); err != nil {
 		return err
 	}
-	if err := reindex(c, to, from.First, false); err != nil {
+	if err := reindex(c, target, source.First, false); err != nil {
 		return err
 	}
-	if err := content.TakeTags(c, from, to); err != nil {
+	if err := content.TakeTags(c, source, target); err != nil {
 		return err
 	}
-	from.Visibility, from.Replies, from.Next = rights.Gone, 0, 1 // save writes the numbers
+	source.Visibility, source.Replies, source.Next = rights.Gone, 0, 1 // save writes the numbers
 	for _, statement := range []struct {
 		sql  string
 		args []any
 	}{
-		{"UPDATE board_threads SET view_count = view_count + ? WHERE id = ?", []any{from.Views, to.ID}},
+		{"UPDATE board_threads SET view_count = view_count + ? WHERE id = ?", []any{source.Views, target.ID}},
 		{
 			"UPDATE board_threads SET visibility = ?, is_sticky = 0, forum_id = ?, view_count = 0, prefix_id = NULL WHERE id = ?",
-			[]any{rights.Gone, to.Forum, from.ID},
+			[]any{rights.Gone, target.Forum, source.ID},
 		},
-		{"DELETE FROM board_thread_tags WHERE thread_id = ?", []any{from.ID}},
-		{"UPDATE board_merged_threads SET merged_at = ? WHERE thread_id = ?", []any{s.Moment(), from.ID}},
-		{"UPDATE board_merged_threads SET into_id = ? WHERE into_id = ?", []any{to.ID, from.ID}},
+		{"DELETE FROM board_thread_tags WHERE thread_id = ?", []any{source.ID}},
+		{"UPDATE board_merged_threads SET merged_at = ? WHERE thread_id = ?", []any{s.Moment(), source.ID}},
+		{"UPDATE board_merged_threads SET into_id = ? WHERE into_id = ?", []any{target.ID, source.ID}},
 	} {
 		if _, err := c.Exec(statement.sql, statement.args...); err != nil {
 			return err

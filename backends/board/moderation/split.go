@@ -35,7 +35,7 @@ func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, spli
 		return 0, err
 	}
 	err = s.Write(ctx, func(c store.Conn) error {
-		from, err := content.ThreadFor(c, a, thread, c.Lock())
+		source, err := content.ThreadFor(c, a, thread, c.Lock())
 		if err != nil {
 			return err
 		}
@@ -47,28 +47,28 @@ func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, spli
 		if err != nil {
 			return err
 		}
-		posts, err := s.postsToMove(c, a, from, forum.ID, ids)
+		posts, err := s.postsToMove(c, a, source, forum.ID, ids)
 		if err != nil {
 			return err
 		}
-		to, err := addThread(c, a, from, forum, title, posts[0])
+		target, err := addThread(c, a, source, forum, title, posts[0])
 		if err != nil {
 			return err
 		}
-		newThread = to.ID
-		detail := postCount(len(ids)) + " of thread " + kernel.Itoa(from.ID) + " to thread " + kernel.Itoa(to.ID)
-		if err := s.logMove(c, a, "thread.split", to, from.Forum, 0, detail); err != nil {
+		newThread = target.ID
+		detail := postCount(len(ids)) + " of thread " + kernel.Itoa(source.ID) + " to thread " + kernel.Itoa(target.ID)
+		if err := s.logMove(c, a, "thread.split", target, source.Forum, 0, detail); err != nil {
 			return err
 		}
-		move := &transfer{c: c, from: from, to: to}
+		move := &transfer{c: c, from: source, to: target}
 		if err := move.moveAll(ids); err != nil {
 			return err
 		}
-		to.Replies-- // moveAll has counted all posts, but the first is no reply
-		if err := reindex(c, to, to.First, true); err != nil {
+		target.Replies-- // moveAll has counted all posts, but the first is no reply
+		if err := reindex(c, target, target.First, true); err != nil {
 			return err
 		}
-		if err := content.TakeTags(c, from, to); err != nil {
+		if err := content.TakeTags(c, source, target); err != nil {
 			return err
 		}
 		if err := move.save(); err != nil {
@@ -91,7 +91,7 @@ func addThread(
 		return nil, kernel.Invalid("post", "not_visible", "the earliest of the posts would begin the new thread, but it is "+
 			rights.VisibilityNames[first.Visibility])
 	}
-	to := &content.Thread{
+	t := &content.Thread{
 		Forum: forum.ID, Title: title, Author: first.Author, AuthorName: first.AuthorName, First: first.ID, Next: 1,
 		Created: first.Created, LastAt: first.Created, Prefix: source.Prefix,
 	}
@@ -101,13 +101,13 @@ func addThread(
 			return nil, kernel.Invalid("forumId", "required", "threads in that forum need a prefix that this thread does not"+
 				" have; split it off in this forum and move the new thread then")
 		}
-		to.Prefix = 0
+		t.Prefix = 0
 	}
 	err := c.Row("INSERT INTO board_threads (forum_id, title, slug, author_id, author_name, prefix_id, visibility,"+
 		" last_poster_name, created_at, last_post_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-		to.Forum, to.Title, kernel.Slug(to.Title), kernel.Null(to.Author), to.AuthorName, kernel.Null(to.Prefix),
-		to.Visibility, to.AuthorName, to.Created, to.LastAt).Scan(&to.ID)
-	return to, err
+		t.Forum, t.Title, kernel.Slug(t.Title), kernel.Null(t.Author), t.AuthorName, kernel.Null(t.Prefix),
+		t.Visibility, t.AuthorName, t.Created, t.LastAt).Scan(&t.ID)
+	return t, err
 }
 
 // MovePosts moves posts from a thread to the thread target, which must begin before the earliest of the posts. The
@@ -118,27 +118,27 @@ func (s *Service) MovePosts(ctx context.Context, a *rights.Actor, thread, target
 		return err
 	}
 	return s.Write(ctx, func(c store.Conn) error {
-		from, to, err := lockBoth(c, a, thread, target, "other")
+		src, dst, err := lockBoth(c, a, thread, target, "other")
 		if err != nil {
 			return err
 		}
-		if err := checkVisible(to, "other"); err != nil {
+		if err := checkVisible(dst, "other"); err != nil {
 			return err
 		}
-		if _, err := s.postsToMove(c, a, from, to.Forum, ids); err != nil {
+		if _, err := s.postsToMove(c, a, src, dst.Forum, ids); err != nil {
 			return err
 		}
-		if ids[0] < to.First {
+		if ids[0] < dst.First {
 			return kernel.Invalid("other", "later", "that thread begins after the earliest of the posts;"+
 				" split the posts off into a new thread, and merge it with that thread")
 		}
-		detail := "thread " + kernel.Itoa(from.ID) + " to thread " + kernel.Itoa(to.ID)
+		detail := "thread " + kernel.Itoa(src.ID) + " to thread " + kernel.Itoa(dst.ID)
 		for _, id := range ids {
-			if err := s.logMove(c, a, "post.move", to, from.Forum, id, detail); err != nil {
+			if err := s.logMove(c, a, "post.move", dst, src.Forum, id, detail); err != nil {
 				return err
 			}
 		}
-		move := &transfer{c: c, from: from, to: to}
+		move := &transfer{c: c, from: src, to: dst}
 		if err := move.moveAll(ids); err != nil {
 			return err
 		}

@@ -140,17 +140,17 @@ func (b *flarum) forumOf(discussion int64) int64 {
 // access returns the rights of guests or members under a tag. A restricted tag, and each tag below it, needs
 // permissions for that tag.
 func (b *flarum) access(f *seed.MovedForum, group string) access {
-	may := func(name string) bool {
+	allows := func(name string) bool {
 		return b.granted[flarumPermission{flarumGuests, name}] ||
 			group == "registered" && b.granted[flarumPermission{flarumMembers, name}]
 	}
-	allowed := access{view: may("viewForum"), begin: may("startDiscussion"), reply: may("discussion.reply")}
+	allowed := access{view: allows("viewForum"), begin: allows("startDiscussion"), reply: allows("discussion.reply")}
 	for id, steps := f.ID, 0; id != 0 && steps < maxForumDepth; id, steps = b.tags[id].Parent, steps+1 {
 		if tag := b.tags[id]; tag.restricted {
 			prefix := fmt.Sprintf("tag%d.", id)
-			allowed.view = allowed.view && may(prefix+"viewForum")
-			allowed.begin = allowed.begin && may(prefix+"startDiscussion")
-			allowed.reply = allowed.reply && may(prefix+"discussion.reply")
+			allowed.view = allowed.view && allows(prefix+"viewForum")
+			allowed.begin = allowed.begin && allows(prefix+"startDiscussion")
+			allowed.reply = allowed.reply && allows(prefix+"discussion.reply")
 		}
 	}
 	return allowed
@@ -169,8 +169,8 @@ func (b *flarum) user(r *sqldump.Row) error {
 	if r.Int("is_email_confirmed") == 0 {
 		m.State = "awaiting"
 	}
-	if until := utcTime(r, "suspended_until"); !until.IsZero() {
-		b.ban(m.ID, until.Unix())
+	if end := utcTime(r, "suspended_until"); !end.IsZero() {
+		b.ban(m.ID, end.Unix())
 	}
 	avatar := r.Text("avatar_url")
 	if avatar != "" {

@@ -110,9 +110,9 @@ func (g phpbbGroups) allowed(group string, forum int64, option string) (allowed 
 // access returns the rights of guests or members in a forum.
 func (g phpbbGroups) access(f *seed.MovedForum, group string) access {
 	groupName := map[string]string{"guest": "GUESTS", "registered": "REGISTERED"}[group]
-	may := func(option string) bool { return g.allowed(groupName, f.ID, option) }
+	allows := func(option string) bool { return g.allowed(groupName, f.ID, option) }
 	return access{
-		view: may("f_list") && (f.Type != "forum" || may("f_read")), begin: may("f_post"), reply: may("f_reply"),
+		view: allows("f_list") && (f.Type != "forum" || allows("f_read")), begin: allows("f_post"), reply: allows("f_reply"),
 	}
 }
 

@@ -271,7 +271,7 @@ func (b *reader) ban(user, end int64) {
 // thread returns the thread with index i and its posts, whose texts are converted later by Convert.
 func (b *reader) thread(i int) (*seed.SeedThread, error) {
 	old := &b.threads[i]
-	begin, found := b.first[old.id]
+	start, found := b.first[old.id]
 	if !found {
 		return nil, &seed.MovedError{
 			Kind: content.MovedThread, ID: old.id, Name: old.title, Err: errors.New("it has no posts"),
@@ -283,7 +283,7 @@ func (b *reader) thread(i int) (*seed.SeedThread, error) {
 	}
 	var texts []func() string // return the texts of the posts
 	visible := -1             // the index of the first visible post
-	for j := begin; j < len(b.posts) && b.posts[j].thread == old.id; j++ {
+	for j := start; j < len(b.posts) && b.posts[j].thread == old.id; j++ {
 		r, err := b.At(b.posts[j].place)
 		if err != nil {
 			return nil, err

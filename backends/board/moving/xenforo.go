@@ -231,11 +231,11 @@ func (b *xenforo) may(group, node int64, name string) bool {
 // access returns the rights of guests or members in a node.
 func (b *xenforo) access(f *seed.MovedForum, group string) access {
 	groupID := map[string]int64{"guest": xfGuests, "registered": xfRegistered}[group]
-	may := func(name string) bool { return b.may(groupID, f.ID, name) }
+	allows := func(name string) bool { return b.may(groupID, f.ID, name) }
 	return access{
-		view: may("general.view") && may("general.viewNode") &&
-			(f.Type != "forum" || may("forum.viewContent") && may("forum.viewOthers")),
-		begin: may("forum.postThread"), reply: may("forum.postReply"),
+		view: allows("general.view") && allows("general.viewNode") &&
+			(f.Type != "forum" || allows("forum.viewContent") && allows("forum.viewOthers")),
+		begin: allows("forum.postThread"), reply: allows("forum.postReply"),
 	}
 }
 

@@ -90,17 +90,17 @@ func (s *Service) Write(ctx context.Context, a *rights.Actor, w io.Writer) error
 	out := &object{ctx: ctx, service: s, w: w}
 	out.raw(`{"member":`)
 	out.value(account)
-	out.list("posts", func(each func(any)) { eachPost(out, a, each) })
-	out.list("messages", func(each func(any)) { eachMessage(out, a, each) })
-	out.list("bookmarks", func(each func(any)) {
-		eachNote(out, a, each, "SELECT id, post_id, note, created_at FROM board_bookmarks WHERE user_id = ? AND id > ?"+
+	out.list("posts", func(add func(any)) { eachPost(out, a, add) })
+	out.list("messages", func(add func(any)) { eachMessage(out, a, add) })
+	out.list("bookmarks", func(add func(any)) {
+		eachNote(out, a, add, "SELECT id, post_id, note, created_at FROM board_bookmarks WHERE user_id = ? AND id > ?"+
 			" ORDER BY id LIMIT ?")
 	})
-	out.list("reactions", func(each func(any)) {
-		eachNote(out, a, each, "SELECT post_id, post_id, kind, created_at FROM board_reactions WHERE user_id = ?"+
+	out.list("reactions", func(add func(any)) {
+		eachNote(out, a, add, "SELECT post_id, post_id, kind, created_at FROM board_reactions WHERE user_id = ?"+
 			" AND post_id > ? ORDER BY post_id LIMIT ?")
 	})
-	out.list("drafts", func(each func(any)) { eachDraft(out, a, each) })
+	out.list("drafts", func(add func(any)) { eachDraft(out, a, add) })
 	out.raw("}\n")
 	return out.err
 }
@@ -181,8 +181,8 @@ func (o *object) value(v any) {
 	o.raw(string(text))
 }
 
-// list writes a field whose value is an array. fill calls each for every element of the array.
-func (o *object) list(name string, fill func(each func(any))) {
+// list writes a field whose value is an array. fill calls add for every element of the array.
+func (o *object) list(name string, fill func(add func(any))) {
 	o.raw(`,"` + name + `":[`)
 	separator := "\n"
 	fill(func(v any) {
@@ -197,17 +197,17 @@ func (o *object) list(name string, fill func(each func(any))) {
 // the last row of the previous batch, and the limit. fn returns the key of its row. An error is stored in o.err and
 // ends eachRow.
 func eachRow[T any](o *object, owner int64, query string, scan func(r store.Row) (T, error), fn func(T) int64) {
-	after := int64(0)
+	lastKey := int64(0)
 	for o.err == nil {
 		list, err := kernel.Value(o.ctx, o.service.Read, func(c store.Conn) ([]T, error) {
-			return store.List(c, scan, query, owner, after, batch)
+			return store.List(c, scan, query, owner, lastKey, batch)
 		})
 		if err != nil {
 			o.err = err
 			return
 		}
 		for _, row := range list {
-			after = fn(row)
+			lastKey = fn(row)
 		}
 		if len(list) < batch {
 			return

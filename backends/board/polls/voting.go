@@ -59,18 +59,18 @@ func (s *Service) Vote(ctx context.Context, a *rights.Actor, post int64, numbers
 		case int64(len(numbers)) > poll.Choices:
 			return kernel.Invalid("answer", "too_many", "choose at most "+kernel.Itoa(poll.Choices)+" answers")
 		}
-		before, err := store.Column[int64](c, "SELECT number FROM board_poll_votes WHERE post_id = ? AND user_id = ?"+
+		oldNumbers, err := store.Column[int64](c, "SELECT number FROM board_poll_votes WHERE post_id = ? AND user_id = ?"+
 			" ORDER BY number", post, a.ID())
 		switch {
-		case err != nil || slices.Equal(before, numbers):
+		case err != nil || slices.Equal(oldNumbers, numbers):
 			return err
-		case len(before) > 0 && !poll.Change:
+		case len(oldNumbers) > 0 && !poll.Change:
 			return kernel.Forbidden("postId", "voted", "you have voted already, and votes in this poll cannot be changed")
 		}
 		if err := a.SpendReaction(c, t.Forum, s.Moment()); err != nil {
 			return err
 		}
-		return replaceVote(c, post, a.ID(), before, numbers)
+		return replaceVote(c, post, a.ID(), oldNumbers, numbers)
 	})
 }
 

@@ -31,15 +31,15 @@ const archiveColumns = "thread_id, id, number, author_id, author_name, visibilit
 // threads with more than ArchiveRun/2 such deleted posts, and never moves the first post of a thread. It returns the
 // number of moved posts. Restore brings an archived post back.
 func (s *Service) Archive(ctx context.Context) (moved int64, err error) {
-	before := s.Moment().Add(-archiveAge)
+	cutoff := s.Moment().Add(-archiveAge)
 	threads, err := kernel.Value(ctx, s.Read, func(c store.Conn) ([]int64, error) {
-		return store.Column[int64](c, ArchiveCandidates(c.Dialect()), before, ArchiveRun/2, archiveThreads)
+		return store.Column[int64](c, ArchiveCandidates(c.Dialect()), cutoff, ArchiveRun/2, archiveThreads)
 	})
 	if err != nil {
 		return 0, err
 	}
 	for _, thread := range threads {
-		n, err := s.archiveThread(ctx, thread, before)
+		n, err := s.archiveThread(ctx, thread, cutoff)
 		moved += n
 		if err != nil {
 			return moved, kernel.Wrap("archiving posts of thread "+kernel.Itoa(thread), err)
@@ -52,11 +52,11 @@ func (s *Service) Archive(ctx context.Context) (moved int64, err error) {
 // arguments are the time before which posts count as old, the number of such posts that a thread must exceed, and the
 // limit. The statement reads only the index of deleted posts.
 func ArchiveCandidates(d store.Dialect) string {
-	from := "board_post_ids"
+	table := "board_post_ids"
 	if d == store.SQLite {
-		from += " INDEXED BY board_post_ids_deleted"
+		table += " INDEXED BY board_post_ids_deleted"
 	}
-	return "SELECT thread_id FROM " + from + " WHERE visibility = 2 AND created_at < ?" +
+	return "SELECT thread_id FROM " + table + " WHERE visibility = 2 AND created_at < ?" +
 		" GROUP BY thread_id HAVING count(*) > ? ORDER BY thread_id" + content.Limit(d)
 }
 
@@ -64,12 +64,12 @@ func ArchiveCandidates(d store.Dialect) string {
 func (s *Service) archiveThread(ctx context.Context, thread int64, cutoff kernel.Moment) (moved int64, err error) {
 	type post struct{ id, visibility int64 }
 	var run []int64 // the ids of the hidden posts since the last visible post; a run may extend over several pages
-	for after := int64(0); ; {
+	for lastID := int64(0); ; {
 		page, err := kernel.Value(ctx, s.Read, func(c store.Conn) ([]post, error) {
 			return store.List(c, func(r store.Row) (p post, err error) {
 				return p, r.Scan(&p.id, &p.visibility)
 			}, "SELECT p.id, p.visibility FROM board_posts p WHERE p.thread_id = ? AND p.id > ? ORDER BY p.id"+
-				content.Limit(c.Dialect()), thread, after, archiveRead)
+				content.Limit(c.Dialect()), thread, lastID, archiveRead)
 		})
 		if err != nil {
 			return moved, err
@@ -90,12 +90,12 @@ func (s *Service) archiveThread(ctx context.Context, thread int64, cutoff kernel
 			n, err := s.archiveRun(ctx, thread, run, cutoff)
 			return moved + n, err
 		}
-		after = page[len(page)-1].id
+		lastID = page[len(page)-1].id
 	}
 }
 
-// archiveRun archives posts of a run, which holds the ids of consecutive hidden posts of a thread: the deleted ones
-// that were created before cutoff. It does nothing unless the run has more than ArchiveRun posts. Each batch has its
+// archiveRun archives those deleted posts of a run that were created before cutoff. run holds the ids of consecutive
+// hidden posts of a thread. archiveRun does nothing unless the run has more than ArchiveRun posts. Each batch has its
 // own transaction, so that other writers need not wait long.
 func (s *Service) archiveRun(
 	ctx context.Context, thread int64, run []int64, cutoff kernel.Moment,
@@ -107,25 +107,25 @@ func (s *Service) archiveRun(
 		inRange    = "thread_id = ? AND id BETWEEN ? AND ?"
 		archivable = inRange + " AND visibility = 2 AND created_at < ? AND number > 1"
 	)
-	for from, to := run[0], run[len(run)-1]; ; {
+	for start, end := run[0], run[len(run)-1]; ; {
 		var ids []int64 // of the posts that this transaction moves
 		err := s.Write(ctx, func(c store.Conn) (err error) {
 			ids, err = store.Column[int64](c, "SELECT id FROM board_posts WHERE "+archivable+" ORDER BY id"+
-				content.Limit(c.Dialect()), thread, from, to, cutoff, archiveBatch)
+				content.Limit(c.Dialect()), thread, start, end, cutoff, archiveBatch)
 			if err != nil || len(ids) == 0 {
 				return err
 			}
 			last := ids[len(ids)-1]
 			if _, err = c.Exec("INSERT INTO board_posts_archive ("+archiveColumns+") SELECT "+
-				archiveColumns+" FROM board_posts WHERE "+archivable, thread, from, last, cutoff); err != nil {
+				archiveColumns+" FROM board_posts WHERE "+archivable, thread, start, last, cutoff); err != nil {
 				return err
 			}
-			if _, err = c.Exec("DELETE FROM board_posts WHERE "+archivable, thread, from, last, cutoff); err != nil {
+			if _, err = c.Exec("DELETE FROM board_posts WHERE "+archivable, thread, start, last, cutoff); err != nil {
 				return err
 			}
 			// 3 stands for an archived post. No list of posts includes it.
 			_, err = c.Exec("UPDATE board_post_ids SET visibility = 3 WHERE id IN (SELECT id FROM board_posts_archive WHERE "+
-				inRange+")", thread, from, last)
+				inRange+")", thread, start, last)
 			return err
 		})
 		if err != nil {
@@ -135,7 +135,7 @@ func (s *Service) archiveRun(
 		if len(ids) < archiveBatch {
 			return moved, nil
 		}
-		from = ids[len(ids)-1] + 1
+		start = ids[len(ids)-1] + 1
 	}
 }
 

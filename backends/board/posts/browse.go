@@ -115,14 +115,14 @@ func (s *Service) hasUnread(c store.Conn, a *rights.Actor, forum int64, now kern
 // mayListThreads returns an error unless the actor may list the threads of the forum with this id. It depends only on
 // the rights and does not read the forum's row. It logs a look if the actor sees the forum only as an administrator.
 func mayListThreads(a *rights.Actor, id int64) error {
-	forum, may := a.Rights.Access.Forums[id], a.In(id)
-	if !may.Visible || forum == nil || forum.Kind != "forum" {
+	forum, forumRights := a.Rights.Access.Forums[id], a.In(id)
+	if !forumRights.Visible || forum == nil || forum.Kind != "forum" {
 		return kernel.NotFound()
 	}
-	if !may.Seen {
+	if !forumRights.Seen {
 		a.LogLook(id)
 	}
-	if !may.Mask.Has(rights.ThreadView) {
+	if !forumRights.Mask.Has(rights.ThreadView) {
 		return kernel.Forbidden("forumId", "no_permission", "you may not read the threads of this forum")
 	}
 	return nil
@@ -133,7 +133,7 @@ func mayListThreads(a *rights.Actor, id int64) error {
 func (s *Service) Threads(
 	ctx context.Context, a *rights.Actor, forum int64, cursor string, limit int,
 ) (list []content.ThreadInfo, next string, err error) {
-	from, err := s.ReadCursor(forum, cursor)
+	position, err := s.ReadCursor(forum, cursor)
 	if err != nil {
 		return nil, "", err
 	}
@@ -142,7 +142,7 @@ func (s *Service) Threads(
 		if err := mayListThreads(a, forum); err != nil {
 			return err
 		}
-		page, more, err := s.threads(c, a, forum, from, limit)
+		page, more, err := s.threads(c, a, forum, position, limit)
 		if err != nil {
 			return err
 		}

@@ -302,11 +302,11 @@ func (s *Service) ReadCursor(forum int64, text string) (p Position, err error) {
 func (s *Service) ThreadsBy(
 	ctx context.Context, a *rights.Actor, member int64, cursor string, limit int,
 ) (list []content.ThreadInfo, next string, err error) {
-	from, err := s.ReadCursor(0, cursor)
+	position, err := s.ReadCursor(0, cursor)
 	if err != nil {
 		return nil, "", err
 	}
-	lastAt, id := from.Args()
+	lastAt, id := position.Args()
 	err = s.Read(ctx, func(c store.Conn) error {
 		list, next = nil, ""
 		var page []*content.Thread

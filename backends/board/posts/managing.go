@@ -182,7 +182,7 @@ func (s *Service) retitle(c store.Conn, a *rights.Actor, f *content.Forum, t *co
 
 // move moves a thread with its posts and their reports to the forum with the id newForum, and updates all counters.
 func move(c store.Conn, t *content.Thread, newForum int64) error {
-	from := t.Forum
+	oldForum := t.Forum
 	if _, err := c.Exec("UPDATE board_threads SET forum_id = ? WHERE id = ?", newForum, t.ID); err != nil {
 		return err
 	}
@@ -199,8 +199,8 @@ func move(c store.Conn, t *content.Thread, newForum int64) error {
 	if t.Visibility == rights.Visible {
 		// Forums are updated in the order of their ids, and authors before forums, so that moves and posts do not
 		// deadlock.
-		forums := []int64{min(from, newForum), max(from, newForum)}
-		sign := map[int64]int64{from: -1, newForum: 1}
+		forums := []int64{min(oldForum, newForum), max(oldForum, newForum)}
+		sign := map[int64]int64{oldForum: -1, newForum: 1}
 		for _, id := range forums {
 			if err := content.CountThread(c, t.ID, id, sign[id]); err != nil {
 				return err

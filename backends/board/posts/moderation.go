@@ -29,12 +29,12 @@ func (s *Service) settle(c store.Conn, t *content.Thread, p *content.Post, newVi
 func (s *Service) settleUncounted(
 	c store.Conn, t *content.Thread, p *content.Post, newVisibility int64, reason string,
 ) (threads, posts int64, err error) {
-	from := p.Visibility
-	if from == newVisibility {
+	oldVisibility := p.Visibility
+	if oldVisibility == newVisibility {
 		return 0, 0, nil
 	}
 	// shown is 1 if the post becomes visible, -1 if it becomes hidden, and otherwise 0.
-	shown := int64(kernel.Bool(newVisibility == rights.Visible) - kernel.Bool(from == rights.Visible))
+	shown := int64(kernel.Bool(newVisibility == rights.Visible) - kernel.Bool(oldVisibility == rights.Visible))
 	if _, err := c.Exec("UPDATE board_users SET post_count = post_count + ? WHERE id = ?",
 		shown, kernel.Null(p.Author)); err != nil {
 		return 0, 0, err
@@ -77,7 +77,7 @@ func (s *Service) settleUncounted(
 	if err := content.LastOfThread(c, t); err != nil {
 		return 0, 0, err
 	}
-	return threads, posts, s.emitSettled(c, t, p, from, reason)
+	return threads, posts, s.emitSettled(c, t, p, oldVisibility, reason)
 }
 
 // setThreadVisibility changes the visibility of a thread to newVisibility, after the visibility of its first post has

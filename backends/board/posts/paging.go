@@ -160,8 +160,8 @@ func pageOf(c store.Conn, a *rights.Actor, t *content.Thread, p *content.Post, s
 		return 0, err
 	}
 	// The page shows the post only if fewer than size posts of the page precede it.
-	before, err := stepBack(c, a, t, p.ID, size-1)
-	if err != nil || before != nil && *before >= start {
+	partStart, err := stepBack(c, a, t, p.ID, size-1)
+	if err != nil || partStart != nil && *partStart >= start {
 		return 0, err
 	}
 	return page, nil

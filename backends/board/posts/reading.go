@@ -178,13 +178,13 @@ func (s *Service) threadCan(c store.Conn, a *rights.Actor, f *content.Forum, t *
 	if a.User == nil || a.CheckSuspended(s.Moment()) != nil {
 		return actions
 	}
-	may := func(change ThreadChange) bool {
+	allows := func(change ThreadChange) bool {
 		_, err := s.mayChange(c, a, f, t, change)
 		return err == nil
 	}
 	return ThreadCan{
-		Reply: s.mayReply(a, f, t) == nil, Title: may(ThreadChange{Title: &t.Title}),
-		Lock: may(ThreadChange{Locked: new(true)}), Stick: may(ThreadChange{Sticky: new(true)}),
+		Reply: s.mayReply(a, f, t) == nil, Title: allows(ThreadChange{Title: &t.Title}),
+		Lock: allows(ThreadChange{Locked: new(true)}), Stick: allows(ThreadChange{Sticky: new(true)}),
 		Move: a.Has(t.Forum, rights.ThreadMove), Subscribe: a.Has(t.Forum, rights.ForumSubscribe),
 	}
 }

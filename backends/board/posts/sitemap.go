@@ -59,14 +59,14 @@ func sitemapThreads() content.Listing {
 // out forums in which the actor may not read the threads of all authors. It reads the threads in batches rather than in
 // one long read, since the client determines how fast they are consumed.
 func (s *Service) SitemapThreads(ctx context.Context, a *rights.Actor, part int, fn func(ListedThread)) error {
-	after := int64(part-1) * maxSitemap
-	for end := after + maxSitemap; ; {
+	afterID := int64(part-1) * maxSitemap
+	for end := afterID + maxSitemap; ; {
 		var rows int
 		var last int64 // the id of the last row
 		var page []ListedThread
 		err := s.Read(ctx, func(c store.Conn) error {
 			rows, page = 0, page[:0]
-			return c.All(sitemapThreads().SQL(c.Dialect()), []any{after, end, sitemapBatch}, func(r store.Row) error {
+			return c.All(sitemapThreads().SQL(c.Dialect()), []any{afterID, end, sitemapBatch}, func(r store.Row) error {
 				var t content.Thread
 				err := r.Scan(&t.ID, &t.Forum, &t.Visibility, &t.Slug, &t.LastAt)
 				rows++
@@ -86,6 +86,6 @@ func (s *Service) SitemapThreads(ctx context.Context, a *rights.Actor, part int,
 		if rows < sitemapBatch {
 			return nil
 		}
-		after = last
+		afterID = last
 	}
 }

@@ -94,8 +94,8 @@ func (s *Service) otherUnread(c store.Conn, a *rights.Actor, u *Unread, position
 	now := s.Moment()
 	query := newestOfAll().SQL(c.Dialect())
 	for range maxUnreadBatches {
-		before, id := position.Args()
-		batch, err := store.List(c, content.ScanThread, query, now.Add(-content.KeepUnread), before, id, unreadBatch)
+		lastAt, id := position.Args()
+		batch, err := store.List(c, content.ScanThread, query, now.Add(-content.KeepUnread), lastAt, id, unreadBatch)
 		if err != nil {
 			return err
 		}

@@ -76,12 +76,12 @@ func (s *Service) checkAdministratorLeft(c store.Conn) error {
 // HasAdministrator reports whether at least one administrator is neither blocked nor suspended. After a call of
 // BumpPermissions in the same transaction, as in Administer, the answer includes all earlier changes.
 func (s *Service) HasAdministrator(c store.Conn) (bool, error) {
-	var one int
+	var dummy int
 	now := s.Moment()
 	err := c.Row("SELECT 1 FROM board_users u JOIN board_user_groups m ON m.user_id = u.id"+
 		" JOIN board_groups g ON g.id = m.group_id"+
 		" WHERE (u.state = 'active' OR u.state = 'banned' AND u.banned_until <= ?) AND COALESCE(u.suspended_until, 0) <= ?"+
-		" AND (g.allow_mask & ?) <> 0 LIMIT 1", now, now, int64(AdminAccess)).Scan(&one)
+		" AND (g.allow_mask & ?) <> 0 LIMIT 1", now, now, int64(AdminAccess)).Scan(&dummy)
 	return err == nil, kernel.IgnoreNoRows(err)
 }
 

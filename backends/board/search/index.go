@@ -252,24 +252,24 @@ func Reindex(ctx context.Context, db *store.DB, step func(rows int64)) error {
 		id             int64
 		title, message string
 	}
-	return db.Walk(ctx, reindexBatch, step, func(c store.Conn, after int64, limit int) (int, int64, error) {
+	return db.Walk(ctx, reindexBatch, step, func(c store.Conn, lastID int64, limit int) (int, int64, error) {
 		list, err := store.List(c, func(r store.Row) (p post, err error) {
 			err = r.Scan(&p.id, &p.title, &p.message)
 			return p, err
 		}, "SELECT i.id, CASE p.number WHEN 1 THEN t.title ELSE '' END, p.message FROM board_post_ids i"+
 			" JOIN board_threads t ON t.id = i.thread_id"+
 			" JOIN board_posts p ON p.thread_id = i.thread_id AND p.id = i.id WHERE i.id > ? ORDER BY i.id LIMIT ?",
-			after, limit)
+			lastID, limit)
 		if err != nil {
-			return len(list), after, err
+			return len(list), lastID, err
 		}
 		statement := IndexRows(c.Dialect()) + "VALUES " + IndexRow(c.Dialect())
 		for _, p := range list {
 			if err := c.Last(statement, IndexValues(c.Dialect(), p.id, p.title, p.message)...); err != nil {
-				return len(list), after, err
+				return len(list), lastID, err
 			}
-			after = p.id
+			lastID = p.id
 		}
-		return len(list), after, nil
+		return len(list), lastID, nil
 	})
 }

@@ -111,17 +111,17 @@ func (w *wordWalk) nextWindow() (ids []any, more bool, err error) {
 			w.rare = unlikely
 		}
 		end := w.after // the window has lower ids
-		begin := max(1, end-w.window)
-		if ids, err = w.read(wordsOfWindow, w.words, end, begin, searchChunk); err != nil {
+		start := max(1, end-w.window)
+		if ids, err = w.read(wordsOfWindow, w.words, end, start, searchChunk); err != nil {
 			return nil, false, err
 		}
 		if len(ids) == searchChunk {
 			w.window = end - w.after // the next window is likely to contain as many posts
 			return ids, true, nil
 		}
-		w.after = begin
+		w.after = start
 		// Estimate the number of all further matching posts from those in the window.
-		if w.rare == unknown && int64(len(ids))*begin/w.window <= fewPosts {
+		if w.rare == unknown && int64(len(ids))*start/w.window <= fewPosts {
 			w.rare = likely
 		}
 		w.window *= widerWindows

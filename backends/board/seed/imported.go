@@ -179,12 +179,12 @@ func (l *movedLoader) load() error {
 // a transaction that also records how far the list is loaded.
 func loadMoved[T any](l *movedLoader, list []T, add func(c store.Conn, element *T) error) error {
 	name := l.seeder.name
-	for begin := l.done[name]; begin < len(list); begin += seedBatch {
-		end := min(begin+seedBatch, len(list))
-		err := l.seeder.load(begin, end, func(from, to int) error {
+	for start := l.done[name]; start < len(list); start += seedBatch {
+		end := min(start+seedBatch, len(list))
+		err := l.seeder.load(start, end, func(lo, hi int) error {
 			err := l.service.Write(l.ctx, func(c store.Conn) error {
 				l.notes = nil
-				for i := from; i < to; i++ {
+				for i := lo; i < hi; i++ {
 					if err := add(c, &list[i]); err != nil {
 						return err
 					}
@@ -192,7 +192,7 @@ func loadMoved[T any](l *movedLoader, list []T, add func(c store.Conn, element *
 				if err := rights.BumpPermissions(c); err != nil {
 					return err
 				}
-				return l.note(c, name, to)
+				return l.note(c, name, hi)
 			})
 			if err == nil {
 				l.reportChanges()

@@ -100,11 +100,11 @@ func (l *movedLoader) freeEmail(c store.Conn, m *MovedMember) (string, error) {
 		l.changed(m, "the mail address is not valid; it is left out")
 		return "", nil // it is reported
 	}
-	taken, err := exists(c, "SELECT count(*) FROM board_users WHERE email_key = ?", mailaddress.Key(address))
+	inUse, err := exists(c, "SELECT count(*) FROM board_users WHERE email_key = ?", mailaddress.Key(address))
 	if err != nil {
 		return "", err
 	}
-	if taken {
+	if inUse {
 		l.changed(m, "another member has the same mail address; it is left out")
 		return "", nil
 	}

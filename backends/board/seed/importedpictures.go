@@ -53,7 +53,7 @@ func (l *movedLoader) pictures() error {
 // picture stores the picture of a member and returns a function that adds its row, given the member's id on the board.
 // add is nil if the picture is refused. In a dry run nothing is stored.
 func (l *movedLoader) picture(m *MovedMember) (add func(c store.Conn, member int64) (bool, error), err error) {
-	refuse := func(why error) { l.LeftOut(&MovedError{"picture", m.ID, m.Name, why}) }
+	refuse := func(reason error) { l.LeftOut(&MovedError{"picture", m.ID, m.Name, reason}) }
 	image, err := openFile(m.Picture)
 	if err != nil {
 		refuse(errors.New("its file is not in the folder"))

@@ -81,7 +81,7 @@ func (sd *seeder) refuse(err error) error {
 // load calls add for the range of elements from index start up to, but not including, index end. add must add all
 // elements of a range or none. If add fails and Refused is set, load halves the range until it has found the elements
 // to leave out, which it passes to refuse.
-func (sd *seeder) load(start, end int, add func(from, to int) error) error {
+func (sd *seeder) load(start, end int, add func(start, end int) error) error {
 	if start == end {
 		return nil
 	}

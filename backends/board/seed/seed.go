@@ -41,7 +41,7 @@ type Options struct {
 	// Refused is called with the error of an element that breaks a rule or refers to something that does not exist. The
 	// element is left out, and the rest is loaded. If Refused is nil, the first such element ends LoadFixture with an
 	// error.
-	Refused func(why error)
+	Refused func(reason error)
 }
 
 // New returns a Service that loads content into a board.
@@ -318,7 +318,7 @@ func stream[T any](sd *seeder, d *json.Decoder, add func(c store.Conn, element T
 		if len(batch) == 0 {
 			continue
 		}
-		err = sd.load(0, len(batch), func(from, to int) error { return addBatch(sd, batch[from:to], add) })
+		err = sd.load(0, len(batch), func(start, end int) error { return addBatch(sd, batch[start:end], add) })
 		if err != nil {
 			return err
 		}

@@ -156,15 +156,15 @@ func (sd *seeder) loadThreads(source threadSource) error {
 
 // writeThreads adds a batch of threads and returns how many posts were added.
 func (sd *seeder) writeThreads(threads []readyThread) (posts int, err error) {
-	err = sd.load(0, len(threads), func(from, to int) error {
+	err = sd.load(0, len(threads), func(start, end int) error {
 		err := sd.service.Write(sd.ctx, func(c store.Conn) error {
-			if err := sd.addThreads(c, threads[from:to]); err != nil {
+			if err := sd.addThreads(c, threads[start:end]); err != nil {
 				return err
 			}
-			return sd.note(c, partThreads, threads[to-1].number)
+			return sd.note(c, partThreads, threads[end-1].number)
 		})
 		if err == nil {
-			posts += countPosts(threads[from:to])
+			posts += countPosts(threads[start:end])
 		}
 		return err
 	})

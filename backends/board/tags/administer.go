@@ -52,24 +52,24 @@ func (s *Service) Save(ctx context.Context, a *rights.Actor, t Tag) error {
 // The actor must be an administrator.
 func (s *Service) Merge(ctx context.Context, a *rights.Actor, id int64, targetName string) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
-		from, err := scan(c.Row("SELECT id, name FROM board_tags WHERE id = ?", id))
+		source, err := scan(c.Row("SELECT id, name FROM board_tags WHERE id = ?", id))
 		if err != nil {
 			return kernel.OrNotFound(err)
 		}
-		to, err := scan(c.Row("SELECT id, name FROM board_tags WHERE name_key = ?", text.Fold(targetName)))
+		target, err := scan(c.Row("SELECT id, name FROM board_tags WHERE name_key = ?", text.Fold(targetName)))
 		err = kernel.OrNotFound(err)
 		switch {
-		case kernel.IsNotFound(err), err == nil && to.ID == id:
+		case kernel.IsNotFound(err), err == nil && target.ID == id:
 			return kernel.Invalid("into", "unknown", "give the name of another tag")
 		case err != nil:
 			return err
 		}
 		if _, err := c.Exec("INSERT INTO board_thread_tags (tag_id, thread_id, last_post_at) SELECT CAST(? AS BIGINT),"+
 			" thread_id, last_post_at FROM board_thread_tags WHERE tag_id = ? ON CONFLICT (tag_id, thread_id) DO NOTHING",
-			to.ID, id); err != nil {
+			target.ID, id); err != nil {
 			return err
 		}
-		return s.remove(c, a, "tag.merge", from, " into "+kernel.ForLog(to.Name))
+		return s.remove(c, a, "tag.merge", source, " into "+kernel.ForLog(target.Name))
 	})
 }
 

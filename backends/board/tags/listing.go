@@ -80,7 +80,7 @@ type Page struct {
 func (s *Service) Threads(
 	ctx context.Context, a *rights.Actor, tag int64, cursor string, limit int,
 ) (page Page, err error) {
-	from, err := s.posts.ReadCursor(-tag, cursor) // negative numbers are free for lists other than those of forums
+	position, err := s.posts.ReadCursor(-tag, cursor) // negative numbers are free for lists other than those of forums
 	if err != nil {
 		return page, err
 	}
@@ -89,7 +89,7 @@ func (s *Service) Threads(
 		if page.Tag, err = scan(c.Row("SELECT id, name FROM board_tags WHERE id = ?", tag)); err != nil {
 			return kernel.OrNotFound(err)
 		}
-		threads, next, err := s.readVisible(c, a, tag, from, limit)
+		threads, next, err := s.readVisible(c, a, tag, position, limit)
 		if err != nil {
 			return err
 		}
@@ -109,8 +109,8 @@ func (s *Service) readVisible(
 	c store.Conn, a *rights.Actor, tag int64, position posts.Position, limit int,
 ) (threads []*content.Thread, next string, err error) {
 	for range maxBatches {
-		before, id := position.Args()
-		list, err := store.List(c, content.ScanThread, ThreadsOf(c.Dialect()), tag, before, id, batch)
+		lastAt, id := position.Args()
+		list, err := store.List(c, content.ScanThread, ThreadsOf(c.Dialect()), tag, lastAt, id, batch)
 		if err != nil {
 			return nil, "", err
 		}

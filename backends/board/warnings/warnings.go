@@ -164,16 +164,16 @@ func (s *Service) updateModeratedUntil(c store.Conn, a *rights.Actor, member int
 		points += list[i].Points
 	}
 	kernel.SortBy(list, func(w Warning) int64 { return int64(w.Expires) })
-	var until kernel.Moment // 0 if the points are below the limit now
+	var end kernel.Moment // 0 if the points are below the limit now
 	remaining := points
 	for _, w := range list { // in the order in which they expire
 		if limit == 0 || remaining < limit {
 			break
 		}
 		remaining -= w.Points
-		until = w.Expires
+		end = w.Expires
 	}
-	_, err = c.Exec("UPDATE board_users SET moderated_until = ? WHERE id = ?", until, member)
+	_, err = c.Exec("UPDATE board_users SET moderated_until = ? WHERE id = ?", end, member)
 	return points, err
 }
 
@@ -182,15 +182,15 @@ func (s *Service) updateModeratedUntil(c store.Conn, a *rights.Actor, member int
 // w.Suspended.
 func (s *Service) suspend(c store.Conn, a *rights.Actor, w *Warning, points int64, current kernel.Moment) error {
 	set := a.Rights.Settings
-	until := s.Moment().Add(time.Duration(set.WarningSuspendDays) * 24 * time.Hour)
-	if set.WarningSuspend == 0 || w.Points == 0 || points < set.WarningSuspend || current >= until {
+	end := s.Moment().Add(time.Duration(set.WarningSuspendDays) * 24 * time.Hour)
+	if set.WarningSuspend == 0 || w.Points == 0 || points < set.WarningSuspend || current >= end {
 		return nil
 	}
-	w.Suspended = until
-	if _, err := c.Exec("UPDATE board_warnings SET suspended_to = ? WHERE id = ?", until, w.ID); err != nil {
+	w.Suspended = end
+	if _, err := c.Exec("UPDATE board_warnings SET suspended_to = ? WHERE id = ?", end, w.ID); err != nil {
 		return err
 	}
-	if _, err := c.Exec("UPDATE board_users SET suspended_until = ? WHERE id = ?", until, w.Member); err != nil {
+	if _, err := c.Exec("UPDATE board_users SET suspended_until = ? WHERE id = ?", end, w.Member); err != nil {
 		return err
 	}
 	return rights.BumpPermissions(c) // takes effect with the next request, even with a cached token

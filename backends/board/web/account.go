@@ -164,13 +164,13 @@ type notificationsPage struct {
 
 // notifications lists the member's notifications.
 func (c *call) notifications() error {
-	after := c.Query.Number("after")
-	list, next, err := c.Following.Notifications(c.Context(), c.actor, after, postsPerPage)
+	cursor := c.Query.Number("after")
+	list, next, err := c.Following.Notifications(c.Context(), c.actor, cursor, postsPerPage)
 	if err != nil {
 		return err
 	}
-	page := notificationsPage{List: list, Older: next, First: after == 0}
-	if after == 0 && len(page.List) > 0 {
+	page := notificationsPage{List: list, Older: next, First: cursor == 0}
+	if cursor == 0 && len(page.List) > 0 {
 		page.Newest = page.List[0].ID
 	}
 	page.Notices, err = c.Following.Notices(c.Context(), c.actor)

@@ -30,15 +30,15 @@ type conversationsPage struct {
 func (c *call) conversations() error {
 	var page conversationsPage
 	var err error
-	before := c.Query.Number("before")
-	page.List, page.Older, err = c.Conversations.List(c.Context(), c.actor, before, conversationsPerPage)
+	cursor := c.Query.Number("before")
+	page.List, page.Older, err = c.Conversations.List(c.Context(), c.actor, cursor, conversationsPerPage)
 	if err != nil {
 		return err
 	}
 	for i := range page.List {
 		page.List[i].People = c.others(page.List[i].People)
 	}
-	if page.First = before == 0; page.First {
+	if page.First = cursor == 0; page.First {
 		if page.Wishes, err = c.Conversations.Preferences(c.Context(), c.actor); err != nil {
 			return err
 		}
@@ -123,13 +123,13 @@ type conversationPage struct {
 
 // conversationPage reads the page of the conversation in the path and marks the conversation as read.
 func (c *call) conversationPage() (*conversationPage, error) {
-	before := c.Query.Number("before")
+	beforeID := c.Query.Number("before")
 	if err := c.Query.Err(); err != nil { // Open marks the conversation as read
 		return nil, err
 	}
-	reading, err := c.Conversations.Open(c.Context(), c.actor, c.ID("conversationId"), before, messagesPerPage)
+	reading, err := c.Conversations.Open(c.Context(), c.actor, c.ID("conversationId"), beforeID, messagesPerPage)
 	return &conversationPage{
-		Reading: reading, Others: c.others(reading.People), Last: before == 0, Me: c.actor.ID(),
+		Reading: reading, Others: c.others(reading.People), Last: beforeID == 0, Me: c.actor.ID(),
 		Reports: c.actor.May(rights.ReportCreate),
 	}, err
 }

@@ -187,11 +187,11 @@ func (c *call) beginSignOn() error {
 	if c.options.OIDC == nil {
 		return pages.NotFound()
 	}
-	next, again := pages.Local(c.Query.Text("next")), c.Query.Text("again") != ""
-	if c.actor.User != nil && !again {
+	next, reauthenticate := pages.Local(c.Query.Text("next")), c.Query.Text("again") != ""
+	if c.actor.User != nil && !reauthenticate {
 		return c.Redirect(next, "")
 	}
-	location, err := c.options.OIDC.Begin(c.Context(), c.browser(), oidclogin.Ask{Next: next, Again: again})
+	location, err := c.options.OIDC.Begin(c.Context(), c.browser(), oidclogin.Ask{Next: next, Again: reauthenticate})
 	if err != nil {
 		return err
 	}

@@ -36,12 +36,12 @@ func (c *call) writtenBy(tab string) (page writtenPage, err error) {
 
 // memberPosts lists the posts of a member.
 func (c *call) memberPosts() error {
-	after := c.Query.Number("after")
+	cursor := c.Query.Number("after")
 	page, err := c.writtenBy("posts")
 	if err != nil {
 		return err
 	}
-	found, next, err := c.Search.By(c.Context(), c.actor, page.UserID, after, postsPerPage)
+	found, next, err := c.Search.By(c.Context(), c.actor, page.UserID, cursor, postsPerPage)
 	if err != nil {
 		return err
 	}

@@ -68,8 +68,8 @@ const choicesPerPage = 50
 
 // choose lists the posts of a thread, so that the moderator can select some of them.
 func (c *call) choose() error {
-	after := c.Query.Number("after")
-	reading, err := c.Posts.ReadThread(c.Context(), c.actor, c.ID("threadId"), after, choicesPerPage)
+	afterID := c.Query.Number("after")
+	reading, err := c.Posts.ReadThread(c.Context(), c.actor, c.ID("threadId"), afterID, choicesPerPage)
 	if err != nil {
 		return err
 	}
@@ -315,13 +315,13 @@ func (c *call) mergedThread(err error, thread int64) error {
 	if !kernel.IsNotFound(err) {
 		return err
 	}
-	into, first, err := c.Moderation.MergedInto(c.Context(), c.actor, thread)
+	target, first, err := c.Moderation.MergedInto(c.Context(), c.actor, thread)
 	if err != nil {
 		return err
 	}
 	place, err := c.Posts.PlaceOf(c.Context(), c.actor, first, postsPerPage)
 	if kernel.IsNotFound(err) { // the post was deleted
-		return c.Redirect("/threads/"+itoa(into), "")
+		return c.Redirect("/threads/"+itoa(target), "")
 	}
 	return c.toPlace(place, err)
 }

@@ -158,13 +158,13 @@ func (c *call) settle() error {
 	if c.Form.Text("which") == "all" {
 		field = "shown"
 	}
-	back := listLink("/moderation", c.Form.Number("forum"), c.Form.Number("after"), c.Form.Number("then"))
+	link := listLink("/moderation", c.Form.Number("forum"), c.Form.Number("after"), c.Form.Number("then"))
 	ids := c.Form.Numbers(field)
 	if err := c.Form.Err(); err != nil {
 		return err
 	}
 	if len(ids) == 0 {
-		return c.Redirect(back, c.T("Nothing was ticked."))
+		return c.Redirect(link, c.T("Nothing was ticked."))
 	}
 	decision := c.Form.Text("do")
 	if decision != "approve" && decision != "reject" {
@@ -187,7 +187,7 @@ func (c *call) settle() error {
 		notice += " " + language.Plural(int64(result.Changed), "{n} has changed since you saw it; look again.",
 			"{n} have changed since you saw them; look again.")
 	}
-	return c.Redirect(back, notice)
+	return c.Redirect(link, notice)
 }
 
 // seen returns the versions of the posts that the form showed, by post id.
@@ -252,7 +252,7 @@ func (c *call) reports() error {
 
 // closeReport closes the reports of a post or of a private message. It also deletes the post if the form says so.
 func (c *call) closeReport() error {
-	post, back := c.Form.Number("post"), listLink("/moderation/reports", c.Form.Number("forum"), c.Form.Number("after"),
+	post, link := c.Form.Number("post"), listLink("/moderation/reports", c.Form.Number("forum"), c.Form.Number("after"),
 		c.Form.Number("then"))
 	if err := c.Form.Err(); err != nil {
 		return err
@@ -261,13 +261,13 @@ func (c *call) closeReport() error {
 	case c.Form.Err() != nil:
 		return c.Form.Err()
 	case report != 0:
-		return c.Then(c.Conversations.CloseReport(c.Context(), c.actor, report, c.Form.Text("note")), back,
+		return c.Then(c.Conversations.CloseReport(c.Context(), c.actor, report, c.Form.Text("note")), link,
 			c.T("The report is closed."))
 	case c.Form.Text("do") == "delete":
-		return c.Then(c.Admin.DeleteReported(c.Context(), c.actor, post, c.Form.Text("note")), back,
+		return c.Then(c.Admin.DeleteReported(c.Context(), c.actor, post, c.Form.Text("note")), link,
 			c.T("The post is deleted and the report closed."))
 	}
-	return c.Then(c.Admin.CloseReports(c.Context(), c.actor, post, c.Form.Text("note")), back,
+	return c.Then(c.Admin.CloseReports(c.Context(), c.actor, post, c.Form.Text("note")), link,
 		c.T("The report is closed."))
 }
 
@@ -282,10 +282,10 @@ var logList = func() resource.List[*call, resource.Change] {
 
 // log returns a page of the entries of the moderation log that match q, and the cursor of the next page.
 func (c *call) log(q resource.Query) ([]resource.Change, string, error) {
-	entries, next, err := resource.Before(q, func(before int64) ([]admin.LogEntry, int64, error) {
+	entries, next, err := resource.Before(q, func(beforeID int64) ([]admin.LogEntry, int64, error) {
 		return c.Admin.Log(c.Context(), c.actor,
 			admin.LogQuery{
-				Actor: q.Text("actor"), Action: q.Text("action"), Forum: q.Number("forum"), Before: before,
+				Actor: q.Text("actor"), Action: q.Text("action"), Forum: q.Number("forum"), Before: beforeID,
 				Limit: q.Limit,
 			})
 	})

@@ -28,13 +28,13 @@ type reactorsPage struct {
 
 // reactors lists the members who have reacted to a post.
 func (c *call) reactors() error {
-	after := c.Query.Number("after")
+	afterID := c.Query.Number("after")
 	view, thread, err := c.Posts.PostByID(c.Context(), c.actor, c.ID("postId"))
 	if err != nil {
 		return err
 	}
 	page := reactorsPage{postPage: postPage{Post: view, Thread: thread}}
-	page.List, page.Next, err = c.Reactions.Who(c.Context(), c.actor, view.ID, after, postsPerPage)
+	page.List, page.Next, err = c.Reactions.Who(c.Context(), c.actor, view.ID, afterID, postsPerPage)
 	return c.ThenShow(err, "reactions", c.T("Reactions"), page)
 }
 

@@ -60,10 +60,10 @@ func (c *call) forum() error {
 		http.Redirect(c.W, c.R, *page.LinkURL, http.StatusFound)
 		return nil
 	}
-	after := c.Query.Text("after")
-	page.First = after == ""
+	cursor := c.Query.Text("after")
+	page.First = cursor == ""
 	if page.Type == "forum" {
-		if page.Threads, page.Older, err = c.Posts.Threads(c.Context(), c.actor, id, after, threadsPerPage); err != nil {
+		if page.Threads, page.Older, err = c.Posts.Threads(c.Context(), c.actor, id, cursor, threadsPerPage); err != nil {
 			return err
 		}
 		if page.First {
@@ -85,7 +85,7 @@ func (c *call) forum() error {
 	c.frame.Feed = "/forums/" + itoa(id) + "/feed.atom"
 	// Pages after the first list other threads, and so need their own URLs.
 	if c.frame.Place = pages.Slugged("/forums/", page.ID, page.Slug); !page.First {
-		c.frame.Place += "?" + url.Values{"after": {after}}.Encode()
+		c.frame.Place += "?" + url.Values{"after": {cursor}}.Encode()
 	}
 	c.share(page.Title, page.Description)
 	return c.Show("forum", page.Title, page)
@@ -107,7 +107,7 @@ func (c *call) readAll() error {
 // redirects to the page with that post, or with the first post since that day.
 func (c *call) thread() error {
 	id := c.ID("threadId")
-	post, after, page := c.Query.Number("post"), c.Query.Number("after"), c.Query.Number("page")
+	post, afterID, page := c.Query.Number("post"), c.Query.Number("after"), c.Query.Number("page")
 	if err := c.Query.Err(); err != nil {
 		return err
 	}
@@ -117,11 +117,11 @@ func (c *call) thread() error {
 	case c.Query.Text("date") != "":
 		return c.toDate(id)
 	}
-	reading, err := c.readPart(id, page, after)
+	reading, err := c.readPart(id, page, afterID)
 	if err != nil {
 		return c.mergedThread(err, id)
 	}
-	if len(reading.Posts) == 0 && (after > 0 || reading.Page > reading.Pages) { // beyond the end of the thread
+	if len(reading.Posts) == 0 && (afterID > 0 || reading.Page > reading.Pages) { // beyond the end of the thread
 		return c.Redirect("/threads/"+itoa(id)+"/last", "")
 	}
 	if last := lastOf(reading.Posts); c.actor.User != nil && (last > reading.LastRead || reading.HasUnread) {
@@ -137,7 +137,7 @@ func (c *call) thread() error {
 	}
 	c.frame.Place = pagePath(reading.Thread, reading.Page)
 	if reading.Page == 0 {
-		c.frame.Place += "?after=" + itoa(after)
+		c.frame.Place += "?after=" + itoa(afterID)
 	}
 	c.shareThread(reading)
 	return c.Show("thread", reading.Thread.Title, reading)

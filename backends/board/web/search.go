@@ -63,7 +63,7 @@ func (c *call) search() error {
 		Tag: text.Normal(c.Query.Text("tag")), Thread: c.Query.Number("thread"), Forums: forums,
 	}
 	page.Asked = page.Query != ""
-	after := c.Query.Number("after")
+	cursor := c.Query.Number("after")
 	if err := c.Query.Err(); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (c *call) search() error {
 	}
 	found, next, refusal := c.Search.Find(c.Context(), c.actor, search.Query{
 		Text: page.Query, Forum: page.Forum, Thread: page.Thread, Author: page.Author, Tag: page.Tag,
-		After: after, Limit: limit,
+		After: cursor, Limit: limit,
 	})
 	page.group(found)
 	if next != 0 {

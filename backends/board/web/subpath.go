@@ -26,9 +26,9 @@ type under struct {
 func newUnder(path string, pages http.Handler) *under {
 	pairs := make([]string, 0, 4*len(urlAttributes))
 	for _, name := range urlAttributes {
-		begin := " " + name + `="/`
+		prefix := " " + name + `="/`
 		// A URL that begins with "//" has a host and stays unchanged.
-		pairs = append(pairs, begin+"/", begin+"/", begin, " "+name+`="`+path+"/")
+		pairs = append(pairs, prefix+"/", prefix+"/", prefix, " "+name+`="`+path+"/")
 	}
 	return &under{path, pages, strings.NewReplacer(pairs...)}
 }
@@ -52,10 +52,10 @@ func (u *under) bar(inner func(*http.Request) look.Bar) func(*http.Request) look
 
 // ServeHTTP implements http.Handler. It also removes the path from the Referer header.
 func (u *under) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if from, err := url.Parse(r.Referer()); err == nil && strings.HasPrefix(from.Path, u.path+"/") {
+	if referer, err := url.Parse(r.Referer()); err == nil && strings.HasPrefix(referer.Path, u.path+"/") {
 		r = r.Clone(r.Context())
-		from.Path = strings.TrimPrefix(from.Path, u.path)
-		r.Header.Set("Referer", from.String())
+		referer.Path = strings.TrimPrefix(referer.Path, u.path)
+		r.Header.Set("Referer", referer.String())
 	}
 	page := &underWriter{ResponseWriter: w, under: u}
 	u.pages.ServeHTTP(page, r)
@@ -77,8 +77,8 @@ func (w *underWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // WriteHeader implements http.ResponseWriter. For HTML, end sends the header.
 func (w *underWriter) WriteHeader(status int) {
 	header := w.Header()
-	if to := header.Get("Location"); strings.HasPrefix(to, "/") && !strings.HasPrefix(to, "//") {
-		header.Set("Location", w.under.path+to)
+	if location := header.Get("Location"); strings.HasPrefix(location, "/") && !strings.HasPrefix(location, "//") {
+		header.Set("Location", w.under.path+location)
 	}
 	w.html = strings.HasPrefix(header.Get("Content-Type"), "text/html")
 	w.status = status

@@ -30,8 +30,8 @@ func (f *frame) TagChoice() ([]tags.Tag, error) {
 
 // tag lists the threads with a tag.
 func (c *call) tag() error {
-	after := c.Query.Text("after")
-	list, err := c.Tags.Threads(c.Context(), c.actor, c.ID("tagId"), after, threadsPerPage)
+	cursor := c.Query.Text("after")
+	list, err := c.Tags.Threads(c.Context(), c.actor, c.ID("tagId"), cursor, threadsPerPage)
 	if err != nil {
 		return err
 	}
@@ -39,8 +39,8 @@ func (c *call) tag() error {
 		return err
 	}
 	c.frame.Place = pages.Slugged("/tags/", list.Tag.ID, list.Tag.Slug())
-	if after != "" {
-		c.frame.Place += "?" + url.Values{"after": {after}}.Encode()
+	if cursor != "" {
+		c.frame.Place += "?" + url.Values{"after": {cursor}}.Encode()
 	}
 	return c.Show("tag", list.Tag.Name, list)
 }

@@ -288,25 +288,25 @@ func (c *call) history() error {
 	if err != nil {
 		return err
 	}
-	before := c.Query.Number("before")
-	after, limit := post.Message, editsPerPage // after is the text after the newest edit on this page
-	if before != 0 {                           // read also the next newer revision, which has that text
-		before, limit = before+1, editsPerPage+1
+	beforeNumber := c.Query.Number("before")
+	newText, limit := post.Message, editsPerPage // newText is the text after the newest edit on this page
+	if beforeNumber != 0 {                       // read also the next newer revision, which has that text
+		beforeNumber, limit = beforeNumber+1, editsPerPage+1
 	}
-	list, err := c.Posts.Revisions(c.Context(), c.actor, thread.ID, post.ID, before, limit)
+	list, err := c.Posts.Revisions(c.Context(), c.actor, thread.ID, post.ID, beforeNumber, limit)
 	if err != nil {
 		return err
 	}
-	if last := len(list) - 1; before != 0 && last >= 0 {
-		after, list = list[last].Message, list[:last]
+	if last := len(list) - 1; beforeNumber != 0 && last >= 0 {
+		newText, list = list[last].Message, list[:last]
 	}
 	page := historyPage{Post: post, Thread: thread}
 	if len(list) > 0 && list[0].Number > 1 {
 		page.Older = list[0].Number
 	}
 	for _, r := range slices.Backward(list) {
-		page.Steps = append(page.Steps, step{r, pages.Diff(r.Message, after)})
-		after = r.Message
+		page.Steps = append(page.Steps, step{r, pages.Diff(r.Message, newText)})
+		newText = r.Message
 	}
 	return c.Show("history", c.T("History"), page)
 }

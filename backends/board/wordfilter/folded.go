@@ -22,16 +22,16 @@ func fold(text string) folded {
 	var b strings.Builder
 	b.Grow(len(text))
 	for i, r := range text {
-		begin := b.Len() // the offset in folded of this letter
+		start := b.Len() // the offset in folded of this letter
 		b.WriteRune(letter(r))
 		if f.offsets == nil && b.Len() != i+size(text, i, r) { // from here on, the offsets differ
-			f.offsets = make([]int32, begin, len(text)+1)
+			f.offsets = make([]int32, start, len(text)+1)
 			for j := range f.offsets {
 				f.offsets[j] = int32(j)
 			}
 		}
 		if f.offsets != nil {
-			for range b.Len() - begin {
+			for range b.Len() - start {
 				f.offsets = append(f.offsets, int32(i)) //nolint:gosec // texts are far shorter
 			}
 		}
@@ -80,25 +80,25 @@ func (f *folded) offset(i int) int {
 func (f *folded) replace(r *replacement, known *pieces) {
 	var result foldedBuilder
 	copied := 0 // the offset in f.folded up to which result is written; 0 before the first match
-	for from := 0; ; {
-		begin := strings.Index(f.folded[from:], r.pattern.folded)
-		if begin < 0 {
+	for pos := 0; ; {
+		start := strings.Index(f.folded[pos:], r.pattern.folded)
+		if start < 0 {
 			break
 		}
-		begin += from
-		end := begin + len(r.pattern.folded)
-		if f.offset(end)-f.offset(begin) != len(r.pattern.text) { // a match must have as many bytes as the pattern
-			_, n := utf8.DecodeRuneInString(f.folded[begin:])
-			from = begin + n
+		start += pos
+		end := start + len(r.pattern.folded)
+		if f.offset(end)-f.offset(start) != len(r.pattern.text) { // a match must have as many bytes as the pattern
+			_, n := utf8.DecodeRuneInString(f.folded[start:])
+			pos = start + n
 			continue
 		}
 		if copied == 0 {
 			result.text.Grow(len(f.text))
 			result.folded.Grow(len(f.folded))
 		}
-		result.add(f, copied, begin)
+		result.add(f, copied, start)
 		result.add(&r.replacement, 0, len(r.replacement.folded))
-		copied, from = end, end
+		copied, pos = end, end
 	}
 	if copied == 0 {
 		return

@@ -94,16 +94,16 @@ func fold(name string) string {
 
 // load reads a user for the cache. key is the user's ID, or "guest".
 func (a *Accounts) load(ctx context.Context, key string) (u *signedIn, err error) {
-	where, arg := "name = ?", any(key)
+	condition, arg := "name = ?", any(key)
 	if key != kernel.RoleGuest {
 		id, err := strconv.ParseInt(key, 10, 64)
 		if err != nil {
 			return nil, kernel.NotFound("user")
 		}
-		where, arg = "id = ?", id
+		condition, arg = "id = ?", id
 	}
 	err = a.Read(ctx, func(c kernel.Conn) error {
-		account, err := first(accounts(c, where, arg))
+		account, err := first(accounts(c, condition, arg))
 		if err != nil {
 			return err
 		}

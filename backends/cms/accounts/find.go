@@ -49,13 +49,13 @@ type Query struct {
 func (a *Accounts) Find(ctx context.Context, q Query) (list []*Account, next string, err error) {
 	limit := min(max(q.Limit, 1), 500)
 	// The cursor of a list ordered by name is the last name; of any other list, it is the last ID.
-	where, order := "1 = 1", "name"
+	conditions, order := "1 = 1", "name"
 	var args []any
 	add := func(condition string, values ...any) {
-		where += " AND " + condition
+		conditions += " AND " + condition
 		args = append(args, values...)
 	}
-	after, _ := strconv.ParseInt(q.After, 10, 64) // 0 for a list ordered by name, and for the first part of any list
+	lastID, _ := strconv.ParseInt(q.After, 10, 64) // 0 for a list ordered by name, and for the first part of any list
 	const roleCondition = "role_id = (SELECT id FROM cms_roles WHERE name = ?)"
 	switch text := fold(q.Text); {
 	case strings.Contains(text, "@"): // no name contains this character
@@ -64,20 +64,20 @@ func (a *Accounts) Find(ctx context.Context, q Query) (list []*Account, next str
 		add("name >= ? AND name < ?", text, text+"\U0010ffff")
 	case q.Role != "": // one page at a time from the index of the role
 		order = "id"
-		from := "SELECT r.user_id FROM cms_user_roles r JOIN cms_users s ON s.id = r.user_id WHERE r." + roleCondition +
+		query := "SELECT r.user_id FROM cms_user_roles r JOIN cms_users s ON s.id = r.user_id WHERE r." + roleCondition +
 			" AND r.user_id > ?"
-		values := []any{fold(q.Role), after}
+		values := []any{fold(q.Role), lastID}
 		if q.Status != "" {
-			from += " AND s.status = ?"
+			query += " AND s.status = ?"
 			values = append(values, fold(q.Status))
 		}
-		add("id IN ("+from+" ORDER BY r.user_id LIMIT ?)", append(values, limit+1)...)
+		add("id IN ("+query+" ORDER BY r.user_id LIMIT ?)", append(values, limit+1)...)
 	case q.Newest:
 		order = "id DESC"
-		if after == 0 {
-			after = math.MaxInt64
+		if lastID == 0 {
+			lastID = math.MaxInt64
 		}
-		add("id < ?", after)
+		add("id < ?", lastID)
 	}
 	if q.Role != "" && order == "name" {
 		add("EXISTS (SELECT 1 FROM cms_user_roles WHERE user_id = cms_users.id AND "+roleCondition+")", fold(q.Role))
@@ -89,7 +89,7 @@ func (a *Accounts) Find(ctx context.Context, q Query) (list []*Account, next str
 		add("name > ?", fold(q.After))
 	}
 	err = a.Read(ctx, func(c kernel.Conn) error {
-		list, err = accounts(c, where+" ORDER BY "+order+" LIMIT ?", append(slices.Clip(args), limit+1)...)
+		list, err = accounts(c, conditions+" ORDER BY "+order+" LIMIT ?", append(slices.Clip(args), limit+1)...)
 		return err
 	})
 	list, next = store.CutAt(list, limit, func(u *Account) string {

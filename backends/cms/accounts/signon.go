@@ -124,8 +124,8 @@ func (a *Accounts) settleRoles(c kernel.Conn, id int64, groups, managed []string
 	}
 	changed := false
 	for _, role := range managed {
-		has, wanted := slices.Contains(account.Roles, role), slices.Contains(groups, role)
-		if has == wanted || role == kernel.RoleGuest {
+		has, inGroups := slices.Contains(account.Roles, role), slices.Contains(groups, role)
+		if has == inGroups || role == kernel.RoleGuest {
 			continue
 		}
 		query := "INSERT INTO cms_user_roles (user_id, role_id) SELECT ?, id FROM cms_roles WHERE name = ?"

@@ -124,8 +124,8 @@ func (c *call) version(refusal error, typed, live *content.Page) (pages.Edit, er
 			rows = append(rows, difference{"title", current.Title, typed.Title})
 		}
 		for name, value := range typed.Fields {
-			if from, to := plainText(current.Fields[name]), plainText(value); from != to {
-				rows = append(rows, difference{name, from, to})
+			if currentText, typedText := plainText(current.Fields[name]), plainText(value); currentText != typedText {
+				rows = append(rows, difference{name, currentText, typedText})
 			}
 		}
 		slices.SortFunc(rows, func(a, b difference) int { return strings.Compare(a.What, b.What) })
@@ -166,11 +166,11 @@ func (c *call) save() error {
 	if err != nil {
 		return err
 	}
-	do, version := c.Form.Text("do"), c.Form.Number("version")
+	action, version := c.Form.Text("do"), c.Form.Number("version")
 	edit, err := c.edit(base) // also after an error, edit has the typed values for the form below
 	edit.ID, edit.Version = live.ID, version
 	// Once there is a draft, the form shows it, so its values may only be saved as the draft again.
-	edit.Draft = do == "draft" || live.Draft && live.Status != content.StatusUnpublished
+	edit.Draft = action == "draft" || live.Draft && live.Status != content.StatusUnpublished
 	typed := *base
 	typed.Title, typed.Fields = *edit.Title, edit.Fields
 	if edit.Draft {
@@ -182,13 +182,13 @@ func (c *call) save() error {
 	if err == nil {
 		saved, err = c.Content.Save(c.ctx(), c.user, edit)
 	}
-	if err == nil && do == "publish" {
+	if err == nil && action == "publish" {
 		saved, err = c.Content.PublishDraft(c.ctx(), c.user, live.ID, saved.Version)
 	}
 	if err != nil {
 		return c.showPage(err, &typed, live)
 	}
-	return c.Redirect(pageAt(live.ID), notice(saved, do))
+	return c.Redirect(pageAt(live.ID), notice(saved, action))
 }
 
 // notice returns the message after the page has been saved. action is the value of the button.
@@ -370,7 +370,7 @@ func (c *call) act() error {
 	}
 	ctx, u := c.ctx(), c.user
 	var err error
-	to, notice := pageAt(id), ""
+	target, notice := pageAt(id), ""
 	switch c.Form.Text("do") {
 	case "publish":
 		_, err = c.Content.PublishDraft(ctx, u, id, version)
@@ -390,7 +390,7 @@ func (c *call) act() error {
 	case "trash":
 		var page *content.Page
 		if page, err = c.Content.Trash(ctx, u, id, version); err == nil {
-			to = treeAt(page.Parent)
+			target = treeAt(page.Parent)
 		}
 		notice = "The page is in the trash."
 	case "revert":
@@ -404,7 +404,7 @@ func (c *call) act() error {
 	if err != nil {
 		return c.backTo(id, err)
 	}
-	return c.Redirect(to, notice)
+	return c.Redirect(target, notice)
 }
 
 // previewLasts is the period of validity of a preview link.
@@ -412,7 +412,7 @@ const previewLasts = 24 * time.Hour
 
 // preview shows a link to the preview of a page, for people without an account.
 func (c *call) preview(id int64) error {
-	token, until, err := c.Content.PreviewLink(c.ctx(), c.user, id, previewLasts)
+	token, expiry, err := c.Content.PreviewLink(c.ctx(), c.user, id, previewLasts)
 	if err != nil {
 		return c.backTo(id, err)
 	}
@@ -421,7 +421,7 @@ func (c *call) preview(id int64) error {
 		ID    int64
 		Link  string
 		Until kernel.Moment
-	}{id, base + "/" + c.Settings.Current().Mount() + "/content/preview/" + token, until})
+	}{id, base + "/" + c.Settings.Current().Mount() + "/content/preview/" + token, expiry})
 }
 
 // revisionRow is a revision of a page with its differences from the following version.

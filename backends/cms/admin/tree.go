@@ -156,8 +156,8 @@ var trashList = resource.List[*call, *content.Page]{
 		{Label: "Changed", Time: func(p *content.Page) kernel.Moment { return p.Modified }},
 	},
 	Rows: func(c *call, q resource.Query) ([]*content.Page, string, error) {
-		before, _ := strconv.ParseInt(q.After, 10, 64)
-		list, next, err := c.Content.Trashed(c.ctx(), c.user, before, q.Limit)
+		beforeID, _ := strconv.ParseInt(q.After, 10, 64)
+		list, next, err := c.Content.Trashed(c.ctx(), c.user, beforeID, q.Limit)
 		if next == 0 {
 			return list, "", err
 		}

@@ -62,9 +62,9 @@ func (c Content) page(ctx context.Context, call *handler.Call) (any, error) {
 func (c Content) path(ctx context.Context, call *handler.Call) (any, error) {
 	page, err := c.Pages.At(ctx, &call.User, "/"+call.Params["path"])
 	if kernel.IsNotFound(err) {
-		to, movedErr := c.Pages.Moved(ctx, &call.User, "/"+call.Params["path"])
+		newPath, movedErr := c.Pages.Moved(ctx, &call.User, "/"+call.Params["path"])
 		if movedErr == nil {
-			header := http.Header{"Location": {call.BaseURL + "/content/path" + to}, "Cache-Control": {"no-store"}}
+			header := http.Header{"Location": {call.BaseURL + "/content/path" + newPath}, "Cache-Control": {"no-store"}}
 			return handler.Response{Status: http.StatusMovedPermanently, Header: header}, nil
 		}
 		if !kernel.IsNotFound(movedErr) {

@@ -24,11 +24,11 @@ func (c Content) file(_ context.Context, call *handler.Call) (any, error) {
 // attach adds a file to a field of a page. The file is the whole body, with its name in the query, or the first
 // file of a multipart form.
 func (c Content) attach(ctx context.Context, call *handler.Call) (any, error) {
-	name, from, err := upload(call)
+	name, file, err := upload(call)
 	if err != nil {
 		return nil, err
 	}
-	page, err := c.Files.Receive(ctx, &call.User, content.Place{Page: id(call), Field: call.Params["field"]}, name, from)
+	page, err := c.Files.Receive(ctx, &call.User, content.Place{Page: id(call), Field: call.Params["field"]}, name, file)
 	if body, ok := call.Stream.(*inbound.Body); ok && err == nil {
 		body.Done() // the minimum speed no longer applies
 	}

@@ -74,30 +74,30 @@ func (c Content) unpublish(ctx context.Context, call *handler.Call) (any, error)
 
 // move moves a page below the page parent.
 func (c Content) move(ctx context.Context, call *handler.Call) (any, error) {
-	var to struct {
+	var body struct {
 		Parent int64 `json:"parent"`
 	}
-	if err := members(call, &to, "parent"); err != nil {
+	if err := members(call, &body, "parent"); err != nil {
 		return nil, err
 	}
-	page, err := c.Pages.Move(ctx, &call.User, id(call), to.Parent)
+	page, err := c.Pages.Move(ctx, &call.User, id(call), body.Parent)
 	return withETag(call, page, err)
 }
 
 // order sorts the children of a page; see content.Content.Order.
 func (c Content) order(ctx context.Context, call *handler.Call) (any, error) {
-	var to struct {
+	var body struct {
 		Children []int64 `json:"children"`
 	}
-	if err := members(call, &to, "children"); err != nil {
+	if err := members(call, &body, "children"); err != nil {
 		return nil, err
 	}
-	return nil, c.Pages.Order(ctx, &call.User, id(call), to.Children)
+	return nil, c.Pages.Order(ctx, &call.User, id(call), body.Children)
 }
 
 // trashed lists the pages in the trash, newest first.
 func (c Content) trashed(ctx context.Context, call *handler.Call) (any, error) {
-	before, err := number(call, "before", 0, math.MaxInt64)
+	beforeID, err := number(call, "before", 0, math.MaxInt64)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (c Content) trashed(ctx context.Context, call *handler.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, next, err := c.Pages.Trashed(ctx, &call.User, before, int(limit))
+	list, next, err := c.Pages.Trashed(ctx, &call.User, beforeID, int(limit))
 	if len(list) == int(limit) { // a full part always has a cursor, even if the following part is empty
 		next = list[len(list)-1].ID
 	}
@@ -135,8 +135,8 @@ func (c Content) link(ctx context.Context, call *handler.Call) (any, error) {
 	if limit := int64(content.MaxPreview / time.Second); request.Seconds < 1 || request.Seconds > limit {
 		return nil, handler.Errorf(http.StatusBadRequest, "seconds must be a number from 1 to %d", limit)
 	}
-	token, until, err := c.Pages.PreviewLink(ctx, &call.User, id(call), time.Duration(request.Seconds)*time.Second)
-	return map[string]any{"url": call.BaseURL + "/" + previews + token, "until": until}, err
+	token, expiry, err := c.Pages.PreviewLink(ctx, &call.User, id(call), time.Duration(request.Seconds)*time.Second)
+	return map[string]any{"url": call.BaseURL + "/" + previews + token, "until": expiry}, err
 }
 
 // preview answers with the page of a preview link. The headers keep caches from storing the answer, and other sites

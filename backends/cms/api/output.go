@@ -41,22 +41,22 @@ func (q *request) answer(value any) {
 		q.fail(err)
 		return
 	}
-	to := q.w.Header()
-	merge(to, out.header)
+	answerHeader := q.w.Header()
+	merge(answerHeader, out.header)
 	if out.body == nil {
 		q.w.WriteHeader(cmp.Or(out.status, http.StatusNoContent))
 		return
 	}
-	if to.Get("Content-Type") == "" {
-		to.Set("Content-Type", out.kind)
+	if answerHeader.Get("Content-Type") == "" {
+		answerHeader.Set("Content-Type", out.kind)
 	}
-	to.Set("X-Content-Type-Options", "nosniff")
+	answerHeader.Set("X-Content-Type-Options", "nosniff")
 	if out.status == http.StatusNoContent || out.status == http.StatusNotModified { // these have no body
-		to.Del("Content-Type")
+		answerHeader.Del("Content-Type")
 		q.w.WriteHeader(out.status)
 		return
 	}
-	to.Set("Content-Length", strconv.Itoa(len(out.body)))
+	answerHeader.Set("Content-Length", strconv.Itoa(len(out.body)))
 	q.w.WriteHeader(cmp.Or(out.status, http.StatusOK))
 	_, _ = q.w.Write(out.body) // an error means that the client has gone
 }
@@ -215,18 +215,18 @@ func (q *request) fail(err error) {
 			body.Error = err.Error()
 		}
 	}
-	to := q.w.Header()
+	answerHeader := q.w.Header()
 	for name, values := range e.Header {
-		to[http.CanonicalHeaderKey(name)] = values
+		answerHeader[http.CanonicalHeaderKey(name)] = values
 	}
-	to.Set("Content-Type", jsonType)
-	to.Set("X-Content-Type-Options", "nosniff")
-	to.Set("Cache-Control", "no-store")
+	answerHeader.Set("Content-Type", jsonType)
+	answerHeader.Set("X-Content-Type-Options", "nosniff")
+	answerHeader.Set("Cache-Control", "no-store")
 	text, err := marshal(body)
 	if err != nil {
 		return // cannot happen: the body has only strings
 	}
-	to.Set("Content-Length", strconv.Itoa(len(text)))
+	answerHeader.Set("Content-Length", strconv.Itoa(len(text)))
 	q.w.WriteHeader(e.Code)
 	_, _ = q.w.Write(text) // an error means that the client has gone
 }

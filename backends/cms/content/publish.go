@@ -191,12 +191,12 @@ func (p *Content) PreviewLink(
 // invalid or expired, or if the page is in the trash.
 func (p *Content) Preview(ctx context.Context, token string) (*Page, error) {
 	payload, ok := p.Signer("cms preview").Open(token)
-	var id, until int64
+	var id, expiry int64
 	if ok {
-		_, err := fmt.Sscanf(string(payload), "%d %d", &id, &until)
+		_, err := fmt.Sscanf(string(payload), "%d %d", &id, &expiry)
 		ok = err == nil
 	}
-	if !ok || kernel.Moment(until) <= p.Moment() {
+	if !ok || kernel.Moment(expiry) <= p.Moment() {
 		return nil, kernel.NotFound("page")
 	}
 	page, err := p.Draft(ctx, kernel.Site(), id)

@@ -25,14 +25,14 @@ func Reindex(ctx context.Context, db *store.DB, step func(rows int64)) error {
 		id   int64
 		text string
 	}
-	return db.Walk(ctx, reindexBatch, step, func(c store.Conn, after int64, limit int) (int, int64, error) {
+	return db.Walk(ctx, reindexBatch, step, func(c store.Conn, lastID int64, limit int) (int, int64, error) {
 		list, err := store.List(c, func(r store.Row) (v value, err error) {
 			err = r.Scan(&v.id, &v.text)
 			return v, err
 		}, "SELECT id, COALESCE(whole, text) FROM cms_page_values WHERE id > ? AND text IS NOT NULL ORDER BY id LIMIT ?",
-			after, limit)
+			lastID, limit)
 		if err != nil {
-			return 0, after, err
+			return 0, lastID, err
 		}
 		for _, v := range list {
 			words := wordsOf(v.text)
@@ -42,10 +42,10 @@ func Reindex(ctx context.Context, db *store.DB, step func(rows int64)) error {
 				err = addWords(c, v.id, words)
 			}
 			if err != nil {
-				return 0, after, err
+				return 0, lastID, err
 			}
-			after = v.id
+			lastID = v.id
 		}
-		return len(list), after, nil
+		return len(list), lastID, nil
 	})
 }

@@ -414,8 +414,8 @@ func freeName(c kernel.Conn, page *Page, requested *string) (string, error) {
 		if !kernel.GoodName(*requested) {
 			return "", kernel.BadName()
 		}
-		taken, err := isTaken(*requested)
-		if taken {
+		inUse, err := isTaken(*requested)
+		if inUse {
 			err = kernel.Invalid("name", "taken", "another page below the same parent has this name")
 		}
 		return *requested, err
@@ -438,7 +438,7 @@ func freeName(c kernel.Conn, page *Page, requested *string) (string, error) {
 		if n > 1 {
 			name += "-" + strconv.Itoa(n)
 		}
-		if taken, err := isTaken(name); !taken || err != nil {
+		if inUse, err := isTaken(name); !inUse || err != nil {
 			return name, err
 		}
 	}

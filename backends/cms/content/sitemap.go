@@ -34,8 +34,8 @@ func (p *Content) Sitemap(ctx context.Context, base string, part int, w io.Write
 	}
 	out := sitemap.Pages(w)
 	public := s.templatesFor(&kernel.User{Roles: []string{kernel.RoleGuest}}, viewing)
-	from := int64(part) * SitemapPart
-	for after, end := from-1, from+SitemapPart; after < end; {
+	start := int64(part) * SitemapPart
+	for lastID, end := start-1, start+SitemapPart; lastID < end; {
 		type row struct {
 			id       int64
 			template int64
@@ -48,7 +48,7 @@ func (p *Content) Sitemap(ctx context.Context, base string, part int, w io.Write
 				err = r.Scan(&page.id, &page.template, &page.path, &page.modified)
 				return page, err
 				// Status 0 is published.
-			}, "SELECT id, template_id, path, modified FROM cms_pages WHERE status = 0 AND id > ? AND id < ? ORDER BY id LIMIT 1000", after, end)
+			}, "SELECT id, template_id, path, modified FROM cms_pages WHERE status = 0 AND id > ? AND id < ? ORDER BY id LIMIT 1000", lastID, end)
 			return err
 		})
 		if err != nil {
@@ -58,7 +58,7 @@ func (p *Content) Sitemap(ctx context.Context, base string, part int, w io.Write
 			break
 		}
 		for _, r := range rows {
-			after = r.id
+			lastID = r.id
 			if public.All || slices.Contains(public.IDs, r.template) {
 				out.Add(strings.TrimSuffix(base, "/")+r.path, r.modified.Time())
 			}

@@ -44,7 +44,7 @@ func ParseSize(text string) (s Size, ok bool) {
 
 // Valid reports whether an image can be scaled to this size.
 func (s Size) Valid() bool {
-	within := func(side int) bool { return side >= 0 && side <= MaxSide }
-	return within(s.Width) && within(s.Height) && (s.Width > 0 || s.Height > 0) &&
+	inRange := func(side int) bool { return side >= 0 && side <= MaxSide }
+	return inRange(s.Width) && inRange(s.Height) && (s.Width > 0 || s.Height > 0) &&
 		(!s.Cover || s.Width > 0 && s.Height > 0)
 }

@@ -22,16 +22,16 @@ func (p *Content) Trashed(
 		return nil, 0, err
 	}
 	limit = min(max(limit, 1), maxTrash)
-	where, args := "p.trash_root = p.id", []any{}
+	filter, args := "p.trash_root = p.id", []any{}
 	if beforeID > 0 {
-		where, args = where+" AND p.id < ?", append(args, beforeID)
+		filter, args = filter+" AND p.id < ?", append(args, beforeID)
 	}
 	if set := s.templatesFor(u, editing); !set.All {
-		where += " AND p.template_id IN (0"
+		filter += " AND p.template_id IN (0"
 		for _, id := range set.IDs {
-			where, args = where+", ?", append(args, id)
+			filter, args = filter+", ?", append(args, id)
 		}
-		where += ")"
+		filter += ")"
 	}
 	err = p.Read(ctx, func(c kernel.Conn) error {
 		more, err := readPart(c, limit, func(r store.Row) (size int, err error) {
@@ -41,7 +41,7 @@ func (p *Content) Trashed(
 			}
 			list = append(list, page)
 			return page.size, nil
-		}, "SELECT "+columns+" FROM cms_pages p WHERE "+where+" ORDER BY p.id DESC LIMIT ?", append(args, limit+1)...)
+		}, "SELECT "+columns+" FROM cms_pages p WHERE "+filter+" ORDER BY p.id DESC LIMIT ?", append(args, limit+1)...)
 		if more {
 			next = list[len(list)-1].ID
 		}

@@ -134,13 +134,13 @@ func (p *Content) rename(c kernel.Conn, s *schema, page *Page, name string, now 
 	if name == page.Name {
 		return nil
 	}
-	from := page.Path
+	oldPath := page.Path
 	page.Name = name
-	page.Path = from[:strings.LastIndexByte(from, '/')+1] + name
+	page.Path = oldPath[:strings.LastIndexByte(oldPath, '/')+1] + name
 	if _, err := c.Exec("UPDATE cms_pages SET name = ? WHERE id = ?", name, page.ID); err != nil {
 		return err
 	}
-	return p.updatePaths(c, page, from, now)
+	return p.updatePaths(c, page, oldPath, now)
 }
 
 // updatePaths changes the stored path of a page from oldPath to page.Path, and the paths of all pages below it
@@ -235,11 +235,11 @@ func (p *Content) Trash(ctx context.Context, u *kernel.User, id, version int64) 
 			return err
 		}
 		name := "." + strconv.FormatInt(id, 10) // a name that no page can be given
-		to := page.Path[:strings.LastIndexByte(page.Path, '/')+1] + name
+		newPath := page.Path[:strings.LastIndexByte(page.Path, '/')+1] + name
 		if _, err := c.Exec("UPDATE cms_pages SET trash_name = name, name = ? WHERE id = ?", name, id); err != nil {
 			return err
 		}
-		if err := rebase(c, id, page.Path, to); err != nil {
+		if err := rebase(c, id, page.Path, newPath); err != nil {
 			return err
 		}
 		page, err = p.touch(c, s, u, id, p.Moment(), TopicTrashed)
@@ -294,20 +294,20 @@ func (p *Content) Restore(ctx context.Context, u *kernel.User, id int64) (page *
 				return err
 			}
 		}
-		to, err := childPath(parent, name)
+		newPath, err := childPath(parent, name)
 		if err != nil {
 			return err
 		}
 		if _, err := c.Exec("UPDATE cms_pages SET name = ?, trash_name = NULL WHERE id = ?", name, id); err != nil {
 			return err
 		}
-		if err := rebase(c, id, page.Path, to); err != nil {
+		if err := rebase(c, id, page.Path, newPath); err != nil {
 			return err
 		}
 		if _, err := c.Exec("UPDATE cms_pages SET status = trash_status, trash_status = NULL, trash_root = NULL WHERE trash_root = ?", id); err != nil {
 			return err
 		}
-		if _, err := c.Exec("DELETE FROM cms_page_redirects WHERE path = ?", to); err != nil {
+		if _, err := c.Exec("DELETE FROM cms_page_redirects WHERE path = ?", newPath); err != nil {
 			return err
 		}
 		page, err = p.touch(c, s, u, id, p.Moment(), TopicChanged)

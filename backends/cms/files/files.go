@@ -123,7 +123,7 @@ func (f *Files) serve(
 		return err
 	}
 	defer body.Close()
-	served, from := file.File, io.ReadSeeker(body)
+	served, source := file.File, io.ReadSeeker(body)
 	if size != (content.Size{}) && canScale(&file.File) {
 		if !allowed(file) {
 			return kernel.Forbidden("the field of the file does not allow the size %s", size)
@@ -139,7 +139,7 @@ func (f *Files) serve(
 		default:
 			defer scaled.Close() //nolint:errcheck // it was read only
 			served.MediaType, served.Hash = mediaType, file.Hash+"-"+size.String()
-			from = scaled
+			source = scaled
 		}
 	}
 	if u.Guest() {
@@ -149,7 +149,7 @@ func (f *Files) serve(
 	} else {
 		w.Header().Set("Cache-Control", "private, no-cache")
 	}
-	blob.Serve(w, r, &served, file.Created.Time(), from)
+	blob.Serve(w, r, &served, file.Created.Time(), source)
 	return nil
 }
 

@@ -128,8 +128,8 @@ func scaleDown(f *blob.File, size content.Size, src io.Reader) (image.Image, err
 	if orientation >= 5 { // the image lies on its side
 		width, height = height, width
 	}
-	part, to := fit(size, width, height)
-	if part == image.Rect(0, 0, width, height) && to.X >= width && to.Y >= height {
+	part, newSize := fit(size, width, height)
+	if part == image.Rect(0, 0, width, height) && newSize.X >= width && newSize.Y >= height {
 		return nil, errNotSmaller
 	}
 	decode := map[string]func(io.Reader) (image.Image, error){ // for the media types of canScale
@@ -139,7 +139,7 @@ func scaleDown(f *blob.File, size content.Size, src io.Reader) (image.Image, err
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
-	return scale(turn(plain(read, bounds), orientation), part, to), nil
+	return scale(turn(plain(read, bounds), orientation), part, newSize), nil
 }
 
 // fit returns how an image of the given width and height is scaled to s: the part of the image that is used, and the
@@ -262,10 +262,10 @@ func eachPixel(n, m int, fn func(index int, sources []sourcePixel)) {
 	covers := float64(m) / float64(n)
 	var sources []sourcePixel
 	for index := range n {
-		begin, end := float64(index)*covers, float64(index+1)*covers
+		start, end := float64(index)*covers, float64(index+1)*covers
 		sources = sources[:0]
-		for i := int(begin); i < m && float64(i) < end; i++ {
-			if part := (min(float64(i+1), end) - max(float64(i), begin)) / covers; part > 0 {
+		for i := int(start); i < m && float64(i) < end; i++ {
+			if part := (min(float64(i+1), end) - max(float64(i), start)) / covers; part > 0 {
 				sources = append(sources, sourcePixel{i, part})
 			}
 		}

@@ -25,7 +25,7 @@ func Register(class Class) {
 	}
 	registryMu.Lock()
 	defer registryMu.Unlock()
-	if _, taken := registry[class.Name]; taken {
+	if _, exists := registry[class.Name]; exists {
 		panic(fmt.Sprintf("cms: class %s is registered twice", class.Name))
 	}
 	class.Methods = maps.Clone(class.Methods)

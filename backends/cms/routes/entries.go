@@ -137,10 +137,10 @@ func (e *entries) entry(list Value, prefix string) *Error {
 		return errorAt(list.At, "a route has four or five positions (method, endpoint, class, method name, options), not %d", n)
 	}
 	element := func(i int) Value { return list.Items[i].Value }
-	for i, want := range [4]Kind{String, String, Class, String} {
-		if element(i).Kind != want {
+	for i, kind := range [4]Kind{String, String, Class, String} {
+		if element(i).Kind != kind {
 			name := [...]string{"method", "endpoint", "class", "method name"}[i]
-			return errorAt(element(i).At, "the %s must be %s, not %s", name, want, element(i).Kind)
+			return errorAt(element(i).At, "the %s must be %s, not %s", name, kind, element(i).Kind)
 		}
 	}
 	entry := Entry{
@@ -207,11 +207,11 @@ func options(v Value, o *Options) *Error {
 // option validates an option of a route and sets it in o. After an error, o must not be used.
 func option(item Item, o *Options) *Error {
 	v := item.Value
-	checkKind := func(want Kind) *Error {
-		if v.Kind == want {
+	checkKind := func(kind Kind) *Error {
+		if v.Kind == kind {
 			return nil
 		}
-		return errorAt(v.At, "the option %q must be %s, not %s", item.Key, want, v.Kind)
+		return errorAt(v.At, "the option %q must be %s, not %s", item.Key, kind, v.Kind)
 	}
 	checkRange := func(minimum, maximum int64) *Error {
 		if err := checkKind(Integer); err != nil {

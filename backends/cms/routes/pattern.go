@@ -166,9 +166,9 @@ func (c compiler) variant(pieces []piece) (segments []segment, tail bool, err er
 	}
 	for _, p := range pieces {
 		if p.param == "" && !tail { // after the first parameter of the tail, slashes end no segment
-			before, after, slash := strings.Cut(p.literal, "/")
-			for ; slash; before, after, slash = strings.Cut(after, "/") {
-				parts = appendLiteral(parts, before)
+			head, rest, slash := strings.Cut(p.literal, "/")
+			for ; slash; head, rest, slash = strings.Cut(rest, "/") {
+				parts = appendLiteral(parts, head)
 				if len(parts) == 0 && len(segments) == 0 { // the slash of a suffix at the root, as in [/{a}]
 					continue
 				}
@@ -176,7 +176,7 @@ func (c compiler) variant(pieces []piece) (segments []segment, tail bool, err er
 					return nil, false, err
 				}
 			}
-			parts = appendLiteral(parts, before) // the text after the last slash
+			parts = appendLiteral(parts, head) // the text after the last slash
 			continue
 		}
 		if p.param != "" && p.regex != "" {

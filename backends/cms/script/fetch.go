@@ -25,8 +25,8 @@ func newClient(o Options) *http.Client {
 			MaxIdleConns:           32,
 			MaxResponseHeaderBytes: 64 << 10,
 		},
-		CheckRedirect: func(r *http.Request, via []*http.Request) error {
-			if len(via) >= 5 {
+		CheckRedirect: func(r *http.Request, priorRequests []*http.Request) error {
+			if len(priorRequests) >= 5 {
 				return errors.New("more than 5 redirects")
 			}
 			return checkHost(o.Hosts(), r.URL)

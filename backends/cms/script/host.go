@@ -294,11 +294,11 @@ func (h *host) pages(operation byte, r *wire.Reader, reply []byte) ([]byte, erro
 	}
 	switch operation {
 	case wire.Find:
-		found, after, err := pages.Find(h.ctx, user, r.Text())
+		found, cursor, err := pages.Find(h.ctx, user, r.Text())
 		if reply, err = appendObjects(reply, found, err); err != nil {
 			return nil, err
 		}
-		return wire.AppendText(reply, after), nil
+		return wire.AppendText(reply, cursor), nil
 	case wire.Get:
 		found, err := pages.Get(h.ctx, user, r.Text())
 		return appendObject(reply, found, err)
@@ -392,8 +392,8 @@ func (h *host) users(operation byte, r *wire.Reader, reply []byte) ([]byte, erro
 		found, err := users.Get(h.ctx, r.Text())
 		return appendObject(reply, found, err)
 	}
-	after, limit := r.Int(), r.Int()
-	found, err := users.Find(h.ctx, after, int(min(max(limit, 1), 500)))
+	afterID, limit := r.Int(), r.Int()
+	found, err := users.Find(h.ctx, afterID, int(min(max(limit, 1), 500)))
 	return appendObjects(reply, found, err)
 }
 

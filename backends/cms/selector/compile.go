@@ -318,9 +318,9 @@ func (s Set) intersect(ids []int64) Set {
 	return Set{IDs: slices.DeleteFunc(slices.Clone(s.IDs), func(id int64) bool { return !slices.Contains(ids, id) })}
 }
 
-// status compiles a term on the word "status". Without such a term, a selector finds the statuses that it finds by
-// default or by "include"; "status=" finds the given statuses instead, and "status!=" excludes pages with the given
-// statuses.
+// status compiles a term on the word "status". "status=" finds pages with the given statuses, instead of those that the
+// selector finds by default or by "include". "status!=" leaves these as they are and adds a condition that excludes
+// pages with the given statuses.
 func (c *compiler) status(name Name, t Term) error {
 	if err := checkEquality(name, t.Op); err != nil {
 		return err

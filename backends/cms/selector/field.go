@@ -231,13 +231,13 @@ func (c *compiler) valueCondition(name Name, field Field, op Op, v Value) (strin
 		if err := checkEquality(name, op); err != nil {
 			return "", err
 		}
-		wanted, err := strconv.ParseBool(v.Text)
+		value, err := strconv.ParseBool(v.Text)
 		if err != nil {
 			return "", errorAt(v.position, "%s must be true or false", name.Text)
 		}
 		c.args = append(c.args, field.ID)
 		condition := hasValue(field, "v.num = 1")
-		if !wanted {
+		if !value {
 			condition = "NOT (" + condition + ")"
 		}
 		return condition, nil

@@ -75,12 +75,12 @@ func (q *Query) Select(columns string) (string, []any) {
 	return sql, args
 }
 
-// mergedSelect returns the same as Select for a merged query, which is a query for several templates. Its first
-// condition and its first arguments choose the templates; mergedSelect replaces them by one query for each template,
-// which the database can answer from an index. The SQL finds the IDs of the pages by the union of these queries, and
-// then reads the columns of these pages only.
+// mergedSelect returns the same as Select for a merged query, which is a query for published pages of several
+// templates. The first condition of such a query, with the first arguments, selects by status and template;
+// mergedSelect replaces them by one query for each template, which the database can answer from an index. The SQL finds
+// the IDs of the pages by the union of these queries, and then reads the columns of these pages only.
 func (q *Query) mergedSelect(columns string) (string, []any) {
-	where := append([]string{"p.status = 0 AND p.template_id = ?"}, q.where[1:]...)
+	conds := append([]string{"p.status = 0 AND p.template_id = ?"}, q.where[1:]...)
 	commonArgs := q.args[len(q.merged):]
 	exprs, order := "p.id AS page", ""
 	for i, k := range q.keys {
@@ -90,7 +90,7 @@ func (q *Query) mergedSelect(columns string) (string, []any) {
 			order += " DESC"
 		}
 	}
-	part := "SELECT * FROM (SELECT " + exprs + " FROM cms_pages p WHERE " + strings.Join(where, " AND ") + " ORDER BY " +
+	part := "SELECT * FROM (SELECT " + exprs + " FROM cms_pages p WHERE " + strings.Join(conds, " AND ") + " ORDER BY " +
 		q.order + " LIMIT ?) AS "
 	// part, followed by the name of its alias, is the query for one template.
 	lists, args := make([]string, len(q.merged)), make([]any, 0, len(q.args)+2*len(q.merged))

@@ -172,8 +172,8 @@ func (e *exporter) schema(ctx context.Context) error {
 
 // eachPage calls fn for each page, ordered by path.
 func (e *exporter) eachPage(ctx context.Context, fn func(p *content.Page) error) error {
-	for after := ""; ; {
-		list, err := e.Pages.Find(ctx, kernel.Site(), "include=all, sort=path, limit="+strconv.Itoa(batch)+", after="+after)
+	for cursor := ""; ; {
+		list, err := e.Pages.Find(ctx, kernel.Site(), "include=all, sort=path, limit="+strconv.Itoa(batch)+", after="+cursor)
 		if err != nil {
 			return err
 		}
@@ -183,7 +183,7 @@ func (e *exporter) eachPage(ctx context.Context, fn func(p *content.Page) error)
 			}
 		}
 		e.reportProgress()
-		if after = list.Next; after == "" {
+		if cursor = list.Next; cursor == "" {
 			return nil
 		}
 	}

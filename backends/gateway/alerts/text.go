@@ -85,14 +85,14 @@ func (a *Alert) text() (subject, body string) {
 
 // consequence returns a sentence for mails that describes what happens after the whole budget is spent.
 func (a *Alert) consequence() string {
-	until := "until an operator raises the budget"
+	clause := "until an operator raises the budget"
 	if a.Ends != nil {
-		until = "until the budget is renewed or an operator raises it"
+		clause = "until the budget is renewed or an operator raises it"
 	}
 	if a.On == keychain.OnProviderKey {
-		return "Requests are sent with other provider keys, if there are any, " + until + ".\n"
+		return "Requests are sent with other provider keys, if there are any, " + clause + ".\n"
 	}
-	return "Requests are refused with the status 402 " + until + ".\n"
+	return "Requests are refused with the status 402 " + clause + ".\n"
 }
 
 // watchText returns the subject and the body of a mail about an alert of a Watch.
@@ -102,20 +102,20 @@ func (a *Alert) watchText() (subject, body string) {
 		requests = "the requests to " + text.Short(a.Holder, maxName)
 		target = " to " + text.Short(a.Holder, maxName)
 	}
-	begins, ends := a.Begins.Format(time.RFC3339), a.Ends.Format(time.RFC3339)
+	starts, ends := a.Begins.Format(time.RFC3339), a.Ends.Format(time.RFC3339)
 	seconds := func(micros int64) string { return time.Duration(micros * 1000).Round(10 * time.Millisecond).String() }
 	switch a.Kind {
 	case KindErrors:
 		subject = fmt.Sprintf("%d %% of %s fail", a.spent*100/max(a.amount, 1), requests)
 		body = fmt.Sprintf("%d of %d requests%s failed from %s to %s. The threshold for alerts is %d %%.\n", a.spent, a.amount,
-			target, begins, ends, a.Threshold) + endFollows
+			target, starts, ends, a.Threshold) + endFollows
 	case KindLatency:
 		subject = fmt.Sprintf("Answers to %s are slow", requests)
 		body = fmt.Sprintf("From %s to %s, the 95th percentile of the time to answer %s was %s. The threshold for alerts is %s.\n",
-			begins, ends, requests, seconds(a.spent), seconds(a.amount)) + endFollows
+			starts, ends, requests, seconds(a.spent), seconds(a.amount)) + endFollows
 	case KindErrorsEnd:
 		subject = fmt.Sprintf("Less than %d %% of %s fail now", a.Threshold, requests)
-		body = fmt.Sprintf("Too many of %s failed from %s to %s.", requests, begins, ends)
+		body = fmt.Sprintf("Too many of %s failed from %s to %s.", requests, starts, ends)
 		if a.amount > 0 {
 			body += fmt.Sprintf(" At the end, %d of %d failed.\n", a.spent, a.amount)
 		} else {
@@ -123,7 +123,7 @@ func (a *Alert) watchText() (subject, body string) {
 		}
 	default:
 		subject = fmt.Sprintf("Answers to %s are fast enough now", requests)
-		body = fmt.Sprintf("Answers to %s were too slow from %s to %s.", requests, begins, ends)
+		body = fmt.Sprintf("Answers to %s were too slow from %s to %s.", requests, starts, ends)
 		if a.spent > 0 {
 			body += fmt.Sprintf(" At the end, the 95th percentile was %s.\n", seconds(a.spent))
 		} else {

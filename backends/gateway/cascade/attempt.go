@@ -273,8 +273,8 @@ func (r *run) header(
 	for name, value := range c.Provider.Headers {
 		header.Set(name, value)
 	}
-	if via := r.Mark.via(r.req.Via, c.Custom); via != "" {
-		header["Via"] = []string{via}
+	if viaField := r.Mark.via(r.req.Via, c.Custom); viaField != "" {
+		header["Via"] = []string{viaField}
 	}
 	if key.Secret == "" {
 		return header, nil

@@ -279,7 +279,7 @@ func (r *run) try(plan []*keychain.Candidate) error {
 			return nil
 		case f == nil:
 			continue // no key of c may be used now
-		case f.class == gone:
+		case f.class == clientGone:
 			return context.Cause(r.ctx)
 		case f.class == busy:
 			return apierror.Unavailable(f.message, f.cause)
@@ -307,9 +307,9 @@ func (r *run) try(plan []*keychain.Candidate) error {
 // operator. In each group the key that the conversation used before comes first. tryKeys returns the failure of the
 // last attempt, or nil: after success, and if no attempt was made because all keys are blocked.
 func (r *run) tryKeys(c *keychain.Candidate) (last *failure) {
-	for from := 0; from < len(c.Keys); {
-		keys := c.Keys[from : from+c.Group(from)]
-		from += len(keys)
+	for start := 0; start < len(c.Keys); {
+		keys := c.Keys[start : start+c.Group(start)]
+		start += len(keys)
 		tried, next := r.tryGroup(c, keys)
 		if tried != nil {
 			last = tried
@@ -329,8 +329,8 @@ func (r *run) tryGroup(c *keychain.Candidate, keys []keychain.Key) (last *failur
 	provider := ProviderScope(c)
 	for i := range keys {
 		key := &keys[(first+i)%len(keys)] // from first to the end, then from the start
-		if until, status := r.Memory.Health.blockedFor(provider, key, c.Model.ID); !until.IsZero() {
-			r.noteCooldownEnd(until)
+		if end, status := r.Memory.Health.blockedFor(provider, key, c.Model.ID); !end.IsZero() {
+			r.noteCooldownEnd(end)
 			r.usableLater = r.usableLater || status == CoolingDown
 			r.markMoved()
 			continue

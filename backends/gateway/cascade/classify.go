@@ -27,7 +27,7 @@ const (
 	tooLong                      // next candidate with a larger window
 	policy                       // next candidate, unless Options.StopOnPolicy is set
 	client                       // one more provider, then the client gets the error
-	gone                         // stop: the client left
+	clientGone                   // stop: the client left
 	lost                         // the same candidate again on a new connection, since this one died without an answer
 	busy                         // stop: the gateway itself has no memory or no file descriptor left, or is shutting down
 )
@@ -145,7 +145,7 @@ func certain(status int, code string, c class) bool {
 			"unauthorized")
 	case badEntry:
 		return contains(code, "model")
-	case transient, timedOut, skip, unable, looped, fixable, tooLong, policy, client, gone, lost, busy:
+	case transient, timedOut, skip, unable, looped, fixable, tooLong, policy, client, clientGone, lost, busy:
 		// These failures depend on the request, or pass by themselves.
 	}
 	return false
@@ -297,17 +297,17 @@ func refusesAny(code, message string) bool {
 
 // names reports whether text holds name as a whole word.
 func names(text, name string) bool {
-	for from := 0; ; {
-		index := strings.Index(text[from:], name)
+	for start := 0; ; {
+		index := strings.Index(text[start:], name)
 		if index < 0 {
 			return false
 		}
-		index += from
+		index += start
 		end := index + len(name)
 		if (index == 0 || !wordByte(text[index-1])) && (end == len(text) || !wordByte(text[end])) {
 			return true
 		}
-		from = end
+		start = end
 	}
 }
 

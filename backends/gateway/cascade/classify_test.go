@@ -165,14 +165,14 @@ func TestClassify(t *testing.T) {
 func TestClassNames(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	for c := range gone + 1 {
+	for c := range clientGone + 1 {
 		if name := c.String(); name == "" || seen[name] {
 			t.Errorf("class %d is called %q", c, name)
 		} else {
 			seen[name] = true
 		}
 	}
-	if gone.String() != "client_gone" || transient.String() != "transient" {
+	if clientGone.String() != "client_gone" || transient.String() != "transient" {
 		t.Error("the names have moved")
 	}
 }

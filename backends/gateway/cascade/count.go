@@ -79,7 +79,7 @@ func (r *run) count(c *keychain.Candidate, x *exchange) (tokens int64, ok bool) 
 	if key.Shared() {
 		return 0, false
 	}
-	if until, _ := r.Memory.Health.blockedFor(ProviderScope(c), key, c.Model.ID); !until.IsZero() {
+	if end, _ := r.Memory.Health.blockedFor(ProviderScope(c), key, c.Model.ID); !end.IsZero() {
 		return 0, false
 	}
 	x.url += path

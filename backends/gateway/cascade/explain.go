@@ -85,10 +85,10 @@ func (r *run) step(c *keychain.Candidate) (step Step, usable bool, err error) {
 	provider := ProviderScope(c)
 	for i := range c.Keys {
 		key := &c.Keys[i]
-		if until, status := r.Memory.Health.blockedFor(provider, key, c.Model.ID); !until.IsZero() {
-			if step.Until.IsZero() || until.Before(step.Until) {
+		if end, status := r.Memory.Health.blockedFor(provider, key, c.Model.ID); !end.IsZero() {
+			if step.Until.IsZero() || end.Before(step.Until) {
 				skip := healthSkips[status]
-				step.Code, step.Reason, step.Until = skip.code, skip.reason, until
+				step.Code, step.Reason, step.Until = skip.code, skip.reason, end
 			}
 			continue
 		}

@@ -353,9 +353,9 @@ func (h *Health) blockKey(provider, key string, status Status) time.Time {
 // startCooldown starts a cooldown that is up to 10 % longer than wait, so that not all nodes end it at the same moment.
 // It never shortens a running cooldown.
 func (h *Health) startCooldown(state *State, now time.Time, status Status, reason string, wait time.Duration) {
-	until := now.Add(wait + time.Duration(h.jitter()*float64(wait)/10))
-	if until.After(state.Until) {
-		state.Until = until
+	end := now.Add(wait + time.Duration(h.jitter()*float64(wait)/10))
+	if end.After(state.Until) {
+		state.Until = end
 	}
 	state.Status, state.Reason = status, reason
 }

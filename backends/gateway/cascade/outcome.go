@@ -21,7 +21,7 @@ func (r *run) recordFailure(
 	c *keychain.Candidate, key *keychain.Key, f *failure, took time.Duration,
 ) (cooldown string, everyone bool) {
 	provider, health := ProviderScope(c), r.Memory.Health
-	var until time.Time
+	var end time.Time
 	// A failure that is not certain may be caused by this user alone, so it counts only for this user's use of a shared
 	// key.
 	keyScope, shared := key.ID, key.Shared()
@@ -30,23 +30,23 @@ func (r *run) recordFailure(
 	}
 	switch f.class {
 	case transient, timedOut:
-		until, everyone = health.failed(r.incident(c, f))
+		end, everyone = health.failed(r.incident(c, f))
 		cooldown = f.reason
 	case rateLimited:
-		until, cooldown, everyone = health.limitModel(provider, keyScope, c.Model.ID, ReasonRateLimited, f.wait),
+		end, cooldown, everyone = health.limitModel(provider, keyScope, c.Model.ID, ReasonRateLimited, f.wait),
 			ReasonRateLimited, shared
 	case badEntry:
-		until, cooldown, everyone = health.limitModel(provider, keyScope, c.Model.ID, ReasonUnknown, longCooldown),
+		end, cooldown, everyone = health.limitModel(provider, keyScope, c.Model.ID, ReasonUnknown, longCooldown),
 			ReasonUnknown, shared
 	case noCredit:
-		until, cooldown, everyone = health.blockKey(provider, keyScope, NoCredit), string(NoCredit), shared
+		end, cooldown, everyone = health.blockKey(provider, keyScope, NoCredit), string(NoCredit), shared
 	case badKey:
-		until, cooldown, everyone = health.blockKey(provider, keyScope, InvalidKey), string(InvalidKey), shared
-	case skip, unable, looped, fixable, tooLong, policy, client, gone, lost, busy:
+		end, cooldown, everyone = health.blockKey(provider, keyScope, InvalidKey), string(InvalidKey), shared
+	case skip, unable, looped, fixable, tooLong, policy, client, clientGone, lost, busy:
 		// These say nothing about the provider, the key or the model that later requests should know.
 	}
-	r.noteCooldownEnd(until)
-	if until.IsZero() { // the failure was counted, but did not start a cooldown yet
+	r.noteCooldownEnd(end)
+	if end.IsZero() { // the failure was counted, but did not start a cooldown yet
 		cooldown = ""
 	}
 	r.lastClass, r.lastCause = f.class, f.cause

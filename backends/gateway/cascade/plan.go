@@ -173,21 +173,21 @@ func (r *run) byEffort(tier catalog.Tier) catalog.Tier {
 	if isPseudo(r.model) || r.req.EffortMode == keychain.EffortModelWins {
 		return tier
 	}
-	var wanted catalog.Tier
+	var effortTier catalog.Tier
 	switch r.clientFormat.TierEffort(r.req.Hub) {
 	case "low":
-		wanted = catalog.Low
+		effortTier = catalog.Low
 	case "medium":
-		wanted = catalog.Medium
+		effortTier = catalog.Medium
 	case "high", "xhigh", "max":
-		wanted = catalog.High
+		effortTier = catalog.High
 	default:
 		return tier
 	}
 	if r.req.EffortMode == keychain.EffortMax {
-		return max(tier, wanted)
+		return max(tier, effortTier)
 	}
-	return wanted
+	return effortTier
 }
 
 // hasRemoteImage reports whether the request refers to an image by an address instead of including it.

@@ -367,7 +367,7 @@ func (s *relay) clientLeft() *failure {
 // is tried. After it, the client gets an error event in the stream.
 func (s *relay) failed(ctx context.Context, resp *http.Response, err error) *failure {
 	f := s.run.brokenFailure(ctx, err)
-	if e, ok := errors.AsType[*wire.UpstreamError](err); ok && f.class != gone {
+	if e, ok := errors.AsType[*wire.UpstreamError](err); ok && f.class != clientGone {
 		f = classify(http.StatusOK, resp.Header, e, func(string) bool { return false }, s.run.Now())
 	}
 	if !s.committed {
@@ -376,7 +376,7 @@ func (s *relay) failed(ctx context.Context, resp *http.Response, err error) *fai
 		return f
 	}
 	s.storeUsage(false)
-	if f.class == gone {
+	if f.class == clientGone {
 		return s.clientLeft()
 	}
 	if f.code == connectionError || f.class == timedOut {

@@ -27,7 +27,7 @@ func (r *run) unansweredFailure(
 ) *failure {
 	f := r.brokenFailure(ctx, err)
 	switch {
-	case f.class == gone && r.link.sent.Load():
+	case f.class == clientGone && r.link.sent.Load():
 		r.addLost(c, x.answerPass(), false)
 	case f.class == transient && !fresh && ctx.Err() == nil && r.link.died(err):
 		f.class, f.reason = lost, ""
@@ -51,11 +51,11 @@ func (r *run) unsentFailure(ctx context.Context, err error) *failure {
 }
 
 // brokenFailure returns the failure of an exchange that ended with err before the answer was complete. The class is
-// gone if the client has left, and depends on the cause of ctx if a time limit has cancelled ctx. Otherwise it depends
-// on err.
+// clientGone if the client has left. If a time limit has cancelled ctx, the class depends on the cause of ctx, and
+// otherwise on err.
 func (r *run) brokenFailure(ctx context.Context, err error) *failure {
 	if r.ctx.Err() != nil {
-		return &failure{class: gone, code: codeClientLeft, message: "the client left before the answer was complete"}
+		return &failure{class: clientGone, code: codeClientLeft, message: "the client left before the answer was complete"}
 	}
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errFirstContent):

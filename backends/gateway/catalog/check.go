@@ -156,12 +156,12 @@ func checkShape(s *Shape) error {
 	if len(s.Rename) > maxList {
 		return fmt.Errorf("shape.rename: more than %d", maxList)
 	}
-	for from, to := range s.Rename {
-		if !droppable(from) || !droppable(to) {
-			return fmt.Errorf("shape.rename: %q cannot be renamed to %q", clip(from), clip(to))
+	for oldName, newName := range s.Rename {
+		if !droppable(oldName) || !droppable(newName) {
+			return fmt.Errorf("shape.rename: %q cannot be renamed to %q", clip(oldName), clip(newName))
 		}
-		if slices.Contains(s.Drop, from) {
-			return fmt.Errorf("shape.rename: %q is also in shape.drop", clip(from))
+		if slices.Contains(s.Drop, oldName) {
+			return fmt.Errorf("shape.rename: %q is also in shape.drop", clip(oldName))
 		}
 	}
 	if s.ToolCallIDMax < 0 || s.ToolCallIDMax > 0 && s.ToolCallIDMax < 24 {

@@ -169,14 +169,14 @@ func (a *applier) applyLimits(kind, id, holderName string, stored keychain.Limit
 	if declared == nil {
 		return nil
 	}
-	how := difference(&Limits{Limits: stored}, declared)
-	if how == "" {
+	details := difference(&Limits{Limits: stored}, declared)
+	if details == "" {
 		return nil
 	}
 	if _, err := a.SetLimits(a.ctx, kind, id, declared.Limits, a.options.Catalog); err != nil {
 		return atLine(declared.Line, holderName, err)
 	}
-	a.note(Changed, how, "%s: limits", holderName)
+	a.note(Changed, details, "%s: limits", holderName)
 	return nil
 }
 
@@ -192,10 +192,10 @@ func (a *applier) removeLimits(kind, id, holderName string, stored keychain.Limi
 // difference describes the changed limits, such as "usd_per_day 5 -> 8, tokens_total none -> 100". It returns an empty
 // string if the limits are equal.
 func difference(stored, declared *Limits) string {
-	before, after := fieldTexts(stored), fieldTexts(declared)
+	storedTexts, declaredTexts := fieldTexts(stored), fieldTexts(declared)
 	var parts []string
 	for _, f := range limitFields {
-		oldText, newText := before[f.name], after[f.name]
+		oldText, newText := storedTexts[f.name], declaredTexts[f.name]
 		if oldText != newText {
 			parts = append(parts, fmt.Sprintf("%s %s -> %s", f.name, cmp.Or(oldText, "none"), cmp.Or(newText, "none")))
 		}
@@ -266,7 +266,7 @@ func (a *applier) applyTeams() error {
 // the file.
 func (a *applier) applyMember(t *Team, teamID string, m *Member) error {
 	user := a.users[m.User]
-	kind, how := Added, m.Role
+	kind, details := Added, m.Role
 	if current, exists := a.members[teamID][user]; exists {
 		var parts []string
 		if current.Role != m.Role {
@@ -278,14 +278,14 @@ func (a *applier) applyMember(t *Team, teamID string, m *Member) error {
 		if len(parts) == 0 {
 			return nil
 		}
-		kind, how = Changed, strings.Join(parts, ", ")
+		kind, details = Changed, strings.Join(parts, ", ")
 	} else if m.Default {
-		how += ", default team"
+		details += ", default team"
 	}
 	if err := a.SetMember(a.ctx, teamID, user, keychain.Membership{Default: m.Default, Role: m.Role}); err != nil {
 		return err
 	}
-	a.note(kind, how, "team %s: member %s", t.Name, user)
+	a.note(kind, details, "team %s: member %s", t.Name, user)
 	return nil
 }
 
@@ -300,14 +300,14 @@ func (a *applier) applyUsers() error {
 		if u.Suspended == nil || *u.Suspended == a.suspended[id] {
 			continue
 		}
-		setState, how := a.SuspendUser, "suspended"
+		setState, details := a.SuspendUser, "suspended"
 		if !*u.Suspended {
-			setState, how = a.ResumeUser, "no longer suspended"
+			setState, details = a.ResumeUser, "no longer suspended"
 		}
 		if err := setState(a.ctx, id); err != nil {
 			return atLine(u.Line, "user "+id, err)
 		}
-		a.note(Changed, how, "user %s", id)
+		a.note(Changed, details, "user %s", id)
 	}
 	return nil
 }

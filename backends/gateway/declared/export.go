@@ -29,7 +29,7 @@ func readPresent(ctx context.Context, s *keychain.Service) (p *present, err erro
 		suspended: make(map[string]bool),
 	}
 	p.teams, err = keychain.AllPages(
-		func(after string, limit int) ([]keychain.Team, error) { return s.Teams(ctx, after, limit) },
+		func(lastKey string, limit int) ([]keychain.Team, error) { return s.Teams(ctx, lastKey, limit) },
 		func(t keychain.Team) string { return t.Name })
 	if err != nil {
 		return nil, err
@@ -38,7 +38,9 @@ func readPresent(ctx context.Context, s *keychain.Service) (p *present, err erro
 	for _, t := range p.teams {
 		p.teamIDs[t.Name], p.members[t.ID] = t.ID, make(map[string]keychain.Member)
 		members, err := keychain.AllPages(
-			func(after string, limit int) ([]keychain.Member, error) { return s.Members(ctx, t.ID, after, limit) },
+			func(lastKey string, limit int) ([]keychain.Member, error) {
+				return s.Members(ctx, t.ID, lastKey, limit)
+			},
 			func(m keychain.Member) string { return m.UserID })
 		if err != nil {
 			return nil, err
@@ -49,8 +51,8 @@ func readPresent(ctx context.Context, s *keychain.Service) (p *present, err erro
 	}
 	limitsByHolder := func(kind string) (map[string]keychain.Limits, error) {
 		holders, err := keychain.AllPages(
-			func(after string, limit int) ([]keychain.Holder, error) {
-				return s.LimitedHolders(ctx, kind, after, limit)
+			func(lastKey string, limit int) ([]keychain.Holder, error) {
+				return s.LimitedHolders(ctx, kind, lastKey, limit)
 			},
 			func(h keychain.Holder) string { return h.ID })
 		limits := make(map[string]keychain.Limits, len(holders))
@@ -71,7 +73,7 @@ func readPresent(ctx context.Context, s *keychain.Service) (p *present, err erro
 		return nil, err
 	}
 	users, err := keychain.AllPages(
-		func(after string, limit int) ([]keychain.User, error) { return s.SuspendedUsers(ctx, after, limit) },
+		func(lastKey string, limit int) ([]keychain.User, error) { return s.SuspendedUsers(ctx, lastKey, limit) },
 		func(u keychain.User) string { return u.ID })
 	for _, u := range users {
 		p.suspended[u.ID] = true

@@ -160,19 +160,19 @@ func (a *applier) applyKeys(owner keychain.Owner, ownerName string, declared *Pr
 	}
 	for i := range declared.List {
 		k := &declared.List[i]
-		about := ownerName + ": " + k.String()
+		subject := ownerName + ": " + k.String()
 		matches := byName[k.String()]
 		if len(matches) > 1 {
 			return fmt.Errorf(
 				"line %d: %s: %d stored keys have this provider and label: remove all but one with "+
-					"'tollgate keychain provider-keys'", k.Line, about, len(matches))
+					"'tollgate keychain provider-keys'", k.Line, subject, len(matches))
 		}
 		var previous *keychain.StoredKey
 		if len(matches) == 1 {
 			previous = matches[0]
 		}
-		if err := a.applyKey(owner, about, k, previous); err != nil {
-			return atLine(k.Line, about, err)
+		if err := a.applyKey(owner, subject, k, previous); err != nil {
+			return atLine(k.Line, subject, err)
 		}
 	}
 	return nil
@@ -197,15 +197,15 @@ func (a *applier) applyKey(owner keychain.Owner, subject string, k *ProviderKey,
 		}
 		stored = new(Limits)
 	}
-	wanted := cmp.Or(k.Limits, oldLimits)
-	if difference(stored, wanted) == "" {
+	newLimits := cmp.Or(k.Limits, oldLimits)
+	if difference(stored, newLimits) == "" {
 		return nil
 	}
-	if err := a.LimitStored(a.ctx, owner, id, wanted.OfKey()); err != nil {
+	if err := a.LimitStored(a.ctx, owner, id, newLimits.OfKey()); err != nil {
 		return err
 	}
-	if how := difference(oldLimits, wanted); how != "" { // not if a new key has only inherited its limits
-		a.note(Changed, how, "%s: limits", subject)
+	if details := difference(oldLimits, newLimits); details != "" { // not if a new key has only inherited its limits
+		a.note(Changed, details, "%s: limits", subject)
 	}
 	return nil
 }

@@ -282,9 +282,9 @@ func jsonOf(n *yaml.Node) (json.RawMessage, error) {
 func (r *reader) refuseRepeated(f *File) {
 	// refuse reports an error if lines, which maps names to lines of the file, has the name already. Otherwise it adds
 	// the name.
-	refuse := func(lines map[string]int, name string, line int, about string) {
+	refuse := func(lines map[string]int, name string, line int, subject string) {
 		if earlier := lines[name]; earlier > 0 && name != "" {
-			r.errorAt(line, "%s %.100q is already declared in line %d", about, name, earlier)
+			r.errorAt(line, "%s %.100q is already declared in line %d", subject, name, earlier)
 			return
 		}
 		lines[name] = line

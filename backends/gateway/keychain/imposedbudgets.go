@@ -53,7 +53,7 @@ func (s *Service) EachImposedBudget(ctx context.Context, cutoff time.Time, fn fu
 	if !cutoff.IsZero() {
 		usedSince = schema.Micros(cutoff)
 	}
-	for after := (spending.Purse{}); ; {
+	for last := (spending.Purse{}); ; {
 		rows, err := read(ctx, s, func(row store.Row) (h holder, err error) {
 			var cells imposedCells
 			if err = row.Scan(append([]any{&h.On, &h.ID}, cells.scanArgs()...)...); err != nil {
@@ -62,7 +62,7 @@ func (s *Service) EachImposedBudget(ctx context.Context, cutoff time.Time, fn fu
 			limits, raise, err := cells.read(s.now())
 			h.budgets = limits.raisedBy(raise).Budgets
 			return h, err
-		}, limitsWithBudgets, after.On, after.On, after.ID, usedSince, usedSince, usedSince,
+		}, limitsWithBudgets, last.On, last.On, last.ID, usedSince, usedSince, usedSince,
 			maxLimitRows)
 		if err != nil {
 			return err
@@ -75,7 +75,7 @@ func (s *Service) EachImposedBudget(ctx context.Context, cutoff time.Time, fn fu
 		if len(rows) < maxLimitRows {
 			return nil
 		}
-		after = rows[len(rows)-1].Purse
+		last = rows[len(rows)-1].Purse
 	}
 }
 

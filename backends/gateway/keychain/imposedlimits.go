@@ -344,7 +344,7 @@ func (s *Service) RaiseOf(ctx context.Context, kind, holder string) (raise *Rais
 // present one. The error has status 400 if the raise sets no limit or does not end within maxRaise, and 409 if the
 // holder has no limits.
 func (s *Service) SetRaise(ctx context.Context, kind, holder string, raise *Raise, cat *catalog.Catalog) error {
-	var text, until any           // the values to store; nil if the present raise ends
+	var text, expiry any          // the values to store; nil if the present raise ends
 	var allowed, unknown []string // models of the raise
 	if raise != nil {
 		err := raise.check(s.now())
@@ -359,7 +359,7 @@ func (s *Service) SetRaise(ctx context.Context, kind, holder string, raise *Rais
 		if err != nil {
 			return err
 		}
-		text, until = string(stored), schema.Micros(raise.Until)
+		text, expiry = string(stored), schema.Micros(raise.Until)
 	}
 	return s.changeLimits(ctx, func(c store.Conn) error {
 		if err := s.requireHolder(c, kind, holder); err != nil {
@@ -376,7 +376,7 @@ func (s *Service) SetRaise(ctx context.Context, kind, holder string, raise *Rais
 			return err
 		}
 		if _, err := c.Exec(`UPDATE gateway_limits SET raised = ?, raised_until = ? WHERE kind = ? AND holder = ?`, text,
-			until, kind, holder); err != nil {
+			expiry, kind, holder); err != nil {
 			return err
 		}
 		if raise == nil {

@@ -88,7 +88,7 @@ func (s *Service) AddModel(ctx context.Context, userID string, m CustomModel) (*
 	if err := checkText("model_entry", m.Entry, 3, 200); err != nil {
 		return nil, err
 	}
-	if before, after, ok := strings.Cut(m.Entry, "/"); !ok || before == "" || after == "" ||
+	if prefix, name, ok := strings.Cut(m.Entry, "/"); !ok || prefix == "" || name == "" ||
 		strings.ContainsAny(m.Entry, " \t") {
 		return nil, invalid("model_entry", "model_entry must look like local/my-model, without spaces")
 	}

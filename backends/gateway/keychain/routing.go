@@ -262,7 +262,7 @@ func (a *Account) table(cat *catalog.Catalog, team string) []ModelEntry {
 		})
 	}
 	for _, t := range catalog.Tiers() {
-		from := len(table)
+		start := len(table)
 		for _, m := range cat.Tier(t) {
 			addCatalogModel(m, t)
 		}
@@ -271,9 +271,9 @@ func (a *Account) table(cat *catalog.Catalog, team string) []ModelEntry {
 				table = append(table, m.entry())
 			}
 		}
-		sort(table[from:])
+		sort(table[start:])
 	}
-	from := len(table)
+	start := len(table)
 	for _, p := range cat.Providers() {
 		for _, m := range cat.Models(p.Code) {
 			if len(m.Tiers) == 0 {
@@ -281,7 +281,7 @@ func (a *Account) table(cat *catalog.Catalog, team string) []ModelEntry {
 			}
 		}
 	}
-	sort(table[from:])
+	sort(table[start:])
 	return table
 }
 

@@ -267,9 +267,9 @@ func (s *Service) followRules(
 		return false, err
 	}
 	ctx = ActedBy(ctx, SignInRule)
-	wanted := make(map[string]bool) // the elements of ids
+	idSet := make(map[string]bool) // the elements of ids
 	for _, id := range ids {
-		wanted[id] = true
+		idSet[id] = true
 		if _, ok := memberships[id]; ok {
 			continue
 		}
@@ -286,7 +286,7 @@ func (s *Service) followRules(
 		}
 	}
 	for id, byRule := range memberships {
-		if !complete || !byRule || wanted[id] {
+		if !complete || !byRule || idSet[id] {
 			continue
 		}
 		changed = true

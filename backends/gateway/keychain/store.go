@@ -31,9 +31,9 @@ const pageRows = 500
 
 // AllPages reads a list page by page, such as Teams. It calls page with the key of the previous page's last row, and
 // with an empty string for the first page; page returns at most limit rows. key returns the key of a row.
-func AllPages[T any](page func(after string, limit int) ([]T, error), key func(T) string) (list []T, err error) {
-	for after := ""; ; after = key(list[len(list)-1]) {
-		rows, err := page(after, pageRows)
+func AllPages[T any](page func(lastKey string, limit int) ([]T, error), key func(T) string) (list []T, err error) {
+	for lastKey := ""; ; lastKey = key(list[len(list)-1]) {
+		rows, err := page(lastKey, pageRows)
 		if err != nil {
 			return nil, err
 		}

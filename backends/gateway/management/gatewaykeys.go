@@ -182,12 +182,12 @@ func (s *Service) makeKeyFor(c *rest.Call) (any, error) {
 
 // allKeys lists the gateway keys of all users and teams.
 func (s *Service) allKeys(c *rest.Call) (any, error) {
-	return listAfter(c, func(after string, limit int) ([]keychain.HeldKey, error) {
+	return listAfter(c, func(cursor string, limit int) ([]keychain.HeldKey, error) {
 		revoked, err := c.Choice("revoked", "false", "true")
 		if err != nil {
 			return nil, err
 		}
-		return s.Keychain.AllKeys(c.R.Context(), strings.TrimSpace(c.Text("q")), after, revoked == "true", limit)
+		return s.Keychain.AllKeys(c.R.Context(), strings.TrimSpace(c.Text("q")), cursor, revoked == "true", limit)
 	}, (*keychain.HeldKey).Place, unchanged)
 }
 

@@ -80,8 +80,8 @@ func InvitationLink(origin, token string) string {
 }
 
 func (s *Service) invitations(c *rest.Call) (any, error) {
-	return listAfter(c, func(after string, limit int) ([]keychain.Invitation, error) {
-		return s.Keychain.Invitations(c.R.Context(), after, limit)
+	return listAfter(c, func(afterID string, limit int) ([]keychain.Invitation, error) {
+		return s.Keychain.Invitations(c.R.Context(), afterID, limit)
 	}, func(in *keychain.Invitation) string { return in.ID }, unchanged)
 }
 

@@ -28,10 +28,10 @@ type listPage[T any] struct {
 }
 
 // listAfter serves a page of a list that is ordered by a key. The query parameters after and limit select the page.
-// read returns at most limit rows with keys greater than after, which is empty for the first page. keyOf returns the
+// read returns at most limit rows with keys greater than afterKey, which is empty for the first page. keyOf returns the
 // key of a row, and convert converts a row for the response. A page with limit rows may be followed by another one.
 func listAfter[T, R any](
-	c *rest.Call, read func(after string, limit int) ([]T, error), keyOf func(*T) string, convert func(*T) R,
+	c *rest.Call, read func(afterKey string, limit int) ([]T, error), keyOf func(*T) string, convert func(*T) R,
 ) (any, error) {
 	limit, err := c.Int("limit", 100, 1, 500)
 	if err != nil {
@@ -57,19 +57,19 @@ func unchanged[T any](row *T) T { return *row }
 
 // listNewest serves a page of a list that begins with the newest entry. The query parameters cursor and limit select
 // the page. position returns the position of an entry, which increases with time. read returns at most limit entries
-// with positions below before, or the newest ones if before is 0.
+// with positions below cursor, or the newest ones if cursor is 0.
 func listNewest[T any](
-	c *rest.Call, read func(before int64, limit int) ([]T, error), position func(*T) int64,
+	c *rest.Call, read func(cursor int64, limit int) ([]T, error), position func(*T) int64,
 ) (any, error) {
 	limit, err := c.Int("limit", 100, 1, 500)
 	if err != nil {
 		return nil, err
 	}
-	before, err := c.Cursor("cursor")
+	cursor, err := c.Cursor("cursor")
 	if err != nil {
 		return nil, err
 	}
-	rows, err := read(before, limit)
+	rows, err := read(cursor, limit)
 	if err != nil {
 		return nil, err
 	}

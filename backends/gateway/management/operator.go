@@ -72,8 +72,8 @@ func (s *Service) budgets(c *rest.Call) (any, error) {
 }
 
 func (s *Service) users(c *rest.Call) (any, error) {
-	return listAfter(c, func(after string, limit int) ([]keychain.User, error) {
-		return s.Keychain.Users(c.R.Context(), strings.TrimSpace(c.R.URL.Query().Get("q")), after, limit)
+	return listAfter(c, func(afterID string, limit int) ([]keychain.User, error) {
+		return s.Keychain.Users(c.R.Context(), strings.TrimSpace(c.R.URL.Query().Get("q")), afterID, limit)
 	}, func(u *keychain.User) string { return u.ID }, userOf)
 }
 
@@ -145,8 +145,8 @@ func (s *Service) setLimits(kind string, holder func(c *rest.Call) string) handl
 }
 
 func (s *Service) teams(c *rest.Call) (any, error) {
-	return listAfter(c, func(after string, limit int) ([]keychain.Team, error) {
-		return s.Keychain.Teams(c.R.Context(), after, limit)
+	return listAfter(c, func(afterName string, limit int) ([]keychain.Team, error) {
+		return s.Keychain.Teams(c.R.Context(), afterName, limit)
 	}, func(t *keychain.Team) string { return t.Name }, unchanged)
 }
 
@@ -191,11 +191,11 @@ func (s *Service) removeTeam(c *rest.Call) (any, error) {
 }
 
 func (s *Service) members(c *rest.Call, team string) (any, error) {
-	return listAfter(c, func(after string, limit int) ([]keychain.Member, error) {
+	return listAfter(c, func(afterID string, limit int) ([]keychain.Member, error) {
 		if _, err := s.Keychain.Team(c.R.Context(), team); err != nil {
 			return nil, err
 		}
-		return s.Keychain.Members(c.R.Context(), team, after, limit)
+		return s.Keychain.Members(c.R.Context(), team, afterID, limit)
 	}, func(m *keychain.Member) string { return m.UserID }, unchanged)
 }
 
@@ -228,7 +228,7 @@ func (s *Service) spending(c *rest.Call) (any, error) { return s.spendingOf(c, "
 
 // spendingOf returns the sums spent by a team, or by all users if team is empty.
 func (s *Service) spendingOf(c *rest.Call, team string) (any, error) {
-	from, to, format, err := period(c)
+	start, end, format, err := period(c)
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +241,7 @@ func (s *Service) spendingOf(c *rest.Call, team string) (any, error) {
 		return nil, err
 	}
 	lines, err := s.Spending.Spending(c.R.Context(), spending.Query{
-		From: from, To: to, By: c.List("by"), TeamID: team, Compare: compare == "true", Limit: limit,
+		From: start, To: end, By: c.List("by"), TeamID: team, Compare: compare == "true", Limit: limit,
 	})
 	if err != nil {
 		return nil, err
@@ -286,8 +286,8 @@ func spendingRows(lines []spending.Line) [][]string {
 
 // listAlerts serves the alerts that were sent.
 func (s *Service) listAlerts(c *rest.Call) (any, error) {
-	return listNewest(c, func(before int64, limit int) ([]alerts.Sent, error) {
-		return s.Alerts.List(c.R.Context(), before, limit)
+	return listNewest(c, func(cursor int64, limit int) ([]alerts.Sent, error) {
+		return s.Alerts.List(c.R.Context(), cursor, limit)
 	}, (*alerts.Sent).Place)
 }
 
@@ -301,8 +301,8 @@ func (s *Service) testAlerts(c *rest.Call) (any, error) {
 }
 
 func (s *Service) audit(c *rest.Call) (any, error) {
-	return listNewest(c, func(before int64, limit int) ([]keychain.AuditEntry, error) {
-		return s.Keychain.Audit(c.R.Context(), before, limit)
+	return listNewest(c, func(beforeID int64, limit int) ([]keychain.AuditEntry, error) {
+		return s.Keychain.Audit(c.R.Context(), beforeID, limit)
 	}, auditPosition)
 }
 

@@ -27,14 +27,14 @@ func (s *Service) overviewRoute() rest.Route {
 
 // overview returns the overview of a period.
 func (s *Service) overview(c *rest.Call) (any, error) {
-	from, err := c.Time("from")
+	start, err := c.Time("from")
 	if err != nil {
 		return nil, err
 	}
-	to, err := c.Time("to")
+	end, err := c.Time("to")
 	if err != nil {
 		return nil, err
 	}
 	source := overview.Source{Ledger: s.Spending, DB: s.Keychain.DB(), Now: time.Now}
-	return source.Read(c.R.Context(), from, to)
+	return source.Read(c.R.Context(), start, end)
 }

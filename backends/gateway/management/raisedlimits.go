@@ -53,7 +53,7 @@ func (s *Service) raiseRoutes(path, holderName, kind string, holder func(c *rest
 
 // limited lists the holders of limits, with the amounts left in their budgets.
 func (s *Service) limited(c *rest.Call) (any, error) {
-	return listAfter(c, func(after string, limit int) ([]keychain.Limited, error) {
+	return listAfter(c, func(cursor string, limit int) ([]keychain.Limited, error) {
 		kind, err := c.Choice("on", append([]string{"all"}, keychain.LimitedKinds()...)...)
 		if err != nil {
 			return nil, err
@@ -61,6 +61,6 @@ func (s *Service) limited(c *rest.Call) (any, error) {
 		if kind == "all" {
 			kind = ""
 		}
-		return s.Keychain.Limited(c.R.Context(), kind, after, limit)
+		return s.Keychain.Limited(c.R.Context(), kind, cursor, limit)
 	}, (*keychain.Limited).Place, unchanged)
 }

@@ -53,7 +53,7 @@ func (s *Service) auditOfTeam(c *rest.Call, team string) (any, error) {
 	if _, err := s.Keychain.Team(c.R.Context(), team); err != nil {
 		return nil, err
 	}
-	return listNewest(c, func(before int64, limit int) ([]keychain.AuditEntry, error) {
-		return s.Keychain.AuditOf(c.R.Context(), team, before, limit)
+	return listNewest(c, func(beforeID int64, limit int) ([]keychain.AuditEntry, error) {
+		return s.Keychain.AuditOf(c.R.Context(), team, beforeID, limit)
 	}, auditPosition)
 }

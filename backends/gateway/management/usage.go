@@ -29,7 +29,7 @@ func period(c *rest.Call) (start, end time.Time, format string, err error) {
 }
 
 func (s *Service) usage(c *rest.Call, user string) (any, error) {
-	from, to, format, err := period(c)
+	start, end, format, err := period(c)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (s *Service) usage(c *rest.Call, user string) (any, error) {
 		return nil, apierror.New(400, "invalid_value",
 			"a CSV file has one group: give one of provider, model, day, hour, key, tier").With("group")
 	}
-	report, err := s.Spending.Usage(c.R.Context(), user, spending.UsageQuery{From: from, To: to, Group: group})
+	report, err := s.Spending.Usage(c.R.Context(), user, spending.UsageQuery{From: start, To: end, Group: group})
 	if err != nil || format == "json" {
 		return report, err
 	}
@@ -131,7 +131,7 @@ func (s *Service) recent(c *rest.Call, user string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	before, err := c.Cursor("cursor")
+	cursor, err := c.Cursor("cursor")
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (s *Service) recent(c *rest.Call, user string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	records, err := s.Spending.Recent(c.R.Context(), user, before, limit)
+	records, err := s.Spending.Recent(c.R.Context(), user, cursor, limit)
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func (l *lines) split(text []byte) error {
 		return fmt.Errorf("the file is larger than %d GiB", maxFile>>30)
 	}
 	for {
-		line, after, complete := bytes.Cut(text, []byte("\n"))
+		line, rest, complete := bytes.Cut(text, []byte("\n"))
 		if len(l.partial)+len(line) > maxLine {
 			return fmt.Errorf("line %d is longer than %d MiB", l.number+1, maxLine>>20)
 		}
@@ -59,7 +59,7 @@ func (l *lines) split(text []byte) error {
 		if err := l.process(line); err != nil {
 			return err
 		}
-		l.partial, text = l.partial[:0], after
+		l.partial, text = l.partial[:0], rest
 	}
 }
 

@@ -306,9 +306,9 @@ var selectSpending = `SELECT coalesce((SELECT records FROM gateway_usage_writers
 
 // readSpending reads the sums of a purse into spend. The sum of InTotal is read only if total is set.
 func (s *Ledger) readSpending(ctx context.Context, p Purse, spend *purseSpend, total bool, now time.Time) error {
-	through, sums, err := s.sumSpending(ctx, p, total, now)
+	lastRecord, sums, err := s.sumSpending(ctx, p, total, now)
 	if err == nil {
-		spend.set(now, StartOfDay(now), through, total, &sums)
+		spend.set(now, StartOfDay(now), lastRecord, total, &sums)
 	}
 	return err
 }
@@ -330,12 +330,12 @@ func (s *Ledger) sumSpending(
 	args := append(make([]any, 0, 3+2*NumberOfWindows), s.purses.writer)
 	first := unixDay(day) // the first day of all windows that are read
 	for w := range NumberOfWindows {
-		begin := int64(0)
+		start := int64(0)
 		if w != InTotal {
-			begin = unixDay(w.Begin(day))
-			first = min(first, begin)
+			start = unixDay(w.Begin(day))
+			first = min(first, start)
 		}
-		args = append(args, begin, begin)
+		args = append(args, start, start)
 	}
 	if total {
 		first = 0

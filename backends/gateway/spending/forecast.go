@@ -28,11 +28,11 @@ func (s *Ledger) Forecast(ctx context.Context) (Forecast, error) {
 	now := s.now()
 	today := StartOfDay(now)
 	month, week := startOfMonth(today), today.AddDate(0, 0, -paceDays)
-	from := month
-	if week.Before(from) {
-		from = week
+	start := month
+	if week.Before(start) {
+		start = week
 	}
-	lines, err := s.Spending(ctx, Query{From: from, To: today.AddDate(0, 0, 1), By: []string{byDay}})
+	lines, err := s.Spending(ctx, Query{From: start, To: today.AddDate(0, 0, 1), By: []string{byDay}})
 	if err != nil {
 		return Forecast{}, err
 	}

@@ -249,15 +249,15 @@ func (s *Ledger) Spending(ctx context.Context, q Query) ([]Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	from, to := q.bounds(source)
+	start, end := q.bounds(source)
 	if q.has(byDay) || q.has(byHour) {
-		return s.linesByTime(ctx, &q, source, groups, from, to)
+		return s.linesByTime(ctx, &q, source, groups, start, end)
 	}
-	lines, err := s.spendingLines(ctx, &q, source, groups, from, to)
+	lines, err := s.spendingLines(ctx, &q, source, groups, start, end)
 	if err != nil || !q.Compare {
 		return lines, err
 	}
-	if err := s.compare(ctx, &q, source, groups, from, to, lines); err != nil {
+	if err := s.compare(ctx, &q, source, groups, start, end, lines); err != nil {
 		return nil, err
 	}
 	return lines, nil

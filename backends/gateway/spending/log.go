@@ -223,15 +223,15 @@ func (l *Log) resolveFailedBatch(ctx context.Context) error {
 	if !l.unresolved {
 		return nil
 	}
-	through, err := l.ledger.written(ctx)
+	lastWritten, err := l.ledger.written(ctx)
 	if err != nil {
 		return err
 	}
 	l.mu.Lock()
-	committed := l.taken[:max(0, through-l.written)]
+	committed := l.taken[:max(0, lastWritten-l.written)]
 	l.mu.Unlock()
 	if len(committed) > 0 {
-		l.removeWritten(committed, through)
+		l.removeWritten(committed, lastWritten)
 	}
 	l.unresolved = false
 	return nil

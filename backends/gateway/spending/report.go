@@ -162,9 +162,9 @@ func usageStatement(userID string, start, end int64, groups []int) (string, []an
 			addColumn(g.slot)
 		}
 	}
-	const where = " WHERE user_id = ? AND "
+	const userCondition = " WHERE user_id = ? AND "
 	columnsAfterTime := ", key_id, provider, model, tier, " + strings.Join(sumColumns[:], ", ")
-	orHours := " UNION ALL SELECT hour / 24" + columnsAfterTime + " FROM gateway_usage_hours" + where +
+	orHours := " UNION ALL SELECT hour / 24" + columnsAfterTime + " FROM gateway_usage_hours" + userCondition +
 		"hour >= ? AND hour < ?"
 	headEnd, fromDay, toDay, tailBegin := wholeDays(start, end)
 	args := []any{userID, fromDay, toDay, userID, start, headEnd, userID, tailBegin, end}
@@ -175,13 +175,13 @@ func usageStatement(userID string, start, end int64, groups []int) (string, []an
 	}
 	var b strings.Builder
 	b.WriteString("WITH part AS MATERIALIZED (SELECT " + selected + sumExpressions[2:] +
-		" FROM (SELECT day" + columnsAfterTime + " FROM gateway_usage_days" + where + "day >= ? AND day < ?" +
+		" FROM (SELECT day" + columnsAfterTime + " FROM gateway_usage_days" + userCondition + "day >= ? AND day < ?" +
 		orHours + orHours + ") AS rows_read" + groupBy + ")")
 	fmt.Fprintf(&b, " SELECT %d, '', '', 0%s FROM part", len(usageGroups), sumExpressions)
 	for _, i := range groups {
 		g, source := &usageGroups[i], "part"
 		if g.name == groupHour {
-			source = "gateway_usage_hours" + where + "hour >= ? AND hour < ?"
+			source = "gateway_usage_hours" + userCondition + "hour >= ? AND hour < ?"
 			args = append(args, userID, start, end)
 		}
 		fmt.Fprintf(&b, " UNION ALL SELECT * FROM (SELECT %d, %s, %s, %s%s FROM %s GROUP BY 2, 3, 4 ORDER BY %s LIMIT %d) AS by_%s",
@@ -257,18 +257,18 @@ func representable(t time.Time) bool {
 // Usage returns the sums of a user's requests. The sums lag behind the requests by at most FlushInterval, since records
 // in the memory of a node are not included.
 func (s *Ledger) Usage(ctx context.Context, userID string, q UsageQuery) (*UsageReport, error) {
-	from, to, groups, err := q.check(s.now())
+	start, end, groups, err := q.check(s.now())
 	if err != nil {
 		return nil, err
 	}
-	report := &UsageReport{From: fromHour(from), To: fromHour(to)}
+	report := &UsageReport{From: fromHour(start), To: fromHour(end)}
 	for _, i := range groups {
 		*usageGroups[i].lines(report) = []UsageGroup{}
 	}
 	if !schema.StorableID(userID) {
 		return report, nil
 	}
-	statement, args := usageStatement(userID, from, to, groups)
+	statement, args := usageStatement(userID, start, end, groups)
 	_, err = read(ctx, s, func(row store.Row) (struct{}, error) { return struct{}{}, report.scan(row) },
 		statement, args...)
 	if err != nil {

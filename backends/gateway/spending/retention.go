@@ -131,11 +131,11 @@ type sweep struct {
 // the future, which a wrong clock has written, do not stop it, since old records may follow.
 func (w *sweep) deleteRequests(ctx context.Context, cutoff time.Time) error {
 	type row struct{ id, began int64 }
-	for after := int64(0); ; {
+	for prevID := int64(0); ; {
 		rows, err := read(ctx, w.ledger, func(cells store.Row) (r row, err error) {
 			err = cells.Scan(&r.id, &r.began)
 			return r, err
-		}, `SELECT id, at FROM gateway_usage_records WHERE id > ? ORDER BY id LIMIT ?`, after, sweepRows)
+		}, `SELECT id, at FROM gateway_usage_records WHERE id > ? ORDER BY id LIMIT ?`, prevID, sweepRows)
 		if err != nil || len(rows) == 0 {
 			return err
 		}
@@ -146,7 +146,7 @@ func (w *sweep) deleteRequests(ctx context.Context, cutoff time.Time) error {
 		}
 		last := rows[len(rows)-1]
 		if anyOld {
-			n, err := w.delete(ctx, `DELETE FROM gateway_usage_records WHERE id > ? AND id <= ? AND at < ?`, after, last.id,
+			n, err := w.delete(ctx, `DELETE FROM gateway_usage_records WHERE id > ? AND id <= ? AND at < ?`, prevID, last.id,
 				schema.Micros(cutoff))
 			w.requests += n
 			if err != nil {
@@ -158,7 +158,7 @@ func (w *sweep) deleteRequests(ctx context.Context, cutoff time.Time) error {
 		if reachedRecent || len(rows) < sweepRows {
 			return nil
 		}
-		after = last.id
+		prevID = last.id
 	}
 }
 

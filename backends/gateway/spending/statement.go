@@ -13,7 +13,7 @@ func (s *Ledger) spendingStatement(
 ) (statement string, args []any, err error) {
 	tables, withClause := source.table+" AS d", ""
 	perUser := source.byUser // whether the statement reads the rows of one user after another, by withUsers
-	where := fmt.Sprintf("d.%s >= ? AND d.%[1]s < ?", source.unit)
+	condition := fmt.Sprintf("d.%s >= ? AND d.%[1]s < ?", source.unit)
 	args = []any{start, end}
 	totals, rowPerKey := q.totals(source), false
 	switch {
@@ -23,29 +23,29 @@ func (s *Ledger) spendingStatement(
 			return "", nil, err
 		}
 		tables, args, rowPerKey = totals.spentBetween(&c, start, end)
-		where, perUser = "1 = 1", totals.byUser // the table expression has its own bounds
+		condition, perUser = "1 = 1", totals.byUser // the table expression has its own bounds
 	case source.modelTable != "" && !q.has(byTeam) && q.TeamID == "":
 		tables = source.modelTable + " AS d"
 	case source.modelTable != "" && q.TeamID != "" && source.unit == byHour: // rows are in order of time, then of teams
-		tables, withClause, where = "hours CROSS JOIN "+tables, withHours, "d.hour = hours.at"
+		tables, withClause, condition = "hours CROSS JOIN "+tables, withHours, "d.hour = hours.at"
 	case perUser: // rows are in order of time for each user but not for all users
 		tables = "of_user JOIN " + tables + " ON d.user_id = of_user.id"
 	}
 	if source.labelKind != "" {
-		where += " AND d.kind = ?"
+		condition += " AND d.kind = ?"
 		args = append(args, source.labelKind)
 	}
 	if q.TeamID != "" {
-		where += " AND d.team_id = ?"
+		condition += " AND d.team_id = ?"
 		args = append(args, q.TeamID)
 	}
 	columns, _ := columnsOf(groups)
 	if len(q.only) > 0 {
-		where += " AND " + columns[0] + " IN (?" + strings.Repeat(",?", len(q.only)-1) + ")"
+		condition += " AND " + columns[0] + " IN (?" + strings.Repeat(",?", len(q.only)-1) + ")"
 		args = append(args, q.only...)
 	}
 	rowPerLine := rowPerKey && len(columns) == len(totals.keyAfterDay)
-	statement = linesStatement(q, source, groups, tables, where, totals != nil, rowPerLine)
+	statement = linesStatement(q, source, groups, tables, condition, totals != nil, rowPerLine)
 	if perUser {
 		withClause = fmt.Sprintf(withUsers, source.table)
 	}

@@ -67,10 +67,10 @@ func (u *usageRows) args(records []Record) ([]any, error) {
 		}
 		u.ends = append(u.ends, len(u.packed))
 	}
-	text, begin := string(u.packed), 0 // one allocation for the texts of all rows
+	text, start := string(u.packed), 0 // one allocation for the texts of all rows
 	for i, end := range u.ends {
-		u.values = append(u.values, schema.Micros(records[i].At), records[i].UserID, text[begin:end])
-		begin = end
+		u.values = append(u.values, schema.Micros(records[i].At), records[i].UserID, text[start:end])
+		start = end
 	}
 	return u.values, nil
 }

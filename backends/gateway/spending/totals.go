@@ -60,9 +60,9 @@ type calendar struct {
 // spareTotals further days.
 func (s *Ledger) readCalendar(ctx context.Context) (calendar, error) {
 	list, err := read(ctx, s, func(row store.Row) (c calendar, err error) {
-		var begin, end, first, last sql.NullInt64
-		if err = row.Scan(&begin, &end, &first, &last); err == nil && begin.Valid {
-			c.begin, c.end = begin.Int64, end.Int64+1
+		var start, end, first, last sql.NullInt64
+		if err = row.Scan(&start, &end, &first, &last); err == nil && start.Valid {
+			c.begin, c.end = start.Int64, end.Int64+1
 		}
 		c.first, c.last, c.today = first.Int64, last.Int64, unixDay(s.now())
 		return c, err
@@ -132,9 +132,9 @@ func (t *totals) spentBetween(c *calendar, start, end int64) (table string, args
 	args = []any{storedFrom, storedTo}
 	// The days between the period's ends and the days with totals are added if they are inside of the period only, and
 	// subtracted if they are inside of the difference only. correct does nothing for an empty or reversed period.
-	correct := func(from, to int64, sign string) {
-		if from < to {
-			parts, args = append(parts, t.daysStatement(sign)), append(args, from, to)
+	correct := func(startDay, endDay int64, sign string) {
+		if startDay < endDay {
+			parts, args = append(parts, t.daysStatement(sign)), append(args, startDay, endDay)
 		}
 	}
 	correct(start, totalsFrom, "")
@@ -172,11 +172,11 @@ func (t *totals) daysStatement(sign string) string {
 	for _, sum := range sumColumns {
 		columns = append(columns, sign+"n."+sum+" AS "+sum)
 	}
-	from := t.dayTable + " AS n"
+	tables := t.dayTable + " AS n"
 	if t.byUser {
-		from = "of_user JOIN " + from + " ON n.user_id = of_user.id"
+		tables = "of_user JOIN " + tables + " ON n.user_id = of_user.id"
 	}
-	return "SELECT " + strings.Join(columns, ", ") + " FROM " + from + " WHERE n.day >= ? AND n.day < ?"
+	return "SELECT " + strings.Join(columns, ", ") + " FROM " + tables + " WHERE n.day >= ? AND n.day < ?"
 }
 
 // nextStatement returns the statement that computes the totals of a day from those of an earlier day. Its arguments are

@@ -140,14 +140,14 @@ func (c *call) member(name string) gjson.Result { return gjson.GetBytes(c.body, 
 // response sends a response: the object or, with the query parameter stream, its events.
 func (c *call) response(ctx context.Context) (any, error) {
 	if c.query.Get("stream") == "true" {
-		after := int64(-1)
+		afterNumber := int64(-1)
 		if text := c.query.Get("starting_after"); text != "" {
 			var err error
-			if after, err = strconv.ParseInt(text, 10, 64); err != nil || after < 0 {
+			if afterNumber, err = strconv.ParseInt(text, 10, 64); err != nil || afterNumber < 0 {
 				return nil, invalid("starting_after", "must be the sequence_number of an event")
 			}
 		}
-		return nil, c.service.Follow(ctx, c.w, c.owner, c.id, after)
+		return nil, c.service.Follow(ctx, c.w, c.owner, c.id, afterNumber)
 	}
 	r, err := c.service.find(ctx, c.owner, c.id)
 	if err != nil {

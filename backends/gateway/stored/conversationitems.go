@@ -30,17 +30,17 @@ func itemID(conversation, row string) string { return strings.TrimPrefix(row, co
 // sealItems encrypts items for a conversation. An item gets a new id if it has none, if its id cannot be stored, or if
 // the conversation already uses its id.
 func (s *Service) sealItems(ctx context.Context, conversation string, items []json.RawMessage) ([]sealedItem, error) {
-	taken, err := s.usedIDs(ctx, conversation, items)
+	used, err := s.usedIDs(ctx, conversation, items)
 	if err != nil {
 		return nil, err
 	}
 	added := make([]sealedItem, 0, len(items))
 	for _, item := range items {
 		id := gjson.GetBytes(item, "id").Str
-		if !storable(id) || taken[id] {
+		if !storable(id) || used[id] {
 			id = newItemID(item)
 		}
-		taken[id] = true
+		used[id] = true
 		sealed, err := s.seal(ctx, tableItems, itemRow(conversation, id), item)
 		if err != nil {
 			return nil, err
@@ -199,9 +199,9 @@ func (s *Service) listItems(ctx context.Context, owner, id string, p *paging) (*
 	if _, err := s.conversation(ctx, owner, id); err != nil {
 		return nil, err
 	}
-	order, bound, after := "place", "place > ?", int64(0) // places begin at 1
+	order, bound, cursor := "place", "place > ?", int64(0) // places begin at 1
 	if !p.ascending {
-		order, bound, after = "place DESC", "place < ?", 1<<62
+		order, bound, cursor = "place DESC", "place < ?", 1<<62
 	}
 	var rows []sealedItem
 	err := s.read(ctx, func(c store.Conn) (err error) {
@@ -210,7 +210,7 @@ func (s *Service) listItems(ctx context.Context, owner, id string, p *paging) (*
 			if storable(p.after) {
 				err = c.Row(
 					`SELECT place FROM gateway_conversation_items WHERE id = ? AND conversation = ?`, itemRow(id, p.after), id,
-				).Scan(&after)
+				).Scan(&cursor)
 			}
 			if errors.Is(err, sql.ErrNoRows) {
 				return invalid("after", "must be the id of an item of the conversation, it is %s", hub.Shown(p.after))
@@ -220,7 +220,7 @@ func (s *Service) listItems(ctx context.Context, owner, id string, p *paging) (*
 			}
 		}
 		rows, err = store.List(
-			c, scanItem, selectItems+`conversation = ? AND `+bound+` ORDER BY `+order+` LIMIT ?`, id, after, p.limit+1,
+			c, scanItem, selectItems+`conversation = ? AND `+bound+` ORDER BY `+order+` LIMIT ?`, id, cursor, p.limit+1,
 		)
 		return err
 	})

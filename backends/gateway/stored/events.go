@@ -43,10 +43,10 @@ func newEventLog() *eventLog { return &eventLog{changed: make(chan struct{})} }
 func (l *eventLog) add(name string, data []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	before := len(l.pending)
+	oldLen := len(l.pending)
 	l.pending = l.appendNumbered(l.pending, name, data)
 	l.next++
-	l.size += len(l.pending) - before
+	l.size += len(l.pending) - oldLen
 }
 
 // appendNumbered appends the frame of an event with the next number to dst. The caller holds the mutex.

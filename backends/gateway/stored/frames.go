@@ -81,10 +81,10 @@ func setMembers(object []byte, members []member) []byte {
 	end := -1                              // the end of the last member of the object
 	err := s.Object(func(key []byte) error {
 		index := slices.IndexFunc(members, func(m member) bool { return m.name == string(key) })
-		from := s.Start()
+		start := s.Start()
 		err := s.Skip()
 		if end = s.Offset(); err == nil && index >= 0 {
-			edits.Replace(from, end, members[index].value)
+			edits.Replace(start, end, members[index].value)
 			replaced[index] = true
 		}
 		return err

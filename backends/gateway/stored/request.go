@@ -41,11 +41,11 @@ func parseRequest(body []byte) (q *request, ok bool, err error) {
 		name := string(key)
 		duplicate = duplicate || slices.Contains(handledMembers[:], name) && slices.Contains(q.names, name)
 		q.names = append(q.names, name)
-		kind, from := s.Kind(), s.Start()
+		kind, start := s.Kind(), s.Start()
 		if err := s.Skip(); err != nil {
 			return err
 		}
-		if err := q.member(name, kind, s.Since(from), item); err != nil && memberErr == nil {
+		if err := q.member(name, kind, s.Since(start), item); err != nil && memberErr == nil {
 			memberErr = err
 		}
 		return nil

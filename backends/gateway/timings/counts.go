@@ -65,16 +65,16 @@ func (c *Counts) Total() int64 { return c.Answered + c.Failed }
 func (c *Counts) Percentile(fraction float64) time.Duration {
 	target := fraction * float64(c.Answered) // the number of answers within the result
 	bucket := -1                             // the bucket with that answer, or the last one with answers
-	var before int64                         // the number of answers in earlier buckets
+	var sum int64                            // the number of answers in earlier buckets
 	for i, n := range c.answered {
 		if n == 0 {
 			continue
 		}
 		bucket = i
-		if float64(before+n) >= target {
+		if float64(sum+n) >= target {
 			break
 		}
-		before += n
+		sum += n
 	}
 	switch bucket {
 	case -1:
@@ -82,7 +82,7 @@ func (c *Counts) Percentile(fraction float64) time.Duration {
 	case 0:
 		return bucketEnd(0)
 	}
-	begin, end := bucketEnd(bucket-1), bucketEnd(bucket)
-	position := (target - float64(before)) / float64(c.answered[bucket])
-	return begin + time.Duration(min(max(position, 0), 1)*float64(end-begin))
+	start, end := bucketEnd(bucket-1), bucketEnd(bucket)
+	position := (target - float64(sum)) / float64(c.answered[bucket])
+	return start + time.Duration(min(max(position, 0), 1)*float64(end-start))
 }

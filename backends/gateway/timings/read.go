@@ -48,13 +48,13 @@ func Read(ctx context.Context, db *store.DB, q Query) (lines []*Line, err error)
 		groupBy += teamColumn + ", "
 	}
 	micros := q.Unit.Microseconds()
-	from, to := slotOf(q.From, q.Unit), (schema.Micros(q.To)+micros-1)/micros
+	start, end := slotOf(q.From, q.Unit), (schema.Micros(q.To)+micros-1)/micros
 	err = db.Read(ctx, func(c store.Conn) error {
 		return c.All(
 			`SELECT `+slotColumn+`, `+teamColumn+`, `+modelColumns+`, bucket, CAST(sum(requests) AS BIGINT)
 			FROM gateway_timings
 			WHERE unit = ? AND kind = ? AND slot >= ? AND slot < ? GROUP BY `+groupBy+`bucket ORDER BY `+groupBy+`bucket`,
-			[]any{int64(q.Unit / time.Second), string(q.Kind), from, to},
+			[]any{int64(q.Unit / time.Second), string(q.Kind), start, end},
 			func(row store.Row) error {
 				var slot, n int64
 				var bucket int

@@ -72,9 +72,9 @@ func OneLine(text []byte) {
 
 // AppendLine appends a JSON text without line ends, see OneLine.
 func AppendLine[T string | []byte](dst []byte, text T) []byte {
-	from := len(dst)
+	start := len(dst)
 	dst = append(dst, text...)
-	OneLine(dst[from:])
+	OneLine(dst[start:])
 	return dst
 }
 

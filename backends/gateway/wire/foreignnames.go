@@ -52,8 +52,8 @@ func Lookalike(name []byte, member string) bool {
 	if !ok || string(name) == member {
 		return false
 	}
-	want, _ := foldName(memberBuffer[:0], []byte(member))
-	return string(letters) == string(want)
+	memberLetters, _ := foldName(memberBuffer[:0], []byte(member))
+	return string(letters) == string(memberLetters)
 }
 
 // guardedMember is the name of a guarded JSON field (see Foreign) with the APIs that have the field.

@@ -46,12 +46,12 @@ func WholeEscapes(text []byte) []byte {
 		if text[i] != '\\' {
 			continue
 		}
-		from := i
+		start := i
 		if i++; i < len(text) && text[i] == 'u' {
 			i += 4
 		}
 		if i >= len(text) {
-			return text[:from]
+			return text[:start]
 		}
 	}
 	return text

@@ -159,11 +159,11 @@ func (e *EventReader) field(line span) (name []byte, value span) {
 	if colon < 0 {
 		return text, span{line.to, line.to}
 	}
-	from := line.from + colon + 1
-	if from < line.to && e.buf[from] == ' ' {
-		from++
+	valueStart := line.from + colon + 1
+	if valueStart < line.to && e.buf[valueStart] == ' ' {
+		valueStart++
 	}
-	return text[:colon], span{from, line.to}
+	return text[:colon], span{valueStart, line.to}
 }
 
 // simpleEvent returns the data of the most frequent form of event: one data line and a blank line, both ended by \n and
@@ -174,13 +174,13 @@ func (e *EventReader) simpleEvent() (data []byte, ok bool) {
 	if e.skipLF || !e.pastFirstLine || !bytes.HasPrefix(window, []byte(field)) {
 		return nil, false
 	}
-	to := bytes.IndexByte(window, '\n')
-	if to < 0 || to+1 == len(window) || window[to+1] != '\n' || bytes.IndexByte(window[:to], '\r') >= 0 {
+	end := bytes.IndexByte(window, '\n')
+	if end < 0 || end+1 == len(window) || window[end+1] != '\n' || bytes.IndexByte(window[:end], '\r') >= 0 {
 		return nil, false
 	}
-	e.start += to + 2
+	e.start += end + 2
 	e.scan = e.start
-	return ValidUTF8(window[len(field):to]), true
+	return ValidUTF8(window[len(field):end]), true
 }
 
 // event returns the event whose fields are at name and data in the buffer. Data of several lines is in e.joined.
@@ -242,10 +242,10 @@ func (e *EventReader) line(eventStart *int, offsets ...*span) (span, error) {
 				}
 			}
 		}
-		if to := e.lineEnd(); to >= 0 {
-			line := e.trimByteOrderMark(span{e.start, to})
-			e.skipLF = e.buf[to] == '\r'
-			e.start = to + 1
+		if end := e.lineEnd(); end >= 0 {
+			line := e.trimByteOrderMark(span{e.start, end})
+			e.skipLF = e.buf[end] == '\r'
+			e.start = end + 1
 			e.scan = e.start
 			return line, nil
 		}

@@ -213,7 +213,7 @@ func (t *translator) bracketPart(first bool) (members string, err error) {
 	if t.in[t.pos] == '-' && !first && t.pos+1 < len(t.in) && t.in[t.pos+1] != ']' {
 		return "", errRange
 	}
-	from, class, err := t.bracketItem()
+	lo, class, err := t.bracketItem()
 	if err != nil {
 		return "", err
 	}
@@ -225,17 +225,17 @@ func (t *translator) bracketPart(first bool) (members string, err error) {
 		return class, nil
 	}
 	if !isRange {
-		return chars(from, from), nil
+		return chars(lo, lo), nil
 	}
 	t.pos++
-	to, class, err := t.bracketItem()
+	hi, class, err := t.bracketItem()
 	if err != nil {
 		return "", err
 	}
-	if class != "" || to < from {
+	if class != "" || hi < lo {
 		return "", errRange
 	}
-	return chars(from, to), nil
+	return chars(lo, hi), nil
 }
 
 // chars returns the range of characters from lo to hi in the syntax of bracket expressions. It removes surrogates and

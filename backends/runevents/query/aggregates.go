@@ -57,8 +57,8 @@ func (s *selectCompiler) groupedEvents(columns, aggregates []string) string {
 		}
 		items[i] = group[i] + " AS " + column
 	}
-	where := inner.where() // before from, which joins the tables that the condition uses
-	return "(SELECT " + strings.Join(slices.Concat(items, aggregates), ", ") + " FROM " + inner.from() + where +
+	whereClause := inner.where() // must be called before from, which joins the tables that the condition uses
+	return "(SELECT " + strings.Join(slices.Concat(items, aggregates), ", ") + " FROM " + inner.from() + whereClause +
 		" GROUP BY " + strings.Join(group, ", ") + ") " + base + s.suffix + s.joins()
 }
 

@@ -233,9 +233,9 @@ func (s *selectCompiler) where() string {
 
 // selectRows returns a SELECT of the given expressions, without aggregates.
 func (s *selectCompiler) selectRows(items []string) string {
-	where := s.where() // before from, which joins the tables that the condition uses
+	whereClause := s.where() // must be called before from, which joins the tables that the condition uses
 	order := s.orderBy(s.value)
-	return "SELECT " + strings.Join(items, ", ") + " FROM " + s.from() + where + order + s.limitClause()
+	return "SELECT " + strings.Join(items, ", ") + " FROM " + s.from() + whereClause + order + s.limitClause()
 }
 
 // orderBy returns the ORDER BY clause, or an empty string if the query has no order. value returns the expression for a
@@ -351,17 +351,17 @@ func (s *selectCompiler) aggregate() (string, []cell) {
 	if useCounts || useGroups {
 		inner.sql = append(inner.sql, s.column(s.q.entity.alias, "n"))
 	}
-	var from string
+	var source string
 	switch {
 	case useCounts:
-		from = s.hourlyCounts(columns, bounds)
+		source = s.hourlyCounts(columns, bounds)
 	case useGroups:
-		from = s.groupedEvents(columns, []string{"COUNT(*) AS n"})
+		source = s.groupedEvents(columns, []string{"COUNT(*) AS n"})
 	default:
-		where := s.where() // before from, which joins the tables that the condition uses
-		from = s.from() + where
+		whereClause := s.where() // must be called before from, which joins the tables that the condition uses
+		source = s.from() + whereClause
 	}
-	sql := "SELECT " + strings.Join(outer, ", ") + " FROM (SELECT " + strings.Join(inner.sql, ", ") + " FROM " + from +
+	sql := "SELECT " + strings.Join(outer, ", ") + " FROM (SELECT " + strings.Join(inner.sql, ", ") + " FROM " + source +
 		") g" + s.suffix
 	if len(group) > 0 {
 		sql += " GROUP BY " + strings.Join(group, ", ")

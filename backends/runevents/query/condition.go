@@ -331,13 +331,13 @@ func trueOrNot(test string, negated bool) string {
 // test. If negated is true, the condition is that no element meets test; if acceptNull is true as well, null is
 // accepted instead of an array.
 func (s *selectCompiler) anyElement(col string, test func(element string) string, negated, acceptNull bool) string {
-	from := "json_each(" + col + ")"
+	table := "json_each(" + col + ")"
 	element := "value"
 	if s.c.postgres() {
-		from = "json_array_elements_text(" + col + "::json) AS t(value)"
+		table = "json_array_elements_text(" + col + "::json) AS t(value)"
 		element = `(value COLLATE "C")`
 	}
-	exists := "EXISTS (SELECT 1 FROM " + from + " WHERE " + test(element) + ")"
+	exists := "EXISTS (SELECT 1 FROM " + table + " WHERE " + test(element) + ")"
 	switch {
 	case negated && acceptNull:
 		return "NOT " + exists

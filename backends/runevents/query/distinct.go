@@ -18,28 +18,28 @@ type window struct {
 //
 // Without a condition, all events in the window are compared.
 func (s *selectCompiler) latestEvents(w *window) string {
-	within := " BETWEEN " + s.c.arg(w.start) + " AND " + s.c.arg(w.end)
-	conditions := append(make([]string, 0, 1+len(w.latest)), "a.at"+within)
+	timeRange := " BETWEEN " + s.c.arg(w.start) + " AND " + s.c.arg(w.end)
+	conditions := append(make([]string, 0, 1+len(w.latest)), "a.at"+timeRange)
 	for _, l := range w.latest {
 		conditions = append(conditions, isLatestReport("a.report", l.truth))
 	}
 	inWindow := strings.Join(conditions, " AND ")
 	const columns = "a.at, a.report, a.seq, a.node, a.resource, a.change, a.status, a.corrective_change"
-	with := ""
+	withClause := ""
 	resource := "b.type, b.title" // columns that identify the resource
-	from := "run_events a JOIN run_resources b ON b.id = a.resource JOIN run_changes d ON d.id = a.change WHERE " + inWindow
+	rows := "run_events a JOIN run_resources b ON b.id = a.resource JOIN run_changes d ON d.id = a.change WHERE " + inWindow
 	if s.q.where != nil {
 		m := s.c.newSelect(s.q)
 		matching := "SELECT DISTINCT " + m.column("e", "node") + " AS node, " + m.column("e", "resource") + " AS resource"
-		where := m.where() + " AND " + m.column("e", "at") + within
+		condition := m.where() + " AND " + m.column("e", "at") + timeRange
 		events := "SELECT " + columns + ", k.same FROM kin k CROSS JOIN run_events a WHERE a.resource = k.resource AND " + inWindow
-		with = "WITH matching AS MATERIALIZED (" + matching + " FROM " + m.from() + where + ")" + relatedResources +
+		withClause = "WITH matching AS MATERIALIZED (" + matching + " FROM " + m.from() + condition + ")" + relatedResources +
 			s.c.resourceEvents(events)
 		resource = "a.same"
-		from = "near a CROSS JOIN run_changes d WHERE (a.node, a.same) IN (" + comparedResources + ") AND d.id = a.change"
+		rows = "near a CROSS JOIN run_changes d WHERE (a.node, a.same) IN (" + comparedResources + ") AND d.id = a.change"
 	}
-	return "(" + with + "SELECT * FROM (SELECT " + columns +
-		", RANK() OVER (PARTITION BY a.node, " + resource + ", d.property, d.name ORDER BY a.at DESC) AS place FROM " + from +
+	return "(" + withClause + "SELECT * FROM (SELECT " + columns +
+		", RANK() OVER (PARTITION BY a.node, " + resource + ", d.property, d.name ORDER BY a.at DESC) AS place FROM " + rows +
 		") ranked WHERE place = 1) e"
 }
 

@@ -203,7 +203,7 @@ func (f *fragments) put(id int64, text []byte) {
 	if f.young.positions == nil {
 		f.young.positions = make(map[int64]span)
 	}
-	from := len(f.young.text)
+	start := len(f.young.text)
 	f.young.text = append(f.young.text, text...)
-	f.young.positions[id] = span{from, len(f.young.text)}
+	f.young.positions[id] = span{start, len(f.young.text)}
 }

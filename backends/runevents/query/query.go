@@ -215,8 +215,8 @@ func (s *Service) checkScope(ctx context.Context, tx *sql.Tx, scope Scope) error
 		}
 		err := sql.ErrNoRows
 		if utf8.ValidString(p.name) && !strings.ContainsRune(p.name, 0) { // PostgreSQL refuses other parameters
-			var one int
-			err = tx.QueryRowContext(ctx, p.query, p.arg).Scan(&one)
+			var result int
+			err = tx.QueryRowContext(ctx, p.query, p.arg).Scan(&result)
 		}
 		if errors.Is(err, sql.ErrNoRows) {
 			return &Error{
@@ -303,11 +303,11 @@ func (s *Service) writeAggregateCounts(ctx context.Context, tx *sql.Tx, pl *plan
 				}
 				rw.buf = append(rw.buf, `{"summarize_by":`...)
 				rw.buf = append(jsontext.AppendQuoted(rw.buf, q.subject), ',')
-				begin := len(rw.buf)
+				start := len(rw.buf)
 				if err := rw.row(); err != nil {
 					return err
 				}
-				rw.buf = slices.Delete(rw.buf, begin, begin+1) // the opening brace that row writes
+				rw.buf = slices.Delete(rw.buf, start, start+1) // the opening brace that row writes
 			}
 			return rows.Err()
 		})

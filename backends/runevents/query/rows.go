@@ -142,7 +142,7 @@ func (rw *rowWriter) rowOrCounts() error {
 
 // row appends the current row to the buffer as a JSON object.
 func (rw *rowWriter) row() error {
-	begin := len(rw.buf)
+	start := len(rw.buf)
 	for i, c := range rw.cells {
 		rw.buf = append(rw.buf, rw.keys[i]...)
 		if c.href != "" {
@@ -165,7 +165,7 @@ func (rw *rowWriter) row() error {
 			return fmt.Errorf("looking up a part: %w", err)
 		}
 	}
-	rw.buf[begin] = '{' // instead of a comma, if the row has no cells but parts
+	rw.buf[start] = '{' // instead of a comma, if the row has no cells but parts
 	rw.buf = append(rw.buf, '}')
 	return nil
 }

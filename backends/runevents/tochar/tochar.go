@@ -273,10 +273,10 @@ func ordinal(digits string) string {
 	return "th"
 }
 
-// Number formats an integer by a template that CheckNumber accepts, as PostgreSQL's to_char does. The result is as wide
-// as the template. If the template contains a 0, the places from its first 0 on are filled with zeros. A number with
-// more digits than the template is written as number signs. Unless the template begins with FM, the result is padded
-// with blanks on the left, and is wider by a place for the sign.
+// Number formats an integer by a template that CheckNumber accepts, as PostgreSQL's to_char does. If the template
+// contains a 0, the places from its first 0 on are filled with zeros. A number with more digits than the template is
+// written as number signs. Unless the template begins with FM, the result is padded with blanks on the left to the
+// width of the template and a place for the sign.
 func Number(n int64, template string) string {
 	digits, unpadded := strings.CutPrefix(template, "FM")
 	sign := ""

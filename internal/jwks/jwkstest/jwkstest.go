@@ -15,8 +15,8 @@ import (
 	"github.com/MicahParks/jwkset"
 )
 
-// JWK returns a public key as an identity provider publishes it. extraMembers, such as "use":"enc", are put in front
-// as further members.
+// JWK returns a public key as an identity provider publishes it. extraMembers is at most one text, such as "use":"enc",
+// with further members that are put in front.
 func JWK(kid string, key crypto.Signer, extraMembers ...string) string {
 	parsed, err := jwkset.NewJWKFromKey(key.Public(), jwkset.JWKOptions{Metadata: jwkset.JWKMetadataOptions{KID: kid}})
 	if err != nil {

@@ -72,14 +72,14 @@ func (x *Texts) Variable(t testing.TB, file, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := len(x.texts)
+	oldLen := len(x.texts)
 	ast.Inspect(parsed, func(n ast.Node) bool {
 		if spec, ok := n.(*ast.ValueSpec); ok && spec.Names[0].Name == name {
 			x.literals(file, spec.Values[0])
 		}
 		return true
 	})
-	if len(x.texts) == before {
+	if len(x.texts) == oldLen {
 		t.Errorf("%s has no texts in %s", name, file)
 	}
 }

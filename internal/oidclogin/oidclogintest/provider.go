@@ -159,7 +159,7 @@ func (p *Provider) Visit(location string) url.Values {
 	defer p.mu.Unlock()
 	code := "code-" + strconv.Itoa(len(p.codes)) + u.Query().Get("nonce")
 	p.codes[code] = u.Query()
-	back := url.Values{"code": {code}, "state": {u.Query().Get("state")}, "iss": {p.URL}}
-	maps.Copy(back, p.Answer)
-	return back
+	response := url.Values{"code": {code}, "state": {u.Query().Get("state")}, "iss": {p.URL}}
+	maps.Copy(response, p.Answer)
+	return response
 }

@@ -177,9 +177,9 @@ func (p *Page) Lacks(texts ...string) *Page {
 // Leads checks that the page redirects to a URL with the prefix, and returns the URL.
 func (p *Page) Leads(prefix string) string {
 	p.T.Helper()
-	to := p.Header.Get("Location")
-	if p.StatusCode != http.StatusFound && p.StatusCode != http.StatusSeeOther || !strings.HasPrefix(to, prefix) {
-		p.T.Fatalf("%s: %d leads to %q, want %s: %s", p.Where(), p.StatusCode, to, prefix, p.Text)
+	location := p.Header.Get("Location")
+	if p.StatusCode != http.StatusFound && p.StatusCode != http.StatusSeeOther || !strings.HasPrefix(location, prefix) {
+		p.T.Fatalf("%s: %d leads to %q, want %s: %s", p.Where(), p.StatusCode, location, prefix, p.Text)
 	}
-	return to
+	return location
 }

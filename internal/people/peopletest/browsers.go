@@ -107,8 +107,8 @@ func (b *browser) begin(name string, confirmed any) url.Values {
 	claims := map[string]any{"sub": "visitor-" + name, "email": "visitor-" + name + "@example.com", "email_verified": confirmed}
 	maps.Copy(claims, b.Claims)
 	b.Provider.Claims = claims
-	_, to := b.get(b.Start)
-	return b.Provider.Visit(to)
+	_, location := b.get(b.Start)
+	return b.Provider.Visit(location)
 }
 
 // returnsWith sends the query of a provider's answer to the callback. admitted says whether the browser must be signed

@@ -121,8 +121,8 @@ func statements(text string) []string {
 	text, _, _ = strings.Cut(text, "-- +goose Down")
 	var plain strings.Builder
 	for line := range strings.Lines(text) {
-		if before, _, found := strings.Cut(line, "--"); found && strings.Count(before, "'")%2 == 0 {
-			line = before
+		if code, _, found := strings.Cut(line, "--"); found && strings.Count(code, "'")%2 == 0 {
+			line = code
 		}
 		plain.WriteString(line + " ")
 	}

@@ -120,7 +120,7 @@ func (c *companyFacts) source(base Source) (Source, error) {
 					}
 					candidate.rank = metrics.Rank(concept)
 					key := KeyOf(candidate.Fact)
-					if other, taken := best[key]; !taken || candidate.before(other) {
+					if other, exists := best[key]; !exists || candidate.before(other) {
 						best[key] = candidate
 					}
 				}
@@ -172,10 +172,10 @@ func (v *companyFactValue) fact(m kernel.Metric, unit, label string) (candidateF
 			f.Step /= 10 // Step is the value of one unit of the last digit
 		}
 	}
-	switch currency, per, isRatio := strings.Cut(unit, "/"); { // "USD", "USD/shares", "shares" or "pure"
+	switch currency, denominator, isRatio := strings.Cut(unit, "/"); { // "USD", "USD/shares", "shares" or "pure"
 	case unit == "shares":
 		f.Unit = kernel.Shares
-	case isRatio && per == "shares":
+	case isRatio && denominator == "shares":
 		f.Unit, f.Currency = kernel.PerShare, currency
 	case len(unit) == 3 && strings.ToUpper(unit) == unit:
 		f.Unit, f.Currency = kernel.Money, unit

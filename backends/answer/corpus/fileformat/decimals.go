@@ -130,7 +130,7 @@ func (n *notation) observe(cell string) {
 // point and comma do not decide, its digits are joined by figures.Doubt, so that no figure is read from them. Other
 // cells are returned unchanged, as are clear numbers of a column in which points have both roles.
 func toEnglish(cell string, roles [2]role) string {
-	before, number, after := splitNumber(cell)
+	prefix, number, suffix := splitNumber(cell)
 	digits, groupMark, decimalMark, doubtful, ok := splitGroups(number)
 	if !ok || len(digits) == 1 {
 		return cell
@@ -141,16 +141,16 @@ func toEnglish(cell string, roles [2]role) string {
 			decimalMark = groupMark
 		case group:
 		case unknown, mixed:
-			return before + strings.Join(digits, figures.Doubt) + after
+			return prefix + strings.Join(digits, figures.Doubt) + suffix
 		}
 	} else if roles[point] == mixed {
 		return cell
 	}
 	if decimalMark == 0 {
-		return before + strings.Join(digits, ",") + after
+		return prefix + strings.Join(digits, ",") + suffix
 	}
 	last := len(digits) - 1
-	return before + strings.Join(digits[:last], ",") + "." + digits[last] + after
+	return prefix + strings.Join(digits[:last], ",") + "." + digits[last] + suffix
 }
 
 // listHeader matches the header of a column of lists such as "3,4", which are references and not numbers.
@@ -162,11 +162,11 @@ var listHeader = regexp.MustCompile(`(?i)^\W*(?:(?:foot)?notes?|ref(?:erence)?s?
 func readDecimals(rows [][]string, firstColumn int, separator rune) {
 	var file notation
 	columns := make([]notation, maxCells)
-	forEachCell := func(do func(column int, cell *string)) {
+	forEachCell := func(fn func(column int, cell *string)) {
 		for _, row := range rows[1:] {
 			for column := firstColumn; column < len(row); column++ {
 				if column >= len(rows[0]) || !listHeader.MatchString(rows[0][column]) {
-					do(column, &row[column])
+					fn(column, &row[column])
 				}
 			}
 		}

@@ -139,10 +139,10 @@ func (t *tagging) source(s Source) Source {
 			continue
 		}
 		key := KeyOf(candidate.Fact)
-		other, taken := best[key]
+		other, exists := best[key]
 		isBetter := candidate.rank < other.rank ||
 			candidate.rank == other.rank && candidate.Figure.Step < other.Figure.Step
-		if !taken || isBetter {
+		if !exists || isBetter {
 			best[key] = candidate
 		}
 	}

@@ -96,14 +96,14 @@ func pagesOf(text string) []Page {
 			continue
 		}
 		for {
-			before, after, ok := strings.Cut(line, "\f")
-			b.WriteString(before)
+			head, rest, ok := strings.Cut(line, "\f")
+			b.WriteString(head)
 			if !ok {
 				break
 			}
 			flush()
 			number++
-			line = after
+			line = rest
 		}
 		b.WriteByte('\n')
 	}

@@ -201,11 +201,11 @@ func MatrixField(group int64, bit int) string {
 // matrix shows the rights of groups in a forum.
 func (c *Call) matrix() error {
 	id := c.ID("forumId")
-	only := c.Query.Number("group")
+	groupID := c.Query.Number("group")
 	if err := c.Query.Err(); err != nil {
 		return err
 	}
-	return c.showMatrix(nil, id, only, nil)
+	return c.showMatrix(nil, id, groupID, nil)
 }
 
 // showMatrix shows the rights of the group with the id groupID in the forum with this id or, if groupID is 0, of all
@@ -276,8 +276,8 @@ func matrixSections(columns []admin.MatrixColumn) (sections []matrixSection) {
 // overrideDifferences lists the differences between the stored rights of a group and override, which the form has sent.
 func overrideDifferences(column admin.MatrixColumn, override admin.Override) (list []admin.Difference) {
 	for _, right := range admin.Rights() {
-		if from, to := column.Word(right.Mask()), override.Word(right.Mask()); from != to {
-			list = append(list, admin.Difference{What: right.Label + ": " + column.Group.Name, From: from, To: to})
+		if oldWord, newWord := column.Word(right.Mask()), override.Word(right.Mask()); oldWord != newWord {
+			list = append(list, admin.Difference{What: right.Label + ": " + column.Group.Name, From: oldWord, To: newWord})
 		}
 	}
 	return list
@@ -308,16 +308,16 @@ func (c *Call) saveMatrix() error {
 			overrides[g.ID] = override
 		}
 	}
-	only := c.Form.Number("group")
+	groupID := c.Form.Number("group")
 	if err := c.Form.Err(); err != nil {
 		return err
 	}
 	if err := c.Admin.SetOverrides(c.Context(), c.Actor, id, overrides, c.Match()); err != nil {
-		return c.showMatrix(err, id, only, overrides)
+		return c.showMatrix(err, id, groupID, overrides)
 	}
 	location := "/admin/forums/" + kernel.Itoa(id) + "/rights"
-	if only != 0 {
-		location += "?group=" + kernel.Itoa(only)
+	if groupID != 0 {
+		location += "?group=" + kernel.Itoa(groupID)
 	}
 	return c.Redirect(location, "Saved. The rights count from now on.")
 }

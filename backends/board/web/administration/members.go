@@ -122,23 +122,23 @@ var memberActions = []resource.Action[*Call]{
 
 // suspend suspends a member until the end that the form gives. id is the selected row; see idOf.
 func (c *Call) suspend(id string) error {
-	until, err := c.until()
-	if err == nil && until == 0 {
+	end, err := c.until()
+	if err == nil && end == 0 {
 		err = apierror.New(http.StatusUnprocessableEntity, "validation_failed", "Give an end: a number of days, or a date.")
 	}
 	if err != nil {
 		return err
 	}
-	return c.Admin.Suspend(c.Context(), c.Actor, c.idOf(id, "userId"), until, c.Form.Text("reason"))
+	return c.Admin.Suspend(c.Context(), c.Actor, c.idOf(id, "userId"), end, c.Form.Text("reason"))
 }
 
 // ban bans a member until the end that the form gives, or for ever. id is the selected row; see idOf.
 func (c *Call) ban(id string) error {
-	until, err := c.until()
+	end, err := c.until()
 	if err != nil {
 		return err
 	}
-	return c.Admin.Ban(c.Context(), c.Actor, c.idOf(id, "userId"), until, c.Form.Text("reason"))
+	return c.Admin.Ban(c.Context(), c.Actor, c.idOf(id, "userId"), end, c.Form.Text("reason"))
 }
 
 // newPassword is the action that only the page of a member offers.
@@ -212,8 +212,8 @@ var memberForm = resource.Form[*Call, member]{
 			{Label: "Last seen", Cell: resource.Time(m.LastActiveAt)},
 		}
 		if m.suspended(c) {
-			until := resource.Cells(resource.Text("reads only until"), resource.Time(m.SuspendedUntil))
-			list = append(list, resource.Fact{Label: "Suspended", Cell: until})
+			suspended := resource.Cells(resource.Text("reads only until"), resource.Time(m.SuspendedUntil))
+			list = append(list, resource.Fact{Label: "Suspended", Cell: suspended})
 		}
 		return list
 	},
@@ -314,8 +314,8 @@ var tokenList = resource.List[*Call, admin.TokenRow]{
 	},
 	Filters: []resource.Input[*Call]{{Name: "user", Label: "Member", Max: 40}},
 	Rows: func(c *Call, q resource.Query) ([]admin.TokenRow, string, error) {
-		return resource.Before(q, func(before int64) ([]admin.TokenRow, int64, error) {
-			return c.Admin.Tokens(c.Context(), c.Actor, q.Text("user"), before, q.Limit)
+		return resource.Before(q, func(beforeID int64) ([]admin.TokenRow, int64, error) {
+			return c.Admin.Tokens(c.Context(), c.Actor, q.Text("user"), beforeID, q.Limit)
 		})
 	},
 	ID:   func(t admin.TokenRow) string { return kernel.Itoa(t.ID) },
@@ -358,7 +358,7 @@ var tokenForm = resource.Form[*Call, token]{
 	Save: func(c *Call, t *token) (resource.Done, error) {
 		request := accounts.TokenRequest{User: t.User, Name: t.Name, Scopes: t.Scopes, Days: int(min(t.Days, 1<<20))}
 		token, err := c.Admin.IssueTokenFor(c.Context(), c.Actor, request)
-		to, title := "/admin/tokens"+query("user", t.User), "The token "+t.Name+" of "+t.User
-		return resource.Done{To: to, Notice: title, Secret: token}, err
+		target, title := "/admin/tokens"+query("user", t.User), "The token "+t.Name+" of "+t.User
+		return resource.Done{To: target, Notice: title, Secret: token}, err
 	},
 }

@@ -95,16 +95,16 @@ func init() {
 	users = newNamespace(map[string]member{
 		// find({after, limit}) returns 25 users by default, 500 at most.
 		"find": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
-			after, limit := int64(0), int64(25)
+			afterID, limit := int64(0), int64(25)
 			if o, ok := c.Argument(0).(*goja.Object); ok {
 				if v := o.Get("after"); isSet(v) {
-					after = v.ToInteger()
+					afterID = v.ToInteger()
 				}
 				if v := o.Get("limit"); isSet(v) {
 					limit = min(max(v.ToInteger(), 1), 500)
 				}
 			}
-			return rt.decoded(rt.ask(wire.Users, wire.AppendInt(wire.AppendInt(rt.arguments(), after), limit)))
+			return rt.decoded(rt.ask(wire.Users, wire.AppendInt(wire.AppendInt(rt.arguments(), afterID), limit)))
 		}},
 		"get": {call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 			if !isSet(c.Argument(0)) {

@@ -101,7 +101,7 @@ var errPending = errors.New("the handler's promise is not resolved, and no code 
 func (rt *Runtime) Run(host Host, frame, result []byte) []byte {
 	rt.host = host
 	r := wire.NewReader(frame)
-	from, name, export, class, method := r.Text(), r.Text(), r.Text(), r.Text(), r.Text()
+	requiringFile, name, export, class, method := r.Text(), r.Text(), r.Text(), r.Text(), r.Text()
 	rt.call.method, rt.call.path, rt.call.id, rt.call.address, rt.call.base = r.Text(), r.Text(), r.Text(), r.Text(),
 		r.Text()
 	rt.call.user.id, rt.call.user.name = r.Int(), r.Text()
@@ -113,7 +113,7 @@ func (rt *Runtime) Run(host Host, frame, result []byte) []byte {
 	thrown := rt.catch(func() {
 		var data goja.Value
 		if data, err = rt.read(r); err == nil {
-			answer, err = rt.method(from, name, export, class, method, data)
+			answer, err = rt.method(requiringFile, name, export, class, method, data)
 		}
 	})
 	if thrown != nil {

@@ -21,12 +21,12 @@ const routesJS = "api/Routes.js"
 // helperName is the name of the built-in class that every site can use.
 const helperName = "RestApiHelper"
 
-// Load loads the files whose names are the payload of a Load frame. It appends to result the payload of a Result frame,
-// which describes the classes in these files by the names under which the files export them.
-func (rt *Runtime) Load(host Host, fileNames, result []byte) []byte {
+// Load loads the files whose names are in frame, the payload of a Load frame. It appends to result the payload of a
+// Result frame, which describes the classes in these files by the names under which the files export them.
+func (rt *Runtime) Load(host Host, frame, result []byte) []byte {
 	rt.host = host
 	t := &tableBuilder{rt: rt, taken: make(map[string]bool)}
-	r := wire.NewReader(fileNames)
+	r := wire.NewReader(frame)
 	names := make([]string, r.Len())
 	for i := range names { // read all names first, because a reply of the host overwrites the memory of the frame
 		names[i] = r.Text()
@@ -126,8 +126,8 @@ func (rt *Runtime) problem(name string, err wireError) *SourceError {
 		converted.Message = ErrMemory.Error()
 	}
 	innermost, _, _ := strings.Cut(err.stack, "\n")
-	if begin := strings.LastIndexByte(innermost, '('); begin >= 0 {
-		innermost = strings.TrimSuffix(innermost[begin+1:], ")")
+	if i := strings.LastIndexByte(innermost, '('); i >= 0 {
+		innermost = strings.TrimSuffix(innermost[i+1:], ")")
 	}
 	if parts := strings.Split(innermost, ":"); len(parts) == 3 {
 		line, _ := strconv.Atoi(parts[1])

@@ -45,9 +45,9 @@ func closeInherited() {
 		return
 	}
 	for _, f := range files {
-		to, err := os.Readlink("/proc/self/fd/" + f.Name())
+		target, err := os.Readlink("/proc/self/fd/" + f.Name())
 		if n, notNumber := strconv.Atoi(f.Name()); err == nil && notNumber == nil && n > 2 &&
-			!strings.HasPrefix(to, "anon_inode:") && !strings.HasPrefix(to, "/sys/fs/cgroup/") {
+			!strings.HasPrefix(target, "anon_inode:") && !strings.HasPrefix(target, "/sys/fs/cgroup/") {
 			_ = unix.Close(n)
 		}
 	}

@@ -57,8 +57,8 @@ func (b *Block) finished() bool {
 // addArguments adds a piece of the arguments to a tool block. text is the piece as it stands in a JSON string, plain
 // the same piece without escapes.
 func (b *Block) addArguments(text, plain []byte) {
-	from := len(b.Text)
-	if b.holding && from > MaxHeld {
+	start := len(b.Text)
+	if b.holding && start > MaxHeld {
 		return // the arguments are not an object, or hold only white space
 	}
 	b.Text = append(b.Text, text...)
@@ -68,7 +68,7 @@ func (b *Block) addArguments(text, plain []byte) {
 	}
 	validLen := b.syntax.Pass(plain)
 	if !b.holding && (b.syntax.Ended() || b.syntax.Broken()) {
-		b.holding, b.holdFrom, b.validLen = true, from, validLen
+		b.holding, b.holdFrom, b.validLen = true, start, validLen
 	}
 	if b.syntax.Broken() { // brackets takes over, from the beginning of the arguments
 		b.brackets.Pass(jsontext.AppendUnquoted(nil, b.Text))
@@ -78,14 +78,14 @@ func (b *Block) addArguments(text, plain []byte) {
 // sendable returns the part of the arguments that may be sent to the client now. It is nil as long as the arguments are
 // only white space and shorter than MaxDoubtful.
 func (b *Block) sendable() []byte {
-	to := len(b.Text)
+	end := len(b.Text)
 	if b.holding {
-		to = b.holdFrom
+		end = b.holdFrom
 	}
-	if !b.syntax.Begun() && to < MaxDoubtful || to < b.sent {
+	if !b.syntax.Begun() && end < MaxDoubtful || end < b.sent {
 		return nil
 	}
-	return b.Text[b.sent:to]
+	return b.Text[b.sent:end]
 }
 
 // markSent records that the first size bytes of sendable were sent. If more than MaxKept bytes were sent and none wait,

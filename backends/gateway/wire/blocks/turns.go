@@ -56,7 +56,7 @@ func Blank(text string) bool { return strings.TrimSpace(text) == "" }
 // index of the first message after the system messages. wrote is set if a block was written. Then the caller must close
 // the list. Otherwise open is not written either. The error means that a system message has a part that is not text.
 func (w *Turns) System(c Contents, open, rule string) (next int, wrote bool, err error) {
-	from := len(w.Dst)
+	oldLen := len(w.Dst)
 	w.Dst = append(w.Dst, open...)
 	block := func(text, mark string) {
 		if Blank(text) {
@@ -84,7 +84,7 @@ func (w *Turns) System(c Contents, open, rule string) (next int, wrote bool, err
 	}
 	block(rule, "")
 	if !wrote {
-		w.Dst = w.Dst[:from]
+		w.Dst = w.Dst[:oldLen]
 	}
 	return next, wrote, nil
 }
@@ -105,15 +105,15 @@ func (w *Turns) Messages(c Contents, first int) error {
 			i++
 			continue
 		}
-		to := i + 1
-		for to < len(all) && all[to].Role != hub.Assistant {
-			to++
+		end := i + 1
+		for end < len(all) && all[end].Role != hub.Assistant {
+			end++
 		}
-		if err := w.user(c, i, to, openCalls); err != nil {
+		if err := w.user(c, i, end, openCalls); err != nil {
 			return err
 		}
 		openCalls = openCalls[:0]
-		i = to
+		i = end
 	}
 	if w.turns == 0 {
 		w.beginWithUser(c)
@@ -230,11 +230,11 @@ func (w *Turns) user(c Contents, start, end int, openCalls []string) error {
 	return nil
 }
 
-// ResultParts calls write to write the content blocks of m, a tool result. write must call begin before each block,
-// which writes the comma after the previous one. n is the number of blocks. write gets a copy of m without the cache
-// marks of its parts, since a mark belongs to the whole result. mark is the last of these marks, or empty.
+// ResultParts calls write to write the content blocks of m, a tool result. write must call beginBlock before each
+// block, which writes the comma after the previous one. n is the number of blocks. write gets a copy of m without the
+// cache marks of its parts, since a mark belongs to the whole result. mark is the last of these marks, or empty.
 func (w *Turns) ResultParts(
-	m *hub.Message, write func(unmarked *hub.Message, begin func()) error,
+	m *hub.Message, write func(unmarked *hub.Message, beginBlock func()) error,
 ) (n int, mark string, err error) {
 	unmarked := *m
 	unmarked.Parts = make([]hub.Part, len(m.Parts))

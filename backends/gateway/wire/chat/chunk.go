@@ -90,9 +90,9 @@ func (c *chunk) scan(member string, usage *wire.Usage) error {
 
 // raw scans a value of any kind and returns its JSON text. The error means that the JSON is invalid.
 func (c *chunk) raw(s *jsontext.Scanner) ([]byte, error) {
-	from := s.Offset()
+	start := s.Offset()
 	err := s.Skip()
-	return c.data[from:s.Offset()], err
+	return c.data[start:s.Offset()], err
 }
 
 // scanChoice scans an element of the list choices and stores the content in c if the choice has the index 0. Otherwise
@@ -103,7 +103,7 @@ func (c *chunk) scanChoice(s *jsontext.Scanner, position int, member string) err
 		return s.Skip()
 	}
 	previous := *c // restored if it is not the first choice, which only its index shows
-	from, index, failed := s.Offset(), position, false
+	start, index, failed := s.Offset(), position, false
 	err := s.Object(func(key []byte) error {
 		kind := s.Kind()
 		switch string(key) {
@@ -145,7 +145,7 @@ func (c *chunk) scanChoice(s *jsontext.Scanner, position int, member string) err
 	}
 	c.choice = true
 	if failed {
-		c.failure = c.data[from:s.Offset()]
+		c.failure = c.data[start:s.Offset()]
 	}
 	return nil
 }

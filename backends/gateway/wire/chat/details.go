@@ -39,9 +39,9 @@ func (d *details) add(array []byte) {
 		}
 		var entry detail
 		err := s.Object(func(key []byte) error {
-			kind, from := s.Kind(), s.Offset()
+			kind, start := s.Kind(), s.Offset()
 			err := s.Skip()
-			value := array[from:s.Offset()]
+			value := array[start:s.Offset()]
 			name := string(key)
 			switch {
 			case err != nil: // ends the scan

@@ -46,10 +46,10 @@ func (r *reader) splitTags(text []byte) {
 			return
 		}
 	}
-	if before, after, found := bytes.Cut(text, closeTag); found {
+	if reasoning, answer, found := bytes.Cut(text, closeTag); found {
 		t.phase = noTags
-		r.emit(hub.DeltaReasoning, before)
-		r.emit(hub.DeltaText, after)
+		r.emit(hub.DeltaReasoning, reasoning)
+		r.emit(hub.DeltaText, answer)
 		return
 	}
 	size := len(text) - partialTag(text, closeTag)

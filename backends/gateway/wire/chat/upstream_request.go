@@ -129,11 +129,11 @@ func separator(i int) byte {
 
 // effort writes the reasoning effort in the provider's form.
 func (w *body) effort() {
-	wanted := w.request.Effort
-	if wanted == "" || w.drops("reasoning_effort", "reasoning") {
+	requestedEffort := w.request.Effort
+	if requestedEffort == "" || w.drops("reasoning_effort", "reasoning") {
 		return
 	}
-	if w.shape.ThinkingSwitch && wanted == hub.EffortNone && w.target.Model.Reasoning {
+	if w.shape.ThinkingSwitch && requestedEffort == hub.EffortNone && w.target.Model.Reasoning {
 		if w.request.Param("thinking") != "" {
 			return // the client has set the provider's own parameter
 		}
@@ -141,7 +141,7 @@ func (w *body) effort() {
 		w.dst = append(w.dst, `{"type":"disabled"}`...)
 		return
 	}
-	effort := w.target.Effort(wanted, hub.EffortMinimal) // rounding never turns reasoning off
+	effort := w.target.Effort(requestedEffort, hub.EffortMinimal) // rounding never turns reasoning off
 	switch {
 	case effort == "":
 		w.dropped = append(w.dropped, "reasoning_effort")

@@ -139,13 +139,13 @@ func appendElements(dst, array []byte) []byte {
 	}
 	_ = s.Array(func(int) error {
 		_ = s.Kind() // skips white space
-		from := s.Offset()
+		start := s.Offset()
 		err := s.Skip()
 		if err == nil {
 			if len(dst) > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(dst, array[from:s.Offset()]...)
+			dst = append(dst, array[start:s.Offset()]...)
 		}
 		return err
 	})

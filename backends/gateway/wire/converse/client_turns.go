@@ -113,9 +113,9 @@ func (in *clientReader) assistantBlock(m *hub.Message, block *fields.Object) (ma
 	} else {
 		err = unknown(block, "text, toolUse, reasoningContent, citationsContent, cachePoint")
 	}
-	before := len(m.Parts)
+	oldLen := len(m.Parts)
 	m.Parts = hub.AppendText(m.Parts, text, "")
-	if len(m.Parts) == before {
+	if len(m.Parts) == oldLen {
 		return nil, err
 	}
 	return lastMark(m.Parts), err

@@ -32,8 +32,8 @@ func (w *clientWriter) Start(dst []byte) []byte {
 
 // frame appends an event with the given name. text is its JSON text.
 func frame(dst []byte, name, text string) []byte {
-	from := len(dst)
-	return wire.EndFrame(append(wire.BeginFrame(dst, "event", name), text...), from)
+	start := len(dst)
+	return wire.EndFrame(append(wire.BeginFrame(dst, "event", name), text...), start)
 }
 
 // begin appends the beginning of an event with the given name, up to the field contentBlockIndex with the value index.
@@ -49,9 +49,9 @@ func (w *clientWriter) Begin(dst []byte, index int, b *blocks.Block) []byte {
 	if b.Kind != blocks.Tool {
 		return dst
 	}
-	from := len(dst)
+	frameStart := len(dst)
 	dst = append(begin(dst, "contentBlockStart", index), `,"start":{"toolUse":{`...)
-	return wire.EndFrame(append(appendToolUse(dst, b), "}}}"...), from)
+	return wire.EndFrame(append(appendToolUse(dst, b), "}}}"...), frameStart)
 }
 
 // appendToolUse appends the fields toolUseId and name of the tool call in b.
@@ -62,7 +62,7 @@ func appendToolUse(dst []byte, b *blocks.Block) []byte {
 
 // Delta implements blocks.Frames. It appends a contentBlockDelta event with the piece.
 func (w *clientWriter) Delta(dst []byte, index int, b *blocks.Block, piece []byte) []byte {
-	from := len(dst)
+	frameStart := len(dst)
 	dst = append(begin(dst, "contentBlockDelta", index), `,"delta":{`...)
 	end := `"}}`
 	switch b.Kind {
@@ -73,24 +73,24 @@ func (w *clientWriter) Delta(dst []byte, index int, b *blocks.Block, piece []byt
 	default:
 		dst, end = append(dst, `"reasoningContent":{"text":"`...), `"}}}`
 	}
-	return wire.EndFrame(append(append(dst, piece...), end...), from)
+	return wire.EndFrame(append(append(dst, piece...), end...), frameStart)
 }
 
 // End implements blocks.Frames. It appends contentBlockStop, and before it the signature of a thinking block or the
 // data of a redacted block.
 func (w *clientWriter) End(dst []byte, index int, b *blocks.Block) []byte {
-	from := len(dst)
+	frameStart := len(dst)
 	switch b.Kind {
 	case blocks.Thinking:
 		dst = append(begin(dst, "contentBlockDelta", index), `,"delta":{"reasoningContent":{"signature":`...)
-		dst = wire.EndFrame(append(jsontext.AppendQuoted(dst, w.answer.Signature(b)), "}}}"...), from)
+		dst = wire.EndFrame(append(jsontext.AppendQuoted(dst, w.answer.Signature(b)), "}}}"...), frameStart)
 	case blocks.Redacted:
 		dst = append(begin(dst, "contentBlockDelta", index), `,"delta":{"reasoningContent":{"redactedContent":"`...)
-		dst = wire.EndFrame(append(redacted(dst, b), `"}}}`...), from)
+		dst = wire.EndFrame(append(redacted(dst, b), `"}}}`...), frameStart)
 	case blocks.Text, blocks.Tool:
 	}
-	from = len(dst)
-	return wire.EndFrame(append(begin(dst, "contentBlockStop", index), '}'), from)
+	frameStart = len(dst)
+	return wire.EndFrame(append(begin(dst, "contentBlockStop", index), '}'), frameStart)
 }
 
 // redacted appends the token of b encoded in base64, which the format requires for redactedContent.
@@ -100,12 +100,12 @@ func redacted(dst []byte, b *blocks.Block) []byte {
 
 // Finish implements blocks.Frames. It appends the events messageStop and metadata.
 func (w *clientWriter) Finish(dst []byte, e *hub.End) []byte {
-	from := len(dst)
+	frameStart := len(dst)
 	dst = append(wire.BeginFrame(dst, "event", "messageStop"), '{')
-	dst = wire.EndFrame(append(w.stop(dst, e), '}'), from)
-	from = len(dst)
+	dst = wire.EndFrame(append(w.stop(dst, e), '}'), frameStart)
+	frameStart = len(dst)
 	dst = append(wire.BeginFrame(dst, "event", "metadata"), '{')
-	return wire.EndFrame(append(w.usage(dst, e), '}'), from)
+	return wire.EndFrame(append(w.usage(dst, e), '}'), frameStart)
 }
 
 // stop appends the field stopReason. If the answer ended at a stop sequence and the client requested it, stop also
@@ -193,9 +193,9 @@ func (w *clientWriter) Fail(dst []byte, f hub.Failure) []byte {
 	case f.Type == "overloaded_error":
 		name = "serviceUnavailableException"
 	}
-	from := len(dst)
+	frameStart := len(dst)
 	dst = append(wire.BeginFrame(dst, "exception", name), `{"message":`...)
-	return wire.EndFrame(append(jsontext.AppendQuoted(dst, f.Message), '}'), from)
+	return wire.EndFrame(append(jsontext.AppendQuoted(dst, f.Message), '}'), frameStart)
 }
 
 // KeepAlive implements hub.Writer. It appends an event with the name ping and an empty object, or nothing after the end

@@ -21,8 +21,8 @@ type extra struct {
 // reasoning returns the fields with which the model's vendor takes the request's reasoning effort. If the vendor has no
 // such fields, the effort is recorded as dropped.
 func (w *writer) reasoning() (e extra) {
-	wanted := w.Request.Effort
-	if wanted == "" {
+	requestedEffort := w.Request.Effort
+	if requestedEffort == "" {
 		return e
 	}
 	if w.maker == anthropic {
@@ -34,12 +34,12 @@ func (w *writer) reasoning() (e extra) {
 		e.thinks = thinks
 		return e
 	}
-	effort := string(w.Target.Effort(wanted, hub.EffortLow))
+	effort := string(w.Target.Effort(requestedEffort, hub.EffortLow))
 	switch {
 	case effort == "" || w.Target.Refuses("reasoning_effort"):
 	case w.maker == openai:
 		return extra{text: `,"reasoning_effort":"` + effort + `"`}
-	case w.maker == nova && wanted == hub.EffortNone:
+	case w.maker == nova && requestedEffort == hub.EffortNone:
 		return extra{text: `,"reasoningConfig":{"type":"disabled"}`}
 	case w.maker == nova:
 		return extra{text: `,"reasoningConfig":{"type":"enabled","maxReasoningEffort":"` + effort + `"}`}

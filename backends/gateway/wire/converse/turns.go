@@ -96,7 +96,9 @@ func (w *writer) parts(m *hub.Message, i int, beginBlock func()) error {
 func (w *writer) Result(i int) error {
 	m := &w.Request.Messages[i]
 	w.Dst = append(jsontext.AppendMember(w.Dst, `{"toolResult":{"toolUseId":`, m.CallID), `,"content":[`...)
-	n, mark, err := w.ResultParts(m, func(m *hub.Message, begin func()) error { return w.parts(m, i, begin) })
+	n, mark, err := w.ResultParts(m, func(m *hub.Message, beginBlock func()) error {
+		return w.parts(m, i, beginBlock)
+	})
 	if err != nil {
 		return err
 	}

@@ -69,15 +69,15 @@ func (a *answer) read() error {
 		return fmt.Errorf("the answer is %s", kind)
 	}
 	a.start, a.noModel = a.s.Offset()+1, true
-	from := a.s.Offset()
+	valueStart := a.s.Offset()
 	failed := false
 	err := a.s.Object(func(key []byte) error {
 		switch string(key) {
 		case "model":
 			a.noModel = false
-			from := a.s.Start()
+			valueStart := a.s.Start()
 			err := a.s.Skip()
-			a.edits.Replace(from, a.s.Offset(), string(jsontext.AppendQuoted(nil, a.request.Model)))
+			a.edits.Replace(valueStart, a.s.Offset(), string(jsontext.AppendQuoted(nil, a.request.Model)))
 			return err
 		case "data":
 			return a.data()
@@ -89,7 +89,7 @@ func (a *answer) read() error {
 		return a.s.Skip()
 	})
 	if failed {
-		a.failure = a.s.Since(from)
+		a.failure = a.s.Since(valueStart)
 	}
 	if err == nil {
 		err = a.s.End()
@@ -148,7 +148,7 @@ func (a *answer) data() error {
 // vector scans one vector, which is a base64 string or an array of numbers. If the client wants base64, an array gets
 // an edit that replaces it by base64. An empty vector is an error.
 func (a *answer) vector() error {
-	from := a.s.Start()
+	start := a.s.Start()
 	switch kind := a.s.Kind(); kind {
 	case jsontext.String:
 		raw, _, err := a.s.Text()
@@ -167,7 +167,7 @@ func (a *answer) vector() error {
 			err = fmt.Errorf("a vector is empty")
 		}
 		if err == nil && a.request.Base64 {
-			a.edits.Replace(from, a.s.Offset(), `"`+base64.StdEncoding.EncodeToString(a.vectorBytes)+`"`)
+			a.edits.Replace(start, a.s.Offset(), `"`+base64.StdEncoding.EncodeToString(a.vectorBytes)+`"`)
 		}
 		return err
 	default:
@@ -180,11 +180,11 @@ func (a *answer) number() error {
 	if kind := a.s.Kind(); kind != jsontext.Number {
 		return fmt.Errorf("a vector holds %s", kind)
 	}
-	from := a.s.Offset()
+	start := a.s.Offset()
 	if err := a.s.Skip(); err != nil || !a.request.Base64 {
 		return err
 	}
-	f, err := strconv.ParseFloat(string(a.s.Since(from)), 32)
+	f, err := strconv.ParseFloat(string(a.s.Since(start)), 32)
 	if err != nil {
 		return fmt.Errorf("a number of a vector: %w", err)
 	}

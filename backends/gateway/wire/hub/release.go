@@ -17,8 +17,8 @@ func (r *Request) ReleaseBody() bool {
 	texts := append(make([]*string, 0, 1+3*len(r.Tools)+len(r.Stop)+len(r.Answer.Echo)), &retained.Model)
 	for i := range r.Tools {
 		t := &retained.Tools[i]
-		from := &r.Tools[i]
-		*t = Tool{Name: from.Name, Kind: from.Kind, Namespace: from.Namespace, ClientName: from.ClientName}
+		src := &r.Tools[i]
+		*t = Tool{Name: src.Name, Kind: src.Kind, Namespace: src.Namespace, ClientName: src.ClientName}
 		texts = append(texts, &t.Name, &t.Namespace, &t.ClientName)
 	}
 	for i := range r.Stop {

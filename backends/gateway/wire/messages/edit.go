@@ -44,7 +44,7 @@ func (e *editor) top() error {
 	index, thinkingIndex, contextIndex := -1, -1, -1
 	var thinkingValue span // position of the value of thinking
 	items, err := s.ObjectItems(func(key []byte, item *jsontext.Item) error {
-		kind, from := s.Kind(), s.Offset()
+		kind, start := s.Kind(), s.Offset()
 		name := string(key)
 		var err error
 		param, inner := editInner(name)
@@ -59,11 +59,11 @@ func (e *editor) top() error {
 		index++
 		switch name {
 		case "thinking":
-			thinkingIndex, thinkingValue = index, span{from, s.Offset()}
+			thinkingIndex, thinkingValue = index, span{start, s.Offset()}
 		case "context_management":
 			contextIndex = index
 		}
-		e.CommonEdit(name, "max_tokens", from, s.Offset())
+		e.CommonEdit(name, "max_tokens", start, s.Offset())
 		e.Drop(item, name, wire.Foreign(wire.APIMessages, key) || e.drops(name))
 		return err
 	})
@@ -240,16 +240,16 @@ func (b *editBlock) scan(s *jsontext.Scanner) error {
 		if s.Kind() != jsontext.String {
 			return s.Skip()
 		}
-		from := s.Offset()
+		start := s.Offset()
 		switch string(key) {
 		case "type":
 			b.kind, err = s.Unquoted()
 		case "signature":
 			b.signature, err = s.Unquoted()
-			b.signatureAt = span{from, s.Offset()}
+			b.signatureAt = span{start, s.Offset()}
 		case "data":
 			b.data, err = s.Unquoted()
-			b.dataAt = span{from, s.Offset()}
+			b.dataAt = span{start, s.Offset()}
 		default:
 			return s.Skip()
 		}

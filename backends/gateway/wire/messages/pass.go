@@ -58,9 +58,9 @@ func (p *pass) Event(dst, name, data []byte) ([]byte, wire.Progress, error) {
 		proof = p.answer.stop != ""
 	}
 	dst = append(append(append(dst, "event: "...), name...), "\ndata: "...)
-	from := len(dst)
+	start := len(dst)
 	dst = p.rename(dst, bytes.TrimSpace(data))
-	wire.OneLine(dst[from:])
+	wire.OneLine(dst[start:])
 	return append(dst, "\n\n"...), wire.Progress{Proof: proof, Thinks: e.thinks(), Done: done}, nil
 }
 

@@ -63,8 +63,8 @@ func (r *reader) systemMessage(content fields.Value) error {
 	if err != nil {
 		return err
 	}
-	until, err := r.message.Text("clear_at")
-	if until == "next_user_message" && len(parts) > 0 {
+	clearAt, err := r.message.Text("clear_at")
+	if clearAt == "next_user_message" && len(parts) > 0 {
 		r.temporary = append(r.temporary, r.turns.Len())
 	}
 	r.addSystem(parts)

@@ -181,9 +181,9 @@ func (a *upstreamAnswer) member(s *jsontext.Scanner, key []byte) error {
 		if s.Kind() == jsontext.Invalid {
 			break
 		}
-		from := s.Offset()
+		start := s.Offset()
 		err := s.Skip()
-		a.event.model = span{from, s.Offset()}
+		a.event.model = span{start, s.Offset()}
 		return err
 	case "usage":
 		return a.usage.scan(s)
@@ -251,9 +251,9 @@ func (a *upstreamAnswer) block(s *jsontext.Scanner, data []byte) error {
 		case "name":
 			b.name, err = s.Inside()
 		case "input":
-			kind, from := s.Kind(), s.Offset()
+			kind, start := s.Kind(), s.Offset()
 			if err = s.Skip(); err == nil && kind == jsontext.Object {
-				b.input = data[from:s.Offset()]
+				b.input = data[start:s.Offset()]
 			}
 		case "stop_reason", "stop_sequence", "stop_details":
 			return a.endMember(s, key)

@@ -31,25 +31,25 @@ const (
 // decideThinking sets w.thinking, w.effort and w.budget: it converts the request's effort to settings that the model
 // supports.
 func (w *upstreamWriter) decideThinking() {
-	wanted := w.Request.Effort
-	if wanted == "" {
+	level := w.Request.Effort
+	if level == "" {
 		return
 	}
 	if !w.Target.Model.Reasoning || w.Target.Refuses("reasoning_effort") {
 		w.dropped = append(w.dropped, "reasoning_effort")
 		return
 	}
-	switch wanted {
+	switch level {
 	case hub.EffortNone:
 		w.thinking = upstreamOff
 		return
 	case hub.EffortMinimal:
-		w.thinking, wanted = upstreamOff, hub.EffortLow // the lowest effort of output_config
+		w.thinking, level = upstreamOff, hub.EffortLow // the lowest effort of output_config
 	default:
 		w.thinking = upstreamAdaptive
 	}
 	if len(w.Target.Efforts()) > 0 { // the model has an effort parameter
-		w.effort = string(w.Target.Effort(wanted, hub.EffortLow))
+		w.effort = string(w.Target.Effort(level, hub.EffortLow))
 	} else if w.thinking == upstreamAdaptive {
 		w.thinking, w.budget = upstreamBudget, min(upstreamBudgetOf(w.Request.Effort), w.maxTokens-1)
 	}

@@ -101,7 +101,9 @@ func (w *upstreamWriter) Result(i int) error {
 	w.Dst = jsontext.AppendMember(w.Dst, `{"type":"tool_result","tool_use_id":`, m.CallID)
 	contentStart := len(w.Dst)
 	w.Dst = append(w.Dst, `,"content":[`...)
-	n, mark, err := w.ResultParts(m, func(m *hub.Message, begin func()) error { return w.parts(m, i, begin) })
+	n, mark, err := w.ResultParts(m, func(m *hub.Message, beginBlock func()) error {
+		return w.parts(m, i, beginBlock)
+	})
 	if err != nil {
 		return err
 	}

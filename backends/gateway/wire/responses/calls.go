@@ -108,12 +108,12 @@ func (w *writer) addCall(dst []byte, c *call) []byte {
 // closeCompleted ends complete calls as soon as the answer continues with something else, so that a client can run them
 // meanwhile. d is the next delta. A call whose arguments are not an object stays open until the end.
 func (w *writer) closeCompleted(dst []byte, d *hub.Delta) []byte {
-	kept := w.complete[:0]
+	openCalls := w.complete[:0]
 	for _, c := range w.complete {
 		continues := d.Kind == hub.DeltaArguments && d.Call < len(w.calls) && w.calls[d.Call] == c
 		switch {
 		case continues || d.Kind == hub.DeltaEnd:
-			kept = append(kept, c)
+			openCalls = append(openCalls, c)
 		case !c.complete(): // not the required form: finish closes the call, with a repair if possible
 		case c.isDelayed():
 			dst = w.delayedCall(w.closeCurrent(dst), c, completedResult)
@@ -121,7 +121,7 @@ func (w *writer) closeCompleted(dst []byte, d *hub.Delta) []byte {
 			dst = w.closeCall(dst, c, completedResult)
 		}
 	}
-	w.complete = kept
+	w.complete = openCalls
 	return dst
 }
 
@@ -147,9 +147,9 @@ func (w *writer) arguments(dst []byte, c *call, text []byte) []byte {
 		dst = w.beginItemEvent(dst, "response.function_call_arguments.delta", c.index)
 		return appendText(dst, "delta", text)
 	}
-	from := len(c.text)
+	start := len(c.text)
 	c.text = c.input.decode(c.text, text)
-	return w.inputDelta(dst, c, from)
+	return w.inputDelta(dst, c, start)
 }
 
 // inputDelta appends an event with the new part of a custom tool's input, which begins at c.text[start]. Without a new
@@ -174,18 +174,18 @@ func (w *writer) closeCall(dst []byte, c *call, r result) []byte {
 		if !cutOff && !c.complete() {
 			c.repair() // arguments that cannot be repaired stay unchanged
 		}
-		from := len(c.text)
+		start := len(c.text)
 		c.text = c.input.finish(c.text)
-		dst = w.inputDelta(dst, c, from)
+		dst = w.inputDelta(dst, c, start)
 		dst = w.beginItemEvent(dst, "response.custom_tool_call_input.done", c.index)
 		dst = appendText(dst, "input", c.text)
 		return w.done(dst, c.index, s)
 	}
 	if closing := c.arguments.Closing(); len(closing) > 0 && !cutOff && !c.complete() {
-		from := len(c.text)
+		start := len(c.text)
 		c.text = jsontext.AppendEscaped(c.text, closing)
 		dst = w.beginItemEvent(dst, "response.function_call_arguments.delta", c.index)
-		dst = appendText(dst, "delta", c.text[from:])
+		dst = appendText(dst, "delta", c.text[start:])
 	}
 	dst = w.beginItemEvent(dst, "response.function_call_arguments.done", c.index)
 	dst = jsontext.AppendMember(dst, `,"name":`, c.tool.ClientName)

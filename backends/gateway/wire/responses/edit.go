@@ -34,7 +34,7 @@ func (e *editor) top() error {
 	// hasState is set if the field include need not be changed: it already requests reasoning state, or must not.
 	hasState := !e.Target.State || e.Request.Answer.State || e.drops("include")
 	items, err := s.ObjectItems(func(key []byte, item *jsontext.Item) error {
-		kind, from := s.Kind(), s.Offset()
+		kind, start := s.Kind(), s.Offset()
 		name := string(key)
 		var err error
 		switch {
@@ -47,16 +47,16 @@ func (e *editor) top() error {
 		default:
 			err = s.Skip()
 		}
-		e.CommonEdit(name, "max_output_tokens", from, s.Offset())
+		e.CommonEdit(name, "max_output_tokens", start, s.Offset())
 		if name == "store" {
 			hasStore = true
-			if string(s.Since(from)) != "false" {
-				e.Edits.Replace(from, s.Offset(), "false")
+			if string(s.Since(start)) != "false" {
+				e.Edits.Replace(start, s.Offset(), "false")
 			}
 		}
 		if name == "include" && !hasState {
 			hasState = true
-			e.include(kind, from, s.Offset())
+			e.include(kind, start, s.Offset())
 		}
 		e.Drop(item, name, wire.Foreign(wire.APIResponses, key) || e.drops(name))
 		return err

@@ -66,18 +66,18 @@ const maxInputStart = 256
 // inputStart returns the length of {"input":" at the beginning of text, including white space. The length is 0 if text
 // does not begin so. undecided is set if text is too short to tell.
 func inputStart(text []byte) (n int, undecided bool) {
-	for _, want := range [...]string{"{", `"input"`, ":", `"`} {
+	for _, token := range [...]string{"{", `"input"`, ":", `"`} {
 		for n < len(text) && strings.IndexByte(" \t\r\n", text[n]) >= 0 {
 			n++
 		}
 		remaining := text[n:]
-		if len(remaining) < len(want) {
-			return 0, bytes.HasPrefix([]byte(want), remaining)
+		if len(remaining) < len(token) {
+			return 0, bytes.HasPrefix([]byte(token), remaining)
 		}
-		if !bytes.HasPrefix(remaining, []byte(want)) {
+		if !bytes.HasPrefix(remaining, []byte(token)) {
 			return 0, false
 		}
-		n += len(want)
+		n += len(token)
 	}
 	return n, false
 }
@@ -104,11 +104,11 @@ func (d *inputDecoder) decodeInside(dst, text []byte) []byte {
 			dst = jsontext.AppendEscaped(dst, text[i:i+1])
 			i++
 		default:
-			from := i
+			start := i
 			for i < len(text) && text[i] != '"' && text[i] != '\\' && text[i] >= ' ' {
 				i++
 			}
-			dst = append(dst, text[from:i]...)
+			dst = append(dst, text[start:i]...)
 		}
 	}
 	return dst
@@ -203,8 +203,8 @@ func (d *inputDecoder) finish(dst []byte) []byte {
 	return jsontext.AppendEscaped(dst, undecoded)
 }
 
-// complete reports whether the arguments so far contain the whole input. They do if they are an object whose "input" is
-// a closed string, any other complete object, or bare text.
+// complete reports whether the arguments so far contain the whole input. They do if they begin with the field "input"
+// and its string is closed, even if the object is not; if they are any other complete object; or if they are bare text.
 func (d *inputDecoder) complete() bool {
 	switch d.phase {
 	case inputAfter:

@@ -116,17 +116,17 @@ func (w *writer) keep() {
 		return
 	}
 	for i := range w.items {
-		it := &w.items[i]
-		if it.open() {
+		outputItem := &w.items[i]
+		if outputItem.open() {
 			continue
 		}
-		stored := *it
-		if it.reasoning != nil {
-			r := *it.reasoning
+		stored := *outputItem
+		if outputItem.reasoning != nil {
+			r := *outputItem.reasoning
 			r.hidden = false
 			stored.reasoning = &r
 		}
-		w.reply.KeepItem(it.id, stored.append(nil))
+		w.reply.KeepItem(outputItem.id, stored.append(nil))
 	}
 }
 
@@ -191,19 +191,19 @@ func (w *writer) openPart(dst []byte, refusal bool) []byte {
 		w.current = len(w.items)
 		dst = w.add(dst, item{id: w.reply.ID("msg_")})
 	}
-	it := &w.items[w.current]
-	n := len(it.parts)
-	if n > 0 && it.parts[n-1].refusal == refusal {
+	message := &w.items[w.current]
+	n := len(message.parts)
+	if n > 0 && message.parts[n-1].refusal == refusal {
 		return dst
 	}
 	if n > 0 {
 		dst = w.closePart(dst, w.current)
 	}
-	it.parts = append(it.parts, part{refusal: refusal})
+	message.parts = append(message.parts, part{refusal: refusal})
 	dst = w.beginPartEvent(dst, "response.content_part.added", w.current)
 	dst = append(dst, `,"part":`...)
-	dst = end(it.parts[n].append(dst))
-	it.parts[n].delta = append(w.appendPartRef(nil, w.current), `,"delta":"`...)
+	dst = end(message.parts[n].append(dst))
+	message.parts[n].delta = append(w.appendPartRef(nil, w.current), `,"delta":"`...)
 	return dst
 }
 
@@ -221,9 +221,9 @@ func (w *writer) text(dst []byte, d *hub.Delta, refusal bool) []byte {
 	dst = w.number(append(dst, textDelta...))
 	dst = append(append(append(dst, p.delta...), d.Text...), `","logprobs":[`...)
 	if w.r.Answer.Logprobs {
-		from := len(dst)
+		start := len(dst)
 		dst = appendElements(dst, d.Logprobs)
-		if added := dst[from:]; len(added) > 0 {
+		if added := dst[start:]; len(added) > 0 {
 			if len(p.logprobs) > 0 {
 				p.logprobs = append(p.logprobs, ',')
 			}

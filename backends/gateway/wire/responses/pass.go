@@ -55,9 +55,9 @@ func (p *pass) Event(dst, name, data []byte) ([]byte, wire.Progress, error) {
 		return dst, wire.Progress{}, nil // without a type clients could not handle the event
 	}
 	dst = append(append(append(dst, "event: "...), name...), "\ndata: "...)
-	from := len(dst)
+	start := len(dst)
 	dst = p.rename(dst, bytes.TrimSpace(data))
-	wire.OneLine(dst[from:])
+	wire.OneLine(dst[start:])
 	return append(dst, "\n\n"...), wire.Progress{Proof: passProves(e), Thinks: e.thinks(), Done: p.answer.done}, nil
 }
 

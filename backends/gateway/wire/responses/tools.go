@@ -61,8 +61,8 @@ func (in *reader) add(key toolKey, t hub.Tool) {
 
 // taken reports whether a tool has the upstream name already.
 func (in *reader) taken(name string) bool {
-	_, taken := in.flat[name]
-	return taken
+	_, found := in.flat[name]
+	return found
 }
 
 // toolKinds are the types of tools in requests, indexed by hub.ToolKind. A tool of a kind after hub.ToolCustom has no

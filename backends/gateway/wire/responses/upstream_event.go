@@ -220,9 +220,9 @@ func (a *upstreamAnswer) member(s *jsontext.Scanner, data, key []byte) (err erro
 	e := &a.event
 	switch string(key) {
 	case "type":
-		from := s.Start()
+		start := s.Start()
 		e.kind, err = s.Inside()
-		e.kindAt = upstreamSpan{from, s.Offset()}
+		e.kindAt = upstreamSpan{start, s.Offset()}
 	case "delta":
 		e.text, err = s.Inside()
 	case "arguments", "input":
@@ -244,9 +244,9 @@ func (a *upstreamAnswer) member(s *jsontext.Scanner, data, key []byte) (err erro
 		if s.Kind() != jsontext.Object {
 			return s.Skip()
 		}
-		from := s.Offset()
+		start := s.Offset()
 		err = s.Object(func(key []byte) error { return a.response(s, data, key) })
-		e.response.raw = data[from:s.Offset()]
+		e.response.raw = data[start:s.Offset()]
 	case "error":
 		e.failed = s.Kind() == jsontext.Object
 		return s.Skip()
@@ -271,9 +271,9 @@ func (a *upstreamAnswer) response(s *jsontext.Scanner, data, key []byte) (err er
 		if s.Kind() == jsontext.Invalid {
 			return s.Skip()
 		}
-		from := s.Offset()
+		start := s.Offset()
 		err = s.Skip()
-		r.model = upstreamSpan{from, s.Offset()}
+		r.model = upstreamSpan{start, s.Offset()}
 	case "output":
 		r.output, err = upstreamArray(s, data)
 	case "error":
@@ -311,7 +311,7 @@ func (i *upstreamItem) scan(s *jsontext.Scanner, data []byte) error {
 		return s.Skip()
 	}
 	*i = upstreamItem{}
-	from := s.Offset()
+	start := s.Offset()
 	err := s.Object(func(key []byte) (err error) {
 		switch string(key) {
 		case "type":
@@ -346,7 +346,7 @@ func (i *upstreamItem) scan(s *jsontext.Scanner, data []byte) error {
 		}
 		return err
 	})
-	i.raw = data[from:s.Offset()]
+	i.raw = data[start:s.Offset()]
 	return err
 }
 
@@ -391,12 +391,12 @@ func upstreamParts(array []byte, fn func(kind, text, logprobs []byte)) {
 // upstreamArray scans a value. It returns the JSON text of the value if the value is an array, and nil otherwise. data
 // is the JSON text that s scans.
 func upstreamArray(s *jsontext.Scanner, data []byte) ([]byte, error) {
-	kind, from := s.Kind(), s.Offset()
+	kind, start := s.Kind(), s.Offset()
 	err := s.Skip()
 	if kind != jsontext.Array || err != nil {
 		return nil, err
 	}
-	return data[from:s.Offset()], nil
+	return data[start:s.Offset()], nil
 }
 
 // upstreamUsage scans a usage object and stores it in last, unless it counts no tokens.

@@ -258,7 +258,7 @@ func (r *upstreamReader) arguments(output int64, text []byte) {
 func (r *upstreamReader) piece(index int, text []byte, last bool) {
 	c := &r.calls[index]
 	if c.custom {
-		from := len(r.buf)
+		start := len(r.buf)
 		if !c.hasArguments {
 			r.buf = append(r.buf, upstreamInputHead...)
 		}
@@ -266,7 +266,7 @@ func (r *upstreamReader) piece(index int, text []byte, last bool) {
 		if last {
 			r.buf = append(r.buf, upstreamInputTail...)
 		}
-		text = r.buf[from:len(r.buf):len(r.buf)]
+		text = r.buf[start:len(r.buf):len(r.buf)]
 	}
 	c.hasArguments = true
 	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaArguments, Call: index, Text: text})

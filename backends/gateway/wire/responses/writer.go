@@ -97,11 +97,11 @@ func (w *writer) Stream(dst []byte, deltas []hub.Delta) []byte {
 // begin appends the first two events of a stream, which contain the same response object.
 func (w *writer) begin(dst []byte) []byte {
 	dst = append(w.event(dst, "response.created"), response...)
-	from := len(dst)
+	objectStart := len(dst)
 	dst = w.object(dst, inProgress)
-	to := len(dst)
+	objectEnd := len(dst)
 	dst = append(w.event(end(dst), "response.in_progress"), response...)
-	return end(append(dst, dst[from:to]...))
+	return end(append(dst, dst[objectStart:objectEnd]...))
 }
 
 // Whole implements hub.Writer.
@@ -206,15 +206,15 @@ func (w *writer) delta(dst []byte, d *hub.Delta) []byte {
 	return dst
 }
 
-// finish closes all open items, in the order in which they were opened. If the answer was cut off the last item stays
+// finish closes all open items, in the order in which they were opened. If the answer was cut off, the last item stays
 // incomplete.
 func (w *writer) finish(dst []byte, r result) []byte {
 	for i := range w.items {
-		it := &w.items[i]
+		outputItem := &w.items[i]
 		switch {
-		case !it.open(): // ended before
-		case it.call != nil:
-			dst = w.closeCall(dst, it.call, r)
+		case !outputItem.open(): // ended before
+		case outputItem.call != nil:
+			dst = w.closeCall(dst, outputItem.call, r)
 		case r.status == "incomplete":
 			dst = w.closeItem(dst, i, incomplete)
 		default:

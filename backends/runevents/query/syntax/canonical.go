@@ -51,14 +51,14 @@ func (c *canonicalizer) value() error {
 		c.text(text)
 		return err
 	case jsontext.Number:
-		from := c.Start()
+		start := c.Start()
 		err := c.Skip()
-		c.out = appendCanonicalNumber(c.out, string(c.Since(from)))
+		c.out = appendCanonicalNumber(c.out, string(c.Since(start)))
 		return err
 	default: // null, true and false
-		from := c.Start()
+		start := c.Start()
 		err := c.Skip()
-		c.out = append(c.out, c.Since(from)...)
+		c.out = append(c.out, c.Since(start)...)
 		return err
 	}
 }
@@ -78,7 +78,7 @@ type memberRange struct{ from, quote, end uint32 }
 // object copies an object and sorts its members. Most objects are sorted already.
 func (c *canonicalizer) object() error {
 	c.out = append(c.out, '{')
-	begin := len(c.out)
+	start := len(c.out)
 	var list []memberRange
 	key := func(m memberRange) []byte { return c.out[m.from+1 : m.quote] }
 	sorted := true
@@ -86,19 +86,19 @@ func (c *canonicalizer) object() error {
 		if len(list) > 0 {
 			c.out = append(c.out, ',')
 		}
-		from := len(c.out)
+		offset := len(c.out)
 		c.text(name)
 		quote := len(c.out) - 1
 		c.out = append(c.out, ':')
 		err := c.value()
-		m := memberRange{uint32(from), uint32(quote), uint32(len(c.out))} //nolint:gosec // a command is shorter
+		m := memberRange{uint32(offset), uint32(quote), uint32(len(c.out))} //nolint:gosec // a command is shorter
 		sorted = sorted && (len(list) == 0 || bytes.Compare(key(list[len(list)-1]), key(m)) < 0)
 		list = append(list, m)
 		return err
 	})
 	if err == nil && !sorted {
 		slices.SortStableFunc(list, func(a, b memberRange) int { return bytes.Compare(key(a), key(b)) })
-		inOrder := make([]byte, 0, len(c.out)-begin)
+		inOrder := make([]byte, 0, len(c.out)-start)
 		for i, m := range list {
 			// If two members have the same key, the last one is used, as in PostgreSQL.
 			if i+1 < len(list) && bytes.Equal(key(m), key(list[i+1])) {
@@ -109,7 +109,7 @@ func (c *canonicalizer) object() error {
 			}
 			inOrder = append(inOrder, c.out[m.from:m.end]...)
 		}
-		c.out = append(c.out[:begin], inOrder...)
+		c.out = append(c.out[:start], inOrder...)
 	}
 	c.out = append(c.out, '}')
 	return err

@@ -32,9 +32,9 @@ func (e *JSONError) Error() string { return e.reason }
 
 // Describe returns the error as text for the client: the position, the input with a caret, and the reason.
 func (e *JSONError) Describe(input string) string {
-	before := input[:min(e.offset, len(input))]
-	line := strings.Count(before, "\n") + 1
-	column := utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1
+	prefix := input[:min(e.offset, len(input))]
+	line := strings.Count(prefix, "\n") + 1
+	column := utf8.RuneCountInString(prefix[strings.LastIndexByte(prefix, '\n')+1:]) + 1
 	excerpt := Clip(input)
 	return fmt.Sprintf("Json parse error at line %d, column %d:\n\n%s\n%s^\n\n%s",
 		line, column, excerpt, strings.Repeat(" ", min(max(0, column-2), quotedMax)), e.reason)
@@ -84,9 +84,9 @@ func (p *parser) unexpected(expectation string) error {
 // unclosed returns the error for a list or an object that begins at start and is not closed. container is the word for
 // it in the error.
 func (p *parser) unclosed(container string, start int) error {
-	before := p.in[:start]
+	prefix := p.in[:start]
 	return p.fail(len(p.in), "Unexpected end-of-input: expected close marker for %s (start marker at [Source: (StringReader); line: %d, column: %d])",
-		container, strings.Count(before, "\n")+1, utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])+1)
+		container, strings.Count(prefix, "\n")+1, utf8.RuneCountInString(prefix[strings.LastIndexByte(prefix, '\n')+1:])+1)
 }
 
 // value reads a value. depth is the number of lists and objects around it.

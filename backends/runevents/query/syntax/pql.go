@@ -66,16 +66,16 @@ func PQL(input string) (*Value, error) {
 
 // fail returns an error for the given offset in the query. expected lists the tokens that would be valid there.
 func (p *pqlParser) fail(offset int, expected ...string) error {
-	before := p.in[:offset]
-	line := strings.Count(before, "\n") + 1
-	start := strings.LastIndexByte(before, '\n') + 1
+	prefix := p.in[:offset]
+	line := strings.Count(prefix, "\n") + 1
+	start := strings.LastIndexByte(prefix, '\n') + 1
 	column := utf8.RuneCountInString(p.in[start:offset]) + 1
 	excerpt, _, _ := strings.Cut(p.in[start:], "\n")
 	// A long line is shortened to the text around the position.
 	indent := column - 1 // of the caret below the excerpt
 	if len(excerpt) > quotedMax {
-		from := max(0, offset-start-100)
-		excerpt = strings.ToValidUTF8(excerpt[from:min(len(excerpt), from+200)], "")
+		clipStart := max(0, offset-start-100)
+		excerpt = strings.ToValidUTF8(excerpt[clipStart:min(len(excerpt), clipStart+200)], "")
 		indent = min(indent, 100)
 	}
 	return refuse("PQL parse error at line %d, column %d:\n\n%s\n%s^\n\nExpected one of:\n\n%s",

@@ -17,10 +17,6 @@ func hasPath(name string) bool {
 //	.mountpoints."/var/log".size
 //	.interfaces[0]
 //	.match("eth\d+").ip
-//	.kernel
-//	.mountpoints."/var/log".size
-//	.interfaces[0]
-//	.match("eth\d+").ip
 func pqlPath(input string) (n int, ok bool) {
 	for strings.HasPrefix(input[n:], ".") {
 		length, ok := pqlPathPart(input[n+1:])

@@ -27,25 +27,25 @@ func (f *corrector) scanDelta(s *jsontext.Scanner, choice int, facts *bodyFacts)
 		d.members++
 		switch string(key) {
 		case "role":
-			from := s.Start()
+			valueStart := s.Start()
 			raw, err := s.Inside()
 			d.hasRole = len(raw) > 0
 			if !d.hasRole {
-				d.roleAt = span{from, s.Offset()}
+				d.roleAt = span{valueStart, s.Offset()}
 			}
 			return err
 		case "content", "reasoning_content", "reasoning", "refusal":
-			kind, from := s.Kind(), s.Offset()
+			kind, valueStart := s.Kind(), s.Offset()
 			if kind == jsontext.Array && string(key) == "content" {
 				facts.otherContent = true
 				f.parts.reset()
 				err := f.scanParts(s, facts, false)
-				d.contentAt = span{from, s.Offset()}
+				d.contentAt = span{valueStart, s.Offset()}
 				return err
 			}
 			raw, err := s.Inside()
 			if string(key) == "reasoning_content" {
-				d.reasoningAt, d.hasReasoning = span{from, s.Offset()}, len(raw) > 0
+				d.reasoningAt, d.hasReasoning = span{valueStart, s.Offset()}, len(raw) > 0
 			}
 			if len(raw) > 0 {
 				facts.proof = true

@@ -115,13 +115,13 @@ func (r *Request) message(s *jsontext.Scanner, i int) (role string, err error) {
 // role scans the role of a message. known is false if the role is not one of roles. The positions of the role
 // "developer" are stored, since Shape may have to replace it.
 func (r *Request) role(s *jsontext.Scanner) (role string, known bool, err error) {
-	from := s.Offset()
+	start := s.Offset()
 	raw, err := s.Word()
 	if err != nil {
 		return "", false, err
 	}
 	if role = jsontext.Known(raw, roles...); role == "developer" {
-		r.developers = append(r.developers, span{from, s.Offset()})
+		r.developers = append(r.developers, span{start, s.Offset()})
 	}
 	return role, slices.Contains(roles, role), nil
 }
@@ -147,9 +147,9 @@ func (r *Request) part(s *jsontext.Scanner, i, j int) error {
 		case "image_url":
 			return r.image(s, &m)
 		case "file":
-			from := s.Offset()
+			start := s.Offset()
 			err := s.Skip()
-			m.file = s.Offset() - from
+			m.file = s.Offset() - start
 			return err
 		}
 		if string(key) != "type" || s.Kind() != jsontext.String {
@@ -228,8 +228,8 @@ func (r *Request) image(s *jsontext.Scanner, m *medium) error {
 
 // count scans a value that belongs to the text of the prompt, and adds its length in the JSON to r.TextBytes.
 func (r *Request) count(s *jsontext.Scanner) error {
-	from := s.Offset()
+	start := s.Offset()
 	err := s.Skip()
-	r.TextBytes += int64(s.Offset() - from)
+	r.TextBytes += int64(s.Offset() - start)
 	return err
 }

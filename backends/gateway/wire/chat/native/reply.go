@@ -123,12 +123,12 @@ func (f *corrector) scan(body []byte) (bodyFacts, error) {
 	err := wire.ScanAnswer(&s, func(key []byte) error {
 		facts.empty = false
 		kind := s.Kind()
-		from := s.Offset()
+		start := s.Offset()
 		var err error
 		switch string(key) {
 		case "id":
 			has |= headID
-			err = f.scanID(&s, kind, from)
+			err = f.scanID(&s, kind, start)
 		case "object":
 			has |= headObject
 			err = s.Skip()
@@ -142,13 +142,13 @@ func (f *corrector) scan(body []byte) (bodyFacts, error) {
 		case "model":
 			has |= headModel
 			if err = s.Skip(); err == nil {
-				f.edits.Replace(from, s.Offset(), f.model)
+				f.edits.Replace(start, s.Offset(), f.model)
 			}
 		case "choices":
 			has |= headChoices
 			if kind != jsontext.Array {
 				if err = s.Skip(); err == nil {
-					f.edits.Replace(from, s.Offset(), "[]")
+					f.edits.Replace(start, s.Offset(), "[]")
 				}
 				break
 			}
@@ -160,14 +160,14 @@ func (f *corrector) scan(body []byte) (bodyFacts, error) {
 			facts.hasTokens, err = wire.ScanUsage(&s, &f.Usage)
 			if kind == jsontext.Object {
 				facts.sawUsage = true
-				facts.usage, facts.usageValue = span{previousEnd, s.Offset()}, from
+				facts.usage, facts.usageValue = span{previousEnd, s.Offset()}, start
 			}
 		case "service_tier":
 			err = wire.ScanTerm(&s, &f.Usage.Served, wire.TermTier)
 		case "obfuscation": // OpenAI's padding, with another length in each chunk
 			err = s.Skip()
 			if kind == jsontext.String && facts.texts > 0 && facts.padding.to == 0 { // a template needs it after the text
-				facts.padding = span{from + 1, s.Offset() - 1}
+				facts.padding = span{start + 1, s.Offset() - 1}
 			} else {
 				facts.otherContent = true
 			}
@@ -278,8 +278,8 @@ func (f *corrector) scanChoice(s *jsontext.Scanner, position int, facts *bodyFac
 	}
 	index := position
 	hasIndex, hasDelta := false, false
-	searched := false // findIndex was called
-	begin := *s       // for findIndex
+	searched := false   // findIndex was called
+	objectScanner := *s // for findIndex
 	objectStart := s.Offset() + 1
 	insertAt := len(f.edits)
 	f.edits.Replace(objectStart, objectStart, "") // for the missing fields
@@ -289,7 +289,7 @@ func (f *corrector) scanChoice(s *jsontext.Scanner, position int, facts *bodyFac
 	err := s.Object(func(key []byte) error {
 		empty = false
 		kind := s.Kind()
-		from := s.Offset()
+		valueStart := s.Offset()
 		switch string(key) {
 		case "index":
 			hasIndex = true
@@ -300,7 +300,7 @@ func (f *corrector) scanChoice(s *jsontext.Scanner, position int, facts *bodyFac
 			if ok {
 				index = n
 			} else {
-				f.edits.Replace(from, s.Offset(), strconv.Itoa(position))
+				f.edits.Replace(valueStart, s.Offset(), strconv.Itoa(position))
 			}
 			return nil
 		case f.delta:
@@ -308,13 +308,13 @@ func (f *corrector) scanChoice(s *jsontext.Scanner, position int, facts *bodyFac
 			if kind != jsontext.Object {
 				err := s.Skip()
 				if f.streams() && err == nil {
-					f.edits.Replace(from, s.Offset(), "{}")
+					f.edits.Replace(valueStart, s.Offset(), "{}")
 				}
 				return err
 			}
 			if !hasIndex && !searched { // the index may come after the delta
 				searched = true
-				if n, ok := findIndex(&begin); ok {
+				if n, ok := findIndex(&objectScanner); ok {
 					index = n
 				}
 			}
@@ -324,7 +324,7 @@ func (f *corrector) scanChoice(s *jsontext.Scanner, position int, facts *bodyFac
 				break
 			}
 			raw, err := s.Word()
-			finishAt = span{from, s.Offset()}
+			finishAt = span{valueStart, s.Offset()}
 			finish = jsontext.Known(raw, wire.FinishReasons...)
 			return err
 		case "error":

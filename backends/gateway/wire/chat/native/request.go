@@ -266,10 +266,10 @@ func (r *Request) streamOptions(s *jsontext.Scanner, kind jsontext.Kind) error {
 			return wire.InvalidField(param, "the field %q is given twice", param)
 		}
 		kind := s.Kind()
-		from := s.Offset()
+		start := s.Offset()
 		var err error
 		r.IncludeUsage, err = boolean(s, param, kind)
-		r.usage = span{from, s.Offset()}
+		r.usage = span{start, s.Offset()}
 		return err
 	})
 }

@@ -97,9 +97,9 @@ func (c *Stream) Event(dst, data []byte) ([]byte, wire.Progress, error) {
 // c.corrector.edits.
 func (c *Stream) appendChunk(dst, data []byte) []byte {
 	dst = append(dst, "data: "...)
-	from := len(dst)
+	start := len(dst)
 	dst = c.corrector.edits.Apply(dst, data)
-	wire.OneLine(dst[from:])
+	wire.OneLine(dst[start:])
 	return append(dst, "\n\n"...)
 }
 

@@ -56,22 +56,22 @@ func (f *corrector) scanTool(s *jsontext.Scanner, choice, position int, facts *b
 		return err
 	}
 	facts.proof = facts.proof || len(e.name) > 0
-	tool, number, begins := f.tool(choice, position, &e)
+	tool, number, isNew := f.tool(choice, position, &e)
 	missing := f.correctIndex(&e, tool, number) // JSON text of the missing fields
 	if tool != nil {
-		missing += f.correctID(s.Since(0), &e, tool, begins)
+		missing += f.correctID(s.Since(0), &e, tool, isNew)
 		tool.typed = tool.typed || e.typed
 		if !tool.typed && e.function > 0 { // clients refuse a call without a type
 			tool.typed = true
 			missing += `"type":"function",`
 		}
-		if !begins && !e.nameAt.empty() && (e.hasName || len(e.name) == 0) { // a repeated or empty name
+		if !isNew && !e.nameAt.empty() && (e.hasName || len(e.name) == 0) { // a repeated or empty name
 			f.removeMember(s.Since(0), e.nameAt)
 		}
 	}
 	f.scanArguments(&e, tool)
 	f.edits[insertAt].Text = missing
-	if begins && f.streams() && len(e.name) > 0 && tool.arguments.Size() == 0 {
+	if isNew && f.streams() && len(e.name) > 0 && tool.arguments.Size() == 0 {
 		f.newCalls = append(f.newCalls, newCall{choice, tool.number, e.function, e.argumentsAt})
 	}
 	return nil
@@ -191,25 +191,25 @@ func (f *corrector) scanEntry(s *jsontext.Scanner, e *toolEntry) error {
 	return s.Object(func(key []byte) (err error) {
 		e.members++
 		kind := s.Kind()
-		from := s.Offset()
+		start := s.Offset()
 		switch {
 		case string(key) == "index":
 			e.index, e.indexed, err = indexOf(s, kind)
-			e.indexAt = span{from, s.Offset()}
+			e.indexAt = span{start, s.Offset()}
 		case string(key) == "id" && kind == jsontext.String:
 			e.id, _, err = s.Text()
-			e.idAt = span{from, s.Offset()}
+			e.idAt = span{start, s.Offset()}
 		case string(key) == "type":
 			e.typed = true
 			if err = s.Skip(); kind != jsontext.String {
-				f.addEdit(from, s.Offset(), `"function"`)
+				f.addEdit(start, s.Offset(), `"function"`)
 			}
 		case string(key) == "id":
 			err = s.Skip()
-			e.idAt = span{from, s.Offset()}
+			e.idAt = span{start, s.Offset()}
 		case string(key) == "function" && kind == jsontext.Object:
 			if len(e.name) == 0 { // if function occurs twice, the one with the name counts
-				e.function = from + 1
+				e.function = start + 1
 			}
 			err = s.Object(func(key []byte) error { return f.scanFunction(s, key, e) })
 		default:
@@ -221,12 +221,12 @@ func (f *corrector) scanEntry(s *jsontext.Scanner, e *toolEntry) error {
 
 // scanFunction scans the value of key, a field of the entry's function object, and stores it in e.
 func (f *corrector) scanFunction(s *jsontext.Scanner, key []byte, e *toolEntry) error {
-	kind, from := s.Kind(), s.Offset()
+	kind, start := s.Kind(), s.Offset()
 	isArguments := string(key) == "arguments"
 	if isArguments && kind == jsontext.Object {
 		err := s.Skip()
-		e.argumentsAt, e.object = span{from, s.Offset()}, true
-		e.arguments = s.Since(from)
+		e.argumentsAt, e.object = span{start, s.Offset()}, true
+		e.arguments = s.Since(start)
 		f.TextBytes += int64(len(e.arguments))
 		return err
 	}
@@ -234,7 +234,7 @@ func (f *corrector) scanFunction(s *jsontext.Scanner, key []byte, e *toolEntry) 
 		err := s.Skip()
 		e.oddArguments = e.oddArguments || isArguments && kind != jsontext.Null
 		if isArguments && kind == jsontext.Null {
-			e.arguments, e.argumentsAt, e.object = nil, span{from, s.Offset()}, false
+			e.arguments, e.argumentsAt, e.object = nil, span{start, s.Offset()}, false
 		}
 		return err
 	}
@@ -242,9 +242,9 @@ func (f *corrector) scanFunction(s *jsontext.Scanner, key []byte, e *toolEntry) 
 	f.TextBytes += int64(len(raw))
 	switch {
 	case isArguments:
-		e.arguments, e.argumentsAt, e.object = raw, span{from, s.Offset()}, false
+		e.arguments, e.argumentsAt, e.object = raw, span{start, s.Offset()}, false
 	case string(key) == "name":
-		e.name, e.nameAt = raw, span{from, s.Offset()}
+		e.name, e.nameAt = raw, span{start, s.Offset()}
 	}
 	return err
 }
@@ -333,12 +333,12 @@ func (t *choiceTool) beginsNew(e *toolEntry) bool {
 // to the position of the scanner. value is the position of the field's value in it.
 func (f *corrector) removeMember(body []byte, value span) {
 	const space = " \t\r\n"
-	from, to := jsontext.KeyAt(body, value.from), value.to
-	after := bytes.TrimLeft(body[to:], space)
-	if len(after) > 0 && after[0] == ',' {
-		to = len(body) - len(bytes.TrimLeft(after[1:], space))
-	} else if before := bytes.TrimRight(body[:from], space); before[len(before)-1] == ',' {
-		from = len(before) - 1
+	start, end := jsontext.KeyAt(body, value.from), value.to
+	tail := bytes.TrimLeft(body[end:], space)
+	if len(tail) > 0 && tail[0] == ',' {
+		end = len(body) - len(bytes.TrimLeft(tail[1:], space))
+	} else if head := bytes.TrimRight(body[:start], space); head[len(head)-1] == ',' {
+		start = len(head) - 1
 	}
-	f.addEdit(from, to, "")
+	f.addEdit(start, end, "")
 }
