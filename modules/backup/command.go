@@ -7,12 +7,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-gateway/tollgate/internal/backup"
+	"github.com/tollgate-gateway/tollgate/internal/sealed"
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
@@ -71,21 +73,30 @@ func backupCommand(root *cobra.Command) {
 	withoutKey := root.Flags().Bool("without-key", false,
 		"Leave out the files with keys: the master key and the authorization server's signing keys")
 	root.RunE = o.Run(func(s *cli.Session, _ *cobra.Command, args []string) error {
-		state, err := s.App.State()
-		if err == nil {
-			state, err = s.App.Existing(state)
-		}
+		configured, err := s.App.State()
 		if err != nil {
 			return err
 		}
+		existing, err := s.App.Existing(configured)
+		if err != nil {
+			return err
+		}
+		state := existing
 		if *withoutKey {
 			state = tollgate.WithoutKeys(state)
 		}
 		return run(s, args[0], state, backup.Write, func(m *backup.Manifest) {
+			fileMissing := configured.KeyFile != "" && existing.KeyFile == ""
 			switch {
 			case m.KeyFile:
+			case fileMissing && !needsKey(m): // there is no master key
+				if *withoutKey {
+					s.Note("The backup does not contain the signing keys: keep them elsewhere.")
+				}
 			case *withoutKey:
 				s.Note("The backup contains neither the master key nor the signing keys: keep them elsewhere.")
+			case fileMissing:
+				s.Note("The backup does not contain the master key: there is no file %s.", configured.KeyFile)
 			default:
 				s.Note("The backup does not contain the master key, because it is not in a file: keep the keys that the option keyring names.")
 			}
@@ -123,10 +134,19 @@ func restoreCommand(root *cobra.Command) {
 				}
 				return
 			}
-			if _, err := os.Stat(state.KeyFile); err != nil {
+			if _, err := os.Stat(state.KeyFile); err != nil && needsKey(m) {
 				s.Note("The backup does not contain the master key: copy it to %s before you start the server.", state.KeyFile)
 			}
 		})
+	})
+}
+
+// needsKey reports whether a database of a backup has the table of check values, which it has if a service on it stores
+// secrets that the master key encrypts.
+func needsKey(m *backup.Manifest) bool {
+	return slices.ContainsFunc(m.Databases, func(d backup.DatabaseCopy) bool {
+		_, ok := d.Schemas[sealed.Schema().Name]
+		return ok
 	})
 }
 
