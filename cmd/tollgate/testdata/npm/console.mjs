@@ -107,7 +107,7 @@ inBrowser('gateway keys are made, changed, revoked and replaced', {}, async (tab
   await button(box, 'I have copied it').click();
   const row = tab.getByRole('row', { name: /<b>batch<\/b>/ });
   await row.getByText('600 requests a minute').waitFor();
-  assert.match(await row.innerText(), /100,000 tokens a day[^]*\$12\.50 a month[^]*2 models[^]*until/);
+  assert.match(await row.innerText(), /100,000 tokens a day[^]*\$12\.50 a month[^]*only openai\/\*, groq\/openai\/gpt-oss-20b[^]*until/);
   const [, made] = (await api('GET', 'users/ada/keychain-keys')).keys;
   assert.deepEqual([made.label, made.rate_limit_per_minute, made.allowed_models, made.effort_mode], ['<b>batch</b>', 600, ['openai/*', 'groq/openai/gpt-oss-20b'], 'max_of_both']);
   assert.deepEqual(made.budgets, { tokens_per_day: 100000, tokens_per_month: null, usd_per_day: null, usd_per_month: 12.5, usd_total: 40 });
@@ -426,14 +426,17 @@ inBrowser('usage and requests', { acceptDownloads: true }, async (tab) => {
 });
 
 inBrowser('requests are filtered, and say why nobody answered', {}, async (tab) => {
+  await ask('keychain-high');
   // One model that is limited, asked twice: the second time there is nobody to ask.
   await api('POST', 'users/ada/models', { model_entry: 'own/limited', base_url: `${process.env.TOLLGATE_UPSTREAM}/limited/v1`, model: 'scripted', tier: 'low', priority: 200 });
   for (const _ of [1, 2]) assert.equal((await ask('own/limited', 'scripted?status=429&retry_after=1000')).ok, false);
-  let failed = [];
-  while (failed.length < 2) { // requests are written behind the answers
-    failed = (await api('GET', 'users/ada/usage/recent?limit=100')).requests.filter((r) => r.asked_model === 'own/limited');
+  let kept = [];
+  const asked = (model) => kept.filter((r) => r.asked_model === model);
+  while (asked('own/limited').length < 2 || !asked('keychain-high').length) { // requests are written behind the answers
+    kept = (await api('GET', 'users/ada/usage/recent?limit=100')).requests;
     await new Promise((resolve) => { setTimeout(resolve, 50); });
   }
+  const failed = asked('own/limited');
   await signIn(tab);
   await go(tab, 'requests');
   const rows = tab.getByRole('button', { name: /^Details of the request/ });
@@ -464,6 +467,10 @@ inBrowser('requests are filtered, and say why nobody answered', {}, async (tab) 
   assert.equal(await rows.count(), 1);
   await filter('fill', 'Text', 'no such text');
   await tab.getByText('No request matches this filter.').waitFor();
+  await filter('fill', 'Text', '');
+  await filter('fill', 'Model', 'keychain-high');
+  await rows.first().press('Enter');
+  assert.match(await tab.locator('dl.facts').first().innerText(), /Requested tier\s+high/);
   await api('DELETE', `users/ada/models/${encodeURIComponent('own/limited')}`);
 });
 

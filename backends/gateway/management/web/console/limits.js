@@ -6,7 +6,8 @@ import { number, time } from './parts/look.js';
 
 const windows = [['per_day', 'a day'], ['per_week', 'a week'], ['per_month', 'a month'], ['total', 'in total']];
 
-// said returns a text for each limit. If named is set, it lists all allowed models instead of their number.
+// said returns a text for each limit. If more than three models are allowed, it has their number and not their names,
+// unless named is set.
 export function said(limits, named = false) {
   const b = limits.budgets;
   const has = (value, text) => value && text;
@@ -16,7 +17,7 @@ export function said(limits, named = false) {
     has(limits.parallel_requests, `${number(limits.parallel_requests)} requests at once`),
     ...windows.map(([window, text]) => has(b[`tokens_${window}`], `${number(b[`tokens_${window}`])} tokens ${text}`)),
     ...windows.map(([window, text]) => has(b[`usd_${window}`], `${usd(b[`usd_${window}`])} ${text}`)),
-    limits.allowed_models?.length && (named || limits.allowed_models.length === 1 ? `only ${limits.allowed_models.join(', ')}` : `${limits.allowed_models.length} models`),
+    limits.allowed_models?.length && (named || limits.allowed_models.length <= 3 ? `only ${limits.allowed_models.join(', ')}` : `${limits.allowed_models.length} models`),
     limits.allowed_tools?.length && (limits.allowed_tools[0] === 'none' ? 'no provider tools' : `provider tools: ${limits.allowed_tools.join(', ')}`),
     limits.expires_at && `until ${time(limits.expires_at)}`,
     limits.raised_until && `raised until ${time(limits.raised_until)}`,

@@ -128,7 +128,7 @@ function details(r, keys) {
   return [
     h('dl.facts', null,
       fact('Request', code(r.request_id)), fact('Gateway key', keys?.get(r.key_id) ?? r.key_id), fact('Surface', words(r.surface)),
-      fact('Tier', r.tier), fact('Stream', r.stream ? 'yes' : 'no'), fact('Error', r.error && code(r.error)),
+      fact('Requested tier', r.tier), fact('Stream', r.stream ? 'yes' : 'no'), fact('Error', r.error && code(r.error)),
       fact('Cached tokens', number(r.cached_tokens)), fact('Reasoning tokens', number(r.reasoning_tokens)),
       fact('Provider key', r.provider_key_id === 'operator' ? 'the operator\'s' : r.provider_key_id), fact('Token counting', r.usage_source), fact('First token', duration(r.first_token_ms)),
       fact('Served as', r.served_as.join(', ')),
