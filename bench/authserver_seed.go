@@ -26,7 +26,7 @@ const (
 
 // seedIssuing fills the database of a server with a client and a user. The user is signed in and has allowed the client
 // everything.
-func seedIssuing(ctx context.Context, db *store.DB) (made oauthClient, err error) {
+func seedIssuing(ctx context.Context, db *store.DB) (client oauthClient, err error) {
 	k := authserver.Offline(db, time.Now)
 	defer k.Close()
 	k.Key, k.Logger = []byte(issuerSecret), zap.NewNop
@@ -34,14 +34,14 @@ func seedIssuing(ctx context.Context, db *store.DB) (made oauthClient, err error
 	const mail, pass = "bench@example.com", "a pass phrase of this benchmark"
 	user, err := people.Create(ctx, users.New{Email: mail, Password: pass}, "bench")
 	if err != nil {
-		return made, err
+		return client, err
 	}
 	notes := &resources.Resource{
 		Slug: "notes", URI: "https://notes.example/mcp", Kind: resources.Mint,
 		DisplayName: "Notes", Scopes: []resources.Scope{{Name: "notes:read"}, {Name: "notes:write"}},
 	}
 	if err := resources.New(k, resources.Options{}).Create(ctx, notes); err != nil {
-		return made, err
+		return client, err
 	}
 	grants := []string{clients.GrantCode, clients.GrantRefresh, clients.GrantClient, clients.GrantExchange}
 	c := &clients.Client{
@@ -58,22 +58,22 @@ func seedIssuing(ctx context.Context, db *store.DB) (made oauthClient, err error
 		})
 	}
 	if err != nil {
-		return made, err
+		return client, err
 	}
 	needs := []consent.Need{{Resource: notes.ID, Scope: c.Scope}}
 	if _, err := (&consent.Consents{Server: k}).Approve(ctx, user.ID, c, needs, needs); err != nil {
-		return made, err
+		return client, err
 	}
 	signIn := login.New(k, people, login.Options{
 		MaxAge: 24 * time.Hour, Failures: 10, Window: time.Minute,
 		Lock: time.Minute, Identities: 100,
 	})
-	made.authorizePath, made.tokenPath, made.resource = "/oauth/authorize", tokenPath, "notes"
+	client.authorizePath, client.tokenPath, client.resource = "/oauth/authorize", tokenPath, "notes"
 	cookie, _, err := signIn.SignIn(ctx, login.Attempt{Email: mail, Password: pass, Address: "127.0.0.1"})
-	made.cookie = "authserver_session=" + cookie
-	made.id, made.authorization = c.ID, "Authorization: Basic "+
+	client.cookie = "authserver_session=" + cookie
+	client.id, client.authorization = c.ID, "Authorization: Basic "+
 		base64.StdEncoding.EncodeToString([]byte(url.QueryEscape(c.ID)+":"+url.QueryEscape(secret)))+"\r\n"
-	return made, err
+	return client, err
 }
 
 // stored returns a size in bytes that a statement selects.

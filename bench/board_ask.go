@@ -66,7 +66,7 @@ func (c *boardClient) close(ctx context.Context) error {
 }
 
 // do sends a request in the same way as api_auth and the handler do. An empty token means a guest.
-func (c *boardClient) do(ctx context.Context, to *boardAnswer, token, method, path, body string) error {
+func (c *boardClient) do(ctx context.Context, answer *boardAnswer, token, method, path, body string) error {
 	var text io.Reader
 	if body != "" {
 		text = strings.NewReader(body)
@@ -84,12 +84,12 @@ func (c *boardClient) do(ctx context.Context, to *boardAnswer, token, method, pa
 	if err != nil {
 		return err
 	}
-	*to = boardAnswer{header: make(http.Header), body: to.body[:0]}
-	if err := c.api.Serve(to, r, actor); err != nil {
+	*answer = boardAnswer{header: make(http.Header), body: answer.body[:0]}
+	if err := c.api.Serve(answer, r, actor); err != nil {
 		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
-	if to.status >= 300 || !strings.HasPrefix(string(to.body), `{"data":`) {
-		return fmt.Errorf("%s %s: status %d: %.300s", method, path, to.status, to.body)
+	if answer.status >= 300 || !strings.HasPrefix(string(answer.body), `{"data":`) {
+		return fmt.Errorf("%s %s: status %d: %.300s", method, path, answer.status, answer.body)
 	}
 	return nil
 }
@@ -143,27 +143,27 @@ func (s *spell) perCore() float64 { return float64(time.Second) / float64(s.cpu)
 // requests to warm up.
 func (c *boardClient) measure(ctx context.Context, token string, path func() string) (*spell, error) {
 	var s spell
-	var to boardAnswer
+	var answer boardAnswer
 	for _, warm := range []bool{true, false} {
 		s.took = s.took[:0]
-		before, err := process.CPU(os.Getpid())
+		initialCPU, err := process.CPU(os.Getpid())
 		if err != nil {
 			return nil, err
 		}
 		for range boardGets {
-			asked := path()
+			target := path()
 			began := time.Now()
-			if err := c.do(ctx, &to, token, http.MethodGet, asked, ""); err != nil {
+			if err := c.do(ctx, &answer, token, http.MethodGet, target, ""); err != nil {
 				return nil, err
 			}
 			s.took = append(s.took, time.Since(began))
 		}
-		after, err := process.CPU(os.Getpid())
+		finalCPU, err := process.CPU(os.Getpid())
 		if err != nil {
 			return nil, err
 		}
 		if !warm {
-			s.cpu = (after - before) / boardGets
+			s.cpu = (finalCPU - initialCPU) / boardGets
 		}
 	}
 	slices.Sort(s.took)
@@ -200,53 +200,53 @@ func (c *boardClient) ask(ctx context.Context) ([]line, error) {
 			return nil, err
 		}
 	}
-	const rate, listMost, pageMost, deeper = 6000, 5, 10, 1.5
+	const rate, listLimit, pageLimit, maxRatio = 6000, 5, 10, 1.5
 	perCore := spells["list"].perCore()
 	ratio := spells["deep page"].ms(50) / spells["first page"].ms(50)
-	times := func(what, kind string, most float64) []line {
+	times := func(label, kind string, limit float64) []line {
 		s := spells[kind]
-		last := line{what: "ms, p99 of " + what, tollgate: number(s.ms(99))}
-		if most > 0 {
-			last = below(last.what, s.ms(99), most)
+		last := line{label: "ms, p99 of " + label, tollgate: number(s.ms(99))}
+		if limit > 0 {
+			last = below(last.label, s.ms(99), limit)
 		}
-		return []line{{what: "ms, p50 of " + what, tollgate: number(s.ms(50))}, last}
+		return []line{{label: "ms, p50 of " + label, tollgate: number(s.ms(50))}, last}
 	}
 	return slices.Concat(
 		[]line{
 			{
-				what: "GET/s a core, 25 threads of a forum, guest", tollgate: number(perCore), aim: fmt.Sprint(">= ", rate),
+				label: "GET/s a core, 25 threads of a forum, guest", tollgate: number(perCore), aim: fmt.Sprint(">= ", rate),
 				met: perCore >= rate,
 			},
-			{what: "GET/s a core, the same by a token", tollgate: number(spells["list of a member"].perCore())},
-			{what: "GET/s a core, 25 posts deep in a thread", tollgate: number(spells["deep page"].perCore())},
+			{label: "GET/s a core, the same by a token", tollgate: number(spells["list of a member"].perCore())},
+			{label: "GET/s a core, 25 posts deep in a thread", tollgate: number(spells["deep page"].perCore())},
 		},
-		times("a thread list", "list", listMost),
-		times("a deep thread list", "deep list", listMost),
-		times("the first page of the long thread", "first page", pageMost),
-		times("a page deep in it", "deep page", pageMost),
-		times("the first page of any thread", "any thread", pageMost),
+		times("a thread list", "list", listLimit),
+		times("a deep thread list", "deep list", listLimit),
+		times("the first page of the long thread", "first page", pageLimit),
+		times("a page deep in it", "deep page", pageLimit),
+		times("the first page of any thread", "any thread", pageLimit),
 		[]line{{
-			what: "ratio of deep to first page, p50", ratio: number(ratio), aim: fmt.Sprint("<= ", deeper),
-			met: ratio <= deeper,
+			label: "ratio of deep to first page, p50", ratio: number(ratio), aim: fmt.Sprint("<= ", maxRatio),
+			met: ratio <= maxRatio,
 		}},
 	), nil
 }
 
 // cursors walks through the threads of the first forum and returns the cursors of their pages.
 func (c *boardClient) cursors(ctx context.Context) (list []string, err error) {
-	var to boardAnswer
-	after := ""
+	var answer boardAnswer
+	query := ""
 	for range forum.ThreadsOfForum / 100 {
-		if err := c.do(ctx, &to, "", http.MethodGet, fmt.Sprintf("/forums/%d/threads?limit=100%s", forum.First, after),
+		if err := c.do(ctx, &answer, "", http.MethodGet, fmt.Sprintf("/forums/%d/threads?limit=100%s", forum.First, query),
 			""); err != nil {
 			return nil, err
 		}
-		cursor := gjson.GetBytes(to.body, "nextCursor").String()
+		cursor := gjson.GetBytes(answer.body, "nextCursor").String()
 		if cursor == "" {
 			break
 		}
 		list = append(list, cursor)
-		after = "&after=" + cursor
+		query = "&after=" + cursor
 	}
 	if len(list) == 0 {
 		return nil, errors.New("the first forum has one page only")
@@ -257,7 +257,7 @@ func (c *boardClient) cursors(ctx context.Context) (list []string, err error) {
 // search measures searches for words that few, some and most posts contain.
 func (c *boardClient) search(ctx context.Context) (lines []line, err error) {
 	for _, kind := range []struct {
-		what  string
+		label string
 		query func() string
 	}{
 		{"a rare word", func() string { return forum.Word(forum.Vocabulary/2 + c.random.IntN(forum.Vocabulary/2)) }},
@@ -271,18 +271,18 @@ func (c *boardClient) search(ctx context.Context) (lines []line, err error) {
 		}},
 	} {
 		took := make([]time.Duration, 0, boardSearches)
-		var to boardAnswer
+		var answer boardAnswer
 		for range cap(took) {
 			began := time.Now()
-			if err := c.do(ctx, &to, "", http.MethodGet, "/search?q="+kind.query(), ""); err != nil {
+			if err := c.do(ctx, &answer, "", http.MethodGet, "/search?q="+kind.query(), ""); err != nil {
 				return nil, err
 			}
 			took = append(took, time.Since(began))
 		}
 		slices.Sort(took)
 		s := spell{took: took}
-		lines = append(lines, line{what: "ms, p50 of a search for " + kind.what, tollgate: number(s.ms(50))},
-			line{what: "ms, p99 of the same", tollgate: number(s.ms(99))})
+		lines = append(lines, line{label: "ms, p50 of a search for " + kind.label, tollgate: number(s.ms(50))},
+			line{label: "ms, p99 of the same", tollgate: number(s.ms(99))})
 	}
 	return lines, nil
 }
@@ -302,7 +302,7 @@ func (c *boardClient) reply(ctx context.Context) ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	before, err := process.CPU(os.Getpid())
+	initialCPU, err := process.CPU(os.Getpid())
 	if err != nil {
 		return nil, err
 	}
@@ -312,7 +312,7 @@ func (c *boardClient) reply(ctx context.Context) ([]line, error) {
 		return nil, err
 	}
 	elapsed := time.Since(began)
-	after, err := process.CPU(os.Getpid())
+	finalCPU, err := process.CPU(os.Getpid())
 	if err != nil {
 		return nil, err
 	}
@@ -331,37 +331,37 @@ func (c *boardClient) reply(ctx context.Context) ([]line, error) {
 	usual := ofHundred[len(ofHundred)/2]
 	return []line{
 		{
-			what:     fmt.Sprintf("replies/s of %d members at a time", boardWriters),
+			label:    fmt.Sprintf("replies/s of %d members at a time", boardWriters),
 			tollgate: number(float64(len(took)) / elapsed.Seconds()),
 		},
-		{what: "ms of CPU a reply", tollgate: number(float64((after - before).Microseconds()) / 1000 / float64(len(took)))},
-		{what: "ms, p50 of a reply until it is durable", tollgate: number(s.ms(50))},
+		{label: "ms of CPU a reply", tollgate: number(float64((finalCPU - initialCPU).Microseconds()) / 1000 / float64(len(took)))},
+		{label: "ms, p50 of a reply until it is durable", tollgate: number(s.ms(50))},
 		below("ms, p99 of the same", s.ms(99), 20),
-		{what: "ms, the slowest of them", tollgate: number(s.ms(100))},
+		{label: "ms, the slowest of them", tollgate: number(s.ms(100))},
 		{
-			what: "ratio of the slowest to the p50", ratio: number(slowest), aim: fmt.Sprint("<= ", steady),
+			label: "ratio of the slowest to the p50", ratio: number(slowest), aim: fmt.Sprint("<= ", steady),
 			met: slowest <= steady,
 		},
 		{
-			what: "ratio of the slowest to the p50, in the round before", ratio: number(slowestFresh),
+			label: "ratio of the slowest to the p50, in the round before", ratio: number(slowestFresh),
 			aim: fmt.Sprint("<= ", steady), met: slowestFresh <= steady,
 		},
 		{
-			what:  fmt.Sprintf("ratio of the slowest to the p50, in the worst of %d rounds more", boardRounds),
+			label: fmt.Sprintf("ratio of the slowest to the p50, in the worst of %d rounds more", boardRounds),
 			ratio: number(worst), aim: fmt.Sprint("<= ", steady), met: worst <= steady,
 		},
 		{
-			what: "ratio of the slowest of 100 to their p50, in half of the hundreds", ratio: number(usual),
+			label: "ratio of the slowest of 100 to their p50, in half of the hundreds", ratio: number(usual),
 			aim: fmt.Sprint("<= ", steady), met: usual <= steady,
 		},
-		{what: "the same, in the most uneven hundred", ratio: number(ofHundred[len(ofHundred)-1])},
-		{what: "ms, the slowest of the first, all at once in one thread", tollgate: number(spellOf(first).ms(100))},
+		{label: "the same, in the most uneven hundred", ratio: number(ofHundred[len(ofHundred)-1])},
+		{label: "ms, the slowest of the first, all at once in one thread", tollgate: number(spellOf(first).ms(100))},
 	}, nil
 }
 
 // replies makes every member reply each times. The first and then every tenth reply goes to the long thread. It returns
 // how long each reply took, in the order of the answers.
-func (c *boardClient) replies(ctx context.Context, each int) ([]time.Duration, error) {
+func (c *boardClient) replies(ctx context.Context, count int) ([]time.Duration, error) {
 	var (
 		mu      sync.Mutex
 		took    []time.Duration
@@ -372,18 +372,18 @@ func (c *boardClient) replies(ctx context.Context, each int) ([]time.Duration, e
 	for w, token := range c.tokens {
 		writers.Go(func() {
 			random := rand.New(rand.NewPCG(uint64(w), 1)) //nolint:gosec // G404: not a secret
-			var to boardAnswer
+			var answer boardAnswer
 			var err error
-			for i := 0; i < each && err == nil; i++ {
+			for i := 0; i < count && err == nil; i++ {
 				thread := int64(forum.LongThread)
 				if i%10 != 0 {
 					thread = 1 + random.Int64N(c.forum.Threads)
 				}
 				start := random.IntN(len(c.forum.Text) - 2*forum.PostBytes)
 				body := fmt.Sprintf(`{"message":"%s %d %d %s"}`, run, w, i, c.forum.Text[start:start+forum.PostBytes])
-				from := time.Now()
-				err = c.do(ctx, &to, token, http.MethodPost, fmt.Sprintf("/threads/%d/posts", thread), body)
-				length := time.Since(from)
+				startTime := time.Now()
+				err = c.do(ctx, &answer, token, http.MethodPost, fmt.Sprintf("/threads/%d/posts", thread), body)
+				length := time.Since(startTime)
 				mu.Lock()
 				took = append(took, length)
 				mu.Unlock()

@@ -55,19 +55,19 @@ func (b *bench) serveBoard(ctx context.Context, f *forum.Forum, file string) (li
 		return nil, err
 	}
 	defer s.Stop()
-	to := load.Site{Address: addresses[1]}
-	if err := s.Await(ctx, &load.Load{To: to, Request: to.Get("/api/v1/forums"), Check: isOK}); err != nil {
+	site := load.Site{Address: addresses[1]}
+	if err := s.Await(ctx, &load.Load{Site: site, Request: site.Get("/api/v1/forums"), Check: isOK}); err != nil {
 		return nil, fmt.Errorf("the server does not answer: %w\n%s", err, s.Said())
 	}
-	before, err := s.Resident()
+	initialMemory, err := s.Resident()
 	if err != nil {
 		return nil, err
 	}
-	for _, kind := range []struct{ what, path string }{
+	for _, kind := range []struct{ label, path string }{
 		{"25 threads of a forum", "/api/v1/forums/" + strconv.Itoa(forum.First) + "/threads"},
 		{"25 posts deep in a thread", fmt.Sprintf("/api/v1/threads/%d/posts?after=%d", forum.LongThread, f.Posts/2)},
 	} {
-		l := &load.Load{To: to, Request: to.Get(kind.path), Check: isPage, Conns: conns}
+		l := &load.Load{Site: site, Request: site.Get(kind.path), Check: isPage, Conns: conns}
 		if o := l.Run(ctx, warmUp); o.Failure != nil {
 			return nil, o.Failure
 		}
@@ -80,16 +80,16 @@ func (b *bench) serveBoard(ctx context.Context, f *forum.Forum, file string) (li
 			rates, cpus = append(rates, got.rate), append(cpus, got.cpu)
 		}
 		lines = append(lines,
-			line{what: "HTTP: GET/s, " + kind.what + ", load beside", tollgate: number(median(rates))},
-			line{what: "HTTP: GET/s a core of the server, the same", tollgate: number(1e6 / median(cpus))})
+			line{label: "HTTP: GET/s, " + kind.label + ", load beside", tollgate: number(median(rates))},
+			line{label: "HTTP: GET/s a core of the server, the same", tollgate: number(1e6 / median(cpus))})
 	}
-	after, err := s.Resident()
+	finalMemory, err := s.Resident()
 	if err != nil {
 		return nil, err
 	}
 	return append(lines, line{
-		what:  "HTTP: MB of the server's memory, before and after",
-		plain: number(float64(before) / 1e6), tollgate: number(float64(after) / 1e6),
+		label: "HTTP: MB of the server's memory, before and after",
+		plain: number(float64(initialMemory) / 1e6), tollgate: number(float64(finalMemory) / 1e6),
 	}), nil
 }
 
@@ -131,10 +131,10 @@ func postgresBoard(ctx context.Context, posts int64) (lines []line, err error) {
 	if lines, err = askBoard(ctx, f, service); err != nil {
 		return nil, err
 	}
-	lines = append([]line{{what: "seconds to copy a forum of " + strconv.FormatInt(f.Posts, 10) +
+	lines = append([]line{{label: "seconds to copy a forum of " + strconv.FormatInt(f.Posts, 10) +
 		" posts", tollgate: number(took.Seconds())}}, lines...)
 	for i := range lines {
-		lines[i].what = "PostgreSQL: " + lines[i].what
+		lines[i].label = "PostgreSQL: " + lines[i].label
 		if lines[i].ratio == "" { // the times to compare with are those on SQLite
 			lines[i].aim = ""
 		}
@@ -155,9 +155,9 @@ func copyForum(ctx context.Context, f *forum.Forum, db *store.DB, dsn string) er
 	if err != nil {
 		return err
 	}
-	to, err := forum.NewPostgres(ctx, dsn)
+	sink, err := forum.NewPostgres(ctx, dsn)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Fill(ctx, registered, to, progress(f.Posts)), to.Close(ctx))
+	return errors.Join(f.Fill(ctx, registered, sink, progress(f.Posts)), sink.Close(ctx))
 }

@@ -39,8 +39,8 @@ func (b *bench) compare(ctx context.Context, s *process.Server, rounds int, plai
 
 // side is one side of a comparison: a load and the process that answers it.
 type side struct {
-	of   *process.Child
-	load *load.Load
+	child *process.Child
+	load  *load.Load
 }
 
 // compareSides works like compare for two processes.
@@ -57,7 +57,7 @@ func (b *bench) compareSides(ctx context.Context, rounds int, plain, other side)
 			slices.Reverse(sides)
 		}
 		for _, side := range sides {
-			got, err := b.sample(ctx, side.of, side.load)
+			got, err := b.sample(ctx, side.child, side.load)
 			if err != nil {
 				return nil, err
 			}
@@ -73,7 +73,7 @@ func (b *bench) compareSides(ctx context.Context, rounds int, plain, other side)
 
 // sample runs one slice.
 func (b *bench) sample(ctx context.Context, s *process.Child, l *load.Load) (sample, error) {
-	before, err := s.CPU()
+	initialCPU, err := s.CPU()
 	if err != nil {
 		return sample{}, err
 	}
@@ -86,12 +86,12 @@ func (b *bench) sample(ctx context.Context, s *process.Child, l *load.Load) (sam
 	case <-ctx.Done():
 		return sample{}, ctx.Err()
 	}
-	after, err := s.CPU()
+	finalCPU, err := s.CPU()
 	if err != nil {
 		return sample{}, err
 	}
 	return sample{
-		o.Rate(), float64((after - before).Microseconds()) / float64(max(1, o.Requests)),
+		o.Rate(), float64((finalCPU - initialCPU).Microseconds()) / float64(max(1, o.Requests)),
 		o.Percentile(99).Seconds() * 1000,
 	}, nil
 }
@@ -129,11 +129,11 @@ func (p *pair) difference(figure func(sample) float64) float64 {
 }
 
 // lines returns the two lines of a comparison: the rates with an aim, and the CPU time without one.
-func (p *pair) lines(what string, aim float64) []line {
-	cpu := beside(what+", server CPU µs a request", medianOf(p.plain, cpuOf), medianOf(p.other, cpuOf))
+func (p *pair) lines(label string, aim float64) []line {
+	cpu := beside(label+", server CPU µs a request", medianOf(p.plain, cpuOf), medianOf(p.other, cpuOf))
 	cpu.ratio = fmt.Sprintf("%.2f", p.ratio(cpuOf))
 	return []line{
-		atLeast(what+", requests/s", medianOf(p.plain, rateOf), medianOf(p.other, rateOf), p.ratio(rateOf), aim),
+		atLeast(label+", requests/s", medianOf(p.plain, rateOf), medianOf(p.other, rateOf), p.ratio(rateOf), aim),
 		cpu,
 	}
 }

@@ -24,14 +24,14 @@ const database = "tollgate.db"
 
 // sizeFrom returns the number in an environment variable, or byDefault if the variable is not set. It returns an error
 // for a number below minimum. what is the name of what the number counts.
-func sizeFrom[T int | int64](variable, what string, byDefault, minimum T) (T, error) {
+func sizeFrom[T int | int64](variable, unit string, fallback, minimum T) (T, error) {
 	text := os.Getenv(variable)
 	if text == "" {
-		return byDefault, nil
+		return fallback, nil
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < int64(minimum) {
-		return 0, fmt.Errorf("%s must be a number of %s from %d on, not %q", variable, what, minimum, text)
+		return 0, fmt.Errorf("%s must be a number of %s from %d on, not %q", variable, unit, minimum, text)
 	}
 	return T(n), nil
 }

@@ -81,14 +81,14 @@ func (b *bench) serve(ctx context.Context) (*process.Server, error) {
 	if err := s.Start(ctx, b.binary, b.environment); err != nil {
 		return nil, err
 	}
-	for _, to := range []load.Site{s.Plain, s.Gateway, s.Guarded} {
+	for _, site := range []load.Site{s.Plain, s.Gateway, s.Guarded} {
 		if err := s.Await(ctx, &load.Load{
-			To: to, Request: to.Chat(mock.Chat(mock.Whole, false, 1<<10)),
+			Site: site, Request: site.Chat(mock.Chat(mock.Whole, false, 1<<10)),
 			Check: mock.IsWhole,
 		}); err != nil {
-			said := s.Said()
+			output := s.Said()
 			s.Stop()
-			return nil, fmt.Errorf("the server does not answer: %w\n%s", err, said)
+			return nil, fmt.Errorf("the server does not answer: %w\n%s", err, output)
 		}
 	}
 	return s, nil
@@ -120,11 +120,11 @@ func seed(ctx context.Context, dir string) (key string, err error) {
 		return "", fmt.Errorf("adding the provider key: %w", err)
 	}
 	limit := int64(plenty)
-	made, err := service.CreateKey(ctx, user, keychain.KeyOptions{Limits: keychain.Limits{RateLimitPerMinute: &limit}})
+	gatewayKey, err := service.CreateKey(ctx, user, keychain.KeyOptions{Limits: keychain.Limits{RateLimitPerMinute: &limit}})
 	if err != nil {
 		return "", fmt.Errorf("making the gateway key: %w", err)
 	}
-	return made.Key, nil
+	return gatewayKey.Key, nil
 }
 
 // usageRecords returns the number of entries in the usage log of a server.

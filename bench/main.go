@@ -50,7 +50,7 @@ type bench struct {
 func main() {
 	var b bench
 	provider := flag.Bool("mock", false, "be the mock provider; for this command's own use")
-	only := flag.String("only", "", "rows to measure, by letter, such as a,b,d; default: all")
+	letters := flag.String("only", "", "rows to measure, by letter, such as a,b,d; default: all")
 	flag.IntVar(&b.rounds, "rounds", 5, "slices of each side, taken in turn; the median counts")
 	flag.DurationVar(&b.slice, "time", 1500*time.Millisecond, "length of a slice")
 	flag.Int64Var(&b.requests, "requests", defaultTeamRequests,
@@ -70,7 +70,7 @@ func main() {
 	if *provider {
 		err = mock.Serve(ctx, os.Stdin, os.Stdout)
 	} else {
-		err = b.run(ctx, *only)
+		err = b.run(ctx, *letters)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -80,8 +80,8 @@ func main() {
 }
 
 // run measures the chosen rows and prints the table.
-func (b *bench) run(ctx context.Context, only string) error {
-	chosen, err := choose(only)
+func (b *bench) run(ctx context.Context, letters string) error {
+	chosen, err := choose(letters)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (b *bench) run(ctx context.Context, only string) error {
 
 	var report report
 	for _, row := range chosen {
-		fmt.Fprintln(os.Stderr, "measuring", row.letter+":", row.about)
+		fmt.Fprintln(os.Stderr, "measuring", row.letter+":", row.title)
 		lines, err := row.measure(ctx, b)
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -65,12 +65,12 @@ func (o *oauthClient) granted(ctx context.Context, c *load.Client) (string, erro
 	if err != nil {
 		return "", err
 	}
-	to, err := url.Parse(got.Location)
-	if err != nil || to.Query().Get("code") == "" {
+	redirect, err := url.Parse(got.Location)
+	if err != nil || redirect.Query().Get("code") == "" {
 		return "", fmt.Errorf("status %d to %q instead of a redirect with a code: %.300s", got.Status, got.Location, got.Text)
 	}
 	return o.ask(ctx, c, o.form(o.tokenPath, url.Values{
-		"grant_type": {"authorization_code"}, "code": {to.Query().Get("code")}, "redirect_uri": {issuingBack},
+		"grant_type": {"authorization_code"}, "code": {redirect.Query().Get("code")}, "redirect_uri": {issuingBack},
 		"code_verifier": {issuingVerifier},
 	}))
 }
@@ -92,7 +92,7 @@ func (o *oauthClient) collect(ctx context.Context, c *load.Client) (access []str
 // refreshing returns the load of clients that refresh their tokens.
 func (o *oauthClient) refreshing() *load.Load {
 	return &load.Load{
-		To: o.site, Conns: conns, Settle: backgroundPause,
+		Site: o.site, Conns: conns, Settle: backgroundPause,
 		Talk: func(ctx context.Context, c *load.Client) error {
 			token := <-o.refreshes // there are more tokens than connections
 			text, err := o.ask(ctx, c, o.form(o.tokenPath, url.Values{
@@ -111,7 +111,7 @@ func (o *oauthClient) refreshing() *load.Load {
 // redeems the code.
 func (o *oauthClient) flow() *load.Load {
 	return &load.Load{
-		To: o.site, Conns: conns, Settle: backgroundPause,
+		Site: o.site, Conns: conns, Settle: backgroundPause,
 		Talk: func(ctx context.Context, c *load.Client) error {
 			_, err := o.granted(ctx, c)
 			return err

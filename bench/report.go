@@ -15,7 +15,7 @@ import (
 
 // line is a line of the table.
 type line struct {
-	what            string
+	label           string
 	plain, tollgate string
 	ratio           string // tollgate divided by plain; with a sign, their difference
 	aim             string // empty if there is none
@@ -23,16 +23,16 @@ type line struct {
 }
 
 // atLeast returns a line whose ratio should be at least aim.
-func atLeast(what string, plain, tollgate, ratio, aim float64) line {
+func atLeast(label string, plain, tollgate, ratio, aim float64) line {
 	return line{
-		what, number(plain), number(tollgate), fmt.Sprintf("%.2f", ratio), fmt.Sprintf(">= %.2f", aim),
+		label, number(plain), number(tollgate), fmt.Sprintf("%.2f", ratio), fmt.Sprintf(">= %.2f", aim),
 		ratio >= aim,
 	}
 }
 
 // beside returns a line without an aim.
-func beside(what string, plain, tollgate float64) line {
-	return line{what: what, plain: number(plain), tollgate: number(tollgate), ratio: fmt.Sprintf("%.2f", tollgate/plain)}
+func beside(label string, plain, tollgate float64) line {
+	return line{label: label, plain: number(plain), tollgate: number(tollgate), ratio: fmt.Sprintf("%.2f", tollgate/plain)}
 }
 
 // number formats a number with three significant digits.
@@ -62,13 +62,13 @@ type report struct {
 }
 
 // add adds the lines of a row, and the error that ended its measurement early, if any.
-func (r *report) add(of row, lines []line, err error) {
+func (r *report) add(subject row, lines []line, err error) {
 	for _, l := range lines {
-		l.what = of.letter + "  " + l.what
+		l.label = subject.letter + "  " + l.label
 		r.lines = append(r.lines, l)
 	}
 	if err != nil {
-		r.failed = append(r.failed, fmt.Errorf("row %s (%s) was not measured: %w", of.letter, of.about, err))
+		r.failed = append(r.failed, fmt.Errorf("row %s (%s) was not measured: %w", subject.letter, subject.title, err))
 	}
 }
 
@@ -88,7 +88,7 @@ func (r *report) print(w io.Writer, machine string) {
 				verdict = "ok"
 			}
 		}
-		_, _ = fmt.Fprintln(table, strings.Join([]string{l.what, l.plain, l.tollgate, l.ratio, l.aim, verdict}, "\t"))
+		_, _ = fmt.Fprintln(table, strings.Join([]string{l.label, l.plain, l.tollgate, l.ratio, l.aim, verdict}, "\t"))
 	}
 	_ = table.Flush()
 }

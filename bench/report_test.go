@@ -13,7 +13,7 @@ func TestReport(t *testing.T) {
 	r.add(rows[1], nil, errors.New("no server"))
 	var out strings.Builder
 	r.print(&out, "a machine")
-	want := []string{
+	expected := []string{
 		"a machine",
 		"what      plain   tollgate   ratio   aim       verdict",
 		"a  rate   2000    1900       0.95    >= 0.90   ok",
@@ -24,8 +24,8 @@ func TestReport(t *testing.T) {
 	for text := range strings.Lines(strings.TrimSpace(out.String())) {
 		got = append(got, strings.TrimSpace(text))
 	}
-	if strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	if strings.Join(got, "\n") != strings.Join(expected, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(expected, "\n"))
 	}
 	if err := r.failure(); err == nil || !strings.Contains(err.Error(), "row b") {
 		t.Errorf("failure %v, want one that names row b", err)

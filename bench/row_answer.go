@@ -53,7 +53,7 @@ func answerRow(ctx context.Context, b *bench) ([]line, error) {
 // measureAnswers fills a database and measures searches and answers.
 func measureAnswers(ctx context.Context, db *store.DB, dir string, passages int) (lines []line, err error) {
 	c := corpus.New(&kernel.Server{DB: db, Logger: zap.NewNop, Now: time.Now})
-	made, rate, err := fillAnswers(ctx, c, dir, passages)
+	count, rate, err := fillAnswers(ctx, c, dir, passages)
 	if err != nil {
 		return nil, fmt.Errorf("taking documents in: %w", err)
 	}
@@ -61,7 +61,7 @@ func measureAnswers(ctx context.Context, db *store.DB, dir string, passages int)
 	if err != nil {
 		return nil, err
 	}
-	issuers := max(made/filings.ManyPassages, 1)
+	issuers := max(count/filings.ManyPassages, 1)
 	_, directory, err := c.Issuers(ctx)
 	if err != nil {
 		return nil, err
@@ -77,9 +77,9 @@ func measureAnswers(ctx context.Context, db *store.DB, dir string, passages int)
 	}
 	p := pipeline.New(r, c.Issuers, nil, time.Now, pipeline.Options{})
 	kinds := []struct {
-		what string
-		aim  int
-		ask  func(n int) error
+		label string
+		aim   int
+		ask   func(n int) error
 	}{
 		{"search, an issuer named", searchAim, func(n int) error { return search(filings.Ask(questions, n, n%issuers)) }},
 		{"search, none named", searchAim, func(n int) error {
@@ -94,22 +94,22 @@ func measureAnswers(ctx context.Context, db *store.DB, dir string, passages int)
 			return nil
 		}},
 	}
-	lines = append(lines, line{what: fmt.Sprintf("ingest of %d passages, MB/s", made), tollgate: fmt.Sprintf("%.1f",
+	lines = append(lines, line{label: fmt.Sprintf("ingest of %d passages, MB/s", count), tollgate: fmt.Sprintf("%.1f",
 		rate)})
 	for _, k := range kinds {
 		took := make([]time.Duration, answerAsks)
 		for n := range took {
 			begun := time.Now()
 			if err := k.ask(n); err != nil {
-				return nil, fmt.Errorf("%s: %w", k.what, err)
+				return nil, fmt.Errorf("%s: %w", k.label, err)
 			}
 			took[n] = time.Since(begun)
 		}
 		slices.Sort(took)
 		millis := func(share int) float64 { return float64(took[len(took)*share/100].Microseconds()) / 1000 }
-		lines = append(lines, line{what: k.what + ", median ms", tollgate: fmt.Sprintf("%.1f", millis(50))},
+		lines = append(lines, line{label: k.label + ", median ms", tollgate: fmt.Sprintf("%.1f", millis(50))},
 			line{
-				what: k.what + ", p95 ms", tollgate: fmt.Sprintf("%.1f", millis(95)), aim: fmt.Sprintf("<= %d", k.aim),
+				label: k.label + ", p95 ms", tollgate: fmt.Sprintf("%.1f", millis(95)), aim: fmt.Sprintf("<= %d", k.aim),
 				met: millis(95) <= float64(k.aim),
 			})
 	}
@@ -118,16 +118,16 @@ func measureAnswers(ctx context.Context, db *store.DB, dir string, passages int)
 	runtime.ReadMemStats(&memory)
 	size, err := db.Size(ctx)
 	return append(lines,
-		line{what: "memory in use after it, MB", tollgate: strconv.FormatUint(memory.HeapInuse>>20, 10)},
-		line{what: "its database, MB", tollgate: strconv.FormatInt(size>>20, 10)}), err
+		line{label: "memory in use after it, MB", tollgate: strconv.FormatUint(memory.HeapInuse>>20, 10)},
+		line{label: "its database, MB", tollgate: strconv.FormatInt(size>>20, 10)}), err
 }
 
 // fillAnswers ingests reports until there are at least want passages. It returns their number and the rate in
 // MB per second.
-func fillAnswers(ctx context.Context, c *corpus.Corpus, dir string, want int) (made int, rate float64, err error) {
+func fillAnswers(ctx context.Context, c *corpus.Corpus, dir string, minimum int) (count int, rate float64, err error) {
 	var took time.Duration
 	size := int64(0)
-	for first := 0; made < want; first += answerIssuers {
+	for first := 0; count < minimum; first += answerIssuers {
 		folder, err := os.MkdirTemp(dir, "reports")
 		if err != nil {
 			return 0, 0, err
@@ -147,7 +147,7 @@ func fillAnswers(ctx context.Context, c *corpus.Corpus, dir string, want int) (m
 			return 0, 0, err
 		}
 		took += time.Since(begun)
-		made, size = made+report.Chunks, size+report.Done
+		count, size = count+report.Chunks, size+report.Done
 	}
-	return made, float64(size) / 1e6 / took.Seconds(), nil
+	return count, float64(size) / 1e6 / took.Seconds(), nil
 }

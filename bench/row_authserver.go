@@ -108,9 +108,9 @@ func authserverRow(ctx context.Context, b *bench) ([]line, error) {
 
 	var lines []line
 	for _, kind := range []struct {
-		name, what string
-		load       func(s *issuer) *load.Load
-		aim        float64 // requests per core and second; 0 for none
+		name, label string
+		load        func(s *issuer) *load.Load
+		aim         float64 // requests per core and second; 0 for none
 	}{
 		{"q-jwks", "JWKS", (*issuer).keySet, 0},
 		{"q-client", "client_credentials", (*issuer).machine, 3000},
@@ -124,14 +124,14 @@ func authserverRow(ctx context.Context, b *bench) ([]line, error) {
 		{"q-authorize", "authorization request of a registered client", (*issuer).asking, 0},
 		{"q-cimd", "authorization request of a client with a document", (*issuer).askingDocumented, 0},
 	} {
-		more, err := b.issuerLines(ctx, lite, postgres, kind.name, kind.what, kind.load, kind.aim)
+		more, err := b.issuerLines(ctx, lite, postgres, kind.name, kind.label, kind.load, kind.aim)
 		if lines = append(lines, more...); err != nil {
-			return lines, fmt.Errorf("%s: %w", kind.what, err)
+			return lines, fmt.Errorf("%s: %w", kind.label, err)
 		}
 	}
 	for _, kind := range []struct {
-		what string
-		load func(s *issuer) *load.Load
+		label string
+		load  func(s *issuer) *load.Load
 	}{
 		{"token of a client", (*issuer).machine},
 		{"code flow", func(s *issuer) *load.Load { return s.flow() }},
@@ -145,9 +145,9 @@ func authserverRow(ctx context.Context, b *bench) ([]line, error) {
 			return lines, err
 		}
 		lines = append(lines,
-			line{what: "bytes in memory a live " + kind.what, tollgate: number(heap)},
+			line{label: "bytes in memory a live " + kind.label, tollgate: number(heap)},
 			line{
-				what:  "bytes in the database a live " + kind.what + ", with its audit (plain: PostgreSQL)",
+				label: "bytes in the database a live " + kind.label + ", with its audit (plain: PostgreSQL)",
 				plain: number(other), tollgate: number(size),
 			})
 	}
@@ -179,14 +179,14 @@ func (b *bench) issue(ctx context.Context, dir, option string, db *store.DB, err
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("preparing an authorization server: %w", err), db.Close())
 	}
-	err = s.Await(ctx, &load.Load{To: s.site, Request: s.site.Get("/ready"), Check: isOK})
+	err = s.Await(ctx, &load.Load{Site: s.site, Request: s.site.Get("/ready"), Check: isOK})
 	if err == nil {
 		err = s.prepare(ctx)
 	}
 	if err != nil {
-		said := s.Said()
+		output := s.Said()
 		s.end()
-		return nil, fmt.Errorf("the authorization server does not answer: %w\n%s", err, said)
+		return nil, fmt.Errorf("the authorization server does not answer: %w\n%s", err, output)
 	}
 	return s, nil
 }
@@ -242,7 +242,7 @@ func isOK(got load.Reply) error {
 
 // keySet returns the load of clients that fetch the keys.
 func (s *issuer) keySet() *load.Load {
-	return &load.Load{To: s.site, Request: s.site.Get("/.well-known/jwks.json"), Check: isOK, Conns: conns}
+	return &load.Load{Site: s.site, Request: s.site.Get("/.well-known/jwks.json"), Check: isOK, Conns: conns}
 }
 
 // machines are the parameters of a token request of the client for itself.
@@ -251,7 +251,7 @@ var machines = url.Values{"grant_type": {"client_credentials"}, "scope": {"notes
 // machine returns the load of a client that gets tokens for itself.
 func (s *issuer) machine() *load.Load {
 	return &load.Load{
-		To: s.site, Request: s.form(tokenPath, machines), Check: isToken, Conns: conns,
+		Site: s.site, Request: s.form(tokenPath, machines), Check: isToken, Conns: conns,
 		Settle: backgroundPause,
 	}
 }
@@ -266,7 +266,7 @@ func (s *issuer) proved() ([]byte, error) {
 
 // proving returns the same load with proofs.
 func (s *issuer) proving() *load.Load {
-	return &load.Load{To: s.site, Next: s.proved, Check: isToken, Conns: conns, Settle: backgroundPause}
+	return &load.Load{Site: s.site, Next: s.proved, Check: isToken, Conns: conns, Settle: backgroundPause}
 }
 
 // exchanging returns the load of a client that exchanges the token of a user for a narrower one.
@@ -275,19 +275,19 @@ func (s *issuer) exchanging() *load.Load {
 		"grant_type": {clients.GrantExchange}, "subject_token": {s.granting},
 		"subject_token_type": {"urn:ietf:params:oauth:token-type:access_token"}, "resource": {"notes"},
 	})
-	return &load.Load{To: s.site, Request: request, Check: isToken, Conns: conns, Settle: backgroundPause}
+	return &load.Load{Site: s.site, Request: request, Check: isToken, Conns: conns, Settle: backgroundPause}
 }
 
 // atEdge returns the load of calls to the service behind the edge.
 func (s *issuer) atEdge() *load.Load {
 	request := []byte("GET /notes HTTP/1.1\r\nHost: " + s.edge.Address +
 		"\r\nUser-Agent: bench\r\nAccept: */*\r\nAuthorization: Bearer " + s.bearer + "\r\n\r\n")
-	return &load.Load{To: s.edge, Request: request, Check: isOK, Conns: conns}
+	return &load.Load{Site: s.edge, Request: request, Check: isOK, Conns: conns}
 }
 
 // provingAtEdge returns the load of calls to the service with a bound token. Each proof can be used once.
 func (s *issuer) provingAtEdge() *load.Load {
-	return &load.Load{To: s.edge, Conns: conns, Check: isOK, Next: func() ([]byte, error) {
+	return &load.Load{Site: s.edge, Conns: conns, Check: isOK, Next: func() ([]byte, error) {
 		proof, err := s.prover.Proof("GET", "https://notes.example/notes", s.bound)
 		return []byte("GET /notes HTTP/1.1\r\nHost: " + s.edge.Address +
 			"\r\nUser-Agent: bench\r\nAccept: */*\r\nAuthorization: DPoP " + s.bound + "\r\n" + proof + "\r\n"), err
@@ -296,7 +296,7 @@ func (s *issuer) provingAtEdge() *load.Load {
 
 // introspection returns the load of a service that checks tokens.
 func (s *issuer) introspection() *load.Load {
-	return &load.Load{To: s.site, Conns: conns, Settle: backgroundPause, Next: func() ([]byte, error) {
+	return &load.Load{Site: s.site, Conns: conns, Settle: backgroundPause, Next: func() ([]byte, error) {
 		return s.tokens[int(s.introspected.Add(1))%len(s.tokens)], nil
 	}, Check: func(got load.Reply) error {
 		if got.Status != 200 || got.Bytes < 100 {
@@ -315,7 +315,7 @@ func (s *issuer) askingDocumented() *load.Load { return s.begins(issuingDocument
 // begins returns the load of browsers that a client sends to the server.
 func (s *issuer) begins(client string) *load.Load {
 	return &load.Load{
-		To: s.site, Request: s.site.Get(s.authorizing(client)), Conns: conns,
+		Site: s.site, Request: s.site.Get(s.authorizing(client)), Conns: conns,
 		Check: func(got load.Reply) error {
 			if got.Status != 302 {
 				return fmt.Errorf("status %d instead of a redirect to the login: %.300s", got.Status, got.Text)
@@ -327,28 +327,28 @@ func (s *issuer) begins(client string) *load.Load {
 
 // issuerLines measures one kind of request on three sides in turn: plain Caddy, SQLite, PostgreSQL.
 func (b *bench) issuerLines(
-	ctx context.Context, lite, postgres *issuer, name, what string, kind func(*issuer) *load.Load, aim float64,
+	ctx context.Context, lite, postgres *issuer, name, label string, kind func(*issuer) *load.Load, aim float64,
 ) ([]line, error) {
 	type side struct {
-		on   *issuer
-		load *load.Load
-		got  []sample
+		server *issuer
+		load   *load.Load
+		got    []sample
 	}
-	plain := &side{on: lite, load: &load.Load{To: lite.plain, Request: lite.plain.Get("/"), Check: isOK, Conns: conns}}
-	ours, other := &side{on: lite, load: kind(lite)}, &side{on: postgres, load: kind(postgres)}
+	plain := &side{server: lite, load: &load.Load{Site: lite.plain, Request: lite.plain.Get("/"), Check: isOK, Conns: conns}}
+	ours, other := &side{server: lite, load: kind(lite)}, &side{server: postgres, load: kind(postgres)}
 	sides := []*side{plain, ours, other}
-	for _, of := range sides {
-		if o := of.load.Run(ctx, warmUp); o.Failure != nil {
+	for _, s := range sides {
+		if o := s.load.Run(ctx, warmUp); o.Failure != nil {
 			return nil, o.Failure
 		}
 	}
 	for range (b.rounds + 1) / 2 { // measuring three sides takes long
-		for _, of := range sides {
-			got, err := b.sample(ctx, of.on.Child, of.load)
+		for _, s := range sides {
+			got, err := b.sample(ctx, s.server.Child, s.load)
 			if err != nil {
 				return nil, err
 			}
-			of.got = append(of.got, got)
+			s.got = append(s.got, got)
 		}
 		sides = append(sides[1:], sides[0]) // another one begins
 	}
@@ -356,18 +356,18 @@ func (b *bench) issuerLines(
 		return nil, err
 	}
 	p := &pair{plain.got, ours.got}
-	rate, cpu := beside(what+", a second (plain: respond)", medianOf(p.plain, rateOf), medianOf(p.other, rateOf)),
-		beside(what+", server CPU µs (plain: respond)", medianOf(p.plain, cpuOf), medianOf(p.other, cpuOf))
+	rate, cpu := beside(label+", a second (plain: respond)", medianOf(p.plain, rateOf), medianOf(p.other, rateOf)),
+		beside(label+", server CPU µs (plain: respond)", medianOf(p.plain, cpuOf), medianOf(p.other, cpuOf))
 	rate.ratio, cpu.ratio = fmt.Sprintf("%.2f", p.ratio(rateOf)), fmt.Sprintf("%.2f", p.ratio(cpuOf))
-	core := beside(what+", a second and core of the server (plain: PostgreSQL)",
+	core := beside(label+", a second and core of the server (plain: PostgreSQL)",
 		1e6/medianOf(other.got, cpuOf), 1e6/medianOf(ours.got, cpuOf))
 	if aim > 0 {
 		core.aim, core.met = fmt.Sprintf(">= %.0f", aim), 1e6/medianOf(ours.got, cpuOf) >= aim
 	}
 	return []line{
 		rate, cpu, core,
-		beside(what+", a second (plain: PostgreSQL)", medianOf(other.got, rateOf), medianOf(ours.got, rateOf)),
-		beside(what+", p99 ms (plain: PostgreSQL)", medianOf(other.got, lateOf), medianOf(ours.got, lateOf)),
+		beside(label+", a second (plain: PostgreSQL)", medianOf(other.got, rateOf), medianOf(ours.got, rateOf)),
+		beside(label+", p99 ms (plain: PostgreSQL)", medianOf(other.got, lateOf), medianOf(ours.got, lateOf)),
 	}, nil
 }
 
@@ -384,7 +384,7 @@ func (s *issuer) kept(ctx context.Context, l *load.Load) (heap, size float64, er
 		}
 		return memory.Heap, size, err
 	}
-	heapBefore, sizeBefore, err := look()
+	initialHeap, initialSize, err := look()
 	if err != nil {
 		return 0, 0, err
 	}
@@ -392,10 +392,10 @@ func (s *issuer) kept(ctx context.Context, l *load.Load) (heap, size float64, er
 	if o.Failure != nil {
 		return 0, 0, o.Failure
 	}
-	heapAfter, sizeAfter, err := look()
+	finalHeap, finalSize, err := look()
 	if err != nil {
 		return 0, 0, err
 	}
 	requests := float64(o.Requests)
-	return float64(heapAfter-heapBefore) / requests, float64(sizeAfter-sizeBefore) / requests, nil
+	return float64(finalHeap-initialHeap) / requests, float64(finalSize-initialSize) / requests, nil
 }

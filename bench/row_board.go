@@ -57,11 +57,11 @@ func (b *bench) boardFile(ctx context.Context, posts int64) (string, error) {
 	if err = errors.Join(err, db.Close()); err != nil {
 		return "", err
 	}
-	to, err := forum.NewSQLite(ctx, making)
+	sink, err := forum.NewSQLite(ctx, making)
 	if err != nil {
 		return "", err
 	}
-	err = errors.Join(forum.New(posts).Fill(ctx, registered, to, progress(posts)), to.Close())
+	err = errors.Join(forum.New(posts).Fill(ctx, registered, sink, progress(posts)), sink.Close())
 	if err == nil {
 		err = durable(making)
 	}
@@ -131,14 +131,14 @@ func boardRow(ctx context.Context, b *bench) ([]line, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a forum: %w", err)
 	}
-	lines := []line{{what: "seconds to make a forum of " + strconv.FormatInt(posts, 10) +
+	lines := []line{{label: "seconds to make a forum of " + strconv.FormatInt(posts, 10) +
 		" posts", tollgate: number(time.Since(began).Seconds())}}
 	info, err := os.Stat(file)
 	if err != nil {
 		return nil, fmt.Errorf("looking at the database: %w", err)
 	}
 	lines = append(lines, line{
-		what:     "bytes a post in the database",
+		label:    "bytes a post in the database",
 		tollgate: number(float64(info.Size()) / float64(posts)),
 	})
 	f := forum.New(posts)
@@ -185,5 +185,5 @@ func askBoard(ctx context.Context, f *forum.Forum, service *board.Server) ([]lin
 	if err != nil {
 		return nil, err
 	}
-	return append(lines, line{what: "MB of memory, with the load", tollgate: number(float64(memory) / 1e6)}), nil
+	return append(lines, line{label: "MB of memory, with the load", tollgate: number(float64(memory) / 1e6)}), nil
 }

@@ -82,7 +82,7 @@ func cmsLines(ctx context.Context, db *store.DB, pages int64, engine string) (li
 		return nil, fmt.Errorf("making a site: %w", err)
 	}
 	lines = append(lines, line{
-		what:     fmt.Sprintf("seconds to make a site of %d pages, %s", pages, engine),
+		label:    fmt.Sprintf("seconds to make a site of %d pages, %s", pages, engine),
 		tollgate: number(time.Since(began).Seconds()),
 	})
 	guest := &kernel.User{ID: 1, Name: kernel.RoleGuest, Roles: []string{kernel.RoleGuest}}
@@ -105,7 +105,7 @@ func cmsLines(ctx context.Context, db *store.DB, pages int64, engine string) (li
 		}
 		p95 := took[len(took)*95/100]
 		l := line{
-			what: fmt.Sprintf("ms of %s: p50 and p95, %s", ask.selector, engine), plain: number(took[len(took)/2]),
+			label: fmt.Sprintf("ms of %s: p50 and p95, %s", ask.selector, engine), plain: number(took[len(took)/2]),
 			tollgate: number(p95),
 		}
 		if ask.aim > 0 {
@@ -114,30 +114,30 @@ func cmsLines(ctx context.Context, db *store.DB, pages int64, engine string) (li
 		lines = append(lines, l)
 	}
 	// A further term keeps the list from being assembled from one list per template.
-	one, err := cmsAsk(ctx, site, guest, "template=kind-3|kind-4, id>0, sort=-created")
+	singleTimes, err := cmsAsk(ctx, site, guest, "template=kind-3|kind-4, id>0, sort=-created")
 	if err != nil {
 		return lines, err
 	}
-	merged, err := cmsAsk(ctx, site, guest, "template=kind-3|kind-4, sort=-created")
+	mergedTimes, err := cmsAsk(ctx, site, guest, "template=kind-3|kind-4, sort=-created")
 	if err != nil {
 		return lines, err
 	}
 	return append(lines, beside("ms of a list of two templates: as one, and merged of two, p95, "+
-		engine, one[len(one)*95/100], merged[len(merged)*95/100])), nil
+		engine, singleTimes[len(singleTimes)*95/100], mergedTimes[len(mergedTimes)*95/100])), nil
 }
 
 // cmsAsk requests a list repeatedly, page after page. It returns the durations of the requests in milliseconds, sorted.
 func cmsAsk(ctx context.Context, site *content.Content, user *kernel.User, selector string) ([]float64, error) {
 	took := make([]float64, 0, cmsAsks)
-	for after := ""; len(took) < cmsAsks; { // it begins again after ten pages, or after the last one
+	for cursor := ""; len(took) < cmsAsks; { // it begins again after ten pages, or after the last one
 		began := time.Now()
-		list, err := site.Find(ctx, user, selector+", after="+after)
+		list, err := site.Find(ctx, user, selector+", after="+cursor)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", selector, err)
 		}
 		took = append(took, time.Since(began).Seconds()*1e3)
-		if after = list.Next; len(took)%10 == 0 {
-			after = ""
+		if cursor = list.Next; len(took)%10 == 0 {
+			cursor = ""
 		}
 		if len(took) > 100 && time.Since(began) > 200*time.Millisecond { // a slow selector is known by then
 			break
@@ -167,22 +167,22 @@ func fillCMS(ctx context.Context, db *store.DB, site *content.Content, pages int
 		if i == cmsTemplates-1 {
 			view = nil // so that a guest does not see everything
 		}
-		made, err := site.SaveTemplate(ctx, root,
+		savedTemplate, err := site.SaveTemplate(ctx, root,
 			content.Template{Name: "kind-" + strconv.Itoa(i), Fields: []string{"body", "price"}, View: view})
 		if err != nil {
 			return err
 		}
 		if i == 0 {
-			first = made.ID
+			first = savedTemplate.ID
 		}
 	}
 	top, err := site.At(ctx, root, "/")
 	if err != nil {
 		return err
 	}
-	for from := int64(0); from < pages; from += 50 * cmsSection {
+	for start := int64(0); start < pages; start += 50 * cmsSection {
 		err := db.Write(ctx, func(c store.Conn) error {
-			table, column, value := fmt.Sprintf("(WITH RECURSIVE numbers (n) AS (SELECT %d UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < %d) SELECT n FROM numbers) AS t", from, min(from+50*cmsSection, pages)), "", ""
+			table, column, value := fmt.Sprintf("(WITH RECURSIVE numbers (n) AS (SELECT %d UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < %d) SELECT n FROM numbers) AS t", start, min(start+50*cmsSection, pages)), "", ""
 			if c.Dialect() == store.Postgres {
 				column, value = ", words", ", to_tsvector('simple', 'page ' || n || ' of a site')"
 			}

@@ -23,11 +23,11 @@ func eventsRow(ctx context.Context, b *bench) ([]line, error) {
 	}
 	defer s.Stop()
 	var growth [2]float64 // in KiB
-	for i, to := range []load.Site{s.Plain, s.Gateway} {
+	for i, site := range []load.Site{s.Plain, s.Gateway} {
 		var heap [2]int64
 		for j, events := range []int{few, many} {
-			request := to.Chat(mock.Chat(mock.Flood+strconv.Itoa(events), true, 1<<10))
-			closeAll, err := holdOpen(ctx, to, request, 1, events)
+			request := site.Chat(mock.Chat(mock.Flood+strconv.Itoa(events), true, 1<<10))
+			closeAll, err := holdOpen(ctx, site, request, 1, events)
 			if err != nil {
 				closeAll()
 				return nil, err
@@ -42,7 +42,7 @@ func eventsRow(ctx context.Context, b *bench) ([]line, error) {
 		growth[i] = float64(heap[1]-heap[0]) / 1024
 	}
 	return []line{{
-		what:  "growth of the heap over 1,000,000 events of a stream, KiB",
+		label: "growth of the heap over 1,000,000 events of a stream, KiB",
 		plain: number(growth[0]), tollgate: number(growth[1]),
 		ratio: signed(growth[1] - growth[0]), aim: fmt.Sprintf("<= %d", aim), met: growth[1] <= aim,
 	}}, nil

@@ -26,7 +26,7 @@ func firstByteRow(ctx context.Context, b *bench) ([]line, error) {
 
 // firstByte compares plain reverse_proxy with the gateway. The gateway should add at most aim milliseconds.
 func (b *bench) firstByte(
-	ctx context.Context, what string, aim float64, s *process.Server, plain, gateway []byte,
+	ctx context.Context, label string, aim float64, s *process.Server, plain, gateway []byte,
 ) ([]line, error) {
 	sides := [2]load.Site{s.Plain, s.Gateway}
 	requests := [2][]byte{plain, gateway}
@@ -34,8 +34,8 @@ func (b *bench) firstByte(
 		clients [2]*load.Client
 		times   [2][]time.Duration
 	)
-	for i, to := range sides {
-		clients[i] = &load.Client{Address: to.Address}
+	for i, site := range sides {
+		clients[i] = &load.Client{Address: site.Address}
 		defer clients[i].Close()
 	}
 	const first = 20 // these are not counted
@@ -64,7 +64,7 @@ func (b *bench) firstByte(
 	}
 	more := middle[1] - middle[0]
 	return []line{{
-		what:  what,
+		label: label,
 		plain: number(middle[0]), tollgate: number(middle[1]),
 		ratio: signed(more), aim: fmt.Sprintf("<= +%.1f", aim), met: more <= aim,
 	}}, nil

@@ -17,8 +17,8 @@ func guardRow(ctx context.Context, b *bench) ([]line, error) {
 	}
 	defer s.Stop()
 	body := mock.Chat(mock.Whole, false, 1<<10)
-	plain := &load.Load{To: s.Plain, Request: s.Plain.Chat(body), Check: mock.IsWhole, Conns: conns}
-	guarded := &load.Load{To: s.Guarded, Request: s.Guarded.Chat(body), Check: mock.IsWhole, Conns: conns}
+	plain := &load.Load{Site: s.Plain, Request: s.Plain.Chat(body), Check: mock.IsWhole, Conns: conns}
+	guarded := &load.Load{Site: s.Guarded, Request: s.Guarded.Chat(body), Check: mock.IsWhole, Conns: conns}
 	// The difference of two times is much less certain than their ratio, so it takes twice the rounds.
 	p, err := b.compare(ctx, s, 2*b.rounds, plain, guarded)
 	if err != nil {
@@ -29,7 +29,7 @@ func guardRow(ctx context.Context, b *bench) ([]line, error) {
 	}
 	more := p.difference(cpuOf)
 	return []line{{
-		what:  "auth + budget + reverse_proxy, server CPU µs a request",
+		label: "auth + budget + reverse_proxy, server CPU µs a request",
 		plain: number(medianOf(p.plain, cpuOf)), tollgate: number(medianOf(p.other, cpuOf)),
 		ratio: signed(more), aim: fmt.Sprintf("<= +%d", aim), met: more <= aim,
 	}}, nil

@@ -76,13 +76,13 @@ func handlersRow(ctx context.Context, b *bench) ([]line, error) {
 		return nil, err
 	}
 	defer s.Stop()
-	ask := func(to load.Site, path, answer string) *load.Load {
-		return &load.Load{To: to, Request: to.Get(path), Check: isHandled(answer), Conns: conns}
+	ask := func(site load.Site, path, answer string) *load.Load {
+		return &load.Load{Site: site, Request: site.Get(path), Check: isHandled(answer), Conns: conns}
 	}
 	respond, inside := ask(s.Plain, "/", handlersAnswer), s.Guarded
 	var all []line
 	for _, kind := range []struct {
-		what, name   string
+		label, name  string
 		plain, other *load.Load
 		aim          float64
 	}{
@@ -109,7 +109,7 @@ func handlersRow(ctx context.Context, b *bench) ([]line, error) {
 		if err != nil {
 			return all, err
 		}
-		all = append(all, p.lines(kind.what, kind.aim)...)
+		all = append(all, p.lines(kind.label, kind.aim)...)
 		if err := b.profile(ctx, s, kind.other, "s-"+kind.name); err != nil {
 			return all, err
 		}
@@ -126,27 +126,27 @@ func (b *bench) besideAttack(ctx context.Context, s *process.Server) (all []line
 	defer attackers.Wait()
 	defer end()
 	others := []*load.Load{
-		{To: s.Plain, Request: s.Plain.Get("/"), Check: isHandled(handlersAnswer), Conns: 2},
-		{To: s.Gateway, Request: s.Gateway.Get("/api/js"), Check: isHandled(handlersAnswer), Conns: 2},
+		{Site: s.Plain, Request: s.Plain.Get("/"), Check: isHandled(handlersAnswer), Conns: 2},
+		{Site: s.Gateway, Request: s.Gateway.Get("/api/js"), Check: isHandled(handlersAnswer), Conns: 2},
 	}
-	var before, during [2][]sample
-	measure := func(into *[2][]sample) error {
+	var baseline, attacked [2][]sample
+	measure := func(samples *[2][]sample) error {
 		for range b.rounds {
 			for i, l := range others {
 				got, err := b.sample(ctx, s.Child, l)
 				if err != nil {
 					return err
 				}
-				into[i] = append(into[i], got)
+				samples[i] = append(samples[i], got)
 			}
 		}
 		return nil
 	}
-	if err := measure(&before); err != nil {
+	if err := measure(&baseline); err != nil {
 		return nil, err
 	}
 	for _, path := range []string{"/api/sparse", "/api/stuck", "/api/memory"} {
-		l := &load.Load{To: s.Gateway, Request: s.Gateway.Get(path), Conns: 4, Check: func(got load.Reply) error {
+		l := &load.Load{Site: s.Gateway, Request: s.Gateway.Get(path), Conns: 4, Check: func(got load.Reply) error {
 			if got.Status != 500 && got.Status != 503 && got.Status != 504 {
 				return fmt.Errorf("%s: status %d", path, got.Status)
 			}
@@ -155,12 +155,12 @@ func (b *bench) besideAttack(ctx context.Context, s *process.Server) (all []line
 		attackers.Go(func() { l.Run(attack, time.Hour) })
 	}
 	time.Sleep(time.Second) // until the attack is under way
-	if err := measure(&during); err != nil {
+	if err := measure(&attacked); err != nil {
 		return nil, err
 	}
-	for i, what := range []string{"respond", "a trivial handler"} {
-		was, is := medianOf(before[i], lateOf), medianOf(during[i], lateOf)
-		all = append(all, atLeast("p99 of "+what+" before and under an attack on handlers, ms", was, is, was/is, 0.5))
+	for i, label := range []string{"respond", "a trivial handler"} {
+		baselineLatency, attackLatency := medianOf(baseline[i], lateOf), medianOf(attacked[i], lateOf)
+		all = append(all, atLeast("p99 of "+label+" before and under an attack on handlers, ms", baselineLatency, attackLatency, baselineLatency/attackLatency, 0.5))
 	}
 	return all, nil
 }

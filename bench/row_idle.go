@@ -36,7 +36,7 @@ func idleRow(ctx context.Context, b *bench) ([]line, error) {
 }
 
 // ask returns the site and the request for a stream of a server.
-type ask func(*process.Server) (to load.Site, request []byte)
+type ask func(*process.Server) (site load.Site, request []byte)
 
 func plainChat(s *process.Server) (load.Site, []byte) {
 	return s.Plain, s.Plain.Chat(mock.Chat(mock.Idle, true, 1<<10))
@@ -57,31 +57,31 @@ func (b *bench) idle(ctx context.Context, name string, streams int, ask ask) (f 
 		return f, err
 	}
 	defer s.Stop()
-	to, request := ask(s)
-	few, err := holdOpen(ctx, to, request, 20, 1) // the cost of the first streams is not counted
+	site, request := ask(s)
+	few, err := holdOpen(ctx, site, request, 20, 1) // the cost of the first streams is not counted
 	few()
 	if err != nil {
 		return f, err
 	}
-	before, err := s.Memory(ctx)
+	initialMemory, err := s.Memory(ctx)
 	if err != nil {
 		return f, err
 	}
-	residentBefore, err := s.Resident()
+	initialResident, err := s.Resident()
 	if err != nil {
 		return f, err
 	}
-	many, err := holdOpen(ctx, to, request, streams, 1)
+	many, err := holdOpen(ctx, site, request, streams, 1)
 	defer many()
 	if err != nil {
 		return f, err
 	}
 	time.Sleep(500 * time.Millisecond) // until the last handlers have come to rest
-	residentAfter, err := s.Resident()
+	finalResident, err := s.Resident()
 	if err != nil {
 		return f, err
 	}
-	after, err := s.Memory(ctx)
+	finalMemory, err := s.Memory(ctx)
 	if err != nil {
 		return f, err
 	}
@@ -92,17 +92,17 @@ func (b *bench) idle(ctx context.Context, name string, streams int, ask ask) (f 
 			}
 		}
 	}
-	each := func(bytes int64) float64 { return float64(bytes) / float64(streams) / 1024 }
+	share := func(bytes int64) float64 { return float64(bytes) / float64(streams) / 1024 }
 	return footprint{
-		inUse:    each(after.Heap + after.Stack - before.Heap - before.Stack),
-		stack:    each(after.Stack - before.Stack),
-		resident: each(residentAfter - residentBefore),
+		inUse:    share(finalMemory.Heap + finalMemory.Stack - initialMemory.Heap - initialMemory.Stack),
+		stack:    share(finalMemory.Stack - initialMemory.Stack),
+		resident: share(finalResident - initialResident),
 	}, nil
 }
 
 // holdOpen opens streams and reads a number of events from each. The streams stay open until closeAll is called, which
 // is never nil.
-func holdOpen(ctx context.Context, to load.Site, request []byte, streams, events int) (closeAll func(), err error) {
+func holdOpen(ctx context.Context, site load.Site, request []byte, streams, events int) (closeAll func(), err error) {
 	var (
 		mu      sync.Mutex
 		all     sync.WaitGroup
@@ -112,7 +112,7 @@ func holdOpen(ctx context.Context, to load.Site, request []byte, streams, events
 	for range min(streams, conns) {
 		all.Go(func() {
 			for i := range next {
-				clients[i] = &load.Client{Address: to.Address}
+				clients[i] = &load.Client{Address: site.Address}
 				if failed := clients[i].Hold(ctx, request, events); failed != nil {
 					mu.Lock()
 					err = fmt.Errorf("stream %d: %w", i+1, failed)

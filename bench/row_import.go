@@ -48,11 +48,11 @@ func importRow(ctx context.Context, b *bench) ([]line, error) {
 	began := time.Now()
 	command := exec.CommandContext(ctx, b.binary, "board", "import", "--from", "phpbb", "--json", "dump.sql") //nolint:gosec // the program to measure
 	command.Dir, command.Env = dir, append(os.Environ(), "HOME="+dir)
-	said, err := command.Output()
+	output, err := command.Output()
 	took := time.Since(began)
 	var report struct{ Done map[string]int64 }
-	if err = errors.Join(err, json.Unmarshal(said, &report)); err != nil || report.Done["posts"] != posts {
-		return nil, fmt.Errorf("importing %d posts: %w", posts, errors.Join(err, errors.New(string(said))))
+	if err = errors.Join(err, json.Unmarshal(output, &report)); err != nil || report.Done["posts"] != posts {
+		return nil, fmt.Errorf("importing %d posts: %w", posts, errors.Join(err, errors.New(string(output))))
 	}
 	info, err := os.Stat(filepath.Join(dir, "tollgate.db"))
 	if err != nil {
@@ -60,12 +60,12 @@ func importRow(ctx context.Context, b *bench) ([]line, error) {
 	}
 	rate, state := float64(posts)/took.Seconds(), command.ProcessState
 	return []line{
-		{what: fmt.Sprintf("seconds to import %d posts of phpBB", posts), tollgate: number(took.Seconds())},
-		{what: "posts/s", tollgate: number(rate), aim: ">= " + number(importRate), met: rate >= importRate},
-		{what: "seconds of CPU", tollgate: number((state.UserTime() + state.SystemTime()).Seconds())},
-		{what: "MB of memory at most", tollgate: number(float64(state.SysUsage().(*syscall.Rusage).Maxrss) / 1e3)},
-		{what: "MB of the dump", tollgate: number(float64(dump) / 1e6)},
-		{what: "MB of the database", tollgate: number(float64(info.Size()) / 1e6)},
+		{label: fmt.Sprintf("seconds to import %d posts of phpBB", posts), tollgate: number(took.Seconds())},
+		{label: "posts/s", tollgate: number(rate), aim: ">= " + number(importRate), met: rate >= importRate},
+		{label: "seconds of CPU", tollgate: number((state.UserTime() + state.SystemTime()).Seconds())},
+		{label: "MB of memory at most", tollgate: number(float64(state.SysUsage().(*syscall.Rusage).Maxrss) / 1e3)},
+		{label: "MB of the dump", tollgate: number(float64(dump) / 1e6)},
+		{label: "MB of the database", tollgate: number(float64(info.Size()) / 1e6)},
 	}, nil
 }
 
@@ -77,8 +77,8 @@ func writeDump(path string, posts int64) (size int64, err error) {
 		return 0, err
 	}
 	out := bufio.NewWriterSize(file, 1<<20)
-	insert := func(into, values string, args ...any) { // an error shows at the end
-		_, _ = fmt.Fprintf(out, "INSERT INTO phpbb_"+into+" VALUES ("+values+");\n", args...)
+	insert := func(target, values string, args ...any) { // an error shows at the end
+		_, _ = fmt.Fprintf(out, "INSERT INTO phpbb_"+target+" VALUES ("+values+");\n", args...)
 	}
 	const forums = 20
 	threads, members := (posts+9)/10, posts/100+1

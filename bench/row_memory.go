@@ -49,14 +49,14 @@ func memoryRow(ctx context.Context, b *bench) ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	most := func(what string, got, aim float64) line {
-		return line{what: what, tollgate: number(got), aim: fmt.Sprintf("<= %.0f", aim), met: got <= aim}
+	limitLine := func(label string, got, aim float64) line {
+		return line{label: label, tollgate: number(got), aim: fmt.Sprintf("<= %.0f", aim), met: got <= aim}
 	}
 	return []line{
-		most(fmt.Sprintf("%d requests to an upstream that claims 32 MiB, MiB resident", claimRequests), claim, 128),
-		most(fmt.Sprintf("%d bodies of %d KB in gzip, 31 MB without, MiB resident", packedBodies, packed.Len()>>10), unpacked,
+		limitLine(fmt.Sprintf("%d requests to an upstream that claims 32 MiB, MiB resident", claimRequests), claim, 128),
+		limitLine(fmt.Sprintf("%d bodies of %d KB in gzip, 31 MB without, MiB resident", packedBodies, packed.Len()>>10), unpacked,
 			640),
-		most(fmt.Sprintf("POSTs of one request to an upstream that drops connections, %d idle", idleConns), posts, 2),
+		limitLine(fmt.Sprintf("POSTs of one request to an upstream that drops connections, %d idle", idleConns), posts, 2),
 	}, nil
 }
 
@@ -67,7 +67,7 @@ func (b *bench) held(ctx context.Context, requests int, body, encoding string) (
 		return 0, err
 	}
 	defer s.Stop()
-	before, err := s.Resident()
+	initialMemory, err := s.Resident()
 	if err != nil {
 		return 0, err
 	}
@@ -77,7 +77,7 @@ func (b *bench) held(ctx context.Context, requests int, body, encoding string) (
 	for range requests {
 		all.Go(func() { _ = post(waiting, s.Gateway, body, encoding) }) // they end with the context
 	}
-	most := before
+	peak := initialMemory
 	for waiting.Err() == nil {
 		now, err := s.Resident()
 		if err != nil {
@@ -85,11 +85,11 @@ func (b *bench) held(ctx context.Context, requests int, body, encoding string) (
 			all.Wait()
 			return 0, err
 		}
-		most = max(most, now)
+		peak = max(peak, now)
 		time.Sleep(50 * time.Millisecond)
 	}
 	all.Wait()
-	return float64(most-before) / (1 << 20), ctx.Err()
+	return float64(peak-initialMemory) / (1 << 20), ctx.Err()
 }
 
 // oneModel is a single candidate, whereas mock.Model is a tier with several.
@@ -107,16 +107,16 @@ func (b *bench) dropped(ctx context.Context) (float64, error) {
 		all.Go(func() { _ = post(ctx, s.Gateway, mock.Chat(mock.Late, false, 1<<10), "") })
 	}
 	all.Wait()
-	before, err := b.drops(ctx)
+	initialDrops, err := b.drops(ctx)
 	if err != nil {
 		return 0, err
 	}
-	one := strings.Replace(mock.Chat(mock.Drop, false, 1<<10), mock.Model, oneModel, 1)
-	if err := post(ctx, s.Gateway, one, ""); err != nil {
+	body := strings.Replace(mock.Chat(mock.Drop, false, 1<<10), mock.Model, oneModel, 1)
+	if err := post(ctx, s.Gateway, body, ""); err != nil {
 		return 0, err
 	}
-	after, err := b.drops(ctx)
-	return float64(after - before), err
+	finalDrops, err := b.drops(ctx)
+	return float64(finalDrops - initialDrops), err
 }
 
 // drops returns how many requests the mock has dropped.
@@ -133,13 +133,13 @@ func (b *bench) drops(ctx context.Context) (int, error) {
 }
 
 // post sends a chat completion request, and reads and ignores the response.
-func post(ctx context.Context, to load.Site, body, encoding string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+to.Address+"/v1/chat/completions",
+func post(ctx context.Context, site load.Site, body, encoding string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+site.Address+"/v1/chat/completions",
 		strings.NewReader(body))
 	if err != nil {
 		return err
 	}
-	request.Header.Set("Authorization", "Bearer "+to.Key)
+	request.Header.Set("Authorization", "Bearer "+site.Key)
 	request.Header.Set("Content-Type", "application/json")
 	if encoding != "" {
 		request.Header.Set("Content-Encoding", encoding)

@@ -47,9 +47,9 @@ func oidcProviderRow(ctx context.Context, b *bench) ([]line, error) {
 
 	var lines []line
 	for _, kind := range []struct {
-		name, what string
-		load       func(o *oauthClient) *load.Load
-		aim        float64 // of the ratio of the rates
+		name, label string
+		load        func(o *oauthClient) *load.Load
+		aim         float64 // of the ratio of the rates
 	}{
 		// The package keeps the last 1,000 objects, so codes would push out the refresh tokens.
 		{"v-refresh", "refresh", (*oauthClient).refreshing, 1.5},
@@ -58,9 +58,9 @@ func oidcProviderRow(ctx context.Context, b *bench) ([]line, error) {
 		p, err := b.compareSides(ctx, b.rounds,
 			side{node, kind.load(peer)}, side{ours.Child, kind.load(&ours.oauthClient)})
 		if err != nil {
-			return lines, fmt.Errorf("%s: %w", kind.what, err)
+			return lines, fmt.Errorf("%s: %w", kind.label, err)
 		}
-		lines = append(lines, p.lines(kind.what+" (plain: oidc-provider in memory)", kind.aim)...)
+		lines = append(lines, p.lines(kind.label+" (plain: oidc-provider in memory)", kind.aim)...)
 		if err := b.profile(ctx, ours.Server, kind.load(&ours.oauthClient), kind.name); err != nil {
 			return lines, err
 		}
@@ -98,7 +98,7 @@ func (b *bench) startOIDCProvider(ctx context.Context, dir string) (*process.Chi
 		authorization: "Authorization: Basic " +
 			base64.StdEncoding.EncodeToString([]byte("bench:"+url.QueryEscape("a secret of this benchmark"))) + "\r\n",
 	}
-	err = node.Await(ctx, &load.Load{To: o.site, Request: o.site.Get("/jwks"), Check: isOK})
+	err = node.Await(ctx, &load.Load{Site: o.site, Request: o.site.Get("/jwks"), Check: isOK})
 	if err == nil {
 		err = o.signIn(ctx)
 	}
@@ -108,9 +108,9 @@ func (b *bench) startOIDCProvider(ctx context.Context, dir string) (*process.Chi
 		c.Close()
 	}
 	if err != nil {
-		said := node.Said()
+		output := node.Said()
 		node.Stop()
-		return nil, nil, fmt.Errorf("oidc-provider does not answer: %w\n%s", err, said)
+		return nil, nil, fmt.Errorf("oidc-provider does not answer: %w\n%s", err, output)
 	}
 	return node, o, nil
 }

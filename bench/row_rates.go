@@ -16,12 +16,12 @@ func wholeRow(ctx context.Context, b *bench) ([]line, error) {
 // differs from chunk to chunk, and chunk by chunk as a slow server sends it.
 func streamRow(ctx context.Context, b *bench) ([]line, error) {
 	var all []line
-	for _, kind := range []struct{ name, what, ask string }{
+	for _, kind := range []struct{ name, label, ask string }{
 		{"b-burst", "stream of 100 chunks at once", mock.Burst},
 		{"b-padded", "stream of 100 chunks at once, padded", mock.Padded},
 		{"b-flushed", "stream of 100 chunks, each flushed", mock.Paced},
 	} {
-		lines, err := b.gatewayRow(ctx, kind.name, kind.what, mock.Chat(kind.ask, true, 1<<10), mock.IsStream, 0.9)
+		lines, err := b.gatewayRow(ctx, kind.name, kind.label, mock.Chat(kind.ask, true, 1<<10), mock.IsStream, 0.9)
 		if err != nil {
 			return all, err
 		}
@@ -37,15 +37,15 @@ func largeRow(ctx context.Context, b *bench) ([]line, error) {
 
 // gatewayRow compares the gateway with plain reverse_proxy for one kind of request.
 func (b *bench) gatewayRow(
-	ctx context.Context, name, what, body string, check func(load.Reply) error, aim float64,
+	ctx context.Context, name, label, body string, check func(load.Reply) error, aim float64,
 ) ([]line, error) {
 	s, err := b.serve(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Stop()
-	plain := &load.Load{To: s.Plain, Request: s.Plain.Chat(body), Check: check, Conns: conns}
-	gateway := &load.Load{To: s.Gateway, Request: s.Gateway.Chat(body), Check: check, Conns: conns, Settle: settle}
+	plain := &load.Load{Site: s.Plain, Request: s.Plain.Chat(body), Check: check, Conns: conns}
+	gateway := &load.Load{Site: s.Gateway, Request: s.Gateway.Chat(body), Check: check, Conns: conns, Settle: settle}
 	p, err := b.compare(ctx, s, b.rounds, plain, gateway)
 	if err != nil {
 		return nil, err
@@ -53,5 +53,5 @@ func (b *bench) gatewayRow(
 	if err := b.profile(ctx, s, plain, name+"-plain"); err != nil {
 		return nil, err
 	}
-	return p.lines(what, aim), b.profile(ctx, s, gateway, name+"-tollgate")
+	return p.lines(label, aim), b.profile(ctx, s, gateway, name+"-tollgate")
 }

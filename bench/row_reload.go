@@ -28,22 +28,22 @@ func reloadRow(ctx context.Context, b *bench) ([]line, error) {
 	}
 	return []line{
 		{
-			what: "goroutines more after 50 reloads under load", plain: signed(plain.goroutines),
+			label: "goroutines more after 50 reloads under load", plain: signed(plain.goroutines),
 			tollgate: signed(gateway.goroutines),
 			aim:      fmt.Sprintf("<= +%d", moreGoroutines), met: gateway.goroutines <= moreGoroutines,
 		},
 		{
-			what: "heap more after 50 reloads under load, KiB", plain: signed(plain.heap), tollgate: signed(gateway.heap),
+			label: "heap more after 50 reloads under load, KiB", plain: signed(plain.heap), tollgate: signed(gateway.heap),
 			aim: fmt.Sprintf("<= +%d", moreHeap), met: gateway.heap <= moreHeap,
 		},
 		{
-			what: "requests broken by 50 reloads", plain: strconv.Itoa(plain.broken), tollgate: strconv.Itoa(gateway.broken),
+			label: "requests broken by 50 reloads", plain: strconv.Itoa(plain.broken), tollgate: strconv.Itoa(gateway.broken),
 			aim: "0", met: gateway.broken == 0,
 		},
 		// Caddy closes the old listening socket together with the connections in its queue, and nothing behind it
 		// can help that.
 		{
-			what: "new connections not served during 50 reloads", plain: strconv.Itoa(plain.unanswered),
+			label: "new connections not served during 50 reloads", plain: strconv.Itoa(plain.unanswered),
 			tollgate: strconv.Itoa(gateway.unanswered),
 		},
 	}, nil
@@ -66,19 +66,19 @@ func (b *bench) reloads(ctx context.Context, choose func(*process.Server) load.S
 		return a, err
 	}
 	defer s.Stop()
-	to := choose(s)
-	usage := &load.Load{To: to, Request: to.Chat(mock.Chat(mock.Whole, false, 1<<10)), Check: mock.IsWhole, Conns: 4}
+	site := choose(s)
+	usage := &load.Load{Site: site, Request: site.Chat(mock.Chat(mock.Whole, false, 1<<10)), Check: mock.IsWhole, Conns: 4}
 	if o := usage.Run(ctx, b.slice); o.Failure != nil { // the connections of a load belong to the state before
 		return a, o.Failure
 	}
-	before, err := remains(ctx, s, rest)
+	initial, err := remains(ctx, s, rest)
 	if err != nil {
 		return a, err
 	}
-	during, stop := context.WithCancel(ctx)
+	loadCtx, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan *load.Outcome, 1)
-	go func() { ended <- usage.Run(during, time.Hour) }()
+	go func() { ended <- usage.Run(loadCtx, time.Hour) }()
 	for range reloads {
 		if err := s.Reload(ctx); err != nil {
 			return a, err
@@ -86,12 +86,12 @@ func (b *bench) reloads(ctx context.Context, choose func(*process.Server) load.S
 	}
 	stop()
 	got := <-ended
-	after, err := remains(ctx, s, linger)
+	final, err := remains(ctx, s, linger)
 	if err != nil {
 		return a, err
 	}
 	return aftermath{
-		goroutines: after.goroutines - before.goroutines, heap: after.heap - before.heap,
+		goroutines: final.goroutines - initial.goroutines, heap: final.heap - initial.heap,
 		broken: got.Failed - got.Unanswered, unanswered: got.Unanswered,
 	}, nil
 }
@@ -103,9 +103,9 @@ type remainder struct {
 }
 
 // remains returns what a server holds when it has been at rest for a time.
-func remains(ctx context.Context, s *process.Server, after time.Duration) (r remainder, err error) {
+func remains(ctx context.Context, s *process.Server, pause time.Duration) (r remainder, err error) {
 	select {
-	case <-time.After(after):
+	case <-time.After(pause):
 	case <-ctx.Done():
 		return r, ctx.Err()
 	}

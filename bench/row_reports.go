@@ -65,15 +65,15 @@ func (b *bench) reportLines(ctx context.Context, templates []template) (pace flo
 	}
 	defer s.Stop()
 	runs := &reportRuns{templates: templates, began: time.Now().Add(-time.Hour)}
-	for _, to := range []load.Site{plain, events} {
-		if err := s.Await(ctx, &load.Load{To: to, Next: runs.to(to), Check: isTaken}); err != nil {
+	for _, site := range []load.Site{plain, events} {
+		if err := s.Await(ctx, &load.Load{Site: site, Next: runs.to(site), Check: isTaken}); err != nil {
 			return 0, nil, fmt.Errorf("the server does not take a report: %w\n%s", err, s.Said())
 		}
 	}
 	var lines []line
 	for _, senders := range []int{1, conns, 4 * conns} {
-		side := func(to load.Site) *load.Load {
-			return &load.Load{To: to, Next: runs.to(to), Check: isTaken, Conns: senders}
+		side := func(site load.Site) *load.Load {
+			return &load.Load{Site: site, Next: runs.to(site), Check: isTaken, Conns: senders}
 		}
 		stored := side(events)
 		stored.Last = fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\n\r\n",
@@ -100,13 +100,13 @@ func (b *bench) reportLines(ctx context.Context, templates []template) (pace flo
 type reportRuns struct {
 	templates []template
 	began     time.Time // the time of the first run
-	made      atomic.Int64
+	count     atomic.Int64
 }
 
 // to returns a function that makes requests which submit the runs to a site.
-func (r *reportRuns) to(to load.Site) func() ([]byte, error) {
+func (r *reportRuns) to(site load.Site) func() ([]byte, error) {
 	return func() ([]byte, error) {
-		n := int(r.made.Add(1)) - 1
+		n := int(r.count.Add(1)) - 1
 		node, run := n%fleetNodes, n/fleetNodes
 		t := r.templates[(node+7*run)%len(r.templates)]
 		body, err := runevents.Vary(t.payload, fmt.Sprintf("node%06d.example.com", node),
@@ -123,7 +123,7 @@ func (r *reportRuns) to(to load.Site) func() ([]byte, error) {
 		_ = zip.Close()
 		return fmt.Appendf(nil, "POST %s?command=store_report&version=8&certname=node%06d.example.com HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\n"+
 			"Content-Type: application/json\r\nContent-Encoding: gzip\r\nX-Uncompressed-Length: %d\r\nContent-Length: %d\r\n\r\n%s",
-			mock.CommandPath, node, to.Address, len(body), packed.Len(), packed.Bytes()), nil
+			mock.CommandPath, node, site.Address, len(body), packed.Len(), packed.Bytes()), nil
 	}
 }
 

@@ -66,7 +66,7 @@ func runEventsRow(ctx context.Context, b *bench) ([]line, error) {
 		return measureFleet(ctx, db, templates, events)
 	})
 	reports = append(reports, line{
-		what:  "times as slow as the machine on which the aims were set, by plain Caddy",
+		label: "times as slow as the machine on which the aims were set, by plain Caddy",
 		plain: number(pace),
 	})
 	return append(reports, lines...), err
@@ -148,9 +148,9 @@ type fleet struct {
 func (f *fleet) fill(ctx context.Context, events int) error {
 	const chunk = 1000 // tens of megabytes
 	bodies := make([][]byte, 0, chunk)
-	for made := 0; made < events; {
+	for count := 0; count < events; {
 		bodies = bodies[:0]
-		for ; made < events && len(bodies) < chunk; f.reports++ {
+		for ; count < events && len(bodies) < chunk; f.reports++ {
 			node, run := f.reports%fleetNodes, f.reports/fleetNodes
 			t := f.templates[(node+7*run)%len(f.templates)]
 			f.end = fleetStart.Add(fleetInterval * time.Duration(f.reports) / fleetNodes)
@@ -159,7 +159,7 @@ func (f *fleet) fill(ctx context.Context, events int) error {
 				return err
 			}
 			bodies = append(bodies, body)
-			made += t.events
+			count += t.events
 		}
 		if err := f.store(ctx, bodies); err != nil {
 			return err
@@ -179,7 +179,7 @@ func (f *fleet) store(ctx context.Context, bodies [][]byte) error {
 		next <- body
 	}
 	close(next)
-	busy, err := process.CPU(os.Getpid())
+	initialCPU, err := process.CPU(os.Getpid())
 	if err != nil {
 		return err
 	}
@@ -205,8 +205,8 @@ func (f *fleet) store(ctx context.Context, bodies [][]byte) error {
 		return err
 	default:
 	}
-	after, err := process.CPU(os.Getpid())
-	f.cpu += after - busy
+	finalCPU, err := process.CPU(os.Getpid())
+	f.cpu += finalCPU - initialCPU
 	return err
 }
 
@@ -222,17 +222,17 @@ func (f *fleet) stored(ctx context.Context, db *store.DB) ([]line, error) {
 		return nil, err
 	}
 	const fastest, largest = 30_000, 500
-	rate, each := events/f.took.Seconds(), size/events
+	rate, eventSize := events/f.took.Seconds(), size/events
 	return []line{
-		{what: fmt.Sprintf("reports/s stored, of %d", f.reports), tollgate: number(float64(f.reports) / f.took.Seconds())},
+		{label: fmt.Sprintf("reports/s stored, of %d", f.reports), tollgate: number(float64(f.reports) / f.took.Seconds())},
 		{
-			what: fmt.Sprintf("events/s stored, of %.0f", events), tollgate: number(rate), aim: fmt.Sprint(">= ", fastest),
+			label: fmt.Sprintf("events/s stored, of %.0f", events), tollgate: number(rate), aim: fmt.Sprint(">= ", fastest),
 			met: rate >= fastest,
 		},
-		{what: "µs of CPU an event stored", tollgate: number(float64(f.cpu.Microseconds()) / events)},
+		{label: "µs of CPU an event stored", tollgate: number(float64(f.cpu.Microseconds()) / events)},
 		{
-			what: "bytes an event in the database", tollgate: number(each), aim: fmt.Sprint("<= ", largest),
-			met: each <= largest,
+			label: "bytes an event in the database", tollgate: number(eventSize), aim: fmt.Sprint("<= ", largest),
+			met: eventSize <= largest,
 		},
 	}, nil
 }
@@ -249,7 +249,7 @@ func (f *fleet) ask(ctx context.Context) ([]line, error) {
 	hash := gjson.GetBytes(found.start, "0.hash").String()
 	var lines []line
 	for _, shape := range []struct {
-		what  string
+		label string
 		aim   float64
 		pairs []string
 	}{
@@ -292,9 +292,9 @@ func (f *fleet) ask(ctx context.Context) ([]line, error) {
 	} {
 		ms, err := typical(func() error { return f.get(ctx, new(fleetAnswer), "/events", shape.pairs...) })
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", shape.what, err)
+			return nil, fmt.Errorf("%s: %w", shape.label, err)
 		}
-		lines = append(lines, below(shape.what, ms, shape.aim))
+		lines = append(lines, below(shape.label, ms, shape.aim))
 	}
 	var whole fleetAnswer
 	began := time.Now()
@@ -308,7 +308,7 @@ func (f *fleet) ask(ctx context.Context) ([]line, error) {
 	}
 	return append(lines,
 		line{
-			what: "MB/s of all events in one answer", tollgate: number(rate), aim: fmt.Sprint(">= ", flow),
+			label: "MB/s of all events in one answer", tollgate: number(rate), aim: fmt.Sprint(">= ", flow),
 			met: rate >= flow,
 		},
 		below("MB resident after all of this", float64(memory)/1e6, 250),
@@ -316,7 +316,7 @@ func (f *fleet) ask(ctx context.Context) ([]line, error) {
 }
 
 // get calls the service itself, without a network.
-func (f *fleet) get(ctx context.Context, to *fleetAnswer, path string, pairs ...string) error {
+func (f *fleet) get(ctx context.Context, answer *fleetAnswer, path string, pairs ...string) error {
 	parameters := make(url.Values)
 	for pair := range slices.Chunk(pairs, 2) {
 		parameters.Set(pair[0], pair[1])
@@ -325,11 +325,11 @@ func (f *fleet) get(ctx context.Context, to *fleetAnswer, path string, pairs ...
 	if err != nil {
 		return err
 	}
-	f.service.ServeHTTP(to, r)
+	f.service.ServeHTTP(answer, r)
 	switch {
-	case to.status != http.StatusOK:
-		return fmt.Errorf("status %d: %.300s", to.status, to.start)
-	case to.size < 3:
+	case answer.status != http.StatusOK:
+		return fmt.Errorf("status %d: %.300s", answer.status, answer.start)
+	case answer.size < 3:
 		return errors.New("nothing was found")
 	}
 	return nil

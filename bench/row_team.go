@@ -106,9 +106,9 @@ var teamGroups = []string{"organisation", "team", "user", "key", "provider", "mo
 
 // teamPage is a part of a page, with the function that reads its data.
 type teamPage struct {
-	what string
-	aim  float64 // in milliseconds
-	ask  func() error
+	label string
+	aim   float64 // in milliseconds
+	ask   func() error
 }
 
 // measureTeam fills an open database, measures the pages, and closes it.
@@ -129,8 +129,8 @@ func measureTeam(ctx context.Context, db *store.DB, requests int64) ([]line, err
 		return nil, fmt.Errorf("looking at the database: %w", err)
 	}
 	lines := []line{
-		{what: fmt.Sprintf("seconds to write a year of %d requests", requests), tollgate: number(filled.Seconds())},
-		{what: "MB of it", tollgate: number(float64(size) / 1e6)},
+		{label: fmt.Sprintf("seconds to write a year of %d requests", requests), tollgate: number(filled.Seconds())},
+		{label: "MB of it", tollgate: number(float64(size) / 1e6)},
 	}
 	summary := &overview.Source{Ledger: ledger, DB: db, Now: time.Now}
 	tomorrow := spending.StartOfDay(time.Now()).AddDate(0, 0, 1)
@@ -141,8 +141,8 @@ func measureTeam(ctx context.Context, db *store.DB, requests int64) ([]line, err
 			return err
 		}
 	}
-	ofTeam := func(days int, by string) func() error {
-		return report(days, spending.Query{By: []string{by}, TeamID: oneTeam})
+	ofTeam := func(days int, grouping string) func() error {
+		return report(days, spending.Query{By: []string{grouping}, TeamID: oneTeam})
 	}
 	pages := []teamPage{
 		{"overview of 30 days", pageAim, func() error {
@@ -201,24 +201,24 @@ func measureTeam(ctx context.Context, db *store.DB, requests int64) ([]line, err
 			return err
 		}},
 	}
-	for _, by := range teamGroups {
-		q := spending.Query{By: []string{by}, Limit: 500} // as the console asks
-		pages = append(pages, teamPage{"spending by " + by + ", 7 days", pageAim, report(7, q)})
-		if by != "hour" {
-			pages = append(pages, teamPage{"spending by " + by + ", a year", pageAim, report(teamDays, q)})
+	for _, grouping := range teamGroups {
+		q := spending.Query{By: []string{grouping}, Limit: 500} // as the console asks
+		pages = append(pages, teamPage{"spending by " + grouping + ", 7 days", pageAim, report(7, q)})
+		if grouping != "hour" {
+			pages = append(pages, teamPage{"spending by " + grouping + ", a year", pageAim, report(teamDays, q)})
 		}
-		if q.Compare = by != "day" && by != "hour"; q.Compare {
+		if q.Compare = grouping != "day" && grouping != "hour"; q.Compare {
 			pages = append(pages,
-				teamPage{"spending by " + by + ", 30 days and those before", pageAim, report(30, q)})
+				teamPage{"spending by " + grouping + ", 30 days and those before", pageAim, report(30, q)})
 		}
 	}
 	for _, page := range pages {
 		took, err := quickest(page.ask)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", page.what, err)
+			return nil, fmt.Errorf("%s: %w", page.label, err)
 		}
-		l := below("ms: "+page.what, took, page.aim)
-		fmt.Fprintln(os.Stderr, db.Dialect(), l.what, l.tollgate) // since the whole takes long
+		l := below("ms: "+page.label, took, page.aim)
+		fmt.Fprintln(os.Stderr, db.Dialect(), l.label, l.tollgate) // since the whole takes long
 		lines = append(lines, l)
 	}
 	return lines, nil
@@ -227,13 +227,13 @@ func measureTeam(ctx context.Context, db *store.DB, requests int64) ([]line, err
 // quickest returns the shortest duration of 11 runs in milliseconds. The shortest duration depends least on other
 // programs on the machine.
 func quickest(measured func() error) (float64, error) {
-	least := math.Inf(1)
+	minimum := math.Inf(1)
 	for range 11 {
 		began := time.Now()
 		if err := measured(); err != nil {
 			return 0, err
 		}
-		least = min(least, float64(time.Since(began).Microseconds())/1000)
+		minimum = min(minimum, float64(time.Since(began).Microseconds())/1000)
 	}
-	return least, nil
+	return minimum, nil
 }

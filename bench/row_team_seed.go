@@ -18,8 +18,8 @@ import (
 
 // teamTable fills one table with groups of rows, such as the rows of a user or of a day.
 type teamTable struct {
-	groups, per int64
-	into        string // the table and its columns
+	groups, groupSize int64
+	target            string // the table and its columns
 	// values has a value for each column. In it n, g and i count from 0: rows, groups, and the rows of a group. Words
 	// in braces are replaced, see teamStatement.
 	values string
@@ -109,8 +109,8 @@ func teamTables(requests int64) []teamTable {
 
 // teamWords are words in braces with an expression as an argument, and their replacements.
 var teamWords = []struct {
-	word *regexp.Regexp
-	by   string
+	word        *regexp.Regexp
+	replacement string
 }{
 	{regexp.MustCompile(`\{team ([^{}]*)\}`), `('team_' || (1000 + ($1) % 200))`},
 	{regexp.MustCompile(`\{user ([^{}]*)\}`), `('user_' || (10000 + ($1) % 10000))`},
@@ -128,23 +128,23 @@ const (
 )
 
 // statement returns the SQL statement that inserts the rows from (inclusive) to to (exclusive).
-func (t *teamTable) statement(from, to int64, now time.Time) string {
+func (t *teamTable) statement(start, end int64, now time.Time) string {
 	decimal := func(n int64) string { return strconv.FormatInt(n, 10) }
 	text := strings.NewReplacer(
-		"{sums}", teamSums, "{values}", teamValues, "{groups}", decimal(t.groups), "{per}", decimal(t.per),
+		"{sums}", teamSums, "{values}", teamValues, "{groups}", decimal(t.groups), "{per}", decimal(t.groupSize),
 		"{now}", decimal(now.UnixMicro()), "{today}", decimal(now.Unix()/86400),
 		"{year}", decimal(teamDays*24*time.Hour.Microseconds()), "{90 days}", decimal(teamHours*time.Hour.Microseconds()),
-	).Replace("INSERT INTO " + t.into + " SELECT " + t.values)
+	).Replace("INSERT INTO " + t.target + " SELECT " + t.values)
 	for _, w := range teamWords {
-		text = w.word.ReplaceAllString(text, w.by)
+		text = w.word.ReplaceAllString(text, w.replacement)
 	}
 	return fmt.Sprintf(`%s FROM (WITH RECURSIVE numbers (n) AS (SELECT CAST(%d AS BIGINT) UNION ALL
 		SELECT n + 1 FROM numbers WHERE n + 1 < %d) SELECT n, n / %d AS g, n %% %[4]d AS i FROM numbers) AS counted`,
-		text, from, to, t.per)
+		text, start, end, t.groupSize)
 }
 
 // teamTotal fills a table with the totals of all days.
-type teamTotal struct{ into, keys, days string }
+type teamTotal struct{ table, keys, days string }
 
 var teamTotals = []teamTotal{
 	{"gateway_user_totals", "user_id", "gateway_usage_days"},
@@ -156,26 +156,26 @@ var teamTotals = []teamTotal{
 func (t *teamTotal) statement() string {
 	sums := strings.ReplaceAll(strings.Join(strings.Fields(teamSums), " "), ", ", "), sum(")
 	return fmt.Sprintf("INSERT INTO %[1]s (day, %[2]s, %[3]s) SELECT 2147483647, %[2]s, sum(%[4]s) FROM %[5]s GROUP BY %[2]s",
-		t.into, t.keys, teamSums, sums, t.days)
+		t.table, t.keys, teamSums, sums, t.days)
 }
 
 // fillTeam fills the tables, and has the gateway's own job compute the totals of the days that are over.
 func fillTeam(ctx context.Context, db *store.DB, ledger *spending.Ledger, requests int64) error {
-	const together = 100_000 // rows in one transaction
+	const batchRows = 100_000 // rows in one transaction
 	now := time.Now()
 	for _, t := range teamTables(requests) {
 		began := time.Now()
-		rows := t.groups * t.per
-		for from := int64(0); from < rows; from += together {
+		rows := t.groups * t.groupSize
+		for start := int64(0); start < rows; start += batchRows {
 			err := db.Write(ctx, func(c store.Conn) error {
-				_, err := c.Exec(t.statement(from, min(from+together, rows), now))
+				_, err := c.Exec(t.statement(start, min(start+batchRows, rows), now))
 				return err
 			})
 			if err != nil {
-				return fmt.Errorf("%.40s: %w", t.into, err)
+				return fmt.Errorf("%.40s: %w", t.target, err)
 			}
 		}
-		fmt.Fprintf(os.Stderr, "%v: %d rows of %.25s in %.1f s\n", db.Dialect(), rows, t.into, time.Since(began).Seconds())
+		fmt.Fprintf(os.Stderr, "%v: %d rows of %.25s in %.1f s\n", db.Dialect(), rows, t.target, time.Since(began).Seconds())
 	}
 	began := time.Now()
 	for _, t := range teamTotals {
@@ -184,7 +184,7 @@ func fillTeam(ctx context.Context, db *store.DB, ledger *spending.Ledger, reques
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("%s: %w", t.into, err)
+			return fmt.Errorf("%s: %w", t.table, err)
 		}
 	}
 	fmt.Fprintf(os.Stderr, "%v: the totals until now in %.1f s\n", db.Dialect(), time.Since(began).Seconds())

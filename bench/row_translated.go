@@ -32,13 +32,13 @@ func translatedRow(ctx context.Context, b *bench) ([]line, error) {
 	}
 	defer s.Stop()
 	plain := &load.Load{
-		To: s.Plain, Request: s.Plain.Chat(mock.Chat(mock.Burst, true, 1<<10)), Check: mock.IsStream,
+		Site: s.Plain, Request: s.Plain.Chat(mock.Chat(mock.Burst, true, 1<<10)), Check: mock.IsStream,
 		Conns: conns,
 	}
 	var all []line
 	for _, client := range foreign {
 		gateway := &load.Load{
-			To: s.Gateway, Request: s.Gateway.Post(client.path, client.body(mock.Burst)),
+			Site: s.Gateway, Request: s.Gateway.Post(client.path, client.body(mock.Burst)),
 			Check: mock.IsStream, Conns: conns, Settle: settle,
 		}
 		p, err := b.compare(ctx, s, b.rounds, plain, gateway)
@@ -95,7 +95,7 @@ func toolsRow(ctx context.Context, b *bench) ([]line, error) {
 		return nil, err
 	}
 	return lines, b.profile(ctx, s, &load.Load{
-		To: s.Gateway, Request: s.Gateway.Post("/v1/messages", body),
+		Site: s.Gateway, Request: s.Gateway.Post("/v1/messages", body),
 		Check: mock.IsStream, Conns: 1,
 	}, "l-tools")
 }

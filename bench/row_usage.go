@@ -20,32 +20,32 @@ func usageRow(ctx context.Context, b *bench) ([]line, error) {
 	defer s.Stop()
 	body := mock.Chat(mock.Whole, false, 1<<10)
 	var (
-		got    [2]*load.Outcome
-		before int64
+		got            [2]*load.Outcome
+		initialRecords int64
 	)
-	for i, to := range []load.Site{s.Plain, s.Gateway} {
-		l := &load.Load{To: to, Request: to.Chat(body), Check: mock.IsWhole, Conns: conns}
+	for i, site := range []load.Site{s.Plain, s.Gateway} {
+		l := &load.Load{Site: site, Request: site.Chat(body), Check: mock.IsWhole, Conns: conns}
 		l.Run(ctx, warmUp)
-		if before, err = settledRecords(ctx, s.Dir); err != nil {
+		if initialRecords, err = settledRecords(ctx, s.Dir); err != nil {
 			return nil, err
 		}
 		if got[i] = l.Run(ctx, length); got[i].Failure != nil {
 			return nil, got[i].Failure
 		}
 	}
-	after, err := settledRecords(ctx, s.Dir)
+	finalRecords, err := settledRecords(ctx, s.Dir)
 	if err != nil {
 		return nil, err
 	}
-	kept, asked := after-before, int64(got[1].Requests)
+	records, requests := finalRecords-initialRecords, int64(got[1].Requests)
 	milliseconds := func(o *load.Outcome, p float64) float64 { return float64(o.Percentile(p).Microseconds()) / 1000 }
 	return []line{
 		beside("latency at full rate with the usage log, p99 in ms", milliseconds(got[0], 99), milliseconds(got[1], 99)),
 		beside("latency at full rate with the usage log, p99.9 in ms",
 			milliseconds(got[0], 99.9), milliseconds(got[1], 99.9)),
 		{
-			what: "requests answered, and of these in the usage log", plain: fmt.Sprint(asked), tollgate: fmt.Sprint(kept),
-			aim: "all", met: kept == asked,
+			label: "requests answered, and of these in the usage log", plain: fmt.Sprint(requests), tollgate: fmt.Sprint(records),
+			aim: "all", met: records == requests,
 		},
 	}, nil
 }

@@ -66,16 +66,16 @@ func usageReportRow(ctx context.Context, b *bench) ([]line, error) {
 	}
 	suffix := fmt.Sprintf(" of %d records", records)
 	return []line{
-		{what: "seconds to write a usage log" + suffix, tollgate: number(filled.Seconds())},
-		{what: "MB of a usage log" + suffix, tollgate: number(float64(info.Size()) / 1e6)},
+		{label: "seconds to write a usage log" + suffix, tollgate: number(filled.Seconds())},
+		{label: "MB of a usage log" + suffix, tollgate: number(float64(info.Size()) / 1e6)},
 		below("ms to report 30 days"+suffix, report, 100),
 		below("ms to list the last 100"+suffix, recent, 10),
 	}, nil
 }
 
 // below returns a line for a duration in milliseconds that should be below aim, without a comparison.
-func below(what string, ms, aim float64) line {
-	return line{what: what, tollgate: number(ms), aim: "< " + number(aim), met: ms < aim}
+func below(label string, ms, aim float64) line {
+	return line{label: label, tollgate: number(ms), aim: "< " + number(aim), met: ms < aim}
 }
 
 // typical returns the median duration of 11 runs in milliseconds.

@@ -9,7 +9,7 @@ import (
 // row is one subject of the table. A row may print several lines.
 type row struct {
 	letter string
-	about  string
+	title  string
 	// measure measures the row. It starts a separate server, so that no row affects another row.
 	measure func(ctx context.Context, b *bench) ([]line, error)
 }

@@ -63,7 +63,7 @@ type Forum struct {
 	members int64
 	long    int64 // the number of posts in the long thread
 	random  *rand.Rand
-	made    []thread // indexed by id - 1
+	states  []thread // indexed by id - 1
 	next    int64    // the id of the next post
 	// written is the number of posts of each member.
 	written []int64
@@ -78,7 +78,7 @@ func New(posts int64) *Forum {
 	}
 	f.Forums = max(1, f.Threads/ThreadsOfForum)
 	f.written = make([]int64, f.members)
-	f.made = make([]thread, 0, f.Threads)
+	f.states = make([]thread, 0, f.Threads)
 	words := make([]string, Vocabulary)
 	for i := range words {
 		words[i] = Word(i)
@@ -119,7 +119,7 @@ func (f *Forum) post() post {
 	p.thread = f.choose()
 	f.next++
 	f.written[p.author-1]++
-	t := &f.made[p.thread-1]
+	t := &f.states[p.thread-1]
 	if t.posts == 0 {
 		t.author, t.first = p.author, p.id
 	}
@@ -131,26 +131,26 @@ func (f *Forum) post() post {
 
 // choose returns the thread of the next post.
 func (f *Forum) choose() int64 {
-	started := int64(len(f.made))
+	started := int64(len(f.states))
 	if due := 1 + (f.next-1)*f.Threads/f.Posts; started < due && started < f.Threads {
-		f.made = append(f.made, thread{})
+		f.states = append(f.states, thread{})
 		return started + 1
 	}
 	switch n := f.random.Float64(); {
 	case n < float64(f.long)/float64(f.Posts):
 		return LongThread
 	case n < 0.86:
-		back := float64(min(recentThreads, started)) * f.random.Float64() * f.random.Float64()
-		return started - int64(back)
+		distance := float64(min(recentThreads, started)) * f.random.Float64() * f.random.Float64()
+		return started - int64(distance)
 	}
 	return 1 + f.random.Int64N(started)
 }
 
 // message returns a piece of the text that consists of whole words.
 func (f *Forum) message() string {
-	at := f.random.IntN(len(f.Text) - 2*PostBytes)
-	at += strings.IndexByte(f.Text[at:], ' ') + 1
-	text := f.Text[at : at+PostBytes]
+	start := f.random.IntN(len(f.Text) - 2*PostBytes)
+	start += strings.IndexByte(f.Text[start:], ' ') + 1
+	text := f.Text[start : start+PostBytes]
 	return strings.Clone(text[:strings.LastIndexByte(text, ' ')])
 }
 
@@ -215,12 +215,12 @@ const First = 1000
 // tables returns the rows other than posts. registered is the id of the group of members.
 func (f *Forum) tables(registered int64) []table {
 	forums := make([]struct{ threads, posts, last, lastThread int64 }, f.Forums)
-	for i, t := range f.made {
-		to := &forums[f.forumOf(int64(i)+1)]
-		to.threads++
-		to.posts += t.posts
-		if t.last > to.last {
-			to.last, to.lastThread = t.last, int64(i)+1
+	for i, t := range f.states {
+		total := &forums[f.forumOf(int64(i)+1)]
+		total.threads++
+		total.posts += t.posts
+		if t.last > total.last {
+			total.last, total.lastThread = t.last, int64(i)+1
 		}
 	}
 	return []table{
@@ -256,8 +256,8 @@ func (f *Forum) tables(registered int64) []table {
 				"first_post_id", "last_post_id",
 				"last_poster_name", "created_at", "last_post_at", "next_number",
 			},
-			int64(len(f.made)), func(i int64) []any {
-				t, n := f.made[i], strconv.FormatInt(i+1, 10)
+			int64(len(f.states)), func(i int64) []any {
+				t, n := f.states[i], strconv.FormatInt(i+1, 10)
 				return []any{
 					i + 1, First + f.forumOf(i+1), "A question about the number " + n, "a-question-about-the-number-" + n, t.author,
 					Member(t.author), int64(0),
@@ -270,22 +270,22 @@ func (f *Forum) tables(registered int64) []table {
 
 // Fill generates the forum and passes it to the sink. It calls progress with the number of posts written so
 // far.
-func (f *Forum) Fill(ctx context.Context, registered int64, to Sink, progress func(posts int64)) error {
+func (f *Forum) Fill(ctx context.Context, registered int64, sink Sink, progress func(posts int64)) error {
 	p := post{message: f.message()}
-	if made := markup.Render(p.message); made != p.html() {
-		return fmt.Errorf("the board renders the text of a post as %q", made)
+	if html := markup.Render(p.message); html != p.html() {
+		return fmt.Errorf("the board renders the text of a post as %q", html)
 	}
 	batch := make([]post, 0, batchSize)
 	for batch = f.more(batch); len(batch) > 0; batch = f.more(batch) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := to.posts(ctx, f, batch); err != nil {
+		if err := sink.posts(ctx, f, batch); err != nil {
 			return err
 		}
 		progress(f.next - 1)
 	}
-	return to.finish(ctx, f.tables(registered))
+	return sink.finish(ctx, f.tables(registered))
 }
 
 // inThreads returns a batch in the order of the key of board_posts.

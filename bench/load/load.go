@@ -13,7 +13,7 @@ import (
 
 // Load is a stream of requests. Each connection sends the next request when it has received the response.
 type Load struct {
-	To      Site
+	Site    Site
 	Request []byte
 	Next    func() ([]byte, error) // makes each request, on any goroutine; nil if all are the same
 	Check   func(Reply) error      // checks each response
@@ -79,7 +79,7 @@ func (l *Load) Run(ctx context.Context, length time.Duration) *Outcome {
 	all.Wait()
 	total.elapsed = time.Since(began)
 	if l.Last != nil && total.Failure == nil {
-		c := &Client{Address: l.To.Address}
+		c := &Client{Address: l.Site.Address}
 		defer c.Close()
 		var got Reply
 		if got, total.Failure = c.Do(ctx, l.Last); total.Failure == nil && got.Status != 200 {
@@ -93,12 +93,12 @@ func (l *Load) Run(ctx context.Context, length time.Duration) *Outcome {
 // connection sends requests on one connection, one after the other, until end or until maxFailures have failed. After a
 // failure it opens a new connection.
 func (l *Load) connection(ctx context.Context, end time.Time) (own Outcome) {
-	c := &Client{Address: l.To.Address, Keep: l.Talk != nil}
+	c := &Client{Address: l.Site.Address, Keep: l.Talk != nil}
 	defer c.Close()
 	own.Latency = make([]time.Duration, 0, 1<<14)
 	for now := time.Now(); now.Before(end) && ctx.Err() == nil; {
 		err := l.Exchange(context.WithoutCancel(ctx), c)
-		then := time.Now()
+		finish := time.Now()
 		if err != nil {
 			if own.Failed++; own.Failure == nil {
 				own.Failure = err
@@ -112,9 +112,9 @@ func (l *Load) connection(ctx context.Context, end time.Time) (own Outcome) {
 			c.Close()
 		} else {
 			own.Requests++
-			own.Latency = append(own.Latency, then.Sub(now))
+			own.Latency = append(own.Latency, finish.Sub(now))
 		}
-		now = then
+		now = finish
 	}
 	return own
 }

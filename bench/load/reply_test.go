@@ -11,17 +11,17 @@ func TestReplyReader(t *testing.T) {
 	t.Parallel()
 	const ok = "HTTP/1.1 200 OK\r\n"
 	tests := map[string]struct {
-		text string
-		want Reply
-		bad  bool
+		text     string
+		expected Reply
+		bad      bool
 	}{
-		"length":       {text: ok + "Content-Length: 4\r\n\r\na\nb\n", want: Reply{Status: 200, Bytes: 4, Lines: 2}},
-		"case, spaces": {text: ok + "content-length:  2 \r\n\r\nab", want: Reply{Status: 200, Bytes: 2}},
-		"no body":      {text: "HTTP/1.1 204 No Content\r\n\r\n", want: Reply{Status: 204}},
-		"closes":       {text: ok + "Connection: close\r\nContent-Length: 0\r\n\r\n", want: Reply{Status: 200, closes: true}},
+		"length":       {text: ok + "Content-Length: 4\r\n\r\na\nb\n", expected: Reply{Status: 200, Bytes: 4, Lines: 2}},
+		"case, spaces": {text: ok + "content-length:  2 \r\n\r\nab", expected: Reply{Status: 200, Bytes: 2}},
+		"no body":      {text: "HTTP/1.1 204 No Content\r\n\r\n", expected: Reply{Status: 204}},
+		"closes":       {text: ok + "Connection: close\r\nContent-Length: 0\r\n\r\n", expected: Reply{Status: 200, closes: true}},
 		"chunks": {
-			text: ok + "Transfer-Encoding: chunked\r\n\r\n3\r\na\n\n\r\nA\r\n012345678\n\r\n0\r\n\r\n",
-			want: Reply{Status: 200, Bytes: 13, Lines: 3},
+			text:     ok + "Transfer-Encoding: chunked\r\n\r\n3\r\na\n\n\r\nA\r\n012345678\n\r\n0\r\n\r\n",
+			expected: Reply{Status: 200, Bytes: 13, Lines: 3},
 		},
 		"cut length":   {text: ok + "Content-Length: 4\r\n\r\na", bad: true},
 		"cut chunk":    {text: ok + "Transfer-Encoding: chunked\r\n\r\n3\r\na", bad: true},
@@ -43,8 +43,8 @@ func TestReplyReader(t *testing.T) {
 			if (err != nil) != test.bad {
 				t.Fatalf("error %v, want one: %v", err, test.bad)
 			}
-			if !test.bad && got != test.want {
-				t.Errorf("got %+v, want %+v", got, test.want)
+			if !test.bad && got != test.expected {
+				t.Errorf("got %+v, want %+v", got, test.expected)
 			}
 		})
 	}
@@ -59,9 +59,9 @@ func TestReplyReaderEnough(t *testing.T) {
 	if err := r.head(&got); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []int{2, 6} {
-		if err := r.body(&got, want); err != nil || got.Lines != want {
-			t.Fatalf("%d lines and error %v, want %d lines", got.Lines, err, want)
+	for _, expected := range []int{2, 6} {
+		if err := r.body(&got, expected); err != nil || got.Lines != expected {
+			t.Fatalf("%d lines and error %v, want %d lines", got.Lines, err, expected)
 		}
 	}
 	if err := r.body(&got, 0); err != nil || got.Bytes != 9 {

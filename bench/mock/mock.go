@@ -59,26 +59,26 @@ func Start(ctx context.Context, dir string) (*Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting the mock: %w", err)
 	}
-	stdin, hold, err := os.Pipe()
+	stdin, stdinWriter, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("starting the mock: %w", err)
 	}
-	said, tell, err := os.Pipe()
+	stdout, stdoutWriter, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("starting the mock: %w", err)
 	}
-	defer func() { _ = said.Close() }()
-	c, err := process.Launch(ctx, dir, "mock", stdin, tell, os.Environ(), self, "-mock")
-	_, _ = tell.Close(), stdin.Close() // the child process has its own copies
+	defer func() { _ = stdout.Close() }()
+	c, err := process.Launch(ctx, dir, "mock", stdin, stdoutWriter, os.Environ(), self, "-mock")
+	_, _ = stdoutWriter.Close(), stdin.Close() // the child process has its own copies
 	if err != nil {
 		return nil, err
 	}
-	address, err := bufio.NewReader(said).ReadString('\n')
+	address, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {
 		c.Stop()
 		return nil, fmt.Errorf("starting the mock: %w\n%s", err, c.Said())
 	}
-	return &Provider{c, strings.TrimSpace(address), hold}, nil
+	return &Provider{c, strings.TrimSpace(address), stdinWriter}, nil
 }
 
 // Stop ends the provider.
@@ -201,11 +201,11 @@ func takeReport(w http.ResponseWriter, r *http.Request) {
 
 // asked returns the word in the request that selects the response, or "" if there is no such word.
 func asked(body []byte) string {
-	at := bytes.Index(body, []byte(prefix))
-	if at < 0 {
+	start := bytes.Index(body, []byte(prefix))
+	if start < 0 {
 		return ""
 	}
-	word := body[at:]
+	word := body[start:]
 	end := len(prefix)
 	for end < len(word) && (word[end] == '-' || ('a' <= word[end] && word[end] <= 'z') ||
 		('0' <= word[end] && word[end] <= '9')) {

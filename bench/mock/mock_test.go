@@ -14,13 +14,13 @@ func TestMock(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(answer))
 	t.Cleanup(server.Close)
-	to := load.Site{Address: strings.TrimPrefix(server.URL, "http://"), Key: "key"}
+	site := load.Site{Address: strings.TrimPrefix(server.URL, "http://"), Key: "key"}
 	ctx := t.Context()
 
-	c := &load.Client{Address: to.Address}
+	c := &load.Client{Address: site.Address}
 	t.Cleanup(c.Close)
 	for ask, check := range map[string]func(load.Reply) error{Whole: IsWhole, Burst: IsStream, Padded: IsStream, Paced: IsStream} {
-		got, err := c.Do(ctx, to.Chat(Chat(ask, ask != Whole, 1<<10)))
+		got, err := c.Do(ctx, site.Chat(Chat(ask, ask != Whole, 1<<10)))
 		if err == nil {
 			err = check(got)
 		}
@@ -28,13 +28,13 @@ func TestMock(t *testing.T) {
 			t.Errorf("%s: %v", ask, err)
 		}
 	}
-	got, err := c.Do(ctx, to.Chat(`{"messages":[]}`))
+	got, err := c.Do(ctx, site.Chat(`{"messages":[]}`))
 	if err != nil || got.Status != http.StatusBadRequest {
 		t.Errorf("asked for nothing: status %d and error %v, want 400", got.Status, err)
 	}
 	for ask, events := range map[string]int{Idle: 1, Flood + "2000": 2000} {
-		held := &load.Client{Address: to.Address}
-		if err := held.Hold(ctx, to.Chat(Chat(ask, true, 1<<10)), events); err != nil {
+		held := &load.Client{Address: site.Address}
+		if err := held.Hold(ctx, site.Chat(Chat(ask, true, 1<<10)), events); err != nil {
 			t.Errorf("%s: %v", ask, err)
 		}
 		held.Close() // lets the mock's handler end

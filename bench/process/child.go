@@ -59,7 +59,7 @@ func (c *Child) Stop() {
 // Await sends a load's request until it gets a good response, for at most 30 seconds.
 func (c *Child) Await(ctx context.Context, l *load.Load) error {
 	for deadline := time.Now().Add(30 * time.Second); ; {
-		client := &load.Client{Address: l.To.Address}
+		client := &load.Client{Address: l.Site.Address}
 		err := l.Exchange(ctx, client)
 		client.Close()
 		if err == nil || time.Now().After(deadline) {
