@@ -18,14 +18,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Secrets in the server's configuration. The seeded data is encrypted and signed with them.
+// These secrets are in the server's configuration. The seeded data is encrypted and signed with them.
 const (
 	issuerPepper = "a pepper of this benchmark"
 	issuerSecret = "a session secret of this benchmark"
 )
 
-// seedIssuing fills the database of a server with a client and a user. The user is signed in and has allowed the client
-// everything.
+// seedIssuing fills the database of a server with a client and a user, and returns the client. The user is signed in
+// and has allowed the client everything.
 func seedIssuing(ctx context.Context, db *store.DB) (client oauthClient, err error) {
 	k := authserver.Offline(db, time.Now)
 	defer k.Close()
@@ -76,7 +76,7 @@ func seedIssuing(ctx context.Context, db *store.DB) (client oauthClient, err err
 	return client, err
 }
 
-// stored returns a size in bytes that a statement selects.
+// stored runs an SQL statement that selects a size in bytes, and returns the size.
 func stored(ctx context.Context, db *store.DB, statement string) (n int64, err error) {
 	err = db.Read(ctx, func(c store.Conn) error { return c.Row(statement).Scan(&n) })
 	return n, err
@@ -85,8 +85,9 @@ func stored(ctx context.Context, db *store.DB, statement string) (n int64, err e
 // issuingBack is the redirect URI of the client.
 const issuingBack = "https://client.example/back"
 
-// issuingDocument is the client_id of a client with a metadata document, which the database has as recently fetched.
+// issuingDocument is the client_id of a client that has a metadata document. According to the seeded database, the
+// document was fetched recently.
 const issuingDocument = "https://client.example/client.json"
 
-// issuingVerifier is the code_verifier of all codes.
+// issuingVerifier is the code_verifier of all authorization codes.
 var issuingVerifier = strings.Repeat("v", 43)

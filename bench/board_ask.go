@@ -26,11 +26,11 @@ import (
 )
 
 const (
-	boardGets     = 1000 // of each kind
-	boardWriters  = 16
-	boardReplies  = 100 // per writer and round
-	boardRounds   = 6   // further rounds, in which background work becomes due
-	boardSearches = 100 // of each kind
+	boardGets     = 1000 // GET requests of each kind
+	boardWriters  = 16   // members who write at the same time
+	boardReplies  = 100  // replies per writer and round
+	boardRounds   = 6    // further rounds, during which background work becomes due
+	boardSearches = 100  // searches of each kind
 )
 
 // boardClient sends requests to a board without a network.
@@ -42,7 +42,7 @@ type boardClient struct {
 	random  *rand.Rand
 }
 
-// newBoardClient returns a client with a token for each writer. close revokes the tokens.
+// newBoardClient returns a client with a token for each writer. Its method close revokes the tokens.
 func newBoardClient(ctx context.Context, f *forum.Forum, service *board.Server) (*boardClient, error) {
 	c := &boardClient{forum: f, service: service, api: service.API(), random: rand.New(rand.NewPCG(3, 5))} //nolint:gosec // G404: not a secret
 	for w := range boardWriters {
@@ -65,7 +65,8 @@ func (c *boardClient) close(ctx context.Context) error {
 	return failed
 }
 
-// do sends a request in the same way as api_auth and the handler do. An empty token means a guest.
+// do authenticates and serves a request in the way that api_auth and the handler do, and stores the response in answer.
+// If token is empty, the request is that of a guest.
 func (c *boardClient) do(ctx context.Context, answer *boardAnswer, token, method, path, body string) error {
 	var text io.Reader
 	if body != "" {
@@ -110,15 +111,16 @@ func (a *boardAnswer) Write(b []byte) (int, error) {
 
 // spell holds the durations of requests of the same kind.
 type spell struct {
-	took []time.Duration // sorted
-	cpu  time.Duration   // per request
+	took []time.Duration // the durations, sorted
+	cpu  time.Duration   // the CPU time per request
 }
 
+// ms returns the duration, in milliseconds, that the given percentage of the requests did not exceed.
 func (s *spell) ms(percent int) float64 {
 	return float64(s.took[min(len(s.took)-1, len(s.took)*percent/100)].Microseconds()) / 1000
 }
 
-// spellOf sorts the durations of requests.
+// spellOf returns a spell with the given durations, in sorted order.
 func spellOf(took []time.Duration) *spell {
 	return &spell{took: slices.Sorted(slices.Values(took))}
 }
@@ -126,7 +128,7 @@ func spellOf(took []time.Duration) *spell {
 // unevenness returns the longest duration relative to the median.
 func (s *spell) unevenness() float64 { return s.ms(100) / s.ms(50) }
 
-// hundreds returns the unevenness of each hundred consecutive requests, sorted.
+// hundreds returns the unevenness of each group of a hundred consecutive requests, in sorted order.
 func hundreds(took []time.Duration) []float64 {
 	var list []float64
 	for hundred := range slices.Chunk(took, 100) {
@@ -136,7 +138,7 @@ func hundreds(took []time.Duration) []float64 {
 	return list
 }
 
-// perCore returns how many of the requests one core answers per second.
+// perCore returns the number of requests that one core answers per second.
 func (s *spell) perCore() float64 { return float64(time.Second) / float64(s.cpu) }
 
 // measure sends requests one after the other, and returns their durations. Before that it sends the same number of
@@ -288,11 +290,13 @@ func (c *boardClient) search(ctx context.Context) (lines []line, err error) {
 }
 
 // reply measures how long members wait for their replies when they write at the same time, in different threads and in
-// the long thread. The first reply of each member is measured separately: all of these go to the long thread at once,
-// over new connections. A first round is measured separately too, because the server then prepares the statements of
-// its connections. The result of each is how much longer the slowest reply took than the others. The same is reported
-// for the slowest of further rounds, because in one of them PostgreSQL merges the words of some thousand posts into
-// their index, which the rounds before would not show.
+// the long thread.
+//
+// The first reply of each member is measured separately, because these replies all go to the long thread at once, over
+// new connections. The first round is also measured separately, because in it the server prepares the statements of its
+// connections. The result of a round is how many times longer the slowest reply took than the median reply. Further
+// rounds follow, and the worst of them is reported too. In one of them PostgreSQL merges the words of some thousand
+// posts into their index, which the earlier rounds would not show.
 func (c *boardClient) reply(ctx context.Context) ([]line, error) {
 	first, err := c.replies(ctx, 1)
 	if err != nil {
@@ -334,7 +338,10 @@ func (c *boardClient) reply(ctx context.Context) ([]line, error) {
 			label:    fmt.Sprintf("replies/s of %d members at a time", boardWriters),
 			tollgate: number(float64(len(took)) / elapsed.Seconds()),
 		},
-		{label: "ms of CPU a reply", tollgate: number(float64((finalCPU - initialCPU).Microseconds()) / 1000 / float64(len(took)))},
+		{
+			label:    "ms of CPU a reply",
+			tollgate: number(float64((finalCPU - initialCPU).Microseconds()) / 1000 / float64(len(took))),
+		},
 		{label: "ms, p50 of a reply until it is durable", tollgate: number(s.ms(50))},
 		below("ms, p99 of the same", s.ms(99), 20),
 		{label: "ms, the slowest of them", tollgate: number(s.ms(100))},
@@ -359,8 +366,8 @@ func (c *boardClient) reply(ctx context.Context) ([]line, error) {
 	}, nil
 }
 
-// replies makes every member reply each times. The first and then every tenth reply goes to the long thread. It returns
-// how long each reply took, in the order of the answers.
+// replies makes every member send count replies. The first reply and every tenth reply after it go to the long thread.
+// replies returns the durations of all replies, in the order in which they were answered.
 func (c *boardClient) replies(ctx context.Context, count int) ([]time.Duration, error) {
 	var (
 		mu      sync.Mutex

@@ -18,8 +18,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// boardCaddyfile takes the addresses of admin and the board, and the database. It has no budgets, because the load
-// would exhaust them.
+// boardCaddyfile is a format string for the Caddyfile of a board. Its arguments are the address of the admin endpoint,
+// the address of the board, and the database file. The configuration has no budgets, because the load would exhaust
+// them.
 const boardCaddyfile = globalOptions + `	tollgate {
 		database sqlite "%[3]s"
 	}
@@ -36,7 +37,7 @@ http://%[2]s {
 }
 `
 
-// serveBoard measures the built binary over HTTP.
+// serveBoard starts the binary with the board in a database file, and measures it over HTTP.
 func (b *bench) serveBoard(ctx context.Context, f *forum.Forum, file string) (lines []line, err error) {
 	dir, err := os.MkdirTemp(b.dir, "board-")
 	if err != nil {
@@ -101,12 +102,12 @@ func isPage(got load.Reply) error {
 	return nil
 }
 
-// maxOnPostgres bounds the posts that are copied to PostgreSQL.
+// maxOnPostgres is the maximum number of posts that are copied to PostgreSQL.
 const maxOnPostgres = 1_000_000
 
 // postgresBoard measures a board on PostgreSQL. If the address of a database is not set, it starts a PostgreSQL server
-// on the same machine, without durable writes. Then only the CPU time in this process and the comparison of pages are
-// meaningful.
+// on this machine, whose writes are not durable. In that case only the CPU time of this process and the comparison of
+// pages are meaningful.
 func postgresBoard(ctx context.Context, posts int64) (lines []line, err error) {
 	dsn := os.Getenv(benchPostgresVariable)
 	if dsn == "" {
@@ -135,14 +136,14 @@ func postgresBoard(ctx context.Context, posts int64) (lines []line, err error) {
 		" posts", tollgate: number(took.Seconds())}}, lines...)
 	for i := range lines {
 		lines[i].label = "PostgreSQL: " + lines[i].label
-		if lines[i].ratio == "" { // the times to compare with are those on SQLite
+		if lines[i].ratio == "" { // the aims for durations apply to SQLite only
 			lines[i].aim = ""
 		}
 	}
 	return lines, nil
 }
 
-// copyForum fills the database, unless an earlier run has filled it.
+// copyForum fills the database with a forum, unless an earlier run has already filled it.
 func copyForum(ctx context.Context, f *forum.Forum, db *store.DB, dsn string) error {
 	var last int64
 	err := db.Read(ctx, func(c store.Conn) error {

@@ -11,13 +11,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/bench/process"
 )
 
-// conns is the number of connections of a load. reverse_proxy keeps at most 32 idle connections to an upstream. With
-// fewer connections, plain Caddy does not pay for dialing.
+// conns is the number of connections of a load. It is less than 32, the number of idle connections that reverse_proxy
+// keeps to an upstream. With more connections, plain Caddy would also have to pay for dialing.
 const conns = 16
 
 const (
+	// warmUp is the length of the load that precedes a measurement.
 	warmUp = 300 * time.Millisecond
-	// settle is the time until the usage log is written, which happens every second.
+	// settle is the time to wait until the usage log is written, which happens every second.
 	settle = 1100 * time.Millisecond
 )
 
@@ -28,11 +29,11 @@ type sample struct {
 	late float64 // the 99th percentile of the latency, in milliseconds
 }
 
-// pair is the comparison of two sides, round by round.
+// pair holds the samples of two sides that are compared. Samples with the same index belong to the same round.
 type pair struct{ plain, other []sample }
 
-// compare runs slices of two loads in turn, alternating which one begins, so that a drift of the machine
-// affects both.
+// compare runs time slices of two loads in turn. The load that goes first changes with each round, so that a drift in
+// the speed of the machine affects both loads.
 func (b *bench) compare(ctx context.Context, s *process.Server, rounds int, plain, other *load.Load) (*pair, error) {
 	return b.compareSides(ctx, rounds, side{s.Child, plain}, side{s.Child, other})
 }
@@ -43,7 +44,7 @@ type side struct {
 	load  *load.Load
 }
 
-// compareSides works like compare for two processes.
+// compareSides compares two loads in the same way as compare, but each load has its own process.
 func (b *bench) compareSides(ctx context.Context, rounds int, plain, other side) (*pair, error) {
 	for _, side := range []side{plain, other} {
 		if o := side.load.Run(ctx, warmUp); o.Failure != nil {
@@ -71,7 +72,7 @@ func (b *bench) compareSides(ctx context.Context, rounds int, plain, other side)
 	return &p, nil
 }
 
-// sample runs one slice.
+// sample runs a load for one time slice and returns the result.
 func (b *bench) sample(ctx context.Context, s *process.Child, l *load.Load) (sample, error) {
 	initialCPU, err := s.CPU()
 	if err != nil {
@@ -96,11 +97,16 @@ func (b *bench) sample(ctx context.Context, s *process.Child, l *load.Load) (sam
 	}, nil
 }
 
+// rateOf returns the rate of a sample.
 func rateOf(s sample) float64 { return s.rate }
-func cpuOf(s sample) float64  { return s.cpu }
+
+// cpuOf returns the CPU time per request in a sample.
+func cpuOf(s sample) float64 { return s.cpu }
+
+// lateOf returns the 99th percentile of the latency in a sample.
 func lateOf(s sample) float64 { return s.late }
 
-// medianOf returns the median of one figure over the rounds of a side.
+// medianOf returns the median of one figure over all samples of a side.
 func medianOf(side []sample, figure func(sample) float64) float64 {
 	values := make([]float64, len(side))
 	for i, s := range side {
@@ -109,8 +115,8 @@ func medianOf(side []sample, figure func(sample) float64) float64 {
 	return median(values)
 }
 
-// ratio returns the median of the rounds' ratios. It is steadier than the ratio of the medians, because the
-// two slices of a round are close in time.
+// ratio returns the median of the ratios of all rounds. It is steadier than the ratio of the medians, because the two
+// slices of a round are close in time.
 func (p *pair) ratio(figure func(sample) float64) float64 {
 	values := make([]float64, len(p.plain))
 	for i := range values {
@@ -119,7 +125,7 @@ func (p *pair) ratio(figure func(sample) float64) float64 {
 	return median(values)
 }
 
-// difference returns the median of the rounds' differences.
+// difference returns the median of the differences of all rounds.
 func (p *pair) difference(figure func(sample) float64) float64 {
 	values := make([]float64, len(p.plain))
 	for i := range values {
@@ -128,7 +134,7 @@ func (p *pair) difference(figure func(sample) float64) float64 {
 	return median(values)
 }
 
-// lines returns the two lines of a comparison: the rates with an aim, and the CPU time without one.
+// lines returns the two lines of a comparison: the rates with an aim, and the CPU times without an aim.
 func (p *pair) lines(label string, aim float64) []line {
 	cpu := beside(label+", server CPU µs a request", medianOf(p.plain, cpuOf), medianOf(p.other, cpuOf))
 	cpu.ratio = fmt.Sprintf("%.2f", p.ratio(cpuOf))
@@ -151,11 +157,11 @@ func median(values []float64) float64 {
 	return (sorted[half-1] + sorted[half]) / 2
 }
 
-// profileTime is long enough to show functions that take a hundredth of the time.
+// profileTime is the length of a profile. It is long enough to show functions that take a hundredth of the time.
 const profileTime = 6 * time.Second
 
-// profile saves CPU and allocation profiles of the server under a load. It uses a separate time slice, because
-// profiling costs time too.
+// profile saves CPU and allocation profiles of the server under a load. It runs the load in a separate time slice,
+// because profiling takes time too.
 func (b *bench) profile(ctx context.Context, s *process.Server, l *load.Load, name string) error {
 	if b.profiles == "" {
 		return nil

@@ -22,8 +22,8 @@ import (
 // database is the name of a server's database file.
 const database = "tollgate.db"
 
-// sizeFrom returns the number in an environment variable, or byDefault if the variable is not set. It returns an error
-// for a number below minimum. what is the name of what the number counts.
+// sizeFrom returns the number in an environment variable, or fallback if the variable is not set. It returns an error
+// if the number is less than minimum. The error uses unit as the name of the things that the number counts.
 func sizeFrom[T int | int64](variable, unit string, fallback, minimum T) (T, error) {
 	text := os.Getenv(variable)
 	if text == "" {
@@ -36,8 +36,8 @@ func sizeFrom[T int | int64](variable, unit string, fallback, minimum T) (T, err
 	return T(n), nil
 }
 
-// open opens a database with the given schemas. It takes the database as the result of a constructor of the package
-// store. A server may be running on it.
+// open opens a database with the given schemas. The parameters db and err are the results of a constructor of package
+// store. A server may already be running on the database.
 func open(ctx context.Context, db *store.DB, err error, schemas ...store.Schema) (*store.DB, error) {
 	for _, s := range schemas {
 		if err == nil {
@@ -54,13 +54,13 @@ func open(ctx context.Context, db *store.DB, err error, schemas ...store.Schema)
 	return db, nil
 }
 
-// openDatabase opens the gateway's tables in the database file of a server, which may be running.
+// openDatabase opens the database file of a server with the gateway's tables. The server may be running.
 func openDatabase(ctx context.Context, dir string) (*store.DB, error) {
 	db, err := store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(dir, database)}, zap.NewNop())
 	return open(ctx, db, err, schema.Gateway())
 }
 
-// newKeychain returns the keychain and the usage log in a database, with a master key.
+// newKeychain returns the keychain and the usage log in a database. The keychain uses the given master key.
 func newKeychain(db *store.DB, masterKey []byte) (*keychain.Service, *spending.Ledger, error) {
 	ring, err := keyring.NewAES(masterKey)
 	if err != nil {
@@ -74,9 +74,9 @@ func newKeychain(db *store.DB, masterKey []byte) (*keychain.Service, *spending.L
 	return service, ledger, nil
 }
 
-// onBoth calls measure with an empty database of each engine: an SQLite file in dir, and a database on a temporary
-// PostgreSQL server. It returns the lines for SQLite, with the figures of PostgreSQL in the column "plain". measure
-// returns the same lines for both.
+// onBoth calls measure with an empty database on each engine: first an SQLite file in dir, then a database on a
+// temporary PostgreSQL server. It returns the lines for SQLite, with the figures for PostgreSQL in the column "plain".
+// The function measure must return the same lines for both engines.
 func onBoth(
 	ctx context.Context, dir string, tables store.Schema, measure func(db *store.DB) ([]line, error),
 ) ([]line, error) {
@@ -104,7 +104,8 @@ func onBoth(
 	return lines, err
 }
 
-// beside puts the figure of the other database into the column "plain".
+// beside puts the figure of the line for the other database into the column "plain", and sets the ratio of the two
+// figures.
 func (l *line) beside(other line) {
 	l.plain = other.tollgate
 	ours, err := strconv.ParseFloat(l.tollgate, 64)
@@ -124,7 +125,7 @@ func analyze(ctx context.Context, db *store.DB) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close(ctx) }() // it has done its work
+	defer func() { _ = conn.Close(ctx) }() // the statement has already run
 	_, err = conn.Exec(ctx, "VACUUM ANALYZE")
 	return err
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// globalOptions are the options with which the Caddyfiles begin. The first argument of a Caddyfile is the address of
-// admin. Each Caddyfile adds options and closes the block.
+// globalOptions is the beginning of every Caddyfile. The first argument of a Caddyfile is the address of the admin
+// endpoint. Each Caddyfile adds further options and closes the block.
 const globalOptions = `{
 	admin %[1]s
 	auto_https off
@@ -27,10 +27,11 @@ const globalOptions = `{
 	}
 `
 
-// plenty is a limit that no run reaches but that still has to be counted.
+// plenty is a limit that no run reaches, although the server still has to count for it.
 const plenty = 1_000_000_000
 
-// caddyfile takes the addresses of admin, plain, gateway and guarded, and three times the address of the mock.
+// caddyfile is a format string for the Caddyfile of a server. Its arguments are the addresses of the admin endpoint, of
+// the sites plain, gateway and guarded, and of the mock provider, which the text contains three times.
 const caddyfile = globalOptions + `	tollgate {
 		database sqlite ` + database + `
 		catalog {
@@ -94,14 +95,14 @@ func (b *bench) serve(ctx context.Context) (*process.Server, error) {
 	return s, nil
 }
 
-// seed creates the database of a server before it starts, with one user and a key at the provider. It returns a gateway
-// key with a limit, so that the gateway's budget has something to count.
+// seed creates the database of a server before the server starts, with one user who has a key at the provider. It
+// returns a gateway key with a limit, so that the gateway's budget has something to count.
 func seed(ctx context.Context, dir string) (key string, err error) {
 	db, err := openDatabase(ctx, dir)
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = db.Close() }() // everything to be kept is committed
+	defer func() { _ = db.Close() }() // all changes are already committed
 	master, _, err := keyring.LoadOrCreateKeyFile(filepath.Join(dir, "tollgate.key"))
 	if err != nil {
 		return "", fmt.Errorf("making the master key: %w", err)
@@ -120,7 +121,8 @@ func seed(ctx context.Context, dir string) (key string, err error) {
 		return "", fmt.Errorf("adding the provider key: %w", err)
 	}
 	limit := int64(plenty)
-	gatewayKey, err := service.CreateKey(ctx, user, keychain.KeyOptions{Limits: keychain.Limits{RateLimitPerMinute: &limit}})
+	gatewayKey, err := service.CreateKey(ctx, user,
+		keychain.KeyOptions{Limits: keychain.Limits{RateLimitPerMinute: &limit}})
 	if err != nil {
 		return "", fmt.Errorf("making the gateway key: %w", err)
 	}
@@ -133,7 +135,7 @@ func usageRecords(ctx context.Context, dir string) (n int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = db.Close() }() // everything to be kept is committed
+	defer func() { _ = db.Close() }() // all changes are already committed
 	err = db.Read(ctx, func(c store.Conn) error {
 		return c.Row("SELECT COUNT(*) FROM gateway_usage").Scan(&n)
 	})

@@ -1,7 +1,7 @@
 // Command bench measures the cost of Tollgate compared with plain Caddy. It starts a mock provider and the built
 // binary, and sends the same requests alternately to a site with only `reverse_proxy` and to a site with `tollgate
-// gateway`. It prints a table of ratios. Rates depend on other programs on the machine; the server's CPU time per
-// request hardly does.
+// gateway`. It prints a table of ratios. Rates depend on other programs on the machine, but the server's CPU time
+// per request hardly depends on them.
 //
 //	cd bench && go run . [-only a,b] [-rounds 5] [-time 1.5s] [-requests 1000000] [-engine sqlite] [-npm <folder>]
 //		[-profile <folder>]
@@ -102,7 +102,7 @@ func (b *bench) run(ctx context.Context, letters string) error {
 	if b.dir, err = os.MkdirTemp("", "tollgate-bench-"); err != nil {
 		return fmt.Errorf("making a temporary folder: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(b.dir) }() // a temporary folder that remains does no harm
+	defer func() { _ = os.RemoveAll(b.dir) }() // it does no harm if the temporary folder remains
 	if b.binary, err = process.Binary(ctx, b.dir); err != nil {
 		return err
 	}

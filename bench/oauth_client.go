@@ -15,8 +15,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/bench/load"
 )
 
-// oauthClient is a confidential client of an authorization server, with the browser of a user. The user is signed in at
-// the server and has allowed the client everything.
+// oauthClient is a confidential client of an authorization server, together with the browser of a user. The user is
+// signed in at the server and has allowed the client everything.
 type oauthClient struct {
 	site          load.Site
 	authorizePath string
@@ -28,7 +28,7 @@ type oauthClient struct {
 	refreshes     chan string // refresh tokens that are not in use
 }
 
-// form returns a POST request of the client, with further header lines.
+// form returns a POST request of the client with a form as its body. The strings in more are further header lines.
 func (o *oauthClient) form(path string, form url.Values, more ...string) []byte {
 	body := form.Encode()
 	return []byte("POST " + path + " HTTP/1.1\r\nHost: " + o.site.Address + "\r\nUser-Agent: bench\r\nAccept: */*\r\n" +
@@ -48,7 +48,7 @@ func (o *oauthClient) ask(ctx context.Context, c *load.Client, request []byte) (
 	return got.Text, nil
 }
 
-// authorizing returns the path of an authorization request of a client.
+// authorizing returns the path of an authorization request, including the query, for the client with the given id.
 func (o *oauthClient) authorizing(id string) string {
 	sum := sha256.Sum256([]byte(issuingVerifier))
 	return o.authorizePath + "?" + url.Values{
@@ -75,7 +75,8 @@ func (o *oauthClient) granted(ctx context.Context, c *load.Client) (string, erro
 	}))
 }
 
-// collect obtains refresh tokens for the load refreshing, and returns the access tokens that were issued with them.
+// collect obtains refresh tokens for the load that refreshing returns. It returns the access tokens that were issued
+// with them.
 func (o *oauthClient) collect(ctx context.Context, c *load.Client) (access []string, err error) {
 	o.refreshes = make(chan string, 2*conns)
 	for range cap(o.refreshes) {
@@ -119,7 +120,7 @@ func (o *oauthClient) flow() *load.Load {
 	}
 }
 
-// isToken checks a response of the token endpoint, which contains a JWT.
+// isToken checks that a response of the token endpoint is long enough to contain a JWT.
 func isToken(got load.Reply) error {
 	if got.Status != 200 || got.Bytes < 300 {
 		return fmt.Errorf("status %d with %d bytes instead of 200 with a token", got.Status, got.Bytes)
@@ -127,5 +128,5 @@ func isToken(got load.Reply) error {
 	return nil
 }
 
-// backgroundPause is how long the server may take to write its batches.
+// backgroundPause is the time that the server may take to write its batches.
 const backgroundPause = 300 * time.Millisecond

@@ -1,7 +1,7 @@
-// An authorization server of another project, for a comparison: the npm package oidc-provider with its
-// adapter in memory. Its arguments are a folder that has the package in node_modules, and a port. One client,
-// one resource with tokens in JWT signed with ES256, and anybody who asks is signed in as one user, who has
-// allowed the client everything.
+// This script runs an authorization server of another project for a comparison: the npm package oidc-provider with its
+// adapter in memory. Its arguments are a folder that has the package in node_modules, a port, and the redirect URI of
+// the client. The server has one client and one resource. Tokens for the resource are JWTs signed with ES256. Anybody
+// who asks is signed in as the same user, who has allowed the client everything.
 import { generateKeyPairSync } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 

@@ -17,7 +17,7 @@ import (
 type line struct {
 	label           string
 	plain, tollgate string
-	ratio           string // tollgate divided by plain; with a sign, their difference
+	ratio           string // tollgate divided by plain, or their difference if it has a sign
 	aim             string // empty if there is none
 	met             bool   // whether the aim is met
 }
@@ -30,7 +30,7 @@ func atLeast(label string, plain, tollgate, ratio, aim float64) line {
 	}
 }
 
-// beside returns a line without an aim.
+// beside returns a line with two figures and their ratio, without an aim.
 func beside(label string, plain, tollgate float64) line {
 	return line{label: label, plain: number(plain), tollgate: number(tollgate), ratio: fmt.Sprintf("%.2f", tollgate/plain)}
 }

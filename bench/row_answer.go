@@ -23,18 +23,18 @@ import (
 )
 
 const (
-	// answerVariable is the environment variable with the number of passages in the corpus. Default: 100,000,
-	// which takes a few minutes; the full size is 1,000,000.
+	// answerVariable is the environment variable with the number of passages in the corpus. The default is 100,000, which
+	// takes a few minutes. The full size is 1,000,000.
 	answerVariable = "TOLLGATE_BENCH_CHUNKS"
 	minPassages    = 10_000
-	answerAsks     = 200 // of each kind
+	answerAsks     = 200 // requests of each kind
 	answerIssuers  = 8   // the number of issuers that are ingested at once
 	searchAim      = 40  // in milliseconds, as is answerAim
 	answerAim      = 150
 )
 
-// answerRow ingests documents into the corpus of an answer API, and measures in this process how long
-// searches and answers by rules take: on SQLite, and in the column "plain" on PostgreSQL.
+// answerRow ingests documents into the corpus of an answer API. Then it measures in this process how long searches and
+// answers by rules take, on SQLite and, in the column "plain", on PostgreSQL.
 func answerRow(ctx context.Context, b *bench) ([]line, error) {
 	passages, err := sizeFrom(answerVariable, "passages", 100_000, minPassages)
 	if err != nil {
@@ -122,8 +122,8 @@ func measureAnswers(ctx context.Context, db *store.DB, dir string, passages int)
 		line{label: "its database, MB", tollgate: strconv.FormatInt(size>>20, 10)}), err
 }
 
-// fillAnswers ingests reports until there are at least want passages. It returns their number and the rate in
-// MB per second.
+// fillAnswers ingests reports until the corpus has at least minimum passages. It returns the number of passages and the
+// rate in MB per second.
 func fillAnswers(ctx context.Context, c *corpus.Corpus, dir string, minimum int) (count int, rate float64, err error) {
 	var took time.Duration
 	size := int64(0)

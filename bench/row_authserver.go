@@ -22,8 +22,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// issuerCaddyfile takes the addresses of admin, a plain site and the server, the database, and the address of
-// a service behind the edge.
+// issuerCaddyfile is a format string for the Caddyfile of an authorization server. Its arguments are the addresses of
+// the admin endpoint, of a plain site and of the authorization server, the database, and the address of a service
+// behind the edge.
 const issuerCaddyfile = globalOptions + `	tollgate {
 		database %[4]s
 	}
@@ -50,14 +51,15 @@ http://%[5]s {
 }
 `
 
-// issuerKeys takes the address of the server. The algorithm is ES256, the default.
+// issuerKeys is a format string for the configuration file of the authorization server. Its argument is the address of
+// the server. The signature algorithm is ES256, which is the default.
 const issuerKeys = `server: {issuer: 'http://%s'}
 session: {secret: '` + issuerSecret + `'}
 client_secret_pepper: '` + issuerPepper + `'
 rate_limit: {enabled: false}
 `
 
-// issuer is an authorization server on one database, which this process has open as well.
+// issuer is an authorization server and its database, which this process has opened as well.
 type issuer struct {
 	*process.Server
 	oauthClient
@@ -67,16 +69,16 @@ type issuer struct {
 	size        string // the SQL statement for the size of the database
 
 	introspected atomic.Int64
-	tokens       [][]byte // requests about tokens
+	tokens       [][]byte // requests to introspect tokens
 	granting     string   // an access token of the user
 	bound        string   // an access token of the client, bound to the key of prover
 	bearer       string   // an access token of the client that is not bound
 	prover       *load.Prover
 }
 
-// authserverRow measures an authorization server and compares it with plain `respond`: on SQLite with durable commits,
-// and on PostgreSQL, whose server's CPU time is not counted. The figures for PostgreSQL are in the column "plain" of
-// the lines that are labelled so.
+// authserverRow measures an authorization server and compares it with plain `respond`. It does so on SQLite with
+// durable commits and on PostgreSQL, where the CPU time of the database server is not counted. If a label says "plain:
+// PostgreSQL", the column "plain" of that line has the figure for PostgreSQL.
 func authserverRow(ctx context.Context, b *bench) ([]line, error) {
 	dir, err := os.MkdirTemp(b.dir, "authserver-")
 	if err != nil {
@@ -154,7 +156,8 @@ func authserverRow(ctx context.Context, b *bench) ([]line, error) {
 	return lines, nil
 }
 
-// issue starts a server on a database that it fills first.
+// issue fills a database and starts an authorization server on it. The parameters db and err are the results of a
+// constructor of package store, and option is the database in the server's configuration.
 func (b *bench) issue(ctx context.Context, dir, option string, db *store.DB, err error) (*issuer, error) {
 	if db, err = open(ctx, db, err, authserver.Schema()); err != nil {
 		return nil, err
@@ -240,15 +243,15 @@ func isOK(got load.Reply) error {
 	return nil
 }
 
-// keySet returns the load of clients that fetch the keys.
+// keySet returns the load of clients that fetch the keys of the server.
 func (s *issuer) keySet() *load.Load {
 	return &load.Load{Site: s.site, Request: s.site.Get("/.well-known/jwks.json"), Check: isOK, Conns: conns}
 }
 
-// machines are the parameters of a token request of the client for itself.
+// machines are the parameters of a request with which the client obtains a token for itself.
 var machines = url.Values{"grant_type": {"client_credentials"}, "scope": {"notes:read"}, "resource": {"notes"}}
 
-// machine returns the load of a client that gets tokens for itself.
+// machine returns the load of a client that obtains tokens for itself.
 func (s *issuer) machine() *load.Load {
 	return &load.Load{
 		Site: s.site, Request: s.form(tokenPath, machines), Check: isToken, Conns: conns,
@@ -258,13 +261,13 @@ func (s *issuer) machine() *load.Load {
 
 const tokenPath = "/oauth/token" //nolint:gosec // G101: a path
 
-// proved returns the request of machine with a proof, which can be used once.
+// proved returns the request that machine uses, with a proof. The proof can be used only once.
 func (s *issuer) proved() ([]byte, error) {
 	proof, err := s.prover.Proof("POST", "http://"+s.site.Address+tokenPath, "")
 	return s.form(tokenPath, machines, proof), err
 }
 
-// proving returns the same load with proofs.
+// proving returns the same load as machine, with a new proof in each request.
 func (s *issuer) proving() *load.Load {
 	return &load.Load{Site: s.site, Next: s.proved, Check: isToken, Conns: conns, Settle: backgroundPause}
 }
@@ -285,7 +288,8 @@ func (s *issuer) atEdge() *load.Load {
 	return &load.Load{Site: s.edge, Request: request, Check: isOK, Conns: conns}
 }
 
-// provingAtEdge returns the load of calls to the service with a bound token. Each proof can be used once.
+// provingAtEdge returns the load of calls to the service with a bound token. Each call has a new proof, because a proof
+// can be used only once.
 func (s *issuer) provingAtEdge() *load.Load {
 	return &load.Load{Site: s.edge, Conns: conns, Check: isOK, Next: func() ([]byte, error) {
 		proof, err := s.prover.Proof("GET", "https://notes.example/notes", s.bound)
@@ -306,13 +310,13 @@ func (s *issuer) introspection() *load.Load {
 	}}
 }
 
-// asking returns the load of browsers in which nobody is signed in.
+// asking returns the load of authorization requests from browsers in which nobody is signed in.
 func (s *issuer) asking() *load.Load { return s.begins(s.id) }
 
-// askingDocumented returns the same load for a client whose metadata document was fetched before.
+// askingDocumented returns the same load for a client whose metadata document has already been fetched.
 func (s *issuer) askingDocumented() *load.Load { return s.begins(issuingDocument) }
 
-// begins returns the load of browsers that a client sends to the server.
+// begins returns the load of browsers that the client with the given id sends to the server.
 func (s *issuer) begins(client string) *load.Load {
 	return &load.Load{
 		Site: s.site, Request: s.site.Get(s.authorizing(client)), Conns: conns,
@@ -325,7 +329,8 @@ func (s *issuer) begins(client string) *load.Load {
 	}
 }
 
-// issuerLines measures one kind of request on three sides in turn: plain Caddy, SQLite, PostgreSQL.
+// issuerLines measures one kind of request on three sides in turn: plain Caddy, the server on SQLite, and the server on
+// PostgreSQL.
 func (b *bench) issuerLines(
 	ctx context.Context, lite, postgres *issuer, name, label string, kind func(*issuer) *load.Load, aim float64,
 ) ([]line, error) {
@@ -334,7 +339,10 @@ func (b *bench) issuerLines(
 		load   *load.Load
 		got    []sample
 	}
-	plain := &side{server: lite, load: &load.Load{Site: lite.plain, Request: lite.plain.Get("/"), Check: isOK, Conns: conns}}
+	plain := &side{
+		server: lite,
+		load:   &load.Load{Site: lite.plain, Request: lite.plain.Get("/"), Check: isOK, Conns: conns},
+	}
 	ours, other := &side{server: lite, load: kind(lite)}, &side{server: postgres, load: kind(postgres)}
 	sides := []*side{plain, ours, other}
 	for _, s := range sides {
@@ -342,7 +350,7 @@ func (b *bench) issuerLines(
 			return nil, o.Failure
 		}
 	}
-	for range (b.rounds + 1) / 2 { // measuring three sides takes long
+	for range (b.rounds + 1) / 2 { // half of the rounds, because three sides take long
 		for _, s := range sides {
 			got, err := b.sample(ctx, s.server.Child, s.load)
 			if err != nil {
@@ -350,7 +358,7 @@ func (b *bench) issuerLines(
 			}
 			s.got = append(s.got, got)
 		}
-		sides = append(sides[1:], sides[0]) // another one begins
+		sides = append(sides[1:], sides[0]) // another side begins the next round
 	}
 	if err := b.profile(ctx, lite.Server, ours.load, name); err != nil {
 		return nil, err
@@ -371,10 +379,11 @@ func (b *bench) issuerLines(
 	}, nil
 }
 
-// keptTime is long enough for thousands of tokens.
+// keptTime is the length of the load in kept. It is long enough for thousands of tokens.
 const keptTime = 2 * time.Second
 
-// kept returns how much memory of the server and how much space in its database a token takes, in bytes.
+// kept runs a load that creates tokens. It returns how much of the server's memory and how much space in its database a
+// token takes, in bytes.
 func (s *issuer) kept(ctx context.Context, l *load.Load) (heap, size float64, err error) {
 	look := func() (heap, size int64, err error) {
 		time.Sleep(l.Settle)

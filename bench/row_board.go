@@ -22,15 +22,15 @@ const (
 	// boardPostsVariable is the environment variable with the number of posts on the board. The full size is
 	// 10,000,000, which takes half an hour and 25 GB.
 	boardPostsVariable = "TOLLGATE_BENCH_POSTS"
-	// benchDirVariable is the environment variable with a folder for generated data that later runs use again.
+	// benchDirVariable is the environment variable with the folder for generated data, which later runs use again.
 	benchDirVariable = "TOLLGATE_BENCH_DIR"
-	// benchPostgresVariable is the environment variable with the address of an empty PostgreSQL database
-	// (postgres://…), which keeps the forum too. Default: a temporary server.
+	// benchPostgresVariable is the environment variable with the address of an empty PostgreSQL database (postgres://…).
+	// The database also keeps the forum for later runs. By default, the row uses a temporary server.
 	benchPostgresVariable = "TOLLGATE_BENCH_POSTGRES"
 )
 
-// boardFile creates the database of a forum, or returns the database of an earlier run. The replies of each run remain
-// in it.
+// boardFile returns the path of the database of a forum. It creates the database unless an earlier run has left it. The
+// replies of each run remain in the database.
 func (b *bench) boardFile(ctx context.Context, posts int64) (string, error) {
 	dir := os.Getenv(benchDirVariable)
 	if dir == "" {
@@ -71,8 +71,8 @@ func (b *bench) boardFile(ctx context.Context, posts int64) (string, error) {
 	return file, os.Rename(making, file) //nolint:gosec // G703: the person at the keyboard names the folder
 }
 
-// durable flushes a file to the disk. The fill leaves flushing to the system. Without this, the first flush of a later
-// write would have to wait for all data of the fill.
+// durable flushes a file to the disk, because the code that fills the file leaves flushing to the system. Without
+// durable, the first flush after a later write would have to wait for all data of the fill.
 func durable(file string) error {
 	f, err := os.OpenFile(file, os.O_RDWR, 0) //nolint:gosec // G304: as in boardFile
 	if err != nil {
@@ -81,7 +81,7 @@ func durable(file string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// progress returns a function that reports the progress of a fill, one line per million posts.
+// progress returns a function that reports the progress of a fill with one line per million posts.
 func progress(posts int64) func(done int64) {
 	began, reported := time.Now(), int64(0)
 	return func(done int64) {
@@ -99,7 +99,7 @@ func openBoard(ctx context.Context, file string) (*store.DB, *board.Server, erro
 	return startBoard(ctx, db, err)
 }
 
-// startBoard opens a board on a database, which it takes as the result of a constructor of the package store.
+// startBoard opens a board on a database. The parameters db and err are the results of a constructor of package store.
 func startBoard(ctx context.Context, db *store.DB, err error) (*store.DB, *board.Server, error) {
 	if db, err = open(ctx, db, err, board.Schema()); err != nil {
 		return nil, nil, err
@@ -120,7 +120,7 @@ func registeredGroup(ctx context.Context, db *store.DB) (id int64, err error) {
 	return id, err
 }
 
-// boardRow measures a large board.
+// boardRow measures a large board: on SQLite in this process, on SQLite over HTTP, and on PostgreSQL.
 func boardRow(ctx context.Context, b *bench) ([]line, error) {
 	posts, err := sizeFrom(boardPostsVariable, "posts", int64(200_000), 1000)
 	if err != nil {
@@ -166,13 +166,13 @@ func fileBoard(ctx context.Context, f *forum.Forum, file string) ([]line, error)
 	return askBoard(ctx, f, service)
 }
 
-// askBoard measures a board in this process.
+// askBoard measures reads, replies and searches on a board in this process.
 func askBoard(ctx context.Context, f *forum.Forum, service *board.Server) ([]line, error) {
 	c, err := newBoardClient(ctx, f, service)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = c.close(ctx) }() // the tokens expire after a day
+	defer func() { _ = c.close(ctx) }() // tokens that remain expire after a day
 	var lines []line
 	for _, part := range []func(context.Context) ([]line, error){c.ask, c.reply, c.search} {
 		more, err := part(ctx)

@@ -19,18 +19,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// cmsPagesVariable is the environment variable with the number of pages of the site. Default: 1,000,000.
+// cmsPagesVariable is the environment variable with the number of pages of the site. The default is 1,000,000.
 const cmsPagesVariable = "TOLLGATE_BENCH_PAGES"
 
 const (
 	cmsTemplates = 20
 	cmsSection   = 1000 // the number of pages in a section
-	cmsAsks      = 1500 // for each selector
+	cmsAsks      = 1500 // requests for each selector
 )
 
-// cmsFill creates pages: sections below the root, and in them posts with many templates, in no order of their times.
-// The first %s is a table of the numbers n from 0 on, the second the id of the root, and the third the id of the first
-// template.
+// cmsFill is a format string for the SQL statements that create pages: sections below the root, and posts in the
+// sections. The posts have many different templates, and their times are in no order. The first argument is a table of
+// the numbers n from 0 on, the second is the id of the root, and the third is the id of the first template. On
+// PostgreSQL, the last two arguments are a further column of cms_page_values and its value. On SQLite they are empty.
 const cmsFill = `INSERT INTO cms_pages (id, parent_id, template_id, name, path, title, status, sort, data, created, created_by, modified, modified_by, published)
 SELECT 1000 + n, CASE WHEN n %% 1000 = 0 THEN %[2]d ELSE 1000 + n - n %% 1000 END, %[3]d + n %% 1000 %% 20, 'page-' || n,
 	CASE WHEN n %% 1000 = 0 THEN '/page-' || n ELSE '/page-' || (n - n %% 1000) || '/page-' || n END,
@@ -71,7 +72,7 @@ func cmsRow(ctx context.Context, b *bench) ([]line, error) {
 	return append(lines, more...), err
 }
 
-// cmsLines fills a database with a site and measures selectors.
+// cmsLines fills a database with a site, measures selectors, and closes the database.
 func cmsLines(ctx context.Context, db *store.DB, pages int64, engine string) (lines []line, err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	key := []byte(strings.Repeat("k", 32))
@@ -113,7 +114,7 @@ func cmsLines(ctx context.Context, db *store.DB, pages int64, engine string) (li
 		}
 		lines = append(lines, l)
 	}
-	// A further term keeps the list from being assembled from one list per template.
+	// With the further term id>0, the store does not assemble the list from one list per template.
 	singleTimes, err := cmsAsk(ctx, site, guest, "template=kind-3|kind-4, id>0, sort=-created")
 	if err != nil {
 		return lines, err
@@ -129,7 +130,8 @@ func cmsLines(ctx context.Context, db *store.DB, pages int64, engine string) (li
 // cmsAsk requests a list repeatedly, page after page. It returns the durations of the requests in milliseconds, sorted.
 func cmsAsk(ctx context.Context, site *content.Content, user *kernel.User, selector string) ([]float64, error) {
 	took := make([]float64, 0, cmsAsks)
-	for cursor := ""; len(took) < cmsAsks; { // it begins again after ten pages, or after the last one
+	// After ten pages, and after the last page, the loop starts again with the first page.
+	for cursor := ""; len(took) < cmsAsks; {
 		began := time.Now()
 		list, err := site.Find(ctx, user, selector+", after="+cursor)
 		if err != nil {
@@ -139,7 +141,7 @@ func cmsAsk(ctx context.Context, site *content.Content, user *kernel.User, selec
 		if cursor = list.Next; len(took)%10 == 0 {
 			cursor = ""
 		}
-		if len(took) > 100 && time.Since(began) > 200*time.Millisecond { // a slow selector is known by then
+		if len(took) > 100 && time.Since(began) > 200*time.Millisecond { // 100 requests are enough for a slow selector
 			break
 		}
 	}
@@ -147,7 +149,8 @@ func cmsAsk(ctx context.Context, site *content.Content, user *kernel.User, selec
 	return took, nil
 }
 
-// fillCMS makes a site: it creates fields and templates as a user does, and then inserts pages by the million.
+// fillCMS makes a site. It creates fields and templates in the way a user does, and then inserts the pages with SQL
+// statements, many thousands at a time.
 func fillCMS(ctx context.Context, db *store.DB, site *content.Content, pages int64) error {
 	root := kernel.Site()
 	if _, err := site.Install(ctx); err != nil {

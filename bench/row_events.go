@@ -10,7 +10,7 @@ import (
 )
 
 // eventsRow compares the heap after a million events of one stream with the heap after a few events of another stream.
-// Both streams are open during the measurement.
+// Each stream is still open when the heap is measured.
 func eventsRow(ctx context.Context, b *bench) ([]line, error) {
 	const (
 		few  = 20_000

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/bench/process"
 )
 
-// firstByteRow measures the time from a request to the first byte of its stream on an otherwise idle server,
-// on both sides in turn.
+// firstByteRow measures the time from a request to the first byte of its stream. The server is otherwise idle, and the
+// two sides take turns.
 func firstByteRow(ctx context.Context, b *bench) ([]line, error) {
 	s, err := b.serve(ctx)
 	if err != nil {
@@ -38,7 +38,7 @@ func (b *bench) firstByte(
 		clients[i] = &load.Client{Address: site.Address}
 		defer clients[i].Close()
 	}
-	const first = 20 // these are not counted
+	const first = 20 // the first requests of each side are not counted
 	began := time.Now()
 	for n := 0; n < 100+first || time.Since(began) < b.slice; n++ {
 		if ctx.Err() != nil {

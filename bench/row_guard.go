@@ -19,7 +19,7 @@ func guardRow(ctx context.Context, b *bench) ([]line, error) {
 	body := mock.Chat(mock.Whole, false, 1<<10)
 	plain := &load.Load{Site: s.Plain, Request: s.Plain.Chat(body), Check: mock.IsWhole, Conns: conns}
 	guarded := &load.Load{Site: s.Guarded, Request: s.Guarded.Chat(body), Check: mock.IsWhole, Conns: conns}
-	// The difference of two times is much less certain than their ratio, so it takes twice the rounds.
+	// The difference of two times is much less certain than their ratio, so it needs twice as many rounds.
 	p, err := b.compare(ctx, s, 2*b.rounds, plain, guarded)
 	if err != nil {
 		return nil, err

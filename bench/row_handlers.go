@@ -12,8 +12,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/bench/process"
 )
 
-// handlersCaddyfile takes the addresses of admin, plain, the CMS, and the CMS that runs handlers in the
-// gateway's process, and the site.
+// handlersCaddyfile is a format string for the Caddyfile of a CMS. Its arguments are the addresses of the admin
+// endpoint, of the plain site, of the CMS, and of the CMS that runs handlers in the gateway's process, and the folder
+// of the site.
 const handlersCaddyfile = globalOptions + `	tollgate {
 		database sqlite ` + database + `
 	}
@@ -68,8 +69,9 @@ module.exports = { Trivial };
 )
 
 // handlersRow compares a trivial handler of the CMS, in JavaScript and in Go, with Caddy's respond. It also compares
-// JavaScript handlers in separate processes with the same handlers in the gateway's process: a trivial handler, and a
-// handler that reads 20 pages. Then it measures the delay of other requests while handlers are attacked.
+// JavaScript handlers in separate processes with the same handlers in the gateway's process. One of these handlers is
+// trivial, and the other reads 20 pages. Finally, handlersRow measures the delay of other requests while handlers are
+// attacked.
 func handlersRow(ctx context.Context, b *bench) ([]line, error) {
 	s, err := b.serveHandlers(ctx)
 	if err != nil {
@@ -118,8 +120,9 @@ func handlersRow(ctx context.Context, b *bench) ([]line, error) {
 	return append(all, more...), err
 }
 
-// besideAttack measures the delay of the slowest responses of respond and of a trivial handler. It does so before and
-// while clients make other handlers of the same site use all the time and memory that they can get.
+// besideAttack measures the latency of the slowest responses of respond and of a trivial handler, before an attack and
+// during the attack. In the attack, clients make other handlers of the same site use all the time and memory that they
+// can get.
 func (b *bench) besideAttack(ctx context.Context, s *process.Server) (all []line, err error) {
 	attack, end := context.WithCancel(ctx)
 	var attackers sync.WaitGroup
@@ -154,18 +157,19 @@ func (b *bench) besideAttack(ctx context.Context, s *process.Server) (all []line
 		}}
 		attackers.Go(func() { l.Run(attack, time.Hour) })
 	}
-	time.Sleep(time.Second) // until the attack is under way
+	time.Sleep(time.Second) // wait until the attack is under way
 	if err := measure(&attacked); err != nil {
 		return nil, err
 	}
 	for i, label := range []string{"respond", "a trivial handler"} {
 		baselineLatency, attackLatency := medianOf(baseline[i], lateOf), medianOf(attacked[i], lateOf)
-		all = append(all, atLeast("p99 of "+label+" before and under an attack on handlers, ms", baselineLatency, attackLatency, baselineLatency/attackLatency, 0.5))
+		all = append(all, atLeast("p99 of "+label+" before and under an attack on handlers, ms",
+			baselineLatency, attackLatency, baselineLatency/attackLatency, 0.5))
 	}
 	return all, nil
 }
 
-// serveHandlers starts a server with a site that has the routes handlersRoutes.
+// serveHandlers starts a server with a site whose routes are those in handlersRoutes.
 func (b *bench) serveHandlers(ctx context.Context) (*process.Server, error) {
 	dir, err := os.MkdirTemp(b.dir, "server-")
 	if err != nil {
@@ -193,7 +197,7 @@ func (b *bench) serveHandlers(ctx context.Context) (*process.Server, error) {
 	return s, s.Start(ctx, b.binary, b.environment)
 }
 
-// isHandled returns a check that the response has the length of answer.
+// isHandled returns a function that checks that a response has the length of answer.
 func isHandled(answer string) func(load.Reply) error {
 	return func(got load.Reply) error {
 		if got.Status != 200 || got.Bytes != len(answer) {

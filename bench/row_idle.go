@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/bench/process"
 )
 
-// idleStreams is the number of streams held open.
+// idleStreams is the number of streams that are held open.
 const idleStreams = 1000
 
 // idleRow measures the server's memory for a stream that is open and silent.
@@ -35,19 +35,21 @@ func idleRow(ctx context.Context, b *bench) ([]line, error) {
 	}, nil
 }
 
-// ask returns the site and the request for a stream of a server.
+// ask is a function that returns a site of a server and a request for a stream.
 type ask func(*process.Server) (site load.Site, request []byte)
 
+// plainChat returns the site with plain reverse_proxy and a request for an idle stream.
 func plainChat(s *process.Server) (load.Site, []byte) {
 	return s.Plain, s.Plain.Chat(mock.Chat(mock.Idle, true, 1<<10))
 }
 
+// gatewayChat returns the site with the gateway and a request for an idle stream.
 func gatewayChat(s *process.Server) (load.Site, []byte) {
 	return s.Gateway, s.Gateway.Chat(mock.Chat(mock.Idle, true, 1<<10))
 }
 
-// footprint is the memory of one stream in KiB. resident is the memory that the process has obtained from the system.
-// It may be less than inUse, because memory that was free before is used first.
+// footprint is the memory of one stream in KiB. The field resident is the memory that the process has obtained from the
+// system. It may be less than inUse, because the process first uses the memory that was already free.
 type footprint struct{ inUse, stack, resident float64 }
 
 // idle opens streams on a new server and measures their memory.
@@ -76,7 +78,7 @@ func (b *bench) idle(ctx context.Context, name string, streams int, ask ask) (f 
 	if err != nil {
 		return f, err
 	}
-	time.Sleep(500 * time.Millisecond) // until the last handlers have come to rest
+	time.Sleep(500 * time.Millisecond) // wait until the last handlers are idle
 	finalResident, err := s.Resident()
 	if err != nil {
 		return f, err
@@ -100,8 +102,8 @@ func (b *bench) idle(ctx context.Context, name string, streams int, ask ask) (f 
 	}, nil
 }
 
-// holdOpen opens streams and reads a number of events from each. The streams stay open until closeAll is called, which
-// is never nil.
+// holdOpen opens streams and reads a number of events from each. The streams stay open until closeAll is called. The
+// function closeAll is never nil.
 func holdOpen(ctx context.Context, site load.Site, request []byte, streams, events int) (closeAll func(), err error) {
 	var (
 		mu      sync.Mutex

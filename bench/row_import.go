@@ -21,12 +21,12 @@ const (
 	// 1,000,000.
 	importPostsVariable = "TOLLGATE_BENCH_IMPORT"
 	defaultImportPosts  = 20_000
-	// importRate is the aim in posts a second: a million in half an hour.
+	// importRate is the aim in posts per second: a million posts in half an hour.
 	importRate = 1_000_000.0 / (30 * 60)
 )
 
-// importRow measures the command that imports a dump of phpBB. In the dump, consecutive posts belong to different
-// threads, because in a forum the posts of a thread are far from each other.
+// importRow measures the command that imports a dump of phpBB. Consecutive posts in the dump belong to different
+// threads, because in a real forum too the posts of a thread are far from each other.
 func importRow(ctx context.Context, b *bench) ([]line, error) {
 	posts, err := sizeFrom(importPostsVariable, "posts", int64(defaultImportPosts), 1)
 	if err != nil {
@@ -77,7 +77,7 @@ func writeDump(path string, posts int64) (size int64, err error) {
 		return 0, err
 	}
 	out := bufio.NewWriterSize(file, 1<<20)
-	insert := func(target, values string, args ...any) { // an error shows at the end
+	insert := func(target, values string, args ...any) { // out.Flush returns any error
 		_, _ = fmt.Fprintf(out, "INSERT INTO phpbb_"+target+" VALUES ("+values+");\n", args...)
 	}
 	const forums = 20

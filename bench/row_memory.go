@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	memoryLimit   = "GOMEMLIMIT=1GiB" // of the server in this row
+	memoryLimit   = "GOMEMLIMIT=1GiB" // in the environment of the server in this row
 	claimRequests = 60
 	packedBodies  = 40
 	idleConns     = 31
 )
 
-// memoryRow measures the cost of hostile lengths and dead connections.
+// memoryRow measures the cost of hostile lengths and of dead connections.
 func memoryRow(ctx context.Context, b *bench) ([]line, error) {
 	limited := *b
 	limited.environment = []string{memoryLimit}
@@ -54,13 +54,14 @@ func memoryRow(ctx context.Context, b *bench) ([]line, error) {
 	}
 	return []line{
 		limitLine(fmt.Sprintf("%d requests to an upstream that claims 32 MiB, MiB resident", claimRequests), claim, 128),
-		limitLine(fmt.Sprintf("%d bodies of %d KB in gzip, 31 MB without, MiB resident", packedBodies, packed.Len()>>10), unpacked,
-			640),
+		limitLine(fmt.Sprintf("%d bodies of %d KB in gzip, 31 MB without, MiB resident", packedBodies, packed.Len()>>10),
+			unpacked, 640),
 		limitLine(fmt.Sprintf("POSTs of one request to an upstream that drops connections, %d idle", idleConns), posts, 2),
 	}, nil
 }
 
-// held returns the growth of a server's memory, in MiB at its peak, while a number of requests are waiting.
+// held returns the growth of a server's memory in MiB while a number of requests are waiting. It compares the peak with
+// the memory before the requests.
 func (b *bench) held(ctx context.Context, requests int, body, encoding string) (float64, error) {
 	s, err := b.serve(ctx)
 	if err != nil {
@@ -75,7 +76,7 @@ func (b *bench) held(ctx context.Context, requests int, body, encoding string) (
 	defer cancel()
 	var all sync.WaitGroup
 	for range requests {
-		all.Go(func() { _ = post(waiting, s.Gateway, body, encoding) }) // they end with the context
+		all.Go(func() { _ = post(waiting, s.Gateway, body, encoding) }) // the requests end with the context
 	}
 	peak := initialMemory
 	for waiting.Err() == nil {
@@ -92,7 +93,7 @@ func (b *bench) held(ctx context.Context, requests int, body, encoding string) (
 	return float64(peak-initialMemory) / (1 << 20), ctx.Err()
 }
 
-// oneModel is a single candidate, whereas mock.Model is a tier with several.
+// oneModel is a model with a single candidate. In contrast, mock.Model is a tier with several candidates.
 const oneModel = "openai/gpt-5.4-nano"
 
 // dropped returns the number of POSTs that an upstream gets for one request if it drops every connection.
@@ -119,7 +120,7 @@ func (b *bench) dropped(ctx context.Context) (float64, error) {
 	return float64(finalDrops - initialDrops), err
 }
 
-// drops returns how many requests the mock has dropped.
+// drops returns the number of requests that the mock provider has dropped.
 func (b *bench) drops(ctx context.Context) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+b.upstream+mock.DropsPath, nil)
 	if err != nil {

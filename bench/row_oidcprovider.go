@@ -49,9 +49,10 @@ func oidcProviderRow(ctx context.Context, b *bench) ([]line, error) {
 	for _, kind := range []struct {
 		name, label string
 		load        func(o *oauthClient) *load.Load
-		aim         float64 // of the ratio of the rates
+		aim         float64 // the aim for the ratio of the rates
 	}{
-		// The package keeps the last 1,000 objects, so codes would push out the refresh tokens.
+		// Refreshing is measured first. The package keeps only the last 1,000 objects, so the codes of the code flow
+		// would displace the refresh tokens.
 		{"v-refresh", "refresh", (*oauthClient).refreshing, 1.5},
 		{"v-code", "code flow of a user who is signed in", (*oauthClient).flow, 1.2},
 	} {

@@ -12,8 +12,9 @@ func wholeRow(ctx context.Context, b *bench) ([]line, error) {
 	return b.gatewayRow(ctx, "a", "chat of 1 KB", mock.Chat(mock.Whole, false, 1<<10), mock.IsWhole, 0.9)
 }
 
-// streamRow measures a stream of 100 chunks: as a fast model server sends it, the same with padding that
-// differs from chunk to chunk, and chunk by chunk as a slow server sends it.
+// streamRow measures a stream of 100 chunks in three forms. The first is a stream as a fast model server sends it. The
+// second is the same stream with padding that differs from chunk to chunk. In the third, each chunk is flushed, as a
+// slow server sends it.
 func streamRow(ctx context.Context, b *bench) ([]line, error) {
 	var all []line
 	for _, kind := range []struct{ name, label, ask string }{

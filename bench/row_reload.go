@@ -14,8 +14,8 @@ import (
 // reloads is the number of reloads.
 const reloads = 50
 
-// reloadRow loads the configuration repeatedly under load. It measures the goroutines and the memory that are left when
-// the old configurations have had time to end.
+// reloadRow reloads the configuration repeatedly under load. It measures the goroutines and the memory that remain
+// after the old configurations have had time to end.
 func reloadRow(ctx context.Context, b *bench) ([]line, error) {
 	const moreGoroutines, moreHeap = 10, 2048
 	plain, err := b.reloads(ctx, func(s *process.Server) load.Site { return s.Plain })
@@ -40,8 +40,8 @@ func reloadRow(ctx context.Context, b *bench) ([]line, error) {
 			label: "requests broken by 50 reloads", plain: strconv.Itoa(plain.broken), tollgate: strconv.Itoa(gateway.broken),
 			aim: "0", met: gateway.broken == 0,
 		},
-		// Caddy closes the old listening socket together with the connections in its queue, and nothing behind it
-		// can help that.
+		// Caddy closes the old listening socket together with the connections in its queue. No handler behind the
+		// socket can prevent that.
 		{
 			label: "new connections not served during 50 reloads", plain: strconv.Itoa(plain.unanswered),
 			tollgate: strconv.Itoa(gateway.unanswered),
@@ -51,15 +51,15 @@ func reloadRow(ctx context.Context, b *bench) ([]line, error) {
 
 // aftermath is the state of the server after reloads.
 type aftermath struct {
-	goroutines, heap   float64 // the increase; heap in KiB
+	goroutines, heap   float64 // the increases; heap is in KiB
 	broken, unanswered int     // numbers of requests
 }
 
-// reloads measures one site on a new server.
+// reloads measures the effect of reloads on one site of a new server.
 func (b *bench) reloads(ctx context.Context, choose func(*process.Server) load.Site) (a aftermath, err error) {
 	const (
 		rest   = 1500 * time.Millisecond
-		linger = 7 * time.Second // an old configuration lives on for 5 s after its last request
+		linger = 7 * time.Second // an old configuration remains for 5 s after its last request
 	)
 	s, err := b.serve(ctx)
 	if err != nil {
@@ -68,7 +68,7 @@ func (b *bench) reloads(ctx context.Context, choose func(*process.Server) load.S
 	defer s.Stop()
 	site := choose(s)
 	usage := &load.Load{Site: site, Request: site.Chat(mock.Chat(mock.Whole, false, 1<<10)), Check: mock.IsWhole, Conns: 4}
-	if o := usage.Run(ctx, b.slice); o.Failure != nil { // the connections of a load belong to the state before
+	if o := usage.Run(ctx, b.slice); o.Failure != nil { // the initial state includes the connections of a load
 		return a, o.Failure
 	}
 	initial, err := remains(ctx, s, rest)
@@ -96,13 +96,13 @@ func (b *bench) reloads(ctx context.Context, choose func(*process.Server) load.S
 	}, nil
 }
 
-// remainder has the resources that a server at rest holds.
+// remainder holds the resources that an idle server uses.
 type remainder struct {
 	goroutines float64
 	heap       float64 // in KiB
 }
 
-// remains returns what a server holds when it has been at rest for a time.
+// remains waits for the given pause and returns the resources that the idle server uses after it.
 func remains(ctx context.Context, s *process.Server, pause time.Duration) (r remainder, err error) {
 	select {
 	case <-time.After(pause):

@@ -15,14 +15,15 @@ import (
 	"github.com/tollgate-gateway/tollgate/bench/process"
 )
 
-// countPath counts all acknowledged reports.
+// countPath is the path of a query that counts all acknowledged reports.
 const countPath = "/store/query/v4/reports?query=%5B%22extract%22%2C%5B%5B%22function%22%2C%22count%22%5D%5D%5D"
 
-// pacePlain is the CPU time in µs that plain Caddy took for a single report on the machine on which the aims
-// for reports and for queries over them were set.
+// pacePlain is the CPU time in µs that plain Caddy took for a single report on the reference machine. The aims for
+// reports and for queries over them were set on that machine.
 const pacePlain = 200
 
-// reportsCaddyfile takes the addresses of admin, plain and events, and of the mock.
+// reportsCaddyfile is a format string for the Caddyfile of a server. Its arguments are the addresses of the admin
+// endpoint, of the sites plain and events, and of the mock provider.
 const reportsCaddyfile = globalOptions + `	tollgate {
 		database sqlite ` + database + `
 	}
@@ -39,12 +40,12 @@ http://%[3]s {
 }
 `
 
-// reportLines measures the cost of a real report for the server, from the socket to the disk. Reports are compressed
-// and each report comes from a different node, as from the servers of agents. The comparison is with plain Caddy, which
-// passes the same reports on. At the end of a time slice its reports are stored for queries, which is counted as part
-// of the slice.
+// reportLines measures the cost of a real report for the server, from the socket to the disk. The reports are
+// compressed, and each report comes from a different node, like the reports that the servers of agents send.
+// reportLines compares the server with plain Caddy, which passes the same reports on. At the end of a time slice, the
+// server stores the reports of the slice for queries. This work is counted as part of the slice.
 //
-// pace is how many times slower this machine is than the machine on which the aims were set.
+// The result pace is how many times slower this machine is than the machine on which the aims were set.
 func (b *bench) reportLines(ctx context.Context, templates []template) (pace float64, _ []line, _ error) {
 	const aim = 1000 // in µs
 	dir, err := os.MkdirTemp(b.dir, "reports-")
@@ -96,14 +97,14 @@ func (b *bench) reportLines(ctx context.Context, templates []template) (pace flo
 	return pace, lines, nil
 }
 
-// reportRuns makes runs of nodes from real reports, without repetitions.
+// reportRuns makes the runs of many nodes from real reports. No two runs are the same.
 type reportRuns struct {
 	templates []template
-	began     time.Time // the time of the first run
-	count     atomic.Int64
+	began     time.Time    // the time of the first run
+	count     atomic.Int64 // the number of runs so far
 }
 
-// to returns a function that makes requests which submit the runs to a site.
+// to returns a function that makes requests. Each request submits one run to the given site.
 func (r *reportRuns) to(site load.Site) func() ([]byte, error) {
 	return func() ([]byte, error) {
 		n := int(r.count.Add(1)) - 1
@@ -119,7 +120,7 @@ func (r *reportRuns) to(site load.Site) func() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		_, _ = zip.Write(body) // never fails: the writer is a buffer
+		_, _ = zip.Write(body) // cannot fail, because the writer is a buffer
 		_ = zip.Close()
 		return fmt.Appendf(nil, "POST %s?command=store_report&version=8&certname=node%06d.example.com HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\n"+
 			"Content-Type: application/json\r\nContent-Encoding: gzip\r\nX-Uncompressed-Length: %d\r\nContent-Length: %d\r\n\r\n%s",

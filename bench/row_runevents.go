@@ -31,19 +31,20 @@ const (
 	minEvents = 250_000
 	// reportsFile contains the real reports that the runs are made from.
 	reportsFile = "backends/runevents/testdata/reports.tar.gz"
-	// The size of the fleet. Its nodes run one after another within an interval.
+	// fleetNodes is the size of the fleet. Its nodes run one after another within the time fleetInterval.
 	fleetNodes    = 2000
 	fleetInterval = 30 * time.Minute
-	// fleetSenders is the number of concurrent reports.
+	// fleetSenders is the number of reports that are sent at the same time.
 	fleetSenders = 64
 )
 
-// fleetStart is the time of the first run. The clock of the service stands at this time.
+// fleetStart is the time of the first run. The clock of the service always shows this time.
 var fleetStart = time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)
 
-// runEventsRow sends real reports to a server, compared with a proxy that passes them on. Then it stores the runs of a
-// fleet, each run durable when it is acknowledged, and measures the duration of queries over them. The figures are for
-// SQLite and, in the column "plain", for PostgreSQL, whose memory does not include the memory of the database server.
+// runEventsRow sends real reports to a server, and compares the server with a proxy that passes them on. Then it stores
+// the runs of a fleet and measures the duration of queries over them. Each run is durable when it is acknowledged. The
+// figures are for SQLite and, in the column "plain", for PostgreSQL. The memory on PostgreSQL does not include the
+// memory of the database server.
 func runEventsRow(ctx context.Context, b *bench) ([]line, error) {
 	events, err := sizeFrom(runEventsVariable, "events", minEvents, minEvents)
 	if err != nil {
@@ -88,7 +89,7 @@ func measureFleet(ctx context.Context, db *store.DB, templates []template, event
 	if err != nil {
 		return nil, fmt.Errorf("measuring the database: %w", err)
 	}
-	// The memory of the original reports does not count, because they do not belong to the service.
+	// The memory that the reports took is returned to the system, because it does not belong to the service.
 	debug.FreeOSMemory()
 	shapes, err := f.ask(ctx)
 	return append(lines, shapes...), err
@@ -133,20 +134,20 @@ func readTemplates(file string) (list []template, err error) {
 	}
 }
 
-// fleet are the nodes whose runs are stored.
+// fleet is a group of nodes whose runs are stored.
 type fleet struct {
 	service   *runevents.Service
 	templates []template
 	end       time.Time // the time of the last run
 
-	reports int
-	took    time.Duration // the time it took to store them
-	cpu     time.Duration
+	reports int           // the number of stored reports
+	took    time.Duration // the time it took to store the reports
+	cpu     time.Duration // the CPU time it took to store the reports
 }
 
-// fill stores runs until there are enough events. The time to generate them is not measured.
+// fill stores runs until there are enough events. The time that it takes to generate the runs is not measured.
 func (f *fleet) fill(ctx context.Context, events int) error {
-	const chunk = 1000 // tens of megabytes
+	const chunk = 1000 // reports, which take tens of megabytes
 	bodies := make([][]byte, 0, chunk)
 	for count := 0; count < events; {
 		bodies = bodies[:0]
@@ -315,7 +316,8 @@ func (f *fleet) ask(ctx context.Context) ([]line, error) {
 	), nil
 }
 
-// get calls the service itself, without a network.
+// get sends a query to the service itself, without a network, and stores the response in answer. The strings in pairs
+// are the names of parameters, each followed by its value.
 func (f *fleet) get(ctx context.Context, answer *fleetAnswer, path string, pairs ...string) error {
 	parameters := make(url.Values)
 	for pair := range slices.Chunk(pairs, 2) {

@@ -19,16 +19,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/testenv"
 )
 
-// The number of requests in a year; see the flag -requests. With 30,000,000 requests there are 15 million sums by user
-// and day, 7 million sums by hour and 7 million single requests. The numbers of people, of keys, and of sums by team
-// and day do not depend on it.
+// These constants are numbers of requests in a year; see the flag -requests. With 30,000,000 requests there are 15
+// million sums by user and day, 7 million sums by hour and 7 million single requests. The numbers of people, of keys,
+// and of sums by team and day do not depend on the number of requests.
 const (
 	defaultTeamRequests = 1_000_000
 	minTeamRequests     = 100_000
 	maxTeamRequests     = 100_000_000
 )
 
-// The size of the organisation. Its models belong to five providers.
+// These constants are the size of the organisation. Its models belong to five providers.
 const (
 	teamUsers  = 10_000
 	teamTeams  = 200
@@ -45,9 +45,9 @@ const (
 	oneTeam  = "team_1077"
 )
 
-// teamRow fills the database of a gateway with a year of a large organisation. It measures in this process the duration
-// of the operator's pages: on SQLite and, in the column "plain", on PostgreSQL. With the flag -engine it measures only
-// that engine.
+// teamRow fills the database of a gateway with the data of a large organisation for a year. Then it measures in this
+// process how long the operator's pages take, on SQLite and, in the column "plain", on PostgreSQL. With the flag
+// -engine it measures only that engine.
 func teamRow(ctx context.Context, b *bench) (lines []line, err error) {
 	for _, engine := range []struct {
 		name string
@@ -83,12 +83,13 @@ func teamRow(ctx context.Context, b *bench) (lines []line, err error) {
 	return lines, nil
 }
 
+// openTeamSQLite opens an SQLite database in a folder. The function stop does nothing.
 func openTeamSQLite(ctx context.Context, dir string) (db *store.DB, stop func() error, err error) {
 	db, err = openDatabase(ctx, dir)
 	return db, func() error { return nil }, err
 }
 
-// openTeamPostgres starts a temporary PostgreSQL server, which stop ends.
+// openTeamPostgres opens a database on a temporary PostgreSQL server. The function stop ends the server.
 func openTeamPostgres(ctx context.Context, _ string) (db *store.DB, stop func() error, err error) {
 	dsn, stop, err := testenv.StartPostgres()
 	if err != nil {
@@ -202,7 +203,7 @@ func measureTeam(ctx context.Context, db *store.DB, requests int64) ([]line, err
 		}},
 	}
 	for _, grouping := range teamGroups {
-		q := spending.Query{By: []string{grouping}, Limit: 500} // as the console asks
+		q := spending.Query{By: []string{grouping}, Limit: 500} // the console sends the same query
 		pages = append(pages, teamPage{"spending by " + grouping + ", 7 days", pageAim, report(7, q)})
 		if grouping != "hour" {
 			pages = append(pages, teamPage{"spending by " + grouping + ", a year", pageAim, report(teamDays, q)})
@@ -218,7 +219,7 @@ func measureTeam(ctx context.Context, db *store.DB, requests int64) ([]line, err
 			return nil, fmt.Errorf("%s: %w", page.label, err)
 		}
 		l := below("ms: "+page.label, took, page.aim)
-		fmt.Fprintln(os.Stderr, db.Dialect(), l.label, l.tollgate) // since the whole takes long
+		fmt.Fprintln(os.Stderr, db.Dialect(), l.label, l.tollgate) // shows the progress, because all pages together take long
 		lines = append(lines, l)
 	}
 	return lines, nil

@@ -16,18 +16,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// teamTable fills one table with groups of rows, such as the rows of a user or of a day.
+// teamTable describes how one table is filled with groups of rows, such as the rows of a user or of a day.
 type teamTable struct {
+	// groups is the number of groups, and groupSize is the number of rows in each group.
 	groups, groupSize int64
 	target            string // the table and its columns
-	// values has a value for each column. In it n, g and i count from 0: rows, groups, and the rows of a group. Words
-	// in braces are replaced, see teamStatement.
+	// values is a list of SQL expressions, one for each column. In it, n is the number of a row, g is the number of its
+	// group, and i is its number in the group. All three count from 0. The method statement replaces the words in braces.
 	values string
 }
 
-// teamTables returns the rows of each table. The rows of large tables are in the order of their keys.
+// teamTables returns a description of each table. The rows of large tables are in the order of their keys.
 func teamTables(requests int64) []teamTable {
-	recent := requests * teamHours / 24 / teamDays // so many are not older than the sums by hour
+	recent := requests * teamHours / 24 / teamDays // requests that are not older than the sums by hour
 	const (
 		day, hour = `{today} - 364 + `, `{today} * 24 - 2136 + `
 		timings   = `gateway_timings (unit, kind, slot, team_id, provider, model, bucket, requests)`
@@ -97,8 +98,8 @@ func teamTables(requests int64) []teamTable {
 			20_000, 2, `gateway_alert_messages (alert_id, channel, target, state, attempts, leased_until, answer)`,
 			`1 + g, CASE i WHEN 0 THEN 'mail' ELSE 'webhook' END, 'operator@example.com', 'sent', 1, 0, '250 ok'`,
 		},
-		// Counts of latencies: by hour and day of all requests and of each model, by day of each team. The first bucket of
-		// each is for failures.
+		// The following rows are counts of latencies: for all requests and for each model by hour and by day, and for each
+		// team by day. The first bucket of each is for failures.
 		{teamHours, 25, timings, `3600, 'all', ` + hour + `g, '', '', '', {bucket i % 25}`},
 		{teamHours, teamModels * 10, timings, `3600, 'model', ` + hour + `g, '', {model i / 10}, {bucket i % 10}`},
 		{teamDays, 30, timings, `86400, 'all', ` + day + `g, '', '', '', {bucket i % 30}`},
@@ -107,7 +108,7 @@ func teamTables(requests int64) []teamTable {
 	}
 }
 
-// teamWords are words in braces with an expression as an argument, and their replacements.
+// teamWords are the words in braces that have an expression as an argument, and their replacements.
 var teamWords = []struct {
 	word        *regexp.Regexp
 	replacement string
@@ -127,7 +128,7 @@ const (
 		0, 40000000 + n % 997 * 1000, 9000000, 20, n % 307`
 )
 
-// statement returns the SQL statement that inserts the rows from (inclusive) to to (exclusive).
+// statement returns the SQL statement that inserts the rows with numbers from start (inclusive) to end (exclusive).
 func (t *teamTable) statement(start, end int64, now time.Time) string {
 	decimal := func(n int64) string { return strconv.FormatInt(n, 10) }
 	text := strings.NewReplacer(
@@ -143,7 +144,7 @@ func (t *teamTable) statement(start, end int64, now time.Time) string {
 		text, start, end, t.groupSize)
 }
 
-// teamTotal fills a table with the totals of all days.
+// teamTotal describes how a table is filled with the totals of all days.
 type teamTotal struct{ table, keys, days string }
 
 var teamTotals = []teamTotal{
@@ -152,16 +153,17 @@ var teamTotals = []teamTotal{
 	{"gateway_team_totals", "team_id, provider, model", "gateway_team_days"},
 }
 
-// statement returns the SQL statement that fills the table, with the rows that the gateway writes with each request.
+// statement returns the SQL statement that fills the table. It inserts the rows that the gateway itself writes with
+// each request.
 func (t *teamTotal) statement() string {
 	sums := strings.ReplaceAll(strings.Join(strings.Fields(teamSums), " "), ", ", "), sum(")
 	return fmt.Sprintf("INSERT INTO %[1]s (day, %[2]s, %[3]s) SELECT 2147483647, %[2]s, sum(%[4]s) FROM %[5]s GROUP BY %[2]s",
 		t.table, t.keys, teamSums, sums, t.days)
 }
 
-// fillTeam fills the tables, and has the gateway's own job compute the totals of the days that are over.
+// fillTeam fills the tables, and lets the gateway's own job compute the totals of past days.
 func fillTeam(ctx context.Context, db *store.DB, ledger *spending.Ledger, requests int64) error {
-	const batchRows = 100_000 // rows in one transaction
+	const batchRows = 100_000 // the number of rows in one transaction
 	now := time.Now()
 	for _, t := range teamTables(requests) {
 		began := time.Now()

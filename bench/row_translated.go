@@ -23,8 +23,8 @@ var foreign = [...]struct {
 	}},
 }
 
-// translatedRow compares clients of the other two formats, whose streams the gateway translates, with a chat
-// client of plain reverse_proxy that gets the same upstream stream.
+// translatedRow measures clients of the other two formats, whose streams the gateway translates. It compares them with
+// a chat client of plain reverse_proxy that gets the same stream from the upstream.
 func translatedRow(ctx context.Context, b *bench) ([]line, error) {
 	s, err := b.serve(ctx)
 	if err != nil {
@@ -53,7 +53,7 @@ func translatedRow(ctx context.Context, b *bench) ([]line, error) {
 	return all, nil
 }
 
-// translatedStreams is the number of translated streams held open.
+// translatedStreams is the number of translated streams that are held open.
 const translatedStreams = 500
 
 // translatedIdleRow measures the server's memory for a translated stream that is open and silent. The memory should not
@@ -79,8 +79,8 @@ func translatedIdleRow(ctx context.Context, b *bench) ([]line, error) {
 	return all, nil
 }
 
-// toolsRow measures the cost of a large request that has to be translated, as a coding client sends it,
-// compared with a chat request through reverse_proxy.
+// toolsRow measures the cost of a large request, as a coding client sends it, that the gateway has to translate. It
+// compares this cost with that of a chat request through reverse_proxy.
 func toolsRow(ctx context.Context, b *bench) ([]line, error) {
 	s, err := b.serve(ctx)
 	if err != nil {

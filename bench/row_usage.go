@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/bench/mock"
 )
 
-// usageRow measures whether requests wait for the usage log, which is written to SQLite in batches with a
-// flush of the disk each, and whether the log keeps every record.
+// usageRow measures whether requests wait for the usage log, and whether the log keeps every record. The log is written
+// to SQLite in batches, and each batch is flushed to the disk.
 func usageRow(ctx context.Context, b *bench) ([]line, error) {
 	const length = 5 * time.Second
 	s, err := b.serve(ctx)
@@ -44,13 +44,14 @@ func usageRow(ctx context.Context, b *bench) ([]line, error) {
 		beside("latency at full rate with the usage log, p99.9 in ms",
 			milliseconds(got[0], 99.9), milliseconds(got[1], 99.9)),
 		{
-			label: "requests answered, and of these in the usage log", plain: fmt.Sprint(requests), tollgate: fmt.Sprint(records),
+			label: "requests answered, and of these in the usage log",
+			plain: fmt.Sprint(requests), tollgate: fmt.Sprint(records),
 			aim: "all", met: records == requests,
 		},
 	}, nil
 }
 
-// settledRecords returns the number of usage records when it has stopped growing.
+// settledRecords waits until the number of usage records has stopped growing, and returns this number.
 func settledRecords(ctx context.Context, dir string) (int64, error) {
 	for last := int64(-1); ; {
 		n, err := usageRecords(ctx, dir)

@@ -19,8 +19,8 @@ import (
 // 10,000,000, which takes minutes and gigabytes.
 const usageRowsVariable = "TOLLGATE_BENCH_USAGE_ROWS"
 
-// usageReportRow fills the usage log of one user with a month of requests, in the way a server writes them,
-// and measures how long reports over it take.
+// usageReportRow fills the usage log of one user with a month of requests, in the way a server writes them. Then it
+// measures how long reports over the log take.
 func usageReportRow(ctx context.Context, b *bench) ([]line, error) {
 	records, err := sizeFrom(usageRowsVariable, "records", 200_000, 1)
 	if err != nil {
@@ -73,7 +73,8 @@ func usageReportRow(ctx context.Context, b *bench) ([]line, error) {
 	}, nil
 }
 
-// below returns a line for a duration in milliseconds that should be below aim, without a comparison.
+// below returns a line for a figure without a comparison, such as a duration in milliseconds. The figure should be less
+// than aim.
 func below(label string, ms, aim float64) line {
 	return line{label: label, tollgate: number(ms), aim: "< " + number(aim), met: ms < aim}
 }
@@ -97,7 +98,7 @@ const usageUser = "bench"
 func fillUsage(ctx context.Context, ledger *spending.Ledger, uses spending.KeyUses, records int) error {
 	const (
 		month = 30 * 24 * time.Hour
-		chunk = 50_000 // fewer than the log keeps in memory
+		chunk = 50_000 // fewer records than the log keeps in memory
 	)
 	log := spending.NewLog(ledger, uses, zap.NewNop()).Start()
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // G404: not a secret

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// row is one subject of the table. A row may print several lines.
+// row is one subject of the table. It may have several lines in the table.
 type row struct {
 	letter string
 	title  string
@@ -14,6 +14,7 @@ type row struct {
 	measure func(ctx context.Context, b *bench) ([]line, error)
 }
 
+// rows lists all rows in the order of their letters.
 var rows = []row{
 	{"a", "1 KB chat, not streamed", wholeRow},
 	{"b", "stream of 100 chunks", streamRow},

@@ -16,8 +16,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/markup"
 )
 
-// The generated forum: the average number of posts in a thread, the approximate number of threads in a forum,
-// and the approximate size of a post in bytes.
+// These constants describe the generated forum. postsPerThread is the average number of posts in a thread,
+// ThreadsOfForum is the approximate number of threads in a forum, and PostBytes is the approximate size of a post in
+// bytes.
 const (
 	postsPerThread = 20
 	ThreadsOfForum = 10_000
@@ -41,8 +42,10 @@ type post struct {
 	message                    string
 }
 
+// html returns the message as the board renders it.
 func (p *post) html() string { return "<p>" + p.message + "</p>\n" }
 
+// hash returns the SHA-256 hash of the message in hexadecimal digits.
 func (p *post) hash() string {
 	sum := sha256.Sum256([]byte(p.message))
 	return hex.EncodeToString(sum[:])
@@ -54,16 +57,16 @@ type thread struct {
 	lastAuthor                 int64
 }
 
-// Forum generates posts in the order of their times. Most posts are in a recent thread, and some in an old thread. One
-// thread continues from the first day to the last.
+// Forum generates posts in the order of their times. Most posts are in recent threads, and some are in old threads. One
+// thread continues from the first day to the last day.
 type Forum struct {
-	Posts, Threads, Forums int64  // how many there will be
+	Posts, Threads, Forums int64  // the final numbers
 	Text                   string // the text that all messages are taken from
 
 	members int64
 	long    int64 // the number of posts in the long thread
 	random  *rand.Rand
-	states  []thread // indexed by id - 1
+	states  []thread // the threads so far, indexed by id - 1
 	next    int64    // the id of the next post
 	// written is the number of posts of each member.
 	written []int64
@@ -83,7 +86,7 @@ func New(posts int64) *Forum {
 	for i := range words {
 		words[i] = Word(i)
 	}
-	// A few words are in most posts, most words in few.
+	// A few words are in most posts, and most words are in only a few posts.
 	zipf := rand.NewZipf(f.random, 1.1, 8, Vocabulary-1)
 	var text strings.Builder
 	for text.Len() < textBytes {
@@ -94,7 +97,7 @@ func New(posts int64) *Forum {
 	return f
 }
 
-// Word returns a pronounceable word, a different one for each number.
+// Word returns a pronounceable word, which is different for each number.
 func Word(n int) string {
 	const consonants, vowels = "bdfgklmnprstvz", "aeiou"
 	word := []byte{consonants[n%14], vowels[n/14%5]}
@@ -157,7 +160,7 @@ func (f *Forum) message() string {
 // Member returns the name of a member. Ids begin with 1.
 func Member(id int64) string { return "member" + strconv.FormatInt(id, 10) }
 
-// forumOf returns the number of a thread's forum, from 0.
+// forumOf returns the number of a thread's forum. The numbers begin with 0.
 func (f *Forum) forumOf(thread int64) int64 { return thread % f.Forums }
 
 // at returns the time of a post in microseconds.
@@ -165,8 +168,9 @@ func (f *Forum) at(id int64) int64 {
 	return began.Add(time.Duration(id) * 3 * time.Minute).UnixMicro()
 }
 
-// Sink takes the rows of a forum: SQLite or Postgres.
+// Sink stores the rows of a forum. SQLite and Postgres implement it.
 type Sink interface {
+	// posts adds a batch of posts.
 	posts(ctx context.Context, f *Forum, batch []post) error
 	// finish adds the rows that are known only at the end.
 	finish(ctx context.Context, tables []table) error
@@ -212,7 +216,8 @@ func (f *Forum) postTables(batch []post) []table {
 // First is the id of the first generated forum. It is greater than the ids of the forums on a new board.
 const First = 1000
 
-// tables returns the rows other than posts. registered is the id of the group of members.
+// tables returns the rows of the tables that do not contain posts. The parameter registered is the id of the group of
+// members.
 func (f *Forum) tables(registered int64) []table {
 	forums := make([]struct{ threads, posts, last, lastThread int64 }, f.Forums)
 	for i, t := range f.states {
@@ -268,8 +273,8 @@ func (f *Forum) tables(registered int64) []table {
 	}
 }
 
-// Fill generates the forum and passes it to the sink. It calls progress with the number of posts written so
-// far.
+// Fill generates the forum and passes it to the sink. After each batch it calls progress with the number of posts that
+// have been written so far.
 func (f *Forum) Fill(ctx context.Context, registered int64, sink Sink, progress func(posts int64)) error {
 	p := post{message: f.message()}
 	if html := markup.Render(p.message); html != p.html() {
@@ -288,7 +293,7 @@ func (f *Forum) Fill(ctx context.Context, registered int64, sink Sink, progress 
 	return sink.finish(ctx, f.tables(registered))
 }
 
-// inThreads returns a batch in the order of the key of board_posts.
+// inThreads returns a copy of a batch in the order of the key of board_posts.
 func inThreads(batch []post) []post {
 	sorted := slices.Clone(batch)
 	slices.SortFunc(sorted, func(a, b post) int {

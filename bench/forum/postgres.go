@@ -44,7 +44,7 @@ func (p *Postgres) finish(ctx context.Context, tables []table) error {
 		"SELECT setval(pg_get_serial_sequence('board_threads', 'id'), (SELECT max(id) FROM board_threads))",
 		"SELECT setval(pg_get_serial_sequence('board_users', 'id'), (SELECT max(id) FROM board_users))",
 		"VACUUM ANALYZE",
-		"CHECKPOINT", // otherwise the next writer would wait for what the fill has left to be written
+		"CHECKPOINT", // otherwise the next writer would have to wait until all data of the fill is written
 	} {
 		if _, err := p.conn.Exec(ctx, statement); err != nil {
 			return err

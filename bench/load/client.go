@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// errUnanswered is returned if a new connection ends without a byte.
+// errUnanswered is returned if a new connection ends before the first byte of a response.
 var errUnanswered = errors.New("the connection ended without an answer")
 
-// patience is how long a client waits for a response.
+// patience is the time that a client waits for a response.
 const patience = 60 * time.Second
 
 // Client is one keep-alive connection to a site. Only one goroutine may use it.
 type Client struct {
 	Address string // host:port
-	Keep    bool   // the text of responses is needed
+	Keep    bool   // whether the text of responses is kept
 
 	conn   net.Conn
 	reader replyReader
-	used   bool // a response has arrived on it
+	used   bool // whether a response has arrived on conn
 }
 
 // dial opens the connection.
@@ -72,7 +72,7 @@ func (c *Client) send(ctx context.Context, request []byte, got *Reply) error {
 	}
 }
 
-// Do makes one exchange.
+// Do sends a request and reads the response.
 func (c *Client) Do(ctx context.Context, request []byte) (got Reply, err error) {
 	if err = c.send(ctx, request, &got); err == nil {
 		err = c.reader.body(&got, 0)
@@ -84,7 +84,7 @@ func (c *Client) Do(ctx context.Context, request []byte) (got Reply, err error) 
 	return got, err
 }
 
-// Hold begins an exchange and reads until a number of events have arrived. The stream stays open until the
+// Hold sends a request and reads the response until a number of events have arrived. The stream stays open until the
 // client is closed.
 func (c *Client) Hold(ctx context.Context, request []byte, events int) error {
 	var got Reply
@@ -100,7 +100,7 @@ func (c *Client) Hold(ctx context.Context, request []byte, events int) error {
 	return nil
 }
 
-// FirstByte makes one exchange and returns the time until its first byte.
+// FirstByte sends a request, reads the response, and returns the time until the first byte of the response.
 func (c *Client) FirstByte(ctx context.Context, request []byte) (took time.Duration, got Reply, err error) {
 	if c.conn == nil {
 		if err := c.dial(ctx); err != nil {

@@ -11,28 +11,29 @@ import (
 	"time"
 )
 
-// Load is a stream of requests. Each connection sends the next request when it has received the response.
+// Load is a stream of requests. Each connection sends the next request after it has received the response to the
+// previous one.
 type Load struct {
 	Site    Site
 	Request []byte
 	Next    func() ([]byte, error) // makes each request, on any goroutine; nil if all are the same
 	Check   func(Reply) error      // checks each response
-	// Talk replaces the three fields above for exchanges that depend on earlier responses. It counts as one
+	// Talk replaces the three fields above for exchanges that depend on earlier responses. Each call counts as one
 	// request.
 	Talk  func(ctx context.Context, c *Client) error
 	Conns int // the number of concurrent connections
-	// Settle is how long the server may take to finish its work after the last response, which is counted as
-	// part of the requests.
+	// Settle is the time that the server may take to finish its work after the last response. This work is counted as part
+	// of the requests.
 	Settle time.Duration
-	// Last is a request that is sent after all other requests; its answer means that the server has finished that work. It
-	// is not counted. It may be nil.
+	// Last is a request that is sent after all other requests. Its response means that the server has finished its work.
+	// This request is not counted. Last may be nil.
 	Last []byte
 }
 
 // Outcome is the result of a load.
 type Outcome struct {
 	Requests   int
-	Unanswered int // those of the failed requests whose new connection was closed
+	Unanswered int // the failed requests whose new connection was closed without a response
 	Failed     int
 	Failure    error // the first failure
 	elapsed    time.Duration
@@ -54,7 +55,8 @@ func (o *Outcome) Percentile(p float64) time.Duration {
 // requests for the rest of the time.
 const maxFailures = 100
 
-// Run sends requests for a time, or until ctx ends. Requests under way are finished.
+// Run sends requests for the given length of time, or until ctx ends. Requests that are under way at the end are
+// finished.
 func (l *Load) Run(ctx context.Context, length time.Duration) *Outcome {
 	var (
 		total Outcome

@@ -32,6 +32,7 @@ func NewProver() (*Prover, error) {
 	return &Prover{key, encoded([]byte(header))}, nil
 }
 
+// encoded returns data in the encoding base64url without padding.
 func encoded(raw []byte) string { return base64.RawURLEncoding.EncodeToString(raw) }
 
 // Proof returns the header line with the proof for a request. If token is not empty, the proof is bound to the token.

@@ -29,9 +29,9 @@ const maxBody = 1 << 30
 // time of net/http, which matters because the load shares the machine with the server.
 type replyReader struct {
 	in      *bufio.Reader
-	length  int  // of the body; -1 if it is chunked
+	length  int  // the bytes left of the body; -1 if the body is chunked
 	inChunk int  // the bytes left of the current chunk
-	keep    bool // keep what the client needs for its next requests
+	keep    bool // whether to keep the parts that the client needs for its next requests
 }
 
 // head reads the status line and the headers.
@@ -114,7 +114,8 @@ func (r *replyReader) body(got *Reply, enough int) error {
 	}
 }
 
-// take counts the left bytes, or stops when there are enough lines.
+// take reads and counts as many bytes as left says, and subtracts them from left. If enough is greater than 0, take
+// stops early when there are that many lines.
 func (r *replyReader) take(got *Reply, left *int, enough int) error {
 	for *left > 0 && (enough == 0 || got.Lines < enough) {
 		if _, err := r.in.Peek(1); err != nil {

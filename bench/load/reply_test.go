@@ -18,7 +18,10 @@ func TestReplyReader(t *testing.T) {
 		"length":       {text: ok + "Content-Length: 4\r\n\r\na\nb\n", expected: Reply{Status: 200, Bytes: 4, Lines: 2}},
 		"case, spaces": {text: ok + "content-length:  2 \r\n\r\nab", expected: Reply{Status: 200, Bytes: 2}},
 		"no body":      {text: "HTTP/1.1 204 No Content\r\n\r\n", expected: Reply{Status: 204}},
-		"closes":       {text: ok + "Connection: close\r\nContent-Length: 0\r\n\r\n", expected: Reply{Status: 200, closes: true}},
+		"closes": {
+			text:     ok + "Connection: close\r\nContent-Length: 0\r\n\r\n",
+			expected: Reply{Status: 200, closes: true},
+		},
 		"chunks": {
 			text:     ok + "Transfer-Encoding: chunked\r\n\r\n3\r\na\n\n\r\nA\r\n012345678\n\r\n0\r\n\r\n",
 			expected: Reply{Status: 200, Bytes: 13, Lines: 3},
@@ -38,7 +41,7 @@ func TestReplyReader(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got Reply
-			// One byte a read: what comes in pieces must count the same.
+			// Each read returns one byte, because a response that arrives in pieces must be counted in the same way.
 			err := readReply(bufio.NewReader(iotest.OneByteReader(strings.NewReader(test.text))), &got, 0)
 			if (err != nil) != test.bad {
 				t.Fatalf("error %v, want one: %v", err, test.bad)
@@ -50,7 +53,7 @@ func TestReplyReader(t *testing.T) {
 	}
 }
 
-// TestReplyReaderEnough stops in the middle of a stream and goes on.
+// TestReplyReaderEnough checks that a reader can stop in the middle of a stream and continue.
 func TestReplyReaderEnough(t *testing.T) {
 	t.Parallel()
 	r := replyReader{in: bufio.NewReader(iotest.OneByteReader(strings.NewReader(

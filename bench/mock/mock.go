@@ -1,5 +1,5 @@
-// Package mock has the provider behind the measured servers: its requests, its responses, and functions that check
-// responses.
+// Package mock contains the provider behind the measured servers: requests to it, its responses, and functions that
+// check the responses.
 package mock
 
 import (
@@ -21,28 +21,29 @@ import (
 	"github.com/tollgate-gateway/tollgate/bench/process"
 )
 
-// A word anywhere in the request selects the response of the mock provider. So the selection passes through the servers
-// in between.
+// A word that begins with prefix selects the response of the mock provider. The word may be anywhere in the request, so
+// that it passes through the servers in between.
 const (
 	prefix = "mock:"
 	Whole  = "mock:whole"  // a chat completion of 1 KB
 	Burst  = "mock:burst"  // a stream of streamChunks chunks, all at once
-	Paced  = "mock:paced"  // the same, flushed after each chunk
-	Padded = "mock:padded" // as Burst, with padding in each chunk as OpenAI sends it
+	Paced  = "mock:paced"  // the same stream, flushed after each chunk
+	Padded = "mock:padded" // like Burst, with padding in each chunk as OpenAI sends it
 	Idle   = "mock:idle"   // one chunk, then silence until the client leaves
 	Flood  = "mock:flood-" // followed by a number: that many chunks as fast as possible, then silence
 	Claim  = "mock:claim"  // a Content-Length of 32 MiB, a little of the body, then silence
 	Silent = "mock:silent" // no response at all
-	Late   = "mock:late"   // as Whole, but delayed, so that many requests are under way at the same time
+	Late   = "mock:late"   // like Whole, but delayed, so that many requests are under way at the same time
 	Drop   = "mock:drop"   // the connection is closed
 )
 
-// DropsPath returns the number of dropped requests.
+// DropsPath is the path that returns the number of dropped requests.
 const DropsPath = "/drops"
 
 // CommandPath is the path to which reports are submitted.
 const CommandPath = "/store/cmd/v1"
 
+// drops counts the dropped requests.
 var drops atomic.Int64
 
 // Provider is a running mock provider.
@@ -87,7 +88,8 @@ func (m *Provider) Stop() {
 	m.Child.Stop()
 }
 
-// Serve writes its address to out and serves until in or ctx ends. in ends when the parent process ends for any reason.
+// Serve runs the provider. It writes the provider's address to out and serves until in or ctx ends. The reader in ends
+// when the parent process ends for any reason.
 func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -108,6 +110,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	return nil
 }
 
+// bodies holds buffers for the bodies of requests.
 var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // answer serves all requests to the mock provider.

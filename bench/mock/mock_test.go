@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/bench/load"
 )
 
-// TestMock sends what the rows send, through the client that they use.
+// TestMock sends the requests of the rows through the client that the rows use.
 func TestMock(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(answer))
@@ -37,7 +37,7 @@ func TestMock(t *testing.T) {
 		if err := held.Hold(ctx, site.Chat(Chat(ask, true, 1<<10)), events); err != nil {
 			t.Errorf("%s: %v", ask, err)
 		}
-		held.Close() // lets the mock's handler end
+		held.Close() // the mock's handler ends when its client is gone
 	}
 }
 

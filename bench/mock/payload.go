@@ -19,7 +19,7 @@ const streamEvents = streamChunks + 3
 // Model is the model in requests. The gateway maps it to its lowest tier.
 const Model = "keychain-low"
 
-// Chunks are as large as those of the providers, which repeat the frame in each chunk.
+// The chunks are as large as those of real providers, which repeat the text around the content in each chunk.
 const (
 	chunkHead = `data: {"id":"chatcmpl-B9MHDbslfkBeAs8l4bebGdFOJ6PeG","object":"chat.completion.chunk","created":1741570283,` +
 		`"model":"gpt-5.4-nano-2026-03-17","service_tier":"default","system_fingerprint":"fp_a288987b44","choices":`
@@ -88,8 +88,8 @@ func Prose(n int) string {
 	return strings.Repeat(sentence, n/len(sentence)+1)[:max(n, 0)]
 }
 
-// Chat returns the body of a chat request of about size bytes. From 4 KB on it is a conversation with
-// messages of 2 KB.
+// Chat returns the body of a chat request of about size bytes. If size is greater than about 4 KB, the body is a
+// conversation with messages of 2 KB.
 func Chat(ask string, stream bool, size int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"model":%q,"stream":%v,"max_tokens":256,"messages":[{"role":"system","content":"You are helpful. %s"}`, Model, stream, ask)
@@ -104,8 +104,8 @@ func Chat(ask string, stream bool, size int) string {
 // Tools is the number of tools in a request of a coding client.
 const Tools = 24
 
-// Tooled returns the body of a messages request of about 75 KB as a coding client sends it: with long
-// instructions, tools with their schemas, and a conversation with calls.
+// Tooled returns the body of a messages request of about 75 KB, as a coding client sends it. The body has long
+// instructions, tools with their schemas, and a conversation with calls of the tools.
 func Tooled(ask string) string {
 	text := func(n int) string { return strings.Repeat(`It says \"no\".\n- A gateway stands between two. `, n) }
 	var b strings.Builder

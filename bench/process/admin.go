@@ -15,8 +15,9 @@ import (
 // adminClient keeps no connections, because a reload replaces the admin endpoint too.
 var adminClient = &http.Client{Timeout: 90 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 
-// call sends a request to the server's admin endpoint. It tries a failed request again, up to five times. Right after a
-// reload, the endpoint that is about to close may still accept the connection. All calls are safe to repeat.
+// call sends a request to the server's admin endpoint. It sends a failed request again, up to five times in all,
+// because right after a reload, the endpoint that is about to close may still accept the connection. All calls are safe
+// to repeat.
 func (s *Server) call(ctx context.Context, method, path, body string) (answer []byte, err error) {
 	for range 5 {
 		if answer, err = s.callOnce(ctx, method, path, body); err == nil || ctx.Err() != nil {

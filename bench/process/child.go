@@ -40,7 +40,7 @@ func Launch(ctx context.Context, dir, name string, stdin io.Reader, stdout io.Wr
 	}
 	go func() {
 		defer close(c.done)
-		_ = c.cmd.Wait() // how it ended does not matter
+		_ = c.cmd.Wait() // the exit status does not matter
 	}()
 	return c, nil
 }
@@ -56,7 +56,7 @@ func (c *Child) Stop() {
 	}
 }
 
-// Await sends a load's request until it gets a good response, for at most 30 seconds.
+// Await sends the request of a load until it gets a good response, for at most 30 seconds.
 func (c *Child) Await(ctx context.Context, l *load.Load) error {
 	for deadline := time.Now().Add(30 * time.Second); ; {
 		client := &load.Client{Address: l.Site.Address}

@@ -16,8 +16,9 @@ type Server struct {
 	Dir    string
 	Admin  string // host:port
 	Config string // a Caddyfile
-	// Plain is reverse_proxy alone, Gateway the model gateway, and Guarded reverse_proxy behind api_auth and
-	// budget. All lead to the mock, and all get the same requests, including the key.
+	// Plain is the site with reverse_proxy alone, Gateway is the site with the model gateway, and Guarded is the site with
+	// reverse_proxy behind api_auth and budget. All of them lead to the mock provider, and all get the same requests,
+	// including the key.
 	Plain, Gateway, Guarded load.Site
 }
 
@@ -45,7 +46,7 @@ func FreeAddresses(ctx context.Context, n int) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("finding a free port: %w", err)
 		}
-		defer listener.Close() // closed together at the end, so that no port is found twice
+		defer listener.Close() // all listeners are closed at the end, so that no port is found twice
 		addresses[i] = listener.Addr().String()
 	}
 	return addresses, nil

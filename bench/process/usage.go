@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// tick is the unit of CPU times in /proc: USER_HZ is 100 on every platform that Go supports.
+// tick is the unit of CPU times in /proc. USER_HZ is 100 on every platform that Go supports.
 const tick = time.Second / 100
 
 // CPU returns the CPU time that a process has used, in user and kernel mode.
@@ -21,8 +21,8 @@ func CPU(pid int) (time.Duration, error) {
 	return parseStat(stat)
 }
 
-// parseStat reads utime and stime, fields 14 and 15 in proc(5). The second field is the program's name in
-// parentheses and may contain anything.
+// parseStat returns the sum of utime and stime, which are fields 14 and 15 in proc(5). The second field is the
+// program's name in parentheses, which may contain any characters.
 func parseStat(stat []byte) (time.Duration, error) {
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 13 {
@@ -49,7 +49,7 @@ func Resident(pid int) (int64, error) {
 	return parseStatus(status)
 }
 
-// parseStatus reads RssAnon, in kB; see proc(5).
+// parseStatus returns RssAnon in bytes. The file has it in kB; see proc(5).
 func parseStatus(status []byte) (int64, error) {
 	for entry := range bytes.Lines(status) {
 		if value, ok := bytes.CutPrefix(entry, []byte("RssAnon:")); ok {
